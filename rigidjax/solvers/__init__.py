@@ -39,7 +39,7 @@ if _typing.TYPE_CHECKING:
     )
 
 unrolled = unroll_stages
-# Modules of the names that are imported at first use.
+# Names that are imported at first use, and their modules.
 _HOMES = {
     "BDF": "dae.bdf",
     "Odex": "dae.extrapolation",

@@ -1,4 +1,4 @@
-"""Methods of diffrax whose values between steps are made as accurate as their steps."""
+"""Methods of diffrax with dense output as accurate as their steps."""
 
 import dataclasses
 import functools
@@ -12,25 +12,25 @@ import numpy as np
 import optimistix as optx
 from jaxtyping import Array, Float
 
-from ..annotations import Time, Y
+from ..annotations import Terms, Time, Y
 from .dense import AbstractDenseOutput
 from .explicit.unrolled import Unrolled
 
 
 @functools.singledispatch
 def continuous(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
-    """The solver whose values between steps have errors like those of its steps.
+    """Return the solver with dense output that is as accurate as its steps.
 
-    The steps are the same. Most solvers are like that already and come back as they are.
+    The steps stay the same. Most solvers have such dense output already and are returned unchanged.
     """
     return solver
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _WeightedInterpolationClass:
-    r"""Makes a `WeightedInterpolation` with these weights; compares by identity.
+    r"""Constructor of a `WeightedInterpolation` with fixed weights; compares by identity.
 
-    **Attributes:** `weights`, (d, s): those of the s stages, coefficients of $\theta$ to
+    **Attributes:** `weights`, (d, s): for each of s stages the coefficients of $\theta$ to
     $\theta^d$.
     """
 
@@ -41,9 +41,10 @@ class _WeightedInterpolationClass:
 
 
 class WeightedInterpolation(AbstractDenseOutput):
-    r"""$y_0 + \sum_i b_i(\theta) k_i$ with the polynomials $b_i$ of `weights`, (d, s).
+    r"""Dense output $y_0 + \sum_i b_i(\theta) k_i$ of a Runge-Kutta method.
 
-    `k`: increments, step length times rate, of the s stages.
+    **Attributes:** `weights`, (d, s), coefficients of the polynomials $b_i$; `k`, increments of the
+    s stages, step length times rate.
     """
 
     t0: Time
@@ -53,7 +54,7 @@ class WeightedInterpolation(AbstractDenseOutput):
     weights: Float[Array, "d s"] | np.ndarray
 
     def evaluate_at(self, t: Time) -> Y:
-        """Unknowns at `t`."""
+        """Return the unknowns at `t`, s."""
         theta = self.fraction(t)
         b = jnp.zeros_like(theta)
         for row in self.weights[::-1]:
@@ -64,16 +65,16 @@ class WeightedInterpolation(AbstractDenseOutput):
 
 
 def _extend_dopri8() -> tuple[diffrax.ButcherTableau, _WeightedInterpolationClass]:
-    r"""The tableau of `Dopri8` with five more stages, and dense output of order 7 from them.
+    r"""Return the tableau of `Dopri8` with five more stages, and its dense output of order 7.
 
-    A new stage starts from diffrax's dense output, whose error is of order 7 (local), and so is
-    that of the rate there. The rates at both ends and at the new stages, the seven nodes of
-    Lobatto's quadrature, are interpolated and integrated: an error of order 8. What that misses the
-    end by is blended in.
+    The additional stages evaluate the rate on diffrax's dense output, whose local error is of
+    order 7. Together with both ends of the step, their times are the seven nodes of Lobatto
+    quadrature. The polynomial that interpolates the seven rates is integrated, which gives a local
+    error of order 8. The deviation from the end of the step is distributed by a cubic polynomial.
     """
     old = diffrax.Dopri8.tableau
     interpolation: Any = diffrax.Dopri8.interpolation_cls
-    # Where the derivative of Legendre's polynomial of degree 6 is zero.
+    # The inner nodes are the zeros of the derivative of the Legendre polynomial of degree 6.
     near, far = (np.sqrt(5 / 11 + sign * 2 / 11 * np.sqrt(5 / 3)) for sign in (-1, 1))
     inner = 0.5 * (1.0 + np.array([-far, -near, 0.0, near, far]))
     s, m = len(old.c) + 1, len(inner)
@@ -89,17 +90,19 @@ def _extend_dopri8() -> tuple[diffrax.ButcherTableau, _WeightedInterpolationClas
     nodes, powers = np.concatenate([[0.0, 1.0], inner]), np.arange(m + 2)
     rates = np.eye(s + m)[[0, *range(s - 1, s + m)]]
     weights = np.linalg.solve(nodes[:, None] ** powers, rates) / (powers + 1)[:, None]
-    gap = new.b_sol - weights.sum(0)
-    weights[1] += 3.0 * gap
-    weights[2] -= 2.0 * gap
+    deviation = new.b_sol - weights.sum(0)
+    weights[1] += 3.0 * deviation
+    weights[2] -= 2.0 * deviation
     return new, _WeightedInterpolationClass(weights)
 
 
 def _kvaerno5_interpolation() -> _WeightedInterpolationClass:
-    r"""Dense output of order 4 from the stages of `Kvaerno5`, in the place of a cubic polynomial.
+    r"""Return dense output of order 4 from the stages of `Kvaerno5`; diffrax's is cubic.
 
-    Its weights, of degree 4, satisfy all conditions up to order 4 and join the ends of the step
-    with their rates. What is free makes the defects in those of order 5 small.
+    The weights, polynomials of degree 4, satisfy all order conditions up to order 4 and interpolate
+    the unknowns and the rates at both ends of the step. The remaining freedom minimises the defects
+    in the conditions of order 5.
+
     **Source:** Hairer-Norsett-Wanner I, II.2 (order conditions), II.6 (continuous methods).
     """
     tableau = diffrax.Kvaerno5.tableau
@@ -127,16 +130,16 @@ def _kvaerno5_interpolation() -> _WeightedInterpolationClass:
     for weights, values in (*ends, (1.0 + np.arange(degree), stages[-1])):
         rows += [np.kron(weights, stage) for stage in stages]
         right += list(values)
-    known = np.linalg.lstsq(np.array(rows), np.array(right), rcond=1e-10)[0]
+    particular = np.linalg.lstsq(np.array(rows), np.array(right), rcond=1e-10)[0]
     _, sizes, basis = np.linalg.svd(np.array(rows))
-    free = basis[np.sum(sizes > 1e-10 * sizes[0]) :].T
+    null_space = basis[np.sum(sizes > 1e-10 * sizes[0]) :].T
     theta = np.linspace(0.0, 1.0, 21)
     defects = np.concatenate(
         [np.kron(theta[:, None] ** np.arange(1, degree + 1), tree) for tree, _ in trees[degree]]
     )
-    wanted = np.concatenate([theta ** (degree + 1) / density for _, density in trees[degree]])
-    rest = np.linalg.lstsq(defects @ free, wanted - defects @ known, rcond=1e-10)[0]
-    return _WeightedInterpolationClass((known + free @ rest).reshape(degree, s))
+    target = np.concatenate([theta ** (degree + 1) / density for _, density in trees[degree]])
+    free = np.linalg.lstsq(defects @ null_space, target - defects @ particular, rcond=1e-10)[0]
+    return _WeightedInterpolationClass((particular + null_space @ free).reshape(degree, s))
 
 
 _EXTENDED, _DOPRI8 = _extend_dopri8()
@@ -145,19 +148,19 @@ _EXTENDED, _DOPRI8 = _extend_dopri8()
 class ContinuousDopri8(diffrax.AbstractERK):
     """`diffrax.Dopri8` with five more evaluations in each step, for dense output.
 
-    What diffrax interpolates has an error of order 7, a step one of order 9: between steps errors
-    were up to 200 times theirs (heavy top at 1e-10).
+    The local error of diffrax's dense output is of order 7, and that of a step is of order 9, so
+    that values between steps are much less accurate than the steps.
     """
 
     tableau: ClassVar[diffrax.ButcherTableau] = _EXTENDED
     interpolation_cls: ClassVar[Callable[..., WeightedInterpolation]] = _DOPRI8
 
-    def order(self, terms) -> int:
+    def order(self, terms: Terms) -> int:
         return 8
 
 
 class ContinuousKvaerno5(diffrax.AbstractESDIRK):
-    """`diffrax.Kvaerno5` with dense output of order 4 from its stages; diffrax's is cubic.
+    """`diffrax.Kvaerno5` with dense output of order 4 from its stages instead of a cubic one.
 
     **Arguments:** as of `diffrax.Kvaerno5`.
     """
@@ -167,7 +170,7 @@ class ContinuousKvaerno5(diffrax.AbstractESDIRK):
     root_finder: optx.AbstractRootFinder = dataclasses.field(kw_only=True)
     root_find_max_steps: int = dataclasses.field(kw_only=True)
 
-    def order(self, terms) -> int:
+    def order(self, terms: Terms) -> int:
         return 5
 
 
@@ -176,7 +179,7 @@ def _continuous_dopri8(solver: diffrax.Dopri8) -> ContinuousDopri8:
     return _DEFAULT if solver.scan_kind is None else ContinuousDopri8(scan_kind=solver.scan_kind)
 
 
-# Made once: building modules costs more than a short run.
+# One shared instance: constructing an Equinox module takes longer than a short run.
 _DEFAULT = ContinuousDopri8()
 
 

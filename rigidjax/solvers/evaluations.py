@@ -13,13 +13,13 @@ from .explicit.unrolled import StageLoop, Unrolled
 from .wrappers.after_step import AbstractAfterStep, Projected, Recharted
 from .wrappers.knots import SignalFrozenStep
 
-# Evaluations by the number of the run, filled by call-backs of runs that are being counted.
+# Evaluations by the number of the run; callbacks of the counted runs increment them.
 _counts: dict[int, int] = {}
-_numbers = itertools.count()
+_run_numbers = itertools.count()
 
 
 def base_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
-    """The solver inside all wrappers of this package."""
+    """Return the solver inside all wrappers of this package."""
     while type(solver) in (
         Projected,
         Recharted,
@@ -32,7 +32,7 @@ def base_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
 
 
 def explicit_evaluations(solver: diffrax.AbstractSolver) -> tuple[int, int] | None:
-    """Evaluations of each step and of the start; `None` if a step may take any number of them."""
+    """Return the evaluations of each step and of the start; `None` if they are not fixed."""
     inner = base_solver(solver)
     if isinstance(inner, diffrax.AbstractERK) and type(inner) is not diffrax.HalfSolver:
         tableau = inner.tableau
@@ -47,15 +47,15 @@ def explicit_evaluations(solver: diffrax.AbstractSolver) -> tuple[int, int] | No
     return None
 
 
-def _is_fresh(solver):
-    """Whether every step evaluates the field at its start."""
+def _is_fresh(solver: diffrax.AbstractSolver):
+    """Return whether every step evaluates the vector field at its start."""
     if type(solver) is Recharted:
         solver = solver.solver
     return type(solver) is Projected or (type(solver) is SignalFrozenStep and solver.jumps)
 
 
 class CountedField(eqx.Module):
-    """A vector field that counts its evaluations, Jacobian columns apart, on the host."""
+    """A vector field that counts its evaluations on the host, Jacobian columns excluded."""
 
     vector_field: Callable[..., Y]
     number: np.ndarray
@@ -64,20 +64,22 @@ class CountedField(eqx.Module):
         return _count_and_evaluate(self.vector_field, self.number, t, y, args)
 
 
-def _increment_count(number, t):
-    # `t` has no other purpose than to be one of several where stages are evaluated together.
+def _increment_count(number: np.ndarray, t: Time):
+    # The callback is batched over `t`: stages that are evaluated together count one by one.
     _counts[int(number)] = _counts.get(int(number), 0) + 1
 
 
 @eqx.filter_custom_jvp
-def _count_and_evaluate(vector_field, number, t, y, args):
+def _count_and_evaluate(
+    vector_field: Callable[..., Y], number: np.ndarray, t: Time, y: Y, args: Args
+):
     jax.debug.callback(_increment_count, number, t)
     return vector_field(t, y, args)
 
 
 @_count_and_evaluate.def_jvp
-def _count_and_evaluate_jvp(primals, tangents):
-    # Once for the value (Newton's method has it from the linearisation), not for each column.
+def _count_and_evaluate_jvp(primals: tuple, tangents: tuple):
+    # A linearisation counts as one evaluation, whatever the number of its Jacobian columns.
     vector_field, number, t, y, args = primals
     jax.debug.callback(_increment_count, number, t)
     t_vector_field, _, *t_rest = tangents
@@ -89,18 +91,18 @@ def _count_and_evaluate_jvp(primals, tangents):
 
 
 def start_count() -> np.ndarray:
-    """A number for a run to be counted."""
-    number = next(_numbers)
+    """Start a count and return its run number."""
+    number = next(_run_numbers)
     _counts[number] = 0
     return np.asarray(number)
 
 
 def finish_count(number: np.ndarray) -> int:
-    """Evaluations of the run since `start_count`."""
+    """End a count; return the evaluations of the run since `start_count`."""
     jax.effects_barrier()
     return _counts.pop(int(number))
 
 
 def is_after_step(solver: diffrax.AbstractSolver) -> bool:
-    """Whether `solver` already projects or changes charts."""
+    """Return whether `solver` already projects or changes charts after each step."""
     return issubclass(type(solver), AbstractAfterStep)

@@ -1,4 +1,4 @@
-"""Derivatives of the solution of nonlinear equations."""
+"""Derivatives of the solution of nonlinear equations, by the implicit function theorem."""
 
 import abc
 
@@ -14,22 +14,22 @@ from .rate_elimination import Pairs, solve_stages
 
 
 class AbstractImplicitStep(eqx.Module):
-    """Equations whose solution `Z` is what an implicit method needs in a step.
+    """The nonlinear equations of a step of an implicit method, with the solution `Z`.
 
-    Everything that the solution depends on is a leaf.
+    Every quantity that the solution depends on is a leaf of the module.
     """
 
     @property
     def rates(self) -> Pairs:
-        """Pairs (i, j) of the equations $\\dot y_i = y_j$ of an unknown `Z` (..., n)."""
+        """Pairs (i, j) with the equation $\\dot y_i = y_j$ in every row of `Z` (..., n)."""
         return ()
 
     @abc.abstractmethod
     def residual(self, Z: Array) -> Array:
-        """What is zero at the solution, of the shape of `Z`."""
+        """Return the residual, which is zero at the solution, same shape as `Z`."""
 
     def linearize(self, Z: Array) -> tuple[Vector, Matrix]:
-        """The residual, flattened, and its derivative."""
+        """Return the flattened residual and its Jacobian."""
 
         def flat(z):
             r = self.residual(z.reshape(Z.shape)).ravel()
@@ -39,7 +39,7 @@ class AbstractImplicitStep(eqx.Module):
         return r, J
 
     def jacobian(self, Z: Array) -> Matrix:
-        """Derivative of the residual by `Z`, both flattened."""
+        """Return the Jacobian of the flattened residual with respect to the flattened `Z`."""
         return self.linearize(Z)[1]
 
 
@@ -51,32 +51,37 @@ def attach_derivatives(
     step: AbstractImplicitStep, Z: Array, okay: bool | Flag,
     linear_solver: lx.AbstractLinearSolver = _INVERSE,
 ) -> Array:  # fmt: skip
-    """The solution `Z` of the equations of a step, with the derivatives of the solution.
+    """Return the solution `Z` with its derivatives by the implicit function theorem.
 
-    Those of the iteration that found it are of no interest: `Z` itself counts as a constant. The
-    rule applies to its own result, for derivatives of any order.
+    The iteration that computed `Z` is not differentiated: `Z` itself counts as a constant. The
+    rule can be applied to its own result, which gives derivatives of any order.
 
-    **Arguments:** `step`; `Z`; `okay`, whether `Z` is a solution (if not, it has no derivatives,
-    and nothing singular is solved for them); `linear_solver`, of the linear equations for them.
+    **Arguments:**
+
+    - `step`: the equations.
+    - `Z`: their solution.
+    - `okay`: whether the iteration converged; if not, the derivatives are zero, and no linear
+      system with a possibly singular Jacobian is solved.
+    - `linear_solver`: solver of the linear system for the derivatives.
     """
     return Z
 
 
 @attach_derivatives.def_jvp
-def _attach_derivatives_jvp(primals, tangents):
-    step, Z, okay, *chosen = primals
-    linear_solver = chosen[0] if chosen else _INVERSE
+def _attach_derivatives_jvp(primals: tuple, tangents: tuple):
+    step, Z, okay, *solvers = primals
+    linear_solver = solvers[0] if solvers else _INVERSE
     d_step = tangents[0]
     Z = attach_derivatives(step, Z, okay, linear_solver)
     _, change = eqx.filter_jvp(lambda step: step.residual(Z), (step,), (d_step,))
-    # The equations may not depend on any differentiated value, for example if it is compared only.
+    # `None` if the equations depend on no differentiated value, or only through a comparison.
     change = jnp.zeros_like(Z) if change is None else change
     J = step.jacobian(Z)
     J = jnp.where(okay, J, jnp.eye(Z.size, dtype=Z.dtype))
     change = jnp.where(okay, change, 0.0)
     if step.rates and isinstance(linear_solver, Inverse):
         s, n = Z.size // Z.shape[-1], Z.shape[-1]
-        found = solve_stages(J.reshape(s, n, s, n), change.reshape(s, n), step.rates)
-        return Z, -found.reshape(Z.shape)
+        solution = solve_stages(J.reshape(s, n, s, n), change.reshape(s, n), step.rates)
+        return Z, -solution.reshape(Z.shape)
     system = factorise(linear_solver, J)
     return Z, -solve(linear_solver, system, change.ravel()).reshape(Z.shape)

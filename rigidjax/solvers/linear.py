@@ -1,6 +1,6 @@
-"""Linear systems of the implicit solvers, by any solver of lineax."""
+"""Linear systems of the implicit solvers, for any linear solver of lineax."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import equinox.internal as eqxi
@@ -14,23 +14,25 @@ from ..annotations import Matrix, Scalar
 from ..native.ops import inverse as inverse_of, sequential_vmap_on_cpu
 from .rate_elimination import CondensedInverse, Pairs
 
-InverseState = tuple[Matrix, eqxi.Static]  # inverse, structures of unknowns and of right-hand sides
+# The inverse; the structures of the unknowns and of the right-hand sides.
+InverseState = tuple[Matrix, eqxi.Static]
+# Q and R; whether the system is transposed, and the structures.
+QRState = tuple[Matrix, Matrix, eqxi.Static]
 
 
 class Inverse(lx.AbstractLinearSolver):
-    r"""Solves $A x = b$ by the inverse matrix, as a linear solver for lineax.
+    r"""Linear solver for lineax that solves $A x = b$ by the inverse matrix.
 
-    A matrix that serves for several right-hand sides costs one inverse, each of them one product.
-    By XLA runs of BDF with 8 to 27 unknowns take 0.6 to 0.8 times as long as with `lineax.LU`,
-    those of Radau5 0.7 times with 8, as long with 23 and 1.15 times with 27; kernels: see
-    `benchmarks/linear_solvers.py`. The relative error is up to the condition number times
-    round-off, as with LU; the residual can be larger, which Newton's method makes good.
+    A matrix is inverted once, and each right-hand side costs one product.
+    For matrices of up to about 20 rows this is faster than `lineax.LU` on most systems, see
+    `benchmarks/linear_solvers.py`. The relative error is bounded by the condition number times
+    round-off, as with LU. The residual can be larger; the iterations of Newton's method correct it.
 
     **Raises:** `ValueError` for an operator that is not square.
     """
 
-    def init(self, operator, options) -> InverseState:
-        """The inverse."""
+    def init(self, operator: lx.AbstractLinearOperator, options: dict[str, Any]) -> InverseState:
+        """Invert the matrix of the operator."""
         if operator.in_size() != operator.out_size():
             raise ValueError(
                 "`Inverse` solves systems with a square matrix; got one of shape "
@@ -40,44 +42,44 @@ class Inverse(lx.AbstractLinearSolver):
         return inverse_of(operator.as_matrix()), eqxi.Static(structures)
 
     def compute(
-        self, state: InverseState, vector, options
+        self, state: InverseState, vector: PyTree[Array], options: dict[str, Any]
     ) -> tuple[PyTree[Array], lx.RESULTS, dict]:
-        """A product with it."""
+        """Multiply a right-hand side by the inverse."""
         inverse, structures = state
         value = inverse @ ravel_pytree(vector)[0]
         return _unravel(structures.value[0], value), lx.RESULTS.successful, {}
 
-    def transpose(self, state: InverseState, options) -> tuple[InverseState, dict]:
-        """The transposed inverse."""
+    def transpose(self, state: InverseState, options: dict[str, Any]) -> tuple[InverseState, dict]:
+        """Return the transposed inverse."""
         inverse, structures = state
         return (inverse.T, eqxi.Static(structures.value[::-1])), {}
 
-    def conj(self, state: InverseState, options) -> tuple[InverseState, dict]:
-        """The conjugate of the inverse."""
+    def conj(self, state: InverseState, options: dict[str, Any]) -> tuple[InverseState, dict]:
+        """Return the complex conjugate of the inverse."""
         inverse, structures = state
         return (jnp.conj(inverse), structures), {}
 
     def assume_full_rank(self) -> bool:
-        """Yes."""
+        """Return true: the matrix must be nonsingular."""
         return True
 
 
 class _QR(lx.AbstractLinearSolver):
-    """Takes the place of `lineax.QR`, with Q as a matrix.
+    """Linear solver by QR factorisation with Q as a matrix; replaces `lineax.QR`.
 
-    LAPACK's `dormqr`, by which that one multiplies by Q, writes into the factors for as long as it
-    runs, and XLA, which does not know that, may read or copy them at that time.
+    `lineax.QR` multiplies by Q with LAPACK's `dormqr`, which writes into its input while it runs.
+    Concurrent operations that read the same factors could then see wrong values.
     """
 
-    def init(self, operator, options):
-        """Q, R, and whether the system is transposed."""
+    def init(self, operator: lx.AbstractLinearOperator, options: dict[str, Any]):
+        """Factorise the matrix of the operator."""
         structures = operator.in_structure(), operator.out_structure()
         return *jnp.linalg.qr(operator.as_matrix()), eqxi.Static((False, structures))
 
-    def compute(self, state, vector, options):
-        """A product with Q and a triangular system with R, transposed in the other order."""
-        Q, R, known = state
-        is_transposed, (structure, _) = known.value
+    def compute(self, state: QRState, vector: PyTree[Array], options: dict[str, Any]):
+        """Solve by a product with Q and a triangular system with R."""
+        Q, R, static = state
+        is_transposed, (structure, _) = static.value
         b = ravel_pytree(vector)[0]
         if is_transposed:
             value = jnp.conj(Q) @ jax.scipy.linalg.solve_triangular(R, b, trans="T")
@@ -85,18 +87,18 @@ class _QR(lx.AbstractLinearSolver):
             value = jax.scipy.linalg.solve_triangular(R, jnp.conj(Q.T) @ b)
         return _unravel(structure, value), lx.RESULTS.successful, {}
 
-    def transpose(self, state, options):
-        """The transposed system."""
-        Q, R, known = state
-        is_transposed, structures = known.value
+    def transpose(self, state: QRState, options: dict[str, Any]):
+        """Return the state of the transposed system."""
+        Q, R, static = state
+        is_transposed, structures = static.value
         return (Q, R, eqxi.Static((not is_transposed, structures[::-1]))), {}
 
-    def conj(self, state, options):
-        """The conjugate of the system."""
+    def conj(self, state: QRState, options: dict[str, Any]):
+        """Return the state of the complex conjugate system."""
         return (jnp.conj(state[0]), jnp.conj(state[1]), state[2]), {}
 
     def assume_full_rank(self) -> bool:
-        """Yes."""
+        """Return true: the matrix must be nonsingular."""
         return True
 
 
@@ -105,9 +107,9 @@ def _replace_qr(solver: lx.AbstractLinearSolver) -> lx.AbstractLinearSolver:
 
 
 class RepeatedBlock(eqx.Module):
-    """Solves systems of a matrix that stands twice on the diagonal, zeros elsewhere.
+    """Solver for block-diagonal matrices with two equal blocks.
 
-    **Arguments:** `solver`, of the matrix that stands there twice.
+    **Arguments:** `solver`, linear solver for the block.
     """
 
     solver: lx.AbstractLinearSolver
@@ -117,9 +119,10 @@ LinearSolver = lx.AbstractLinearSolver | RepeatedBlock
 
 
 class Factorisation(NamedTuple):
-    """A matrix and what a linear solver made of it, arrays alone.
+    """A matrix and its factorisation by a linear solver.
 
-    **Attributes:** `matrix`, `None` with `Inverse`, which does not need it; `state`.
+    **Attributes:** `matrix`, `None` with `Inverse`, which does not need it; `state`, the arrays of
+    the state of the linear solver.
     """
 
     matrix: Matrix | None
@@ -127,9 +130,10 @@ class Factorisation(NamedTuple):
 
 
 def factorise(solver: LinearSolver, A: Num[Array, "n n"], rates: Pairs = ()) -> Factorisation:
-    r"""What `solver` makes of a matrix before any right-hand side is known.
+    r"""Factorise a matrix for use with several right-hand sides.
 
-    **Arguments:** `rates`, pairs (i, j): rows i have no entries but (i, i) and (i, j).
+    **Arguments:** `solver`; `A`; `rates`, pairs (i, j) where row i has no entries but (i, i) and
+    (i, j).
     """
     if isinstance(solver, RepeatedBlock):
         half = len(A) // 2
@@ -142,7 +146,7 @@ def factorise(solver: LinearSolver, A: Num[Array, "n n"], rates: Pairs = ()) -> 
 def zero_factorisation(
     solver: LinearSolver, n: int, dtype: jnp.dtype, rates: Pairs = ()
 ) -> Factorisation:
-    """Zeros of the structure of `factored`."""
+    """Return zeros in the structure of a result of `factorise`."""
     shapes = jax.eval_shape(
         lambda A: factorise(solver, A, rates), jax.ShapeDtypeStruct((n, n), jnp.dtype(dtype))
     )
@@ -150,7 +154,7 @@ def zero_factorisation(
 
 
 def solve(solver: LinearSolver, system: Factorisation, b: Num[Array, " n"]) -> Num[Array, " n"]:
-    """Solution for a right-hand side, with its derivatives by matrix and right-hand side."""
+    """Solve for a right-hand side; differentiable with respect to matrix and right-hand side."""
     if isinstance(solver, RepeatedBlock):
         halves = jnp.split(b, 2)
         return jnp.concatenate([solve(solver.solver, system, half) for half in halves])
@@ -169,7 +173,10 @@ def solve(solver: LinearSolver, system: Factorisation, b: Num[Array, " n"]) -> N
 
 
 def inverse_size(solver: LinearSolver, system: Factorisation, n: int, dtype: jnp.dtype) -> Scalar:
-    """How large the inverse is, at least: its largest entry, or that of one product with it."""
+    """Return a lower bound of the size of the inverse.
+
+    The bound is the largest entry of the inverse, or of its product with a vector of ones.
+    """
     if isinstance(solver, RepeatedBlock):
         return inverse_size(solver.solver, system, n // 2, dtype)
     if isinstance(solver, Inverse):
@@ -180,9 +187,10 @@ def inverse_size(solver: LinearSolver, system: Factorisation, n: int, dtype: jnp
 
 
 def check_linear_solver(owner: str, solver: object) -> None:
-    """Raise for what does not solve systems with any square matrix.
+    """Raise unless `solver` solves systems with any square matrix.
 
-    **Raises:** `TypeError`, `ValueError`.
+    **Raises:** `TypeError` for an object other than a linear solver of lineax, `ValueError` for a
+    linear solver that needs a matrix with special structure.
     """
     if not isinstance(solver, lx.AbstractLinearSolver):
         raise TypeError(
@@ -198,22 +206,22 @@ def check_linear_solver(owner: str, solver: object) -> None:
         ) from error
 
 
-def _unravel(structure, value):
-    """A vector as arrays of these shapes."""
+def _unravel(structure: PyTree[jax.ShapeDtypeStruct], value: Num[Array, " n"]):
+    """Return a vector as a pytree of arrays with the given shapes."""
     zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), structure)
     return ravel_pytree(zeros)[1](value)
 
 
-def _init_state(solver, A):
+def _init_state(solver: lx.AbstractLinearSolver, A: Num[Array, "n n"]):
     return solver.init(lx.MatrixLinearOperator(A), {})
 
 
-def _is_shape(x):
+def _is_shape(x: object):
     return isinstance(x, jax.ShapeDtypeStruct)
 
 
-def _factorise_arrays(solver, A):
-    """The arrays of the state of a linear solver."""
+def _factorise_arrays(solver: lx.AbstractLinearSolver, A: Num[Array, "n n"]):
+    """Factorise a matrix; return the arrays of the state of the linear solver."""
     dynamic, static = eqx.partition(solver, eqx.is_array)
     return sequential_vmap_on_cpu(
         lambda A, *leaves: eqx.filter(

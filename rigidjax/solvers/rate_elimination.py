@@ -1,8 +1,8 @@
-r"""Inverses of matrices of which many rows say $\dot y_i = y_j$.
+r"""Elimination of the equations $\dot y_i = y_j$ from Newton matrices.
 
-In the Newton matrix of a second-order system as one of first order, or with accelerations among the
-unknowns, such a row has two entries. Elimination of these rows leaves a matrix of a half or a third
-of the rows, whose inverse costs an eighth or less.
+A second-order system written as one of first order, or with the accelerations among the unknowns,
+has many such equations, each a row with two entries in the Newton matrix. Eliminating these rows
+leaves a half or a third of the rows, and inverting the smaller matrix costs an eighth or less.
 """
 
 from typing import NamedTuple
@@ -20,17 +20,21 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 class EliminationPlan(NamedTuple):
-    """What is eliminated: rows `i` in `levels` of pairs (i, j), each j in an earlier level or in
-    `rest`, the unknowns that stay."""
+    """The order of elimination of the unknowns i of pairs (i, j).
+
+    **Attributes:** `levels`, arrays of i and of j, where each j belongs to an earlier level or to
+    `rest`; `rest`, the unknowns that are not eliminated.
+    """
 
     levels: tuple[tuple[np.ndarray, np.ndarray], ...]
     rest: np.ndarray
 
 
 def checked_rates(rates: ArrayInput | None) -> Pairs:
-    r"""Pairs (i, j) of the equations $\dot y_i = y_j$ as tuples of integers.
+    r"""Return the pairs (i, j) of the equations $\dot y_i = y_j$ as tuples of integers.
 
-    **Raises:** `ValueError` if they are no pairs, name an i twice or go round in a circle.
+    **Raises:** `ValueError` if they are not pairs of integers from 0, if an unknown i occurs twice,
+    or if the pairs contain a cycle.
     """
     if rates is None:
         return ()
@@ -42,39 +46,39 @@ def checked_rates(rates: ArrayInput | None) -> Pairs:
             "`rates=` takes pairs (i, j) of the equations y_i' = y_j, numbers of unknowns from 0; "
             f"got {rates}."
         )
-    found = tuple((int(i), int(j)) for i, j in pairs)
-    if len({i for i, _ in found}) < len(found):
+    result = tuple((int(i), int(j)) for i, j in pairs)
+    if len({i for i, _ in result}) < len(result):
         raise ValueError(f"`rates=` gives an unknown two rates; got {rates}.")
-    plan_elimination(found, int(pairs.max()) + 1)
-    return found
+    plan_elimination(result, int(pairs.max()) + 1)
+    return result
 
 
 def plan_elimination(pairs: Pairs, n: int) -> EliminationPlan:
-    """The order in which unknowns are eliminated.
+    """Return the order in which unknowns are eliminated, of n.
 
-    **Raises:** `ValueError` for pairs that go round in a circle.
+    **Raises:** `ValueError` if the pairs contain a cycle.
     """
-    left, known, levels = dict(pairs), set(range(n)) - {i for i, _ in pairs}, []
-    rest = np.array(sorted(known), dtype=int)
-    while left:
-        level = {i: j for i, j in left.items() if j in known}
+    pending, determined, levels = dict(pairs), set(range(n)) - {i for i, _ in pairs}, []
+    rest = np.array(sorted(determined), dtype=int)
+    while pending:
+        level = {i: j for i, j in pending.items() if j in determined}
         if not level:
-            raise ValueError(f"`rates=` goes round in a circle: {tuple(left.items())}.")
+            raise ValueError(f"`rates=` contains a cycle: {tuple(pending.items())}.")
         levels.append((np.array(list(level)), np.array(list(level.values()))))
-        known |= set(level)
-        left = {i: j for i, j in left.items() if i not in level}
+        determined |= set(level)
+        pending = {i: j for i, j in pending.items() if i not in level}
     return EliminationPlan(tuple(levels), rest)
 
 
 class CondensedInverse(eqx.Module):
-    r"""The inverse of a matrix whose rows i of `pairs` have the entries (i, i) and (i, j) alone.
+    r"""Inverse of a matrix where row i of each pair (i, j) has no entries but (i, i) and (i, j).
 
     From row i, $x_i = (r_i - A_{ij} x_j) / A_{ii}$.
 
-    **Attributes:** `inverse`, of the matrix that is left, (m, m); `folds`, (m, n - m), by which the
-    rows that stay depend on the right-hand sides of the others; `slopes`, $A_{ij} / A_{ii}$ and
-    `scales`, $1 / A_{ii}$, level by level; `pairs`. The first two of a complex matrix are real
-    ones of twice the size, with which XLA is five times as fast.
+    **Attributes:** `inverse`, of the condensed matrix, (m, m); `folds`, (m, n - m), coefficients by
+    which right-hand sides of eliminated rows enter the remaining rows; `slopes`, $A_{ij} / A_{ii}$,
+    and `scales`, $1 / A_{ii}$, level by level; `pairs`. `inverse` and `folds` of a complex matrix
+    are stored in real form with twice the size, because real products are faster.
     """
 
     inverse: Num[Array, "m m"]
@@ -86,82 +90,89 @@ class CondensedInverse(eqx.Module):
     def __init__(self, A: Num[Array, "n n"], pairs: Pairs):
         levels, rest = plan_elimination(pairs, len(A))
         groups = [rest, *(i for i, _ in levels)]
-        # Columns of the other rows, group by group; those of what is eliminated go to the others.
+        # The remaining rows, one block of columns per group of unknowns. Columns of eliminated
+        # unknowns are added to the columns that these unknowns depend on.
         rows = take_indices(A, rest, 0)
         blocks = [take_indices(rows, group, 1) for group in groups]
         self.scales = [1.0 / A[i, i] for i, _ in levels]
         self.slopes = [A[i, j] * s for (i, j), s in zip(levels, self.scales, strict=True)]
         for k, (_, j) in reversed(list(enumerate(levels, 1))):
-            passed = -blocks[k] * self.slopes[k - 1][None]
+            addends = -blocks[k] * self.slopes[k - 1][None]
             blocks[k] = blocks[k] * self.scales[k - 1][None]
             for g in range(k):
                 blocks[g] = _add_columns(
-                    blocks[g], passed, [np.flatnonzero(j == u) for u in groups[g]]
+                    blocks[g], addends, [np.flatnonzero(j == u) for u in groups[g]]
                 )
         self.inverse = real_form(inverse(blocks[0]))
         self.folds = real_form(jnp.concatenate(blocks[1:], axis=1))
         self.pairs = pairs
 
     def solve(self, b: Num[Array, " n"]) -> Num[Array, " n"]:
-        """The solution for a right-hand side."""
+        """Return the solution for a right-hand side."""
         levels, rest = plan_elimination(self.pairs, len(b))
         order = np.concatenate([rest, *(i for i, _ in levels)])
-        place = np.argsort(order)
+        position = np.argsort(order)
         b = take_indices(b, order, 0)
         first = b[: len(rest)] - _multiply(self.folds, b[len(rest) :])
         x, start = _multiply(self.inverse, first), len(rest)
         for (i, j), slope, scale in zip(levels, self.slopes, self.scales, strict=True):
             stop = start + len(i)
-            x = jnp.concatenate([x, b[start:stop] * scale - slope * take_indices(x, place[j], 0)])
+            x = jnp.concatenate(
+                [x, b[start:stop] * scale - slope * take_indices(x, position[j], 0)]
+            )
             start = stop
-        return take_indices(x, place, 0)
+        return take_indices(x, position, 0)
 
 
 def solve_stages(J: Num[Array, "s n s n"], b: Num[Array, "s n"], pairs: Pairs) -> Num[Array, "s n"]:
-    r"""The solution of the equations of s stages whose rows i of `pairs` say $\dot y_i = y_j$.
+    r"""Solve the linear equations of s stages, with equations $\dot y_i = y_j$ eliminated.
 
-    In such a row stand unknown i of all stages and unknown j of its own, which it gives:
-    $z^j_a = (b^i_a - \sum_c D_{ac} z^i_c) / J^{ij}_a$. What is left has s (n - k) unknowns. Of
-    several rows with the same j the first one is used.
+    Row i of stage a contains unknown i of all stages and unknown j of stage a, which the row
+    determines: $z^j_a = (b^i_a - \sum_c D_{ac} z^i_c) / J^{ij}_a$. The remaining system has
+    s (n - k) unknowns. If several pairs have the same j, the first one is used.
+
+    **Arguments:** `J`, Jacobian of the stages; `b`, right-hand side; `pairs`, (i, j).
     """
     s, n = b.shape
     seen: set[int] = set()
-    first = [j not in seen and not seen.add(j) for _, j in pairs]
+    is_first = [j not in seen and not seen.add(j) for _, j in pairs]
     levels, _ = plan_elimination(pairs, n)
-    chosen = {i for (i, _), keep in zip(pairs, first, strict=True) if keep}
-    gone, used, right = [], [], b
+    eliminated = {i for (i, _), keep in zip(pairs, is_first, strict=True) if keep}
+    records, used, right = [], [], b
     for i, j in levels:
-        keep = np.isin(i, list(chosen))
+        keep = np.isin(i, list(eliminated))
         i, j = i[keep], j[keep]
         D = jnp.stack([J[:, k, :, k] for k in i], axis=-1)
-        own = jnp.stack([jnp.diagonal(J[:, k, :, m]) for k, m in zip(i, j, strict=True)], axis=-1)
-        # Zero where the matrix of a step without solution was replaced by another one.
-        own = jnp.where(own == 0, 1.0, own)
-        weights = take_indices(J, j, 3) / own[:, None, None]
+        pivots = jnp.stack(
+            [jnp.diagonal(J[:, k, :, m]) for k, m in zip(i, j, strict=True)], axis=-1
+        )
+        # Pivots are zero if the step has no solution: its matrix is replaced by the identity.
+        pivots = jnp.where(pivots == 0, 1.0, pivots)
+        weights = take_indices(J, j, 3) / pivots[:, None, None]
         right = right - jnp.einsum("anck,ck->an", weights, take_indices(b, i, 1))
         J = J.at[:, :, :, i].add(-jnp.einsum("anck,cdk->andk", weights, D))
-        gone.append((i, j, D, own))
+        records.append((i, j, D, pivots))
         used += list(j)
-    rows = np.setdiff1d(np.arange(n), sorted(chosen))
+    rows = np.setdiff1d(np.arange(n), sorted(eliminated))
     columns = np.setdiff1d(np.arange(n), used)
-    left = take_indices(take_indices(J, rows, 1), columns, 3)
+    condensed = take_indices(take_indices(J, rows, 1), columns, 3)
     size = s * len(columns)
-    found = inverse(left.reshape(size, size)) @ take_indices(right, rows, 1).ravel()
-    z, order = found.reshape(s, -1), list(columns)
-    for i, j, D, own in reversed(gone):
-        given = take_indices(z, np.array([order.index(k) for k in i], int), 1)
-        new = (take_indices(b, i, 1) - jnp.einsum("adk,dk->ak", D, given)) / own
+    solution = inverse(condensed.reshape(size, size)) @ take_indices(right, rows, 1).ravel()
+    z, order = solution.reshape(s, -1), list(columns)
+    for i, j, D, pivots in reversed(records):
+        known = take_indices(z, np.array([order.index(k) for k in i], int), 1)
+        new = (take_indices(b, i, 1) - jnp.einsum("adk,dk->ak", D, known)) / pivots
         z, order = jnp.concatenate([z, new], axis=1), order + list(j)
     return take_indices(z, np.argsort(order), 1)
 
 
 def real_form(X: Num[Array, "m n"]) -> Num[Array, "..."]:
-    """For a complex matrix what it does to real and imaginary parts as one real matrix."""
+    """Return the real matrix by which a complex one acts on real and imaginary parts."""
     return jnp.block([[X.real, -X.imag], [X.imag, X.real]]) if jnp.iscomplexobj(X) else X
 
 
-def _multiply(X, v):
-    """The product with a matrix in its real form."""
+def _multiply(X: Num[Array, "m n"], v: Num[Array, " k"]):
+    """Multiply a vector, real or complex, by a matrix in its real form."""
     if not jnp.iscomplexobj(v):
         return X @ v
     parts = X @ jnp.concatenate([v.real, v.imag])
@@ -170,7 +181,7 @@ def _multiply(X, v):
 
 
 def take_indices(A: Num[Array, "..."], index: np.ndarray, axis: int) -> Num[Array, "..."]:
-    """Rows or columns of a matrix by number; a slice if they follow each other."""
+    """Return entries of an array along an axis; by a slice if the indices are consecutive."""
     if len(index) and np.array_equal(index, np.arange(index[0], index[0] + len(index))):
         if len(index) == A.shape[axis]:
             return A
@@ -178,17 +189,17 @@ def take_indices(A: Num[Array, "..."], index: np.ndarray, axis: int) -> Num[Arra
     return jnp.take(A, index, axis=axis, mode="clip")
 
 
-def _add_columns(block, passed, sources):
-    """Columns of `passed` added to those of a block, by their numbers for each column."""
+def _add_columns(block: Num[Array, "m k"], addends: Num[Array, "m j"], sources: list[np.ndarray]):
+    """Add to each column of `block` the columns of `addends` with the indices in `sources`."""
     while any(len(source) for source in sources):
-        first = np.array([source[0] if len(source) else passed.shape[1] for source in sources])
-        used = first < passed.shape[1]
+        first = np.array([source[0] if len(source) else addends.shape[1] for source in sources])
+        used = first < addends.shape[1]
         start, stop = np.argmax(used), len(used) - np.argmax(used[::-1])
         if used[start:stop].all():
-            moved = take_indices(passed, first[start:stop], 1)
-            moved = jnp.pad(moved, ((0, 0), (int(start), int(len(used) - stop))))
+            selected = take_indices(addends, first[start:stop], 1)
+            selected = jnp.pad(selected, ((0, 0), (int(start), int(len(used) - stop))))
         else:
-            moved = jnp.where(used[None], jnp.take(passed, first, axis=1, mode="clip"), 0.0)
-        block = block + moved
+            selected = jnp.where(used[None], jnp.take(addends, first, axis=1, mode="clip"), 0.0)
+        block = block + selected
         sources = [source[1:] for source in sources]
     return block

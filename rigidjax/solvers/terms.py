@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import diffrax
 import equinox as eqx
@@ -23,7 +23,7 @@ Index = tuple[int, ...] | None
 
 
 class AbstractDAETerm(diffrax.AbstractTerm):
-    """A term that is not $\\dot y = f$; for the solvers of this package that say so.
+    """A term other than $\\dot y = f$, for the implicit solvers of this package.
 
     **Attributes:** `index`, the differentiation index of each unknown (0 and 1 are alike), in the
     order of the flattened unknowns; `None` if none is above 1.
@@ -31,23 +31,23 @@ class AbstractDAETerm(diffrax.AbstractTerm):
 
     index: eqx.AbstractVar[Index]
 
-    def contr(self, t0, t1, **kwargs) -> Time:
-        """Length of the interval."""
+    def contr(self, t0: Time, t1: Time, **kwargs: Any) -> Time:
+        """Return the length of the interval."""
         return t1 - t0
 
-    def prod(self, vf, control) -> Y:
-        """Product of a value and a length of time."""
+    def prod(self, vf: Y, control: Time) -> Y:
+        """Return the product of a rate and a length of time."""
         return jax.tree.map(lambda v: control * v, vf)
 
 
 class AbstractEquationsTerm(AbstractDAETerm):
-    """A term that makes the equations of its unknowns itself (`rigidjax.solvers.dae.equations`)."""
+    """A term that builds its own `AbstractEquations`, see `rigidjax.solvers.dae.equations`."""
 
     check_start: ClassVar[bool] = False
 
     @abc.abstractmethod
     def equations(self, t: Time, y: Y, args: Args, direction: int | Array) -> eqx.Module:
-        """The equations as `AbstractEquations`, with time in the given direction."""
+        """Return the equations as `AbstractEquations`, with time running in the given direction."""
 
 
 class MassMatrixTerm(AbstractDAETerm):
@@ -62,25 +62,25 @@ class MassMatrixTerm(AbstractDAETerm):
       increments are scaled ($h$ for 2, $h^2$ for 3); `None` if none is above 1.
     - `jacobian`: $\partial f/\partial y$ as a function of `(t, y, args)`, shape (n, n); `None` for
       automatic differentiation.
-    - `names`: what to call each of the n equations if the start violates it; empty for those that
-      are not algebraic.
-    - `check_start`: whether that is checked, which takes about half a second to compile.
-    - `rates`: pairs (i, j) of unknowns, if equation i is $\dot y_i = y_j$ (positions and
-      velocities, say). They are eliminated before a Newton matrix is inverted, which with 27
-      unknowns, 14 of them such, takes a quarter of the time. The default `linear_solver` uses
-      them, others see the whole matrix.
+    - `names`: a name for each of the n equations, used in the error if the start violates the
+      equation; empty for equations that are not algebraic.
+    - `check_start`: whether to check at the start the algebraic equations, `rates` and `product`;
+      the checks lengthen compilation.
+    - `rates`: pairs (i, j) of unknowns where equation i is $\dot y_i = y_j$, such as positions and
+      velocities. The default `linear_solver` eliminates these unknowns before it inverts a Newton
+      matrix, which is faster; other linear solvers get the whole matrix.
     - `product`: $M(t, y)\,\dot y$ as a function of `(t, y, y_dot, args)`, of the structure of `y`,
-      where that takes less than the matrix and has simpler derivatives; `None` for the product
-      with the matrix.
-    - `consistent`: a function of `(t, y, args)` that moves unknowns onto the algebraic equations
-      and their derivatives by time, and leaves unknowns that satisfy them unchanged. If an index is
-      above 1, steps of a differentiated run are accurate for its derivatives only with it; without
-      it such a run gives a warning.
+      where it is cheaper than the matrix or has simpler derivatives; `None` to multiply by the
+      matrix.
+    - `consistent`: a function of `(t, y, args)` that projects the unknowns onto the algebraic
+      equations and their time derivatives, and leaves consistent unknowns unchanged. If an index
+      is above 1, the step-size control of a differentiated run needs this function to bound the
+      errors of the derivatives; without it such a run gives a warning.
 
-    **Raises:** `ValueError` for an index other than 0 to 3, for pairs that are none, and for
-    matrices of another shape; at run time an error for a start that violates an algebraic equation,
-    with its number, for an equation that is not what `rates` says, and for a `product` that is not
-    that with the matrix, all if `check_start`.
+    **Raises:** `ValueError` for an index other than 0 to 3, for `rates` that are not pairs of
+    unknowns, and for matrices of a wrong shape; with `check_start`, an error at run time if the
+    start violates an algebraic equation, if an equation is not the one that `rates` states, or if
+    `product` differs from the product with the matrix.
     **Source:** Hairer-Wanner II, VI.1 and VII.1 (error scaling: the code RADAU5).
     """
 
@@ -98,12 +98,12 @@ class MassMatrixTerm(AbstractDAETerm):
     product: Callable[..., Y] | None = None
     consistent: Callable[..., Y] | None = None
 
-    def vf(self, t, y, args) -> Y:
-        """The right-hand side $f$."""
+    def vf(self, t: Time, y: Y, args: Args) -> Y:
+        """Return the right-hand side $f$."""
         return self.vector_field(t, y, args)
 
     def mass_matrix(self, t: Time, y: Y, args: Args) -> ArrayLike:
-        """The matrix $M$, shape (n, n)."""
+        """Return the matrix $M$, shape (n, n)."""
         return self.mass(t, y, args) if callable(self.mass) else jnp.asarray(self.mass)
 
 
@@ -114,12 +114,12 @@ class ImplicitTerm(AbstractDAETerm):
 
     - `residual`: $F$ as a function of `(t, y, y_dot, args)`, of the structure of `y`.
     - `index`: as in `MassMatrixTerm`.
-    - `rate`: $\dot y$ at the start as a function of `(t, y, args)`; `None` for zero. It serves the
-      first step of a multistep method and the first Jacobian of the others.
+    - `rate`: $\dot y$ at the start as a function of `(t, y, args)`; `None` for zero. A multistep
+      method needs it for the first step, other methods for the first Jacobian.
     - `names`, `check_start`, `consistent`: as in `MassMatrixTerm`.
 
-    **Raises:** `ValueError` for an index other than 0 to 3; at run time an error for a start that
-    violates an algebraic equation, with its number.
+    **Raises:** `ValueError` for an index other than 0 to 3; at run time an error with the number
+    of an algebraic equation that the start violates.
     **Source:** Brenan-Campbell-Petzold (1.1).
     """
 
@@ -132,15 +132,15 @@ class ImplicitTerm(AbstractDAETerm):
     check_start: bool = eqx.field(static=True, default=True)
     consistent: Callable[..., Y] | None = None
 
-    def vf(self, t, y, args) -> Y:
-        """The rate $\\dot y$ at the start, zero if unknown."""
+    def vf(self, t: Time, y: Y, args: Args) -> Y:
+        """Return the rate $\\dot y$ at the start, zero without `rate`."""
         if self.rate is None:
             return jax.tree.map(jnp.zeros_like, y)
         return self.rate(t, y, args)
 
 
 def checked_index(index: ArrayInput | None) -> Index:
-    """The index of each unknown as a tuple of integers."""
+    """Return the index of each unknown as a tuple of integers; `None` if none is above 1."""
     if index is None:
         return None
     index = tuple(int(i) for i in np.asarray(index).ravel())
@@ -150,10 +150,7 @@ def checked_index(index: ArrayInput | None) -> Index:
 
 
 def unwrap(terms: Terms) -> tuple[Terms, int | Array]:
-    """The term inside diffrax's wrapper, and the direction of time (1 or -1).
-
-    diffrax wraps a term to let time run backwards.
-    """
+    """Return the term inside diffrax's wrapper for backward time, and the direction, 1 or -1."""
     if isinstance(terms, WrapTerm):
         return terms.term, cast("int | Array", terms.direction)
     return terms, 1
@@ -165,7 +162,7 @@ def apply_direction(direction: int | Array, x: Array) -> Array:
 
 
 def check_unknowns(y: Y, solver: str) -> None:
-    """Raise for unknowns that are not real."""
+    """Raise `TypeError` for unknowns that are not real."""
     for leaf in jax.tree.leaves(y):
         if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
             raise TypeError(
@@ -175,7 +172,7 @@ def check_unknowns(y: Y, solver: str) -> None:
 
 
 def flatten(y: Y) -> tuple[Vector, Callable[[Vector], Y]]:
-    """The unknowns as one vector, and the way back."""
+    """Return the unknowns as one vector, and the function that restores their structure."""
     if isinstance(y, jax.Array) and y.ndim == 1:
         return y, lambda y: y
     return ravel_pytree(y)

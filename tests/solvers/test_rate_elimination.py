@@ -150,9 +150,9 @@ def test_messages():
             oscillator(wrong)
     with pytest.raises(ValueError, match="two rates"):
         oscillator(((0, 1), (0, 2)))
-    with pytest.raises(ValueError, match="circle"):
+    with pytest.raises(ValueError, match="cycle"):
         oscillator(((0, 1), (1, 0)))
-    with pytest.raises(ValueError, match="names the unknown 2; there are 2"):
+    with pytest.raises(ValueError, match="must have unknowns from 0 to 1; got 2"):
         begin(((0, 2),))
     with pytest.raises(RuntimeError, match=r"equation number 1 is not y_1' = y_0"):
         begin(((1, 0),))

@@ -1,4 +1,4 @@
-"""What the solvers of differential-algebraic equations have in common."""
+"""Base classes of the solvers for differential-algebraic equations."""
 
 import abc
 
@@ -6,7 +6,7 @@ import diffrax
 import equinox as eqx
 from jaxtyping import PyTree
 
-from ...annotations import Count, Norm, Number, Terms, Y
+from ...annotations import Args, Count, Norm, Number, Terms, Time, Y
 from ..terms import AbstractDAETerm, check_unknowns, flatten, unwrap
 from ..wrappers.replayable import AbstractReplayable
 from .equations import build_equations, differentiation_index
@@ -17,10 +17,10 @@ from .proposed import ProposedStepController
 class AbstractDAESolver(
     diffrax.AbstractImplicitSolver, diffrax.AbstractAdaptiveSolver, AbstractReplayable
 ):
-    """A solver that knows what a good step-size controller for it is, and which terms it takes.
+    """An implicit or extrapolation method with its own step-size controller.
 
-    **Attributes:** `max_index`, the largest differentiation index of an unknown; 0 for ordinary
-    differential equations alone.
+    **Attributes:** `max_index`, the largest differentiation index that the solver accepts; 0 for
+    ordinary differential equations only; `root_finder`, the Newton iteration and its tolerances.
     """
 
     max_index: eqx.AbstractClassVar[int]
@@ -30,35 +30,35 @@ class AbstractDAESolver(
     def controller(
         self, rtol: Number, atol: Number, norm: Norm
     ) -> diffrax.AbstractStepSizeController:
-        """The step-size controller to use with this solver."""
+        """Return the recommended step-size controller for the given tolerances."""
 
     def evaluations(self, solver_state: PyTree) -> Count:
-        """Evaluations of the equations in the last attempted step, Jacobian columns apart."""
+        """Return the evaluations in the last attempted step, Jacobian columns excluded."""
         return solver_state.evaluations
 
-    def func(self, terms, t0, y0, args) -> Y:
-        r"""Rate $\dot y$ at a point, of least norm where the equations leave it open."""
+    def func(self, terms: Terms, t0: Time, y0: Y, args: Args) -> Y:
+        r"""Return the rate $\dot y$ at a point, of least norm where it is not unique."""
         y, unravel = flatten(y0)
         return unravel(build_equations(terms, t0, y0, args).start_rate(t0, y))
 
 
 class AbstractProposingSolver(AbstractDAESolver):
-    """A method of variable order that proposes its own steps."""
+    """A method of variable order that proposes its own step sizes."""
 
-    def error_order(self, terms) -> int:
-        """1: the step that the method proposes is inversely proportional to what it returns."""
+    def error_order(self, terms: Terms) -> int:
+        """Return 1: the proposed step is inversely proportional to the returned error."""
         return 1
 
-    def controller(self, rtol, atol, norm) -> ProposedStepController:
-        """The steps that the method proposes."""
+    def controller(self, rtol: Number, atol: Number, norm: Norm) -> ProposedStepController:
+        """Return the controller that takes the steps that the method proposes."""
         return ProposedStepController(rtol=rtol, atol=atol, norm=norm)
 
 
 def check_problem(solver: AbstractDAESolver, terms: Terms, y0: Y) -> None:
-    """Raise for a problem that is not for this solver.
+    """Raise if the solver does not accept the terms or the unknowns.
 
-    **Raises:** `TypeError` for terms and unknowns of another kind, `ValueError` for an index that
-    is too high or not given for every unknown.
+    **Raises:** `TypeError` for terms of another kind or unknowns that are not real, `ValueError`
+    for an index that is too high or not given for every unknown.
     """
     name = type(solver).__name__
     check_unknowns(y0, name)

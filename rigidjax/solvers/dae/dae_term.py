@@ -1,10 +1,10 @@
-"""The differential-algebraic equations of a formulation as a term."""
+"""The differential-algebraic equations of a formulation as a term for diffrax."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ...annotations import Time
+from ...annotations import Args, Time, Vector
 from ...formulations import AbstractAbsolute
 from ...formulations.absolute_base import MultiplierEquations
 from ...formulations.charts import split_chart
@@ -16,17 +16,21 @@ from ..terms import MassMatrixTerm
 def dae_term(
     model: AbstractAbsolute, state: State | None = None, t: Time = 0.0, check_start: bool = True
 ) -> MassMatrixTerm:
-    """The term of a formulation with multipliers among its unknowns, for `diffrax.diffeqsolve`.
+    """Return the term of a formulation with multipliers among its unknowns.
 
-    If joints close loops, constraints may be redundant: which ones hold the mechanism is decided
-    once, at `state`; multipliers of the others are chosen (`model.multipliers` gives those of least
-    norm). Where a mechanism comes to a position in which other ones are needed, the run ends with a
-    named result.
+    If joints close loops, constraints may be redundant. The redundant combinations of constraints
+    are determined once, at `state`, and their multipliers are set so that the equations have a
+    unique solution; `model.multipliers` returns the multipliers of least norm. A run ends with a
+    named result where the mechanism reaches a position with other redundant constraints.
 
-    **Arguments:** `model`, such as `rj.Absolute(system, index=2)`; start from
-    `model.encode(state)`. If other unknowns violate a constraint, an error names its joint, unless
-    `check_start=False`. `state`, with unit quaternions, at `t`, s: the start; `None` for the
-    reference configuration.
+    **Arguments:**
+
+    - `model`: such as `rj.Absolute(system, index=2)`; the unknowns at the start are
+      `model.encode(state)`.
+    - `state`: start, with unit quaternions; `None` for the reference configuration.
+    - `t`: time of the start, s.
+    - `check_start`: whether unknowns at the start that violate a constraint give an error with the
+      name of the joint.
     """
     levels = model.num_algebraic // max(model.num_multipliers, 1)
     names = ("",) * model.layout.size + levels * model.constraint_names
@@ -34,13 +38,13 @@ def dae_term(
     if model.has_loops:
         state = model.system.reference_state() if state is None else state  # pyright: ignore
         y0 = model.pack(state, None, t)
-        # Any projector will do that is one at the start: it has no derivatives.
+        # Constant: any projector that is valid at the start will do, so it needs no derivatives.
         idle = Descriptor(model).idle_projector(t, y0)
         idle = jax.lax.stop_gradient(idle)
         descriptor = Descriptor(model, idle)
-    right, mass, times = (of(descriptor) for of in (_RightHandSide, _Mass, _MassTimes))
+    right, mass, times = (part(descriptor) for part in (_RightHandSide, _Mass, _MassTimes))
     consistent = _Consistent(model)
-    # q' = v, unless multipliers correct it.
+    # The equations q' = v, unless they contain multipliers.
     n = 0 if model.stabilized else model.layout.num_positions
     rates = tuple((i, n + i) for i in range(n))
     return MassMatrixTerm(
@@ -58,21 +62,21 @@ def dae_term(
 class _RightHandSide(eqx.Module):
     descriptor: MultiplierEquations
 
-    def __call__(self, t, y, args):
+    def __call__(self, t: Time, y: Vector, args: Args):
         return self.descriptor.right_hand_side(jnp.asarray(t, y.dtype), y, _index(self.descriptor))
 
 
 class _Mass(eqx.Module):
     descriptor: MultiplierEquations
 
-    def __call__(self, t, y, args):
+    def __call__(self, t: Time, y: Vector, args: Args):
         return self.descriptor.mass(jnp.asarray(t, y.dtype), y, _index(self.descriptor))
 
 
 class _MassTimes(eqx.Module):
     descriptor: MultiplierEquations
 
-    def __call__(self, t, y, rate, args):
+    def __call__(self, t: Time, y: Vector, rate: Vector, args: Args):
         index = _index(self.descriptor)
         return self.descriptor.mass_times(jnp.asarray(t, y.dtype), y, rate, index)
 
@@ -80,7 +84,7 @@ class _MassTimes(eqx.Module):
 class _Consistent(eqx.Module):
     model: AbstractAbsolute
 
-    def __call__(self, t, y, args):
+    def __call__(self, t: Time, y: Vector, args: Args):
         t, size = jnp.asarray(t, y.dtype), self.model.layout.size
         values, _ = split_chart(self.model.explicit_projection(t, y[:size]))
         return self.model.with_multipliers(t, values)

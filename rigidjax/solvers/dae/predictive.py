@@ -1,4 +1,4 @@
-"""Step-size control for stiff solvers."""
+"""Predictive step-size control for stiff solvers."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -23,13 +23,18 @@ class PredictiveState(NamedTuple):
 class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
     r"""Gustafsson's predictive control, as in the code RADAU5.
 
-    The next step is the smaller of what the error allows and of what it allows if it goes on to
-    change as it did over the last two steps. A step stays as it is where it would grow by less than
-    `keep`, so that a solver can use its factorisation again.
+    The next step is the smaller of the step that the error allows, and the step that the error
+    allows if it continues to change as over the last two steps. The step length is kept where it
+    would grow by at most the factor `keep`, so that a solver can reuse its factorisation.
 
-    **Arguments:** `rtol`, `atol`: a step is accepted if the norm of error / (atol + rtol |y|) is
-    below 1; arrays like `y` if need be. `norm`, the root mean square by default. `safety`,
-    `factormin`, `factormax`: bounds of the change. `keep`: largest growth that is not made.
+    **Arguments:**
+
+    - `rtol`, `atol`: a step is accepted if the norm of error / (atol + rtol |y|) is below 1;
+      scalars or arrays like `y`.
+    - `norm`: the root mean square by default.
+    - `safety`, `factormin`, `factormax`: safety factor, smallest and largest change of the step.
+    - `keep`: largest growth for which the step length is kept.
+
     **Source:** Hairer-Wanner II, IV.8 (8.25), and "numerical experience" there.
     """
 
@@ -41,12 +46,22 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
     factormax: float = 8.0
     keep: float = 1.2
 
-    def wrap(self, direction) -> "PredictiveController":
-        """Works in either direction of time."""
+    def wrap(self, direction: Number) -> "PredictiveController":
+        """Return the controller itself, which works in both directions of time."""
         return self
 
-    def init(self, terms, t0, t1, y0, dt0, args, func, error_order) -> tuple[Time, PredictiveState]:
-        """First step, from the size of the rates if it is not given."""
+    def init(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        dt0: Time | None,
+        args: Args,
+        func: Callable[..., Y],
+        error_order: Number | None,
+    ) -> tuple[Time, PredictiveState]:
+        """Return the end of the first step, estimated if `dt0` is `None`, and the state."""
         if dt0 is None:
             dt0 = estimate_first_step(self, terms, t0, t1, y0, args, func, error_order)  # pyright: ignore[reportArgumentType]
         dtype = jnp.result_type(*jax.tree.leaves(y0))
@@ -55,30 +70,30 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
 
     def adapt_step_size(
         self,
-        t0,
-        t1,
-        y0,
-        y1_candidate,
-        args,
-        y_error,
-        error_order,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        y1_candidate: Y,
+        args: Args,
+        y_error: Y | None,
+        error_order: Number,
         controller_state: PredictiveState,
     ) -> StepSizeResult[PredictiveState]:
-        """Whether the step is accepted, and the ends of the next one."""
+        """Return whether the step is accepted, and the ends of the next step."""
         if y_error is None:
             raise ValueError(
                 "`PredictiveController` needs a solver that estimates its error; use "
                 "`diffrax.ConstantStepSize()` with this one."
             )
 
-        def scaled(y0, y1, error):
+        def relative_error(y0, y1, error):
             y1 = jnp.where(jnp.any(jnp.isnan(y1)), y0, y1)
             y = jnp.maximum(jnp.abs(y0), jnp.abs(y1))
             return error / (self.atol + self.rtol * y)
 
         last = controller_state
         h = t1 - t0
-        error = self.norm(jax.tree.map(scaled, y0, y1_candidate, y_error))
+        error = self.norm(jax.tree.map(relative_error, y0, y1_candidate, y_error))
         error = jax.lax.stop_gradient(error).astype(last.error.dtype)
         keep = error < 1
         length = jnp.asarray(jax.lax.stop_gradient(h), error.dtype)
@@ -90,7 +105,7 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
         factor = jnp.clip(factor, self.factormin, self.factormax)
         factor = jnp.where(last.rejected, jnp.minimum(factor, 1.0), factor)
         factor = jnp.where(keep & (factor >= 1) & (factor <= self.keep), 1.0, factor)
-        # A first step that fails may be off by any amount.
+        # A rejected first step may be too long by any factor.
         factor = jnp.where(keep, factor, jnp.where(last.first, 0.1, jnp.minimum(factor, 0.9)))
         state = PredictiveState(
             jnp.where(keep, length, last.h),
@@ -98,7 +113,7 @@ class PredictiveController(diffrax.AbstractAdaptiveStepSizeController):
             last.first & ~keep,
             ~keep,
         )
-        # Of one length exactly where nothing changes, whatever the rounding of `t1 - t0`.
+        # The length is multiplied by exactly 1 where it is kept, so that factors can be reused.
         start = jnp.where(keep, t1, t0)
         factor = jax.lax.stop_gradient(factor).astype(jnp.result_type(h))
         return keep, start, start + h * factor, False, state, diffrax.RESULTS.successful
@@ -108,7 +123,10 @@ def estimate_first_step(
     controller: diffrax.AbstractAdaptiveStepSizeController, terms: Terms, t0: Time, t1: Time, y0: Y,
     args: Args, func: Callable[..., Y], error_order: Number,
 ) -> Scalar:  # fmt: skip
-    """First step: a Taylor step of order 1 with an error of 0.01, at the most all of it.
+    """Estimate the first step, at most `t1 - t0`, from the size of the rate and its change.
+
+    An explicit Euler step estimates the second derivative. The estimated error of the first step
+    is 0.01 in units of the tolerance.
 
     **Source:** Hairer-Norsett-Wanner I, II.4, p. 169.
     """
@@ -119,7 +137,7 @@ def estimate_first_step(
         )
         return controller.norm(scaled)
 
-    def moved(h):
+    def euler_step(h):
         return jax.tree.map(lambda y, f: y + h.astype(y.dtype) * f, y0, f0)
 
     f0 = func(terms, t0, y0, args)
@@ -127,7 +145,7 @@ def estimate_first_step(
     small = (d0 < 1e-5) | (d1 < 1e-5)
     h0 = jnp.where(small, 1e-6, 0.01 * d0 / jnp.where(small, 1.0, d1))
     h0 = jnp.minimum(h0, t1 - t0)
-    f1 = func(terms, t0 + h0.astype(jnp.result_type(t0)), moved(h0), args)
+    f1 = func(terms, t0 + h0.astype(jnp.result_type(t0)), euler_step(h0), args)
     d2 = size(jax.tree.map(lambda a, b: b - a, f0, f1)) / h0
     large = jnp.maximum(d1, d2)
     flat = ~(large > 1e-15)

@@ -1,36 +1,38 @@
-"""Step-size control for methods that choose their own steps."""
+"""Step-size control for methods of variable order, which propose their own steps."""
+
+from collections.abc import Callable
 
 import diffrax
 import jax
 import jax.numpy as jnp
 import optimistix as optx
 
-from ...annotations import Flag, Norm, Number, Scalar, StepSizeResult, Time, Vector, Y
+from ...annotations import Args, Flag, Norm, Number, Scalar, StepSizeResult, Terms, Time, Vector, Y
 from .equations import stop_gradients
 from .newton import SimplifiedNewton
 from .predictive import estimate_first_step
 
 _SAFETY = 0.9
-# Relative change of a step that is none: what a projection of the step's end changes in the scale
-# of errors.
+# Relative change of a step that counts as none: a projection of the end of the step changes the
+# scale of the error slightly.
 _UNCHANGED = 1e-3
-# Methods propose factors of at least 0.02, errors of at most 0.9 / 0.02.
+# Largest encoded error: methods propose factors of at least 0.02, and 0.9 / 0.02 = 45.
 _LARGEST = 45.0
 
 
 def encode_step_factor(scale: Vector, accept: Flag, factor: Scalar) -> Vector:
-    r"""An error estimate that tells the controller the step that the method wants.
+    r"""Return an error estimate that encodes the step factor that the method proposes.
 
-    Methods of variable order know it best, but diffrax leaves it to the controller, and hands it
-    the error estimate alone. So they return one with the norm $0.9 / f$ for a change of the step
-    by the factor $f$: what a controller with error order 1 makes $f$ of. Of an accepted step that
-    should become shorter, $f < 1$, the norm is between 0.9 and 1.
+    A method of variable order chooses its own step, but diffrax passes only the error estimate to
+    the controller, which computes the step. The method therefore returns an error with the norm
+    $0.9 / f$ for the step factor $f$: a controller of error order 1 recovers $f$ from it. For an
+    accepted step with $f < 1$ the norm is between 0.9 and 1.
 
-    The scale is that of diffrax's `PIDController`, by the larger of both ends of the step. With the
-    start alone a rejected step with a large end would look accurate to it.
+    Errors are scaled by the larger of both ends of the step, as in diffrax's `PIDController`. With
+    the scale of the start, that controller would accept a rejected step with a large end.
 
-    **Arguments:** `scale`, (n,), of norm 1 for the controller, see `controller_scale`; `accept`;
-    `factor`.
+    **Arguments:** `scale`, (n,), error of norm 1, see `controller_scale`; `accept`, whether the
+    step is accepted; `factor`, $f$.
     """
     below = _SAFETY + 0.25 * jnp.clip(_SAFETY - factor, 0.0, 0.39)
     target = jnp.where(accept & (factor < 1), below, _SAFETY / factor)
@@ -40,7 +42,7 @@ def encode_step_factor(scale: Vector, accept: Flag, factor: Scalar) -> Vector:
 def controller_scale(finder: SimplifiedNewton, y0: Y, y1: Y) -> Vector:
     """Return an error of a step from `y0` to `y1` whose norm is 1 for step-size controllers, (n,).
 
-    **Arguments:** `finder`, with the tolerances and the norm; `y0`, `y1`, of the same structure.
+    **Arguments:** `finder`, with the tolerances and the norm; `y0`, `y1`, ends of the step.
     """
     largest = jax.tree.map(lambda a, b: jnp.maximum(jnp.abs(a), jnp.abs(b)), y0, y1)
     scale = finder.scale(stop_gradients(largest), None, jnp.ones(()))
@@ -48,43 +50,61 @@ def controller_scale(finder: SimplifiedNewton, y0: Y, y1: Y) -> Vector:
 
 
 class ProposedStepController(diffrax.AbstractAdaptiveStepSizeController):
-    r"""Takes the steps that a method of variable order proposes.
+    r"""Step-size controller that takes the steps that a method of variable order proposes.
 
-    **Arguments:** `rtol`, `atol`, `norm`: the tolerances of the method.
+    **Arguments:** `rtol`, `atol`, `norm`: the tolerances and the norm of the method.
     """
 
     rtol: Number
     atol: Number
     norm: Norm = optx.rms_norm
 
-    def wrap(self, direction) -> "ProposedStepController":
-        """Works in either direction of time."""
+    def wrap(self, direction: Number) -> "ProposedStepController":
+        """Return the controller itself, which works in both directions of time."""
         return self
 
-    def init(self, terms, t0, t1, y0, dt0, args, func, error_order) -> tuple[Time, Flag]:
-        """First step, for a method of order 1, from the size of the rates if it is not given."""
+    def init(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        dt0: Time | None,
+        args: Args,
+        func: Callable[..., Y],
+        error_order: Number | None,
+    ) -> tuple[Time, Flag]:
+        """Return the end of the first step, estimated for order 1 if `dt0` is `None`."""
         if dt0 is None:
             dt0 = estimate_first_step(self, terms, t0, t1, y0, args, func, 2)
         return t0 + dt0, jnp.array(False)
 
     def adapt_step_size(
-        self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state: Flag
+        self,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        y1_candidate: Y,
+        args: Args,
+        y_error: Y | None,
+        error_order: Number,
+        controller_state: Flag,
     ) -> StepSizeResult[Flag]:
-        """Whether the step is accepted, and the ends of the next one."""
+        """Return whether the step is accepted, and the ends of the next step."""
 
-        def scaled(y0, y1, error):
+        def relative_error(y0, y1, error):
             y = jnp.maximum(jnp.abs(y0), jnp.abs(y1))
             return error / (self.atol + self.rtol * y)
 
         h = t1 - t0
-        size = self.norm(jax.tree.map(scaled, y0, y1_candidate, y_error))
+        size = self.norm(jax.tree.map(relative_error, y0, y1_candidate, y_error))
         keep = size < 1
         longer = size <= _SAFETY * (1 + _UNCHANGED)
-        # The scale of a diverging step is that of its projected end, which says nothing: without a
-        # bound the next step could underflow to zero.
+        # The scale is meaningless for the projected end of a diverging step: the bound prevents the
+        # next step from underflow to zero.
         factor = _SAFETY / jnp.clip(size, 1e-3, _LARGEST)
         factor = jnp.where(keep & ~longer, _SAFETY - 4.0 * (size - _SAFETY), factor)
-        # As in the code DASSL from the second failure on.
+        # From the second failure on the factor is fixed, as in the code DASSL.
         failed = ~keep & (controller_state | ~jnp.isfinite(size))
         factor = jnp.where(failed, 0.25, factor)
         factor = jnp.where(jnp.abs(factor - 1.0) < _UNCHANGED, 1.0, factor)

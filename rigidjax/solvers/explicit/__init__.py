@@ -1,1 +1,1 @@
-"""Explicit Runge-Kutta methods in the form that kernels and XLA are fastest with."""
+"""Explicit Runge-Kutta methods with unrolled stages or a loop over stages."""

@@ -1,16 +1,18 @@
-"""Explicit Runge-Kutta methods with their stages written out, or in a loop of few operations."""
+"""Explicit Runge-Kutta methods with unrolled stages, or with a plain loop over stages."""
 
 import math
+from collections.abc import Callable
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import Jaxpr
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
 
-from ...annotations import Args, InterpolationClass, Number, StepResult, Terms, Time, Y
+from ...annotations import Args, InterpolationClass, Jump, Number, StepResult, Terms, Time, Y
 from ...native import trace_without_mesh
 from ...signals.signal import with_signals
 from ..terms import apply_direction, unwrap
@@ -21,9 +23,10 @@ class Unrolled(diffrax.AbstractWrappedSolver):
     r"""An explicit Runge-Kutta solver of diffrax, its loop over stages unrolled.
 
     diffrax runs the stages in a loop over a buffer, which keeps compilation short for large
-    vector fields. The right-hand side of a rigid body is about fifty scalar operations: written
-    out, its stages fuse, zeros of the tableau cost nothing, and the reverse pass is straight
-    code. Steps, errors and dense output are those of the wrapped solver, to round-off.
+    vector fields. For a small vector field, such as that of one rigid body, unrolled stages are
+    faster: operations of successive stages can be fused, zeros of the tableau cost nothing, and
+    the reverse pass has no loop. Steps, errors and dense output agree with those of the wrapped
+    solver to round-off.
 
     **Arguments:** `solver`, any `diffrax.AbstractERK`.
     **Raises:** `TypeError` for any other solver.
@@ -40,14 +43,14 @@ class Unrolled(diffrax.AbstractWrappedSolver):
 
     @property
     def tableau(self) -> diffrax.ButcherTableau:
-        """Tableau of the wrapped solver."""
+        """Butcher tableau of the wrapped solver."""
         tableau = self.solver.tableau
         assert isinstance(tableau, diffrax.ButcherTableau)
         return tableau
 
     @property
     def scan_kind(self) -> str | None:
-        """The wrapped solver's, where diffrax looks for it; not used."""
+        """Kind of loop of the wrapped solver; diffrax reads the attribute, but no loop is run."""
         return self.solver.scan_kind
 
     @property
@@ -62,25 +65,34 @@ class Unrolled(diffrax.AbstractWrappedSolver):
     def term_compatible_contr_kwargs(self) -> PyTree:
         return self.solver.term_compatible_contr_kwargs
 
-    def order(self, terms) -> int | None:
+    def order(self, terms: Terms) -> int | None:
         return self.solver.order(terms)
 
-    def strong_order(self, terms) -> Number | None:
+    def strong_order(self, terms: Terms) -> Number | None:
         return self.solver.strong_order(terms)
 
-    def error_order(self, terms) -> Number | None:
+    def error_order(self, terms: Terms) -> Number | None:
         return self.solver.error_order(terms)
 
-    def func(self, terms, t0, y0, args) -> Y:
+    def func(self, terms: Terms, t0: Time, y0: Y, args: Args) -> Y:
         return terms.vf(t0, y0, args)
 
-    def init(self, terms, t0, t1, y0, args) -> PyTree[Array]:
-        """First-same-as-last methods carry the last evaluation along; there is none yet."""
+    def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> PyTree[Array]:
+        """Return the state of a first-same-as-last method, with no rate yet; `None` for others."""
         if not self.tableau.fsal:
             return None
         return jnp.array(True), jax.tree.map(jnp.zeros_like, y0)
 
-    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> StepResult[PyTree]:
+    def step(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        solver_state: PyTree[Array],
+        made_jump: Jump,
+    ) -> StepResult[PyTree]:
         tableau = self.tableau
         dt = t1 - t0
         last = len(tableau.c) - 1
@@ -99,8 +111,16 @@ class Unrolled(diffrax.AbstractWrappedSolver):
         state = (jnp.array(False), fs[-1]) if tableau.fsal else None
         return y1, error, dict(y0=y0, y1=y1, k=k), state, diffrax.RESULTS.successful
 
-    def _first_rate(self, terms, t0, y0, args, solver_state, made_jump):
-        """The field at the start of a step."""
+    def _first_rate(
+        self,
+        terms: Terms,
+        t0: Time,
+        y0: Y,
+        args: Args,
+        solver_state: PyTree[Array],
+        made_jump: Jump,
+    ):
+        """Return the rate at the start of a step, reused from the last step where possible."""
         if solver_state is None or made_jump is True:
             return directed_rate(terms, t0, y0, args)
         first, f = solver_state
@@ -109,14 +129,23 @@ class Unrolled(diffrax.AbstractWrappedSolver):
 
 
 class StageLoop(Unrolled):
-    """An explicit Runge-Kutta solver of diffrax whose stages are a loop over a table of rates.
+    """An explicit Runge-Kutta solver of diffrax with a plain loop over a table of rates.
 
-    diffrax's own loop can skip the first stage and serves several kinds of terms; what that takes
-    is kept in variables of the loop, and costs a native kernel for tangents several times as much
-    as the stages do. Arguments and results as of `Unrolled`.
+    diffrax's loop can skip the first stage and accepts several kinds of terms. The variables that
+    it carries for this purpose make forward derivatives several times as expensive with the native
+    backend. Arguments and results are those of `Unrolled`.
     """
 
-    def step(self, terms, t0, t1, y0, args, solver_state, made_jump) -> StepResult[PyTree]:
+    def step(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        solver_state: PyTree[Array],
+        made_jump: Jump,
+    ) -> StepResult[PyTree]:
         tableau, (start, tree) = self.tableau, ravel_pytree(y0)
         dt, count = jnp.asarray(t1 - t0, start.dtype), len(tableau.c) + 1
         weights = np.zeros((count, count))
@@ -130,16 +159,17 @@ class StageLoop(Unrolled):
 
         def stage(i, rates):
             c = nodes[i - 1]
-            # No error of round-off at the end of the step.
+            # The end of the step is hit exactly, without round-off.
             t = jnp.where(c == 1, t1, t0 + c * (t1 - t0))
             y = tree(start + dt * (weights[i] @ rates))
             new = ravel_pytree(directed_rate(terms, t, y, args))[0]
             return jax.lax.dynamic_update_index_in_dim(rates, new, i, 0)
 
         rates = jnp.zeros((count, start.size), start.dtype).at[0].set(ravel_pytree(first)[0])
-        # The last stage of others is the end of the step.
-        needed = count - 1 if tableau.ssal and not tableau.fsal else count
-        rates = jax.lax.fori_loop(1, needed, stage, rates)
+        # Without first-same-as-last, the last stage of an `ssal` method is not evaluated: its
+        # unknowns are the end of the step.
+        evaluated = count - 1 if tableau.ssal and not tableau.fsal else count
+        rates = jax.lax.fori_loop(1, evaluated, stage, rates)
         b, b_error = (jnp.asarray(x, start.dtype) for x in (tableau.b_sol, tableau.b_error))
         y1, error = tree(start + dt * (b @ rates)), tree(dt * (b_error @ rates))
         state = (jnp.array(False), tree(rates[-1])) if tableau.fsal else None
@@ -148,46 +178,46 @@ class StageLoop(Unrolled):
 
 
 def directed_rate(terms: Terms, t: Time, y: Y, args: Args) -> Y:
-    """The vector field of a term as a rate in the direction of integration."""
+    """Return the vector field of a term as a rate in the direction of integration."""
     _, direction = unwrap(terms)
     field = terms.vf(t, y, args)
     return jax.tree.map(lambda f: apply_direction(direction, f), field)
 
 
-# XLA takes longer to compile the written-out stages of more stages or of a field of more numbers
-# than they save. Fields of one rigid body compute about 400 numbers, those of two without joints
-# 500, those of a double pendulum 1,700.
+# Unrolling more stages, or a vector field with more array elements, lengthens compilation by JAX by
+# more than it saves at run time. The field of one rigid body has about 400 elements, that of a
+# double pendulum several times as many.
 MAX_STAGES, MAX_ELEMENTS = 7, 600
-# Numbers of all stages together up to which kernels write them out.
+# Largest number of elements of all stages together that the native backend unrolls.
 _MAX_UNROLLED_ELEMENTS = 8_000
 
 
 def is_small_field(terms: Terms, t: Time, y: Y, args: Args) -> bool:
-    """Whether the vector field computes so few numbers that XLA gains by written-out stages."""
+    """Return whether the vector field is small enough for unrolled stages to save time."""
     return count_field_elements(terms, t, y, args) <= MAX_ELEMENTS
 
 
 def count_field_elements(terms: Terms, t: Time, y: Y, args: Args) -> int:
-    """Numbers that the vector field computes."""
-    # A step finds the pieces of signals once.
+    """Return the number of array elements that an evaluation of the vector field computes."""
+    # Signals are looked up once per step, not in every stage: they do not count.
     terms = with_signals(terms, lambda signal: signal.piece(t))
     return _count_elements(trace_without_mesh(lambda t, y: terms.vf(t, y, args), t, y).jaxpr)
 
 
-def _count_elements(jaxpr):
+def _count_elements(jaxpr: Jaxpr):
     total = 0
     for equation in jaxpr.eqns:
         inner = [getattr(p, "jaxpr", p) for p in equation.params.values()]
         inner = [p for p in inner if hasattr(p, "eqns")]
-        sizes = (math.prod(var.aval.shape) for var in equation.outvars)
+        sizes = (math.prod(var.aval.shape) for var in equation.outvars)  # pyright: ignore
         total += sum(map(_count_elements, inner)) if inner else sum(sizes)
     return total
 
 
 def unroll_stages(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
-    """`solver` with its stages written out, also inside the wrappers of this package.
+    """Return `solver` with unrolled stages, also inside the wrappers of this package.
 
-    Any other solver, and one with many stages, comes back as it is.
+    A solver with many stages, or of another kind, is returned unchanged.
     """
 
     def form(inner, stages):
@@ -196,40 +226,46 @@ def unroll_stages(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     return _map_runge_kutta(solver, form)
 
 
-def native_form(solver: diffrax.AbstractSolver, numbers: int) -> diffrax.AbstractSolver:
-    """`solver` in the form that kernels are fastest with, for a field of that many numbers."""
+def native_form(solver: diffrax.AbstractSolver, elements: int) -> diffrax.AbstractSolver:
+    """Return `solver` in the form that is fastest with the native backend.
+
+    **Arguments:** `solver`; `elements` of the vector field, see `count_field_elements`.
+    """
 
     def form(inner, stages):
-        return (Unrolled if is_unrolled(stages, numbers) else StageLoop)(inner)
+        return (Unrolled if is_unrolled(stages, elements) else StageLoop)(inner)
 
     return _map_runge_kutta(solver, form)
 
 
-def is_unrolled(stages: int, numbers: int) -> bool:
-    """Whether kernels write out the stages of a field of that many numbers."""
-    return stages * numbers <= _MAX_UNROLLED_ELEMENTS
+def is_unrolled(stages: int, elements: int) -> bool:
+    """Return whether stages of a field with that many elements are unrolled in native runs."""
+    return stages * elements <= _MAX_UNROLLED_ELEMENTS
 
 
-def _map_runge_kutta(solver, form):
-    """`solver`, the Runge-Kutta method inside of its wrappers as `form(method, stages)` has it."""
+def _map_runge_kutta(
+    solver: diffrax.AbstractSolver,
+    form: Callable[[diffrax.AbstractERK, int], diffrax.AbstractSolver],
+):
+    """Replace the explicit Runge-Kutta method inside `solver` by `form(method, stages)`."""
     if isinstance(solver, AbstractDelegating):
         inner = _map_runge_kutta(solver.solver, form)
         return eqx.tree_at(lambda s: s.solver, solver, inner)
     tableau = getattr(solver, "tableau", None)
     is_method = isinstance(solver, diffrax.AbstractERK) and not isinstance(solver, Unrolled)
     if is_method and isinstance(tableau, diffrax.ButcherTableau):
-        return form(solver, len(tableau.c) + 1)
+        return form(solver, len(tableau.c) + 1)  # pyright: ignore[reportArgumentType]
     return solver
 
 
 def set_stage_loop(
     solver: diffrax.AbstractSolver, scan_kind: str = "lax"
 ) -> diffrax.AbstractSolver:
-    """`solver` whose loop over stages serves forward mode, or with `"bounded"` both modes.
+    """Return `solver` with the loop over stages for forward mode, or for both modes (`"bounded"`).
 
-    diffrax does that itself, but for solvers inside of more than one wrapper.
+    diffrax does the same, but not for a solver inside more than one wrapper.
     """
-    # diffrax takes a `HalfSolver` for an instance of the class of the solver inside.
+    # Wrappers first: `isinstance` counts a `HalfSolver` as an instance of the class inside it.
     if isinstance(solver, diffrax.AbstractWrappedSolver):
         return eqx.tree_at(lambda s: s.solver, solver, set_stage_loop(solver.solver, scan_kind))
     if isinstance(solver, diffrax.AbstractRungeKutta) and solver.scan_kind is None:
@@ -238,7 +274,7 @@ def set_stage_loop(
 
 
 def _combine(y: Y, dt: Time, weights: np.ndarray, fs: list[Y]) -> Y:
-    """`y + dt * sum(weights * fs)`, leaf by leaf, without the zeros among the weights."""
+    """Return `y + dt * sum(weights * fs)`, leaf by leaf, without the terms of zero weight."""
     used = [(float(w), f) for w, f in zip(weights, fs, strict=True) if w != 0]
 
     def leaf(*leaves):

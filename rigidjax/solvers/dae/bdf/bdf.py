@@ -1,5 +1,6 @@
 """Backward differentiation formulas."""
 
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import diffrax
@@ -8,7 +9,20 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
-from ....annotations import Count, Flag, History, ReplayResult, Scalar, StepResult, Vector
+from ....annotations import (
+    Args,
+    Count,
+    Flag,
+    History,
+    Jump,
+    ReplayResult,
+    Scalar,
+    StepResult,
+    Terms,
+    Time,
+    Vector,
+    Y,
+)
 from ...implicit import attach_derivatives
 from ...linear import (
     Factorisation,
@@ -19,15 +33,30 @@ from ...linear import (
     solve,
     zero_factorisation,
 )
+from ...rate_elimination import Pairs
 from ...step_results import newton_result, stop_at_roundoff
-from ...terms import flatten
+from ...terms import Index, flatten
 from ..base import AbstractProposingSolver, check_problem
-from ..equations import build_equations, differentiation_index, step_length, stop_gradients
+from ..equations import (
+    AbstractEquations,
+    build_equations,
+    differentiation_index,
+    step_length,
+    stop_gradients,
+)
 from ..newton import NewtonSolution, SimplifiedNewton, default_newton, iterate
 from ..proposed import controller_scale, encode_step_factor
 from ..start import check_start_consistency
 from .formulas import MAX_ORDER
-from .history import DifferenceHistory, correction_equations, restart_history, update_differences
+from .history import (
+    Correction,
+    DifferenceCoefficients,
+    DifferenceHistory,
+    Differences,
+    correction_equations,
+    restart_history,
+    update_differences,
+)
 from .interpolation import DifferenceInterpolation
 from .order import choose_order_and_step, estimate_errors, retry_factor
 
@@ -114,11 +143,11 @@ class BDF(AbstractProposingSolver):
             raise ValueError(f"`BDF(max_order=...)` must be 1 to 5; got {self.max_order!r}.")
         check_linear_solver("BDF", self.linear_solver)
 
-    def order(self, terms) -> int:
+    def order(self, terms: Terms) -> int:
         """The largest order."""
         return self.max_order
 
-    def init(self, terms, t0, t1, y0, args) -> BDFState:
+    def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> BDFState:
         """The start with order 1."""
         check_problem(self, terms, y0)
         y, _ = flatten(y0)
@@ -133,7 +162,14 @@ class BDF(AbstractProposingSolver):
         return check_start_consistency(self, terms, t0, y0, eqs, state)
 
     def step(
-        self, terms, t0, t1, y0, args, solver_state: BDFState, made_jump
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        solver_state: BDFState,
+        made_jump: Jump,
     ) -> StepResult[BDFState]:
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
@@ -200,7 +236,17 @@ class BDF(AbstractProposingSolver):
         """Correction and order."""
         return after.history.phi[after.last_order + 1], after.last_order
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
+    def replay(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        history: History,
+        step_record: tuple[Vector, Count],
+        made_jump: Jump,
+    ) -> ReplayResult:
         """A step of known order and correction."""
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
@@ -215,7 +261,7 @@ class BDF(AbstractProposingSolver):
         return y1, dense, (last.phi, last.psi)
 
 
-def _tolerance_fraction(index, rates, finder, dtype):
+def _tolerance_fraction(index: Index, rates: Pairs, finder: SimplifiedNewton, dtype: jnp.dtype):
     """Part of the tolerance that a step may take.
 
     With constraints on positions velocities have index 2, also where multipliers are eliminated.
@@ -227,7 +273,15 @@ def _tolerance_fraction(index, rates, finder, dtype):
     return jnp.clip(least, _SHARE_OF_INDEX_3, _SHARE)
 
 
-def _history_at_start(eqs, t0, h, y, past, made_jump, index):
+def _history_at_start(
+    eqs: AbstractEquations,
+    t0: Time,
+    h: Scalar,
+    y: Vector,
+    past: DifferenceHistory,
+    made_jump: Jump,
+    index: Index,
+):
     """The past at the start of a step, behind a jump (`True` for a projection, a small one)."""
     if made_jump is False:
         return past
@@ -238,7 +292,16 @@ def _history_at_start(eqs, t0, h, y, past, made_jump, index):
     )
 
 
-def _finish_step(problem, phi, c, E, okay, k, unravel, linear_solver):
+def _finish_step(
+    problem: Correction,
+    phi: Differences,
+    c: DifferenceCoefficients,
+    E: Vector,
+    okay: bool | Flag,
+    k: Count,
+    unravel: Callable[[Vector], Y],
+    linear_solver: lx.AbstractLinearSolver,
+):
     """End, dense information and past of a step."""
     E = attach_derivatives(problem, E, okay, linear_solver)
     past = DifferenceHistory(update_differences(phi, E, k), c.psi)
@@ -247,7 +310,9 @@ def _finish_step(problem, phi, c, E, okay, k, unravel, linear_solver):
     return unravel(problem.y + E), dense, past
 
 
-def _reset_state(past, y, linear_solver, rates):
+def _reset_state(
+    past: DifferenceHistory, y: Vector, linear_solver: lx.AbstractLinearSolver, rates: Pairs
+):
     n, dtype = y.size, y.dtype
     zero, one = jnp.zeros((), dtype), jnp.ones((), dtype)
     count = jnp.array(1)
@@ -258,7 +323,14 @@ def _reset_state(past, y, linear_solver, rates):
     )  # fmt: skip
 
 
-def _solve_correction(problem, state, tolerance, norm, limit, linear_solver):
+def _solve_correction(
+    problem: Correction,
+    state: BDFState,
+    tolerance: Scalar,
+    norm: Callable[[Vector], Scalar],
+    limit: int,
+    linear_solver: lx.AbstractLinearSolver,
+):
     """The correction by the old Jacobian, or if that does not do by a new one."""
     eqs, cj = problem.equations, problem.cj
     start = jnp.zeros_like(problem.y)

@@ -94,5 +94,5 @@ def retry_factor(e: ErrorEstimates, order: Count) -> Scalar:
     return jnp.clip(0.9 * _target_factor(estimate, order), 0.25, 0.9)
 
 
-def _target_factor(estimate, order):
+def _target_factor(estimate: Scalar, order: Count):
     return (_SAFETY * estimate + 1e-4) ** (-1.0 / (order + 1).astype(estimate.dtype))

@@ -42,7 +42,7 @@ def dense_weights() -> OdexDenseWeights:
     return OdexDenseWeights(table[:, :, 3:], table[:, :, :3])
 
 
-def _midpoint_weights(columns):
+def _midpoint_weights(columns: int):
     r"""Weights of $h^k y^{(k)}$ in the middle, less $y_0$ for k = 0, (2 c - 1, 3 + N)."""
     points = substep_offsets(SEQUENCE)
     found = np.zeros((2 * columns - 1, 3 + points[-1]))
@@ -62,7 +62,7 @@ def _midpoint_weights(columns):
     return found
 
 
-def _chord_form(middle):
+def _chord_form(middle: np.ndarray):
     """Rows $q_k$ from those of the derivatives in the middle."""
     size, width = middle.shape
     chord, left, right = np.eye(3, width)

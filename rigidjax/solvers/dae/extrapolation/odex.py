@@ -1,12 +1,25 @@
 """Gragg-Bulirsch-Stoer extrapolation."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ....annotations import ReplayResult, StepResult
+from ....annotations import (
+    Args,
+    Count,
+    History,
+    Jump,
+    ReplayResult,
+    Scalar,
+    StepResult,
+    Terms,
+    Time,
+    Vector,
+    Y,
+)
 from ...terms import flatten
 from ..base import check_problem
 from ..equations import ExplicitEquations, build_equations, step_length, stop_gradients
@@ -34,17 +47,24 @@ class Odex(AbstractExtrapolation):
 
     max_index: ClassVar[int] = 0
 
-    def order(self, terms) -> int:
+    def order(self, terms: Terms) -> int:
         """The largest order."""
         return 2 * (len(_NUMBERS) - 1)
 
-    def init(self, terms, t0, t1, y0, args) -> ExtrapolationState:
+    def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> ExtrapolationState:
         """A first guess of the number of columns, from the tolerance."""
         check_problem(self, terms, y0)
         return initial_state(self.root_finder, len(_NUMBERS))
 
     def step(
-        self, terms, t0, t1, y0, args, solver_state: ExtrapolationState, made_jump
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        solver_state: ExtrapolationState,
+        made_jump: Jump,
     ) -> StepResult[ExtrapolationState]:
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
@@ -66,10 +86,21 @@ class Odex(AbstractExtrapolation):
         state = ExtrapolationState(target, e.columns, e.count + 1)
         return unravel(y1), unravel(error), dense, state, result
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
+    def replay(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        history: History,
+        step_record: Count,
+        made_jump: Jump,
+    ) -> ReplayResult:
         """A step of a known number of columns."""
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
+        assert isinstance(eqs, ExplicitEquations)
         h = step_length(t0, t1, y.dtype)
         substep, start = _midpoint_substep(eqs, t0, t1, y, h), (y, y)
         change = sum_substeps(
@@ -84,7 +115,7 @@ class Odex(AbstractExtrapolation):
         return unravel(y + change), dense, (None, None)
 
 
-def _midpoint_substep(eqs, t0, t1, y, h):
+def _midpoint_substep(eqs: ExplicitEquations, t0: Time, t1: Time, y: Vector, h: Scalar):
     """The substeps of the explicit midpoint rule, smoothed.
 
     A carry has the last two values, and may have a third place, for the rate evaluated last.
@@ -106,7 +137,16 @@ def _midpoint_substep(eqs, t0, t1, y, h):
     return substep
 
 
-def _dense_info(eqs, t0, t1, y, change, h, columns, unravel):
+def _dense_info(
+    eqs: ExplicitEquations,
+    t0: Time,
+    t1: Time,
+    y: Vector,
+    change: Vector,
+    h: Scalar,
+    columns: Count,
+    unravel: Callable[[Vector], Y],
+):
     """Dense information, by an extrapolation of its own: XLA leaves out what nobody asks for."""
     f0, f1 = eqs.f(t0, y), eqs.f(t1, y + change)
     columns = jnp.minimum(columns + 1, len(SEQUENCE.numbers))

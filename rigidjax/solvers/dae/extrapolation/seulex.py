@@ -1,5 +1,6 @@
 """Extrapolation of the linearly implicit Euler method."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import equinox as eqx
@@ -7,8 +8,22 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 import numpy as np
+from jaxtyping import Array, PyTree
 
-from ....annotations import Norm, ReplayResult, StepResult, Time, Vector
+from ....annotations import (
+    Args,
+    Count,
+    History,
+    Jump,
+    Norm,
+    ReplayResult,
+    Scalar,
+    StepResult,
+    Terms,
+    Time,
+    Vector,
+    Y,
+)
 from ...linear import Inverse, check_linear_solver, factorise, solve, zero_factorisation
 from ...terms import flatten
 from ..base import check_problem
@@ -23,7 +38,15 @@ from ..equations import (
 from ..start import check_start_consistency
 from .base import AbstractExtrapolation, ExtrapolationState, conclude_step, initial_state
 from .dense_seulex import SEQUENCE, dense_weights
-from .table import Extrapolation, StepSequence, end_weights, extrapolate, substep_time, sum_substeps
+from .table import (
+    Extrapolation,
+    StepSequence,
+    Substep,
+    end_weights,
+    extrapolate,
+    substep_time,
+    sum_substeps,
+)
 
 _NUMBERS = (2, 3, 4, 6, 8, 12, 16, 24)
 # A Jacobian counts as one evaluation and a factorisation, as in the code SEULEX, as another.
@@ -58,11 +81,11 @@ class Seulex(AbstractExtrapolation):
     def __check_init__(self):
         check_linear_solver("Seulex", self.linear_solver)
 
-    def order(self, terms) -> int:
+    def order(self, terms: Terms) -> int:
         """The largest order."""
         return len(_NUMBERS) - 1
 
-    def init(self, terms, t0, t1, y0, args) -> ExtrapolationState:
+    def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> ExtrapolationState:
         """A first guess of the number of columns, from the tolerance."""
         check_problem(self, terms, y0)
         eqs = build_equations(terms, t0, y0, args)
@@ -75,7 +98,14 @@ class Seulex(AbstractExtrapolation):
         return check_start_consistency(self, terms, t0, y0, eqs, state)
 
     def step(
-        self, terms, t0, t1, y0, args, solver_state: ExtrapolationState, made_jump
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        solver_state: ExtrapolationState,
+        made_jump: Jump,
     ) -> StepResult[ExtrapolationState]:
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
@@ -101,7 +131,17 @@ class Seulex(AbstractExtrapolation):
         dense = _dense_info(start, substep, y, change, e.columns, unravel)
         return unravel(y1), unravel(error), dense, state, result
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
+    def replay(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        history: History,
+        step_record: Count,
+        made_jump: Jump,
+    ) -> ReplayResult:
         """A step of a known number of columns."""
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
@@ -112,7 +152,7 @@ class Seulex(AbstractExtrapolation):
         dense = _dense_info(start, substep, y, change, step_record, unravel)
         return unravel(y + change), dense, (None, None)
 
-    def _start_and_substep(self, eqs, t0, t1, y, h):
+    def _start_and_substep(self, eqs: AbstractEquations, t0: Time, t1: Time, y: Vector, h: Scalar):
         """What a column starts with, and its substeps.
 
         A carry has the factors of the column's matrix; the change of the unknowns since the start
@@ -164,7 +204,14 @@ def _reject_jumps_near_ends(
     )
 
 
-def _dense_info(start, substep, y, change, columns, unravel):
+def _dense_info(
+    start: PyTree[Array],
+    substep: Substep,
+    y: Vector,
+    change: Vector,
+    columns: Count,
+    unravel: Callable[[Vector], Y],
+):
     """Dense information, by an extrapolation of its own: XLA leaves out what nobody asks for."""
     inside, chord = dense_weights()
     # With one column more it is as accurate as the end where the Jacobian changes fast (Robertson).

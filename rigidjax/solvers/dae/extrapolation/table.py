@@ -120,7 +120,7 @@ def substep_time(t0: Time, t1: Time, i: Count, n: Count) -> Scalar:
     return jnp.add(t0, ((i + 1) * span) / n)
 
 
-def _substep_schedule(sequence):
+def _substep_schedule(sequence: StepSequence):
     """All substeps of all columns: column, number in it, of how many, and whether the last."""
     numbers = np.asarray(sequence.numbers)
     column = np.repeat(np.arange(len(numbers)), numbers)

@@ -1,6 +1,7 @@
 """Radau IIA methods."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import diffrax
@@ -9,7 +10,23 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
-from ....annotations import Count, Flag, Matrix, ReplayResult, Scalar, StepResult, Vector
+from ....annotations import (
+    Args,
+    Count,
+    Flag,
+    History,
+    Jump,
+    Matrix,
+    Norm,
+    Number,
+    ReplayResult,
+    Scalar,
+    StepResult,
+    Terms,
+    Time,
+    Vector,
+    Y,
+)
 from ...continuous import continuous
 from ...implicit import attach_derivatives
 from ...linear import Inverse, check_linear_solver, inverse_size, solve
@@ -17,6 +34,7 @@ from ...step_results import newton_result, stop_at_roundoff
 from ...terms import flatten
 from ..base import AbstractDAESolver, check_problem
 from ..equations import (
+    Point,
     build_equations,
     differentiation_index,
     index_scaling,
@@ -106,19 +124,19 @@ class AbstractRadau(AbstractDAESolver):
         counts = (self.stages, 2 * self.stages - 1) if self.refined else (self.stages,)
         return tuple(map(radau_tableau, counts))
 
-    def order(self, terms) -> int:
+    def order(self, terms: Terms) -> int:
         """Order of the method."""
         return 2 * self.stages - 1
 
-    def error_order(self, terms) -> int:
+    def error_order(self, terms: Terms) -> int:
         """Order of the error estimate."""
         return self.stages + 1
 
-    def controller(self, rtol, atol, norm) -> PredictiveController:
+    def controller(self, rtol: Number, atol: Number, norm: Norm) -> PredictiveController:
         """Gustafsson's predictive control."""
         return PredictiveController(rtol=rtol, atol=atol, norm=norm)
 
-    def init(self, terms, t0, t1, y0, args) -> RadauState:
+    def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> RadauState:
         """Nothing is known yet."""
         check_problem(self, terms, y0)
         y, _ = flatten(y0)
@@ -139,7 +157,14 @@ class AbstractRadau(AbstractDAESolver):
         return check_start_consistency(self, terms, t0, y0, eqs, state)
 
     def step(
-        self, terms, t0, t1, y0, args, solver_state: RadauState, made_jump
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        solver_state: RadauState,
+        made_jump: Jump,
     ) -> StepResult[RadauState]:
         y, unravel = flatten(y0)
         step = StageEquations(build_equations(terms, t0, y0, args), t0, t1, y, self.stages)
@@ -208,7 +233,17 @@ class AbstractRadau(AbstractDAESolver):
         """The stages, and those of dense output."""
         return after.Z, after.refined_stages
 
-    def replay(self, terms, t0, t1, y0, args, history, step_record, made_jump) -> ReplayResult:
+    def replay(
+        self,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        y0: Y,
+        args: Args,
+        history: History,
+        step_record: tuple[StageValues, RefinedStages | None],
+        made_jump: Jump,
+    ) -> ReplayResult:
         """A step of known stages."""
         y, unravel = flatten(y0)
         step = StageEquations(build_equations(terms, t0, y0, args), t0, t1, y, self.stages)
@@ -222,14 +257,30 @@ def _refine_dense_output(solver: AbstractRadau) -> AbstractRadau:
     return dataclasses.replace(solver, refined=True) if solver.stages > 1 else solver
 
 
-def _finish_step(step, Z, okay, between, unravel, linear_solver):
+def _finish_step(
+    step: StageEquations,
+    Z: StageValues,
+    okay: bool | Flag,
+    between: RefinedStages | None,
+    unravel: Callable[[Vector], Y],
+    linear_solver: lx.AbstractLinearSolver,
+):
     """End and dense information of a step."""
     Z = attach_derivatives(step, Z, okay, linear_solver)
     inner = Z if between is None else dense_increments(step, Z, between, linear_solver)
     return unravel(step.y0 + Z[-1]), dict(y0=unravel(step.y0), z=jax.vmap(unravel)(inner))
 
 
-def _solve_stages(step, state, h, tolerance, stage_norm, finder, tableaus, linear_solver):
+def _solve_stages(
+    step: StageEquations,
+    state: RadauState,
+    h: Scalar,
+    tolerance: Scalar,
+    stage_norm: Callable[[StageValues], Scalar],
+    finder: SimplifiedNewton,
+    tableaus: tuple[RadauTableau, ...],
+    linear_solver: lx.AbstractLinearSolver,
+):
     """Stages by the old Jacobian, or if that does not do by a new one."""
     tableau = tableaus[0]
     start = extrapolate_stages(state.Z, h / state.h, tableau)
@@ -275,7 +326,16 @@ def _solve_stages(step, state, h, tolerance, stage_norm, finder, tableaus, linea
     return point, state, outcome
 
 
-def _estimate_error(step, point, filtered_by, Z, h, norm, tableau, again):
+def _estimate_error(
+    step: StageEquations,
+    point: Point,
+    filtered_by: Callable[[Vector], Vector],
+    Z: StageValues,
+    h: Scalar,
+    norm: Callable[[Vector], Scalar],
+    tableau: RadauTableau,
+    again: Flag,
+):
     r"""Error estimate, (n,), filtered once more if the first one is too large; evaluations.
 
     **Source:** Hairer-Wanner II, IV.8 (8.19), (8.20); for $M(t, y)\dot y = f$ and $F = 0$ with the

@@ -70,11 +70,11 @@ def dense_increments(
     return jnp.where(between.converged, values, _interpolate_at_nodes(step, Z))
 
 
-def _refined_equations(step):
+def _refined_equations(step: StageEquations):
     return StageEquations(step.equations, step.t0, step.t1, step.y0, 2 * step.stages - 1)
 
 
-def _interpolate_at_nodes(step, Z):
+def _interpolate_at_nodes(step: StageEquations, Z: StageValues):
     """The polynomial of the step at the nodes of the finer one."""
     nodes = radau_tableau(2 * step.stages - 1).c
     return combine_stages(jnp.stack(lagrange_basis(step.tableau.c, jnp.asarray(nodes)), axis=1), Z)

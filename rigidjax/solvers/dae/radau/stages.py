@@ -155,7 +155,7 @@ def as_complex(x: Array) -> Array:
     return x.astype(np.result_type(x.dtype, np.complex64))
 
 
-def _full_inverse(real, pairs, tableau):
+def _full_inverse(real: Matrix, pairs: list[Matrix], tableau: RadauTableau):
     """The inverse put together in the original basis.
 
     One product of a matrix of 3 n rows costs less than the transformations and the two products of

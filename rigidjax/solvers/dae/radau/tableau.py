@@ -4,6 +4,7 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Array
 from numpy.polynomial import Legendre
 
 
@@ -71,7 +72,7 @@ def _differentiation_matrix(c: np.ndarray) -> np.ndarray:
     return D[1:, 1:]
 
 
-def lagrange_basis(c: np.ndarray, x):
+def lagrange_basis(c: np.ndarray, x: Array | np.ndarray):
     """Values at `x` of the polynomials that are 1 at one of the nodes and 0 at the others and at 0.
 
     **Arguments:** `c`, (s,), nodes; `x`, any array. **Returns:** a list of s arrays like `x`.
