@@ -178,5 +178,5 @@ if __name__ == "__main__":
     common.double_precision()
     if not options.runs_only:
         common.write("gpu", rows(options.smoke), options.smoke)
-    if launch.architecture() is not None and launch.driver() is not None:
+    if launch.find_architecture() is not None and launch.find_driver() is not None:
         common.write("gpu_runs", rows_of_runs(options.smoke), options.smoke)

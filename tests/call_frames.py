@@ -10,7 +10,7 @@ import numpy as np
 from llvmlite import ir
 
 from rigidjax.native.lowering.builder import I64
-from rigidjax.native.runtime.codegen import compiled
+from rigidjax.native.runtime.codegen import compile_module
 from rigidjax.native.runtime.cuda import ptx as gpu
 
 BASE = [("size", c.c_size_t), ("extension", c.c_void_p)]
@@ -165,7 +165,7 @@ class Device:
             return found
 
         self.scratch = gpu.emit_entry(module, closed, signature, place)
-        self._host = compiled(str(module))
+        self._host = compile_module(str(module))
         self._numbers = [
             c.c_int64.from_address(self._host.variable(k)) for k in ("thread", "threads")
         ]

@@ -6,7 +6,7 @@ import numpy as np
 from jax.scipy import special
 
 from rigidjax import native
-from rigidjax.native.passes.analysis import inner_jaxprs
+from rigidjax.native.passes.analysis import sub_jaxprs
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -70,7 +70,7 @@ def equations(jaxpr):
     """All equations of a program, those of the programs inside it too."""
     for equation in jaxpr.eqns:
         yield equation
-        for inner in inner_jaxprs(equation):
+        for inner in sub_jaxprs(equation):
             yield from equations(inner)
 
 

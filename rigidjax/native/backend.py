@@ -54,7 +54,7 @@ def check_backend(backend: str) -> str:
 
 
 def choose_backend(
-    asked: str, program: ClosedJaxpr, too_large: Callable[[ClosedJaxpr], list[str]] | None
+    asked: str, closed: ClosedJaxpr, too_large: Callable[[ClosedJaxpr], list[str]] | None
 ) -> Backend:
     """The backend for a program; `too_large`, why no kernel is taken that is not asked for:
     `why_too_large_matrices` for explicit steps, `why_too_many_elements` for implicit ones.
@@ -64,11 +64,11 @@ def choose_backend(
     if asked == "xla":
         return Backend("xla", ('`backend="xla"` was asked for',))
     from .passes.support import why_not
-    from .runtime.cuda.launch import why_not_here
+    from .runtime.cuda.launch import why_not_on_default_device
 
-    reasons = why_not_here(program) or why_not(program)
+    reasons = why_not_on_default_device(closed) or why_not(closed)
     if not reasons and asked == "auto" and too_large is not None:
-        reasons = too_large(program)
+        reasons = too_large(closed)
     if not reasons:
         return Backend("native")
     if asked == "native":
@@ -79,13 +79,13 @@ def choose_backend(
     return Backend("xla", tuple(reasons))
 
 
-def why_too_many_elements(program: ClosedJaxpr) -> list[str]:
+def why_too_many_elements(closed: ClosedJaxpr) -> list[str]:
     """Whether a program has more numbers outside of registers than kernels are fast with."""
-    from .passes.analysis import outside_registers
-    from .passes.loop_fusion import with_loops
-    from .passes.outlining import repeated
+    from .passes.analysis import count_outside_registers
+    from .passes.loop_fusion import fuse_loops
+    from .passes.outlining import find_jaxprs_to_outline
 
-    size = outside_registers(with_loops(program, shared=repeated(program)).jaxpr)
+    size = count_outside_registers(fuse_loops(closed, shared=find_jaxprs_to_outline(closed)).jaxpr)
     if size <= LARGE:
         return []
     return [
@@ -94,11 +94,11 @@ def why_too_many_elements(program: ClosedJaxpr) -> list[str]:
     ]
 
 
-def why_too_large_matrices(program: ClosedJaxpr) -> list[str]:
+def why_too_large_matrices(closed: ClosedJaxpr) -> list[str]:
     """Whether a program decomposes larger matrices of constraints than kernels are fast with."""
     from .passes.analysis import largest_decomposition
 
-    size = largest_decomposition(program.jaxpr)
+    size = largest_decomposition(closed.jaxpr)
     if size <= LARGEST_DECOMPOSITION:
         return []
     return [
@@ -113,7 +113,7 @@ def call_by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
     For what runs once beside a long run: compilation is fast. The function must not close over
     arrays. What it passes on as it is is left alone.
     """
-    from .jaxrules.function import pruned
+    from .jaxrules.function import select_outputs
     from .jaxrules.primitive import native_call
 
     closed, leaves, whole = _traced(function, args)
@@ -123,7 +123,7 @@ def call_by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
     if all(x is not None for x in passed):
         return whole(passed)
     made = [k for k, x in enumerate(passed) if x is None]
-    closed = pruned(closed, made)
+    closed = select_outputs(closed, made)
     if choose_backend("auto", closed, why_too_many_elements) == "native":
         results = iter(native_call(closed, leaves, strict=False, once=True))
     else:
@@ -150,9 +150,9 @@ def call_as_single_kernel(
 
 def _traced(function, args):
     """The program of a function, its arguments, and what makes its results of the program's."""
-    from .jaxrules.function import program
+    from .jaxrules.function import trace_flat
 
     arrays, static = eqx.partition(args, eqx.is_array)
     leaves, structure = jax.tree.flatten(arrays)
-    closed, whole = program(function, leaves, structure, static, eqx.is_array)
+    closed, whole = trace_flat(function, leaves, structure, static, eqx.is_array)
     return closed, leaves, whole

@@ -67,7 +67,7 @@ def test_stragglers_keep_one_lane_each(monkeypatch):
 
     monkeypatch.setattr(lane_compaction._Loop, "turn", counted)
     monkeypatch.setattr(lane_compaction, "LANES", 16)
-    monkeypatch.setattr(lane_compaction, "_WIDEST", 100)
+    monkeypatch.setattr(lane_compaction, "_MAX_BLOCK", 100)
     jax.block_until_ready(by_lanes(guarded, members(250)))
     jax.effects_barrier()
     # Under `vmap` the callback is one for each lane.

@@ -151,7 +151,7 @@ def _mixed(function: Callable[..., tuple], batched: Sequence[bool]) -> Callable[
         closed = jax.make_jaxpr(with_uniform)(uniform, *first)
         _, *results = primitive.native_call_p.bind(
             uniform, *map(jnp.asarray, args), closed=closed, batched=(False, *batched),
-            size=size, linear=0, mode=primitive.Mode(True, False, False, False, 0),
+            size=size, linear=0, mode=primitive.LoweringMode(True, False, False, False, 0),
             values=(1, 1),
         )  # fmt: skip
         return tuple(results)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rigidjax.native.passes.analysis import inner_jaxprs
+from rigidjax.native.passes.analysis import sub_jaxprs
 from rigidjax.native.passes.support import why_not
 
 from . import values
@@ -154,6 +154,6 @@ def primitives_of(jaxpr) -> set[str]:
     names = set()
     for equation in jaxpr.eqns:
         names.add(equation.primitive.name)
-        for inner in inner_jaxprs(equation):
+        for inner in sub_jaxprs(equation):
             names |= primitives_of(inner)
     return names

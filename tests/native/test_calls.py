@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rigidjax import native
-from rigidjax.native.passes import outlining as repeated
+from rigidjax.native.passes import outlining
 from rigidjax.native.runtime.kernel import Kernel, Signature
 
 from ..rule_cases import check
@@ -16,9 +16,9 @@ from ..rule_cases import check
 def every_repeated_program_is_a_function(monkeypatch):
     # What is kept on disk was made without them.
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
-    monkeypatch.setattr(repeated, "LONG", 0)
-    monkeypatch.setattr(repeated, "_SMALLEST", 0)
-    monkeypatch.setattr(repeated, "_FOR_EACH", 0)
+    monkeypatch.setattr(outlining, "LONG_JAXPR", 0)
+    monkeypatch.setattr(outlining, "_SMALLEST", 0)
+    monkeypatch.setattr(outlining, "_FOR_EACH", 0)
 
 
 def functions_in(function, *args):

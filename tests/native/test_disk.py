@@ -23,7 +23,7 @@ jax.config.update("jax_enable_x64", {x64})
 from rigidjax.native.runtime import codegen, kernel
 def refused(*args, **kwargs):
     raise SystemExit("emitted or compiled again")
-codegen._passed = kernel.emit_block = refused
+codegen._run_passes = kernel.emit_block = refused
 {source}
 print(float(cosine(jnp.asarray(0.5))))
 """
@@ -55,13 +55,13 @@ def test_a_second_process_does_not_emit_or_compile(folder):
 
 def test_damaged_files_are_made_anew(folder):
     text = 'define i64 @"handler"() {\n ret i64 5\n}\n'
-    name = machine.compiled(text).name
+    name = machine.compile_module(text).name
     (path,) = folder.iterdir()
     whole = path.read_bytes()
     for damaged in (b"", whole[:-1], whole[:40] + b"x" + whole[41:]):
         path.write_bytes(damaged)
         assert disk.read(name) is None
-        assert machine.compiled(text).address("handler")
+        assert machine.compile_module(text).address("handler")
         assert path.read_bytes() == whole
 
 
@@ -119,7 +119,7 @@ def test_partial_files_of_killed_processes_go(folder):
 def test_folders_that_others_can_change_are_refused(folder, monkeypatch, fault):
     disk.write("name", b"code")
     if fault == "of another":
-        monkeypatch.setattr(disk, "_is_own", lambda status: False)
+        monkeypatch.setattr(disk, "_belongs_to_user", lambda status: False)
     else:
         folder.chmod(0o707 if fault == "writable by others" else 0o770)
     with pytest.warns(UserWarning, match=r"neither read from nor kept in .*chmod go-w.*`off`"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax.extend.core import Primitive
 
-from rigidjax.native.runtime.cache_key import identity
+from rigidjax.native.runtime.cache_key import compute_cache_key
 from rigidjax.native.runtime.kernel import Kernel, Signature
 
 from .. import rule_cases
@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def name(function, *args, signature=None):
-    return identity(jax.make_jaxpr(function)(*args), signature)
+    return compute_cache_key(jax.make_jaxpr(function)(*args), signature)
 
 
 def scaled(factor, axis=0):
@@ -71,7 +71,9 @@ def test_programs_of_one_name_have_one_text():
     signature, texts = Signature((False, False), False), {}
     for function in rule_cases.ARITHMETIC.values():
         closed = jax.make_jaxpr(function)(rule_cases.X, rule_cases.Y)
-        texts.setdefault(identity(closed, signature), set()).add(Kernel(closed, signature).text)
+        texts.setdefault(compute_cache_key(closed, signature), set()).add(
+            Kernel(closed, signature).text
+        )
     assert None not in texts
     assert all(len(of_one) == 1 for of_one in texts.values())
     assert not any(a & b for a, b in itertools.combinations(texts.values(), 2))

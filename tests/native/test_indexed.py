@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rigidjax import native
-from rigidjax.native.passes.dynamic_indices import indexed
+from rigidjax.native.passes.dynamic_indices import find_dynamic_indices
 from rigidjax.native.runtime.kernel import Kernel, Signature
 
 
@@ -68,14 +68,14 @@ def test_what_is_indexed():
 
     x = jnp.arange(12.0)
     jaxpr = jax.make_jaxpr(jax.jit(function))(x, x, x, 3).jaxpr
-    assert indexed(jaxpr, (True,) * 4).arguments == (True, False, False, False)
-    assert indexed(jaxpr, (True, True, True, False)).arguments == (False,) * 4
+    assert find_dynamic_indices(jaxpr, (True,) * 4).arguments == (True, False, False, False)
+    assert find_dynamic_indices(jaxpr, (True, True, True, False)).arguments == (False,) * 4
 
     def branches(x, i):
         return jax.lax.cond(i > 2, lambda x: jnp.reshape(x, (3, 4))[i, 0], lambda x: x[0], x)
 
     jaxpr = jax.make_jaxpr(branches)(x, 3).jaxpr
-    assert indexed(jaxpr, (True, True)).arguments == (True, False)
+    assert find_dynamic_indices(jaxpr, (True, True)).arguments == (True, False)
 
 
 @pytest.mark.parametrize("columns", [5, 40, 300])

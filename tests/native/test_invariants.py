@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rigidjax import native
-from rigidjax.native.passes.hoisting import invariant
+from rigidjax.native.passes.hoisting import find_invariant_equations
 
 
 def summed(a, x, turns):
@@ -30,7 +30,7 @@ def body_of(function, *args):
 
 def test_what_is_computed_before_a_loop():
     """Costly functions and what they need; neither cheap ones nor those that turns change."""
-    found = [e.primitive.name for e in invariant(*body_of(summed, 0.3, 0.7, 5))]
+    found = [e.primitive.name for e in find_invariant_equations(*body_of(summed, 0.3, 0.7, 5))]
     assert found == ["sin", "exp"]
 
     def nested(a, x, turns):
@@ -40,7 +40,7 @@ def test_what_is_computed_before_a_loop():
             (0, 0.0),
         )[1]
 
-    assert invariant(*body_of(nested, 0.3, 0.7, 5)) == ()
+    assert find_invariant_equations(*body_of(nested, 0.3, 0.7, 5)) == ()
 
 
 @pytest.mark.parametrize("turns", [0, 1, 6])

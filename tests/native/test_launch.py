@@ -17,9 +17,9 @@ from rigidjax import native
 from rigidjax.native.lowering.registry import NoRule
 from rigidjax.native.runtime.cuda import host_fallback as host, launch, ptx as gpu
 from rigidjax.native.runtime.ffi_frame import VERSION
-from rigidjax.native.runtime.kernel import Signature, kernel
+from rigidjax.native.runtime.kernel import Signature, get_kernel
 
-HAS_GPU = launch.architecture() is not None
+HAS_GPU = launch.find_architecture() is not None
 
 
 def loops(x, y):
@@ -50,9 +50,11 @@ def launched(closed, batched, count, inputs, limit=1 << 30, by_processor=False, 
     played = Device(closed, signature, **device)
     if by_processor:
         text = host.handler_text(closed, signature)
-        made = launch.on_processor(text, kernel(closed, signature).code, played)
+        made = launch.make_host_handler(text, get_kernel(closed, signature).code, played)
     else:
-        made = launch.on_gpu(*launch.texts(closed, signature, "sm_90", limit), played)
+        made = launch.make_gpu_handler(
+            *launch.emit_texts(closed, signature, "sm_90", limit), played
+        )
     assert version_of(made.address) == VERSION
     lead = () if count is None else (count,)
     results = [np.zeros((*lead, *a.shape), a.dtype) for a in closed.out_avals]
@@ -108,7 +110,7 @@ def test_scratch_memory():
     x = np.linspace(0.0, 0.5, 200)
     error, (found,), device = launched(closed, (True,), 200, [x], limit=64 * 9_000)
     assert error is None
-    assert device.scratch > gpu.OWN
+    assert device.scratch > gpu.LOCAL_BYTES
     assert device.launches == [(2, 32)]
     assert list(device.memory) == device.freed
     np.testing.assert_allclose(found, jax.vmap(large)(x), rtol=1e-13)
@@ -162,8 +164,8 @@ def test_errors():
 def played(monkeypatch):
     """A machine that seems to have a GPU."""
     device = Device(jax.make_jaxpr(jnp.sin)(1.0), Signature((True,), True))
-    monkeypatch.setattr(launch, "driver", lambda: device)
-    monkeypatch.setattr(launch, "architecture", lambda: "sm_90")
+    monkeypatch.setattr(launch, "find_driver", lambda: device)
+    monkeypatch.setattr(launch, "find_architecture", lambda: "sm_90")
     monkeypatch.setattr(launch, "scratch_limit", lambda: 1 << 30)
     return device
 
@@ -191,15 +193,15 @@ def test_few_members_are_work_of_the_processor(played):
 
 
 def test_lowered_to_the_program_without_a_driver(monkeypatch):
-    monkeypatch.setattr(launch, "driver", lambda: None)
+    monkeypatch.setattr(launch, "find_driver", lambda: None)
     assert "@rigidjax_" not in lowered(native.jit(jnp.sin), 1.0)
 
 
 def test_too_many_arguments(played):
-    closed = jax.make_jaxpr(lambda *x: sum(x))(*[1.0] * gpu.MOST_POINTERS)
-    signature = Signature((True,) * gpu.MOST_POINTERS, True)
+    closed = jax.make_jaxpr(lambda *x: sum(x))(*[1.0] * gpu.MAX_POINTERS)
+    signature = Signature((True,) * gpu.MAX_POINTERS, True)
     with pytest.raises(NoRule, match="takes 500 arrays at most, this has 501"):
-        launch.launched(closed, signature, 1_000)
+        launch.get_gpu_kernel(closed, signature, 1_000)
     assert played.texts == []
 
 
@@ -212,15 +214,15 @@ def test_default_device(monkeypatch, played):
         ("gpu", played, True),
     ):
         monkeypatch.setattr(jax, "default_backend", lambda kind=kind: kind)
-        monkeypatch.setattr(launch, "driver", lambda driver=driver: driver)
+        monkeypatch.setattr(launch, "find_driver", lambda driver=driver: driver)
         with jax.default_device(None):
-            reasons = launch.why_not_here(few)
+            reasons = launch.why_not_on_default_device(few)
         assert reasons == [] if known else f"default device is {kind!r}" in reasons[0]
     many = jax.make_jaxpr(lambda *x: sum(x))(*[1.0] * 600)
     with jax.default_device(None):
-        assert "500 arrays at most, this has 601" in launch.why_not_here(many)[0]
+        assert "500 arrays at most, this has 601" in launch.why_not_on_default_device(many)[0]
     with jax.default_device(jax.devices("cpu")[0]):
-        assert launch.why_not_here(many) == []
+        assert launch.why_not_on_default_device(many) == []
 
 
 class Library:
@@ -251,7 +253,7 @@ def test_drivers(library, found, monkeypatch):
         return library
 
     monkeypatch.setattr(launch.ctypes, "CDLL", load)
-    assert (launch.driver.__wrapped__() is not None) == found
+    assert (launch.find_driver.__wrapped__() is not None) == found
 
 
 def test_text_that_the_driver_refuses(monkeypatch):
@@ -272,7 +274,7 @@ def test_capabilities(monkeypatch):
         (["9.0"], "sm_90"), (["12.0"], "sm_90"), (["9.0", "8.6"], "sm_86"), (["7.5"], None),
     ):  # fmt: skip
         monkeypatch.setattr(jax, "devices", lambda kind, c=capabilities: [Gpu(x) for x in c])
-        assert launch.architecture.__wrapped__() == expected
+        assert launch.find_architecture.__wrapped__() == expected
 
 
 @pytest.mark.skipif(not HAS_GPU, reason=NO_GPU)

@@ -75,8 +75,8 @@ def test_equals_vmap(function, shared):
 def test_width_of_blocks(monkeypatch):
     """Programs whose memory is small have the widest blocks, others not; numbers are the same."""
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
-    monkeypatch.setattr(kernel, "widest", lambda: 8)
-    monkeypatch.setattr(kernel, "usual_width", lambda: 4)
+    monkeypatch.setattr(kernel, "max_width", lambda: 8)
+    monkeypatch.setattr(kernel, "default_width", lambda: 4)
     rng = np.random.default_rng(8)
     given = jnp.asarray(rng.integers(0, 9, 43)), jnp.asarray(rng.normal(size=43))
     shared = jnp.linspace(0.3, 1.1, 30)

@@ -9,8 +9,8 @@ import rigidjax as rj
 from rigidjax import native
 from rigidjax.native.jaxrules.variants import variants
 from rigidjax.native.ops.sums import short_sum
-from rigidjax.native.passes.analysis import inner_jaxprs
-from rigidjax.native.passes.loop_fusion import with_loops
+from rigidjax.native.passes.analysis import sub_jaxprs
+from rigidjax.native.passes.loop_fusion import fuse_loops
 from rigidjax.native.runtime.kernel import Kernel, Signature
 
 LENGTH = 40
@@ -21,13 +21,13 @@ ORDER = np.random.default_rng(0).permutation(LENGTH)
 def count(jaxpr) -> int:
     """Loops over stacks in a program."""
     return sum(
-        (equation.primitive.name == "for_each") + sum(map(count, inner_jaxprs(equation)))
+        (equation.primitive.name == "for_each") + sum(map(count, sub_jaxprs(equation)))
         for equation in jaxpr.eqns
     )
 
 
 def loops(function, *args) -> int:
-    return count(with_loops(jax.make_jaxpr(function)(*args)).jaxpr)
+    return count(fuse_loops(jax.make_jaxpr(function)(*args)).jaxpr)
 
 
 def many(x):

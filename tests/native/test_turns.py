@@ -8,7 +8,6 @@ from fuzz import generate, jaxprs
 from rule_cases import ARITHMETIC, EPS, SQUARE, X, Y, check
 
 from rigidjax import native
-from rigidjax.native.runtime.codegen import usual_width
 from rigidjax.native.runtime.kernel import Kernel, Signature
 
 # More than are written out, and no multiple of the lanes.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.native.passes.analysis import inner_jaxprs
+from rigidjax.native.passes.analysis import sub_jaxprs
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_it_is_a_kernel(crank):
         for one in program.eqns:
             yield one.primitive.name
             if one.primitive.name != "native_call":
-                for inner in inner_jaxprs(one):
+                for inner in sub_jaxprs(one):
                     yield from names(inner)
 
     state = bent(crank)

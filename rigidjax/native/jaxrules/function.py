@@ -16,7 +16,7 @@ from .meshes import trace_without_mesh
 from .primitive import native_call
 
 
-class _Native:
+class _NativeFunction:
     """A function whose calls are kernels; see `jit`."""
 
     def __init__(self, function: Callable[..., PyTree]):
@@ -43,7 +43,7 @@ class _Native:
 
     def __reduce__(self):
         """Copies trace again: programs belong to this process."""
-        return _Native, (self._function,)
+        return _NativeFunction, (self._function,)
 
     def _trace(self, args, kwargs) -> tuple[list[Array], ClosedJaxpr, Callable]:
         arrays, static = eqx.partition((args, kwargs), eqx.is_array_like)
@@ -57,10 +57,10 @@ class _Native:
         )
         if key in self._traced:
             return leaves, *self._traced[key]
-        closed, whole = program(self._called, leaves, structure, static)
+        closed, whole = trace_flat(self._called, leaves, structure, static)
         if any(isinstance(const, Tracer) for const in closed.consts):
             # What the function closes over, and another time something else.
-            return [*closed.consts, *leaves], _of_constants(closed), whole
+            return [*closed.consts, *leaves], _constants_to_arguments(closed), whole
         self._traced[key] = closed, whole
         return leaves, closed, whole
 
@@ -68,7 +68,7 @@ class _Native:
         return self._function(*args, **kwargs)
 
 
-def _of_constants(closed: ClosedJaxpr) -> ClosedJaxpr:
+def _constants_to_arguments(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The program with its constants as the first arguments."""
     jaxpr = closed.jaxpr
     info = jaxpr.debug_info._replace(arg_names=None)
@@ -77,7 +77,7 @@ def _of_constants(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 @gc_paused()
-def program(function, leaves, structure, static, is_array: Callable = eqx.is_array_like):
+def trace_flat(function, leaves, structure, static, is_array: Callable = eqx.is_array_like):
     """The program of a function, and what makes its results of those of the program."""
     rest: PyTree = None
 
@@ -95,7 +95,7 @@ def program(function, leaves, structure, static, is_array: Callable = eqx.is_arr
     return closed, lambda results: eqx.combine(jax.tree.unflatten(tree, results), rest)
 
 
-def pruned(closed: ClosedJaxpr, results: list[int]) -> ClosedJaxpr:
+def select_outputs(closed: ClosedJaxpr, results: list[int]) -> ClosedJaxpr:
     """The program with these results alone."""
     jaxpr = closed.jaxpr
     info = jaxpr.debug_info._replace(result_paths=("",) * len(results))
@@ -105,4 +105,4 @@ def pruned(closed: ClosedJaxpr, results: list[int]) -> ClosedJaxpr:
 
 def jit(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     """A JAX function as a native kernel."""
-    return _Native(function)
+    return _NativeFunction(function)

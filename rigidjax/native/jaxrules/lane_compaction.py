@@ -18,15 +18,15 @@ from jaxtyping import Array, Bool, Int, PyTree
 # Lanes for members that were set aside: enough that XLA's loops are worth their while.
 LANES = 64
 # Members of a block, and numbers that all of them compute in a turn: as many as stay in the cache.
-_WIDEST, _NUMBERS = 1024, 1_500_000
+_MAX_BLOCK, _MAX_ELEMENTS = 1024, 1_500_000
 # Turns that take as long as to set a member aside; the share of turns that may be idle in any case
 # is one of so many.
-_ASIDE, _WASTE = 4, 16
+_SETTING_ASIDE_COST, _TOLERATED_WASTE = 4, 16
 
 
 # Equinox's reduction over all members of a batch, with which the conditions of its loops end, and
 # its assertion that what comes of it is the same for all.
-_ANY, _SAME = "unvmap_any", "nonbatchable"
+_ANY, _NONBATCHABLE = "unvmap_any", "nonbatchable"
 
 
 def evaluate_with_lane_compaction(closed: ClosedJaxpr, args: list[Array]) -> list[Array]:
@@ -48,25 +48,27 @@ def evaluate_with_lane_compaction(closed: ClosedJaxpr, args: list[Array]) -> lis
             return evaluate_with_lane_compaction(eqn.params["jaxpr"], values)
         return None
 
-    return _run(closed, args, equation)
+    return _evaluate(closed, args, equation)
 
 
-def _alone(closed: ClosedJaxpr, args: list[Array]) -> list[Array]:
+def _evaluate_per_element(closed: ClosedJaxpr, args: list[Array]) -> list[Array]:
     """The condition or the body of a loop, where each member says for itself whether it goes on."""
     asked = {out for out in closed.jaxpr.outvars if not isinstance(out, Literal)}
     for eqn in reversed(closed.jaxpr.eqns):
         name = eqn.primitive.name
-        if name == _SAME or (name == "and" and eqn.outvars[0] in asked):
+        if name == _NONBATCHABLE or (name == "and" and eqn.outvars[0] in asked):
             asked |= {atom for atom in eqn.invars if not isinstance(atom, Literal)}
 
     def equation(eqn, values):
         name = eqn.primitive.name
-        return values if name == _SAME or (name == _ANY and eqn.outvars[0] in asked) else None
+        return (
+            values if name == _NONBATCHABLE or (name == _ANY and eqn.outvars[0] in asked) else None
+        )
 
-    return _run(closed, args, equation)
+    return _evaluate(closed, args, equation)
 
 
-def _run(closed, args, equation):
+def _evaluate(closed, args, equation):
     """Results of a program, of whose equations some are computed by `equation`."""
     jaxpr = closed.jaxpr
     env: dict[Var, Array] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
@@ -78,12 +80,12 @@ def _run(closed, args, equation):
     for eqn in jaxpr.eqns:
         values = [read(atom) for atom in eqn.invars]
         out = equation(eqn, values)
-        out = _bound(eqn, values) if out is None else out
+        out = _bind(eqn, values) if out is None else out
         env |= dict(zip(eqn.outvars, out, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def _bound(eqn, args):
+def _bind(eqn, args):
     """The equation as it stands."""
     out = eqn.primitive.bind(*args, **eqn.primitive.get_bind_params(eqn.params))
     return out if eqn.primitive.multiple_results else [out]
@@ -103,7 +105,9 @@ class _Loop(NamedTuple):
 
     def running(self, consts: list[Array], carry: list[Array]) -> Bool[Array, "..."]:
         """The condition: of a member that is a batch itself, one for each part of it."""
-        return _alone(self.eqn.params["cond_jaxpr"], [*consts[: self.first], *carry])[0]
+        return _evaluate_per_element(
+            self.eqn.params["cond_jaxpr"], [*consts[: self.first], *carry]
+        )[0]
 
     def goes_on(self, consts: list[Array], carry: list[Array]) -> Bool[Array, "..."]:
         """Whether there is another turn."""
@@ -111,28 +115,30 @@ class _Loop(NamedTuple):
 
     def turn(self, consts: list[Array], carry: list[Array]) -> list[Array]:
         """What is carried after one more turn."""
-        after = _alone(self.eqn.params["body_jaxpr"], [*consts[self.first :], *carry])
+        after = _evaluate_per_element(
+            self.eqn.params["body_jaxpr"], [*consts[self.first :], *carry]
+        )
         running = self.running(consts, carry)
         if running.ndim == 0:
             return after
-        return _chosen(running, after, carry)
+        return _where(running, after, carry)
 
     def each(self, wanted: list[bool]) -> Callable[..., list[Array]]:
         """The loop as a function of its operands; batches of it are refilled."""
 
         def alone(*args):
-            return [x for x, w in zip(_bound(self.eqn, args), wanted, strict=True) if w]
+            return [x for x, w in zip(_bind(self.eqn, args), wanted, strict=True) if w]
 
-        return _by_lanes(alone, self, wanted)
+        return _compacted_under_vmap(alone, self, wanted)
 
 
-def _by_lanes(alone, loop, wanted):
+def _compacted_under_vmap(alone, loop, wanted):
     mapped = custom_vmap(alone)
 
     @mapped.def_vmap
     def _(size, batched, *args):
         if size > LANES:
-            out = _refilled(loop, size, batched, args, wanted)
+            out = _run_with_compaction(loop, size, batched, args, wanted)
         else:
             # Members of one member: their loops end together, and may be refilled among others.
             axes = [0 if b else None for b in batched]
@@ -152,7 +158,9 @@ class _Lanes(NamedTuple):
     consts: PyTree
     carry: PyTree
 
-    def advanced(self, work: "_Work", members: PyTree, goes_on: Callable[..., PyTree]) -> "_Lanes":
+    def advanced(
+        self, work: "_LaneStep", members: PyTree, goes_on: Callable[..., PyTree]
+    ) -> "_Lanes":
         """After as many turns as `goes_on(alive, idle, busy)` allows: the last two count turns of
         lanes that have finished and that have not, of `members`."""
 
@@ -163,7 +171,7 @@ class _Lanes(NamedTuple):
         def turn(state):
             alive, carry, idle, busy = state
             after = work.turn(self.consts, carry)
-            carry = _chosen(alive, after, carry)
+            carry = _where(alive, after, carry)
             alive = alive & work.alive(self.consts, carry)
             count = jnp.sum(alive)
             return alive, carry, idle + members - count, busy + count
@@ -173,14 +181,14 @@ class _Lanes(NamedTuple):
         return self._replace(alive=alive, carry=carry)
 
 
-class _Work(NamedTuple):
+class _LaneStep(NamedTuple):
     """Of lanes, by their own constants and what they carry: whether they go on, and one turn."""
 
     alive: Callable[[PyTree, PyTree], PyTree]
     turn: Callable[[PyTree, PyTree], PyTree]
 
 
-class _Batch:
+class _BatchedLoop:
     """A loop for all members of a batch: which of its constants are their own, and its work."""
 
     def __init__(self, loop, size, batched, args):
@@ -198,27 +206,27 @@ class _Batch:
             pairs = zip(args[:count], batched[:count], strict=True)
             return [next(own) if b else x for x, b in pairs]
 
-        self.work = _Work(
+        self.work = _LaneStep(
             jax.vmap(lambda own, carry: loop.goes_on(consts(own), carry)),
             jax.vmap(lambda own, carry: loop.turn(consts(own), carry)),
         )
 
 
-def _refilled(loop, size, batched, args, wanted):
+def _run_with_compaction(loop, size, batched, args, wanted):
     """What is carried at the end, the members in front, for the outputs that are wanted."""
-    batch = _Batch(loop, size, batched, args)
+    batch = _BatchedLoop(loop, size, batched, args)
     alive = jnp.ones(size, bool)
     from ..lowering import rules  # noqa: F401  (fills the registry; imports LLVM)
     from ..passes.analysis import cost
 
-    width = _NUMBERS // max(cost(loop.eqn.params["body_jaxpr"].jaxpr), 1)
+    width = _MAX_ELEMENTS // max(cost(loop.eqn.params["body_jaxpr"].jaxpr), 1)
     # Few members are not worth that XLA compiles the loop twice.
     if width > LANES and size > 4 * LANES:
-        alive = _in_blocks(batch, -(-size // min(width, _WIDEST)))
-    return [x for x, w in zip(_in_lanes(batch, alive, wanted), wanted, strict=True) if w]
+        alive = _run_in_blocks(batch, -(-size // min(width, _MAX_BLOCK)))
+    return [x for x, w in zip(_run_in_lanes(batch, alive, wanted), wanted, strict=True) if w]
 
 
-def _in_blocks(batch, count):
+def _run_in_blocks(batch, count):
     """Advance the members in blocks, again and again, as long as those that are left fill half of
     one; returns which are left."""
     size, length = batch.size, -(-batch.size // count)
@@ -247,7 +255,7 @@ def _in_blocks(batch, count):
         lanes = _Lanes(None, (places < size) & batch.work.alive(own, mine), own, mine)
 
         def worth(alive, idle, busy):
-            return (idle < _ASIDE * jnp.sum(alive)) | (idle < busy // _WASTE)
+            return (idle < _SETTING_ASIDE_COST * jnp.sum(alive)) | (idle < busy // _TOLERATED_WASTE)
 
         lanes = lanes.advanced(batch.work, jnp.sum(lanes.alive), worth)
         alive, *carry = put([alive, *carry], [lanes.alive, *lanes.carry])
@@ -264,7 +272,7 @@ def _in_blocks(batch, count):
     return alive
 
 
-def _in_lanes(batch, alive, wanted):
+def _run_in_lanes(batch, alive, wanted):
     """What all members carry at the end; those that are `alive` go on in lanes."""
     # Behind the last member there are none: nothing is written there.
     (waiting,) = jnp.nonzero(alive, size=batch.size, fill_value=batch.size)
@@ -276,7 +284,7 @@ def _in_lanes(batch, alive, wanted):
         each = zip(carry, lanes.carry, wanted, strict=True)
         return [x.at[places].set(end, mode="drop") if w else x for x, end, w in each]
 
-    return _in_turn(waiting, begin, batch.work, put, LANES, batch.carry)
+    return _refill_lanes(waiting, begin, batch.work, put, LANES, batch.carry)
 
 
 def map_with_lane_compaction(
@@ -304,13 +312,13 @@ def map_with_lane_compaction(
         found = ends(lanes.consts, lanes.carry)
         return jax.tree.map(lambda x, end: x.at[places].set(end, mode="drop"), out, found)
 
-    work = _Work(lambda _, carry: jax.vmap(goes_on)(carry), jax.vmap(turn))
+    work = _LaneStep(lambda _, carry: jax.vmap(goes_on)(carry), jax.vmap(turn))
     shapes = jax.eval_shape(lambda all: ends(all, start(all)), members)
     out = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    return _in_turn(jnp.arange(size), entering, work, put, min(lanes, size), out)
+    return _refill_lanes(jnp.arange(size), entering, work, put, min(lanes, size), out)
 
 
-def _in_turn(waiting, begin, work, put, count, out):
+def _refill_lanes(waiting, begin, work, put, count, out):
     """`out` with the results of the members that are `waiting`.
 
     **Arguments:** `begin(rows, out)`, constants of members and what they carry at first;
@@ -331,14 +339,14 @@ def _in_turn(waiting, begin, work, put, count, out):
         out = put(out, jnp.where(lanes.alive, size, lanes.numbers), lanes)
         free = ~lanes.alive
         fresh = taken(number(begun + jnp.cumsum(free) - 1), out)
-        return _chosen(free, fresh, lanes), begun + jnp.sum(free), out
+        return _where(free, fresh, lanes), begun + jnp.sum(free), out
 
     state = taken(number(jnp.arange(count)), out), jnp.array(count), out
     goes_on = lambda s: jnp.any(s[0].alive) | (number(s[1]) < size)  # noqa: E731
     return jax.lax.while_loop(goes_on, refill, state)[2]
 
 
-def _chosen(which, new, old):
+def _where(which, new, old):
     """Arrays of either, by members."""
 
     def one(new, old):

@@ -49,7 +49,7 @@ def trace_without_mesh(function: Callable[..., Any], *shapes: Any, **options: An
         return jax.make_jaxpr(function, **options)(*shapes)
 
 
-def alike(arrays: Sequence[Any]) -> list[Any]:
+def align_varying_axes(arrays: Sequence[Any]) -> list[Any]:
     """The arrays, all varying along the same axes of `jax.shard_map`.
 
     The derivative by one that is the same on all devices then is the sum over them.
@@ -62,7 +62,7 @@ def alike(arrays: Sequence[Any]) -> list[Any]:
     ]
 
 
-def results(
+def result_types(
     avals: Sequence[Any], inputs: Sequence[Any], batched: Sequence[bool], size: int | None
 ) -> list[ShapedArray]:
     """Types of the results of a program where its inputs are, of a batch if `size` is given."""

@@ -19,14 +19,14 @@ from jaxtyping import Array
 
 from ..lowering.expansions import EXPANSIONS
 from ..lowering.registry import NoRule
-from ..runtime.codegen import usual_width
-from ..runtime.cuda.launch import launched
-from ..runtime.kernel import Signature, kernel
+from ..runtime.codegen import default_width
+from ..runtime.cuda.launch import get_gpu_kernel
+from ..runtime.kernel import Signature, get_kernel
 from .forward_split import register_partial_eval_split
-from .meshes import alike, results, trace_without_mesh, without_mesh
+from .meshes import align_varying_axes, result_types, trace_without_mesh, without_mesh
 
 
-class Mode(NamedTuple):
+class LoweringMode(NamedTuple):
     """How a call is lowered; see `native_call`."""
 
     strict: bool
@@ -36,7 +36,7 @@ class Mode(NamedTuple):
     several: int
 
 
-class Forward(NamedTuple):
+class ForwardMode(NamedTuple):
     """What a call gives values and tangents of.
 
     **Attributes:** `closed`, the program; `given`, which of its arguments have tangents, which
@@ -48,7 +48,7 @@ class Forward(NamedTuple):
     given: tuple[bool, ...]
     linear: int
     values: tuple[int, int]
-    before: "Forward | None"
+    before: "ForwardMode | None"
 
 
 native_call_p, native_forward_p = Primitive("native_call"), Primitive("native_forward")
@@ -79,16 +79,16 @@ def native_call(
     """
     batched = (False,) * len(args)
     return native_call_p.bind(
-        *alike(args), closed=closed, batched=batched, size=None, linear=linear,
-        mode=Mode(strict, by_xla, once, alone, several), values=values,
+        *align_varying_axes(args), closed=closed, batched=batched, size=None, linear=linear,
+        mode=LoweringMode(strict, by_xla, once, alone, several), values=values,
     )  # fmt: skip
 
 
 def _abstract(*args, closed, batched, size, **_):
-    return results(closed.out_avals, args, batched, size)
+    return result_types(closed.out_avals, args, batched, size)
 
 
-def _by_xla(*args, closed, batched, size, **_):
+def _evaluate_by_xla(*args, closed, batched, size, **_):
     function = jaxpr_as_fun(closed)
     if size is None:
         return function(*args)
@@ -96,10 +96,10 @@ def _by_xla(*args, closed, batched, size, **_):
     return jax.vmap(function, in_axes=axes, axis_size=size)(*args)
 
 
-def _by_kernel(kernel_of, *args, closed, batched, size, mode, values, **_):
+def _call_kernel(kernel_of, *args, closed, batched, size, mode, values, **_):
     try:
         shared = values[1] if size is not None and not any(batched[: values[0]]) else 0
-        few = shared > 0 and (size or 1) <= usual_width()
+        few = shared > 0 and (size or 1) <= default_width()
         signature = Signature(batched, size is not None, mode.once, mode.several, shared, few)
         made = None if mode.by_xla else kernel_of(closed, signature, size)
     except NoRule:
@@ -117,24 +117,24 @@ def _by_kernel(kernel_of, *args, closed, batched, size, mode, values, **_):
         )
         made = None
     if made is None:
-        return _by_xla(*args, closed=closed, batched=batched, size=size)
+        return _evaluate_by_xla(*args, closed=closed, batched=batched, size=size)
     lead = () if size is None else (size,)
     out = [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in closed.out_avals]
     return jax.ffi.ffi_call(made.name, out)(*args)
 
 
-def _on_processor(closed, signature, size):
-    return kernel(closed, signature)
+def _host_kernel(closed, signature, size):
+    return get_kernel(closed, signature)
 
 
-def _lowering(function):
+def _lowering_rule(function):
     return without_mesh(mlir.lower_fun(function, multiple_results=True))
 
 
-def _lowering_here(kernel_of):
+def _kernel_lowering_rule(kernel_of):
     """By a kernel, but in programs that are exported: its code is in this process alone."""
-    here = _lowering(functools.partial(_by_kernel, kernel_of))
-    elsewhere = _lowering(_by_xla)
+    here = _lowering_rule(functools.partial(_call_kernel, kernel_of))
+    elsewhere = _lowering_rule(_evaluate_by_xla)
 
     def lowered(context, *args, mode, **params):
         exported = context.module_context.lowering_parameters.for_export
@@ -192,29 +192,29 @@ def _batch(args, axes, *, closed, batched, size, mode, values, forward=None, **p
 def _jvp(primals, tangents, *, closed, batched, size, linear, mode, values, forward=None):
     given = tuple(type(t) is not ad.Zero for t in tangents)
     moving = [t for t in tangents if type(t) is not ad.Zero]
-    moves = _moving(closed, given)
+    moves = _has_tangents(closed, given)
     if mode.alone:
-        function = _of_moved(jaxpr_as_fun(closed), primals, given)
+        function = _close_over_constants(jaxpr_as_fun(closed), primals, given)
         moved = [x for x, g in zip(primals, given, strict=True) if g]
         out, rates = jax.jvp(function, moved, moving)
         rates = (x for x, kept in zip(rates, moves, strict=True) if kept)
-        return out, _rates_of(out, rates, moves)
+        return out, _with_symbolic_zeros(out, rates, moves)
     count = len(closed.out_avals)
     out = native_forward_p.bind(
         *primals,
         *moving,
-        closed=_forward_program(closed, given),
+        closed=_forward_jaxpr(closed, given),
         batched=batched + tuple(b for b, g in zip(batched, given, strict=True) if g),
         size=size,
         linear=0,
         mode=mode,
         values=(len(primals), count),
-        forward=Forward(closed, given, linear, values, forward),
+        forward=ForwardMode(closed, given, linear, values, forward),
     )
-    return out[:count], _rates_of(out[:count], iter(out[count:]), moves)
+    return out[:count], _with_symbolic_zeros(out[:count], iter(out[count:]), moves)
 
 
-def _rates_of(out, rates, moves):
+def _with_symbolic_zeros(out, rates, moves):
     """Rates of the results that move, no rates of the others."""
     return [
         next(rates) if moved else ad.Zero(jax.typeof(x).to_tangent_aval())
@@ -222,7 +222,7 @@ def _rates_of(out, rates, moves):
     ]
 
 
-def _of_moved(function, primals, given):
+def _close_over_constants(function, primals, given):
     """A function of the arguments marked in `given` alone."""
 
     def of_moved(*values):
@@ -232,7 +232,7 @@ def _of_moved(function, primals, given):
     return of_moved
 
 
-def _call_of_values(*, forward, batched, size, mode, **_):
+def _primal_call(*, forward, batched, size, mode, **_):
     """The call of values within one of values and tangents."""
     primitive = native_call_p
     params = dict(closed=forward.closed, size=size, linear=forward.linear, mode=mode)
@@ -242,11 +242,11 @@ def _call_of_values(*, forward, batched, size, mode, **_):
     return functools.partial(primitive.bind, batched=batched, values=forward.values, **params)
 
 
-def _call_of_tangents(*, forward, batched, size, mode, **_):
+def _tangent_call(*, forward, batched, size, mode, **_):
     """The call of tangents within one of values and tangents."""
     return functools.partial(
         native_call_p.bind,
-        closed=_tangent_program(forward.closed, forward.given),
+        closed=_tangent_jaxpr(forward.closed, forward.given),
         batched=batched,
         size=size,
         linear=len(batched) - len(forward.given),
@@ -269,7 +269,7 @@ def _transpose(cotangents, *args, closed, batched, size, linear, mode, values):
     out = native_call_p.bind(
         *known,
         *cotangents,
-        closed=_transposed_program(closed, (wanted, given)),
+        closed=_transposed_jaxpr(closed, (wanted, given)),
         batched=marks + (size is not None,) * len(cotangents),
         size=size,
         linear=len(cotangents),
@@ -292,10 +292,10 @@ def _register(primitive):
     # whoever lowers a call does that.
     primitive.is_high = lambda *_, **__: False
     # Part of the program around it, where that is a kernel.
-    EXPANSIONS[primitive.name] = _by_xla
-    mlir.register_lowering(primitive, _lowering(_by_xla))
-    for platform, kernel_of in ("cpu", _on_processor), ("cuda", launched):
-        mlir.register_lowering(primitive, _lowering_here(kernel_of), platform=platform)
+    EXPANSIONS[primitive.name] = _evaluate_by_xla
+    mlir.register_lowering(primitive, _lowering_rule(_evaluate_by_xla))
+    for platform, kernel_of in ("cpu", _host_kernel), ("cuda", get_gpu_kernel):
+        mlir.register_lowering(primitive, _kernel_lowering_rule(kernel_of), platform=platform)
     batching.primitive_batchers[primitive] = _batch
     ad.primitive_jvps[primitive] = _jvp
 
@@ -304,7 +304,7 @@ _register(native_call_p)
 _register(native_forward_p)
 ad.primitive_transposes[native_call_p] = _transpose
 register_partial_eval_split(
-    native_forward_p, lambda *, values, **_: values, _call_of_values, _call_of_tangents
+    native_forward_p, lambda *, values, **_: values, _primal_call, _tangent_call
 )
 
 
@@ -312,13 +312,13 @@ def _is_real(x) -> bool:
     return jnp.issubdtype(x.dtype, jnp.inexact)
 
 
-def _moving(closed, given) -> list[bool]:
+def _has_tangents(closed, given) -> list[bool]:
     """Which results are real and depend on the arguments marked in `given`."""
-    moved = _dependent(closed.jaxpr, given)
+    moved = _find_dependent(closed.jaxpr, given)
     return [m and _is_real(aval) for m, aval in zip(moved, closed.out_avals, strict=True)]
 
 
-def _dependent(jaxpr, given):
+def _find_dependent(jaxpr, given):
     """Which results depend on the arguments marked in `given`."""
     moved = {var for var, g in zip(jaxpr.invars, given, strict=True) if g}
 
@@ -328,7 +328,7 @@ def _dependent(jaxpr, given):
     for equation in jaxpr.eqns:
         marks, name = [is_moved(atom) for atom in equation.invars], equation.primitive.name
         if name == "jit":
-            marks = _dependent(equation.params["jaxpr"].jaxpr, marks)
+            marks = _find_dependent(equation.params["jaxpr"].jaxpr, marks)
         else:
             marks = [any(marks) and name != "stop_gradient"] * len(equation.outvars)
         moved.update(var for var, m in zip(equation.outvars, marks, strict=True) if m)
@@ -338,7 +338,7 @@ def _dependent(jaxpr, given):
 _programs: dict[tuple, tuple[ClosedJaxpr, ClosedJaxpr]] = {}
 
 
-def _kept(function):
+def _cached_by_identity(function):
     """A program made of another one, made once. Both are kept, as they are known by address."""
 
     @functools.wraps(function)
@@ -355,25 +355,25 @@ def _shapes(avals):
     return [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
 
 
-@_kept
-def _tangent_program(closed, given):
+@_cached_by_identity
+def _tangent_jaxpr(closed, given):
     """Tangents of the results that move, for tangents of the arguments marked in `given`."""
-    return _differentiated(closed, given, lambda values, rates: rates)
+    return _differentiate(closed, given, lambda values, rates: rates)
 
 
-@_kept
-def _forward_program(closed, given):
+@_cached_by_identity
+def _forward_jaxpr(closed, given):
     """All results, and the tangents of those that move."""
-    return _differentiated(closed, given, lambda values, rates: [*values, *rates])
+    return _differentiate(closed, given, lambda values, rates: [*values, *rates])
 
 
-def _differentiated(closed, given, wanted):
+def _differentiate(closed, given, wanted):
     function = jaxpr_as_fun(closed)
-    moved, moves = np.flatnonzero(given), _moving(closed, given)
+    moved, moves = np.flatnonzero(given), _has_tangents(closed, given)
 
     def forward(*inputs):
         primals, moving = inputs[: len(given)], list(inputs[len(given) :])
-        of_moved = _of_moved(function, primals, given)
+        of_moved = _close_over_constants(function, primals, given)
 
         def apart(*values):
             out = of_moved(*values)
@@ -386,8 +386,8 @@ def _differentiated(closed, given, wanted):
     return trace_without_mesh(forward, *_shapes(avals))
 
 
-@_kept
-def _transposed_program(closed, marks):
+@_cached_by_identity
+def _transposed_jaxpr(closed, marks):
     """Return the cotangents of some arguments, in which the program is linear, for those of some
     results.
 

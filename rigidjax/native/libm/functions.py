@@ -34,7 +34,7 @@ def pi(bits: int) -> fractions.Fraction:
     return fractions.Fraction(16 * inverse_tangent(5) - 4 * inverse_tangent(239), 1 << bits)
 
 
-def split(x: fractions.Fraction, count: int) -> list[float]:
+def split_into_floats(x: fractions.Fraction, count: int) -> list[float]:
     """A number as a sum of so many float64, the largest first."""
     out = []
     for _ in range(count):
@@ -47,12 +47,12 @@ def split(x: fractions.Fraction, count: int) -> list[float]:
 def log_2(count: int) -> list[float]:
     """The logarithm of 2 as a sum of so many float64."""
     terms = (fractions.Fraction(2, (2 * k + 1) * 3 ** (2 * k + 1)) for k in range(80))
-    return split(sum(terms, fractions.Fraction(0)), count)
+    return split_into_floats(sum(terms, fractions.Fraction(0)), count)
 
 
 @functools.cache
 def _half_pi() -> list[float]:
-    return split(pi(400) / 2, 3)
+    return split_into_floats(pi(400) / 2, 3)
 
 
 @functools.cache
@@ -184,7 +184,7 @@ class Functions:
         large = self._is(self._abs(x), ">", np.float64(1e5))
         before = build.block
         with build.if_then(self.lanes.any(large), likely=False):
-            far = build.call(_far(build.module, self.lanes.width), [x])
+            far = build.call(_large_angle_function(build.module, self.lanes.width), [x])
             far = [build.extract_value(far, n) for n in range(3)]
             dtypes = (np.dtype(np.int64), F64, F64)
             far = [
@@ -284,7 +284,7 @@ class Functions:
         return self._where(negative, self._neg(out), out)
 
 
-def _far(module, width):
+def _large_angle_function(module, width):
     """The function of a module that reduces large angles, emitted at first use."""
     name = f"far_angle_{width}"
     if name in module.globals:

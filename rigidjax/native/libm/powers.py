@@ -33,7 +33,7 @@ _GRID = 2**42
 _SHIFT = 512
 
 
-def _logarithm(above: int, below: int) -> fractions.Fraction:
+def _log_of_ratio(above: int, below: int) -> fractions.Fraction:
     """The natural logarithm of a ratio near 1, to 160 bits."""
     difference, total = above - below, above + below
     term, out = (difference << 160) // total, 0
@@ -43,14 +43,14 @@ def _logarithm(above: int, below: int) -> fractions.Fraction:
     return fractions.Fraction(2 * out, 1 << 160)
 
 
-def _on_grid(x: fractions.Fraction) -> tuple[float, float]:
+def _round_to_grid(x: fractions.Fraction) -> tuple[float, float]:
     """A number as a multiple of the grid and what is left."""
     first = fractions.Fraction(round(x * _GRID), _GRID)
     return float(first), float(x - first)
 
 
 @functools.cache
-def _logarithms() -> np.ndarray:
+def _reciprocals_and_logarithms() -> np.ndarray:
     """For each entry 1/c, and log(c) as a sum of two, c close to the numbers of the entry.
 
     1/c is a multiple of 1/128 or 1/256 such that z/c - 1 is computed without rounding.
@@ -68,12 +68,12 @@ def _logarithms() -> np.ndarray:
                 if math.ldexp(largest * n, digits) <= 2.0**53:
                     found.append((largest, n, m))
         _, above, below = min(found)
-        out[k, :3] = below / above, *_on_grid(_logarithm(above, below))
+        out[k, :3] = below / above, *_round_to_grid(_log_of_ratio(above, below))
     return out
 
 
 @functools.cache
-def _roots() -> np.ndarray:
+def _powers_of_two() -> np.ndarray:
     """For each entry k the bits of 2^(k/128) less k/128 of an exponent, and the relative rest."""
     bits = 160
     root = 2 << bits
@@ -93,7 +93,7 @@ def _roots() -> np.ndarray:
 _global: Any = ir.GlobalVariable
 
 
-def _looked_up(f: Functions, table: Callable[[], np.ndarray], index, columns: int) -> Sequence:
+def _look_up(f: Functions, table: Callable[[], np.ndarray], index, columns: int) -> Sequence:
     """The first entries of the row of a table that each lane asks for."""
     lanes, build = f.lanes, f.lanes.builder
     rows, length = table().shape
@@ -130,7 +130,7 @@ def exp_parts(f: Functions, x, rest=None):
     r = f._fma(turns, np.float64(-second), r)
     r = r if rest is None else f._sum(r, rest)
     index = lanes.and_(np.int64, k, np.int64(_ENTRIES - 1))
-    root, more = _looked_up(f, _roots, index, 2)
+    root, more = _look_up(f, _powers_of_two, index, 2)
     below = f._is(x, "<", np.float64(0.0))
     moved = lanes.select(np.int64, below, np.int64(_SHIFT << 52), np.int64(-(_SHIFT << 52)))
     k = lanes.shift(np.int64, "shl", k, np.int64(52 - _BITS))
@@ -168,10 +168,10 @@ def log_parts(f: Functions, x):
     index = lanes.and_(np.int64, index, np.int64(_ENTRIES - 1))
     k = lanes.shift(np.int64, "ashr", above, np.int64(52))
     z = lanes.sub(np.int64, f._bits(x), lanes.shift(np.int64, "shl", k, np.int64(52)))
-    inverse, base, base_low = _looked_up(f, _logarithms, index, 3)
+    inverse, base, base_low = _look_up(f, _reciprocals_and_logarithms, index, 3)
     # A whole number of few digits as the last bits of a large one.
     turns = f._difference(f._from_bits(lanes.add(np.int64, k, _ROUNDER_BITS)), _ROUNDER)
-    first, second = _on_grid(sum(map(fractions.Fraction, log_2(3)), fractions.Fraction(0)))
+    first, second = _round_to_grid(sum(map(fractions.Fraction, log_2(3)), fractions.Fraction(0)))
     base = f._fma(turns, np.float64(first), base)
     low = f._fma(turns, np.float64(second), base_low)
     r = f._fma(f._from_bits(z), inverse, np.float64(-1.0))
@@ -195,7 +195,7 @@ def _has_logarithm(f: Functions, x):
     return f.lanes.and_(np.bool_, f._is(x, ">=", _TINY), f._is(x, "<", _INFINITE))
 
 
-def _log_edges(f: Functions, x):
+def _log_of_special_values(f: Functions, x):
     """The logarithm of what `_has_logarithm` leaves out."""
     out = f._where(f._is(x, ">", np.float64(-_TINY)), -_INFINITE, np.float64(np.nan))
     return f._where(f._is(x, ">=", _TINY), _INFINITE, out)
@@ -204,7 +204,7 @@ def _log_edges(f: Functions, x):
 def log(f: Functions, x):
     """The natural logarithm."""
     out = f._sum(*log_parts(f, x))
-    return f._where(_has_logarithm(f, x), out, _log_edges(f, x))
+    return f._where(_has_logarithm(f, x), out, _log_of_special_values(f, x))
 
 
 def pow(f: Functions, x, y, of_root: bool = False):
@@ -232,7 +232,7 @@ def pow(f: Functions, x, y, of_root: bool = False):
     usual = lanes.and_(np.bool_, has_logarithm, finite)
     usual = lanes.and_(np.bool_, usual, lanes.not_(np.bool_, no_root))
     # What is left: a base or an exponent that is zero, infinite or undefined, roots of less than 0.
-    edge = f._product(y, f._where(has_logarithm, high, _log_edges(f, size)))
+    edge = f._product(y, f._where(has_logarithm, high, _log_of_special_values(f, size)))
     edge = f._where(f._is(edge, "<", zero), zero, edge)
     finite_base = np.True_ if of_root else f._is(size, "<", _INFINITE)
     edge = f._where(lanes.and_(np.bool_, no_root, finite_base), np.float64(np.nan), edge)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .functions import F64, Functions, log_2, pi, split
+from .functions import F64, Functions, log_2, pi, split_into_floats
 from .powers import exp_parts, log, log_parts
 
 # (1 + 2x) exp(x^2) erfc(x) for x from 0 to 28 in u = 2.28125 x/(x + 4) - 1, between -1 and 1: the
@@ -38,21 +38,21 @@ _TINY, _INFINITE = np.float64(2.0**-10), np.float64(np.inf)
 _ONE = np.float64(1.0)
 
 
-def _root_of(square: fractions.Fraction) -> list[float]:
+def _sqrt_as_sum(square: fractions.Fraction) -> list[float]:
     """A square root as a sum of two."""
-    return split(fractions.Fraction(math.isqrt(int(square * 2**400)), 2**200), 2)
+    return split_into_floats(fractions.Fraction(math.isqrt(int(square * 2**400)), 2**200), 2)
 
 
-_SLOPE = _root_of(4 / pi(400))
+_ERF_SLOPE = _sqrt_as_sum(4 / pi(400))
 
 
-def _onto_unit(f: Functions, x, factor: float):
+def _map_to_unit_interval(f: Functions, x, factor: float):
     """From 0 and above to -1 and above."""
     fraction = f.lanes.div(F64, x, f._sum(x, np.float64(4.0)))
     return f._fma(np.float64(factor), fraction, -_ONE)
 
 
-def _signed(f: Functions, x, size):
+def _copy_sign(f: Functions, x, size):
     """A size of 0 or more with the sign of `x`."""
     negative = f.lanes.compare(np.int64, "<", f._bits(x), np.int64(0))
     return f._where(negative, f._neg(size), size)
@@ -81,10 +81,10 @@ def cbrt(f: Functions, x):
     q = lanes.sub(np.int64, q, lanes.select(np.int64, tiny, np.int64(18), np.int64(0)))
     t = f._from_bits(lanes.add(np.int64, f._bits(t), lanes.shift(np.int64, "shl", q, np.int64(52))))
     finite = lanes.and_(np.bool_, f._is(size, "<", _INFINITE), f._is(scaled, ">", np.float64(0.0)))
-    return f._where(finite, _signed(f, x, t), x)
+    return f._where(finite, _copy_sign(f, x, t), x)
 
 
-def _root(f: Functions, high, low):
+def _sqrt_of_sum(f: Functions, high, low):
     """The square root of a sum, as a sum."""
     root = f.lanes.unary("sqrt", F64, high, np.sqrt)
     rest = f._sum(f._fma(f._neg(root), root, high), low)
@@ -98,13 +98,13 @@ def _log_of_sum(f: Functions, high, low, more, more_low):
     return f._sum(first, f._sum(second, more))
 
 
-def _inverse_hyperbolic(f: Functions, size, sign):
+def _log_of_sum_with_root(f: Functions, size, sign):
     """log(size + sqrt(size^2 + sign))."""
     large = f._is(size, ">", np.float64(2.0**30))
     x = f._where(large, np.float64(2.0), size)
     square, lost = f._two_product(x, x)
     square, other = f._two_sum(square, np.float64(sign))
-    root, root_low = _root(f, square, f._sum(lost, other))
+    root, root_low = _sqrt_of_sum(f, square, f._sum(lost, other))
     # Not less than nothing, where nothing is defined: no number is made of it.
     high, low = f._two_sum(x, root)
     low = f._sum(low, root_low)
@@ -116,16 +116,16 @@ def _inverse_hyperbolic(f: Functions, size, sign):
 def asinh(f: Functions, x):
     """The inverse hyperbolic sine."""
     size, z = f._abs(x), f._product(x, x)
-    out = _inverse_hyperbolic(f, size, 1.0)
+    out = _log_of_sum_with_root(f, size, 1.0)
     series = f._polynomial(z, [-1 / 6, 3 / 40, -15 / 336, 105 / 3456])
     near = f._fma(f._product(size, z), series, size)
     out = f._where(f._is(size, "<", _TINY), near, out)
-    return f._where(f._is(size, "<", _INFINITE), _signed(f, x, out), x)
+    return f._where(f._is(size, "<", _INFINITE), _copy_sign(f, x, out), x)
 
 
 def acosh(f: Functions, x):
     """The inverse hyperbolic cosine."""
-    out = _inverse_hyperbolic(f, x, -1.0)
+    out = _log_of_sum_with_root(f, x, -1.0)
     out = f._where(f._is(x, "==", _ONE), np.float64(0.0), out)
     out = f._where(f._is(x, "==", _INFINITE), _INFINITE, out)
     return f._where(f._is(x, ">=", _ONE), out, np.float64(np.nan))
@@ -144,14 +144,14 @@ def atanh(f: Functions, x):
     near = f._fma(f._product(size, z), f._polynomial(z, [1 / 3, 1 / 5, 1 / 7, 1 / 9]), size)
     out = f._where(f._is(size, "<", _TINY), near, out)
     out = f._where(f._is(size, "==", _ONE), _INFINITE, out)
-    return f._where(f._is(size, "<=", _ONE), _signed(f, x, out), np.float64(np.nan))
+    return f._where(f._is(size, "<=", _ONE), _copy_sign(f, x, out), np.float64(np.nan))
 
 
 def _erf_near_zero(f: Functions, x):
     """erf(x) as a sum, for sizes of at most one."""
     z = f._product(x, x)
     series = [(-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in range(1, 20)]
-    first, second = _SLOPE
+    first, second = _ERF_SLOPE
     bent = f._product(z, f._polynomial(z, series))
     high, low = f._two_product(x, np.float64(first))
     more = f._fma(np.float64(first), bent, np.float64(second))
@@ -165,7 +165,7 @@ def _erfc(f: Functions, x):
     square, lost = f._two_product(x, x)
     scale, tail, factor = exp_parts(f, f._neg(square), f._neg(lost))
     e, e_low = f._two_sum(scale, f._product(scale, tail))
-    u = _onto_unit(f, x, 2.28125)
+    u = _map_to_unit_interval(f, x, 2.28125)
     first, *others = _SCALED_ERFC
     p = f._product(u, f._polynomial(u, others))
     p, p_low = f._two_sum(np.float64(first), p)
@@ -195,7 +195,7 @@ def erf(f: Functions, x):
     above, _ = _erfc(f, size)
     near = f._sum(*_erf_near_zero(f, size))
     out = f._where(f._is(size, "<", np.float64(0.7)), near, f._difference(_ONE, above))
-    return f._where(f._is(x, "!=", x), x, _signed(f, x, out))
+    return f._where(f._is(x, "!=", x), x, _copy_sign(f, x, out))
 
 
 def erf_inv(f: Functions, x):
@@ -205,18 +205,18 @@ def erf_inv(f: Functions, x):
     a = f._where(inside, size, np.float64(0.5))
     above = f._difference(_ONE, a)
     w = f._neg(log(f, f._product(above, f._sum(_ONE, a))))
-    u = _onto_unit(f, w, 2.203125)
+    u = _map_to_unit_interval(f, w, 2.203125)
     root = f.lanes.unary("sqrt", F64, f._sum(_ONE, w), np.sqrt)
     y = f._product(f._product(a, root), f._polynomial(u, list(_INVERSE_ERF)))
     high, low = _erf_near_zero(f, y)
     complement, density = _erfc(f, y)
     near = f._sum(f._difference(high, a), low)
     error = f._where(f._is(y, "<", np.float64(0.7)), near, f._difference(above, complement))
-    step = f.lanes.div(F64, error, f._product(np.float64(_SLOPE[0]), density))
+    step = f.lanes.div(F64, error, f._product(np.float64(_ERF_SLOPE[0]), density))
     y = f._difference(y, f.lanes.div(F64, step, f._fma(y, step, _ONE)))
     # Where the error of the first guess has no digits left, the inverse is a multiple.
-    first, second = (np.float64(c) for c in _root_of(pi(400) / 4))
+    first, second = (np.float64(c) for c in _sqrt_as_sum(pi(400) / 4))
     line = f._fma(a, first, f._product(a, second))
     y = f._where(f._is(size, "<", np.float64(2.0**-30)), line, y)
     y = f._where(f._is(size, "==", _ONE), _INFINITE, y)
-    return f._where(f._is(size, "<=", _ONE), _signed(f, x, y), np.float64(np.nan))
+    return f._where(f._is(size, "<=", _ONE), _copy_sign(f, x, y), np.float64(np.nan))

@@ -22,12 +22,12 @@ from ..passes import dynamic_indices, uniformity
 from ..passes.analysis import (
     FEW_REGISTERS,
     REGISTERS,
-    expanded,
-    has_stacked_condition,
-    inner_jaxprs,
+    expand,
+    has_batched_condition,
+    is_complex_expansion,
     is_expanded,
-    of_complex,
-    place_of,
+    source_location,
+    sub_jaxprs,
 )
 from . import nests
 from .builder import I64, Builder, Value, int64
@@ -100,7 +100,7 @@ class Emitter:
         outer = self.register_limit
         self.register_limit = min(outer, self.find_register_limit(jaxpr))
         last_uses, unused = self._find_last_uses(jaxpr)
-        different = uniformity.differing(self, jaxpr, args)
+        different = uniformity.find_divergent_variables(self, jaxpr, args)
 
         def bind(var, value):
             frame[var] = value
@@ -134,12 +134,12 @@ class Emitter:
                 results += [solved[var] for var in equation.outvars]
             elif not different.isdisjoint(equation.outvars):
                 with self.memory.release_temporaries(results):
-                    results += uniformity.results(self, equation, args, different)
+                    results += uniformity.emit_equation(self, equation, args, different)
             else:
                 with self.memory.release_temporaries(results):
                     if different:
                         # The results do not depend on arguments that differ from lane to lane.
-                        args = [uniformity.of_one(self, x) for x in args]
+                        args = [uniformity.take_first_lane(self, x) for x in args]
                     results += self.emit_equation(equation, args)
             for var, value in zip(equation.outvars, results, strict=True):
                 assert value.shape == var.aval.shape, (equation.primitive, value.shape, var.aval)
@@ -162,15 +162,17 @@ class Emitter:
     def find_register_limits(self, jaxpr: Jaxpr, args: list[EmittedArray | None]) -> list[int]:
         """The same for each argument of a program; `None` among `args` for what is not known."""
         known = (x is not None and self.are_constant(x) for x in args)
-        marks = dynamic_indices.indexed(jaxpr, tuple(not k for k in known)).arguments
+        marks = dynamic_indices.find_dynamic_indices(jaxpr, tuple(not k for k in known)).arguments
         most = self.find_register_limit(jaxpr)
-        return [min(most, dynamic_indices.FEW_INDEXED) if mark else most for mark in marks]
+        return [
+            min(most, dynamic_indices.MAX_INDEXED_REGISTERS) if mark else most for mark in marks
+        ]
 
     def _has_loops(self, jaxpr):
         """Whether a program has loops over stacks."""
         if jaxpr not in self._loops:
             self._loops[jaxpr] = any(
-                one.primitive.name == "for_each" or any(map(self._has_loops, inner_jaxprs(one)))
+                one.primitive.name == "for_each" or any(map(self._has_loops, sub_jaxprs(one)))
                 for one in jaxpr.eqns
             )
         return self._loops[jaxpr]
@@ -178,14 +180,14 @@ class Emitter:
     def emit_equation(self, equation: JaxprEqn, args: list[EmittedArray]) -> list[EmittedArray]:
         """Results of one equation."""
         name = equation.primitive.name
-        if of_complex(equation) or has_stacked_condition(equation):
-            return self.emit(expanded(equation), args)
+        if is_complex_expansion(equation) or has_batched_condition(equation):
+            return self.emit(expand(equation), args)
         if name in RULES:
             out = RULES[name](self, equation, *args)
             return out if isinstance(out, list) else [out]
         if is_expanded(equation.primitive):
-            return self.emit(expanded(equation), args)
-        raise NoRule(f"`{name}` {place_of(equation)}".strip())
+            return self.emit(expand(equation), args)
+        raise NoRule(f"`{name}` {source_location(equation)}".strip())
 
     def _find_last_uses(self, jaxpr) -> Any:
         """Variables read for the last time in each equation, and arguments that nobody reads."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
 
-from ..passes.analysis import cost, inner_jaxprs
+from ..passes.analysis import cost, sub_jaxprs
 from .block_io import DiscardBuffer, byte_size, load_argument, store_result
 from .builder import I64, Value, Values
 from .emitter import Emitter
@@ -97,7 +97,7 @@ def _read(equation):
 
 def _work(equation):
     """Numbers that an equation computes."""
-    inner = inner_jaxprs(equation)
+    inner = sub_jaxprs(equation)
     if not inner:
         return sum(var.aval.size for var in equation.outvars)
     times = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1

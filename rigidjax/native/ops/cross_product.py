@@ -27,7 +27,7 @@ def cross(u: Float[Array, "... 3"], v: Float[Array, "... 3"]) -> Float[Array, ".
     return _p.bind(jnp.asarray(u, dtype), jnp.asarray(v, dtype))
 
 
-def _written_out(u, v):
+def _expand(u, v):
     u, v = jnp.concatenate([u, u], -1), jnp.concatenate([v, v], -1)
     return u[..., 1:4] * v[..., 2:5] - u[..., 2:5] * v[..., 1:4]
 
@@ -47,23 +47,23 @@ def _transpose(cotangent, u, v):
     if isinstance(cotangent, ad.Zero):
         return [None, None]
     if ad.is_undefined_primal(u):
-        return [_to_shape(_p.bind(v, cotangent), u.aval.shape), None]
-    return [None, _to_shape(_p.bind(cotangent, u), v.aval.shape)]
+        return [_sum_broadcast_axes(_p.bind(v, cotangent), u.aval.shape), None]
+    return [None, _sum_broadcast_axes(_p.bind(cotangent, u), v.aval.shape)]
 
 
-def _to_shape(x, shape):
+def _sum_broadcast_axes(x, shape):
     """The sum along axes along which `shape` has one entry, `x` more."""
     axes = [k for k, (one, many) in enumerate(zip(shape, x.shape, strict=True)) if one != many]
     return jnp.sum(x, axes, keepdims=True) if axes else x
 
 
-def _batched(vectors, dims):
+def _batch(vectors, dims):
     return _p.bind(*move_batch_axes_first(vectors, dims)), 0
 
 
-_p.def_impl(jax.jit(_written_out))
+_p.def_impl(jax.jit(_expand))
 _p.def_abstract_eval(_abstract)
 ad.primitive_jvps[_p] = _jvp
 ad.primitive_transposes[_p] = _transpose
-batching.primitive_batchers[_p] = _batched
-mlir.register_lowering(_p, mlir.lower_fun(_written_out, multiple_results=False))
+batching.primitive_batchers[_p] = _batch
+mlir.register_lowering(_p, mlir.lower_fun(_expand, multiple_results=False))

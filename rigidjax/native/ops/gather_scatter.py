@@ -12,11 +12,11 @@ from jaxtyping import Array
 
 Rows = TypeVar("Rows")
 # Up to so many runs of consecutive rows are cut out and joined; more are gathered.
-_RUNS = 3
+_MAX_SLICES = 3
 # Up to so many runs, and zeros between them, are joined to rows of sums.
-_PIECES = 6
+_MAX_PIECES = 6
 # Up to so many values of a row are added up one after the other.
-_WIDTH = 4
+_MAX_TERMS = 4
 
 
 def take(values: Rows, rows: Sequence[int] | np.ndarray) -> Rows:
@@ -25,25 +25,25 @@ def take(values: Rows, rows: Sequence[int] | np.ndarray) -> Rows:
     Consecutive rows are sliced, which costs a tenth of gathering them. JAX's own indexing is
     five operations in the place of one, and takes eight times as long to trace.
     """
-    return jax.tree.map(lambda leaf: _taken(leaf, rows), values)
+    return jax.tree.map(lambda leaf: _take(leaf, rows), values)
 
 
-def _taken(values, rows):
+def _take(values, rows):
     rows = np.asarray(rows, int)
     rows = np.where(rows < 0, rows + len(values), rows)
     if rows.ndim != 1:
-        return _rows(values, rows)
+        return _gather_rows(values, rows)
     if rows.size == 0:
         return values[:0]
     breaks = np.flatnonzero(np.diff(rows) != 1) + 1
     runs = np.split(rows, breaks)
-    if len(runs) > _RUNS:
-        return _rows(values, rows)
+    if len(runs) > _MAX_SLICES:
+        return _gather_rows(values, rows)
     parts = [values[run[0] : run[-1] + 1] for run in runs]
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
 
 
-def _rows(values, rows):
+def _gather_rows(values, rows):
     """`values[rows]` of rows that exist, none of them counted from the end."""
     numbers = jax.lax.GatherDimensionNumbers(
         offset_dims=tuple(range(rows.ndim, rows.ndim + values.ndim - 1)),
@@ -94,17 +94,17 @@ def segment_sum(values: Array, rows: Sequence[int], count: int) -> Array:
     for k, row in enumerate(rows):
         of[row].append(k)
     width = max(map(len, of))
-    if width > _WIDTH:
+    if width > _MAX_TERMS:
         return jax.ops.segment_sum(values, np.asarray(rows), count)
     total = None
     for j in range(width):
         column = np.array([members[j] if j < len(members) else -1 for members in of])
-        part = _laid_out(values, column)
+        part = _take_or_zero(values, column)
         total = part if total is None else total + part
     return jnp.zeros((count, *values.shape[1:]), values.dtype) if total is None else total
 
 
-def _laid_out(values: Array, rows: np.ndarray) -> Array:
+def _take_or_zero(values: Array, rows: np.ndarray) -> Array:
     """`values[rows]`, zero where a row is -1."""
     given = rows >= 0
     joined = np.where(given[1:], given[:-1] & (np.diff(rows) == 1), ~given[:-1])
@@ -114,7 +114,7 @@ def _laid_out(values: Array, rows: np.ndarray) -> Array:
     def zeros(n):
         return jnp.zeros((n, *values.shape[1:]), values.dtype)
 
-    if len(runs) > _PIECES:
-        return _rows(jnp.concatenate([values, zeros(1)]), np.where(given, rows, len(values)))
+    if len(runs) > _MAX_PIECES:
+        return _gather_rows(jnp.concatenate([values, zeros(1)]), np.where(given, rows, len(values)))
     parts = [zeros(len(r)) if r[0] < 0 else values[r[0] : r[-1] + 1] for r in runs]
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts)

@@ -90,7 +90,7 @@ def gauss_jordan(A: Num[Array, "n n"]) -> Num[Array, "n n"]:
     def column(k, carry):
         A, free, rows = carry
         of_pivots = jax.lax.dynamic_slice_in_dim(A, k, 1, axis=1)[:, 0]
-        p = jnp.argmax(jnp.where(free, _size(of_pivots), -1.0))
+        p = jnp.argmax(jnp.where(free, _magnitude(of_pivots), -1.0))
         row = jax.lax.dynamic_slice_in_dim(A, p, 1)[0]
         at_row, at_column = index == p, index == k
         pivot = 1.0 / row[k]
@@ -105,7 +105,7 @@ def gauss_jordan(A: Num[Array, "n n"]) -> Num[Array, "n n"]:
     return A[rows][:, columns]
 
 
-def _size(z):
+def _magnitude(z):
     return jnp.abs(z.real) + jnp.abs(z.imag) if jnp.iscomplexobj(z) else jnp.abs(z)
 
 

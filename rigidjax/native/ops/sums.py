@@ -29,16 +29,16 @@ def short_sum(*factors: Num[Array, "..."], axis: int) -> Num[Array, "..."]:
     return _p.bind(*same, axis=axis % rank)
 
 
-def _shape(factors) -> tuple[int, ...]:
+def _broadcast_shape(factors) -> tuple[int, ...]:
     return np.broadcast_shapes(*(factor.shape for factor in factors))
 
 
-def _reduced(*factors, axis):
+def _sum_product(*factors, axis):
     return jnp.sum(functools.reduce(operator.mul, factors), axis)
 
 
 def _abstract(*factors, axis):
-    shape = _shape(factors)
+    shape = _broadcast_shape(factors)
     return ShapedArray((*shape[:axis], *shape[axis + 1 :]), factors[0].dtype)
 
 
@@ -54,18 +54,18 @@ def _jvp(primals, tangents, *, axis):
 def _transpose(cotangent, *factors, axis):
     if isinstance(cotangent, ad.Zero):
         return [None] * len(factors)
-    shape = _shape([f.aval if ad.is_undefined_primal(f) else f for f in factors])
+    shape = _broadcast_shape([f.aval if ad.is_undefined_primal(f) else f for f in factors])
     known = [f for f in factors if not ad.is_undefined_primal(f)]
     cotangent = jnp.expand_dims(cotangent, axis)
     return [
-        _to_shape([cotangent, *known], factor.aval.shape, shape)
+        _sum_broadcast_axes([cotangent, *known], factor.aval.shape, shape)
         if ad.is_undefined_primal(factor)
         else None
         for factor in factors
     ]
 
 
-def _to_shape(factors, shape, full):
+def _sum_broadcast_axes(factors, shape, full):
     """The product of factors, summed over axes along which `shape` has one entry, `full` more."""
     for axis, (one, many) in enumerate(zip(shape, full, strict=True)):
         if one != many:
@@ -81,13 +81,13 @@ def move_batch_axes_first(arrays: Sequence[Array], dims: Sequence[int | None]) -
     ]
 
 
-def _batched(factors, dims, *, axis):
+def _batch(factors, dims, *, axis):
     return _p.bind(*move_batch_axes_first(factors, dims), axis=axis + 1), 0
 
 
-_p.def_impl(jax.jit(_reduced, static_argnames="axis"))
+_p.def_impl(jax.jit(_sum_product, static_argnames="axis"))
 _p.def_abstract_eval(_abstract)
 ad.primitive_jvps[_p] = _jvp
 ad.primitive_transposes[_p] = _transpose
-batching.primitive_batchers[_p] = _batched
-mlir.register_lowering(_p, mlir.lower_fun(_reduced, multiple_results=False))
+batching.primitive_batchers[_p] = _batch
+mlir.register_lowering(_p, mlir.lower_fun(_sum_product, multiple_results=False))

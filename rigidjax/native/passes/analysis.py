@@ -18,9 +18,9 @@ from ..lowering.registry import RULES
 # that have more arrays of some size than the processor has registers.
 REGISTERS, FEW_REGISTERS = 256, 64
 # Numbers computed in a loop, and multiplications of a product, up to which it is written out.
-WRITTEN_OUT, WRITTEN_OUT_PRODUCT = 6_000, 600
+MAX_UNROLLED_COST, MAX_UNROLLED_PRODUCT = 6_000, 600
 # Turns of a loop up to which it may be; of a scan, which goes along a stack.
-MOST_TURNS, MOST_ENTRIES = 64, 7
+MAX_UNROLLED_ITERATIONS, MAX_UNROLLED_SCAN = 64, 7
 # What moves numbers and computes none.
 MOVES = frozenset(
     "broadcast_in_dim concatenate convert_element_type copy dynamic_slice dynamic_update_slice "
@@ -28,15 +28,15 @@ MOVES = frozenset(
     "unstack".split()
 )
 # Folders whose code is not where something comes from.
-_NOBODYS = ("/jax/", "/equinox/", "/rigidjax/native/")
+_SKIPPED_FOLDERS = ("/jax/", "/equinox/", "/rigidjax/native/")
 
 
-def remains_known(aval: ShapedArray) -> bool:
+def stays_constant(aval: ShapedArray) -> bool:
     """Whether what is computed of known numbers into such an array is known at emission too."""
     return aval.size <= REGISTERS or aval.dtype.kind in "iub"
 
 
-def outside_registers(jaxpr: Jaxpr) -> int:
+def count_outside_registers(jaxpr: Jaxpr) -> int:
     """How many numbers a program computes into arrays that are too large for registers.
 
     A measure of how large the system is: what is done many times in a loop counts once.
@@ -44,8 +44,8 @@ def outside_registers(jaxpr: Jaxpr) -> int:
     total = 0
     for equation in jaxpr.eqns:
         name = equation.primitive.name
-        inner = programs_of(equation)
-        total += sum(map(outside_registers, inner))
+        inner = emitted_jaxprs(equation)
+        total += sum(map(count_outside_registers, inner))
         if not inner and name not in MOVES:
             sizes = (getattr(var.aval, "size", 0) for var in equation.outvars)
             total += sum(size for size in sizes if size > REGISTERS)
@@ -61,12 +61,12 @@ def largest_decomposition(jaxpr: Jaxpr) -> int:
             (matrix,) = equation.invars
             largest = max(largest, min(getattr(matrix.aval, "shape", (0,))[-2:]))
         branches = equation.params.get("branches", ())
-        programs = [branch.jaxpr for branch in branches] or inner_jaxprs(equation)
+        programs = [branch.jaxpr for branch in branches] or sub_jaxprs(equation)
         largest = max(largest, *map(largest_decomposition, programs), 0)
     return largest
 
 
-def expanded(equation: Any) -> ClosedJaxpr:
+def expand(equation: Any) -> ClosedJaxpr:
     """The program in the place of an equation; one for all that are alike."""
     if (
         equation.primitive.name in ("native_call", "native_forward")
@@ -76,13 +76,13 @@ def expanded(equation: Any) -> ClosedJaxpr:
     shapes = tuple((a.aval.shape, a.aval.dtype) for a in equation.invars)
     params = tuple(equation.params.items())
     try:
-        return _expanded_once(equation.primitive, shapes, params)
+        return _trace_expansion(equation.primitive, shapes, params)
     except TypeError:  # a parameter without a hash
-        return _expanded_once.__wrapped__(equation.primitive, shapes, params)
+        return _trace_expansion.__wrapped__(equation.primitive, shapes, params)
 
 
 @functools.lru_cache(maxsize=4096)
-def _expanded_once(primitive, shapes, params) -> ClosedJaxpr:
+def _trace_expansion(primitive, shapes, params) -> ClosedJaxpr:
     is_complex = any(getattr(dtype, "kind", "") == "c" for _, dtype in shapes)
     name = f"complex {primitive.name}" if is_complex else primitive.name
     written: Any = EXPANSIONS.get(name, EXPANSIONS.get(primitive.name, primitive.impl))
@@ -90,14 +90,14 @@ def _expanded_once(primitive, shapes, params) -> ClosedJaxpr:
     return jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(*shape) for shape in shapes))
 
 
-def of_complex(equation: JaxprEqn) -> bool:
+def is_complex_expansion(equation: JaxprEqn) -> bool:
     """Whether an equation is a function of complex numbers that is written in JAX."""
     if f"complex {equation.primitive.name}" not in EXPANSIONS:
         return False
     return getattr(equation.invars[0].aval, "dtype", np.dtype(bool)).kind == "c"
 
 
-def has_stacked_condition(equation: JaxprEqn) -> bool:
+def has_batched_condition(equation: JaxprEqn) -> bool:
     """Whether an equation is a loop of `jax.vmap`, whose members end one after another."""
     params = equation.params
     return equation.primitive.name == "while" and params["cond_jaxpr"].out_avals[0].shape != ()
@@ -116,24 +116,24 @@ def is_expanded(primitive: Primitive) -> bool:
     return not (getattr(impl, "__module__", None) or "jax.").startswith("jax.")
 
 
-def place_of(equation: JaxprEqn) -> str:
+def source_location(equation: JaxprEqn) -> str:
     """Where an equation comes from, in code that is not JAX's, Equinox's or of this folder."""
     frames = equation.source_info.traceback
     if frames is None:
         return ""
     for frame in frames.frames:
-        if not any(folder in frame.file_name for folder in _NOBODYS):
+        if not any(folder in frame.file_name for folder in _SKIPPED_FOLDERS):
             return f"({frame.file_name}:{frame.line_num})"
     return ""
 
 
 # Primitives with parameters of which none can be a program, by what was seen.
-_PLAIN: set[Primitive] = set()
+_WITHOUT_JAXPRS: set[Primitive] = set()
 
 
-def inner_jaxprs(equation) -> list[Jaxpr]:
+def sub_jaxprs(equation) -> list[Jaxpr]:
     """The programs inside an equation; of those for several platforms the one that kernels take."""
-    if equation.primitive in _PLAIN:
+    if equation.primitive in _WITHOUT_JAXPRS:
         return []
     branch = kernel_branch(equation.params.get("branches_platforms", ()))
     if branch is not None:
@@ -146,16 +146,16 @@ def inner_jaxprs(equation) -> list[Jaxpr]:
             elif isinstance(one, Jaxpr):
                 out.append(one)
     if not out and not any("jaxpr" in name for name in equation.params):
-        _PLAIN.add(equation.primitive)
+        _WITHOUT_JAXPRS.add(equation.primitive)
     return out
 
 
-def programs_of(equation: JaxprEqn) -> list[Jaxpr]:
+def emitted_jaxprs(equation: JaxprEqn) -> list[Jaxpr]:
     """The programs that a kernel runs for an equation; none for what it computes itself."""
     name = equation.primitive.name
     if name in RULES:
-        return inner_jaxprs(equation)
-    return [expanded(equation).jaxpr] if is_expanded(equation.primitive) else []
+        return sub_jaxprs(equation)
+    return [expand(equation).jaxpr] if is_expanded(equation.primitive) else []
 
 
 def scan_counts(params: dict[str, Any]) -> tuple[int, int]:
@@ -166,10 +166,10 @@ def scan_counts(params: dict[str, Any]) -> tuple[int, int]:
     return len(constants), len(carried)
 
 
-def is_written_out(params: dict[str, Any]) -> bool:
+def is_unrolled(params: dict[str, Any]) -> bool:
     """Whether a scan is emitted turn by turn."""
     length = params["length"]
-    return length <= MOST_ENTRIES and length * cost(params["jaxpr"].jaxpr) <= WRITTEN_OUT
+    return length <= MAX_UNROLLED_SCAN and length * cost(params["jaxpr"].jaxpr) <= MAX_UNROLLED_COST
 
 
 def cost(jaxpr: Any) -> int:
@@ -177,7 +177,7 @@ def cost(jaxpr: Any) -> int:
     total = 0
     for equation in jaxpr.eqns:
         name = equation.primitive.name
-        inner = programs_of(equation)
+        inner = emitted_jaxprs(equation)
         sizes = [math.prod(var.aval.shape) for var in equation.outvars]
         if inner:
             times = equation.params["length"] if name in ("scan", "for_each") else 1

@@ -12,12 +12,12 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike
 
-from .analysis import REGISTERS, inner_jaxprs
+from .analysis import REGISTERS, sub_jaxprs
 
 Atom = Var | Literal
 
 
-def distinct(
+def eliminate_common_subexpressions(
     equations: Sequence[JaxprEqn], results: Sequence[Atom]
 ) -> tuple[list[JaxprEqn], list[Atom]]:
     """Equations of which no two are the same and all are needed, and the results by them."""
@@ -25,7 +25,7 @@ def distinct(
     # What starts as the same large array is changed in place, each time on its own.
     equal: dict[Var, Var] = {}
     seen: dict[object, list[JaxprEqn]] = {}
-    programs = _Programs()
+    programs = _JaxprNumbers()
     kept = []
 
     def read(atom: Atom) -> Atom:
@@ -37,25 +37,27 @@ def distinct(
     for equation in equations:
         args = [read(atom) for atom in equation.invars]
         equation = equation.replace(invars=args)
-        alike = seen.setdefault(_key(equation, [_atom(same_as(atom)) for atom in args]), [])
+        alike = seen.setdefault(
+            _equation_key(equation, [_atom_key(same_as(atom)) for atom in args]), []
+        )
         first = next((one for one in alike if programs.are_same(one, equation)), None)
         if first is None:
             alike.append(equation)
             kept.append(equation)
-        elif _is_large_start(equation):
+        elif _is_large_constant(equation):
             equal.update(zip(equation.outvars, first.outvars, strict=True))
             kept.append(equation)
         else:
             same.update(zip(equation.outvars, first.outvars, strict=True))
     ends = [read(atom) for atom in results]
-    return _needed(kept, ends), ends
+    return _eliminate_dead_code(kept, ends), ends
 
 
-def _key(equation, args):
+def _equation_key(equation, args):
     """Equal for equations that compute the same, but for programs inside of them."""
     if equation.effects:
         return id(equation)
-    params = () if inner_jaxprs(equation) else tuple(equation.params.items())
+    params = () if sub_jaxprs(equation) else tuple(equation.params.items())
     key = equation.primitive, params, tuple(args)
     try:
         hash(key)
@@ -64,7 +66,7 @@ def _key(equation, args):
     return key
 
 
-class _Programs:
+class _JaxprNumbers:
     """Programs inside of equations by what they compute: derivatives and branches are traced anew
     each time, so that two of them are the same without being one object."""
 
@@ -75,7 +77,7 @@ class _Programs:
 
     def are_same(self, one: JaxprEqn, other: JaxprEqn) -> bool:
         """Whether equations of the same key have the same programs inside of them."""
-        if not inner_jaxprs(one):
+        if not sub_jaxprs(one):
             return True
         functions = self._function(one), self._function(other)
         try:
@@ -114,7 +116,7 @@ class _Programs:
             return tuple(var.aval for var in variables)
 
         def read(atom):
-            return _atom(atom) if isinstance(atom, Literal) else numbers[atom]
+            return _atom_key(atom) if isinstance(atom, Literal) else numbers[atom]
 
         lines: list = [tuple(map(constant_key, consts)), new(jaxpr.constvars), new(jaxpr.invars)]
         for equation in jaxpr.eqns:
@@ -124,7 +126,7 @@ class _Programs:
         return *lines, tuple(map(read, jaxpr.outvars))
 
 
-def _is_large_start(equation):
+def _is_large_constant(equation):
     """Whether an equation makes a large array of one number."""
     if equation.primitive.name != "broadcast_in_dim":
         return False
@@ -132,7 +134,7 @@ def _is_large_start(equation):
     return isinstance(number, Literal) and math.prod(out.aval.shape) > REGISTERS
 
 
-def _atom(atom):
+def _atom_key(atom):
     return (atom.aval, constant_key(atom.val)) if isinstance(atom, Literal) else atom
 
 
@@ -143,7 +145,7 @@ def constant_key(value: ArrayLike) -> tuple | int:
     return np.shape(value), np.asarray(value).dtype, np.asarray(value).tobytes()
 
 
-def _needed(equations, results):
+def _eliminate_dead_code(equations, results):
     """The equations with effects, or with results that somebody reads."""
     read = {atom for atom in results if isinstance(atom, Var)}
     kept = []

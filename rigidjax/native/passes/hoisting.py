@@ -8,7 +8,7 @@ import functools
 
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
-from .analysis import inner_jaxprs
+from .analysis import sub_jaxprs
 
 # Functions that are worth it.
 _COSTLY = frozenset(
@@ -21,7 +21,7 @@ _FEW = 16
 
 
 @functools.lru_cache(maxsize=512)
-def invariant(jaxpr: Jaxpr, fixed: tuple[bool, ...]) -> tuple[JaxprEqn, ...]:
+def find_invariant_equations(jaxpr: Jaxpr, fixed: tuple[bool, ...]) -> tuple[JaxprEqn, ...]:
     """Equations of a loop's body that can be solved before it, costly ones and what they need.
 
     **Arguments:** `jaxpr` of the body; `fixed`, for each of its arguments whether it is the same in
@@ -52,13 +52,13 @@ def _is_costly(equation) -> bool:
     """Whether an equation is worth it; a loop inside may have no turn, or no end."""
     if equation.primitive.name in ("while", "scan"):
         return False
-    inner = inner_jaxprs(equation)
+    inner = sub_jaxprs(equation)
     return equation.primitive.name in _COSTLY or any(
         _is_costly(one) for jaxpr in inner for one in jaxpr.eqns
     )
 
 
-def as_program(body: ClosedJaxpr, equations: tuple[JaxprEqn, ...]) -> ClosedJaxpr:
+def extract_jaxpr(body: ClosedJaxpr, equations: tuple[JaxprEqn, ...]) -> ClosedJaxpr:
     """These equations of a body, as a program of the body's arguments with all their results."""
     out = [var for equation in equations for var in equation.outvars]
     info = body.jaxpr.debug_info._replace(result_paths=("",) * len(out))

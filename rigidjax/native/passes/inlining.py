@@ -9,16 +9,16 @@ from jax.typing import ArrayLike
 from ..jaxrules.variants import kernel_branch
 from ..lowering.registry import RULES
 from .analysis import (
-    expanded,
-    has_stacked_condition,
-    inner_jaxprs,
+    expand,
+    has_batched_condition,
+    is_complex_expansion,
     is_expanded,
-    of_complex,
-    remains_known,
     scan_counts,
+    stays_constant,
+    sub_jaxprs,
 )
-from .cse import constant_key, distinct
-from .outlining import called, shared_call_p
+from .cse import constant_key, eliminate_common_subexpressions
+from .outlining import called_jaxpr, shared_call_p
 
 # Calls of programs that take the place of the call.
 CALLS = {
@@ -29,7 +29,7 @@ CALLS = {
 }  # fmt: skip
 
 
-class Inlined:
+class InlinedJaxpr:
     """A program whose calls are replaced by what they call.
 
     **Attributes:** `equations`; `constants`, values by their variables; `results`; `known`,
@@ -50,13 +50,13 @@ class Inlined:
         self.known = set(known)
         arguments = closed.jaxpr.invars
         results = self._run(closed.jaxpr, closed.consts, arguments)
-        self.equations, self.results = distinct(self.equations, results)
+        self.equations, self.results = eliminate_common_subexpressions(self.equations, results)
 
     def _run(self, jaxpr, consts, args):
         env = dict(zip(jaxpr.invars, args, strict=True))
         for var, value in zip(jaxpr.constvars, consts, strict=True):
             env[var] = self._of_constant(var, value)
-            if remains_known(var.aval):
+            if stays_constant(var.aval):
                 self.known.add(env[var])
 
         def read(atom):
@@ -64,19 +64,19 @@ class Inlined:
 
         for equation in jaxpr.eqns:
             args = [read(atom) for atom in equation.invars]
-            if _changes_nothing(equation):
+            if _is_identity(equation):
                 env.update(zip(equation.outvars, args, strict=True))
                 continue
-            called = self._called(equation, args)
-            if called is not None:
-                inner, args = called
+            called_jaxpr = self._called(equation, args)
+            if called_jaxpr is not None:
+                inner, args = called_jaxpr
                 consts = inner.consts if isinstance(inner, ClosedJaxpr) else []
                 inner = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
                 out = self._run(inner, consts, args)
             else:
                 out = [Var(var.aval) for var in equation.outvars]
                 self.equations.append(self._kept(equation, args, out))
-                known = all(isinstance(v.aval, ShapedArray) and remains_known(v.aval) for v in out)
+                known = all(isinstance(v.aval, ShapedArray) and stays_constant(v.aval) for v in out)
                 if known and all(map(self._is_known, args)):
                     self.known.update(out)
             env.update(zip(equation.outvars, out, strict=True))
@@ -91,14 +91,14 @@ class Inlined:
     def _kept(self, equation, args, out):
         """An equation that stays one, for these arguments and results."""
         equation = equation.replace(invars=args, outvars=out)
-        if not inner_jaxprs(equation):
+        if not sub_jaxprs(equation):
             return equation
-        shared = called(equation)
+        shared = called_jaxpr(equation)
         if shared is None:
             return equation.replace(params=self._params(equation, args))
         # Known real numbers are handed over as others are, for one function in all places.
         whole = (self._is_known(x) and x.aval.dtype.kind in "iub" for x in args)
-        params = {"jaxpr": _inside(shared, whole, self.rewritten)}
+        params = {"jaxpr": _rewrite_param(shared, whole, self.rewritten)}
         return equation.replace(primitive=shared_call_p, params=params)
 
     def _params(self, equation, args):
@@ -110,7 +110,7 @@ class Inlined:
         else:
             shared = scan_counts(p)[0] if equation.primitive.name == "scan" else None
             of = {"jaxpr": known[:shared], "branches": known[1:]}
-        return {k: _inside(v, of.get(k, ()), self.rewritten) for k, v in p.items()}
+        return {k: _rewrite_param(v, of.get(k, ()), self.rewritten) for k, v in p.items()}
 
     def _is_known(self, atom):
         return isinstance(atom, Literal) or atom in self.known
@@ -118,21 +118,25 @@ class Inlined:
     def _called(self, equation, args):
         """The program in the place of an equation, and its arguments."""
         name = equation.primitive.name
-        if id(called(equation)) in self.shared and not all(map(self._is_known, args)):
+        if id(called_jaxpr(equation)) in self.shared and not all(map(self._is_known, args)):
             return None
         if name in CALLS:
             return equation.params[CALLS[name]], args
         branch = kernel_branch(equation.params.get("branches_platforms", ()))
         if branch is not None:
             return equation.params["branches"][branch], args[1:]
-        if has_stacked_condition(equation):
-            return expanded(equation), args
-        if name not in RULES and not of_complex(equation) and is_expanded(equation.primitive):
-            return expanded(equation), args
+        if has_batched_condition(equation):
+            return expand(equation), args
+        if (
+            name not in RULES
+            and not is_complex_expansion(equation)
+            and is_expanded(equation.primitive)
+        ):
+            return expand(equation), args
         return None
 
 
-def _changes_nothing(equation):
+def _is_identity(equation):
     """Whether an equation gives back its only argument."""
     name = equation.primitive.name
     if name == "convert_element_type":
@@ -140,11 +144,11 @@ def _changes_nothing(equation):
     return name in ("stop_gradient", "copy", "copy_p")
 
 
-def _inside(param, known, rewritten):
+def _rewrite_param(param, known, rewritten):
     """A parameter of an equation, programs in it rewritten; `known`, which arguments are."""
     if isinstance(param, ClosedJaxpr):
         known = (k for k, is_known in enumerate(known) if is_known)
         return rewritten(param, frozenset(known))
     if type(param) is tuple and any(isinstance(one, ClosedJaxpr) for one in param):
-        return tuple(_inside(one, known, rewritten) for one in param)
+        return tuple(_rewrite_param(one, known, rewritten) for one in param)
     return param

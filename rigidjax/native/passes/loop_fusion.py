@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
 
-from .analysis import MOVES, REGISTERS, has_stacked_condition, programs_of, remains_known
-from .inlining import Inlined
-from .unbatching import Split, split_of, without
+from .analysis import MOVES, REGISTERS, emitted_jaxprs, has_batched_condition, stays_constant
+from .inlining import InlinedJaxpr
+from .unbatching import UnbatchedEquation, drop_index, unbatch
 
 # Entries of a stack, and numbers computed with stacks of a length, from which on loops are made:
 # accelerations of a chain of 9 take 1.4 times as long with loops, of one of 10 0.7 times.
@@ -31,7 +31,7 @@ for_each_p = Primitive("for_each")
 for_each_p.multiple_results = True
 
 
-def with_loops(
+def fuse_loops(
     closed: ClosedJaxpr,
     known: frozenset[int] = frozenset(),
     several: int = 0,
@@ -44,7 +44,7 @@ def with_loops(
     which there are loops over however short they are; `shared`, what becomes functions (see
     `repeated`).
     """
-    if not several and not shared and not _has_something_to_do(closed.jaxpr):
+    if not several and not shared and not _needs_rewriting(closed.jaxpr):
         return closed
     key = id(closed), known, several, shared
     if key not in _rewritten:
@@ -56,7 +56,7 @@ def with_loops(
 _rewritten: dict[tuple, tuple[ClosedJaxpr, ClosedJaxpr]] = {}
 
 
-def _regrouped(equations, results, length, known):
+def _fuse_length(equations, results, length, known):
     """The equations with those over stacks of a length in loops, each of which does enough."""
     apart: set[int] = set()
     while True:
@@ -67,34 +67,34 @@ def _regrouped(equations, results, length, known):
         apart |= small
 
 
-def _volume(equation):
+def _count_elements(equation):
     """Numbers that an equation computes."""
     if equation.primitive.name in MOVES | _VIEWS:
         return 0
     return sum(math.prod(var.aval.shape) for var in equation.outvars)
 
 
-def _has_something_to_do(jaxpr: Jaxpr) -> bool:
+def _needs_rewriting(jaxpr: Jaxpr) -> bool:
     """Whether a program, or one inside of it, has alternatives, loops of members that end one by
     one, or computes large arrays."""
     for equation in jaxpr.eqns:
-        if equation.primitive.name == "platform_index" or has_stacked_condition(equation):
+        if equation.primitive.name == "platform_index" or has_batched_condition(equation):
             return True
         if any(getattr(var.aval, "size", 0) > REGISTERS for var in equation.outvars):
             return True
-        if any(map(_has_something_to_do, programs_of(equation))):
+        if any(map(_needs_rewriting, emitted_jaxprs(equation))):
             return True
     return False
 
 
 def _rewrite(closed, known, several, shared):
     arguments = closed.jaxpr.invars
-    remaining = {arguments[k] for k in known if remains_known(arguments[k].aval)}
-    rewritten = functools.partial(with_loops, several=several, shared=shared)
-    program = Inlined(closed, remaining, rewritten, shared)
+    remaining = {arguments[k] for k in known if stays_constant(arguments[k].aval)}
+    rewritten = functools.partial(fuse_loops, several=several, shared=shared)
+    program = InlinedJaxpr(closed, remaining, rewritten, shared)
     equations = program.equations
     for length in _lengths(equations, several):
-        equations = _regrouped(equations, program.results, length, program.known)
+        equations = _fuse_length(equations, program.results, length, program.known)
     jaxpr = closed.jaxpr
     jaxpr = jaxpr.replace(
         constvars=list(program.constants), outvars=program.results, eqns=equations
@@ -112,13 +112,13 @@ def _lengths(equations, several) -> list[int]:
         for length in set(shape):
             axis = shape.index(length)
             is_long = length >= _SHORTEST or length == several
-            if is_long and split_of(equation, axis) is not None:
+            if is_long and unbatch(equation, axis) is not None:
                 numbers[length] += math.prod(shape)
     worth = [length for length, count in numbers.items() if count > _FEWEST]
     return sorted(worth, key=lambda length: (length != several, -numbers[length]))
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
     """Where an equation stands in the new order.
 
     **Attributes:** `turn`, number of the loop that it is part of, or before which it comes;
@@ -126,7 +126,7 @@ class _Place(NamedTuple):
     """
 
     turn: int
-    split: Split | None
+    split: UnbatchedEquation | None
     outside: int
 
 
@@ -150,7 +150,7 @@ class _Grouping:
         self.maker: dict[object, int] = {
             var: k for k, equation in enumerate(equations) for var in equation.outvars
         }
-        self.places: list[_Place] = []
+        self.places: list[_Position] = []
         for k in range(len(equations)):
             self.places.append(self._placed(k))
         # For each loop its equations, what it gives to others, and equations to be done outside.
@@ -169,7 +169,7 @@ class _Grouping:
         return {
             k
             for members in self.members.values()
-            if sum(_volume(self.equations[k]) for k in members) < _FEWEST
+            if sum(_count_elements(self.equations[k]) for k in members) < _FEWEST
             for k in members
         }
 
@@ -184,13 +184,13 @@ class _Grouping:
                 ordered.append(((turn, 1, 0), self._loop(turn, sorted(members))))
         return [equation for _, equation in sorted(ordered, key=lambda pair: pair[0])]
 
-    def _split(self, k) -> Split:
+    def _split(self, k) -> UnbatchedEquation:
         """An equation of a loop, entry by entry."""
         split = self.places[k].split
         assert split is not None
         return split
 
-    def _of(self, atom) -> _Place | None:
+    def _of(self, atom) -> _Position | None:
         """The place of what makes a variable; `None` for arguments and constants."""
         if isinstance(atom, Literal) or atom not in self.maker:
             return None
@@ -204,12 +204,12 @@ class _Grouping:
         outvars = self.equations[self.maker[atom]].outvars
         return place.split.targets[outvars.index(atom)] == axis
 
-    def _placed(self, k) -> _Place:
+    def _placed(self, k) -> _Position:
         best, equation = None, self.equations[k]
         known = self.known.issuperset(equation.outvars)
         shape = () if known or k in self.alone else getattr(equation.outvars[0].aval, "shape", ())
         for axis, n in enumerate(shape):
-            split = split_of(equation, axis) if n == self.length else None
+            split = unbatch(equation, axis) if n == self.length else None
             if split is None:
                 continue
             follows = sum(map(self._follows, equation.invars, split.sources))
@@ -217,7 +217,7 @@ class _Grouping:
                 best = follows, split
         outside = max((p.outside for p in map(self._of, equation.invars) if p), default=0)
         if best is None:
-            return _Place(outside, None, outside)
+            return _Position(outside, None, outside)
         split = best[1]
         turn = 0
         for atom, axis in zip(equation.invars, split.sources, strict=True):
@@ -225,7 +225,7 @@ class _Grouping:
             if place is not None:
                 turn = max(turn, place.turn if self._follows(atom, axis) else place.outside)
         is_view = equation.primitive.name in _VIEWS
-        return _Place(turn, split, outside if is_view else turn + 1)
+        return _Position(turn, split, outside if is_view else turn + 1)
 
     def _need_outside(self, atoms) -> None:
         """What makes these variables is done outside of loops if it costs nothing, else given."""
@@ -294,7 +294,7 @@ class _Grouping:
                 env.update(zip(equation.outvars, out, strict=True))
             return [env[var] for var in given]
 
-        avals = [_entry(atom.aval, axis) for atom, axis in outer]
+        avals = [_entry_shape(atom.aval, axis) for atom, axis in outer]
         jaxpr = jax.make_jaxpr(body)(*avals)
         targets = []
         for var in given:
@@ -312,6 +312,6 @@ class _Grouping:
         )  # fmt: skip
 
 
-def _entry(aval, axis):
-    shape = aval.shape if axis is None else without(aval.shape, axis)
+def _entry_shape(aval, axis):
+    shape = aval.shape if axis is None else drop_index(aval.shape, axis)
     return jax.ShapeDtypeStruct(shape, aval.dtype, weak_type=aval.weak_type)

@@ -7,7 +7,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 from ..lowering import rules  # noqa: F401  (fills the registry)
 from ..lowering.registry import RULES, NoRule
-from .analysis import expanded, inner_jaxprs, is_expanded, of_complex, place_of
+from .analysis import expand, is_complex_expansion, is_expanded, source_location, sub_jaxprs
 
 # Primitives without a rule for complex operands.
 REAL_ONLY = frozenset(
@@ -19,42 +19,46 @@ REAL_ONLY = frozenset(
 
 def why_not(closed: ClosedJaxpr) -> list[str]:
     """Return the primitives and types that prevent a kernel, and where they come from."""
-    arguments = (f"an argument of type {a.dtype}" for a in closed.in_avals if not _is_number(a))
+    arguments = (f"an argument of type {a.dtype}" for a in closed.in_avals if not _is_supported(a))
     return list(dict.fromkeys([*arguments, *_obstacles(closed.jaxpr)]))
 
 
 def _obstacles(jaxpr: Jaxpr, within: tuple = (), callers: tuple = ()) -> Iterator[str]:
     for equation in jaxpr.eqns:
         name, called = equation.primitive.name, (equation, *callers)
-        other = _other_type(equation)
+        other = _unsupported_dtype(equation)
         if _is_tangent_of_integers(equation):
             continue
         if other is not None:
-            yield f"`{name}` of type {other} {_place(called)}".strip()
+            yield f"`{name}` of type {other} {_locate(called)}".strip()
         elif name in RULES:
-            for inner in inner_jaxprs(equation):
+            for inner in sub_jaxprs(equation):
                 yield from _obstacles(inner, within, called)
-        elif is_expanded(equation.primitive) and (name, of_complex(equation)) not in within:
+        elif (
+            is_expanded(equation.primitive) and (name, is_complex_expansion(equation)) not in within
+        ):
             try:
-                inner = expanded(equation).jaxpr
+                inner = expand(equation).jaxpr
             except NoRule as form:
-                yield f"{form} {_place(called)}".strip()
+                yield f"{form} {_locate(called)}".strip()
             else:
-                yield from _obstacles(inner, (*within, (name, of_complex(equation))), called)
+                yield from _obstacles(
+                    inner, (*within, (name, is_complex_expansion(equation))), called
+                )
         else:
-            yield f"`{name}` {_place(called)}".strip()
+            yield f"`{name}` {_locate(called)}".strip()
 
 
-def _place(called):
+def _locate(called):
     """Return the source location of an equation, or of its caller for JAX's own functions."""
-    return next(filter(None, map(place_of, called)), "")
+    return next(filter(None, map(source_location, called)), "")
 
 
-def _other_type(equation):
+def _unsupported_dtype(equation):
     """Return a dtype without a rule among the operands and results, `None` if there is none."""
     kinds = "fiub" if equation.primitive.name in REAL_ONLY else "fiubc"
     for var in (*equation.invars, *equation.outvars):
-        if hasattr(var.aval, "dtype") and not _is_number(var.aval, kinds):
+        if hasattr(var.aval, "dtype") and not _is_supported(var.aval, kinds):
             return var.aval.dtype
     return None
 
@@ -68,7 +72,7 @@ def _is_tangent_of_integers(equation: JaxprEqn) -> bool:
     return bool(avals) and all(getattr(a, "dtype", None) == jax.dtypes.float0 for a in avals)
 
 
-def _is_number(aval, kinds="fiubc"):
+def _is_supported(aval, kinds="fiubc"):
     """Return whether the elements of an array are of these kinds."""
     # Random keys have no kind. Floating-point numbers of 16 bits are not supported.
     kind = getattr(aval.dtype, "kind", "key")

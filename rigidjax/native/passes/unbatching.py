@@ -19,7 +19,7 @@ _ELEMENTWISE = frozenset(
 _REDUCTIONS = frozenset("reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or".split())
 
 
-class Split(NamedTuple):
+class UnbatchedEquation(NamedTuple):
     """An equation entry by entry of a stack.
 
     **Attributes:** `sources`, the axis of the stack of each argument, `None` for one that is the
@@ -31,17 +31,17 @@ class Split(NamedTuple):
     one: Callable[..., Any]
 
 
-def without(values, k):
+def drop_index(values, k):
     """All but number `k`."""
     return (*values[:k], *values[k + 1 :])
 
 
-def _behind(axis, removed):
+def _index_after_drop(axis, removed):
     """An axis after another one was taken out."""
     return axis - (removed < axis)
 
 
-def _bound(equation, **changed):
+def _bind_with(equation, **changed):
     params = {**equation.params, **changed}
     return lambda *args: equation.primitive.bind(*args, **params)
 
@@ -49,17 +49,17 @@ def _bound(equation, **changed):
 def _elementwise(equation, axis, shape):
     rank = len(shape)
     sources = [axis if x.aval.ndim == rank else None for x in equation.invars]
-    return sources, _bound(equation)
+    return sources, _bind_with(equation)
 
 
 def _broadcast_in_dim(equation, axis, shape):
     (x, *_), p = equation.invars, equation.params
-    dims, rest = p["broadcast_dimensions"], without(shape, axis)
+    dims, rest = p["broadcast_dimensions"], drop_index(shape, axis)
     own = dims.index(axis) if axis in dims else None
     if own is None:
-        at = tuple(_behind(d, axis) for d in dims)
+        at = tuple(_index_after_drop(d, axis) for d in dims)
         return [None], lambda v: jax.lax.broadcast_in_dim(v, rest, at)
-    at = tuple(_behind(d, axis) for d in without(dims, own))
+    at = tuple(_index_after_drop(d, axis) for d in drop_index(dims, own))
     if x.aval.shape[own] == shape[axis]:
         return [own], lambda v: jax.lax.broadcast_in_dim(v, rest, at)
     return [None], lambda v: jax.lax.broadcast_in_dim(jax.lax.squeeze(v, (own,)), rest, at)
@@ -72,14 +72,14 @@ def _reshape(equation, axis, shape):
     before = math.prod(shape[:axis])
     for k, n in enumerate(old):
         if n == shape[axis] and math.prod(old[:k]) == before:
-            return [k], lambda v: jax.lax.reshape(v, without(shape, axis))
+            return [k], lambda v: jax.lax.reshape(v, drop_index(shape, axis))
     return None
 
 
 def _transpose(equation, axis, shape):
     order = equation.params["permutation"]
     source = order[axis]
-    rest = tuple(_behind(k, source) for k in without(order, axis))
+    rest = tuple(_index_after_drop(k, source) for k in drop_index(order, axis))
     return [source], lambda v: jax.lax.transpose(v, rest)
 
 
@@ -87,15 +87,15 @@ def _squeeze(equation, axis, shape):
     gone = equation.params["dimensions"]
     kept = [k for k in range(equation.invars[0].aval.ndim) if k not in gone]
     source = kept[axis]
-    return [source], lambda v: jax.lax.squeeze(v, tuple(_behind(k, source) for k in gone))
+    return [source], lambda v: jax.lax.squeeze(v, tuple(_index_after_drop(k, source) for k in gone))
 
 
 def _slice(equation, axis, shape):
     p = equation.params
     if shape[axis] != equation.invars[0].aval.shape[axis]:
         return None
-    steps = p["strides"] and without(p["strides"], axis)
-    limits = (without(p[k], axis) for k in ("start_indices", "limit_indices"))
+    steps = p["strides"] and drop_index(p["strides"], axis)
+    limits = (drop_index(p[k], axis) for k in ("start_indices", "limit_indices"))
     start, end = limits
     return [axis], lambda v: jax.lax.slice(v, start, end, steps)
 
@@ -104,57 +104,61 @@ def _concatenate(equation, axis, shape):
     along = equation.params["dimension"]
     if along == axis:
         return None
-    return [axis] * len(equation.invars), _bound(equation, dimension=_behind(along, axis))
+    return [axis] * len(equation.invars), _bind_with(
+        equation, dimension=_index_after_drop(along, axis)
+    )
 
 
 def _stack(equation, axis, shape):
     along = equation.params["axis"]
     if along == axis:
         return None
-    source = _behind(axis, along)
-    return [source] * len(equation.invars), _bound(equation, axis=_behind(along, axis))
+    source = _index_after_drop(axis, along)
+    return [source] * len(equation.invars), _bind_with(
+        equation, axis=_index_after_drop(along, axis)
+    )
 
 
 def _unstack(equation, axis, shape):
     along = equation.params["axis"]
     source = axis + (along <= axis)
-    return [source], _bound(equation, axis=_behind(along, source))
+    return [source], _bind_with(equation, axis=_index_after_drop(along, source))
 
 
 def _split(equation, axis, shape):
     along = equation.params["axis"]
     if along == axis:
         return None
-    return [axis], _bound(equation, axis=_behind(along, axis))
+    return [axis], _bind_with(equation, axis=_index_after_drop(along, axis))
 
 
 def _pad(equation, axis, shape):
     config = equation.params["padding_config"]
     if tuple(config[axis]) != (0, 0, 0):
         return None
-    return [axis, None], _bound(equation, padding_config=without(config, axis))
+    return [axis, None], _bind_with(equation, padding_config=drop_index(config, axis))
 
 
 def _rev(equation, axis, shape):
     axes = equation.params["dimensions"]
     if axis in axes:
         return None
-    return [axis], _bound(equation, dimensions=tuple(_behind(k, axis) for k in axes))
+    return [axis], _bind_with(equation, dimensions=tuple(_index_after_drop(k, axis) for k in axes))
 
 
 def _iota(equation, axis, shape):
     along = equation.params["dimension"]
     if along == axis:
         return None
-    rest, dtype = without(shape, axis), equation.params["dtype"]
-    return [], lambda: jax.lax.broadcasted_iota(dtype, rest, _behind(along, axis))
+    rest, dtype = drop_index(shape, axis), equation.params["dtype"]
+    return [], lambda: jax.lax.broadcasted_iota(dtype, rest, _index_after_drop(along, axis))
 
 
 def _reduction(equation, axis, shape):
     axes = equation.params["axes"]
     kept = [k for k in range(equation.invars[0].aval.ndim) if k not in axes]
     source = kept[axis]
-    return [source], _bound(equation, axes=tuple(_behind(k, source) for k in axes))
+    return [source], _bind_with(equation, axes=tuple(_index_after_drop(k, source) for k in axes))
 
 
 def _short_sum(equation, axis, shape):
@@ -166,7 +170,7 @@ def _short_sum(equation, axis, shape):
         factors = [
             f if m else jax.lax.squeeze(f, (source,)) for f, m in zip(factors, mapped, strict=True)
         ]
-        return equation.primitive.bind(*factors, axis=_behind(along, source))
+        return equation.primitive.bind(*factors, axis=_index_after_drop(along, source))
 
     return [source if m else None for m in mapped], one
 
@@ -200,16 +204,16 @@ def _dot_general(equation, axis, shape):
     def rest(axes, source):
         if source is None:
             return tuple(axes)
-        return tuple(_behind(k, source) for k in axes if k != source)
+        return tuple(_index_after_drop(k, source) for k in axes if k != source)
 
     numbers = tuple(
         tuple(rest(axes, source) for axes, source in zip(pair, sources, strict=True))
         for pair in ((ca, cb), (ba, bb))
     )
-    return sources, _bound(equation, dimension_numbers=numbers)
+    return sources, _bind_with(equation, dimension_numbers=numbers)
 
 
-_SPLITS: dict[str, Callable[..., Any]] = {
+_RULES: dict[str, Callable[..., Any]] = {
     "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "transpose": _transpose,
     "squeeze": _squeeze, "slice": _slice, "concatenate": _concatenate, "stack": _stack,
     "unstack": _unstack, "split": _split, "pad": _pad, "rev": _rev, "iota": _iota,
@@ -218,10 +222,10 @@ _SPLITS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def split_of(equation, axis) -> Split | None:
+def unbatch(equation, axis) -> UnbatchedEquation | None:
     """The equation entry by entry along an axis of its results."""
-    rule = _SPLITS.get(equation.primitive.name)
+    rule = _RULES.get(equation.primitive.name)
     if rule is None:
         return None
     found = rule(equation, axis, equation.outvars[0].aval.shape)
-    return found and Split(found[0], [axis] * len(equation.outvars), found[1])
+    return found and UnbatchedEquation(found[0], [axis] * len(equation.outvars), found[1])

@@ -19,44 +19,56 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
 
 from ..lowering.expansions import EXPANSIONS
 from ..lowering.registry import RULES
-from ..passes.analysis import expanded, is_expanded
+from ..passes.analysis import expand, is_expanded
 from ..passes.inlining import CALLS
 from . import disk as disk
-from .codegen import processor
-from .thread_pool import most_threads
+from .codegen import host_processor
+from .thread_pool import max_threads
 
 # Parameters that kernels do not read.
-_UNREAD = ("sharding", "out_sharding")
+_IGNORED_PARAMS = ("sharding", "out_sharding")
 # Packages whose code is that of their versions; of our own it is the files that count.
-_KNOWN = ("rigidjax", "jax", "jaxlib", "numpy", "equinox", "diffrax", "lineax", "optimistix")
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, np.dtype, np.generic)
+_VERSIONED_PACKAGES = (
+    "rigidjax",
+    "jax",
+    "jaxlib",
+    "numpy",
+    "equinox",
+    "diffrax",
+    "lineax",
+    "optimistix",
+)
+_PLAIN_TYPES = (type(None), bool, int, float, complex, str, bytes, np.dtype, np.generic)
 
 
-class _Unknown(Exception):
+class _NoCacheKey(Exception):
     """A program has something that is not known to be the same in another process."""
 
 
-def identity(closed: ClosedJaxpr, *signature: object) -> str | None:
+def compute_cache_key(closed: ClosedJaxpr, *signature: object) -> str | None:
     """The name of a program with a signature, on this processor; `None` if it has none."""
     if disk.folder() is None:
         return None
     try:
-        names = [_Program().name(closed), _value(signature, None)]
-    except _Unknown:
+        names = [_JaxprDigests().name(closed), _value_text(signature, None)]
+    except _NoCacheKey:
         return None
     settings: Any = jax.config
     precision = settings.jax_enable_x64, settings.jax_default_matmul_precision
-    around = *precision, most_threads(), *processor(), *_versions()
-    return disk.digest(*names, *map(repr, around), _package())
+    around = *precision, max_threads(), *host_processor(), *_package_versions()
+    return disk.digest(*names, *map(repr, around), _compiler_digest())
 
 
 @functools.cache
-def _versions():
-    return [f"{name} {importlib.metadata.version(name)}" for name in ("llvmlite", *_KNOWN[1:])]
+def _package_versions():
+    return [
+        f"{name} {importlib.metadata.version(name)}"
+        for name in ("llvmlite", *_VERSIONED_PACKAGES[1:])
+    ]
 
 
 @functools.cache
-def _package():
+def _compiler_digest():
     """Return a digest of the compiler's code, on which emitted code depends."""
     folder, out = pathlib.Path(__file__).parents[1], hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
@@ -65,7 +77,7 @@ def _package():
     return out.hexdigest()
 
 
-class _Program:
+class _JaxprDigests:
     """Names a program, each of the programs inside of it once."""
 
     def __init__(self):
@@ -82,16 +94,16 @@ class _Program:
         jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
         consts = program.consts if isinstance(program, ClosedJaxpr) else []
         numbers: dict[Var, int] = {}
-        lines = [_value(tuple(map(_array, consts)), None)]
+        lines = [_value_text(tuple(map(_as_numpy, consts)), None)]
 
         def new(variables):
             for var in variables:
                 numbers[var] = len(numbers)
-            return ",".join(_type(var.aval) for var in variables)
+            return ",".join(_type_text(var.aval) for var in variables)
 
         def read(atom):
             if isinstance(atom, Literal):
-                return f"{_value(_array(atom.val), None)}:{_type(atom.aval)}"
+                return f"{_value_text(_as_numpy(atom.val), None)}:{_type_text(atom.aval)}"
             return str(numbers[atom])
 
         lines.append(f"{new(jaxpr.constvars)};{new(jaxpr.invars)}")
@@ -112,9 +124,9 @@ class _Program:
         _check_primitive(equation.primitive)
         if name not in RULES and is_expanded(equation.primitive):
             # Code outside the compiler, which the digest of its files does not cover.
-            return f"{name} {self.name(expanded(equation))}"
-        params = {k: v for k, v in params.items() if k not in _UNREAD}
-        return f"{name} {_value(params, self)}"
+            return f"{name} {self.name(expand(equation))}"
+        params = {k: v for k, v in params.items() if k not in _IGNORED_PARAMS}
+        return f"{name} {_value_text(params, self)}"
 
 
 def _check_primitive(primitive):
@@ -128,46 +140,46 @@ def _check_primitive(primitive):
 def _check_function(function: Any):
     while isinstance(function, functools.partial):
         function = function.func
-    if not _is_known(function):
-        raise _Unknown
+    if not _is_versioned(function):
+        raise _NoCacheKey
 
 
-def _is_known(thing):
-    return (getattr(thing, "__module__", None) or "").split(".")[0] in _KNOWN
+def _is_versioned(thing):
+    return (getattr(thing, "__module__", None) or "").split(".")[0] in _VERSIONED_PACKAGES
 
 
-def _array(value):
+def _as_numpy(value):
     if isinstance(value, Tracer):
-        raise _Unknown
+        raise _NoCacheKey
     if not isinstance(value, np.ndarray | np.generic | jax.Array | bool | int | float | complex):
-        raise _Unknown
+        raise _NoCacheKey
     if not isinstance(value, bool | int | float | complex) and value.dtype.kind not in "fiubc":
-        raise _Unknown  # keys of random numbers, say
+        raise _NoCacheKey  # keys of random numbers, say
     return np.asarray(value)
 
 
 @functools.lru_cache(1 << 12)
-def _type(aval):
+def _type_text(aval):
     if not isinstance(aval, ShapedArray):
         return type(aval).__name__
     return f"{aval.dtype.name}{list(aval.shape)}{'w' if aval.weak_type else ''}"
 
 
-def _value(value: Any, programs: _Program | None) -> str:
+def _value_text(value: Any, programs: _JaxprDigests | None) -> str:
     """The text of a parameter."""
     kind = type(value)
-    if isinstance(value, _PLAIN):
+    if isinstance(value, _PLAIN_TYPES):
         return f"{kind.__name__} {value!r}"
     if isinstance(value, np.ndarray):
         content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return f"array {value.dtype.str} {value.shape} {content}"
     if isinstance(value, tuple | list):
-        return f"{kind.__qualname__}({','.join(_value(one, programs) for one in value)})"
+        return f"{kind.__qualname__}({','.join(_value_text(one, programs) for one in value)})"
     if isinstance(value, dict):
-        pairs = sorted((str(k), _value(v, programs)) for k, v in value.items())
+        pairs = sorted((str(k), _value_text(v, programs)) for k, v in value.items())
         return f"{{{','.join(f'{k}={v}' for k, v in pairs)}}}"
     if isinstance(value, frozenset):
-        return f"set({','.join(sorted(_value(one, programs) for one in value))})"
+        return f"set({','.join(sorted(_value_text(one, programs) for one in value))})"
     if isinstance(value, ClosedJaxpr | Jaxpr) and programs is not None:
         return programs.name(value)
     if isinstance(value, enum.Enum):
@@ -175,13 +187,13 @@ def _value(value: Any, programs: _Program | None) -> str:
     if isinstance(value, type) and issubclass(value, np.generic):
         return f"dtype {np.dtype(value).name}"
     if isinstance(value, ShapedArray):
-        return _type(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and _is_known(kind):
+        return _type_text(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and _is_versioned(kind):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return f"{kind.__qualname__}{_value(fields, programs)}"
+        return f"{kind.__qualname__}{_value_text(fields, programs)}"
     if _is_record(kind):
-        return f"{kind.__qualname__}{_value(vars(value), programs)}"
-    raise _Unknown
+        return f"{kind.__qualname__}{_value_text(vars(value), programs)}"
+    raise _NoCacheKey
 
 
 def _is_record(kind):
@@ -189,7 +201,7 @@ def _is_record(kind):
     alone, without slots."""
     bases = kind.__mro__[:-1]
     return all(
-        _is_known(base)
+        _is_versioned(base)
         and not base.__module__.startswith("jaxlib")
         and "__slots__" not in vars(base)
         for base in bases

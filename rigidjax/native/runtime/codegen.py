@@ -20,7 +20,7 @@ SHORT, SHORT_BATCH = 15_000, 25_000
 LONG, LONG_BATCH = 75_000, 200_000
 
 
-class Effort(NamedTuple):
+class OptimisationLevel(NamedTuple):
     """What LLVM does: its passes (those of level 1 if there are none), and its level for code."""
 
     passes: tuple[str, ...] = ()
@@ -29,8 +29,11 @@ class Effort(NamedTuple):
 
 # Before code that is generated fast, to combine instructions takes as long as to generate it; of
 # a batch of tops with `Radau5` it takes 1 of 4 s, and a tenth of the time of a run.
-_LEAST, _LITTLE = Effort(("simplify_cfg",), 0), Effort(("sroa", "simplify_cfg"))
-_LITTLE_BATCH = Effort((
+_MINIMAL, _REDUCED = (
+    OptimisationLevel(("simplify_cfg",), 0),
+    OptimisationLevel(("sroa", "simplify_cfg")),
+)
+_REDUCED_BATCH = OptimisationLevel((
     "sroa", "instruction_combine", "simplify_cfg", "mem_copy_opt", "dead_store_elimination",
     "instruction_combine",
 ))  # fmt: skip
@@ -40,18 +43,20 @@ _VERSION = "8"
 GPUS = ("sm_80", "sm_86", "sm_89", "sm_90")
 
 
-def effort(text: str, batch: bool = False, once: bool = False) -> Effort:
+def choose_optimisation_level(
+    text: str, batch: bool = False, once: bool = False
+) -> OptimisationLevel:
     """What a module is worth: less if it is long, is no `batch`, or runs `once`."""
     lines = text.count("\n")
     if once or lines > (LONG_BATCH if batch else LONG):
-        return _LEAST
+        return _MINIMAL
     if lines <= (SHORT_BATCH if batch else SHORT):
-        return Effort()
-    return _LITTLE_BATCH if batch else _LITTLE
+        return OptimisationLevel()
+    return _REDUCED_BATCH if batch else _REDUCED
 
 
 @functools.cache
-def processor() -> tuple[str, str]:
+def host_processor() -> tuple[str, str]:
     """Name and features of this machine's processor, as LLVM calls them."""
     features = llvm.get_host_cpu_features()
     return llvm.get_host_cpu_name(), ",".join(
@@ -60,32 +65,32 @@ def processor() -> tuple[str, str]:
 
 
 @functools.cache
-def usual_width() -> int:
+def default_width() -> int:
     """Lanes of a block: float64 of a register with AVX2, half of one with AVX-512, else two."""
     features = llvm.get_host_cpu_features()
     return 4 if features.get("avx2") or features.get("avx512f") else 2
 
 
 @functools.cache
-def widest() -> int:
+def max_width() -> int:
     """Lanes of a block of a short program: 8 with AVX-512, `usual_width` else."""
-    return 8 if llvm.get_host_cpu_features().get("avx512f") else usual_width()
+    return 8 if llvm.get_host_cpu_features().get("avx512f") else default_width()
 
 
 @functools.cache
-def _initialised() -> None:
+def _initialise_llvm() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
 
 
 def _target_machine(level: int):
-    _initialised()
-    name, features = processor()
+    _initialise_llvm()
+    name, features = host_processor()
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(opt=level, cpu=name, features=features, jit=True)
 
 
-class Code:
+class MachineCode:
     """Machine code, kept in memory as long as this object, and on disk (see `disk`).
 
     **Arguments:** `name`, by which it is on disk; `machine_code`; `text`, gives the module that it
@@ -93,13 +98,17 @@ class Code:
     """
 
     def __init__(
-        self, name: str, machine_code: bytes, text: Callable[[], str], effort: Effort = Effort()
+        self,
+        name: str,
+        machine_code: bytes,
+        text: Callable[[], str],
+        level: OptimisationLevel = OptimisationLevel(),
     ):
-        self.name, self._text, self._effort = name, text, effort
+        self.name, self._text, self._level = name, text, level
         # LLVM's passes share state of the process.
         with _LOCK:
             empty = llvm.parse_assembly("")
-            self._engine = llvm.create_mcjit_compiler(empty, _target_machine(effort.level))
+            self._engine = llvm.create_mcjit_compiler(empty, _target_machine(level.level))
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(machine_code))
             self._engine.finalize_object()
 
@@ -114,28 +123,28 @@ class Code:
     def optimised(self) -> str:
         """The module after LLVM's passes."""
         with _LOCK:
-            machine = _target_machine(self._effort.level)
-            return str(_passed(self._text(), machine, self._effort.passes))
+            machine = _target_machine(self._level.level)
+            return str(_run_passes(self._text(), machine, self._level.passes))
 
 
-def compiled(text: str, effort: Effort = Effort()) -> Code:
+def compile_module(text: str, level: OptimisationLevel = OptimisationLevel()) -> MachineCode:
     """Machine code of a module, from disk if it is there."""
-    how = *effort.passes, str(effort.level)
-    name = disk.digest(text, _version(), *processor(), _VERSION, *how)
+    how = *level.passes, str(level.level)
+    name = disk.digest(text, _llvm_version(), *host_processor(), _VERSION, *how)
     machine_code = disk.read(name)
     if machine_code is None:
         with _LOCK:
-            machine = _target_machine(effort.level)
-            machine_code = machine.emit_object(_passed(text, machine, effort.passes))
+            machine = _target_machine(level.level)
+            machine_code = machine.emit_object(_run_passes(text, machine, level.passes))
         disk.write(name, machine_code)
-    return Code(name, machine_code, lambda: text, effort)
+    return MachineCode(name, machine_code, lambda: text, level)
 
 
-def _version():
+def _llvm_version():
     return ".".join(map(str, llvm.llvm_version_info))
 
 
-def _passed(text, machine, names):
+def _run_passes(text, machine, names):
     """A module after these of LLVM's passes, or after those of level 1."""
     module = llvm.parse_assembly(text)
     module.verify()
@@ -150,7 +159,7 @@ def _passed(text, machine, names):
     return module
 
 
-def ptx(text: str, architecture: str = "sm_80") -> str:
+def compile_to_ptx(text: str, architecture: str = "sm_80") -> str:
     """PTX of a module that was emitted for a GPU.
 
     **Raises:** `ValueError` for an architecture that is not among `GPUS`: LLVM would end the
@@ -158,8 +167,8 @@ def ptx(text: str, architecture: str = "sm_80") -> str:
     """
     if architecture not in GPUS:
         raise ValueError(f"`architecture` must be one of {', '.join(GPUS)}; got {architecture!r}.")
-    passes = effort(text, batch=True).passes
-    name = disk.digest(text, _version(), architecture, _VERSION, *passes)
+    passes = choose_optimisation_level(text, batch=True).passes
+    name = disk.digest(text, _llvm_version(), architecture, _VERSION, *passes)
     kept = disk.read(name)
     if kept is not None:
         return kept.decode()
@@ -168,6 +177,6 @@ def ptx(text: str, architecture: str = "sm_80") -> str:
         llvm.initialize_all_asmprinters()
         target = llvm.Target.from_triple("nvptx64-nvidia-cuda")
         machine = target.create_target_machine(cpu=architecture, opt=3)
-        made = machine.emit_assembly(_passed(text, machine, passes))
+        made = machine.emit_assembly(_run_passes(text, machine, passes))
     disk.write(name, made.encode())
     return made

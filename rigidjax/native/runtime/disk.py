@@ -95,7 +95,7 @@ def write(name: str, code: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(_checksum(name, code) + code)
         os.replace(partial, place / (name + _SUFFIX))
-        _bound(place)
+        _limit_size(place)
     except OSError as error:
         if partial is not None:
             pathlib.Path(partial).unlink(missing_ok=True)
@@ -113,7 +113,7 @@ def _is_trusted(place: pathlib.Path) -> bool:
     """Return whether only this user and root can replace files of a folder; warn if others can."""
     status = place.stat()
     # In a sticky folder nobody can replace another user's files, and each file's owner is checked.
-    is_sticky = bool(status.st_mode & stat.S_ISVTX) and _is_own(status)
+    is_sticky = bool(status.st_mode & stat.S_ISVTX) and _belongs_to_user(status)
     if is_sticky or not _can_be_changed_by_others(status):
         return True
     _warn_once(
@@ -126,10 +126,10 @@ def _is_trusted(place: pathlib.Path) -> bool:
 
 
 def _can_be_changed_by_others(status: os.stat_result) -> bool:
-    return not _is_own(status) or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    return not _belongs_to_user(status) or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
-def _is_own(status: os.stat_result) -> bool:
+def _belongs_to_user(status: os.stat_result) -> bool:
     """Return whether a file or folder belongs to this user or to root."""
     return status.st_uid in (os.geteuid(), 0)
 
@@ -140,7 +140,7 @@ def _warn_once(message: str) -> None:
         warnings.warn(message, stacklevel=3)
 
 
-def _bound(place):
+def _limit_size(place):
     """Remove the least recently used files while all are too large together, and abandoned ones."""
     for path in place.glob("*" + _PARTIAL):
         with contextlib.suppress(FileNotFoundError):  # removed by another process

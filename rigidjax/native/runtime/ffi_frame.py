@@ -35,7 +35,7 @@ _BUFFER_BYTES, _FRAME_BYTES = 48, 120
 VERSION = (0, 1)
 
 
-class Frame:
+class CallFrame:
     """Emits what reads the call frame; answers XLA's question for the version."""
 
     def __init__(self, function: ir.Function):
@@ -188,7 +188,7 @@ class Frame:
         return self._load(I64, self._load(POINTER, self._buffer(buffers, k), _DIMS), 0)
 
 
-def variable(module: ir.Module, name: str) -> Value:
+def global_variable(module: ir.Module, name: str) -> Value:
     """A 64-bit variable of a module, to be set before its code runs."""
     if name not in module.globals:
         made: Any = ir.GlobalVariable(module, I64, name)

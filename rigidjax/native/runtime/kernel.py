@@ -28,16 +28,23 @@ from ..lowering.lane_compaction import (
 )
 from ..lowering.lanes import POINTER, Lanes
 from ..lowering.memory import KernelMemory
-from ..passes.analysis import cost, outside_registers
-from ..passes.loop_fusion import with_loops
-from ..passes.outlining import repeated
-from ..passes.uniformity import in_all_lanes, lanes_of, of_one
+from ..passes.analysis import cost, count_outside_registers
+from ..passes.loop_fusion import fuse_loops
+from ..passes.outlining import find_jaxprs_to_outline
+from ..passes.uniformity import all_lanes_if, broadcast_to_lanes, take_first_lane
 from . import disk
-from .cache_key import identity
-from .codegen import Code, Effort, compiled, effort, usual_width, widest
-from .ffi_frame import Frame
+from .cache_key import compute_cache_key
+from .codegen import (
+    MachineCode,
+    OptimisationLevel,
+    choose_optimisation_level,
+    compile_module,
+    default_width,
+    max_width,
+)
+from .ffi_frame import CallFrame
 from .garbage import gc_paused
-from .thread_pool import emit_shared
+from .thread_pool import emit_parallel_batch
 
 # Bytes of memory, without tables, up to which a kernel's blocks are the `widest`: a processor's
 # first cache. On an Intel processor with AVX-512, batches of 512 tops are 1.6 (`MuntheKaas`), 1.4
@@ -46,7 +53,7 @@ from .thread_pool import emit_shared
 # 1.2 times as long.
 FIRST_CACHE = 48 * 1024
 # Numbers that a program computes (see `cost`), without tables, from which on that is not tried.
-LONG_PROGRAM = 50_000
+LONG_JAXPR = 50_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,17 +85,17 @@ class Kernel:
     def __init__(self, closed: ClosedJaxpr, signature: Signature):
         # Kept, so that its address stays its own.
         self.source, self.signature = closed, signature
-        named = identity(closed, signature)
+        named = compute_cache_key(closed, signature)
         code = None if named is None else self._kept(named)
         if code is None:
-            code = _registered(compiled(self.text, self._effort))
+            code = _register_with_xla(compile_module(self.text, self._effort))
             if named is not None:
                 level, *passes = str(self._effort.level), *self._effort.passes
                 disk.write(named, " ".join((code.name, level, *passes)).encode())
         self.code = code
         self.name = f"rigidjax_{self.code.name}"
 
-    def _kept(self, named: str) -> Code | None:
+    def _kept(self, named: str) -> MachineCode | None:
         """The code that another process has made, if it is on disk."""
         found = disk.read(named)
         if found is None:
@@ -97,17 +104,17 @@ class Kernel:
         machine_code = disk.read(name)
         if machine_code is None:
             return None
-        effort = Effort(tuple(passes), int(level))
-        return _registered(Code(name, machine_code, lambda: self.text, effort))
+        optimisation = OptimisationLevel(tuple(passes), int(level))
+        return _register_with_xla(MachineCode(name, machine_code, lambda: self.text, optimisation))
 
     @functools.cached_property
     def _shared(self) -> frozenset[int]:
-        return frozenset() if self.signature.is_batch else repeated(self.source)
+        return frozenset() if self.signature.is_batch else find_jaxprs_to_outline(self.source)
 
     @functools.cached_property
     def closed(self) -> ClosedJaxpr:
         """The program as it is emitted."""
-        return with_loops(self.source, several=self.signature.several, shared=self._shared)
+        return fuse_loops(self.source, several=self.signature.several, shared=self._shared)
 
     @functools.cached_property
     def _emission(self) -> tuple[str, int, bool]:
@@ -144,23 +151,23 @@ class Kernel:
     def _effort(self):
         # Programs with functions are long: code is generated fast, whatever lines functions save.
         once = self.signature.once or bool(self._shared)
-        return effort(self.text, self.signature.is_batch, once)
+        return choose_optimisation_level(self.text, self.signature.is_batch, once)
 
     def _widths(self) -> list[int]:
         """Members of a block: the first number whose memory is near enough, or the last."""
         if not self.signature.is_batch:
             return [1]
-        jaxpr, few = self.closed.jaxpr, usual_width()
-        is_long = cost(jaxpr) - outside_registers(jaxpr) > LONG_PROGRAM
+        jaxpr, few = self.closed.jaxpr, default_width()
+        is_long = cost(jaxpr) - count_outside_registers(jaxpr) > LONG_JAXPR
         if self.signature.once or self.signature.few or is_long:
             return [few]
-        return [widest(), few] if widest() > few else [few]
+        return [max_width(), few] if max_width() > few else [few]
 
     def _emitted(self, width: int, parts: MainLoopSplit | None) -> tuple[str, int]:
         """The text of the module, and bytes of its memory without tables."""
         module = ir.Module("rigidjax")
         memory = emit_block(
-            module, self.closed, self.signature, width, parts, row=usual_width(),
+            module, self.closed, self.signature, width, parts, row=default_width(),
             mixed=self.signature.values > 0,
         )  # fmt: skip
         of_all = memory.bytes
@@ -168,10 +175,10 @@ class Kernel:
         return str(module), of_all - memory.table_bytes
 
 
-_codes: dict[str, Code] = {}
+_codes: dict[str, MachineCode] = {}
 
 
-def _registered(code: Code) -> Code:
+def _register_with_xla(code: MachineCode) -> MachineCode:
     """Machine code known to XLA by a name that is the same in every process.
 
     So JAX's cache of compiled programs finds those that call it.
@@ -186,13 +193,13 @@ def _registered(code: Code) -> Code:
 
 _kernels: dict[tuple, Kernel] = {}
 # Threads that make the same kernel at the same time would tell XLA of it twice.
-MAKING = threading.RLock()
+REGISTRY_LOCK = threading.RLock()
 
 
-def kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
+def get_kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
     """The kernel of a program, emitted at the first call."""
     key = id(closed), signature
-    with MAKING:
+    with REGISTRY_LOCK:
         if key not in _kernels:
             _kernels[key] = Kernel(closed, signature)
         return _kernels[key]
@@ -228,25 +235,25 @@ def emit_block(
     lanes, row = (1, width) if mixed else (width, row)
     of_warp = (warp, thread[0]) if thread else None
     em = Emitter(builder, lanes, workspace, row, warp=of_warp, has_divergence=mixed)
-    sources = [_at(builder, inputs, k) for k in range(len(closed.in_avals))]
-    targets = [_at(builder, outputs, k) for k in range(len(closed.out_avals))]
+    sources = [_load_pointer(builder, inputs, k) for k in range(len(closed.in_avals))]
+    targets = [_load_pointer(builder, outputs, k) for k in range(len(closed.out_avals))]
     if parts is None:
-        with lanes_of(em, mixed):
-            members = _members(em.lanes, first, count)
+        with all_lanes_if(em, mixed):
+            members = _batch_indices(em.lanes, first, count)
         limits, args = em.find_register_limits(closed.jaxpr, [None] * len(sources)), []
         for pointer, aval, batched, limit in zip(
             sources, closed.in_avals, signature.batched, limits, strict=True
         ):
-            with lanes_of(em, mixed and batched):
+            with all_lanes_if(em, mixed and batched):
                 args.append(load_argument(em, pointer, aval, members if batched else None, limit))
         results = em.emit(closed, args)
         everyone = members if signature.is_batch else [int64(0)]
         for k, (pointer, aval) in enumerate(zip(targets, closed.out_avals, strict=True)):
             if k < signature.values:
-                store_result(em, pointer, aval, of_one(em, results[k]), [int64(0)])
+                store_result(em, pointer, aval, take_first_lane(em, results[k]), [int64(0)])
                 continue
-            with lanes_of(em, mixed):
-                result = in_all_lanes(em, results[k]) if mixed else results[k]
+            with all_lanes_if(em, mixed):
+                result = broadcast_to_lanes(em, results[k]) if mixed else results[k]
                 store_result(em, pointer, aval, result, everyone)
     else:
         LaneCompaction(em, closed, signature.batched, parts).emit(sources, targets, first, count)
@@ -254,7 +261,7 @@ def emit_block(
     return em.memory
 
 
-def _members(lanes: Lanes, first, count):
+def _batch_indices(lanes: Lanes, first, count):
     """Member of the batch in each lane; the last one again where there are no more."""
     build, out = lanes.builder, []
     last = build.sub(count, int64(1))
@@ -264,7 +271,7 @@ def _members(lanes: Lanes, first, count):
     return out
 
 
-def _at(builder, pointers, k):
+def _load_pointer(builder, pointers, k):
     """Pointer number `k` of an array of pointers."""
     return builder.load(builder.gep(pointers, [int64(k)], source_etype=POINTER), typ=POINTER)
 
@@ -272,7 +279,7 @@ def _at(builder, pointers, k):
 def _emit_handler(module, closed, signature, width, workspace_bytes, at_once):
     """Emit the function that XLA calls."""
     function = ir.Function(module, ir.FunctionType(POINTER, [POINTER]), "handler")
-    frame = Frame(function)
+    frame = CallFrame(function)
     builder = frame.builder
     inputs = frame.pointers(frame.arguments, len(closed.in_avals))
     outputs = frame.pointers(frame.results, len(closed.out_avals))
@@ -281,15 +288,15 @@ def _emit_handler(module, closed, signature, width, workspace_bytes, at_once):
         count = frame.first_extent(frame.results, 0)
     malloc = ir.Function(module, ir.FunctionType(POINTER, [I64]), "malloc")
     free = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "free")
-    run = _emit_members(module, width, workspace_bytes, at_once, malloc, free)
+    run = _emit_range(module, width, workspace_bytes, at_once, malloc, free)
     if signature.is_batch:
-        emit_shared(frame, count, inputs, outputs, width, run)
+        emit_parallel_batch(frame, count, inputs, outputs, width, run)
     else:
         builder.call(run, [inputs, outputs, int64(0), count])
     builder.ret(ir.Constant(POINTER, None))
 
 
-def _emit_members(module, width, workspace_bytes, at_once, malloc, free):
+def _emit_range(module, width, workspace_bytes, at_once, malloc, free):
     """Emit the function that does the members from `first` to before `last`."""
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
     function = ir.Function(module, kind, "members")

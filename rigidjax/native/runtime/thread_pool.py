@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from ..lowering.builder import I64, Builder, Value, int64
 from ..lowering.lanes import POINTER
-from .ffi_frame import Frame
+from .ffi_frame import CallFrame
 
 # Members of a piece at least; pieces for each thread.
 _MEMBERS, _PIECES = 32, 8
@@ -21,7 +21,7 @@ _SETTING = "RIGIDJAX_KERNEL_THREADS"
 _NEXT, _DONE, _USERS, _INPUTS, _OUTPUTS, _COUNT, _PIECE, _SLOTS = range(8)
 
 
-def most_threads() -> int:
+def max_threads() -> int:
     """Threads that a call may take, all of XLA's if 0: the environment's RIGIDJAX_KERNEL_THREADS.
 
     **Raises:** `ValueError` if that is no number of threads.
@@ -35,8 +35,8 @@ def most_threads() -> int:
     return int(asked)
 
 
-def emit_shared(
-    frame: Frame, count: Value, inputs: Value, outputs: Value, width: int, run: ir.Function
+def emit_parallel_batch(
+    frame: CallFrame, count: Value, inputs: Value, outputs: Value, width: int, run: ir.Function
 ) -> None:
     """Emit what does all members of a batch; `run(inputs, outputs, first, last)` does some.
 
@@ -51,7 +51,7 @@ def emit_shared(
     build.branch(end)
     build.position_at_end(several)
     threads = frame.num_threads()
-    if most := most_threads():
+    if most := max_threads():
         limit = int64(most)
         threads = build.select(build.icmp_signed("<", threads, limit), threads, limit)
     pieces = build.mul(threads, int64(_PIECES))
@@ -71,7 +71,7 @@ def emit_shared(
         (_INPUTS, build.ptrtoint(inputs, I64)), (_OUTPUTS, build.ptrtoint(outputs, I64)),
     ):  # fmt: skip
         build.store(value, _slot(build, shared, slot))
-    work = _emit_work(module, run)
+    work = _emit_worker(module, run)
     call, waiting, ready = (build.append_basic_block(k) for k in ("call", "waiting", "ready"))
     turn, first_turn = build.append_basic_block("turn"), build.block
     build.branch(turn)
@@ -95,10 +95,10 @@ def emit_shared(
     rest = build.append_basic_block("rest")
     build.cbranch(build.icmp_signed("<", done, count), rest, ready)
     build.position_at_end(rest)
-    build.call(_declared(module, "sched_yield", ir.FunctionType(ir.IntType(32), [])), [])
+    build.call(_declare(module, "sched_yield", ir.FunctionType(ir.IntType(32), [])), [])
     build.branch(waiting)
     build.position_at_end(ready)
-    build.call(_emit_leave(module), [shared])
+    build.call(_emit_release(module), [shared])
     build.branch(end)
     build.position_at_end(end)
 
@@ -107,11 +107,11 @@ def _slot(build, shared, k):
     return build.gep(shared, [int64(k)], source_etype=I64)
 
 
-def _declared(module, name, kind):
+def _declare(module, name, kind):
     return module.globals.get(name) or ir.Function(module, kind, name)
 
 
-def _emit_leave(module):
+def _emit_release(module):
     """The function by which a thread says that it looks at what is shared no more."""
     if "leave" in module.globals:
         return module.globals["leave"]
@@ -127,7 +127,7 @@ def _emit_leave(module):
     return function
 
 
-def _emit_work(module, run):
+def _emit_worker(module, run):
     """The function of a thread: pieces until there are none."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "work")
     function.linkage = "internal"
@@ -151,6 +151,6 @@ def _emit_work(module, run):
     build.atomic_rmw("add", _slot(build, shared, _DONE), build.sub(last, first), "acq_rel")
     build.branch(take)
     build.position_at_end(end)
-    build.call(_emit_leave(module), [shared])
+    build.call(_emit_release(module), [shared])
     build.ret_void()
     return function

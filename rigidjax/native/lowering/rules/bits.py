@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from llvmlite import ir
 
-from ...passes.analysis import expanded
+from ...passes.analysis import expand
 from ..emitter import Emitter
 from ..expansions import expansion
 from ..lanes import I1, is_constant
@@ -45,7 +45,7 @@ def _leading_zeros(em: Emitter, equation, a):
 def _bitcast(em: Emitter, equation, a):
     old, new = (np.dtype(v.aval.dtype) for v in (equation.invars[0], equation.outvars[0]))
     if old.itemsize != new.itemsize:
-        return em.emit(expanded(equation), [a])
+        return em.emit(expand(equation), [a])
     return em.map(lambda x: em.lanes.bitcast(x, old, new), new, a, kinds=[old])
 
 

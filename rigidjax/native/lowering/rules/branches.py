@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from ...passes.analysis import FEW_REGISTERS, cost
-from ...passes.dynamic_indices import indexed
-from ...passes.uniformity import differs, has_one_lane, in_all_lanes, lanes_of
+from ...passes.dynamic_indices import find_dynamic_indices
+from ...passes.uniformity import all_lanes_if, broadcast_to_lanes, emits_uniform_code, is_divergent
 from ..emitter import Emitter
 from ..lanes import POINTER, is_constant
 from ..memory import ArrayView, Buffer
@@ -68,24 +68,24 @@ def _all_branches(em, branches, conditions, args, avals):
 
 
 def _registers(em, x):
-    with lanes_of(em, differs(x)):
+    with all_lanes_if(em, is_divergent(x)):
         return em.to_registers(x)
 
 
 def _chosen(em, dtype, condition, new, old):
-    if not has_one_lane(em) or not (differs(new) or differs(old)):
+    if not emits_uniform_code(em) or not (is_divergent(new) or is_divergent(old)):
         return em.select_array(dtype, condition, new, old)
     with em.vectors.as_lanes():
-        new, old = (in_all_lanes(em, x) for x in (new, old))
+        new, old = (broadcast_to_lanes(em, x) for x in (new, old))
         return em.select_array(dtype, em.lanes.splat(condition), new, old)
 
 
 def _different(em, branches, args):
     """Which results differ from lane to lane where the emitter has one (see `mixed`)."""
-    if not has_one_lane(em):
+    if not emits_uniform_code(em):
         return [False] * len(branches[0].out_avals)
-    marks = tuple(map(differs, args))
-    found = [indexed(branch.jaxpr, marks, False).unknown for branch in branches]
+    marks = tuple(map(is_divergent, args))
+    found = [find_dynamic_indices(branch.jaxpr, marks, False).unknown for branch in branches]
     return list(map(any, zip(*found, strict=True)))
 
 
@@ -107,8 +107,8 @@ def _guarded_branches(em, branches, conditions, args, avals, different):
             results = em.emit(branch, list(args))
             merged = []
             for aval, old, new, differ in zip(avals, out, results, different, strict=True):
-                with lanes_of(em, differ):
-                    new = in_all_lanes(em, new) if differ else new
+                with all_lanes_if(em, differ):
+                    new = broadcast_to_lanes(em, new) if differ else new
                     mask = None if single else condition
                     merged.append(_merged(em, aval, old, new, mask, args))
         end = build.block
@@ -116,7 +116,7 @@ def _guarded_branches(em, branches, conditions, args, avals, different):
         build.position_at_end(after)
         parts, out = zip(avals, out, merged, different, strict=True), []
         for aval, old, new, differ in parts:
-            with lanes_of(em, differ):
+            with all_lanes_if(em, differ):
                 out.append(_joined(em, aval, old, new, before, end))
     return out
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...passes.analysis import expanded
+from ...passes.analysis import expand
 from .. import nests
 from ..builder import Value, int64
 from ..emitter import Emitter
@@ -28,7 +28,7 @@ def _positive_solve(em: Emitter, equation, H, b):
     """The solution of H x = b; NaN if H is not positive definite."""
     dtype = np.dtype(equation.outvars[0].aval.dtype)
     if len(equation.outvars[0].aval.shape) != 1 or H.shape[0] <= _FEW or dtype.kind != "f":
-        return em.emit(expanded(equation), [H, b])
+        return em.emit(expand(equation), [H, b])
     n, z = H.shape[0], em.copy_to_memory(b, dtype)
     factors = _Factors(em, H, dtype)
 
@@ -54,7 +54,7 @@ def _inverse_root(em: Emitter, equation, H):
     """The inverse of the lower triangular root of H; NaN if it is not positive definite."""
     dtype, n = np.dtype(equation.outvars[0].aval.dtype), H.shape[0]
     if n <= _FEW or dtype.kind != "f":
-        return em.emit(expanded(equation), [H])
+        return em.emit(expand(equation), [H])
     lanes = em.lanes
     out = em.copy_to_memory(em.constant(np.eye(n, dtype=dtype)), dtype)
     factors = _Factors(em, H, dtype)
@@ -82,7 +82,7 @@ def _cholesky(em: Emitter, equation, H):
     """The lower triangular root of H; NaN on and below the diagonal if it is not definite."""
     dtype, n = np.dtype(equation.outvars[0].aval.dtype), H.shape[-1]
     if H.ndim != 2 or n <= _FEW or dtype.kind != "f":
-        return em.emit(expanded(equation), [H])
+        return em.emit(expand(equation), [H])
     lanes, memory = em.lanes, em.memory
     out = em.copy_to_memory(em.constant(np.zeros((n, n), dtype)), dtype)
     factors = _Factors(em, H, dtype)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from ...passes.analysis import expanded
+from ...passes.analysis import expand
 from .. import nests
 from ..builder import I64, Value, int64
 from ..complex import is_complex, part_dtype
@@ -33,7 +33,7 @@ def _inverse(em: Emitter, equation, A):
     """By Gauss-Jordan elimination in place; not finite if there is no inverse."""
     dtype, n = np.dtype(equation.outvars[0].aval.dtype), A.shape[-1]
     if A.ndim != 2 or n <= _FEW_OF_INVERSES or dtype.kind not in "fc":
-        return em.emit(expanded(equation), [A])
+        return em.emit(expand(equation), [A])
     return _Inverse(em, A, dtype).result()
 
 
@@ -42,7 +42,7 @@ def _lu(em: Emitter, equation, A):
     """Factors of a matrix whose rows are exchanged: (LU, pivots, permutation), as LAPACK's."""
     dtype = np.dtype(equation.outvars[0].aval.dtype)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape[0] <= _FEW or dtype.kind not in "fc":
-        return em.emit(expanded(equation), [A])
+        return em.emit(expand(equation), [A])
     return _Factors(em, A, dtype).results()
 
 

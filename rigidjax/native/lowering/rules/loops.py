@@ -12,9 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
-from ...passes.analysis import MOST_TURNS, WRITTEN_OUT, cost
-from ...passes.hoisting import as_program, invariant
-from ...passes.uniformity import carried_in, differs, has_one_lane, in_all_lanes, lanes_of
+from ...passes.analysis import MAX_UNROLLED_COST, MAX_UNROLLED_ITERATIONS, cost
+from ...passes.hoisting import extract_jaxpr, find_invariant_equations
+from ...passes.uniformity import (
+    all_lanes_if,
+    broadcast_to_lanes,
+    emits_uniform_code,
+    find_divergent_carry,
+    is_divergent,
+)
 from ..builder import I64, int64
 from ..emitter import Emitter
 from ..expansions import expansion
@@ -30,7 +36,7 @@ def _while(em: Emitter, equation, *args):
     of_condition, of_body, start = split_arguments(args, p["cond_nconsts"], p["body_nconsts"])
     condition, body = p["cond_jaxpr"], p["body_jaxpr"]
     turns = find_constant_trip_count(em, condition, body, of_condition, of_body, start)
-    if turns is not None and turns * cost(body.jaxpr) <= WRITTEN_OUT:
+    if turns is not None and turns * cost(body.jaxpr) <= MAX_UNROLLED_COST:
         with em.keep_alive(of_body):
             for _ in range(turns):
                 start = em.emit(body, of_body + start)
@@ -86,7 +92,7 @@ def find_constant_trip_count(em, condition, body, of_condition, of_body, start):
     of_condition = [x if _is_known_array(x) else None for x in of_condition]
     of_body = [x if _is_known_array(x) else None for x in of_body]
     values = [x if k in carried else None for k, x in enumerate(start)]
-    for turns in range(MOST_TURNS + 1):
+    for turns in range(MAX_UNROLLED_ITERATIONS + 1):
         (going_on,) = em.emit(test, of_condition + values)
         if not is_constant(going_on[()]):
             return None
@@ -156,17 +162,17 @@ class Loop:
         ]
         # Which variables differ from lane to lane where the emitter has one (see `mixed`).
         self.different = (False,) * len(start)
-        if has_one_lane(em):
-            of_body, carried = (tuple(map(differs, of)) for of in (self.of_body, start))
-            self.different = carried_in(inner, of_body, carried)
+        if emits_uniform_code(em):
+            of_body, carried = (tuple(map(is_divergent, of)) for of in (self.of_body, start))
+            self.different = find_divergent_carry(inner, of_body, carried)
 
     def _placed(self, x, dtype):
-        with lanes_of(self.em, differs(x)):
+        with all_lanes_if(self.em, is_divergent(x)):
             return self.em.to_memory(x, dtype)
 
     def _here(self, k, x):
         """An array as variable number `k` is held, for use within `lanes_of`."""
-        return in_all_lanes(self.em, x) if self.different[k] else x
+        return broadcast_to_lanes(self.em, x) if self.different[k] else x
 
     def emit(self):
         em = self.em
@@ -177,7 +183,7 @@ class Loop:
     def _emit(self):
         variables = list(self.start)
         for different in {*self.different}:
-            with lanes_of(self.em, different):
+            with all_lanes_if(self.em, different):
                 changing = [
                     k for k, d in enumerate(self.different) if d == different and not self.fixed[k]
                 ]
@@ -210,7 +216,7 @@ class Loop:
                 phis.append(None)
                 carry.append(variable)
                 continue
-            with lanes_of(em, self.different[k]):
+            with all_lanes_if(em, self.different[k]):
                 phis.append(em.emit_phis(variable, dtype, before))
             carry.append(phis[-1])
         idle = None
@@ -231,14 +237,14 @@ class Loop:
             new = em.emit(self.body, self.of_body + carry, early)
             new = self._apart(carry, new, changing)
             for k, (nodes, value) in enumerate(zip(phis, new, strict=True)):
-                with lanes_of(em, self.different[k]):
+                with all_lanes_if(em, self.different[k]):
                     if isinstance(carry[k], ArrayView) and not self.fixed[k]:
                         self._store(carry[k], value, None if single else active)
                     elif nodes is not None:
                         new[k] = self._following(nodes, value, active, self.dtypes[k], single)
         for k, (nodes, value) in enumerate(zip(phis, new, strict=True)):
             if nodes is not None:
-                with lanes_of(em, self.different[k]):
+                with all_lanes_if(em, self.different[k]):
                     em.add_incoming(nodes, value, self.dtypes[k], build.block)
         if idle is not None:
             resting = em.lanes.count(build.not_(active))
@@ -252,10 +258,10 @@ class Loop:
     def _early(self, variables):
         """What the body computes and no turn changes, computed before the first."""
         fixed = (True,) * len(self.of_body) + tuple(self.fixed)
-        equations = invariant(self.body.jaxpr, fixed)
+        equations = find_invariant_equations(self.body.jaxpr, fixed)
         if not equations:
             return {}
-        out = self.em.emit(as_program(self.body, equations), self.of_body + variables)
+        out = self.em.emit(extract_jaxpr(self.body, equations), self.of_body + variables)
         return dict(zip((v for e in equations for v in e.outvars), out, strict=True))
 
     def _apart(self, carry, new, changing):
@@ -265,13 +271,13 @@ class Loop:
             shares = isinstance(value, ArrayView) and any(value.buffer is b for b in changing)
             same = shares and isinstance(old, ArrayView) and value.buffer is old.buffer
             if shares and not (same and value.is_contiguous):
-                with lanes_of(self.em, differs(value)):
+                with all_lanes_if(self.em, is_divergent(value)):
                     value = (
                         self.em.copy_to_memory(value, self.dtypes[k])
                         if value.size > self.limits[k]
                         else self.em.to_registers(value)
                     )
-            with lanes_of(self.em, self.different[k]):
+            with all_lanes_if(self.em, self.different[k]):
                 out.append(self._here(k, value))
         return out
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import jaxpr_as_fun
 
-from ...passes.analysis import WRITTEN_OUT_PRODUCT, expanded
+from ...passes.analysis import MAX_UNROLLED_PRODUCT, expand
 from .. import nests
 from ..emitter import Emitter
 from ..expansions import expansion
@@ -131,7 +131,7 @@ def _argument(em, equation, x):
         extreme, lowest = (em.lanes.max, _lowest) if is_max else (em.lanes.min, _highest)
         return _place_of_extreme(em, x, dtype, index_dtype, extreme, lowest(dtype))
     if x.size > 4 * em.register_limit and not em.are_constant(x):
-        return em.emit(expanded(equation), [x])
+        return em.emit(expand(equation), [x])
     x = np.moveaxis(em.to_registers(x), axis, 0)
     out = np.empty(x.shape[1:], object)
     lanes = em.lanes
@@ -192,7 +192,7 @@ def _cumulative(name, method, combined):
     def emit(em, equation, x):
         axis, dtype = equation.params["axis"], _dtype(equation)
         if x.size > 4 * em.register_limit and not em.are_constant(x):
-            return em.emit(expanded(equation), [x])
+            return em.emit(expand(equation), [x])
         function = getattr(em.lanes, method)
         lines = np.moveaxis(em.to_registers(x), axis, 0)
         out = np.empty(lines.shape, object)
@@ -254,7 +254,7 @@ def _dot_general(em, equation, a, b):
     shape = (*batch, *rows, *columns)
     lanes = em.lanes
     # Of one lane, several numbers of a row are computed at once where there is a loop.
-    most = WRITTEN_OUT_PRODUCT if lanes.width > 1 else WRITTEN_OUT_PRODUCT // 3
+    most = MAX_UNROLLED_PRODUCT if lanes.width > 1 else MAX_UNROLLED_PRODUCT // 3
     if math.prod(shape) * math.prod(along) <= most and math.prod(shape) <= em.register_limit:
         a, b = em.to_registers(a), em.to_registers(b)
         out = np.empty(shape, object)
@@ -282,7 +282,7 @@ def _dot_general(em, equation, a, b):
 def _cross_product(em, equation, u, v):
     dtype, shape = _dtype(equation), equation.outvars[0].aval.shape
     if not em.fits_registers(math.prod(shape), u, v):
-        return em.emit(expanded(equation), [u, v])
+        return em.emit(expand(equation), [u, v])
     u, v = (np.broadcast_to(em.to_registers(x), shape).reshape(-1, 3) for x in (u, v))
     mul, sub = (functools.partial(f, dtype) for f in (em.lanes.mul, em.lanes.sub))
     out = np.empty(u.shape, object)

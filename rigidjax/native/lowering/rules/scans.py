@@ -3,8 +3,8 @@
 import numpy as np
 from llvmlite import ir
 
-from ...passes.analysis import inner_jaxprs, is_written_out, scan_counts
-from ...passes.uniformity import differs, in_all_lanes, lanes_of
+from ...passes.analysis import is_unrolled, scan_counts, sub_jaxprs
+from ...passes.uniformity import all_lanes_if, broadcast_to_lanes, is_divergent
 from ..complex import LaneValue
 from ..emitter import Emitter
 from ..memory import ArrayView
@@ -23,7 +23,7 @@ def _scan(em: Emitter, equation, *args):
     body, length = p["jaxpr"], p["length"]
     carried = len(carry)
     out_avals = [var.aval for var in equation.outvars[carried:]]
-    if is_written_out(p):
+    if is_unrolled(p):
         order = range(length)
         slices: list = [None] * length
         with em.keep_alive([*consts, *xs]):
@@ -46,7 +46,7 @@ def _scan(em: Emitter, equation, *args):
 def _has_call(jaxpr):
     """Whether a program calls functions of the kernel, which are for one lane."""
     return any(
-        equation.primitive.name == "shared_call" or any(map(_has_call, inner_jaxprs(equation)))
+        equation.primitive.name == "shared_call" or any(map(_has_call, sub_jaxprs(equation)))
         for equation in jaxpr.eqns
     )
 
@@ -57,19 +57,19 @@ def _in_memory(em, equation, xs):
 
 
 def _taken(em, x, k):
-    with lanes_of(em, differs(x)):
+    with all_lanes_if(em, is_divergent(x)):
         return index_axis(em, x, 0, k)
 
 
 def _owned(em, part, aval):
-    with lanes_of(em, differs(part)):
+    with all_lanes_if(em, is_divergent(part)):
         return em.copy_pinned(part, aval)
 
 
 def _stacked(em, parts, aval):
-    different = any(map(differs, parts))
-    with lanes_of(em, different):
-        parts = [in_all_lanes(em, part) for part in parts] if different else parts
+    different = any(map(is_divergent, parts))
+    with all_lanes_if(em, different):
+        parts = [broadcast_to_lanes(em, part) for part in parts] if different else parts
         return _one_stack(em, parts, aval)
 
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...passes.analysis import WRITTEN_OUT, expanded
+from ...passes.analysis import MAX_UNROLLED_COST, expand
 from ..emitter import Emitter
 from ..expansions import expansion
 from ..registry import rule
@@ -18,10 +18,10 @@ def _sort(em: Emitter, equation, *arrays):
     """Odd-even transposition of few entries: stable, by the first keys."""
     p, lanes = equation.params, em.lanes
     n, entries = arrays[0].shape[p["dimension"]], arrays[0].size
-    if n > _FEW or entries * n // 2 > WRITTEN_OUT:
+    if n > _FEW or entries * n // 2 > MAX_UNROLLED_COST:
         # Stages of sorting are loops over the line, also where it would fit into registers.
         largest, em.register_limit = em.register_limit, min(em.register_limit, _FEW)
-        out = em.emit(expanded(equation), list(arrays))
+        out = em.emit(expand(equation), list(arrays))
         em.register_limit = largest
         return out
     arrays = [np.moveaxis(em.to_registers(x), p["dimension"], 0).copy() for x in arrays]

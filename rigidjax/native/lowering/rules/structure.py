@@ -45,7 +45,7 @@ def reshape(em, x, shape, dtype):
     if not isinstance(x, ArrayView):
         return x.reshape(shape)
     out = x.reshape_view(shape)
-    return em.copy_to_memory(x, dtype).reshape(shape) if out is None else out
+    return em.copy_to_memory(x, dtype).reshape_view(shape) if out is None else out
 
 
 @rule("squeeze")

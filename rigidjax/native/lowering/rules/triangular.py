@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...passes.analysis import expanded
+from ...passes.analysis import expand
 from .. import nests
 from ..builder import int64
 from ..complex import paired
@@ -22,7 +22,7 @@ def _triangular_solve(em: Emitter, equation, A, B):
     """Solution of A X = B or X A = B, of one matrix or of a stack."""
     dtype, params = np.dtype(equation.outvars[0].aval.dtype), equation.params
     if A.shape[-1] <= _FEW or not B.size or dtype.kind not in "fc":
-        return em.emit(expanded(equation), [A, B])
+        return em.emit(expand(equation), [A, B])
     lower = params["lower"]
     A, B = (em.to_memory(x, dtype) for x in (A, B))
     out = em.memory.allocate(B.shape, dtype)

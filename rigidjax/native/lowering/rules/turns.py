@@ -7,7 +7,7 @@ for all lanes. A Jacobian, column after column, takes a fraction of the time.
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
-from ...passes.uniformity import in_all_lanes, of_one_lane
+from ...passes.uniformity import broadcast_to_lanes, share_buffer
 from ..builder import int64
 from ..emitter import Emitter
 from ..lanes import is_constant
@@ -25,7 +25,7 @@ def in_lanes(
     limits = em.find_register_limits(body.jaxpr, [*consts, *(None for _ in xs)])[len(consts) :]
     with em.keep_alive([*consts, *xs]):
         with em.vectors.as_lanes():
-            common = [in_all_lanes(em, x) for x in consts]
+            common = [broadcast_to_lanes(em, x) for x in consts]
         width = em.vectors.width
         with em.loop(-(-length // width)) as block, em.vectors.as_lanes():
             first = em.lanes.splat(em.builder.mul(block, int64(width)))
@@ -42,7 +42,7 @@ def in_lanes(
 
 def _taken(em, x, turns, limit):
     """The entries of each lane's turn, in registers up to `limit` of them."""
-    shape, source = x.shape[1:], of_one_lane(x)
+    shape, source = x.shape[1:], share_buffer(x)
 
     def read(index):
         return em.memory.gather(source, _places(em, source, turns, index))
@@ -60,7 +60,7 @@ def _taken(em, x, turns, limit):
 
 def _store(em, out, turns, result):
     """Set the entries of each lane's turn."""
-    target = of_one_lane(out)
+    target = share_buffer(out)
 
     def write(index, value):
         em.memory.scatter(target, _places(em, target, turns, index), value, None)

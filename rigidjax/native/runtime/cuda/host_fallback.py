@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from ...lowering.builder import I32, I64, Value, int32, int64
 from ...lowering.lanes import I8, POINTER
-from ..ffi_frame import Frame, variable
+from ..ffi_frame import CallFrame, global_variable
 from ..kernel import Signature
 
 # Functions of CUDA's driver, and the types of their arguments.
@@ -33,9 +33,9 @@ def handler_text(closed: ClosedJaxpr, signature: Signature) -> str:
     processor, and those of `FUNCTIONS`.
     """
     module = ir.Module("rigidjax")
-    frame = Frame(ir.Function(module, ir.FunctionType(POINTER, [POINTER]), "handler"))
+    frame = CallFrame(ir.Function(module, ir.FunctionType(POINTER, [POINTER]), "handler"))
     build = frame.builder
-    driver = _Driver(module, frame)
+    driver = _DriverCalls(module, frame)
     count = frame.first_extent(frame.results, 0) if signature.is_batch else int64(1)
     with build.if_then(build.icmp_signed("<", count, int64(1))):
         build.ret(ir.Constant(POINTER, None))
@@ -45,7 +45,7 @@ def handler_text(closed: ClosedJaxpr, signature: Signature) -> str:
     )
     sizes = [
         [
-            _bytes(build, aval, int64(1) if shared else count)
+            _num_bytes(build, aval, int64(1) if shared else count)
             for aval, shared in zip(avals, marks, strict=True)
         ]
         for avals, marks in sides
@@ -69,7 +69,7 @@ def handler_text(closed: ClosedJaxpr, signature: Signature) -> str:
         driver.call("cuMemcpyDtoHAsync_v2", target, source, size, stream)
     driver.call("cuStreamSynchronize", stream)
     kind = ir.FunctionType(POINTER, [POINTER]).as_pointer()
-    computed = build.inttoptr(build.load(variable(module, "computed"), typ=I64), kind)
+    computed = build.inttoptr(build.load(global_variable(module, "computed"), typ=I64), kind)
     error = build.alloca(I64)
     build.store(int64(0), error)
     with build.if_then(build.icmp_signed("==", driver.failed(), int32(0))):
@@ -87,11 +87,11 @@ def handler_text(closed: ClosedJaxpr, signature: Signature) -> str:
     return str(module)
 
 
-def _bytes(build, aval, count):
+def _num_bytes(build, aval, count):
     return build.mul(count, int64(aval.size * np.dtype(aval.dtype).itemsize))
 
 
-class _Driver:
+class _DriverCalls:
     """Calls of CUDA's driver; keeps the first error."""
 
     def __init__(self, module, frame):
@@ -107,7 +107,7 @@ class _Driver:
     def call(self, name, *args):
         build = self.build
         kind = ir.FunctionType(I32, FUNCTIONS[name]).as_pointer()
-        function = build.inttoptr(build.load(variable(self.module, name), typ=I64), kind)
+        function = build.inttoptr(build.load(global_variable(self.module, name), typ=I64), kind)
         code, before = build.call(function, args), self.failed()
         first = build.icmp_signed("==", before, int32(0))
         build.store(build.select(first, code, before), self._failed)

@@ -16,14 +16,14 @@ from ...lowering.builder import I32, I64, int32, int64
 from ...lowering.lanes import POINTER
 from ...lowering.registry import NoRule
 from .. import disk as disk
-from ..codegen import GPUS, Code, compiled
-from ..ffi_frame import Frame, variable
-from ..kernel import MAKING, Signature, kernel
+from ..codegen import GPUS, MachineCode, compile_module
+from ..ffi_frame import CallFrame, global_variable
+from ..kernel import REGISTRY_LOCK, Signature, get_kernel
 from . import host_fallback as host, ptx as gpu
 
 # Threads of a block; threads at most of a kernel with scratch memory; members up to which the
 # processor computes them (see `host`).
-_BLOCK, _THREADS, _FEW = gpu.WARP, 1 << 17, gpu.WARP
+_BLOCK, _THREADS, _SMALL_BATCH = gpu.WARP, 1 << 17, gpu.WARP
 _LIBRARY = "libcuda.so.1"
 # Of a jit option of CUDA: where it writes what is wrong with a text, and how much at most.
 _LOG, _LOG_BYTES = 5, 6
@@ -88,7 +88,7 @@ class Cuda:
 
 
 @functools.cache
-def driver() -> Driver | None:
+def find_driver() -> Driver | None:
     """CUDA's driver; `None` on a machine without one."""
     try:
         return Cuda()
@@ -97,7 +97,7 @@ def driver() -> Driver | None:
 
 
 @functools.cache
-def architecture() -> str | None:
+def find_architecture() -> str | None:
     """The newest of `GPUS` that all of JAX's GPUs can run; `None` without such a GPU."""
     try:
         devices = jax.devices("cuda")
@@ -115,14 +115,14 @@ def scratch_limit() -> int:
     return min(one.get("bytes_limit", 8 << 30) for one in stats) // 8
 
 
-def why_not_here(closed: ClosedJaxpr) -> list[str]:
+def why_not_on_default_device(closed: ClosedJaxpr) -> list[str]:
     """What keeps a program from being a kernel on JAX's default device; empty if nothing."""
     chosen = getattr(jax.config, "jax_default_device", None)
     platform = getattr(chosen, "platform", chosen) or jax.default_backend()
     if platform == "cpu":
         return []
-    if platform in ("gpu", "cuda") and driver() and architecture():
-        return _too_many(closed)
+    if platform in ("gpu", "cuda") and find_driver() and find_architecture():
+        return _why_too_many_buffers(closed)
     return [
         f"native kernels run on processors and on NVIDIA's GPUs ({GPUS[0]} or newer, with a "
         f"driver for CUDA 12), and JAX's default device is {platform!r}"
@@ -138,31 +138,31 @@ class Handler:
     """
 
     def __init__(self, text: str, values: dict[str, int]):
-        self._code = compiled(text)
+        self._code = compile_module(text)
         for name, value in values.items():
             ctypes.c_void_p.from_address(self._code.variable(name)).value = value
         self.address = self._code.address("handler")
 
 
-def on_gpu(ptx: str, handler: str, cuda: Driver) -> Handler:
+def make_gpu_handler(ptx: str, handler: str, cuda: Driver) -> Handler:
     """The handler of a kernel of the GPU, of both texts."""
     return Handler(handler, {"kernel": cuda.load(ptx), "launch": cuda.address("cuLaunchKernel")})
 
 
-def on_processor(handler: str, code: Code, cuda: Driver) -> Handler:
+def make_host_handler(handler: str, code: MachineCode, cuda: Driver) -> Handler:
     """The handler of a kernel of the processor, of its text and that kernel's code."""
     values = {name: cuda.address(name) for name in host.FUNCTIONS}
     return Handler(handler, {"computed": code.address("handler"), **values})
 
 
-def _too_many(closed):
+def _why_too_many_buffers(closed):
     buffers = len(closed.in_avals) + len(closed.out_avals)
-    if buffers <= gpu.MOST_POINTERS:
+    if buffers <= gpu.MAX_POINTERS:
         return []
-    return [f"a kernel of CUDA's takes {gpu.MOST_POINTERS} arrays at most, this has {buffers}"]
+    return [f"a kernel of CUDA's takes {gpu.MAX_POINTERS} arrays at most, this has {buffers}"]
 
 
-class Known(NamedTuple):
+class RegisteredKernel(NamedTuple):
     """A kernel that XLA knows.
 
     **Attributes:** `name`; `source`, its program, kept so that its address stays its own.
@@ -172,43 +172,52 @@ class Known(NamedTuple):
     source: ClosedJaxpr
 
 
-_kernels: dict[tuple, Known] = {}
+_kernels: dict[tuple, RegisteredKernel] = {}
 _handlers: dict[str, Handler] = {}
 
 
-def texts(closed: ClosedJaxpr, signature: Signature, processor: str, limit: int) -> tuple[str, str]:
+def emit_texts(
+    closed: ClosedJaxpr, signature: Signature, processor: str, limit: int
+) -> tuple[str, str]:
     """A program as PTX, and the module of its handler; `limit` as of `handler_text`."""
     made = gpu.ptx(closed, signature, processor)
     return made.ptx, handler_text(closed, signature, made.scratch, limit)
 
 
-def launched(closed: ClosedJaxpr, signature: Signature, size: int | None) -> Known | None:
+def get_gpu_kernel(
+    closed: ClosedJaxpr, signature: Signature, size: int | None
+) -> RegisteredKernel | None:
     """The kernel of a program for a batch of this size; `None` on a machine without such a GPU.
 
     Few members are the processor's work (see `host`).
 
     **Raises:** `NoRule`; `RuntimeError` if CUDA's driver does not take it.
     """
-    cuda, processor = driver(), architecture()
+    cuda, processor = find_driver(), find_architecture()
     if cuda is None or processor is None:
         return None
-    are_few = (1 if size is None else size) <= _FEW
-    if not are_few and (reasons := _too_many(closed)):
+    are_few = (1 if size is None else size) <= _SMALL_BATCH
+    if not are_few and (reasons := _why_too_many_buffers(closed)):
         raise NoRule(*reasons)
     key = id(closed), signature, are_few
-    with MAKING:
+    with REGISTRY_LOCK:
         if key not in _kernels:
             if are_few:
-                code, text = kernel(closed, signature).code, host.handler_text(closed, signature)
-                name = _registered((code.name, text), lambda: on_processor(text, code, cuda))
+                code, text = (
+                    get_kernel(closed, signature).code,
+                    host.handler_text(closed, signature),
+                )
+                name = _register_with_xla(
+                    (code.name, text), lambda: make_host_handler(text, code, cuda)
+                )
             else:
-                both = texts(closed, signature, processor, scratch_limit())
-                name = _registered(both, lambda: on_gpu(*both, cuda))
-            _kernels[key] = Known(name, closed)
+                both = emit_texts(closed, signature, processor, scratch_limit())
+                name = _register_with_xla(both, lambda: make_gpu_handler(*both, cuda))
+            _kernels[key] = RegisteredKernel(name, closed)
         return _kernels[key]
 
 
-def _registered(texts, made):
+def _register_with_xla(texts, made):
     """The name by which XLA knows a handler. Programs that differ in names alone have the same."""
     name = f"rigidjax_{disk.digest(*texts)}"
     if name not in _handlers:
@@ -225,8 +234,8 @@ def handler_text(closed: ClosedJaxpr, signature: Signature, scratch: int, limit:
     **Arguments:** `scratch`, bytes of scratch memory for a thread, and `limit`, for all.
     """
     module = ir.Module("rigidjax")
-    variables = [variable(module, name) for name in ("kernel", "launch")]
-    frame = Frame(ir.Function(module, ir.FunctionType(POINTER, [POINTER]), "handler"))
+    variables = [global_variable(module, name) for name in ("kernel", "launch")]
+    frame = CallFrame(ir.Function(module, ir.FunctionType(POINTER, [POINTER]), "handler"))
     build, nothing = frame.builder, ir.Constant(POINTER, None)
     count = frame.first_extent(frame.results, 0) if signature.is_batch else _number(1)
     with build.if_then(build.icmp_signed("<", count, _number(1))):
@@ -240,17 +249,23 @@ def handler_text(closed: ClosedJaxpr, signature: Signature, scratch: int, limit:
     size = build.mul(blocks, _number(_BLOCK * scratch))
     memory = frame.allocate(size) if scratch else _number(0)
     # Where the values of the kernel's arguments are.
-    first = gpu.array(build, [build.inttoptr(x, POINTER) for x in (count, memory)])
-    places = [_at(build, first, k) for k in range(2)]
+    first = gpu.pointer_array(build, [build.inttoptr(x, POINTER) for x in (count, memory)])
+    places = [_pointer_at(build, first, k) for k in range(2)]
     for buffers, avals in (frame.arguments, closed.in_avals), (frame.results, closed.out_avals):
         pointers = frame.pointers(buffers, len(avals))
-        places += [_at(build, pointers, k) for k in range(len(avals))]
+        places += [_pointer_at(build, pointers, k) for k in range(len(avals))]
     kind = ir.FunctionType(I32, [POINTER, *[I32] * 7, *[POINTER] * 3]).as_pointer()
     kernel, launch = (build.load(v, typ=I64) for v in variables)
     extents = build.trunc(blocks, I32), *(int32(n) for n in (1, 1, _BLOCK, 1, 1, 0))
     code = build.call(
         build.inttoptr(launch, kind),
-        [build.inttoptr(kernel, POINTER), *extents, stream, gpu.array(build, places), nothing],
+        [
+            build.inttoptr(kernel, POINTER),
+            *extents,
+            stream,
+            gpu.pointer_array(build, places),
+            nothing,
+        ],
     )
     if scratch:
         frame.free(memory, size)
@@ -264,5 +279,5 @@ def _number(value):
     return int64(value)
 
 
-def _at(build, pointers, k):
+def _pointer_at(build, pointers, k):
     return build.gep(pointers, [_number(k)], source_etype=POINTER)

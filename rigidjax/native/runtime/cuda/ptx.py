@@ -14,23 +14,23 @@ from llvmlite import ir
 
 from ...lowering.builder import I32, I64, Builder, Value, Values, int64
 from ...lowering.lanes import I8, POINTER
-from ...passes.analysis import outside_registers
-from ...passes.loop_fusion import with_loops
+from ...passes.analysis import count_outside_registers
+from ...passes.loop_fusion import fuse_loops
 from .. import codegen as machine
 from ..kernel import Signature, emit_block
 
 _TRIPLE = "nvptx64-nvidia-cuda"
 _LAYOUT = "e-p3:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 # Bytes that a thread has of its own at most: CUDA sets them aside for all threads that can run.
-OWN = 4_096
+LOCAL_BYTES = 4_096
 # Threads that go together.
 WARP = 32
 # Arguments of a kernel, 4 kB on all GPUs.
-MOST_POINTERS = 500
+MAX_POINTERS = 500
 NAME = "kernel"
 
 
-class Text(NamedTuple):
+class PTXKernel(NamedTuple):
     """A kernel for a GPU: `kernel(count, scratch, *pointers)`, as PTX.
 
     **Attributes:** `ptx`; `scratch`, bytes of scratch memory for each thread.
@@ -40,7 +40,7 @@ class Text(NamedTuple):
     scratch: int
 
 
-def ptx(closed: ClosedJaxpr, signature: Signature, architecture: str = "sm_80") -> Text:
+def ptx(closed: ClosedJaxpr, signature: Signature, architecture: str = "sm_80") -> PTXKernel:
     """PTX of a program: an entry `kernel(count, scratch, *inputs, *outputs)`.
 
     **Arguments:** `closed`; `signature`, as of a kernel on the processor; `architecture`, such as
@@ -51,9 +51,9 @@ def ptx(closed: ClosedJaxpr, signature: Signature, architecture: str = "sm_80") 
     """
     module = ir.Module("rigidjax")
     module.triple, module.data_layout = _TRIPLE, _LAYOUT
-    scratch = emit_entry(module, closed, signature, _of_thread)
+    scratch = emit_entry(module, closed, signature, _thread_index)
     module.globals[NAME].calling_convention = "ptx_kernel"
-    return Text(machine.ptx(str(module), architecture), scratch)
+    return PTXKernel(machine.compile_to_ptx(str(module), architecture), scratch)
 
 
 def emit_entry(
@@ -64,9 +64,9 @@ def emit_entry(
 
     `place(function, builder)` gives the thread's number and the number of all threads.
     """
-    closed = with_loops(closed, several=signature.several)
-    memory = outside_registers(closed.jaxpr) * 8
-    warp = WARP if signature.is_batch and memory > OWN else 1
+    closed = fuse_loops(closed, several=signature.several)
+    memory = count_outside_registers(closed.jaxpr) * 8
+    warp = WARP if signature.is_batch and memory > LOCAL_BYTES else 1
     size = -(-emit_block(module, closed, signature, 1, warp=warp).bytes // 64) * 64
     buffers = len(closed.in_avals), len(closed.out_avals)
     kind = ir.FunctionType(ir.VoidType(), [I64, POINTER, *[POINTER] * sum(buffers)])
@@ -77,11 +77,11 @@ def emit_entry(
     )
     build = Builder(entry)
     thread, threads = place(function, build)
-    inputs = array(build, pointers[: buffers[0]])
-    outputs = array(build, pointers[buffers[0] :])
-    is_own = warp == 1 and size <= OWN
+    inputs = pointer_array(build, pointers[: buffers[0]])
+    outputs = pointer_array(build, pointers[buffers[0] :])
+    is_own = warp == 1 and size <= LOCAL_BYTES
     if is_own:
-        own = _forgotten(build, build.alloca(ir.ArrayType(I64, max(size // 8, 1))))
+        own = _untyped_pointer(build, build.alloca(ir.ArrayType(I64, max(size // 8, 1))))
     else:
         start = build.mul(build.udiv(thread, int64(warp)), int64(size))
         own = build.gep(scratch, [start], source_etype=I8)
@@ -100,29 +100,29 @@ def emit_entry(
     return 0 if is_own else -(-size // warp)
 
 
-def array(build: Builder, pointers: Values) -> Value:
+def pointer_array(build: Builder, pointers: Values) -> Value:
     """An array of these pointers, in memory of the function."""
-    place = _forgotten(build, build.alloca(ir.ArrayType(POINTER, max(len(pointers), 1))))
+    place = _untyped_pointer(build, build.alloca(ir.ArrayType(POINTER, max(len(pointers), 1))))
     for k, pointer in enumerate(pointers):
         build.store(pointer, build.gep(place, [int64(k)], source_etype=POINTER))
     return place
 
 
-def _forgotten(build, place):
+def _untyped_pointer(build, place):
     """A pointer without what llvmlite knows of it."""
     return build.inttoptr(build.ptrtoint(place, I64), POINTER)
 
 
-def _of_thread(function, build):
+def _thread_index(function, build):
     """The number of a thread of the GPU, and of all of them, by special registers."""
     block, blocks, size, thread = (
-        build.zext(_register(build, name), I64)
+        build.zext(_read_register(build, name), I64)
         for name in ("ctaid.x", "nctaid.x", "ntid.x", "tid.x")
     )
     return build.add(build.mul(block, size), thread), build.mul(blocks, size)
 
 
-def _register(build, name):
+def _read_register(build, name):
     """A special register of the GPU."""
     full = f"llvm.nvvm.read.ptx.sreg.{name}"
     module = build.module
