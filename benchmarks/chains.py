@@ -59,7 +59,7 @@ def ours(
 ) -> dict[str, Any]:
     """Return the time of one acceleration of a chain, us; `batch` chains at once."""
     model, y = start(count)
-    model, t = model.prepared(), jnp.zeros(())
+    model, t = model.prepare(), jnp.zeros(())
 
     def step(_, y):
         return y + 1e-12 * model.vector_field(t, y)

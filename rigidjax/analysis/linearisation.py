@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..checks import ArrayInput, is_traced, is_tracing
 from ..formulations import AbstractMinimalRates, Charted
 from ..formulations.charts import Unknowns, join_chart, split_chart
-from ..mechanics.constraints import loop_gradient
+from ..mechanics.dynamics.loops import loop_gradient
 from ..state import State
 
 # Newton steps of the search for an equilibrium, halvings of one of them, and the largest step, rad
@@ -201,7 +201,7 @@ def _directions(model, t, y) -> np.ndarray:
 @eqx.filter_jit
 def _loops(model, t, y):
     at = model.placed(t, y)
-    loops = loop_gradient(at.mechanics, at.t, at.poses, at.places)
+    loops = loop_gradient(at.prepared, at.t, at.poses, at.places)
     return loops.matrix, loops.scale
 
 

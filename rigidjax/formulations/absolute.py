@@ -6,8 +6,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..mechanics import System, check_constant_masses, check_system, has_joints, system_of
-from ..mechanics.mechanics import SystemMechanics
-from ..mechanics.numbers import Numbers
+from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..rotations.base import AbstractRotation
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
@@ -41,7 +40,7 @@ class Absolute(AbstractAbsolute):
     """
 
     system: System | FixedPointBody
-    built: SystemMechanics | Numbers | None
+    arrays: PreparedSystem | StackedSystem | None
     rotation: AbstractRotation
     index: int = eqx.field(static=True)
     recharting: bool = eqx.field(static=True)
@@ -79,7 +78,7 @@ class Absolute(AbstractAbsolute):
                 "supported there. Use `NullSpace` or `Relative`."
             )
         self.system = system
-        self.built = None
+        self.arrays = None
         self.rotation = check_rotation(rotation)
         self.index = index
         self.stabilized = stabilized
@@ -121,5 +120,5 @@ class Absolute(AbstractAbsolute):
                 return self.joint_multipliers(t, y)
             return Descriptor(self).accelerations_and_multipliers(t, values)[1]
         return multipliers_of_rotations(
-            self.rotation, self.mechanics, t, self.kinematics(t, y), *self.split_coordinates(y)
+            self.rotation, self.prepared, t, self.kinematics(t, y), *self.split_coordinates(y)
         )

@@ -13,9 +13,11 @@ from jaxtyping import Array, Float
 
 from ..annotations import Args
 from ..mechanics import has_joints
-from ..mechanics.constraints import project_twists
-from ..mechanics.dynamics import constrained_accelerations
-from ..mechanics.twists import Twists
+from ..mechanics.constraints import constraint_owners
+from ..mechanics.dynamics.projections import constrained_accelerations, project_twists
+from ..mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces
+from ..mechanics.kinematics.twists import Twists
+from ..mechanics.loads import apply_mass, free_accelerations_and_moments, gyroscopic_moments
 from ..native.ops import vmap_rows
 from .base import AbstractFormulation
 from .charts import Unknowns, constant_chart, join_chart, split_chart
@@ -85,8 +87,8 @@ class AbstractAbsolute(AbstractFormulation):
             for body in system.bodies
             for _ in range(self.rotation.num_constraints)
         ]
-        owners = self.mechanics.constraint_owners()
-        return *internal, *(f"the joint {system.closing_names[i]!r}" for i in owners)
+        bodies_of_rates = constraint_owners(self.prepared)
+        return *internal, *(f"the joint {system.closing_names[i]!r}" for i in bodies_of_rates)
 
     @property
     def indices(self) -> tuple[int, ...]:
@@ -158,13 +160,13 @@ class AbstractAbsolute(AbstractFormulation):
     def _projected(self, t, y: Unknowns) -> Unknowns:
         y = self.closed(t, y)
         values, _ = split_chart(y)
-        mechanics, (x, a) = self.mechanics, self.layout.poses(values)
+        prepared, (x, a) = self.prepared, self.layout.poses(values)
         v, a_dot = self.layout.twists(values)
-        a_dot = vmap_rows(self.rotation.project_rate, a, a_dot, mechanics.inertias)
-        if not mechanics.is_free:
+        a_dot = vmap_rows(self.rotation.project_rate, a, a_dot, prepared.inertias)
+        if not prepared.is_free:
             poses = self.poses(t, y)
             twists = Twists(v, jax.vmap(self.rotation.angular_velocity)(a, a_dot))
-            twists = project_twists(mechanics, t, poses, mechanics.place(poses), twists)
+            twists = project_twists(prepared, t, poses, joint_frames_at(prepared, poses), twists)
             v, a_dot = twists.linear, jax.vmap(self.rotation.rate)(a, twists.angular)
         velocities = self.layout.join(v, a_dot)
         return join_chart(self.layout.join_all(x, a, velocities, self.layout.angles(values)), y)
@@ -174,7 +176,7 @@ class AbstractAbsolute(AbstractFormulation):
         system, n = self.multibody, self.rotation.num_coordinates
         return Layout(system.num_bodies, system.translates, n, n, None, len(self.followed))
 
-    def velocities_of(self, t, poses, places, coordinates, twists):
+    def velocities_of(self, t, poses, joint_frames, coordinates, twists):
         a_dot = jax.vmap(self.rotation.rate)(coordinates, twists.angular)
         return self.layout.join(twists.linear, a_dot)
 
@@ -182,35 +184,38 @@ class AbstractAbsolute(AbstractFormulation):
         v, _ = self.layout.twists(split_chart(y)[0])
         poses = self.poses(t, y)
         omega = vmap_rows(self.rotation.angular_velocity, *self.split_coordinates(y))
-        return poses, self.mechanics.place(poses), Twists(v, omega)
+        return poses, joint_frames_at(self.prepared, poses), Twists(v, omega)
 
     def coordinate_rates(self, y, twists):
         return self.split_coordinates(y)[1]
 
     @compiled
     def accelerations(self, t, y):
-        w_dot = constrained_accelerations(self.mechanics, t, *self.motion(t, y))
+        w_dot = constrained_accelerations(self.prepared, t, *self.motion(t, y))
         return Twists(w_dot[:, :3], w_dot[:, 3:])
 
     @compiled
     def index_0_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
         r"""Right-hand side $\dot y$ by closed forms of the accelerations."""
-        mechanics, (poses, places, twists) = self.mechanics, self.motion(t, y)
+        prepared, (poses, joint_frames, twists) = self.prepared, self.motion(t, y)
         a, a_dot = self.split_coordinates(y)
-        if mechanics.is_free:
-            kinematics = mechanics.kinematics(poses, places, twists)
-            v_dot, moment = mechanics.free_loads(t, kinematics)
+        if prepared.is_free:
+            kinematics = kinematics_for_forces(prepared, poses, joint_frames, twists)
+            v_dot, moment = free_accelerations_and_moments(prepared, t, kinematics)
         else:
             # The moment with reactions that makes the bodies turn like that; the internal
             # constraints are imposed in closed form.
-            w_dot = constrained_accelerations(mechanics, t, poses, places, twists)
+            w_dot = constrained_accelerations(prepared, t, poses, joint_frames, twists)
             v_dot = w_dot[:, :3]
-            moment = mechanics.momenta(v_dot, w_dot[:, 3:])[:, 3:]
-            moment = moment + mechanics.gyroscopic(twists.angular)
+            moment = apply_mass(prepared, v_dot, w_dot[:, 3:])[:, 3:]
+            moment = moment + gyroscopic_moments(prepared, twists.angular)
         of_body = functools.partial(constrained_acceleration, self.rotation)
-        a_ddot = vmap_rows(of_body, a, a_dot, mechanics.inertias, moment)
+        a_ddot = vmap_rows(of_body, a, a_dot, prepared.inertias, moment)
         rate = self.layout.join_all(
-            twists.linear, a_dot, self.layout.join(v_dot, a_ddot), self.angle_rates(places, twists)
+            twists.linear,
+            a_dot,
+            self.layout.join(v_dot, a_ddot),
+            self.angle_rates(joint_frames, twists),
         )
         return constant_chart(rate, y)
 

@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 
 from ..checks import check, checked_with_derivatives, did_you_mean, is_traced
 from ..mechanics import System
-from ..mechanics.constraints import LoopGradient
-from ..mechanics.pseudo_inverses import pseudo_inverse
+from ..mechanics.dynamics.loops import LoopGradient
+from ..mechanics.dynamics.pseudo_inverse import pseudo_inverse
 
 
 def actuated_rates(

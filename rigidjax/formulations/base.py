@@ -20,7 +20,9 @@ from ..checks import (
     raise_or_collect,
 )
 from ..mechanics import System, has_joints
-from ..mechanics.dynamics import eliminates
+from ..mechanics.dynamics.select import eliminates
+from ..mechanics.energies import kinetic_energy, potential_energy, total_momentum
+from ..mechanics.kinematics.poses import with_joint_angles
 from ..native import call_by_kernel
 from ..native.ops import cross
 from ..rotations.so3 import multiply
@@ -103,7 +105,7 @@ class AbstractFormulation(AbstractCoordinates):
         state = self.check_state(state, t)
         t = jnp.asarray(t, state.position.dtype)
         started = _started if is_traced((self, state, t)) else _started_as_kernel
-        return started(self.gathered(), state, t)
+        return started(self.separate_arrays(), state, t)
 
     def start(self, state: State, t: ArrayInput = 0.0) -> Float[Array, " N"]:
         """As `encode`, for a state with unit quaternions, unchecked.
@@ -130,9 +132,9 @@ class AbstractFormulation(AbstractCoordinates):
         values, reference = split_chart(y)
         p = jax.vmap(self.rotation.to_quaternion)(self.layout.rotations(values))
         p = p if reference is None else jax.vmap(multiply)(reference, p)
-        poses, places, twists = self.motion(t, y)
+        poses, joint_frames, twists = self.motion(t, y)
         state = State(poses.positions[:-1], p, twists.linear, twists.angular)
-        return self.mechanics.with_angles_at(state, places)
+        return with_joint_angles(self.prepared, state, joint_frames)
 
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""
@@ -274,18 +276,18 @@ class AbstractFormulation(AbstractCoordinates):
     def energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Total energy, kinetic and potential, J."""
         kinematics = self.kinematics(t, y)
-        mechanics = self.mechanics
-        return mechanics.kinetic_energy(kinematics) + mechanics.potential_energy(t, kinematics)
+        prepared = self.prepared
+        return kinetic_energy(prepared, kinematics) + potential_energy(prepared, t, kinematics)
 
     @compiled
     def kinetic_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Kinetic energy, that of rotors (`armature`) included, J."""
-        return self.mechanics.kinetic_energy(self.kinematics(t, y))
+        return kinetic_energy(self.prepared, self.kinematics(t, y))
 
     @compiled
     def potential_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Potential energy of the forces that have one, J."""
-        return self.mechanics.potential_energy(t, self.kinematics(t, y))
+        return potential_energy(self.prepared, t, self.kinematics(t, y))
 
     @compiled
     def momentum(
@@ -295,7 +297,7 @@ class AbstractFormulation(AbstractCoordinates):
 
         **Returns:** two arrays of shape (3,), kg m/s and kg m^2/s.
         """
-        return self.mechanics.momentum(self.kinematics(t, y))
+        return total_momentum(self.prepared, self.kinematics(t, y))
 
     @compiled
     def centre_of_mass(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "3"]:
@@ -303,13 +305,13 @@ class AbstractFormulation(AbstractCoordinates):
 
         **Errors:** `ValueError` for a `FixedPointBody`.
         """
-        kinematics, mechanics = self.kinematics(t, y), self.mechanics
-        if not mechanics.system.translates:
+        kinematics, prepared = self.kinematics(t, y), self.prepared
+        if not prepared.system.translates:
             raise ValueError(
                 "A `FixedPointBody` does not say where its centre of mass is. Use a `System` of a "
                 "`Body` on a `Spherical` joint."
             )
-        masses = mechanics.masses
+        masses = prepared.masses
         return masses @ jnp.asarray(kinematics.positions) / jnp.sum(masses)
 
     def centroidal_momentum(

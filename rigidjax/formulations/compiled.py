@@ -23,7 +23,7 @@ def compiled(method: _Method) -> _Method:
     """
 
     def of_ready(self, t, y, args, kwargs):
-        return method(self.ready(t), t, y, *args, **kwargs)
+        return method(self.prepare(t), t, y, *args, **kwargs)
 
     # Not before the first call: both read signatures, a tenth of the time to import the package.
     jitted = functools.cache(lambda: eqx.filter_jit(of_ready))
@@ -40,7 +40,7 @@ def compiled(method: _Method) -> _Method:
         t = jnp.asarray(t, jnp.result_type(*jax.tree.leaves(y)))
         args = [_array(x) for x in args]
         kwargs = {name: _array(x) for name, x in kwargs.items()}
-        model = self if is_traced(self) else self.gathered()
+        model = self if is_traced(self) else self.separate_arrays()
         call = jitted if is_traced((self, t, y, args, kwargs)) else as_kernel
         return call()(model, t, y, args, kwargs)
 

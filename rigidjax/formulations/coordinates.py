@@ -17,14 +17,30 @@ from ..bodies.fixed_point import FixedPointBody
 from ..checks import ArrayInput
 from ..forces.base import Kinematics
 from ..joints.replacing import replace_fields
-from ..mechanics import System, gathered, mechanics_of, system_of
-from ..mechanics.attachment import Placements, Poses
-from ..mechanics.constraints import pose_correction
-from ..mechanics.gaps import gaps
-from ..mechanics.mechanics import SystemMechanics
-from ..mechanics.numbers import Numbers
+from ..mechanics import System, system_of
+from ..mechanics.constraints import constraint_rates, constraint_values
+from ..mechanics.dynamics.projections import pose_correction
+from ..mechanics.kinematics.poses import (
+    assemble_poses,
+    joint_angle_rates,
+    joint_angles,
+    joint_coordinates,
+    joint_frames_at,
+    joint_twists,
+    kinematics_for_forces,
+    poses_of_state,
+    split_by_joint,
+)
+from ..mechanics.kinematics.twists import Twists
 from ..mechanics.reactions import ConstraintReaction, Reaction, multipliers, reactions
-from ..mechanics.twists import Twists
+from ..mechanics.stacked.joints import JointFrames, Poses
+from ..mechanics.stacked.system import (
+    PreparedSystem,
+    StackedSystem,
+    prepare_system,
+    separate_arrays,
+)
+from ..mechanics.violations import gaps
 from ..native.ops import vmap_rows
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
@@ -58,7 +74,7 @@ class AbstractCoordinates(eqx.Module):
     """
 
     system: eqx.AbstractVar[System | FixedPointBody]
-    built: eqx.AbstractVar[SystemMechanics | Numbers | None]
+    arrays: eqx.AbstractVar[PreparedSystem | StackedSystem | None]
     rotation: eqx.AbstractVar[AbstractRotation]
     needs_all_mass: AbstractClassVar[bool]  # or in the directions that the joints leave free
 
@@ -68,31 +84,26 @@ class AbstractCoordinates(eqx.Module):
         return system_of(self.system)
 
     @property
-    def mechanics(self) -> SystemMechanics:
-        """Masses, inertias, joints and wrenches of the system, all bodies stacked."""
-        if isinstance(self.built, SystemMechanics):
-            return replace_fields(self.built, system=self.multibody)
-        return mechanics_of(self.system, self.built)
+    def prepared(self) -> PreparedSystem:
+        """The arrays that algorithms work on."""
+        if isinstance(self.arrays, PreparedSystem):
+            return replace_fields(self.arrays, system=self.multibody)
+        return prepare_system(self.multibody, self.arrays)
 
-    def gathered(self) -> Self:
-        """The same model for a compiled function: without its forces and the numbers of its bodies,
-        which are in one array for each kind."""
-        if self.built is not None or not isinstance(self.system, System):
+    def separate_arrays(self) -> Self:
+        """Return the model for a call of a compiled function: parameters in one array per kind."""
+        if self.arrays is not None or not isinstance(self.system, System):
             return self
-        system, numbers = gathered(self.system)
-        return replace_fields(self, system=system, built=numbers)
+        system, arrays = separate_arrays(self.system)
+        return replace_fields(self, system=system, arrays=arrays)
 
-    def prepared(self) -> Self:
-        """The same model with what follows from its system alone computed, once for a run."""
-        return replace_fields(self, built=replace_fields(self.mechanics, system=None))
-
-    def ready(self, t: Float[Array, ""] | None = None) -> Self:
-        """The same model, prepared if it is not; with a time, with its masses at that time."""
-        if isinstance(self.built, SystemMechanics):
+    def prepare(self, t: Float[Array, ""] | None = None) -> Self:
+        """Return the model with its arrays prepared, with the masses at a time if they change."""
+        if isinstance(self.arrays, PreparedSystem):
             return self
-        if t is None or not self.multibody.has_changing_mass:
-            return self.prepared()
-        return replace_fields(self, system=self.multibody.at_time(t)).prepared()
+        if t is not None and self.multibody.has_changing_mass:
+            return replace_fields(self, system=self.multibody.at_time(t)).prepare()
+        return replace_fields(self, arrays=replace_fields(self.prepared, system=None))
 
     @property
     @abc.abstractmethod
@@ -110,11 +121,13 @@ class AbstractCoordinates(eqx.Module):
         return self.multibody.tracked_joints
 
     @abc.abstractmethod
-    def motion(self, t, y: Unknowns) -> tuple[Poses, Placements, Twists]:
+    def motion(self, t, y: Unknowns) -> tuple[Poses, JointFrames, Twists]:
         """Poses, placement of the joints, and twists of all bodies."""
 
     @abc.abstractmethod
-    def velocities_of(self, t, poses, places, coordinates, twists: Twists) -> Float[Array, " V"]:
+    def velocities_of(
+        self, t, poses, joint_frames, coordinates, twists: Twists
+    ) -> Float[Array, " V"]:
         """Velocity-level unknowns of twists, nearest to them if the joints do not allow them."""
 
     @abc.abstractmethod
@@ -133,7 +146,9 @@ class AbstractCoordinates(eqx.Module):
         """Poses of all bodies and turns of the joints."""
         values, reference = split_chart(y)
         x, a = self.layout.poses(values)
-        return self.mechanics.poses(x, self.matrices(a, reference), self.layout.angles(values))
+        return assemble_poses(
+            self.prepared, x, self.matrices(a, reference), self.layout.angles(values)
+        )
 
     def matrices(self, a, reference) -> Float[Array, "k 3 3"]:
         """Rotation matrices of coordinates in the charts `reference`."""
@@ -161,35 +176,35 @@ class AbstractCoordinates(eqx.Module):
     ) -> Float[Array, " N"]:
         """Unknowns of a state with unit quaternions, unchecked, in the charts `reference`;
         velocities nearest to it that the joints allow."""
-        return self.ready().packed(jnp.asarray(t, state.position.dtype), state, reference)
+        return self.prepare().packed(jnp.asarray(t, state.position.dtype), state, reference)
 
     def packed(self, t, state: State, reference) -> Float[Array, " N"]:
         """`pack` of a model that is ready."""
-        mechanics, p = self.mechanics, state.orientation
+        prepared, p = self.prepared, state.orientation
         a = self.coordinates_of(p, reference)
-        poses = mechanics.poses_of(state, self.followed)
-        places = mechanics.place(poses)
-        angles = mechanics.angles_at(places, self.followed)
+        poses = poses_of_state(prepared, state, self.followed)
+        joint_frames = joint_frames_at(prepared, poses)
+        angles = joint_angles(prepared, joint_frames, self.followed)
         twists = Twists(state.velocity, state.angular_velocity)
-        velocities = self.velocities_of(t, poses, places, a, twists)
+        velocities = self.velocities_of(t, poses, joint_frames, a, twists)
         return self.layout.join_all(state.position, a, velocities, angles)
 
     @compiled
     def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
         """Poses and twists of all bodies, as forces see them."""
-        return self.mechanics.kinematics(*self.motion(t, y))
+        return kinematics_for_forces(self.prepared, *self.motion(t, y))
 
-    def angle_rates(self, places: Placements, twists: Twists) -> Float[Array, " A"]:
+    def angle_rates(self, joint_frames: JointFrames, twists: Twists) -> Float[Array, " A"]:
         """Rates of the angles that are unknowns."""
-        return self.mechanics.angle_rates(places, twists, self.followed)
+        return joint_angle_rates(self.prepared, joint_frames, twists, self.followed)
 
     @compiled
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Largest violation of the constraints: position level and velocity level (1/s)."""
-        _, places, twists = self.motion(t, y)
+        _, joint_frames, twists = self.motion(t, y)
         a = self.layout.rotations(split_chart(y)[0])
-        position = self.mechanics.constraint(t, places)
-        velocity = self.mechanics.constraint_rate(t, places, twists)
+        position = constraint_values(self.prepared, t, joint_frames)
+        velocity = constraint_rates(self.prepared, t, joint_frames, twists)
         if self.rotation.num_constraints > 0 and len(a):
             internal = jax.vmap(self.rotation.constraint)(a)
             a_dot = self.coordinate_rates(y, twists)
@@ -209,7 +224,7 @@ class AbstractCoordinates(eqx.Module):
 
     @compiled
     def _gaps(self, t, y: Unknowns) -> Float[Array, " J"]:
-        return gaps(self.mechanics, t, self.mechanics.place(self.poses(t, y)))
+        return gaps(self.prepared, t, joint_frames_at(self.prepared, self.poses(t, y)))
 
     def without_multipliers(self, y: Unknowns) -> Unknowns:
         """The unknowns but for multipliers behind them."""
@@ -217,24 +232,28 @@ class AbstractCoordinates(eqx.Module):
 
     @compiled
     def _joint_coordinates(self, t, y: Unknowns):
-        mechanics = self.mechanics
-        _, places, twists = self.motion(t, y)
-        found = mechanics.coordinates(places, t)
-        rates = mechanics.by_joint(
+        prepared = self.prepared
+        _, joint_frames, twists = self.motion(t, y)
+        found = joint_coordinates(prepared, joint_frames, t)
+        rates = split_by_joint(
+            prepared,
             [
-                group.over(lambda joint, r, s: joint.coordinate_rates(r, s), place.relative, twist)
-                for group, place, twist in zip(
-                    mechanics.groups, places, mechanics.joint_twists(places, twists), strict=True
+                group.over(lambda joint, r, s: joint.coordinate_rates(r, s), frames.relative, twist)
+                for group, frames, twist in zip(
+                    prepared.groups,
+                    joint_frames,
+                    joint_twists(prepared, joint_frames, twists),
+                    strict=True,
                 )
-            ]
+            ],
         )
-        names = {str(joint.name): j for j, joint in enumerate(mechanics.system.joints)}
+        names = {str(joint.name): j for j, joint in enumerate(prepared.system.joints)}
         coordinates = {name: found[j] for name, j in names.items()}
         return coordinates, {name: rates[j] for name, j in names.items()}
 
     def closed(self, t, y: Unknowns) -> Unknowns:
         """Unknowns whose positions satisfy all constraints; velocities as they were."""
-        if self.mechanics.is_free:
+        if self.prepared.is_free:
             return self.on_rotations(y)
         step = _computed_again(lambda y: self.newton_step(t, y))
         if not self.multibody.closes:
@@ -263,23 +282,23 @@ class AbstractCoordinates(eqx.Module):
         y = self.on_rotations(y)
         values, reference = split_chart(y)
         x, a = self.layout.poses(values)
-        mechanics, angles, poses = self.mechanics, self.layout.angles(values), self.poses(t, y)
-        change = pose_correction(mechanics, t, poses, mechanics.place(poses))
+        prepared, angles, poses = self.prepared, self.layout.angles(values), self.poses(t, y)
+        change = pose_correction(prepared, t, poses, joint_frames_at(prepared, poses))
         a = a + jax.vmap(self.rotation.rate)(a, change[:, 3:])
         a = jax.vmap(self.rotation.project)(a)
         x = x + change[:, :3]
         if angles.size:
-            poses = mechanics.poses(x, self.matrices(a, reference), angles)
-            angles = mechanics.angles(poses, self.followed)
+            poses = assemble_poses(prepared, x, self.matrices(a, reference), angles)
+            angles = joint_angles(prepared, joint_frames_at(prepared, poses), self.followed)
         velocities = self.layout.velocities(values)
         return join_chart(self.layout.join_all(x, a, velocities, angles), y)
 
     @compiled
     def joint_multipliers(self, t, y: Unknowns) -> Float[Array, " m"]:
         """Multipliers of the joints and other constraints, group by group; see `reactions`."""
-        poses, places, twists = self.motion(t, y)
+        poses, joint_frames, twists = self.motion(t, y)
         accelerations = self.accelerations(t, y)
-        return multipliers(self.mechanics, t, poses, places, twists, accelerations)
+        return multipliers(self.prepared, t, poses, joint_frames, twists, accelerations)
 
     @compiled
     def reactions(
@@ -292,5 +311,5 @@ class AbstractCoordinates(eqx.Module):
         moments on each of its bodies. With redundant constraints they are those of the multipliers
         of least norm.
         """
-        _, places, _ = self.motion(t, y)
-        return reactions(self.mechanics, t, places, self.joint_multipliers(t, y))
+        _, joint_frames, _ = self.motion(t, y)
+        return reactions(self.prepared, t, joint_frames, self.joint_multipliers(t, y))

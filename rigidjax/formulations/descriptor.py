@@ -18,8 +18,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..joints.replacing import replace_fields
-from ..mechanics.pseudo_inverses import ConstrainedEquations
-from ..mechanics.twists import Twists
+from ..mechanics.constraints import constraint_units, constraint_values
+from ..mechanics.dynamics.pseudo_inverse import ConstrainedEquations
+from ..mechanics.extra_constraints import ExtraConstraints
+from ..mechanics.kinematics.poses import assemble_poses, joint_frames_at
+from ..mechanics.kinematics.twists import Twists
+from ..mechanics.loads import applied_wrenches, force_virials
 from ..native.ops import block_diagonal, cross
 from ..rotations.so3 import skew
 from .compiled import compiled
@@ -46,13 +50,13 @@ class Descriptor(eqx.Module):
         """Those of the model."""
         return self.model.sizes
 
-    def gathered(self) -> "Descriptor":
+    def separate_arrays(self) -> "Descriptor":
         """The same of a model that is gathered."""
-        return replace_fields(self, model=self.model.gathered())
+        return replace_fields(self, model=self.model.separate_arrays())
 
-    def ready(self, t: Float[Array, ""] | None = None) -> "Descriptor":
+    def prepare(self, t: Float[Array, ""] | None = None) -> "Descriptor":
         """The same of a model that is ready."""
-        return replace_fields(self, model=self.model.ready())
+        return replace_fields(self, model=self.model.prepare())
 
     def constraint(self, t, q: Float[Array, " n"], angles) -> Float[Array, " m"]:
         """Internal constraints of every rotation, then those of the joints, group by group; zero
@@ -60,9 +64,11 @@ class Descriptor(eqx.Module):
         model, layout = self.model, self.model.layout
         x, a = layout.poses(q)
         internal = jax.vmap(model.rotation.constraint)(a).ravel()
-        mechanics = model.mechanics
-        poses = mechanics.poses(x, model.matrices(a, None), angles)
-        return jnp.concatenate([internal, mechanics.constraint(t, mechanics.place(poses))])
+        prepared = model.prepared
+        poses = assemble_poses(prepared, x, model.matrices(a, None), angles)
+        return jnp.concatenate(
+            [internal, constraint_values(prepared, t, joint_frames_at(prepared, poses))]
+        )
 
     def constraint_rate(self, t, q, v, angles) -> Float[Array, " m"]:
         r"""$G v + g_t$, and $A v + b$ of those on velocities alone."""
@@ -73,16 +79,16 @@ class Descriptor(eqx.Module):
     @property
     def num_slips(self) -> int:
         """Number of constraints on velocities alone, the last ones."""
-        return self.model.mechanics.num_velocity_constraints
+        return self.model.prepared.num_velocity_constraints
 
     def slips(self, t, q, v, angles) -> Float[Array, " m"]:
         """$A v + b$ of the constraints on velocities alone, zero for the others."""
-        model, mechanics = self.model, self.model.mechanics
+        model, prepared = self.model, self.model.prepared
         (x, a), (x_dot, a_dot) = model.layout.poses(q), model.layout.poses(v)
-        poses = mechanics.poses(x, model.matrices(a, None), angles)
+        poses = assemble_poses(prepared, x, model.matrices(a, None), angles)
         twists = Twists(x_dot, jax.vmap(model.rotation.angular_velocity)(a, a_dot))
         count = model.num_multipliers - self.num_slips
-        return jnp.pad(mechanics.others.slips(t, poses, twists), (count, 0))
+        return jnp.pad(ExtraConstraints(prepared).slips(t, poses, twists), (count, 0))
 
     def constraint_bias(self, t, q, v, angles) -> Float[Array, " m"]:
         r"""$\gamma$, the part of $\ddot g = G\dot v + \gamma$ without accelerations."""
@@ -107,9 +113,9 @@ class Descriptor(eqx.Module):
     def mass_matrices(self, q) -> Float[Array, "L k k"]:
         """Mass matrices of the bodies."""
         model, layout = self.model, self.model.layout
-        mechanics, (x, a) = model.mechanics, layout.poses(q)
-        turning = jax.vmap(model.rotation.mass_matrix)(a, mechanics.inertias)
-        moving = (jnp.ones_like(x) * mechanics.masses[:, None])[:, : layout.shift]
+        prepared, (x, a) = model.prepared, layout.poses(q)
+        turning = jax.vmap(model.rotation.mass_matrix)(a, prepared.inertias)
+        moving = (jnp.ones_like(x) * prepared.masses[:, None])[:, : layout.shift]
         return jax.vmap(lambda m, M: jax.scipy.linalg.block_diag(jnp.diag(m), M))(moving, turning)
 
     def mass_matrix(self, q) -> Float[Array, "n n"]:
@@ -119,9 +125,9 @@ class Descriptor(eqx.Module):
     def momentum(self, q, v) -> Float[Array, " n"]:
         r"""$M(q)\,v$."""
         model, layout = self.model, self.model.layout
-        mechanics, (_, a), (x_dot, a_dot) = model.mechanics, layout.poses(q), layout.poses(v)
-        turning = jax.vmap(model.rotation.momentum)(a, a_dot, mechanics.inertias)
-        return layout.join(mechanics.masses[:, None] * x_dot, turning)
+        prepared, (_, a), (x_dot, a_dot) = model.prepared, layout.poses(q), layout.poses(v)
+        turning = jax.vmap(model.rotation.momentum)(a, a_dot, prepared.inertias)
+        return layout.join(prepared.masses[:, None] * x_dot, turning)
 
     def force(self, t, q, v, y0) -> Float[Array, " n"]:
         r"""Applied and velocity-dependent generalised forces, $f = \psi - \dot M v + \nabla T$."""
@@ -138,8 +144,11 @@ class Descriptor(eqx.Module):
         symmetric part of $\sum f \otimes u$, which matters to multipliers only.
         """
         model, (_, a) = self.model, self.model.layout.poses(q)
-        mechanics, kinematics = model.mechanics, model.kinematics(t, y0)
-        wrenches, virials = mechanics.applied(t, kinematics), mechanics.virials(t, kinematics)
+        prepared, kinematics = model.prepared, model.kinematics(t, y0)
+        wrenches, virials = (
+            applied_wrenches(prepared, t, kinematics),
+            force_virials(prepared, t, kinematics),
+        )
 
         def on_coordinates(a, moment, virial):
             R, transpose = jax.vjp(model.rotation.to_matrix, a)
@@ -177,7 +186,7 @@ class Descriptor(eqx.Module):
     def _lengths(self, q) -> Float[Array, " n"]:
         """What the coordinates are measured by: rotations by 1."""
         x, a = self.model.layout.poses(q)
-        lengths = self.model.mechanics.lengths[:, None] * jnp.ones_like(x)
+        lengths = self.model.prepared.lengths[:, None] * jnp.ones_like(x)
         return self.model.layout.join(lengths, jnp.ones_like(a))
 
     def split(self, y0):
@@ -227,8 +236,8 @@ class Descriptor(eqx.Module):
         q, v, angles = self.split(y0)
         level = self.determined(self.level(t, q, v, angles, index), lam)
         balance = self.force(t, q, v, y0) - self.reaction(t, q, angles, lam)
-        _, places, twists = model.motion(t, y0)
-        rates = model.angle_rates(places, twists)
+        _, joint_frames, twists = model.motion(t, y0)
+        rates = model.angle_rates(joint_frames, twists)
         if model.stabilized:
             positions, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
             v = v - transpose(mu)[0]
@@ -264,7 +273,7 @@ class Descriptor(eqx.Module):
     def units(self) -> Float[Array, " m"]:
         """What the constraints are measured by, 1 for those of rotations."""
         model = self.model
-        joints = model.mechanics.units
+        joints = constraint_units(model.prepared)
         return jnp.concatenate(
             [jnp.ones(model.num_multipliers - len(joints), joints.dtype), joints]
         )

@@ -10,8 +10,8 @@ from jaxtyping import Array, Float
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
 from ..mechanics import System, check_constant_masses, check_system, has_joints, system_of
-from ..mechanics.mechanics import SystemMechanics
-from ..mechanics.numbers import Numbers
+from ..mechanics.loads import applied_wrenches, force_virials
+from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from .absolute_base import AbstractAbsolute
@@ -68,7 +68,7 @@ class EulerParameters(AbstractAbsolute):
     """
 
     system: System | FixedPointBody
-    built: SystemMechanics | Numbers | None
+    arrays: PreparedSystem | StackedSystem | None
     form: Form = eqx.field(static=True)
     index: int = eqx.field(static=True)
     printed: bool = eqx.field(static=True)
@@ -93,7 +93,7 @@ class EulerParameters(AbstractAbsolute):
                 "use `NullSpace` or `Absolute`, both with `rj.Quaternion()`."
             )
         self.system = system
-        self.built = None
+        self.arrays = None
         self.form = form
         self.index = index
         self.printed = printed
@@ -138,16 +138,16 @@ class EulerParameters(AbstractAbsolute):
         values, _ = split_chart(y)
         if self.num_algebraic and values.size == self.num_unknowns:
             return values[self.layout.size :]
-        mechanics, kinematics = self.mechanics, self.kinematics(t, y)
+        prepared, kinematics = self.prepared, self.kinematics(t, y)
         p, p_dot = self.split_coordinates(y)
         if self.form == "no-multiplier":
             return jnp.zeros(0, p.dtype)
         if self.form == "zero-multiplier":
             return jnp.zeros(len(p), p.dtype)
         if self.form == "simplified-gyroscopic":
-            return jax.vmap(gyroscopic_multiplier)(p, p_dot, mechanics.inertias)
-        moments = mechanics.applied(t, kinematics)[:, 3:]
-        virials = mechanics.virials(t, kinematics)
+            return jax.vmap(gyroscopic_multiplier)(p, p_dot, prepared.inertias)
+        moments = applied_wrenches(prepared, t, kinematics)[:, 3:]
+        virials = force_virials(prepared, t, kinematics)
         return jax.vmap(self._along)(jnp.asarray(kinematics.rotations), moments, virials)
 
     def ordinary_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
@@ -162,7 +162,7 @@ class EulerParameters(AbstractAbsolute):
         **Source:** Terze (C.1); Sherif (34), (39).
         """
         values, _ = split_chart(y)
-        layout, mechanics = self.layout, self.mechanics
+        layout, prepared = self.layout, self.prepared
         q, v = values[: layout.num_positions], layout.velocities(values)
         forces = self.generalised_force(t, q, v, values).reshape(layout.num_bodies, -1)
 
@@ -172,8 +172,8 @@ class EulerParameters(AbstractAbsolute):
             radial = jnp.sum(p_dot * p_dot) / square
             return 0.25 * so3.multiply(p, so3.pure(across)) / square**2 - radial * p
 
-        p_ddot = jax.vmap(turning)(*self.split_coordinates(y), mechanics.inertias, forces[:, -4:])
-        shifts = forces[:, :-4] / mechanics.masses[:, None]
+        p_ddot = jax.vmap(turning)(*self.split_coordinates(y), prepared.inertias, forces[:, -4:])
+        shifts = forces[:, :-4] / prepared.masses[:, None]
         return jnp.concatenate([v, jnp.concatenate([shifts, p_ddot], axis=1).ravel()])
 
     def _along(self, R, moment, virial) -> Float[Array, ""]:
@@ -193,10 +193,13 @@ class EulerParameters(AbstractAbsolute):
 
         **Source:** Sherif (23), (29), (69), (82).
         """
-        mechanics, kinematics = self.mechanics, self.kinematics(t, y0)
+        prepared, kinematics = self.prepared, self.kinematics(t, y0)
         _, p = self.layout.poses(q)
         _, p_dot = self.layout.twists(y0)
-        wrenches, virials = mechanics.applied(t, kinematics), mechanics.virials(t, kinematics)
+        wrenches, virials = (
+            applied_wrenches(prepared, t, kinematics),
+            force_virials(prepared, t, kinematics),
+        )
 
         def on_body(p, p_dot, inertia, R, moment, virial):
             h = so3.multiply(so3.conjugate(p), p_dot)[1:]
@@ -208,7 +211,7 @@ class EulerParameters(AbstractAbsolute):
             return load + 2.0 * so3.multiply(p, so3.pure(moment))
 
         rotations = jnp.asarray(kinematics.rotations)
-        loads = jax.vmap(on_body)(p, p_dot, mechanics.inertias, rotations, wrenches[:, 3:], virials)
+        loads = jax.vmap(on_body)(p, p_dot, prepared.inertias, rotations, wrenches[:, 3:], virials)
         return self.layout.join(wrenches[:, :3], loads)
 
 

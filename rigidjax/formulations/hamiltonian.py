@@ -10,9 +10,10 @@ from ..annotations import Args
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
 from ..mechanics import System, check_constant_masses, check_system, has_joints, system_of
-from ..mechanics.mechanics import SystemMechanics
-from ..mechanics.numbers import Numbers
-from ..mechanics.twists import Twists
+from ..mechanics.kinematics.poses import joint_frames_at
+from ..mechanics.kinematics.twists import Twists
+from ..mechanics.loads import applied_wrenches, force_virials, free_accelerations
+from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from .base import AbstractFormulation
@@ -44,7 +45,7 @@ class Hamiltonian(AbstractFormulation):
     """
 
     system: System | FixedPointBody
-    built: SystemMechanics | Numbers | None
+    arrays: PreparedSystem | StackedSystem | None
     rotation: Quaternion
     needs_all_mass: ClassVar[bool] = True
 
@@ -61,7 +62,7 @@ class Hamiltonian(AbstractFormulation):
                 "`NullSpace` or `Absolute`, both with `rj.Quaternion()`."
             )
         self.system = system
-        self.built = None
+        self.arrays = None
         self.rotation = Quaternion(radial_inertia)
 
     @property
@@ -78,29 +79,29 @@ class Hamiltonian(AbstractFormulation):
         system = self.multibody
         return Layout(system.num_bodies, system.translates, 4, 4)
 
-    def velocities_of(self, t, poses, places, coordinates, twists):
+    def velocities_of(self, t, poses, joint_frames, coordinates, twists):
         def momentum(q, inertia, omega):
             return 2.0 * so3.multiply(q, so3.pure(angular_momentum(inertia, omega)))
 
-        mechanics = self.mechanics
-        p = jax.vmap(momentum)(coordinates, mechanics.inertias, twists.angular)
-        return self.layout.join(mechanics.masses[:, None] * twists.linear, p)
+        prepared = self.prepared
+        p = jax.vmap(momentum)(coordinates, prepared.inertias, twists.angular)
+        return self.layout.join(prepared.masses[:, None] * twists.linear, p)
 
     def motion(self, t, y):
         def omega(q, p, inertia):
             return 0.5 * solve_inertia(inertia, so3.multiply(so3.conjugate(q), p)[1:])
 
-        mechanics, poses = self.mechanics, self.poses(t, y)
-        velocities = self.layout.twists(split_chart(y)[0])[0] / mechanics.masses[:, None]
-        omegas = jax.vmap(omega)(*self._phases(y), mechanics.inertias)
-        return poses, mechanics.place(poses), Twists(velocities, omegas)
+        prepared, poses = self.prepared, self.poses(t, y)
+        velocities = self.layout.twists(split_chart(y)[0])[0] / prepared.masses[:, None]
+        omegas = jax.vmap(omega)(*self._phases(y), prepared.inertias)
+        return poses, joint_frames_at(prepared, poses), Twists(velocities, omegas)
 
     def coordinate_rates(self, y, twists):
         return jax.vmap(self.rotation.rate)(self._phases(y)[0], twists.angular)
 
     @compiled
     def accelerations(self, t, y):
-        return self.mechanics.accelerations(t, self.kinematics(t, y))
+        return free_accelerations(self.prepared, t, self.kinematics(t, y))
 
     def phases(self, y: Unknowns) -> list[tuple[Float[Array, "4"], Float[Array, "4"]]]:
         """Quaternion $q$ and momentum $p$, kg m^2/s, of each body."""
@@ -111,9 +112,9 @@ class Hamiltonian(AbstractFormulation):
         return self.layout.poses(values)[1], self.layout.twists(values)[1]
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
-        model = self.ready()
-        mechanics, layout, kinematics = model.mechanics, self.layout, model.kinematics(t, y)
-        wrenches = mechanics.applied(t, kinematics)
+        model = self.prepare()
+        prepared, layout, kinematics = model.prepared, self.layout, model.kinematics(t, y)
+        wrenches = applied_wrenches(prepared, t, kinematics)
 
         def rates(q, p, inertia, moment):
             pi = so3.multiply(so3.conjugate(q), p)
@@ -126,7 +127,7 @@ class Hamiltonian(AbstractFormulation):
             # What of f is along q, the multiplier takes.
             return rate, slope + 2.0 * so3.multiply(q, so3.pure(moment))
 
-        q_dot, p_dot = jax.vmap(rates)(*self._phases(y), mechanics.inertias, wrenches[:, 3:])
+        q_dot, p_dot = jax.vmap(rates)(*self._phases(y), prepared.inertias, wrenches[:, 3:])
         velocities = jnp.asarray(kinematics.velocities)
         slopes = layout.join(wrenches[:, :3], p_dot)
         return jnp.concatenate([layout.join(velocities, q_dot), slopes])
@@ -134,7 +135,7 @@ class Hamiltonian(AbstractFormulation):
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
         r"""Largest $|g(q)|$, (37), and $|q \cdot p| / (4 J_0)$, (40), 1/s, $J_0$ half the trace."""
         q, p = self._phases(y)
-        radial = 4.0 * jax.vmap(_half_trace)(self.mechanics.inertias)
+        radial = 4.0 * jax.vmap(_half_trace)(self.prepared.inertias)
         velocity = jnp.sum(q * p, axis=1) / radial
         position = jax.vmap(self.rotation.constraint)(q)
         return jnp.max(jnp.abs(position)), jnp.max(jnp.abs(velocity))
@@ -155,7 +156,7 @@ class Hamiltonian(AbstractFormulation):
         $2\,\mathrm{tr} \sum f \otimes u$ for $R(q)$ of degree 2; there is no inertial part.
         **Source:** Betsch-Siebert, remark 4.2.
         """
-        virials = self.mechanics.virials(t, self.kinematics(t, y))
+        virials = force_virials(self.prepared, t, self.kinematics(t, y))
         return 2.0 * jnp.trace(virials, axis1=1, axis2=2)
 
 

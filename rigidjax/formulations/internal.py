@@ -4,7 +4,8 @@ import jax
 from jaxtyping import Array, Float
 
 from ..forces.base import Kinematics
-from ..mechanics import SystemMechanics
+from ..mechanics.loads import applied_wrenches, force_virials
+from ..mechanics.stacked.system import PreparedSystem
 from ..rotations.base import AbstractRotation
 from ..rotations.quaternion import Quaternion
 from .constrained import internal_multipliers
@@ -24,14 +25,14 @@ def check_rotation(rotation: AbstractRotation | None) -> AbstractRotation:
 
 def multipliers_of_rotations(
     rotation: AbstractRotation,
-    mechanics: SystemMechanics,
+    prepared: PreparedSystem,
     t: Float[Array, ""],
     kinematics: Kinematics,
     coordinates: Float[Array, "L n"],
     rates: Float[Array, "L n"],
 ) -> Float[Array, " m"]:
     """Multipliers of the internal constraints of all bodies, joined."""
-    moments = mechanics.applied(t, kinematics)[:, 3:]
-    virials = mechanics.virials(t, kinematics)
+    moments = applied_wrenches(prepared, t, kinematics)[:, 3:]
+    virials = force_virials(prepared, t, kinematics)
     each = jax.vmap(lambda *of_body: internal_multipliers(rotation, *of_body))
-    return each(coordinates, rates, mechanics.inertias, moments, virials).ravel()
+    return each(coordinates, rates, prepared.inertias, moments, virials).ravel()

@@ -13,12 +13,20 @@ from jaxtyping import Array, Float
 from ..annotations import T
 from ..bodies.body import Body
 from ..checks import ArrayInput, is_traced, raise_or_collect
-from ..mechanics.attachment import Poses
-from ..mechanics.constraints import loop_gradient
-from ..mechanics.gaps import alignments, by_joint
-from ..mechanics.mechanics import SystemMechanics
-from ..mechanics.trees import null_space, owners, rate_lengths
-from ..mechanics.twists import Twists
+from ..mechanics.constraints import (
+    constraint_rates,
+    constraint_units,
+    constraint_values,
+    constraints_are_lengths,
+)
+from ..mechanics.dynamics.loops import loop_gradient
+from ..mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces, poses_of_state
+from ..mechanics.kinematics.trees import bodies_of_rates, null_space, rate_lengths
+from ..mechanics.kinematics.twists import Twists
+from ..mechanics.loads import applied_wrenches
+from ..mechanics.stacked.joints import Poses
+from ..mechanics.stacked.system import PreparedSystem
+from ..mechanics.violations import alignments, by_joint
 from ..native import call_by_kernel
 from ..native.ops import sequential_vmap_on_cpu
 from ..state import State
@@ -54,7 +62,7 @@ def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput, star
     with eval_context():  # also where a function under trace closes over them
         # Compiled once: a time given as a number would be a constant.
         t = np.asarray(t, state.position.dtype)
-        faults = map(np.asarray, _compiled_faults(model.gathered(), state, t, massive))
+        faults = map(np.asarray, _compiled_faults(model.separate_arrays(), state, t, massive))
         position, velocity, cosines, massless = faults
     for name, values in (("position", position), ("velocity", velocity)) if names else ():
         worst = int(np.argmax(values))
@@ -108,46 +116,48 @@ def _faults(model: "AbstractCoordinates", state: State, t: ArrayInput, massive: 
 
 
 def _faults_of(model, state, t, massive):
-    mechanics = model.mechanics
+    prepared = model.prepared
     state = state.normalized()
     t = jnp.asarray(t, state.position.dtype)
-    poses = mechanics.poses_of(state)
-    places = mechanics.place(poses)
+    poses = poses_of_state(prepared, state)
+    joint_frames = joint_frames_at(prepared, poses)
     twists = Twists(state.velocity, state.angular_velocity)
-    both = violations(mechanics, t, poses, places, twists)
-    massless = -jnp.ones(1, int) if massive else _massless(model, t, poses, places)
-    return *both, alignments(mechanics, places), massless
+    both = violations(prepared, t, poses, joint_frames, twists)
+    massless = -jnp.ones(1, int) if massive else _massless(model, t, poses, joint_frames)
+    return *both, alignments(prepared, joint_frames), massless
 
 
 _compiled_faults = eqx.filter_jit(_faults)
 
 
 def violations(
-    mechanics: SystemMechanics, t, poses: Poses, places, twists: Twists
+    prepared: PreparedSystem, t, poses: Poses, joint_frames, twists: Twists
 ) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
     """How far each joint is open, by the size of its mechanism (rad for angles), beyond round-off
     of positions; and its velocity, by the largest rate."""
-    units = mechanics.units
+    units = constraint_units(prepared)
     far = jnp.max(jnp.abs(poses.positions)) * (_ROUND_OFF * jnp.finfo(units.dtype).eps / TOLERANCE)
-    allowed = units + jnp.where(mechanics.are_lengths, far, 0.0)
+    allowed = units + jnp.where(constraints_are_lengths(prepared), far, 0.0)
     still = Twists(jnp.zeros_like(twists.linear), jnp.zeros_like(twists.angular))
-    driven = jnp.abs(mechanics.constraint_rate(t, places, still) / units)
-    rate = jnp.abs(mechanics.constraint_rate(t, places, twists) / units)
-    moving = _largest_rate(mechanics, t, poses, places, twists)
+    driven = jnp.abs(constraint_rates(prepared, t, joint_frames, still) / units)
+    rate = jnp.abs(constraint_rates(prepared, t, joint_frames, twists) / units)
+    moving = _largest_rate(prepared, t, poses, joint_frames, twists)
     largest = jnp.maximum(moving, jnp.max(driven, initial=0.0))
     velocity = rate / jnp.maximum(largest, _REST / TOLERANCE)
-    position = jnp.abs(mechanics.constraint(t, places)) / allowed
-    return by_joint(mechanics, position), by_joint(mechanics, velocity)
+    position = jnp.abs(constraint_values(prepared, t, joint_frames)) / allowed
+    return by_joint(prepared, position), by_joint(prepared, velocity)
 
 
-def _largest_rate(mechanics: SystemMechanics, t, poses, places, twists: Twists) -> Array:
+def _largest_rate(prepared: PreparedSystem, t, poses, joint_frames, twists: Twists) -> Array:
     """The largest rate of a motion, rad/s, velocities by the length of their mechanism.
 
     Or that which the forces on a body, were it free, give it in the time in which they move it by
     that length: near rest it is this with which rates are compared.
     """
-    lengths, masses = mechanics.lengths[:, None], mechanics.masses[:, None]
-    applied = mechanics.applied(t, mechanics.kinematics(poses, places, twists))
+    lengths, masses = prepared.lengths[:, None], prepared.masses[:, None]
+    applied = applied_wrenches(
+        prepared, t, kinematics_for_forces(prepared, poses, joint_frames, twists)
+    )
     pull = jnp.concatenate([applied[:, :3], applied[:, 3:] / lengths], axis=1)
     squares = jnp.abs(pull) / (jnp.where(masses > 0, masses, 1.0) * lengths)
     squares = jnp.where((masses > 0) & jnp.isfinite(squares), squares, 0.0)
@@ -181,26 +191,26 @@ def _all_have_mass(bodies: Sequence[Body]) -> bool:
     return True
 
 
-def _massless(model: "AbstractCoordinates", t, poses, places) -> Array:
+def _massless(model: "AbstractCoordinates", t, poses, joint_frames) -> Array:
     """A body that moves without any mass, or -1, (1,).
 
     Every motion of bodies that all have mass in all directions moves some of it. Otherwise it is
     asked whether the motions that the joints allow are independent where bodies have mass: a
     question of geometry, whatever the masses are.
     """
-    mechanics = model.mechanics
-    moved, lacking = jax.vmap(_directions_with_mass)(mechanics.masses, mechanics.inertias)
-    if model.needs_all_mass or not mechanics.num_rates:
+    prepared = model.prepared
+    moved, lacking = jax.vmap(_directions_with_mass)(prepared.masses, prepared.inertias)
+    if model.needs_all_mass or not prepared.num_rates:
         return jnp.where(jnp.any(lacking), jnp.argmax(lacking), -1)[None]
 
     def weakest():
-        T = null_space(mechanics, poses, places) * rate_lengths(mechanics)[None, None]
-        T = T.at[:, :3].divide(mechanics.lengths[:, None, None])
-        rows = jnp.einsum("lij,ljf->lif", moved, T).reshape(-1, mechanics.num_rates)
-        if mechanics.system.closes:
-            rows = jnp.concatenate([rows, loop_gradient(mechanics, t, poses, places).matrix])
+        T = null_space(prepared, poses, joint_frames) * rate_lengths(prepared)[None, None]
+        T = T.at[:, :3].divide(prepared.lengths[:, None, None])
+        rows = jnp.einsum("lij,ljf->lif", moved, T).reshape(-1, prepared.num_rates)
+        if prepared.system.closes:
+            rows = jnp.concatenate([rows, loop_gradient(prepared, t, poses, joint_frames).matrix])
         sizes, motion = _weakest(rows)
-        body = jnp.asarray(owners(mechanics))[jnp.argmax(jnp.abs(motion))]
+        body = jnp.asarray(bodies_of_rates(prepared))[jnp.argmax(jnp.abs(motion))]
         limit = max(_MOVES, 10 * float(jnp.finfo(rows.dtype).eps))
         return jnp.where(sizes[-1] <= limit * sizes[0], body, -1)
 

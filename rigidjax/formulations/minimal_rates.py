@@ -13,13 +13,21 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, vector_leaf
 from ..mechanics import rate_labels
-from ..mechanics.attachment import Placements, Poses
-from ..mechanics.bias_accelerations import bias_accelerations
-from ..mechanics.constraints import factor_loops, loop_gradient
-from ..mechanics.dynamics import consistent_rates, moving_bodies
-from ..mechanics.inverses import solve
-from ..mechanics.mechanics import SystemMechanics
-from ..mechanics.trees import Screws, centres, generalised_forces, mass_matrix, null_space, screws
+from ..mechanics.dynamics.composite_rigid_body import generalised_forces, mass_matrix
+from ..mechanics.dynamics.inverses import solve
+from ..mechanics.dynamics.loops import consistent_rates, factor_loops, loop_gradient
+from ..mechanics.kinematics.bias_accelerations import bias_accelerations
+from ..mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces
+from ..mechanics.kinematics.trees import (
+    MotionSubspace,
+    motion_subspace,
+    motions_and_twists,
+    null_space,
+    reference_points,
+)
+from ..mechanics.loads import apply_mass, free_forces
+from ..mechanics.stacked.joints import JointFrames, Poses
+from ..mechanics.stacked.system import PreparedSystem
 from ..rotations.base import Rates
 from ..rotations.matrix import product
 from ..rotations.so3 import skew
@@ -32,16 +40,16 @@ from .compiled import compiled
 class Placed(eqx.Module):
     """A pose of the whole system, with its consistent minimal velocities in body components."""
 
-    mechanics: SystemMechanics
+    prepared: PreparedSystem
     t: Float[Array, ""]
     poses: Poses
-    places: Placements
+    joint_frames: JointFrames
     nu: Float[Array, " f"]
 
-    def moving(self) -> Screws:
+    def moving(self) -> MotionSubspace:
         """Motions that the minimal velocities cause."""
-        at = centres(self.mechanics, self.poses)
-        return Screws(screws(self.mechanics, self.poses, self.places, at), at)
+        at = reference_points(self.prepared, self.poses)
+        return MotionSubspace(motion_subspace(self.prepared, self.poses, self.joint_frames, at), at)
 
 
 class AbstractMinimalRates(AbstractFormulation):
@@ -75,7 +83,7 @@ class AbstractMinimalRates(AbstractFormulation):
         **Source:** Lang (11), $T^T M T$.
         """
         at = self.placed(t, y)
-        return self._in_rates(y, mass_matrix(at.mechanics, at.poses, at.moving()))
+        return self._in_rates(y, mass_matrix(at.prepared, at.poses, at.moving()))
 
     @compiled
     def bias_forces(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " f"]:
@@ -86,14 +94,18 @@ class AbstractMinimalRates(AbstractFormulation):
         **Returns:** shape (f,), N and N m.
         """
         at = self.placed(t, y)
-        mechanics, moving = at.mechanics, at.moving()
-        motions, twists = moving_bodies(mechanics, at.t, at.poses, at.places, moving.centres, at.nu)
-        bias = bias_accelerations(
-            mechanics, at.t, at.poses, at.places, moving.centres, motions, at.nu
+        prepared, moving = at.prepared, at.moving()
+        motions, twists = motions_and_twists(
+            prepared, at.t, at.poses, at.joint_frames, moving.reference_points, at.nu
         )
-        forces = mechanics.free_forces(at.t, mechanics.kinematics(at.poses, at.places, twists))
-        forces = forces - mechanics.momenta(bias[:, :3], bias[:, 3:])
-        return self._out_rates(y, -generalised_forces(mechanics, at.poses, moving, forces))
+        bias = bias_accelerations(
+            prepared, at.t, at.poses, at.joint_frames, moving.reference_points, motions, at.nu
+        )
+        forces = free_forces(
+            prepared, at.t, kinematics_for_forces(prepared, at.poses, at.joint_frames, twists)
+        )
+        forces = forces - apply_mass(prepared, bias[:, :3], bias[:, 3:])
+        return self._out_rates(y, -generalised_forces(prepared, at.poses, moving, forces))
 
     def inverse_dynamics(
         self,
@@ -134,7 +146,7 @@ class AbstractMinimalRates(AbstractFormulation):
         tau = M @ rates_dot + self.bias_forces(t, y)
         loops = None
         if self.multibody.closes:
-            loops = loop_gradient(at.mechanics, at.t, at.poses, at.places)
+            loops = loop_gradient(at.prepared, at.t, at.poses, at.joint_frames)
         return forces_of_actuated(M, tau, rows, loops)
 
     @compiled
@@ -145,7 +157,7 @@ class AbstractMinimalRates(AbstractFormulation):
         if not self.multibody.closes:
             return tau
         at = self.placed(t, y)
-        loops = loop_gradient(at.mechanics, at.t, at.poses, at.places)
+        loops = loop_gradient(at.prepared, at.t, at.poses, at.joint_frames)
         scaled = loops.scale * tau
         carried = loops.inverse() @ (loops.matrix @ scaled)
         return (scaled - carried) / loops.scale
@@ -168,7 +180,7 @@ class AbstractMinimalRates(AbstractFormulation):
         forces = self._of_rates(forces, "forward_dynamics(forces=...)")
         if self.multibody.closes:
             at = self.placed(t, y)
-            loops = factor_loops(at.mechanics, at.t, at.poses, at.places)
+            loops = factor_loops(at.prepared, at.t, at.poses, at.joint_frames)
             return rates_dot + loops.response(forces)
         return rates_dot + solve(self.mass_matrix(t, y), forces)
 
@@ -223,8 +235,8 @@ class AbstractMinimalRates(AbstractFormulation):
     @compiled
     def _jacobian(self, t, y: Unknowns, body: str, u: Float[Array, "3"], axes: str) -> Array:
         at = self.placed(t, y)
-        i, frame = at.mechanics.system.located(body)
-        T, R = null_space(at.mechanics, at.poses, at.places)[i], at.poses.rotations[i]
+        i, frame = at.prepared.system.located(body)
+        T, R = null_space(at.prepared, at.poses, at.joint_frames)[i], at.poses.rotations[i]
         u = u.astype(R.dtype) if frame is None else frame.on_body(u).astype(R.dtype)
         linear = T[:3] - product(R, skew(u)) @ T[3:]
         angular = R @ T[3:] if axes == "space" else T[3:]
@@ -272,7 +284,7 @@ class AbstractMinimalRates(AbstractFormulation):
         f = self.jacobian(t, y, body, point).T @ jnp.concatenate(p)
         if self.multibody.closes:
             at = self.placed(t, y)
-            change = factor_loops(at.mechanics, at.t, at.poses, at.places).response(f)
+            change = factor_loops(at.prepared, at.t, at.poses, at.joint_frames).response(f)
         else:
             change = solve(self.mass_matrix(t, y), f)
         values, _ = split_chart(y)
@@ -288,11 +300,11 @@ class AbstractMinimalRates(AbstractFormulation):
         """`placed` of a model that is ready."""
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
-        poses, mechanics = self.poses(t, y), self.mechanics
-        places = mechanics.place(poses)
+        poses, prepared = self.poses(t, y), self.prepared
+        joint_frames = joint_frames_at(prepared, poses)
         nu = self.minimal(poses, values)
-        nu = consistent_rates(mechanics, t, poses, places, nu)
-        return Placed(mechanics, t, poses, places, nu)
+        nu = consistent_rates(prepared, t, poses, joint_frames, nu)
+        return Placed(prepared, t, poses, joint_frames, nu)
 
     def _turn(self, y: Unknowns) -> Float[Array, "f f"] | None:
         r"""$P$ with $\nu = P \nu_{body}$ if the rates are in space components, else `None`."""

@@ -12,13 +12,20 @@ from ..annotations import Args
 from ..bodies.fixed_point import FixedPointBody
 from ..joints.replacing import replace_fields
 from ..mechanics import System, check_system, has_joints
-from ..mechanics.attachment import Placements, Poses
-from ..mechanics.dynamics import body_accelerations, consistent_rates, motion
-from ..mechanics.mechanics import SystemMechanics
-from ..mechanics.numbers import Numbers
+from ..mechanics.dynamics.loops import consistent_rates
+from ..mechanics.dynamics.select import motion
+from ..mechanics.kinematics.poses import joint_frames_at
+from ..mechanics.kinematics.trees import (
+    body_accelerations,
+    body_twists,
+    free_bodies,
+    generalised_velocities,
+    rows_of_free,
+)
+from ..mechanics.kinematics.twists import Motion
 from ..mechanics.reactions import rotors
-from ..mechanics.trees import free_bodies, rows_of_free, tree_rates, tree_twists
-from ..mechanics.twists import Motion
+from ..mechanics.stacked.joints import JointFrames, Poses
+from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..native.ops import vmap_rows
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.matrix import to_body, to_space
@@ -36,38 +43,42 @@ class AbstractNullSpace(AbstractMinimalRates):
     needs_all_mass: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def joined_rates(self, y: Unknowns, places, of: Motion) -> Float[Array, " N"]:
+    def joined_rates(self, y: Unknowns, joint_frames, of: Motion) -> Float[Array, " N"]:
         """Rates of the unknowns in a motion."""
 
     @property
     def num_algebraic(self) -> int:
         return 0
 
-    def velocities_of(self, t, poses, places, coordinates, twists):
-        nu = tree_rates(self.mechanics, t, places, twists)
-        return self.as_unknowns(poses, consistent_rates(self.mechanics, t, poses, places, nu))
+    def velocities_of(self, t, poses, joint_frames, coordinates, twists):
+        nu = generalised_velocities(self.prepared, t, joint_frames, twists)
+        return self.as_unknowns(poses, consistent_rates(self.prepared, t, poses, joint_frames, nu))
 
     def motion(self, t, y):
         at = self.at(t, y)
-        return at.poses, at.places, tree_twists(at.mechanics, at.t, at.poses, at.places, at.nu)
+        return (
+            at.poses,
+            at.joint_frames,
+            body_twists(at.prepared, at.t, at.poses, at.joint_frames, at.nu),
+        )
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
         return self._field(t, y)
 
     @compiled
     def _field(self, t, y: Unknowns) -> Unknowns:
-        _, places, of = self._moving(t, y)
-        return constant_chart(self.joined_rates(y, places, of), y)
+        _, joint_frames, of = self._moving(t, y)
+        return constant_chart(self.joined_rates(y, joint_frames, of), y)
 
-    def _moving(self, t, y: Unknowns) -> tuple[Poses, Placements, Motion]:
-        mechanics, poses = self.mechanics, self.poses(t, y)
-        places, nu = mechanics.place(poses), self.minimal(poses, split_chart(y)[0])
-        return poses, places, motion(mechanics, t, poses, places, nu)
+    def _moving(self, t, y: Unknowns) -> tuple[Poses, JointFrames, Motion]:
+        prepared, poses = self.prepared, self.poses(t, y)
+        joint_frames, nu = joint_frames_at(prepared, poses), self.minimal(poses, split_chart(y)[0])
+        return poses, joint_frames, motion(prepared, t, poses, joint_frames, nu)
 
     @compiled
     def accelerations(self, t, y):
         poses, _, of = self._moving(t, y)
-        return body_accelerations(self.mechanics, t, poses, of.rates, of.derivatives)
+        return body_accelerations(self.prepared, t, poses, of.rates, of.derivatives)
 
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
         if not (self.rotation.num_constraints or has_joints(self.system)):
@@ -104,7 +115,7 @@ class NullSpace(AbstractNullSpace):
     """
 
     system: System | FixedPointBody
-    built: SystemMechanics | Numbers | None
+    arrays: PreparedSystem | StackedSystem | None
     rotation: AbstractRotation
     rates: Rates = eqx.field(static=True)
     recharting: bool = eqx.field(static=True)
@@ -124,7 +135,7 @@ class NullSpace(AbstractNullSpace):
             )
         check_system(system)
         self.system = system
-        self.built = None
+        self.arrays = None
         self.rotation = check_rotation(rotation)
         self.rates = rates
         self.recharting = recharting and self.rotation.num_constraints == 0
@@ -147,7 +158,7 @@ class NullSpace(AbstractNullSpace):
     def _turned(self, poses, nu, turn):
         if self.rates == "body":
             return nu
-        free, rows = free_bodies(self.mechanics), rows_of_free(self.mechanics)[:, -3:]
+        free, rows = free_bodies(self.prepared), rows_of_free(self.prepared)[:, -3:]
         turned = jax.vmap(turn)(poses.rotations[free], nu[rows])
         return nu.at[rows].set(turned, unique_indices=True)
 
@@ -155,10 +166,11 @@ class NullSpace(AbstractNullSpace):
         _, a = self.layout.poses(split_chart(y)[0])
         return vmap_rows(self.rotation.rate, a, twists.angular)
 
-    def joined_rates(self, y, places, of):
+    def joined_rates(self, y, joint_frames, of):
         return self.layout.join_all(
             of.twists.linear, self.coordinate_rates(y, of.twists),
-            self.as_unknowns(places.poses, of.derivatives), self.angle_rates(places, of.twists),
+            self.as_unknowns(joint_frames.poses, of.derivatives),
+            self.angle_rates(joint_frames, of.twists),
         )  # fmt: skip
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
@@ -190,8 +202,8 @@ class NullSpace(AbstractNullSpace):
         system = self.system
         if not has_joints(system) or not system.has_armature:
             return system
-        poses, places, twists = self.motion(t, y)
-        forces = rotors(self.mechanics, t, poses, places, twists, self.accelerations(t, y))
+        poses, joint_frames, twists = self.motion(t, y)
+        forces = rotors(self.prepared, t, poses, joint_frames, twists, self.accelerations(t, y))
         bare = (
             joint if joint.armatures is None else replace_fields(joint, armature=None)
             for joint in system.joints

@@ -34,13 +34,13 @@ class ReducedEquations(eqx.Module):
         """Those of the model."""
         return self.descriptor.sizes
 
-    def gathered(self) -> "ReducedEquations":
+    def separate_arrays(self) -> "ReducedEquations":
         """The same of a model that is gathered."""
-        return ReducedEquations(self.descriptor.gathered())
+        return ReducedEquations(self.descriptor.separate_arrays())
 
-    def ready(self, t: Float[Array, ""] | None = None) -> "ReducedEquations":
+    def prepare(self, t: Float[Array, ""] | None = None) -> "ReducedEquations":
         """The same of a model that is ready."""
-        return ReducedEquations(self.descriptor.ready())
+        return ReducedEquations(self.descriptor.prepare())
 
     @property
     def model(self) -> "AbstractAbsolute":

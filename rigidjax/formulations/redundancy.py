@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..mechanics.constraints import constraint_units
 from ..mechanics.reactions import idle_multipliers
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ def idle_projector(descriptor: "Descriptor", t, y0) -> Float[Array, "m m"]:
     Zero, exactly, if all constraints are independent. What it leaves is of least norm in the
     multipliers of joints, moments measured by the mechanism's length.
     """
-    mechanics = descriptor.model.mechanics
-    poses, places, _ = descriptor.model.motion(t, y0)
-    idle = idle_multipliers(mechanics, t, poses, places, mechanics.units, _CUTOFF)
+    prepared = descriptor.model.prepared
+    poses, joint_frames, _ = descriptor.model.motion(t, y0)
+    idle = idle_multipliers(prepared, t, poses, joint_frames, constraint_units(prepared), _CUTOFF)
     q, _, angles = descriptor.split(y0)
     G = descriptor.jacobian(t, q, angles)
     count = len(G) - len(idle)

@@ -8,13 +8,20 @@ from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
 from ..mechanics import System, check_system
-from ..mechanics.attachment import Poses
-from ..mechanics.constraints import factor_loops, regular_inertias
-from ..mechanics.forward_kinematics import plain_counts, tree_poses, turning_bodies
-from ..mechanics.mechanics import SystemMechanics
-from ..mechanics.numbers import Numbers
-from ..mechanics.trees import free_bodies, in_order, tree_joints
-from ..mechanics.twists import Twists
+from ..mechanics.constraints import constraint_values
+from ..mechanics.dynamics.loops import factor_loops
+from ..mechanics.dynamics.projections import regular_inertias
+from ..mechanics.kinematics.forward import plain_counts, tree_poses, turning_bodies
+from ..mechanics.kinematics.poses import (
+    joint_angles,
+    joint_frames_at,
+    poses_of_state,
+    with_joint_angles,
+)
+from ..mechanics.kinematics.trees import free_bodies, in_order, tree_joints
+from ..mechanics.kinematics.twists import Twists
+from ..mechanics.stacked.joints import Poses
+from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..native.ops import take
 from ..rotations.base import AbstractRotation, Rates
 from ..rotations.spurrier_klumpp import spurrier_klumpp
@@ -46,7 +53,7 @@ class Relative(AbstractNullSpace):
     """
 
     system: System | FixedPointBody
-    built: SystemMechanics | Numbers | None
+    arrays: PreparedSystem | StackedSystem | None
     rotation: AbstractRotation
     recharting: bool = eqx.field(static=True)
 
@@ -58,7 +65,7 @@ class Relative(AbstractNullSpace):
     ):
         check_system(system)
         self.system = system
-        self.built = None
+        self.arrays = None
         self.rotation = check_rotation(rotation)
         self.recharting = recharting and self.rotation.num_constraints == 0
 
@@ -109,7 +116,7 @@ class Relative(AbstractNullSpace):
         values, reference = split_chart(y)
         plain, a = self.layout.split(values)
         t = jnp.asarray(t, values.dtype)
-        poses = tree_poses(self.mechanics, t, plain, self.matrices(a, reference))
+        poses = tree_poses(self.prepared, t, plain, self.matrices(a, reference))
         followed = self.followed
         if not followed:
             return poses
@@ -120,51 +127,53 @@ class Relative(AbstractNullSpace):
 
     def _angles(self, poses: Poses) -> Float[Array, " A"]:
         """Angles of the joints of loops that are followed."""
-        return self.mechanics.angles(poses, self.followed)
+        return joint_angles(self.prepared, joint_frames_at(self.prepared, poses), self.followed)
 
     def quaternions(self, state: State) -> Float[Array, "k 4"]:
-        return self._quaternions(state, self.mechanics.place(self.mechanics.poses_of(state)))
+        return self._quaternions(
+            state, joint_frames_at(self.prepared, poses_of_state(self.prepared, state))
+        )
 
-    def _quaternions(self, state: State, places) -> Float[Array, "k 4"]:
+    def _quaternions(self, state: State, joint_frames) -> Float[Array, "k 4"]:
         parts, where = [], []
-        for _, group, place, bodies, _ in tree_joints(self.mechanics, places):
+        for _, group, frames, bodies, _ in tree_joints(self.prepared, joint_frames):
             if group.joint.turns_freely:
-                parts.append(jax.vmap(spurrier_klumpp)(place.relative.rotation))
+                parts.append(jax.vmap(spurrier_klumpp)(frames.relative.rotation))
                 where.append(bodies)
-        free = free_bodies(self.mechanics)
+        free = free_bodies(self.prepared)
         parts.append(take(state.orientation, free))
         return in_order(parts, [*where, free], state.orientation)
 
-    def _plain(self, state: State, places) -> Float[Array, " q"]:
+    def _plain(self, state: State, joint_frames) -> Float[Array, " q"]:
         """Lengths and angles of the joints of the trees, body after body."""
         first = np.concatenate([[0], np.cumsum(self.layout.plain)]).astype(int)
         parts, where = [jnp.zeros(0, state.position.dtype)], [np.zeros(0, int)]
-        for _, group, place, bodies, _ in tree_joints(self.mechanics, places):
+        for _, group, frames, bodies, _ in tree_joints(self.prepared, joint_frames):
             count = self.layout.plain[bodies[0]]
-            found = group.over(lambda joint, r: joint.coordinates(r), place.relative)
+            found = group.over(lambda joint, r: joint.coordinates(r), frames.relative)
             parts.append(found[:, :count].ravel())
             where.append(np.add.outer(first[bodies], np.arange(count)).ravel())
-        free = free_bodies(self.mechanics)
+        free = free_bodies(self.prepared)
         if self.layout.translates:
             parts.append(take(state.position, free).ravel())
             where.append(np.add.outer(first[free], np.arange(3)).ravel())
         return in_order(parts, where, parts[0])
 
     def packed(self, t, state: State, reference) -> Float[Array, " N"]:
-        poses = self.mechanics.poses_of(state)
-        places = self.mechanics.place(poses)
-        a = self.coordinates_of(self._quaternions(state, places), reference)
+        poses = poses_of_state(self.prepared, state)
+        joint_frames = joint_frames_at(self.prepared, poses)
+        a = self.coordinates_of(self._quaternions(state, joint_frames), reference)
         twists = Twists(state.velocity, state.angular_velocity)
-        nu = self.velocities_of(t, poses, places, a, twists)
-        angles = self.mechanics.angles_at(places, self.followed)
-        return self.layout.join(self._plain(state, places), a, nu, angles)
+        nu = self.velocities_of(t, poses, joint_frames, a, twists)
+        angles = joint_angles(self.prepared, joint_frames, self.followed)
+        return self.layout.join(self._plain(state, joint_frames), a, nu, angles)
 
     @compiled
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
-        poses, places, twists = self.motion(t, y)
+        poses, joint_frames, twists = self.motion(t, y)
         p = jax.vmap(spurrier_klumpp)(poses.rotations[:-1])
         state = State(poses.positions[:-1], p, twists.linear, twists.angular)
-        return self.mechanics.with_angles_at(state, places)
+        return with_joint_angles(self.prepared, state, joint_frames)
 
     def _rotation_rates(self, y: Unknowns, nu) -> Float[Array, "k n"]:
         """Rates of the rotation coordinates."""
@@ -174,9 +183,9 @@ class Relative(AbstractNullSpace):
     def coordinate_rates(self, y: Unknowns, twists: Twists) -> Float[Array, "k n"]:
         return self._rotation_rates(y, self.layout.velocities(split_chart(y)[0]))
 
-    def joined_rates(self, y, places, of):
+    def joined_rates(self, y, joint_frames, of):
         plain, _ = self.layout.split_rates(of.rates)
-        angles = self.angle_rates(places, of.twists)
+        angles = self.angle_rates(joint_frames, of.twists)
         return self.layout.join(plain, self._rotation_rates(y, of.rates), of.derivatives, angles)
 
     def on_rotations(self, y: Unknowns) -> Unknowns:
@@ -188,17 +197,17 @@ class Relative(AbstractNullSpace):
 
     def newton_step(self, t, y: Unknowns) -> Unknowns:
         y = self.on_rotations(y)
-        layout, mechanics = self.layout, self.mechanics.holonomic
-        if not mechanics.system.closes:
+        layout, prepared = self.layout, self.prepared.holonomic
+        if not prepared.system.closes:
             return y
         values, _ = split_chart(y)
         plain, a = layout.split(values)
         nu, angles = layout.velocities(values), layout.angles(values)
         poses = self.poses(t, y)
-        places = mechanics.place(poses)
-        residual = mechanics.constraint(t, places, loops_only=True)
-        inertias = regular_inertias(mechanics)
-        change = factor_loops(mechanics, t, poses, places, inertias).correction(residual)
+        joint_frames = joint_frames_at(prepared, poses)
+        residual = constraint_values(prepared, t, joint_frames, loops_only=True)
+        inertias = regular_inertias(prepared)
+        change = factor_loops(prepared, t, poses, joint_frames, inertias).correction(residual)
         moved, _ = layout.split_rates(change)
         plain, a = plain + moved, a + self._rotation_rates(y, change)
         y = self.on_rotations(join_chart(layout.join(plain, a, nu, angles), y))

@@ -10,10 +10,12 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check_one_precision, checked_with_derivatives, is_traced
 from ..mechanics import System
-from ..mechanics.constraints import mass_metric, project_twists
-from ..mechanics.gaps import by_joint, closing, gaps
-from ..mechanics.mechanics import SystemMechanics
-from ..mechanics.twists import Twists
+from ..mechanics.constraints import constraint_rates, constraint_units
+from ..mechanics.dynamics.projections import mass_metric, project_twists
+from ..mechanics.kinematics.poses import joint_frames_at, poses_of_state, with_joint_angles
+from ..mechanics.kinematics.twists import Twists
+from ..mechanics.stacked.system import PreparedSystem
+from ..mechanics.violations import by_joint, closing, gaps
 from ..native import call_by_kernel
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
@@ -85,42 +87,47 @@ def nearest_state(
     Violations of positions are in rad or relative to the size of the mechanism, violations of
     velocities relative to the largest velocity; both (C,).
     """
-    mechanics = SystemMechanics(system)
+    prepared = PreparedSystem(system)
 
     def displace(change):
-        change = change.reshape(mechanics.num_bodies, 6)
+        change = change.reshape(prepared.num_bodies, 6)
         turned = jax.vmap(multiply)(state.orientation, jax.vmap(exp_quaternion)(change[:, 3:]))
-        shifted = state.position + mechanics.lengths[:, None] * change[:, :3]
+        shifted = state.position + prepared.lengths[:, None] * change[:, :3]
         return eqx.tree_at(lambda s: (s.position, s.orientation), state, (shifted, turned))
 
     def equations(change):
         return closing(
-            mechanics.holonomic, t, mechanics.place(mechanics.poses_of(displace(change)))
+            prepared.holonomic,
+            t,
+            joint_frames_at(prepared, poses_of_state(prepared, displace(change))),
         )
 
     found = state
-    if mechanics.holonomic.num_joint_constraints:
-        found = displace(LeastChange(equations, mass_metric(mechanics)).solve()).normalized()
-    here = mechanics.poses_of(found)
-    places = mechanics.place(here)
+    if prepared.holonomic.num_constraints:
+        found = displace(LeastChange(equations, mass_metric(prepared)).solve()).normalized()
+    here = poses_of_state(prepared, found)
+    joint_frames = joint_frames_at(prepared, here)
     given = Twists(state.velocity, state.angular_velocity)
-    twists = project_twists(mechanics, t, here, places, given)
+    twists = project_twists(prepared, t, here, joint_frames, given)
     found = State(found.position, found.orientation, twists.linear, twists.angular)
-    found = mechanics.with_angles_at(found, places)
-    violations = gaps(mechanics, t, places), _contradictions(mechanics, t, places, given, twists)
+    found = with_joint_angles(prepared, found, joint_frames)
+    violations = (
+        gaps(prepared, t, joint_frames),
+        _contradictions(prepared, t, joint_frames, given, twists),
+    )
     return found, *jax.lax.stop_gradient(violations)
 
 
-def _contradictions(mechanics, t, places, given, twists):
+def _contradictions(prepared, t, joint_frames, given, twists):
     """Return the violation of each joint's velocities relative to the largest velocity."""
 
     def rate(twists):
-        return mechanics.constraint_rate(t, places, twists) / mechanics.units
+        return constraint_rates(prepared, t, joint_frames, twists) / constraint_units(prepared)
 
     driven = rate(jax.tree.map(jnp.zeros_like, twists))
-    lengths = mechanics.lengths[:, None]
+    lengths = prepared.lengths[:, None]
     parts = [driven]
     for source in (given, twists):
         parts += [source.linear / lengths, source.angular]
     largest = jnp.max(jnp.stack([jnp.max(jnp.abs(part), initial=0.0) for part in parts]))
-    return by_joint(mechanics, rate(twists)) / jnp.where(largest > 0, largest, 1.0)
+    return by_joint(prepared, rate(twists)) / jnp.where(largest > 0, largest, 1.0)

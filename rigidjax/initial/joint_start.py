@@ -13,9 +13,8 @@ from ..formulations.layout import Layout
 from ..formulations.null_space import NullSpace
 from ..joints.replacing import replace_fields
 from ..mechanics import System
-from ..mechanics.forward_kinematics import check_tree, reference_coordinates, state_of_joints
-from ..mechanics.mechanics import SystemMechanics
-from ..mechanics.numbers import Numbers
+from ..mechanics.kinematics.forward import check_tree, reference_coordinates, state_of_joints
+from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..rotations.base import AbstractRotation
 from ..state import State
 
@@ -81,14 +80,14 @@ class JointStart(AbstractFormulation):
         return self.model.multibody
 
     @property
-    def built(self) -> SystemMechanics | Numbers | None:
-        return self.model.built
+    def arrays(self) -> PreparedSystem | StackedSystem | None:
+        return self.model.arrays
 
-    def gathered(self) -> "JointStart":
-        return replace_fields(self, model=self.model.gathered())
+    def separate_arrays(self) -> "JointStart":
+        return replace_fields(self, model=self.model.separate_arrays())
 
-    def prepared(self) -> "JointStart":
-        return replace_fields(self, model=self.model.prepared())
+    def prepare(self, t: Float[Array, ""] | None = None) -> "JointStart":
+        return replace_fields(self, model=self.model.prepare(t))
 
     @property
     def rotation(self) -> AbstractRotation:
@@ -106,13 +105,13 @@ class JointStart(AbstractFormulation):
     # fit of the geometry it would not pass the check of the base class.
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         t = jnp.asarray(t, self.coordinates.dtype)
-        return state_of_joints(SystemMechanics(self.system), t, self.coordinates, self.rates)
+        return state_of_joints(PreparedSystem(self.system), t, self.coordinates, self.rates)
 
     def motion(self, t, y):
         return self.model.motion(t, y)
 
-    def velocities_of(self, t, poses, places, coordinates, twists):
-        return self.model.velocities_of(t, poses, places, coordinates, twists)
+    def velocities_of(self, t, poses, joint_frames, coordinates, twists):
+        return self.model.velocities_of(t, poses, joint_frames, coordinates, twists)
 
     def coordinate_rates(self, y, twists):
         return self.model.coordinate_rates(y, twists)

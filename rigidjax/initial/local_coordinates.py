@@ -11,12 +11,22 @@ from jaxtyping import Array, Bool, Float
 from ..formulations import AbstractFormulation
 from ..formulations.joint_checks import TOLERANCE, violations
 from ..mechanics import System, has_joints
-from ..mechanics.attachment import Poses
-from ..mechanics.constraints import LoopGradient, loop_gradient, pose_correction
-from ..mechanics.mechanics import SystemMechanics
-from ..mechanics.pseudo_inverses import pseudo_inverse
-from ..mechanics.trees import spread, tree_rates, tree_twists
-from ..mechanics.twists import Twists
+from ..mechanics.constraints import constraint_rates
+from ..mechanics.dynamics.loops import LoopGradient, loop_gradient
+from ..mechanics.dynamics.projections import pose_correction
+from ..mechanics.dynamics.pseudo_inverse import pseudo_inverse
+from ..mechanics.kinematics.poses import (
+    assemble_poses,
+    joint_angle_rates,
+    joint_angles,
+    joint_frames_at,
+    poses_of_state,
+    with_joint_angles,
+)
+from ..mechanics.kinematics.trees import body_twists, generalised_velocities, twists_from_velocities
+from ..mechanics.kinematics.twists import Twists
+from ..mechanics.stacked.joints import Poses
+from ..mechanics.stacked.system import PreparedSystem
 from ..rotations.euler_map import euler_map
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
@@ -111,11 +121,11 @@ def loop_rows_at(system: System, states: State) -> Float[Array, "B K m f"]:
 
 @eqx.filter_jit
 def _loop_rows(system, state):
-    mechanics = SystemMechanics(system)
-    poses = mechanics.poses_of(state.normalized())
-    places = mechanics.place(poses)
+    prepared = PreparedSystem(system)
+    poses = poses_of_state(prepared, state.normalized())
+    joint_frames = joint_frames_at(prepared, poses)
     t = jnp.zeros((), state.position.dtype)
-    return loop_gradient(mechanics, t, poses, places)
+    return loop_gradient(prepared, t, poses, joint_frames)
 
 
 def selection(independent: tuple[int, ...], count: int, dtype: Any = float) -> Directions:
@@ -166,46 +176,48 @@ def retract(
 
 
 def _retract_with_joints(system: System, state, t, directions, positions, rates):
-    mechanics = SystemMechanics(system)
+    prepared = PreparedSystem(system)
     t = jnp.asarray(t, state.position.dtype)
-    places = mechanics.place(mechanics.poses_of(state))
+    joint_frames = joint_frames_at(prepared, poses_of_state(prepared, state))
     twists = Twists(state.velocity, state.angular_velocity)
-    nu = tree_rates(mechanics, t, places, twists)
-    angles = mechanics.angles_at(places, system.angle_joints)
+    nu = generalised_velocities(prepared, t, joint_frames, twists)
+    angles = joint_angles(prepared, joint_frames, system.angle_joints)
     at = state.position, state.orientation, angles
-    x, p, angles = _integrate_poses(mechanics, t, directions, positions, at)
+    x, p, angles = _integrate_poses(prepared, t, directions, positions, at)
 
     def closed(_, at):
         x, p = at
-        return _close_joints(mechanics, t, x, p, angles)
+        return _close_joints(prepared, t, x, p, angles)
 
     x, p = jax.lax.fori_loop(0, _NEWTON_STEPS, closed, (x, p))
-    poses = _poses(mechanics, x, p, angles)
-    places = mechanics.place(poses)
-    twists = tree_twists(mechanics, t, poses, places, nu)
-    residual = mechanics.constraint_rate(t, places, twists, loops_only=True)
-    loops = loop_gradient(mechanics, t, poses, places)
+    poses = _poses(prepared, x, p, angles)
+    joint_frames = joint_frames_at(prepared, poses)
+    twists = body_twists(prepared, t, poses, joint_frames, nu)
+    residual = constraint_rates(prepared, t, joint_frames, twists, loops_only=True)
+    loops = loop_gradient(prepared, t, poses, joint_frames)
     nu = nu + directions.complete(loops, rates, residual)
-    twists = tree_twists(mechanics, t, poses, places, nu)
-    moved = mechanics.with_angles_at(State(x, p, twists.linear, twists.angular), places)
-    state = mechanics.with_angles_at(state, mechanics.place(mechanics.poses_of(state)))
-    okay = jnp.max(jnp.stack(violations(mechanics, t, poses, places, twists))) < _OPEN
+    twists = body_twists(prepared, t, poses, joint_frames, nu)
+    moved = with_joint_angles(prepared, State(x, p, twists.linear, twists.angular), joint_frames)
+    state = with_joint_angles(
+        prepared, state, joint_frames_at(prepared, poses_of_state(prepared, state))
+    )
+    okay = jnp.max(jnp.stack(violations(prepared, t, poses, joint_frames, twists))) < _OPEN
     # A trial that cannot be closed keeps the old state, so that nothing raises, and has failed.
     return jax.tree.map(lambda new, old: jnp.where(okay, new, old), moved, state), okay
 
 
-def _integrate_poses(mechanics, t, directions, positions, at):
+def _integrate_poses(prepared, t, directions, positions, at):
     """Integrate poses and joint angles by Runge-Kutta steps of order 4."""
 
     def velocity(x, p, angles):
-        poses = _poses(mechanics, x, p, angles)
-        places = mechanics.place(poses)
-        loops = loop_gradient(mechanics, t, poses, places)
+        poses = _poses(prepared, x, p, angles)
+        joint_frames = joint_frames_at(prepared, poses)
+        loops = loop_gradient(prepared, t, poses, joint_frames)
         nu = directions.complete(loops, positions, jnp.zeros_like(loops.units))
-        w = spread(mechanics, poses, loops.moving, nu)
+        w = twists_from_velocities(prepared, poses, loops.moving, nu)
         turn = jnp.pad(0.5 * w[:, 3:], ((0, 0), (1, 0)))
-        joints = mechanics.system.angle_joints
-        rates = mechanics.angle_rates(places, Twists(w[:, :3], w[:, 3:]), joints)
+        joints = prepared.system.angle_joints
+        rates = joint_angle_rates(prepared, joint_frames, Twists(w[:, :3], w[:, 3:]), joints)
         return w[:, :3], jax.vmap(multiply)(p, turn), rates
 
     h, dtype = 1.0 / _STEPS, at[0].dtype
@@ -227,10 +239,10 @@ def _integrate_poses(mechanics, t, directions, positions, at):
     return jax.lax.fori_loop(0, _STEPS, step, at)
 
 
-def _close_joints(mechanics, t, x, p, angles):
+def _close_joints(prepared, t, x, p, angles):
     """Make one Newton step towards poses that satisfy the constraints."""
-    poses = _poses(mechanics, x, p, angles)
-    change = pose_correction(mechanics, t, poses, mechanics.place(poses))
+    poses = _poses(prepared, x, p, angles)
+    change = pose_correction(prepared, t, poses, joint_frames_at(prepared, poses))
     turned = jax.vmap(multiply)(p, jax.vmap(exp_quaternion)(change[:, 3:]))
     return x + change[:, :3], _unit(turned)
 
@@ -239,7 +251,7 @@ def _unit(p):
     return p / jnp.sqrt(jnp.sum(p * p, axis=1, keepdims=True))
 
 
-def _poses(mechanics, x, p, angles) -> Poses:
+def _poses(prepared, x, p, angles) -> Poses:
     """Return poses with the revolutions that bring joint angles next to `angles`."""
     R = jax.vmap(euler_map)(_unit(p))
-    return mechanics.poses(x, R, angles, mechanics.system.angle_joints)
+    return assemble_poses(prepared, x, R, angles, prepared.system.angle_joints)

@@ -10,7 +10,7 @@ from ..forces import Gravity, Spring
 from ..formulations import AbstractFormulation
 from ..joints import AbstractJoint
 from ..mechanics import System
-from ..mechanics.joint_ends import known_origins, with_origins
+from ..mechanics.stacked.joint_points import known_origins, with_origins
 
 GROUND = -1
 

@@ -9,7 +9,7 @@ from ..formulations import (
 )
 from ..initial import JointStart
 from ..mechanics import has_joints
-from ..mechanics.mechanics import SystemMechanics
+from ..mechanics.stacked.system import PreparedSystem
 
 
 def body_names(model: AbstractFormulation) -> list[str]:
@@ -90,7 +90,7 @@ def _multipliers(model: AbstractFormulation) -> list[str]:
         system = model.system
         if has_joints(system):
             joints = system.joints
-            for group in SystemMechanics(system).groups:
+            for group in PreparedSystem(system).groups:
                 for j in group.indices:
                     names += _numbered(f"{joints[j].name}.{kind}", joints[j].num_constraints)
             for other in system.constraints:

@@ -2,14 +2,16 @@
 
 from typing import TypeGuard
 
-import equinox as eqx
-
 from ..bodies.fixed_point import FixedPointBody
 from ..checks import check_one_precision
 from .fixed_point import system_of as system_of
-from .forward_kinematics import joint_states as joint_states, rate_labels as rate_labels
-from .mechanics import SystemMechanics as SystemMechanics
-from .numbers import Numbers, gathered as gathered
+from .kinematics.forward import joint_states as joint_states, rate_labels as rate_labels
+from .stacked.system import (
+    PreparedSystem as PreparedSystem,
+    StackedSystem as StackedSystem,
+    prepare_system as prepare_system,
+    separate_arrays as separate_arrays,
+)
 from .system import System as System
 
 
@@ -22,17 +24,6 @@ def check_system(system: object) -> None:
             "Wrap a single `Body` as `System(body)`."
         )
     check_one_precision("A formulation", [("the system", system)])
-
-
-@eqx.filter_jit
-def mechanics_of(
-    system: System | FixedPointBody, numbers: Numbers | None = None
-) -> SystemMechanics:
-    """The mechanics of a system, traced once, however many functions need it.
-
-    **Arguments:** `numbers`, of a system that was `gathered`.
-    """
-    return SystemMechanics(system_of(system), numbers)
 
 
 def check_constant_masses(what: str, system: System) -> None:

@@ -6,9 +6,10 @@ import jax
 import numpy as np
 from jax.core import eval_context
 
-from ..bodies.body import Body
-from ..bodies.fixed_point import FixedPointBody
-from ..forces import AbstractForce, AttitudePotential, Torque
+from ..bodies import Body, FixedPointBody
+from ..forces import Torque
+from ..forces.attitude_potential import AttitudePotential
+from ..forces.base import AbstractForce
 from ..joints.replacing import make_unchecked
 from .system import System
 from .topology import find_topology

@@ -11,14 +11,20 @@ from jaxtyping import Array, Float
 from ..forces.joint_damping import RotorInertia
 from ..joints.motion import motion_acceleration
 from ..rotations.matrix import to_space
-from .attachment import Poses
-from .bias_accelerations import joint_bias
-from .constraints import loop_gradient, tree_constraints
-from .inverses import inverse_root
-from .mechanics import SystemMechanics
-from .pseudo_inverses import CUTOFF
-from .trees import first_rate, generalised_forces, tree_rates
-from .twists import Twists
+from .constraints import constraint_jacobian, constraint_units
+from .dynamics.composite_rigid_body import generalised_forces
+from .dynamics.inverses import inverse_root
+from .dynamics.loops import loop_gradient
+from .dynamics.pseudo_inverse import CUTOFF
+from .dynamics.select import tree_constraints
+from .extra_constraints import ExtraConstraints
+from .kinematics.bias_accelerations import joint_bias
+from .kinematics.poses import kinematics_for_forces
+from .kinematics.trees import first_rate, generalised_velocities
+from .kinematics.twists import Twists
+from .loads import apply_mass, free_forces, wrenches_of_groups
+from .stacked.joints import Poses
+from .stacked.system import PreparedSystem
 
 
 class Reaction(eqx.Module):
@@ -50,27 +56,29 @@ class ConstraintReaction(eqx.Module):
     multipliers: Float[Array, " m"]
 
 
-def multipliers(mechanics, t, poses, places, twists: Twists, accelerations: Twists):
+def multipliers(prepared, t, poses, joint_frames, twists: Twists, accelerations: Twists):
     r"""Multipliers of all joints, $G^T\lambda = f - M\dot w$, of least norm."""
-    kinematics = mechanics.kinematics(poses, places, twists)
-    balance = mechanics.free_forces(t, kinematics) - mechanics.momenta(
-        accelerations.linear, accelerations.angular
+    kinematics = kinematics_for_forces(prepared, poses, joint_frames, twists)
+    balance = free_forces(prepared, t, kinematics) - apply_mass(
+        prepared, accelerations.linear, accelerations.angular
     )
-    if mechanics.system.has_armature:
-        forces = rotors(mechanics, t, poses, places, twists, accelerations)
-        balance = balance + mechanics.wrenches_of(mechanics.grouped(forces), t, kinematics)
-    return balancing_multipliers(mechanics, t, poses, places, balance)
+    if prepared.system.has_armature:
+        forces = rotors(prepared, t, poses, joint_frames, twists, accelerations)
+        balance = balance + wrenches_of_groups(
+            prepared, prepared.stack_forces(forces), t, kinematics
+        )
+    return balancing_multipliers(prepared, t, poses, joint_frames, balance)
 
 
 def rotors(
-    mechanics: SystemMechanics, t, poses, places, twists: Twists, accelerations: Twists
+    prepared: PreparedSystem, t, poses, joint_frames, twists: Twists, accelerations: Twists
 ) -> list[RotorInertia]:
     """Return what the rotors of joints, of prescribed motions too, do to them, as forces."""
-    nu = tree_rates(mechanics, t, places, twists)
-    bias = joint_bias(mechanics, t, poses, nu, twists)
-    nu_dot = tree_rates(mechanics, t, places, accelerations, bias)
-    system, forces = mechanics.system, []
-    first = dict(zip(system.topology.joints, first_rate(mechanics), strict=False))
+    nu = generalised_velocities(prepared, t, joint_frames, twists)
+    bias = joint_bias(prepared, t, poses, nu, twists)
+    nu_dot = generalised_velocities(prepared, t, joint_frames, accelerations, bias)
+    system, forces = prepared.system, []
+    first = dict(zip(system.topology.joints, first_rate(prepared), strict=False))
     for j, joint in enumerate(system.joints):
         if joint.armatures is None:
             continue
@@ -87,47 +95,54 @@ def rotors(
 
 
 def balancing_multipliers(
-    mechanics: SystemMechanics, t, poses: Poses, places, balance: Float[Array, "L 6"]
+    prepared: PreparedSystem, t, poses: Poses, joint_frames, balance: Float[Array, "L 6"]
 ) -> Float[Array, " m"]:
     r"""$\lambda$ with $G^T\lambda =$ `balance`, of least norm, moments by the mechanism's length.
 
     Those of the tree joints follow from those of the loops.
     """
-    of_trees = _tree_multipliers(mechanics, t, places)
-    if not mechanics.system.closes:
+    of_trees = _tree_multipliers(prepared, t, joint_frames)
+    if not prepared.system.closes:
         return of_trees(balance)
-    G = mechanics.constraint_jacobian(t, places)[mechanics.num_tree_constraints :]
-    loops = loop_gradient(mechanics, t, poses, places)
-    forces = loops.scale * generalised_forces(mechanics, poses, loops.moving, balance)
+    G = constraint_jacobian(prepared, t, joint_frames)[prepared.num_tree_constraints :]
+    loops = loop_gradient(prepared, t, poses, joint_frames)
+    forces = loops.scale * generalised_forces(prepared, poses, loops.moving, balance)
     of_loops = (loops.inverse().T @ forces) / loops.units
     lam = jnp.concatenate([of_trees(balance - jnp.tensordot(of_loops, G, 1)), of_loops])
-    return lam - idle_multipliers(mechanics, t, poses, places, mechanics.units) @ lam
+    return (
+        lam - idle_multipliers(prepared, t, poses, joint_frames, constraint_units(prepared)) @ lam
+    )
 
 
-def _tree_multipliers(mechanics: SystemMechanics, t, places):
+def _tree_multipliers(prepared: PreparedSystem, t, joint_frames):
     """Multipliers of the tree joints that balance wrenches, as a function of these."""
     # Any metric will do, since the solution is unique: one without masses.
-    square = mechanics.lengths**2
+    square = prepared.lengths**2
     unit = square[:, None, None] * jnp.eye(3, dtype=square.dtype)[None]
-    joints = tree_constraints(mechanics, t, places, unit, jnp.ones_like(square))
+    joints = tree_constraints(prepared, t, joint_frames, unit, jnp.ones_like(square))
     return lambda wrenches: joints.solve(joints.apply(joints.inverse_mass(wrenches)))
 
 
 def idle_multipliers(
-    mechanics: SystemMechanics, t, poses: Poses, places, weights: Float[Array, " m"], cutoff=CUTOFF
+    prepared: PreparedSystem,
+    t,
+    poses: Poses,
+    joint_frames,
+    weights: Float[Array, " m"],
+    cutoff=CUTOFF,
 ) -> Float[Array, "m m"]:
     r"""The projection of multipliers onto those that do nothing, $G^T\lambda = 0$.
 
     Orthogonal if multipliers are multiplied by `weights`; exactly zero if no constraint is
     redundant. Without loops there are none.
     """
-    loops = loop_gradient(mechanics, t, poses, places)
+    loops = loop_gradient(prepared, t, poses, joint_frames)
     unit = jnp.eye(len(loops.units), dtype=loops.units.dtype)
     idle = unit - loops.matrix @ loops.inverse(cutoff)
     idle = jnp.where(jnp.trace(idle) < 0.5, 0.0, idle)
     # What the loops can carry without moving anything, and all joints with them.
-    G = mechanics.constraint_jacobian(t, places)[mechanics.num_tree_constraints :]
-    of_trees = _tree_multipliers(mechanics, t, places)
+    G = constraint_jacobian(prepared, t, joint_frames)[prepared.num_tree_constraints :]
+    of_trees = _tree_multipliers(prepared, t, joint_frames)
     carried = -jax.vmap(of_trees, out_axes=1)(G / loops.units[:, None, None])
     both = jnp.concatenate([carried, unit / loops.units[None]]) @ idle
     both = weights[:, None] * both
@@ -139,39 +154,39 @@ def idle_multipliers(
 
 
 def reactions(
-    mechanics: SystemMechanics, t, places, lam
+    prepared: PreparedSystem, t, joint_frames, lam
 ) -> dict[str, Reaction | ConstraintReaction]:
     """Reaction of every joint on its child at the joint point, from the multipliers, and of every
     constraint that is no joint on its bodies."""
     out: dict[int, Any] = {}
     start = 0
-    for group, place in zip(mechanics.groups, places, strict=True):
+    for group, frames in zip(prepared.groups, joint_frames, strict=True):
         n, m = len(group.indices), group.joint.num_constraints
         rows = lam[start : start + n * m].reshape(n, m)
         start += n * m
 
-        def one(joint, place, row):
-            G = joint.constraint_jacobian(place.relative, t)
+        def one(joint, frames, row):
+            G = joint.constraint_jacobian(frames.relative, t)
             wrench = -(G.T @ row)
-            force, moment = to_space(place.frame, wrench[:3]), to_space(place.frame, wrench[3:])
+            force, moment = to_space(frames.frame, wrench[:3]), to_space(frames.frame, wrench[3:])
             # The last constraint is the prescribed coordinate.
             return Reaction(force, moment, -row[-1] if joint.is_driven else None)
 
-        values = group.over(one, place, rows)
+        values = group.over(one, frames, rows)
         for k, j in enumerate(group.indices):
             out[j] = jax.tree.map(lambda leaf, k=k: leaf[k], values)
-    by_name = {mechanics.system.joints[j].name: out[j] for j in sorted(out)}
-    return by_name | _other_reactions(mechanics, t, places, lam[start:])
+    by_name = {prepared.system.joints[j].name: out[j] for j in sorted(out)}
+    return by_name | _other_reactions(prepared, t, joint_frames, lam[start:])
 
 
-def _other_reactions(mechanics: SystemMechanics, t, places, lam) -> dict[str, Any]:
+def _other_reactions(prepared: PreparedSystem, t, joint_frames, lam) -> dict[str, Any]:
     """Those of the constraints that are no joint."""
-    system, out = mechanics.system, {}
+    system, out = prepared.system, {}
     if not system.constraints:
         return out
     index = {body.name: i for i, body in enumerate(system.bodies)}
     joined, of = system.joined_bodies, system.body_of
-    G, R = mechanics.others.jacobian(t, places), places.poses.rotations
+    G, R = ExtraConstraints(prepared).jacobian(t, joint_frames), joint_frames.poses.rotations
     start = 0
     for one in system.constraints:
         rows = slice(start, start + one.num_constraints)

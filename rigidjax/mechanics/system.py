@@ -10,33 +10,30 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..annotations import T
-from ..bodies.body import Body
+from ..bodies import Body
 from ..bodies.euler_equations import symmetric_components
 from ..bodies.frame import Frame
 from ..checks import (
-    as_leaf,
     check,
     check_one_precision,
     checked_with_derivatives,
-    did_you_mean,
     find_duplicates,
     is_traced,
 )
 from ..forces.base import AbstractForce, Kinematics, body_index
-from ..forces.joint_damping import JointDamping
-from ..joints import (
-    AbstractConstraint,
-    AbstractJoint,
-    AbstractPositionConstraint,
-    Free,
-    VelocityConstraint,
-)
+from ..joints import Free
 from ..joints.arguments import has_default_name
+from ..joints.base import AbstractJoint
+from ..joints.constraint import AbstractConstraint
 from ..joints.replacing import rename_joint, replace_fields
-from ..native.ops import stack_rows
 from ..signals.laws import with_static_functions
 from ..state import State
-from .joint_ends import checked_points
+from .declaration import AbstractSystem
+from .dynamics.loops import loop_rank
+from .energies import potential_energy
+from .loads import applied_wrenches, force_virials
+from .stacked.joint_points import checked_points
+from .stacked.system import prepare_system
 from .topology import Topology, draw, find_topology, needs_tree
 
 # Lines of text of a summary.
@@ -49,7 +46,7 @@ _LOST_MASS = (
 )
 
 
-class System(eqx.Module):
+class System(AbstractSystem):
     """Rigid bodies, the joints between them and the forces that act on them.
 
     **Arguments:**
@@ -162,48 +159,6 @@ class System(eqx.Module):
         self.tracked = ()
         self.translates = True
 
-    @property
-    def num_bodies(self) -> int:
-        """Number of bodies."""
-        return len(self.bodies)
-
-    @property
-    def num_constraints(self) -> int:
-        """Number of constraints of joints, and of those that are no joint."""
-        return sum(item.num_constraints for item in (*self.joints, *self.constraints))
-
-    @property
-    def closes(self) -> bool:
-        """Whether anything is imposed on the rates of the trees: loops, couplings, constraints."""
-        return bool(self.topology.loops or self.constraints)
-
-    @property
-    def velocity_constraints(self) -> tuple[VelocityConstraint, ...]:
-        """Those of the constraints that are on velocities alone."""
-        return tuple(one for one in self.constraints if isinstance(one, VelocityConstraint))
-
-    @property
-    def position_constraints(self) -> tuple[AbstractPositionConstraint, ...]:
-        """The other constraints that are no joint."""
-        return tuple(one for one in self.constraints if isinstance(one, AbstractPositionConstraint))
-
-    @property
-    def body_of(self) -> dict[str, str]:
-        """The name of the body of each frame, by the name of the frame."""
-        return {frame.name: frame.body for frame in self.frames}
-
-    @property
-    def joined_bodies(self) -> dict[str, tuple[str, str]]:
-        """Names of the bodies of the parent and the child of each joint, by its name."""
-        of = self.body_of
-        ends = ((joint.name, joint.parent, joint.child) for joint in self.joints)
-        return {name: (of.get(one, one), of.get(two, two)) for name, one, two in ends}
-
-    @property
-    def closing_names(self) -> tuple[str, ...]:
-        """Names of all joints, then of all other constraints."""
-        return tuple(item.name for item in (*self.joints, *self.constraints))
-
     def _attached(self, constraints: tuple[AbstractConstraint, ...]):
         """The constraints of these joints, checked."""
         for constraint in constraints:
@@ -228,100 +183,7 @@ class System(eqx.Module):
         free = sum(self.rates_of_bodies)
         if not self.closes:
             return free
-        from .dynamics import loop_rank
-
         return free - loop_rank(self)
-
-    @property
-    def rates_of_bodies(self) -> tuple[int, ...]:
-        """Number of minimal velocities that each body adds to its tree."""
-        return tuple(
-            self.rates_of_free if j is None else self.joints[j].num_rates
-            for j in self.topology.joints
-        )
-
-    @property
-    def rates_of_free(self) -> int:
-        """Number of minimal velocities of a body on no joint: six, or three where translation is
-        left out (see `fixed_point.system_of`)."""
-        return 6 if self.translates else 3
-
-    @property
-    def all_forces(self) -> tuple[AbstractForce, ...]:
-        """The forces, and the damping that joints bring along."""
-        dampings = [
-            JointDamping(joint=joint.name, damping=joint.dampings[k], component=k)
-            for joint in self.joints
-            if joint.dampings is not None
-            for k in range(joint.num_undriven_rates)
-        ]
-        return (*self.forces, *dampings)
-
-    @property
-    def armatures(self) -> Float[Array, " f"] | None:
-        """Inertia that rotors add to each minimal velocity, (f,); `None` if they add none.
-
-        The rotor of a prescribed motion adds nothing: it loads the drive alone.
-        """
-        if not any(j.armatures is not None and not j.is_driven for j in self.joints):
-            return None
-        found = [None if j is None else self.joints[j].armatures for j in self.topology.joints]
-        dtype = next(own for own in found if own is not None).dtype
-        return jnp.concatenate(
-            [
-                jnp.zeros(count, dtype) if own is None else own[:count]
-                for own, count in zip(found, self.rates_of_bodies, strict=True)
-            ]
-        )
-
-    @property
-    def has_armature(self) -> bool:
-        """Whether a joint has a rotor."""
-        return any(joint.armatures is not None for joint in self.joints)
-
-    @property
-    def force_joints(self) -> tuple[int, ...]:
-        """Joints whose coordinates or rates forces, dampings and rotors depend on."""
-        wanted = self._joint_rows(name for f in self.all_forces for name in f.joint_names())
-        rotors = {j for j, joint in enumerate(self.joints) if joint.armatures is not None}
-        return tuple(sorted(wanted | rotors))
-
-    @property
-    def tracked_joints(self) -> tuple[int, ...]:
-        """Joints whose whole turns matter: those with an angle that a force, a
-        coupling or `tracked` names."""
-        coupled = {name for one in self.constraints for name in one.followed_joints()}
-        followed = {name for force in self.forces for name in force.joint_names()}
-        wanted = self._joint_rows({*followed, *coupled, *self.tracked})
-        return tuple(j for j in self.angle_joints if j in wanted)
-
-    @property
-    def has_changing_mass(self) -> bool:
-        """Whether the mass of a body is a function of time."""
-        return any(body.mass_law is not None for body in self.bodies)
-
-    def at_time(self, t: Float[Array, ""]) -> "System":
-        """Return the system with the masses of its bodies as they are at a time."""
-        if not self.has_changing_mass:
-            return self
-        return replace_fields(
-            self,
-            bodies=tuple(
-                replace_fields(body, mass=body.mass_at(t), mass_law=None) for body in self.bodies
-            ),
-        )
-
-    @property
-    def angle_joints(self) -> tuple[int, ...]:
-        """Joints with an angle that is free, in the order of `angle_names`."""
-        return tuple(
-            j for j, joint in enumerate(self.joints) if joint.has_angle and joint.num_rates
-        )
-
-    @property
-    def angle_names(self) -> tuple[str, ...]:
-        """Names of the joints whose unwrapped angles a `State` of the system holds."""
-        return tuple(self.joints[j].name for j in self.angle_joints)
 
     def check_angle_names(self, state: State) -> None:
         """Raise `ValueError` for angles in a state of joints that have none."""
@@ -332,33 +194,6 @@ class System(eqx.Module):
                     f"`State(angles=...)` holds unwrapped angles of joints; the "
                     f"{type(joint).__name__} {name!r} has none."
                 )
-
-    def located(self, name: str) -> tuple[int, Frame | None]:
-        """Row of the body called `name`, or that of the frame called so, and the frame.
-
-        **Errors:** `ValueError` with the nearest name if there is none.
-        """
-        for frame in self.frames:
-            if frame.name == name:
-                return body_index(self.bodies, frame.body), frame
-        names = [item.name for item in (*self.bodies, *self.frames)] if self.frames else [name]
-        if name not in names:
-            hint = did_you_mean(name, names, f" There are {names}.")
-            raise ValueError(f"There is no body or frame called {name!r}.{hint}")
-        return body_index(self.bodies, name), None
-
-    def joint_index(self, name: str) -> int:
-        """Index of the joint called `name`; `ValueError` with the nearest name if there is none."""
-        names = [joint.name for joint in self.joints]
-        if name not in names:
-            hint = did_you_mean(name, names, f" The joints are {names}.")
-            raise ValueError(f"There is no joint called {name!r}.{hint}")
-        return names.index(name)
-
-    def _joint_rows(self, names: Iterable[str]) -> set[int]:
-        """Indices of the joints of these names."""
-        rows = {joint.name: j for j, joint in enumerate(self.joints)}
-        return {rows[name] for name in names}
 
     def tracking(self, names: Iterable[str]) -> "System":
         """The same system, with the angles of these joints followed beyond pi.
@@ -395,18 +230,6 @@ class System(eqx.Module):
         """Return the trees and the loops, a line of text for each body and each loop."""
         return draw([body.name for body in self.bodies], self.joints, self.topology)
 
-    def reference_state(self) -> State:
-        """Poses and twists given to the bodies when they were built; joint angles are zero."""
-        position = stack_rows([body.position for body in self.bodies])
-        state = State(
-            position,
-            stack_rows([body.orientation for body in self.bodies]),
-            stack_rows([body.velocity for body in self.bodies]),
-            stack_rows([body.angular_velocity for body in self.bodies]),
-        )
-        zeros = np.zeros(len(self.angle_joints), position.dtype)
-        return state.with_angles(self.angle_names, as_leaf(zeros))
-
     def with_all_mass(self, state: T) -> T:
         """Return the state, or unknowns; an error if a body has lost the inertia that it had when
         this was made.
@@ -428,21 +251,15 @@ class System(eqx.Module):
     def wrenches(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "L 6"]:
         """Applied force (space components, N) and moment about the centre of mass (body components,
         N m) of each body."""
-        return self._mechanics.applied(t, kinematics)
+        return applied_wrenches(prepare_system(self), t, kinematics)
 
     def virials(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "L 3 3"]:
         r"""Symmetric part of $\sum f \otimes u$ of each body (`SystemMechanics.virials`), N m."""
-        return self._mechanics.virials(t, kinematics)
+        return force_virials(prepare_system(self), t, kinematics)
 
     def potential_energy(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, ""]:
         """Potential energy of the applied forces, J."""
-        return self._mechanics.potential_energy(t, kinematics)
-
-    @property
-    def _mechanics(self):
-        from .mechanics import SystemMechanics
-
-        return SystemMechanics(self)
+        return potential_energy(prepare_system(self), t, kinematics)
 
 
 def _labelled(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ..bodies.frame import Frame
-from ..joints import AbstractJoint
+from ..joints.base import AbstractJoint
 
 GROUND = -1
 

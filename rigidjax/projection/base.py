@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..mechanics import has_joints
-from ..mechanics.gaps import closed_gap
+from ..mechanics.violations import closed_gap
 from ..results import JOINTS_OPEN
 
 

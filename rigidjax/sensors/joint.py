@@ -15,6 +15,7 @@ from ..formulations.charts import Unknowns
 from ..joints.base import AbstractJoint
 from ..joints.relative_pose import RelativePose
 from ..mechanics import System, has_joints
+from ..mechanics.kinematics.poses import joint_twists
 from .base import AbstractReading, scale_leaf
 
 
@@ -116,10 +117,10 @@ def joint_motion(
     model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, name: str
 ) -> tuple[RelativePose, Float[Array, "6"]]:
     """Relative pose and twist of a joint, in its frame."""
-    model = model.ready()
-    mechanics, (_, places, twists) = model.mechanics, model.motion(t, y)
-    relative = mechanics.joint_twists(places, twists)
-    index = mechanics.system.joint_index(name)
-    group = next(g for g, group in enumerate(mechanics.groups) if index in group.indices)
-    k = mechanics.groups[group].indices.index(index)
+    model = model.prepare()
+    prepared, (_, places, twists) = model.prepared, model.motion(t, y)
+    relative = joint_twists(prepared, places, twists)
+    index = prepared.system.joint_index(name)
+    group = next(g for g, group in enumerate(prepared.groups) if index in group.indices)
+    k = prepared.groups[group].indices.index(index)
     return jax.tree.map(lambda leaf: leaf[k], (places[group].relative, relative[group]))

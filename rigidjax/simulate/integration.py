@@ -130,7 +130,7 @@ def _prepare(
     # Prepared values would be those of the whole run, but each step uses its own piece of a signal
     # and the masses at its own time.
     changes = signals_of(model) or model.multibody.has_changing_mass
-    model = model if changes else model.prepared()
+    model = model if changes else model.prepare()
     dae: Any = model if isinstance(model, AbstractAbsolute) and model.index > 0 else None
     if y0 is None:
         assert state0 is not None

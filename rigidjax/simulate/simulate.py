@@ -161,7 +161,7 @@ def simulate(
     # A host counter belongs to a single run: under a transformation it would not be read.
     count = explicit_evaluations(method) is None and not counts_evaluations(method) and not traced
     run = RunArguments(
-        model.gathered(), state0, y0, start, end, dt0, saved, controller, method, projected,
+        model.separate_arrays(), state0, y0, start, end, dt0, saved, controller, method, projected,
         adjoint, event, progress, max_steps, args, start_count() if count else None, invalid,
     )  # fmt: skip
     solution, okay = opaque_call(integrate, run)

@@ -15,7 +15,7 @@ from ..annotations import Scalar
 from ..checks import is_traced
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns, split_chart
-from ..mechanics.gaps import closed_gap
+from ..mechanics.violations import closed_gap
 from ..native import call_by_kernel
 from ..results import RESULTS
 from ..state import State

@@ -15,6 +15,8 @@ from jaxtyping import ArrayLike
 from ..ensembles import Ensemble
 from ..formulations import AbstractFormulation
 from ..io.mechanism import describe_mechanism
+from ..mechanics import System
+from ..mechanics.loads import applied_wrenches
 from ..simulate.solution import Solution
 from ..state import State
 
@@ -167,7 +169,7 @@ def _forces(model, t, y):
     if not model.layout.translates:
         return None
     kinematics = model.kinematics(t, y)
-    return model.mechanics.applied(t, kinematics)[:, :3]
+    return applied_wrenches(model.prepared, t, kinematics)[:, :3]
 
 
 def _reactions(model, t, y):
@@ -292,6 +294,7 @@ def _is_dataset(item):
 def is_model(item: Any) -> bool:
     """Whether `item` is a formulation, a system or a body with a fixed point."""
     from ..bodies import FixedPointBody
-    from ..mechanics import System
+
+    pass
 
     return isinstance(item, AbstractFormulation | System | FixedPointBody)

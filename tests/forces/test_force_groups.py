@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
+from rigidjax.mechanics.kinematics.poses import assemble_poses
 from rigidjax.native.ops.gather_scatter import segment_sum
 from rigidjax.rotations.euler_map import euler_map
 from rigidjax.solvers.conserving.loads import conserving_wrenches
@@ -60,7 +61,7 @@ def test_groups_are_what_their_forces_are(rng):
     """Wrenches, virials and energies of all together, and the sums over systems of one force."""
     system = chain(4, many, False)
     # Springs to the ground, between bodies; "body" is a name and a choice of axes.
-    kinds = sorted(type(group.force).__name__ for group in rj.NullSpace(system).mechanics.forces)
+    kinds = sorted(type(group.force).__name__ for group in rj.NullSpace(system).prepared.forces)
     assert kinds == ["Bushing", "Drag", "Gravity", "Motor", "Motor", "PointForce", "PointForce",
                      "PointForce", "Spring", "Spring"] + 2 * ["TorsionSpring"]  # fmt: skip
     model = rj.NullSpace(system)
@@ -95,10 +96,10 @@ def test_discrete_derivatives_of_groups(springs, rng):
     x, change = rng.normal(size=(3, 3, 3)), rng.normal(size=(3, 6))
 
     def wrenches(system, x, R):
-        mechanics = rj.NullSpace(system).mechanics
-        poses = [mechanics.poses(*pair, jnp.zeros(0)) for pair in zip(x, R, strict=True)]
+        prepared = rj.NullSpace(system).prepared
+        poses = [assemble_poses(prepared, *pair, jnp.zeros(0)) for pair in zip(x, R, strict=True)]
         chords = 1.0 + 0.1 * jnp.arange(3.0)
-        return conserving_wrenches(mechanics, T, *poses, change, 0.1, chords)
+        return conserving_wrenches(prepared, T, *poses, change, 0.1, chords)
 
     @jax.jit
     def both(x, R):
@@ -123,7 +124,7 @@ def test_what_is_traced_does_not_grow():
     def size(count, times):
         model = rj.NullSpace(row_of_bodies(count, times))
         field = jax.make_jaxpr(lambda m, y: m.vector_field(T, y))
-        return operations(field(model.prepared(), jnp.zeros(model.num_unknowns)).jaxpr)
+        return operations(field(model.prepare(), jnp.zeros(model.num_unknowns)).jaxpr)
 
     assert size(30, 1) == size(60, 1)
     # Sums over the forces of a body have a few operations more or less.
@@ -156,7 +157,7 @@ def test_numbers_of_one_force_are_differentiated(rng):
         # Springs between the second and the third body.
         where = lambda s: [s.forces[k].stiffness for k in (2, 5)]  # noqa: E731
         changed = eqx.tree_at(where, system, [stiffness, 2 * stiffness])
-        return rj.NullSpace(changed).gathered().energy(T, y)
+        return rj.NullSpace(changed).separate_arrays().energy(T, y)
 
     @jax.jit
     def found(k):

@@ -10,8 +10,14 @@ from formulations import cases
 from scipy.spatial.transform import Rotation
 
 import rigidjax as rj
-from rigidjax.mechanics.mechanics import SystemMechanics
-from rigidjax.mechanics.trees import tree_twists
+from rigidjax.mechanics.kinematics.poses import (
+    assemble_poses,
+    differentiate_along_motion,
+    joint_frames_at,
+    kinematics_for_forces,
+)
+from rigidjax.mechanics.kinematics.trees import body_twists
+from rigidjax.mechanics.stacked.system import PreparedSystem
 from rigidjax.rotations import euler_map
 
 AXIS, ACROSS = np.array([1.0, 2.0, 2.0]) / 3, np.array([2.0, 1.0, -2.0]) / 3
@@ -76,21 +82,21 @@ def test_power():
     ]
     rng = np.random.default_rng(5)
     x, R, chosen = posed(rng)
-    mechanics = SystemMechanics(systems[0])
-    nu = rng.normal(size=mechanics.num_rates)
+    prepared = PreparedSystem(systems[0])
+    nu = rng.normal(size=prepared.num_rates)
 
     @jax.jit
     def evaluate(x, R, nu):
-        poses = mechanics.poses(x, R, jnp.zeros(0))
-        places = mechanics.place(poses)
-        twists = tree_twists(mechanics, T, poses, places, nu)
-        bodies = mechanics.kinematics(poses, places, twists)
+        poses = assemble_poses(prepared, x, R, jnp.zeros(0))
+        joint_frames = joint_frames_at(prepared, poses)
+        twists = body_twists(prepared, T, poses, joint_frames, nu)
+        bodies = kinematics_for_forces(prepared, poses, joint_frames, twists)
 
         def energy(t, poses):
-            seen = mechanics.kinematics(poses, mechanics.place(poses), twists)
+            seen = kinematics_for_forces(prepared, poses, joint_frames_at(prepared, poses), twists)
             return systems[0].potential_energy(t, seen)
 
-        _, rate = mechanics.bias(energy, T, poses, twists)
+        _, rate = differentiate_along_motion(energy, T, poses, twists)
         powers = []
         for system in systems:
             rates = jnp.concatenate([twists.linear, twists.angular], axis=1)

@@ -154,7 +154,7 @@ def test_nothing_is_spent_on_what_is_zero():
     bodies = kinematics(jax.tree.map(lambda x: x[0], states(1)))
 
     def absent(*forces):
-        groups = rj.NullSpace(rj.System(BODIES, forces=forces)).mechanics.forces
+        groups = rj.NullSpace(rj.System(BODIES, forces=forces)).prepared.forces
         return [part is None for group in groups for part in group.loads(T, bodies)]
 
     assert absent() == []

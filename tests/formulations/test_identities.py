@@ -7,6 +7,7 @@ import pytest
 from formulations import cases
 
 from rigidjax.formulations.charts import split_chart
+from rigidjax.mechanics.energies import kinetic_energy
 from rigidjax.rotations import euler_map, so3
 
 TOP, BODIES = cases.loaded_top(), cases.two_bodies()
@@ -112,7 +113,7 @@ def identities(model):
             "rate of attitude": (rates[1], spin),
             "acceleration": (rates[2], linear),
             "angular acceleration": (rates[3], angular),
-            "kinetic energy": (model.mechanics.kinetic_energy(model.kinematics(t, y)), kinetic),
+            "kinetic energy": (kinetic_energy(model.prepared, model.kinematics(t, y)), kinetic),
             "energy": (energy, total),
             "power": (slope, power),
             "momentum": (

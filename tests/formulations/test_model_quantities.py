@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.mechanics.constraints import loop_gradient
+from rigidjax.mechanics.constraints import constraint_jacobian
+from rigidjax.mechanics.dynamics.loops import loop_gradient
+from rigidjax.mechanics.loads import apply_mass
 
 T = 0.3
 POINT = (0.1, -0.2, 0.05)
@@ -183,8 +185,8 @@ def four_bar():
     def evaluate(y):
         rates_dot = model.vector_field(0.0, y)[3:]
         placed = model.placed(0.0, y)
-        mechanics, places = placed.mechanics, placed.places
-        loops = loop_gradient(mechanics, placed.t, placed.poses, places)
+        prepared, places = placed.prepared, placed.places
+        loops = loop_gradient(prepared, placed.t, placed.poses, places)
         N = jnp.linalg.svd(loops.matrix)[2][-1] * loops.scale
         tau = model.inverse_dynamics(0.0, y, rates_dot + 2.0 * N)
         after = model.apply_impulse(0.0, y, "coupler", KICK, POINT, TWIST)
@@ -198,9 +200,9 @@ def four_bar():
             "motors": (model.inverse_dynamics(0.0, y, rates_dot), tau),
             "moved": model.forward_dynamics(0.0, y, tau),
             "mass matrix": model.mass_matrix(0.0, y),
-            "jacobian": mechanics.constraint_jacobian(0.0, places).reshape(-1, 18),
+            "jacobian": constraint_jacobian(prepared, 0.0, places).reshape(-1, 18),
             "change": (after - y, jnp.concatenate([linear, angular], 1)),
-            "momenta": mechanics.momenta(linear, angular),
+            "momenta": apply_mass(prepared, linear, angular),
             "turn": model.forward_kinematics(0.0, y)["coupler"][1],
         }
 

@@ -172,7 +172,7 @@ def test_what_is_traced_of_charts_does_not_grow_with_the_bodies(formulation):
     def size(count):
         bodies = [rj.Body(f"{i}", 1.0, (1.0, 2.0, 2.5), (i, 0.0, 0.0)) for i in range(count)]
         joints = [rj.Spherical("ground", body.name, body.position) for body in bodies[::2]]
-        model = formulation(rj.System(bodies, joints), rj.RotationVector()).prepared()
+        model = formulation(rj.System(bodies, joints), rj.RotationVector()).prepare()
 
         def charts(model, state):
             y = model.chart(state)
@@ -196,7 +196,7 @@ def test_a_model_keeps_nothing_of_a_trace():
         def all_of_it(y, model=model, equations=equations, state=state):
             z = equations.model.pack(state)
             q, v, angles = equations.split(z)
-            mass, at = model.mechanics.masses, model.placed(ZERO, y)
+            mass, at = model.prepared.masses, model.placed(ZERO, y)
             closed = model.closed(ZERO, y)
             constraints = equations.constraint(ZERO, q, angles), equations.force(ZERO, q, v, z)
             return mass, at.nu, closed, constraints, model.reactions(ZERO, y)
@@ -205,7 +205,7 @@ def test_a_model_keeps_nothing_of_a_trace():
         assert eqx.tree_equal(first, second)
         with jax.checking_leaks():
             assert eqx.tree_equal(first, jax.jit(lambda y: all_of_it(y))(y))
-        assert np.array_equal(first[0], model.mechanics.masses)
+        assert np.array_equal(first[0], model.prepared.masses)
 
 
 def test_redundant_parametrizations_do_not_rechart():

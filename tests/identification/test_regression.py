@@ -11,11 +11,13 @@ from scipy.integrate import solve_ivp
 
 import rigidjax as rj
 from rigidjax import identification as ident
-from rigidjax.mechanics.dynamics import motion
-from rigidjax.mechanics.forward_kinematics import tree_poses
-from rigidjax.mechanics.mechanics import SystemMechanics
-from rigidjax.mechanics.trees import tree_rates
-from rigidjax.mechanics.twists import Twists
+from rigidjax.mechanics.constraints import constraint_rates, constraint_values
+from rigidjax.mechanics.dynamics.select import motion
+from rigidjax.mechanics.kinematics.forward import tree_poses
+from rigidjax.mechanics.kinematics.poses import assemble_poses, joint_coordinates, joint_frames_at
+from rigidjax.mechanics.kinematics.trees import generalised_velocities
+from rigidjax.mechanics.kinematics.twists import Twists
+from rigidjax.mechanics.stacked.system import PreparedSystem
 
 # The matrix.
 
@@ -51,8 +53,8 @@ def test_free_flight_needs_no_force():
     start = system.reference_state()
     state = rj.State(start.position, start.orientation, *rng.normal(size=(2, 2, 3)))
     state = rj.consistent_state(system, state)
-    mechanics = SystemMechanics(system)
-    of = _motion(mechanics, state)
+    prepared = PreparedSystem(system)
+    of = _motion(prepared, state)
     Y = ident.regressor(rj.NullSpace(system), state, of)
     assert Y.shape == (7, 20)
     assert rj.rate_labels(system)[:3] == ("a.vx", "a.vy", "a.vz")
@@ -62,12 +64,14 @@ def test_free_flight_needs_no_force():
 
 
 @jax.jit
-def _motion(mechanics, state):
+def _motion(prepared, state):
     R = jax.vmap(rj.Quaternion().to_matrix)(state.orientation)
-    poses = mechanics.poses(state.position, R, jnp.zeros(0))
-    places, t = mechanics.place(poses), jnp.zeros(())
-    nu = tree_rates(mechanics, t, places, Twists(state.velocity, state.angular_velocity))
-    return motion(mechanics, t, poses, places, nu).derivatives
+    poses = assemble_poses(prepared, state.position, R, jnp.zeros(0))
+    joint_frames, t = joint_frames_at(prepared, poses), jnp.zeros(())
+    nu = generalised_velocities(
+        prepared, t, joint_frames, Twists(state.velocity, state.angular_velocity)
+    )
+    return motion(prepared, t, poses, joint_frames, nu).derivatives
 
 
 def test_states_and_joint_coordinates_give_the_same_matrix(exact_arm):
@@ -80,16 +84,21 @@ def test_states_and_joint_coordinates_give_the_same_matrix(exact_arm):
 
 def test_joint_states_are_consistent_and_keep_their_turns():
     system, q = mixed_tree(), np.array([7.3, -0.4, 0.9])
-    mechanics = SystemMechanics(system)
+    prepared = PreparedSystem(system)
 
     @jax.jit
     def placed(q, state):
         t = jnp.zeros(())
-        poses = tree_poses(mechanics, t, q, jnp.zeros((0, 3, 3)))
-        places = mechanics.place(poses)
+        poses = tree_poses(prepared, t, q, jnp.zeros((0, 3, 3)))
+        joint_frames = joint_frames_at(prepared, poses)
         twists = Twists(state.velocity, state.angular_velocity)
-        rate = mechanics.constraint_rate(t, places, twists)
-        return mechanics.coordinates(places), mechanics.constraint(t, places), rate, poses
+        rate = constraint_rates(prepared, t, joint_frames, twists)
+        return (
+            joint_coordinates(prepared, joint_frames),
+            constraint_values(prepared, t, joint_frames),
+            rate,
+            poses,
+        )
 
     state = rj.joint_states(system, q, np.array([0.3, -1.2, 0.8]))
     found, gap, rate, poses = placed(q, state)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rigidjax.mechanics import inverses
+from rigidjax.mechanics.dynamics import inverses
 from rigidjax.native.ops import linalg
 
 

@@ -10,8 +10,8 @@ from formulations.cases import error, round_off
 from mechanics import cases
 
 import rigidjax as rj
-from rigidjax.mechanics.constraints import flat
-from rigidjax.mechanics.trees import null_space as null_space_matrix
+from rigidjax.mechanics.constraints import constraint_jacobian, constraint_rates
+from rigidjax.mechanics.dynamics.constraint_elimination import flat
 from rigidjax.rotations import so3
 
 TIME = jnp.asarray(cases.T)
@@ -41,16 +41,16 @@ def motion(model, y):
 def everything(system, rotation, reactions, formulations):
     """What is compared, at one state, as a function of the state."""
     null_space, absolute = rj.NullSpace(system, rotation), rj.Absolute(system, rotation)
-    mechanics = null_space.mechanics
+    prepared = null_space.prepared
 
     def evaluate(state):
         out = {}
         y = null_space.pack(state, None, TIME)
         state = null_space.decode(TIME, y)
         poses, places, twists = null_space.motion(TIME, y)
-        out["T"] = null_space_matrix(mechanics, poses, places).reshape(6 * system.num_bodies, -1)
-        out["G"] = flat(mechanics.constraint_jacobian(TIME, places))
-        out["rate"] = mechanics.constraint_rate(TIME, places, twists)
+        out["T"] = null_space(prepared, poses, places).reshape(6 * system.num_bodies, -1)
+        out["G"] = flat(constraint_jacobian(prepared, TIME, places))
+        out["rate"] = constraint_rates(prepared, TIME, places, twists)
         for name in formulations:
             model = {"null space": null_space, "absolute": absolute}[name]
             z = y if model is null_space else model.pack(state, None, TIME)
@@ -66,7 +66,7 @@ def everything(system, rotation, reactions, formulations):
 
 
 def kinetic_energy(model, t, y):
-    return model.mechanics.kinetic_energy(model.kinematics(t, y))
+    return kinetic_energy(model.prepared, model.kinematics(t, y))
 
 
 # Compiling costs nearly all the time.

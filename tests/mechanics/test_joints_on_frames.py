@@ -15,7 +15,7 @@ from rigidjax.cli.case.model import read_model
 from rigidjax.cli.case.table import Table
 from rigidjax.io.mechanism import describe_mechanism
 from rigidjax.io.names import unknown_names
-from rigidjax.mechanics.mechanics import SystemMechanics
+from rigidjax.mechanics.stacked.system import PreparedSystem
 from rigidjax.plotting.model_page import write_model_page
 from rigidjax.plotting.topology import plot_topology
 from rigidjax.rotations.euler_map import euler_map
@@ -126,7 +126,7 @@ def test_a_case_in_a_file():
     position = [0.4, 0.0, 0.0]
     """
     model = read_model(Table(tomllib.loads(text), "case"), Inputs({}, {}, ())).formulation
-    (group,) = SystemMechanics(model.system).groups
+    (group,) = PreparedSystem(model.system).groups
     np.testing.assert_allclose(group.child_point, [(-0.4, 0.0, 0.0)])
 
 
@@ -145,7 +145,7 @@ def test_every_joint_is_at_the_origin_of_a_frame(kind):
 
     @jax.jit
     def attached(system):
-        return [group.attachments for group in SystemMechanics(system).groups]
+        return [group.attachments for group in PreparedSystem(system).groups]
 
     for names in (("a", "b"),) if both else (("a", "two"), ("two", "a"), ("ground", "a")):
         given = ["one" if n == "a" else "two" if n == "b" else n for n in names]
@@ -155,11 +155,11 @@ def test_every_joint_is_at_the_origin_of_a_frame(kind):
 
 def test_joints_are_stacked(four_bars):
     """Those at one frame of a kind, and whether they are at one end or at both."""
-    counts = [len(group.indices) for group in SystemMechanics(four_bars[2]).groups]
+    counts = [len(group.indices) for group in PreparedSystem(four_bars[2]).groups]
     assert sorted(counts) == [1, 1, 1, 1]
     balls = [rj.Spherical("ground", "a"), rj.Spherical("one", "b", name="two")]
     frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
-    (group,) = SystemMechanics(rj.System([ONE, TWO], balls, (), frames)).groups
+    (group,) = PreparedSystem(rj.System([ONE, TWO], balls, (), frames)).groups
     assert group.mounts == (None, ("a", "b"))
     np.testing.assert_allclose(group.child_point, [one.point for one in frames])
 

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import rigidjax as rj
-from rigidjax.mechanics.mechanics import SystemMechanics
+from rigidjax.mechanics.constraints import constraint_owners, constraint_units
+from rigidjax.mechanics.stacked.system import PreparedSystem
 
 
 def system(size=1.0, mass=1.0, shift=0.0):
@@ -28,20 +29,20 @@ def system(size=1.0, mass=1.0, shift=0.0):
 
 def test_lengths_are_those_of_each_mechanism():
     radius = np.sqrt(0.5 * 0.61)
-    lengths = SystemMechanics(system()).lengths
+    lengths = PreparedSystem(system()).lengths
     np.testing.assert_allclose(lengths, [0.5 if radius < 0.5 else radius] * 2 + [radius, 3, radius])
     # Of units and masses, of where it is, and of the other mechanisms nothing depends.
     np.testing.assert_array_equal(
-        SystemMechanics(system(2.0**-20, 2.0**20)).lengths * 2**20, lengths
+        PreparedSystem(system(2.0**-20, 2.0**20)).lengths * 2**20, lengths
     )
-    np.testing.assert_allclose(SystemMechanics(system(shift=3.0)).lengths, lengths)
+    np.testing.assert_allclose(PreparedSystem(system(shift=3.0)).lengths, lengths)
 
 
 def test_units_of_constraints():
-    mechanics = SystemMechanics(system(0.5))
-    assert len(mechanics.units) == mechanics.num_joint_constraints == 14
+    prepared = PreparedSystem(system(0.5))
+    assert len(constraint_units(prepared)) == prepared.num_constraints == 14
     by_joint = {j: [] for j in range(4)}
-    for j, unit in zip(mechanics.constraint_owners(), mechanics.units, strict=True):
+    for j, unit in zip(constraint_owners(prepared), constraint_units(prepared), strict=True):
         by_joint[j].append(float(unit))
     size = 0.5 * np.sqrt(0.5 * 0.61)
     np.testing.assert_allclose(by_joint[0], [size] * 3 + [1] * 2)
@@ -54,12 +55,12 @@ def test_points_without_size_have_the_unit_of_length():
     bob = rj.Body("bob", 1.0, (0.0, 0.0, 0.0), (0.0, 0.0, -0.25))
     free = rj.Body("free", 1.0, (0.0, 0.0, 0.0))
     joint = rj.Revolute("ground", "bob", (0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
-    both = SystemMechanics(rj.System([bob, free], [joint]))
+    both = PreparedSystem(rj.System([bob, free], [joint]))
     np.testing.assert_array_equal(both.lengths, [0.25, 1.0])
 
     def length(mass):
         body = rj.Body("bob", mass, (1.0, 1.0, 1.0), physical=False)
-        return SystemMechanics(rj.System([body], [])).lengths[0]
+        return PreparedSystem(rj.System([body], [])).lengths[0]
 
     # A scale, not a quantity: nothing is differentiated by it.
     assert float(jax.jit(jax.grad(length))(jnp.array(2.0))) == 0.0

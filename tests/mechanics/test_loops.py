@@ -11,11 +11,14 @@ import pytest
 from formulations.cases import error, round_off
 
 import rigidjax as rj
-from rigidjax.mechanics.constraints import _DENSE_LIMIT as DENSE_TREES, flat, loop_gradient
-from rigidjax.mechanics.loop_blocks import loop_blocks
-from rigidjax.mechanics.mechanics import SystemMechanics
-from rigidjax.mechanics.trees import spread
-from rigidjax.mechanics.twists import Twists
+from rigidjax.mechanics.constraints import constraint_jacobian, constraint_rates
+from rigidjax.mechanics.dynamics.constraint_elimination import flat
+from rigidjax.mechanics.dynamics.loops import loop_blocks, loop_gradient
+from rigidjax.mechanics.dynamics.select import _DENSE_CONSTRAINTS
+from rigidjax.mechanics.kinematics.poses import assemble_poses, joint_frames_at
+from rigidjax.mechanics.kinematics.trees import twists_from_velocities
+from rigidjax.mechanics.kinematics.twists import Twists
+from rigidjax.mechanics.stacked.system import PreparedSystem
 
 FAST = {"xla_backend_optimization_level": 0}
 ZERO = jnp.zeros(())
@@ -46,9 +49,9 @@ def four_bar_at_speed():
 
     def evaluate(speed):
         y = unknowns(speed)
-        _, places, moving = model.motion(ZERO, y)
-        rate = model.mechanics.constraint_rate(ZERO, places, moving)
-        G = flat(model.mechanics.constraint_jacobian(ZERO, places))
+        _, joint_frames, moving = model.motion(ZERO, y)
+        rate = constraint_rates(model.prepared, ZERO, joint_frames, moving)
+        G = flat(constraint_jacobian(model.prepared, ZERO, joint_frames))
         of = model.accelerations(ZERO, y)
         reactions = model.reactions(ZERO, y)
         return rate, G, moving, of, reactions, jnp.stack(model.drift(ZERO, y))
@@ -112,7 +115,7 @@ def test_projection_of_many_loops():
     """Trees that are eliminated joint by joint, under loops: the loops are no part of that."""
     problem = rj.problems.n_four_bar(6)
     model = rj.NullSpace(problem.system)
-    assert model.mechanics.num_tree_constraints > DENSE_TREES
+    assert model.prepared.num_tree_constraints > _DENSE_CONSTRAINTS
     y = model.encode(problem.state0)
     moved = y + 1e-4 * np.random.default_rng(5).normal(size=y.shape)
     project = jax.jit(lambda y: model.project(ZERO, y)).lower(y).compile(FAST)
@@ -197,10 +200,10 @@ def _rings(count, connected):
 def test_loops_that_share_no_joint_are_independent(connected):
     """Each has its own rows and columns of the gradient, which is zero outside of them."""
     system = rj.System(*_rings(3, connected), [rj.Gravity((0, -9.81, 0))])
-    mechanics = SystemMechanics(system)
-    reference = mechanics.reference
-    poses = mechanics.poses(reference.positions, reference.rotations, jnp.zeros(0))
-    loops = loop_gradient(mechanics, jnp.zeros(()), poses, mechanics.place(poses))
+    prepared = PreparedSystem(system)
+    reference = prepared.reference
+    poses = assemble_poses(prepared, reference.positions, reference.rotations, jnp.zeros(0))
+    loops = loop_gradient(prepared, jnp.zeros(()), poses, joint_frames_at(prepared, poses))
     assert [(len(rows), len(columns)) for rows, columns in loops.blocks.parts] == [(5, 6)] * 3
     outside = np.ones(loops.matrix.shape, bool)
     for rows, columns in loops.blocks.parts:
@@ -221,19 +224,19 @@ def test_gradients_of_loops_of_different_lengths():
         bodies.append(rj.Body(name, 1.0, (0.1, 0.12, 0.2), position=0.5 * (a + b)))
     for first, second, point in zip(["0 1", *names], [*names, names[0]], corners, strict=True):
         joints.append(rj.Revolute(first, second, point, (0.1, 0, 1.0)))
-    mechanics = SystemMechanics(rj.System(bodies, joints))
-    reference = mechanics.reference
+    prepared = PreparedSystem(rj.System(bodies, joints))
+    reference = prepared.reference
     rng = np.random.default_rng(5)
     x = reference.positions + 0.05 * rng.normal(size=reference.positions.shape)
-    poses = mechanics.poses(x, reference.rotations, jnp.zeros(0))
-    places = mechanics.place(poses)
-    loops = loop_gradient(mechanics, ZERO, poses, places)
+    poses = assemble_poses(prepared, x, reference.rotations, jnp.zeros(0))
+    joint_frames = joint_frames_at(prepared, poses)
+    loops = loop_gradient(prepared, ZERO, poses, joint_frames)
     assert len({tuple(np.flatnonzero(row)) for row in np.abs(loops.matrix) > 1e-12}) > 1
 
     def rates(nu):
-        twists = spread(mechanics, poses, loops.moving, nu)
+        twists = twists_from_velocities(prepared, poses, loops.moving, nu)
         seen = Twists(twists[:, :3], twists[:, 3:])
-        return mechanics.constraint_rate(ZERO, places, seen, loops_only=True)
+        return constraint_rates(prepared, ZERO, joint_frames, seen, loops_only=True)
 
     wanted = jax.jacfwd(rates)(jnp.zeros(len(loops.scale)))
     found = loops.units[:, None] * loops.matrix / loops.scale[None]
@@ -265,11 +268,11 @@ def test_derivatives_through_several_loops():
 def test_what_couples_loops_makes_them_one():
     bodies, joints = _rings(2, False)
     joints.append(rj.Coupling(joints[0], joints[6], 1.0))
-    mechanics = SystemMechanics(rj.System(bodies, joints))
-    blocks = loop_blocks(mechanics)
+    prepared = PreparedSystem(rj.System(bodies, joints))
+    blocks = loop_blocks(prepared)
     assert [(len(rows), len(columns)) for rows, columns in blocks.parts] == [(11, 12)]
     joints[-1] = rj.Constraint(
         lambda t, poses: poses["0 4"][0][0] - poses["pendulum"][0][0], ("0 4", "pendulum")
     )
-    blocks = loop_blocks(SystemMechanics(rj.System(bodies, joints)))
+    blocks = loop_blocks(PreparedSystem(rj.System(bodies, joints)))
     assert sorted((len(rows), len(columns)) for rows, columns in blocks.parts) == [(5, 6), (6, 7)]

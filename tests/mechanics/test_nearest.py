@@ -8,8 +8,10 @@ import pytest
 import rigidjax as rj
 from rigidjax import native
 from rigidjax.bodies.inertia import inertia_tensor
-from rigidjax.mechanics import constraints
-from rigidjax.mechanics.articulated import nearest
+from rigidjax.mechanics.constraints import constraint_jacobian
+from rigidjax.mechanics.dynamics.articulated_body import least_change_of_trees
+from rigidjax.mechanics.dynamics.select import tree_constraints
+from rigidjax.mechanics.kinematics.poses import joint_frames_at
 
 
 def body(name, x):
@@ -52,15 +54,17 @@ def test_equals_multipliers(name):
     t = jnp.zeros(())
 
     def both(y, residual):
-        mechanics, poses = model.mechanics, model.poses(t, y)
-        places = mechanics.place(poses)
-        inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
-        found = nearest(mechanics, t, poses, places, inertias, mechanics.masses, residual)
-        joints = constraints.tree_constraints(mechanics, t, places, inertias, mechanics.masses)
-        G = mechanics.constraint_jacobian(t, places, trees_only=True)
+        prepared, poses = model.prepared, model.poses(t, y)
+        joint_frames = joint_frames_at(prepared, poses)
+        inertias = jax.vmap(inertia_tensor)(prepared.inertias)
+        found = least_change_of_trees(
+            prepared, t, poses, joint_frames, inertias, prepared.masses, residual
+        )
+        joints = tree_constraints(prepared, t, joint_frames, inertias, prepared.masses)
+        G = constraint_jacobian(prepared, t, joint_frames, trees_only=True)
         return found, joints.correction(residual), jnp.tensordot(G, found, 2) + residual
 
-    residual = jnp.asarray(rng.normal(size=model.mechanics.num_tree_constraints))
+    residual = jnp.asarray(rng.normal(size=model.prepared.num_tree_constraints))
     for function in (jax.jit(both), native.jit(both)):
         found, expected, gap = function(y, residual)
         np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max() * count)

@@ -7,7 +7,7 @@ import pytest
 from formulations.cases import error, round_off
 
 import rigidjax as rj
-from rigidjax.mechanics.pseudo_inverses import Blocks, ConstrainedEquations, pseudo_inverse
+from rigidjax.mechanics.dynamics.pseudo_inverse import Blocks, ConstrainedEquations, pseudo_inverse
 
 CASES = {"wide": (3, 5, 3), "tall": (5, 3, 3), "square": (4, 4, 4), "redundant": (5, 4, 2)}
 

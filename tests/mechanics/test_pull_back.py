@@ -10,6 +10,8 @@ from mechanics import cases
 from scipy.linalg import block_diag
 
 import rigidjax as rj
+from rigidjax.mechanics.constraints import constraint_values
+from rigidjax.mechanics.kinematics.poses import assemble_poses, joint_frames_at
 from rigidjax.rotations.euler_map import (
     euler_differential,
     euler_differential_inverse,
@@ -33,13 +35,13 @@ def pair(kind):
 
 def constraint(system, rotation):
     """The joint's constraints as a function of the coordinates (x1, a1, x2, a2)."""
-    mechanics = rj.NullSpace(system, rotation).mechanics
+    prepared = rj.NullSpace(system, rotation).prepared
 
     def g(q):
         rows = q.reshape(2, -1)
         R = jax.vmap(rotation.to_matrix)(rows[:, 3:])
-        poses = mechanics.poses(rows[:, :3], R, jnp.zeros(0))
-        return mechanics.constraint(jnp.zeros(()), mechanics.place(poses))
+        poses = assemble_poses(prepared, rows[:, :3], R, jnp.zeros(0))
+        return constraint_values(prepared, jnp.zeros(()), joint_frames_at(prepared, poses))
 
     return g
 

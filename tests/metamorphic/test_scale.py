@@ -14,7 +14,14 @@ from metamorphic.mechanisms import FAST, FORMULATIONS, ZERO
 from metamorphic.transforms import Units, in_units, lane, stacked
 
 import rigidjax as rj
-from rigidjax.mechanics.constraints import flat
+from rigidjax.mechanics.constraints import constraint_jacobian, constraint_rates
+from rigidjax.mechanics.dynamics.constraint_elimination import flat
+from rigidjax.mechanics.kinematics.poses import (
+    differentiate_along_motion,
+    joint_frames_at,
+    kinematics_for_forces,
+)
+from rigidjax.mechanics.loads import apply_mass, free_forces
 
 SIZES = (1.0, 1e-6, 1e-5, 1e-3, 1e-2, 10.0, 1e3)
 MASSES = (1.0, 1e-9, 1e6)
@@ -125,14 +132,16 @@ def problem_of(system, state):
         model = formulation(system)
         y = model.pack(state)
         out[name] = model.accelerations(ZERO, y)
-    mechanics = model.mechanics
-    poses, places, twists = model.motion(ZERO, y)
-    forces = mechanics.free_forces(ZERO, mechanics.kinematics(poses, places, twists))
-    rate = lambda t, poses: mechanics.constraint_rate(t, mechanics.place(poses), twists)  # noqa: E731
-    _, gamma = mechanics.bias(rate, ZERO, poses, twists)
-    unit = jnp.eye(6 * mechanics.num_bodies).reshape(-1, mechanics.num_bodies, 6)
-    M = jax.vmap(lambda w: mechanics.momenta(w[:, :3], w[:, 3:]).ravel())(unit)
-    return flat(mechanics.constraint_jacobian(ZERO, places)), M, forces.ravel(), gamma, out
+    prepared = model.prepared
+    poses, joint_frames, twists = model.motion(ZERO, y)
+    forces = free_forces(
+        prepared, ZERO, kinematics_for_forces(prepared, poses, joint_frames, twists)
+    )
+    rate = lambda t, poses: constraint_rates(prepared, t, joint_frames_at(prepared, poses), twists)  # noqa: E731
+    _, gamma = differentiate_along_motion(rate, ZERO, poses, twists)
+    unit = jnp.eye(6 * prepared.num_bodies).reshape(-1, prepared.num_bodies, 6)
+    M = jax.vmap(lambda w: apply_mass(prepared, w[:, :3], w[:, 3:]).ravel())(unit)
+    return flat(constraint_jacobian(prepared, ZERO, joint_frames)), M, forces.ravel(), gamma, out
 
 
 @pytest.mark.exhaustive(

@@ -129,7 +129,7 @@ def test_code_hardly_grows_with_the_system():
 
     def size(bodies):
         problem = rj.problems.chain(bodies)
-        model = rj.NullSpace(problem.system).prepared()
+        model = rj.NullSpace(problem.system).prepare()
         y = model.encode(problem.state0)
         closed = jax.make_jaxpr(lambda y: model.vector_field(jnp.zeros(()), y))(y)
         return Kernel(closed, Signature((False,), False)).text.count("\n")

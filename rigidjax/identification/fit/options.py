@@ -10,7 +10,8 @@ import numpy as np
 
 from ...formulations import AbstractFormulation
 from ...initial import JointStart
-from ...mechanics.mechanics import SystemMechanics
+from ...mechanics.kinematics.poses import joint_frames_at, poses_of_state, with_joint_angles
+from ...mechanics.stacked.system import PreparedSystem
 from ...sensors import improved, tracking
 from ...state import State
 from ..checked_arguments import check_precision
@@ -146,8 +147,10 @@ def _with_all_angles(model: AbstractFormulation, state: State) -> State:
     system = model.multibody
     if state.angle_names == system.angle_names:
         return state
-    mechanics = SystemMechanics(system)
-    return mechanics.with_angles_at(state, mechanics.place(mechanics.poses_of(state.normalized())))
+    prepared = PreparedSystem(system)
+    return with_joint_angles(
+        prepared, state, joint_frames_at(prepared, poses_of_state(prepared, state.normalized()))
+    )
 
 
 def _reference_state(model: AbstractFormulation, t: Any) -> State:

@@ -11,8 +11,8 @@ from jaxtyping import ArrayLike
 
 from ...checks import find_duplicates, float_array
 from ...formulations import AbstractFormulation
-from ...mechanics import System
-from ...mechanics.forward_kinematics import check_placeable, rate_labels, tree_poses
+from ...mechanics import System, rate_labels
+from ...mechanics.kinematics.forward import check_placeable, tree_poses
 from ..statistics.digits import estimate_text, std_text
 from .base_parameters import BaseParameters, base_parameters, solved
 from .regressor import inverse_dynamics, parameter_labels, tree_of, without_gravity
@@ -104,8 +104,8 @@ def joint_data(
             "`joint_data(...)` needs as many samples of each; got "
             f"{ {name: len(np.asarray(value)) for name, value in given.items()} }."
         )
-    mechanics, gravity = without_gravity(system)
-    inertial, applied = (np.asarray(x) for x in _of_samples(mechanics, gravity, q, v, a))
+    prepared, gravity = without_gravity(system)
+    inertial, applied = (np.asarray(x) for x in _of_samples(prepared, gravity, q, v, a))
     columns, labels = [inertial], list(parameter_labels(system))
     for term in terms:
         if term not in _TERMS:
@@ -130,11 +130,11 @@ def joint_data(
 
 
 @jax.jit
-def _of_samples(mechanics, gravity, q, v, a):
+def _of_samples(prepared, gravity, q, v, a):
     def one(q, v, a):
         none = jnp.zeros((0, 3, 3), q.dtype)
-        poses = tree_poses(mechanics, jnp.zeros((), q.dtype), q, none)
-        return inverse_dynamics(mechanics, gravity, poses, v, a)
+        poses = tree_poses(prepared, jnp.zeros((), q.dtype), q, none)
+        return inverse_dynamics(prepared, gravity, poses, v, a)
 
     return jax.vmap(one)(jnp.asarray(q), jnp.asarray(v), jnp.asarray(a))
 

@@ -11,13 +11,18 @@ from jaxtyping import Array, ArrayLike, Float
 from ...bodies import Body, MassProperties
 from ...forces import Gravity, Motor
 from ...formulations import AbstractFormulation
-from ...mechanics import System, check_constant_masses
-from ...mechanics.attachment import Poses
-from ...mechanics.dynamics import body_accelerations
-from ...mechanics.forward_kinematics import rate_labels
-from ...mechanics.mechanics import SystemMechanics
-from ...mechanics.trees import null_space, tree_rates, tree_twists
-from ...mechanics.twists import Twists
+from ...mechanics import System, check_constant_masses, rate_labels
+from ...mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces, poses_of_state
+from ...mechanics.kinematics.trees import (
+    body_accelerations,
+    body_twists,
+    generalised_velocities,
+    null_space,
+)
+from ...mechanics.kinematics.twists import Twists
+from ...mechanics.loads import applied_wrenches
+from ...mechanics.stacked.joints import Poses
+from ...mechanics.stacked.system import PreparedSystem
 from ...native.ops import cross
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body, to_space
@@ -57,30 +62,34 @@ def regressor(
             f"got {nu_dot.shape}."
         )
     one = _of_state if nu_dot.ndim == 1 else jax.vmap(_of_state, in_axes=(None, None, 0, 0))
-    mechanics, gravity = without_gravity(system)
-    return jax.jit(one)(mechanics, gravity, states, nu_dot)
+    prepared, gravity = without_gravity(system)
+    return jax.jit(one)(prepared, gravity, states, nu_dot)
 
 
-def _of_state(mechanics: SystemMechanics, gravity, state: State, nu_dot):
-    poses = mechanics.poses_of(state)
-    places, t = mechanics.place(poses), jnp.zeros((), state.position.dtype)
-    nu = tree_rates(mechanics, t, places, Twists(state.velocity, state.angular_velocity))
-    return inverse_dynamics(mechanics, gravity, poses, nu, nu_dot)[0]
+def _of_state(prepared: PreparedSystem, gravity, state: State, nu_dot):
+    poses = poses_of_state(prepared, state)
+    joint_frames, t = joint_frames_at(prepared, poses), jnp.zeros((), state.position.dtype)
+    nu = generalised_velocities(
+        prepared, t, joint_frames, Twists(state.velocity, state.angular_velocity)
+    )
+    return inverse_dynamics(prepared, gravity, poses, nu, nu_dot)[0]
 
 
 def inverse_dynamics(
-    mechanics: SystemMechanics, gravity: Float[Array, "3"], poses: Poses, nu, nu_dot
+    prepared: PreparedSystem, gravity: Float[Array, "3"], poses: Poses, nu, nu_dot
 ) -> tuple[Float[Array, "f p"], Float[Array, " f"]]:
     """The regressor, and the generalised forces of all forces that `mechanics` has."""
-    t, places = jnp.zeros((), nu.dtype), mechanics.place(poses)
-    twists = tree_twists(mechanics, t, poses, places, nu)
-    change = body_accelerations(mechanics, t, poses, nu, nu_dot)
+    t, joint_frames = jnp.zeros((), nu.dtype), joint_frames_at(prepared, poses)
+    twists = body_twists(prepared, t, poses, joint_frames, nu)
+    change = body_accelerations(prepared, t, poses, nu, nu_dot)
     wrenches = jax.vmap(_wrench_columns)(
         poses.rotations[:-1], twists.angular, change.linear - gravity[None], change.angular
     )
-    T = null_space(mechanics, poses, places)
+    T = null_space(prepared, poses, joint_frames)
     Y = jnp.einsum("lif,lip->flp", T, wrenches).reshape(nu.shape[0], -1)
-    applied = mechanics.applied(t, mechanics.kinematics(poses, places, twists))
+    applied = applied_wrenches(
+        prepared, t, kinematics_for_forces(prepared, poses, joint_frames, twists)
+    )
     return Y, jnp.einsum("lif,li->f", T, applied)
 
 
@@ -139,7 +148,7 @@ def tree_of(model: Any) -> System:
     return system
 
 
-def without_gravity(system: System) -> tuple[SystemMechanics, Float[Array, "3"]]:
+def without_gravity(system: System) -> tuple[PreparedSystem, Float[Array, "3"]]:
     """Mechanics with all forces but gravity, and the sum of gravity, m/s^2."""
     total = jnp.zeros(3, system.bodies[0].mass.dtype)
     for force in system.forces:
@@ -147,7 +156,7 @@ def without_gravity(system: System) -> tuple[SystemMechanics, Float[Array, "3"]]
             total = total + force.vector
     others = [force for force in system.forces if not isinstance(force, Gravity)]
     items = (*system.joints, *system.constraints)
-    return SystemMechanics(System(system.bodies, items, others, system.frames)), total
+    return PreparedSystem(System(system.bodies, items, others, system.frames)), total
 
 
 def inertial_parameters(system: System) -> Float[Array, " p"]:

@@ -22,9 +22,9 @@ from ...bodies.inertia import inertia_tensor
 from ...forces.base import Kinematics
 from ...joints.base import AbstractJoint
 from ...joints.replacing import replace_fields
-from ...mechanics.attachment import placed
-from ...mechanics.force_groups import ForceGroup, energy_of
-from ...mechanics.mechanics import SystemMechanics
+from ...mechanics.stacked.forces import ForceGroup, energy_of
+from ...mechanics.stacked.joints import placed
+from ...mechanics.stacked.system import PreparedSystem
 from ...native.ops import cross, take
 from ...rotations.guarded import safe_divide
 from ...rotations.matrix import product, to_body, to_space
@@ -51,7 +51,7 @@ def defect(
 
 
 def energy_correction(
-    mechanics: SystemMechanics, group: ForceGroup, t: Scalar, h: Scalar,
+    prepared: PreparedSystem, group: ForceGroup, t: Scalar, h: Scalar,
     poses: Sequence[Kinematics], chords: Float[Array, " L"],
 ) -> Float[Array, "L 6"]:  # fmt: skip
     """Return wrenches along the motion of the bodies that remove the defects of a group of forces.
@@ -65,7 +65,7 @@ def energy_correction(
     **Returns:** a wrench for each body, (L, 6), moments in body components of the middle.
     """
     between_bodies = not group.acts_on_all and len(group.rows) > 1 and None not in group.rows
-    joints = [_joint_rows(mechanics, names) for names in group.joints]
+    joints = [_joint_rows(prepared, names) for names in group.joints]
 
     def correct_force(force, bodies, first, middle, last, chords, inertias, joints):
         def energy(x, R, turns):
@@ -110,20 +110,20 @@ def energy_correction(
         return -safe_divide(defect_of_work, h * twice) * momenta
 
     views = [group.seen(kinematics) for kinematics in poses]
-    all_inertias = mechanics.inertias
+    all_inertias = prepared.inertias
     inertias = group.rows_of(all_inertias, np.zeros(all_inertias.shape[1:]))
     wrenches = group.over(
         correct_force, *views, group.rows_of(chords, np.ones(())), inertias, joints
     )
-    return group.summed(wrenches, mechanics.num_bodies)
+    return group.summed(wrenches, prepared.num_bodies)
 
 
 def _joint_rows(
-    mechanics: SystemMechanics, names: Sequence[str]
+    prepared: PreparedSystem, names: Sequence[str]
 ) -> tuple[AbstractJoint, tuple[Array, ...]]:
     """Return joints of one kind by name, stacked, and their points and frames in the bodies."""
-    for group in mechanics.groups:
-        group_names = [mechanics.system.joints[j].name for j in group.indices]
+    for group in prepared.groups:
+        group_names = [prepared.system.joints[j].name for j in group.indices]
         if names[0] in group_names:
             rows = [group_names.index(name) for name in names]
             attachments = tuple(take(value, rows) for value in group.attachments)

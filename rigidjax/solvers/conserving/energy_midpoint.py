@@ -14,7 +14,9 @@ from ...checks import check, is_traced
 from ...forces.base import Kinematics
 from ...formulations import Absolute, AbstractFormulation
 from ...joints import Spherical
-from ...mechanics import SystemMechanics, has_joints
+from ...mechanics import has_joints
+from ...mechanics.loads import applied_wrenches
+from ...mechanics.stacked.system import PreparedSystem
 from ...native.ops import cross, sequential_vmap_on_cpu
 from ...rotations.base import AbstractRotation
 from ...rotations.matrix import to_body, to_space
@@ -135,10 +137,10 @@ class EnergyMidpoint(AbstractOneStepSolver):
     def step_of_body(
         self, model: AbstractFormulation, t0: Scalar, h: Scalar, start: BodyMotion
     ) -> AbstractMotionStep:
-        mechanics = model.mechanics
-        arm = _arm_of_joint(mechanics) if mechanics.groups else None
+        prepared = model.prepared
+        arm = _arm_of_joint(prepared) if prepared.groups else None
         return TopStep(
-            mechanics, model.rotation, t0, h, start, arm,
+            prepared, model.rotation, t0, h, start, arm,
             self.half_rotation == "conformal", self._trapezoidal,
         )  # fmt: skip
 
@@ -162,8 +164,8 @@ class EnergyMidpoint(AbstractOneStepSolver):
         )  # fmt: skip
         position = 0.5 * (start.position + end.position)
         velocity = (end.position - start.position) / h
-        force, _ = _loads(model.mechanics, step_rotation, position, velocity)
-        gain = model.mechanics.masses[0] * (end.velocity - start.velocity) / h
+        force, _ = _loads(model.prepared, step_rotation, position, velocity)
+        gain = model.prepared.masses[0] * (end.velocity - start.velocity) / h
         return gain - force
 
 
@@ -177,7 +179,7 @@ class TopStep(AbstractMotionStep):
     parameters; `trapezoidal`, whether $\Omega_{n+1/2}$ is the mean of the angular velocities.
     """
 
-    mechanics: SystemMechanics
+    prepared: PreparedSystem
     rotation: AbstractRotation
     t0: Float[Array, ""]
     h: Float[Array, ""]
@@ -194,7 +196,7 @@ class TopStep(AbstractMotionStep):
 
     def residual(self, Z: Float[Array, "3"]) -> Float[Array, "3"]:
         step_rotation, V = self._rotation_and_velocity(Z)
-        inertia, h, omega = self.mechanics.inertias[0], self.h, self.start.omega
+        inertia, h, omega = self.prepared.inertias[0], self.h, self.start.omega
         before = rotate_by_half(
             step_rotation.increment, angular_momentum(inertia, omega), back=True
         )
@@ -209,17 +211,17 @@ class TopStep(AbstractMotionStep):
         start, position = self.start, None
         if start.position is not None and V is not None:
             position = start.position + 0.5 * h * V
-        force, moment = _loads(self.mechanics, step_rotation, position, V)
+        force, moment = _loads(self.prepared, step_rotation, position, V)
         if V is not None:
             assert self.arm is not None and start.velocity is not None
             # The reaction, (309), acts at -X from the centre of mass.
-            reaction = self.mechanics.masses[0] * (2.0 / h) * (V - start.velocity)
+            reaction = self.prepared.masses[0] * (2.0 / h) * (V - start.velocity)
             r = r + 0.5 * h * cross(self.arm, to_body(step_rotation.matrix, reaction - force))
         return r - 0.5 * h * moment
 
     def end(self, Z: Float[Array, "3"]) -> BodyMotion:
         step_rotation, V = self._rotation_and_velocity(Z)
-        inertia, start = self.mechanics.inertias[0], self.start
+        inertia, start = self.prepared.inertias[0], self.start
         if self.trapezoidal:
             omega = 2.0 * step_rotation.omega - start.omega
         else:
@@ -250,7 +252,7 @@ class TopStep(AbstractMotionStep):
 
 
 def _loads(
-    mechanics: SystemMechanics,
+    prepared: PreparedSystem,
     step_rotation: StepRotation,
     position: Array | None,
     velocity: Array | None,
@@ -262,7 +264,7 @@ def _loads(
     rest = jnp.zeros_like(step_rotation.omega)
     x, v = (rest if value is None else value for value in (position, velocity))
     middle = Kinematics(x[None], step_rotation.matrix[None], v[None], step_rotation.omega[None])
-    return jnp.split(mechanics.applied(step_rotation.t, middle)[0], 2)
+    return jnp.split(applied_wrenches(prepared, step_rotation.t, middle)[0], 2)
 
 
 _SYMMETRIC = (
@@ -309,13 +311,13 @@ def _check_top(model: AbstractFormulation) -> None:
 
 def _inertia_of_body(model: AbstractFormulation) -> Array | np.ndarray:
     """Return the inertia of the body, as a NumPy array unless the model is traced."""
-    built = model.gathered().built
-    if built is None:
+    arrays = model.separate_arrays().arrays
+    if arrays is None:
         return model.multibody.bodies[0].inertia
-    return (built.inertias if is_traced(built) else np.asarray(built.inertias))[0]
+    return (arrays.inertias if is_traced(arrays) else np.asarray(arrays.inertias))[0]
 
 
-def _arm_of_joint(mechanics: SystemMechanics) -> Float[Array, "3"]:
+def _arm_of_joint(prepared: PreparedSystem) -> Float[Array, "3"]:
     """Return the vector from the joint to the centre of mass, m, body components."""
-    (group,) = mechanics.groups
+    (group,) = prepared.groups
     return -(group.child_point if group.children == (0,) else group.parent_point)[0]

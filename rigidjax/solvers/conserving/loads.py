@@ -4,21 +4,23 @@ from jaxtyping import Array, Float
 
 from ...annotations import Scalar
 from ...forces.base import Kinematics
-from ...mechanics.attachment import Poses
-from ...mechanics.mechanics import SystemMechanics
+from ...mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces
+from ...mechanics.loads import applied_wrenches
+from ...mechanics.stacked.joints import Poses
+from ...mechanics.stacked.system import PreparedSystem
 from .discrete_gradient import energy_correction
 from .phase import split_twists
 
 
-def applied_wrenches(
-    mechanics: SystemMechanics, t: Scalar, poses: Poses, twists: Float[Array, "L 6"]
+def wrenches_in_pose(
+    prepared: PreparedSystem, t: Scalar, poses: Poses, twists: Float[Array, "L 6"]
 ) -> Float[Array, "L 6"]:
     """Return the applied wrenches, forces in space and moments in body components."""
-    return mechanics.applied(t, _kinematics(mechanics, poses, twists))
+    return applied_wrenches(prepared, t, _kinematics(prepared, poses, twists))
 
 
 def conserving_wrenches(
-    mechanics: SystemMechanics,
+    prepared: PreparedSystem,
     t: Scalar,
     first: Poses,
     middle: Poses,
@@ -37,15 +39,15 @@ def conserving_wrenches(
     `RotationIncrement`), (L,).
     **Returns:** forces in space and moments in body components of the middle, (L, 6).
     """
-    poses = [_kinematics(mechanics, p, change / h) for p in (first, middle, last)]
-    total = mechanics.applied(t, poses[1])
-    for group in mechanics.forces:
+    poses = [_kinematics(prepared, p, change / h) for p in (first, middle, last)]
+    total = applied_wrenches(prepared, t, poses[1])
+    for group in prepared.forces:
         if not group.is_linear:
-            total = total + energy_correction(mechanics, group, t, h, poses, chords)
+            total = total + energy_correction(prepared, group, t, h, poses, chords)
     return total
 
 
-def _kinematics(
-    mechanics: SystemMechanics, poses: Poses, twists: Float[Array, "L 6"]
-) -> Kinematics:
-    return mechanics.kinematics(poses, mechanics.place(poses), split_twists(twists))
+def _kinematics(prepared: PreparedSystem, poses: Poses, twists: Float[Array, "L 6"]) -> Kinematics:
+    return kinematics_for_forces(
+        prepared, poses, joint_frames_at(prepared, poses), split_twists(twists)
+    )

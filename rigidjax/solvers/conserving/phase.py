@@ -8,10 +8,12 @@ from jaxtyping import Array, Float
 
 from ...annotations import Scalar
 from ...formulations import Absolute, AbstractFormulation, NullSpace
-from ...mechanics.attachment import Poses
-from ...mechanics.constraints import project_twists
-from ...mechanics.mechanics import SystemMechanics
-from ...mechanics.twists import Twists
+from ...mechanics.dynamics.projections import project_twists
+from ...mechanics.kinematics.poses import assemble_poses, joint_angles, joint_frames_at
+from ...mechanics.kinematics.twists import Twists
+from ...mechanics.loads import apply_mass
+from ...mechanics.stacked.joints import Poses
+from ...mechanics.stacked.system import PreparedSystem
 from ...rotations import Directors
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body, to_space
@@ -39,10 +41,10 @@ class Phase(eqx.Module):
     angles: Float[Array, " A"]
     rates: Float[Array, "L 9"] | None = None
 
-    def poses(self, mechanics: SystemMechanics) -> Poses:
+    def poses(self, prepared: PreparedSystem) -> Poses:
         """Return the poses of all bodies and of the ground."""
         rotations = jax.vmap(euler_map)(self.quaternions)
-        return mechanics.poses(self.positions, rotations, self.angles)
+        return assemble_poses(prepared, self.positions, rotations, self.angles)
 
 
 def decode_phase(model: AbstractFormulation, t: Scalar, y: Float[Array, " N"]) -> Phase:
@@ -63,47 +65,49 @@ def encode_phase(model: AbstractFormulation, t: Scalar, phase: Phase) -> Float[A
 
     Generalised velocities are those of the nearest twists that the joints allow.
     """
-    mechanics, layout = model.mechanics, model.layout
+    prepared, layout = model.prepared, model.layout
     a = phase.quaternions
     if isinstance(model.rotation, Directors):
         a = jax.vmap(model.rotation.from_quaternion)(a)
-    poses = phase.poses(mechanics)
+    poses = phase.poses(prepared)
     twists = split_twists(phase.twists)
-    joint_frames = mechanics.place(poses)
-    if isinstance(model, NullSpace) and not mechanics.is_free:
-        allowed = project_twists(mechanics, t, poses, joint_frames, twists)
+    joint_frames = joint_frames_at(prepared, poses)
+    if isinstance(model, NullSpace) and not prepared.is_free:
+        allowed = project_twists(prepared, t, poses, joint_frames, twists)
         twists = (
-            _rescale_to_energy(twists, allowed, mechanics)
-            if _may_rescale_velocities(mechanics)
+            _rescale_to_energy(twists, allowed, prepared)
+            if _may_rescale_velocities(prepared)
             else allowed
         )
     velocities = model.velocities_of(t, poses, joint_frames, a, twists)
     if phase.rates is not None:
-        free = ~np.array(is_jointed(mechanics))[:, None]
+        free = ~np.array(is_jointed(prepared))[:, None]
         tangent = jax.vmap(model.rotation.rate)(a, twists.angular)
         velocities = layout.join(twists.linear, jnp.where(free, phase.rates, tangent))
-    angles = mechanics.angles(poses, mechanics.tracked)
+    angles = joint_angles(
+        prepared, joint_frames_at(prepared, poses), prepared.system.tracked_joints
+    )
     return layout.join_all(phase.positions, a, velocities, angles)
 
 
-def _may_rescale_velocities(mechanics: SystemMechanics) -> bool:
+def _may_rescale_velocities(prepared: PreparedSystem) -> bool:
     """Whether velocities may be multiplied by a factor without violating constraints or momentum.
 
     This excludes prescribed motions and bodies free in space, whose momentum is conserved.
     """
-    system = mechanics.system
+    system = prepared.system
     driven = any(joint.is_driven for joint in system.joints)
     return not driven and None not in system.topology.joints
 
 
-def _rescale_to_energy(twists: Twists, allowed: Twists, mechanics: SystemMechanics) -> Twists:
+def _rescale_to_energy(twists: Twists, allowed: Twists, prepared: PreparedSystem) -> Twists:
     """Scale the twists that the joints allow to the kinetic energy of `twists`.
 
     Both energies differ by a quantity of fourth order in the step, by which the conserved energy
     would seem to oscillate. Twists with almost no energy are returned unchanged.
     """
     energy, target = (
-        jnp.vdot(w, momenta(mechanics, w))
+        jnp.vdot(w, momenta(prepared, w))
         for w in (
             jnp.concatenate([pair.linear, pair.angular], axis=1) for pair in (allowed, twists)
         )
@@ -123,19 +127,19 @@ def rotate_quaternions(
     return jax.vmap(lambda p: renormalize(Quaternion(), p))(ends)
 
 
-def midpoint_poses(mechanics: SystemMechanics, start: Phase, end: Phase) -> Poses:
+def midpoint_poses(prepared: PreparedSystem, start: Phase, end: Phase) -> Poses:
     """Return the poses in the middle of a step, at which forces are evaluated."""
     mean = 0.5 * (start.quaternions + end.quaternions)
     lengths = jnp.sqrt(jnp.sum(mean * mean, axis=1, keepdims=True))
     positions = 0.5 * (start.positions + end.positions)
-    return Phase(positions, mean / lengths, start.twists, start.angles).poses(mechanics)
+    return Phase(positions, mean / lengths, start.twists, start.angles).poses(prepared)
 
 
-def is_jointed(mechanics: SystemMechanics) -> tuple[bool, ...]:
+def is_jointed(prepared: PreparedSystem) -> tuple[bool, ...]:
     """Whether a joint with constraints is attached to each body (`Free` has none)."""
-    groups = [group for group in mechanics.groups if group.joint.num_constraints]
+    groups = [group for group in prepared.groups if group.joint.num_constraints]
     jointed = {row for group in groups for row in (*group.parents, *group.children)}
-    return tuple(row in jointed for row in range(mechanics.num_bodies))
+    return tuple(row in jointed for row in range(prepared.num_bodies))
 
 
 def pose_rates(model: AbstractFormulation, phase: Phase) -> Float[Array, "L n"]:
@@ -152,12 +156,12 @@ def split_twists(w: Float[Array, "L 6"]) -> Twists:
     return Twists(w[:, :3], w[:, 3:])
 
 
-def momenta(mechanics: SystemMechanics, w: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
+def momenta(prepared: PreparedSystem, w: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
     """Return the momenta of all bodies.
 
     Angular momenta are about the centres of mass, in body components.
     """
-    return mechanics.momenta(w[:, :3], w[:, 3:])
+    return apply_mass(prepared, w[:, :3], w[:, 3:])
 
 
 def change_frame(

@@ -17,7 +17,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...mechanics.mechanics import SystemMechanics
+from ...mechanics.stacked.system import PreparedSystem
 from ...native.ops import sequential_vmap_on_cpu
 from .equations import AbstractStepEquations
 
@@ -34,7 +34,7 @@ class AbstractMultiplierEquations(AbstractStepEquations):
     their scale.
     """
 
-    mechanics: eqx.AbstractVar[SystemMechanics]
+    prepared: eqx.AbstractVar[PreparedSystem]
     scales: eqx.AbstractVar[Float[Array, "L 6"]]
 
     @abc.abstractmethod
@@ -43,12 +43,12 @@ class AbstractMultiplierEquations(AbstractStepEquations):
 
     def unknown_scales(self) -> Float[Array, " n"]:
         """Return the scales of the increments; those of multipliers are infinite."""
-        count = self.mechanics.num_joint_constraints
+        count = self.prepared.num_constraints
         return jnp.concatenate([self.scales.ravel(), jnp.full(count, jnp.inf, self.scales.dtype)])
 
     def tolerance(self, largest: Float[Array, ""]) -> Float[Array, ""]:
         """Return the round-off of the pose, to which joints are closed."""
-        if self.mechanics.is_free:
+        if self.prepared.is_free:
             return super().tolerance(largest)
         return 50 * jnp.finfo(largest.dtype).eps * jnp.ones_like(largest)
 
@@ -56,13 +56,13 @@ class AbstractMultiplierEquations(AbstractStepEquations):
         self, Z: Float[Array, " n"]
     ) -> tuple[Float[Array, "L 6"], Float[Array, " m"]]:
         """Split the unknowns into increments and multipliers."""
-        size = 6 * self.mechanics.num_bodies
+        size = 6 * self.prepared.num_bodies
         return Z[:size].reshape(-1, 6), Z[size:]
 
     def linearize(self, Z: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
         """Return the residual and its derivative with the shift that makes it regular."""
         r, A = super().linearize(Z)
-        size = 6 * self.mechanics.num_bodies
+        size = 6 * self.prepared.num_bodies
         shift = -_SHIFT * self._inverse_masses(A)
         return r, A + jnp.diag(jnp.where(jnp.arange(Z.size) < size, 0.0, shift))
 
@@ -71,21 +71,21 @@ class AbstractMultiplierEquations(AbstractStepEquations):
         r, A = self.linearize(Z)
         inverse = self._inverse_masses(A)
         unit = jnp.sqrt(jnp.where(inverse > 0, inverse, 1.0))
-        unit = jnp.where(jnp.arange(Z.size) < 6 * self.mechanics.num_bodies, unit, 1.0 / unit)
+        unit = jnp.where(jnp.arange(Z.size) < 6 * self.prepared.num_bodies, unit, 1.0 / unit)
         return -unit * _solve(unit[:, None] * A * unit[None], (unit * r)[:, None])[:, 0]
 
     def _inverse_masses(self, A: Float[Array, "n n"]) -> Float[Array, " n"]:
         r"""Return the inverse masses of the increments and the diagonal of $G M^{-1} G^T$."""
-        inverse = 1.0 / _mass_scales(self.mechanics)
+        inverse = 1.0 / _mass_scales(self.prepared)
         G = A[inverse.size :, : inverse.size]
         return jnp.concatenate([inverse, jnp.sum(G * inverse[None] * G, axis=1)])
 
 
-def _mass_scales(mechanics: SystemMechanics) -> Float[Array, " k"]:
+def _mass_scales(prepared: PreparedSystem) -> Float[Array, " k"]:
     """Return a scale of the mass of every increment, not zero for thin rods or massless bodies."""
-    inertias = mechanics.inertias
+    inertias = prepared.inertias
     sums = jnp.sum(inertias, axis=1) if inertias.ndim == 2 else jnp.trace(inertias, 0, 1, 2)
-    masses = jnp.where(mechanics.masses > 0, mechanics.masses, jnp.max(mechanics.masses))
-    sums = jnp.where(sums > 0, sums, masses * mechanics.lengths**2)
+    masses = jnp.where(prepared.masses > 0, prepared.masses, jnp.max(prepared.masses))
+    sums = jnp.where(sums > 0, sums, masses * prepared.lengths**2)
     both = jnp.stack([masses, sums], axis=1)
     return jnp.repeat(both, 3, axis=1).ravel()

@@ -8,14 +8,16 @@ from jaxtyping import Array, Float
 
 from ...annotations import Scalar, Vector
 from ...formulations import AbstractFormulation
-from ...mechanics.attachment import Placements, Poses
-from ...mechanics.mechanics import SystemMechanics
+from ...mechanics.constraints import constraint_values, split_by_group
+from ...mechanics.kinematics.poses import joint_frames_at
+from ...mechanics.stacked.joints import JointFrames, Poses
+from ...mechanics.stacked.system import PreparedSystem
 from ...native.ops import cross
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body
 from .fixed_point import director_gain, director_rates
 from .increments import Map, RotationIncrement, cayley, map_rotations
-from .loads import applied_wrenches, conserving_wrenches
+from .loads import conserving_wrenches, wrenches_in_pose
 from .newton import Root, find_root
 from .phase import Phase, change_frame, is_jointed, midpoint_poses, momenta, rotate_quaternions
 from .saddle import AbstractMultiplierEquations
@@ -74,22 +76,22 @@ def trapezoidal_step(
     (2006); the mid-point rule on rotations: Simo, Wong (1991), Austin, Krishnaprasad, Wang (1993);
     the mean quaternion: Betsch-Siebert (50), (51); rates of directors: Betsch-Siebert, section 3.
     """
-    mechanics = model.mechanics
-    first, scales = start.poses(mechanics), increment_scales(mechanics, start.positions)
-    uses_cayley, assemblies = np.array(is_jointed(mechanics)), None
+    prepared = model.prepared
+    first, scales = start.poses(prepared), increment_scales(prepared, start.positions)
+    uses_cayley, assemblies = np.array(is_jointed(prepared)), None
     if (
         free_map is not cayley
         and not mean_quaternions
-        and (leads := assembly_leads(mechanics)) is not None
+        and (leads := assembly_leads(prepared)) is not None
     ):
-        assemblies = WeldedAssemblies(mechanics, leads, first)
+        assemblies = WeldedAssemblies(prepared, leads, first)
         uses_cayley = uses_cayley & ~assemblies.is_welded
     maps = tuple(
         cayley if on_joint and not mean_quaternions else free_map for on_joint in uses_cayley
     )
-    joint_frames = mechanics.place(first)
+    joint_frames = joint_frames_at(prepared, first)
     equations = _Equations(
-        mechanics,
+        prepared,
         scales,
         t0,
         h,
@@ -108,13 +110,13 @@ def trapezoidal_step(
 
 
 class _Equations(AbstractMultiplierEquations):
-    mechanics: SystemMechanics
+    prepared: PreparedSystem
     scales: Float[Array, "L 6"]
     t0: Float[Array, ""]
     h: Float[Array, ""]
     start: Phase
     first: Poses
-    joint_frames: Placements  # at the start of the step
+    joint_frames: JointFrames  # at the start of the step
     maps: tuple[Map, ...] = eqx.field(static=True)
     conserves: bool = eqx.field(static=True)
     mean_quaternions: bool = eqx.field(static=True)
@@ -135,24 +137,24 @@ class _Equations(AbstractMultiplierEquations):
         start, end = self.start, self.end(change)
         twists = 2.0 / self.h * change - start.twists
         if self.assemblies is not None:
-            last = end.poses(self.mechanics)
+            last = end.poses(self.prepared)
             of_assemblies = self.assemblies.end_twists(self.h, start.twists, change, last)
             twists = jnp.where(self.assemblies.is_welded[:, None], of_assemblies, twists)
         if start.rates is None:
             return eqx.tree_at(lambda phase: phase.twists, end, twists)
-        middle = midpoint_poses(self.mechanics, start, end).rotations[:-1]
+        middle = midpoint_poses(self.prepared, start, end).rotations[:-1]
         rates = jax.vmap(director_rates, in_axes=(0, 0, 0, 0, None))(
             self.increments(change), middle, start.rates, change[:, 3:], self.h
         )
         return eqx.tree_at(lambda phase: (phase.twists, phase.rates), end, (twists, rates))
 
     def residual(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
-        mechanics, start, h = self.mechanics, self.start, self.h
+        prepared, start, h = self.prepared, self.start, self.h
         change, mu = self.split_unknowns(Z)
         end, increments = self.end(change), self.increments(change)
-        middle = midpoint_poses(mechanics, start, end)
-        first, last = self.first, end.poses(mechanics)
-        L, t = mechanics.num_bodies, self.t0 + 0.5 * h
+        middle = midpoint_poses(prepared, start, end)
+        first, last = self.first, end.poses(prepared)
+        L, t = prepared.num_bodies, self.t0 + 0.5 * h
         # Angular momenta are in body components at the start. Components along the axis of the
         # step are then the same in all frames of the step.
         frames = first.rotations[:L]
@@ -161,23 +163,23 @@ class _Equations(AbstractMultiplierEquations):
             middle, body_motion = self.assemblies.replace_midpoint(change, middle, last)
         if self.conserves:
             wrench = conserving_wrenches(
-                mechanics, t, first, middle, last, body_motion, h, increments.chord
+                prepared, t, first, middle, last, body_motion, h, increments.chord
             )
         else:
-            wrench = applied_wrenches(mechanics, t, middle, body_motion / h)
+            wrench = wrenches_in_pose(prepared, t, middle, body_motion / h)
         moment = change_frame(wrench[:, 3:], middle.rotations[:L], frames)
-        before = 0.5 * h * momenta(mechanics, start.twists)
-        after = momenta(mechanics, change) - before
+        before = 0.5 * h * momenta(prepared, start.twists)
+        after = momenta(prepared, change) - before
         spin = change_frame(after[:, 3:], last.rotations[:L], frames) - before[:, 3:]
         if start.rates is not None:
             spin = self._director_spin(change, increments, middle, spin)
         gain = jnp.concatenate([after[:, :3] - before[:, :3], spin], axis=1)
         impulse = 0.5 * h * h * jnp.concatenate([wrench[:, :3], moment], axis=1)
-        if mechanics.is_free:
+        if prepared.is_free:
             return (gain - impulse).ravel()
-        joint_frames = mechanics.place(last)
+        joint_frames = joint_frames_at(prepared, last)
         reaction = self._reaction(t, last, joint_frames, mu, end.quaternions)
-        gap = mechanics.constraint(self.t0 + h, joint_frames)
+        gap = constraint_values(prepared, self.t0 + h, joint_frames)
         balance = gain - impulse + reaction
         if (assemblies := self.assemblies) is not None:
             of_assemblies = assemblies.momentum_balance(
@@ -187,7 +189,7 @@ class _Equations(AbstractMultiplierEquations):
             rows = jnp.where(assemblies.is_lead[:, None], of_assemblies, deviation)
             balance = jnp.where(assemblies.is_welded[:, None], rows, balance)
             # Bodies that follow their leads satisfy the welds, whose multipliers are zero.
-            gap = jnp.where(assemblies.is_weld_constraint(mechanics), mu, gap)
+            gap = jnp.where(assemblies.is_weld_constraint(prepared), mu, gap)
         return jnp.concatenate([balance.ravel(), gap])
 
     def _director_spin(
@@ -202,39 +204,39 @@ class _Equations(AbstractMultiplierEquations):
         frames = self.first.rotations[:-1]
         rates = jnp.swapaxes(self.start.rates.reshape(-1, 3, 3), 1, 2)
         gain = 0.5 * jax.vmap(director_gain, in_axes=(0, 0, 0, 0, 0, None))(
-            self.mechanics.inertias, increments, frames, rates, change[:, 3:], self.h
+            self.prepared.inertias, increments, frames, rates, change[:, 3:], self.h
         )
-        jointed = np.array(is_jointed(self.mechanics))[:, None]
+        jointed = np.array(is_jointed(self.prepared))[:, None]
         return jnp.where(jointed, spin, change_frame(gain, middle.rotations[:-1], frames))
 
     def _reaction(
         self,
         t: Scalar,
         last: Poses,
-        joint_frames: Placements,
+        joint_frames: JointFrames,
         mu: Float[Array, " m"],
         ends: Float[Array, "L 4"],
     ) -> Float[Array, "L 6"]:
         r"""Return $\bar G^T \mu$, moments in body components at the start."""
-        mechanics, first = self.mechanics, self.first
+        prepared, first = self.prepared, self.first
         mean = jax.tree.map(lambda u, v: 0.5 * (u + v), first, last)
 
         def relatives(positions, rotations):
             x, R = mean.positions.at[:-1].set(positions), mean.rotations.at[:-1].set(rotations)
             relative_poses = [
-                frames.relative for frames in mechanics.place(Poses(x, R, mean.turns))
+                frames.relative for frames in joint_frames_at(prepared, Poses(x, R, mean.turns))
             ]
             return [(relative.displacement, relative.rotation) for relative in relative_poses]
 
         _, pull_back = jax.vjp(relatives, mean.positions[:-1], mean.rotations[:-1])
-        blocks = mechanics.by_group(mu)
+        blocks = split_by_group(prepared, mu)
         gradients = [
             group.over(
                 lambda joint, r0, r1, mu: joint.mean_gradient(r0, r1, t, mu),
                 before.relative, after.relative, block,
             )
             for group, before, after, block in zip(
-                mechanics.groups, self.joint_frames, joint_frames, blocks, strict=True
+                prepared.groups, self.joint_frames, joint_frames, blocks, strict=True
             )
         ]  # fmt: skip
         force, gradient = pull_back(gradients)

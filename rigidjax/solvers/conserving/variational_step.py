@@ -7,11 +7,14 @@ from jaxtyping import Array, Float
 
 from ...annotations import Scalar, Vector
 from ...formulations import AbstractFormulation
-from ...mechanics.attachment import Poses
-from ...mechanics.mechanics import SystemMechanics
+from ...mechanics.constraints import constraint_jacobian, constraint_rates, constraint_values
+from ...mechanics.kinematics.poses import joint_frames_at
+from ...mechanics.loads import apply_inverse_mass
+from ...mechanics.stacked.joints import Poses
+from ...mechanics.stacked.system import PreparedSystem
 from .fixed_point import boundary_momentum, split_moment
 from .increments import conformal
-from .loads import applied_wrenches
+from .loads import wrenches_in_pose
 from .newton import Root, find_root
 from .phase import Phase, midpoint_poses, momenta, rotate_quaternions, split_twists
 from .saddle import AbstractMultiplierEquations
@@ -37,19 +40,21 @@ def variational_step(
     $h\,\bar v$, conformal rotation vectors and multipliers $h^2\lambda/2$.
     **Source:** Betsch-Siebert, Appendix E; joints as in RATTLE (Andersen 1983; Leimkuhler, Skeel).
     """
-    mechanics = model.mechanics
-    first = start.poses(mechanics)
-    constraint_jacobian = _jacobian(mechanics, t0, first)
-    scales = increment_scales(mechanics, start.positions)
-    equations = _Equations(mechanics, scales, t0, h, start, constraint_jacobian)
+    prepared = model.prepared
+    first = start.poses(prepared)
+    constraint_jacobian = _jacobian(prepared, t0, first)
+    scales = increment_scales(prepared, start.positions)
+    equations = _Equations(prepared, scales, t0, h, start, constraint_jacobian)
     root = find_root(equations, jnp.concatenate([h * start.twists.ravel(), multipliers]), limit)
     change, _ = equations.split_unknowns(root.Z)
     end = equations.end(change)
-    after = _boundary_momenta(mechanics, change, -1.0) / h + equations.impulses(change)[1] / h
-    if mechanics.is_free:
-        return eqx.tree_at(lambda phase: phase.twists, end, mechanics.inverse_mass(after)), root
+    after = _boundary_momenta(prepared, change, -1.0) / h + equations.impulses(change)[1] / h
+    if prepared.is_free:
+        return eqx.tree_at(
+            lambda phase: phase.twists, end, apply_inverse_mass(prepared, after)
+        ), root
     equations_and_guess = _momentum_equations(
-        mechanics, t0 + h, end.poses(mechanics), after, change / h, scales, h
+        prepared, t0 + h, end.poses(prepared), after, change / h, scales, h
     )
     second = find_root(*equations_and_guess, limit)
     end = eqx.tree_at(
@@ -59,7 +64,7 @@ def variational_step(
 
 
 class _Equations(AbstractMultiplierEquations):
-    mechanics: SystemMechanics
+    prepared: PreparedSystem
     scales: Float[Array, "L 6"]
     t0: Float[Array, ""]
     h: Float[Array, ""]
@@ -76,41 +81,41 @@ class _Equations(AbstractMultiplierEquations):
         self, change: Float[Array, "L 6"]
     ) -> tuple[Float[Array, "L 6"], Float[Array, "L 6"]]:
         """Return the impulses of the loads on the momenta at the start and the end, times $h$."""
-        mechanics, h = self.mechanics, self.h
-        middle = midpoint_poses(mechanics, self.start, self.end(change))
-        loads = 0.5 * h * h * applied_wrenches(mechanics, self.t0 + 0.5 * h, middle, change / h)
+        prepared, h = self.prepared, self.h
+        middle = midpoint_poses(prepared, self.start, self.end(change))
+        loads = 0.5 * h * h * wrenches_in_pose(prepared, self.t0 + 0.5 * h, middle, change / h)
         before, after = jax.vmap(split_moment)(loads[:, 3:], change[:, 3:])
         force = loads[:, :3]
         return jnp.concatenate([force, before], axis=1), jnp.concatenate([force, after], axis=1)
 
     def residual(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
-        mechanics, h = self.mechanics, self.h
+        prepared, h = self.prepared, self.h
         change, mu = self.split_unknowns(Z)
-        gain = _boundary_momenta(mechanics, change, 1.0) - h * momenta(mechanics, self.start.twists)
+        gain = _boundary_momenta(prepared, change, 1.0) - h * momenta(prepared, self.start.twists)
         balance = (gain - self.impulses(change)[0]).ravel()
-        if mechanics.is_free:
+        if prepared.is_free:
             return balance
-        last = self.end(change).poses(mechanics)
-        gap = mechanics.constraint(self.t0 + h, mechanics.place(last))
+        last = self.end(change).poses(prepared)
+        gap = constraint_values(prepared, self.t0 + h, joint_frames_at(prepared, last))
         return jnp.concatenate([balance + mu @ self.constraint_jacobian, gap])
 
 
 def _boundary_momenta(
-    mechanics: SystemMechanics, change: Float[Array, "L 6"], side: float
+    prepared: PreparedSystem, change: Float[Array, "L 6"], side: float
 ) -> Float[Array, "L 6"]:
     """Return the discrete momenta times $h$ at the start (`side` 1) or end (-1) of the step."""
     quaternions = jax.vmap(lambda psi: conformal(psi).quaternion)(change[:, 3:])
-    angular = jax.vmap(lambda I, p: boundary_momentum(I, p, side))(mechanics.inertias, quaternions)
-    return jnp.concatenate([mechanics.masses[:, None] * change[:, :3], 2.0 * angular], axis=1)
+    angular = jax.vmap(lambda I, p: boundary_momentum(I, p, side))(prepared.inertias, quaternions)
+    return jnp.concatenate([prepared.masses[:, None] * change[:, :3], 2.0 * angular], axis=1)
 
 
-def _jacobian(mechanics: SystemMechanics, t: Scalar, poses: Poses) -> Float[Array, "m 6L"]:
-    G = mechanics.constraint_jacobian(t, mechanics.place(poses))
-    return G.reshape(-1, 6 * mechanics.num_bodies)
+def _jacobian(prepared: PreparedSystem, t: Scalar, poses: Poses) -> Float[Array, "m 6L"]:
+    G = constraint_jacobian(prepared, t, joint_frames_at(prepared, poses))
+    return G.reshape(-1, 6 * prepared.num_bodies)
 
 
 def _momentum_equations(
-    mechanics: SystemMechanics,
+    prepared: PreparedSystem,
     t: Scalar,
     poses: Poses,
     momentum: Float[Array, "L 6"],
@@ -123,16 +128,18 @@ def _momentum_equations(
     The unknowns are the twists and the impulses of the joints, which together have the given
     momenta.
     """
-    rest = mechanics.constraint_rate(t, mechanics.place(poses), split_twists(jnp.zeros_like(guess)))
-    constraint_jacobian = _jacobian(mechanics, t, poses)
+    rest = constraint_rates(
+        prepared, t, joint_frames_at(prepared, poses), split_twists(jnp.zeros_like(guess))
+    )
+    constraint_jacobian = _jacobian(prepared, t, poses)
     start = jnp.concatenate([guess.ravel(), jnp.zeros_like(rest)])
     return _MomentumEquations(
-        mechanics, scales / jnp.abs(h), constraint_jacobian, momentum, rest
+        prepared, scales / jnp.abs(h), constraint_jacobian, momentum, rest
     ), start
 
 
 class _MomentumEquations(AbstractMultiplierEquations):
-    mechanics: SystemMechanics
+    prepared: PreparedSystem
     scales: Float[Array, "L 6"]
     constraint_jacobian: Float[Array, "m 6L"]
     momentum: Float[Array, "L 6"]
@@ -141,6 +148,6 @@ class _MomentumEquations(AbstractMultiplierEquations):
     def residual(self, Z: Float[Array, " n"]) -> Float[Array, " n"]:
         w, impulses = self.split_unknowns(Z)
         balance = (
-            momenta(self.mechanics, w) - self.momentum
+            momenta(self.prepared, w) - self.momentum
         ).ravel() + impulses @ self.constraint_jacobian
         return jnp.concatenate([balance, self.constraint_jacobian @ w.ravel() + self.rest])

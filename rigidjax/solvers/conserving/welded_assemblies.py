@@ -16,23 +16,23 @@ from ...annotations import Scalar
 from ...bodies.inertia import inertia_tensor
 from ...joints import Weld
 from ...joints.replacing import replace_fields
-from ...mechanics.attachment import Poses
-from ...mechanics.mechanics import SystemMechanics
+from ...mechanics.stacked.joints import Poses
+from ...mechanics.stacked.system import PreparedSystem
 from ...native.ops import cross, vmap_rows
 from ...rotations.matrix import product, relative, to_body, to_space
 from ...rotations.so3 import dot
 from .phase import change_frame
 
 
-def assembly_leads(mechanics: SystemMechanics) -> tuple[int, ...] | None:
+def assembly_leads(prepared: PreparedSystem) -> tuple[int, ...] | None:
     """Return the first body of the welded assembly of each body.
 
     The entry is -1 for a body outside such assemblies. Without any assembly the result is `None`.
     """
-    count = mechanics.num_bodies
+    count = prepared.num_bodies
     lead, is_free = np.arange(count + 1), np.ones(count + 1, bool)
     is_free[count] = False  # the ground
-    for group in mechanics.groups:
+    for group in prepared.groups:
         if group.joint.num_constraints == 0:
             continue  # `Free`
         is_weld = isinstance(group.joint, Weld)
@@ -71,9 +71,9 @@ class WeldedAssemblies(eqx.Module):
     arms: Float[Array, "L 3"]
     rotations: Float[Array, "L 3 3"]
 
-    def __init__(self, mechanics: SystemMechanics, leads: tuple[int, ...], first: Poses):
+    def __init__(self, prepared: PreparedSystem, leads: tuple[int, ...], first: Poses):
         self.leads, self.first = leads, first
-        x, R, m = first.positions[:-1], first.rotations[:-1], mechanics.masses
+        x, R, m = first.positions[:-1], first.rotations[:-1], prepared.masses
         arms = jax.vmap(to_body)(R[self._lead_rows], x - x[self._lead_rows])
         self.rotations = jax.vmap(relative)(R[self._lead_rows], R)
         self.body_masses, self.masses = m, self._sum_over_assembly(m)
@@ -84,7 +84,7 @@ class WeldedAssemblies(eqx.Module):
             rotated = product(B, product(inertia_tensor(inertia), B.T))
             return rotated + m * (dot(r, r) * jnp.eye(3, dtype=r.dtype) - r[:, None] * r[None])
 
-        of_bodies = jax.vmap(inertia_about_centre)(m, mechanics.inertias, self.rotations, self.arms)
+        of_bodies = jax.vmap(inertia_about_centre)(m, prepared.inertias, self.rotations, self.arms)
         self.inertias = self._sum_over_assembly(of_bodies)
 
     @property
@@ -102,11 +102,11 @@ class WeldedAssemblies(eqx.Module):
         """Row of the lead body of each body; its own row for a body without an assembly."""
         return np.where(self.is_welded, self.leads, np.arange(len(self.leads)))
 
-    def is_weld_constraint(self, mechanics: SystemMechanics) -> Bool[np.ndarray, "m"]:
+    def is_weld_constraint(self, prepared: PreparedSystem) -> Bool[np.ndarray, "m"]:
         """Mark the constraints that are imposed by the welds of assemblies."""
         of_joints = [
             np.repeat(self.is_welded[np.array(group.children)], group.joint.num_constraints)
-            for group in mechanics.groups
+            for group in prepared.groups
         ]
         return np.concatenate(of_joints)
 

@@ -9,12 +9,26 @@ from jaxtyping import Array, Float
 
 from ...annotations import Scalar
 from ...bodies.inertia import inertia_tensor
-from ...mechanics.attachment import Placements, Poses
-from ...mechanics.constraints import flat, smallest_change
-from ...mechanics.dynamics import constrained_accelerations
-from ...mechanics.mechanics import SystemMechanics
+from ...mechanics.constraints import (
+    constraint_jacobian,
+    constraint_rates,
+    constraint_units,
+    constraint_values,
+)
+from ...mechanics.dynamics.constraint_elimination import flat
+from ...mechanics.dynamics.projections import constrained_accelerations, smallest_change
+from ...mechanics.kinematics.poses import (
+    assemble_poses,
+    joint_angle_rates,
+    joint_angles,
+    joint_frames_at,
+    kinematics_for_forces,
+)
+from ...mechanics.kinematics.twists import Twists
+from ...mechanics.loads import apply_mass, force_virials, free_forces
 from ...mechanics.reactions import idle_multipliers
-from ...mechanics.twists import Twists
+from ...mechanics.stacked.joints import JointFrames, Poses
+from ...mechanics.stacked.system import PreparedSystem
 from ...rotations.euler_map import euler_map
 from ..conserving.scales import increment_scales
 
@@ -40,52 +54,55 @@ class Dynamics(eqx.Module):
     **Arguments:** `mechanics`.
     """
 
-    mechanics: SystemMechanics
+    prepared: PreparedSystem
 
     def twists(self, w: Float[Array, "L k"]) -> Twists:
         """Split twists into velocities, zero for a fixed point, and angular velocities."""
-        linear = w[:, :-3] if self.mechanics.system.translates else jnp.zeros_like(w)
+        linear = w[:, :-3] if self.prepared.system.translates else jnp.zeros_like(w)
         return Twists(linear, w[:, -3:])
 
     def _select_rates(self, values: Float[Array, "L 6"]) -> Float[Array, "L k"]:
-        return values[:, -self.mechanics.system.rates_of_free :]
+        return values[:, -self.prepared.system.rates_of_free :]
 
-    def _poses_and_frames(self, pose: Pose) -> tuple[Poses, Placements]:
-        poses = self.mechanics.poses(pose.x, jax.vmap(euler_map)(pose.p), pose.angles)
-        return poses, self.mechanics.place(poses)
+    def _poses_and_frames(self, pose: Pose) -> tuple[Poses, JointFrames]:
+        poses = assemble_poses(self.prepared, pose.x, jax.vmap(euler_map)(pose.p), pose.angles)
+        return poses, joint_frames_at(self.prepared, poses)
 
     def least_norm_multipliers(
         self, t: Scalar, pose: Pose, lam: Float[Array, " m"]
     ) -> Float[Array, " m"]:
         r"""Return the multipliers of least norm with the same $G^T \lambda$."""
-        if not self.mechanics.system.closes:
+        if not self.prepared.system.closes:
             return lam
         poses, joint_frames = self._poses_and_frames(pose)
         return (
             lam
-            - idle_multipliers(self.mechanics, t, poses, joint_frames, self.mechanics.units) @ lam
+            - idle_multipliers(
+                self.prepared, t, poses, joint_frames, constraint_units(self.prepared)
+            )
+            @ lam
         )
 
     def redundant_projection(self, t: Scalar, pose: Pose) -> Float[Array, "m m"] | None:
         r"""Return the projection onto the multipliers with $G^T \lambda = 0$, `None` for trees."""
-        if not self.mechanics.system.closes:
+        if not self.prepared.system.closes:
             return None
-        weights = jnp.ones(self.mechanics.num_joint_constraints, pose.x.dtype)
-        return idle_multipliers(self.mechanics, t, *self._poses_and_frames(pose), weights)
+        weights = jnp.ones(self.prepared.num_constraints, pose.x.dtype)
+        return idle_multipliers(self.prepared, t, *self._poses_and_frames(pose), weights)
 
     def increment_scales(self, x: Float[Array, "L 3"]) -> Float[Array, "L k"]:
         """Return the scales of pose increments of bodies at positions `x`, m and rad."""
-        return self._select_rates(increment_scales(self.mechanics, x))
+        return self._select_rates(increment_scales(self.prepared, x))
 
     @property
     def constraint_scales(self) -> Float[Array, " m"]:
         """Scales of the constraints: the size of the system, m, or one radian."""
-        return self.mechanics.units
+        return constraint_units(self.prepared)
 
     def momenta(self, w: Float[Array, "L k"]) -> Float[Array, "L k"]:
         r"""Return $M w$."""
         twists = self.twists(w)
-        return self._select_rates(self.mechanics.momenta(twists.linear, twists.angular))
+        return self._select_rates(apply_mass(self.prepared, twists.linear, twists.angular))
 
     def evaluate(
         self, t: Scalar, pose: Pose, w: Float[Array, "L k"]
@@ -94,28 +111,30 @@ class Dynamics(eqx.Module):
 
         **Returns:** applied and gyroscopic forces $f$; constraints $g(q, t)$; their Jacobian $G$.
         """
-        mechanics, (poses, joint_frames) = self.mechanics, self._poses_and_frames(pose)
-        forces = mechanics.free_forces(t, mechanics.kinematics(poses, joint_frames, self.twists(w)))
+        prepared, (poses, joint_frames) = self.prepared, self._poses_and_frames(pose)
+        forces = free_forces(
+            prepared, t, kinematics_for_forces(prepared, poses, joint_frames, self.twists(w))
+        )
         return (
             self._select_rates(forces),
-            mechanics.constraint(t, joint_frames),
+            constraint_values(prepared, t, joint_frames),
             self._gradient(t, joint_frames),
         )
 
-    def _gradient(self, t: Scalar, joint_frames: Placements) -> Float[Array, "m Lk"]:
-        rows = self.mechanics.constraint_jacobian(t, joint_frames)
-        return flat(rows[:, :, -self.mechanics.system.rates_of_free :])
+    def _gradient(self, t: Scalar, joint_frames: JointFrames) -> Float[Array, "m Lk"]:
+        rows = constraint_jacobian(self.prepared, t, joint_frames)
+        return flat(rows[:, :, -self.prepared.system.rates_of_free :])
 
     def accelerations(self, t: Scalar, pose: Pose, w: Float[Array, "L k"]) -> Float[Array, "L k"]:
         r"""Return $\dot w$ of a consistent state."""
         poses_and_frames = self._poses_and_frames(pose)
         return self._select_rates(
-            constrained_accelerations(self.mechanics, t, *poses_and_frames, self.twists(w))
+            constrained_accelerations(self.prepared, t, *poses_and_frames, self.twists(w))
         )
 
     def constraint_rate(self, t: Scalar, pose: Pose, w: Float[Array, "L k"]) -> Float[Array, " m"]:
         r"""Return $G w + \partial g/\partial t$."""
-        return self.mechanics.constraint_rate(t, self._poses_and_frames(pose)[1], self.twists(w))
+        return constraint_rates(self.prepared, t, self._poses_and_frames(pose)[1], self.twists(w))
 
     def constraint_jacobian(self, t: Scalar, pose: Pose) -> Float[Array, "m Lk"]:
         r"""Return $G$, by the twists of all bodies."""
@@ -123,20 +142,24 @@ class Dynamics(eqx.Module):
 
     def normal_twists(self, t: Scalar, pose: Pose, rate: Float[Array, " m"]) -> Float[Array, "L k"]:
         r"""Return the $w$ of least kinetic energy with $G w =$ `rate`."""
-        mechanics = self.mechanics
-        inertias = jax.vmap(inertia_tensor)(mechanics.inertias)
+        prepared = self.prepared
+        inertias = jax.vmap(inertia_tensor)(prepared.inertias)
         return self._select_rates(
-            smallest_change(mechanics, t, *self._poses_and_frames(pose), -rate, inertias)
+            smallest_change(prepared, t, *self._poses_and_frames(pose), -rate, inertias)
         )
 
     def angle_rates(self, t: Scalar, pose: Pose, w: Float[Array, "L k"]) -> Float[Array, " A"]:
         """Return the rates of the unwrapped joint angles."""
         _, joint_frames = self._poses_and_frames(pose)
-        return self.mechanics.angle_rates(joint_frames, self.twists(w), self.mechanics.tracked)
+        return joint_angle_rates(
+            self.prepared, joint_frames, self.twists(w), self.prepared.system.tracked_joints
+        )
 
     def angles(self, pose: Pose) -> Float[Array, " A"]:
         """Return the joint angles of a pose with the revolutions of `pose.angles`."""
-        return self.mechanics.angles(self._poses_and_frames(pose)[0], self.mechanics.tracked)
+        return joint_angles(
+            self.prepared, self._poses_and_frames(pose)[1], self.prepared.system.tracked_joints
+        )
 
     def quaternion_virials(
         self, t: Scalar, pose: Pose, w: Float[Array, "L k"], lam: Float[Array, " m"]
@@ -146,13 +169,15 @@ class Dynamics(eqx.Module):
         Inertial forces are left out. The multiplier of the length of the quaternion balances this
         stretching force.
         """
-        mechanics = self.mechanics
+        prepared = self.prepared
         poses, joint_frames = self._poses_and_frames(pose)
-        applied = mechanics.virials(t, mechanics.kinematics(poses, joint_frames, self.twists(w)))
+        applied = force_virials(
+            prepared, t, kinematics_for_forces(prepared, poses, joint_frames, self.twists(w))
+        )
 
         def work(R):
             moved = eqx.tree_at(lambda poses: poses.rotations, poses, R)
-            return lam @ mechanics.constraint(t, mechanics.place(moved))
+            return lam @ constraint_values(prepared, t, joint_frames_at(prepared, moved))
 
         # R of the quaternion (1 + e) p is (1 + 2 e) R.
         R = poses.rotations

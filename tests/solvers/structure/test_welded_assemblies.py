@@ -122,7 +122,7 @@ def test_derivatives_by_what_a_member_weighs(parts):
 
 
 def leads(bodies, joints):
-    return assembly_leads(rj.NullSpace(rj.System(bodies, joints)).mechanics)
+    return assembly_leads(rj.NullSpace(rj.System(bodies, joints)).prepared)
 
 
 def test_which_bodies_step_as_one(parts):

@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .mechanics import SystemMechanics
+from .constraints import constraint_owners, constraint_units, constraint_values, joint_lengths
+from .stacked.system import PreparedSystem
 
 # Cosine below which a child is turned by all but half a turn: there is no way back that is shorter
 # than others, and a derivative could not show one.
@@ -18,37 +19,39 @@ def closed_gap(dtype) -> float:
     return max(_CLOSED, 1000 * float(jnp.finfo(dtype).eps))
 
 
-def gaps(mechanics: SystemMechanics, t, places) -> Float[Array, " J"]:
+def gaps(prepared: PreparedSystem, t, joint_frames) -> Float[Array, " J"]:
     r"""How far each joint is open: its largest constraint, lengths over that of the mechanism.
 
     A child that is turned by more than a quarter of a turn against directions that its joint keeps
     alike (see `AbstractJoint.alignment`) leaves it open by the chord $2 \sin(\varphi/2)$.
     """
-    largest = by_joint(mechanics, mechanics.constraint(t, places) / mechanics.units)
-    cosines = alignments(mechanics, places)
+    largest = by_joint(
+        prepared, constraint_values(prepared, t, joint_frames) / constraint_units(prepared)
+    )
+    cosines = alignments(prepared, joint_frames)
     chords = jnp.sqrt(2.0 * jnp.maximum(1.0 - cosines, 1.0))
     return jnp.where(cosines < 0, jnp.maximum(chords, largest), largest)
 
 
-def alignments(mechanics: SystemMechanics, places) -> Float[Array, " J"]:
+def alignments(prepared: PreparedSystem, joint_frames) -> Float[Array, " J"]:
     """Alignment of every joint; 1 for constraints that are no joint."""
     values = [
-        group.over(lambda joint, r: joint.alignment(r), place.relative)
-        for group, place in zip(mechanics.groups, places, strict=True)
+        group.over(lambda joint, r: joint.alignment(r), frames.relative)
+        for group, frames in zip(prepared.groups, joint_frames, strict=True)
     ]
-    order = np.array([j for group in mechanics.groups for j in group.indices], int)
-    found = jnp.ones(len(mechanics.system.closing_names), mechanics.masses.dtype)
+    order = np.array([j for group in prepared.groups for j in group.indices], int)
+    found = jnp.ones(len(prepared.system.closing_names), prepared.masses.dtype)
     return found.at[order].set(jnp.concatenate(values), unique_indices=True) if values else found
 
 
-def by_joint(mechanics: SystemMechanics, g: Float[Array, " m"]) -> Float[Array, " J"]:
+def by_joint(prepared: PreparedSystem, g: Float[Array, " m"]) -> Float[Array, " J"]:
     """Largest absolute value of the constraints of each joint."""
-    owners = np.array(mechanics.constraint_owners(), int)
-    count = len(mechanics.system.closing_names)
-    return jnp.zeros(count, g.dtype).at[owners].max(jnp.abs(g))
+    bodies_of_rates = np.array(constraint_owners(prepared), int)
+    count = len(prepared.system.closing_names)
+    return jnp.zeros(count, g.dtype).at[bodies_of_rates].max(jnp.abs(g))
 
 
-def closing(mechanics: SystemMechanics, t, places) -> Float[Array, " m"]:
+def closing(prepared: PreparedSystem, t, joint_frames) -> Float[Array, " m"]:
     r"""Constraints that vanish where all joints are closed and no child is the wrong way round.
 
     Lengths over that of the mechanism; sines over the cosine of half the angle between the
@@ -56,17 +59,19 @@ def closing(mechanics: SystemMechanics, t, places) -> Float[Array, " m"]:
     grows up to half a turn. Where it is half a turn they are 1, without derivatives.
     """
     parts = []
-    for group, place, lengths in zip(
-        mechanics.groups, places, mechanics.joint_lengths, strict=True
+    for group, frames, lengths in zip(
+        prepared.groups, joint_frames, joint_lengths(prepared), strict=True
     ):
-        cosines = group.over(lambda joint, r: joint.alignment(r), place.relative)[:, None]
+        cosines = group.over(lambda joint, r: joint.alignment(r), frames.relative)[:, None]
         opposite = cosines < _OPPOSITE
         half = jnp.sqrt(0.5 * (1.0 + jnp.where(opposite, 1.0, cosines)))
         is_length = np.array(group.joint.constraint_is_length)
-        g = group.over(lambda joint, r: joint.constraint(r, t), place.relative)
+        g = group.over(lambda joint, r: joint.constraint(r, t), frames.relative)
         sines = jnp.where(opposite, 1.0, g / half)
         parts.append(jnp.where(is_length, g / lengths[:, None], sines).ravel())
-    if mechanics.system.constraints:
+    if prepared.system.constraints:
         count = sum(part.size for part in parts)
-        parts.append((mechanics.constraint(t, places) / mechanics.units)[count:])
-    return jnp.concatenate([jnp.zeros(0, mechanics.masses.dtype), *parts])
+        parts.append(
+            (constraint_values(prepared, t, joint_frames) / constraint_units(prepared))[count:]
+        )
+    return jnp.concatenate([jnp.zeros(0, prepared.masses.dtype), *parts])

@@ -8,64 +8,64 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..joints import RelativePose
-from ..joints.relative_pose import apply_small_twist
-from ..native.ops import cross, take
-from ..rotations.matrix import to_body, to_space
-from .attachment import JointGroup, Placement, Poses
-from .mechanics import SystemMechanics
+from ...joints.relative_pose import RelativePose, apply_small_twist
+from ...native.ops import cross, take
+from ...rotations.matrix import to_body, to_space
+from ..stacked.joints import GroupFrames, JointGroup, Poses
+from ..stacked.system import PreparedSystem
+from .poses import differentiate_along_motion, joint_frames_at, joint_twists
 from .trees import (
-    along_paths,
     first_rate,
     free_bodies,
     free_rates,
-    free_twists,
     in_order,
+    joint_twists_from_rates,
     rates_of,
+    sum_along_paths,
     tree_joints,
 )
 from .twists import Twists
 
 
-def own_accelerations(
-    mechanics: SystemMechanics, t, poses: Poses, places, at, motions: Float[Array, "L 6"], nu
+def joint_bias_accelerations(
+    prepared: PreparedSystem, t, poses: Poses, joint_frames, at, motions: Float[Array, "L 6"], nu
 ) -> Float[Array, "L 6"]:
     r"""Time derivative of `trees.joint_twists_in_space` at constant minimal velocities.
 
     `motions`, of the bodies about the points `at`.
     """
-    start = first_rate(mechanics)
+    start = first_rate(prepared)
     V = jnp.concatenate([motions, jnp.zeros((1, 6), motions.dtype)])
     rows, where = [], []
-    for _, group, place, bodies, sign in tree_joints(mechanics, places):
-        twist, change = _twist_and_change(group, place, t, rates_of(group, start[bodies], nu))
+    for _, group, frames, bodies, sign in tree_joints(prepared, joint_frames):
+        twist, change = _twist_and_change(group, frames, t, rates_of(group, start[bodies], nu))
         of_frame = take(V, group.parents)[:, 3:]
         of_child = take(V, group.children)
         centre = take(at, bodies)
-        moving = (place.point - centre, place.frame, of_frame, of_child, twist, change)
+        moving = (frames.point - centre, frames.frame, of_frame, of_child, twist, change)
         rows.append(jax.vmap(_carried)(jnp.asarray(sign, V.dtype), *moving))
         where.append(bodies)
-    free = free_bodies(mechanics)
+    free = free_bodies(prepared)
     if len(free):
         w = take(motions, free)[:, 3:]
-        turning = jax.vmap(cross)(free_rates(mechanics, nu)[:, :3], w)
+        turning = jax.vmap(cross)(free_rates(prepared, nu)[:, :3], w)
         rows.append(jnp.concatenate([turning, jnp.zeros_like(turning)], axis=1))
         where.append(free)
     return in_order(rows, where, jnp.zeros((0, 6), nu.dtype))
 
 
-def _twist_and_change(group: JointGroup, place: Placement, t, rates):
+def _twist_and_change(group: JointGroup, frames: GroupFrames, t, rates):
     r"""Relative twists $s = S\nu + s_t$ of joints, and $\dot s$ in their frames, rates constant."""
-    twist = free_twists(group, place, t, rates)
-    relative = place.relative
+    twist = joint_twists_from_rates(group, frames, t, rates)
+    relative = frames.relative
     velocity = jax.vmap(_velocity)(relative, twist)
 
     def of(t, relative):
-        at = Placement(
-            place.point, place.frame, relative, place.parent_arm, place.child_arm,
-            place.parent_rotation, place.child_rotation,
+        at = GroupFrames(
+            frames.point, frames.frame, relative, frames.parent_arm, frames.child_arm,
+            frames.parent_rotation, frames.child_rotation,
         )  # fmt: skip
-        return free_twists(group, at, t, rates)
+        return joint_twists_from_rates(group, at, t, rates)
 
     _, change = jax.jvp(of, (t, relative), (jnp.ones_like(t), velocity))
     return twist, change
@@ -86,13 +86,13 @@ def _carried(sign, arm, frame, of_frame, of_child, twist, change) -> Float[Array
     return sign * jnp.concatenate([v_dot + cross(arm_dot, w) + cross(arm, w_dot), w_dot])
 
 
-def bias_accelerations(mechanics: SystemMechanics, t, poses: Poses, places, at, motions, nu):
+def bias_accelerations(prepared: PreparedSystem, t, poses: Poses, joint_frames, at, motions, nu):
     r"""Accelerations $(\ddot x, \dot\Omega)$ of all bodies at constant minimal velocities, (L, 6).
 
     `motions`, (L, 6), of the bodies about the points `at`.
     """
-    change = own_accelerations(mechanics, t, poses, places, at, motions, nu)
-    change = along_paths(mechanics, change)
+    change = joint_bias_accelerations(prepared, t, poses, joint_frames, at, motions, nu)
+    change = sum_along_paths(prepared, change)
     x, R = poses.positions[:-1], poses.rotations[:-1]
 
     def one(R, r, V, A):
@@ -104,26 +104,26 @@ def bias_accelerations(mechanics: SystemMechanics, t, poses: Poses, places, at, 
 
 
 def joint_bias(
-    mechanics: SystemMechanics, t, poses: Poses, nu, twists: Twists
+    prepared: PreparedSystem, t, poses: Poses, nu, twists: Twists
 ) -> dict[int, Float[Array, "n 6"]]:
     r"""What turns accelerations of bodies into those of joints, $S\dot\nu$ = theirs + bias.
 
     The relative twist is $P w = S\nu + s_t$, so that it is $\dot P w - \dot S\nu - \dot s_t$, for
     each group of tree joints, by its number.
     """
-    start = first_rate(mechanics)
-    places = mechanics.place(poses)
+    start = first_rate(prepared)
+    joint_frames = joint_frames_at(prepared, poses)
     rates = {
         g: rates_of(group, start[bodies], nu)
-        for g, group, _, bodies, _ in tree_joints(mechanics, places)
+        for g, group, _, bodies, _ in tree_joints(prepared, joint_frames)
     }
 
     def gap(t, poses):
-        places = mechanics.place(poses)
-        relative = mechanics.joint_twists(places, twists)
+        joint_frames = joint_frames_at(prepared, poses)
+        relative = joint_twists(prepared, joint_frames, twists)
         return {
-            g: relative[g] - free_twists(group, place, t, rates[g])
-            for g, group, place, _, _ in tree_joints(mechanics, places)
+            g: relative[g] - joint_twists_from_rates(group, frames, t, rates[g])
+            for g, group, frames, _, _ in tree_joints(prepared, joint_frames)
         }
 
-    return mechanics.bias(gap, t, poses, twists)[1]
+    return differentiate_along_motion(gap, t, poses, twists)[1]

@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..bodies.frame import Frame
-from ..joints import AbstractJoint, RelativePose
-from ..joints.replacing import rename_joint, replace_fields
-from ..native.ops import cross, stack_rows, take
-from ..rotations.matrix import product, relative, to_body, to_space
-from .joint_ends import mounts, with_origins
+from ...bodies.frame import Frame
+from ...joints.base import AbstractJoint
+from ...joints.relative_pose import RelativePose
+from ...joints.replacing import rename_joint, replace_fields
+from ...native.ops import cross, stack_rows, take
+from ...rotations.matrix import product, relative, to_body, to_space
+from .joint_points import mounts, with_origins
 
 
 class Poses(eqx.Module):
@@ -28,7 +29,16 @@ class Poses(eqx.Module):
     turns: Float[Array, " J"]
 
 
-class Placement(eqx.Module):
+def poses_with_ground(
+    positions: Float[Array, "L 3"], rotations: Float[Array, "L 3 3"], num_joints: int
+) -> Poses:
+    """Return poses with the ground as the last row; no joint has made a revolution."""
+    x = jnp.concatenate([positions, jnp.zeros((1, 3), positions.dtype)])
+    R = jnp.concatenate([rotations, np.eye(3, dtype=rotations.dtype)[None]])
+    return Poses(x, R, jnp.zeros(num_joints, positions.dtype))
+
+
+class GroupFrames(eqx.Module):
     """Where the joints of a group are: joint points and frames in space, relative poses."""
 
     point: Float[Array, "n 3"]  # of the child
@@ -40,16 +50,16 @@ class Placement(eqx.Module):
     child_rotation: Float[Array, "n 3 3"]
 
 
-class Placements(eqx.Module):
+class JointFrames(eqx.Module):
     """Placement of every group of joints, and the poses in which they are."""
 
-    groups: list[Placement]
+    groups: list[GroupFrames]
     poses: Poses
 
-    def __iter__(self) -> Iterator[Placement]:
+    def __iter__(self) -> Iterator[GroupFrames]:
         return iter(self.groups)
 
-    def __getitem__(self, group: int) -> Placement:
+    def __getitem__(self, group: int) -> GroupFrames:
         return self.groups[group]
 
 
@@ -75,7 +85,7 @@ class JointGroup(eqx.Module):
         """`function(joint, *values)` for every joint of the group."""
         return eqx.filter_vmap(function)(self.joint, *stacked)
 
-    def place(self, poses: Poses) -> Placement:
+    def frames_at(self, poses: Poses) -> GroupFrames:
         """Points, frames and relative poses of the joints in the poses of the bodies."""
         parents, children = self.parents, self.children
         x, R = poses.positions, poses.rotations
@@ -137,7 +147,7 @@ class JointGroup(eqx.Module):
         return eqx.combine(take(arrays, rows), rest)
 
     def twists(
-        self, place: Placement, v: Float[Array, "L+1 3"], omega: Float[Array, "L+1 3"]
+        self, place: GroupFrames, v: Float[Array, "L+1 3"], omega: Float[Array, "L+1 3"]
     ) -> Float[Array, "n 6"]:
         """Relative twists of the children, in the joint frames, from the twists of the bodies."""
         parents, children = self.parents, self.children
@@ -152,7 +162,7 @@ class JointGroup(eqx.Module):
         )
 
     def jacobians(
-        self, place: Placement, t: Float[Array, ""]
+        self, place: GroupFrames, t: Float[Array, ""]
     ) -> tuple[Float[Array, "n m 6"], Float[Array, "n m 6"]]:
         r"""Gradients of the constraints on the twists $(\dot x, \Omega)$ of parent and child."""
         G = self.over(lambda joint, r: joint.constraint_jacobian(r, t), place.relative)
@@ -174,14 +184,14 @@ class JointGroup(eqx.Module):
         return jax.vmap(one)(place, G)
 
 
-def placed(x_p, R_p, x_c, R_c, attachments, turns) -> Placement:
+def placed(x_p, R_p, x_c, R_c, attachments, turns) -> GroupFrames:
     """A joint between two bodies: poses of parent and child, its points and frames in them."""
     r_p, B_p, r_c, B_c = attachments
     arm_p, arm_c = to_space(R_p, r_p), to_space(R_c, r_c)
     frame, point = product(R_p, B_p), x_c + arm_c
     d = to_body(frame, point - (x_p + arm_p))
     Q = relative(frame, product(R_c, B_c))
-    return Placement(point, frame, RelativePose(d, Q, turns), point - x_p, arm_c, R_p, R_c)
+    return GroupFrames(point, frame, RelativePose(d, Q, turns), point - x_p, arm_c, R_p, R_c)
 
 
 def group_joints(

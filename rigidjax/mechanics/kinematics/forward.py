@@ -6,24 +6,28 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..joints import AbstractJoint, RelativePose
-from ..native.ops import take
-from ..rotations.matrix import product, to_body, to_space
-from ..rotations.so3 import exp, log_quaternion
-from ..rotations.spurrier_klumpp import spurrier_klumpp
-from ..state import State
-from .attachment import JointGroup, Poses
-from .mechanics import SystemMechanics
-from .system import System
-from .topology import GROUND, Topology
-from .trees import free_bodies, tree_joints, tree_twists
+from ...joints.base import AbstractJoint
+from ...joints.relative_pose import RelativePose
+from ...native.ops import take
+from ...rotations.matrix import product, to_body, to_space
+from ...rotations.so3 import exp, log_quaternion
+from ...rotations.spurrier_klumpp import spurrier_klumpp
+from ...state import State
+from ..declaration import AbstractSystem
+from ..stacked.joints import JointGroup, Poses
+from ..stacked.system import PreparedSystem
+from ..topology import GROUND, Topology
+from .poses import joint_frames_at, with_joint_angles
+from .trees import body_twists, free_bodies, tree_joints
 
 # Joints in a row up to which poses are found level by level; longer paths by doubling.
 _LEVELS = 12
 
 
 def joint_states(
-    system: System, coordinates: Float[Array, "*T f"], rates: Float[Array, "*T f"] | None = None
+    system: AbstractSystem,
+    coordinates: Float[Array, "*T f"],
+    rates: Float[Array, "*T f"] | None = None,
 ) -> State:
     r"""States of a tree from the coordinates and rates of its joints.
 
@@ -46,11 +50,11 @@ def joint_states(
     one = state_of_joints
     if q.ndim > 1:
         one = jax.vmap(state_of_joints, in_axes=(None, None, 0, 0))
-    return jax.jit(one)(SystemMechanics(system), jnp.zeros((), q.dtype), q, nu)
+    return jax.jit(one)(PreparedSystem(system), jnp.zeros((), q.dtype), q, nu)
 
 
 def state_of_joints(
-    mechanics: SystemMechanics,
+    prepared: PreparedSystem,
     t: Float[Array, ""],
     q: Float[Array, " f"],
     nu: Float[Array, " f"],
@@ -61,7 +65,7 @@ def state_of_joints(
     is free has its rotation vector (rad), of a free body that from space to body axes, behind its
     position (m).
     """
-    system = mechanics.system
+    system = prepared.system
     turning, rows, begin = turning_bodies(system), [], 0
     plain: list[int] = []
     for body, count in enumerate(system.rates_of_bodies):
@@ -70,15 +74,15 @@ def state_of_joints(
         rows += [range(begin + lengths, begin + count)] if body in turning else []
         begin += count
     vectors = take(q, np.array(rows, int).reshape(-1)).reshape(-1, 3)
-    poses = tree_poses(mechanics, t, take(q, np.array(plain, int)), jax.vmap(exp)(vectors))
-    places = mechanics.place(poses)
-    twists = tree_twists(mechanics, t, poses, places, nu)
+    poses = tree_poses(prepared, t, take(q, np.array(plain, int)), jax.vmap(exp)(vectors))
+    joint_frames = joint_frames_at(prepared, poses)
+    twists = body_twists(prepared, t, poses, joint_frames, nu)
     p = jax.vmap(spurrier_klumpp)(poses.rotations[:-1])
     state = State(poses.positions[:-1], p, twists.linear, twists.angular)
-    return mechanics.with_angles_at(state, places)
+    return with_joint_angles(prepared, state, joint_frames)
 
 
-def rate_labels(system: System) -> tuple[str, ...]:
+def rate_labels(system: AbstractSystem) -> tuple[str, ...]:
     r"""Names of the minimal velocities: of each body in turn, those of the joint it hangs on.
 
     A joint with several has `"joint[0]"`, `"joint[1]"`, ...; a free body `"body.vx"` to
@@ -96,7 +100,7 @@ def rate_labels(system: System) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def reference_coordinates(system: System) -> Float[Array, " f"]:
+def reference_coordinates(system: AbstractSystem) -> Float[Array, " f"]:
     """Joint coordinates of a tree in the reference configuration, as `state_of_joints` takes them.
 
     Zero, but for bodies that are free.
@@ -111,7 +115,7 @@ def reference_coordinates(system: System) -> Float[Array, " f"]:
     return jnp.concatenate(parts)
 
 
-def check_tree(system: System) -> None:
+def check_tree(system: AbstractSystem) -> None:
     """Raise `ValueError` for a system with loops."""
     if system.closes:
         closing = [system.joints[j].name for j in system.topology.loops]
@@ -121,7 +125,7 @@ def check_tree(system: System) -> None:
         )
 
 
-def check_placeable(system: System) -> None:
+def check_placeable(system: AbstractSystem) -> None:
     """Raise `ValueError` unless joint coordinates place all bodies, as `joint_states` needs it."""
     check_tree(system)
     for body, j in zip(system.bodies, system.topology.joints, strict=True):
@@ -146,14 +150,14 @@ def _check_joint(joint: AbstractJoint) -> None:
         )
 
 
-def plain_counts(system: System) -> tuple[int, ...]:
+def plain_counts(system: AbstractSystem) -> tuple[int, ...]:
     """Number of lengths and angles that place each body, rotations that are free apart."""
     turning = turning_bodies(system)
     rates = enumerate(system.rates_of_bodies)
     return tuple(count - 3 if body in turning else count for body, count in rates)
 
 
-def turning_bodies(system: System) -> tuple[int, ...]:
+def turning_bodies(system: AbstractSystem) -> tuple[int, ...]:
     """Bodies whose rotation is free: in space, or relative to what they hang on."""
     return tuple(
         body
@@ -170,7 +174,7 @@ class Step(eqx.Module):
 
 
 def tree_poses(
-    mechanics: SystemMechanics,
+    prepared: PreparedSystem,
     t: Float[Array, ""],
     coordinates: Float[Array, " q"],
     rotations: Float[Array, "k 3 3"],
@@ -180,13 +184,13 @@ def tree_poses(
     **Arguments:** `coordinates`, lengths and angles body after body, `plain_counts` of each;
     `rotations` of the `turning_bodies`.
     """
-    topology = mechanics.system.topology
-    first = np.concatenate([[0], np.cumsum(plain_counts(mechanics.system))]).astype(int)
-    turning = {body: k for k, body in enumerate(turning_bodies(mechanics.system))}
-    turns = jnp.zeros(len(mechanics.system.joints), coordinates.dtype)
+    topology = prepared.system.topology
+    first = np.concatenate([[0], np.cumsum(plain_counts(prepared.system))]).astype(int)
+    turning = {body: k for k, body in enumerate(turning_bodies(prepared.system))}
+    turns = jnp.zeros(len(prepared.system.joints), coordinates.dtype)
     parts, where = [], []
-    for _, group, _, bodies, sign in tree_joints(mechanics, mechanics.groups):
-        count = plain_counts(mechanics.system)[bodies[0]]
+    for _, group, _, bodies, sign in tree_joints(prepared, prepared.groups):
+        count = plain_counts(prepared.system)[bodies[0]]
         rows = np.add.outer(first[bodies], np.arange(count)).ravel()
         own = take(coordinates, rows).reshape(len(bodies), count)
         if group.joint.is_driven:
@@ -205,11 +209,11 @@ def tree_poses(
             )
         parts.append(_steps(group, poses, sign < 0))
         where.append(bodies)
-    free = free_bodies(mechanics)
+    free = free_bodies(prepared)
     if len(free):
         Q = take(rotations, [turning[body] for body in free])
         shift = jnp.zeros((len(free), 3), coordinates.dtype)
-        if mechanics.system.translates:
+        if prepared.system.translates:
             rows = np.add.outer(first[free], np.arange(3)).ravel()
             shift = take(coordinates, rows).reshape(-1, 3)
         parts.append(Step(Q, shift))
@@ -233,8 +237,8 @@ def _from_the_ground(steps: Step, topology: Topology) -> Step:
         levels, last, bodies = [ground], np.array([GROUND]), [np.array([L])]
         for depth in range(1, depths.max() + 1):
             rows = np.flatnonzero(depths == depth)
-            place = {int(body): k for k, body in enumerate(last)}
-            parents = [place[topology.parents[row]] for row in rows]
+            frames = {int(body): k for k, body in enumerate(last)}
+            parents = [frames[topology.parents[row]] for row in rows]
             levels.append(jax.vmap(_joined)(of(levels[-1], parents), of(steps, rows)))
             bodies.append(rows)
             last = rows

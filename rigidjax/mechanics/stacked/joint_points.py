@@ -1,16 +1,14 @@
 """Points of joints that are left out: the origins of the frames that stand at their ends."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..checks import is_traced, vector_leaf
-from ..joints import AbstractJoint
-from ..joints.replacing import replace_fields
-
-if TYPE_CHECKING:
-    from .system import System
+from ...checks import is_traced, vector_leaf
+from ...joints.base import AbstractJoint
+from ...joints.replacing import replace_fields
+from ..declaration import AbstractSystem
 
 # Distance of two origins that are one point, in parts of the largest number that places them.
 _TOGETHER = 1e-6
@@ -39,7 +37,7 @@ def with_origins(joint: AbstractJoint, parent: Any, child: Any) -> AbstractJoint
     return replace_fields(joint, **{name: origins[name] for name in left_out(joint)})
 
 
-def known_origins(joint: AbstractJoint, system: "System") -> list[np.ndarray | None]:
+def known_origins(joint: AbstractJoint, system: AbstractSystem) -> list[np.ndarray | None]:
     """Origins of its `mounts`, space components, in a system of known values."""
     frames = {frame.name: frame for frame in system.frames}
     found = [None if name is None else frames[name] for name in mounts(joint, frames)]
@@ -47,7 +45,7 @@ def known_origins(joint: AbstractJoint, system: "System") -> list[np.ndarray | N
     return [None if frame is None else frame.origin(bodies[frame.body]) for frame in found]
 
 
-def checked_points(joint: AbstractJoint, system: "System") -> AbstractJoint:
+def checked_points(joint: AbstractJoint, system: AbstractSystem) -> AbstractJoint:
     """The joint; `ValueError` for points that cannot be left out, or cannot be where frames are.
 
     **Arguments:** `system`, which has its bodies and frames.

@@ -12,27 +12,29 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..bodies.inertia import inertia_tensor
-from ..native.ops import cross, short_sum, take
-from ..rotations.matrix import matrix, product, to_space
-from ..rotations.so3 import skew
-from .attachment import Placement, Poses
-from .bias_accelerations import own_accelerations
-from .elimination import invert
-from .mechanics import SystemMechanics
-from .topology import GROUND
-from .trees import (
-    centres,
+from ...bodies.inertia import inertia_tensor
+from ...native.ops import cross, short_sum, take
+from ...rotations.matrix import matrix, product, to_space
+from ...rotations.so3 import skew
+from ..kinematics.bias_accelerations import joint_bias_accelerations
+from ..kinematics.poses import kinematics_for_forces
+from ..kinematics.trees import (
     first_rate,
     free_bodies,
     in_order,
     joint_twists_in_space,
+    motion_subspace,
     motions_about,
-    screws,
+    reference_points,
     tree_joints,
     twists_of,
 )
-from .twists import Motion
+from ..kinematics.twists import Motion
+from ..loads import free_forces
+from ..stacked.joints import GroupFrames, Poses
+from ..stacked.system import PreparedSystem
+from ..topology import GROUND
+from .block_elimination import invert
 
 
 class _Body(NamedTuple):
@@ -55,30 +57,32 @@ class _Rows(NamedTuple):
     columns: Float[Array, "L k 6"]  # allowed motions, rows of zeros up to k
     gap: Float[Array, "L k k"]  # unit diagonal where a row is missing
     bias: Float[Array, "L 6"]  # acceleration at constant rates, less the parent's
-    place: np.ndarray
+    frames: np.ndarray
     parent: np.ndarray
 
 
-def articulated(mechanics: SystemMechanics, t, poses: Poses, places, nu) -> Motion:
+def articulated_body_accelerations(
+    prepared: PreparedSystem, t, poses: Poses, joint_frames, nu
+) -> Motion:
     r"""`dynamics.motion` of a system without loops.
 
     **Source:** Featherstone (2008), Rigid Body Dynamics Algorithms, Table 7.1, in space axes about
     one point of each tree, so that nothing is transformed from body to body.
     """
-    at, (order, parents) = centres(mechanics, poses), _order(mechanics)
-    own = joint_twists_in_space(mechanics, t, poses, places, at, nu)
+    at, (order, parents) = reference_points(prepared, poses), _order(prepared)
+    own = joint_twists_in_space(prepared, t, poses, joint_frames, at, nu)
     motions = take(_along(take(own, order), parents), np.argsort(order))
     twists = twists_of(poses, at, motions)
-    body = _loaded_bodies(mechanics, t, poses, places, at, motions, twists)
-    bias = own_accelerations(mechanics, t, poses, places, at, motions, nu)
-    columns = screws(mechanics, poses, places, at)
-    rows = _rows(mechanics, columns, body, bias, mechanics.system.armatures)
+    body = _loaded_bodies(prepared, t, poses, joint_frames, at, motions, twists)
+    bias = joint_bias_accelerations(prepared, t, poses, joint_frames, at, motions, nu)
+    columns = motion_subspace(prepared, poses, joint_frames, at)
+    rows = _rows(prepared, columns, body, bias, prepared.system.armatures)
     rates, _ = _recursion(rows)
-    return Motion(nu, twists, _flat(mechanics, rates, order))
+    return Motion(nu, twists, _flat(prepared, rates, order))
 
 
-def nearest(
-    mechanics: SystemMechanics, t, poses: Poses, places, inertias, masses, residual
+def least_change_of_trees(
+    prepared: PreparedSystem, t, poses: Poses, joint_frames, inertias, masses, residual
 ) -> Float[Array, "L 6"]:
     r"""The smallest change of the twists, in kinetic energy, with $G\,\Delta w = -$`residual`.
 
@@ -91,38 +95,38 @@ def nearest(
     **Arguments:** `inertias`, (L, 3, 3), and `masses`; `residual`, of the tree joints.
     """
     poses = Poses(poses.positions, jax.vmap(_dual)(poses.rotations), poses.turns)
-    places = [_in_dual_frames(place) for place in places]
-    at, order = centres(mechanics, poses), _order(mechanics)[0]
+    joint_frames = [_in_dual_frames(frames) for frames in joint_frames]
+    at, order = reference_points(prepared, poses), _order(prepared)[0]
     still = jnp.zeros_like(at)
     body = _bodies(masses, inertias, poses, at, still, still)
 
     # Gradients of the constraints of each group, and their pseudo-inverses.
     gradients = {}
-    for _, group, place, _, _ in tree_joints(mechanics, places):
-        G = group.over(lambda joint, r: joint.constraint_jacobian(r, t), place.relative)
+    for _, group, frames, _, _ in tree_joints(prepared, joint_frames):
+        G = group.over(lambda joint, r: joint.constraint_jacobian(r, t), frames.relative)
         gradients[id(group)] = G, jax.vmap(_right_inverse)(G)
 
-    def allowed(group, place):
+    def allowed(group, frames):
         # The columns of the null space keep open joints as they are to first order only.
-        S = group.over(lambda joint, r: joint.null_space(r), place.relative)
+        S = group.over(lambda joint, r: joint.null_space(r), frames.relative)
         G, P = gradients[id(group)]
         return jnp.swapaxes(S - P @ (G @ S), 1, 2)
 
     closing, where, start = [], [], 0
-    for _, group, place, bodies, sign in tree_joints(mechanics, places):
+    for _, group, frames, bodies, sign in tree_joints(prepared, joint_frames):
         count = len(bodies) * group.joint.num_constraints
         rest = residual[start : start + count].reshape(len(bodies), -1)
         start += count
         twists = -jax.vmap(jnp.matmul)(gradients[id(group)][1], rest)
-        closing.append(motions_about(place, take(at, bodies), sign, twists[:, None])[:, 0])
+        closing.append(motions_about(frames, take(at, bodies), sign, twists[:, None])[:, 0])
         where.append(bodies)
-    free = free_bodies(mechanics)
+    free = free_bodies(prepared)
     if len(free):
         closing.append(jnp.zeros((len(free), 6), residual.dtype))
         where.append(free)
     bias = in_order(closing, where, jnp.zeros((0, 6), residual.dtype))
-    columns = screws(mechanics, poses, places, at, allowed)
-    _, motions = _recursion(_rows(mechanics, columns, body, bias, None))
+    columns = motion_subspace(prepared, poses, joint_frames, at, allowed)
+    _, motions = _recursion(_rows(prepared, columns, body, bias, None))
     change = twists_of(poses, at, take(motions, np.argsort(order)))
     return jnp.concatenate([change.linear, change.angular], axis=1)
 
@@ -134,8 +138,8 @@ def _dual(R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
     return cofactors / jnp.sum(d1 * cofactors[:, 0])
 
 
-def _in_dual_frames(place: Placement) -> Placement:
-    return eqx.tree_at(lambda place: place.frame, place, jax.vmap(_dual)(place.frame))
+def _in_dual_frames(frames: GroupFrames) -> GroupFrames:
+    return eqx.tree_at(lambda frames: frames.frame, frames, jax.vmap(_dual)(frames.frame))
 
 
 def _right_inverse(G: Float[Array, "m 6"]) -> Float[Array, "6 m"]:
@@ -149,21 +153,21 @@ def _right_inverse(G: Float[Array, "m 6"]) -> Float[Array, "6 m"]:
     return G.T @ invert(square[None])[0, :m, :m]
 
 
-def _rows(mechanics: SystemMechanics, columns, body: _Body, bias, rotors) -> _Rows:
+def _rows(prepared: PreparedSystem, columns, body: _Body, bias, rotors) -> _Rows:
     """What the recursion takes, parents before children."""
-    order, parents = _order(mechanics)
-    columns, gap = _padded(mechanics, columns, order, rotors)
+    order, parents = _order(prepared)
+    columns, gap = _padded(prepared, columns, order, rotors)
     body = _Body(*(take(part, order) for part in body))
     return _Rows(body, columns, gap, take(bias, order), np.arange(len(order)), parents)
 
 
-def _order(mechanics: SystemMechanics) -> tuple[np.ndarray, np.ndarray]:
+def _order(prepared: PreparedSystem) -> tuple[np.ndarray, np.ndarray]:
     """Bodies with parents before children, and the places of their parents, the ground's last."""
-    topology = mechanics.system.topology
+    topology = prepared.system.topology
     order, count = np.array(topology.order, int), topology.num_bodies
-    place = np.empty(count + 1, int)
-    place[order], place[GROUND] = np.arange(count), count
-    return order, place[np.array(topology.parents)[order]]
+    frames = np.empty(count + 1, int)
+    frames[order], frames[GROUND] = np.arange(count), count
+    return order, frames[np.array(topology.parents)[order]]
 
 
 def _is_chain(parents: np.ndarray) -> bool:
@@ -185,15 +189,15 @@ def _along(values: Float[Array, "L k"], parents: np.ndarray) -> Float[Array, "L 
     return jax.lax.scan(outwards, start.astype(values.dtype), rows)[1]
 
 
-def _widths(mechanics: SystemMechanics) -> int:
-    most = max(mechanics.system.rates_of_bodies)
+def _widths(prepared: PreparedSystem) -> int:
+    most = max(prepared.system.rates_of_bodies)
     return next(width for width in (1, 3, 6) if width >= most)
 
 
-def _padded(mechanics: SystemMechanics, columns: Float[Array, "f 6"], order, rotors):
+def _padded(prepared: PreparedSystem, columns: Float[Array, "f 6"], order, rotors):
     """Columns body by body, in the order given, with rows of zeros; and the diagonal for these."""
-    width, counts = _widths(mechanics), np.array(mechanics.system.rates_of_bodies, int)[order]
-    first = first_rate(mechanics)[:-1][order]
+    width, counts = _widths(prepared), np.array(prepared.system.rates_of_bodies, int)[order]
+    first = first_rate(prepared)[:-1][order]
     slots = np.arange(width)
     rows = np.where(slots < counts[:, None], first[:, None] + slots, len(columns))
     behind = columns
@@ -208,11 +212,11 @@ def _padded(mechanics: SystemMechanics, columns: Float[Array, "f 6"], order, rot
     return take(behind, rows.ravel()).reshape(len(order), width, 6), gap
 
 
-def _flat(mechanics: SystemMechanics, rates: Float[Array, "L k"], order) -> Float[Array, " f"]:
+def _flat(prepared: PreparedSystem, rates: Float[Array, "L k"], order) -> Float[Array, " f"]:
     """Rates of all bodies, one after another, from those in the order given."""
-    width, place = rates.shape[1], np.argsort(order)
-    counts = mechanics.system.rates_of_bodies
-    rows = [place[i] * width + k for i, count in enumerate(counts) for k in range(count)]
+    width, frames = rates.shape[1], np.argsort(order)
+    counts = prepared.system.rates_of_bodies
+    rows = [frames[i] * width + k for i, count in enumerate(counts) for k in range(count)]
     return take(rates.reshape(-1), np.array(rows, int))
 
 
@@ -229,11 +233,13 @@ def _bodies(masses, inertias, poses: Poses, at, force, moment) -> _Body:
     return jax.vmap(one)(masses, inertias, x, R, at, force, moment)
 
 
-def _loaded_bodies(mechanics: SystemMechanics, t, poses: Poses, places, at, motions, twists):
+def _loaded_bodies(prepared: PreparedSystem, t, poses: Poses, joint_frames, at, motions, twists):
     """The bodies with what their motion and the applied forces ask for."""
-    wrenches = mechanics.free_forces(t, mechanics.kinematics(poses, places, twists))
-    inertias, still = jax.vmap(inertia_tensor)(mechanics.inertias), jnp.zeros_like(at)
-    body = _bodies(mechanics.masses, inertias, poses, at, still, still)
+    wrenches = free_forces(
+        prepared, t, kinematics_for_forces(prepared, poses, joint_frames, twists)
+    )
+    inertias, still = jax.vmap(inertia_tensor)(prepared.inertias), jnp.zeros_like(at)
+    body = _bodies(prepared.masses, inertias, poses, at, still, still)
 
     def one(m, x, R, at, V, wrench):
         r = x - at
@@ -241,7 +247,7 @@ def _loaded_bodies(mechanics: SystemMechanics, t, poses: Poses, places, at, moti
         return force, cross(r, force) - to_space(R, wrench[3:])
 
     x, R = poses.positions[:-1], poses.rotations[:-1]
-    force, moment = jax.vmap(one)(mechanics.masses, x, R, at, motions, wrenches)
+    force, moment = jax.vmap(one)(prepared.masses, x, R, at, motions, wrenches)
     return body._replace(force=force, moment=moment)
 
 
@@ -255,7 +261,7 @@ def _recursion(rows: _Rows) -> tuple[Float[Array, "L k"], Float[Array, "L 6"]]:
     def inwards(carried: _Body, row: _Rows):
         """What hangs on a joint, as its parent feels it."""
         v, w = row.columns[:, :3], row.columns[:, 3:]
-        body = _Body(*map(_sum, row.body, find(carried, row.place)))
+        body = _Body(*map(_sum, row.body, find(carried, row.frames)))
         U_v, U_w = _momenta(body.mass, body.H.T, v, w), _momenta(body.H, body.J, v, w)
         inverse = _inverse(_metric(v, w, U_v, U_w, row.gap))
         W_v, W_w = _product(U_v, inverse), _product(U_w, inverse)
@@ -275,7 +281,7 @@ def _recursion(rows: _Rows) -> tuple[Float[Array, "L k"], Float[Array, "L 6"]]:
         start = _sum(find(accelerations, of.parent), of.bias)
         rates = _rates(start, W_v, W_w, free)
         own = _moved(start, of.columns, rates)
-        return own if chain else _set_row(accelerations, own, of.place), (rates, own)
+        return own if chain else _set_row(accelerations, own, of.frames), (rates, own)
 
     behind = jax.tree.map(
         lambda part: jnp.zeros(

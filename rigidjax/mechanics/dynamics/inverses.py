@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.interpreters import ad
 from jaxtyping import Array, Float
 
-from ..native.ops import lapack_primitive
+from ...native.ops import lapack_primitive
 
 
 def _inverted_root(H):

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..native.ops import short_sum, take
-from .elimination import Factors, factor
-from .mechanics import SystemMechanics
+from ...native.ops import short_sum, take
+from ..stacked.system import PreparedSystem
+from .block_elimination import Factors, factor
 
 
 class JointGradients(eqx.Module):
@@ -108,16 +108,16 @@ def _outer(A, B):
     return short_sum(A[:, :, None, :], B[:, None, :, :], axis=3)
 
 
-def joint_gradients(mechanics: SystemMechanics, t, places) -> JointGradients:
+def joint_gradients(prepared: PreparedSystem, t, joint_frames) -> JointGradients:
     """The gradients of all tree joints in a pose."""
     # Groups that close loops stand behind the others.
-    groups = [group for group in mechanics.groups if not group.closes_loops]
+    groups = [group for group in prepared.groups if not group.closes_loops]
     counts = [group.joint.num_constraints for group in groups]
     m = 3 if max(counts) <= 3 else 6
     parts = []
-    for group, place in zip(groups, places[: len(groups)], strict=True):
+    for group, frames in zip(groups, joint_frames[: len(groups)], strict=True):
         pad = ((0, 0), (0, m - group.joint.num_constraints), (0, 0))
-        parts.append([jnp.pad(block, pad) for block in group.jacobians(place, t)])
+        parts.append([jnp.pad(block, pad) for block in group.jacobians(frames, t)])
     on_parent, on_child = (jnp.concatenate(blocks) for blocks in zip(*parts, strict=True))
     return JointGradients(
         on_parent,
@@ -125,5 +125,5 @@ def joint_gradients(mechanics: SystemMechanics, t, places) -> JointGradients:
         tuple(i for group in groups for i in group.parents),
         tuple(i for group in groups for i in group.children),
         tuple(n for n, group in zip(counts, groups, strict=True) for _ in group.indices),
-        mechanics.num_bodies,
+        prepared.num_bodies,
     )

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..native import variants
-from ..native.ops import householder_qr, sequential_vmap_on_cpu
+from ...native import variants
+from ...native.ops import householder_qr, sequential_vmap_on_cpu
 from .inverses import inverse_root
 
 # Singular values below this part of the largest one are taken for zero (or below ten units of
@@ -195,8 +195,8 @@ def _orthogonal_decomposition(A, cutoff):
     spanned = Q[:, :k] + Q[:, :k] @ (turn - turn.T)
     Q = jnp.concatenate([spanned, Q[:, k:]], axis=1)
     # Not by sorting, which kernels do of few entries alone.
-    place = jnp.zeros_like(order).at[order].set(jnp.arange(len(order), dtype=order.dtype))
-    return (spanned @ X)[:, place], Q, keep
+    frames = jnp.zeros_like(order).at[order].set(jnp.arange(len(order), dtype=order.dtype))
+    return (spanned @ X)[:, frames], Q, keep
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))

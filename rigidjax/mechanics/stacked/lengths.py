@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..bodies.inertia import inertia_tensor
-from ..native.ops import short_sum
-from .attachment import JointGroup
+from ...bodies.inertia import inertia_tensor
+from ...native.ops import short_sum
+from .joints import JointGroup
 
 
 def characteristic_lengths(

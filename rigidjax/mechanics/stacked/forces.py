@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..bodies.frame import Frame
-from ..forces.base import AbstractForce, Bodies, Kinematics, Loads, Mounts
-from ..joints.replacing import replace_fields
-from ..native.ops import segment_sum, stack_rows, take
+from ...bodies.frame import Frame
+from ...forces.base import AbstractForce, Bodies, Kinematics, Loads, Mounts
+from ...joints.replacing import replace_fields
+from ...native.ops import segment_sum, stack_rows, take
 
 
 class ForceGroup(eqx.Module):

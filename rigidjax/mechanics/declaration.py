@@ -1,0 +1,213 @@
+"""What a system declares: its parts, and the counts and names that follow from them."""
+
+from collections.abc import Iterable
+from typing import Self
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..bodies import Body
+from ..bodies.frame import Frame
+from ..checks import as_leaf, did_you_mean
+from ..forces.base import AbstractForce, body_index
+from ..forces.joint_damping import JointDamping
+from ..joints import VelocityConstraint
+from ..joints.base import AbstractJoint
+from ..joints.constraint import AbstractConstraint, AbstractPositionConstraint
+from ..joints.replacing import replace_fields
+from ..native.ops import stack_rows
+from ..state import State
+from .topology import Topology
+
+
+class AbstractSystem(eqx.Module):
+    """Declaration of bodies, joints and forces: everything that algorithms read of a `System`.
+
+    `has_all_mass`, whether every body had mass and inertia about every axis when it was declared;
+    `tracked`, names of joints whose revolutions are counted besides those that a force depends on;
+    `translates`, whether free bodies translate (see `fixed_point.system_of`).
+    """
+
+    bodies: eqx.AbstractVar[tuple[Body, ...]]
+    joints: eqx.AbstractVar[tuple[AbstractJoint, ...]]
+    constraints: eqx.AbstractVar[tuple[AbstractConstraint, ...]]
+    forces: eqx.AbstractVar[tuple[AbstractForce, ...]]
+    frames: eqx.AbstractVar[tuple[Frame, ...]]
+    topology: eqx.AbstractVar[Topology]
+    has_all_mass: eqx.AbstractVar[bool]
+    tracked: eqx.AbstractVar[tuple[str, ...]]
+    translates: eqx.AbstractVar[bool]
+
+    @property
+    def num_bodies(self) -> int:
+        """Number of bodies."""
+        return len(self.bodies)
+
+    @property
+    def num_constraints(self) -> int:
+        """Number of constraints of joints, and of those that are no joint."""
+        return sum(item.num_constraints for item in (*self.joints, *self.constraints))
+
+    @property
+    def closes(self) -> bool:
+        """Whether anything is imposed on the rates of the trees: loops, couplings, constraints."""
+        return bool(self.topology.loops or self.constraints)
+
+    @property
+    def velocity_constraints(self) -> tuple[VelocityConstraint, ...]:
+        """Those of the constraints that are on velocities alone."""
+        return tuple(one for one in self.constraints if isinstance(one, VelocityConstraint))
+
+    @property
+    def position_constraints(self) -> tuple[AbstractPositionConstraint, ...]:
+        """The other constraints that are no joint."""
+        return tuple(one for one in self.constraints if isinstance(one, AbstractPositionConstraint))
+
+    @property
+    def body_of(self) -> dict[str, str]:
+        """The name of the body of each frame, by the name of the frame."""
+        return {frame.name: frame.body for frame in self.frames}
+
+    @property
+    def joined_bodies(self) -> dict[str, tuple[str, str]]:
+        """Names of the bodies of the parent and the child of each joint, by its name."""
+        of = self.body_of
+        ends = ((joint.name, joint.parent, joint.child) for joint in self.joints)
+        return {name: (of.get(one, one), of.get(two, two)) for name, one, two in ends}
+
+    @property
+    def closing_names(self) -> tuple[str, ...]:
+        """Names of all joints, then of all other constraints."""
+        return tuple(item.name for item in (*self.joints, *self.constraints))
+
+    @property
+    def rates_of_bodies(self) -> tuple[int, ...]:
+        """Number of minimal velocities that each body adds to its tree."""
+        return tuple(
+            self.rates_of_free if j is None else self.joints[j].num_rates
+            for j in self.topology.joints
+        )
+
+    @property
+    def rates_of_free(self) -> int:
+        """Number of minimal velocities of a body on no joint: six, or three where translation is
+        left out (see `fixed_point.system_of`)."""
+        return 6 if self.translates else 3
+
+    @property
+    def all_forces(self) -> tuple[AbstractForce, ...]:
+        """The forces, and the damping that joints bring along."""
+        dampings = [
+            JointDamping(joint=joint.name, damping=joint.dampings[k], component=k)
+            for joint in self.joints
+            if joint.dampings is not None
+            for k in range(joint.num_undriven_rates)
+        ]
+        return (*self.forces, *dampings)
+
+    @property
+    def armatures(self) -> Float[Array, " f"] | None:
+        """Inertia that rotors add to each minimal velocity, (f,); `None` if they add none.
+
+        The rotor of a prescribed motion adds nothing: it loads the drive alone.
+        """
+        if not any(j.armatures is not None and not j.is_driven for j in self.joints):
+            return None
+        found = [None if j is None else self.joints[j].armatures for j in self.topology.joints]
+        dtype = next(own for own in found if own is not None).dtype
+        return jnp.concatenate(
+            [
+                jnp.zeros(count, dtype) if own is None else own[:count]
+                for own, count in zip(found, self.rates_of_bodies, strict=True)
+            ]
+        )
+
+    @property
+    def has_armature(self) -> bool:
+        """Whether a joint has a rotor."""
+        return any(joint.armatures is not None for joint in self.joints)
+
+    @property
+    def force_joints(self) -> tuple[int, ...]:
+        """Joints whose coordinates or rates forces, dampings and rotors depend on."""
+        wanted = self._joint_rows(name for f in self.all_forces for name in f.joint_names())
+        rotors = {j for j, joint in enumerate(self.joints) if joint.armatures is not None}
+        return tuple(sorted(wanted | rotors))
+
+    @property
+    def tracked_joints(self) -> tuple[int, ...]:
+        """Joints whose whole turns matter: those with an angle that a force, a
+        coupling or `tracked` names."""
+        coupled = {name for one in self.constraints for name in one.followed_joints()}
+        followed = {name for force in self.forces for name in force.joint_names()}
+        wanted = self._joint_rows({*followed, *coupled, *self.tracked})
+        return tuple(j for j in self.angle_joints if j in wanted)
+
+    @property
+    def has_changing_mass(self) -> bool:
+        """Whether the mass of a body is a function of time."""
+        return any(body.mass_law is not None for body in self.bodies)
+
+    def at_time(self, t: Float[Array, ""]) -> Self:
+        """Return the system with the masses of its bodies as they are at a time."""
+        if not self.has_changing_mass:
+            return self
+        return replace_fields(
+            self,
+            bodies=tuple(
+                replace_fields(body, mass=body.mass_at(t), mass_law=None) for body in self.bodies
+            ),
+        )
+
+    @property
+    def angle_joints(self) -> tuple[int, ...]:
+        """Joints with an angle that is free, in the order of `angle_names`."""
+        return tuple(
+            j for j, joint in enumerate(self.joints) if joint.has_angle and joint.num_rates
+        )
+
+    @property
+    def angle_names(self) -> tuple[str, ...]:
+        """Names of the joints whose unwrapped angles a `State` of the system holds."""
+        return tuple(self.joints[j].name for j in self.angle_joints)
+
+    def located(self, name: str) -> tuple[int, Frame | None]:
+        """Row of the body called `name`, or that of the frame called so, and the frame.
+
+        **Errors:** `ValueError` with the nearest name if there is none.
+        """
+        for frame in self.frames:
+            if frame.name == name:
+                return body_index(self.bodies, frame.body), frame
+        names = [item.name for item in (*self.bodies, *self.frames)] if self.frames else [name]
+        if name not in names:
+            hint = did_you_mean(name, names, f" There are {names}.")
+            raise ValueError(f"There is no body or frame called {name!r}.{hint}")
+        return body_index(self.bodies, name), None
+
+    def joint_index(self, name: str) -> int:
+        """Index of the joint called `name`; `ValueError` with the nearest name if there is none."""
+        names = [joint.name for joint in self.joints]
+        if name not in names:
+            hint = did_you_mean(name, names, f" The joints are {names}.")
+            raise ValueError(f"There is no joint called {name!r}.{hint}")
+        return names.index(name)
+
+    def _joint_rows(self, names: Iterable[str]) -> set[int]:
+        """Indices of the joints of these names."""
+        rows = {joint.name: j for j, joint in enumerate(self.joints)}
+        return {rows[name] for name in names}
+
+    def reference_state(self) -> State:
+        """Poses and twists given to the bodies when they were built; joint angles are zero."""
+        position = stack_rows([body.position for body in self.bodies])
+        state = State(
+            position,
+            stack_rows([body.orientation for body in self.bodies]),
+            stack_rows([body.velocity for body in self.bodies]),
+            stack_rows([body.angular_velocity for body in self.bodies]),
+        )
+        zeros = np.zeros(len(self.angle_joints), position.dtype)
+        return state.with_angles(self.angle_names, as_leaf(zeros))

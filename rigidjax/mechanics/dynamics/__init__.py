@@ -1,0 +1,1 @@
+"""Algorithms that compute accelerations and solve constraints."""

@@ -1,0 +1,64 @@
+"""Mass matrix of trees by the composite-rigid-body algorithm, and generalised forces."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...bodies.inertia import inertia_tensor
+from ...native.ops import cross, short_sum
+from ...rotations.matrix import product, to_space
+from ..kinematics.trees import MotionSubspace, bodies_of_rates, sum_over_subtrees
+from ..stacked.joints import Poses
+from ..stacked.system import PreparedSystem
+
+
+def mass_matrix(
+    prepared: PreparedSystem, poses: Poses, moving: MotionSubspace, inertias=None
+) -> Float[Array, "f f"]:
+    r"""$T^T M T$ by composite bodies; `inertias` (L, 3, 3) if not those of the bodies.
+
+    **Source:** Featherstone (2008), Rigid Body Dynamics Algorithms, Table 6.2, about
+    one point.
+    """
+    if inertias is None:
+        inertias = jax.vmap(inertia_tensor)(prepared.inertias)
+    x, R = poses.positions[:-1], poses.rotations[:-1]
+
+    def about_centre(m, inertia, R, r):
+        turned = product(R, product(inertia, R.T))
+        J = turned + m * (jnp.sum(r * r) * jnp.eye(3, dtype=r.dtype) - r[:, None] * r[None])
+        return jnp.concatenate([m[None], m * r, J.ravel()])
+
+    packed = jax.vmap(about_centre)(prepared.masses, inertias, R, x - moving.reference_points)
+    owner = bodies_of_rates(prepared)
+    composite = sum_over_subtrees(prepared, packed)[owner]
+
+    def momentum(row, s):
+        m, c, J = row[0], row[1:4], row[4:].reshape(3, 3)
+        v, w = s[:3], s[3:]
+        return jnp.concatenate([m * v + cross(w, c), cross(c, v) + to_space(J, w)])
+
+    momenta = jax.vmap(momentum)(composite, moving.columns)
+    # Entry i, j stands where body j is body i or one that it hangs on; the others are mirrored.
+    ancestors = prepared.system.topology.ancestors
+    below = ancestors[np.ix_(owner, owner)]
+    strictly = below & (owner[:, None] != owner[None])
+    H = momenta @ moving.columns.T
+    mask = lambda where: jnp.asarray(where, H.dtype)  # noqa: E731
+    H = H * mask(below) + (H * mask(strictly)).T
+    rotors = prepared.system.armatures
+    return H if rotors is None else H + jnp.diag(rotors)
+
+
+def generalised_forces(prepared: PreparedSystem, poses: Poses, moving: MotionSubspace, wrenches):
+    r"""$T^T f$ of wrenches (L, 6), forces in space and moments in body components."""
+    x, R = poses.positions[:-1], poses.rotations[:-1]
+
+    def about_centre(R, r, wrench):
+        force, moment = wrench[:3], to_space(R, wrench[3:])
+        return jnp.concatenate([force, moment + cross(r, force)])
+
+    moved = jax.vmap(about_centre)(R, x - moving.reference_points, wrenches)
+    total = sum_over_subtrees(prepared, moved)[bodies_of_rates(prepared)]
+    return short_sum(moving.columns, total, axis=1)

@@ -1,0 +1,49 @@
+"""Accelerations by a dense mass matrix, and by the constraints of loops."""
+
+import jax
+import jax.numpy as jnp
+
+from ..constraints import constraint_rates
+from ..kinematics.bias_accelerations import bias_accelerations
+from ..kinematics.poses import joint_frames_at, kinematics_for_forces, pose_rate
+from ..kinematics.trees import MotionSubspace, motion_subspace, motions_and_twists, reference_points
+from ..kinematics.twists import Motion, Twists
+from ..loads import apply_mass, free_forces
+from ..stacked.joints import Poses
+from ..stacked.system import PreparedSystem
+from .composite_rigid_body import generalised_forces, mass_matrix
+from .inverses import solve
+from .loops import factor_loops
+
+
+def mass_matrix_accelerations(
+    prepared: PreparedSystem, t, poses: Poses, joint_frames, nu
+) -> Motion:
+    """The same by a dense mass matrix, loops too."""
+    at = reference_points(prepared, poses)
+    motions, twists = motions_and_twists(prepared, t, poses, joint_frames, at, nu)
+    parts = None
+    if prepared.system.closes:
+        parts = factor_loops(prepared, t, poses, joint_frames)
+        residual = constraint_rates(prepared, t, joint_frames, twists, loops_only=True)
+        nu = nu + parts.correction(residual)
+        motions, twists = motions_and_twists(prepared, t, poses, joint_frames, at, nu)
+    bias = bias_accelerations(prepared, t, poses, joint_frames, at, motions, nu)
+    kinematics = kinematics_for_forces(prepared, poses, joint_frames, twists)
+    forces = free_forces(prepared, t, kinematics) - apply_mass(prepared, bias[:, :3], bias[:, 3:])
+    if parts is None:
+        moving = MotionSubspace(motion_subspace(prepared, poses, joint_frames, at), at)
+        right = generalised_forces(prepared, poses, moving, forces)
+        return Motion(nu, twists, solve(mass_matrix(prepared, poses, moving), right))
+
+    def rate(t, poses, w):
+        joint_frames = joint_frames_at(prepared, poses)
+        return constraint_rates(
+            prepared, t, joint_frames, Twists(w[:, :3], w[:, 3:]), loops_only=True
+        )
+
+    w = jnp.concatenate([twists.linear, twists.angular], axis=1)
+    moved = (jnp.ones_like(t), pose_rate(poses, twists), bias)
+    _, gap = jax.jvp(rate, (t, poses, w), moved)
+    right = generalised_forces(prepared, poses, parts.moving, forces)
+    return Motion(nu, twists, parts.rates(gap, right))

@@ -1,0 +1,115 @@
+"""Choice of the algorithm that computes accelerations, the only place that makes it.
+
+A free body needs no algorithm. Loops need the mass matrix of the trees. Trees have three: the
+articulated-body algorithm where it runs as a sequence of operations on scalars, otherwise a dense
+mass matrix for few generalised velocities, or elimination of the reactions for many.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ...bodies.inertia import inertia_tensor
+from ...native import variants
+from ...native.ops import divide_by_invariant, short_sum
+from ..constraints import constraint_jacobian
+from ..declaration import AbstractSystem
+from ..kinematics.poses import kinematics_for_forces
+from ..kinematics.trees import body_twists
+from ..kinematics.twists import Motion
+from ..loads import free_accelerations
+from ..stacked.joints import Poses
+from ..stacked.system import PreparedSystem
+from .articulated_body import articulated_body_accelerations, least_change_of_trees
+from .block_elimination import invert
+from .constraint_elimination import (
+    AbstractConstraints,
+    DenseConstraints,
+    EliminatedConstraints,
+    constraint_elimination_accelerations,
+    flat,
+)
+from .joint_gradients import joint_gradients
+from .mass_matrix import mass_matrix_accelerations
+
+# Generalised velocities up to which a dense mass matrix is faster (16 ball joints or 48 hinges).
+DENSE_LIMIT = 48
+# Constraints of trees up to which a dense matrix is faster than elimination.
+_DENSE_CONSTRAINTS = 48
+
+
+def eliminates(system: AbstractSystem) -> bool:
+    """Whether accelerations are found by elimination along the trees, at linear cost.
+
+    A dense mass matrix is faster for few rates, and needs mass in fewer directions.
+    """
+    few = sum(system.rates_of_bodies) <= DENSE_LIMIT
+    regular = system.has_all_mass and system.armatures is None
+    return not few and not system.closes and regular
+
+
+def motion(prepared: PreparedSystem, t, poses: Poses, joint_frames, nu) -> Motion:
+    r"""Consistent rates and their derivatives.
+
+    All forms are the same in consistent poses. Where joints are open or matrices no rotations, as
+    inside of a step, elimination along the trees differs from the others to first order.
+
+    **Source:** Lang (11): $T^T M T \dot\nu = T^T (f - M (\dot T \nu - \dot r))$.
+    """
+    if nu.size == 0:
+        return Motion(nu, body_twists(prepared, t, poses, joint_frames, nu), nu)
+    if prepared.is_free:
+        twists = body_twists(prepared, t, poses, joint_frames, nu)
+        of = free_accelerations(
+            prepared, t, kinematics_for_forces(prepared, poses, joint_frames, twists)
+        )
+        rates = of.angular
+        if prepared.system.translates:
+            rates = jnp.concatenate([of.linear, of.angular], axis=1)
+        return Motion(nu, twists, rates.ravel())
+    if prepared.system.closes:
+        return mass_matrix_accelerations(prepared, t, poses, joint_frames, nu)
+
+    def by_matrices() -> Motion:
+        if not eliminates(prepared.system):
+            return mass_matrix_accelerations(prepared, t, poses, joint_frames, nu)
+        inertias = jax.vmap(inertia_tensor)(prepared.inertias)
+        joints = tree_constraints(prepared, t, joint_frames, inertias, prepared.masses)
+        return constraint_elimination_accelerations(prepared, t, poses, joint_frames, nu, joints)
+
+    return variants(
+        kernel=lambda: articulated_body_accelerations(prepared, t, poses, joint_frames, nu),
+        xla=by_matrices,
+    )
+
+
+def tree_constraints(
+    prepared: PreparedSystem, t, joint_frames, inertias, masses
+) -> AbstractConstraints:
+    """Those of the tree joints alone."""
+    inverses = invert(inertias)
+    if prepared.num_tree_constraints > _DENSE_CONSTRAINTS:
+        gradients = joint_gradients(prepared, t, joint_frames)
+        factors = gradients.factor(masses, inverses)
+        return EliminatedConstraints(
+            gradients=gradients, factors=factors, masses=masses, inverses=inverses
+        )
+    G = constraint_jacobian(prepared, t, joint_frames, trees_only=True)
+    turn = short_sum(G[:, :, None, 3:], inverses, axis=3)
+    lighter = jnp.concatenate([divide_by_invariant(G[:, :, :3], masses[:, None]), turn], axis=2)
+    return DenseConstraints(G=G, S=flat(lighter) @ flat(G).T, masses=masses, inverses=inverses)
+
+
+def tree_correction(
+    prepared: PreparedSystem, t, poses: Poses, joint_frames, inertias, masses, residual
+) -> Float[Array, "L 6"]:
+    """The smallest change of all twists, in kinetic energy, that removes the residual of the tree
+    joints."""
+    return variants(
+        kernel=lambda: least_change_of_trees(
+            prepared, t, poses, joint_frames, inertias, masses, residual
+        ),
+        xla=lambda: tree_constraints(prepared, t, joint_frames, inertias, masses).correction(
+            residual
+        ),
+    )

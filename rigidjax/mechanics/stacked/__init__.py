@@ -1,0 +1,1 @@
+"""Arrays of bodies, joints and forces."""
