@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 @pytest.mark.float32
-def test_precision_is_the_one_asked_for():
+def test_requested_precision_is_used():
     asked = jnp.float32 if os.environ.get("RIGIDJAX_TEST_X64") == "0" else jnp.float64
     assert jnp.zeros(()).dtype == asked
 
@@ -31,7 +31,7 @@ def run(code):
     return done.stdout
 
 
-def test_import_waits_with_what_is_slow():
+def test_import_defers_slow_packages():
     slow = ["llvmlite", "matplotlib", "pandas", "scipy.stats", "xarray"]
     code = f"import sys, rigidjax; print([name for name in {slow} if name in sys.modules])"
     assert run(code).strip() == "[]"
@@ -53,7 +53,7 @@ def test_one_version_everywhere():
     assert rj.__version__ == version
 
 
-def test_pins_are_names_and_versions_only():
+def test_pins_are_exact_versions():
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]
     assert len(pins) > 30
@@ -61,7 +61,7 @@ def test_pins_are_names_and_versions_only():
         assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", pin), pin
 
 
-def test_readme_example_prints_what_it_says():
+def test_readme_example_prints_its_output():
     readme = (ROOT / "README.md").read_text()
     code, printed = re.search(r"```python\n(.*?)```\s*```\n(.*?)```", readme, re.S).groups()
     assert run(code) == printed
@@ -76,7 +76,7 @@ def test_the_first_run_of_the_start_page_runs():
     assert abs(last - first) < 1e-6 and drift < 1e-12
 
 
-def test_namespaces_hold_the_library_alone():
+def test_namespaces_export_only_the_library():
     """What a person sees who types `rj.` is made here: no tools of Python."""
     code = (
         "import rigidjax, rigidjax.solvers; "

@@ -112,7 +112,7 @@ def test_second_derivatives():
     np.testing.assert_allclose(forward_twice, forward_twice.T, rtol=1e-9, atol=1e-10)
 
 
-def test_closed_over_values_are_seen():
+def test_closed_over_values_are_differentiated():
     def solve(theta):
         term = diffrax.ODETerm(lambda t, y, args: -theta * y)
         controller = diffrax.PIDController(rtol=1e-8, atol=1e-8)
@@ -159,7 +159,7 @@ def test_backwards_in_time(solver, closes):
     np.testing.assert_allclose(rates, [exponent * value] * 2, rtol=1e-7)
 
 
-def test_what_the_discrete_adjoint_supports():
+def test_cases_supported_by_the_discrete_adjoint():
     # Everything else falls back to diffrax's checkpointed reverse mode.
     end = diffrax.SaveAt(t1=True)
     term = diffrax.ODETerm(lambda t, y, args: y)

@@ -25,7 +25,7 @@ def bench():
     sys.path.remove(str(FOLDER))
 
 
-def test_count_by_hand(bench):
+def test_counts_against_hand_counts(bench):
     count = bench("operation_counts").count
     x = jnp.ones(3)
     assert count(lambda x: 2.0 * x + x / 3.0, x) == {"*": 3, "/": 3, "+": 3}
@@ -40,7 +40,7 @@ def test_count_by_hand(bench):
     assert count(lambda x: jax.jit(jnp.sqrt)(x), x) == {"sqrt": 3}
 
 
-def test_count_refuses_what_it_does_not_know(bench):
+def test_count_rejects_unknown_primitives(bench):
     with pytest.raises(ValueError, match="operation 'exp' is neither known as free nor as counted"):
         bench("operation_counts").count(jnp.exp, 1.0)
 
@@ -65,7 +65,7 @@ def test_lu_operations(bench):
     assert bench("operation_counts").lu_operations(n) == pytest.approx(2 / 3 * n**3, rel=1e-2)
 
 
-def test_lang_52_takes_the_force_as_given(bench, rng):
+def test_lang_52_counts_the_force_as_given(bench, rng):
     """Lang (40) with psi given is 59 operations; without the sum of |v|^2 and its products, 52."""
     module = bench("operation_counts")
     ones = tuple(jnp.ones(4))
@@ -119,7 +119,7 @@ def test_work_at_equal_error(bench):
     assert at_error(rows, 400.0**-5 * 1e10) == (pytest.approx(400.0), "")
 
 
-def test_claims_pair_rows_of_one_setting(bench):
+def test_claims_compare_rows_of_equal_settings(bench):
     claims = bench("work_precision").claims
     shared = {"case": "A", "solver": "Dopri5", "projection": True}
     rows = [
@@ -138,7 +138,7 @@ def test_claims_pair_rows_of_one_setting(bench):
     ]
 
 
-def test_pages_are_what_the_report_writes(bench, monkeypatch):
+def test_pages_match_the_report(bench, monkeypatch):
     report = bench("report")
     pages = report.pages()
     assert len(pages) == 10
@@ -150,7 +150,7 @@ def test_pages_are_what_the_report_writes(bench, monkeypatch):
         report.pages()
 
 
-def test_rows_say_where_they_were_measured():
+def test_rows_state_machine_and_commit():
     files = sorted((FOLDER / "results").glob("*.json"))
     assert files
     for path in files:
@@ -186,7 +186,7 @@ def test_work_at_equal_error_of_peers(bench):
         assert peers.with_seconds(many)["seconds"] == seconds
 
 
-def test_problems_of_peers_start_consistently(bench):
+def test_problems_of_peers_have_consistent_initial_values(bench):
     ivp, andrews = bench("_ivp"), bench("_andrews").andrews
     found = [ivp.robertson_dae(), ivp.akzo(), ivp.arevalo(), ivp.knife_edge(), ivp.car_axis()]
     for problem in [*found, *map(ivp.pendulum, (1, 2, 3)), *map(andrews, (1, 2, 3))]:
@@ -198,7 +198,7 @@ def test_problems_of_peers_start_consistently(bench):
         assert np.max(np.abs(end)) < 1e-8
 
 
-def test_equations_by_hand(bench):
+def test_hand_written_equations_agree(bench):
     """Those of inner programs at every call, those of a loop once."""
     count = bench("compile").equations
     inner = jax.jit(lambda x: jnp.sin(x) * 2.0)

@@ -19,7 +19,7 @@ def solutions():
     sys.path.remove(str(FOLDER))
 
 
-def test_racket_turns_over_every_half_period(solutions):
+def test_racket_flips_every_half_period(solutions):
     """Landau-Lifshitz' elliptic function of the rate about the middle axis."""
     row = solutions.racket(801)
     a, b, c = 11.6, 41.6, 50.0  # the smallest moment, that of axis 1, the largest

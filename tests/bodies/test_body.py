@@ -57,7 +57,7 @@ GOOD = {"name": "a", "mass": 1.0, "inertia": MOMENTS}
         ({"orientation": (1.0, 0.0, 0.0)}, ValueError, r"must have shape \(4,\)"),
     ],
 )
-def test_bad_arguments(change, error, match):
+def test_invalid_arguments_raise(change, error, match):
     with pytest.raises(error, match=match):
         Body(**{**GOOD, **change})
 
@@ -72,7 +72,7 @@ def test_bad_arguments(change, error, match):
         ({"inertia": np.eye(3) + 0.1 * np.eye(3, k=1)}, "must be symmetric"),
     ],
 )
-def test_bad_traced_arguments(change, match):
+def test_invalid_traced_arguments_raise(change, match):
     key, value = next(iter(change.items()))
     build = eqx.filter_jit(lambda v: getattr(Body(**{**GOOD, key: v}), key))
     with pytest.raises(eqx.EquinoxRuntimeError, match=match):
@@ -88,12 +88,12 @@ def test_bad_traced_arguments(change, match):
         ({"moment": (1.0, 0.0, 0.0)}, TypeError, r"moment=...\)` must be a function or a module"),
     ],
 )
-def test_bad_fixed_point_arguments(arguments, error, match):
+def test_invalid_fixed_point_arguments_raise(arguments, error, match):
     with pytest.raises(error, match=match):
         FixedPointBody(**{"inertia": MOMENTS, **arguments})
 
 
-def test_bad_return_shapes():
+def test_invalid_return_shapes_raise():
     with pytest.raises(ValueError, match=r"must return shape \(3,\).*got shape \(2,\)"):
         FixedPointBody(MOMENTS, moment=lambda t, R, omega: omega[:2])
     with pytest.raises(ValueError, match=r"`potential\(R\)` must return a scalar.*shape \(3,\)"):
@@ -122,7 +122,7 @@ def test_nearly_unit_quaternion_is_normalised():
         Body("a", 1.0, MOMENTS, orientation=p * (1 + 1e-6))
 
 
-def test_tree_operations_check_nothing():
+def test_tree_operations_skip_checks():
     body = Body(**GOOD)
     bad = eqx.tree_at(lambda b: b.mass, body, jnp.array(-1.0))
     assert bad.mass == -1.0
@@ -305,7 +305,7 @@ def test_energy_rate_is_the_power_of_the_further_moment(state):
     np.testing.assert_allclose(body.angular_momentum(omega), jnp.array(MOMENTS) * omega)
 
 
-def test_moments(state):
+def test_potential_and_moment_add_up(state):
     t, R, omega = state
     w = np.asarray(omega)
     np.testing.assert_allclose(LinearDrag(2.0)(t, R, omega), -2 * w)

@@ -84,7 +84,7 @@ def test_principal_and_tensor_forms_agree(rng):
     )
 
 
-def test_shift_there_and_back(points, rng):
+def test_shifts_are_inverse(points, rng):
     masses, x, center, inertia = points
     offset = jnp.asarray(rng.normal(size=3))
     shifted = shift_inertia(jnp.asarray(inertia), masses.sum(), offset)
@@ -111,7 +111,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_each_form_converts_there_and_back(form, properties):
+def test_conversions_between_forms_are_inverse(form, properties):
     to_form, from_form = FORMS[form]
     again = from_form(to_form(properties))
     np.testing.assert_allclose(again.mass, properties.mass, rtol=1e-14)
@@ -154,7 +154,7 @@ def test_every_log_cholesky_vector_is_physical(theta):
     assert properties.mass > 0
 
 
-def test_transformed_and_combined(points, rng):
+def test_rotation_shift_and_sum_of_mass_properties(points, rng):
     masses, x, _, _ = points
     R = Rotation.random(rng=rng).as_matrix()
     origin = rng.normal(size=3)
@@ -223,7 +223,7 @@ def test_non_physical_moments_name_the_euler_value(owner, moments, which):
         eqx.filter_jit(build)(jnp.array(moments, float))
 
 
-def test_non_physical_tensor(rng):
+def test_non_physical_tensor_raises(rng):
     R = jnp.asarray(Rotation.random(rng=rng).as_matrix())
     bad = rotate_inertia(jnp.array([1.0, 2.0, 4.0]), R)
     with pytest.raises(ValueError, match=r"smallest principal Euler value, -0\.5, is negative"):
@@ -260,7 +260,7 @@ def test_traced_and_concrete_checks_of_tensors_agree(rng):
                 Body("a", 1.0, tensor)
 
 
-def test_nearest_physical_leaves_physical_alone():
+def test_nearest_physical_preserves_physical_tensors():
     moments = jnp.array([2.0, 3.0, 4.0])
     same, moved = nearest_physical(moments)
     assert not moved
@@ -316,7 +316,7 @@ def test_nearest_physical_tensor_keeps_axes_and_derivatives(rng):
     assert np.isfinite(gradient).all()
 
 
-def test_nearest_physical_bad_margin():
+def test_nearest_physical_rejects_invalid_margin():
     with pytest.raises(ValueError, match=r"margin=.* must be at least 0 and below 1/3.*0\.5"):
         nearest_physical([1.0, 1.0, 1.0], 0.5)
     with pytest.raises(ValueError, match=r"must have shape \(3,\) or \(3, 3\)"):

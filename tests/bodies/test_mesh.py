@@ -43,7 +43,7 @@ def obj_text():
 @pytest.mark.parametrize(
     ("name", "data"), [("a.stl", stl_text()), ("b.STL", stl_binary()), ("c.obj", obj_text())]
 )
-def test_meshes_are_read(tmp_path, name, data):
+def test_mesh_files_are_read(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     mesh = rj.Mesh.read(tmp_path / name, 2.0, TURN, (0, 0, 1))
     wanted = 2.0 * CORNERS[FACES] @ np.array(TURN).T + np.array([0, 0, 1])
@@ -69,7 +69,7 @@ def test_meshes_are_read(tmp_path, name, data):
         ("a.obj", b"v 0 0 0\nf 1 2 3", "indices of the 1 vertices"),
     ],
 )
-def test_what_is_no_mesh_is_refused(tmp_path, name, data, message):
+def test_invalid_mesh_files_are_rejected(tmp_path, name, data, message):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(ValueError, match=message):
         rj.Mesh.read(tmp_path / name)
@@ -90,7 +90,7 @@ DIALECTS = {
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_dialects(tmp_path, name):
+def test_dialects_of_stl_and_obj(tmp_path, name):
     (tmp_path / name).write_bytes(DIALECTS[name])
     mesh = rj.Mesh.read(tmp_path / name)
     np.testing.assert_allclose(mesh.vertices[mesh.faces], CORNERS[FACES])
@@ -111,7 +111,7 @@ def hull(points):
     return rj.Mesh(points, faces)
 
 
-def test_a_box_of_triangles_is_the_box(rng):
+def test_triangulated_box_has_the_inertia_of_a_box(rng):
     R, at, size = Rotation.random(rng=rng).as_matrix(), np.array([3.0, -2, 1]), (0.3, 0.2, 0.1)
     mesh = rj.Mesh(BOX * size @ R.T + at, TRIANGLES)
     wanted = shapes.box(size, density=700.0).transformed(R, at)
@@ -122,7 +122,7 @@ def test_a_box_of_triangles_is_the_box(rng):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15)
 
 
-def test_a_polyhedron_against_quadrature_over_its_inside(rng):
+def test_polyhedron_against_quadrature(rng):
     points = rng.normal(size=(30, 3)) * (0.3, 0.2, 0.1) + (1, 2, 3)
     found = shapes.mesh(hull(points), density=2.0)
     # Exact to second order in a tetrahedron: four points at equal weights.
@@ -141,7 +141,7 @@ def test_a_polyhedron_against_quadrature_over_its_inside(rng):
     )
 
 
-def test_a_body_is_where_its_mesh_is(rng):
+def test_body_has_the_pose_of_its_mesh(rng):
     mesh = rj.Mesh(CORNERS, FACES)
     p = Rotation.random(rng=rng).as_quat(scalar_first=True)
     body = rj.Body.mesh("b", mesh, density=6.0, origin=(1, 2, 3), orientation=p)
@@ -155,7 +155,7 @@ def test_a_body_is_where_its_mesh_is(rng):
     np.testing.assert_allclose(jax.grad(mass)(6.0), 1 / 6, rtol=1e-12)
 
 
-def test_meshes_are_equal_by_their_numbers():
+def test_equality_compares_vertices_and_faces():
     mesh, same = rj.Mesh(CORNERS, FACES), rj.Mesh(CORNERS.tolist(), FACES.tolist())
     assert mesh == same and hash(mesh) == hash(same) and mesh != rj.Mesh(CORNERS, FACES[:3])
     assert repr(mesh) == "Mesh of 4 vertices, 4 faces"
@@ -182,12 +182,12 @@ def test_meshes_are_equal_by_their_numbers():
         ),
     ],
 )
-def test_bad_meshes_are_refused(make, message):
+def test_invalid_meshes_are_rejected(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
 
-def test_corners_that_differ_by_rounding(rng):
+def test_vertices_that_differ_by_rounding_are_merged(rng):
     """Every facet has corners of its own, rounded to single precision far from the origin."""
     exact = rj.Mesh(0.05 * BOX + np.array([3.0, -2.0, 1.0]), TRIANGLES)
     corners = exact.vertices[exact.faces].reshape(-1, 3)
@@ -209,7 +209,7 @@ def boxes(*places, inside_out=False):
     return rj.Mesh(vertices, np.concatenate(faces))
 
 
-def test_shells_that_share_volume_are_named():
+def test_overlapping_shells_are_named():
     apart, touching = ((1, (0, 0, 0)), (1, (2, 0, 0))), ((1, (0, 0, 0)), (0.5, (0.75, 0.1, 0)))
     within, beams = ((1, (0, 0, 0)), (0.5, (0.1, 0, 0))), ((3, 0.2, 0.2), (0.3, 3, 0.3))
     for mesh in (boxes(*apart), boxes(*touching), boxes(*within, inside_out=True)):
@@ -224,7 +224,7 @@ def test_shells_that_share_volume_are_named():
     assert boxes(*((size, (0, 0, 0)) for size in beams), (1, (9, 9, 9))).doubts()
 
 
-def test_a_file_of_improbable_size_is_asked_for_its_unit(tmp_path):
+def test_improbable_size_warns_about_the_unit(tmp_path):
     (tmp_path / "part.stl").write_bytes(stl_text().replace(b"1.0", b"140.0"))
     with pytest.warns(UserWarning, match=r"140 m long.*unit.*scale=0.001\)` for millimetres"):
         rj.Body.mesh("part", tmp_path / "part.stl", density=2700.0)

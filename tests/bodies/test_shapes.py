@@ -52,7 +52,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_shape_against_a_sampled_body(name):
+def test_shapes_against_sampled_bodies(name):
     build, grid = SHAPES[name]
     volume, center, inertia = sampled(*grid)
     found = build(density=2.0)
@@ -130,6 +130,6 @@ def test_bodies_from_shapes():
         (lambda: Body.sphere("a", 1.0, mass=1.0, pose=1), TypeError, "no argument 'pose'"),
     ],
 )
-def test_bad_shapes(build, error, match):
+def test_invalid_shapes_raise(build, error, match):
     with pytest.raises(error, match=match):
         build()

@@ -50,7 +50,7 @@ def experiment_of(case):
 
 
 @pytest.mark.exhaustive
-def test_a_fit_of_start_state_bias_and_priors(tmp_path):
+def test_fit_of_initial_state_bias_and_priors(tmp_path):
     """From the file to the report, against the solution of the linear problem, run by run."""
     values = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]])[:, None]
     values = values + 0.05 * np.random.default_rng(0).normal(size=(2, 8, 3))
@@ -83,7 +83,7 @@ def test_a_fit_of_start_state_bias_and_priors(tmp_path):
     np.testing.assert_allclose(residual, data["gyroscope_residual"], atol=1e-7)
 
 
-def test_priors_are_those_of_python(tmp_path):
+def test_priors_agree_with_python(tmp_path):
     drawing = "prior = { type = 'log-det', value = [0.02, 0.05, 0.05], weight = 100 }\n"
     text = replaced(
         'transform = "positive"\nwhich = [2]\n', f'transform = "principal-inertia"\n{drawing}'
@@ -98,7 +98,7 @@ def test_priors_are_those_of_python(tmp_path):
     assert float(damping.mean) == 0.05 and np.isinf(damping.std)
 
 
-def test_tied_parameters(tmp_path):
+def test_tied_parameters_are_equal(tmp_path):
     text = TWO_SPRINGS + 'tied = ["model.system.forces[2].damping"]\n'
     case = read_case(case_of(tmp_path, text))
     (tied,), experiment = case.parameters[1].tied, experiment_of(case)
@@ -106,7 +106,7 @@ def test_tied_parameters(tmp_path):
     assert tied(experiment) is not case.parameters[1].leaf(experiment)
 
 
-def test_start_state_of_a_hinge(tmp_path):
+def test_initial_state_of_a_hinge_is_fitted(tmp_path):
     text = BEFORE_METHOD + '[[parameter]]\nname = "start"\npath = "start_state"\nper_run = false\n'
     start = read_case(case_of(tmp_path, text)).parameters[2]
     assert start.labels == (
@@ -158,7 +158,7 @@ START = "[[parameter]]\nname = 'p'\npath = 'start_state'\n"
         ),
     ],
 )
-def test_bad_parameters(tmp_path, addition, message):
+def test_invalid_parameters_raise(tmp_path, addition, message):
     assert_refused(message, "identify", case_of(tmp_path, BEFORE_METHOD + addition))
 
 
@@ -174,6 +174,6 @@ def test_bad_parameters(tmp_path, addition, message):
         ("3", r"`tied` must be an array of texts; got \[3\]"),
     ],
 )
-def test_bad_ties(tmp_path, tied, message):
+def test_invalid_ties_raise(tmp_path, tied, message):
     path = case_of(tmp_path, TWO_SPRINGS + f"tied = [{tied}]\n")
     assert_refused(message, "identify", path)

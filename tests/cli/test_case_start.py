@@ -49,7 +49,7 @@ def turned(tmp_path, degrees, text=TEXT):
     return path
 
 
-def test_start_by_joints(tmp_path):
+def test_initial_state_from_joint_coordinates(tmp_path):
     given = "[state]\njoints = { hinge = 0.44 }\njoint_rates = { hinge = -1.0 }\n"
     case = read_case(turned(tmp_path, np.degrees(0.44), TEXT.replace("[data]", given + "[data]")))
     expected = rj.joint_states(case.model.system, [0.44], [-1.0])
@@ -57,7 +57,7 @@ def test_start_by_joints(tmp_path):
     np.testing.assert_allclose(case.state0.angular_velocity, expected.angular_velocity, atol=1e-14)
 
 
-def test_start_from_first_samples(tmp_path):
+def test_initial_state_from_first_samples(tmp_path):
     """Of what is fitted; the rate, which no sensor of a joint reads, is that of the reference."""
     case = read_case(turned(tmp_path, 25.0, BEFORE_METHOD + START))
     angle = float(case.measurements[0].values[0][0])
@@ -76,7 +76,7 @@ def test_start_from_first_samples(tmp_path):
         ("[state]\njoints = { hinge = 0.44 }\n", "", -25.0),
     ],
 )
-def test_a_start_that_sensors_contradict(tmp_path, state, end, degrees):
+def test_initial_state_that_contradicts_sensors_raises(tmp_path, state, end, degrees):
     text = BEFORE_METHOD.replace("[data]", state + "[data]") + end
     assert_refused(
         r"the start is not fitted; the coordinate of hinge first reads \S+ where the start has "
@@ -95,12 +95,12 @@ def test_a_start_that_sensors_contradict(tmp_path, state, end, degrees):
         ("joints = 0.4", "`joints` must be a table; got 0.4"),
     ],
 )
-def test_bad_starts_by_joints(tmp_path, keys, message):
+def test_invalid_joint_coordinates_raise(tmp_path, keys, message):
     path = case_of(tmp_path, TEXT.replace("[data]", f"[state]\n{keys}\n[data]"))
     assert_refused(message, "identify", path)
 
 
-def test_start_of_a_free_body_that_nothing_sees(tmp_path):
+def test_unobserved_initial_state_raises(tmp_path):
     """Refused at once; not if a spring or a sensor depends on the place, or a prior knows it."""
     (tmp_path / "free.csv").write_text(
         "time_s,a,b,c,q0,q1,q2,q3,x,y,z\n" + "".join(f"{t},1,0,0,1,0,0,0,0,0,0\n" for t in range(9))
@@ -125,7 +125,7 @@ def test_start_of_a_free_body_that_nothing_sees(tmp_path):
         assert len(read_case(path).parameters) == 1
 
 
-def test_start_by_poses_and_unwrapped_angles(tmp_path):
+def test_initial_state_from_poses_and_unwrapped_angles(tmp_path):
     given = "[state]\nangles = { hinge = 12.6 }\n"
     case = read_case(turned(tmp_path, 0.0, TEXT.replace("[data]", given + "[data]")))
     y = rj.Relative(case.model.system).encode(case.state0)

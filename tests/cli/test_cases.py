@@ -13,7 +13,7 @@ from rigidjax.cli.fit import PENDULUM_INERTIA, racket_case
 from rigidjax.identification import Experiment, PrincipalInertia
 
 
-def test_racket_is_the_case_of_the_package():
+def test_racket_case_agrees_with_the_package():
     case, of_package = read_case(RACKET), racket_case()
     assert case.text == of_package.text and case.state0 is None and case.options == {}
     assert [len(m.ts) for m in case.measurements] == [95, 68, 84, 85, 77]
@@ -26,7 +26,7 @@ def test_racket_is_the_case_of_the_package():
     np.testing.assert_array_equal(rates.leaf(experiment), np.zeros((1, 3)))
 
 
-def test_a_problem_is_a_model(tmp_path):
+def test_problem_as_model(tmp_path):
     text = TEXT[TEXT.index("[data]") : TEXT.index("[[parameter]]")]
     text = (
         '[model]\nproblem = "four-bar"\narguments = { rate = 5.0 }\nformulation = "absolute"\n'
@@ -110,7 +110,7 @@ path = "model.system.forces[1].linear"
     assert [float(p.leaf(experiment)) for p in case.parameters] == [10.0, 1.0, 0.1]
 
 
-def test_couplings_dampers_and_rotors(tmp_path):
+def test_couplings_damping_and_armature(tmp_path):
     body = """
 [[body]]
 name = "{0}"
@@ -161,7 +161,7 @@ path = "model.system.joints.a.damping"
     assert np.asarray(case.parameters[0].leaf(experiment)).item() == 0.2
 
 
-def test_equal_paths_are_equal_functions():
+def test_equal_paths_give_equal_functions():
     case = read_case(RACKET)
     experiment = Experiment(case.model, rj.State(), case.measurements[0].sensors)
     first, second = (find_leaf("model.system.inertia", experiment) for _ in range(2))
@@ -317,7 +317,7 @@ def test_equal_paths_are_equal_functions():
         ("[method]", '[output]\nnetcdf = "a.md"\n[method]', r"`--out` writes .nc, .nc4 or .h5"),
     ],
 )
-def test_bad_cases(tmp_path, old, new, message):
+def test_invalid_cases_raise(tmp_path, old, new, message):
     assert_refused(message, "identify", case_of(tmp_path, replaced(old, new)))
 
 
@@ -331,7 +331,7 @@ def test_bad_cases(tmp_path, old, new, message):
         ("rates.csv", "gx,gy,gz", "gx,gx,gz", r"line 1: there are 2 columns called 'gx'"),
     ],
 )
-def test_bad_data(tmp_path, file, old, new, message):
+def test_invalid_data_raise(tmp_path, file, old, new, message):
     path = case_of(tmp_path, TEXT)
     data = (tmp_path / file).read_text()
     assert old in data
@@ -339,7 +339,7 @@ def test_bad_data(tmp_path, file, old, new, message):
     assert_refused(message, "identify", path)
 
 
-def test_files_of_sensors_have_the_same_runs(tmp_path):
+def test_sensor_files_must_have_equal_runs(tmp_path):
     path = case_of(tmp_path, TEXT.replace('time_unit = "ms"', 'run = "toss"'))
     (tmp_path / "angle.csv").write_text("toss,t_ms,angle_deg\na,0,1\na,1,1\nb,0,1\nb,1,1\n")
     (tmp_path / "rates.csv").write_text("toss,t_ms,gx,gy,gz\na,0,1,1,1\na,1,1,1,1\n")
@@ -347,7 +347,7 @@ def test_files_of_sensors_have_the_same_runs(tmp_path):
     assert_refused(message, "identify", path)
 
 
-def test_fewer_data_than_parameters(tmp_path):
+def test_fewer_data_than_parameters_raise(tmp_path):
     text = RACKET.read_text().replace("../../datasets/racket_flips/flips.csv", "few.csv")
     (tmp_path / "few.csv").write_text(
         "trial,time_s,omega1_rad_s,omega2_rad_s,omega3_rad_s\n1,0,1,2,3\n1,0.1,1,2,3\n"
@@ -377,11 +377,11 @@ def test_fewer_data_than_parameters(tmp_path):
         ('[model]\nproblem = "four_bar"', r"there is no \[\[sensor\]\]"),
     ],
 )
-def test_bad_models(tmp_path, text, message):
+def test_invalid_models_raise(tmp_path, text, message):
     assert_refused(message, "identify", case_of(tmp_path, text))
 
 
-def test_data_in_netcdf(tmp_path):
+def test_data_from_netcdf(tmp_path):
     """The same rates from a NetCDF file, in one variable, with the unit that it states."""
     path = case_of(
         tmp_path,
@@ -403,7 +403,7 @@ def test_data_in_netcdf(tmp_path):
         np.testing.assert_array_equal(run.mask[k], other.mask[k])
 
 
-def test_sensors_have_their_errors_as_parameters(tmp_path):
+def test_sensor_errors_are_parameters(tmp_path):
     own = "delay = 0.01\nbias = 0.2\nscale = 1.1\nperiod = inf"
     text = replaced('joint = "hinge"\nfile', f'joint = "hinge"\n{own}\nfile')
     text = text.replace(
@@ -426,12 +426,12 @@ def test_sensors_have_their_errors_as_parameters(tmp_path):
     assert experiment.sensors[0].sensor.period == np.inf
 
 
-def test_parameters_are_needed(tmp_path):
+def test_case_without_parameters_raises(tmp_path):
     text = TEXT[: TEXT.index("[[parameter]]")]
     assert_refused(r"there is no \[\[parameter\]\]", "identify", case_of(tmp_path, text))
 
 
-def test_forces_of_one_type_are_taken_by_number(tmp_path):
+def test_forces_are_selected_by_index(tmp_path):
     text = replaced(
         "[data]", '[[force]]\ntype = "TorsionSpring"\njoint = "hinge"\nstiffness = 1.0\n[data]'
     )
@@ -439,7 +439,7 @@ def test_forces_of_one_type_are_taken_by_number(tmp_path):
     assert_refused(message, "identify", case_of(tmp_path, text))
 
 
-def test_a_case_that_is_not_there(tmp_path):
+def test_missing_case_file_raises(tmp_path):
     assert_refused(r"There is no case .*nothing\.toml", "identify", tmp_path / "nothing.toml")
     (tmp_path / "bytes.toml").write_bytes(b"title = '\xff'")
     assert_refused(r"bytes\.toml is not text in UTF-8", "identify", tmp_path / "bytes.toml")

@@ -20,7 +20,7 @@ QUICK = ("run", "free_body", "--samples", "11")
 # --- help, version, list
 
 
-def test_version():
+def test_version_is_printed():
     assert good("--version").strip() == f"rigidjax {rj.__version__}"
 
 
@@ -41,7 +41,7 @@ def test_list_has_every_problem():
 
 
 @pytest.mark.exhaustive
-def test_program_of_its_own(tmp_path):
+def test_command_runs_as_a_process(tmp_path):
     """As a program: the exit code, and both streams."""
     code = "from rigidjax.cli import main; main()"
 
@@ -60,7 +60,7 @@ def test_program_of_its_own(tmp_path):
     assert done.stdout == ""
 
 
-def test_messages_name_what_a_shell_has():
+def test_messages_name_command_line_options():
     """Not what is to be written in Python."""
     for message, expected in (
         ("Bad. `throw=False` returns what was reached.", "Bad."),
@@ -112,7 +112,7 @@ def test_run_reports_the_end():
         (("--solver", "Kvaerno5"), "Kvaerno5, rtol 1e-09, atol 1e-09"),
     ],
 )
-def test_run_with(arguments, text):
+def test_run_with_solver_options(arguments, text):
     out = good(*QUICK, *arguments)
     assert text in out
     error = re.search(r"error at the end\s+(\S+) in R", out).group(1)
@@ -133,14 +133,14 @@ def test_run_writes_a_trajectory_with_its_source(tmp_path):
     assert rj.io.load(path).sizes["time"] == 11
 
 
-def test_run_takes_settings_of_the_problem(tmp_path):
+def test_run_uses_settings_of_the_problem(tmp_path):
     path = tmp_path / "racket.nc"
     arguments = ("--samples", 11, "--t1", 0.1, "--set", "disturbance=0.5", "--out", path)
     good("run", "tennis_racket", *arguments)
     np.testing.assert_array_equal(rj.io.load(path).angular_velocity[0, 0], [50.0, 0.5, 0.5])
 
 
-def test_run_without_a_reference_says_so():
+def test_run_reports_a_missing_reference():
     text = good("run", "heavy_top", "--samples", 11, "--t1", 0.1)
     assert "no reference for this end time" in text
 
@@ -157,7 +157,7 @@ def test_progress_bar_counts_up():
     assert 0.9 < seen[-1] <= 1.0
 
 
-def test_progress_can_be_asked_for():
+def test_progress_option():
     assert "error at the end" in good(*QUICK, "--progress")
 
 
@@ -193,7 +193,7 @@ def test_progress_can_be_asked_for():
         (("free_body", "--plot", "a.xyz"), "cannot be written as .xyz; take one of .*png"),
     ],
 )
-def test_bad_input(command, arguments, message):
+def test_invalid_input_exits_with_code_two(command, arguments, message):
     assert_refused(message, command, *arguments)
 
 
@@ -224,11 +224,11 @@ def test_bad_input(command, arguments, message):
         (("--out", "."), "Cannot write .: it is a folder"),
     ],
 )
-def test_bad_input_of_run(arguments, message):
+def test_invalid_input_of_run(arguments, message):
     assert_refused(message, "run", "free_body", *arguments)
 
 
-def test_missing_argument_and_text_for_a_number():
+def test_missing_and_mistyped_arguments():
     for arguments in (("run",), ("run", "free_body", "--rtol", "small")):
         result = call(*arguments)
         assert result.exit_code == 2
@@ -271,12 +271,12 @@ def test_inputs_and_other_formats_are_not_overwritten(tmp_path):
     assert demo.read_bytes() == before
 
 
-def test_nothing_is_written_where_input_is_bad(tmp_path):
+def test_invalid_input_writes_no_file(tmp_path):
     refusal("run", "free_body", "--out", tmp_path / "a.nc", "--plot", tmp_path / "no" / "a.png")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_figures_without_matplotlib(tmp_path, monkeypatch):
+def test_missing_matplotlib_is_reported(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     path = tmp_path / "a.png"
     assert_refused(
@@ -289,7 +289,7 @@ def test_run_that_fails_ends_with_code_one():
     assert_refused("The state is no longer finite", "run", "heavy_top_fast", *arguments, code=1)
 
 
-def test_run_ends_at_a_singularity_by_name():
+def test_run_reports_a_singularity():
     arguments = ("--rotation", "rodrigues", "--no-recharting", "--samples", "11")
     assert_refused(
         "reached a singularity of its parametrization", "run", "heavy_top", *arguments, code=1
@@ -299,7 +299,7 @@ def test_run_ends_at_a_singularity_by_name():
 # --- fit and demo
 
 
-def test_fit_refuses_what_it_does_not_know():
+def test_fit_rejects_unknown_problems():
     assert_refused("no data set 'raket'. Did you mean 'racket'", "fit", "raket")
 
 
@@ -311,7 +311,7 @@ def test_fit_refuses_what_it_does_not_know():
         (("--report", "a.pdf"), "`--report` writes .md, .txt or .json; got a.pdf"),
     ],
 )
-def test_bad_input_of_fit(arguments, message):
+def test_invalid_input_of_fit(arguments, message):
     assert_refused(message, "fit", "racket", *arguments)
 
 
@@ -326,7 +326,7 @@ def test_bad_input_of_fit(arguments, message):
         (("0.02004", "0.01001"), "line 4: the times of run 15 must increase"),
     ],
 )
-def test_bad_measurements_name_the_line(tmp_path, change, message):
+def test_invalid_measurements_name_the_line(tmp_path, change, message):
     text = TOSSES.read_text()
     assert change[0] in text
     path = tmp_path / "bad.csv"
@@ -335,7 +335,7 @@ def test_bad_measurements_name_the_line(tmp_path, change, message):
 
 
 @pytest.mark.exhaustive
-def test_demo_twice_over(tmp_path):
+def test_demo_does_not_overwrite(tmp_path):
     """Everything of the main job; files of an earlier one are overwritten."""
     out = tmp_path / "out"
     out.mkdir()
@@ -364,7 +364,7 @@ def test_demo_twice_over(tmp_path):
     assert np.all(absolute > 3 * null_space)
 
 
-def test_demo_without_a_folder_to_write_to(tmp_path):
+def test_demo_without_writable_folder(tmp_path):
     (tmp_path / "out").write_text("a file")
     assert_refused("Cannot make the folder .*out: File exists", "demo", "--out", tmp_path / "out")
     assert_refused("There is no file nothing.csv", "demo", "--data", "nothing.csv")
@@ -372,7 +372,7 @@ def test_demo_without_a_folder_to_write_to(tmp_path):
 
 @pytest.mark.exhaustive(but=("bdf",))
 @pytest.mark.parametrize("solver", ["radau5", "bdf", "odex", "seulex"])
-def test_run_with_solvers_of_our_own(solver):
+def test_run_with_solvers_of_the_package(solver):
     text = good("run", "free_body", "--t1", 0.1, "--solver", solver, "--rtol", 1e-6)
     error = re.search(r"error at the end\s+(\S+)", text)
     assert float(error[1]) < 1e-4
@@ -417,13 +417,13 @@ def test_run_of_several_bodies(tmp_path):
     assert_refused("takes a number \\(int\\); got 'two'", "run", "chain", "--set", "n=two")
 
 
-def test_run_says_how_far_positions_are_off():
+def test_run_reports_position_drift():
     text = good("run", "simple_pendulum", "--t1", 0.1, "--samples", 11)
     error = re.search(r"(\S+) m in position, against closed form", text).group(1)
     assert float(error) < 1e-8
 
 
-def test_compiled_programs_are_kept_for_the_next_call(monkeypatch, tmp_path):
+def test_compiled_code_is_cached(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder("/here") == "/here"
     assert cache_folder(None) == str(tmp_path / "rigidjax" / "jax")

@@ -38,13 +38,13 @@ def test_compare_without_projection_shows_the_drift():
     assert absolute_velocity > 1e-12
 
 
-def test_compare_knows_its_formulations():
+def test_compare_rejects_unknown_formulations():
     message = "No formulation has 'octonion' in its name. There are: null space, quaternion;"
     assert_refused(message, "compare", "free_body", "--only", "octonion")
 
 
 @pytest.mark.exhaustive
-def test_compare_lists_what_it_leaves_out():
+def test_compare_lists_omitted_formulations():
     arguments = ("--t1", 0.1, "--rtol", 1e-6, "--only", "quaternion")
     text = " ".join(good("compare", "simple_pendulum", *arguments).split())
     assert "absolute, quaternion: left out. The body 'bob' has no mass or inertia" in text

@@ -16,7 +16,7 @@ def invoke(*words):
     return CliRunner().invoke(app, [str(word) for word in ("describe", *words)])
 
 
-def test_a_page_says_what_a_model_consists_of(tmp_path):
+def test_page_lists_bodies_joints_and_forces(tmp_path):
     page = tmp_path / "four_bar.html"
     done = invoke("four_bar", "--html", page)
     assert done.exit_code == 0 and str(page) in done.output
@@ -35,7 +35,7 @@ def test_a_page_says_what_a_model_consists_of(tmp_path):
     assert again.exit_code == 2 and "--force" in again.stderr
 
 
-def test_a_case_and_a_formulation(tmp_path):
+def test_describe_a_case_and_a_formulation(tmp_path):
     page = tmp_path / "case.html"
     assert invoke(PENDULUM, "--html", page).exit_code == 0
     text = page.read_text("utf-8")
@@ -44,7 +44,7 @@ def test_a_case_and_a_formulation(tmp_path):
     assert kept.exit_code == 2
 
 
-def test_a_body_with_a_fixed_point_and_what_is_no_model(tmp_path):
+def test_describe_a_fixed_point_body_and_reject_other_objects(tmp_path):
     top = rj.problems.heavy_top().system
     text = plotting.write_model_page(top, tmp_path / "top.html", title="Top").read_text("utf-8")
     assert "<title>Top</title>" in text and "GravityPotential" in text

@@ -64,7 +64,7 @@ def fitted(tmp_path_factory):
 
 
 @pytest.mark.exhaustive
-def test_iterations_are_told(fitted):
+def test_iterations_are_printed(fitted):
     """A line each where the error stream is no terminal; the last cost is that of the optimum."""
     result, _, _, report = fitted
     pattern = r"^ +([\d.]+) s  iteration (\d+), cost (\S+)$"
@@ -89,7 +89,7 @@ def test_table_is_printed(fitted):
     assert "nothing speaks against white noise" in text
 
 
-def test_everything_is_in_the_netcdf_file(fitted):
+def test_netcdf_file_is_complete(fitted):
     _, path, _, report = fitted
     data, record = rj.io.load(path), json.loads(report.read_text())
     assert data.attrs["converged"] == 1 and data.attrs["warning"] == ""
@@ -124,7 +124,7 @@ def test_predictions_agree_with_the_residuals(fitted):
     np.testing.assert_allclose(data["gyroscope_of_arm_noise"][0, 1], np.radians([1.0] * 3))
 
 
-def test_page_needs_nothing_besides_itself(fitted):
+def test_page_is_self_contained(fitted):
     page = fitted[2].read_text()
     # The viewer is a page inside of the page, with tests of its own.
     page, motions = re.subn(r' srcdoc="[^"]*"', "", page)
@@ -145,7 +145,7 @@ def test_existing_files_are_kept(fitted):
         assert path.read_bytes() == before
 
 
-def test_what_is_read_is_not_overwritten(tmp_path):
+def test_inputs_are_not_overwritten(tmp_path):
     """The case itself and its data, with --force too, also if the case names them as outputs."""
     path = case_of(tmp_path, TEXT)
     kept = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
@@ -197,7 +197,7 @@ def unfinished(tmp_path_factory):
 
 
 @pytest.mark.exhaustive
-def test_no_optimum_is_said_everywhere(unfinished):
+def test_all_outputs_report_a_missing_optimum(unfinished):
     result, netcdf, html, report = unfinished
     assert result.exit_code == 1
     assert "Error: The fit did not converge: no optimum within 4 iterations" in result.stderr
@@ -218,6 +218,6 @@ def test_page_escapes_and_shows_orientations(unfinished):
     np.testing.assert_allclose(np.linalg.norm(data["attitude_predicted"], axis=2), 1.0, rtol=1e-9)
 
 
-def test_a_page_without_matplotlib(monkeypatch, tmp_path):
+def test_page_without_matplotlib(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert_refused(r"Figures need matplotlib", "identify", RACKET, "--html", tmp_path / "a.html")

@@ -69,7 +69,7 @@ def of(folder, text, rows=ROWS):
     return case_of(folder, text)
 
 
-def test_every_run_has_its_own_table(tmp_path):
+def test_inputs_are_separate_per_run(tmp_path):
     case = read_case(of(tmp_path, TEXT))
     system: Any = case.model.system
     signal = system.moment
@@ -116,13 +116,13 @@ def test_a_fourier_series_drives_a_motor(tmp_path):
         ('interpolation = "hold"', 'file = "none.csv"', r"There is no file .*none\.csv"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path, old, new, message):
+def test_invalid_inputs_are_named(tmp_path, old, new, message):
     assert old in TEXT
     with pytest.raises((ValueError, OSError), match=message):
         read_case(of(tmp_path, TEXT.replace(old, new)))
 
 
-def test_runs_that_an_input_lacks(tmp_path):
+def test_runs_without_input_raise(tmp_path):
     (tmp_path / "torque.csv").write_text("toss,t,a,b,c\n1,0,0,0,0\n1,3,0,0,0\n")
     text = TEXT.replace('unit = "mN m"', 'file = "torque.csv"')
     with pytest.raises(

@@ -47,7 +47,7 @@ def started(*arguments, folder, program=PROGRAM, **streams):
     return subprocess.Popen(command, cwd=folder, **streams)
 
 
-def test_while_packages_are_imported(tmp_path):
+def test_interrupt_during_import(tmp_path):
     code, errors = 0, b""
     # On a busy machine the program may be done before the signal comes: code 0, once more.
     for _ in range(10):
@@ -69,7 +69,7 @@ def _is_caught(pid):
     return bool(int(mask, 16) >> (signal.SIGTERM - 1) & 1)
 
 
-def test_while_xla_runs(tmp_path):
+def test_interrupt_during_xla(tmp_path):
     """Ten million steps; the bar says when they have begun, and takes the cursor away."""
     terminal, end = pty.openpty()
     arguments = (
@@ -119,7 +119,7 @@ def _read(terminal):
 
 @pytest.mark.exhaustive("2")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_while_files_are_written(tmp_path, number):
+def test_interrupt_during_output(tmp_path, number):
     """One of two files is complete, neither is there afterwards; what was there is kept."""
     (tmp_path / "a.txt").write_text("old")
     code = """if True:
@@ -143,14 +143,14 @@ def test_while_files_are_written(tmp_path, number):
     assert (tmp_path / "a.txt").read_text() == "old"
 
 
-def test_other_programs_are_left_alone():
+def test_other_processes_keep_their_handlers():
     assert not interrupts.is_console_command()
     assert signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("seconds", [0.3, 1, 2, 3, 4, 6, 8, 11, 14, 18])
-def test_at_any_moment_of_a_fit(tmp_path, seconds):
+def test_interrupt_at_any_moment_of_a_fit(tmp_path, seconds):
     outputs = ("--out", tmp_path / "a.nc", "--html", tmp_path / "a.html")
     arguments = ("identify", PENDULUM / "pendulum.toml", *outputs)
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -172,7 +172,7 @@ def test_at_any_moment_of_a_fit(tmp_path, seconds):
 # --- several files at once
 
 
-def test_files_come_together_or_not_at_all(tmp_path):
+def test_files_are_written_together_or_not_at_all(tmp_path):
     first, second = tmp_path / "a.txt", tmp_path / "b.txt"
 
     def write(fails):

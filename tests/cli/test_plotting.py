@@ -99,13 +99,13 @@ def test_figures_are_written_whole(tmp_path, motion, ending):
         plotting.save_figure(plotting.plot_motion(motion), path)
 
 
-def test_unknown_format_leaves_nothing_behind(tmp_path, motion):
+def test_unknown_format_leaves_no_file(tmp_path, motion):
     with pytest.raises(ValueError, match="cannot be written as .xyz; take one of"):
         plotting.save_figure(plotting.plot_motion(motion), tmp_path / "a.xyz")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_settings_of_matplotlib_are_left_alone(motion):
+def test_settings_of_matplotlib_are_restored(motion):
     import matplotlib
 
     before = dict(matplotlib.rcParams)
@@ -113,7 +113,7 @@ def test_settings_of_matplotlib_are_left_alone(motion):
     assert dict(matplotlib.rcParams) == before
 
 
-def test_without_matplotlib(motion, monkeypatch):
+def test_missing_matplotlib_raises(motion, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ModuleNotFoundError, match=r'pip install "rigidjax\[plot\]"'):
         plotting.plot_motion(motion)

@@ -21,7 +21,7 @@ def invoke(*words):
     return CliRunner().invoke(app, [str(word) for word in ("view", *words)])
 
 
-def test_a_page_is_written_beside_its_file_and_not_twice(file):
+def test_page_is_written_beside_its_file_and_not_overwritten(file):
     done = invoke(file)
     page = file.with_suffix(".html")
     assert done.exit_code == 0 and str(page) in done.output
@@ -33,7 +33,7 @@ def test_a_page_is_written_beside_its_file_and_not_twice(file):
     assert 'data-theme="dark"' in page.read_text("utf-8")
 
 
-def test_several_files_are_drawn_over_each_other(file, tmp_path):
+def test_several_files_are_overlaid(file, tmp_path):
     other = tmp_path / "other.nc"
     other.write_bytes(file.read_bytes())
     out = tmp_path / "both.html"
@@ -42,7 +42,7 @@ def test_several_files_are_drawn_over_each_other(file, tmp_path):
     assert '"label":"brick"' in text and '"label":"other"' in text
 
 
-def test_bad_input_ends_with_what_to_do(file, tmp_path):
+def test_invalid_input_states_the_remedy(file, tmp_path):
     wrong = tmp_path / "wrong.nc"
     wrong.write_text("no trajectory")
     for words, message in (

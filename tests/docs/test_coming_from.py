@@ -10,7 +10,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "coming_from.md"
 
 
 @pytest.mark.exhaustive
-def test_our_program_prints_what_the_table_says(capsys):
+def test_example_prints_the_values_of_the_table(capsys):
     text = PAGE.read_text("utf-8")
     program = re.search(r"## rigidjax\n+```python\n(.*?)```", text, re.DOTALL)
     row = re.search(r"^\| rigidjax \|.*$", text, re.MULTILINE)

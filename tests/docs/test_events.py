@@ -8,7 +8,7 @@ import numpy as np
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "events.md"
 
 
-def test_programs_of_the_page(capsys):
+def test_examples_give_the_times_of_a_falling_ball(capsys):
     page: dict = {}
     for program in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL):
         exec(program, page)

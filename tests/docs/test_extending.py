@@ -24,7 +24,7 @@ def names():
     return defined
 
 
-def test_the_joint_moves_alike_in_every_formulation(names):
+def test_joint_agrees_in_all_formulations(names):
     ends = names["ends"]
     np.testing.assert_allclose(ends - ends[0], 0, atol=1e-7)
     # The point stays in the plane, while the ball above it falls over.
@@ -33,7 +33,7 @@ def test_the_joint_moves_alike_in_every_formulation(names):
     assert abs(ends[0][0]) > 0.05
 
 
-def test_the_joint_takes_a_frame(names):
+def test_joint_accepts_a_frame(names):
     """Its point is the origin of a frame that it names."""
     old, state = names["system"], names["state"]
     joint = names["PointInPlane"]("ground", "foot", None, old.joints[0].normal)
@@ -44,7 +44,7 @@ def test_the_joint_takes_a_frame(names):
     np.testing.assert_allclose(second.vector_field(0.0, y), first.vector_field(0.0, y), atol=1e-14)
 
 
-def test_the_rotation_is_one(names):
+def test_rotation_satisfies_its_identities(names):
     rotation = names["ModifiedRodriguesParameters"]()
     a = jnp.array([0.3, -0.5, 0.2])
     axis = np.asarray(a) / np.linalg.norm(a)
@@ -61,7 +61,7 @@ def test_the_rotation_is_one(names):
     assert abs(abs(float(ends[0] @ ends[1])) - 1) < 1e-12
 
 
-def test_the_sensor_and_the_force_can_be_fitted(names):
+def test_sensor_and_force_can_be_fitted(names):
     model, run = names["model"], names["runs"]["NullSpace"]
     np.testing.assert_allclose(names["fit"].values, -0.05, atol=1e-8)
 

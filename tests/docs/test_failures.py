@@ -16,14 +16,14 @@ def table(header):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_every_outcome_is_named_with_what_to_do():
+def test_every_outcome_has_a_remedy():
     rows = table("`rj.RESULTS`")
     named = [name for row in rows for name in re.findall(r"`(\w+)`", row[0])]
     assert sorted(named) == sorted(rj.RESULTS._name_to_item)
     assert all(all(row) for row in rows if row[0] != "`successful`")
 
 
-def test_every_error_of_the_package_is_named():
+def test_every_error_of_the_package_is_listed():
     # Those with an underscore are caught within the package.
     pattern = re.compile(
         r"^class ([A-Za-z]\w*)\((?:\w*Error|\w*Exception|\w*Warning)\)", re.MULTILINE
@@ -40,7 +40,7 @@ def test_every_error_of_the_package_is_named():
     assert classes <= named
 
 
-def test_endings_of_fits_are_those_of_the_program():
+def test_results_of_fits_match_the_source():
     source = pathlib.Path(from_minimum.__file__).read_text("utf-8")
     for row in table("`Fit.result`"):
         for part in row[0].strip("`").split(" ... "):

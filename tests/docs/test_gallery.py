@@ -16,13 +16,13 @@ RUNS = FOLDER.parent / "reference_runs"
 RUN_NAMES = sorted(path.stem for path in RUNS.glob("*.py"))
 
 
-def test_there_are_twelve_and_nothing_is_left_over():
+def test_files_match_the_examples():
     assert len(EXAMPLES) >= 12
     for ending in (".json.gz", ".png"):
         assert sorted(p.name.removesuffix(ending) for p in FOLDER.glob(f"*{ending}")) == EXAMPLES
 
 
-def test_every_force_and_every_joint_without_a_page_of_motions_has_a_run():
+def test_every_force_and_special_joint_has_a_run():
     assert sorted(path.name.removesuffix(".json.gz") for path in RUNS.glob("*.gz")) == RUN_NAMES
     forces = {name for name in dir(rj) if getattr(rj, name).__class__ is type(rj.Gravity)}
     forces = {n for n in forces if getattr(rj, n).__module__.startswith("rigidjax.forces")}
@@ -35,7 +35,7 @@ def test_every_force_and_every_joint_without_a_page_of_motions_has_a_run():
     [*(FOLDER / name for name in EXAMPLES), *(RUNS / name for name in RUN_NAMES)],
     ids=lambda path: path.name,
 )
-def test_an_example_is_short_and_its_run_is_kept(path):
+def test_examples_are_short_and_their_runs_current(path):
     _, text, code = path.with_suffix(".py").read_text("utf-8").split('"""', 2)
     assert len([line for line in code.splitlines() if line.strip()]) <= 25
     assert text.endswith(".") and "shown = rj.view(" in code
@@ -47,7 +47,7 @@ def test_an_example_is_short_and_its_run_is_kept(path):
         assert all(b.keys() == new["runs"][0]["bodies"][0].keys() for b in run["bodies"])
 
 
-def test_the_leg_of_cassie_has_the_lengths_of_the_published_one():
+def test_leg_of_cassie_has_the_published_lengths():
     leg = json.loads((FOLDER.parents[1] / "datasets" / "cassie_leg" / "leg.json").read_text())
     at = {joint["name"]: np.array(joint["point"]) for joint in leg["joints"]}
     # Rods between the anchors of their ends; crank and foot between their hinge and the rod.

@@ -10,7 +10,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "models.md"
 
 
 @pytest.mark.exhaustive
-def test_the_program_of_the_page(tmp_path, monkeypatch):
+def test_example_of_the_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     defined = {"__name__": "models"}
     exec("\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.S)), defined)

@@ -54,7 +54,7 @@ def numbers(paper: str, kind: str) -> set[int]:
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_nothing_is_missing(paper):
+def test_every_equation_has_a_row(paper):
     assert TABLES[paper][0] == HEADER
     for kind, count in PAPERS[paper].items():
         assert numbers(paper, kind) == set(range(1, count + 1)), kind
@@ -63,7 +63,7 @@ def test_nothing_is_missing(paper):
 
 
 @pytest.mark.parametrize(("paper", "row"), ROWS, ids=[f"{p}-{r[0][:20]}" for p, r in ROWS])
-def test_what_a_row_names_exists(paper, row):
+def test_files_and_tests_of_a_row_exist(paper, row):
     assert len(row) == len(HEADER)
     left_out = row[1].startswith("Left out: ")
     if not left_out:
@@ -78,5 +78,5 @@ def test_what_a_row_names_exists(paper, row):
             assert re.search(rf"^ *(def|class) {thing}\b", source, re.M), name
 
 
-def test_papers_and_sections_are_the_same():
+def test_sections_match_the_papers():
     assert set(TABLES) == set(PAPERS)

@@ -10,7 +10,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "start.md"
 
 
 @pytest.mark.exhaustive
-def test_the_first_ten_minutes(tmp_path, monkeypatch, capsys):
+def test_examples_print_the_values_of_the_page(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = PAGE.read_text("utf-8")
     defined = {}

@@ -69,7 +69,7 @@ def dies(phase, monkeypatch):
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_death_in_each_phase(phase, tmp_path):
+def test_process_killed_in_each_phase(phase, tmp_path):
     path = tmp_path / "s.zarr"
     with pytest.MonkeyPatch.context() as monkeypatch:
         dies(phase, monkeypatch)

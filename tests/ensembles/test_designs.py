@@ -6,7 +6,7 @@ import pytest
 from rigidjax import ensembles
 
 
-def test_grid():
+def test_grid_covers_all_combinations():
     found = ensembles.grid(a=[1.0, 2.0], b=[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
     assert found["a"].tolist() == [1, 1, 1, 2, 2, 2]
     assert found["b"].tolist() == 2 * [[0, 1], [2, 3], [4, 5]]
@@ -17,7 +17,7 @@ def test_grid():
     [ensembles.sobol, ensembles.uniform, ensembles.latin_hypercube],
     ids=lambda f: f.__name__,
 )
-def test_between_bounds(draw):
+def test_samples_are_between_bounds(draw):
     found = draw(1000, seed=3, a=(-1.0, 3.0), b=([0.0, 1.0], [0.0, 3.0]))
     assert found["a"].shape == (1000,) and found["b"].shape == (1000, 2)
     assert np.all((found["a"] >= -1) & (found["a"] <= 3)) and np.all(found["b"][:, 0] == 0)
@@ -28,7 +28,7 @@ def test_between_bounds(draw):
     assert not np.array_equal(draw(1000, seed=4, a=(-1.0, 3.0))["a"], found["a"])
 
 
-def test_even_spread():
+def test_samples_are_evenly_spread():
     """In every sixteenth as many Sobol points, and one point in each layer of a Latin hypercube."""
     found = ensembles.sobol(256, a=(0.0, 1.0))["a"]
     assert np.all(np.histogram(found, 16, (0, 1))[0] == 16)
@@ -37,7 +37,7 @@ def test_even_spread():
 
 
 @pytest.mark.parametrize("quasi_random", [False, True])
-def test_normal(quasi_random):
+def test_normal_samples_have_mean_and_deviation(quasi_random):
     C = np.array([[4.0, 1.0], [1.0, 0.25]])
     found = ensembles.normal(
         4096, quasi_random=quasi_random, a=(2.0, 0.5), b=([1.0, -1.0], C), c=([[0.0]], [[3.0]])
@@ -63,6 +63,6 @@ def test_normal(quasi_random):
         (lambda: ensembles.normal(4, a=([0, 0], [1, 2, 3])), "or a covariance"),
     ],
 )
-def test_bad_input(call, message):
+def test_invalid_input_raises(call, message):
     with pytest.raises(ValueError, match=message):
         call()

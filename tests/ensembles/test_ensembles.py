@@ -37,7 +37,7 @@ def parameters(count):
 
 
 @pytest.mark.parametrize(("count", "batch", "threads"), [(1, None, None), (100, 7, 3), (64, 64, 1)])
-def test_equals_vmap(count, batch, threads):
+def test_ensemble_equals_vmap(count, batch, threads):
     given = parameters(count)
     found = rj.ensemble(formula, given, batch=batch, threads=threads, progress=False)
     expected = jax.vmap(formula)(jax.tree.map(jnp.asarray, given))
@@ -47,7 +47,7 @@ def test_equals_vmap(count, batch, threads):
     assert found.outputs["sum"].dtype == jnp.asarray(given["a"]).dtype
 
 
-def test_trees_and_keys():
+def test_pytrees_and_random_keys_as_parameters():
     """Any pytree, random keys and integers among its leaves."""
     keys = jax.random.split(jax.random.key(3), 10)
     run = lambda p: jax.random.normal(p[0], (2,)) + p[1].stack.astype(float)  # noqa: E731
@@ -70,7 +70,7 @@ def pendulums():
     return rates, rj.ensemble(run, {"rate": rates}, progress=False)
 
 
-def test_members_that_fail(pendulums):
+def test_failed_members_are_nan_and_listed(pendulums):
     """They are listed, NaN, and change nothing for the others."""
     rates, found = pendulums
     assert found.failed.tolist() == [2, 3, 5]
@@ -91,7 +91,7 @@ def test_members_that_fail(pendulums):
         simulated({"rate": jnp.asarray(300.0)}, max_steps=100)
 
 
-def test_failed_members_again(pendulums):
+def test_rerun_of_failed_members(pendulums):
     """With another solver; those alone."""
     rates, _ = pendulums
     run = lambda p, max_steps=100: simulated(p, max_steps=max_steps).energy[-1]  # noqa: E731
@@ -107,7 +107,7 @@ def test_failed_members_again(pendulums):
         found.rerun([2])
 
 
-def test_dataset(pendulums):
+def test_dataset_has_names_and_units(pendulums):
     rates, found = pendulums
     data = found.to_xarray(units={"rate": "rad/s"})
     assert dict(data.sizes) == {
@@ -128,7 +128,7 @@ def test_dataset(pendulums):
 
 
 @pytest.mark.exhaustive
-def test_gradients_inside():
+def test_members_may_compute_gradients():
     """A derivative of a run by its parameter; a member whose run fails has none."""
     final = lambda rate: simulated({"rate": rate}, ts=None, max_steps=100).ys[-1, 0]  # noqa: E731
     found = rj.ensemble(
@@ -140,7 +140,7 @@ def test_gradients_inside():
     assert np.isnan(found.outputs[1]) and found.failed.tolist() == [1]
 
 
-def test_statistics():
+def test_statistics_agree_with_outputs():
     given = parameters(1000)
     given["a"][5] = np.nan
     chosen = {"sum": [rj.ensembles.Moments(), rj.ensembles.Quantiles((0.5,))]}
@@ -191,7 +191,7 @@ def test_parameters_from_a_dataset_and_files(tmp_path):
     ],
     ids=["text", "no lines", "empty", "ragged"],
 )
-def test_tables_that_are_none(text, message, tmp_path):
+def test_invalid_parameter_files_raise(text, message, tmp_path):
     (tmp_path / "p.csv").write_text(text)
     with pytest.raises(ValueError, match=message):
         rj.ensemble(formula, tmp_path / "p.csv")
@@ -211,12 +211,12 @@ def test_tables_that_are_none(text, message, tmp_path):
     ],
     ids=["none", "number", "unequal", "empty", "dimensions"],
 )
-def test_bad_parameters(parameters, message):
+def test_invalid_parameters_raise(parameters, message):
     with pytest.raises(ValueError, match=message):
         rj.ensemble(formula, parameters)
 
 
-def test_bad_input(tmp_path):
+def test_invalid_input_raises(tmp_path):
     given = parameters(4)
     with pytest.raises(ValueError, match=r"`ensemble\(batch=...\)` must be positive"):
         rj.ensemble(formula, given, batch=0)
@@ -244,7 +244,7 @@ def test_bad_input(tmp_path):
 
 
 @pytest.mark.parametrize("batch", [1, 7, 20, 64])
-def test_mean(batch):
+def test_mean_and_its_gradient(batch):
     """Values and gradients by what the function closes over, for whole chunks and a rest."""
     given = parameters(20)
 
@@ -269,13 +269,13 @@ def test_gradient_of_a_mean_of_runs():
 
 
 @pytest.mark.parametrize("parameters", [{}, {"a": np.ones(0)}, {"a": np.ones(2), "b": np.ones(3)}])
-def test_means_without_members(parameters):
+def test_mean_without_members_raises(parameters):
     with pytest.raises(ValueError, match="with the members in front"):
         rj.ensembles.mean(lambda p: p, parameters)
 
 
 @pytest.mark.parametrize("place", ["memory", "store", "threads"])
-def test_members_by_length(place, tmp_path):
+def test_members_sorted_by_length(place, tmp_path):
     """The longest first, in the order of the members at the end."""
     given = parameters(50)
     lengths = np.random.default_rng(0).permutation(50)
@@ -295,7 +295,7 @@ def test_members_by_length(place, tmp_path):
             rj.ensemble(run, given, batch=8, lengths="a", out=tmp_path / "s.zarr", progress=False)
 
 
-def test_order_of_lengths():
+def test_lengths_do_not_change_the_order():
     """Sorted as a whole, or in each chunk."""
     members = Members({"a": np.array([1.0, 3.0, 2.0, 5.0, 4.0])})
     assert by_length(members, "a", 5).tolist() == [3, 4, 1, 2, 0]

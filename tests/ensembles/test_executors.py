@@ -15,7 +15,7 @@ from rigidjax.ensembles import WorkerError
 PARAMETERS = {"start": np.arange(40.0), "shift": np.linspace(0.0, 1.0, 40)}
 
 
-def test_futures():
+def test_chunks_through_futures():
     expected = rj.ensemble(study.run, PARAMETERS, batch=8, progress=False)
     with concurrent.futures.ThreadPoolExecutor(2) as executor:
         found = rj.ensemble(study.run, PARAMETERS, batch=8, executor=executor, progress=False)
@@ -39,7 +39,7 @@ class Dying:
         return future
 
 
-def test_work_of_the_dead_is_done_again(tmp_path):
+def test_work_of_crashed_processes_is_repeated(tmp_path):
     expected = rj.ensemble(study.run, PARAMETERS, batch=8, progress=False)
     out = tmp_path / "s.zarr"
     found = rj.ensemble(study.run, PARAMETERS, batch=8, executor=Dying(4), out=out, progress=False)
@@ -49,7 +49,7 @@ def test_work_of_the_dead_is_done_again(tmp_path):
 
 
 @pytest.mark.exhaustive
-def test_dask_of_which_a_worker_is_killed():
+def test_dask_with_a_killed_worker():
     expected = rj.ensemble(study.run, PARAMETERS, batch=4, progress=False)
     with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
         with distributed.Client(cluster) as client:

@@ -50,13 +50,13 @@ def by_lanes(function, given):
 @pytest.mark.exhaustive("64-plain", "64-guarded", "64-nested", "65-guarded", "65-nested")
 @pytest.mark.parametrize("function", [plain, guarded, nested])
 @pytest.mark.parametrize("count", [COUNT, lane_compaction.LANES + 1, lane_compaction.LANES])
-def test_equals_vmap(function, count):
+def test_lane_compaction_equals_vmap(function, count):
     expected = jax.tree.leaves(jax.jit(jax.vmap(function))(members(count)))
     for value, right in zip(by_lanes(function, members(count)), expected, strict=True):
         assert value.dtype == right.dtype and np.allclose(value, right, rtol=1e-14, atol=0)
 
 
-def test_stragglers_keep_one_lane_each(monkeypatch):
+def test_stragglers_occupy_one_lane_each(monkeypatch):
     """Turns of all lanes: those of the members, less than half as many idle ones, and the end."""
     turns = []
     turn = lane_compaction._Loop.turn
@@ -76,7 +76,7 @@ def test_stragglers_keep_one_lane_each(monkeypatch):
 
 
 @pytest.mark.parametrize("lanes", [1, 7, 300])
-def test_members_in_turn(lanes):
+def test_members_are_computed_in_turn(lanes):
     """Against `jax.vmap`; places of members that have ended are taken, so that few are idle."""
     count = 60
     given = members(count) | {"n": jnp.asarray(np.arange(count) % 9)}
@@ -106,7 +106,7 @@ def test_members_in_turn(lanes):
 
 
 @pytest.mark.parametrize("backend", ["xla", "native"])
-def test_runs(backend):
+def test_runs_with_lane_compaction(backend):
     """Members of an ensemble that end at different times, and one that never does."""
     body = rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25]), potential=lambda R: 5.0 * R[2, 2])
     model = rj.NullSpace(body)

@@ -23,7 +23,7 @@ def gathered(statistic, values, split):
 
 
 @pytest.mark.parametrize("split", SPLITS, ids=str)
-def test_moments(values, split):
+def test_moments_merge_to_round_off(values, split):
     found = gathered(Moments(), values, split)
     assert found["count"] == 1000
     assert np.allclose(found["mean"], values.mean(axis=0), rtol=1e-14)
@@ -34,7 +34,7 @@ def test_moments(values, split):
 
 
 @pytest.mark.parametrize("split", SPLITS, ids=str)
-def test_histogram(values, split):
+def test_histograms_merge_exactly(values, split):
     found = gathered(Histogram(-2.0, 3.0, 20), values[:, 1:], split)
     for k in (0, 1):
         column = values[:, 1 + k]
@@ -43,7 +43,7 @@ def test_histogram(values, split):
 
 
 @pytest.mark.parametrize("split", SPLITS, ids=str)
-def test_quantiles(values, split):
+def test_quantiles_have_the_stated_accuracy(values, split):
     at = (0.0, 0.01, 0.3, 0.5, 0.9, 1.0)
     found = gathered(Quantiles(at, accuracy=1e-3), values, split)
     # The sketch has whole members: as NumPy does with this method.
@@ -52,7 +52,7 @@ def test_quantiles(values, split):
 
 
 @pytest.mark.parametrize("statistic", [Moments(), Histogram(0, 1, 4), Quantiles()])
-def test_members_without_a_value(values, statistic):
+def test_failed_members_are_excluded(values, statistic):
     """They are left out, and all of them may be."""
     spoiled = np.concatenate([values, np.full((7, 3), np.nan)])
     found, expected = (statistic.result(statistic.of(v)) for v in (spoiled, values))
@@ -72,6 +72,6 @@ def test_members_without_a_value(values, statistic):
         (lambda: Quantiles(accuracy=0.0), "between 0 and 1"),
     ],
 )
-def test_bad_input(make, message):
+def test_invalid_input_raises(make, message):
     with pytest.raises(ValueError, match=message):
         make()

@@ -44,7 +44,7 @@ def equal(first, second):
     ) and np.array_equal(first.result, second.result)
 
 
-def test_store(tmp_path, undisturbed):
+def test_store_holds_the_outputs(tmp_path, undisturbed):
     """What is written is what is kept in memory; a store that is complete is read."""
     path = tmp_path / "s.zarr"
     found = stored(path)
@@ -62,7 +62,7 @@ def test_store(tmp_path, undisturbed):
     assert before == {k: os.stat(path / "progress" / "done" / str(k)).st_mtime_ns for k in before}
 
 
-def test_what_is_missing_is_computed(tmp_path, undisturbed):
+def test_missing_shards_are_computed(tmp_path, undisturbed):
     """A shard that was written but not marked, or not written at all, is not read as done."""
     path = tmp_path / "s.zarr"
     stored(path)
@@ -85,7 +85,7 @@ def test_what_is_missing_is_computed(tmp_path, undisturbed):
     ],
     ids=["program", "values", "members", "shards", "outputs"],
 )
-def test_another_plan(complete, options, message):
+def test_other_plans_are_rejected(complete, options, message):
     with pytest.raises(StoreError, match=message):
         stored(complete, **options)
 
@@ -97,7 +97,7 @@ def complete(tmp_path_factory):
     return path
 
 
-def test_plans_see_what_is_in_a_run():
+def test_plans_depend_on_the_function():
     """A run is one operation of the traced program, the forces are inside of it."""
 
     def fingerprint(potential):
@@ -115,7 +115,7 @@ def test_plans_see_what_is_in_a_run():
     assert fingerprint(lambda R: 6.0 * R[2, 2]) != first
 
 
-def test_stores_that_cannot_be_taken(complete, tmp_path):
+def test_invalid_stores_are_rejected(complete, tmp_path):
     with pytest.raises(FileExistsError, match="exists. Choose another name"):
         stored(complete, resume=False)
     with pytest.raises(StoreError, match=r"folders named \*.zarr"):
@@ -146,7 +146,7 @@ def test_stores_that_cannot_be_taken(complete, tmp_path):
         stored(tmp_path / "t.zarr", statistics={"value": rj.ensembles.Moments()})
 
 
-def test_a_full_disk(tmp_path, monkeypatch, undisturbed):
+def test_full_disk_is_reported(tmp_path, monkeypatch, undisturbed):
     """The error of the disk; what was marked stays, the same call goes on."""
     path, write = tmp_path / "s.zarr", Store._write
 
@@ -165,7 +165,7 @@ def test_a_full_disk(tmp_path, monkeypatch, undisturbed):
     assert equal(stored(path), undisturbed)
 
 
-def test_leases(tmp_path):
+def test_leases_expire(tmp_path):
     """One worker has a shard, until it says nothing for long or is known to have ended."""
     path = tmp_path / "3"
     lease = Lease.taken(path)
@@ -241,7 +241,7 @@ def killed_at_random(path, parameters, kills, seed, shard):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("kills", [1, 50])
-def test_workers_that_are_killed(tmp_path, file, kills, undisturbed):
+def test_killed_workers_are_replaced(tmp_path, file, kills, undisturbed):
     path = tmp_path / "s.zarr"
     killed_at_random(path, file, kills, seed=kills, shard=1 if kills > 1 else SHARD)
     store = Store(path)
@@ -254,7 +254,7 @@ def test_workers_that_are_killed(tmp_path, file, kills, undisturbed):
     ]
 
 
-def test_command_line(tmp_path, file, complete):
+def test_sweep_command(tmp_path, file, complete):
     path = tmp_path / "s.zarr"
     said = good(*arguments(path, file), "--batch", SHARD)
     assert "1 failed: 1 nonfinite_state; numbers 17" in said
@@ -286,7 +286,7 @@ def test_command_line(tmp_path, file, complete):
         (["status", "nowhere.zarr"], "There is no store"),
     ],
 )
-def test_refusals(given, message, file, tmp_path):
+def test_invalid_arguments_raise(given, message, file, tmp_path):
     options = [] if given[0] == "status" else ["--parameters", file, "--out", tmp_path / "s.zarr"]
     assert message in refusal("sweep", *given, *options)
 
@@ -294,7 +294,7 @@ def test_refusals(given, message, file, tmp_path):
 @pytest.mark.parametrize(
     ("workers", "code"), [(1, 1), pytest.param(2, 2, marks=pytest.mark.exhaustive)]
 )
-def test_errors_of_the_function(workers, code, file, tmp_path):
+def test_errors_of_the_function_are_reported(workers, code, file, tmp_path):
     """Its name, the error, its line and the names of the parameters; the same from workers."""
     path = tmp_path / "mine.py"
     path.write_text('def run(p):\n    return p["mass"]\n')
@@ -306,7 +306,7 @@ def test_errors_of_the_function(workers, code, file, tmp_path):
     assert "cannot be imported: ModuleNotFoundError" in refusal(*command)
 
 
-def test_ranks():
+def test_worker_rank_from_the_environment():
     assert rank(None, {}) == (0, 1)
     assert rank("2/8", {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}) == (2, 8)
     assert rank(None, {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}) == (1, 2)

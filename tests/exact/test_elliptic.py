@@ -31,7 +31,7 @@ def mp(function):
     return np.vectorize(evaluate, otypes=[float])
 
 
-def test_complete_integral():
+def test_complete_integral_of_the_first_kind():
     m1 = np.array(COMPLEMENTARY)
     expected = mp(lambda m1: mpmath.ellipk(1 - m1))(m1)
     np.testing.assert_allclose(complete_first(jnp.array(m1)), expected, rtol=5e-16)
@@ -40,7 +40,7 @@ def test_complete_integral():
 
 
 @pytest.mark.parametrize("m1", COMPLEMENTARY)
-def test_jacobi_functions(m1, rng):
+def test_jacobi_functions_against_mpmath(m1, rng):
     quarter = float(complete_first(jnp.array(m1)))
     u = np.concatenate([rng.uniform(-1, 1, 25) * quarter, rng.uniform(-9, 9, 15) * quarter])
     f = jax.jit(jacobi)(jnp.array(u), m1)
@@ -58,7 +58,7 @@ def test_jacobi_functions(m1, rng):
         )
 
 
-def test_carlson_integrals(rng):
+def test_carlson_integrals_against_mpmath(rng):
     x, y, z, p = np.exp(rng.uniform(-12, 3, (4, 40)))
     x[0], y[1], x[2] = 0.0, 0.0, 1e-30
     p[3:6] = x[3:6]

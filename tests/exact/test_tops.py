@@ -97,7 +97,7 @@ def test_full_motion_against_high_precision(name):
     np.testing.assert_allclose(motion.angular_velocity[1], w, atol=1e-13 * np.abs(omega0).max())
 
 
-def test_equations_of_motion_by_differentiation_in_time(rng):
+def test_time_derivative_satisfies_the_equations_of_motion(rng):
     # From a general start, with phi and psi not zero and times of both signs.
     body = FixedPointBody(INERTIA, AxialGravityPotential(WEIGHT))
     p0, omega0 = start(0.3, 1.1, -2.0, 1.0, 0.5, 4.0)
@@ -187,7 +187,7 @@ def test_perturbed_steady_precession():
 
 @pytest.mark.exhaustive("tennis_racket_1e-1")
 @pytest.mark.parametrize("name", ["heavy_top", "tennis_racket_1e-1", "free_body", "tumbling_brick"])
-def test_stored_references_again(name):
+def test_stored_references_are_reproduced(name):
     # With fewer digits than they were computed with, in a tenth of the time.
     top, stored = REFERENCES[name]
     p, w = integrate(top, digits=25, order=28, output_digits=18).numbers()
@@ -196,7 +196,7 @@ def test_stored_references_again(name):
     np.testing.assert_allclose(w, expected_w, rtol=1e-15)
 
 
-def test_stored_references_conserve():
+def test_stored_references_conserve_invariants():
     for name, (top, end) in REFERENCES.items():
         inertia = np.array(top.inertia)
         weight = np.prod(top.weight_moment) if top.weight_moment else 0.0
@@ -241,7 +241,7 @@ P0, W0 = GERADIN_RIXEN[1]
         ({"ts": np.ones((2, 2))}, r"ts=...\)` must be a number or have shape"),
     ],
 )
-def test_bad_arguments(change, match):
+def test_invalid_arguments_raise(change, match):
     good = {
         "inertia": (1.0, 1.0, 1.0),
         "weight_moment": 1.0,
@@ -262,6 +262,6 @@ def test_bad_arguments(change, match):
         (((1.0, 1.0, 1.0), np.nan, 1.0, 1.0, 1.0), r"weight_moment=...\)` must be finite"),
     ],
 )
-def test_bad_steady_precession(arguments, match):
+def test_impossible_steady_precession_raises(arguments, match):
     with pytest.raises(ValueError, match=match):
         SteadyPrecession(*arguments)

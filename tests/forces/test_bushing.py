@@ -57,7 +57,7 @@ def deformation(state, ends, point):
 
 
 @pytest.mark.parametrize("ends", ENDS, ids="-".join)
-def test_against_numpy(ends):
+def test_bushing_against_numpy(ends):
     state = first(states())
     A, (_, at), d, psi = deformation(state, ends, POINT)
     load = -FULL @ np.concatenate([d, psi])
@@ -92,7 +92,7 @@ def test_example_c_of_lang():
     assert worst(errors) < 1e-14
 
 
-def test_between_two_points_like_a_potential():
+def test_bushing_equals_its_potential():
     """Equal in all directions it knows no axes: wrench and virial are those of the distance."""
     arms = [euler_map(body.orientation).T @ (jnp.asarray(POINT) - body.position) for body in BODIES]
 

@@ -57,7 +57,7 @@ def alone(system):
     return [rj.System(system.bodies, system.joints, force) for force in system.forces]
 
 
-def test_groups_are_what_their_forces_are(rng):
+def test_groups_equal_their_single_forces(rng):
     """Wrenches, virials and energies of all together, and the sums over systems of one force."""
     system = chain(4, many, False)
     # Springs to the ground, between bodies; "body" is a name and a choice of axes.
@@ -118,7 +118,7 @@ def row_of_bodies(count, times):
     return rj.System(bodies, forces=[rj.Gravity((0, 0, -9.81)), *springs])
 
 
-def test_what_is_traced_does_not_grow():
+def test_jaxpr_does_not_grow_with_the_number_of_forces():
     """Neither with forces of a kind nor with free bodies."""
 
     def size(count, times):
@@ -131,7 +131,7 @@ def test_what_is_traced_does_not_grow():
     assert max(size(30, 2), size(30, 10)) < 1.2 * size(30, 1)
 
 
-def test_runs_do_not_grow():
+def test_jaxpr_of_a_run_does_not_grow():
     """Neither the arguments of a run nor its operations, with bodies and forces of a kind."""
 
     def size(count, times):
@@ -147,7 +147,7 @@ def test_runs_do_not_grow():
     assert size(30, 5)[1] < 1.2 * traced
 
 
-def test_numbers_of_one_force_are_differentiated(rng):
+def test_derivatives_by_parameters_of_one_force(rng):
     """That of one among others which are known, alone and in a batch, by the energy of a spring."""
     system = row_of_bodies(4, 2)
     y = rj.NullSpace(system).encode(system.reference_state())

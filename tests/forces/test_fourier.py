@@ -9,7 +9,7 @@ import rigidjax as rj
 TS = np.linspace(0.0, 2.0, 9)
 
 
-def test_values():
+def test_values_against_the_series():
     series = rj.FourierSeries(1.5, sine=(0.3, -0.2), cosine=(0.1, 0.4), offset=0.7)
     expected = (
         0.7
@@ -26,7 +26,7 @@ def test_values():
     np.testing.assert_allclose(alone(t, jnp.eye(3), jnp.ones(3)), expected, rtol=1e-14)
 
 
-def test_motor_is_the_integral():
+def test_motion_of_a_motor_is_the_integral():
     """A wheel from rest under a cosine: its rate is the sine over the frequency and moment."""
     body = rj.Body("wheel", 1.0, (0.3, 0.3, 0.4))
     hinge = rj.Revolute("ground", "wheel", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), name="hinge")
@@ -39,7 +39,7 @@ def test_motor_is_the_integral():
     np.testing.assert_allclose(rates, expected, atol=1e-8)
 
 
-def test_vector_as_a_moment():
+def test_vector_series_as_a_moment():
     profile = rj.FourierSeries(2.0, sine=np.eye(3)[:2])
     assert profile(jnp.asarray(0.1)).shape == (3,)
     system = rj.System(rj.Body("box", 1.0, (1.0, 1.0, 1.0)), forces=rj.Torque("box", profile))
@@ -50,7 +50,7 @@ def test_vector_as_a_moment():
     np.testing.assert_allclose(rate[:, 1], (1 - np.cos(4 * TS)) / 4, atol=1e-6)
 
 
-def test_errors():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="needs `sine`, `cosine`, or both; got neither"):
         rj.FourierSeries(1.0)
     with pytest.raises(ValueError, match=r"must have the same shape; got \(2,\) and \(3,\)"):

@@ -70,7 +70,7 @@ def posed(rng):
     return np.stack(positions), np.stack(rotations), chosen
 
 
-def test_power():
+def test_power_is_the_rate_of_the_energy():
     """Of springs it is the loss of energy, of dampers c q'^2, of motors Q q'."""
     bodies = [
         rj.Body(name, body.mass, body.inertia, body.position, body.orientation)
@@ -133,7 +133,7 @@ def rotor(*forces):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute])
-def test_five_turns(formulation):
+def test_spring_wound_up_by_five_revolutions(formulation):
     """A quarter of the period winds the spring up by five turns, then to the other side."""
     system = rotor(
         rj.TorsionSpring("sleeve", SLIDE, component=0),
@@ -193,7 +193,7 @@ class Control(eqx.Module):
         return -self.gain * rate
 
 
-def test_what_motors_take():
+def test_arguments_of_motor_laws():
     """Numbers, functions of time, laws; told apart by their parameters without defaults."""
     coordinate, rate = jnp.array(0.3), jnp.array(1.2)
     value = lambda torque: rj.Motor("j", torque).generalised_force(T, coordinate, rate)  # noqa: E731

@@ -45,7 +45,7 @@ ZERO = (0.0, 0.0, 0.0)
          r"must be a function of \(positions, rotations\); got 3.0"),
     ],
 )  # fmt: skip
-def test_forces_that_are_refused(build, error, match):
+def test_invalid_forces_raise(build, error, match):
     with pytest.raises(error, match=match):
         build()
 
@@ -65,7 +65,7 @@ def test_forces_that_are_refused(build, error, match):
          r"`Potential\(function\)` must return a scalar, the energy in J; got shape \(3,\)"),
     ],
 )  # fmt: skip
-def test_what_laws_return(build, match):
+def test_invalid_return_values_of_laws_raise(build, match):
     """Said when they are given, not when a run is compiled.
 
     Wrong numbers would be worse: an index beyond the end of an array is no error in JAX.
@@ -94,17 +94,17 @@ def test_what_laws_return(build, match):
         ((BODIES, (), rj.Torque(1, ZERO)), ValueError, r"no body called 1. The bodies are"),
     ],
 )  # fmt: skip
-def test_systems_that_are_refused(arguments, error, match):
+def test_invalid_systems_raise(arguments, error, match):
     with pytest.raises(error, match=match):
         rj.System(*arguments)
 
 
-def test_ground_is_no_name_of_a_body():
+def test_ground_is_a_reserved_name():
     with pytest.raises(ValueError, match='other than "ground", which is the inertial frame'):
         rj.Body("ground", 1.0, (1.0, 1.0, 1.0))
 
 
-def test_one_or_many():
+def test_single_force_or_sequence():
     """A single body or force, a list, a tuple: the same system."""
     first = rj.System(ONE, forces=GRAVITY)
     for bodies, forces in (((ONE,), [GRAVITY]), ([ONE], (f for f in (GRAVITY,)))):
@@ -117,7 +117,7 @@ def test_one_or_many():
         assert np.array_equal(getattr(both.reference_state(), name), expected)
 
 
-def test_functions_are_no_leaves():
+def test_functions_are_static():
     """A system goes through `jax.jit` and `jax.tree.map`, like a body with a fixed point."""
     law = rj.PointForce("one", ZERO, lambda t: jnp.ones(3))
     drag = rj.Torque("two", lambda t, R, omega: -0.2 * omega)
@@ -132,7 +132,7 @@ def test_functions_are_no_leaves():
 
 
 @pytest.mark.float32
-def test_single_precision_stays_single():
+def test_single_precision_is_preserved():
     """Of the energy and the wrenches, whatever the default is."""
     well = rj.Potential(lambda x, R: jnp.sum(x[0] * x[1]) + R[0, 0, 1])
     system = rj.System(BODIES, forces=(GRAVITY, PUSH, well, rj.Torque("one", (0.1, 0.2, 0.3))))
@@ -166,13 +166,13 @@ class Wrong(rj.forces.AbstractForce):
          r"`dyads` of shape \(2, 3, 3\).*got \(2, 3\)"),
     ],
 )  # fmt: skip
-def test_what_loads_return(value, error, match):
+def test_invalid_loads_raise(value, error, match):
     bodies = kinematics(jax.tree.map(lambda x: x[0], states(1)))
     with pytest.raises(error, match=match):
         rj.System(BODIES, forces=Wrong(value)).wrenches(T, bodies)
 
 
-def test_points_of_forces():
+def test_invalid_points_raise():
     """In the reference configuration, or from the centre of mass, where it is without both."""
     turned = rj.Body("two", 3.0, cases.TENSOR, (-0.2, 0.5, 0.1), (0.48, 0.6, 0.0, 0.64))
     state = jax.tree.map(lambda x: x[0, 1:], states(1))

@@ -57,7 +57,7 @@ AXIS = (0.0, 0.0, 1.0)
          r"`Motor\(component=...\)` must be None or the number of a coordinate"),
     ],
 )  # fmt: skip
-def test_forces_that_are_refused(build, error, match):
+def test_invalid_forces_raise(build, error, match):
     with pytest.raises(error, match=match):
         build()
 
@@ -84,11 +84,11 @@ def test_forces_that_are_refused(build, error, match):
         ((), rj.Drag("ground", 1.0), r"no body called 'ground'"),
     ],
 )  # fmt: skip
-def test_systems_that_are_refused(joint, force, match):
+def test_invalid_systems_raise(joint, force, match):
     with pytest.raises(ValueError, match=match):
         rj.System(BODIES, joint, force)
 
 
-def test_what_motors_return():
+def test_invalid_return_values_of_motors_raise():
     with pytest.raises(ValueError, match=r"must return a scalar; got shape \(2,\)"):
         rj.Motor("j", lambda t: jnp.ones(2))

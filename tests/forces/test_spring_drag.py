@@ -45,7 +45,7 @@ def test_power_is_the_loss_of_potential_energy(ends):
     assert worst(errors) < cases.round_off(50)
 
 
-def test_like_a_potential():
+def test_spring_equals_its_potential():
     """Wrench and virial; the free length is the distance in the reference configuration."""
     free = np.linalg.norm(POINT - OTHER)
     potential = rj.Potential(lambda x, R: 0.5 * 3.0 * (distance(x, R) - free) ** 2)
@@ -71,7 +71,7 @@ def test_damping_loses_energy():
     assert worst(errors) < 1e-13
 
 
-def test_points_that_coincide():
+def test_coincident_points_have_finite_derivatives():
     """Without free length the spring is smooth there; with it, and the damper, finite."""
     body = rj.Body("one", 2.0, (0.5, 0.42, 0.3), velocity=(0.3, 0.2, 0.1))
     state = rj.System(body).reference_state()
@@ -122,7 +122,7 @@ AXES = rj.Drag("two", (0.4, 0.1, 0.2), (0.3, 0.5, 0.1), (0.2, 0.3, 0.6), (0.1, 0
 
 
 @pytest.mark.parametrize("force", [ISOTROPIC, AXES], ids=["isotropic", "axes"])
-def test_drag(force):
+def test_drag_against_its_formula(force):
     def errors(state):
         R = pose(state)[1][1]
         v, omega = R.T @ state.velocity[1], state.angular_velocity[1]
@@ -139,7 +139,7 @@ def test_drag(force):
     assert worst(errors) < 1e-14
 
 
-def test_drag_at_rest_and_what_is_left_out():
+def test_drag_at_rest_and_omitted_coefficients():
     body = BODIES[1]
     x, R = pose(rj.System(body).reference_state())
 
@@ -165,7 +165,7 @@ def kinematics_at_rest(x, R):
 
 @pytest.mark.exhaustive("Absolute")
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute])
-def test_energy_of_a_run(formulation):
+def test_energy_balance_of_a_run(formulation):
     """Bushing and springs hold two free bodies."""
     system = rj.System(
         BODIES,

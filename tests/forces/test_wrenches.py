@@ -61,7 +61,7 @@ def test_wrench_is_the_negative_gradient_of_the_potential(name):
     assert worst(jax.jit(jax.vmap(errors))(states())) < cases.round_off(30)
 
 
-def test_power_of_what_has_no_potential():
+def test_power_of_nonconservative_forces():
     """A follower force does work on its material point, a moment on the rotation."""
     follower = rj.PointForce("one", POINT, FORCE, "body")
     moments = (rj.Torque("one", MOMENT), rj.Torque("two", MOMENT, "space"))
@@ -149,7 +149,7 @@ def test_several_forces_add_up():
     assert worst(jax.jit(jax.vmap(errors))(states())) < cases.round_off(30)
 
 
-def test_nothing_is_spent_on_what_is_zero():
+def test_zero_forces_are_not_evaluated():
     """Sums of moments of gravity, of forces of moments: there are no operations for them."""
     bodies = kinematics(jax.tree.map(lambda x: x[0], states(1)))
 
@@ -163,7 +163,7 @@ def test_nothing_is_spent_on_what_is_zero():
     assert absent(rj.Torque("one", MOMENT)) == [True, False]
 
 
-def test_a_law_gets_the_time_and_the_motion_of_its_body():
+def test_law_receives_time_and_motion_of_its_body():
     seen = {}
 
     def moment(t, R, omega):

@@ -73,7 +73,7 @@ def test_all_indices_have_the_motion_of_index_0(rotation, motion):
 
 @pytest.mark.exhaustive("directors")
 @pytest.mark.parametrize("rotation", ROTATIONS[::2], ids=IDS[::2])
-def test_constraint_levels(rotation, motion):
+def test_constraint_level_of_each_index(rotation, motion):
     """Index 3 sees a violated position, index 2 a violated velocity, index 1 neither."""
     system, state = motion
     models = [rj.Absolute(system, rotation, index=index) for index in (1, 2, 3)]
@@ -103,7 +103,7 @@ def test_projection_keeps_the_multipliers(motion):
     assert cases.error(projected[model.layout.size :], y[model.layout.size :]) == 0.0
 
 
-def test_no_vector_field():
+def test_vector_field_raises():
     model = rj.Absolute(pendulum(), index=3)
     y = jnp.zeros(model.num_unknowns)
     with pytest.raises(ValueError, match=r"`Absolute\(index=3\)` is a differential-algebraic"):

@@ -266,7 +266,7 @@ def test_multipliers_are_differentiable_at_rest():
     assert np.all(np.isfinite(hessian))
 
 
-def test_unknown_form():
+def test_unknown_form_raises():
     with pytest.raises(ValueError, match=r'`EulerParameters\(form=...\)` must be one of "zero-m'):
         rj.EulerParameters(cases.heavy_top(), "23")
     with pytest.raises(TypeError, match="takes a `System` or a `FixedPointBody`"):

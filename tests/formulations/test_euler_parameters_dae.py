@@ -39,7 +39,7 @@ def unknowns(rng):
     )
 )
 @pytest.mark.parametrize("form", FORMS)
-def test_equations_are_the_printed_ones(form, unknowns):
+def test_equations_agree_with_the_paper(form, unknowns):
     """(23), (25), (29), (69), (82) in the paper's matrices, with (33) as the last equation."""
     p, p_dot, lam, y = unknowns
     model, t = one_body(form, 1), jnp.zeros(())
@@ -64,7 +64,7 @@ def test_equations_are_the_printed_ones(form, unknowns):
     np.testing.assert_allclose(b[14], -p_dot @ p_dot, atol=1e-14)
 
 
-def test_levels_of_the_constraint(unknowns):
+def test_constraint_level_of_each_index(unknowns):
     """Index 2 and 3 have p . p' and (p . p - 1) / 2 in the place of the last equation."""
     *_, y = unknowns
     y = y.at[3].add(0.1).at[11].add(0.2)
@@ -91,7 +91,7 @@ def test_every_form_has_the_same_motion(case, form, index, solver):
     assert row["multiplier_error_end"] < 1e-7
 
 
-def test_messages():
+def test_invalid_arguments_raise():
     top = rj.FixedPointBody((1.0, 2.0, 2.5))
     with pytest.raises(ValueError, match=r"`EulerParameters\(index=...\)` must be 0, 1, 2 or 3"):
         rj.EulerParameters(top, index=4)

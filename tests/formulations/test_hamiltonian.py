@@ -117,7 +117,7 @@ def test_unknowns_and_projection(radial, rng):
             np.testing.assert_allclose(matrix(q1)[:, 1:].T @ p1, kept, atol=1e-13)
 
 
-def test_singular_matrix_keeps_the_length(phase, rng):
+def test_singular_matrix_preserves_the_length(phase, rng):
     """Without radial inertia q' is tangent whatever q . p."""
     q, p = phase
     y = jnp.concatenate([1.1 * q, p + 0.5 * q])
@@ -144,7 +144,7 @@ PROBLEMS = {
 )
 @pytest.mark.parametrize("radial", RADIAL)
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_motion_is_that_of_other_formulations(name, radial):
+def test_motion_agrees_with_other_formulations(name, radial):
     """1e-9 against `NullSpace` and `Absolute`, and energy and momentum as those keep them."""
     build, t1 = PROBLEMS[name]
     problem = build()
@@ -170,7 +170,7 @@ def test_motion_is_that_of_other_formulations(name, radial):
     assert jnp.max(jnp.abs(gain)) < 1e-10 * jnp.linalg.norm(spin)
 
 
-def test_messages():
+def test_invalid_arguments_raise():
     joints = [rj.Spherical("ground", "link", (0.0, 0.0, 0.0))]
     chain = rj.System(rj.Body("link", 1.0, (1.0, 1.0, 1.0)), joints)
     with pytest.raises(ValueError, match="`Hamiltonian` writes the equations of single bodies"):

@@ -18,7 +18,7 @@ def pendulum(length=0.5):
 
 
 @pytest.mark.exhaustive
-def test_same_as_the_state_of_the_joints():
+def test_unknowns_agree_with_joint_states():
     system, q, v = pendulum(), np.array([0.7]), np.array([-1.3])
     state = rj.joint_states(system, q, v)
     model, plain = rj.JointStart(system, q, v), rj.NullSpace(system)
@@ -31,7 +31,7 @@ def test_same_as_the_state_of_the_joints():
     np.testing.assert_allclose(model.decode(0.0, y).position[0], position, atol=1e-15)
 
 
-def test_derivative_by_the_geometry():
+def test_derivatives_by_geometry():
     """The start follows a change of geometry: energy by the length, against its closed form."""
     system, v = pendulum(), 1.2
     model = rj.JointStart(system, [0.4], [v])
@@ -46,7 +46,7 @@ def test_derivative_by_the_geometry():
     np.testing.assert_allclose(jax.grad(energy)(0.5), expected, rtol=1e-12)
 
 
-def test_run_is_that_of_the_state_of_the_joints():
+def test_run_agrees_with_joint_states():
     """By value, and its derivative by the length of a body: the start moves with the geometry."""
     system, q, v = pendulum(), np.array([0.7]), np.array([-1.3])
     settings = dict(t1=0.2, dt=0.02, throw=False)
@@ -70,7 +70,7 @@ def test_run_is_that_of_the_state_of_the_joints():
     np.testing.assert_allclose(da, db, atol=1e-11)
 
 
-def test_bad_input():
+def test_invalid_input_raises():
     with pytest.raises(ValueError, match=r"JointStart\(rates=...\)` must have shape \(1,\)"):
         rj.JointStart(pendulum(), [0.0], [0.0, 1.0])
     with pytest.raises(ValueError, match=r"JointStart\(coordinates=...\)` must be finite"):
@@ -123,7 +123,7 @@ def test_floating_tree_with_a_ball_and_a_prescribed_joint(named):
     assert model.coordinates.shape == (10,)
 
 
-def test_coordinates_left_out_are_those_of_the_reference_configuration():
+def test_omitted_coordinates_default_to_the_reference_configuration():
     system = robot(True)
     model = rj.JointStart(system)
     state, reference = model.decode(0.0, model.encode(None)), system.reference_state()

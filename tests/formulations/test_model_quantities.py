@@ -40,7 +40,7 @@ def at_random():
 
 
 @pytest.mark.exhaustive
-def test_mass_matrix_and_bias_are_those_of_lagrange(at_random):
+def test_mass_matrix_and_bias_forces_against_lagrange(at_random):
     model, y = at_random
     q, nu = jnp.split(y, 2)
 
@@ -80,7 +80,7 @@ def test_mass_matrix_and_bias_are_those_of_lagrange(at_random):
 
 
 @pytest.mark.exhaustive
-def test_reactions_know_the_rotors(at_random):
+def test_reactions_include_armature(at_random):
     """Power of all reactions is zero where nothing is prescribed, rotors apart."""
     model, y = at_random
     other = rj.NullSpace(model.system)
@@ -210,7 +210,7 @@ def four_bar():
     return model, jax.tree.map(np.asarray, values)
 
 
-def test_loops_take_a_part_of_the_forces(four_bar):
+def test_constraint_forces_of_loops_balance(four_bar):
     _, at = four_bar
     none, tau = at["motors"]
     np.testing.assert_allclose(none, 0, atol=1e-11)
@@ -272,7 +272,7 @@ def test_actuated_joints_of_a_tree(at_random):
         model.inverse_dynamics(T, y, rates_dot, actuated=["hing"])
 
 
-def test_legs_of_a_platform_carry_it_alone():
+def test_actuated_legs_of_a_platform_balance_it():
     """Six equal legs by symmetry: each carries a sixth of the weight along its axis."""
     angles = np.deg2rad([8.0, 112.0, 128.0, 232.0, 248.0, 352.0])
     feet = np.stack([np.cos(angles), np.sin(angles), 0 * angles], axis=1)
@@ -303,7 +303,7 @@ def test_legs_of_a_platform_carry_it_alone():
         model.inverse_dynamics(0, y, still, legs[:5])
 
 
-def test_an_impulse_changes_velocities_as_all_joints_allow(four_bar):
+def test_impulse_respects_all_joints(four_bar):
     """The same by the constraints of all joints on the twists of all bodies."""
     model, at = four_bar
     unknowns, change = at["change"]
@@ -318,7 +318,7 @@ def test_an_impulse_changes_velocities_as_all_joints_allow(four_bar):
     np.testing.assert_allclose(G @ change.ravel(), 0, atol=1e-11)
 
 
-def test_messages(at_random):
+def test_invalid_arguments_raise(at_random):
     model, y = at_random
     with pytest.raises(ValueError, match=r"shape \(5,\).*hinge"):
         model.inverse_dynamics(T, y, jnp.zeros(4))

@@ -9,7 +9,7 @@ import rigidjax as rj
 from rigidjax import problems
 
 
-def test_sums_over_free_bodies(rng):
+def test_momenta_are_sums_over_free_bodies(rng):
     masses, inertias = (2.0, 0.5), np.array([[1.0, 2.0, 2.5], [0.3, 0.2, 0.4]])
     bodies = [rj.Body(f"{i}", m, inertias[i]) for i, m in enumerate(masses)]
     g = np.array([0.3, -0.2, -9.0])
@@ -31,7 +31,7 @@ def test_sums_over_free_bodies(rng):
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
 
 
-def test_a_fixed_point_has_no_centre_of_mass_that_is_known():
+def test_fixed_point_body_has_no_centre_of_mass():
     problem = problems.heavy_top()
     model = rj.NullSpace(problem.system)
     t, y = jnp.zeros(()), model.encode(problem.state0)

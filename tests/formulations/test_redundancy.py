@@ -52,7 +52,7 @@ def _parts(t, y):
 
 
 @pytest.mark.exhaustive
-def test_projector():
+def test_projector_is_idempotent():
     """Onto multipliers that do nothing: seven coordinates of three bodies move one, the rank of the
     gradient is 20."""
     y = rj.Absolute(FOUR_BAR.system, index=3).encode(FOUR_BAR.state0)
@@ -93,7 +93,7 @@ def test_derivatives_of_multipliers(index):
 
 
 @pytest.mark.exhaustive
-def test_without_loops_nothing_changes():
+def test_tree_equations_are_unchanged():
     """A chain has no redundant constraints; a loop without them gets zero."""
     chain = rj.Absolute(rj.problems.chain(2).system, index=2)
     assert dae_term(chain).vector_field.descriptor.idle is None
@@ -107,7 +107,7 @@ def test_without_loops_nothing_changes():
 
 
 @pytest.mark.exhaustive
-def test_motion():
+def test_redundant_constraints_do_not_change_the_motion():
     """A planar four-bar in space at index 3, against null-space coordinates; its reactions too."""
     model, t1, reference = rj.Absolute(FOUR_BAR.system, index=3), 0.2, rj.NullSpace(FOUR_BAR.system)
     run = rj.simulate(

@@ -88,7 +88,7 @@ def differences(first, second):
 
 
 @pytest.mark.exhaustive
-def test_every_joint_moves_as_in_null_space_coordinates(tree, evaluated):
+def test_motion_agrees_with_null_space_for_every_joint(tree, evaluated):
     system, model, (y, state, *_) = tree
     other = rj.NullSpace(system)
     z = other.encode(state, T)
@@ -114,7 +114,7 @@ def test_coordinates_are_those_of_the_joints(tree):
 
 
 @pytest.mark.exhaustive
-def test_positions_move_as_the_velocities_say(tree):
+def test_rates_of_positions_match_velocities(tree):
     _, model, (y, state, *_) = tree
 
     @eqx.filter_jit
@@ -150,7 +150,7 @@ def test_ball_joints_in_every_chart(rotation):
     np.testing.assert_allclose(*ends, atol=1e-7)
 
 
-def test_hinges_alone_have_no_singularity():
+def test_trees_of_hinges_have_no_singularity():
     problem = rj.problems.chain(1, "revolute")
     model = rj.Relative(problem.system, rj.RodriguesParameters(), recharting=False)
     run = rj.simulate(model, problem.state0, 0.1)
@@ -176,7 +176,7 @@ def test_loops_are_closed_on_rates_and_by_projection():
     assert max(after) < 1e-12
 
 
-def test_angles_have_all_their_turns():
+def test_angles_are_unwrapped():
     wheel = rj.Body.cylinder("wheel", 0.2, 0.1, mass=1.0)
     system = rj.System(wheel, [rj.Revolute("ground", "wheel", (0, 0, 0), (0, 0, 1), name="axle")])
     state = eqx.tree_at(
@@ -187,7 +187,7 @@ def test_angles_have_all_their_turns():
     np.testing.assert_allclose(solution.rates["axle"][:, 0], 9.0, rtol=1e-12)
 
 
-def test_a_body_with_a_fixed_point_is_that_of_null_space_coordinates():
+def test_fixed_point_body_agrees_with_null_space():
     problem = rj.problems.heavy_top()
     model, other = rj.Relative(problem.system), rj.NullSpace(problem.system)
     y = other.encode(problem.state0)
@@ -196,7 +196,7 @@ def test_a_body_with_a_fixed_point_is_that_of_null_space_coordinates():
 
 
 @pytest.mark.exhaustive
-def test_gradients_of_runs_are_those_of_null_space_coordinates():
+def test_gradients_agree_with_null_space():
     problem = rj.problems.chain(2, "revolute")
 
     def end(kind, mass):
@@ -209,7 +209,7 @@ def test_gradients_of_runs_are_those_of_null_space_coordinates():
     assert abs(found[0]) > 1e-4
 
 
-def test_structure_preserving_steps_ask_for_other_coordinates():
+def test_structure_preserving_solvers_raise():
     problem = rj.problems.chain(2, "revolute")
     with pytest.raises(ValueError, match="takes `rj.NullSpace`"):
         rj.simulate(

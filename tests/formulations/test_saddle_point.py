@@ -115,7 +115,7 @@ def compare(rotation, inertia, on_manifold):
 )
 @every_inertia
 @every_rotation
-def test_on_the_manifold(rotation, inertia):
+def test_saddle_point_agrees_on_the_manifold(rotation, inertia):
     # The saddle-point matrix has a condition number of up to a few hundred.
     assert np.max(list(compare(rotation, inertia, True).values())) < 1e-12
 
@@ -130,7 +130,7 @@ def test_on_the_manifold(rotation, inertia):
 )
 @every_inertia
 @pytest.mark.parametrize("rotation", cases.REDUNDANT, ids=cases.rotation_name)
-def test_off_the_manifold(rotation, inertia):
+def test_saddle_point_agrees_off_the_manifold(rotation, inertia):
     """Directors wherever they are; quaternions of unit length with any rates."""
     errors = compare(rotation, inertia, False)
     assert errors["acceleration"] < 1e-12
@@ -171,7 +171,7 @@ def test_minimal_parametrizations_have_no_multipliers(rotation):
         assert model.project(jnp.zeros(()), y) is y
 
 
-def test_parametrization_without_closed_forms():
+def test_fallback_without_closed_forms():
     methods = {name: (lambda self, *args: None) for name in AbstractRotation.__abstractmethods__}
     kind = type(
         "Strange", (AbstractRotation,), {**methods, "num_coordinates": 4, "num_constraints": 1}

@@ -26,7 +26,7 @@ ZERO = jnp.zeros(())
         *((rj.Absolute, rotation, 6) for rotation in cases.MINIMAL),
     ],
 )
-def test_number_of_unknowns(formulation, rotation, number):
+def test_count_of_unknowns(formulation, rotation, number):
     """Lang, Table 1; with translation six more for each body."""
     top, system = formulation(TOP, rotation), formulation(BODIES, rotation)
     assert top.num_unknowns == number
@@ -36,7 +36,7 @@ def test_number_of_unknowns(formulation, rotation, number):
     assert formulation(rj.System(BODIES.bodies[0]), rotation).num_unknowns == number + 6
 
 
-def test_number_in_a_batch():
+def test_batched_unknowns():
     """Of models with stacked leaves it is that of one, also where joints add multipliers."""
     model = rj.Absolute(rj.problems.four_bar().system, index=3)
     batch = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), model)
@@ -98,7 +98,7 @@ SPECIAL = {
     )
 )
 @pytest.mark.parametrize("rotation", cases.MINIMAL, ids=cases.rotation_name)
-def test_charts_of_special_rotations(rotation):
+def test_charts_at_special_rotations(rotation):
     """A state at the singularity of a parametrization starts in another chart, exactly."""
     omega = (1.0, 2.0, 3.0)
     states = jax.vmap(lambda p: rj.State(orientation=p, angular_velocity=omega))(
@@ -126,7 +126,7 @@ def test_charts_of_special_rotations(rotation):
         assert np.all(distance >= limit * (1 - 1e-15))
 
 
-def test_chart_is_the_identity_where_it_serves():
+def test_chart_is_the_identity_where_possible():
     state = rj.State(orientation=(0.96, 0.0, 0.28, 0.0), angular_velocity=(1.0, 2.0, 3.0))
     for rotation in cases.MINIMAL[:4]:
         model = rj.NullSpace(TOP, rotation)
@@ -168,7 +168,7 @@ def test_rechart_keeps_the_state(rotation):
 
 
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute, rj.Relative])
-def test_what_is_traced_of_charts_does_not_grow_with_the_bodies(formulation):
+def test_jaxpr_of_charts_does_not_grow_with_bodies(formulation):
     def size(count):
         bodies = [rj.Body(f"{i}", 1.0, (1.0, 2.0, 2.5), (i, 0.0, 0.0)) for i in range(count)]
         joints = [rj.Spherical("ground", body.name, body.position) for body in bodies[::2]]
@@ -183,7 +183,7 @@ def test_what_is_traced_of_charts_does_not_grow_with_the_bodies(formulation):
     assert size(20) == size(60)
 
 
-def test_a_model_keeps_nothing_of_a_trace():
+def test_models_do_not_leak_tracers():
     """The same one within several functions that are compiled, and outside of them."""
     hinge = rj.Revolute("ground", "rod", (0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
     rod = rj.Body("rod", 1.0, (0.1, 0.1, 0.01), (0.5, 0.0, 0.0))
@@ -263,7 +263,7 @@ BAD_STATES = [
 
 
 @pytest.mark.parametrize(("state", "match"), BAD_STATES)
-def test_states_that_are_refused(state, match):
+def test_invalid_states_raise(state, match):
     model = rj.NullSpace(TOP)
     with pytest.raises(ValueError, match=match):
         model.encode(state)
@@ -271,7 +271,7 @@ def test_states_that_are_refused(state, match):
         jax.block_until_ready(eqx.filter_jit(model.encode)(state))
 
 
-def test_wrong_kinds_and_numbers():
+def test_wrong_types_and_sizes_raise():
     model = rj.NullSpace(TOP)
     with pytest.raises(TypeError, match="encodes a `State`; got tuple"):
         model.encode((1.0, 0.0))
@@ -295,7 +295,7 @@ def test_wrong_kinds_and_numbers():
             rj.Absolute(TOP, index=index)
 
 
-def test_unknowns_of_another_formulation():
+def test_unknowns_of_another_formulation_raise():
     """Five of them would be taken for those of the hinge without a word."""
     system = rj.System(
         rj.Body("a", 1.0, [1.0] * 3), [rj.Revolute("ground", "a", [0] * 3, [0, 0, 1])]
@@ -325,12 +325,12 @@ def test_unknowns_of_another_formulation():
         ),
     ],
 )
-def test_shapes_of_a_state(parts, match):
+def test_invalid_shapes_of_a_state_raise(parts, match):
     with pytest.raises(ValueError, match=match):
         rj.State(**parts)
 
 
-def test_parts_of_a_state_that_are_left_out():
+def test_omitted_parts_of_a_state_are_zero():
     state = rj.State(position=[[1, 2, 3], [4, 5, 6]])
     assert state.num_bodies == 2
     assert np.array_equal(state.orientation, [[1.0, 0.0, 0.0, 0.0]] * 2)

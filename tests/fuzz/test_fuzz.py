@@ -46,20 +46,20 @@ NOT_WRITTEN = {
 
 @pytest.mark.exhaustive(but=("6", "9", "12", "22", "30", "36"))
 @pytest.mark.parametrize("seed", range(60))
-def test_jaxprs(seed):
+def test_random_jaxprs_agree_with_xla(seed):
     found = run.run_seed("jaxpr", seed, None, 0.0)
     assert "failure" not in found, found
 
 
 @pytest.mark.exhaustive(but=("20", "34"))
 @pytest.mark.parametrize("seed", range(36))
-def test_systems(seed):
+def test_random_systems_agree(seed):
     found = run.run_seed("system", seed, None, 0.0)
     assert "failure" not in found, found
 
 
 @pytest.mark.exhaustive
-def test_every_primitive_with_a_rule_is_written():
+def test_every_primitive_with_a_rule_is_generated():
     inputs = [Type((), "int64"), Type((), "bool"), Type((3, 3), "float64"), Type((4,), "float64")]
     inputs += [Type((5,), "complex128"), Type((3, 3), "complex128"), Type((7,), "int32")]
     missing = {name.removeprefix("complex ") for name in {*RULES, *EXPANSIONS}} - NOT_WRITTEN
@@ -73,7 +73,7 @@ def test_every_primitive_with_a_rule_is_written():
     assert missing == set()
 
 
-def test_operations_are_what_jax_takes():
+def test_generated_operations_are_valid_jax():
     """Nearly all: else a mistake in one of them would leave it out of every function."""
     inputs = [Type((), "int64"), Type((), "bool"), Type((3, 3), "float64"), Type((4,), "float32")]
     inputs += [Type((5,), "complex128"), Type((12, 3), "float64"), Type((7,), "int32")]
@@ -86,7 +86,7 @@ def test_operations_are_what_jax_takes():
     assert len(refused) < 0.03 * written, refused
 
 
-def test_a_wrong_rule_is_found_and_shrunk(monkeypatch, tmp_path):
+def test_faulty_rule_is_detected_and_shrunk(monkeypatch, tmp_path):
     """A hyperbolic tangent with an error of 1e-12, in the middle of other lines."""
     right = EXPANSIONS["tanh"]
     monkeypatch.setitem(EXPANSIONS, "tanh", lambda x, **rest: right(x, **rest) * (1 + 1e-12))
@@ -115,7 +115,7 @@ def test_a_wrong_rule_is_found_and_shrunk(monkeypatch, tmp_path):
     assert "kernel:" in done.stdout
 
 
-def test_results_that_xla_has_wrong_are_left_open():
+def test_results_that_xla_computes_wrongly_are_undecided():
     """XLA's cosine is infinite before it overflows; the kernel's is right."""
     x = Type((2,), "complex128")
     line = Line(
@@ -129,13 +129,13 @@ def test_results_that_xla_has_wrong_are_left_open():
     assert jaxprs.check(case._replace(block=without_doubt), forms=("batch",)).failure is not None
 
 
-def test_lengths_beyond_the_type_of_an_index():
+def test_extents_beyond_the_range_of_an_index_type():
     """A function that takes from an axis of 300 with indices of 8 bits."""
     case, _ = generate.random_case(179572023611)
     assert case.block.lines
 
 
-def test_differences_that_rounding_explains_are_none():
+def test_rounding_differences_are_no_failures():
     """A sum that cancels: off by more than its last places, and yet right."""
     exact = np.array([1.0, 2.0, -3.0 + 1e-12])
 
@@ -159,7 +159,7 @@ def test_special_values_are_compared(actual, undecided, wrong):
     assert verdict.wrong[0] == wrong
 
 
-def test_decisions_between_equal_values_are_left_open():
+def test_decisions_between_equal_values_are_undecided():
     drawn = np.array([[3, 1], [3, 2], [3, 1]])
     verdict = rounding.compare(np.array([3, 2]), drawn)
     assert verdict.undecided == 1
@@ -175,7 +175,7 @@ def test_values_without_a_correct_digit_may_be_zero():
     assert rounding.compare(np.array([np.nan]), np.zeros((3, 1))).wrong.all()
 
 
-def test_a_comparison_of_systems_names_what_differs():
+def test_comparison_of_systems_names_the_difference():
     comparison = system_checks.Comparison(
         "height", np.array([1.0, 2.0]), np.array([1.0, 2.1]), 0.01
     )
@@ -183,7 +183,7 @@ def test_a_comparison_of_systems_names_what_differs():
     assert comparison._replace(allowed=0.2).failure() == ""
 
 
-def test_bodies_are_taken_away_with_what_needs_them():
+def test_shrinking_removes_bodies_and_their_dependents():
     description = next(
         d for d in map(systems.random_description, range(99)) if len(d.tree) > 2 and d.loops
     )
@@ -192,7 +192,7 @@ def test_bodies_are_taken_away_with_what_needs_them():
     assert len(smaller.bodies) == len(description.bodies) - 1
 
 
-def test_systems_have_constraints_of_all_kinds():
+def test_generated_systems_contain_all_constraints():
     """A coupling goes with each of its joints."""
     descriptions = [systems.random_description(seed) for seed in range(200)]
     found = {p.code.split("(")[0] for d in descriptions for p in d.loops}
@@ -205,7 +205,7 @@ def test_systems_have_constraints_of_all_kinds():
         assert kept == (not any(f"name='{joint}'" in p.code for joint in joints for p in own))
 
 
-def test_the_command_prints_counts(tmp_path):
+def test_command_prints_counts(tmp_path):
     """One second of it: no failure, exit code 0, and counts."""
     command = [sys.executable, "-m", "tests.fuzz", "--seconds", "1", "--kind", "jaxpr"]
     done = subprocess.run(

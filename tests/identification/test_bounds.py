@@ -149,7 +149,7 @@ def test_an_upper_bound_and_a_start_on_a_bound():
     np.testing.assert_allclose(fit.values[0], x[0], rtol=1e-5)
 
 
-def test_a_prior_is_weighed_against_the_data_on_a_bound():
+def test_prior_counts_at_a_bound():
     """A prior takes the stiffness off its bound; the damping stays on it."""
     prior = GaussianPrior(0.05, 0.001)
     fit = identify(swing(), run(BOTH), parameters("two bounds", (None, prior)), state0=STATE)
@@ -158,7 +158,7 @@ def test_a_prior_is_weighed_against_the_data_on_a_bound():
     assert [b.label for b in fit.bounds] == ["d"]
 
 
-def test_noise_is_estimated_beside_a_bound():
+def test_noise_is_estimated_at_a_bound():
     fit = identify(swing(), run(ONE, None), parameters("logarithm"), state0=STATE)
     known = identify(swing(), run(ONE), parameters("two bounds"), state0=STATE)
     np.testing.assert_allclose(fit.values, known.values, atol=0.05 * known.std["d"])
@@ -175,14 +175,14 @@ def test_noise_is_estimated_beside_a_bound():
     ],
     ids=["first order", "many starts", "segments"],
 )
-def test_searches_end_on_the_bound(options):
+def test_search_reaches_the_bound_exactly(options):
     fit = identify(swing(), run(ONE), parameters("two bounds"), state0=STATE, **options)
     x, std = expected(ONE)
     np.testing.assert_allclose(fit.values, x, atol=0.02 * std.min())
     assert [b.label for b in fit.bounds] == ["d"]
 
 
-def test_batches_end_on_bounds():
+def test_batch_reaches_bounds():
     seeds = (ONE, BOTH, 0, 7)
     batch = identify_batch(
         swing(), [run(seed) for seed in seeds], parameters("two bounds"), state0=STATE
@@ -195,7 +195,7 @@ def test_batches_end_on_bounds():
     assert np.isfinite(batch.std).all() and 0 < batch.at_bound.sum() < batch.at_bound.size
 
 
-def test_rates_of_a_start_on_a_bound():
+def test_convergence_rate_from_a_start_on_a_bound():
     """The start rate of the joint, at rest, may not be negative."""
     model = rj.JointStart(swing(0.0, 0.0).system, [0.0], [0.1])
     rate = Parameter("rate", lambda e: e.model.rates, Bounded(0.0, 1.0), unit="rad/s")

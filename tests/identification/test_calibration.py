@@ -48,7 +48,7 @@ def exact():
     return SCALE * (omega @ C.T) + np.array(BIAS)
 
 
-def test_reading(start, exact):
+def test_reading_with_bias_scale_and_misalignment(start, exact):
     """The delay by one step back agrees with the motion at the shifted time."""
     run = rj.simulate(MODEL, start, 4.0, ts=TS, rtol=1e-11, atol=1e-11)
 
@@ -64,7 +64,7 @@ def test_reading(start, exact):
     assert late.name == "delayed gyroscope" and late.channels == TRUE.channels
 
 
-def test_delay_from_a_state_alone():
+def test_delayed_reading_from_a_single_state():
     """The motion is continued backwards to round-off over a delay of 0.2 rad."""
     run = rj.simulate(MODEL, EARLY, 1.0, ts=[0.8, 1.0], rtol=1e-12, atol=1e-12)
     sensor = rj.Delayed(rj.Gyroscope(), 0.2)
@@ -131,7 +131,7 @@ def test_run_with_a_delay(formulation, solver, mode):
     assert not np.any(result.jacobian["rate of hinge"])
 
 
-def test_fit(start, exact):
+def test_fit_of_sensor_errors(start, exact):
     """All ten numbers of the sensor are found within three standard deviations."""
     noisy = exact + NOISE * np.random.default_rng(0).standard_normal(exact.shape)
     sensor = rj.Gyroscope(delay=0.0)
@@ -145,7 +145,7 @@ def test_fit(start, exact):
     assert np.allclose(fit.sensors[0].bias, fit.values[:3])
 
 
-def test_start_from_a_reading():
+def test_initial_state_from_a_reading():
     """The start state undoes what the sensor does."""
     ideal = EARLY.angular_velocity[0]
     sensor = rj.Gyroscope(bias=BIAS, scale=SCALE, misalignment=TURN)
@@ -154,13 +154,13 @@ def test_start_from_a_reading():
     assert np.allclose(found.angular_velocity[0], ideal, atol=1e-14)
 
 
-def test_sensors_are_keys():
+def test_sensors_are_hashable():
     assert rj.Gyroscope() == rj.Gyroscope() and rj.Gyroscope(bias=BIAS) != rj.Gyroscope()
     assert rj.Gyroscope(name="spare").name == "spare"
     assert eqx.tree_equal(rj.Delayed(rj.Gyroscope(), 0.1), rj.Delayed(rj.Gyroscope(), 0.1))
 
 
-def test_messages():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match=r"Gyroscope\(scale=...\)` must not be zero"):
         rj.Gyroscope(scale=(1.0, 0.0, 1.0))
     with pytest.raises(TypeError, match=r"Delayed\(sensor, delay\)` takes a sensor; got 3"):
@@ -168,7 +168,7 @@ def test_messages():
 
 
 @pytest.mark.exhaustive
-def test_a_bias_of_every_run():
+def test_bias_per_run():
     """Steady rates are known: each run reads them with a bias of its own, and is predicted so."""
     sphere = rj.NullSpace(rj.FixedPointBody((0.02, 0.02, 0.02)))
     rate, biases = np.array([1.0, -2.0, 0.5]), np.array([[0.1, 0.0, -0.2], [0.3, -0.1, 0.0]])

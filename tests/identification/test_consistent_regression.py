@@ -24,7 +24,7 @@ def test_consistent_solution_of_exact_data_is_exact(exact_arm):
 
 
 @pytest.mark.parametrize("weight", [1e-4, 1.0, 100.0])
-def test_always_positive_definite(weight):
+def test_solution_is_positive_definite(weight):
     """Few and very noisy torques, of which the linear solution makes masses that are negative."""
     for seed in range(5):
         linear = ident.regress(arm_data(3.0, 12, seed))
@@ -35,7 +35,7 @@ def test_always_positive_definite(weight):
     assert min(linear.values[:3]) < 0 or min(linear.values[6:10]) < 0
 
 
-def test_same_minimum_in_log_cholesky_parameters(noisy_arm):
+def test_minimum_agrees_with_log_cholesky(noisy_arm):
     """The other coordinates, another minimiser, another derivative."""
     weight = 0.5
     found = ident.consistent_regression(noisy_arm, weight=weight)

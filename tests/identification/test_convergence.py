@@ -32,7 +32,7 @@ def servo_far_off():
 
 
 @pytest.mark.exhaustive
-def test_a_bent_valley_is_followed_in_few_iterations():
+def test_curved_valley_needs_few_iterations():
     """130 iterations with damping that falls only where a step gains all that was promised."""
     experiment = planted.servo(2, 3, 0.5)
     fit = planted.identified(experiment, planted.SERVO, start=servo_far_off())
@@ -56,7 +56,7 @@ def ending(converged, offset, undetermined=(), cost=(9.0, 5.0, 4.0), condition=1
     return result, " ".join(warnings)
 
 
-def test_a_fit_says_how_it_ended_and_only_what_is_established():
+def test_fit_reports_only_established_reasons():
     assert ending(True, 0.1) == ("converged", "")
     result, told = ending(True, 0.2)
     assert "stopped 0.2 standard errors from the optimum, as `tolerance` allows" in result
@@ -119,7 +119,7 @@ def tabulated():
 
 
 @pytest.mark.exhaustive
-def test_errors_of_the_integration_do_not_end_a_fit_early(tabulated):
+def test_integration_errors_do_not_stop_a_fit_early(tabulated):
     """The sum of squares jumps from trial to trial by more than there is to gain.
 
     At 1e-10 a run takes some 5,000 steps, more than the 4,096 of `max_steps`.

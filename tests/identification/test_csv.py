@@ -26,7 +26,7 @@ def read(tmp_path, text, **options):
     return read_csv(path, {Gyroscope(): COLUMNS}, **{"time": "t", "run": "run", **options})
 
 
-def test_runs_are_told_apart(tmp_path):
+def test_runs_are_separated(tmp_path):
     a, b = read(tmp_path, GOOD, noise={Gyroscope(): 0.1})
     assert (a.name, b.name) == ("a", "b")
     np.testing.assert_array_equal(a.ts, [0.0, 0.1])
@@ -34,7 +34,7 @@ def test_runs_are_told_apart(tmp_path):
     np.testing.assert_array_equal(a.noise[0], np.full((2, 3), 0.1))
 
 
-def test_one_run_without_a_column_for_it(tmp_path):
+def test_single_run_without_run_column(tmp_path):
     (only,) = read(tmp_path, "\ufefft,w1,w2,w3\r\n0,1,2,3\r\n1,1,2,3\r\n", run=None)
     assert only.name == ""
     np.testing.assert_array_equal(only.ts, [0.0, 1.0])
@@ -65,7 +65,7 @@ def test_errors_name_the_line(tmp_path, old, new, message):
         read(tmp_path, GOOD.replace(old, new, 1))
 
 
-def test_other_delimiters(tmp_path):
+def test_delimiters(tmp_path):
     text = GOOD.replace("two, or so", "two or so").replace(",", ";")
     a, b = read(tmp_path, text, delimiter=";")
     np.testing.assert_array_equal(a.ts, [0.0, 0.1])
@@ -78,7 +78,7 @@ def test_other_delimiters(tmp_path):
         read(tmp_path, text, delimiter=", ")
 
 
-def test_other_errors(tmp_path):
+def test_invalid_files_raise(tmp_path):
     with pytest.raises(ValueError, match=r"must name 3 columns for the sensor 'gyroscope'"):
         read_csv(tmp_path / "x.csv", {Gyroscope(): "w1"})
     with pytest.raises(FileNotFoundError, match=re.escape(str(tmp_path / "x.csv"))):
@@ -104,7 +104,7 @@ def _lines(gaps):
 
 @pytest.mark.parametrize("part", [1, 100, 2**24])
 @pytest.mark.parametrize("gaps", ["raise", "mask"])
-def test_plain_and_quoted_lines_are_read_alike(tmp_path, monkeypatch, part, gaps):
+def test_quoted_and_plain_lines_agree(tmp_path, monkeypatch, part, gaps):
     """To the last bit, wherever the part ends that is read at once, and a quotation mark comes."""
     monkeypatch.setattr("rigidjax.identification.data.csv._PART", part)
     lines = _lines(gaps == "mask")
@@ -140,7 +140,7 @@ def test_plain_and_quoted_lines_are_read_alike(tmp_path, monkeypatch, part, gaps
         ('3.1,a,1,2,"3', "line 41: unexpected end of data"),
     ],
 )
-def test_faults_of_later_parts_name_the_line(tmp_path, monkeypatch, part, line, message):
+def test_errors_in_later_chunks_name_the_line(tmp_path, monkeypatch, part, line, message):
     monkeypatch.setattr("rigidjax.identification.data.csv._PART", part)
     lines = _lines(False)
     lines[32] = line
@@ -148,7 +148,7 @@ def test_faults_of_later_parts_name_the_line(tmp_path, monkeypatch, part, line, 
         read(tmp_path, "\n".join(lines) + "\n")
 
 
-def test_one_of_several_samples(tmp_path):
+def test_subsampling_with_every(tmp_path):
     """Of each sensor its own; of runs each from its first sample; noise with them."""
     lines = _lines(False)
     noise = np.arange(1.0, 21.0)[:, None] * np.ones(3)
@@ -171,7 +171,7 @@ def test_one_of_several_samples(tmp_path):
     assert run.ts.tolist() == sorted({*used[0], *used[1]})
 
 
-def test_samples_that_are_left_out_are_checked(tmp_path):
+def test_skipped_samples_are_checked(tmp_path):
     for every in (0, 1.5, True):
         with pytest.raises(ValueError, match=r"`read_csv\(every=...\)` must be a whole number, 1"):
             read(tmp_path, GOOD, every=every)
@@ -205,7 +205,7 @@ DIALECTS = {
 
 @pytest.mark.parametrize("part", [1, 2**24])
 @pytest.mark.parametrize("name", DIALECTS)
-def test_dialects(tmp_path, monkeypatch, name, part):
+def test_csv_dialects(tmp_path, monkeypatch, name, part):
     monkeypatch.setattr("rigidjax.identification.data.csv._PART", part)
     (tmp_path / "rates.csv").write_text(DIALECTS[name], encoding="utf-8", newline="")
     (run,) = read_csv(tmp_path / "rates.csv", {Gyroscope(): COLUMNS}, time="t")
@@ -228,7 +228,7 @@ def test_units_below_the_names(tmp_path):
 
 
 @pytest.mark.parametrize("gap", ["", "NA", "nan", "NaN", "n/a", "N/A", "null", "None", " NA "])
-def test_samples_that_were_not_taken(tmp_path, gap):
+def test_missing_samples(tmp_path, gap):
     text = PLAIN.replace("0.5,1.5", f"0.5,{gap}")
     (run,) = read(tmp_path, text, run=None, gaps="mask")
     assert run.mask[0][:, 0].tolist() == [True, False, True] and run.mask[0][:, 1].all()
@@ -243,7 +243,7 @@ def test_samples_that_were_not_taken(tmp_path, gap):
         ("1;1.5", "1;1.234,5", "must be a number; got '1.234,5'"),
     ],
 )
-def test_decimal_commas_beside_points(tmp_path, old, new, message):
+def test_mixed_decimal_separators_raise(tmp_path, old, new, message):
     with pytest.raises(ValueError, match=message):
         read(tmp_path, SEMICOLONS.replace(old, new), run=None)
     commas = SEMICOLONS.replace(".", ",")
@@ -259,7 +259,7 @@ NANOSECONDS = 1700000000123456789
 
 
 @pytest.mark.parametrize(("unit", "digits"), [("ns", 0), ("us", 3), ("ms", 6), ("s", 9)])
-def test_stamps_keep_their_resolution(tmp_path, unit, digits):
+def test_timestamps_keep_their_resolution(tmp_path, unit, digits):
     """Steps of 1 ns and 3 ns of a clock since 1970, whatever the unit."""
     stamps = [f"{NANOSECONDS + k}" for k in (0, 1, 4)]
     stamps = [f"{x[:-digits]}.{x[-digits:]}" if digits else x for x in stamps]
@@ -309,7 +309,7 @@ def test_dates_and_times(tmp_path):
             read(tmp_path, content, **options)
 
 
-def test_text_in_utf_16(tmp_path):
+def test_utf_16_files(tmp_path):
     (tmp_path / "rates.csv").write_text(PLAIN.replace(",", "\t"), encoding="utf-16")
     (run,) = read_csv(tmp_path / "rates.csv", {Gyroscope(): COLUMNS}, time="t")
     np.testing.assert_array_equal(run.ts, [0.0, 0.5, 1.0])

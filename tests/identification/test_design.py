@@ -133,7 +133,7 @@ def test_singular_information_has_no_criterion(rng):
 
 
 @pytest.mark.exhaustive
-def test_torque_profile_by_hand():
+def test_torque_profile_against_hand_calculation():
     """A wheel at rest under a moment a1 sin(w t) + a2 sin(2 w t), known, with |a| bounded.
 
     Its rate is linear in both, and so is the derivative by I: the information is a square form of
@@ -176,7 +176,7 @@ def test_parameters_of_interest_come_last():
     assert _order(plan, ("rates[1]", "I2")) == ((0, 3, 5, 1, 4), 2)
 
 
-def test_errors():
+def test_invalid_arguments_raise():
     def design(parameters=MOMENTS, inputs=INPUT, state=STATE, **options):
         return design_experiment(BODY, state, TS, SENSORS, parameters, inputs, **options)
 
@@ -200,7 +200,7 @@ def test_errors():
 
 
 @pytest.mark.exhaustive
-def test_nothing_excited():
+def test_design_without_excitation_raises():
     """The common scale of the moments is not determined, whatever the start rates."""
     everything = Parameter("inertia", inertia_of, PrincipalInertia(), labels=LABELS)
     with pytest.raises(ValueError, match="not determined at any start. The data determine"):
@@ -234,7 +234,7 @@ def test_a_prior_of_the_scale_makes_it_regular():
     assert after < 1e-3 * before
 
 
-def test_a_singular_start_is_given_up():
+def test_singular_start_is_abandoned():
     """At rest the readings tell nothing; the other starts do."""
     found = design_experiment(
         BODY, AT_REST, TS, SENSORS, MOMENTS, INPUT, num_starts=4, max_steps=512
@@ -244,7 +244,7 @@ def test_a_singular_start_is_given_up():
 
 
 @pytest.mark.exhaustive
-def test_drawn_to_an_unstable_motion():
+def test_d_optimal_design_near_the_separatrix_is_noted():
     """Over a long run D grows towards the separatrix, where the information becomes singular."""
     ts = np.linspace(0.0, 4.0, 21)
     found = design_experiment(
@@ -266,7 +266,7 @@ class _Kink(eqx.Module):
 
 
 @pytest.mark.exhaustive
-def test_no_derivative_by_an_input():
+def test_input_without_effect_raises():
     model = rj.NullSpace(rj.FixedPointBody((0.02, 0.017, 0.006), moment=_Kink(jnp.array(0.0))))
     size = Parameter("size", lambda e: e.model.system.moment.size, Bounded(-1.0, 1.0))
     with pytest.raises(ValueError, match="the criterion has no finite derivative by the inputs"):

@@ -48,7 +48,7 @@ def read(*samples, encoder=ENCODER):
 
 @pytest.mark.parametrize("lowest", [-np.pi, 0.0, -1.0])
 @pytest.mark.parametrize("every", [1, 7])
-def test_range_of_an_encoder(angle, lowest, every):
+def test_encoder_range_is_detected(angle, lowest, every):
     """Readings within a turn are compared modulo a turn; revolutions that are counted stay."""
     gaps = np.where((TS > 0.5) & (TS < 0.7), np.nan, wrapped(angle, lowest))[::every]
     encoder, (note,) = read(gaps)
@@ -63,7 +63,7 @@ def test_range_of_an_encoder(angle, lowest, every):
     assert late.sensor.period == pytest.approx(TURN)
 
 
-def test_swings_that_stay_within_a_turn():
+def test_swings_within_a_revolution_are_not_wrapped():
     """Nothing changes where readings are unambiguous; beyond half a turn they are named."""
     swing = 3.0 * np.sin(5 * TS)
     assert read(swing) == (ENCODER, [])
@@ -80,7 +80,7 @@ def test_swings_that_stay_within_a_turn():
         rj.JointCoordinate("hinge", period=0.0)
 
 
-def test_revolutions_before_the_run(angle):
+def test_revolutions_before_the_run_are_subtracted(angle):
     """A counter that turned three times before the run is counted from the start state."""
     data = rj.Measurements(TS, {ENCODER: angle + 3 * TURN}, {ENCODER: 0.01}, name="a")
     model = MODEL.__class__(MODEL.system.tracking(["hinge"]))
@@ -91,7 +91,7 @@ def test_revolutions_before_the_run(angle):
     assert counted_from_start(model, plain, [START])[1] == []
 
 
-def test_fit_of_sparse_readings_modulo_a_turn(angle):
+def test_fit_of_sparse_readings_modulo_a_revolution(angle):
     """Damping, bias and scale from 26 samples of an encoder from 0 to 2 pi with a gap."""
     rng = np.random.default_rng(1)
     read = 1.02 * angle + 0.15 + 0.005 * rng.normal(size=angle.size)
@@ -109,7 +109,7 @@ def test_fit_of_sparse_readings_modulo_a_turn(angle):
     assert any("compared modulo a turn" in note for note in fit.notes)
 
 
-def test_calibration_of_sensors_of_joints():
+def test_calibration_of_joint_sensors():
     """Every sensor reads scale times its ideal value plus bias, and undoes it."""
     hinge = rj.Revolute("ground", "rod", (0, 0, 0), (0, 1, 0), name="hinge")
     rod = rj.Body("rod", MASS, (1e-3, INERTIA, INERTIA), (LENGTH, 0, 0))

@@ -48,7 +48,7 @@ def relative_error(found, sensors, expected):
 @pytest.mark.exhaustive(but=("explicit-forward",))
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 @pytest.mark.parametrize("case", CASES)
-def test_against_thirty_digits(case, mode):
+def test_gradients_against_thirty_digits(case, mode):
     name, model, solver, options = CASES[case]
     sensors = (rj.Attitude(), rj.Gyroscope())
     found = rj.sensitivity(
@@ -60,7 +60,7 @@ def test_against_thirty_digits(case, mode):
 
 
 @pytest.mark.exhaustive
-def test_body_on_a_ball_joint():
+def test_gradients_of_a_body_on_a_ball_joint():
     """The same motion of a body that hangs on a joint beside its centre of mass, in index 3.
 
     Its inertia about the centre is that about the point less Steiner's part, so that its mass acts
@@ -93,7 +93,7 @@ def test_body_on_a_ball_joint():
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_digits_are_those_of_the_program(name):
+def test_stored_digits_are_reproduced(name):
     """One column again, by fewer digits and another difference."""
     function = {"motion": reference.motion, "steps": reference.steps}[name]
     again = reference.column(function, 4, digits=50, step=12)

@@ -71,7 +71,7 @@ def test_information_is_the_inverse_of_the_covariance_of_a_fit():
     assert planned.num_readings == fit.num_residuals
 
 
-def test_scores_are_those_of_the_eigenvalues():
+def test_scores_from_eigenvalues():
     planned = excitation(body(), STATE, TS, SENSORS, (MOMENTS, RATES))
     F = planned.relative_information
     eigenvalues = np.linalg.eigvalsh(F)
@@ -84,7 +84,7 @@ def test_scores_are_those_of_the_eigenvalues():
     assert "I1 = 0.02 +- " in str(planned) and "All 5 fitted parameters" in str(planned)
 
 
-def test_spin_up_by_hand():
+def test_spin_up_against_hand_calculation():
     """A wheel under a constant moment: its rate is m t / I, with derivatives t / I and -m t / I^2.
 
     Without knowing I only m / I is determined; with I held, the information is sum t^2 / (I s)^2.
@@ -111,7 +111,7 @@ def test_spin_up_by_hand():
     assert "only the ratios of m and I3" in str(both)
 
 
-def test_a_sensor_without_samples_tells_nothing():
+def test_sensor_without_samples_has_no_information():
     noise = np.full((len(TS), 3), NOISE)
     noise[10:] = np.inf
     shorter = excitation(body(), STATE, TS[:10], SENSORS, MOMENTS)
@@ -120,7 +120,7 @@ def test_a_sensor_without_samples_tells_nothing():
     assert masked.num_readings == shorter.num_readings == 30
 
 
-def test_inputs_of_the_wrong_kind():
+def test_invalid_arguments_raise():
     model = body()
     with pytest.raises(TypeError, match=r"`excitation\(model, ...\)` takes a formulation"):
         excitation(model.system, STATE, TS, SENSORS, MOMENTS)
@@ -151,6 +151,6 @@ def test_inputs_of_the_wrong_kind():
         excitation(model, STATE, TS[:2], {Gyroscope(): noise}, (MOMENTS, RATES))
 
 
-def test_a_simulation_that_fails_is_an_error():
+def test_failed_simulation_raises():
     with pytest.raises(rj.SimulationError, match="maximum number of"):
         excitation(body(), STATE, TS, SENSORS, MOMENTS, max_steps=2)

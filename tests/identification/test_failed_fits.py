@@ -64,7 +64,7 @@ def test_trials_that_fail_are_recovered_and_counted(growing_run):
     assert np.all(np.isfinite(fit.covariance))
 
 
-def test_a_start_that_fails_is_an_error(growing_run):
+def test_failed_start_raises(growing_run):
     """With the reason of that run: here the steps that were allowed, which the message names."""
     match = r"fails at the start values.*\['growing'\]. Of the run 'growing': The maximum number"
     with pytest.raises(IdentificationError, match=match):
@@ -80,7 +80,7 @@ class _SteepDrag(eqx.Module):
         return -self.c * jnp.sign(omega) * jnp.arccos(1.0 - jnp.abs(omega))
 
 
-def test_derivatives_that_are_not_finite_are_named():
+def test_non_finite_derivatives_are_named():
     body = rj.FixedPointBody(np.array(cases.INERTIA), moment=_SteepDrag(jnp.ones(())))
     model = rj.NullSpace(body)
     data = Measurements([0.0, 0.1, 0.2], {Gyroscope(): np.zeros((3, 3))}, {Gyroscope(): 0.1})
@@ -104,7 +104,7 @@ def test_an_iteration_limit_is_not_an_optimum(growing_run):
     assert "**This fit did not converge: no optimum within 60 iterations, " in fit.report()
 
 
-def test_a_parameter_that_acts_on_nothing_is_named(growing_run):
+def test_parameter_without_effect_is_named(growing_run):
     """A moment that grows with the rates does nothing to a body at rest."""
     with pytest.raises(ValueError, match=r"The parameters \['a'\] act on nothing that is measured"):
         _fit_growth(1e-7, growing_run, rates=(0.0, 0.0, 0.0))

@@ -27,7 +27,7 @@ def vector_of(experiment):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("batch", [None, 2])
-def test_same_optimum(batch):
+def test_optimum_agrees_with_least_squares(batch):
     """All runs, or two of three in each step: the loss falls, and the fit ends where it should."""
     data = cases.measurements(cases.NOISE, known=True)
     how = FirstOrder(optax.adam(0.02), steps=40, batch=batch)
@@ -42,7 +42,7 @@ def test_same_optimum(batch):
 
 
 @pytest.mark.exhaustive
-def test_messages_of_the_descent():
+def test_invalid_arguments_raise():
     with pytest.raises(TypeError, match=r"FirstOrder\(optimizer=...\)` must be an optimiser"):
         FirstOrder("adam")
     with pytest.raises(ValueError, match=r"steps=..., batch=...\)` must be positive; got 0"):
@@ -63,7 +63,7 @@ def hinge(first, second):
 
 
 @pytest.mark.exhaustive
-def test_tied():
+def test_tied_parameters():
     """Two equal springs are one parameter: the sum that the motion determines, halved."""
     state0 = rj.State((0.5, 0.0, 0.0), velocity=(0.0, 1.0, 0.0), angular_velocity=(0.0, 0.0, 2.0))
     root = np.sqrt(3.0 / 0.75)

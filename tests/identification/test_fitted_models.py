@@ -23,7 +23,7 @@ from rigidjax.rotations import so3
 
 
 @pytest.mark.exhaustive
-def test_top_from_attitude_and_rates():
+def test_fit_of_a_top_from_attitude_and_rates():
     """Full tensor and start attitude of a heavy top, two sensors with their own noise and gaps."""
     tensor = np.array([[0.030, 0.002, -0.001], [0.002, 0.025, 0.0015], [-0.001, 0.0015, 0.012]])
     potential = rj.GravityPotential([0.02, -0.01, 0.10], [0.0, 0.0, -9.81])
@@ -72,7 +72,7 @@ def test_top_from_attitude_and_rates():
 
 
 @pytest.mark.exhaustive
-def test_parameters_of_each_run_bounds_and_parts():
+def test_fit_of_run_parameters_bounds_and_components():
     """A moment for each run within bounds; two of three start rates; the rest is held."""
     torques = np.array([0.01, -0.02])
     ts = np.linspace(0.0, 1.0, 21)
@@ -100,7 +100,7 @@ def test_parameters_of_each_run_bounds_and_parts():
 
 
 @pytest.mark.exhaustive
-def test_one_of_two_bodies_in_absolute_coordinates():
+def test_fit_of_one_body_in_absolute_coordinates():
     """Any formulation of any system."""
     ts = np.linspace(0.0, 1.0, 15)
 
@@ -127,7 +127,7 @@ def test_one_of_two_bodies_in_absolute_coordinates():
 
 
 @pytest.mark.exhaustive
-def test_charts_that_move():
+def test_fit_with_recharting():
     """A minimal parametrization whose reference moves on while it is measured."""
     ts = np.linspace(0.0, 1.0, 15)
 

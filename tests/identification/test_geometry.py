@@ -67,14 +67,14 @@ def test_centre_of_mass_from_the_reference_state_and_from_its_own_start_value():
     np.testing.assert_allclose(found.starts, (0.35, 0.02))
 
 
-def test_joint_point():
+def test_joint_point_is_fitted():
     """The hinge is 0.1 m nearer to the centre of mass than in the model."""
     point = Parameter("point", lambda e: e.model.system.joints[0].point, Free(which=(0,)))
     found = fit(pendulum(0.4), angles(0.3, 0.0, [0.0, 0.0]), point)
     np.testing.assert_allclose(found.values, 0.1, rtol=1e-5)
 
 
-def test_derivatives_of_the_start_by_the_geometry():
+def test_derivatives_of_the_initial_state_by_geometry():
     """Against central differences, by the centre of mass, in forward and reverse mode."""
     model = pendulum(0.4, 0.1)
     state = rj.jointed_state(model.system, {"h": 0.6}, {"h": 1.5})
@@ -123,7 +123,7 @@ def crank_angles(length):
 
 
 @pytest.mark.parametrize("form", [rj.NullSpace, rj.JointStart])
-def test_geometry_beside_a_prescribed_joint(form):
+def test_geometry_with_a_prescribed_joint_is_fitted(form):
     """The length of a rod on a driven crank."""
     length = Parameter("x", lambda e: e.model.system.bodies[1].position, Free(which=(0,)))
     found = fit(crank_drive(0.3, form), crank_angles(0.4), length)
@@ -155,7 +155,7 @@ def four_bar(coupler):
     return rj.NullSpace(rj.System(bodies, joints, rj.Gravity((0, 0, -GRAVITY))))
 
 
-def test_geometry_of_a_closed_loop():
+def test_geometry_of_a_closed_loop_is_fitted():
     """The pivot of the rocker moves on the ground: every start is closed there again."""
     model = four_bar(0.5)
     where = lambda e: e.model.system.joints[3].point  # noqa: E731

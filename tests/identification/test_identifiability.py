@@ -135,7 +135,7 @@ CASES = {
     "pendulum with both",
 )
 @pytest.mark.parametrize("name", CASES)
-def test_planted_case(name):
+def test_planted_cases_are_recognised(name):
     case, undetermined, words = CASES[name]
     fit = identified(*case())
     verdict = fit.identifiability
@@ -160,7 +160,7 @@ def test_planted_case(name):
 )
 @pytest.mark.parametrize("seed, noise", [(1, 1.0), (2, 1.0), (0, 0.0)])
 @pytest.mark.parametrize("name", ["mounting on a symmetric body", "pendulum", "pendulum with both"])
-def test_noise_does_not_change_the_verdict(name, seed, noise):
+def test_report_does_not_depend_on_noise(name, seed, noise):
     case, undetermined, _ = CASES[name]
     verdict = identified(*case(), seed=seed, noise=noise).identifiability
     assert sorted(map(sorted, verdict.undetermined)) == sorted(map(sorted, undetermined))
@@ -175,7 +175,7 @@ def test_noise_does_not_change_the_verdict(name, seed, noise):
         (lambda: driven_arm(UNSEEN), "'mass', 'I3'"),
     ],
 )
-def test_what_acts_on_nothing_is_named(case, names):
+def test_parameters_without_effect_are_named(case, names):
     with pytest.raises(ValueError, match=rf"parameters \[{names}\] act on nothing that is"):
         identified(*case())
 
@@ -194,7 +194,7 @@ ZERO = {"bias[0]", "bias[1]", "bias[2]", "drift", "mounting", "torque3"}
          {"drag"}),
     ],
 )  # fmt: skip
-def test_what_is_zero_is_determined_all_the_same(case, zero, noise):
+def test_parameters_equal_to_zero_can_be_determined(case, zero, noise):
     """The truth is zero, and the fit starts from it: nothing but the data tells its size."""
     fit = identified(*case(), noise=noise)
     verdict = fit.identifiability
@@ -208,7 +208,7 @@ def test_what_is_zero_is_determined_all_the_same(case, zero, noise):
     assert np.max([abs(fit.estimates[x] - exact[x]) / fit.std[x] for x in fit.labels]) < 4
 
 
-def test_what_is_not_determined_with_zeros_is_told_in_units():
+def test_undetermined_combinations_with_zeros_have_units():
     zeros = NOTHING | {"torque": 0.02}
     fit = identified(planted.mounted(SPHERE, TUMBLING, **zeros), planted.MOUNTED, noise=0.0)
     # With a sensor that is not turned a bias is a rate about the same axis.
@@ -221,7 +221,7 @@ def test_what_is_not_determined_with_zeros_is_told_in_units():
     assert text in str(fit.identifiability)
 
 
-def test_changes_are_those_of_the_equations_of_motion():
+def test_undetermined_changes_preserve_the_equations_of_motion():
     """By hand: what a drift adds a torque takes away, and a turned sensor turns the rates."""
     fit = identified(*mounted(SPHERE))
     value = fit.estimates
@@ -246,7 +246,7 @@ def judged(jacobian, values, unit="N m/rad", starts=None):
     return judge(of, values if starts is None else starts, jacobian, 1.0, 1e-7)[1]
 
 
-def test_what_is_left_of_two_springs_is_their_sum():
+def test_two_parallel_springs_determine_their_sum():
     """By hand: with equal columns the sum has the standard deviation of one of them alone."""
     column = np.random.default_rng(0).normal(size=30)
     column /= 8 * np.linalg.norm(column)
@@ -256,7 +256,7 @@ def test_what_is_left_of_two_springs_is_their_sum():
     assert "k1 - k2 = -1.0 N m/rad (standard deviation 8)" in str(verdict)
 
 
-def test_what_is_left_of_powers_is_a_monomial():
+def test_undetermined_powers_give_a_monomial():
     """By hand: readings of a^2 b / c, 12 of them with a standard deviation of one."""
     a, b, c = values = np.array([2.0, 3.0, 4.0])
     gradient = a**2 * b / c * np.array([2 / a, 1 / b, -1 / c])
@@ -265,13 +265,13 @@ def test_what_is_left_of_powers_is_a_monomial():
     assert "Hold two of them fixed at known values." in str(verdict)
 
 
-def test_other_combinations_are_given_as_changes():
+def test_other_combinations_are_reported_as_changes():
     verdict = judged(np.tile([1.0, 0.7], (5, 1)), np.array([1.0, 1.0]))
     assert "changing them together (k1 by -0.7 %, k2 by +1 %, to first order)" in str(verdict)
 
 
 @pytest.mark.parametrize("power", [0, -90, 60])
-def test_verdicts_do_not_depend_on_units(power):
+def test_report_does_not_depend_on_units(power):
     """Parameters in other units, by powers of two: the same verdict, and scaled deviations."""
     rng = np.random.default_rng(3)
     J = rng.normal(size=(40, 5)) * np.array([1e-3, 1.0, 1e4, 1e8, 0.0])
@@ -286,7 +286,7 @@ def test_verdicts_do_not_depend_on_units(power):
     assert [set(c) for c in there.undetermined] == [set(c) for c in here.undetermined]
 
 
-def test_columns_of_round_off_are_no_information():
+def test_round_off_columns_carry_no_information():
     """A column as small as round-off, of a parameter of known size; and of one without any."""
     J = np.random.default_rng(4).normal(size=(30, 2)) * np.array([1.0, 1e-13])
     assert judged(J, np.array([1.0, 1.0])).rank == 1

@@ -60,7 +60,7 @@ def test_noisy_data_give_the_truth_within_its_uncertainty(noisy_fit):
     assert abs(noisy_fit.autocorrelation["gyroscope"]) < 0.2
 
 
-def test_result_is_described(noisy_fit):
+def test_repr_describes_the_result(noisy_fit):
     fit = noisy_fit
     assert fit.labels[:4] == ("I1", "I2", "drag", "rates[0][run0]")
     assert fit.units[0] == "kg m^2"
@@ -108,7 +108,7 @@ def test_jacobian_against_finite_differences(problem):
         np.testing.assert_allclose(J[:, k], difference, atol=2e-7 * np.abs(J[:, k]).max())
 
 
-def test_jacobian_of_a_run_knows_no_other_run(problem):
+def test_jacobian_is_block_diagonal_over_runs(problem):
     J = np.asarray(at(problem, start_of(problem)).by_coordinates())
     J = J.reshape(3, -1, 12)
     for run in range(3):
@@ -149,7 +149,7 @@ def test_unknown_noise_is_estimated(noisy_fit):
 
 
 class TestIdentifiability:
-    def test_scale_rests_on_what_is_fixed(self, noisy_fit):
+    def test_scale_depends_on_the_fixed_moment(self, noisy_fit):
         verdict = noisy_fit.identifiability
         assert verdict.identifiable and verdict.rank == verdict.num_parameters == 12
         assert np.isfinite(verdict.condition)
@@ -187,7 +187,7 @@ class TestIdentifiability:
 
 
 class TestReport:
-    def test_text(self, noisy_fit, tmp_path):
+    def test_text_report(self, noisy_fit, tmp_path):
         path = tmp_path / "fit.md"
         text = noisy_fit.report(path)
         assert path.read_text() == text == noisy_fit.report()
@@ -201,7 +201,7 @@ class TestReport:
             noisy_fit.report(path)
         assert noisy_fit.report(path, force=True) == text
 
-    def test_json(self, noisy_fit, tmp_path):
+    def test_json_report(self, noisy_fit, tmp_path):
         noisy_fit.report(tmp_path / "fit.json")
         record = json.loads((tmp_path / "fit.json").read_text())
         assert record["converged"] is True
@@ -209,7 +209,7 @@ class TestReport:
         assert record["parameters"][0]["estimate"] == noisy_fit.estimates["I1"]
         np.testing.assert_array_equal(record["covariance"], noisy_fit.covariance)
 
-    def test_errors(self, noisy_fit, tmp_path):
+    def test_invalid_arguments_raise(self, noisy_fit, tmp_path):
         with pytest.raises(ValueError, match=r"writes \.md, \.txt or \.json"):
             noisy_fit.report(tmp_path / "fit.pdf")
         with pytest.raises(OSError, match=r"Cannot write"):
@@ -217,7 +217,7 @@ class TestReport:
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_misfit_is_noted():
+def test_misfit_is_noted():
     runs = cases.measurements(cases.NOISE)
     runs = [Measurements(r.ts, {Gyroscope(): r.values[0]}, {Gyroscope(): 0.01}) for r in runs]
     fit = identify(START, runs, cases.parameters())

@@ -90,7 +90,7 @@ START = cases.model((0.016, 0.015, 0.006), 4e-4)
         ),
     ],
 )  # fmt: skip
-def test_errors(change, error, message):
+def test_invalid_arguments_raise(change, error, message):
     arguments = {
         "model": START,
         "measurements": ERROR_RUNS,
@@ -107,7 +107,7 @@ ERROR_RUNS = [
 ]
 
 
-def test_parameter_errors():
+def test_invalid_parameters_raise():
     with pytest.raises(TypeError, match=r"must be a non-empty string"):
         Parameter("", cases.drag_of)
     with pytest.raises(TypeError, match=r"must be a function of an `Experiment`"):

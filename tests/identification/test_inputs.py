@@ -55,7 +55,7 @@ def runs():
 
 
 @pytest.mark.exhaustive
-def test_a_fit_finds_its_optimum_and_the_truth(runs):
+def test_fit_with_inputs_recovers_the_truth(runs):
     """Steps that end at samples see the same torque in every trial.
 
     With the table as `jnp.interp` in a moment the fit ends one standard error from its optimum.
@@ -78,7 +78,7 @@ def _with_inputs(run, inputs):
     return eqx.tree_at(lambda m: m.inputs, run, inputs, is_leaf=lambda x: x is run.inputs)
 
 
-def test_refusals(runs):
+def test_invalid_inputs_raise(runs):
     ts, torque = runs[0].inputs["wheels"]
     stacked, how = stack_runs(runs), None
 

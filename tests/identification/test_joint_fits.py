@@ -63,7 +63,7 @@ def exact(model, state, sensors):
 
 
 @pytest.mark.exhaustive
-def test_joint():
+def test_fit_of_every_joint():
     """The angle tells the ratios, the torque sensor the scale of all loads."""
     model, joint = pendulum(), (rj.JointCoordinate("hinge"), rj.JointTorque("hinge"))
     data = exact(model, model.system.reference_state(), joint)
@@ -85,7 +85,7 @@ def test_joint():
 
 
 @pytest.mark.exhaustive
-def test_accelerometer_and_marker():
+def test_fit_from_accelerometer_and_marker():
     """Moments, bias and the place of a marker from a top that is seen by both."""
     potential = rj.GravityPotential((0.1, -0.05, 0.4), (0.0, 0.0, -9.81))
     start = rj.NullSpace(rj.FixedPointBody((0.5, 0.45, 0.2), potential))
@@ -108,7 +108,7 @@ def test_accelerometer_and_marker():
     np.testing.assert_array_equal(fit.sensors[0].bias, fit.values[3:6])
 
 
-def test_start_state_is_left_alone():
+def test_initial_state_is_not_changed():
     state = pendulum().system.reference_state()
     for sensor in (rj.JointCoordinate("hinge"), rj.Position("bob")):
         assert sensor.start(pendulum(), state, jnp.ones(sensor.value_shape)) is state

@@ -49,7 +49,7 @@ def moment_of(experiment: Any):
     return experiment.model.system.moment.value
 
 
-def test_a_fit_with_a_measured_torque(rng, backends):
+def test_fit_with_a_measured_torque_is_a_kernel(rng, backends):
     torque = rj.Signal(np.linspace(0.0, 1.0, 9), rng.normal(size=(9, 3)), "hold")
     run = rj.simulate(body(torque), STATE, 1.0, ts=TS)
     rates = np.asarray(run.states.angular_velocity[:, 0])

@@ -65,14 +65,14 @@ PICKED = {
     [(["damping", "armature"], (0.08, 0.02)), (["law"], (0.08, 0.0)), (["drag"], (0.08, 0.0))],
     ids=["joint", "law", "drag"],
 )
-def test_a_coefficient_is_fitted_from_the_zero_that_was_left_out(names, truth):
+def test_omitted_coefficient_is_fitted_from_zero(names, truth):
     data = Measurements(TS, {ENCODER: angles(*truth)}, {ENCODER: 0.01})
     fit = identify(MODEL, data, [Parameter(n, PICKED[n]) for n in names], state0=STATE)
     np.testing.assert_allclose(fit.values, truth[: len(names)], rtol=1e-5)
     np.testing.assert_array_equal(fit.starts, 0.0)
 
 
-def test_sensitivities_by_what_was_left_out():
+def test_sensitivities_by_omitted_coefficients():
     damping = Parameter("d", PICKED["damping"])
     found = rj.sensitivity(MODEL, STATE, 2.0, damping, ts=TS, sensors=ENCODER)
     h = 1e-4
@@ -82,14 +82,14 @@ def test_sensitivities_by_what_was_left_out():
 
 
 @pytest.mark.parametrize("name", PICKED)
-def test_what_is_picked_becomes_an_array(name):
+def test_selected_scalars_become_arrays(name):
     experiment = Experiment(MODEL, STATE, (rj.Gyroscope("rod"),))
     leaf = PICKED[name](completed(experiment, [Parameter(name, PICKED[name])]))
     assert eqx.is_inexact_array(leaf) and leaf.dtype == float and not leaf.any()
     assert leaf.shape == ((1,) if name in ("damping", "armature") else ())
 
 
-def test_paths_of_cases_lead_to_what_was_left_out():
+def test_case_paths_select_omitted_coefficients():
     experiment = Experiment(MODEL, STATE, (ENCODER,))
     where = find_leaf("model.system.joints.h.damping", experiment)
     assert where(completed(experiment, [Parameter("d", where)])).shape == (1,)
@@ -97,7 +97,7 @@ def test_paths_of_cases_lead_to_what_was_left_out():
         find_leaf("model.system.joints.h.dumping", experiment)
 
 
-def test_errors():
+def test_invalid_selections_raise():
     def fit(model, where):
         data = Measurements(TS, {ENCODER: angles(0.0, 0.0)}, {ENCODER: 0.01})
         return identify(model, data, [Parameter("p", where)], state0=STATE)

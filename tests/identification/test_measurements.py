@@ -80,13 +80,13 @@ def test_attitude_residual_is_a_rotation_vector_whatever_the_sign():
         ({"values": {Attitude(): 2 * np.eye(4)[:3]}}, ValueError, r"sample 0 has length 2"),
     ],
 )
-def test_errors(change, error, message):
+def test_invalid_arguments_raise(change, error, message):
     arguments = {"ts": TS, "values": {Gyroscope(): RATES}, **change}
     with pytest.raises(error, match=message):
         Measurements(**arguments)
 
 
-def test_stamps_that_a_precision_cannot_hold():
+def test_timestamps_beyond_the_precision_raise():
     """Nanoseconds since 1970, as integers, whose steps are exact, and already rounded."""
     stamps = 1_700_000_000_000_000_000 + 300 * np.arange(3)
     for ts in (stamps, stamps.astype(float)):
@@ -104,7 +104,7 @@ def test_seconds_since_1970_in_single_precision():
         Measurements(1.7e9 + np.asarray(TS), {Gyroscope(): RATES})
 
 
-def test_errors_of_several_runs():
+def test_invalid_runs_raise():
     plain = Measurements(TS, {Gyroscope(): RATES})
     known = Measurements(TS, {Gyroscope(): RATES}, {Gyroscope(): 1.0})
     attitude = Measurements(TS, {Attitude(): np.eye(4)[:3]})

@@ -74,7 +74,7 @@ def plain():
 
 
 @pytest.mark.exhaustive
-def test_estimates(plain):
+def test_methods_agree_on_estimates(plain):
     """Those of SciPy's least squares on the closed form."""
 
     def residual(p):
@@ -94,7 +94,7 @@ def test_estimates(plain):
 
 
 @pytest.mark.exhaustive
-def test_a_step_writes_into_nothing_that_is_read(rng):
+def test_factorisation_does_not_modify_its_input(rng):
     """Of least squares, and without LAPACK's `dormqr`, which XLA lets run beside what reads R."""
     J, r, damping = rng.normal(size=(20, 3)), rng.normal(size=20), 0.1
     step = jax.jit(lambda J, r: reduced(J, r).step(damping))
@@ -105,14 +105,14 @@ def test_a_step_writes_into_nothing_that_is_read(rng):
     np.testing.assert_allclose(step(J, r), expected, rtol=1e-12)
 
 
-def test_gauss_newton(plain):
+def test_gauss_newton_reaches_the_optimum(plain):
     fit = identify(start(), measured(NOISE), PARAMETERS, **OPTIONS, method="gauss-newton")
     assert np.allclose(fit.values, plain.values, rtol=1e-6)
     assert sum(fit.iterations) <= sum(plain.iterations)
 
 
 @pytest.mark.exhaustive
-def test_noise_of_each_sensor(plain):
+def test_noise_is_estimated_per_sensor(plain):
     """Both are found to the accuracy of 60 samples, and with them the estimates and their std."""
     fit = identify(start(), measured(), PARAMETERS, **OPTIONS)
     assert any(note.startswith("The noise was estimated from the residuals") for note in fit.notes)
@@ -127,7 +127,7 @@ def test_noise_of_each_sensor(plain):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("loss", [Huber(), Cauchy()])
-def test_outliers(plain, loss):
+def test_robust_losses_resist_outliers(plain, loss):
     """One sample in ten is far off: least squares is led astray, robust losses are not."""
     std = np.array(list(plain.std.values()))
     true = np.array([STIFFNESS, DAMPING])
@@ -142,7 +142,7 @@ def test_outliers(plain, loss):
 
 
 @pytest.mark.parametrize("loss", [Huber(1.2), Cauchy(1.7)])
-def test_losses(loss):
+def test_losses_against_their_formulas(loss):
     """The root squared is twice the loss, whose derivative is the influence."""
     r = jnp.array([-30.0, -2.0, -1e-3, 0.0, 1e-6, 0.3, 1.2, 5.0])
     psi, derivative = loss.influence(np.asarray(r))
@@ -158,7 +158,7 @@ def test_losses(loss):
 
 
 @pytest.mark.exhaustive
-def test_several_starts():
+def test_several_starts_reach_the_lowest_minimum():
     """From a spring forty times too stiff one start goes astray; of six starts some do not."""
     data, far = measured(NOISE), start(160.0, 0.01)
     alone = identify(far, data, PARAMETERS, **OPTIONS, throw=False)
@@ -167,7 +167,7 @@ def test_several_starts():
     assert any("of 6 starts came to the lowest minimum" in note for note in many.notes)
 
 
-def test_messages():
+def test_invalid_arguments_raise():
     data = measured(NOISE)
     with pytest.raises(ValueError, match=r"method=...\).*gauss-newton.*got 'newton'"):
         identify(start(), data, PARAMETERS, state0=STATE0, method="newton")  # pyright: ignore

@@ -22,11 +22,11 @@ def notes(mass, inertia):
         (1.0, (0.1, 0.1, 0.0)),
     ],
 )
-def test_bodies_that_exist(mass, inertia):
+def test_plausible_bodies_are_not_noted(mass, inertia):
     assert notes(mass, inertia) == []
 
 
-def test_bodies_that_do_not():
+def test_implausible_bodies_are_noted():
     (note,) = notes(1e6, (0.02, 0.06, 0.05))
     assert "'arm' would be denser than any material: 1e+06 kg" in note
     assert "need 6.7e+15 kg/m^3 or more" in note
@@ -35,5 +35,5 @@ def test_bodies_that_do_not():
         assert "No body has the moments of inertia of 'arm', 1, 1, 2.1 kg m^2" in note
 
 
-def test_bodies_without_a_mass():
+def test_bodies_without_mass_are_not_judged():
     assert plausibility_notes(rj.NullSpace(rj.FixedPointBody((1.0, 2.0, 2.5)))) == []

@@ -86,7 +86,7 @@ def rows_and_derivatives(inertia):
 
 
 @pytest.mark.parametrize("change", [0.0, 1e-7, 1e-3, 0.4, 3.0])
-def test_rows_of_a_tensor(change):
+def test_residuals_of_a_tensor_prior(change):
     """Half the sum of squares is `weight * D`, its gradient that of D, also where S = 1."""
     inertia = jnp.asarray(DRAWING + change * INERTIA)
     r, J, backward, D, gradient, hessian = rows_and_derivatives(inertia)
@@ -117,7 +117,7 @@ def rows_by_eigenvalues(moments, expected):
 
 
 @pytest.mark.parametrize("factors", [(1.0, 1.0, 1.0), (1.0, 1.3, 1.3), (0.2, 1.09, 4.0)])
-def test_moments_and_equal_eigenvalues(factors):
+def test_residuals_at_equal_moments(factors):
     """Moments are a diagonal tensor; derivatives agree with differences of order 6."""
     E0 = np.array([0.3, 0.5, 0.9])
     E = E0 * np.asarray(factors)
@@ -139,7 +139,7 @@ def inertia_of(fit):
 
 
 @pytest.mark.exhaustive
-def test_scale_is_that_of_the_prior(fits):
+def test_prior_determines_the_scale(fits):
     """A torque-free body: the scale is where D is least, the ratios are those of the data."""
     fit, plain = fit_tensor(0.1, tolerance=1e-12), fit_tensor(None)
     assert plain.identifiability.rank == 5
@@ -168,11 +168,11 @@ def test_covariance_is_the_inverse_of_both_informations(fits):
     assert along @ np.linalg.solve(fit.covariance, along) == pytest.approx(expected, rel=1e-5)
 
 
-def test_heavy_prior(fits):
+def test_heavy_prior_fixes_the_estimate(fits):
     assert np.allclose(inertia_of(fits[1e12]), DRAWING, rtol=0, atol=1e-7)
 
 
-def test_other_axes(fits):
+def test_prior_does_not_depend_on_axes(fits):
     """The same motion and the same prior in other axes: the same body."""
     Q = np.asarray(rj.RotationVector().to_matrix(jnp.array([-0.5, 0.2, 1.1])))
     turned = inertia_of(fit_tensor(1.0, Q))
@@ -218,7 +218,7 @@ SPHERE = free_body((0.02, 0.02, 0.02))
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("noise", [0.05, None])
-def test_gaussian_prior(noise):
+def test_gaussian_prior_shifts_the_estimate(noise):
     """Shared and of each run, in closed form; with the noise that was found if none is given."""
     data, parameters, means = linear_problem(noise)
     fit = identify(SPHERE, data, parameters, horizons=(1.0,))
@@ -234,7 +234,7 @@ def test_gaussian_prior(noise):
 
 
 @pytest.mark.exhaustive
-def test_batch(tmp_path):
+def test_priors_in_a_batch(tmp_path):
     """At once, and one by one into a store."""
     data, parameters, means = linear_problem(0.05)
     values, covariance = solved(means, 0.05)
@@ -251,7 +251,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.exhaustive
-def test_batch_that_is_killed(tmp_path, monkeypatch):
+def test_priors_in_a_resumed_batch(tmp_path, monkeypatch):
     """What it had fitted stays, what was missing is fitted, and all is equal bit for bit."""
     data, parameters, _ = linear_problem(0.05)
     shift = lambda k: lambda run: eqx.tree_at(lambda r: r.values[0], run, run.values[0] + 0.01 * k)  # noqa: E731
@@ -275,7 +275,7 @@ def test_batch_that_is_killed(tmp_path, monkeypatch):
         assert len(one) == 7 and np.array_equal(one, other)
 
 
-def test_planned_runs():
+def test_priors_in_planned_runs():
     """The information of a plan is that of a fit to data of the same kind."""
     _, (bias, rates), _ = linear_problem(0.05)
     one = Parameter("rates", cases.rates_of, prior=rates.prior)
@@ -289,7 +289,7 @@ def test_planned_runs():
 
 
 @pytest.mark.exhaustive
-def test_descent():
+def test_priors_in_first_order_methods():
     """Steps along the gradient know of the priors: the loss at their start."""
     data, parameters, means = linear_problem(0.05)
     values, covariance = solved(means, 0.05)
@@ -305,7 +305,7 @@ def test_descent():
     assert any(f"took the loss from {0.5 * squares:.4g} to" in note for note in fit.notes)
 
 
-def test_orientation_and_rates_of_priors():
+def test_priors_of_orientations_and_rates():
     """The mean of an orientation is a quaternion; its residual the rotation vector from it."""
     mean = np.array([np.cos(0.2), np.sin(0.2), 0.0, 0.0])
     prior = GaussianPrior(mean, (0.1, 0.2, 0.4))
@@ -313,7 +313,7 @@ def test_orientation_and_rates_of_priors():
     assert np.allclose(prior.rows(Orientation(), leaf), (1e-3, -1e-3, 1e-3), rtol=1e-4)
 
 
-def test_messages():
+def test_invalid_priors_raise():
     with pytest.raises(ValueError, match=r"LogDetPrior\(value=...\)` must have shape"):
         LogDetPrior((1.0, 2.0), 1.0)
     with pytest.raises(ValueError, match="must be finite, a tensor symmetric"):

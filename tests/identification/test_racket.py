@@ -34,14 +34,14 @@ def test_optimum_from_the_pendulum_values(fit):
 
 
 @pytest.mark.exhaustive
-def test_start_is_moved_and_said_so(fit):
+def test_moved_start_is_noted(fit):
     (note,) = fit.notes
     assert "violates the triangle inequality" in note and "nearest physical inertia" in note
     np.testing.assert_allclose(fit.starts[:2], [20.425e-3, 19.075e-3], atol=1e-6)
 
 
 @pytest.mark.exhaustive
-def test_verdict(fit):
+def test_identifiability_of_the_racket(fit):
     text = str(fit.identifiability)
     assert fit.identifiability.identifiable
     assert "only the ratios of I1, I2, I3 and c: their common scale rests on I3" in text
@@ -71,7 +71,7 @@ def test_random_starts_reach_the_optimum(seed, fit):
     np.testing.assert_allclose(found.values[:3], fit.values[:3], rtol=1e-4)
 
 
-def test_missing_data_ask_for_the_file(monkeypatch, tmp_path):
+def test_missing_data_file_raises(monkeypatch, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no file .*flips\.csv"):
         command.racket_case(tmp_path / "flips.csv")
     monkeypatch.setattr(command, "_FILE", pathlib.Path("datasets", "nowhere", "flips.csv"))

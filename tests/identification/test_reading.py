@@ -61,7 +61,7 @@ def written(tmp_path, names, columns):
         ("", 1.0),
     ],
 )
-def test_units(unit, value):
+def test_units_are_converted(unit, value):
     np.testing.assert_allclose(factor(unit), value, rtol=1e-15)
 
 
@@ -82,7 +82,7 @@ def test_every_sensor_has_a_known_unit():
         (3, (), r"A unit is a text such as"),
     ],
 )
-def test_wrong_units(unit, quantities, message):
+def test_wrong_units_raise(unit, quantities, message):
     with pytest.raises(ValueError, match=message):
         factor(unit, *quantities)
 
@@ -114,7 +114,7 @@ def test_gaps_become_a_mask(tmp_path):
 
 
 @pytest.mark.parametrize("convention", ["wxyz", "xyzw", "matrix", "ZYX", "ZXZ"])
-def test_orientations(tmp_path, convention):
+def test_orientation_conventions(tmp_path, convention):
     p = quaternions(convention if convention.isupper() else "ZYX")
     rotation = scipy.spatial.transform.Rotation.from_quat(p, scalar_first=True)
     rows = {
@@ -149,7 +149,7 @@ def test_orientations(tmp_path, convention):
         ({"time": "a"}, r"is to read the columns \['a'\] more than once"),
     ],
 )
-def test_wrong_layouts(tmp_path, options, message):
+def test_wrong_layouts_raise(tmp_path, options, message):
     path = written(tmp_path, ("time_s", "a", "b", "c"), [(0, 1, 2, 3), (1, 1, 2, 3)])
     with pytest.raises(ValueError, match=message):
         read_csv(path, {GYRO: ("a", "b", "c")}, **options)
@@ -166,7 +166,7 @@ def test_wrong_layouts(tmp_path, options, message):
         ({ATTITUDE: "matrix"}, "abcdefghi", r"line 3: the attitude must be a rotation matrix"),
     ],
 )
-def test_wrong_orientations(tmp_path, orientation, names, message):
+def test_wrong_orientations_raise(tmp_path, orientation, names, message):
     identity = np.eye(3).ravel().tolist()
     mirror = np.diag([1.0, 1.0, -1.0]).ravel().tolist()
     rows = [(0, *identity), (1, *mirror)] if len(names) == 9 else [(0, *[1.0] * 9), (1, *mirror)]
@@ -207,7 +207,7 @@ def test_series_are_merged():
         ({GYRO: (TS, np.ones((3, 3)))}, {"mask": {GYRO: [True]}}, r"must have as many rows; got 1"),
     ],
 )
-def test_wrong_series(series, options, message):
+def test_invalid_series_raise(series, options, message):
     with pytest.raises(ValueError, match=message):
         Measurements.merged(series, **options)
 
@@ -335,12 +335,12 @@ def test_netcdf_with_several_runs(tmp_path):
         ),
     ],
 )
-def test_netcdf_errors(tmp_path, changes, sensors, options, message):
+def test_invalid_netcdf_raises(tmp_path, changes, sensors, options, message):
     path = saved(tmp_path, dataset(**changes))
     with pytest.raises(ValueError, match=message):
         read_netcdf(path, sensors, **options)
 
 
-def test_netcdf_that_is_not_there(tmp_path):
+def test_missing_netcdf_raises(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_netcdf(tmp_path / "nothing.nc", {GYRO: "rates"})

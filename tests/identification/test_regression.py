@@ -23,7 +23,7 @@ from rigidjax.mechanics.stacked.system import PreparedSystem
 
 
 @pytest.mark.exhaustive
-def test_driven_joints_need_what_the_regressor_says():
+def test_regressor_gives_the_torques_of_driven_joints():
     """Against the multipliers of prescribed motions, another way through the package."""
     motions = [Swing(jnp.asarray(0.7 - 0.2 * i), jnp.asarray(2.0 + i)) for i in range(3)]
     t = jnp.asarray(0.4)
@@ -74,7 +74,7 @@ def _motion(prepared, state):
     return motion(prepared, t, poses, joint_frames, nu).derivatives
 
 
-def test_states_and_joint_coordinates_give_the_same_matrix(exact_arm):
+def test_regressor_from_states_equals_that_from_joint_coordinates(exact_arm):
     q, v, a = excitation(2)
     states = rj.joint_states(planar_arm(), q, v)
     Y = ident.regressor(planar_arm(), states, a)
@@ -82,7 +82,7 @@ def test_states_and_joint_coordinates_give_the_same_matrix(exact_arm):
     np.testing.assert_array_equal(exact_arm.labels[:3], ["upper.m", "upper.mx", "upper.my"])
 
 
-def test_joint_states_are_consistent_and_keep_their_turns():
+def test_joint_states_are_consistent_and_unwrapped():
     system, q = mixed_tree(), np.array([7.3, -0.4, 0.9])
     prepared = PreparedSystem(system)
 
@@ -115,7 +115,7 @@ def test_joint_states_are_consistent_and_keep_their_turns():
     ("gravity", "count"),
     [(-9.81, 6), (0.0, 4)],
 )
-def test_count_of_a_planar_arm(gravity, count):
+def test_planar_arm_has_six_base_parameters(gravity, count):
     """Two joint inertias, two first moments of the outer link, and two of the inner under gravity.
 
     Khalil, Dombre (2004), Modeling, Identification and Control of Robots, Section 9.4.
@@ -152,7 +152,7 @@ def test_planted_parameters_are_recovered(exact_arm):
     assert found.rms.max() < 1e-12 and "upper.mx + 0.25 fore.m" in str(found)
 
 
-def test_standard_deviations_are_those_of_repetitions(exact_arm):
+def test_standard_deviations_match_repetitions(exact_arm):
     """The errors of 200 data sets, in units of their standard deviation, have variance one."""
     noise = np.array([0.4, 0.1])
     base = ident.regress(exact_arm, noise=noise)
@@ -218,7 +218,7 @@ def test_agrees_with_identify():
     )
 
 
-def test_rotors_are_terms_and_not_parts_of_the_model():
+def test_armature_is_a_term_of_the_regression():
     bob = rj.Body("bob", 1.0, (0.1,) * 3, (1.0, 0, 0))
     hinge = rj.Revolute("ground", "bob", (0, 0, 0), (0, 0, 1), name="hinge", armature=0.3)
     still = np.zeros((3, 1))

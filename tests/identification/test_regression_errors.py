@@ -14,7 +14,7 @@ def ground_hinge(**options):
     return rj.System(body, hinge)
 
 
-def test_models_that_have_no_regressor():
+def test_models_without_regressor_raise():
     state, rate = ground_hinge().reference_state(), np.zeros(1)
     with pytest.raises(TypeError, match="takes a `System`, or a formulation of one; got Fixed"):
         ident.regressor(rj.NullSpace(rj.FixedPointBody((1, 1, 1))), state, rate)
@@ -30,7 +30,7 @@ def test_models_that_have_no_regressor():
         ident.regressor(ground_hinge(), state, np.zeros(2))
 
 
-def test_what_joint_coordinates_do_not_place():
+def test_joints_that_do_not_determine_poses_raise():
     body = rj.Body("bob", 1.0, (0.1, 0.1, 0.1))
     with pytest.raises(ValueError, match="do not place the body 'bob', which is free"):
         rj.joint_states(rj.System(body), np.zeros(6))
@@ -52,7 +52,7 @@ def test_what_joint_coordinates_do_not_place():
         rj.joint_states(ground_hinge(), np.zeros(2))
 
 
-def test_bad_data():
+def test_invalid_data_raise():
     one = np.zeros((3, 1))
     with pytest.raises(ValueError, match=r"rates=...\)` must have shape \(T, 1\)"):
         ident.joint_data(ground_hinge(), one, np.zeros(3), one, one)
@@ -66,7 +66,7 @@ def test_bad_data():
         ident.joint_data(ground_hinge(), one, one, one, one, extra={"bob.m": one})
 
 
-def test_bad_arguments_of_the_solutions(noisy_arm, exact_arm):
+def test_invalid_arguments_of_solutions_raise(noisy_arm, exact_arm):
     with pytest.raises(ValueError, match="a label for each column; got shape"):
         ident.base_parameters(np.zeros((3, 2)), ["a"])
     with pytest.raises(ValueError, match="must be finite numbers"):
@@ -92,7 +92,7 @@ def test_bad_arguments_of_the_solutions(noisy_arm, exact_arm):
         ident.consistent_regression(ident.regress(idle))
 
 
-def test_bodies_that_cannot_be_exchanged():
+def test_bodies_that_cannot_be_exchanged_raise():
     with pytest.raises(ValueError, match=r"must have shape \(20,\); got \(10,\)"):
         ident.with_inertial_parameters(planar_arm(), np.ones(10))
     with pytest.raises(ValueError, match="to which the Spring on .'a', 'c'. is attached"):

@@ -51,7 +51,7 @@ def parameters(inertia=None, first_moment=None):
 
 
 @pytest.mark.exhaustive
-def test_modes_agree_and_are_those_of_differences():
+def test_modes_agree_with_finite_differences():
     """Of a top; for other kinds of solvers see `test_exact_gradients`."""
     model, options = top(rj.NullSpace), {"solver": diffrax.Dopri5(), "rtol": 1e-13, "atol": 1e-13}
     sensors = (rj.Gyroscope(), rj.Position(point=(0.2, 0.1, -0.1)))
@@ -91,7 +91,7 @@ def test_modes_agree_and_are_those_of_differences():
 
 
 @pytest.mark.exhaustive
-def test_states_and_choice_of_mode():
+def test_sensitivity_of_states_and_choice_of_mode():
     """More parameters than four times the numbers at the end: reverse mode."""
     tensor = np.diag(INERTIA) + 0.02
     model = top(rj.NullSpace, tensor)
@@ -146,7 +146,7 @@ def test_reverse_mode_is_chosen_for_many_parameters():
 
 
 @pytest.mark.exhaustive
-def test_under_transformations():
+def test_sensitivity_under_transformations():
     """Second derivatives are symmetric, and those of differences."""
     model = top(rj.NullSpace)
 
@@ -200,7 +200,7 @@ def test_failures_are_reported():
         ({"ts": [0.5, 0.1]}, ValueError, r"must be strictly increasing"),
     ],
 )
-def test_errors(change, error, message):
+def test_invalid_arguments_raise(change, error, message):
     arguments = {
         "model": top(rj.NullSpace), "state0": STATE, "t1": 1.0,
         "parameters": Parameter("I", inertia_of), **change,

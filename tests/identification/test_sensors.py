@@ -174,7 +174,7 @@ def test_reactions_balance_momentum(model, unknowns, readings, momentum_rates):
     np.testing.assert_allclose(angular, total, rtol=1e-11, atol=1e-11)
 
 
-def test_same_readings_in_absolute_coordinates(model, unknowns, readings):
+def test_readings_agree_in_absolute_coordinates(model, unknowns, readings):
     absolute = tracking(rj.Absolute(arm(), rj.Directors()), list(SENSORS.values()))
     y = absolute.start(model.decode(T, unknowns), T)
     found = jax.jit(lambda y: read(absolute, T, y))(y)
@@ -182,7 +182,7 @@ def test_same_readings_in_absolute_coordinates(model, unknowns, readings):
         np.testing.assert_allclose(found[key], value, rtol=1e-10, atol=1e-10, err_msg=key)
 
 
-def test_angles_are_followed_beyond_pi(reader, unknowns, readings):
+def test_angles_are_unwrapped(reader, unknowns, readings):
     found = reader(unknowns.at[-1].add(4 * np.pi))
     np.testing.assert_allclose(found["angle"], readings["angle"] + 4 * np.pi, rtol=1e-13)
     for key in ("length", "drive", "accelerometer"):
@@ -224,7 +224,7 @@ def test_forward_and_reverse_mode_agree(derivatives, rate):
     np.testing.assert_allclose(forward, reverse, rtol=1e-11)
 
 
-def test_pendulum_in_closed_form():
+def test_pendulum_readings_in_closed_form():
     """Released from the horizontal: the rod pulls with 3 m g cos(phi)."""
     problem = rj.problems.simple_pendulum(1.0)
     ts = jnp.linspace(0.0, 5.0, 11)
@@ -247,7 +247,7 @@ def test_pendulum_in_closed_form():
     np.testing.assert_allclose(pivot, 0, atol=1e-13)
 
 
-def test_joints_that_close_loops():
+def test_sensors_of_loop_joints():
     """The rate is the difference of the angular velocities along the axis."""
     problem = rj.problems.four_bar()
     system = problem.system
@@ -292,7 +292,7 @@ def test_calibration_of_an_accelerometer():
     np.testing.assert_allclose(turned, [1.1 * 9.81 + 0.1, 0.2, 0.3], atol=1e-12)
 
 
-def test_body_with_a_fixed_point():
+def test_sensors_of_a_fixed_point_body():
     """At the fixed point a top feels gravity alone; elsewhere the spin as well."""
     potential = rj.GravityPotential((0.0, 0.0, 0.5), (0.0, 0.0, -9.81))
     model = rj.NullSpace(rj.FixedPointBody((0.3, 0.3, 0.1), potential))
@@ -320,12 +320,12 @@ def test_body_with_a_fixed_point():
         (rj.ReactionMoment("drives"), r"Did you mean 'drive'"),
     ],
 )
-def test_errors_of_names(sensor, message):
+def test_unknown_names_raise(sensor, message):
     with pytest.raises(ValueError, match=message):
         sensor.check(rj.NullSpace(arm()))
 
 
-def test_other_errors():
+def test_invalid_arguments_raise():
     free = rj.NullSpace(rj.System(rj.Body("a", 1.0, (1.0, 1.0, 1.0))))
     with pytest.raises(ValueError, match=r"`JointCoordinate` measures a joint; this model has no"):
         rj.JointCoordinate("hinge").check(free)
@@ -346,7 +346,7 @@ def test_other_errors():
         Measurements([0.0, 1.0], two)
 
 
-def test_sensors_are_keys():
+def test_sensors_are_hashable():
     same = {rj.Position("a", (1.0, 0, 0)): 1}
     assert same[rj.Position("a", (1.0, 0, 0))] == 1
     assert rj.Position("a", (2.0, 0, 0)) not in same

@@ -80,7 +80,7 @@ def run(length=20, mask=None):
         (run(mask=np.arange(20) < 9), 2, "segment 2 of the run first has 0 scalar samples"),
     ],
 )
-def test_errors(measured, segments, message):
+def test_invalid_arguments_raise(measured, segments, message):
     with pytest.raises(ValueError, match=message):
         identify(cases.model(), measured, cases.parameters(), segments=segments)
 
@@ -126,7 +126,7 @@ def test_derivatives_of_segments():
 
 
 @pytest.mark.exhaustive
-def test_same_optimum_as_undivided_runs():
+def test_optimum_agrees_with_undivided_runs():
     """An easy problem: three runs of a top with drag, in four segments each."""
     data = cases.measurements(cases.NOISE, seed=3, known=True)
     parameters = cases.parameters()
@@ -151,7 +151,7 @@ def with_priors():
 
 
 @pytest.mark.exhaustive
-def test_priors_count_between_segments():
+def test_priors_apply_with_segments():
     """A common scale that only the priors tell, and start rates that they move."""
     data, parameters = cases.measurements(0.3, seed=3, known=True), with_priors()
     runs = stack_runs(data)
@@ -174,7 +174,7 @@ def test_priors_count_between_segments():
 
 
 @pytest.mark.exhaustive
-def test_priors_and_noise_that_is_not_known():
+def test_priors_with_unknown_noise():
     """The noise grows to what it is, and priors do not lead away from the data before."""
     data = cases.measurements(0.3, seed=3)
     one = identify(cases.model(), data, with_priors(), horizons=(1.0,))
@@ -192,7 +192,7 @@ def mass_of(experiment):
 
 
 @pytest.mark.exhaustive
-def test_chaotic_double_pendulum():
+def test_chaotic_double_pendulum_is_fitted():
     """Swings through several turns: one long run ends in a local minimum, segments do not."""
     bodies = [
         rj.Body("upper", 1.0, (0.01, 0.01, 0.02), (0.0, -0.25, 0.0)),

@@ -49,7 +49,7 @@ def test_settings_are_checked(entry):
         call(rtol=1e-30, atol=1e-30)
 
 
-def test_one_object_is_its_settings():
+def test_simulation_object_equals_keywords():
     one, other = fitted(**FAST), fitted(simulation=rj.Simulation(**FAST))
     for costs in zip(one.cost, other.cost, strict=True):
         np.testing.assert_array_equal(*costs)
@@ -60,7 +60,7 @@ def test_one_object_is_its_settings():
 
 
 @pytest.mark.exhaustive
-def test_equal_fits_are_equal():
+def test_equal_settings_share_compilation():
     """To the last bit, also where other programs take the processor from XLA's threads."""
     how = rj.Simulation(solver=diffrax.Midpoint(), dt=0.005)
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
@@ -73,7 +73,7 @@ def test_equal_fits_are_equal():
     assert len(found) == 1
 
 
-def test_a_batch_is_its_fits():
+def test_batch_equals_single_fits():
     """Three sets in two lanes, each as fitted alone; what is held fixed costs no derivative."""
     parameter = cases.parameters(fixed=("I1",))[:2]
     runs = cases.measurements(cases.NOISE, known=True)[1:2]
@@ -103,7 +103,7 @@ def _shifted(run, change):
 @pytest.mark.parametrize(
     "solver", [diffrax.Midpoint(), rj.solvers.EnergyMomentum()], ids=lambda s: type(s).__name__
 )
-def test_a_fit_with_steps_of_a_fixed_length(solver):
+def test_fit_with_fixed_steps(solver):
     """Of a second-order scheme: the estimate comes to that of the adaptive one as steps shrink."""
     near = fitted().values
 

@@ -44,7 +44,7 @@ def moved(four_bar):
 
 
 @pytest.mark.exhaustive
-def test_displaced_loop(four_bar, moved):
+def test_retraction_onto_a_loop(four_bar, moved):
     """The crank moves as asked, the loop stays closed, nothing asked for is nothing done."""
     model, state = four_bar
     change = jnp.array([0.7, 1.5])
@@ -60,7 +60,7 @@ def test_displaced_loop(four_bar, moved):
 
 
 @pytest.mark.exhaustive
-def test_derivatives_of_displacement(moved):
+def test_derivatives_of_retraction(moved):
     change, h = jnp.array([0.4, -0.8]), 1e-4
     forward = jax.jacfwd(lambda c: moved(c)[0])(change)
     for k in range(2):
@@ -71,7 +71,7 @@ def test_derivatives_of_displacement(moved):
             np.testing.assert_allclose(exact[..., k], found, atol=1e-9)
 
 
-def test_loop_that_cannot_be_closed_fails():
+def test_unclosable_loop_fails():
     """A rocker that is asked to go where it cannot be fails by its flag, and stays."""
     problem = rj.problems.four_bar()
     model, state = rj.NullSpace(problem.system), problem.state0
@@ -101,7 +101,7 @@ def mass_of(experiment):
 
 
 @pytest.mark.exhaustive
-def test_start_of_a_loop(four_bar, moved):
+def test_initial_state_of_a_loop_is_fitted(four_bar, moved):
     """Start of a closed loop and a mass in it, from one encoder."""
     model, state = four_bar
     true, _ = moved(jnp.array([0.3, 1.5]))
@@ -129,7 +129,7 @@ def test_start_of_a_loop(four_bar, moved):
 
 
 @pytest.mark.exhaustive
-def test_start_of_a_free_body():
+def test_initial_state_of_a_free_body_is_fitted():
     """All of the start of a tossed body, in absolute coordinates."""
     body = rj.Body("brick", 1.2, (0.02, 0.03, 0.04))
     model = rj.Absolute(rj.System(body, forces=rj.Gravity((0.0, 0.0, -9.81))))
@@ -152,7 +152,7 @@ def test_start_of_a_free_body():
 
 
 @pytest.mark.exhaustive
-def test_rates_of_a_top():
+def test_initial_rates_of_a_top_are_fitted():
     """Rates alone, of a body with a fixed point; the turn stays as it is given."""
     model = rj.NullSpace(rj.FixedPointBody((0.5, 0.4, 0.2)))
     ts = np.linspace(0.0, 1.0, 21)
@@ -178,7 +178,7 @@ def test_rates_of_a_top():
         (lambda m: start_state(welded()), "leave no degree of freedom"),
     ],
 )
-def test_errors(four_bar, call, message):
+def test_invalid_arguments_raise(four_bar, call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call(four_bar[0])
 
@@ -188,7 +188,7 @@ def welded():
     return rj.NullSpace(rj.System(body, [rj.Weld("ground", "plate")]))
 
 
-def test_start_of_another_system(four_bar):
+def test_initial_state_of_another_system_raises(four_bar):
     model = rj.NullSpace(rj.FixedPointBody((0.5, 0.4, 0.2)))
     run = Measurements([0.0, 1.0], {rj.Gyroscope(): np.zeros((2, 3))})
     with pytest.raises(ValueError, match="made for a system with 3 minimal velocities"):
@@ -201,7 +201,7 @@ def test_start_of_another_system(four_bar):
         )
 
 
-def test_first_samples():
+def test_initial_state_from_first_samples():
     """Samples count from the first that is not masked, each channel its own, moved by delays."""
     ts = np.linspace(0.0, 1.0, 101)
     rates = np.stack([5.0 * ts, 0.0 * ts, 0.1 * ts], axis=1)
@@ -231,7 +231,7 @@ def test_first_samples():
     np.testing.assert_allclose(found, [[0.15, 0.0, 0.03]])
 
 
-def test_a_late_first_sample():
+def test_late_first_sample_is_not_the_initial_state():
     """A steady turn: an attitude that begins after 0.4 s is not the attitude at the start."""
     ts, rate = np.linspace(0.0, 1.0, 51), np.array([0.0, 0.0, 1.5])
     half = 0.5 * rate[2] * ts + 0.3

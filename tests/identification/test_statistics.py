@@ -99,7 +99,7 @@ def test_reports_have_intervals_and_whiteness(fits, tmp_path):
     assert record["degrees_of_freedom"] == fit.degrees_of_freedom
 
 
-def test_report_says_what_is_not_white(fits):
+def test_report_names_non_white_residuals(fits):
     fit = fits[1]
     wave = [{"gyroscope": np.sin(0.3 * np.arange(n))[:, None] * np.ones(3)} for n in cases.LENGTHS]
     text = dataclasses.replace(fit, residuals=tuple(wave)).report()
@@ -108,7 +108,7 @@ def test_report_says_what_is_not_white(fits):
     assert "too few residuals" in dataclasses.replace(fit, residuals=tuple(short)).report()
 
 
-def test_page_and_dataset_of_what_is_not_determined(fits, tmp_path):
+def test_page_and_dataset_with_undetermined_parameters(fits, tmp_path):
     """Infinite intervals are said to be such; an existing page is kept."""
     fit, data = fits[1], cases.measurements(cases.NOISE)
     covariance = fit.covariance.copy()
@@ -132,6 +132,6 @@ def test_page_and_dataset_of_what_is_not_determined(fits, tmp_path):
     assert "gyroscope_noise" not in found
 
 
-def test_predictions_are_those_of_the_same_runs(fits):
+def test_predictions_belong_to_the_fitted_runs(fits):
     with pytest.raises(ValueError, match=r"take the runs of the fit, \('run0', 'run1', 'run2'\)"):
         predictions(fits[0], cases.measurements()[:2])

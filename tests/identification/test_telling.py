@@ -8,7 +8,7 @@ from rigidjax.identification.fit.least_squares import telling
 
 
 @pytest.mark.exhaustive
-def test_what_is_told_does_not_change_the_fit():
+def test_callback_does_not_change_the_fit():
     """To round-off, which XLA distributes otherwise; one cost for each iteration of each stage."""
     body = rj.FixedPointBody([2.0, 1.2, 0.9])
     model, ts = rj.NullSpace(body), np.linspace(0.0, 2.0, 21)

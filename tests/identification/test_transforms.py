@@ -45,7 +45,7 @@ def euler_values(inertia):
 
 
 @every_case
-def test_coordinates_are_the_inverse(name):
+def test_coordinates_and_leaf_are_inverse(name):
     transform, leaf = CASES[name]
     u = transform.coordinates(jnp.asarray(leaf))
     assert u.shape == (len(transform.fitted(leaf.shape)),)
@@ -53,7 +53,7 @@ def test_coordinates_are_the_inverse(name):
 
 
 @every_case
-def test_any_coordinates_give_an_admissible_leaf_with_the_rest_held(name, rng):
+def test_any_coordinates_give_an_admissible_leaf(name, rng):
     transform, leaf = CASES[name]
     count = len(transform.fitted(leaf.shape))
     us = 3.0 * rng.normal(size=(50, count))
@@ -123,7 +123,7 @@ def test_orientation_reports_rotation_vectors():
 
 
 class TestStartOfPrincipalInertia:
-    def test_pendulum_values_are_moved_to_the_nearest_physical_ones(self):
+    def test_pendulum_values_move_to_the_nearest_physical_ones(self):
         start = np.array([20.7e-3, 18.8e-3, 1.391e-3])
         moved, note = PrincipalInertia(fixed=("I3",)).admissible(start)
         # E1 has to grow by (I1 - I2 - I3)/2 and the margin, half of it from each of I1 and I2.
@@ -134,19 +134,19 @@ class TestStartOfPrincipalInertia:
         assert "E1 = -0.0002545" in note
         assert "nearest physical inertia, (0.0204251, 0.0190749, 0.001391)" in note
 
-    def test_a_physical_start_stays(self):
+    def test_physical_start_is_unchanged(self):
         for fixed in ((), ("I1",), ("I2", "I3")):
             moved, note = PrincipalInertia(fixed=fixed).admissible(MOMENTS)
             assert moved is MOMENTS and note == ""
 
-    def test_a_flat_body_is_moved_inside(self):
+    def test_flat_body_is_moved_inside_the_bound(self):
         moved, note = PrincipalInertia().admissible(np.array([3.0, 2.0, 1.0]))
         assert euler_values(moved).min() > 0
         assert "on the limit of a flat body (E1 = 0" in note
         assert np.abs(moved - [3, 2, 1]).max() < 0.01
 
     @pytest.mark.parametrize("fixed", [(), ("I1",), ("I3",), ("I1", "I2"), ("I2", "I3")])
-    def test_nearest_among_many(self, fixed, rng):
+    def test_nearest_physical_against_random_candidates(self, fixed, rng):
         """No admissible point among many random ones is closer."""
         transform = PrincipalInertia(fixed=fixed)
         free = list(transform.fitted((3,)))
@@ -248,7 +248,7 @@ def test_two_of_three_elements_on_their_bounds():
     ]
 
 
-def test_errors():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match=r"takes at most two of the names"):
         PrincipalInertia(fixed=("I4",))
     with pytest.raises(ValueError, match=r"takes at most two of the names"):

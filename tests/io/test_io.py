@@ -32,7 +32,7 @@ def dataset(solution):
     return solution.to_xarray()
 
 
-def test_values_are_those_of_the_solution(solution, dataset):
+def test_dataset_has_the_values_of_the_solution(solution, dataset):
     np.testing.assert_array_equal(dataset.time, TS)
     for name in ("position", "orientation", "velocity", "angular_velocity"):
         np.testing.assert_array_equal(dataset[name], getattr(solution.states, name))
@@ -65,7 +65,7 @@ def test_dimensions_have_names_and_units(dataset):
     assert list(dataset.unknown.values) == ["a1", "a2", "a3", "a4", "w1", "w2", "w3"]
 
 
-def test_attributes_say_how_it_was_made(racket, solution, dataset):
+def test_attributes_record_the_settings(racket, solution, dataset):
     assert dataset.attrs["formulation"] == "NullSpace"
     assert dataset.attrs["rotation"] == "Quaternion(zero)"
     assert dataset.attrs["rates"] == "body"
@@ -77,7 +77,7 @@ def test_attributes_say_how_it_was_made(racket, solution, dataset):
     assert labelled.attrs["source"] == racket.source
 
 
-def test_round_trip(tmp_path, dataset):
+def test_file_round_trip(tmp_path, dataset):
     path = io.save(dataset, tmp_path / "racket.nc")
     back = io.load(path)
     xarray.testing.assert_identical(back, dataset)
@@ -87,11 +87,11 @@ def test_round_trip(tmp_path, dataset):
     assert os.listdir(tmp_path) == ["racket.nc"]
 
 
-def test_a_solution_can_be_saved_as_it_is(tmp_path, solution, dataset):
+def test_solution_is_saved_directly(tmp_path, solution, dataset):
     xarray.testing.assert_identical(io.load(io.save(solution, tmp_path / "a.nc")), dataset)
 
 
-def test_charts_of_minimal_parametrizations_are_kept(racket):
+def test_charts_are_saved(racket):
     model = rj.NullSpace(racket.system, rj.RotationVector())
     sol = rj.simulate(model, racket.state0, 0.4, ts=TS)
     data = sol.to_xarray()
@@ -222,7 +222,7 @@ def test_batch_of_batches(batch):
         nested.to_xarray()
 
 
-def test_times_that_were_not_reached_are_left_out(racket):
+def test_unreached_times_are_omitted(racket):
     def half_a_turn(t, y, args, **kwargs):
         return y[0]
 
@@ -245,7 +245,7 @@ def test_solution_without_times(solution):
         empty.to_xarray()
 
 
-def test_existing_file_is_kept_without_force(tmp_path, dataset):
+def test_existing_file_is_not_overwritten_without_force(tmp_path, dataset):
     path = tmp_path / "racket.nc"
     path.write_text("precious")
     with pytest.raises(FileExistsError, match=r"racket\.nc exists. Choose another name, or force"):
@@ -268,7 +268,7 @@ def test_existing_file_is_kept_without_force(tmp_path, dataset):
     ],
 )
 @pytest.mark.parametrize("force", [False, True])
-def test_path_that_cannot_be_written(tmp_path, dataset, name, error, message, force):
+def test_unwritable_path_raises(tmp_path, dataset, name, error, message, force):
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
     before = sorted(tmp_path.rglob("*"))
@@ -278,7 +278,7 @@ def test_path_that_cannot_be_written(tmp_path, dataset, name, error, message, fo
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_nothing_half_written(tmp_path):
+def test_no_partial_files(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
 
@@ -293,13 +293,13 @@ def test_nothing_half_written(tmp_path):
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
-def test_missing_file(tmp_path):
+def test_missing_file_raises(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no file .*nothing\.nc"):
         io.load(tmp_path / "nothing.nc")
 
 
 @pytest.mark.float32
-def test_precision_is_kept(tmp_path):
+def test_precision_is_preserved(tmp_path):
     body = problems.free_body()
     sol = rj.simulate(
         rj.NullSpace(body.system), body.state0, 0.1, ts=[0.0, 0.1], rtol=1e-4, atol=1e-4

@@ -75,7 +75,7 @@ def test_accelerations_and_reactions(kind):
         np.testing.assert_allclose(one[name].moment, two[name].moment, atol=1e-11)
 
 
-def test_the_derivative_by_a_place():
+def test_derivative_by_the_frame_position():
     """The distance that is kept depends on where the frame is."""
 
     def drift(height):
@@ -92,6 +92,6 @@ def test_the_derivative_by_a_place():
     np.testing.assert_allclose(abs(slopes[0]), abs(slopes[1]), rtol=1e-12)
 
 
-def test_unknown_names():
+def test_unknown_names_raise():
     with pytest.raises(ValueError, match="no body or frame called 'tipp'.*'tip'"):
         rj.System(rods(), [rod("tipp", "tail")], (), frames())

@@ -40,7 +40,7 @@ def moments():
     "Absolute",
 )
 @pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative, rj.Absolute])
-def test_gears(kind):
+def test_gears_follow_the_ratio(kind):
     system = geared()
     model = kind(system)
     state = system.reference_state()
@@ -53,7 +53,7 @@ def test_gears(kind):
 
 
 @pytest.mark.exhaustive
-def test_gears_of_many_turns_and_a_rack():
+def test_gears_over_many_revolutions_and_a_rack():
     """A pinion that turns a wheel by a third and moves a rack: from rest under a moment."""
     pinion = rj.Body.cylinder("a", 0.1, 0.1, mass=1.0)
     wheel = rj.Body.cylinder("b", 0.3, 0.1, mass=3.0, position=(0.4, 0, 0))
@@ -87,7 +87,7 @@ def test_states_from_joint_coordinates_keep_couplings():
     np.testing.assert_allclose(rates["hinge b"], -6.0, atol=1e-10)
 
 
-def test_damping_and_rotors_of_a_hinge():
+def test_damping_and_armature_of_a_hinge():
     """Without gravity a rate falls as exp(-d t / (J + a)); the rotor counts in the energy."""
     J, d, a = moments()[0], 0.3, 0.4
     system = rj.System(rods()[0], [hinge("a", 0.0, damping=d, armature=a)])
@@ -142,7 +142,7 @@ def distance(lengths=True):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative, rj.Absolute])
-def test_a_constraint_of_a_user_is_the_joint_that_it_describes(kind):
+def test_user_constraint_equals_the_joint(kind):
     forces = [GRAVITY, rj.Torque("a", (0, 0.3, 0.1))]
     joint = rj.Distance("a", "b", (1.0, 0, 0), (2.0, 0, 0))
     first, second = (rj.System(rods(), [joint], forces), rj.System(rods(), [distance()], forces))
@@ -158,7 +158,7 @@ def test_a_constraint_of_a_user_is_the_joint_that_it_describes(kind):
     assert second.num_dof == 11
 
 
-def test_consistent_states_close_constraints():
+def test_consistent_state_satisfies_couplings():
     system = rj.System(rods(), [distance()])
     state = system.reference_state()
     apart = eqx.tree_at(lambda s: s.position, state, state.position.at[1, 1].add(0.7))
@@ -169,7 +169,7 @@ def test_consistent_states_close_constraints():
 
 
 @pytest.mark.exhaustive
-def test_free_says_on_which_body_a_tree_stands():
+def test_free_selects_the_floating_base():
     ball = rj.Spherical("a", "b", (1.5, 0, 0), name="ball")
     plain = rj.System(rods(), [ball], [GRAVITY])
     named = rj.System(rods(), [ball, rj.Free("b", name="base")], [GRAVITY])
@@ -188,7 +188,7 @@ def test_free_says_on_which_body_a_tree_stands():
         np.testing.assert_allclose(other.angular, found[0].angular, atol=1e-11)
 
 
-def test_messages():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="two different joints"):
         rj.Coupling("x", "x", 1.0)
     with pytest.raises(ValueError, match=r"no joint called 'hinge c'.*'hinge "):
@@ -214,7 +214,7 @@ def test_messages():
 
 
 @pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative])
-def test_coordinates_of_a_driven_gear_have_their_turns(kind):
+def test_coordinates_of_a_driven_gear_are_unwrapped(kind):
     system = geared(0.5, motion=lambda t: 3.0 * t)
     start = rj.consistent_state(system)
     sol = rj.simulate(kind(system), start, 4.0, ts=[3.0, 4.0])

@@ -29,7 +29,7 @@ SPRING = rj.Spring("a", "b", None, None, 20.0, 0.1, 1.0)
     ],
     ids=lambda x: None if isinstance(x, float) else getattr(x, "__name__", type(x).__name__),
 )
-def test_a_system_whose_only_joints_are_free(formulation, solver, t1, dt):
+def test_system_with_free_joints_only(formulation, solver, t1, dt):
     def end(joints):
         system = rj.System(BODIES, joints, [SPRING])
         model = formulation(system)

@@ -228,7 +228,7 @@ def test_frames_of_axes_along_coordinates_and_diagonals_do_not_jump():
         assert error(frame(axes + change), at) < 5e-6
 
 
-def test_screw_without_pitch_and_with_turns_that_only_the_displacement_tells():
+def test_screw_without_pitch_and_with_revolutions_from_its_displacement():
     flat = rj.Screw("one", "two", cases.POINT, cases.AXIS, 0.0)
     turned = RelativePose(jnp.zeros(3), cases.relative("Screw", [2.0]).rotation, jnp.zeros(()))
     assert error(flat.coordinates(turned), jnp.array([2.0])) < round_off(5)

@@ -28,7 +28,7 @@ P, Z, X = (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)
         (("a", "b"), {"name": 7}, ValueError, r"\(name=...\)` must be a non-empty string; got 7"),
     ],
 )
-def test_names_that_are_refused(kind, bodies, options, error, match):
+def test_invalid_names_raise(kind, bodies, options, error, match):
     with pytest.raises(error, match=f"`{kind.split()[-1]}.*{match}"):
         cases.KINDS[kind](*bodies, **options)
 
@@ -99,7 +99,7 @@ def test_names_that_are_refused(kind, bodies, options, error, match):
          r"`Distance\(child_point=...\)` must have shape \(3,\)"),
     ],
 )  # fmt: skip
-def test_joints_that_are_refused(build, error, match):
+def test_invalid_joints_raise(build, error, match):
     with pytest.raises(error, match=match):
         build()
 
@@ -119,7 +119,7 @@ def test_traced_values_are_checked_too(build, value, match):
     assert np.array_equal(eqx.filter_jit(build)(good), good)
 
 
-def test_names_and_numbers_that_are_accepted():
+def test_valid_names_and_values_are_accepted():
     joint = rj.Revolute("arm", "hand", (0, 1, 2), [0, 0, 3])
     assert joint.name == "revolute arm-hand"
     assert joint.point.dtype == jnp.result_type(float)
@@ -133,7 +133,7 @@ def test_names_and_numbers_that_are_accepted():
 
 
 @pytest.mark.parametrize("build", [rj.Revolute, rj.Prismatic])
-def test_what_motions_return(build):
+def test_invalid_return_values_of_motions_raise(build):
     def joint(motion):
         points = (P,) if build is rj.Revolute else ()
         return build("a", "b", *points, Z, motion)

@@ -54,7 +54,7 @@ def glided(t, u=1.0, omega=2.0):
 
 @pytest.mark.exhaustive("Relative", "Absolute")
 @pytest.mark.parametrize("kind", KINDS)
-def test_sleigh(kind):
+def test_sleigh_in_closed_form(kind):
     """Accelerations and the force of the ice, in a state with u = 1, omega = 2."""
     system = sleigh()
     model = kind(system)
@@ -76,7 +76,7 @@ def test_sleigh(kind):
 @pytest.mark.exhaustive("options2")
 @pytest.mark.parametrize("options", [{"index": 1, "baumgarte": (3.0, 2.0)}, {"index": 3},
                                      {"index": 2, "stabilized": True}])  # fmt: skip
-def test_equations_with_multipliers(options):
+def test_equations_with_multipliers_agree(options):
     """They hold along the motion of index 0; with a slip the row of the skate shows it."""
     system, slip = sleigh(), 0.01
     plain, model = rj.Absolute(system), rj.Absolute(system, **options)
@@ -123,7 +123,7 @@ def test_motion_of_a_sleigh(glide):
     assert max(np.max(run.position_drift), np.max(run.velocity_drift)) < 1e-13
 
 
-def test_lie_group_steps():
+def test_lie_group_solvers_satisfy_the_constraint():
     """Of order 4 along the closed form, and on the constraint without a projection."""
     model = rj.NullSpace(sleigh())
     run = rj.simulate(
@@ -134,7 +134,7 @@ def test_lie_group_steps():
 
 
 @pytest.mark.exhaustive
-def test_gradient_of_a_run(glide):
+def test_gradient_of_a_run_against_differences(glide):
     def turn(arm):
         return glide(arm).states.angular_velocity[-1, 0, 2]
 
@@ -148,7 +148,7 @@ def test_gradient_of_a_run(glide):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("options", [{"index": 1}, {"index": 2}, {"index": 3},
                                      {"index": 2, "stabilized": True}])  # fmt: skip
-def test_runs_of_every_index(options):
+def test_every_index_has_the_same_motion(options):
     system = sleigh()
     run = rj.simulate(
         rj.Absolute(system, **options), gliding(system), 1.0, solver=rj.solvers.Radau5(),
@@ -289,7 +289,7 @@ def test_small_motions_of_a_rolling_cylinder():
     np.testing.assert_allclose(modes.frequencies, [wanted], rtol=1e-12)
 
 
-def test_starts_and_messages():
+def test_initial_states_and_invalid_arguments():
     system = sleigh()
     sliding = gliding(system, slip=0.1)
     with pytest.raises(ValueError, match="velocities of the state violate the joint 'skate'"):

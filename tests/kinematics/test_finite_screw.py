@@ -10,7 +10,7 @@ from rigidjax.rotations import so3
 
 
 @pytest.mark.parametrize("angle", [1e-7, 1e-3, 0.5, 2.0, 3.0, np.pi - 1e-8, np.pi])
-def test_chasles(angle, rng):
+def test_chasles_theorem(angle, rng):
     """A given screw gives a displacement, from which the screw is found again."""
     n = rng.normal(size=3)
     n = jnp.asarray(n / np.linalg.norm(n))
@@ -46,7 +46,7 @@ def test_formulas_of_the_paper(rng):
     np.testing.assert_allclose(found.pose, pose, rtol=1e-11)
 
 
-def test_without_rotation():
+def test_pure_translation():
     u0 = jnp.array([0.0, 3.0, -4.0])
     for noise in (0.0, 1e-16):
         R = jnp.eye(3).at[0, 1].add(noise)

@@ -33,7 +33,7 @@ def test_velocity_field(rng):
     np.testing.assert_allclose(screw.pitch, pitch, rtol=1e-13)
 
 
-def test_sign_in_the_paper(rng):
+def test_sign_error_of_the_paper(rng):
     """(119) holds, (118) has the transpose of the skew matrix in the velocity's term too many."""
     x0, v0, omega = twist(rng)
     square = omega @ omega

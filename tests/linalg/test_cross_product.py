@@ -32,7 +32,7 @@ def test_values_and_derivatives(u, v):
 
 
 @pytest.mark.parametrize("axes", [(0, None), (None, 1), (1, 0)])
-def test_batches(axes):
+def test_batched_axes(axes):
     u = U if axes[0] is None else MANY[0]
     v = V if axes[1] is None else MANY[1]
     u, v = (jnp.moveaxis(x, 0, a) if a else x for x, a in zip((u, v), axes, strict=True))
@@ -41,7 +41,7 @@ def test_batches(axes):
 
 
 @pytest.mark.parametrize("count", [2, 150])
-def test_kernels(count):
+def test_cross_product_in_kernels(count):
     """In registers, in memory, and in a loop over a stack; also with what is known."""
     u = jnp.cos(jnp.arange(3.0 * count)).reshape(count, 3)
 
@@ -59,6 +59,6 @@ def test_kernels(count):
 
 
 @jax.numpy_dtype_promotion("standard")
-def test_numbers_of_two_types():
+def test_operands_of_two_dtypes():
     assert cross(U.astype(jnp.float32), V).dtype == V.dtype
     np.testing.assert_allclose(cross(jnp.array([1, 0, 0]), V), [0.0, 0.9, 0.4], rtol=1e-15)

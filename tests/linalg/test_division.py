@@ -32,7 +32,7 @@ def test_values_and_derivatives(a, b):
         jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-13), found, expected)
 
 
-def test_batches():
+def test_batched_axes():
     both = jnp.outer(A, B)
     for axes, args in (((0, None), (both, B)), ((None, 1), (A, both)), ((1, 0), (both, both))):
         found = jax.vmap(divide_by_invariant, axes)(*args)
@@ -40,7 +40,7 @@ def test_batches():
         np.testing.assert_allclose(found, expected, rtol=3e-16)
 
 
-def test_kernels():
+def test_division_in_kernels():
     """In a kernel the division is before the loop; edges are those of a quotient."""
     kernel = native.jit(divide_by_invariant)
     values = jnp.array([1.0, 0.0, -0.0, 49.0, jnp.inf, jnp.nan])
@@ -60,13 +60,13 @@ def test_kernels():
 
 
 @jax.numpy_dtype_promotion("standard")
-def test_types():
+def test_dtypes_are_promoted():
     assert divide_by_invariant(A.astype(jnp.float32), B).dtype == B.dtype
     names = [e.primitive.name for e in jax.make_jaxpr(divide_by_invariant)(A, B).eqns]
     assert names == ["div"]
 
 
-def test_one_divisor_for_each_member():
+def test_divisor_per_batch_element():
     """Of a numerator that all members have, and of one without entries."""
     a, b = jnp.arange(1.0, 7.0).reshape(2, 3), jnp.arange(1.0, 5.0)
     wanted = a[None] / b[:, None, None]

@@ -22,20 +22,20 @@ def matrices(n, dtype=float):
 
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("n", [1, 2, 5, 12])
-def test_gauss_jordan(n, dtype):
+def test_gauss_jordan_against_numpy(n, dtype):
     A, _ = matrices(n, dtype)
     X = jax.jit(linalg.gauss_jordan)(A)
     np.testing.assert_allclose(X @ A, np.eye(n), atol=1e-13 * np.linalg.cond(A))
 
 
-def test_no_inverse():
+def test_singular_matrices():
     A = jnp.array([[1.0, 2.0], [2.0, 4.0]])
     assert not np.all(np.isfinite(linalg.gauss_jordan(A)))
     assert not np.all(np.isfinite(linalg.inverse(A)))
 
 
 @pytest.mark.parametrize("n", [1, 3, 9])
-def test_positive_definite(n):
+def test_positive_definite_solves(n):
     _, H = matrices(n)
     b = jnp.arange(1.0, n + 1.0)
     W = jax.jit(inverses._inverted_root_in_loop)(H)
@@ -45,7 +45,7 @@ def test_positive_definite(n):
 
 
 @pytest.mark.parametrize("n", [1, 3, 9])
-def test_not_positive_definite(n):
+def test_indefinite_matrices_give_nan(n):
     H = matrices(n)[1].at[n - 1, n - 1].set(-1.0)
     assert np.all(np.isnan(inverses._inverted_root_in_loop(H)))
     assert np.all(np.isnan(inverses._solved_in_loop(H, jnp.ones(n))))

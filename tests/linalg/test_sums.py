@@ -22,7 +22,7 @@ def product(A, B):
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_stacks(count):
+def test_stacks_of_matrices(count):
     A, B = operands(count)
     np.testing.assert_allclose(jax.jit(jax.vmap(product))(A, B), A @ B, rtol=1e-13, atol=1e-14)
     np.testing.assert_allclose(
@@ -32,14 +32,14 @@ def test_stacks(count):
 
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_one_array(count, axis):
+def test_contraction_of_one_array(count, axis):
     A, _ = operands(count)
     total = jax.jit(lambda A: short_sum(A, axis=axis))(A)
     np.testing.assert_allclose(total, jnp.sum(A, axis), rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_derivatives(count):
+def test_first_derivatives(count):
     A, B = operands(count)
 
     def total(A, b):
@@ -60,7 +60,7 @@ def test_higher_derivatives():
     check_grads(lambda A, B: product(A, B) ** 2, (A[0], B[0]), order=2)
 
 
-def test_shapes_that_broadcast():
+def test_broadcast_shapes():
     A, B = operands(4)
     np.testing.assert_allclose(short_sum(A, B[0, 0], axis=2), A @ B[0, 0], rtol=1e-13)
     gradient = jax.grad(lambda b: jnp.sum(short_sum(A, b, axis=2) ** 2))(B[0, 0])
@@ -71,11 +71,11 @@ def test_shapes_that_broadcast():
     )
 
 
-def test_nothing_to_add():
+def test_empty_sums():
     assert short_sum(jnp.zeros((0, 3)), axis=1).shape == (0,)
     np.testing.assert_array_equal(short_sum(jnp.zeros((2, 0)), axis=1), jnp.zeros(2))
 
 
-def test_single_precision():
+def test_single_precision_is_preserved():
     A = jnp.ones((400, 3, 3), jnp.float32)
     assert jax.vmap(product)(A, A).dtype == jnp.float32

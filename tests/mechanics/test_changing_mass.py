@@ -43,7 +43,7 @@ def test_rocket_equation(mass, kind, backend):
     np.testing.assert_allclose(momentum[2], 6.0 * speed, rtol=1e-7)
 
 
-def test_derivative_by_the_rate_at_which_mass_leaves():
+def test_derivative_by_the_mass_flow():
     system = rocket(Burn(jnp.asarray(0.8)))
     start = system.reference_state()
 
@@ -85,7 +85,7 @@ def test_pendulum_that_loses_mass():
     np.testing.assert_allclose(model.kinetic_energy(2.0, y), kinetic, rtol=1e-7)
 
 
-def test_what_takes_constant_masses_alone():
+def test_features_that_need_constant_mass_raise():
     system = pendulum()
     with pytest.raises(ValueError, match="`Absolute` takes constant masses; .* a function of time"):
         rj.Absolute(system)

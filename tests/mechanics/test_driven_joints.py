@@ -84,7 +84,7 @@ def test_power_of_drives_and_dampers_is_the_rate_of_the_energy(build, kind):
 
 
 @pytest.mark.parametrize("build", [arm, four_bar])
-def test_drive_is_larger_by_what_rotor_and_damping_need(build):
+def test_drive_includes_armature_and_damping(build):
     """Motion, forces on the child and other drives stay as they are without both."""
     plain, y = placed(build())
     model, z = placed(build(damping=DAMPING, armature=ARMATURE))
@@ -115,7 +115,7 @@ def test_damping_of_a_prescribed_motion_in_absolute_coordinates():
         rj.Absolute(arm(armature=ARMATURE))
 
 
-def test_derivatives_of_the_drive_by_rotor_and_damping():
+def test_derivatives_of_the_drive_by_armature_and_damping():
     model, y = placed(arm(damping=DAMPING, armature=ARMATURE))
 
     def drive(damping, armature):

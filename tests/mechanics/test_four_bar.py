@@ -105,7 +105,7 @@ def expected():
 
 
 @pytest.mark.exhaustive
-def test_gradient(expected):
+def test_gradient_of_a_four_bar(expected):
     """Through the closed loop, within 1e-8 of complex steps."""
     angle, slopes = expected
     value, found = jax.jit(jax.value_and_grad(final_angle))(jnp.asarray(PARAMETERS))
@@ -114,7 +114,7 @@ def test_gradient(expected):
 
 
 @pytest.mark.exhaustive
-def test_a_thousand_at_once():
+def test_batch_of_a_thousand_four_bars():
     """`vmap` over parameters gives each what it gets alone."""
     rng = np.random.default_rng(3)
     many = jnp.asarray(PARAMETERS * (1 + 0.05 * rng.uniform(-1, 1, (1000, 8))))

@@ -83,7 +83,7 @@ def test_jacobian_of_a_frame(model, state):
     np.testing.assert_allclose(of_tool["body"][3:], R_f.T @ of_body[3:], atol=1e-14)
 
 
-def test_sensors_in_a_frame_are_those_mounted_like_it(model, state):
+def test_sensors_in_a_frame_equal_mounted_sensors(model, state):
     R_f = np.asarray(tool().rotation)
     at = POINT + R_f @ OFFSET
     pairs = [
@@ -111,7 +111,7 @@ def test_sensors_in_a_frame_are_those_mounted_like_it(model, state):
     np.testing.assert_allclose(again.angular_velocity[1], state.angular_velocity[1], atol=1e-14)
 
 
-def test_forces_on_a_frame_are_those_mounted_like_it(model, state):
+def test_forces_on_a_frame_equal_mounted_forces(model, state):
     R_f, bodies = np.asarray(tool().rotation), model.system.bodies
     at, hook = POINT + R_f @ OFFSET, np.array([1.0, 0.2, 0.4])
     origin, centre = tool().in_space(bodies[1])[0], bodies[0].position
@@ -160,7 +160,7 @@ def test_forces_on_a_frame_are_those_mounted_like_it(model, state):
     np.testing.assert_allclose(moment(jnp.asarray(POINT)), -so3.skew(R.T @ F), atol=1e-14)
 
 
-def test_energy_stays_with_forces_on_frames(model, state):
+def test_energy_is_conserved_with_forces_on_frames(model, state):
     """To round-off in steps that conserve it, also of a law that says that it is linear."""
     spring = rj.Spring("other", "tool", None, None, 9.0, length=0.3)
     forces = [Pull("tool", jnp.array([1.0, -2.0, 0.5])), spring]
@@ -183,7 +183,7 @@ def test_poses_of_frames_of_a_run(model, state):
     np.testing.assert_allclose(turned, R, atol=1e-13)
 
 
-def test_frames_stay_where_centres_of_mass_move(model):
+def test_frames_do_not_move_with_the_centre_of_mass(model):
     """As joints do, where a regression finds other centres of mass; joints are put at frames."""
     system = model.system
     before = system.frames[0].in_space(system.bodies[1])[0]
@@ -196,7 +196,7 @@ def test_frames_stay_where_centres_of_mass_move(model):
     np.testing.assert_allclose(new.frames[0].in_space(new.bodies[1])[0], before, atol=1e-14)
 
 
-def test_messages(model, state):
+def test_invalid_frames_raise(model, state):
     with pytest.raises(ValueError, match="no body or frame called 'tol'. Did you mean 'tool'"):
         model.jacobian(T, model.encode(state), "tol")
     with pytest.raises(ValueError, match="no body or frame called 'x'"):

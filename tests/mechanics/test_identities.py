@@ -102,7 +102,7 @@ every_case = pytest.mark.parametrize(
 
 
 @every_case
-def test_allowed_motions_keep_the_constraints(size, rotation, formulations):
+def test_admissible_velocities_satisfy_the_constraints(size, rotation, formulations):
     system, out = evaluated(size, rotation, formulations)
     T, G = out["T"], out["G"]
     assert error(G @ T, 0.0 * (G @ T)) < round_off(100)
@@ -205,7 +205,7 @@ def test_reactions_balance_every_body(size, rotation, formulations):
         assert (of["reactions"][joint.name].drive is not None) == driven
 
 
-def test_reactions_do_no_work_on_what_a_joint_leaves_free():
+def test_reactions_do_no_work_along_joints():
     system, out = evaluated(*CASES[1])
     of = out["null space"]
     ball, hinge = (of["reactions"][system.joints[j].name] for j in (0, 1))
@@ -247,7 +247,7 @@ def driving_power(system, of):
     ("model", "formulations"),
     [("null space", ONE), pytest.param("absolute", BOTH, marks=pytest.mark.exhaustive)],
 )
-def test_joints_keep_the_momentum_of_bodies_without_ground(model, formulations):
+def test_joints_conserve_the_momentum_of_free_systems(model, formulations):
     system, out = evaluated(*CASES[1][:2], formulations)
     x, R, v, omega = out[model]["motion"]
     force, moment = balance(system, out[model]["motion"], out[model]["rates"])

@@ -60,7 +60,7 @@ def four_bars():
     return problem.state0, old, rj.System(old.bodies, joints, old.forces, frames)
 
 
-def test_a_four_bar_by_frames_is_the_one_by_points(four_bars, tmp_path):
+def test_four_bar_by_frames_equals_that_by_points(four_bars, tmp_path):
     state, old, new = four_bars
     assert repr(new).replace("knee ~ rocker", "coupler ~ rocker") == repr(old)
     assert new.topology == old.topology and new.num_dof == 1
@@ -87,7 +87,7 @@ def test_a_four_bar_by_frames_is_the_one_by_points(four_bars, tmp_path):
     write_model_page(models[0], tmp_path / "page.html")
 
 
-def test_couplings_and_starts_see_the_bodies(four_bars):
+def test_couplings_and_initial_states_use_the_bodies(four_bars):
     frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
     hinges = [rj.Revolute("ground", name, None, Z, name=name) for name in ("a", "b")]
     gears = rj.System([ONE, TWO], [*hinges, rj.Coupling("a", "b", 2.0, name="gear")], (), frames)
@@ -100,7 +100,7 @@ def test_couplings_and_starts_see_the_bodies(four_bars):
     rj.NullSpace(old).encode(state)
 
 
-def test_a_double_pendulum_by_frames_runs_as_the_one_by_points():
+def test_double_pendulum_by_frames_equals_that_by_points():
     frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
     ends = (("ground", "a", None), ("one", "b", None)), (
         ("ground", "one", cases.POINT), ("one", "two", cases.POINT_2),
@@ -115,7 +115,7 @@ def test_a_double_pendulum_by_frames_runs_as_the_one_by_points():
     close(runs[0].states, runs[1].states)
 
 
-def test_a_case_in_a_file():
+def test_joints_on_frames_in_a_case_file():
     text = """
     joint = [{type = "Revolute", parent = "ground", child = "hook", axis = [0.0, 0.0, 1.0]}]
     frame = [{name = "hook", body = "arm", point = [-0.4, 0.0, 0.0]}]
@@ -209,7 +209,7 @@ def test_a_tool_on_a_flange():
     np.testing.assert_allclose(closed.position[1] - state.position[1], 0.01, atol=1e-14)
 
 
-def test_messages():
+def test_invalid_frames_raise():
     bodies, frames = [ONE, TWO], [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
 
     def refused(joint, match):

@@ -27,7 +27,7 @@ def system(size=1.0, mass=1.0, shift=0.0):
     return rj.System([*bodies, body("free", 50, 50, 4.0)], joints)
 
 
-def test_lengths_are_those_of_each_mechanism():
+def test_every_mechanism_has_its_own_length():
     radius = np.sqrt(0.5 * 0.61)
     lengths = PreparedSystem(system()).lengths
     np.testing.assert_allclose(lengths, [0.5 if radius < 0.5 else radius] * 2 + [radius, 3, radius])

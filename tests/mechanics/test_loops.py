@@ -197,7 +197,7 @@ def _rings(count, connected):
 
 
 @pytest.mark.parametrize("connected", [False, True])
-def test_loops_that_share_no_joint_are_independent(connected):
+def test_loops_without_common_joints_are_independent(connected):
     """Each has its own rows and columns of the gradient, which is zero outside of them."""
     system = rj.System(*_rings(3, connected), [rj.Gravity((0, -9.81, 0))])
     prepared = PreparedSystem(system)
@@ -265,7 +265,7 @@ def test_derivatives_through_several_loops():
     assert abs(slope - forward) < 1e-5 * abs(forward)
 
 
-def test_what_couples_loops_makes_them_one():
+def test_coupled_loops_are_one_component():
     bodies, joints = _rings(2, False)
     joints.append(rj.Coupling(joints[0], joints[6], 1.0))
     prepared = PreparedSystem(rj.System(bodies, joints))

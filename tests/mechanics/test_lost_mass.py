@@ -16,7 +16,7 @@ def without(inertia):
 
 
 @pytest.mark.parametrize("inertia", [(0.0, 0.0, 0.0), (1.0, 1.0, 0.0)])
-def test_lost_inertia_is_an_error(inertia):
+def test_lost_inertia_raises(inertia):
     assert PROBLEM.system.has_all_mass
     model = without(inertia)
     with pytest.raises(ValueError, match=MESSAGE):

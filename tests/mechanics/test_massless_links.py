@@ -46,7 +46,7 @@ def universal():
 
 
 @pytest.mark.parametrize(("kind", "backend"), [(rj.NullSpace, "native"), (rj.Relative, "xla")])
-def test_a_link_without_mass_makes_a_universal_joint_of_two_hinges(universal, kind, backend):
+def test_massless_link_joins_two_hinges_to_a_universal_joint(universal, kind, backend):
     states, force = universal
     system = arm(virtual=True)
     start = rj.jointed_state(system, {"tip": 0.4}, {"base": 1.0})
@@ -60,7 +60,7 @@ def test_a_link_without_mass_makes_a_universal_joint_of_two_hinges(universal, ki
     np.testing.assert_allclose(found, force, atol=1e-5)
 
 
-def test_a_link_without_mass_in_a_loop():
+def test_massless_link_in_a_loop():
     """The coupler of a four-bar: both cranks carry all the mass there is."""
 
     def system(mass):
@@ -85,7 +85,7 @@ def test_a_link_without_mass_in_a_loop():
     assert float(runs[0].position_drift[-1]) < 1e-12
 
 
-def test_mass_is_a_number_like_others():
+def test_zero_mass_can_be_differentiated():
     """Traced, in a batch with links that have mass, and with derivatives at zero."""
     system = arm(virtual=True)
     start = rj.jointed_state(system, {"tip": 0.4}, {"base": 1.0})
@@ -102,7 +102,7 @@ def test_mass_is_a_number_like_others():
     np.testing.assert_allclose(middle, (low + high) / 2 - 0.01 * (after - slope) / 8, rtol=1e-6)
 
 
-def test_motions_without_mass_are_refused():
+def test_massless_motions_raise():
     leaf = rj.Body("leaf", 0.0, NONE, (1.0, 0.0, 0.0))
     base = rj.Body("base", 1.0, (1.0, 1.0, 1.0))
     hinged = rj.System([base, leaf], rj.Revolute("base", "leaf", (1, 0, 0), (0, 0, 1), name="h"))

@@ -42,7 +42,7 @@ SYSTEMS = {"chain": lambda: rj.problems.chain(10).system, "mixed": mixed}
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_equals_multipliers(name):
+def test_projection_equals_lagrange_multipliers(name):
     """In open joints too, whose null-space columns are right to first order only."""
     system = SYSTEMS[name]()
     model = rj.NullSpace(system)

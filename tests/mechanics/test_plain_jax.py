@@ -85,12 +85,12 @@ def check(tree):
 
 @pytest.mark.parametrize("kind", JOINTS)
 @pytest.mark.parametrize("forms", [rj.NullSpace, rj.Absolute])
-def test_every_joint(kind, forms):
+def test_systems_with_every_joint_under_transformations(kind, forms):
     check(forms(rj.System(multibody.BODIES, JOINTS[kind]("one", "two"))))
 
 
 @pytest.mark.parametrize("kind", FORCES)
-def test_every_force(kind):
+def test_systems_with_every_force_under_transformations(kind):
     check(rj.NullSpace(rj.System(multibody.BODIES, HINGE, FORCES[kind]())))
 
 
@@ -205,14 +205,14 @@ def test_derivatives_by_models():
     np.testing.assert_allclose(total, rate, rtol=1e-10)
 
 
-def test_bound_methods():
+def test_bound_methods_as_laws():
     """Of a model with arrays, which have no hash."""
     # Half of the inertia about the hinge, 0.336 + 2 * 0.3^2, times the square of 0.8 t.
     energy = 0.5 * (0.336 + 0.18) * 0.24**2
     np.testing.assert_allclose(jax.jit(ARM.energy)(TIME, Y), energy, rtol=1e-12)
 
 
-def test_fields_that_are_refused():
+def test_invalid_fields_raise():
     match = (
         r"`Pull.body` is 'one', which is neither .* Declare the field as `eqx.field\(static=True"
     )
@@ -220,7 +220,7 @@ def test_fields_that_are_refused():
         rj.System(multibody.BODIES, (), Pull(squared))
 
 
-def test_functions_without_a_hash():
+def test_unhashable_functions_raise():
     class Law:
         __hash__ = None
 

@@ -50,13 +50,13 @@ MODEL = rj.NullSpace(SYSTEM)
         ("frame", r"the frame 'f'\.point"),
     ],
 )  # fmt: skip
-def test_a_system_names_the_part_of_single_precision(part, name):
+def test_system_names_the_single_precision_part(part, name):
     message = f"`System.* combines float64 and float32: {name} is float32.*{REMEDY}"
     with pytest.raises(ValueError, match=message):
         system_of(**{**NEW, part: OLD[part]})
 
 
-def test_what_combines_a_system_with_other_parts_refuses_two_precisions():
+def test_mixed_precision_raises_wherever_parts_are_combined():
     start, old = SYSTEM.reference_state(), OLD_SYSTEM.reference_state()
     values = np.zeros((3, 3), np.float32)
     ts = np.linspace(0.0, 0.1, 3)
@@ -86,7 +86,7 @@ def test_what_combines_a_system_with_other_parts_refuses_two_precisions():
 
 
 @jax.numpy_dtype_promotion("standard")
-def test_a_body_of_a_fixed_point_refuses_a_law_of_another_precision():
+def test_fixed_point_body_rejects_laws_of_another_precision():
     class Friction(eqx.Module):
         rate: jax.Array
 
@@ -97,7 +97,7 @@ def test_a_body_of_a_fixed_point_refuses_a_law_of_another_precision():
         rj.FixedPointBody((1.0, 2.0, 3.0), moment=Friction(jnp.ones(3, jnp.float32)))
 
 
-def test_single_precision_throughout_and_what_adapts_is_accepted():
+def test_uniform_single_precision_is_accepted():
     """The message about tolerances names what helps objects that exist already."""
     start = OLD_SYSTEM.reference_state()
     with pytest.raises(ValueError, match=f"below what float32 reaches.*{REMEDY}"):

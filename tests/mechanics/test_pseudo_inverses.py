@@ -103,7 +103,7 @@ def test_kernels_decompose_without_singular_values(name, rng):
     assert error(X, inverses(J, H)[1]) < round_off(1000)
 
 
-def test_kernels_leave_out_what_lapack_does(rng):
+def test_kernels_truncate_as_lapack_does(rng):
     """Of constraints that are nearly redundant, as of loops not quite closed: to second order.
 
     A plain decomposition depends on the order of the constraints to first order, by 1e-7 here.
@@ -129,19 +129,19 @@ def test_matrices_of_zeros_and_without_rows():
         assert error(X, jnp.linalg.inv(H)) < round_off(10)
 
 
-def test_second_derivative_of_a_number():
+def test_second_derivative_of_a_scalar():
     # 1/a has the second derivative 2/a^3.
     second = jax.grad(jax.grad(lambda a: pseudo_inverse(a[None, None])[0, 0]))(jnp.array(2.0))
     assert error(second, 0.25) < round_off(10)
 
 
-def test_more_constraints_than_a_kernel_sorts(rng):
+def test_more_constraints_than_kernels_support(rng):
     J = jnp.asarray(rng.normal(size=(66, 68)))
     found = rj.native.jit(pseudo_inverse)(J)
     np.testing.assert_allclose(found, np.linalg.pinv(J), atol=1e-10)
 
 
-def test_blocks_are_decomposed_by_themselves(rng):
+def test_independent_blocks_are_decomposed_separately(rng):
     """Two loops of one shape, a redundant one, columns and rows of none: as the whole matrix."""
     small, redundant = factors("wide", rng), factors("redundant", rng)
     parts = [small[0] @ small[1], -2.0 * small[0] @ small[1], redundant[0] @ redundant[1]]
@@ -189,6 +189,6 @@ def test_blocks_are_decomposed_by_themselves(rng):
         assert abs(actual - expected) < round_off(10_000) * max(1.0, abs(float(expected)))
 
 
-def test_blocks_with_a_common_column_are_one():
+def test_blocks_with_a_common_column_are_merged():
     touched = [((0,), (0, 1)), ((1,), (4,)), ((2,), (2, 3)), ((3,), (1, 2))]
     assert Blocks.of(touched).parts == (((1,), (4,)), ((0, 2, 3), (0, 1, 2, 3)))

@@ -98,7 +98,7 @@ def accelerations(model, state):
 # Compiling costs nearly all the time, and hardly depends on the number of bodies.
 @pytest.mark.exhaustive(but=("range(0, 7)",))
 @pytest.mark.parametrize("indices", [range(0, 7), range(7, 13), range(13, 19), [19]], ids=str)
-def test_accelerations_are_those_of_pinocchio(indices):
+def test_accelerations_against_pinocchio(indices):
     trees = [part(index) for index in indices]
     tree = {key: np.concatenate([tree[key] for tree in trees]) for key in trees[0]}
     model = rj.NullSpace(system_of(trees))
@@ -113,7 +113,7 @@ def test_accelerations_are_those_of_pinocchio(indices):
         assert np.abs(found - wanted).max() < 1e-11 * np.abs(wanted).max()
 
 
-def test_all_kinds_of_joints_and_free_bodies_are_among_the_trees():
+def test_trees_contain_all_joints_and_free_bodies():
     kinds = np.bincount(references()["kinds"], minlength=len(KINDS))
     assert np.all(kinds >= 3)
     assert sorted(references()["counts"])[-1] == 40

@@ -108,7 +108,7 @@ def test_repr_of_a_long_chain():
     assert draw(names, joints, find_topology(names, joints)).count("\n") == len(names)
 
 
-def test_large_systems_are_made_in_linear_time():
+def test_large_systems_are_built_in_linear_time():
     """Calls of functions, which unlike times are always the same: eight times as many bodies."""
 
     def calls(count):
@@ -186,12 +186,12 @@ def test_degrees_of_freedom_of_closed_loops():
          "is for bodies without joints"),
     ],
 )  # fmt: skip
-def test_systems_that_are_refused(build, error, match):
+def test_invalid_systems_raise(build, error, match):
     with pytest.raises(error, match=match):
         build()
 
 
-def test_names_of_joints_that_have_none_are_made_different():
+def test_unnamed_joints_get_unique_names():
     doubled = system("ab", "ab ab ab")
     assert [joint.name for joint in doubled.joints] == ["weld a-b", "weld a-b 2", "weld a-b 3"]
     assert doubled.joint_index("weld a-b 2") == 1

@@ -62,7 +62,7 @@ def case(request):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("powers", POWERS, ids=str)
-def test_units_change_nothing(case, powers):
+def test_fits_do_not_depend_on_units(case, powers):
     options, plain = case
     fit, units = fitted(*(2.0**k for k in powers), **options)
     assert fit.converged and plain.converged
@@ -80,7 +80,7 @@ def test_units_change_nothing(case, powers):
 
 
 @pytest.mark.exhaustive
-def test_the_order_of_parameters_changes_nothing():
+def test_fits_do_not_depend_on_the_order_of_parameters():
     fit = fitted(1.0, 1.0, 1.0)[0]
     turned = fitted(1.0, 1.0, 1.0, parameters=PARAMETERS[::-1])[0]
     assert set(turned.labels) == set(fit.labels) and turned.labels != fit.labels

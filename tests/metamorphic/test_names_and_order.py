@@ -32,7 +32,7 @@ def compare(found, out, size, rows, called=None, sign=1.0, tolerance=1e-10):
 @pytest.mark.parametrize(
     ("name", "formulation"), [("bricard", "null space"), ("chain", "absolute")]
 )
-def test_names_and_order(name, formulation):
+def test_motion_does_not_depend_on_names_and_order(name, formulation):
     """Other trees are cut from the same loops: also reactions that are not unique are the same."""
     system, state, out, size = base(name, formulation)
     other, moved, order, called = reordered(system, state, 3)
@@ -73,7 +73,7 @@ def with_bystanders(system, state, massless):
         for form in FORMULATIONS
     ],
 )
-def test_bystanders(name, formulation):
+def test_unconnected_bodies_do_not_change_the_motion(name, formulation):
     system, state, out, size = base(name, formulation)
     other, more = with_bystanders(system, state, formulation == "null space")
     found = mechanisms.alone(formulation, other, more)

@@ -96,7 +96,7 @@ def undone(state, u):
 
 
 @pytest.mark.parametrize(("name", "label"), CASES)
-def test_fixed_steps_in_other_units(name, label):
+def test_fixed_steps_do_not_depend_on_units(name, label):
     """The same to round-off."""
     systems, states, seconds = in_all_units(*problem(name))
     out = final_states(name, label, systems, states, TIMES[name] * seconds)
@@ -105,7 +105,7 @@ def test_fixed_steps_in_other_units(name, label):
 
 
 @pytest.mark.parametrize(("name", "label"), CASES)
-def test_adaptive_steps_from_other_frames(name, label):
+def test_adaptive_steps_do_not_depend_on_frames(name, label):
     """The same to tolerance: charts and step sizes are others."""
     system, state = problem(name)
     frames = [Frame(), *(FRAMES if name in BUILD else UPRIGHT)]
@@ -128,7 +128,7 @@ def test_adaptive_steps_from_other_frames(name, label):
     "solver",
     [pytest.param(s, marks=() if s == "Odex" else pytest.mark.exhaustive) for s in ADAPTIVE],
 )
-def test_adaptive_steps_in_other_units(solver):
+def test_adaptive_steps_do_not_depend_on_units(solver):
     """The same to tolerance, which is absolute where a unit makes numbers small."""
     systems, states, seconds = in_all_units(*problem("heavy_top"))
     how = {"solver": ADAPTIVE[solver], "rtol": TOLERANCE, "atol": TOLERANCE}

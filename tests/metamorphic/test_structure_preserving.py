@@ -149,7 +149,7 @@ def steps(problem, make, solver, units=Units()):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("problem", "make", "solver", "error"), CASES.values(), ids=CASES)
-def test_speed_units_and_time(problem, make, solver, error):
+def test_structure_preserving_steps_scale_with_speed_units_and_time(problem, make, solver, error):
     model, start, (y, end, fine) = steps(problem, make, solver)
     assert np.all(fine)
     # Exactly at equilibrium nothing moves.

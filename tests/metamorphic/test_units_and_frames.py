@@ -56,7 +56,7 @@ def compare(out, wanted, size, tolerance):
     "four_bar-absolute",
 )
 @pytest.mark.parametrize(("name", "formulation"), CASES)
-def test_units(name, formulation):
+def test_accelerations_do_not_depend_on_units(name, formulation):
     system, out = results(name, formulation)
     base = lane(out, 0)
     size = sizes(system, base)
@@ -78,7 +78,7 @@ def test_units(name, formulation):
     "four_bar-absolute",
 )
 @pytest.mark.parametrize(("name", "formulation"), CASES)
-def test_frames(name, formulation):
+def test_accelerations_do_not_depend_on_frames(name, formulation):
     system, out = results(name, formulation)
     base = lane(out, 0)
     size = sizes(system, base)

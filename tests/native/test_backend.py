@@ -21,7 +21,7 @@ def prepared(pair, label):
     return {"kept": first, "made": jnp.sin(first) * 2.0, "label": label, "other": second + 1.0}
 
 
-def test_pytrees_and_what_is_passed_on():
+def test_pytrees_and_passed_through_values():
     pair = jnp.arange(3.0), jnp.ones(2)
     kept = call_by_kernel(prepared, pair, "name")
     assert kept["kept"] is pair[0]
@@ -51,7 +51,7 @@ def test_models_outside_of_transformations(formulation):
             np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-13)
 
 
-def test_tangents_of_what_moves_alone():
+def test_only_varying_inputs_have_tangents():
     """What does not depend on a moving argument has no tangent, also inside of calls."""
 
     @jax.jit
@@ -72,7 +72,7 @@ def test_tangents_of_what_moves_alone():
     np.testing.assert_array_equal(rates[2], 0.0 * x)
 
 
-def test_one_program_as_part_of_a_run_and_beside_it(monkeypatch):
+def test_kernel_inside_and_outside_a_run(monkeypatch):
     """Where both get the same few optimisations they are one and the same code."""
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
     monkeypatch.setattr(machine, "LONG", 0)
@@ -114,7 +114,7 @@ def _sine_jvp(primals, tangents):
     return _sine(primals[0]), slope * tangents[0]
 
 
-def test_a_derivative_that_cannot_be_a_kernel():
+def test_derivative_that_cannot_be_a_kernel_raises():
     """By XLA, or an error if a kernel was asked for; the run itself is one in both cases."""
     body = rj.FixedPointBody((1.0, 2.0, 3.0), moment=lambda t, R, omega: -_sine(omega))
     model = rj.NullSpace(body)
@@ -165,7 +165,7 @@ def test_loops_that_share_joints_make_large_matrices():
         assert largest_decomposition(program.jaxpr) == size
 
 
-def test_exported_programs_have_no_kernels():
+def test_exported_functions_have_no_kernels():
     """Their readers have XLA alone; who asked for a kernel is told."""
     top = rj.problems.heavy_top()
     model = rj.NullSpace(top.system)
@@ -184,7 +184,7 @@ def test_exported_programs_have_no_kernels():
         jax.export.export(jax.jit(lambda omega: run(omega, "native")))(omega)
 
 
-def test_a_defect_of_ours_leaves_a_run_to_xla_and_says_so(monkeypatch):
+def test_compiler_defect_falls_back_to_xla_with_a_warning(monkeypatch):
     """What the emitter or LLVM makes of a program that it should know."""
 
     def broken(*args):

@@ -33,7 +33,7 @@ def functions_in(function, *args):
 X = jnp.sin(jnp.arange(1.0, 13.0))
 
 
-def test_a_program_called_in_several_places_is_emitted_once():
+def test_sub_jaxpr_called_in_several_places_is_emitted_once():
     @jax.jit
     def field(t, y):
         return jnp.sin(y) * t + y[::-1] ** 2
@@ -49,7 +49,7 @@ def test_a_program_called_in_several_places_is_emitted_once():
     assert functions_in(function, X) == 1
 
 
-def test_arrays_in_registers_in_memory_of_all_types_and_empty_ones():
+def test_arguments_of_all_storage_classes_and_dtypes():
     @jax.jit
     def inner(table, x, z, mark, count, empty):
         out = table @ table.T * x[0] + count
@@ -67,7 +67,7 @@ def test_arrays_in_registers_in_memory_of_all_types_and_empty_ones():
     assert functions_in(function, table, X, z, X > 0.3, jnp.array(3)) == 1
 
 
-def test_arguments_are_handed_over_where_they_are():
+def test_arguments_are_passed_by_reference():
     @jax.jit
     def inner(x, table):
         return jnp.sin(table @ x) * x[0]
@@ -87,7 +87,7 @@ def test_arguments_are_handed_over_where_they_are():
     assert sum(line.strip().startswith("store") for line in lines) < 2 * 144
 
 
-def test_known_whole_numbers_choose_the_function():
+def test_constant_integers_select_the_function():
     @jax.jit
     def entry(x, places):
         return jnp.take(x, places) * 2.0, places + 1
@@ -118,7 +118,7 @@ def test_functions_that_call_functions():
     assert functions_in(function, X) == 2
 
 
-def test_derivatives_and_batches_of_such_programs():
+def test_derivatives_and_batches_of_outlined_functions():
     @jax.jit
     def inner(x):
         return jnp.sin(x) * jnp.sum(x)
@@ -135,7 +135,7 @@ def test_derivatives_and_batches_of_such_programs():
     check(jax.jit(jax.vmap(kernel))(many), jax.vmap(function)(many), 1e-12)
 
 
-def test_short_programs_have_none(monkeypatch):
+def test_short_jaxprs_are_not_outlined(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
 

@@ -53,7 +53,7 @@ def test_a_second_process_does_not_emit_or_compile(folder):
     assert float(done.stdout) == expected
 
 
-def test_damaged_files_are_made_anew(folder):
+def test_damaged_files_are_replaced(folder):
     text = 'define i64 @"handler"() {\n ret i64 5\n}\n'
     name = machine.compile_module(text).name
     (path,) = folder.iterdir()
@@ -106,7 +106,7 @@ def test_a_failed_write_leaves_no_file(folder, monkeypatch):
     disk.write("name", b"code")  # One warning is enough.
 
 
-def test_partial_files_of_killed_processes_go(folder):
+def test_partial_files_of_killed_processes_are_removed(folder):
     old, new = folder / "a.partial", folder / "b.partial"
     for path in (old, new):
         path.write_bytes(b"half")
@@ -116,7 +116,7 @@ def test_partial_files_of_killed_processes_go(folder):
 
 
 @pytest.mark.parametrize("fault", ["writable by others", "writable by the group", "of another"])
-def test_folders_that_others_can_change_are_refused(folder, monkeypatch, fault):
+def test_writable_folders_of_others_are_rejected(folder, monkeypatch, fault):
     disk.write("name", b"code")
     if fault == "of another":
         monkeypatch.setattr(disk, "_belongs_to_user", lambda status: False)
@@ -128,7 +128,7 @@ def test_folders_that_others_can_change_are_refused(folder, monkeypatch, fault):
     assert not (folder / "other.kernel").exists()
 
 
-def test_files_that_others_can_change_are_not_read(folder):
+def test_writable_files_of_others_are_not_read(folder):
     """Also in a sticky folder, in which everybody can make files."""
     folder.chmod(0o1777)
     disk.write("name", b"code")
@@ -137,7 +137,7 @@ def test_files_that_others_can_change_are_not_read(folder):
     assert disk.read("name") is None
 
 
-def test_folders_are_made_for_the_user_alone(tmp_path, monkeypatch):
+def test_folders_are_private(tmp_path, monkeypatch):
     place = tmp_path / "some" / "folder"
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", str(place))
     disk.write("name", b"code")
@@ -145,7 +145,7 @@ def test_folders_are_made_for_the_user_alone(tmp_path, monkeypatch):
     assert place.stat().st_mode & 0o777 == 0o700
 
 
-def test_files_not_used_for_longest_go(folder, monkeypatch):
+def test_least_recently_used_files_are_removed(folder, monkeypatch):
     monkeypatch.setattr(disk, "LARGEST", 0.002)
     for k in range(3):
         disk.write(f"file{k}", bytes(800))
@@ -155,7 +155,7 @@ def test_files_not_used_for_longest_go(folder, monkeypatch):
     assert {path.name for path in folder.iterdir()} == {"file1.kernel", "file3.kernel"}
 
 
-def test_where_code_is_kept(tmp_path, monkeypatch):
+def test_location_of_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
     assert disk.folder() is None
     disk.write("nothing", b"code")
@@ -166,7 +166,7 @@ def test_where_code_is_kept(tmp_path, monkeypatch):
     assert native.jit(lambda x: x + 1.0)(jnp.asarray(1.0)) == 2.0
 
 
-def test_folders_that_cannot_be_written(tmp_path, monkeypatch):
+def test_unwritable_folders_warn(tmp_path, monkeypatch):
     file = tmp_path / "file"
     file.write_text("")
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", str(file))

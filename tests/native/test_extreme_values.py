@@ -70,7 +70,7 @@ def assert_same_parts(actual, expected, message=""):
         np.testing.assert_allclose(x, y, rtol=1e-14, atol=1e-15, err_msg=message)
 
 
-def test_complex_functions_of_infinite_and_undefined_numbers():
+def test_complex_functions_of_infinite_and_nan():
     """As in XLA, whose square root and negative powers, though, are not those of C's annex G."""
     names = "exp expm1 log log1p sinh cosh tanh sin cos tan sign square abs conj angle".split()
 
@@ -90,7 +90,7 @@ def test_complex_functions_of_infinite_and_undefined_numbers():
     assert_same_parts(power, np.where(infinite, 0.0, expected[-1]))
 
 
-def test_complex_quotients():
+def test_complex_division():
     """As in XLA where divisors are zero or infinite; right where XLA's products overflow."""
     divide = jax.jit(native.jit(jnp.divide))
     divisors = [0, complex(-0.0, 0.0), complex(np.inf, 1), complex(1, -np.inf), 1e-200j, 1 + 1j]
@@ -144,7 +144,7 @@ def test_signs_of_zero(dtype):
             np.testing.assert_array_equal(np.signbit(x)[known], np.signbit(y)[known])
 
 
-def test_powers_of_roots_and_quotients_of_zeros():
+def test_powers_of_roots_and_division_of_zeros():
     x = jnp.asarray([0.0, -0.0, np.inf, 4.0, -1.0])
 
     def function(x):
@@ -157,7 +157,7 @@ def test_powers_of_roots_and_quotients_of_zeros():
         np.testing.assert_array_equal(np.signbit(actual)[known], np.signbit(expected)[known])
 
 
-def test_uniform_real_numbers_are_made_complex():
+def test_uniform_real_values_become_complex():
     """They are the same for the whole batch: floats, integers and Booleans."""
 
     def function(x, y, k):

@@ -71,7 +71,7 @@ COMPOSITIONS = {
 
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
-def test_compositions(name):
+def test_compositions_of_transformations(name):
     """The same derivatives as of the function itself."""
     form, x = COMPOSITIONS[name]
     for found, expected in zip(
@@ -98,7 +98,7 @@ def test_forward_mode_is_one_call():
 
 
 @pytest.mark.parametrize("backend", ["native", "xla"])
-def test_runs(backend):
+def test_forward_mode_of_runs(backend):
     """Values and tangents of a run are one loop; all ways to its derivatives agree."""
     top = rj.problems.heavy_top()
 
@@ -126,7 +126,7 @@ def test_runs(backend):
     np.testing.assert_allclose(slope, forward @ moments, rtol=1e-11, atol=1e-13)
 
 
-def test_derivatives_of_members_of_many_lengths():
+def test_derivatives_of_batches_with_different_lengths():
     """Members whose runs take from a few steps to many: as one after the other.
 
     Forward mode has all tangents of a member in a loop of its own; records of reverse mode are read

@@ -138,7 +138,7 @@ FUNCTIONS = (
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda t: t.__name__)
-def test_edges(dtype):
+def test_values_at_the_edges_of_the_range(dtype):
     """Infinite, undefined, beyond the domain; zeros have signs."""
     tolerance = 1e-15 if dtype == np.float64 else 1e-6
     functions = [getattr(jnp, name, None) or getattr(special, name) for name in FUNCTIONS]
@@ -155,7 +155,7 @@ def test_edges(dtype):
 
 
 @pytest.mark.parametrize("name", ["power", "arctan2"])
-def test_edges_of_two(name):
+def test_values_at_the_edges_of_two_arguments(name):
     a, b = (x.ravel() for x in np.meshgrid(EDGES, EDGES))
     with np.errstate(all="ignore"):
         expected = getattr(np, name)(a, b)
@@ -180,7 +180,7 @@ COMPLEX = {
 }
 
 
-def test_complex_numbers():
+def test_complex_functions():
     """Near 0, near 1, far away, of very different parts; on both sides of the cut."""
     rng = np.random.default_rng(20260101)
     x, y = (rng.normal(size=100) * 10.0 ** rng.integers(-8, 3, 100) for _ in range(2))

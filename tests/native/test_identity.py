@@ -34,12 +34,12 @@ def scaled(factor, axis=0):
     return function
 
 
-def test_what_is_traced_again_has_the_same_name():
+def test_retraced_jaxpr_has_the_same_key():
     assert name(scaled(2.0), X) == name(scaled(2.0), X)
     assert name(scaled(X), X) == name(scaled(X + 0.0), X)
 
 
-def test_what_differs_anywhere_has_another_name():
+def test_any_difference_changes_the_key():
     square = np.ones((3, 3))
     names = [
         name(scaled(2.0), X),
@@ -66,7 +66,7 @@ def test_what_differs_anywhere_has_another_name():
     assert len(set(names)) == len(names)
 
 
-def test_programs_of_one_name_have_one_text():
+def test_equal_keys_imply_equal_text():
     """Of the functions of the rules' tests."""
     signature, texts = Signature((False, False), False), {}
     for function in rule_cases.ARITHMETIC.values():
@@ -79,13 +79,13 @@ def test_programs_of_one_name_have_one_text():
     assert not any(a & b for a, b in itertools.combinations(texts.values(), 2))
 
 
-def test_settings_are_part_of_a_name(monkeypatch):
+def test_settings_are_part_of_the_key(monkeypatch):
     before = name(scaled(2.0), X)
     monkeypatch.setenv("RIGIDJAX_KERNEL_THREADS", "1")
     assert name(scaled(2.0), X) != before
 
 
-def test_others_functions_and_objects_have_none(monkeypatch):
+def test_foreign_functions_and_objects_have_no_key(monkeypatch):
     own = Primitive("of a user")
     own.def_impl(lambda x, **_: x * 2.0)
     own.def_abstract_eval(lambda x, **_: x)

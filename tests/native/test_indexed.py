@@ -34,7 +34,7 @@ def arguments(rng, count, size):
 
 
 @pytest.mark.parametrize("size", [5, 40, 200, 300])
-def test_walks(rng, size):
+def test_loops_with_dynamic_indices(rng, size):
     """In registers, in memory by choice, and in memory by size; alone and in a batch."""
     args = arguments(rng, 7, size)
     kernel = native.jit(walk)
@@ -57,7 +57,7 @@ def test_code_does_not_grow_with_the_table(rng, is_batch):
     assert lines[1] <= 1.02 * lines[0]
 
 
-def test_what_is_indexed():
+def test_dynamically_indexed_arrays_are_detected():
     """Known places are none, nor is what a scan goes along; calls and branches are seen through."""
 
     def function(x, y, z, i):
@@ -80,7 +80,7 @@ def test_what_is_indexed():
 
 @pytest.mark.parametrize("columns", [5, 40, 300])
 @pytest.mark.parametrize("places", [[2] * 11, [2] * 10 + [3], list(range(11))])
-def test_long_slices_at_one_place_and_at_many(columns, places):
+def test_long_slices_at_uniform_and_divergent_indices(columns, places):
     """Rows that all lanes read and write at one place (vectors), and lanes at places of their own;
     some lanes leave the loop early, and rows lie in registers or in memory."""
 

@@ -28,7 +28,7 @@ def body_of(function, *args):
     return body, tuple(k < count for k in range(len(body.invars)))
 
 
-def test_what_is_computed_before_a_loop():
+def test_loop_invariant_code_is_hoisted():
     """Costly functions and what they need; neither cheap ones nor those that turns change."""
     found = [e.primitive.name for e in find_invariant_equations(*body_of(summed, 0.3, 0.7, 5))]
     assert found == ["sin", "exp"]
@@ -44,7 +44,7 @@ def test_what_is_computed_before_a_loop():
 
 
 @pytest.mark.parametrize("turns", [0, 1, 6])
-def test_results(turns):
+def test_results_are_unchanged(turns):
     """Alone and as a batch, of loops without turns too."""
     kernel, a, x = native.jit(summed), jnp.linspace(-2.0, 2.0, 11), jnp.linspace(0.1, 1.0, 11)
     expected = jax.vmap(summed)(a, x, jnp.full(11, turns))
@@ -53,7 +53,7 @@ def test_results(turns):
     np.testing.assert_allclose(kernel(a[2], x[2], turns), expected[2], rtol=1e-14)
 
 
-def test_no_turn_and_no_number():
+def test_loops_without_iterations_and_empty_arrays():
     """What would be no number is of no effect where no turn asks for it."""
 
     def root(a, turns):

@@ -33,7 +33,7 @@ def test_traced_values_that_a_function_closes_over():
     np.testing.assert_allclose(actual, jax.vmap(lambda p: loss(p, jax.jit))(points), rtol=1e-14)
 
 
-def test_a_function_that_closes_over_another_value_each_time():
+def test_function_closing_over_changing_values():
     """What was traced for one value is not taken for the next one."""
     values = []
     kernel = native.jit(lambda x: x * values[-1])
@@ -47,7 +47,7 @@ def test_a_function_that_closes_over_another_value_each_time():
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.int8])
-def test_python_numbers_take_the_type_of_arrays(dtype):
+def test_python_scalars_are_weakly_typed(dtype):
     x = jnp.ones(2, dtype)
     number = 2.5 if dtype == jnp.float32 else 2
     expected = jax.jit(doubled)(x, number)
@@ -58,7 +58,7 @@ def test_python_numbers_take_the_type_of_arrays(dtype):
     assert native.jit(doubled)(x, jnp.asarray(number, float)).dtype == float
 
 
-def test_results_without_a_cotangent_have_no_part_in_gradients():
+def test_results_without_cotangent_do_not_contribute():
     """Their derivative may be infinite: zero times that is no number."""
 
     def function(x):
@@ -100,13 +100,13 @@ class Scaled(eqx.Module):
         return x * self.factor
 
 
-def test_methods():
+def test_bound_methods():
     np.testing.assert_array_equal(Scaled(jnp.array(3.0))(X), 3.0 * X)
     slope = jax.grad(lambda factor: Scaled(factor)(X).sum())(3.0)
     np.testing.assert_allclose(slope, X.sum())
 
 
-def test_copies():
+def test_copies_and_pickles():
     kernel = native.jit(doubled)
     kernel(X)
     for again in (copy.deepcopy(kernel), pickle.loads(pickle.dumps(kernel))):
@@ -132,7 +132,7 @@ def test_threads_that_call_at_the_same_time():
     assert failed == []
 
 
-def test_what_cannot_be_and_where():
+def test_why_not_names_the_source_line():
     """The line of the user's code, also where JAX's function is a program of its own."""
 
     def function(x):

@@ -62,7 +62,7 @@ def launched(closed, batched, count, inputs, limit=1 << 30, by_processor=False, 
 
 
 @pytest.mark.parametrize(("by_processor", "count"), [(False, 33), (True, 5)])
-def test_values_that_members_share(by_processor, count):
+def test_shared_values_of_a_batch(by_processor, count):
     """The first results are those of all members, and are written for the first of them."""
     x, y = np.linspace(1.0, 1.4, 3 * count).reshape(-1, 3), np.array([0.01, 0.02, 0.03])
     closed = jax.make_jaxpr(lambda y, x: (2.0 * y, *loops(x, y)))(y, x[0])
@@ -79,7 +79,7 @@ def test_values_that_members_share(by_processor, count):
     ("by_processor", "count"),
     [(False, None), (False, 0), (False, 1), (False, 33), (True, None), (True, 0), (True, 32)],
 )
-def test_results(by_processor, count):
+def test_results_against_xla(by_processor, count):
     """Those of XLA for each member, an argument that all share, and branches and loops."""
     x = np.linspace(1.0, 1.4, 3 * (count or 1)).reshape(-1, 3)
     y = np.array([0.01, 0.02, 0.03])
@@ -104,7 +104,7 @@ def test_results(by_processor, count):
         assert device.launches == [(-(-(count or 1) // 32), 32)]
 
 
-def test_scratch_memory():
+def test_scratch_memory_is_bounded():
     """Threads take several members where memory does not suffice for all at once."""
     closed = jax.make_jaxpr(large)(1.0)
     x = np.linspace(0.0, 0.5, 200)
@@ -131,7 +131,7 @@ def end(backend):
 RATES = jnp.array([[0.1, 0.0, 20.0], [0.3, 0.1, 10.0], [0.0, 5.0, 1.0]])
 
 
-def test_whole_run():
+def test_run_as_a_gpu_kernel():
     """A batch of runs, with control of the steps and projections: those of XLA."""
     closed = jax.make_jaxpr(end("native"))(RATES[0])
     error, (found,), _ = launched(closed, (True,), 3, [np.asarray(RATES)])
@@ -139,7 +139,7 @@ def test_whole_run():
     np.testing.assert_allclose(found, jax.vmap(end("xla"))(RATES), rtol=1e-11, atol=1e-13)
 
 
-def test_errors():
+def test_launch_errors_are_reported():
     """What XLA and CUDA report is what the call reports."""
     closed = jax.make_jaxpr(jnp.sin)(1.0)
     for what, by_processor in (("launch", False), ("copy for", True)):
@@ -174,7 +174,7 @@ def lowered(function, *args):
     return jax.jit(function).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
 
 
-def test_lowered_to_a_call(played):
+def test_lowering_to_a_custom_call(played):
     """In programs for CUDA a kernel is a call by its name, one for a batch of batches."""
     for _ in range(2):
         # The second time another program, of the same equations.
@@ -185,7 +185,7 @@ def test_lowered_to_a_call(played):
         assert ".target sm_90" in played.texts[0]
 
 
-def test_few_members_are_work_of_the_processor(played):
+def test_small_batches_run_on_the_cpu(played):
     function = native.jit(lambda x: jnp.sin(x) + 2.0 * jnp.cos(x))
     for program, x in (function, 1.0), (jax.vmap(function), jnp.ones(32)):
         assert lowered(program, x).count("@rigidjax_") == 1
@@ -246,7 +246,7 @@ class Library:
     ],
     ids=["none", "old", "without a GPU", "new"],
 )
-def test_drivers(library, found, monkeypatch):
+def test_driver_versions(library, found, monkeypatch):
     def load(name):
         if library is None:
             raise OSError(f"{name}: no such file")
@@ -256,14 +256,14 @@ def test_drivers(library, found, monkeypatch):
     assert (launch.find_driver.__wrapped__() is not None) == found
 
 
-def test_text_that_the_driver_refuses(monkeypatch):
+def test_ptx_rejected_by_the_driver(monkeypatch):
     refusing = Library(cuInit=0, cuLibraryLoadData=218)
     monkeypatch.setattr(launch.ctypes, "CDLL", lambda name: refusing)
     with pytest.raises(RuntimeError, match=r"cuLibraryLoadData failed with CUDA_ERROR_OF_A_TEST"):
         launch.Cuda().load(".version 1.0")
 
 
-def test_capabilities(monkeypatch):
+def test_compute_capabilities(monkeypatch):
     """The architecture that all GPUs can run."""
 
     class Gpu:

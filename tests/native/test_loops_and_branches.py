@@ -11,7 +11,7 @@ from rigidjax import native
 from rigidjax.native.runtime.kernel import Kernel, Signature
 
 
-def test_loops_run_as_long_as_each_member_needs():
+def test_loops_iterate_as_long_as_each_lane_needs():
     def function(x, count):
         def turn(carry):
             k, x, history = carry
@@ -41,7 +41,7 @@ def each_until_its_own_end(limits, table):
 
 
 @pytest.mark.parametrize("count", [1, 6, 300])
-def test_members_of_a_program_have_loops_of_their_own(count):
+def test_vmapped_loops_inside_a_kernel(count):
     limits = jnp.linspace(0.0, 5.0, count)
     table = jnp.abs(jnp.sin(jnp.arange(3.0 * count))).reshape(count, 3) + 0.1
     compare(each_until_its_own_end, limits, table)
@@ -69,7 +69,7 @@ def test_branches_that_return_an_array_and_a_view_of_it():
         check(jax.jit(kernel)(numbers[k], tables[k]), [x[k] for x in expected], 1e-13)
 
 
-def test_members_whose_turns_are_known():
+def test_batched_loops_with_known_trip_counts():
     def function(x):
         counts = jax.vmap(lambda q: jax.lax.while_loop(lambda c: c < q, lambda c: c + 1, 0))
         return x * counts(jnp.arange(3))

@@ -60,7 +60,7 @@ def test_singular_values(shape):
     np.testing.assert_allclose(alone, expected[0], rtol=bound, atol=bound * size[0])
 
 
-def test_small_singular_values_have_digits_of_their_own():
+def test_small_singular_values_are_relatively_accurate():
     """Columns of very different size: all singular values to 1e-13, against mpmath."""
     n = 6
     rows = 1.0 / (1.0 + np.arange(n)[:, None] + np.arange(n))
@@ -73,7 +73,7 @@ def test_small_singular_values_have_digits_of_their_own():
 
 
 @pytest.mark.parametrize("shape", shapes(), ids=str)
-def test_qr(shape):
+def test_qr_factors(shape):
     m, n = shape
     stack = matrices(m, n)
     full = native.jit(lambda A: jnp.linalg.qr(A, mode="complete"))
@@ -152,7 +152,7 @@ def test_derivatives_of_factors():
 Z = jnp.array([[4.0 + 1.0j, 1.0, -0.5j], [0.2, 3.0 - 2.0j, 0.7j], [-1.0, 0.4j, 5.0]])
 
 
-def test_complex_numbers():
+def test_complex_matrices():
     def function(x, A):
         z = jax.lax.complex(x, x[::-1])
         w = jnp.where(x > 1.0, z * z, jnp.conj(z) / (1.0 + 2.0j))
@@ -176,12 +176,12 @@ def test_complex_numbers():
             np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-13)
 
 
-def test_what_complex_numbers_cannot():
+def test_unsupported_complex_operations():
     (reason,) = native.jit(jnp.sort).why_not(Z)
     assert "`sort` of type complex128" in reason
 
 
-def test_some_of_the_singular_values():
+def test_subset_of_singular_values():
     """No kernel, but a message: the form of a primitive, not its name, has no rule."""
 
     def largest(A):

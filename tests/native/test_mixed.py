@@ -50,7 +50,7 @@ def test_tangents_of_one_run():
     assert any(all(phi.format(one.width) in one.text for phi in vectors) for one in made)
 
 
-def test_branches_that_only_hand_on_have_no_results():
+def test_branches_without_results():
     """JAX leaves such a branch without results; its condition differs from lane to lane."""
 
     def function(flag, x):
@@ -82,7 +82,7 @@ def test_uniform_results_beside_differing_arguments():
 
 
 @pytest.mark.parametrize("k", [1, -2, 17])
-def test_complex_numbers_set_at_one_index_of_all_lanes(k):
+def test_complex_values_written_at_a_uniform_index(k):
     def function(k, z):
         return z.at[k, -1:].set(1 + 2j), z.at[k, 1:].add(z[0, :1], mode="drop")
 

@@ -72,7 +72,7 @@ def written(name, architecture):
         for n in (*PROGRAMS, "run")
     ],
 )
-def test_assembled(name, architecture, tmp_path):
+def test_ptx_is_assembled(name, architecture, tmp_path):
     source, target = tmp_path / "kernel.ptx", tmp_path / "kernel.cubin"
     source.write_text(written(name, architecture))
     command = [str(PTXAS), f"-arch={architecture}", str(source), "-o", str(target)]
@@ -81,7 +81,7 @@ def test_assembled(name, architecture, tmp_path):
     assert target.stat().st_size > 0
 
 
-def test_text():
+def test_ptx_text():
     """An entry, double precision, no library for functions."""
     text = written("functions", "sm_80")
     assert ".visible .entry kernel(" in text
@@ -90,6 +90,6 @@ def test_text():
     assert "__nv_" not in text
 
 
-def test_unknown_architecture():
+def test_unknown_architecture_raises():
     with pytest.raises(ValueError, match="`architecture` must be one of sm_80, .*; got 'sm_1'"):
         written("choices", "sm_1")

@@ -56,7 +56,7 @@ def in_memory(turns, x, table):
     ("function", "shared"),
     [(in_registers, np.linspace(0.3, 1.1, 30)), (in_memory, np.linspace(0.0, 1.0, 400))],
 )
-def test_equals_vmap(function, shared):
+def test_lane_compaction_equals_vmap(function, shared):
     native = jax.jit(jax.vmap(rj.native.jit(function), in_axes=(0, 0, None)))
     expected = jax.jit(jax.vmap(function, in_axes=(0, 0, None)))
     before = set(kernel._kernels)
@@ -72,7 +72,7 @@ def test_equals_vmap(function, shared):
     assert made and all(one.is_refilled for one in made)
 
 
-def test_width_of_blocks(monkeypatch):
+def test_block_width(monkeypatch):
     """Programs whose memory is small have the widest blocks, others not; numbers are the same."""
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
     monkeypatch.setattr(kernel, "max_width", lambda: 8)
@@ -92,7 +92,7 @@ def test_width_of_blocks(monkeypatch):
         assert np.array_equal(one, other)
 
 
-def test_which_programs_are_refilled():
+def test_loops_with_lane_compaction():
     """Those in which one loop takes most of the time and its length is the member's own."""
 
     def of(function, batched, *args):

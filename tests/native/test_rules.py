@@ -13,12 +13,12 @@ from rigidjax.native.runtime.kernel import Kernel, Signature
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)
-def test_arithmetic(name):
+def test_elementwise_rules(name):
     compare(ARITHMETIC[name], X, Y)
 
 
 @pytest.mark.parametrize("rows", [2, 12, 200])
-def test_arrays_in_another_order(rows):
+def test_reordered_arrays(rows):
     """Columns first: what JAX's derivatives of products do too, and stacks are not loops over."""
     table = jnp.linspace(0.5, 1.5, 3 * rows).reshape(rows, 3)
 
@@ -43,7 +43,7 @@ def test_arrays_in_another_order(rows):
     check(jax.jvp(kernel, (table,), (table,)), jax.jvp(total, (table,), (table,)), 1e-13)
 
 
-def test_batches_inside_of_a_program():
+def test_batches_inside_a_kernel():
     """What Equinox's loops ask of a batch, they ask of that of the program itself."""
 
     def function(x):
@@ -110,7 +110,7 @@ def test_updates_that_are_views_of_what_they_change():
     compare(function, line, jnp.array(3))
 
 
-def test_types_of_sums_and_windows():
+def test_dtypes_of_sums_and_windows():
     """Sums in the type that is asked for, and extremes of booleans."""
     line, kernel = jnp.full((1, 1, 9), 100, jnp.int8), jnp.full((1, 1, 3), 100, jnp.int8)
 
@@ -127,7 +127,7 @@ def test_types_of_sums_and_windows():
     compare(function, line, kernel)
 
 
-def test_places_beyond_the_largest_signed_number():
+def test_indices_beyond_the_signed_range():
     places = jnp.array([1, 2**63 + 5], jnp.uint64)
 
     def function(x, places):
@@ -147,7 +147,7 @@ def test_larger_arrays_lie_in_memory():
 
 
 @pytest.mark.parametrize("size", [17, 40])
-def test_extremes_of_long_lines(size):
+def test_extremes_of_long_rows(size):
     """The first of equal ones; the first NaN if there is one."""
     line = jnp.sin(jnp.arange(1.0 * size))
 
@@ -160,7 +160,7 @@ def test_extremes_of_long_lines(size):
     compare(function, line)
 
 
-def test_parts_of_large_arrays_are_set_at_known_places():
+def test_updates_of_large_arrays_at_constant_indices():
     """Blocks, rows, single entries; those that are outside are left out; one place twice."""
     block = jnp.arange(400.0).reshape(20, 20)
 
@@ -179,7 +179,7 @@ def test_parts_of_large_arrays_are_set_at_known_places():
     compare(function, block, X)
 
 
-def test_long_lines_are_loops():
+def test_long_rows_are_loops():
     """Sorted (with ties, in a stable way), summed up, and searched along an axis."""
     table = jnp.round(7 * jnp.sin(jnp.arange(400.0))).reshape(80, 5).at[3].set(jnp.nan)
 
@@ -231,7 +231,7 @@ def test_arrays_are_repeated():
 @pytest.mark.exhaustive(but=("40-fill", "4-clip", "4-promise_in_bounds"))
 @pytest.mark.parametrize("mode", ["fill", "clip", "promise_in_bounds"])
 @pytest.mark.parametrize("size", [4, 40])
-def test_parts_of_arrays_at_known_places(mode, size):
+def test_slices_at_constant_indices(mode, size):
     """Of arrays in registers, in memory and known; some parts outside unless promised otherwise."""
     last = size if mode == "promise_in_bounds" else size + 3
     rows = np.array([last - 1, 0, 2, 2]) if size == 4 else np.arange(60) * 7 % last
@@ -253,7 +253,7 @@ def test_parts_of_arrays_at_known_places(mode, size):
     compare(function, X)
 
 
-def test_places_that_are_known_cost_nothing():
+def test_constant_indices_cost_nothing():
     """Also where they are joined of others, and among loops over stacks."""
     rows, columns = np.arange(600) % 50, np.arange(600) % 40
 
@@ -269,7 +269,7 @@ def test_places_that_are_known_cost_nothing():
     assert lines(600) < lines(300) + 20
 
 
-def test_functions_that_newer_releases_keep_whole():
+def test_primitives_of_newer_jax_releases():
     """`jnp.polyval` and `jnp.log2` are operations of their own from JAX 0.12 on."""
 
     def function(x):
@@ -279,7 +279,7 @@ def test_functions_that_newer_releases_keep_whole():
     compare(function, X)
 
 
-def test_counted_places_take_no_table():
+def test_iota_indices_need_no_table():
     """Numbers of places beyond what is folded are counted by the kernel, those of a mask once."""
 
     def function(x):
@@ -292,7 +292,7 @@ def test_counted_places_take_no_table():
     assert len(Kernel(closed, Signature((False,), False)).text) < 100_000
 
 
-def test_what_a_block_computes_twice_is_emitted_once():
+def test_common_subexpressions_in_a_block_are_emitted_once():
     def lines(function):
         closed = jax.make_jaxpr(function)(X, Y)
         return Kernel(closed, Signature((False, False), False)).text.count("\n")
@@ -303,7 +303,7 @@ def test_what_a_block_computes_twice_is_emitted_once():
 
 
 @pytest.mark.parametrize("kind", ["scan", "while", "cond", "changed in place"])
-def test_what_is_traced_twice_is_emitted_once(kind):
+def test_equal_sub_jaxprs_are_emitted_once(kind):
     """Programs inside of equations are compared by what they compute, not by who traced them."""
 
     def part(x, factor, table):
@@ -340,7 +340,7 @@ def test_what_is_traced_twice_is_emitted_once(kind):
         assert both((2.0, 0.0), other) > same
 
 
-def test_places_known_at_run_time():
+def test_dynamic_indices():
     table = jnp.arange(24.0).reshape(8, 3) ** 2
 
     def function(x, y):
@@ -400,11 +400,11 @@ def test_updates_out_of_bounds_by_a_constant_index(rows):
     ],
     ids=["inverse", "solve", "cholesky", "triangular", "determinant", "choleskys", "inverses"],
 )
-def test_factorisations(function):
+def test_factorisations_against_xla(function):
     compare(function, SQUARE, tolerance=1e-13)
 
 
-def test_not_a_number_stays_in_its_lane():
+def test_nan_stays_in_its_lane():
     kernel = native.jit(lambda x: jnp.sqrt(x) + x.sum())
     points = jnp.stack([X, Y, Y])
     out = jax.vmap(kernel)(points)
@@ -412,7 +412,7 @@ def test_not_a_number_stays_in_its_lane():
     assert np.isfinite(out[1:]).all()
 
 
-def test_integers_without_a_quotient():
+def test_integer_division_by_zero():
     kernel = native.jit(lambda a, b: (jax.lax.div(a, b), jax.lax.rem(a, b)))
     lowest = np.iinfo(np.int64).min
     a, b = jnp.array([7, lowest, -7, 0]), jnp.array([0, -1, 2, 0])
@@ -424,7 +424,7 @@ REALS = [0.5, -0.5, 0.49999999999999994, 2.5, -2.5, 1e10, -1e10, 1e20, np.inf, -
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=lambda t: t.__name__)
-def test_whole_numbers_saturate(dtype):
+def test_integers_saturate(dtype):
     """Also where a number is known when the kernel is emitted."""
     reals, kinds = (
         jnp.asarray(REALS, dtype),
@@ -440,7 +440,7 @@ def test_whole_numbers_saturate(dtype):
     check(native.jit(lambda: function(jnp.asarray(REALS, dtype)))(), expected, 0)
 
 
-def test_derivatives():
+def test_derivatives_of_rules():
     def function(x, y):
         return jnp.sin(x) @ y * jnp.linalg.norm(x) + jnp.exp(-(y**2)).sum()
 
@@ -494,7 +494,7 @@ def test_tangents_of_members_are_lanes():
     assert calls[-1] == len(points) * X.size
 
 
-def test_what_cannot_be_a_kernel_is_named():
+def test_unsupported_primitives_are_named():
     def function(x):
         return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
 
@@ -515,7 +515,7 @@ def test_single_precision():
     compare(function, X.astype(jnp.float32), tolerance=1e-6)
 
 
-def test_kernels_inside_of_kernels():
+def test_nested_kernels():
     inner = native.jit(lambda x: jnp.sin(x).sum())
 
     def function(x, y):

@@ -52,7 +52,7 @@ def unknowns(sol):
 
 
 @pytest.mark.parametrize("projection", [True, False])
-def test_loops_over_stages_are_written_out(projection):
+def test_loops_over_stages_are_unrolled(projection):
     """Where the last stage of a step is the first of the next, the program says how many follow.
 
     Otherwise the loop has a known number of turns, and the emitter writes it out.
@@ -134,7 +134,7 @@ def members():
     return run, moments, rates
 
 
-def test_members_of_a_batch_are_the_same_as_alone(members):
+def test_batch_elements_equal_single_runs(members):
     run, moments, rates = members
     ends, steps = jax.jit(jax.vmap(run("native")))(moments, rates)
     one = jax.jit(run("native"))
@@ -145,7 +145,7 @@ def test_members_of_a_batch_are_the_same_as_alone(members):
     assert len(set(np.asarray(steps).tolist())) > 1
 
 
-def test_derivatives(members, monkeypatch):
+def test_derivatives_of_runs(members, monkeypatch):
     # With few optimisations: the long code of derivatives takes seconds otherwise.
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
     monkeypatch.setattr(machine, "LONG", 0)
@@ -162,7 +162,7 @@ def test_derivatives(members, monkeypatch):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
 
 
-def test_only_what_moves_has_a_tangent(members):
+def test_only_varying_values_have_tangents(members):
     run, moments, rates = members
     end = lambda m: run("native")(m, rates[0])[0]  # noqa: E731
     program = jax.make_jaxpr(lambda m: jax.jvp(end, (m,), (m,)))(moments[0])
@@ -181,7 +181,7 @@ LOOPS = {
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LOOPS)
-def test_closed_loops(name):
+def test_closed_loops_as_kernels(name):
     """Their rank decisions and inverses come from singular values."""
     formulation, problem = LOOPS[name]()
     model = formulation(problem.system)
@@ -245,7 +245,7 @@ FIELDS = {
 
 @pytest.mark.exhaustive(but=("four-bar, absolute",))
 @pytest.mark.parametrize("name", FIELDS)
-def test_the_same_field_beside_the_constraints(name, rng):
+def test_field_off_the_constraints_agrees_with_xla(name, rng):
     """Stages of a step are there, and error estimates, so steps, come from how the field goes on.
 
     Quaternions are no unit vectors, so that bodies are stretched, and joints are open.
@@ -265,7 +265,7 @@ def test_the_same_field_beside_the_constraints(name, rng):
     np.testing.assert_allclose(native, xla, atol=1e-10 * np.max(np.abs(xla)))
 
 
-def test_a_member_that_fails_keeps_its_result():
+def test_failed_batch_element_has_its_result():
     def run(rates):
         state = eqx.tree_at(lambda s: s.angular_velocity, START, rates[None])
         sol = rj.simulate(
@@ -279,13 +279,13 @@ def test_a_member_that_fails_keeps_its_result():
     assert np.isfinite(ends[np.array([0, 2])]).all()
 
 
-def test_auto_says_why_not():
+def test_auto_states_the_reasons():
     sol = rj.simulate(TOP, START, T1, solver=diffrax.Kvaerno3(), rtol=1e-4, atol=1e-4)
     assert sol.stats["backend"] == "xla"
     assert sol.stats["backend"].why_not
 
 
-def test_messages():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match='"auto", "native" or "xla"; got \'gpu\''):
         rj.simulate(TOP, START, T1, backend="gpu")
     with pytest.raises(ValueError, match="cannot run this as a kernel: .*callback"):

@@ -49,7 +49,7 @@ def table():
 @pytest.mark.parametrize(
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.exhaustive) for n in SOLVERS]
 )
-def test_the_page_says_what_is_so(name):
+def test_table_of_the_page_is_correct(name):
     solver, options = SOLVERS[name]
     found = []
 
@@ -63,7 +63,7 @@ def test_the_page_says_what_is_so(name):
     assert (found[0] == "native") == table()[name]
 
 
-def test_the_page_names_all():
+def test_table_of_the_page_is_complete():
     assert set(table()) == set(SOLVERS)
 
 

@@ -89,7 +89,7 @@ def branches(x):
 
 
 @pytest.mark.parametrize("function", [shapes, products, stack_last, neighbours, square, branches])
-def test_equals_xla(function):
+def test_fused_loops_equal_xla(function):
     kernel = native.jit(function)
     assert loops(function, ROWS) >= 1
     batch = jnp.stack([ROWS * (1 + 0.1 * k) for k in range(5)])
@@ -102,7 +102,7 @@ def test_equals_xla(function):
 
 
 @pytest.mark.parametrize("function", [shapes, neighbours])
-def test_derivatives(function):
+def test_derivatives_of_fused_loops(function):
     kernel = native.jit(function)
     _, expected = jax.jvp(function, (ROWS,), (jnp.cos(ROWS),))
     _, actual = jax.jvp(kernel, (ROWS,), (jnp.cos(ROWS),))
@@ -115,12 +115,12 @@ def test_derivatives(function):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
 
 
-def test_one_loop_for_what_belongs_together():
+def test_dependent_equations_share_a_loop():
     assert loops(many, ROWS) == loops(shapes, ROWS) == loops(products, ROWS) == 1
     assert loops(neighbours, ROWS) == 2
 
 
-def test_short_stacks_have_no_loops():
+def test_short_stacks_are_not_fused():
     assert loops(many, ROWS[:5]) == 0
 
 
@@ -178,7 +178,7 @@ def summed_in_a_loop(values):
 
 
 @pytest.mark.parametrize("function", [summed, summed_in_a_loop])
-def test_many_known_places(function):
+def test_many_constant_indices(function):
     kernel = native.jit(function)
     assert kernel.why_not(VALUES) == []
     batch = jnp.stack([VALUES, -VALUES, 2.0 * VALUES])
@@ -189,7 +189,7 @@ def test_many_known_places(function):
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-14), actual, expected)
 
 
-def test_code_does_not_grow_with_many_known_places():
+def test_code_does_not_grow_with_constant_indices():
     def size(count):
         places = np.arange(count) * 7 % 50
         closed = jax.make_jaxpr(lambda x: jnp.zeros((50, 3)).at[places].add(x))

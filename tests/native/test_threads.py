@@ -21,7 +21,7 @@ def straight(x):
 
 @pytest.mark.parametrize("function", [turns, straight])
 @pytest.mark.parametrize("count", [1, 31, 33, 64, 1_000, 20_001])
-def test_every_member_once(function, count, monkeypatch):
+def test_every_batch_element_is_computed_once(function, count, monkeypatch):
     """Bit by bit those of a single thread."""
     x = jnp.linspace(0.1, 90.0, count)
     found = []
@@ -35,7 +35,7 @@ def test_every_member_once(function, count, monkeypatch):
     assert np.array_equal(found[0], found[2])
 
 
-def test_many_calls_at_once():
+def test_concurrent_calls():
     """More callers than cores, and two kernels in a program: nobody waits for ever."""
     x = jnp.linspace(0.1, 90.0, 2_000)
     first, second = native.jit(turns), native.jit(straight)
@@ -46,7 +46,7 @@ def test_many_calls_at_once():
             assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
-def test_no_number_of_threads(monkeypatch):
+def test_invalid_number_of_threads_raises(monkeypatch):
     monkeypatch.setenv("RIGIDJAX_KERNEL_THREADS", "many")
     with pytest.raises(ValueError, match="must be a number of threads"):
         jax.jit(jax.vmap(native.jit(lambda x: x + 1.0)))(jnp.arange(3.0))

@@ -30,11 +30,11 @@ def compare(function, *args, tolerance=50 * EPS):
 
 @pytest.mark.exhaustive(but=("functions", "integers", "updates", "bits", "places"))
 @pytest.mark.parametrize("name", ARITHMETIC)
-def test_arithmetic(name):
+def test_elementwise_operations_in_parallel_iterations(name):
     compare(lambda turn, x, y: ARITHMETIC[name](turn * x, y + turn * 0.01), X, Y)
 
 
-def test_complex_numbers():
+def test_complex_values_in_parallel_iterations():
     def function(turn, x, y):
         z = jax.lax.complex(turn * x, y)
         outer = z[:, None] * jnp.conj(z)
@@ -44,7 +44,7 @@ def test_complex_numbers():
     compare(function, X, Y)
 
 
-def test_matrices():
+def test_matrices_in_parallel_iterations():
     """Loops over what a lane has in memory, pivots of its own among them."""
     large = jnp.eye(12) * 3.0 + jnp.sin(jnp.arange(144.0)).reshape(12, 12)
 
@@ -62,7 +62,7 @@ def test_matrices():
     compare(function, SQUARE, large, tolerance=1e-10)
 
 
-def test_each_turn_has_its_own_loops_and_branches():
+def test_loops_and_branches_diverge_between_iterations():
     def function(turn, x, table):
         count = (10 * turn).astype(int) % 4
 
@@ -90,7 +90,7 @@ def test_random_jaxprs(seed):
 
 
 @pytest.mark.parametrize("count", [2, 4, 5, 1_000])
-def test_any_number_of_turns(count):
+def test_any_number_of_iterations(count):
     """Also where one turn is long enough not to be written out with few of them."""
     turns, table = jnp.arange(1.0 * count), jnp.linspace(-1.0, 1.0, 3_600).reshape(60, 60)
 
@@ -103,7 +103,7 @@ def test_any_number_of_turns(count):
     check(jax.jit(native.jit(function))(turns, table), expected, 1e-13)
 
 
-def test_derivatives():
+def test_derivatives_of_parallel_iterations():
     """Columns of a Jacobian, and the gradient of a sum over turns."""
 
     def function(x):

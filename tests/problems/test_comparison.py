@@ -37,7 +37,7 @@ def ladder(problem, label):
 @pytest.mark.exhaustive(but=("tennis_racket-null space, quaternion",))
 @pytest.mark.parametrize("null_space", PAIRS)
 @pytest.mark.parametrize("build", [problems.heavy_top, problems.tennis_racket])
-def test_null_space_takes_less_for_the_same_error(build, null_space):
+def test_null_space_needs_less_work_at_equal_error(build, null_space):
     """Examples A and B of Lang, at every tolerance from 1e-5 to 1e-11.
 
     For each run in absolute coordinates there is one in null-space coordinates that is as exact
@@ -51,7 +51,7 @@ def test_null_space_takes_less_for_the_same_error(build, null_space):
 
 
 @pytest.mark.parametrize("null_space", PAIRS)
-def test_absolute_coordinates_fail_where_null_space_does_not(null_space):
+def test_absolute_coordinates_fail_before_null_space(null_space):
     """Example B with a disturbance of 1e-5: Lang's Figure 15 (b)."""
     problem = problems.tennis_racket(disturbance=1e-5)
     errors, _ = ladder(problem, null_space)
@@ -78,7 +78,7 @@ def test_every_formulation_is_exact(build):
         assert found.failure == ""
 
 
-def test_unknowns_are_those_of_the_papers():
+def test_unknowns_match_the_papers():
     models = problems.formulations(problems.heavy_top().system)
     counts = {label: model.num_unknowns for label, model in models.items()}
     assert counts["null space, quaternion"] == 7
@@ -89,7 +89,7 @@ def test_unknowns_are_those_of_the_papers():
     assert counts["absolute, Euler parameters"] == 8
 
 
-def test_work_is_that_at_the_same_error():
+def test_work_is_compared_at_equal_error():
     """Two methods of order 4, the second with thrice the evaluations for any error."""
     evaluations = np.array([1000.0, 500.0, 250.0, 125.0])
     errors = 1e-9 * (1000.0 / evaluations) ** 4
@@ -107,7 +107,7 @@ def test_work_is_unknown_without_a_line():
     assert np.isnan([r.work for r in rows]).all()
 
 
-def test_runs_that_end_early_are_rows_too():
+def test_failed_runs_have_rows():
     def explodes(t, R, omega):
         return 1e3 * jnp.exp(1e3 * t) * omega
 
@@ -121,7 +121,7 @@ def test_runs_that_end_early_are_rows_too():
     assert np.isnan(found.errors).all()
 
 
-def test_another_end_time_is_compared_with_a_sharper_run():
+def test_other_end_times_are_compared_with_a_more_accurate_run():
     top = problems.heavy_top()
     labels = []
     comparison = problems.compare(

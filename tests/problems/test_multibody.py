@@ -71,7 +71,7 @@ def largest(a, b):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_cases_are_problems_of_their_own(name):
+def test_every_case_is_a_problem(name):
     problem = problems.adams_case(name)
     assert problem.system.num_bodies == 1
     assert [joint.name for joint in problem.system.joints] in (["joint"], [])
@@ -113,7 +113,7 @@ def test_degrees_of_freedom(build, dof):
         (lambda: problems.two_bodies().reference([0.1]), "known at t1 = 0.5 s alone"),
     ],
 )
-def test_messages(call, message):
+def test_invalid_arguments_raise(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -162,7 +162,7 @@ def adams(name):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CASES)
-def test_adams(name):
+def test_histories_against_adams(name):
     table, states, drift, reaction = adams(name)
     position, velocity = POSITION.get(name, 2e-5), VELOCITY.get(name, 2e-4)
     assert largest(states.position[:, 0], table["pos"]) < position
@@ -193,7 +193,7 @@ def test_adams(name):
 
 
 @pytest.mark.exhaustive
-def test_universal_table_is_the_less_accurate():
+def test_universal_table_is_less_accurate():
     """On its universal joint the body swings about one axis, as on the hinge: the same pendulum.
 
     Ours are the same; the tables of ADAMS differ from each other by 8e-4 m, and that of the hinge
@@ -267,7 +267,7 @@ def test_andrews_squeezer():
 
 
 @pytest.mark.exhaustive
-def test_andrews_angles_are_those_of_the_test_set():
+def test_andrews_angles_against_the_test_set():
     """The test set gives 17 digits at its own start, at which the second angle is zero."""
     q = closed_angles(-0.06171389001427645)
     expected = [
@@ -332,7 +332,7 @@ def test_slider_crank():
 
 
 @pytest.mark.exhaustive
-def test_four_bar_keeps_its_energy():
+def test_four_bar_conserves_energy():
     problem = problems.four_bar()
     _, states, energy, drift, _ = simulate(problem, np.linspace(0, 2, 41), 1e-10, energy=True)
     assert largest(energy, energy[0]) < 1e-7
@@ -343,7 +343,7 @@ def test_four_bar_keeps_its_energy():
 
 
 @pytest.mark.exhaustive
-def test_turntable_keeps_jacobis_integral():
+def test_turntable_conserves_jacobis_integral():
     r"""$E - \omega L_3$ of the rod; the table turns as it is told."""
     problem = problems.turntable(2.0)
     ts = np.linspace(0, 5, 51)
@@ -398,7 +398,7 @@ def test_satellite_is_a_gyrostat():
 
 
 @pytest.mark.exhaustive
-def test_chain_keeps_its_energy_and_its_plane():
+def test_chain_conserves_energy_and_plane():
     _, states, energy, drift, _ = simulate(
         problems.chain(4), np.linspace(0, 1, 11), 1e-10, energy=True
     )

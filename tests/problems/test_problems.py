@@ -75,7 +75,7 @@ def test_closed_forms_agree_with_forty_digits(name):
         ("tumbling_brick", "tumbling_brick"),
     ],
 )
-def test_data_are_those_of_the_stored_references(name, stored):
+def test_problem_data_match_the_stored_references(name, stored):
     problem, (top, _) = problems.all()[name](), REFERENCES[stored]
     np.testing.assert_allclose(problem.system.inertia, top.inertia, rtol=1e-15)
     np.testing.assert_allclose(problem.state0.angular_velocity[0], top.omega, rtol=1e-15)
@@ -112,7 +112,7 @@ def test_racket_starts_at_the_angles_of_the_paper():
     np.testing.assert_array_equal(racket.state0.angular_velocity, [[50.0, 1e-3, 1e-3]])
 
 
-def test_racket_turns_over_when_the_paper_says():
+def test_racket_flips_at_the_times_of_the_paper():
     """With a disturbance of 1e-3 the racket turns over at about 0.4 s and 1.2 s (Lang)."""
     racket = problems.tennis_racket(disturbance=1e-3)
     rate = racket.reference(np.linspace(0, 1.4, 701)).angular_velocity[:, 0, 0]
@@ -150,7 +150,7 @@ def test_symmetric_top_starts_with_the_rates_of_its_euler_angles(case):
     np.testing.assert_allclose(top.system.inertia, [9.25, 9.25, 1.8], rtol=1e-15)
 
 
-def test_every_problem_says_what_it_is():
+def test_every_problem_has_a_description():
     for name, build in problems.all().items():
         problem = build()
         assert problem.name == name
@@ -159,7 +159,7 @@ def test_every_problem_says_what_it_is():
         assert any(word in problem.source for word in words)
 
 
-def test_problem_is_a_pytree_of_numbers():
+def test_problem_is_a_pytree():
     racket = problems.tennis_racket()
     doubled = jax.tree.map(lambda leaf: 2 * leaf, racket)
     np.testing.assert_array_equal(doubled.system.inertia, 2 * racket.system.inertia)
@@ -183,17 +183,17 @@ def test_names_are_found_in_any_spelling():
     assert problems.find("Heavy-Top") is problems.heavy_top
 
 
-def test_unknown_case():
+def test_unknown_case_raises():
     with pytest.raises(ValueError, match=r"`symmetric_top\(case=...\)` must be 1 or 2; got 3"):
         problems.symmetric_top(case=3)
 
 
-def test_reference_without_closed_form_is_known_at_the_end_alone():
+def test_reference_without_closed_form_exists_only_at_the_end():
     with pytest.raises(ValueError, match="no closed form and is known at t1 = 10 s alone"):
         problems.heavy_top().reference([1.0, 10.0])
 
 
-def test_reference_wants_a_vector_of_times():
+def test_reference_requires_a_vector_of_times():
     with pytest.raises(ValueError, match=r"must have shape \(T,\); got \(\)"):
         problems.free_body().reference(1.0)
 

@@ -40,14 +40,14 @@ def turned(angles, shift=0.0):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_half_a_turn_is_refused(name):
+def test_half_a_revolution_raises(name):
     state = turned(np.where(np.array(NAMES) == name, np.pi, 0.0))
     match = f"the joint 'the {name}' is the wrong way round: .* Got 180 degrees"
     with pytest.raises(ValueError, match=match):
         MODEL.encode(state)
 
 
-def test_half_a_turn_is_refused_where_traced():
+def test_half_a_revolution_raises_under_jit():
     encode = eqx.filter_jit(lambda angles: MODEL.encode(turned(angles)))
     np.testing.assert_allclose(encode(jnp.zeros(7))[3], 1.0)
     with pytest.raises(eqx.EquinoxRuntimeError, match="'the planar' is the wrong way round"):
@@ -58,7 +58,7 @@ def test_half_a_turn_is_refused_where_traced():
     "names", [pytest.param(NAMES, marks=pytest.mark.exhaustive), FEW], ids=["all", "few"]
 )
 @pytest.mark.parametrize("angle", [1.0, 1.6, 2.4, 3.1])
-def test_consistent_state_turns_back(angle, names):
+def test_consistent_state_avoids_the_half_revolution(angle, names):
     """The nearest state is the reference: bodies turn about the axis by which they were turned."""
     state = rj.consistent_state(system_of(names), turned(np.full(len(names), angle), 0.2))
     np.testing.assert_allclose(np.abs(state.orientation[:, 0]), 1.0, atol=1e-12)
@@ -67,7 +67,7 @@ def test_consistent_state_turns_back(angle, names):
 
 
 @pytest.mark.exhaustive
-def test_consistent_state_from_half_a_turn():
+def test_consistent_state_from_half_a_revolution():
     """No way back is the shortest; some way is found."""
     state = rj.consistent_state(SYSTEM, turned(np.full(7, np.pi), 0.2))
     rotations = rj.Quaternion().to_matrix

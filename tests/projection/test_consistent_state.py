@@ -33,7 +33,7 @@ def bent(system):
     return eqx.tree_at(lambda s: s.position, state, state.position + jnp.array([[0.0, 0.1, 0.0]]))
 
 
-def test_it_is_a_kernel(crank):
+def test_consistent_state_is_a_kernel(crank):
     """Alone, in batches and with derivatives: nothing of it is left to XLA but checks."""
 
     def closed(state):
@@ -54,12 +54,12 @@ def test_it_is_a_kernel(crank):
         assert not found & {"svd", "while", "scan", "dot_general"}
 
 
-def test_out_of_reach(crank):
+def test_unreachable_states_raise(crank):
     with pytest.raises(ValueError, match="cannot be closed from these positions"):
         rj.consistent_state(crank, bent(crank), 0.5)
 
 
-def test_what_is_no_system_and_another_number_of_bodies(crank):
+def test_invalid_arguments_raise(crank):
     with pytest.raises(TypeError, match="`consistent_state` takes a `System`; got NullSpace"):
         rj.consistent_state(rj.NullSpace(crank))
     with pytest.raises(ValueError, match="has 3 bodies, the state has 1. Give `State` one row"):
@@ -67,7 +67,7 @@ def test_what_is_no_system_and_another_number_of_bodies(crank):
 
 
 @pytest.mark.exhaustive
-def test_derivative(crank):
+def test_derivatives_against_differences(crank):
     guess = bent(crank)
     compiled = eqx.filter_jit(jax.jacfwd(lambda t: rj.consistent_state(crank, guess, t).position))
     # The slider goes with the drive.

@@ -46,7 +46,7 @@ def test_loop_is_closed_around_a_crank():
     np.testing.assert_allclose(readings(system, state, name), [[0.44, -1.5]], atol=1e-10)
 
 
-def test_trees_in_space():
+def test_floating_trees():
     """The body that hangs on nothing stays where it is, unless its `Free` says otherwise."""
     bars = [bar("a", 0.5), bar("b", 1.5)]
     ball = rj.Spherical("a", "b", [1.0, 0.0, 0.0], name="ball")
@@ -65,7 +65,7 @@ def test_trees_in_space():
     np.testing.assert_allclose(state.velocity, [[1, 0, 0]] * 2, atol=1e-13)
 
 
-def test_loops_are_placed_by_hinges_and_sliders():
+def test_loops_from_hinges_and_sliders():
     bars = [bar("a", 0.5), bar("b", 1.5)]
     ball = rj.Spherical("a", "b", [1.0, 0.0, 0.0], name="ball")
     system = rj.System(bars, [ball, rj.Weld("ground", "a"), rj.Weld("ground", "b")])
@@ -73,7 +73,7 @@ def test_loops_are_placed_by_hinges_and_sliders():
         jointed_state(system, {"ball": [0.1] * 3})
 
 
-def test_what_joints_do_not_have():
+def test_unknown_joints_and_coordinates_raise():
     system = rj.System([bar("a", 0.5)], [hinge("ground", "a", 0.0)])
     with pytest.raises(ValueError, match="no joint called 'hinge'"):
         jointed_state(system, {"hinge": 1.0})
@@ -126,7 +126,7 @@ def test_coordinates_and_rates_that_are_traced(system):
         assert float(jax.jit(derivative(observed))(0.3)) == pytest.approx(slope, rel=1e-8)
 
 
-def test_traced_numbers_that_are_wrong():
+def test_invalid_traced_values_raise():
     system = closed_chain()
     with pytest.raises(ValueError, match="has 1 coordinates.*got shape \\(2,\\)"):
         jax.eval_shape(lambda q: jointed_state(system, {"hinge 0": q}), np.zeros(2))

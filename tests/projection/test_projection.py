@@ -182,7 +182,7 @@ def test_minimal_parametrizations_have_nothing_to_project(name):
             assert result == diffrax.RESULTS.successful
 
 
-def test_iteration_that_fails_says_so():
+def test_failed_iteration_is_reported():
     """In its result, with nothing raised; one body of several is enough."""
     model, project = compiled(rj.Absolute, "bodies", rj.Directors(), "mass metric")
     y, perturbed = samples(model, 0.05)

@@ -82,7 +82,7 @@ def described(model, data):
 @pytest.mark.exhaustive(but=("Relative-ur5",))
 @pytest.mark.parametrize("name", ROBOTS)
 @pytest.mark.parametrize("formulation", [rj.Relative, rj.NullSpace])
-def test_robots_are_those_of_pinocchio(formulation, name):
+def test_robots_against_pinocchio(formulation, name):
     data = robot(name)
     function = described(formulation(system_of(data)), data)
     for k, q in enumerate(data["coordinates"]):

@@ -29,7 +29,7 @@ def normalized(p):
 
 
 @pytest.mark.float32
-def test_all_branches(rng):
+def test_extraction_in_all_branches(rng):
     for branch in range(4):
         p = rng.normal(size=(50, 4)) * 0.3
         p[:, branch] = 1.0 + np.abs(p).max()
@@ -39,7 +39,7 @@ def test_all_branches(rng):
         np.testing.assert_allclose(jax.vmap(spurrier_klumpp)(R), p, atol=4.0 * cases.eps())
 
 
-def test_borders_between_branches():
+def test_extraction_at_borders_between_branches():
     R = jax.vmap(euler_map)(jnp.asarray(BORDERS))
     p = jax.vmap(spurrier_klumpp)(R)
     np.testing.assert_allclose(jax.vmap(euler_map)(p), R, atol=1e-15)
@@ -86,7 +86,7 @@ def test_extraction_by_signs_is_not_optimal(rng):
     assert not np.all(np.isfinite(one))
 
 
-def test_drifted_matrices(rng):
+def test_projection_of_drifted_matrices(rng):
     """Near SO(3) the projected directors are a rotation at a distance of that order."""
     rotation = Directors()
     p = cases.quaternions(rng, 100)
@@ -103,7 +103,7 @@ def test_drifted_matrices(rng):
         np.testing.assert_allclose(jnp.linalg.det(R), 1.0, rtol=1e-14)
 
 
-def test_projected_rate_is_that_of_lang(rng):
+def test_projected_rate_against_lang(rng):
     """Section 6 (V): by way of a quaternion velocity that is made tangential."""
     rotation = Directors()
     p = cases.quaternions(rng, 1)[0]
@@ -138,7 +138,7 @@ def test_rate_projected_in_the_mass_metric(inertia, rng):
     assert np.max(np.abs(omega - plain)[~free], initial=1.0) > 0.01
 
 
-def test_euler_map(rng):
+def test_euler_map_identities(rng):
     """Lang (26) in matrix form, its homogeneity, and the stacked columns (47)."""
     p = jnp.asarray(rng.normal(size=4))
     v, n = np.asarray(p[1:]), float(p @ p)

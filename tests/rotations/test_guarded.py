@@ -28,7 +28,7 @@ SQUARES += [24.01, 30.0, 38.0, 40.99, 41.01, 70.0]
 
 
 @pytest.mark.parametrize("function", EXACT)
-def test_values_and_three_derivatives(function):
+def test_guarded_functions_and_three_derivatives(function):
     derivatives = [getattr(guarded, function)]
     for _ in range(3):
         derivatives.append(jax.jacfwd(derivatives[-1]))
@@ -51,7 +51,7 @@ def test_values_and_three_derivatives(function):
     np.testing.assert_allclose(got[0], exact[0], rtol=1e-11)
 
 
-def test_arctangent():
+def test_guarded_arctangent():
     u = np.linspace(0.0, np.tan(np.pi / 16), 50)[1:]
     got = guarded.arctangent_ratio(jnp.asarray(u * u))
     np.testing.assert_allclose(got, np.arctan(u) / u, rtol=3e-16)

@@ -195,7 +195,7 @@ def test_close_to_the_singularity(rotation, rates, rng):
     "inertia", [np.array([3.0, 2.5, 1.5]), cases.INERTIA], ids=["(3,)", "(3, 3)"]
 )
 @pytest.mark.parametrize("rotation", (Quaternion("half-trace"), *cases.FEW), ids=cases.name)
-def test_mass_matrix_is_that_of_the_kinetic_energy(rotation, inertia, rng):
+def test_mass_matrix_is_the_hessian_of_the_kinetic_energy(rotation, inertia, rng):
     a = cases.coordinates(rotation, rng, 20)
     omega = jnp.asarray(rng.normal(size=(20, 3)))
     inertia = jnp.asarray(inertia)
@@ -301,7 +301,7 @@ def test_modules_are_pytrees_without_leaves():
     assert hash(EulerAngles("ZXZ")) == hash(EulerAngles("ZXZ"))
 
 
-def test_messages():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="must be one of ZXZ, XYX, YZY, .*; got 'zxz'"):
         EulerAngles("zxz")
     with pytest.raises(ValueError, match='must be "zero" or "half-trace"; got \'trace\''):

@@ -13,7 +13,7 @@ SINGLE = jnp.float32
 
 @pytest.mark.float32
 @pytest.mark.parametrize("rotation", cases.FEW, ids=cases.name)
-def test_single_precision_stays(rotation, rng):
+def test_single_precision_is_preserved(rotation, rng):
     p = cases.quaternions(rng, 1, 1.2)[0].astype(SINGLE)
     omega = jnp.asarray(rng.normal(size=3), SINGLE)
     inertia = jnp.array([3.0, 2.5, 1.5], SINGLE)

@@ -45,7 +45,7 @@ MODELS = [
     )
 )
 @pytest.mark.parametrize("model", MODELS, ids=cases.model_name)
-def test_against_scipy(model, expected):
+def test_runs_against_scipy(model, expected):
     """Six turns; minimal parametrizations move their charts on the way."""
     solution = rj.simulate(model, START, T1, ts=TS, rtol=TOLERANCE, atol=TOLERANCE)
     R, omega = expected

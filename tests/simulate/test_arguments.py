@@ -71,7 +71,7 @@ START = rj.State(angular_velocity=(0.1, 0.2, 3.0))
         (ValueError, r"simulate\(dt=...\)` must be finite", {"dt": np.nan}),
     ],
 )  # fmt: skip
-def test_refused(error, match, options):
+def test_invalid_arguments_raise(error, match, options):
     t1 = options.pop("t1", 1.0)
     with pytest.raises(error, match=match):
         rj.simulate(MODEL, START, t1, **options)
@@ -80,12 +80,12 @@ def test_refused(error, match, options):
 @pytest.mark.parametrize(
     ("model", "got"), [(TOP, "FixedPointBody"), (rj.NullSpace, "_ModuleMeta"), (None, "NoneType")]
 )
-def test_what_is_not_a_formulation(model, got):
+def test_objects_other_than_formulations_raise(model, got):
     with pytest.raises(TypeError, match=rf"takes a formulation such as .* got {got}"):
         rj.simulate(model, START, 1.0)
 
 
-def test_states_are_checked():
+def test_invalid_states_raise():
     with pytest.raises(TypeError, match="encodes a `State`; got list"):
         rj.simulate(MODEL, [1.0, 0.0, 0.0, 0.0], 1.0)
     with pytest.raises(ValueError, match="unit quaternions, scalar first, to 1e-6"):
@@ -98,7 +98,7 @@ def test_one_tolerance_may_be_zero():
 
 
 @pytest.mark.float32
-def test_tolerance_below_single_precision():
+def test_tolerance_below_single_precision_raises():
     state = rj.State(angular_velocity=np.ones(3, np.float32))
     model = jax.tree.map(lambda x: x.astype(jnp.float32), MODEL)
     with pytest.raises(ValueError, match=r"below what float32 reaches. .* 1e-06, or use double"):
@@ -138,7 +138,7 @@ def test_double_precision_times_of_a_single_precision_run(times, saveat):
 
 
 @pytest.mark.float32
-def test_times_that_single_precision_does_not_tell_apart():
+def test_times_equal_in_single_precision_raise():
     with pytest.raises(ValueError, match=r"ts=...\)` must be strictly increasing in float32"):
         single(1.0, ts=np.array([0.5, 0.5 + 1e-9]))
     with pytest.raises(ValueError, match="needs t1 > t0; got t0 = 0.5, t1 = 0.5"):

@@ -42,7 +42,7 @@ def expected():
     ],
     ids=lambda value: cases.model_name(value) if hasattr(value, "system") else None,
 )
-def test_order(model, solver, projection, order, expected):
+def test_order_of_convergence(model, solver, projection, order, expected):
     numbers = np.array([64, 90, 128, 180])
     if order == 2:
         numbers = 2 * numbers

@@ -30,7 +30,7 @@ def reference():
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FORMS)
-def test_forms_agree(name, reference):
+def test_stabilised_and_plain_forms_agree(name, reference):
     """States as in null-space coordinates; multipliers as in postprocessing of index 0."""
     model, solver, bound = FORMS[name]
     solution = rj.simulate(model, TOP.state0, T1, solver=solver, rtol=1e-7, atol=1e-7)
@@ -90,7 +90,7 @@ def test_batch_counts_evaluations():
     assert stats["num_rhs"][0] < stats["num_rhs"][1]
 
 
-def test_messages():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match=r"index=2\)` is a differential-algebraic.*`Dopri8`"):
         rj.simulate(rj.Absolute(TOP.system, index=2), TOP.state0, T1)
     with pytest.raises(ValueError, match=r"`Seulex` .* of index up to 1; got .*3"):

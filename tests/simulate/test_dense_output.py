@@ -9,7 +9,7 @@ import pytest
 import rigidjax as rj
 
 
-def test_dense_output_alone():
+def test_dense_output_without_saved_times():
     problem = rj.problems.tennis_racket(disturbance=0.1)
     solution = rj.simulate(
         rj.NullSpace(problem.system),

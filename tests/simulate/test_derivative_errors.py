@@ -54,7 +54,7 @@ def expected():
     return np.array([np.cos(turned), by_moment])
 
 
-def test_pendulum_at_rest():
+def test_derivatives_of_a_pendulum_at_rest():
     values = jax.jit(final_rate)
     forward = jax.jit(jax.jacfwd(final_rate, has_aux=True))
     reverse = jax.jit(jax.grad(final_rate, has_aux=True))
@@ -124,7 +124,7 @@ def test_point_on_a_circle_at_index_3_in_plain_diffrax():
         jax.jacfwd(lambda rate: end(rate, END, None))(0.0)
 
 
-def test_steps_by_the_motion_alone():
+def test_steps_without_the_probe():
     adjoint = rj.AnyMode(controls_derivatives=False)
     found, stats = jax.jacfwd(lambda x: final_rate(x, 1e-8, adjoint), has_aux=True)(jnp.zeros(2))
     assert stats["num_steps"] < 8
@@ -193,7 +193,7 @@ def test_solvers_in_plain_diffrax(solver, backend):
                 assert error < ALLOWED * rtol
 
 
-def test_planned_run_at_rest():
+def test_information_of_a_planned_run_at_rest():
     """Planned standard deviation of the size of a moment that is zero."""
     ts, noise = np.linspace(0.0, END, 26), 0.01
     system = pendulum(0.0)
@@ -206,7 +206,7 @@ def test_planned_run_at_rest():
     np.testing.assert_allclose(planned.std["size"], expected_std, rtol=1e-5)
 
 
-def test_reverse_mode_twice_is_forward_over_reverse():
+def test_reverse_over_reverse_equals_forward_over_reverse():
     """Through a solver in two wrappers: the projection, and the probe."""
 
     def rate(angle):

@@ -76,7 +76,7 @@ def test_singularity_of_absolute_coordinates_and_fixed_steps(case):
     ],
     ids=["ZXZ", "RodriguesParameters"],
 )
-def test_start_at_the_singularity(rotation, orientation):
+def test_initial_state_at_the_singularity_raises(rotation, orientation):
     model = rj.NullSpace(SPHERE, rotation, recharting=False)
     solution = run(model, orientation, AXIS, throw=False, max_steps=100)
     assert solution.result == rj.RESULTS.singular_parametrization
@@ -84,7 +84,7 @@ def test_start_at_the_singularity(rotation, orientation):
     assert moving.result == rj.RESULTS.successful
 
 
-def test_own_events_beside_the_watch_for_singularities():
+def test_user_events_with_singularity_detection():
     def spins_fast(t, y, args, **kwargs):
         return t > 1.0
 
@@ -101,7 +101,7 @@ def test_own_events_beside_the_watch_for_singularities():
     assert not bool(solution.event_mask)
 
 
-def test_step_limit():
+def test_step_limit_is_reported():
     model = rj.NullSpace(cases.heavy_top())
     state = rj.State(angular_velocity=(0.1, 0.0, 50.0))
     solution = rj.simulate(model, state, 10.0, ts=TS, max_steps=20, throw=False)
@@ -126,7 +126,7 @@ def test_derivative_of_a_run_that_fails(derivative):
         jax.block_until_ready(compiled(1.0, 10.0))
 
 
-def test_state_that_is_no_longer_finite():
+def test_non_finite_state_is_reported():
     def moment(t, R, omega):
         return jnp.where(t > 0.5, jnp.nan, 0.0) * omega
 
@@ -141,7 +141,7 @@ def test_state_that_is_no_longer_finite():
     assert rj.simulate(model, state, 0.5, **options).result == rj.RESULTS.successful
 
 
-def test_projection_that_fails():
+def test_failed_projection_is_reported():
     model = rj.Absolute(cases.heavy_top(), rj.Directors())
     state = rj.State(angular_velocity=(0.1, 0.0, 5.0))
     solution = rj.simulate(
@@ -151,7 +151,7 @@ def test_projection_that_fails():
     assert solution.result == rj.RESULTS.nonlinear_max_steps_reached
 
 
-def test_results_of_a_batch():
+def test_results_per_batch_element():
     """One value for each trajectory; the others go on."""
     model = rj.NullSpace(SPHERE, rj.RodriguesParameters(), recharting=False)
 

@@ -59,7 +59,7 @@ LOOSE = dict(rtol=1e-5, atol=1e-5)
     ],
     ids=lambda value: cases.model_name(value) if hasattr(value, "system") else None,
 )
-def test_explicit_methods(model, solver, options):
+def test_evaluations_of_explicit_methods(model, solver, options):
     solution, number = counted(model, solver=solver, **options)
     assert int(solution.stats["num_rhs"]) == number
     total = solution.stats["num_accepted_steps"] + solution.stats["num_rejected_steps"]
@@ -90,7 +90,7 @@ def test_first_same_as_last_at_a_change_of_chart():
         (diffrax.Kvaerno3(root_finder=diffrax.VeryChord(rtol=1e-6, atol=1e-6)), LOOSE, 16),
     ],
 )
-def test_implicit_methods(solver, options, per_step):
+def test_evaluations_of_implicit_methods(solver, options, per_step):
     """As many values of the field as were computed, with or without a Jacobian beside them."""
     solution, number = counted(DIRECTORS, solver=solver, **options)
     assert int(solution.stats["num_rhs"]) == number

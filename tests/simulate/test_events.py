@@ -28,7 +28,7 @@ def dropped(z, **options):
 
 
 @pytest.mark.parametrize("ts", [None, [0.1, 0.2, 0.6]])
-def test_an_event_has_time_and_state_whatever_is_saved(ts):
+def test_event_time_and_state_do_not_depend_on_saveat(ts):
     sol = eqx.filter_jit(dropped)(1.0, ts=ts)
     fall = np.sqrt(2 / GRAVITY)
     np.testing.assert_allclose(sol.event_time, fall, rtol=1e-9)
@@ -40,7 +40,7 @@ def test_an_event_has_time_and_state_whatever_is_saved(ts):
     np.testing.assert_array_equal(data.event_velocity, sol.event_state.velocity)
 
 
-def test_members_without_the_event_have_no_time():
+def test_batch_elements_without_event_have_nan():
     heights = jnp.array([1.0, 5.0])
     sol = jax.vmap(lambda z: dropped(z, ts=[0.1, 0.2]))(heights)
     np.testing.assert_allclose(sol.event_time, [np.sqrt(2 / GRAVITY), np.nan], rtol=1e-9)
@@ -54,13 +54,13 @@ def test_members_without_the_event_have_no_time():
     np.testing.assert_allclose(slope, 0.5 * np.sqrt(2 / GRAVITY), rtol=1e-7)
 
 
-def test_runs_without_events_have_none():
+def test_runs_without_events():
     sol = rj.simulate(MODEL, rj.State(), 0.1)
     assert sol.event_time is None and sol.event_state is None
     assert "event_time" not in sol.to_xarray()
 
 
-def test_a_condition_that_is_true_or_false_ends_the_run_at_the_end_of_the_step():
+def test_boolean_condition_ends_at_the_end_of_the_step():
     event = diffrax.Event(lambda t, y, args, **kwargs: height(t, y, args) < 0)
     state = rj.State(position=[0.0, 0.0, 1.0])
     sol = rj.simulate(MODEL, state, 0.6, event=event, dt=0.05, solver=diffrax.Dopri5())
@@ -68,7 +68,7 @@ def test_a_condition_that_is_true_or_false_ends_the_run_at_the_end_of_the_step()
     np.testing.assert_allclose(sol.event_state.position[0, 2], 1 - 0.125 * GRAVITY, rtol=1e-9)
 
 
-def test_the_state_at_an_event_satisfies_the_joints():
+def test_state_at_an_event_satisfies_the_joints():
     rod = rj.Body("rod", 1.3, (1e-2, 0.05, 0.06), (0.4, 0, 0))
     hinge = rj.Revolute("ground", "rod", (0, 0, 0), axis=(0, 1, 0), name="h")
     system = rj.System(rod, hinge, [rj.Gravity((0, 0, -GRAVITY))])
@@ -111,7 +111,7 @@ def test_summaries_have_at_most_twelve_lines():
     jax.eval_shape(lambda s, x: (repr(s), repr(x), 0)[2], state, sol)
 
 
-def test_the_limit_of_steps_tells_how_far_the_run_came():
+def test_step_limit_message_has_the_time_reached():
     """A stiff spring: 20 steps of fixed length lead to t = 0.2 s."""
     spring = rj.Spring("ground", "ball", (0, 0, 1), (0, 0, 0), stiffness=1e5)
     model = rj.NullSpace(rj.System(BALL.bodies, forces=[spring]))

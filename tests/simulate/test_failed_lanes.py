@@ -52,7 +52,7 @@ def outcome(solution):
     ],
     ids=["jit of vmap", "vmap", "vmap of jit"],
 )
-def test_lanes(batched):
+def test_failed_lanes_do_not_affect_others(batched):
     solution = batched(run)(*columns())
     np.testing.assert_array_equal(outcome(solution), ~SOUND)
     np.testing.assert_array_equal(np.isfinite(solution.ts[:, 0]), SOUND)
@@ -62,7 +62,7 @@ def test_lanes(batched):
     assert np.all(np.asarray(solution.stats["num_steps"])[~SOUND] == 0)
 
 
-def test_thrown_by_name():
+def test_failed_lane_raises_by_name():
     """Outside of a lane, and for the state, the error says what is wrong."""
     arguments = [column[0] for column in columns()]
     arguments[0] = jnp.array([1.0, 2.0, 9.0])
@@ -74,7 +74,7 @@ def test_thrown_by_name():
         jax.block_until_ready(batch(*some))
 
 
-def test_joints_that_one_state_violates():
+def test_violated_joints_of_one_state_are_named():
     """What a state does to joints is checked in each lane too."""
     problem = rj.problems.simple_pendulum()
     model = rj.NullSpace(problem.system)

@@ -59,7 +59,7 @@ def expected():
     MODELS,
     ids=[f"{f.__name__}-{cases.rotation_name(r)}" for f, r in MODELS],
 )
-def test_forward_mode(formulation, rotation, expected):
+def test_forward_mode_against_differences(formulation, rotation, expected):
     """Through projections and changes of chart alike."""
 
     def function(p, I, w):
@@ -73,7 +73,7 @@ def test_forward_mode(formulation, rotation, expected):
 
 @pytest.mark.exhaustive("2")
 @pytest.mark.parametrize(("formulation", "rotation"), [MODELS[0], MODELS[2]], ids=["0", "2"])
-def test_reverse_mode(formulation, rotation, expected):
+def test_reverse_mode_against_forward_mode(formulation, rotation, expected):
     weights = jnp.asarray(np.random.default_rng(19).normal(size=12))
 
     def function(p, I, w):

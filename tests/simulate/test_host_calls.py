@@ -59,7 +59,7 @@ def test_fits_do_not_call_the_host():
     assert called(lambda p, s: minimise_from(p, *p.start(), s), problem, search) == set()
 
 
-def test_a_refused_start_is_a_result_of_its_lane():
+def test_invalid_start_is_a_result_of_its_lane():
     """One of the starts is no number, one no unit quaternion: the others run."""
     rates = jnp.array([[1.0, 2.0, 3.0], [jnp.nan, 0.0, 0.0], [1.0, 0.0, 0.0]])
     turned = jnp.array([[1.0, 0, 0, 0], [1.0, 0, 0, 0], [2.0, 0, 0, 0]])

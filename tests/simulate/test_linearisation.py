@@ -23,7 +23,7 @@ def pendulum(angle=0.0, **more):
 
 @pytest.mark.exhaustive(but=("Relative",))
 @pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative])
-def test_a_damped_pendulum(kind):
+def test_modes_of_a_damped_pendulum(kind):
     J, d = 2.0 / 3.0, 0.5
     system = pendulum(damping=d)
     found = rj.linearize(kind(system), system.reference_state())
@@ -34,7 +34,7 @@ def test_a_damped_pendulum(kind):
     assert found.is_stable and found.labels == ("hinge",)
 
 
-def test_a_pendulum_finds_its_way_down():
+def test_equilibrium_of_a_pendulum():
     system = pendulum(angle=1.0)
     found = rj.equilibrium(rj.Relative(system), system.reference_state())
     np.testing.assert_allclose(found.position, [[0, 0, -0.5]], atol=1e-10)
@@ -61,7 +61,7 @@ def test_two_pendulums_have_the_modes_of_the_textbook():
 
 
 @pytest.mark.exhaustive
-def test_a_linkage_rests_where_its_potential_is_least():
+def test_equilibrium_of_a_linkage_minimises_its_potential():
     problem = rj.problems.four_bar(thickness=0.05)
     model = rj.NullSpace(problem.system)
     still = eqx.tree_at(
@@ -86,13 +86,13 @@ def test_a_linkage_rests_where_its_potential_is_least():
         rj.linearize(rj.Absolute(problem.system), still)
 
 
-def test_nothing_balances_a_free_fall():
+def test_free_fall_has_no_equilibrium():
     with pytest.raises(ValueError, match="found none"):
         body = rj.System(rj.Body.box("box", (1, 1, 1), mass=1.0), forces=[GRAVITY])
         rj.equilibrium(rj.NullSpace(body), body.reference_state())
 
 
-def test_under_jit_it_says_what_to_do():
+def test_equilibrium_under_jit_raises():
     problem = rj.problems.chain(1)
     model = rj.NullSpace(problem.system)
     for function in (rj.equilibrium, rj.linearize):

@@ -68,7 +68,7 @@ def test_drift_without_a_projection_is_a_warning(torn):
 
 
 @pytest.mark.exhaustive
-def test_no_warnings(crank):
+def test_closed_joints_give_no_warnings(crank):
     system, state = crank
     run = rj.simulate(rj.NullSpace(system), state, 0.3)
     assert run.result == rj.RESULTS.successful
@@ -78,7 +78,7 @@ def test_no_warnings(crank):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute])
 @pytest.mark.parametrize("solver", [diffrax.Dopri8(), rj.solvers.Radau5()])
-def test_out_of_reach(crank, formulation, solver):
+def test_unreachable_motion_is_reported(crank, formulation, solver):
     """No formulation and solver goes on with the mechanism torn open."""
     system, state = crank
     model = formulation(system)

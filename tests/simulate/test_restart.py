@@ -39,7 +39,7 @@ def last(states):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_spring_wound_up_by_five_revolutions_unwinds(name):
+def test_wound_up_spring_unwinds(name):
     solver = rj.solvers.Radau5() if name == "index 2" else None
     run = eqx.filter_jit(
         lambda state, t0, t1: rj.simulate(MODELS[name], state, t1, t0=t0, solver=solver)
@@ -84,7 +84,7 @@ def test_states_of_all_sources_combine():
         )
 
 
-def test_a_state_takes_angles_by_name():
+def test_state_accepts_angles_by_name():
     half = [[np.cos(0.5), 0, 0, np.sin(0.5)]]
     state = rj.State(orientation=half, angles={"h": 1.0 + 4 * np.pi + 0.4})
     y = MODELS["Relative"].encode(state)
@@ -99,7 +99,7 @@ def test_a_state_takes_angles_by_name():
 
 
 @pytest.mark.parametrize("build", [rj.NullSpace, rj.Relative])
-def test_gears_mesh_as_in_the_run_without_interruption(build):
+def test_gears_continue_after_a_restart(build):
     wheel = rj.Body("wheel", 2.0, (0.3,) * 3, (1, 0, 0))
     system = rj.System(
         [ROTOR, wheel],
@@ -143,7 +143,7 @@ RESTARTS = {
 
 
 @pytest.mark.parametrize("name", RESTARTS)
-def test_a_run_goes_on_from_unknowns_exactly(name):
+def test_run_continues_exactly_from_unknowns(name):
     model, solver, bound = RESTARTS[name]
     options = {"dt": 0.002, "solver": solver}
     whole = rj.simulate(model, START, 0.16, **options)
@@ -175,7 +175,7 @@ def test_derivatives_and_batches_by_unknowns():
     np.testing.assert_allclose(jax.jit(jax.vmap(angle))(starts, t0), many, rtol=1e-9)
 
 
-def test_unknowns_are_checked():
+def test_invalid_unknowns_raise():
     model, charted = MODELS["NullSpace"], rj.NullSpace(WOUND, rj.RotationVector())
     y0 = model.encode(WOUND.reference_state())
     with pytest.raises(ValueError, match="got both"):
@@ -210,7 +210,7 @@ def test_unknowns_are_checked():
     assert (result == rj.RESULTS.invalid_input).tolist() == [False, True, True]
 
 
-def test_files_keep_revolutions(tmp_path):
+def test_files_preserve_revolutions(tmp_path):
     sol = rj.simulate(MODELS["NullSpace"], rj.jointed_state(WOUND, {"h": 31.0}), 0.3, ts=[0.1, 0.3])
     rj.io.save(sol, tmp_path / "run.nc")
     data = rj.io.load(tmp_path / "run.nc")
@@ -243,13 +243,13 @@ def test_eager_vmap_over_one_argument(name):
     np.testing.assert_array_equal(many, one)
 
 
-def test_a_known_axis_is_checked_against_a_traced_one():
+def test_constant_axis_is_checked_against_traced_one():
     build = lambda axis: rj.Universal("a", "b", (0, 0, 0), axis, (0.0, 1.0, 0.0)).axis1  # noqa: E731
     axes = jnp.array([[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
     np.testing.assert_array_equal(jax.vmap(build)(axes), axes)
 
 
-def test_ensembles_keep_revolutions():
+def test_ensembles_preserve_revolutions():
     def run(member):
         return rj.simulate(RUN, rj.jointed_state(WOUND, {"h": member["q0"]}), 0.1, ts=[0.05, 0.1])
 

@@ -25,7 +25,7 @@ def everything():
     return rj.simulate(MODEL, START, 1.0, saveat=saveat, rtol=1e-10, atol=1e-10)
 
 
-def test_all_kinds_of_times_at_once(everything):
+def test_all_kinds_of_saveat_together(everything):
     times = np.asarray(everything.ts)
     used = np.isfinite(times)
     steps = int(everything.stats["num_accepted_steps"])
@@ -67,7 +67,7 @@ def test_saved_times_do_not_depend_on_what_else_is_saved(saved, everything):
         assert int(saved.stats[key]) == int(everything.stats[key])
 
 
-def test_functions_get_projected_unknowns(saved):
+def test_saved_functions_receive_projected_unknowns(saved):
     """As those of `ts` are: what is interpolated violates the constraints."""
 
     def function(t, y, args):
@@ -80,7 +80,7 @@ def test_functions_get_projected_unknowns(saved):
     assert cases.error(found[:, :-2], saved.ys) < 1e-12
 
 
-def test_derivatives_where_some_times_were_not_reached():
+def test_derivatives_with_unreached_times():
     def reached(inertia):
         body = rj.FixedPointBody(inertia, TOP.potential)
         solution = rj.simulate(
@@ -140,7 +140,7 @@ def test_quantities_of_a_batch():
     assert np.allclose(solution.energy[1], jax.vmap(model.energy)(one.ts, one.ys), rtol=1e-14)
 
 
-def test_messages_about_what_was_not_saved(saved):
+def test_unsaved_quantities_raise(saved):
     with pytest.raises(ValueError, match=r"needs dense output: pass `saveat=diffrax.SaveAt\(den"):
         saved.evaluate(jnp.array(0.5))
     nothing = eqx.tree_at(lambda s: (s.ts, s.ys), saved, (None, None))
@@ -151,7 +151,7 @@ def test_messages_about_what_was_not_saved(saved):
         other.states  # noqa: B018
 
 
-def test_own_function_of_what_is_saved():
+def test_saved_function_of_the_unknowns():
     """Concrete or traced values that it closes over are arguments like others."""
 
     def energies(scale):
@@ -168,7 +168,7 @@ def test_own_function_of_what_is_saved():
     assert cases.error(slope, 0.5 * scaled) < 1e-10
 
 
-def test_vector_field_gets_arguments_and_start_time():
+def test_vector_field_receives_arguments_and_initial_time():
     """`args` and `t0` reach the vector field and the events."""
 
     class Driven(eqx.Module):
@@ -210,7 +210,7 @@ def test_time_of_an_event(rotation):
     assert not bool(late.event_mask)
 
 
-def test_controller_by_hand():
+def test_explicit_controller():
     controller = diffrax.PIDController(rtol=1e-7, atol=1e-7, dtmax=0.02, pcoeff=0.2, icoeff=0.5)
     model = rj.NullSpace(TOP)
     solution = rj.simulate(model, START, 1.0, stepsize_controller=controller)
@@ -221,7 +221,7 @@ def test_controller_by_hand():
     assert cases.error(fixed.ys, solution.ys) < 1e-6
 
 
-def test_progress(capsys):
+def test_progress_meter(capsys):
     model = rj.NullSpace(TOP)
     rj.simulate(model, START, 0.5, rtol=1e-5, atol=1e-5, progress=True)
     jax.effects_barrier()
@@ -231,7 +231,7 @@ def test_progress(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_same_as_diffrax_by_hand():
+def test_simulate_equals_plain_diffrax():
     """`simulate` assembles arguments, nothing else."""
     model = rj.NullSpace(TOP)
     solver = rj.solvers.Projected(diffrax.Dopri8(), model, rj.projection.Explicit())

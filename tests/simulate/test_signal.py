@@ -62,7 +62,7 @@ def test_interpolation_against_scipy(rng, count):
         np.testing.assert_allclose(found, 2 * expected + [0.1, 0.2, 0.3], rtol=0, atol=1e-13)
 
 
-def test_outside_of_the_table():
+def test_times_outside_the_table():
     at = jnp.array([-0.2, 0.02, 1.35, 2.0])
     for kind in ("linear", "hold", "cubic"):
         constant = rj.Signal(TS, X, kind, delay=0.05, bias=0.25, extrapolation="constant")
@@ -118,7 +118,7 @@ class Scaled(eqx.Module):
 
 @pytest.mark.exhaustive(but=("True",))
 @pytest.mark.parametrize("closes", [False, True])
-def test_steps_see_pieces_where_functions_close_over_what_is_traced(closes):
+def test_steps_end_at_samples_of_traced_signals(closes):
     """diffrax wraps what is saved in a closure over the direction of time."""
 
     @jax.jit
@@ -140,7 +140,7 @@ def test_steps_see_pieces_where_functions_close_over_what_is_traced(closes):
     assert stats["num_steps"] < 30
 
 
-def test_equal_samples_with_delays_of_their_own():
+def test_equal_samples_with_different_delays():
     class Two(eqx.Module):
         first: rj.Signal
         second: rj.Signal
@@ -161,7 +161,7 @@ def test_equal_samples_with_delays_of_their_own():
     np.testing.assert_allclose(derivative, expected, rtol=1e-9)
 
 
-def test_side_by_side_with_different_samples():
+def test_batch_with_different_samples():
     """Tables of different length are padded by infinite times."""
     steps, padded = (
         jnp.array([0.0, 0.31, 0.5, 0.62, 1.0, 1.3]),
@@ -209,7 +209,7 @@ def test_steps_of_a_fixed_length():
         spun(signal, 1.0, solver=rj.solvers.GeneralizedAlpha(), dt=0.05)
 
 
-def test_a_run_ends_with_its_table():
+def test_run_ends_at_the_end_of_its_table():
     signal = rj.Signal(TS, about_axis(X), name="wheel")
     with pytest.raises(ValueError, match=r"from 0 to 1.4 s .* 'wheel', which covers 0 to 1.3"):
         spun(signal, 1.4)
@@ -252,7 +252,7 @@ def hinge(*args, **options):
     return rj.Revolute("ground", "arm", (0, 0, 0), (0, 0, 1), motion=motion, name="hinge")
 
 
-def test_motion_needs_rates():
+def test_motion_requires_cubic_signals():
     for kind in ("linear", "hold"):
         with pytest.raises(ValueError, match=r"Revolute\(motion=...\)` needs a motion with veloc"):
             hinge(kind)
@@ -274,7 +274,7 @@ def test_prescribed_motion_by_a_spline():
     np.testing.assert_allclose(sol.states.angular_velocity[:, 0, 2], spline(at, 1), atol=1e-8)
 
 
-def test_refusals():
+def test_invalid_signals_raise():
     refused: Any = (
         (([0.0], [1.0]), {}, r"ts=...\)` must have shape \(T,\) with at least two"),
         (([0.0, 1.0, 1.0], X[:3]), {}, "strictly increasing; sample 2 is at 1.0 s after 1.0"),

@@ -52,7 +52,7 @@ def reference():
     return rj.simulate(rj.NullSpace(TOP.system), TOP.state0, T1, rtol=1e-11, atol=1e-11).states
 
 
-def test_table_is_complete():
+def test_support_table_is_complete():
     assert set(CELLS) == {(form, solver) for form in FORMS for solver in SOLVERS}
     assert set(CELLS.values()) == {"yes", "no"}
     assert set(FEATURE_CELLS) == {(solver, name) for solver in SOLVERS for name in FEATURES}
@@ -89,7 +89,7 @@ def test_table_is_complete():
     "Absolute(index=0)-Variational",
 )
 @pytest.mark.parametrize(("form", "solver"), CELLS)
-def test_cell(form, solver, reference):
+def test_support_table_cell(form, solver, reference):
     def run():
         return rj.simulate(
             FORMS[form], TOP.state0, T1, solver=SOLVERS[solver], **steps_of(solver)
@@ -108,5 +108,5 @@ def test_cell(form, solver, reference):
 
 @pytest.mark.exhaustive(*(f"{s}-{f}" for s in SOLVERS for f in FEATURES if (s, f) not in QUICK))
 @pytest.mark.parametrize(("solver", "feature"), FEATURE_CELLS)
-def test_feature(solver, feature):
+def test_feature_table_cell(solver, feature):
     assert tried(solver, feature)[0] == FEATURE_CELLS[solver, feature]

@@ -150,7 +150,7 @@ def test_hidden_comparisons_warn_and_a_declared_switch_replaces_them():
     np.testing.assert_allclose(reverse, EXACT, atol=1e-6)
 
 
-def test_a_start_at_rest_does_not_count_as_a_switch_of_dry_friction():
+def test_start_at_rest_is_not_a_switch_of_dry_friction():
     """The motion never reverses, so that friction acts as a constant force."""
 
     def run(friction):

@@ -21,7 +21,7 @@ def top(inertia, weight):
 @pytest.mark.parametrize(
     "rotation", [rj.Quaternion(), rj.RodriguesParameters()], ids=cases.rotation_name
 )
-def test_batch_over_everything(rotation):
+def test_batch_over_all_inputs(rotation):
     """States, leaves of the model and times at once: each trajectory as if it were alone."""
 
     def run(inertia, weight, orientation, omega, t1):
@@ -91,7 +91,7 @@ def test_compiled_once():
     assert run(2.0, (0.3, 0.2, 3.0), 2.0, [0.7, 1.5], tensor, rtol=1e-7, atol=1e-8) > 0
 
 
-def test_jit_of_the_caller():
+def test_simulate_inside_jit():
     """The same numbers whether `simulate` is called from compiled code or not."""
     model = rj.NullSpace(top((3.0, 2.0, 1.0), 2.0))
     state = rj.State(angular_velocity=(0.1, 0.2, 3.0))
@@ -103,7 +103,7 @@ def test_jit_of_the_caller():
 
 
 @pytest.mark.exhaustive
-def test_known_values_that_a_compiled_function_closes_over():
+def test_compiled_function_closing_over_constants():
     """Nothing is an argument, so nothing is a tracer until the run begins."""
 
     problem = rj.problems.four_bar()

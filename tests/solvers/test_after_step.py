@@ -43,7 +43,7 @@ def solve(model, solver, y, saveat):
 @pytest.mark.exhaustive(but=("fsal-explicit",))
 @pytest.mark.parametrize("name", PROJECTIONS)
 @pytest.mark.parametrize("inner", [diffrax.Dopri5(), diffrax.Heun()], ids=["fsal", "not-fsal"])
-def test_projected_steps(inner, name):
+def test_projection_after_each_step(inner, name):
     """A method that keeps its last evaluation makes the same steps as one that starts afresh."""
     model = rj.Absolute(TOP, rj.Directors())
     projection = PROJECTIONS[name]
@@ -69,7 +69,7 @@ def test_projected_steps(inner, name):
 
 @pytest.mark.exhaustive(but=("True",))
 @pytest.mark.parametrize("unroll", [False, True])
-def test_recharted_steps(unroll):
+def test_recharting_after_each_step(unroll):
     model = rj.NullSpace(TOP, rj.LinearParameters())
     y0 = model.chart(START)
     inner = Unrolled(diffrax.Dopri5()) if unroll else diffrax.Dopri5()
@@ -89,7 +89,7 @@ SOLVERS = [
 
 @pytest.mark.exhaustive("Midpoint", "Ralston", "Bosh3")
 @pytest.mark.parametrize("solver", SOLVERS[1:], ids=lambda s: type(s).__name__)
-def test_stages_are_those_of_the_method(solver):
+def test_stages_of_the_wrapped_method_are_kept(solver):
     """Written out, and as a loop over a table; first-same-as-last methods over two steps."""
     model = rj.NullSpace(TOP)
     term, y0 = diffrax.ODETerm(model.vector_field), model.encode(START)
@@ -112,7 +112,7 @@ def test_stages_are_those_of_the_method(solver):
     assert wrapped.error_order(term) == solver.error_order(term)
 
 
-def test_form_for_kernels():
+def test_native_form_gives_equal_steps():
     """Few numbers are written out, many are a loop, inside of wrappers too."""
     model = rj.NullSpace(TOP)
     wrapped = Recharted(diffrax.Dopri8(), model)
@@ -121,7 +121,7 @@ def test_form_for_kernels():
     assert native_form(diffrax.Kvaerno5(), 400) == diffrax.Kvaerno5()
 
 
-def test_unrolled_takes_explicit_methods_only():
+def test_unrolled_requires_explicit_methods():
     with pytest.raises(TypeError, match=r"`Unrolled\(solver=...\)` takes an explicit Runge-Kutta"):
         Unrolled(diffrax.Kvaerno5())
     with pytest.raises(TypeError, match="got Euler"):

@@ -26,7 +26,7 @@ CASES = [
 @pytest.mark.parametrize(
     "solver,index,bounds", CASES, ids=[f"{type(s).__name__}-{i}" for s, i, _ in CASES]
 )
-def test_pendulum(solver, index, bounds):
+def test_pendulum_at_every_index(solver, index, bounds):
     """A pendulum in Cartesian coordinates; its multiplier is the tension."""
     y0, tolerance = jnp.asarray(cases.PENDULUM_START), 1e-6
     solution, _ = cases.solve(solver, cases.pendulum(index), y0, 3.0, tolerance, tolerance)
@@ -40,7 +40,7 @@ def test_pendulum(solver, index, bounds):
 
 @pytest.mark.exhaustive(but=("1e-06",))
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-9])
-def test_car_axis(tolerance):
+def test_car_axis_against_reference(tolerance):
     """Index 3, against the end values of the IVP test set."""
     y0 = jnp.asarray(cases.CAR_AXIS_START)
     solution, _ = cases.solve(Radau5(), cases.car_axis(), y0, 3.0, tolerance, tolerance)
@@ -66,7 +66,7 @@ def test_car_axis(tolerance):
     ],
     ids=["Radau5", "BDF", "Seulex", "Radau5-implicit", "BDF-implicit"],
 )
-def test_robertson(solver, term):
+def test_robertson_against_reference(solver, term):
     """Index 1, as a mass matrix and as F(t, y, y') = 0: the mass is conserved exactly."""
     y0 = jnp.array([1.0, 0.0, 0.0])
     solution, _ = cases.solve(solver, term, y0, 1e4, 1e-6, 1e-10)

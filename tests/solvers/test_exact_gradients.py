@@ -26,7 +26,7 @@ SOLVERS = {
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SOLVERS)
-def test_heavy_top(name):
+def test_heavy_top_gradients_against_sixty_digits(name):
     """By moments of inertia and initial rates."""
     solver, tolerance = SOLVERS[name]
     top = CASES["heavy top, 2 s"]

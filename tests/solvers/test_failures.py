@@ -26,7 +26,7 @@ def blow_up(t, y, args):
 @pytest.mark.parametrize(
     "solver", [Radau5(), BDF(), Odex(), Seulex()], ids=lambda s: type(s).__name__
 )
-def test_end_of_existence(solver):
+def test_end_of_existence_is_reported(solver):
     """y' = y^2 from 1 ends at t = 1: the step goes to round-off and the run ends."""
     solution = run(solver, diffrax.ODETerm(blow_up), [1.0], 2.0)
     assert solution.result in (
@@ -45,7 +45,7 @@ def troubled(t, y, args):
 
 @pytest.mark.exhaustive("BDF")
 @pytest.mark.parametrize("solver", [Radau5(), BDF()], ids=lambda s: type(s).__name__)
-def test_named_results(solver):
+def test_failures_have_names(solver):
     """A singular Newton matrix, a residual that is not finite, no solution of the stages."""
     term = MassMatrixTerm(troubled, np.diag([1.0, 0.0]))
     outcomes = (RESULTS.singular, RESULTS.nonfinite, RESULTS.nonlinear_divergence)
@@ -53,7 +53,7 @@ def test_named_results(solver):
         assert run(solver, term, [1.0, 0.5], args=jnp.asarray(which)).result == outcome
 
 
-def test_fixed_step_ends_at_once():
+def test_failed_fixed_step_ends_the_run():
     """With a fixed step there is nothing to try: the first failure ends the run."""
     solver = cases.with_tolerance(Radau5(), 1e-8)
     solution = diffrax.diffeqsolve(
@@ -69,7 +69,7 @@ def refused(solver, term, y0):
     diffrax.diffeqsolve(term, solver, 0.0, 1.0, 0.1, y0, stepsize_controller=controller)
 
 
-def test_messages():
+def test_invalid_arguments_raise():
     """Every error names the argument, what came, and what to do."""
     y, eye = jnp.ones(2), np.eye(2)
 

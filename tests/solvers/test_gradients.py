@@ -35,7 +35,7 @@ def end(solver, mu, tolerance=1e-10, adjoint=None, max_steps=512):
     )
 )
 @pytest.mark.parametrize("name", SOLVERS)
-def test_tangent(name):
+def test_tangent_against_differences(name):
     """The tangent of the steps is that of the solution."""
     tangent = jax.jit(lambda mu: jax.jvp(lambda mu: end(SOLVERS[name], mu), (mu,), (1.0,))[1])
     assert np.max(np.abs(tangent(jnp.array(5.0)) / FIRST - 1.0)) < 1e-8
@@ -43,7 +43,7 @@ def test_tangent(name):
 
 @pytest.mark.exhaustive("Seulex")
 @pytest.mark.parametrize("name", SOLVERS)
-def test_reverse(name):
+def test_reverse_mode_against_forward_mode(name):
     """The transpose of the tangent."""
 
     def value(mu):
@@ -186,7 +186,7 @@ CHARTS = {
 
 @pytest.mark.exhaustive("moving charts", "moving charts, multistep")
 @pytest.mark.parametrize("case", CHARTS)
-def test_reverse_of_what_follows_a_step(case):
+def test_reverse_mode_through_projection(case):
     """Projections and changes of charts."""
     rotation, solver = CHARTS[case]
 

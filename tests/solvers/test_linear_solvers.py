@@ -33,7 +33,7 @@ def dae_run(solver):
     [lx.LU(), lx.QR(), lx.AutoLinearSolver(well_posed=True)],
     ids=lambda s: type(s).__name__,
 )
-def test_same_run(method, linear_solver):
+def test_linear_solvers_give_equal_runs(method, linear_solver):
     """A factorisation of another kind takes the same steps, with real and complex matrices."""
     expected, evaluations = dae_run(method())
     run, count = dae_run(method(linear_solver=linear_solver))
@@ -44,7 +44,7 @@ def test_same_run(method, linear_solver):
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_qr_writes_into_nothing_that_is_read(dtype, rng):
+def test_qr_does_not_modify_its_input(dtype, rng):
     """`lineax.QR` has a replacement without LAPACK's `dormqr`; its derivatives are transposed."""
     A, b, c = (rng.normal(size=s) for s in ((4, 4), 4, 4))
     if dtype is complex:
@@ -86,7 +86,7 @@ class Damped(lx.AbstractLinearSolver):
 
 @pytest.mark.exhaustive("BDF")
 @pytest.mark.parametrize("method", [Radau5, BDF], ids=lambda m: m.__name__)
-def test_the_given_solver_is_used(method):
+def test_given_linear_solver_is_used(method):
     """Newton increments of 7 parts in 10 converge, at a rate of 0.3."""
     _, evaluations = dae_run(method())
     run, count = dae_run(method(linear_solver=Damped(0.7)))
@@ -148,7 +148,7 @@ def test_inverse_is_a_solver_of_lineax():
         solve(jnp.ones((3, 2)), jnp.ones(3), Inverse())
 
 
-def test_derivatives_by_matrix():
+def test_derivatives_by_the_matrix():
     """Those of a solution for a given factorisation, which is that of the matrix."""
     A, b = jnp.array([[2.0, 1.0], [0.5, 3.0]]), jnp.array([1.0, -1.0])
 
@@ -160,7 +160,7 @@ def test_derivatives_by_matrix():
         np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
-def test_refused():
+def test_unsupported_linear_solvers_raise():
     """What solves systems with special matrices alone, and what is no solver."""
     for special in (lx.Diagonal(), lx.Cholesky(), lx.Tridiagonal()):
         name = type(special).__name__

@@ -20,7 +20,7 @@ def noisy(size):
 
 
 @pytest.mark.parametrize("size,converges", [(1e-9, True), (0.1, True), (2.0, False)])
-def test_round_off(size, converges):
+def test_newton_ends_at_round_off(size, converges):
     """Increments that round-off keeps at a part of the error of a step are the end, not a failure;
     those above it are none."""
     outcome = noisy(size)
@@ -30,7 +30,7 @@ def test_round_off(size, converges):
         assert abs(float(outcome.Z[0]) - 1.0) <= 1.1 * size + 1e-6
 
 
-def test_slow_convergence_is_no_round_off():
+def test_slow_convergence_is_not_round_off():
     """At a rate of 0.6 from the start on, an increment of 0.1 still means an error of 0.15."""
 
     def norm(v):

@@ -69,7 +69,7 @@ CASES = [
     CASES,
     ids=[f"{type(s).__name__}, {p.name}" for s, p, *_ in CASES],
 )
-def test_error_at_the_end(solver, problem, positions, rates, bounds):
+def test_errors_against_references(solver, problem, positions, rates, bounds):
     def field(t, y, args):
         return problem.field(t, y)
 

@@ -78,7 +78,7 @@ METHODS = {
 )
 @pytest.mark.parametrize("problem", cases.SMOOTH)
 @pytest.mark.parametrize("name", METHODS)
-def test_order(name, problem):
+def test_order_of_convergence(name, problem):
     """The slope of the error at the end and within the last step, from two halvings on.
 
     Within one step a polynomial of degree k has an error of order k + 1.

@@ -84,7 +84,7 @@ PROBLEMS = {
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @each_solver
-def test_end_and_steps(solver, problem):
+def test_results_and_steps_agree_with_simulate(solver, problem):
     field, y0, t1, args = PROBLEMS[problem]
     y0 = jax.tree.map(jnp.asarray, y0)
     solution = solve(field, solver, y0, t1, args=args)
@@ -158,7 +158,7 @@ def test_backwards_and_saved_values(solver):
 
 
 @each_solver
-def test_event(solver):
+def test_event_in_plain_diffrax(solver):
     """The pendulum passes the vertical after a quarter of its period."""
     event = diffrax.Event(lambda t, y, args, **kwargs: y[0], optx.Newton(1e-9, 1e-9))
     solution = solve(pendulum, solver, jnp.array([1.0, 0.0]), 5.0, event=event)
@@ -178,7 +178,7 @@ def test_event(solver):
     ids=lambda adjoint: type(adjoint).__name__,
 )
 @each_solver
-def test_derivative(solver, adjoint):
+def test_derivative_in_plain_diffrax(solver, adjoint):
     """By a parameter of exponential decay: -t exp(-t)."""
 
     def end(rate):

@@ -29,7 +29,7 @@ PAIRS = {
 )
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_solution(case, dtype):
+def test_eliminated_solve_equals_full_solve(case, dtype):
     """That of the whole matrix, whatever the order of the unknowns and the entries of the rows."""
     pairs = checked_rates(PAIRS[case])
     n = 4 if case == "none left" else 9
@@ -54,7 +54,7 @@ def test_solution(case, dtype):
 )
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("stages", [1, 3])
-def test_stages(case, stages):
+def test_eliminated_stages_equal_full_stages(case, stages):
     """Several stages at once, each with a Jacobian of its own."""
     pairs = checked_rates(PAIRS[case])
     s, n = stages, 4 if case == "none left" else 9
@@ -82,7 +82,7 @@ def with_rates(index):
 @pytest.mark.exhaustive(but=("Radau5-3",))
 @pytest.mark.parametrize("index", [1, 2, 3])
 @pytest.mark.parametrize("method", [Radau5, Radau9, BDF], ids=lambda m: m.__name__)
-def test_same_run(method, index):
+def test_elimination_gives_equal_runs(method, index):
     """The same steps, evaluations and end."""
     plain, told = with_rates(index)
     y0 = jnp.asarray(cases.PENDULUM_START)
@@ -130,7 +130,7 @@ def test_derivative_and_direction(method, t1):
 
 
 @pytest.mark.parametrize("index", [1, 2, 3])
-def test_formulations(index):
+def test_formulations_declare_rate_pairs(index):
     """Positions and velocities of absolute coordinates, but not if multipliers correct them."""
     system = rj.problems.chain(2).system
     model = rj.Absolute(system, index=index)
@@ -139,7 +139,7 @@ def test_formulations(index):
     assert dae_term(rj.Absolute(system, index=2, stabilized=True)).rates == ()
 
 
-def test_messages():
+def test_invalid_pairs_raise():
     """Pairs that are none, and equations that are not what they say."""
 
     def begin(rates):

@@ -67,7 +67,7 @@ EVERY = [
 
 @pytest.mark.exhaustive(but=("Dopri8", "Radau5", "Kvaerno5"))
 @pytest.mark.parametrize("solver", EVERY, ids=lambda x: type(x).__name__)
-def test_saved_values_of_a_solver(solver):
+def test_saved_values_are_as_accurate_as_steps(solver):
     tolerances = (1e-4, 1e-6) if type(solver) in LOOSE else (1e-4, 1e-6, 1e-8, 1e-10)
     for tolerance in tolerances:
         (_, ts), (saved, steps), count = both(solver, jnp.asarray(tolerance))

@@ -65,7 +65,7 @@ ROBERTSON = functools.partial(start, (1.0, 0.0, 0.0))
 
 
 @pytest.mark.parametrize("solver", [Radau5(), BDF(), Seulex()], ids=lambda s: type(s).__name__)
-def test_mass_matrix(solver):
+def test_consistent_rates_with_a_mass_matrix(solver):
     """The equation and its residual: the sum of concentrations is 1.002."""
     name = type(solver).__name__
     message = rf"start of `{name}` is not consistent: .* number 2 has the residual 0.002\."
@@ -103,7 +103,7 @@ VIOLATIONS = [
 
 
 @pytest.mark.parametrize("index,unknown,expected", VIOLATIONS)
-def test_index(index, unknown, expected):
+def test_inconsistent_start_at_each_index_raises(index, unknown, expected):
     """At index 3 positions and rates have to fit, at 2 rates, at 1 the tension, which is free
     above."""
     term = cases.pendulum(index)
@@ -115,7 +115,7 @@ def test_index(index, unknown, expected):
         begin(Radau1(), term, PENDULUM(unknown, 1e-3))
 
 
-def test_tolerance():
+def test_start_is_checked_to_the_tolerance():
     """Ten tolerances, or a millionth, may be missing."""
     term = cases.robertson_dae()
     begin(Radau1(), term, ROBERTSON(2, 4e-3), 1e-3, 1e-3)
@@ -124,14 +124,14 @@ def test_tolerance():
     begin(Radau1(), term, ROBERTSON(2, 1e-7), 1e-12, 1e-12)
 
 
-def test_regular_mass_matrix():
+def test_regular_mass_matrix_needs_no_check():
     """There is nothing to satisfy, and badly scaled masses are no zeros."""
     term = MassMatrixTerm(lambda t, y, args: 1e3 - y, np.diag([1.0, 1e-9]))
     state = begin(Radau5(), term, jnp.ones(2))
     assert all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state))
 
 
-def test_whole_run():
+def test_inconsistent_start_of_a_run_raises():
     """The error is that of `diffrax.diffeqsolve`, also in a batch of which one start is wrong."""
     solver = Radau1()
 
@@ -148,7 +148,7 @@ def test_whole_run():
 
 @pytest.mark.exhaustive("2", "3")
 @pytest.mark.parametrize("index", [1, 2, 3])
-def test_joint_is_named(index):
+def test_violated_joint_is_named(index):
     """A chain of two: the second joint is off in what its index asks for."""
     problem = rj.problems.chain(2)
     model = rj.Absolute(problem.system, index=index)
@@ -161,7 +161,7 @@ def test_joint_is_named(index):
         begin(Radau1(), dae_term(model), y0.at[unknown[index]].add(0.1))
 
 
-def test_rotation_is_named():
+def test_violated_rotation_is_named():
     body = rj.FixedPointBody((1.0, 2.0, 3.0))
     model = rj.Absolute(body, index=3)
     y0 = model.encode(rj.State(angular_velocity=(0.1, 0.2, 0.3)))
@@ -169,7 +169,7 @@ def test_rotation_is_named():
         begin(Radau1(), dae_term(model), y0.at[0].add(0.1))
 
 
-def test_product_that_is_not_that_with_the_matrix():
+def test_wrong_mass_matrix_product_raises():
     def mass(t, y, args):
         return jnp.diag(jnp.array([1.0, 1.0, 0.0])) * (1.0 + t)
 

@@ -35,7 +35,7 @@ def field_numpy(field, y, args):
 )
 @pytest.mark.parametrize("problem", cases.STIFF)
 @pytest.mark.parametrize("name", SOLVERS)
-def test_against_reference(name, problem):
+def test_stiff_problems_against_references(name, problem):
     """Errors in units of the tolerance, bounded by those of SciPy's method of the same kind."""
     solver, method = SOLVERS[name]
     field, y0, t1, absolute, end = cases.STIFF[problem]
@@ -65,7 +65,7 @@ def test_against_reference(name, problem):
             assert int(solution.stats["num_accepted_steps"]) < bound_steps
 
 
-def test_time_runs_backwards():
+def test_integration_backwards_in_time():
     """A run from the end to the start of a problem that is stable backwards."""
     term = diffrax.ODETerm(lambda t, y, args: 50.0 * (y - jnp.cos(t)))
     for solver in (Radau5(), BDF()):

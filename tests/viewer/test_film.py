@@ -61,7 +61,7 @@ def test_an_animation_has_a_picture_for_each_time(shown, tmp_path):
         plotting.save_animation(shown, path)
 
 
-def test_bad_input_is_refused(shown, tmp_path):
+def test_invalid_input_raises(shown, tmp_path):
     with pytest.raises(ValueError, match="1 or more"):
         plotting.plot_filmstrip(shown, 0)
     with pytest.raises(ValueError, match="Change the ending"):

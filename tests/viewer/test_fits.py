@@ -27,7 +27,7 @@ def on_hinge(angle):
     return jax.vmap(rj.State)(position, half, 0 * position, 0 * position)
 
 
-def test_joint_coordinates_place_the_measured_bodies():
+def test_joint_coordinates_determine_measured_poses():
     body = rj.Body.box("arm", (0.3, 0.2, 0.1), mass=1.0, position=(0.2, 0, 0))
     hinge = rj.Revolute("ground", "arm", (0, 0, 0), axis=(0, 1, 0), name="hinge")
     angle = 2.0 * TS
@@ -50,7 +50,7 @@ def test_joint_coordinates_place_the_measured_bodies():
     np.testing.assert_allclose(graphs[1][sensor.name], angle[mask] + 0.01, atol=1e-6)
 
 
-def test_attitudes_place_free_bodies_where_the_fit_has_them():
+def test_attitudes_use_fitted_positions_of_free_bodies():
     bodies = [rj.Body.sphere(name, 0.1, mass=1.0) for name in ("a", "b")]
     states = turned(2)
     fit, run = fitted(rj.System(bodies), states)
@@ -65,7 +65,7 @@ def test_attitudes_place_free_bodies_where_the_fit_has_them():
     np.testing.assert_allclose(poses[:, :, 3:], states.orientation, atol=1e-6)
 
 
-def test_rates_alone_place_nothing_and_failed_runs_end_early():
+def test_rates_give_no_poses_and_failed_runs_end_early():
     system = rj.FixedPointBody((3.0, 2.0, 1.0))
     rates = np.ones((len(TS), 3))
     gaps = np.arange(len(TS)) % 3 > 0

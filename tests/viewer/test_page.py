@@ -93,13 +93,13 @@ def click(browser, identifier):
     browser.execute_script(f"document.getElementById('{identifier}').click()")
 
 
-def test_nothing_is_on_the_console(page):
+def test_console_is_empty(page):
     assert ask(page, "Boolean(v)")
     assert page.get_log("browser") == []
     assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
 
 
-def test_the_picture_is_not_empty_and_moves(page):
+def test_picture_is_not_empty_and_moves(page):
     page.execute_script("rigidjaxViewer.seek(0)")
     first = pixels(page)
     opaque = np.count_nonzero(first[..., 3] > 200) / first[..., 3].size
@@ -135,7 +135,7 @@ def test_rods_and_springs_end_at_their_points(page):
     np.testing.assert_allclose(rod[1:], [rod[0], rod[0] / 2], rtol=1e-6)
 
 
-def test_it_plays_and_pauses(page):
+def test_play_and_pause(page):
     page.execute_script("rigidjaxViewer.seek(0)")
     click(page, "play")
     wait_until(page, "v.time > 0.02")
@@ -150,7 +150,7 @@ def wait_until(browser, condition):
     WebDriverWait(browser, 20).until(lambda driver: ask(driver, condition))
 
 
-def test_the_slider_and_the_keys_move_the_time(page):
+def test_slider_and_keys_move_the_time(page):
     page.execute_script(
         "const s = document.getElementById('time'); s.value = 5000;"
         "s.dispatchEvent(new Event('input'))"
@@ -164,7 +164,7 @@ def test_the_slider_and_the_keys_move_the_time(page):
 
 
 @pytest.mark.parametrize("layer", ["bodies", "joints", "frames", "centers", "rates", "reactions"])
-def test_layers_are_switched(page, layer):
+def test_layers_can_be_switched(page, layer):
     before = pixels(page)
     click(page, f"show-{layer}")
     after = pixels(page)
@@ -173,7 +173,7 @@ def test_layers_are_switched(page, layer):
     np.testing.assert_array_equal(pixels(page), before)
 
 
-def test_runs_are_switched_and_named(page):
+def test_runs_can_be_switched_and_named(page):
     labels = page.execute_script(
         "return [...document.querySelectorAll('#heading label')].map((l) => l.textContent)"
     )
@@ -183,7 +183,7 @@ def test_runs_are_switched_and_named(page):
     page.execute_script("document.querySelectorAll('#heading input')[1].click()")
 
 
-def test_the_camera_follows(page):
+def test_camera_follows_a_body(page):
     page.execute_script(
         "const f = document.getElementById('follow'); f.value = '2'; rigidjaxViewer.seek(0);"
         "rigidjaxViewer.render(); f.dispatchEvent(new Event('change'));"
@@ -194,7 +194,7 @@ def test_the_camera_follows(page):
     page.execute_script("rigidjaxViewer.followBody(-1); rigidjaxViewer.home()")
 
 
-def test_the_theme_is_changed(page):
+def test_theme_can_be_changed(page):
     ink = "getComputedStyle(document.documentElement).getPropertyValue('--ink')"
     light = ask(page, ink)
     click(page, "theme")
@@ -216,7 +216,7 @@ def test_graphs_are_drawn_and_can_be_chosen(page):
     assert (low, high) == (0.0, pytest.approx(0.2, rel=0.02))
 
 
-def test_a_notebook_shows_it(browser, tmp_path):
+def test_notebook_display(browser, tmp_path):
     shown = rj.view(mechanism(), title="In a <cell>")
     path = tmp_path / "notebook.html"
     path.write_text(f"<!DOCTYPE html><body>{shown._repr_html_()}</body>", "utf-8")
@@ -232,7 +232,7 @@ def test_a_notebook_shows_it(browser, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["ensemble", "hinge_fit", "stewart"])
-def test_the_gallery_is_shown(browser, tmp_path, name):
+def test_gallery_pages_are_shown(browser, tmp_path, name):
     scene = json.loads(gzip.decompress((GALLERY / f"{name}.json.gz").read_bytes()))
     browser.get(rj.viewer.View(scene).save(tmp_path / "run.html").as_uri())
     assert ask(browser, "v.runs.length") == len(scene["runs"])
@@ -241,7 +241,7 @@ def test_the_gallery_is_shown(browser, tmp_path, name):
     assert browser.get_log("browser") == []
 
 
-def test_damaged_data_are_said_so(browser, tmp_path):
+def test_damaged_data_are_reported(browser, tmp_path):
     path = tmp_path / "damaged.html"
     path.write_text(rj.view(mechanism()).page.replace('"times"', '"tomes"'), "utf-8")
     browser.get(path.as_uri())

@@ -29,7 +29,7 @@ def pendulum():
     return rj.simulate(model, system.reference_state(), 0.1, ts=np.linspace(0, 0.1, 5), dt=0.01)
 
 
-def test_arrays_come_back(rng):
+def test_arrays_round_trip(rng):
     values = rng.normal(size=(7, 3, 2))
     single = encoded(values)
     assert single["shape"] == [7, 3, 2]
@@ -60,7 +60,7 @@ def test_poses_and_rates_are_those_of_the_states(system):
     assert len(run["springs"]) == 1
 
 
-def test_joints_are_where_they_were_given(system):
+def test_joints_have_their_positions(system):
     scene = rj.view(system).scene
     (run,) = scene["runs"]
     hinge, universal = run["joints"][:2]
@@ -71,7 +71,7 @@ def test_joints_are_where_they_were_given(system):
     np.testing.assert_allclose(scene["camera"]["up"], (0, 0, 1))
 
 
-def test_a_slider_knows_how_far_it_went(system):
+def test_slider_has_its_range(system):
     (run,) = rj.view(system, state=turned(9), ts=TS).scene["runs"]
     slider = next(joint for joint in run["joints"] if joint["kind"] == "Prismatic")
     assert slider["range"] == pytest.approx([0.2 * np.min(np.sin(1.4 * TS)), 0.2], abs=1e-3)
@@ -109,14 +109,14 @@ def test_a_file_is_viewed_like_its_solution(pendulum, tmp_path):
     assert from_file["camera"] == direct["camera"]
 
 
-def test_an_older_file_shows_bodies_of_its_inertia(pendulum):
+def test_file_without_shapes_shows_equivalent_bodies(pendulum):
     dataset = pendulum.to_xarray().drop_vars("mechanism")
     (run,) = rj.view(dataset).scene["runs"]
     assert run["joints"] == []
     assert run["bodies"][0]["shapes"][0]["kind"] == "cylinder"
 
 
-def test_members_of_a_batch_are_ghosts(pendulum):
+def test_batch_elements_are_faint(pendulum):
     data = pendulum.to_xarray()
     batch = data.expand_dims(sample=3).copy(deep=True)
     batch["position"] = batch.position.astype(float)
@@ -127,7 +127,7 @@ def test_members_of_a_batch_are_ghosts(pendulum):
     assert [run["times"]["shape"] for run in runs] == [[5], [5], [2]]
 
 
-def test_members_of_an_ensemble_are_ghosts():
+def test_ensemble_members_are_faint():
     model = rj.NullSpace(rj.System(rj.Body.box("b", (0.3, 0.2, 0.1), mass=1.0)))
 
     def run(p):
@@ -149,21 +149,21 @@ def test_members_of_an_ensemble_are_ghosts():
         rj.view((model, numbers))
 
 
-def test_frames_are_evenly_apart_and_reach_the_end():
+def test_frames_are_evenly_spaced_and_reach_the_end():
     times = np.append(np.linspace(0.0, 1.0, 1001) ** 2, np.inf)
     indices = kept(times, 11)
     assert indices[0] == 0 and indices[-1] == 1000
     np.testing.assert_allclose(times[indices], np.linspace(0, 1, 11), atol=2e-3)
 
 
-def test_shapes_can_be_given(system):
+def test_shapes_can_be_replaced(system):
     given = {"arm": viewer.sphere(0.3), "drum": [viewer.box((1, 1, 1)), viewer.cone(0.1, 0.2)]}
     (run,) = rj.view(system, shapes=given).scene["runs"]
     kinds = [[shape["kind"] for shape in body["shapes"]] for body in run["bodies"][:2]]
     assert kinds == [["sphere"], ["box", "cone"]]
 
 
-def test_a_plane_motion_is_seen_from_its_side():
+def test_plane_motion_is_seen_from_the_side():
     bodies = [
         rj.Body.box(n, (0.3, 0.1, 0.1), mass=1.0, position=x)
         for n, x in (("a", (0, 0, 0)), ("b", (1, 0, 0)), ("c", (0, 0, 1)))
@@ -172,7 +172,7 @@ def test_a_plane_motion_is_seen_from_its_side():
     assert flat["direction"][1] < -0.9  # x to the right, z up
 
 
-def test_pages_stand_alone_and_keep_text_as_text(system, tmp_path):
+def test_pages_are_self_contained_and_escape_text(system, tmp_path):
     page = rj.view(system, title="</script><b>&").page
     assert "</script><b>" not in page and "&lt;/script&gt;&lt;b&gt;&amp;" in page
     # The name of a namespace is all that looks like an address.
@@ -192,7 +192,7 @@ def test_pages_stand_alone_and_keep_text_as_text(system, tmp_path):
     shown.save(path, force=True)
 
 
-def test_bad_input_is_refused(system, pendulum):
+def test_invalid_input_raises(system, pendulum):
     states = turned(9)
     for arguments, options, message in (
         ((), {}, "needs something to show"),

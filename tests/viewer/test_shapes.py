@@ -32,14 +32,14 @@ def described(body):
         (rj.Body("b", 2.0, (0.03, 0.03, 0.01)), "cylinder", (0.1, 0.3872983346)),
     ],
 )
-def test_solids_have_the_size_they_were_made_with(body, kind, size):
+def test_solids_have_their_size(body, kind, size):
     (shape,) = shapes_of(described(body), 1e-3)
     assert shape.kind == kind
     if size is not None:
         np.testing.assert_allclose(shape.size, size, rtol=1e-6)
 
 
-def test_a_box_of_an_inertia_has_this_inertia_in_its_axes(rng):
+def test_equivalent_box_has_the_inertia(rng):
     turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     inertia = turn @ np.diag([0.05, 0.13, 0.10]) @ turn.T
     (shape,) = shapes_of(described(rj.Body("b", 2.0, 0.5 * (inertia + inertia.T))), 1e-3)
@@ -49,7 +49,7 @@ def test_a_box_of_an_inertia_has_this_inertia_in_its_axes(rng):
     assert np.linalg.det(shape.axes) > 0
 
 
-def test_the_apex_of_a_cone_is_where_its_inertia_says():
+def test_apex_of_a_cone_matches_its_inertia():
     body = described(rj.Body.cone("b", 0.1, 0.4, mass=2.0))
     (shape,) = shapes_of(body, 1e-3)
     # Half of the height is a quarter above the centre of mass, towards the apex.
@@ -83,13 +83,13 @@ def test_plates_of_plane_mechanisms_are_bars_between_their_joints():
     assert disc.kind == "cylinder"
 
 
-def test_what_has_no_inertia_is_a_small_ball():
+def test_body_without_inertia_is_a_small_ball():
     bob = rj.Body("bob", 1.0, (0.0, 0.0, 0.0))
     ball, bar = shapes_of(described(bob), 1.0, [np.array([-1.0, 0.0, 0.0])])
     assert (ball.kind, bar.kind) == ("sphere", "bar")
 
 
-def test_meshes_are_given_as_they_are_or_as_files(tmp_path):
+def test_meshes_as_objects_or_files(tmp_path):
     mesh = rj.Mesh(0.1 * np.eye(4, 3), [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
     (tmp_path / "a.obj").write_text(
         "".join(f"v {x} {y} {z}\n" for x, y, z in mesh.vertices)
@@ -121,6 +121,6 @@ def test_meshes_are_given_as_they_are_or_as_files(tmp_path):
         (lambda: rj.Body("b", 1.0, (1, 1, 1), shape="torus"), "must be one of"),
     ],
 )
-def test_bad_shapes_are_refused(make, message):
+def test_invalid_shapes_raise(make, message):
     with pytest.raises(ValueError, match=message):
         make()

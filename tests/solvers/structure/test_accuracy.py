@@ -113,7 +113,7 @@ def test_discrete_euler_lagrange_equations(rng):
     assert np.allclose(spin, sol.angular_momentum[0], rtol=0, atol=1e-13 * scale)
 
 
-def test_invariants(rng):
+def test_invariants_against_their_definitions(rng):
     """Momentum, invariants and energy of section 4 against the Lagrangian of (32)."""
     inertia = jnp.asarray([1.0, 1.6, 2.1])
     q = rng.normal(size=4)

@@ -70,7 +70,7 @@ def test_directors_in_absolute_coordinates():
         *((scheme, rj.Directors()) for scheme in models.SCHEMES if scheme != "Variational"),
     ],
 )
-def test_steady_top(scheme, rotation):
+def test_steady_top_is_conserved(scheme, rotation):
     """Energy and J3 of the heavy top at the largest step that Figure 5 has."""
     model = rj.NullSpace(models.STEADY.system, rotation)
     dt = 0.007 if scheme == "Variational" else 0.01
@@ -90,7 +90,7 @@ def test_steady_top(scheme, rotation):
 @pytest.mark.parametrize(
     "solver", [EnergyMomentum(), EnergyMomentum(form="saddle-point"), SimoWong(conserve="energy")]
 )
-def test_any_potential(solver):
+def test_energy_is_conserved_for_any_potential(solver):
     """The discrete derivative conserves the energy of every potential."""
     body, state0 = models.quartic_body()
     make = rj.Absolute if solver == EnergyMomentum() else rj.NullSpace
@@ -98,7 +98,7 @@ def test_any_potential(solver):
     assert models.change(sol.energy) < 1e-12
 
 
-def test_gradient_in_the_middle():
+def test_gradient_at_the_midpoint():
     """Which the gradient in the middle alone does not."""
     body, state0 = models.quartic_body()
     sol = models.run(rj.NullSpace(body), state0, 0.2, 400, SimoWong())
@@ -106,7 +106,7 @@ def test_gradient_in_the_middle():
 
 
 @pytest.mark.exhaustive
-def test_any_potential_in_directors():
+def test_energy_is_conserved_for_any_potential_in_directors():
     body, state0 = models.quartic_body()
     sol = models.run(rj.NullSpace(body, rj.Directors()), state0, 0.2, 400, EnergyMomentum())
     assert models.change(sol.energy) < 1e-12
@@ -140,7 +140,7 @@ def test_seven_unknowns_agree_with_three():
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("scheme", ["EnergyMomentum", "Variational"])
-def test_free_systems(scheme):
+def test_free_systems_conserve_momentum(scheme):
     """Internal forces leave momentum and angular momentum alone, whatever the scheme."""
     system = models.tethered_pair()
     sol = models.run(
@@ -153,7 +153,7 @@ def test_free_systems(scheme):
 
 
 @pytest.mark.exhaustive
-def test_systems_under_gravity():
+def test_systems_under_gravity_conserve_energy():
     """Energy stays; the momentum grows as gravity says."""
     system = models.tethered_pair(gravity=True)
     model = rj.NullSpace(system, rj.Directors())
@@ -165,7 +165,7 @@ def test_systems_under_gravity():
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("scheme", ["EnergyMomentum", "Variational"])
-def test_dissipation(scheme):
+def test_dissipation_is_the_work_of_dampers(scheme):
     """Damped bodies lose the energy that an accurate integration says, to second order."""
     system = models.tethered_pair(damping=1.5)
     model, state0 = rj.NullSpace(system), system.reference_state()

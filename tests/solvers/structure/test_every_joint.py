@@ -56,7 +56,7 @@ def check(names, form="reduced"):
         assert name in still or np.max(np.abs(omega[k] - omega[0])) > 0.01, name
 
 
-def test_joints():
+def test_mean_gradient_is_the_secant():
     """Of all kinds of constraints: bilinear in poses, of fourth degree in them, with an angle."""
     check(("distance", "screw", "universal", "planar"))
 
@@ -64,7 +64,7 @@ def test_joints():
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("form", ["reduced", "saddle-point"])
 @pytest.mark.parametrize("names", [tuple(JOINTS), *((name,) for name in JOINTS)], ids="+".join)
-def test_every_joint(names, form):
+def test_energy_is_conserved_with_every_joint(names, form):
     check(names, form)
 
 
@@ -95,7 +95,7 @@ def test_gradient_of_a_screw_is_that_of_its_change():
 
 
 @pytest.mark.exhaustive
-def test_a_wound_up_spring():
+def test_energy_of_a_wound_up_spring():
     """Whole turns of a joint count in the energy of both ends of a step that passes pi."""
     hinge = rj.Revolute("ground", "rotor", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     rotor = rj.Body("rotor", 1.0, (0.1, 0.1, 0.1), angular_velocity=(0.0, 0.0, 8.0))

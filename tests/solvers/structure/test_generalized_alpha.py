@@ -24,7 +24,7 @@ def tumbling_chain(n):
 
 
 @pytest.mark.parametrize("radius", [0.0, 0.3, 0.9, 1.0])
-def test_coefficients(radius):
+def test_coefficients_of_the_method(radius):
     """Second order, and the spectral radius at infinite frequency from the amplification matrix."""
     c = coefficients(radius)
     assert c.gamma == pytest.approx(0.5 + c.force - c.mass)
@@ -76,7 +76,7 @@ def test_second_order(chain):
 
 
 @pytest.mark.exhaustive
-def test_constraints(chain):
+def test_constraints_hold_to_round_off(chain):
     """Positions to round-off; velocities to the error of the method; multipliers of both kinds."""
     solution, _ = chain
     assert np.max(solution.position_drift) < 1e-14
@@ -85,7 +85,7 @@ def test_constraints(chain):
 
 
 @pytest.mark.exhaustive
-def test_first_step():
+def test_first_step_from_consistent_accelerations():
     """Multipliers are of second order from the first step on, with strong damping too.
 
     They agree with the saddle-point system, by automatic differentiation, at the same pose and
@@ -114,7 +114,7 @@ def test_first_step():
 
 
 @pytest.mark.parametrize("make", [rj.NullSpace, lambda s: rj.Absolute(s, index=3)])
-def test_top(make):
+def test_heavy_top_against_reference(make):
     """One body on a fixed point in both formulations: order 2, as accurate as each other."""
     problem = problems.heavy_top()
     end = rj.simulate(rj.NullSpace(problem.system), problem.state0, 0.5, rtol=1e-12, atol=1e-12)
@@ -201,7 +201,7 @@ def test_prescribed_motion():
 
 
 @pytest.mark.exhaustive
-def test_last_step_of_another_length():
+def test_shorter_last_step():
     """A short last step leaves multipliers at second order: 10 1/2 steps against 10 and 11."""
     system, state0 = tumbling_chain(1)
     model, t1 = rj.Absolute(system, index=3), 0.21
@@ -236,7 +236,7 @@ def test_damping():
 
 
 @pytest.mark.exhaustive
-def test_contradictory_joints():
+def test_contradictory_joints_are_reported():
     """A slide driven away from a rod that holds it: a named result, no wrong state."""
     slider = rj.Body("b", 1.0, (1.0, 1.0, 1.0), position=(1.0, 0.0, 0.0))
     joints = [
@@ -252,7 +252,7 @@ def test_contradictory_joints():
     assert solution.result == rj.RESULTS.nonlinear_divergence
 
 
-def test_newton_that_fails():
+def test_failed_newton_is_reported():
     """Ten rad in a step: a named result after the first one."""
     problem = problems.heavy_top_fast()
     solution = rj.simulate(
@@ -271,13 +271,13 @@ def test_newton_that_fails():
         (lambda s: rj.NullSpace(s, rates="space"), "in body rates; got `NullSpace`"),
     ],
 )
-def test_other_models(make, message):
+def test_unsupported_models_raise(make, message):
     problem = problems.heavy_top()
     with pytest.raises(ValueError, match=message):
         rj.simulate(make(problem.system), problem.state0, 0.1, solver=GeneralizedAlpha(), dt=0.01)
 
 
-def test_arguments():
+def test_invalid_arguments_raise():
     for radius in (-0.1, 1.1, "0.9", float("nan")):
         with pytest.raises(ValueError, match="must be a number from 0"):
             GeneralizedAlpha(radius)

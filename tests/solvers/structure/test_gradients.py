@@ -32,7 +32,7 @@ def attitude(x, form="EnergyMomentum", count=20, dt=0.05, potential=TOP):
 
 
 @pytest.mark.exhaustive
-def test_thousand_steps():
+def test_gradient_over_a_thousand_steps():
     """Of the final attitude by inertia and start: forward = reverse = central differences."""
     function = jax.jit(lambda x: attitude(x, count=1000, dt=0.01, potential=UNEVEN))
     forward = jax.jit(jax.jacfwd(function))(X0)
@@ -68,7 +68,7 @@ def test_modes_agree(form):
 
 
 @pytest.mark.exhaustive
-def test_hessian():
+def test_hessian_is_symmetric():
     """Second derivatives against differences of first ones."""
 
     def loss(x):
@@ -97,7 +97,7 @@ def test_at_rest_and_without_potential():
         assert np.allclose(jacobian(jnp.zeros(3)), 0.5 * np.eye(3), atol=1e-14)
 
 
-def test_many_at_once():
+def test_batch_of_gradients():
     """A batch of 1,024 bodies: each trajectory as if it were alone."""
     rates = jnp.asarray(np.random.default_rng(1).normal(size=(1024, 3)) * 5.0)
     xs = jnp.concatenate([jnp.broadcast_to(X0[:3], (1024, 3)), rates], axis=1)

@@ -65,7 +65,7 @@ def references():
 @pytest.mark.parametrize(
     ("name", "form"), [*((name, "reduced") for name in MODELS), ("four-bar", "saddle-point")]
 )
-def test_energy_momentum(name, form, run, references):
+def test_energy_momentum_conserves_with_joints(name, form, run, references):
     model, state0 = MODELS[name]()
     errors = []
     for steps in (STEPS, 2 * STEPS):
@@ -80,7 +80,7 @@ def test_energy_momentum(name, form, run, references):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["four-bar", "bricard"])
-def test_variational(name, run, references):
+def test_variational_conserves_momentum_with_joints(name, run, references):
     """All constraints at the ends of steps; the energy comes back."""
     model, state0 = MODELS[name]()
     errors, changes = [], []
@@ -119,7 +119,7 @@ def test_momentum_of_free_systems(run, solver):
 
 
 @pytest.mark.exhaustive
-def test_damping_takes_what_it_should(run):
+def test_damping_dissipates_its_work(run):
     """The motion converges to the exact one with order 2, and so does the loss of energy."""
     system, state0 = pair(stiffness=200.0, damping=3.0)
     model = rj.Absolute(system)
@@ -141,7 +141,7 @@ def test_damping_takes_what_it_should(run):
     [EnergyMomentum(), EnergyMomentum(form="saddle-point"), Variational()],
     ids=["energy", "mean-quaternion", "variation"],
 )
-def test_derivatives(solver):
+def test_derivatives_against_differences(solver):
     """Forward and reverse mode agree, and with differences of the same steps."""
     problem = problems.chain(2)
     mass = jnp.asarray(problem.system.bodies[1].mass)
@@ -176,7 +176,7 @@ def test_prescribed_motion(run):
 
 
 @pytest.mark.exhaustive
-def test_with_diffrax_alone(run):
+def test_joints_in_plain_diffrax(run):
     model, state0 = MODELS["four-bar"]()
     solver = EnergyMomentum()
     sol = diffrax.diffeqsolve(
@@ -201,13 +201,13 @@ def test_with_diffrax_alone(run):
         ),
     ],
 )
-def test_bad_models(model, solver, message):
+def test_unsupported_models_raise(model, solver, message):
     system, state0 = pair()
     with pytest.raises(ValueError, match=message):
         rj.simulate(model(system), state0, 0.1, solver=solver, dt=0.01)
 
 
-def test_needs_a_step_and_takes_no_projection():
+def test_missing_step_and_projection_raise():
     model, state0 = MODELS["four-bar"]()
     with pytest.raises(ValueError, match="simulate\\(dt=...\\)"):
         rj.simulate(model, state0, 0.1, solver=EnergyMomentum())
@@ -218,7 +218,7 @@ def test_needs_a_step_and_takes_no_projection():
         )  # fmt: skip
 
 
-def test_a_step_that_is_too_long_ends_by_name(run):
+def test_too_long_step_is_reported(run):
     """No discrete momentum is as large as that of a crank that turns by 5 rad in a step."""
     problem = problems.chain(1, "revolute")
     start, spin = problem.state0, jnp.array([[0.0, 10.0, 0.0]])

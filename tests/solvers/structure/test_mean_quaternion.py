@@ -54,7 +54,7 @@ def difference(states, others, row):
      lambda s: rj.Absolute(s, rj.Directors())],
     ids=["mean", "directors", "rates of directors"],
 )  # fmt: skip
-def test_a_body_without_joints_moves_as_alone(run, formulation):
+def test_body_without_joints_moves_independently(run, formulation):
     """Beside a pair on a joint: steps of 0.7 rad, QUAT.EM, the mean of directors or DIR.EM."""
     system, state0 = pair()
     both = rj.System([*system.bodies, TOP], system.joints)
@@ -73,7 +73,7 @@ def test_a_body_without_joints_moves_as_alone(run, formulation):
         pytest.param(Variational(), id="variational"),
     ],
 )
-def test_a_bystander_changes_nothing(run, solver):
+def test_unconnected_body_does_not_change_the_motion(run, solver):
     """A speck of dust, welded to a body on a damped spring: the same step, joint or not."""
     dust = rj.Body("dust", 1e-14, (1e-14, 1e-14, 1e-14), (2.1, 0.1, 1.0))
     spring = rj.Spring("ground", "top", (0.5, 0.2, 0.0), (2.2, 0.1, 1.0), 30.0, 0.2)

@@ -20,7 +20,7 @@ def assert_refused(model, state0, solver, message, **options):
 
 
 @pytest.mark.parametrize("solver", [EnergyMomentum(), SimoWong(), Variational(), EnergyMidpoint()])
-def test_models(solver):
+def test_unsupported_models_raise(solver):
     name = type(solver).__name__
     assert_refused(
         rj.NullSpace(BODY, rj.RotationVector()), STATE0, solver,
@@ -38,21 +38,21 @@ def test_models(solver):
     )
 
 
-def test_joints():
+def test_unsupported_joints_raise():
     assert_refused(
         rj.NullSpace(CHAIN.system), CHAIN.state0, SimoWong(),
         r"is for bodies without joints.*got 2 joint\(s\).*EnergyMomentum.*EnergyMidpoint",
     )  # fmt: skip
 
 
-def test_variational_in_directors():
+def test_variational_in_directors_raises():
     assert_refused(
         rj.NullSpace(BODY, rj.Directors()), STATE0, Variational(),
         r"coordinates of `rj.Quaternion\(\)`; got `Directors`",
     )  # fmt: skip
 
 
-def test_energy_midpoint():
+def test_unsupported_energy_midpoint_raises():
     assert_refused(
         rj.NullSpace(BODY), STATE0, EnergyMidpoint(),
         r'two equal moments.*mean="angular-velocity".*any_inertia=True.*Got',
@@ -84,14 +84,14 @@ def test_energy_midpoint():
     assert jnp.all(jnp.isfinite(traced(jnp.array([6.0, 6.0, 3.0]))))
 
 
-def test_saddle_point_form():
+def test_unsupported_saddle_point_form_raises():
     solver = EnergyMomentum(form="saddle-point")
     for model in (rj.NullSpace(BODY, rj.Directors()), rj.NullSpace(TWO)):
         state0 = STATE0 if model.system is BODY else TWO.reference_state()
         assert_refused(model, state0, solver, r"`FixedPointBody` in `rj.Quaternion\(\)`")
 
 
-def test_options():
+def test_invalid_options_raise():
     with pytest.raises(ValueError, match=r'form=...\)` must be "reduced", "saddle-point" or "null'):
         EnergyMomentum(form="full")
     with pytest.raises(ValueError, match=r'conserve=...\)` must be "momentum" or "energy"; got'):
@@ -102,7 +102,7 @@ def test_options():
         EnergyMidpoint(mean="momentum")
 
 
-def test_steps_are_fixed():
+def test_adaptive_steps_raise():
     assert_refused(
         rj.NullSpace(BODY), STATE0, EnergyMomentum(), r"give `simulate\(dt=...\)`", dt=None
     )

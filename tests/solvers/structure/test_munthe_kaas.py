@@ -45,7 +45,7 @@ ORDERS = {
     )
 )
 @pytest.mark.parametrize("name", ORDERS)
-def test_order(name, slow_body):
+def test_order_of_convergence(name, slow_body):
     """The order of the tableau, or what a truncated series leaves of it."""
     system, state0, end = slow_body
     solver, order, counts = ORDERS[name]
@@ -92,7 +92,7 @@ def _one_step(solver, dt, omega):
     return np.asarray(R), np.asarray(states.angular_velocity[0, 0])
 
 
-def test_a_step_is_that_of_the_paper():
+def test_step_against_the_paper():
     """Terze (B.1) with dexp^-1 for `dexp`, written with matrix exponentials and the series."""
     h, w0 = 0.1, np.array([2.0, -1.0, 3.0])
     K1, k1 = h * w0, h * _euler(w0)
@@ -105,7 +105,7 @@ def test_a_step_is_that_of_the_paper():
     np.testing.assert_allclose(omega, w0 + (k1 + 2 * k2 + 2 * k3 + k4) / 6, atol=1e-15)
 
 
-def test_a_commutator_free_step_is_that_of_the_paper():
+def test_commutator_free_step_against_the_paper():
     """Celledoni-Marthinsen-Owren, with matrix exponentials, acting from the right."""
     h, w0 = 0.1, np.array([2.0, -1.0, 3.0])
     # No moment: angular velocities do not see the attitudes of the stages.
@@ -123,7 +123,7 @@ def test_a_commutator_free_step_is_that_of_the_paper():
 
 
 @pytest.mark.parametrize("solver", [MuntheKaas(), CommutatorFree4()], ids=["MK", "CF4"])
-def test_length_of_quaternions(solver):
+def test_quaternions_keep_unit_length(solver):
     """1e5 steps of 0.3 rad: off by less than 1e-14, and nothing is normalised."""
     problem, dt, count = problems.free_body(), 0.01, 100_000
     ts = np.linspace(0, dt * count, 51)[1:]
@@ -183,7 +183,7 @@ def moving(request):
         "free bodies",
     )
 )
-def test_models(moving):
+def test_models_with_lie_group_steps(moving):
     """Order 4 in everything on every kind of model, against diffrax's Dopri8."""
     model, state0, t1, end, solver = moving
     counts = (32, 64, 128)
@@ -266,7 +266,7 @@ def test_many_bodies():
 
 
 @pytest.mark.parametrize("solver", [MuntheKaas(), CommutatorFree4()], ids=["MK", "CF4"])
-def test_chart_left(solver):
+def test_too_large_rotation_is_reported(solver):
     """A fixed step of more than a turn ends with a named result."""
     problem = problems.heavy_top_fast()
     settings = dict(solver=solver, dt=0.02, max_steps=20)
@@ -301,13 +301,13 @@ def test_adaptive_steps_stay_in_the_chart():
         (lambda s: rj.NullSpace(s, rj.RotationVector()), "got `RotationVector`"),
     ],
 )
-def test_other_models(solver, make, message):
+def test_unsupported_models_raise(solver, make, message):
     problem = problems.heavy_top()
     with pytest.raises(ValueError, match=message):
         rj.simulate(make(problem.system), problem.state0, 0.1, solver=solver, dt=0.01)
 
 
-def test_arguments():
+def test_invalid_arguments_raise():
     problem = problems.heavy_top()
     with pytest.raises(TypeError, match="takes an explicit Runge-Kutta method of diffrax"):
         MuntheKaas(diffrax.Kvaerno5())

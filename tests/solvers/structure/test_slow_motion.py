@@ -86,7 +86,7 @@ def test_round_off_does_not_drift(solver):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("solver", EXACT[1:])
-def test_a_thousand_steps_of_others(solver):
+def test_a_thousand_steps_of_other_solvers(solver):
     conserves(solver, 1000)
 
 
@@ -114,7 +114,7 @@ def test_a_million_steps_that_swing(solver):
 
 
 @pytest.mark.exhaustive
-def test_springs():
+def test_slow_motion_with_springs():
     """Free bodies: at a micrometre, a picometre and at rest, far from the origin and off centre."""
     pair = rj.System(
         [

@@ -134,7 +134,7 @@ def test_long_steps_without_moment():
         assert lie < error
 
 
-def test_long_steps():
+def test_long_steps_of_a_fast_top():
     """A fast top in steps of 1.25 rad: ten times as accurate as either, or more, and order 4."""
     problem = problems.heavy_top_fast()
     counts = (40, 80, 160)

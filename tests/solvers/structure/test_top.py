@@ -93,7 +93,7 @@ def test_residual_of_the_paper(case):
     assert np.allclose(R1 @ J @ last.angular_velocity, 4 / h * R0 @ F @ J @ e - h0, atol=1e-11)
 
 
-def test_reaction():
+def test_reaction_at_the_fixed_point():
     """The mean reaction tends to that of the exact motion, with the first order of the step.
 
     The velocity of the centre of mass swings about its true value by an error of second order, from
@@ -113,7 +113,7 @@ def test_reaction():
 
 
 @pytest.mark.parametrize("solver", [EnergyMidpoint(), EnergyMidpoint(mean="angular-momentum")])
-def test_body_with_a_fixed_point(solver):
+def test_fixed_point_body_agrees_with_the_top(solver):
     """The same top about its fixed point, against the motion in elliptic functions."""
     problem = rj.problems.symmetric_top(1)
     true = models.matrices(problem.reference([1.0]))[0]

@@ -73,7 +73,7 @@ def states(formulation, bodies, joints, acting, t1=1.0, dt=0.02, times=11):
 @pytest.mark.exhaustive("NullSpace-chain", "Absolute-loop")
 @pytest.mark.parametrize("welds", [WELDS, LOOP], ids=["chain", "loop"])
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute], ids=lambda f: f.__name__)
-def test_welded_bodies_are_one_body(parts, formulation, welds):
+def test_welded_bodies_move_as_one_body(parts, formulation, welds):
     bodies, whole = parts
     found = states(formulation, [*bodies, *PAIR], [*welds, BALL], forces(str)).states
     one = states(formulation, [whole, *PAIR], [BALL], forces(lambda name: "whole")).states
@@ -90,7 +90,7 @@ def test_welded_bodies_are_one_body(parts, formulation, welds):
     np.testing.assert_allclose(found.velocity[:, :3], velocity, atol=1e-11)
 
 
-def test_what_welded_bodies_conserve(parts):
+def test_welded_bodies_conserve_energy_and_momentum(parts):
     """Momentum, angular momentum and energy, with a spring within and one to another cluster."""
     bodies, _ = parts
     inner = rj.Spring("a", "b", (0.3, 0.1, 0.0), (-0.5, 0.4, 0.0), 10.0, length=0.2)
@@ -103,7 +103,7 @@ def test_what_welded_bodies_conserve(parts):
     assert np.max(sol.position_drift) < 1e-13 and np.max(sol.velocity_drift) < 1e-12
 
 
-def test_derivatives_by_what_a_member_weighs(parts):
+def test_derivatives_by_the_mass_of_a_welded_body(parts):
     bodies, _ = parts
     system = rj.System([*bodies, *PAIR], [*WELDS, BALL], forces(str))
     model, state0 = rj.NullSpace(system), system.reference_state()
@@ -125,7 +125,7 @@ def leads(bodies, joints):
     return assembly_leads(rj.NullSpace(rj.System(bodies, joints)).prepared)
 
 
-def test_which_bodies_step_as_one(parts):
+def test_partition_into_welded_assemblies(parts):
     bodies, _ = parts
     everything = [*bodies, *PAIR]
     assert leads(everything, [BALL]) is None
