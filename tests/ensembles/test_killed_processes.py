@@ -98,12 +98,12 @@ def test_kill_between_shard_and_mark(tmp_path):
     program = f"""
 import os, signal, sys
 sys.path.insert(0, {os.path.dirname(__file__)!r})
-import test_deaths
-mark = test_deaths.Store._mark
+import test_killed_processes
+mark = test_killed_processes.Store._mark
 def killed(self, number, failed):
     mark(self, number, failed) if number == 0 else os.kill(os.getpid(), signal.SIGKILL)
-test_deaths.Store._mark = killed
-test_deaths.whole({str(path)!r}, worker=(0, 2))
+test_killed_processes.Store._mark = killed
+test_killed_processes.whole({str(path)!r}, worker=(0, 2))
 """
     # In the precision of this process, which the plan names.
     variables = {**os.environ, "JAX_ENABLE_X64": str(int(jax.config.read("jax_enable_x64")))}
