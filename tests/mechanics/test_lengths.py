@@ -38,7 +38,7 @@ def test_every_mechanism_has_its_own_length():
     np.testing.assert_allclose(PreparedSystem(system(shift=3.0)).lengths, lengths)
 
 
-def test_units_of_constraints():
+def test_constraints_have_units():
     prepared = PreparedSystem(system(0.5))
     assert len(constraint_units(prepared)) == prepared.num_constraints == 14
     by_joint = {j: [] for j in range(4)}

@@ -192,12 +192,12 @@ def test_small_batches_run_on_the_cpu(played):
     assert played.texts == []
 
 
-def test_lowered_to_the_program_without_a_driver(monkeypatch):
+def test_lowering_to_xla_without_a_driver(monkeypatch):
     monkeypatch.setattr(launch, "find_driver", lambda: None)
     assert "@rigidjax_" not in lowered(native.jit(jnp.sin), 1.0)
 
 
-def test_too_many_arguments(played):
+def test_too_many_arguments_raise(played):
     closed = jax.make_jaxpr(lambda *x: sum(x))(*[1.0] * gpu.MAX_POINTERS)
     signature = Signature((True,) * gpu.MAX_POINTERS, True)
     with pytest.raises(NoRule, match="takes 500 arrays at most, this has 501"):

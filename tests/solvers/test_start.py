@@ -75,7 +75,7 @@ def test_consistent_rates_with_a_mass_matrix(solver):
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(state))
 
 
-def test_implicit():
+def test_consistent_rates_of_implicit_equations():
     message = r"number 2 has the residual 0.002\..*also pass the rates of the start as `rate=`"
     with pytest.raises(RuntimeError, match=message):
         begin(Radau5(), cases.robertson_implicit(), ROBERTSON(1, 2e-3))

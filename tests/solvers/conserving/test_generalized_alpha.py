@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from solvers.structure.lie_cases import accurate, at_steps, slope, state_errors
+from solvers.conserving.lie_cases import accurate, at_steps, slope, state_errors
 
 import rigidjax as rj
 from rigidjax import problems

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from solvers.structure import models
+from solvers.conserving import models
 
 import rigidjax as rj
 from rigidjax.solvers import EnergyMomentum, ModelTerm, MuntheKaas, Variational

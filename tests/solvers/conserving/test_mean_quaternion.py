@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from solvers.structure.test_joints import pair
+from solvers.conserving.test_joints import pair
 
 import rigidjax as rj
 from rigidjax.solvers import EnergyMomentum, Variational

@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 import pytest
-from solvers.structure import models
+from solvers.conserving import models
 
 import rigidjax as rj
 from rigidjax.solvers import EnergyMidpoint, EnergyMomentum, SimoWong, Variational

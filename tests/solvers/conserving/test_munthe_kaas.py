@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.linalg
-from solvers.structure.lie_cases import accurate, at_steps, attitude_errors, slope, state_errors
+from solvers.conserving.lie_cases import accurate, at_steps, attitude_errors, slope, state_errors
 
 import rigidjax as rj
 from rigidjax import problems

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from solvers.structure.lie_cases import accurate, at_steps, attitude_errors, matrices, slope
+from solvers.conserving.lie_cases import accurate, at_steps, attitude_errors, matrices, slope
 
 import rigidjax as rj
 from rigidjax import problems
