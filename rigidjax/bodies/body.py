@@ -39,28 +39,29 @@ class Body(eqx.Module):
     **Arguments:**
 
     - `name`, unique in a system; `"ground"` is the inertial frame and cannot be used.
-    - `mass`, kg; zero, with zero inertia, for a link without mass inside a tree, which others carry
-      (`NullSpace`, `Relative`): a run is refused where a motion that joints allow moves no mass. A
-      function of time, or an `rj.Signal`, is a body that loses or gains mass: `mass` is its value
-      at t = 0 then, `mass_law` the function. Mass that leaves takes its momentum along and exerts
-      no force: thrust is a force that is given.
+    - `mass`, kg. Zero, with zero inertia, makes a massless link inside a tree (`NullSpace`,
+      `Relative`); a run is refused if the joints allow a motion that moves no mass. A function of
+      time, or an `rj.Signal`, makes a body that loses or gains mass; the field `mass` is then its
+      value at t = 0 and `mass_law` the function. Mass that leaves takes its momentum along and
+      exerts no force, so add thrust as a force.
     - `inertia`, about the centre of mass, principal (3,) or symmetric (3, 3), kg m^2, body axes.
     - `position` of the centre of mass, (3,) m, space components.
     - `orientation`, unit quaternion (4,), scalar first, body to space.
     - `velocity` of the centre of mass, (3,) m/s, space components.
     - `angular_velocity`, (3,) rad/s, body components.
     - `physical=False` admits an inertia that no distribution of mass has.
-    - `shape`, what the viewer draws, of this mass and inertia: `"box"`, `"cylinder"`, `"sphere"`,
-      `"cone"`, `"rod"` or `"ellipsoid"`, as set by the class methods, or a `Mesh` in body
-      components; `None` leaves it to the inertia.
-    - `mass_law`: the function of `mass`, as `dataclasses.replace` passes it on.
+    - `shape`, the kind of solid that the viewer draws with this mass and inertia: `"box"`,
+      `"cylinder"`, `"sphere"`, `"cone"`, `"rod"` or `"ellipsoid"`, as set by the class methods, or
+      a `Mesh` in body components; with `None` the viewer derives the kind from the inertia.
+    - `mass_law`, the mass as a function of time; only `dataclasses.replace` passes it.
 
-    All but the name and the shape are leaves of the module. Checks are made when a body is
+    All fields but the name and the shape are leaves of the module. Checks are made when a body is
     constructed, not when its leaves are replaced.
 
-    **Errors:** `ValueError` for wrong shapes or an unknown one to draw, negative mass, inertia
-    without mass, inertia not physical (the message says which principal Euler value is negative), a
-    quaternion that is zero, NaN or not of unit length within 1e-6 (within, it is normalised).
+    **Errors:** `ValueError` for wrong array shapes, an unknown `shape`, negative mass, inertia
+    without mass, an inertia that is not physical (the message names the negative principal Euler
+    value), or a quaternion that is zero, NaN or off the unit length by more than 1e-6 (smaller
+    deviations are normalised).
     """
 
     name: str = eqx.field(static=True)
@@ -124,7 +125,7 @@ class Body(eqx.Module):
         mass: ArrayInput | None = None,
         **pose: ArrayInput,
     ) -> "Body":
-        """A box with edges `size`, (3,) m, along the body axes; see `shapes.box`.
+        """Make a box with edges `size`, (3,) m, along the body axes; see `shapes.box`.
 
         `pose` stands for `position`, `orientation`, `velocity` and `angular_velocity`.
         """
@@ -141,7 +142,7 @@ class Body(eqx.Module):
         mass: ArrayInput | None = None,
         **pose: ArrayInput,
     ) -> "Body":
-        """A cylinder along the third body axis; see `shapes.cylinder`."""
+        """Make a cylinder along the third body axis; see `shapes.cylinder`."""
         return _from_shape(
             name, "cylinder", shapes.cylinder(radius, length, density=density, mass=mass), pose
         )
@@ -156,7 +157,7 @@ class Body(eqx.Module):
         mass: ArrayInput | None = None,
         **pose: ArrayInput,
     ) -> "Body":
-        """A sphere; see `shapes.sphere`."""
+        """Make a sphere; see `shapes.sphere`."""
         return _from_shape(name, "sphere", shapes.sphere(radius, density=density, mass=mass), pose)
 
     @classmethod
@@ -170,9 +171,10 @@ class Body(eqx.Module):
         mass: ArrayInput | None = None,
         **pose: ArrayInput,
     ) -> "Body":
-        """A cone along the third body axis, its apex at (0, 0, -3/4 height); see `shapes.cone`.
+        """Make a cone along the third body axis; see `shapes.cone`.
 
-        `position` is that of the centre of mass, as for every body.
+        Its apex is at (0, 0, -3/4 height) from the centre of mass. `position` is the position of
+        the centre of mass, as for every body.
         """
         return _from_shape(
             name, "cone", shapes.cone(radius, height, density=density, mass=mass), pose
@@ -189,7 +191,7 @@ class Body(eqx.Module):
         mass: ArrayInput | None = None,
         **pose: ArrayInput,
     ) -> "Body":
-        """A rod along the third body axis, `density` in kg/m; see `shapes.rod`."""
+        """Make a rod along the third body axis, `density` in kg/m; see `shapes.rod`."""
         return _from_shape(
             name, "rod", shapes.rod(length, radius, density=density, mass=mass), pose
         )
@@ -204,7 +206,7 @@ class Body(eqx.Module):
         mass: ArrayInput | None = None,
         **pose: ArrayInput,
     ) -> "Body":
-        """An ellipsoid with `semi_axes`, (3,) m, along the body axes; see `shapes.ellipsoid`."""
+        """Make an ellipsoid with `semi_axes`, (3,) m, along its axes; see `shapes.ellipsoid`."""
         return _from_shape(
             name, "ellipsoid", shapes.ellipsoid(semi_axes, density=density, mass=mass), pose
         )
@@ -220,13 +222,13 @@ class Body(eqx.Module):
         origin: ArrayInput | None = None,
         **pose: ArrayInput,
     ) -> "Body":
-        """What a closed surface encloses, its axes those of the mesh; see `shapes.mesh`.
+        """Make the solid inside a closed surface, with the axes of the mesh; see `shapes.mesh`.
 
-        **Arguments:** `mesh`, or an STL or OBJ file in m, see `Mesh.read` for other units;
-        `origin`, where the origin of the mesh is, (3,) m, space components, in the place of
-        `position`, which is that of the centre of mass.
+        **Arguments:** `mesh`, or the path of an STL or OBJ file in m (see `Mesh.read` for other
+        units); `origin`, the position of the origin of the mesh, (3,) m, space components, instead
+        of `position`, which is the position of the centre of mass.
         **Errors:** `ValueError` for a bad file, an open surface, or both `origin` and `position`.
-        A warning names shells that overlap, and asks for the unit of a file of improbable size.
+        **Warnings:** for shells that overlap, and for a file of improbable size without a unit.
         """
         surface = mesh if isinstance(mesh, Mesh) else Mesh.read(mesh)
         properties = shapes.mesh(surface, density=density, mass=mass)
@@ -238,10 +240,10 @@ class Body(eqx.Module):
             return body
         if "position" in pose:
             raise ValueError("`Body.mesh` takes `origin` or `position`; got both.")
-        place = vector_leaf(origin, "Body.mesh(origin=...)") + rotate(
+        position = vector_leaf(origin, "Body.mesh(origin=...)") + rotate(
             body.orientation, jnp.asarray(center)
         )
-        return eqx.tree_at(lambda b: b.position, body, place)
+        return eqx.tree_at(lambda b: b.position, body, position)
 
     def mass_at(self, t: Float[Array, ""]) -> Float[Array, ""]:
         """Return the mass at a time, kg.
@@ -265,14 +267,14 @@ class Body(eqx.Module):
 
     @property
     def mass_properties(self) -> MassProperties:
-        """Mass, centre (the origin) and inertia, to convert to any other form."""
+        """Mass, centre of mass (the origin) and inertia, for conversion to any other form."""
         center = jnp.zeros_like(self.position)
         return MassProperties(self.mass, center, self.inertia, physical=False)
 
     def kinetic_energy(
         self, velocity: Float[Array, "3"], omega: Float[Array, "3"]
     ) -> Float[Array, ""]:
-        r"""Kinetic energy $\frac12 m |\dot x|^2 + \frac12 \Omega \cdot I \Omega$, J.
+        r"""Return the kinetic energy $\frac12 m |\dot x|^2 + \frac12 \Omega \cdot I \Omega$, J.
 
         **Arguments:** `velocity` of the centre of mass, (3,) m/s; `omega`, (3,) rad/s, body
         components.
@@ -282,7 +284,7 @@ class Body(eqx.Module):
 
 
 def unit_quaternion(orientation: ArrayInput, argument: str) -> Float[Array, "4"]:
-    """A quaternion, scalar first, checked to be of unit length within 1e-6, and normalised.
+    """Check that a quaternion, scalar first, has unit length within 1e-6, and normalise it.
 
     **Errors:** `ValueError`, or a runtime error if traced, naming `argument`.
     """
@@ -301,26 +303,31 @@ def unit_quaternion(orientation: ArrayInput, argument: str) -> Float[Array, "4"]
         ),
     ]
     p = check_all(float_array(orientation, argument, (4,)), rules)
-    # What is known is divided by NumPy: JAX takes a hundred times as long outside of a trace.
+    # NumPy for concrete values: a JAX operation outside a trace is far slower.
     sqrt = jnp.sqrt if is_traced(p) else np.sqrt
     return as_leaf(p / sqrt(_square(p)))
 
 
 def _mass_of_inertia(mass: Array, inertia: Array) -> Array:
     """Return the mass; raise `ValueError` if it is zero and the inertia is not."""
-    known = not is_traced((mass, inertia))
-    # What is known is summed by NumPy, see `unit_quaternion`.
-    moments = np.abs(np.asarray(inertia)).sum() if known else abs(inertia).sum()
-    mass = mass if known else mass + 0.0 * moments
+    is_concrete = not is_traced((mass, inertia))
+    # NumPy for concrete values, see `unit_quaternion`.
+    moments = np.abs(np.asarray(inertia)).sum() if is_concrete else abs(inertia).sum()
+    mass = mass if is_concrete else mass + 0.0 * moments
     message = "`Body(mass=...)` of a body that has inertia must be positive, in kg."
     return check(mass, lambda m: (m > 0) | (moments == 0), message)
 
 
-def _square(p):
+def _square(p: Array | np.ndarray) -> Any:
     return p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
 
 
-def _from_shape(name, shape, properties: MassProperties, pose) -> Body:
+def _from_shape(
+    name: str,
+    shape: str | Mesh,
+    properties: MassProperties,
+    pose: dict[str, Any],
+) -> Body:
     unknown = set(pose) - {"position", "orientation", "velocity", "angular_velocity"}
     if unknown:
         raise TypeError(f"`Body` has no argument {', '.join(sorted(unknown))!r}.")

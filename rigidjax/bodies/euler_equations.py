@@ -1,4 +1,4 @@
-"""Euler's equations of rotation, written out in scalar components."""
+"""Euler's equations of rotation, in scalar components."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -11,15 +11,15 @@ def euler_equations(
     omega: Float[Array, "3"],
     moment: Float[Array, "3"] | None = None,
 ) -> Float[Array, "3"]:
-    r"""Angular acceleration $\dot\Omega = I^{-1}(\mu - \Omega \times I \Omega)$, body components.
+    r"""Return the angular acceleration $\dot\Omega = I^{-1}(\mu - \Omega \times I \Omega)$.
 
-    With principal moments each component takes a subtraction, two products and a quotient, and
-    an addition if there is a moment: 12 or 15 operations. A full tensor is inverted by cofactors.
-    Arrays of shape (3,) are only ever split and joined, since batched 3x3 products are slow.
+    With principal moments this takes 12 operations, 15 with a moment. A full tensor is inverted by
+    cofactors. Arrays of shape (3,) are only split and stacked, because batched 3x3 products are
+    slow.
 
     **Arguments:** `inertia`, principal moments (3,) or symmetric tensor (3, 3), kg m^2, body axes;
     `omega`, rad/s, body components; `moment`, N m, body components, or `None` for no moment.
-    **Returns:** shape (3,), rad/s^2.
+    **Returns:** shape (3,), rad/s^2, body components.
     **Source:** Lang (25), (42).
     """
     w1, w2, w3 = omega[0], omega[1], omega[2]
@@ -43,7 +43,7 @@ def euler_equations(
 def solve_inertia(
     inertia: Float[Array, "3"] | Float[Array, "3 3"], vector: Float[Array, "3"]
 ) -> Float[Array, "3"]:
-    r"""Solve $I x = v$; by cofactors if `inertia` is a full symmetric tensor.
+    r"""Solve $I x = v$, by cofactors if `inertia` is a full symmetric tensor.
 
     **Arguments:** `inertia`, (3,) or (3, 3), kg m^2; `vector`, (3,).
     **Returns:** shape (3,).
@@ -72,7 +72,7 @@ def solve_inertia(
 def angular_momentum(
     inertia: Float[Array, "3"] | Float[Array, "3 3"], omega: Float[Array, "3"]
 ) -> Float[Array, "3"]:
-    r"""Angular momentum $I \Omega$, body components, kg m^2/s.
+    r"""Return the angular momentum $I \Omega$, body components, kg m^2/s.
 
     **Arguments:** `inertia`, (3,) or (3, 3), kg m^2; `omega`, rad/s, body components.
     **Returns:** shape (3,).
@@ -85,7 +85,7 @@ def angular_momentum(
 def rotational_energy(
     inertia: Float[Array, "3"] | Float[Array, "3 3"], omega: Float[Array, "3"]
 ) -> Float[Array, ""]:
-    r"""Kinetic energy of rotation $\frac12 \Omega \cdot I \Omega$, J.
+    r"""Return the kinetic energy of rotation $\frac12 \Omega \cdot I \Omega$, J.
 
     **Arguments:** `inertia`, (3,) or (3, 3), kg m^2; `omega`, rad/s, body components.
     """
@@ -94,7 +94,7 @@ def rotational_energy(
 
 
 def symmetric_components(matrix: Float[Array, "3 3"]) -> tuple[Float[Array, ""], ...]:
-    """Components 11, 22, 33, 23, 13, 12 (Voigt order) of a symmetric 3x3 matrix."""
+    """Return the components 11, 22, 33, 23, 13, 12 (Voigt order) of a symmetric 3x3 matrix."""
     # Both triangles are read, so that derivatives with respect to the tensor are symmetric.
     return (
         matrix[0, 0],
@@ -106,6 +106,8 @@ def symmetric_components(matrix: Float[Array, "3 3"]) -> tuple[Float[Array, ""],
     )
 
 
-def _angular_momentum(inertia, w1, w2, w3):
+def _angular_momentum(
+    inertia: Float[Array, "3 3"], w1: Array, w2: Array, w3: Array
+) -> tuple[Array, Array, Array]:
     a, b, c, d, e, f = symmetric_components(inertia)
     return a * w1 + f * w2 + e * w3, f * w1 + b * w2 + d * w3, e * w1 + d * w2 + c * w3

@@ -23,9 +23,9 @@ class FixedPointBody(eqx.Module):
     **Arguments:**
 
     - `inertia`, about the **fixed point**, principal (3,) or symmetric (3, 3), kg m^2, body axes.
-    - `potential(R) -> V`, potential energy of the orientation, J: a module of `AbstractPotential`
-      (with closed-form moment), or any function, which is then differentiated automatically.
-    - `moment(t, R, omega) -> (3,)`, any further moment, N m, body components.
+    - `potential(R) -> V`, potential energy of the orientation, J: an `AbstractPotential`, whose
+      moment is in closed form, or any function, which is then differentiated automatically.
+    - `moment(t, R, omega) -> (3,)`, a further moment, N m, body components.
     - `physical=False` admits an inertia that no distribution of mass has.
 
     Arrays in modules given as `potential` and `moment` are parameters; plain functions are static.
@@ -62,15 +62,15 @@ class FixedPointBody(eqx.Module):
 
     @property
     def is_free(self) -> bool:
-        """Whether there is, statically, neither a potential nor a moment."""
+        """Whether the body has neither a potential nor a moment; a static property."""
         return self.potential is None and self.moment is None
 
     def angular_acceleration(
         self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
     ) -> Float[Array, "3"]:
-        r"""Angular acceleration $\dot\Omega$, body components, rad/s^2; the hot path.
+        r"""Return the angular acceleration $\dot\Omega$, body components, rad/s^2.
 
-        Without potential and moment `R` is not used and no moment is added.
+        Without potential and moment `R` is not used.
 
         **Arguments:** `t`, s; `R`, body to space, (3, 3); `omega`, body components, rad/s.
         **Source:** Lang (25), (42).
@@ -81,10 +81,10 @@ class FixedPointBody(eqx.Module):
     def applied_moment(
         self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
     ) -> Float[Array, "3"]:
-        r"""Moment $\mu$ of the potential plus `moment`, body components, N m.
+        r"""Return the moment $\mu$ of the potential plus `moment`, body components, N m.
 
         **Arguments:** `t`, s; `R`, body to space, (3, 3); `omega`, body components, rad/s.
-        **Errors:** `ValueError` if `moment` returns something else than shape (3,).
+        **Errors:** `ValueError` if `moment` does not return shape (3,).
         """
         if self.moment is None:
             if self.potential is None:
@@ -96,9 +96,9 @@ class FixedPointBody(eqx.Module):
     def extra_moment(
         self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
     ) -> Float[Array, "3"]:
-        r"""The `moment` alone, without that of the potential, body components, N m.
+        r"""Return the `moment` alone, without the potential's, body components, N m.
 
-        **Arguments, errors:** as `applied_moment`; zero without a `moment`.
+        It is zero without a `moment`. **Arguments, errors:** as for `applied_moment`.
         """
         if self.moment is None:
             return jnp.zeros_like(omega)
@@ -111,15 +111,15 @@ class FixedPointBody(eqx.Module):
         return extra
 
     def kinetic_energy(self, omega: Float[Array, "3"]) -> Float[Array, ""]:
-        r"""Kinetic energy $\frac12 \Omega \cdot I \Omega$, J; `omega` in body components, rad/s."""
+        r"""Return $\frac12 \Omega \cdot I \Omega$, J; `omega` in body components, rad/s."""
         return rotational_energy(self.inertia, omega)
 
     def potential_energy(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
-        """Potential energy, J, zero without a potential; `R` body to space, (3, 3)."""
+        """Return the potential energy, J, zero without a potential; `R` body to space, (3, 3)."""
         if self.potential is None:
             return jnp.zeros((), R.dtype)
         return self.potential(R)
 
     def angular_momentum(self, omega: Float[Array, "3"]) -> Float[Array, "3"]:
-        r"""Angular momentum $I\Omega$ about the fixed point, body components, kg m^2/s."""
+        r"""Return the angular momentum $I\Omega$ about the fixed point, body, kg m^2/s."""
         return angular_momentum(self.inertia, omega)

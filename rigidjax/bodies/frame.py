@@ -14,20 +14,22 @@ from .body import Body, unit_quaternion
 class Frame(eqx.Module):
     r"""A frame that is attached to a body: a tool, a camera, a sensor's axes.
 
-    Give frames to `System(frames=...)`. Models then take their names where they take those of
-    bodies: `jacobian` and its rate, `forward_kinematics`, `apply_impulse`; sensors stand in their
-    origin and measure in their axes, forces act and joints are put there, constraints see them;
-    `Solution.frames` has their poses.
+    Give frames to `System(frames=...)`. The name of a frame can then be used wherever the name of
+    a body is accepted: in `jacobian` and its rate, `forward_kinematics` and `apply_impulse`, and by
+    sensors (which measure at the origin, in the axes of the frame), forces, joints and constraints.
+    `Solution.frames` contains the poses of the frames.
 
     **Arguments:**
 
-    - `name`, other than those of bodies and other frames.
+    - `name`, different from the names of bodies and other frames.
     - `body`, the name of the body.
     - `point`, the origin, from the centre of mass, (3,) m, body components.
     - `orientation`, unit quaternion (4,), scalar first, from the frame to the body.
 
-    Point and orientation are leaves. **Errors:** `TypeError` or `ValueError` for a name that is
-    none or `"ground"`, a wrong shape, a quaternion that is not of unit length within 1e-6.
+    Point and orientation are leaves.
+
+    **Errors:** `TypeError` or `ValueError` for a name that is empty, `"ground"` or not a string, a
+    wrong shape, or a quaternion off the unit length by more than 1e-6.
     """
 
     name: str = eqx.field(static=True)
@@ -61,19 +63,19 @@ class Frame(eqx.Module):
         return euler_map(self.orientation)
 
     def on_body(self, point: Float[Array, "3"]) -> Float[Array, "3"]:
-        """A point given from the origin in components of the frame, from the centre of mass in
-        body components."""
+        """Convert a point, (3,) m, from the frame to body components from the centre of mass."""
         return self.point + to_space(self.rotation, point)
 
     def in_space(self, body: Body) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
-        """Origin, (3,) m, and rotation matrix, frame to space, in the reference pose of its body.
+        """Return origin, (3,) m, and rotation, frame to space, in the reference pose of the body.
 
-        Points and axes of joints and springs are such components (see `AbstractJoint`).
+        Points and axes of joints and springs are given in these space components (see
+        `AbstractJoint`).
         """
         return self.at(body.position, euler_map(body.orientation))
 
     def origin(self, body: Body) -> np.ndarray:
-        """The origin alone, of known values, on the host."""
+        """Return the origin in the reference pose of the body, (3,) m, by NumPy on the host."""
         w, *v = np.asarray(body.orientation)
         p = np.asarray(self.point)
         return np.asarray(body.position) + p + 2.0 * np.cross(v, w * p + np.cross(v, p))
@@ -81,12 +83,16 @@ class Frame(eqx.Module):
     def at(
         self, x: Float[Array, "3"], R: Float[Array, "3 3"]
     ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
-        """The same where the body is at `x` with the rotation matrix `R`."""
+        """Return origin and rotation, frame to space, with the body at `x` and rotation `R`."""
         return x + to_space(R, self.point), product(R, self.rotation)
 
     def twist(
         self, R: Float[Array, "3 3"], v: Float[Array, "3"], omega: Float[Array, "3"]
     ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
-        """Velocity of the origin, space components, and angular velocity, components of the frame,
-        where the body moves with `v`, space components, and `omega`, body components."""
+        """Return the velocity of the origin, space, and the angular velocity, frame components.
+
+        **Arguments:** `R`, rotation of the body, body to space; `v`, velocity of its centre of
+        mass, (3,) m/s, space components; `omega`, its angular velocity, (3,) rad/s, body
+        components.
+        """
         return v + to_space(R, cross(omega, self.point)), to_body(self.rotation, omega)

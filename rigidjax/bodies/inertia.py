@@ -1,13 +1,14 @@
-r"""Inertia in every form, and what makes one physical.
+r"""Conversion of inertias between their forms, and conditions for a physical inertia.
 
-Two forms are used below for the inertia about one point: principal moments (3,) in principal axes,
-or a symmetric tensor (3, 3). Functions that take either return the form that they got. All in
-kg m^2. The Euler tensor $E = \int x x^T\,dm = \frac12 \mathrm{tr}(I)\,1 - I$ of a mass
-distribution is positive semidefinite, and every positive semidefinite $E$ belongs to one. The
-forms that include mass and centre of mass are in `mass_properties.py`.
+The inertia about a point is given as principal moments (3,) in principal axes, or as a symmetric
+tensor (3, 3), in kg m^2. Functions that accept both return the form of their argument. The Euler
+tensor $E = \int x x^T\,dm = \frac12 \mathrm{tr}(I)\,1 - I$ of a mass distribution is positive
+semidefinite, and every positive semidefinite $E$ belongs to a mass distribution. Forms that include
+mass and centre of mass are in `mass_properties.py`.
 """
 
 import itertools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -28,25 +29,25 @@ from .euler_equations import symmetric_components
 
 
 def euler_tensor(inertia: Float[Array, "3"] | Float[Array, "3 3"]) -> Array:
-    r"""Euler tensor $E = \frac12 \mathrm{tr}(I)\,1 - I$ of an inertia.
+    r"""Return the Euler tensor $E = \frac12 \mathrm{tr}(I)\,1 - I$ of an inertia.
 
     **Arguments:** `inertia`, (3,) or (3, 3), kg m^2.
-    **Returns:** the same shape: its principal values (3,) in the order of the moments, or (3, 3).
+    **Returns:** principal values (3,) in the order of the moments, or the tensor (3, 3).
     **Source:** Lang (18).
     """
     if inertia.ndim == 1:
         i1, i2, i3 = inertia[0], inertia[1], inertia[2]
-        # Not sum/2 - I: the difference of two large moments is exact where the result is small.
+        # Not sum/2 - I: the difference of two large moments is exact if the result is small.
         return 0.5 * jnp.stack([i2 - i1 + i3, i3 - i2 + i1, i1 - i3 + i2])
     half_trace = 0.5 * (inertia[0, 0] + inertia[1, 1] + inertia[2, 2])
     return half_trace * jnp.eye(3, dtype=inertia.dtype) - inertia
 
 
 def inertia_from_euler_tensor(euler: Float[Array, "3"] | Float[Array, "3 3"]) -> Array:
-    r"""Inertia $I = \mathrm{tr}(E)\,1 - E$ of an Euler tensor.
+    r"""Return the inertia $I = \mathrm{tr}(E)\,1 - E$ of an Euler tensor.
 
     **Arguments:** `euler`, principal values (3,) or tensor (3, 3), kg m^2.
-    **Returns:** the same shape, kg m^2.
+    **Returns:** principal moments (3,) or tensor (3, 3), kg m^2.
     **Source:** Lang (18).
     """
     if euler.ndim == 1:
@@ -57,14 +58,14 @@ def inertia_from_euler_tensor(euler: Float[Array, "3"] | Float[Array, "3 3"]) ->
 
 
 def inertia_tensor(inertia: Float[Array, "3"] | Float[Array, "3 3"]) -> Float[Array, "3 3"]:
-    """Symmetric tensor (3, 3) of principal moments (3,); a tensor is returned as it is."""
+    """Return the tensor (3, 3) of principal moments (3,); a tensor is returned unchanged."""
     return jnp.diag(inertia) if inertia.ndim == 1 else inertia
 
 
 def rotate_inertia(
     inertia: Float[Array, "3"] | Float[Array, "3 3"], R: Float[Array, "3 3"]
 ) -> Float[Array, "3 3"]:
-    r"""Inertia in other axes, $R I R^T$.
+    r"""Return the inertia in other axes, $R I R^T$.
 
     **Arguments:** `inertia`, (3,) or (3, 3), in the old axes; `R`, (3, 3), old to new components.
     **Returns:** tensor (3, 3) in the new axes.
@@ -77,12 +78,12 @@ def shift_inertia(
     mass: Float[Array, ""],
     offset: Float[Array, "3"],
 ) -> Float[Array, "3 3"]:
-    r"""Inertia about another point than the centre of mass, $I + m(|d|^2 1 - d d^T)$.
+    r"""Return the inertia $I + m(|d|^2 1 - d d^T)$ about a point off the centre of mass.
 
-    A negative `mass` goes the other way, from any point to the centre of mass.
+    A negative `mass` converts in the other direction, from a point to the centre of mass.
 
     **Arguments:** `inertia` about the centre of mass, (3,) or (3, 3), kg m^2; `mass`, kg; `offset`,
-    $d$ between the centre of mass and the point, (3,) m, in the axes of the inertia.
+    $d$, the vector between the centre of mass and the point, (3,) m, in the axes of the inertia.
     **Returns:** tensor (3, 3), kg m^2.
     """
     square = offset[0] * offset[0] + offset[1] * offset[1] + offset[2] * offset[2]
@@ -94,9 +95,9 @@ def shift_inertia(
 def principal_axes(
     inertia: Float[Array, "3 3"],
 ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
-    """Principal moments in ascending order, and the rotation from principal to given axes.
+    """Return principal moments in ascending order, and the rotation from principal to given axes.
 
-    The axes are not unique, and have no derivative, where moments are equal.
+    If moments are equal, the axes are not unique and have no derivative.
 
     **Arguments:** `inertia`, (3, 3), kg m^2.
     **Returns:** moments (3,), and a right-handed matrix (3, 3) whose columns are the axes:
@@ -110,11 +111,11 @@ def principal_axes(
 def principal_euler_values(
     inertia: Float[Array, "3"] | Float[Array, "3 3"],
 ) -> Float[Array, "3"]:
-    r"""Principal values $E_1, E_2, E_3$ of the Euler tensor, none negative for a physical body.
+    r"""Return the principal values of the Euler tensor, none negative for a physical body.
 
     **Arguments:** `inertia`, (3,) or (3, 3), kg m^2.
-    **Returns:** (3,), in the order of the principal moments, or ascending for a tensor (whose
-    eigenvalues have no derivative where they are equal).
+    **Returns:** $E_1, E_2, E_3$, (3,), in the order of the principal moments; for a tensor
+    ascending, and without a derivative where they are equal.
     """
     if inertia.ndim == 1:
         return euler_tensor(inertia)
@@ -122,23 +123,24 @@ def principal_euler_values(
 
 
 class NearestPhysical(NamedTuple):
-    """An inertia that some mass distribution has, and whether it had to be moved there."""
+    """A physical inertia, and whether it differs from the given one."""
 
     inertia: Array
     moved: Bool[Array, ""]
 
 
 def nearest_physical(inertia: ArrayInput, margin: ArrayInput = 0.0) -> NearestPhysical:
-    r"""The physical inertia closest to a given one in the Frobenius norm.
+    r"""Return the physical inertia closest to a given one in the Frobenius norm.
 
-    Minimises $|\Delta I|^2 = |\Delta E|^2 + \mathrm{tr}(\Delta E)^2$ with principal Euler values
-    $E_i + \Delta E_i \ge$ `margin` $\cdot |\mathrm{tr} E|$, in closed form: each set of active
-    bounds has one candidate, and the best admissible one is the answer. Principal axes stay. Exact
-    derivatives for principal moments; for a tensor with equal moments only where it is not moved.
+    It minimises $|\Delta I|^2 = |\Delta E|^2 + \mathrm{tr}(\Delta E)^2$ subject to
+    $E_i + \Delta E_i \ge$ `margin` $\cdot |\mathrm{tr} E|$ for the principal Euler values. The
+    closed-form solution compares one candidate for each set of active bounds. The principal axes do
+    not change. Derivatives by principal moments are exact; derivatives by a tensor with equal
+    moments are exact only if it is physical already.
 
     **Arguments:** `inertia`, (3,) or (3, 3), kg m^2; `margin`, smallest admissible
     $E_i/|\mathrm{tr} E|$, below 1/3.
-    **Returns:** the inertia in the same form, and `moved`.
+    **Returns:** the inertia in the form of the argument, and `moved`, whether it changed.
     **Errors:** `ValueError` for a wrong shape or margin.
     """
     name = "nearest_physical(inertia=...)"
@@ -154,27 +156,30 @@ def nearest_physical(inertia: ArrayInput, margin: ArrayInput = 0.0) -> NearestPh
         return NearestPhysical(*_nearest_principal(value, bound))
     tensor = 0.5 * (value + value.T)
     _, moved = _nearest_principal(jnp.linalg.eigvalsh(tensor), bound)
-    # The second `where` keeps the derivative of `eigh` away from tensors that stay.
+    # The second `where` keeps the derivative of `eigh` away from tensors that do not change.
     distinct = jnp.diag(jnp.arange(1, 4, dtype=tensor.dtype))
     moments, axes = principal_axes(jnp.where(moved, tensor, distinct))
     nearest, _ = _nearest_principal(moments, bound)
     return NearestPhysical(jnp.where(moved, rotate_inertia(nearest, axes), tensor), moved)
 
 
-def _nearest_principal(moments, margin):
+def _nearest_principal(
+    moments: Float[Array, "3"], margin: Float[Array, ""]
+) -> tuple[Float[Array, "3"], Bool[Array, ""]]:
+    """Return the nearest physical principal moments, and whether they changed."""
     euler = euler_tensor(moments)
     bound = margin * jnp.abs(euler[0] + euler[1] + euler[2])
-    gap = bound - euler
+    deficit = bound - euler
     active = jnp.array(list(itertools.product([False, True], repeat=3)))
-    # Free components all move by -trace; the active ones by their gap.
-    trace = jnp.where(active, gap[None], 0.0).sum(axis=1) / (
-        4 - active.sum(axis=1, dtype=gap.dtype)
+    # Free components change by -trace, those at their bounds by their deficit.
+    trace = jnp.where(active, deficit[None], 0.0).sum(axis=1) / (
+        4 - active.sum(axis=1, dtype=deficit.dtype)
     )
-    change = jnp.where(active, gap[None], -trace[:, None])
+    change = jnp.where(active, deficit[None], -trace[:, None])
     cost = (change**2).sum(axis=1) + change.sum(axis=1) ** 2
-    admissible = jnp.where(active, True, change >= gap[None]).all(axis=1)
+    admissible = jnp.where(active, True, change >= deficit[None]).all(axis=1)
     best = jnp.argmin(jnp.where(admissible, cost, jnp.inf))
-    moved = (gap > 0).any()
+    moved = (deficit > 0).any()
     nearest = inertia_from_euler_tensor(jnp.where(active[best], bound, euler + change[best]))
     return jnp.where(moved, nearest, moments), moved
 
@@ -182,15 +187,16 @@ def _nearest_principal(moments, margin):
 def checked_inertia(
     inertia: Any, argument: str, physical: bool = True, regular: bool = False
 ) -> Array:
-    r"""An inertia whose shape, symmetry and (unless `physical=False`) Euler tensor are checked.
+    r"""Check the shape and symmetry of an inertia and, if `physical`, its Euler tensor.
 
-    The Euler tensor is admitted down to $-32$ rounding errors of its trace, because a flat body
-    or a thin rod has principal Euler values that are exactly zero.
+    Principal Euler values may be negative by 32 rounding errors of the trace, because they are
+    exactly zero for a flat body or a thin rod.
 
-    **Arguments:** `inertia`, (3,) or (3, 3), kg m^2; `argument`, its name in messages; `regular`,
-    whether every moment must be positive so that it can be inverted.
-    **Returns:** the array, a tensor made symmetric to the last bit.
-    **Errors:** `ValueError`, or a runtime error if traced, that names the principal Euler value.
+    **Arguments:** `inertia`, (3,) or (3, 3), kg m^2; `argument`, its name in messages; `physical`,
+    whether to check the Euler tensor; `regular`, whether the inertia must be invertible.
+    **Returns:** the array; a tensor is symmetrised.
+    **Errors:** `ValueError`, or an error at run time if traced; for an inertia that is not physical
+    it names the negative principal Euler value.
     """
     value = float_array(inertia, argument, (3,), (3, 3))
     singular = (
@@ -212,20 +218,20 @@ def checked_inertia(
     return as_leaf(0.5 * (value + value.T))
 
 
-def _is_not_negative(inertia):
+def _is_not_negative(inertia: Array) -> Array:
     return inertia >= 0
 
 
-def _is_symmetric(inertia):
+def _is_symmetric(inertia: Array) -> Array:
     size = abs(inertia[0, 0]) + abs(inertia[1, 1]) + abs(inertia[2, 2])
     return abs(inertia - inertia.T) <= 1e-6 * size
 
 
-def _tolerance(inertia):
+def _tolerance(inertia: Array) -> float:
     return 32 * float(jnp.finfo(inertia.dtype).eps)
 
 
-def _euler_value_is_valid(k):
+def _euler_value_is_valid(k: int) -> Callable[[Array], Array]:
     i, j = (k + 1) % 3, (k + 2) % 3
 
     def valid(inertia):
@@ -235,16 +241,16 @@ def _euler_value_is_valid(k):
     return valid
 
 
-def _euler_tensor_is_valid(inertia):
+def _euler_tensor_is_valid(inertia: Array) -> Array:
     a, b, c, d, e, f = symmetric_components(inertia)
     half_trace = 0.5 * (a + b + c)
     shift = half_trace * (1 + _tolerance(inertia))
-    # A zero tensor is a point mass: admitted, though its pivots are not positive.
+    # A point mass has a zero tensor, which is valid though its pivots are not positive.
     zero = (abs(inertia) == 0).all()
     return zero | _pivots_are_positive(shift - a, shift - b, shift - c, -d, -e, -f)
 
 
-def _is_positive_definite(inertia):
+def _is_positive_definite(inertia: Array) -> Array:
     return _pivots_are_positive(*symmetric_components(inertia))
 
 
@@ -254,9 +260,9 @@ def _or_one(x: Float[Array, ""], good: Bool[Array, ""]) -> Float[Array, ""]:
     return x * good + 1.0 * (1 - good)
 
 
-def _pivots_are_positive(a, b, c, d, e, f):
-    """Whether the symmetric matrix with Voigt components a to f has three positive pivots."""
-    # Pivots of an L D L^T decomposition in components; divisions by a bad pivot are replaced.
+def _pivots_are_positive(a: Array, b: Array, c: Array, d: Array, e: Array, f: Array) -> Array:
+    """Return whether the symmetric matrix of Voigt components a to f has positive pivots."""
+    # Pivots of the L D L^T factorisation; a pivot that is not positive is replaced by 1 as divisor.
     first = a > 0
     safe = _or_one(a, first)
     second_pivot = b - f * f / safe
@@ -267,7 +273,7 @@ def _pivots_are_positive(a, b, c, d, e, f):
     return first & second & third
 
 
-def _non_physical(argument, k):
+def _non_physical(argument: str, k: int) -> str:
     i, j = (k + 1) % 3, (k + 2) % 3
     return (
         f"`{argument}` is not physical: the principal Euler value E{k + 1} = "
@@ -276,7 +282,7 @@ def _non_physical(argument, k):
     )
 
 
-def _non_physical_tensor(argument, inertia):
+def _non_physical_tensor(argument: str, inertia: Array | np.ndarray) -> str:
     which = "the smallest principal Euler value"
     if not is_traced(inertia) and np.isfinite(inertia).all():
         symmetric = 0.5 * (inertia + inertia.T)

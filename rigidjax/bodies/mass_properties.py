@@ -20,13 +20,13 @@ from .inertia import (
 class MassProperties(eqx.Module):
     r"""Mass, centre of mass, and inertia about the centre of mass, in one set of axes.
 
-    The hub between all forms: each `from_...` has its inverse, so that any form converts to any
-    other. The ones that contain everything are the pseudo-inertia (4, 4), the ten inertial
-    parameters, and the ten log-Cholesky parameters, of which every real vector is physical.
+    Every class method `from_...` has an inverse method, so that any form can be converted to any
+    other. Three forms contain all mass properties: the pseudo-inertia (4, 4), the ten inertial
+    parameters, and the ten log-Cholesky parameters, for which every real vector is physical.
 
     **Arguments:** `mass`, kg; `center`, (3,) m from the origin of the axes; `inertia` about the
     centre of mass, principal (3,) or symmetric (3, 3), kg m^2; `physical=False` admits an inertia
-    that no distribution of mass has, and no mass.
+    that no distribution of mass has, and zero mass.
     **Errors:** `ValueError` for wrong shapes, non-positive mass, non-physical inertia.
     """
 
@@ -51,13 +51,15 @@ class MassProperties(eqx.Module):
     def from_euler_tensor(
         cls, mass: ArrayInput, center: ArrayInput, euler: ArrayInput, *, physical: bool = True
     ) -> "MassProperties":
-        """From the Euler tensor about the centre of mass, principal (3,) or (3, 3), kg m^2."""
+        """Convert from the Euler tensor about the centre of mass, (3,) or (3, 3), kg m^2."""
         value = as_leaf(float_array(euler, "from_euler_tensor(euler=...)", (3,), (3, 3)))
         return cls(mass, center, inertia_from_euler_tensor(value), physical=physical)
 
     @classmethod
     def from_pseudo_inertia(cls, pseudo: ArrayInput, *, physical: bool = True) -> "MassProperties":
-        r"""From $\int (x, 1)(x, 1)^T dm$, shape (4, 4): Euler tensor about the origin, $m c$, $m$.
+        r"""Convert from the pseudo-inertia $\int (x, 1)(x, 1)^T dm$, shape (4, 4).
+
+        It consists of the Euler tensor about the origin, $m c$ and $m$.
 
         **Source:** Wensing, Kim, Slotine, IEEE Robot. Autom. Lett. 3 (2018) 60.
         """
@@ -69,10 +71,10 @@ class MassProperties(eqx.Module):
 
     @classmethod
     def from_parameters(cls, parameters: ArrayInput, *, physical: bool = True) -> "MassProperties":
-        r"""From the ten inertial parameters in which the dynamics is linear.
+        r"""Convert from the ten inertial parameters in which the dynamics is linear.
 
         $(m, m c_1, m c_2, m c_3, I_{11}, I_{12}, I_{22}, I_{13}, I_{23}, I_{33})$ with the inertia
-        about the origin of the axes; kg, kg m, kg m^2. The same order as Pinocchio's.
+        about the origin of the axes; kg, kg m, kg m^2. Pinocchio uses this order too.
         """
         p = as_leaf(float_array(parameters, "from_parameters(parameters=...)", (10,)))
         center = p[1:4] / p[0]
@@ -82,7 +84,7 @@ class MassProperties(eqx.Module):
 
     @classmethod
     def from_log_cholesky(cls, theta: ArrayInput) -> "MassProperties":
-        r"""From ten unbounded numbers; physical whatever they are.
+        r"""Convert from ten unbounded parameters, all values of which are physical.
 
         $\theta = (\alpha, d_1, d_2, d_3, s_{12}, s_{23}, s_{13}, t_1, t_2, t_3)$ gives the
         pseudo-inertia $U U^T$ with the upper triangular $U$ that is $e^\alpha$ times the rows
@@ -97,7 +99,7 @@ class MassProperties(eqx.Module):
         s12, s23, s13 = x[4], x[5], x[6]
         a, b, c = u1 * u1 + s12 * s12 + s13 * s13, u2 * u2 + s23 * s23, u3 * u3
         d, e, f = s23 * u3, s13 * u3, s12 * u2 + s13 * s23
-        # The inertia is written out, because tr(E) 1 - E would cancel.
+        # In components, because tr(E) 1 - E would cancel.
         entries = jnp.stack([b + c, -f, -e, -f, a + c, -d, -e, -d, a + b])
         return cls(mass, x[7:10], mass * entries.reshape(3, 3))
 
@@ -107,30 +109,30 @@ class MassProperties(eqx.Module):
         return inertia_tensor(self.inertia)
 
     def euler_tensor(self) -> Float[Array, "3 3"]:
-        """Euler tensor about the centre of mass, (3, 3), kg m^2."""
+        """Return the Euler tensor about the centre of mass, (3, 3), kg m^2."""
         return euler_tensor(self.tensor)
 
     def principal(self) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
-        """Principal moments (3,), ascending, and the rotation (3, 3) from principal axes."""
+        """Return principal moments (3,), ascending, and the rotation (3, 3) from their axes."""
         return principal_axes(self.tensor)
 
     def pseudo_inertia(self) -> Float[Array, "4 4"]:
-        """Pseudo-inertia (4, 4) about the origin of the axes; see `from_pseudo_inertia`."""
+        """Return the pseudo-inertia (4, 4) about the origin; see `from_pseudo_inertia`."""
         first = self.mass * self.center
         second = self.euler_tensor() + first[:, None] * self.center[None, :]
         top = jnp.concatenate([second, first[:, None]], axis=1)
         return jnp.concatenate([top, jnp.append(first, self.mass)[None, :]], axis=0)
 
     def parameters(self) -> Float[Array, "10"]:
-        """The ten inertial parameters (10,); see `from_parameters`."""
+        """Return the ten inertial parameters (10,); see `from_parameters`."""
         i = self.inertia_about(jnp.zeros_like(self.center))
         moments = jnp.stack([i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]])
         return jnp.concatenate([self.mass[None], self.mass * self.center, moments])
 
     def log_cholesky(self) -> Float[Array, "10"]:
-        """The ten log-Cholesky parameters (10,); see `from_log_cholesky`.
+        """Return the ten log-Cholesky parameters (10,); see `from_log_cholesky`.
 
-        Needs a positive definite Euler tensor: the parameters of a flat or thin body are at
+        The Euler tensor must be positive definite: for a flat or thin body some parameters are
         minus infinity.
         """
         a, b, c, d, e, f = symmetric_components(self.euler_tensor() / self.mass)
@@ -144,20 +146,20 @@ class MassProperties(eqx.Module):
         return jnp.concatenate([shape, self.center])
 
     def inertia_about(self, point: Float[Array, "3"]) -> Float[Array, "3 3"]:
-        """Inertia about a point, (3, 3), kg m^2; `point`, (3,) m in these axes."""
+        """Return the inertia about a point, (3, 3), kg m^2; `point`, (3,) m in these axes."""
         return shift_inertia(self.inertia, self.mass, point - self.center)
 
     def transformed(self, R: Float[Array, "3 3"], origin: Float[Array, "3"]) -> "MassProperties":
-        """The same body seen from other axes.
+        """Return the mass properties in other axes.
 
-        **Arguments:** `R`, (3, 3), from these components to the new ones; `origin`, (3,) m, where
-        the origin of these axes is in the new ones.
+        **Arguments:** `R`, (3, 3), from the old to the new components; `origin`, (3,) m, position
+        of the old origin in the new axes.
         """
         new = (origin + R @ self.center, rotate_inertia(self.inertia, R))
         return eqx.tree_at(lambda m: (m.center, m.inertia), self, new)
 
     def combined(self, other: "MassProperties") -> "MassProperties":
-        """Mass properties of two bodies that are fixed together; both in the same axes."""
+        """Return the mass properties of two bodies that are fixed together, in common axes."""
         mass = self.mass + other.mass
         center = (self.mass * self.center + other.mass * other.center) / mass
         inertia = self.inertia_about(center) + other.inertia_about(center)
@@ -165,7 +167,7 @@ class MassProperties(eqx.Module):
 
 
 def checked_mass(mass: ArrayInput, argument: str, or_none: bool = False) -> Float[Array, ""]:
-    """Return a mass that is a finite positive number, kg; zero too with `or_none`."""
-    least = (lambda m: m >= 0) if or_none else (lambda m: m > 0)
-    positive = least, f"`{argument}` must be positive, in kg."
+    """Return a mass, kg, checked to be finite and positive; `or_none` also allows zero."""
+    rule = (lambda m: m >= 0) if or_none else (lambda m: m > 0)
+    positive = rule, f"`{argument}` must be positive, in kg."
     return as_leaf(check_all(float_array(mass, argument, ()), [finite_rule(argument), positive]))

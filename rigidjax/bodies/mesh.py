@@ -1,4 +1,4 @@
-"""Surfaces of triangles, of STL and OBJ files too, and the volume that they enclose."""
+"""Triangle meshes, also from STL and OBJ files, and the volume that they enclose."""
 
 import functools
 import os
@@ -10,18 +10,18 @@ import numpy as np
 from ..checks import ArrayInput
 from .mesh_files import read_obj, read_stl
 
-# Extents, m, of bodies that files without a unit are taken for; others are asked for their unit.
+# Plausible extents of bodies, m; other files without a unit get a warning.
 _SMALLEST, _LARGEST = 1e-4, 10.0
 
 
 class Mesh:
     """A surface of triangles.
 
-    Meshes with the same numbers are equal; the arrays cannot be written.
+    Meshes with equal arrays are equal; the arrays are read-only.
 
-    **Arguments:** `vertices`, (V, 3) m; `faces`, (F, 3), indices of the vertices. Where it has to
-    enclose a volume, neighbours run along their edge in opposite directions.
-    **Raises:** `ValueError` for other shapes, no faces, or an index beyond the vertices.
+    **Arguments:** `vertices`, (V, 3) m; `faces`, (F, 3), indices of the vertices. If the mesh is to
+    enclose a volume, adjacent faces must traverse their common edge in opposite directions.
+    **Errors:** `ValueError` for other shapes, no faces, or an index out of range.
     """
 
     def __init__(self, vertices: ArrayInput, faces: ArrayInput):
@@ -52,13 +52,13 @@ class Mesh:
         rotation: ArrayInput | None = None,
         offset: ArrayInput = (0.0, 0.0, 0.0),
     ) -> "Mesh":
-        """The triangles of an STL (text or binary) or OBJ file, at `offset + rotation @ scale x`.
+        """Read the triangles of an STL (text or binary) or OBJ file.
 
-        **Arguments:** `path`; `scale`, m in a unit of the file, 0.001 for millimetres, which is 1
-        if left out: `Body.mesh` then warns of improbable extents; `rotation`, (3, 3), from the
-        components of the file; `offset`, (3,) m.
-        **Raises:** `ValueError` for another ending, a file that is not what its ending says, and a
-        `rotation` that is none; `OSError` for a file that cannot be read.
+        **Arguments:** `path`; `scale`, length of the file's unit in m, 0.001 for millimetres (by
+        default 1, in which case `Body.mesh` warns of improbable extents); `rotation`, (3, 3), and
+        `offset`, (3,) m: a point `x` of the file becomes `offset + rotation @ (scale * x)`.
+        **Errors:** `ValueError` for another suffix, a file whose content does not match its suffix,
+        or an invalid `rotation`, `scale` or `offset`; `OSError` for a file that cannot be read.
         """
         file = pathlib.Path(path)
         reader = {".stl": read_stl, ".obj": read_obj}.get(file.suffix.lower())
@@ -67,7 +67,7 @@ class Mesh:
         try:
             raw = cls(*reader(file.read_bytes()))
         except (ValueError, IndexError, UnicodeDecodeError) as error:
-            raise ValueError(f"{file} is not a mesh as its ending says: {error}") from error
+            raise ValueError(f"{file} is not a mesh as its suffix says: {error}") from error
         mesh = raw.placed(1.0 if scale is None else scale, rotation, offset)
         mesh._unit_is_known = scale is not None
         return mesh
@@ -78,27 +78,27 @@ class Mesh:
         rotation: ArrayInput | None = None,
         offset: ArrayInput = (0.0, 0.0, 0.0),
     ) -> "Mesh":
-        """The mesh with its vertices at `offset + rotation @ scale x`; see `read`."""
+        """Return the mesh with vertices at `offset + rotation @ (scale * x)`; see `read`."""
         R = np.eye(3) if rotation is None else np.asarray(rotation, float)
-        move = np.asarray(offset, float)
+        translation = np.asarray(offset, float)
         if R.shape != (3, 3) or not (abs(R @ R.T - np.eye(3)) < 1e-6).all() or np.linalg.det(R) < 0:
             raise ValueError(
                 f"`Mesh.read(rotation=...)` must be a rotation matrix (3, 3); got {rotation!r}."
             )
-        if move.shape != (3,):
+        if translation.shape != (3,):
             raise ValueError(f"`Mesh.read(offset=...)` must have shape (3,); got {offset!r}.")
         if not (np.isfinite(scale) and scale > 0):
             raise ValueError(f"`Mesh.read(scale=...)` must be positive; got {scale!r}.")
-        return Mesh(scale * self.vertices @ R.T + move, self.faces)
+        return Mesh(scale * self.vertices @ R.T + translation, self.faces)
 
     def solid(self) -> "Solid":
-        r"""Volume, centre and second moments of what the surface encloses.
+        r"""Return volume, centre and second moments of the enclosed solid.
 
-        Sums over the tetrahedra between a point and each triangle, of signed volume $v$ and corners
-        $c_1, \dots, c_4$: $v$, $\frac{v}{4} \sum c_i$ and
+        They are sums over the tetrahedra between a point and each triangle. A tetrahedron of signed
+        volume $v$ with corners $c_1, \dots, c_4$ contributes $v$, $\frac{v}{4} \sum c_i$ and
         $\frac{v}{20} (\sum c_i \sum c_i^T + \sum c_i c_i^T)$.
 
-        **Raises:** `ValueError` if the surface is open, or encloses nothing.
+        **Errors:** `ValueError` if the surface is open, or encloses no volume.
         """
         return self._solid
 
@@ -116,13 +116,13 @@ class Mesh:
         center = volumes @ sums / (4 * volume)
         second = np.einsum("f,fi,fj->ij", volumes, sums, sums)
         second += np.einsum("f,fci,fcj->ij", volumes, corners, corners)
-        # With all triangles inside out every sum has the other sign.
+        # If all triangles are inside out, every sum has the opposite sign.
         second = second / (20 * volume) - np.outer(center, center)
         return Solid(abs(volume), middle + center, second)
 
     def _check_closed(self):
-        """`ValueError` unless each edge is run along as often in one direction as in the other."""
-        faces = self._welded[self.faces]
+        """Raise `ValueError` unless each edge is traversed equally often in both directions."""
+        faces = self._vertex_labels[self.faces]
         edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
         edges = edges[edges[:, 0] != edges[:, 1]]
         forward = edges[:, 0] < edges[:, 1]
@@ -136,32 +136,33 @@ class Mesh:
             )
 
     @functools.cached_property
-    def _welded(self) -> np.ndarray:
-        """A number for each vertex, the same for those that differ by rounding."""
-        # When it is needed: SciPy takes as long as half of all imports.
+    def _vertex_labels(self) -> np.ndarray:
+        """Label of each vertex, equal for vertices that differ only by rounding."""
+        # Imported here because SciPy takes as long as half of all other imports.
         from .shells import weld
 
         return weld(self.vertices)
 
     def doubts(self) -> list[str]:
-        """Return sentences on a closed surface whose mass may not be what is meant."""
+        """Return warnings about a closed surface whose mass may not be the intended one."""
         from .shells import overlaps
 
-        found = []
+        warnings = []
         extent, volume = float(np.ptp(self.vertices, axis=0).max()), self.solid().volume
         if not (self._unit_is_known or _SMALLEST < extent < _LARGEST):
-            found.append(
+            warnings.append(
                 f"The mesh is {extent:.3g} m long and encloses {volume:.3g} m^3 if its file is in "
                 "metres. In which unit is it? Say `Mesh.read(path, scale=0.001)` for millimetres, "
                 "`scale=1.0` for metres."
             )
-        if shared := overlaps(self.vertices, self.faces, self._welded):
+        if shared := overlaps(self.vertices, self.faces, self._vertex_labels):
             more = f", and {len(shared) - 3} pairs more" if len(shared) > 3 else ""
-            found.append(
-                f"Shells of the mesh overlap: {'; '.join(shared[:3])}{more}. What they share "
-                "counts twice in the mass and the inertia. Unite them, or turn cavities inside out."
+            warnings.append(
+                f"Shells of the mesh overlap: {'; '.join(shared[:3])}{more}. Their common "
+                "volume counts twice in the mass and the inertia. Unite them, or turn cavities "
+                "inside out."
             )
-        return found
+        return warnings
 
     def __eq__(self, other: Any) -> bool:
         return (
@@ -178,7 +179,7 @@ class Mesh:
 
 
 class Solid(NamedTuple):
-    """Volume, m^3; centre, (3,) m; mean of the squares of the distances from it, (3, 3) m^2."""
+    """Volume, m^3; centre, (3,) m; mean of $(x - c)(x - c)^T$ about the centre $c$, (3, 3) m^2."""
 
     volume: float
     center: np.ndarray

@@ -1,4 +1,4 @@
-"""Triangles of STL and OBJ files, as CAD programs write them."""
+"""Readers of STL and OBJ files as CAD programs write them."""
 
 import itertools
 import re
@@ -11,17 +11,17 @@ _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?"
 _VERTEX = re.compile(rf"\bvertex\s+({_NUMBER})\s+({_NUMBER})\s+({_NUMBER})(?=\s|$)", re.IGNORECASE)
 _FACET = re.compile(r"^\s*facet\b", re.IGNORECASE | re.MULTILINE)
 _KEYWORD = re.compile(r"^\s*vertex\b.*$", re.IGNORECASE | re.MULTILINE)
-# Larger indices belong to no file; NumPy has no room for some of them.
+# No file has larger indices, and some would overflow NumPy's integers.
 _MOST = 2**31
 
 
 def read_stl(data: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Return corners (3 F, 3) and faces (F, 3) of an STL file, text or binary.
 
-    A text may have several solids, capitals, and any white space. A binary file may begin with
-    "solid", and may have bytes behind its last facet.
+    A text file may contain several solids, capital letters and any white space. A binary file may
+    begin with "solid", and may have further bytes after its last facet.
 
-    **Errors:** `ValueError` that says what is missing.
+    **Errors:** `ValueError` for an incomplete file.
     """
     count = int.from_bytes(data[80:_HEADER], "little")
     if 0 < count <= (len(data) - _HEADER) // _RECORD.itemsize:
@@ -37,27 +37,27 @@ def read_stl(data: bytes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _text_corners(text: str) -> np.ndarray:
-    found = _VERTEX.findall(text)
+    vertices = _VERTEX.findall(text)
     lines = _KEYWORD.findall(text)
-    if len(lines) > len(found):
+    if len(lines) > len(vertices):
         wrong = next(line for line in lines if not _VERTEX.search(line))
         raise ValueError(f"a vertex has three numbers; got {wrong.strip()!r}.")
     facets = len(_FACET.findall(text))
-    if len(found) % 3 or (facets and len(found) != 3 * facets):
+    if len(vertices) % 3 or (facets and len(vertices) != 3 * facets):
         raise ValueError(
-            f"the vertices are not three for each facet: {len(found)} for {facets} facets."
+            f"each facet must have three vertices; got {len(vertices)} for {facets} facets."
         )
-    numbers = [[x.replace("D", "e").replace("d", "e") for x in row] for row in found]
-    return np.array(numbers, float).reshape(-1, 3)
+    coordinates = [[x.replace("D", "e").replace("d", "e") for x in row] for row in vertices]
+    return np.array(coordinates, float).reshape(-1, 3)
 
 
 def read_obj(data: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Return vertices (V, 3) and faces (F, 3) of an OBJ file; polygons are cut into triangles.
+    """Return vertices (V, 3) and faces (F, 3) of an OBJ file; polygons are split into triangles.
 
-    Lines may go on after a backslash; corners are `v`, `v/vt`, `v//vn` or `v/vt/vn`, counted from
-    1, or backwards from the last vertex.
+    A backslash continues a line. Corners are `v`, `v/vt`, `v//vn` or `v/vt/vn`; vertices are
+    numbered from 1, or by negative numbers back from the last one.
 
-    **Errors:** `ValueError` with the line that is wrong.
+    **Errors:** `ValueError` that quotes the invalid line.
     """
     points, triangles = [], []
     text = re.sub(r"\\[ \t]*(\r\n|\r|\n)", " ", data.decode("utf-8-sig"))
@@ -77,8 +77,10 @@ def read_obj(data: bytes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _index(word: str, count: int) -> int:
-    """Return the index, from 0, of a corner among `count` vertices so far."""
+    """Return the zero-based index of a corner; `count` vertices have been read so far."""
     k = int(word.split("/")[0])
     if k == 0 or k < -count or k > _MOST:
-        raise ValueError(f"{word!r} is no vertex: they are counted from 1, or back from -1.")
+        raise ValueError(
+            f"{word!r} is no vertex: vertices are numbered from 1, or from -1 backwards."
+        )
     return k - 1 if k > 0 else count + k

@@ -17,7 +17,7 @@ class AbstractMoment(eqx.Module):
     def __call__(
         self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
     ) -> Float[Array, "3"]:
-        r"""Moment in body components, shape (3,), N m.
+        r"""Return the moment in body components, shape (3,), N m.
 
         **Arguments:** `t`, s; `R`, body to space, (3, 3); `omega`, body components, rad/s.
         """
@@ -53,7 +53,7 @@ class ConstantMoment(AbstractMoment):
 class LinearDrag(AbstractMoment):
     r"""Viscous drag $\mu = -c\,\Omega$, component by component.
 
-    **Arguments:** `coefficient`, $c$, one number or (3,) along the body axes, N m s.
+    **Arguments:** `coefficient`, $c$, a scalar or (3,) along the body axes, N m s.
     """
 
     coefficient: Float[Array, ""] | Float[Array, "3"]
@@ -73,7 +73,7 @@ class QuadraticDrag(AbstractMoment):
 
     First and second derivatives at $\Omega = 0$ are zero (the second is not continuous there).
 
-    **Arguments:** `coefficient`, $c$, one number or (3,) along the body axes, N m s^2.
+    **Arguments:** `coefficient`, $c$, a scalar or (3,) along the body axes, N m s^2.
     """
 
     coefficient: Float[Array, ""] | Float[Array, "3"]

@@ -23,30 +23,30 @@ class AbstractPotential(eqx.Module):
 
     @property
     def is_linear(self) -> bool:
-        """Whether $V$ is a linear function of the entries of $R$; no unless it says so.
+        """Whether $V$ is a linear function of the entries of $R$; false by default.
 
-        Steps that conserve energy then need no discrete derivative.
+        If it is, energy-conserving steps need no discrete gradient.
         """
         return False
 
     @abc.abstractmethod
     def __call__(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
-        r"""Potential energy $V(R)$, J."""
+        r"""Return the potential energy $V(R)$, J."""
 
     @abc.abstractmethod
     def gradient(self, R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
-        r"""Matrix $\partial V/\partial R_{ij}$ of the nine independent entries, J."""
+        r"""Return $\partial V/\partial R_{ij}$ for nine independent entries, (3, 3), J."""
 
     @abc.abstractmethod
     def moment(self, R: Float[Array, "3 3"]) -> Float[Array, "3"]:
-        r"""Moment $\mu$ with $\mu\cdot\Omega = -\dot V$, body components, N m."""
+        r"""Return the moment $\mu$ with $\mu\cdot\Omega = -\dot V$, body, (3,) N m."""
 
 
 class AutodiffPotential(AbstractPotential):
     """Any function of the rotation matrix as a potential, differentiated automatically.
 
-    **Arguments:** `function(R) -> V`, R of shape (3, 3), V a scalar in J. A module's arrays stay
-    parameters; a plain function is kept as static.
+    **Arguments:** `function(R) -> V`, R of shape (3, 3), V a scalar in J. The arrays of an Equinox
+    module stay parameters; a plain function becomes static.
     """
 
     function: Any
@@ -103,7 +103,7 @@ class GravityPotential(AbstractPotential):
         c1, c2, c3 = self.first_moment[0], self.first_moment[1], self.first_moment[2]
         return jnp.stack([c2 * b3 - c3 * b2, c3 * b1 - c1 * b3, c1 * b2 - c2 * b1])
 
-    def _gravity_in_body(self, R):
+    def _gravity_in_body(self, R: Float[Array, "3 3"]) -> tuple[Array, ...]:
         b = self.gravity
         return tuple(R[0, i] * b[0] + R[1, i] * b[1] + R[2, i] * b[2] for i in range(3))
 
@@ -111,8 +111,9 @@ class GravityPotential(AbstractPotential):
 class AxialGravityPotential(AbstractPotential):
     r"""Gravity along $-e_3$ on a top with its centre of mass on $d_3$, $V = m g L\,R_{33}$.
 
-    The heavy top of Lang's Example A and Betsch-Siebert 5.2. It takes two products where
-    `GravityPotential` takes 24 operations, because the zeros are known when it is compiled.
+    This is the potential of the heavy top of Lang's Example A and Betsch-Siebert 5.2. It needs two
+    products where `GravityPotential` needs 24 operations, because the zeros are compile-time
+    constants.
 
     **Arguments:** `weight_moment`, $m g L$, N m.
     """
@@ -146,13 +147,13 @@ class AxialGravityPotential(AbstractPotential):
 def moment_from_gradient(
     R: Float[Array, "3 3"], gradient: Float[Array, "3 3"]
 ) -> Float[Array, "3"]:
-    r"""Moment of a potential from its gradient, $\mu = -T(d)^T \nabla_d V$, body components.
+    r"""Return the moment of a potential, $\mu = -T(d)^T \nabla_d V$, from its gradient.
 
     From $\dot d_1 = \Omega_3 d_2 - \Omega_2 d_3$ and its cyclic permutations,
     $\mu_1 = \nabla_{d_3} V \cdot d_2 - \nabla_{d_2} V \cdot d_3$, and so on.
 
     **Arguments:** `R`, (3, 3), columns $d_i$; `gradient`, (3, 3), $\partial V/\partial R_{ij}$, J.
-    **Returns:** shape (3,), N m.
+    **Returns:** shape (3,), N m, body components.
     **Source:** Lang (24), (25).
     """
 

@@ -1,7 +1,7 @@
 """Mass properties of solid bodies of simple shape and constant density.
 
-Each takes its dimensions in m and exactly one of `density` (kg/m^3; for a rod kg/m) and `mass`
-(kg). The inertia is about the centre of mass; but for meshes the axes are principal.
+Each function takes the dimensions in m and exactly one of `density` (kg/m^3; for a rod kg/m) and
+`mass` (kg). The inertia is about the centre of mass, in principal axes except for meshes.
 """
 
 import math
@@ -18,7 +18,7 @@ from .mesh import Mesh
 def box(
     size: ArrayInput, *, density: ArrayInput | None = None, mass: ArrayInput | None = None
 ) -> MassProperties:
-    """Rectangular box, edges along the axes, origin at the centre.
+    """Return the mass properties of a box, edges along the axes, origin at the centre.
 
     **Arguments:** `size`, the three edge lengths, (3,) m.
     """
@@ -26,7 +26,7 @@ def box(
     s = as_leaf(check(float_array(size, name, (3,)), _positive, _must_be_positive(name)))
     total = _mass("box", s[0] * s[1] * s[2], density, mass)
     a, b, c = s[0] * s[0], s[1] * s[1], s[2] * s[2]
-    return _centered(total, jnp.stack([b + c, c + a, a + b]) / 12)
+    return _properties_about_center(total, jnp.stack([b + c, c + a, a + b]) / 12)
 
 
 def cylinder(
@@ -36,7 +36,7 @@ def cylinder(
     density: ArrayInput | None = None,
     mass: ArrayInput | None = None,
 ) -> MassProperties:
-    """Circular cylinder, axis along the third axis, origin at the centre.
+    """Return the mass properties of a circular cylinder along the third axis, origin at the centre.
 
     **Arguments:** `radius`, m; `length`, m.
     """
@@ -44,25 +44,25 @@ def cylinder(
     h = _dimension(length, "cylinder(length=...)")
     total = _mass("cylinder", math.pi * r * r * h, density, mass)
     across = (3 * r * r + h * h) / 12
-    return _centered(total, jnp.stack([across, across, r * r / 2]))
+    return _properties_about_center(total, jnp.stack([across, across, r * r / 2]))
 
 
 def sphere(
     radius: ArrayInput, *, density: ArrayInput | None = None, mass: ArrayInput | None = None
 ) -> MassProperties:
-    """Sphere, origin at the centre.
+    """Return the mass properties of a sphere, origin at the centre.
 
     **Arguments:** `radius`, m.
     """
     r = _dimension(radius, "sphere(radius=...)")
     total = _mass("sphere", 4 / 3 * math.pi * r * r * r, density, mass)
-    return _centered(total, jnp.stack([r * r, r * r, r * r]) * (2 / 5))
+    return _properties_about_center(total, jnp.stack([r * r, r * r, r * r]) * (2 / 5))
 
 
 def ellipsoid(
     semi_axes: ArrayInput, *, density: ArrayInput | None = None, mass: ArrayInput | None = None
 ) -> MassProperties:
-    """Ellipsoid, origin at the centre.
+    """Return the mass properties of an ellipsoid, origin at the centre.
 
     **Arguments:** `semi_axes`, half the diameters along the axes, (3,) m.
     """
@@ -70,7 +70,7 @@ def ellipsoid(
     s = as_leaf(check(float_array(semi_axes, name, (3,)), _positive, _must_be_positive(name)))
     total = _mass("ellipsoid", 4 / 3 * math.pi * s[0] * s[1] * s[2], density, mass)
     a, b, c = s[0] * s[0], s[1] * s[1], s[2] * s[2]
-    return _centered(total, jnp.stack([b + c, c + a, a + b]) / 5)
+    return _properties_about_center(total, jnp.stack([b + c, c + a, a + b]) / 5)
 
 
 def cone(
@@ -80,9 +80,10 @@ def cone(
     density: ArrayInput | None = None,
     mass: ArrayInput | None = None,
 ) -> MassProperties:
-    """Circular cone, origin at the apex, axis along the third axis towards the base.
+    """Return the mass properties of a circular cone, origin at the apex.
 
-    The centre of mass is at 3/4 of the height.
+    Its axis is the third axis, which points towards the base. The centre of mass is at 3/4 of the
+    height.
 
     **Arguments:** `radius` of the base, m; `height`, m.
     **Source:** Betsch-Siebert 5.2.
@@ -102,9 +103,9 @@ def rod(
     density: ArrayInput | None = None,
     mass: ArrayInput | None = None,
 ) -> MassProperties:
-    """Rod along the third axis, origin at the centre.
+    """Return the mass properties of a rod along the third axis, origin at the centre.
 
-    With radius zero it has no inertia about its own axis: joints have to govern that rotation.
+    A rod of radius zero has no inertia about its axis; joints must then govern that rotation.
 
     **Arguments:** `length`, m; `radius`, m, may be zero; `density`, mass per **length**, kg/m.
     """
@@ -114,16 +115,15 @@ def rod(
     r = as_leaf(check(float_array(radius, name, ()), valid, f"`{name}` must not be negative."))
     total = _mass("rod", h, density, mass)
     across = h * h / 12 + r * r / 4
-    return _centered(total, jnp.stack([across, across, r * r / 2]))
+    return _properties_about_center(total, jnp.stack([across, across, r * r / 2]))
 
 
 def mesh(
     mesh: Mesh, *, density: ArrayInput | None = None, mass: ArrayInput | None = None
 ) -> MassProperties:
-    """What a closed surface of triangles encloses, in the axes of the mesh.
+    """Return the mass properties of the solid inside a closed mesh, in the axes of the mesh.
 
-    **Arguments:** `mesh`.
-    **Errors:** `ValueError` if the mesh is not closed, or encloses nothing.
+    **Errors:** `ValueError` if the mesh is not closed, or encloses no volume.
     """
     volume, center, covariance = mesh.solid()
     total = _mass("mesh", jnp.asarray(volume), density, mass)
@@ -131,19 +131,21 @@ def mesh(
     return MassProperties(total, center, total * inertia)
 
 
-def _positive(x):
+def _positive(x: Array) -> Array:
     return (x > 0) & (x < float("inf"))
 
 
-def _must_be_positive(argument):
+def _must_be_positive(argument: str) -> str:
     return f"`{argument}` must be positive and finite, in m."
 
 
-def _dimension(value, argument) -> Float[Array, ""]:
+def _dimension(value: ArrayInput, argument: str) -> Float[Array, ""]:
     return as_leaf(check(float_array(value, argument, ()), _positive, _must_be_positive(argument)))
 
 
-def _mass(shape, volume, density, mass) -> Float[Array, ""]:
+def _mass(
+    shape: str, volume: Array, density: ArrayInput | None, mass: ArrayInput | None
+) -> Float[Array, ""]:
     if (density is None) == (mass is None):
         which = "neither" if mass is None else "both"
         raise ValueError(f"`{shape}` takes exactly one of `density` and `mass`; got {which}.")
@@ -153,5 +155,7 @@ def _mass(shape, volume, density, mass) -> Float[Array, ""]:
     return value if density is None else value * volume
 
 
-def _centered(mass, radii_squared) -> MassProperties:
+def _properties_about_center(
+    mass: Float[Array, ""], radii_squared: Float[Array, "3"]
+) -> MassProperties:
     return MassProperties(mass, jnp.zeros_like(radii_squared), mass * radii_squared)

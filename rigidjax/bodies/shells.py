@@ -1,4 +1,4 @@
-"""Closed shells of which a mesh consists: whether they share volume."""
+"""Detection of the closed shells of a mesh that overlap."""
 
 import itertools
 
@@ -7,56 +7,57 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
-# Corners of triangles nearer to each other than this part of the extent are one vertex,
+# Distance relative to the extent of the mesh below which corners of triangles are one vertex.
 SAME = 1e-6
-# as are those that differ by so many units in the last place of single precision, which files have.
+# Distance relative to the largest coordinate below which corners are one vertex: files have single
+# precision.
 _ROUNDING = 4 * float(np.finfo(np.float32).eps)
-# Part of a length by which an edge has to go through a triangle to cross it.
+# Distance relative to an edge by which it must pass through a triangle to cross it.
 _THROUGH = 1e-6
-# Most pairs of an edge and a triangle that are looked at for two shells.
+# Maximum number of pairs of an edge and a triangle that are tested for two shells.
 _MOST_PAIRS = 20_000_000
 _CHUNK = 2_000_000
 
 
 def weld(vertices: np.ndarray) -> np.ndarray:
-    """Return a number for each vertex, the same for vertices that differ by rounding, (V,)."""
-    exact, of_exact = np.unique(vertices, axis=0, return_inverse=True)
+    """Return a label for each vertex, (V,), equal for vertices that differ only by rounding."""
+    distinct, index = np.unique(vertices, axis=0, return_inverse=True)
     tolerance = SAME * np.ptp(vertices, axis=0).max() + _ROUNDING * np.abs(vertices).max()
-    pairs = KDTree(exact).query_pairs(tolerance, output_type="ndarray")
-    return _components(len(exact), pairs)[of_exact.reshape(-1)]
+    pairs = KDTree(distinct).query_pairs(tolerance, output_type="ndarray")
+    return _components(len(distinct), pairs)[index.reshape(-1)]
 
 
-def overlaps(vertices: np.ndarray, faces: np.ndarray, welded: np.ndarray) -> list[str]:
-    """Return a sentence for each pair of shells that share volume.
+def overlaps(vertices: np.ndarray, faces: np.ndarray, vertex_labels: np.ndarray) -> list[str]:
+    """Return a sentence for each pair of shells that overlap.
 
-    A shell that faces inwards within another one is a cavity.
+    A shell inside another one that faces inwards is a cavity, not an overlap.
 
-    **Arguments:** `vertices` (V, 3); `faces` (F, 3), of a closed surface; `welded` (V,), see
+    **Arguments:** `vertices` (V, 3); `faces` (F, 3), of a closed surface; `vertex_labels` (V,), see
     `weld`.
     """
-    corners = welded[faces]
+    corners = vertex_labels[faces]
     links = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]]])
-    shell = _components(welded.max() + 1, links)[corners[:, 0]]
-    numbers = np.unique(shell)
-    if len(numbers) == 1:
+    shell = _components(vertex_labels.max() + 1, links)[corners[:, 0]]
+    labels = np.unique(shell)
+    if len(labels) == 1:
         return []
-    parts = [vertices[faces[shell == n]] for n in numbers]
+    parts = [vertices[faces[shell == n]] for n in labels]
     volumes = np.array([_volume(part) for part in parts])
     outwards = volumes * np.sign(volumes.sum()) > 0
     low = np.array([part.min(axis=(0, 1)) for part in parts])
     high = np.array([part.max(axis=(0, 1)) for part in parts])
-    found = []
+    sentences = []
     for i, j in itertools.combinations(range(len(parts)), 2):
         if np.any(low[i] >= high[j]) or np.any(low[j] >= high[i]):
             continue
-        one, other = f"shell {i + 1} ({_size(parts[i])})", f"shell {j + 1} ({_size(parts[j])})"
+        first, second = f"shell {i + 1} ({_size(parts[i])})", f"shell {j + 1} ({_size(parts[j])})"
         if _cross(parts[i], parts[j]) or _cross(parts[j], parts[i]):
-            found.append(f"{one} and {other} intersect")
+            sentences.append(f"{first} and {second} intersect")
         elif _inside(parts[i], parts[j]) and outwards[i] == outwards[j]:
-            found.append(f"{one} lies within {other}, both facing the same way")
+            sentences.append(f"{first} lies within {second}, both facing the same way")
         elif _inside(parts[j], parts[i]) and outwards[i] == outwards[j]:
-            found.append(f"{other} lies within {one}, both facing the same way")
-    return found
+            sentences.append(f"{second} lies within {first}, both facing the same way")
+    return sentences
 
 
 def _components(count: int, pairs: np.ndarray) -> np.ndarray:
@@ -75,11 +76,11 @@ def _volume(part: np.ndarray) -> float:
 
 
 def _inside(part: np.ndarray, other: np.ndarray) -> bool:
-    """Return whether a shell that does not cross another one lies within it.
+    """Return whether a shell that does not cross another one lies inside it.
 
-    By the solid angle under which a point of it sees the other one, 4 pi inside.
+    The solid angle of the other shell, seen from a point inside it, is 4 pi.
     """
-    # The centre of the largest triangle: a vertex may touch the other shell.
+    # Seen from the centre of the largest triangle, because a vertex may touch the other shell.
     areas = np.linalg.norm(np.cross(part[:, 1] - part[:, 0], part[:, 2] - part[:, 0]), axis=1)
     a, b, c = np.moveaxis(other - part[areas.argmax()].mean(axis=0), 1, 0)
     la, lb, lc = (np.linalg.norm(x, axis=1) for x in (a, b, c))
@@ -90,9 +91,11 @@ def _inside(part: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _cross(part: np.ndarray, other: np.ndarray) -> bool:
-    """Return whether an edge of one shell goes through a triangle of the other one.
+    """Return whether an edge of one shell crosses a triangle of the other one.
 
-    Of very many edges a part is looked at. **Source:** Moeller and Trumbore (1997).
+    If there are very many edges, only a part of them is tested.
+
+    **Source:** Moeller and Trumbore (1997).
     """
     edges = np.concatenate([part[:, [0, 1]], part[:, [1, 2]], part[:, [2, 0]]])
     edges = _near(edges, other)
@@ -100,17 +103,17 @@ def _cross(part: np.ndarray, other: np.ndarray) -> bool:
     if not (len(edges) and len(triangles)):
         return False
     edges = edges[:: 1 + len(edges) * len(triangles) // _MOST_PAIRS]
-    start, way = edges[:, 0], edges[:, 1] - edges[:, 0]
+    start, vector = edges[:, 0], edges[:, 1] - edges[:, 0]
     corner = triangles[:, 0]
     u, v = triangles[:, 1] - corner, triangles[:, 2] - corner
     normal = np.cross(u, v)
     rows = max(1, _CHUNK // len(triangles))
     for k in range(0, len(edges), rows):
-        s, w = start[k : k + rows, None] - corner, way[k : k + rows, None]
+        s, w = start[k : k + rows, None] - corner, vector[k : k + rows, None]
         along = np.sum(w * normal, axis=2)
         size = np.linalg.norm(w, axis=2) * np.linalg.norm(normal, axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Where along the edge, and where in the triangle, the edge meets its plane.
+            # Parameter along the edge, and barycentric coordinates, where it meets the plane.
             t = -np.sum(s * normal, axis=2) / along
             q = np.cross(s, w)
             x, y = np.sum(q * v, axis=2) / -along, np.sum(q * u, axis=2) / along
@@ -121,7 +124,7 @@ def _cross(part: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _near(pieces: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the pieces (P, k, 3) that reach into the box around another shell."""
+    """Return the edges or triangles (P, k, 3) that reach into the bounding box of a shell."""
     low, high = other.min(axis=(0, 1)), other.max(axis=(0, 1))
     reach = (pieces.max(axis=1) >= low).all(axis=1) & (pieces.min(axis=1) <= high).all(axis=1)
     return pieces[reach]

@@ -9,10 +9,10 @@ from .base import AbstractForce, Bodies, Kinematics, Loads
 
 
 class AttitudePotential(AbstractForce):
-    r"""A potential energy $V(R)$ of one body, as a `FixedPointBody` has it.
+    r"""A potential energy $V(R)$ of one body, like that of a `FixedPointBody`.
 
-    **Arguments:** `body`, its name or that of a `Frame` on it; `potential`, with
-    its gradient and its moment.
+    **Arguments:** `body`, name of the body or of a `Frame` on it; `potential`, an
+    `AbstractPotential`.
     """
 
     body: str = eqx.field(static=True)

@@ -1,4 +1,4 @@
-"""What every applied force provides."""
+"""The base class of applied forces, and their arguments and results."""
 
 import abc
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from ..signals.switches import evaluate_law
 
 
 class JointKinematics(eqx.Module):
-    r"""A joint as forces see it.
+    r"""Coordinates and geometry of a joint, for forces that act on it.
 
     `coordinates` (k,) and `rates` (k,), lengths (m) before angles (rad); `forces` and `moments`,
     (k, 3), space components: the wrench at the child's joint point that does unit work on each
-    coordinate; `parent_arm` and `child_arm`, (3,), to that point from the centres of mass, space
-    components; `turns`, whole turns in the angle, rad.
+    coordinate; `parent_arm` and `child_arm`, (3,) m, from the centres of mass to that point, space
+    components; `turns`, the full revolutions in the angle, rad.
     """
 
     coordinates: Float[Array, " k"]
@@ -37,31 +37,31 @@ class JointKinematics(eqx.Module):
 
 
 class Joints(eqx.Module):
-    """Joints that forces refer to: `groups`, of a kind and stacked, and the `names` in each."""
+    """Joints that forces refer to: one stacked entry of `groups` per kind, and their `names`."""
 
     groups: list[JointKinematics] = eqx.field(default_factory=list)
     names: tuple[tuple[str, ...], ...] = eqx.field(static=True, default=())
 
     def __getitem__(self, name: str) -> JointKinematics:
-        """The joint called `name`."""
-        return jax.tree.map(lambda leaf: leaf[0], self.stacked([name]))
+        """Return the joint called `name`."""
+        return jax.tree.map(lambda leaf: leaf[0], self.select([name]))
 
-    def stacked(self, names: Sequence[str]) -> JointKinematics:
-        """Joints of one group."""
-        for group, own in zip(self.groups, self.names, strict=True):
-            if names[0] in own:
-                place = {name: k for k, name in enumerate(own)}
-                return take(group, [place[name] for name in names])
+    def select(self, names: Sequence[str]) -> JointKinematics:
+        """Return the joints of these names, all of one group, stacked in this order."""
+        for group, members in zip(self.groups, self.names, strict=True):
+            if names[0] in members:
+                index = {name: k for k, name in enumerate(members)}
+                return take(group, [index[name] for name in names])
         raise KeyError(names[0])
 
 
 class Bodies(eqx.Module):
-    """What does not change of the bodies that a force acts on, one row for each.
+    """Constant properties of the bodies that a force acts on, one row per body.
 
-    Masses, kg; positions (space components, m) and rotation matrices (body to space) in the
-    reference configuration; `is_ground`, static: the inertial frame, a body without mass that rests
-    in the origin. Where a force names a `Frame` of a body, pose and motion are those of the frame,
-    and loads are taken likewise: from its origin, in its components; `mounts` says where it is.
+    `masses`, kg; `positions` (space components, m) and `rotations` (body to space) in the reference
+    configuration; `is_ground`, static, marks the inertial frame, a massless body at rest in the
+    origin. If a force names a `Frame` instead of a body, its pose and motion take the place of the
+    body's, and loads refer to its origin and axes; `mounts` contains these frames.
     """
 
     masses: Float[Array, " B"]
@@ -72,36 +72,39 @@ class Bodies(eqx.Module):
 
 
 class Mounts(eqx.Module):
-    """Frames on bodies: their origins, body components, m, and rotation matrices, frame to body."""
+    """Frames on bodies: origins `points`, body components, m, and `rotations`, frame to body."""
 
     points: Float[Array, "B 3"]
     rotations: Float[Array, "B 3 3"]
 
-    def poses(
+    def frame_poses(
         self, x: Float[Array, "B 3"], R: Float[Array, "B 3 3"]
     ) -> tuple[Float[Array, "B 3"], Float[Array, "B 3 3"]]:
-        """Those of the frames from those of the bodies."""
+        """Return positions and rotations of the frames from those of the bodies."""
         return x + vmap_rows(to_space, R, self.points), vmap_rows(product, R, self.rotations)
 
-    def motion(self, of: "Kinematics") -> "Kinematics":
-        """That of the frames from that of the bodies."""
-        positions, rotations = self.poses(of.positions, of.rotations)
-        at_origin = vmap_rows(cross, of.angular_velocities, self.points)
+    def frame_kinematics(self, body_kinematics: "Kinematics") -> "Kinematics":
+        """Return poses and twists of the frames from those of the bodies."""
+        positions, rotations = self.frame_poses(
+            body_kinematics.positions, body_kinematics.rotations
+        )
+        velocities = vmap_rows(cross, body_kinematics.angular_velocities, self.points)
         return Kinematics(
             positions,
             rotations,
-            of.velocities + vmap_rows(to_space, of.rotations, at_origin),
-            vmap_rows(to_body, self.rotations, of.angular_velocities),
-            of.joints,
+            body_kinematics.velocities + vmap_rows(to_space, body_kinematics.rotations, velocities),
+            vmap_rows(to_body, self.rotations, body_kinematics.angular_velocities),
+            body_kinematics.joints,
         )
 
 
 class Kinematics(eqx.Module):
-    """Poses and twists of bodies, one row for each.
+    """Poses and twists of bodies, one row per body.
 
     Positions and velocities of the centres of mass in space components (m, m/s), rotation
-    matrices from body to space, angular velocities in body components (rad/s). `joints` has those
-    joints that forces refer to: of a whole system by name, of a force in the order of its names.
+    matrices from body to space, angular velocities in body components (rad/s). `joints` contains
+    the joints that forces refer to: for a whole system `Joints`, accessible by name; for one force
+    a tuple in the order of its `joint_names`.
     """
 
     positions: Float[Array, "B 3"] = eqx.field(converter=jnp.asarray)
@@ -112,13 +115,13 @@ class Kinematics(eqx.Module):
 
 
 class Loads(eqx.Module):
-    """What a force exerts, a row for each of its bodies; what is left out is zero.
+    """Forces and moments on bodies, one row per body; `None` stands for zero.
 
-    `forces`, N, in space components, or, with `axes="body"`, in those of the bodies, at points that
-    are `arms` away from the centres of mass, m, body components; `moments`, N m, body components,
-    beyond those of the forces about the centres of mass. Moments that stand for forces at points,
-    as those of a potential do, have the `dyads` of these: sums of force times arm, N m, body
-    components.
+    `forces`, N, in space components, or in body components with `axes="body"`, act at points whose
+    distances from the centres of mass are `arms`, m, body components. `moments`, N m, body
+    components, are added to the moments of the forces about the centres of mass. If moments
+    represent forces at points, as those of a potential do, `dyads` contains the sums of force times
+    arm, N m, body components.
     """
 
     forces: Float[Array, "B 3"] | None = None
@@ -130,25 +133,28 @@ class Loads(eqx.Module):
     def wrenches(
         self, R: Float[Array, "B 3 3"]
     ) -> tuple[Float[Array, "B 3"] | None, Float[Array, "B 3"] | None]:
-        """Forces, space components, and moments about the centres of mass, body components, on
-        bodies with these rotations; `None` for what is zero by construction."""
+        """Return forces, space components, and moments about the centres of mass, body components.
+
+        **Arguments:** `R`, rotations of the bodies.
+        **Returns:** arrays, or `None` for what is zero by construction.
+        """
         forces, moments = self.forces, self.moments
         if forces is not None and self.arms is not None:
-            of_forces = vmap_rows(cross, self.arms, self._in_body(forces, R))
-            moments = of_forces if moments is None else of_forces + moments
+            couples = vmap_rows(cross, self.arms, self._in_body(forces, R))
+            moments = couples if moments is None else couples + moments
         if forces is not None and self.axes == "body":
             forces = vmap_rows(to_space, R, forces)
         return forces, moments
 
     def virials(self, R: Float[Array, "B 3 3"]) -> Float[Array, "B 3 3"]:
-        r"""Symmetric parts of $\sum f \otimes u$, body components, N m: of forces and `dyads`."""
+        r"""Return the symmetric parts of $\sum f \otimes u$, of forces and `dyads`, body, N m."""
         dyads = jnp.zeros_like(R) if self.dyads is None else self.dyads
         if self.forces is not None and self.arms is not None:
             dyads = dyads + self._in_body(self.forces, R)[:, :, None] * self.arms[:, None, :]
         return 0.5 * (dyads + jnp.swapaxes(dyads, 1, 2))
 
     def on_bodies(self, mounts: Mounts | None) -> "Loads":
-        """The same from the centres of mass in body components, of loads on frames."""
+        """Convert loads on frames to loads about the centres of mass in body components."""
         if mounts is None:
             return self
         B, forces, arms = mounts.rotations, self.forces, None
@@ -162,30 +168,31 @@ class Loads(eqx.Module):
         dyads = None if self.dyads is None else B @ self.dyads @ jnp.swapaxes(B, 1, 2)
         return Loads(forces, arms, moments, dyads, self.axes)
 
-    def _in_body(self, forces, R):
-        """Body components."""
+    def _in_body(self, forces: Float[Array, "B 3"], R: Float[Array, "B 3 3"]) -> Array:
         return forces if self.axes == "body" else vmap_rows(to_body, R, forces)
 
 
 class AbstractForce(eqx.Module):
-    """A law that turns time, poses and twists into loads on bodies.
+    """A law that computes loads on bodies from time, poses and twists.
 
-    Laws are written for one force. Forces that differ in numbers and in the names of their bodies
-    and joints alone are evaluated together, by `jax.vmap` of the law.
+    A law is written for one force. Forces that differ only in parameter values and in the names of
+    their bodies and joints are evaluated together, by `jax.vmap` of the law.
     """
 
     @abc.abstractmethod
     def body_names(self) -> tuple[str, ...]:
-        """Names of the bodies that it acts on, or of frames on them, `"ground"` among them; checked
-        by `System`."""
+        """Return the names of the bodies or frames that it acts on, possibly `"ground"`.
+
+        `System` checks that they exist.
+        """
 
     def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints whose coordinates it depends on; none unless it says so."""
+        """Return the names of the joints whose coordinates it depends on; none by default."""
         return ()
 
     @property
     def acts_on_all(self) -> bool:
-        """Whether it acts on all bodies, as gravity does: where it names no body and no joint."""
+        """Whether it acts on all bodies, like gravity, because it names no body and no joint."""
         return not (self.body_names() or self.joint_names())
 
     def check_bodies(self, bodies: Sequence[Body]) -> None:
@@ -198,35 +205,37 @@ class AbstractForce(eqx.Module):
 
     @abc.abstractmethod
     def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
-        """What it exerts on the bodies that it names.
+        """Return the loads on the bodies that the force names.
 
-        Their rows are in the order of `body_names`; behind them are those of the parent and the
-        child of each joint in `joint_names`. A force that `acts_on_all` has a row for each body of
-        the system. What it exerts on the ground is of no effect.
+        Rows are in the order of `body_names`, followed by the parent and the child of each joint in
+        `joint_names`. A force that `acts_on_all` has a row for each body of the system. Loads on
+        the ground have no effect.
+
+        **Arguments:** `t`, s; `bodies` and `kinematics`, with the same rows.
         """
 
     def potential_energy(
         self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
     ) -> Float[Array, ""]:
-        """Potential energy, J; zero unless it says so. Arguments as those of `loads`."""
+        """Return the potential energy, J, zero by default; arguments as for `loads`."""
         return jnp.zeros((), kinematics.positions.dtype)
 
     @property
     def has_potential(self) -> bool:
-        """Whether it has a potential energy: whether it says so."""
+        """Whether it has a potential energy, that is, overrides `potential_energy`."""
         return type(self).potential_energy is not AbstractForce.potential_energy
 
     @property
     def is_linear(self) -> bool:
         """Whether the potential energy is linear in the positions, or zero.
 
-        Steps that conserve energy then need no discrete derivative.
+        If it is, energy-conserving steps need no discrete gradient.
         """
         return not self.has_potential
 
 
 def body_index(bodies: Sequence[Body], name: str) -> int:
-    """Index of the body called `name`; `ValueError` with the nearest name if there is none."""
+    """Return the index of a body; `ValueError` with the nearest name for an unknown one."""
     names = [body.name for body in bodies]
     if name not in names:
         hint = did_you_mean(name, names, f" The bodies are {names}.")
@@ -235,19 +244,19 @@ def body_index(bodies: Sequence[Body], name: str) -> int:
 
 
 def vector_law(value: Any, argument: str, *shapes: tuple[int, ...]) -> Any:
-    """A checked vector (3,), or a function that returns one, as a part of a module.
+    """Return a checked vector (3,), or a checked function that returns one.
 
-    `shapes`, of the arguments of the function.
+    **Arguments:** `value`; `argument`, its name in messages; `shapes` of the function's arguments.
     """
     if not callable(value):
         return vector_leaf(value, argument)
     law = as_law(value, argument)
-    check_shapes(lambda *args: evaluated(law, argument, *args), *shapes)
+    check_shapes(lambda *args: evaluate_vector_law(law, argument, *args), *shapes)
     return law
 
 
-def evaluated(law: Any, argument: str, *args: Any) -> Float[Array, "3"]:
-    """What a `vector_law` gives at `args`; `ValueError` if a function returns another shape."""
+def evaluate_vector_law(law: Any, argument: str, *args: Any) -> Float[Array, "3"]:
+    """Return the vector of a `vector_law` at `args`; `ValueError` for a wrong shape."""
     if not callable(law):
         return law
     value = jnp.asarray(evaluate_law(law, *args))

@@ -10,34 +10,34 @@ from ..native.ops import cross
 from ..rotations.matrix import relative, to_body, to_space
 from ..rotations.so3 import dexp_inv, log
 from .base import AbstractForce, Bodies, Kinematics, Loads
-from .ends import check_ends, ends_at
+from .ends import Ends, check_ends, ends_at
 
 
 class Bushing(AbstractForce):
     r"""Six springs and dampers between two bodies, or between a body and the ground.
 
-    It has a frame in each body; both are at `point`, along the axes of space, in the reference
-    configuration, where it is without load. In components of the frame of `a` it sees the
-    displacement $d$ of the frame of `b` and the rotation vector $\psi$ of its rotation, and their
-    rates, the relative twist $\tau = (\dot d, \omega)$ with the relative angular velocity $\omega$:
+    It has a frame in each body. In the reference configuration, where it is unloaded, both frames
+    are at `point`, along the axes of space. All quantities are in components of the frame of `a`:
+    the displacement $d$ of the frame of `b`, the rotation vector $\psi$ of its rotation, and the
+    relative twist $\tau = (\dot d, \omega)$ with the relative angular velocity $\omega$.
 
-    $V = \frac12 e^T K e$ with $e = (d, \psi)$; on `b` act the force and the moment
-    $(f, H(\psi)^{-T} m) - C\tau$ with $(f, m) = -K e$ and the tangent operator
-    $\omega = H \dot\psi$; the opposite at the same point on `a`. Without damping energy is
-    conserved, with it the power $\tau^T C \tau$ is lost.
+    The potential energy is $V = \frac12 e^T K e$ with $e = (d, \psi)$. The force and the moment on
+    `b` are $(f, H(\psi)^{-T} m) - C\tau$ with $(f, m) = -K e$ and the tangent operator
+    $\omega = H \dot\psi$; the opposite wrench acts at the same point on `a`. Without damping energy
+    is conserved; damping dissipates the power $\tau^T C \tau$.
 
-    $\psi$ is that of a rotation by less than pi, at which its moment jumps.
+    The rotation must stay below pi, where the moment jumps.
 
     **Arguments:**
 
-    - `a`, `b`: names of bodies or of frames on them; `"ground"` is the inertial frame. They matter
-      only for the axes of `stiffness` and `damping`, which turn with `a`.
+    - `a`, `b`: names of bodies or of frames on them; `"ground"` is the inertial frame. Their order
+      determines only that the axes of `stiffness` and `damping` rotate with `a`.
     - `point`: (3,) m, space components, in the reference configuration.
-    - `stiffness`, $K$: one number or (3,), N/m, of the displacements alone; (6,), displacements
-      (N/m) before rotations (N m/rad); (6, 6), symmetric.
+    - `stiffness`, $K$: a scalar or (3,), N/m, for displacements alone; (6,), displacements (N/m)
+      before rotations (N m/rad); or (6, 6), symmetric.
     - `damping`, $C$: likewise, N s/m and N m s/rad.
 
-    **Raises:** `ValueError` for a wrong shape, a matrix that is not symmetric, or one body twice.
+    **Errors:** `ValueError` for a wrong shape, a matrix that is not symmetric, or one body twice.
     """
 
     a: str = eqx.field(static=True)
@@ -58,41 +58,43 @@ class Bushing(AbstractForce):
         return self.a, self.b
 
     def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
-        ends, gap, (d, psi) = self._deformed(bodies, kinematics)
+        ends, offset, (d, psi) = self._deformation(bodies, kinematics)
         frame = ends.frames[0]
         f, m = _times(self.stiffness, d, psi)
         spin = ends.omegas[1] - ends.omegas[0]
-        slip = ends.velocities[1] - ends.velocities[0] - cross(ends.omegas[0], gap)
+        slip = ends.velocities[1] - ends.velocities[0] - cross(ends.omegas[0], offset)
         f_lost, m_lost = _times(self.damping, to_body(frame, slip), to_body(frame, spin))
         moment = jnp.zeros_like(d) if m_lost is None else m_lost
         if m is not None:
-            # omega = dexp(psi, psi') in components of a; the transpose of its inverse has the
-            # other sign of the commutator.
+            # omega = dexp(psi, psi') in components of a. In the transposed inverse the commutator
+            # has the opposite sign.
             moment = moment + dexp_inv(psi, m, "body")
         force, moment = -to_space(frame, f + f_lost), -to_space(frame, moment)
-        # The opposite force acts on a at the point of b: a force at its own point and a couple.
-        couples = jnp.stack([-moment - cross(gap, force), moment])
+        # The opposite force acts on a at the point of b: a force at the point of a, and a couple.
+        couples = jnp.stack([-moment - cross(offset, force), moment])
         moments = jax.vmap(to_body)(kinematics.rotations, couples)
         return Loads(jnp.stack([-force, force]), ends.arms, moments)
 
     def potential_energy(
         self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
     ) -> Float[Array, ""]:
-        _, _, (d, psi) = self._deformed(bodies, kinematics)
+        _, _, (d, psi) = self._deformation(bodies, kinematics)
         f, m = _times(self.stiffness, d, psi)
         energy = 0.5 * jnp.sum(f * d)
         return energy if m is None else energy + 0.5 * jnp.sum(m * psi)
 
-    def _deformed(self, bodies, kinematics):
-        """The ends, the vector between them, displacement and rotation vector."""
+    def _deformation(
+        self, bodies: Bodies, kinematics: Kinematics
+    ) -> tuple[Ends, Float[Array, "3"], tuple[Float[Array, "3"], Float[Array, "3"]]]:
+        """Return the ends, the vector between them, and displacement and rotation vector."""
         ends = ends_at(jnp.stack([self.point, self.point]), bodies, kinematics)
-        gap = ends.points[1] - ends.points[0]
-        turns = self.stiffness.shape[-1:] == (6,)
-        psi = log(relative(*ends.frames)) if turns else jnp.zeros_like(gap)
-        return ends, gap, (to_body(ends.frames[0], gap), psi)
+        offset = ends.points[1] - ends.points[0]
+        resists_rotation = self.stiffness.shape[-1:] == (6,)
+        psi = log(relative(*ends.frames)) if resists_rotation else jnp.zeros_like(offset)
+        return ends, offset, (to_body(ends.frames[0], offset), psi)
 
 
-def _coefficients(value, argument: str) -> Float[Array, "..."]:
+def _coefficients(value: ArrayLike, argument: str) -> Float[Array, "..."]:
     array = float_array(value, argument, (), (3,), (6,), (6, 6))
     rules = [finite_rule(argument)]
     if array.ndim == 2:
@@ -106,14 +108,16 @@ def _coefficients(value, argument: str) -> Float[Array, "..."]:
     return as_leaf(check_all(array, rules))
 
 
-def _times(coefficients, d, psi):
-    """Coefficients times displacements and rotations; `None` for moments that there are not."""
+def _times(
+    coefficients: Float[Array, "..."], d: Float[Array, "3"], psi: Float[Array, "3"]
+) -> tuple[Float[Array, "3"], Float[Array, "3"] | None]:
+    """Multiply displacement and rotation by coefficients; `None` for a moment without them."""
     if coefficients.shape[-1:] != (6,):
         return coefficients * d, None
     e = jnp.concatenate([d, psi])
     if coefficients.ndim == 1:
         product = coefficients * e
     else:
-        # The symmetric part: the force is then that of the energy to the last digit.
+        # Only the symmetric part, so that the force agrees with the energy to round-off.
         product = jnp.sum(0.5 * (coefficients + coefficients.T) * e[None], axis=1)
     return product[:3], product[3:]

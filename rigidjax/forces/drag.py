@@ -16,17 +16,16 @@ class Drag(AbstractForce):
     r"""Drag of a medium at rest, $f = -c_1 v - c_2 |v| v$ at the centre of mass and
     $\mu = -\gamma_1 \Omega - \gamma_2 |\Omega| \Omega$.
 
-    First derivatives at rest are those of the linear parts (the second ones of the others are not
-    continuous there).
+    At rest the quadratic parts have zero first derivatives and discontinuous second derivatives.
 
     **Arguments:**
 
-    - `body`: name of the body, or of a `Frame` on it: drag of its origin along its axes.
+    - `body`: name of the body, or of a `Frame`, whose origin and axes are then used.
     - `linear`, $c_1$, N s/m; `quadratic`, $c_2$, N s^2/m^2; `angular_linear`, $\gamma_1$, N m s;
-      `angular_quadratic`, $\gamma_2$, N m s^2: one number or (3,) along the body axes; `None` for
-      what there is not.
+      `angular_quadratic`, $\gamma_2$, N m s^2: a scalar or (3,) along the body axes; `None` for
+      zero.
 
-    **Raises:** `ValueError` for a wrong shape, or if all four are left out.
+    **Errors:** `ValueError` for a wrong shape, or if all four coefficients are left out.
     """
 
     body: str = eqx.field(static=True)
@@ -48,8 +47,8 @@ class Drag(AbstractForce):
         self.quadratic = _coefficient(quadratic, "quadratic")
         self.angular_linear = _coefficient(angular_linear, "angular_linear")
         self.angular_quadratic = _coefficient(angular_quadratic, "angular_quadratic")
-        given = (linear, quadratic, angular_linear, angular_quadratic)
-        if all(value is None for value in given):
+        coefficients = (linear, quadratic, angular_linear, angular_quadratic)
+        if all(value is None for value in coefficients):
             raise ValueError(
                 "`Drag` needs at least one of `linear`, `quadratic`, `angular_linear`, "
                 "`angular_quadratic`; got none."
@@ -69,20 +68,21 @@ class Drag(AbstractForce):
         return Loads(_row(force), moments=_row(moment))
 
 
-def _row(vector):
-    """The loads of one body."""
+def _row(vector: Float[Array, "3"] | None) -> Float[Array, "1 3"] | None:
     return None if vector is None else vector[None]
 
 
-def _coefficient(value, argument: str) -> Coefficient:
+def _coefficient(value: ArrayLike | None, argument: str) -> Coefficient:
     if value is None:
         return None
     name = f"Drag({argument}=...)"
     return finite_leaf(value, name, (), (3,))
 
 
-def _resistance(linear, quadratic, rate):
-    """$-c_1 v - c_2 |v| v$, `None` without coefficients."""
+def _resistance(
+    linear: Coefficient, quadratic: Coefficient, rate: Float[Array, "3"]
+) -> Float[Array, "3"] | None:
+    """Return $-c_1 v - c_2 |v| v$, `None` without coefficients."""
     parts = []
     if linear is not None:
         parts.append(linear * rate)

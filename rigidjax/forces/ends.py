@@ -14,11 +14,11 @@ from .base import Bodies, Kinematics
 
 
 class Ends(eqx.Module):
-    """Material points of bodies and of the ground, one row for each body.
+    """Material points of bodies and of the ground, one row per body.
 
-    `arms`, from the centres of mass (of the ground: from the origin), m, body components; in space
-    components `points`, their positions, m; `velocities`, m/s; `omegas`, angular velocities of the
-    bodies, rad/s; `frames`, rotations of the bodies since the reference configuration.
+    `arms`, from the centres of mass (for the ground: from the origin), m, body components. In space
+    components: `points`, their positions, m; `velocities`, m/s; `omegas`, angular velocities of the
+    bodies, rad/s; `frames`, rotations of the bodies relative to the reference configuration.
     """
 
     arms: Float[Array, "B 3"]
@@ -29,32 +29,32 @@ class Ends(eqx.Module):
 
 
 def ends_at(points: Float[Array, "B 3"], bodies: Bodies, kinematics: Kinematics) -> Ends:
-    """What is at these points, space components, in the reference configuration."""
+    """Return the material points at `points` in the reference configuration, space, m."""
 
     def end(point, position, reference, x, R, v, omega):
         arm, omega = to_body(reference, point - position), to_space(R, omega)
         lever = to_space(R, arm)
         return Ends(arm, x + lever, v + cross(omega, lever), omega, product(R, reference.T))
 
-    seen = (
+    rows = (
         points, bodies.positions, bodies.rotations, kinematics.positions, kinematics.rotations,
         kinematics.velocities, kinematics.angular_velocities,
     )  # fmt: skip
     if not any(bodies.is_ground):
-        return vmap_rows(end, *seen)
+        return vmap_rows(end, *rows)
     zero: Any = np.zeros(3, points.dtype)
-    one: Any = np.eye(3, dtype=points.dtype)
+    identity: Any = np.eye(3, dtype=points.dtype)
     ends = [
-        Ends(points[k], points[k], zero, zero, one)
+        Ends(points[k], points[k], zero, zero, identity)
         if is_ground
-        else end(*(values[k] for values in seen))
+        else end(*(values[k] for values in rows))
         for k, is_ground in enumerate(bodies.is_ground)
     ]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *ends)
 
 
 def check_ends(kind: str, a: str, b: str) -> tuple[str, str]:
-    """Names of the two bodies of a force; errors for what cannot be its ends."""
+    """Return the names of the two bodies of a force; raise for other types or equal names."""
     for argument, value in (("a", a), ("b", b)):
         if not isinstance(value, str):
             raise TypeError(

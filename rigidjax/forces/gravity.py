@@ -10,8 +10,7 @@ from .base import AbstractForce, Bodies, Kinematics, Loads
 class Gravity(AbstractForce):
     r"""Uniform gravity, $f = m\,b$ at every centre of mass.
 
-    **Arguments:** `vector`, $b$, (3,), space components, m/s^2; (0, 0, -9.81) points down the
-    third axis.
+    **Arguments:** `vector`, $b$, (3,), space components, m/s^2, such as (0, 0, -9.81).
     """
 
     vector: Float[Array, "3"]

@@ -1,4 +1,4 @@
-"""What the damping and the armature of a joint do to its coordinates."""
+"""Generalised forces of the damping and the armature of a joint."""
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -7,9 +7,9 @@ from .joint_force import AbstractJointForce
 
 
 class JointDamping(AbstractJointForce):
-    r"""Viscous damping $-d\,\dot q$ of one coordinate, N m s or N s/m, as a joint brings it along.
+    r"""Viscous damping $-d\,\dot q$ of one coordinate, N m or N, from the `damping` of a joint.
 
-    `Revolute(..., damping=...)` and others make it; a system has it without being given it.
+    A system adds it for joints such as `Revolute(..., damping=...)`.
     """
 
     joint: str = eqx.field(static=True)
@@ -23,7 +23,7 @@ class JointDamping(AbstractJointForce):
 
 
 class RotorInertia(AbstractJointForce):
-    r"""What a rotor of inertia $a$ does to a joint that it turns, $-a\,\ddot q$, N m or N."""
+    r"""Inertial force $-a\,\ddot q$ of a rotor of inertia $a$ on a joint, N m or N."""
 
     joint: str = eqx.field(static=True)
     armature: Float[Array, ""]

@@ -1,4 +1,4 @@
-"""What the forces on the coordinate of a joint have in common."""
+"""The base class of forces on the coordinate of a joint."""
 
 import abc
 
@@ -15,8 +15,8 @@ from .base import AbstractForce, Bodies, Kinematics, Loads
 class AbstractJointForce(AbstractForce):
     r"""A generalised force $Q(t, q, \dot q)$ on one coordinate of a joint.
 
-    It acts on the child at its joint point, N along or N m about the axis of the coordinate, and
-    the opposite at the same point on the parent.
+    It acts on the child at its joint point, as a force along or a moment about the axis of the
+    coordinate; the opposite acts at the same point on the parent.
     """
 
     joint: eqx.AbstractVar[str]
@@ -26,7 +26,7 @@ class AbstractJointForce(AbstractForce):
     def generalised_force(
         self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
     ) -> Float[Array, ""]:
-        """Force, N, or moment, N m, on the coordinate."""
+        """Return the force, N, or moment, N m, on the coordinate."""
 
     def body_names(self) -> tuple[str, ...]:
         return ()
@@ -35,23 +35,23 @@ class AbstractJointForce(AbstractForce):
         return (self.joint,)
 
     def check_joint(self, joint: AbstractJoint) -> None:
-        kind, of = type(self).__name__, f"the {type(joint).__name__} {joint.name!r}"
+        kind, subject = type(self).__name__, f"the {type(joint).__name__} {joint.name!r}"
         if joint.num_translations == 0 and not joint.has_angle:
-            raise ValueError(f"`{kind}` acts on a length or an angle; {of} has none.")
+            raise ValueError(f"`{kind}` acts on a length or an angle; {subject} has none.")
         if joint.num_rates == 0:
             raise ValueError(
-                f"`{kind}` acts on a free coordinate; the motion of {of} is prescribed, and what "
-                "drives it is part of its reaction."
+                f"`{kind}` acts on a free coordinate; the motion of {subject} is prescribed, and "
+                "its driving force is part of its reaction."
             )
         if self.component is None and joint.num_rates > 1:
             raise ValueError(
-                f"`{kind}(component=...)` is needed: {of} has {joint.num_rates} coordinates, "
+                f"`{kind}(component=...)` is needed: {subject} has {joint.num_rates} coordinates, "
                 "numbered from 0, lengths before angles."
             )
         if self.component is not None and self.component >= joint.num_rates:
             raise ValueError(
                 f"`{kind}(component=...)` must be below {joint.num_rates}, the number of "
-                f"coordinates of {of}; got {self.component}."
+                f"coordinates of {subject}; got {self.component}."
             )
 
     def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
@@ -65,7 +65,7 @@ class AbstractJointForce(AbstractForce):
 
 
 def joint_name(joint: str | AbstractJoint, kind: str) -> str:
-    """The name of a joint that is given by its name or as it is."""
+    """Return the name of a joint that is given by name or as an object."""
     if isinstance(joint, AbstractJoint):
         return joint.name
     if not isinstance(joint, str):
@@ -74,7 +74,7 @@ def joint_name(joint: str | AbstractJoint, kind: str) -> str:
 
 
 def checked_component(component: int | None, kind: str) -> int | None:
-    """The number of a coordinate, or `None`."""
+    """Return the checked index of a coordinate; `None` stays `None`."""
     if component is None:
         return None
     if isinstance(component, bool) or not isinstance(component, int) or component < 0:

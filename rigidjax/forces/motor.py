@@ -21,14 +21,14 @@ class Motor(AbstractJointForce):
     **Arguments:**
 
     - `joint`: a joint of the system, or its name.
-    - `torque`: on the child, N m or N; a number, a function `torque(t)`, or a law
-      `torque(t, coordinate, rate)`, told apart by the number of positional parameters without
+    - `torque`: on the child, N m or N; a scalar, a function `torque(t)`, or a law
+      `torque(t, coordinate, rate)`, distinguished by the number of positional parameters without
       defaults. An Equinox module keeps its parameters as leaves.
-    - `component`: which coordinate of a joint that has several, from 0, lengths before angles.
+    - `component`: index of the coordinate if the joint has several, from 0, lengths before angles.
 
-    **Raises:** `ValueError` for a wrong shape, also of what the function returns, a function of
+    **Errors:** `ValueError` for a wrong shape, also of the function's result, a function with
     another number of parameters, or a wrong component; when the `System` is built, for a joint
-    without a free length or angle, or whose coordinate is not chosen.
+    without a free length or angle, or a missing component.
     """
 
     joint: str = eqx.field(static=True)
@@ -66,8 +66,8 @@ class Motor(AbstractJointForce):
         return value
 
 
-def _num_arguments(function) -> int:
-    """One, a function of time, or three, a law; `ValueError` for anything else."""
+def _num_arguments(function: Callable[..., Any]) -> int:
+    """Return 1 for a function of time, 3 for a law; `ValueError` for anything else."""
     try:
         parameters = inspect.signature(function).parameters.values()
         count = sum(

@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ..checks import vector_leaf
 from ..rotations.matrix import to_body
-from .base import AbstractForce, Bodies, Kinematics, Loads, evaluated, vector_law
+from .base import AbstractForce, Bodies, Kinematics, Loads, evaluate_vector_law, vector_law
 
 
 class PointForce(AbstractForce):
@@ -18,17 +18,17 @@ class PointForce(AbstractForce):
     **Arguments:**
 
     - `body`: name of the body, or of a `Frame` on it.
-    - `at`: where it acts, (3,) m, space components in the reference configuration, as points of
-      joints, springs and bushings are given; or
-    - `point`: the same from the centre of mass, (3,) m, body components; of a frame: from its
-      origin, in its components. Without both: there.
+    - `at`: the point where it acts, (3,) m, space components in the reference configuration, like
+      the points of joints, springs and bushings; or
+    - `point`: the point from the centre of mass, (3,) m, body components; for a `Frame` from its
+      origin, in its components. Without `at` and `point` the force acts at that origin.
     - `force`: (3,) N, or a function `force(t) -> (3,)`; an Equinox module keeps its parameters
       as leaves.
-    - `frame`: axes of the components of the force, `"space"` or `"body"` (a follower force;
-      of a `Frame`: its own axes).
+    - `frame`: axes of the components of the force, `"space"`, or `"body"` for a follower force; the
+      latter are the axes of a `Frame` if `body` names one.
 
-    **Raises:** `ValueError` for a wrong shape, also of what the function returns, wrong axes, or
-    both `point` and `at`.
+    **Errors:** `ValueError` for a wrong shape, also of the function's result, wrong axes, or both
+    `point` and `at`.
     """
 
     body: str = eqx.field(static=True)
@@ -66,7 +66,7 @@ class PointForce(AbstractForce):
         return (self.body,)
 
     def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
-        value = evaluated(self.force, "PointForce(force=...)", t)
+        value = evaluate_vector_law(self.force, "PointForce(force=...)", t)
         arm = self.point
         if self.at is not None:
             arm = to_body(bodies.rotations[0], self.at - bodies.positions[0])

@@ -1,4 +1,4 @@
-"""Any function of the poses as a potential energy."""
+"""A potential energy given by a function of the poses."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ class Potential(AbstractForce):
     **Arguments:** `function(positions, rotations) -> V`, positions (L, 3) in m and space
     components, rotations (L, 3, 3) from body to space, V a scalar in J. An Equinox module
     keeps its parameters as leaves.
-    **Raises:** `TypeError` for what is no function, `ValueError` if it does not return a scalar.
+    **Errors:** `TypeError` if it is not callable; `ValueError` if it does not return a scalar.
     """
 
     function: Any
@@ -44,16 +44,18 @@ class Potential(AbstractForce):
     def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
         R = kinematics.rotations
         gradient = jax.grad(self._energy, argnums=(0, 1))
-        slopes, of_rotations = evaluate_law(gradient, kinematics.positions, R)
-        moments = vmap_rows(moment_from_gradient, R, of_rotations)
-        return Loads(-slopes, moments=moments, dyads=-vmap_rows(relative, R, of_rotations))
+        by_positions, by_rotations = evaluate_law(gradient, kinematics.positions, R)
+        moments = vmap_rows(moment_from_gradient, R, by_rotations)
+        return Loads(-by_positions, moments=moments, dyads=-vmap_rows(relative, R, by_rotations))
 
     def potential_energy(
         self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
     ) -> Float[Array, ""]:
         return self._energy(kinematics.positions, kinematics.rotations)
 
-    def _energy(self, positions, rotations):
+    def _energy(
+        self, positions: Float[Array, "L 3"], rotations: Float[Array, "L 3 3"]
+    ) -> Float[Array, ""]:
         energy = jnp.asarray(self.function(positions, rotations))
         if energy.shape != ():
             raise ValueError(

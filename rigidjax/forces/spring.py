@@ -16,25 +16,25 @@ from ..checks import (
 from ..rotations.guarded import safe_divide, safe_sqrt
 from ..rotations.so3 import dot
 from .base import AbstractForce, Bodies, Kinematics, Loads
-from .ends import check_ends, ends_at
+from .ends import Ends, check_ends, ends_at
 
 
 class Spring(AbstractForce):
     r"""A spring and a viscous damper along the line between two points.
 
-    The tension is $k\,(l - l_0) + c\,\dot l$ with the distance $l$ of the points. Where they
-    coincide the line has no direction: there is no force, and where $l_0 = 0$ the spring (but not
-    the damper) is smooth.
+    The tension is $k\,(l - l_0) + c\,\dot l$ with the distance $l$ of the points. If the points
+    coincide, the line has no direction and there is no force. With $l_0 = 0$ the spring (but not
+    the damper) is smooth there.
 
     **Arguments:**
 
     - `a`, `b`: names of bodies or of frames on them; `"ground"` is the inertial frame.
-    - `a_point`, `b_point`: where it is attached, (3,) m, space components, in the reference
+    - `a_point`, `b_point`: the attachment points, (3,) m, space components, in the reference
       configuration; `None` for the origin of the frame, or the centre of mass.
     - `stiffness`, $k$, N/m; `damping`, $c$, N s/m.
-    - `length`, $l_0$, without load, m; `None` for the distance in the reference configuration.
+    - `length`, $l_0$, unloaded length, m; `None` for the distance in the reference configuration.
 
-    **Raises:** `ValueError` for a wrong shape, a negative length, or one body twice.
+    **Errors:** `ValueError` for a wrong shape, a negative length, or one body twice.
     """
 
     a: str = eqx.field(static=True)
@@ -76,12 +76,13 @@ class Spring(AbstractForce):
 
     def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
         ends = self._ends(bodies, kinematics)
-        gap = ends.points[1] - ends.points[0]
-        line = safe_divide(gap, safe_sqrt(_square(gap)))
+        offset = ends.points[1] - ends.points[0]
+        line = safe_divide(offset, safe_sqrt(_square(offset)))
         rate = dot(line, ends.velocities[1] - ends.velocities[0])
-        # k (l - l0) n with l n = gap, which needs no direction if l0 = 0.
+        # k (l - l0) n with l n = offset, which needs no direction if l0 = 0.
         pull = (
-            self.stiffness * (gap - self._free_length(bodies) * line) + self.damping * rate * line
+            self.stiffness * (offset - self._free_length(bodies) * line)
+            + self.damping * rate * line
         )
         return Loads(jnp.stack([pull, -pull]), ends.arms)
 
@@ -91,25 +92,26 @@ class Spring(AbstractForce):
         points = self._ends(bodies, kinematics).points
         square, free = _square(points[1] - points[0]), self._free_length(bodies)
         stretch = safe_sqrt(square) - free
-        # At zero the derivatives of the root are left out; those of the square are right if l0 = 0.
+        # At length zero the square root has no derivatives; this expression has the right ones if
+        # l0 = 0.
         twice = jnp.where(square > 0, stretch * stretch, square + free * free)
         return 0.5 * self.stiffness * twice
 
-    def _ends(self, bodies, kinematics):
+    def _ends(self, bodies: Bodies, kinematics: Kinematics) -> Ends:
         return ends_at(self._points(bodies), bodies, kinematics)
 
-    def _points(self, bodies):
-        given = (self.a_point, self.b_point)
+    def _points(self, bodies: Bodies) -> Float[Array, "2 3"]:
+        points = (self.a_point, self.b_point)
         return jnp.stack(
-            [x if p is None else p for p, x in zip(given, bodies.positions, strict=True)]
+            [x if p is None else p for p, x in zip(points, bodies.positions, strict=True)]
         )
 
-    def _free_length(self, bodies):
+    def _free_length(self, bodies: Bodies) -> Float[Array, ""]:
         if self.length is not None:
             return self.length
         first, second = self._points(bodies)
         return safe_sqrt(_square(second - first))
 
 
-def _square(v):
+def _square(v: Float[Array, "3"]) -> Float[Array, ""]:
     return dot(v, v)

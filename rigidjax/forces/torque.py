@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
 from ..rotations.matrix import to_body
-from .base import AbstractForce, Bodies, Kinematics, Loads, evaluated, vector_law
+from .base import AbstractForce, Bodies, Kinematics, Loads, evaluate_vector_law, vector_law
 
 
 class Torque(AbstractForce):
@@ -17,12 +17,12 @@ class Torque(AbstractForce):
     **Arguments:**
 
     - `body`: name of the body, or of a `Frame` on it, whose rotation, angular velocity and axes
-      are then meant by those of the body.
+      then take the place of those of the body.
     - `moment`: (3,) N m, or a function `moment(t, R, Omega) -> (3,)`; an Equinox module keeps
       its parameters as leaves.
     - `frame`: axes of the components, `"body"` or `"space"`.
 
-    **Raises:** `ValueError` for a wrong shape, also of what the function returns, or frame.
+    **Errors:** `ValueError` for a wrong shape, also of the function's result, or a wrong `frame`.
     """
 
     body: str = eqx.field(static=True)
@@ -46,6 +46,6 @@ class Torque(AbstractForce):
 
     def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
         R, omega = kinematics.rotations[0], kinematics.angular_velocities[0]
-        value = evaluated(self.moment, "Torque(moment=...)", t, R, omega)
+        value = evaluate_vector_law(self.moment, "Torque(moment=...)", t, R, omega)
         moment = value if self.frame == "body" else to_body(R, value)
         return Loads(moments=moment[None])

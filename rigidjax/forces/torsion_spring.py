@@ -12,19 +12,19 @@ from .joint_force import AbstractJointForce, checked_component, joint_name
 class TorsionSpring(AbstractJointForce):
     r"""A spring and a viscous damper on a joint, $Q = -k\,(q - q_0) - c\,\dot q$.
 
-    On an angle it is a torsion spring, on the displacement of a slider a spring along it. The angle
-    is that of the whole motion, beyond pi too: five turns wind it up by 10 pi. Not so the second
-    angle of a `Universal`, which is in $(-\pi, \pi]$.
+    On an angle it is a torsion spring, on the displacement of a slider a linear spring. Angles are
+    unwrapped beyond pi: five revolutions wind the spring up by 10 pi. Only the second angle of a
+    `Universal` stays in $(-\pi, \pi]$.
 
     **Arguments:**
 
     - `joint`: a joint of the system, or its name.
     - `stiffness`, $k$, N m/rad or N/m; `damping`, $c$, N m s/rad or N s/m.
-    - `angle`, $q_0$, without load, rad or m; 0 is the reference configuration.
-    - `component`: which coordinate of a joint that has several, from 0, lengths before angles.
+    - `angle`, $q_0$, unloaded coordinate, rad or m; 0 is the reference configuration.
+    - `component`: index of the coordinate if the joint has several, from 0, lengths before angles.
 
-    **Raises:** `ValueError` for a wrong shape or component; when the `System` is built, for a joint
-    without a free length or angle, or whose coordinate is not chosen.
+    **Errors:** `ValueError` for a wrong shape or component; when the `System` is built, for a joint
+    without a free length or angle, or a missing component.
     """
 
     joint: str = eqx.field(static=True)

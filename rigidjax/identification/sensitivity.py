@@ -13,7 +13,7 @@ from ..adjoints.any_mode import AnyMode
 from ..checks import common_dtype, is_traced, is_tracing
 from ..formulations import AbstractFormulation
 from ..results import RESULTS, SimulationError
-from ..sensors import AbstractSensor, tracking
+from ..sensors import AbstractSensor, unwrap_measured_angles
 from ..simulate.arguments import check_start_and_end, make_saveat
 from ..state import State
 from .checked_arguments import check_model, check_precision, check_sensors, checked_parameters
@@ -105,7 +105,7 @@ def sensitivity(
     check_no_prior("sensitivity", parameters)
     check_precision("sensitivity", model, sensors, parameters)
     how = simulation_of("sensitivity", simulation, settings)
-    model = tracking(model, sensors)
+    model = unwrap_measured_angles(model, sensors)
     dtype = common_dtype(model, state0)
     start, end = check_start_and_end(t0, t1, dtype)
     subs: Any = make_saveat(None, [end] if ts is None else ts, start, end, dtype).subs

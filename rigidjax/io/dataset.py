@@ -1,4 +1,4 @@
-"""A `Solution` as an `xarray.Dataset`."""
+"""Conversion of a `Solution` to an `xarray.Dataset` and back to states."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -8,10 +8,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from .._version import __version__
 from ..formulations import AbstractFormulation
-from ..formulations.charts import split_chart
+from ..formulations.charts import Unknowns, split_chart
 from ..results import RESULTS
 from ..rotations.so3 import multiply
 from ..simulate.solution import Solution
@@ -31,19 +32,19 @@ _CONVENTIONS = (
 def to_dataset(
     solution: Solution, attributes: Mapping[str, str | int | float] | None = None
 ) -> "xarray.Dataset":
-    """The trajectory with named dimensions, units and frames.
+    """Convert a trajectory to a dataset with named dimensions, units and frames.
 
-    Dimensions are `time`, `body`, `joint` (those with unwrapped angles), `frame` (of a system with
-    frames) and the components: `space` (x, y, z), `axis` (1, 2, 3, of the body), `quaternion` (p0
-    to p3), `unknown`. A solution made under
-    `jax.vmap` has `sample` in front, and its `result`s as a variable; its trajectories must have
-    the same times. Times that no trajectory reached are left out; where one of several did not come
-    is NaN. The event that ended a run is in `event_time`, `event_position` and so on, NaN if none
-    did; a run without `event=` has none of them.
+    Dimensions are `time`, `body`, `joint` (joints with unwrapped angles), `frame` (if the system
+    has frames) and the components `space` (x, y, z), `axis` (1, 2, 3, of the body), `quaternion`
+    (p0 to p3) and `unknown`. A solution made under `jax.vmap` has the leading dimension `sample`
+    and the variable `result`; its trajectories must have the same times. Times that no trajectory
+    reached are left out; values are NaN where a single trajectory did not reach the time. The event
+    that ended a run is in `event_time`, `event_position` and so on, NaN if no event occurred; a run
+    without `event=` does not have these variables.
 
-    **Arguments:** `solution`; `attributes`, further ones, such as `{"source": problem.source}`.
-    **Returns:** an `xarray.Dataset` in memory; its arrays are NumPy's.
-    **Raises:** `ValueError` for a solution without saved times, or with differing times.
+    **Arguments:** `solution`; `attributes` to add, such as `{"source": problem.source}`.
+    **Returns:** an `xarray.Dataset` in memory, with NumPy arrays.
+    **Errors:** `ValueError` for a solution without saved times, or with differing times.
     """
     import xarray
 
@@ -66,7 +67,8 @@ def to_dataset(
         )
     model = solution.model
     variables = {
-        name: _kept(variable, reached, batch) for name, variable in _histories(solution).items()
+        name: _at_reached_times(variable, reached, batch)
+        for name, variable in _histories(solution).items()
     }
     variables |= _at_event(solution, batch)
     variables |= _mass_properties(model, batch)
@@ -97,17 +99,17 @@ def to_dataset(
             "conventions": _CONVENTIONS,
             **stats,
             **(attributes or {}),
-            "rigidjax_version": _version(),
+            "rigidjax_version": __version__,
         },
     )
 
 
 def states_of(dataset: "xarray.Dataset") -> State:
-    """States of a trajectory that `to_dataset` made or `load` read.
+    """Return the states of a dataset from `to_dataset` or `load`.
 
-    **Returns:** a `State` whose leaves have the leading axes of the dataset, such as `time`; of
-    `dataset.isel(time=-1)` the last state, from which a run can go on.
-    **Raises:** `ValueError` for a dataset without poses and velocities.
+    **Returns:** a `State` whose leaves have the leading axes of the dataset, such as `time`.
+    `dataset.isel(time=-1)` gives the last state, from which a run can be continued.
+    **Errors:** `ValueError` for a dataset without poses and velocities.
     """
     names = ("position", "orientation", "velocity", "angular_velocity")
     missing = [name for name in names if name not in dataset]
@@ -128,7 +130,7 @@ def states_of(dataset: "xarray.Dataset") -> State:
 
 
 def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict[str, str]]]:
-    """What changes with time: values, their dimensions behind time, and attributes."""
+    """Return variables over time: values, dimensions after time, and attributes."""
     states = solution.states
     unknowns, reference = split_chart(solution.ys)
 
@@ -201,7 +203,7 @@ def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict
 
 
 def _at_event(solution: Solution, batch: tuple[str, ...]) -> dict[str, Any]:
-    """Time and state of the event that ended a run; nothing of a run without `event=`."""
+    """Return time and state of the event that ended a run; empty for a run without `event=`."""
     state = solution.event_state
     if state is None:
         return {}
@@ -224,17 +226,21 @@ def _at_event(solution: Solution, batch: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _kept(variable, reached, batch: tuple[str, ...]):
-    """A history at the times that any trajectory reached, as xarray wants it; NaN elsewhere."""
+def _at_reached_times(
+    variable: tuple[Any, tuple[str, ...], dict[str, str]],
+    reached: np.ndarray,
+    batch: tuple[str, ...],
+) -> tuple[tuple[str, ...], np.ndarray, dict[str, str]]:
+    """Return a variable for xarray at times that any trajectory reached; NaN for the others."""
     values, dims, attributes = variable
-    here = reached.reshape(reached.shape + (1,) * len(dims))
-    kept = np.where(here, np.asarray(values), np.nan).astype(values.dtype)
+    mask = reached.reshape(reached.shape + (1,) * len(dims))
+    masked = np.where(mask, np.asarray(values), np.nan).astype(values.dtype)
     columns = reached.any(axis=0) if batch else reached
-    return (*batch, "time", *dims), np.compress(columns, kept, axis=len(batch)), attributes
+    return (*batch, "time", *dims), np.compress(columns, masked, axis=len(batch)), attributes
 
 
 def _results(result: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """How each trajectory of a batch ended, as text."""
+    """Return the result of each trajectory of a batch as text."""
     (values,) = jax.tree.leaves(result)
     distinct, which = np.unique(np.broadcast_to(values, shape), return_inverse=True)
     items = [jax.tree.map(lambda _, value=value: jnp.asarray(value), result) for value in distinct]
@@ -242,7 +248,7 @@ def _results(result: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _axes(model: AbstractFormulation) -> dict[str, Any]:
-    """Coordinates of the dimensions besides time."""
+    """Return the coordinates of all dimensions except time."""
     frames, joints = _frame_names(model), model.multibody.angle_names
     return {
         "body": ("body", np.array(body_names(model))),
@@ -260,23 +266,25 @@ def _frame_names(model: AbstractFormulation) -> list[str]:
     return [frame.name for frame in getattr(model.system, "frames", ())]
 
 
-def _frames(model, t, y):
-    """Origins of all frames, (F, 3), and their quaternions, (F, 4)."""
+def _frames(
+    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+) -> tuple[Float[Array, "F 3"], Float[Array, "F 4"]]:
+    """Return origins and quaternions of all frames."""
+    system: Any = model.system
     p, poses = model.decode(t, y).orientation, model.frame_poses(t, y)
-    turned = [
-        multiply(p[model.system.located(frame.body)[0]], frame.orientation)
-        for frame in model.system.frames
+    orientations = [
+        multiply(p[system.located(frame.body)[0]], frame.orientation) for frame in system.frames
     ]
-    return jnp.stack([x for x, _ in poses.values()]), jnp.stack(turned)
+    return jnp.stack([x for x, _ in poses.values()]), jnp.stack(orientations)
 
 
 def _mass_properties(model: AbstractFormulation, batch: tuple[str, ...]) -> dict[str, Any]:
-    """Inertias as full tensors, and masses where bodies translate."""
+    """Return inertias as full tensors, and masses if bodies translate."""
     bodies, tensors = model.multibody.bodies, []
     for body in bodies:
         value = np.asarray(body.inertia)
-        principal = value.ndim - len(batch) == 1
-        tensors.append(value[..., None] * np.eye(3) if principal else value)
+        is_principal = value.ndim - len(batch) == 1
+        tensors.append(value[..., None] * np.eye(3) if is_principal else value)
     variables: dict[str, Any] = {
         "inertia": (
             (*batch, "body", "axis", "axis_2"),
@@ -295,7 +303,7 @@ def _mass_properties(model: AbstractFormulation, batch: tuple[str, ...]) -> dict
 
 
 def _mechanism(model: AbstractFormulation, batch: tuple[str, ...]) -> Any:
-    """Bodies, joints, springs and gravity as text in JSON; of a batch those of its first member."""
+    """Return bodies, joints, springs and gravity of the first sample as text in JSON."""
     if batch:
         model = jax.tree.map(lambda x: x[0] if eqx.is_array(x) else x, model)
     text = json.dumps(describe_mechanism(model))
@@ -304,7 +312,7 @@ def _mechanism(model: AbstractFormulation, batch: tuple[str, ...]) -> Any:
 
 
 def _static_fields(model: AbstractFormulation) -> dict[str, str]:
-    """What was chosen when the formulation was built, as text."""
+    """Return the static choices of a formulation as text."""
     fields = {
         name: str(value)
         for name, value in vars(model).items()
@@ -317,7 +325,3 @@ def _rotation_name(model: AbstractFormulation) -> str:
     rotation = model.rotation
     choices = [str(v) for v in vars(rotation).values() if isinstance(v, str)]
     return f"{type(rotation).__name__}({', '.join(choices)})"
-
-
-def _version() -> str:
-    return __version__

@@ -1,4 +1,4 @@
-"""Writing files so that they are there whole or not at all."""
+"""Atomic writing of files: a file appears complete or not at all."""
 
 import contextlib
 import contextvars
@@ -10,31 +10,33 @@ from .. import interrupts
 
 _Moves = list[tuple[pathlib.Path, pathlib.Path]]
 
-# Files that are written but not yet in their places, inside of `together`.
+# Temporary files and targets of the current `together` block; `None` outside.
 _waiting: contextvars.ContextVar[_Moves | None] = contextvars.ContextVar("waiting", default=None)
 
 
 def check_target(path: str | os.PathLike[str], force: bool = False) -> pathlib.Path:
-    """The path of a file that may be written; to be called before any work is done for it.
+    """Check that a file can be written, before computing its content; return its path.
 
-    **Raises:** `FileExistsError` unless `force`; `OSError` for a folder, for a folder that does not
-    exist or in which no file can be made.
+    **Errors:** `FileExistsError` for an existing file without `force`; `OSError` for the path of a
+    folder, and if the file cannot be created.
     """
     target = pathlib.Path(path)
-    _refuse(target, force)
+    _check_overwrite(target, force)
     _remove(_create(target))
     return target
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[pathlib.Path]:
-    """A temporary file beside `path`, moved there at the end, or removed if anything fails.
+    """Open a context with a temporary file beside `path`, moved there at the end.
+
+    The temporary file is removed if anything fails.
 
     **Arguments:** `path`; `force`, replace an existing file.
-    **Raises:** as `check_target`.
+    **Errors:** as for `check_target`.
     """
     target = pathlib.Path(path)
-    _refuse(target, force)
+    _check_overwrite(target, force)
     waiting = _waiting.get()
     temporary = _create(target)
     try:
@@ -50,10 +52,10 @@ def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[pat
 
 
 def write_text(path: str | os.PathLike[str], text: str, force: bool = False) -> pathlib.Path:
-    """Write a text file in UTF-8, whole or not at all.
+    """Write a text file in UTF-8, completely or not at all.
 
     **Returns:** the path.
-    **Raises:** as `check_target`.
+    **Errors:** as for `check_target`.
     """
     with replacing(path, force) as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -62,7 +64,7 @@ def write_text(path: str | os.PathLike[str], text: str, force: bool = False) -> 
 
 @contextlib.contextmanager
 def together() -> Iterator[None]:
-    """Files written inside by `replacing` come to their places at the end, or none of them.
+    """Open a context at whose end all files written by `replacing` appear, or none of them.
 
     All functions of the package that write files use `replacing`.
     """
@@ -84,7 +86,7 @@ def _move(moves: _Moves) -> None:
             interrupts.temporary_files.discard(str(temporary))
 
 
-def _refuse(target: pathlib.Path, force: bool) -> None:
+def _check_overwrite(target: pathlib.Path, force: bool) -> None:
     if target.is_dir():
         raise IsADirectoryError(f"Cannot write {target}: it is a folder. Name a file.")
     if target.exists() and not force:
@@ -92,7 +94,7 @@ def _refuse(target: pathlib.Path, force: bool) -> None:
 
 
 def _create(target: pathlib.Path) -> pathlib.Path:
-    # The ending stays last: figures are written in the format that it names.
+    # The suffix stays last, because it chooses the format of figures.
     temporary = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
     interrupts.temporary_files.add(str(temporary))
     try:

@@ -1,8 +1,8 @@
-"""A fit as an `xarray.Dataset`: estimates, their uncertainty, data, predictions and settings."""
+"""Conversion of a fit to an `xarray.Dataset`."""
 
 import importlib.metadata
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,15 +24,15 @@ def fit_to_dataset(
     predictions: "Sequence[Mapping[str, np.ndarray]]",
     attributes: Mapping[str, str | int | float] | None = None,
 ) -> "xarray.Dataset":
-    """Everything that a fit found, with the data it was made from.
+    """Convert a fit to a dataset: estimates, their uncertainty, data, predictions and settings.
 
-    Dimensions are `parameter` (twice, `parameter_2`, for matrices), `bound` of the intervals, `run`
-    and `sample`, and for each sensor its components and channels. Runs that are shorter than others
-    are padded with NaN. Units are attributes. The attributes `converged` (0 or 1) and `result` say
-    whether the estimates are any.
+    Dimensions are `parameter` (and `parameter_2` for matrices), `bound` of the intervals, `run` and
+    `sample`, and for each sensor its components and channels. Shorter runs are padded with NaN.
+    Units are attributes. The attributes `converged` (0 or 1) and `result` say whether the estimates
+    are valid.
 
-    **Arguments:** `fit`; `measurements`, those it was made with; `predictions`, see
-    `rigidjax.identification.predictions`; `attributes`, further ones.
+    **Arguments:** `fit`; `measurements` of the fit; `predictions`, see
+    `rigidjax.identification.predictions`; `attributes` to add.
     **Returns:** an `xarray.Dataset` in memory; write it with `rj.io.save`.
     """
     import xarray
@@ -45,7 +45,7 @@ def fit_to_dataset(
         "bound": ["lower", "upper"],
         "run": list(fit.run_names),
     }
-    variables["time"] = (("run", "sample"), _padded(fit.ts, length), {"units": "s"})
+    variables["time"] = (("run", "sample"), _pad_with_nan(fit.ts, length), {"units": "s"})
     for k, sensor in enumerate(fit.sensors):
         name = re.sub(r"\W+", "_", sensor.name).strip("_")
         channel = f"{name}_channel"
@@ -57,11 +57,11 @@ def fit_to_dataset(
         predicted = [run[sensor.name] for run in predictions]
         text, unit = {"sensor": sensor.name}, fit.sensor_units[sensor.name]
         values = {"units": "1" if sensor.value_shape == (4,) else unit, **text}
-        variables[f"{name}_measured"] = (dims, _padded(measured, length), values)
-        variables[f"{name}_predicted"] = (dims, _padded(predicted, length), values)
+        variables[f"{name}_measured"] = (dims, _pad_with_nan(measured, length), values)
+        variables[f"{name}_predicted"] = (dims, _pad_with_nan(predicted, length), values)
         variables[f"{name}_residual"] = (
             ("run", "sample", channel),
-            _padded(residuals, length),
+            _pad_with_nan(residuals, length),
             {"units": unit, "long_name": "predicted minus measured", **text},
         )
         variables |= _noise(name, channel, k, measurements, length, unit)
@@ -74,33 +74,41 @@ def fit_to_dataset(
     return xarray.Dataset(variables, axes, {**_attributes(fit), **(attributes or {})})
 
 
-def _estimates(fit) -> dict[str, Any]:
+def _estimates(fit: "Fit") -> dict[str, Any]:
     intervals = list(fit.confidence_intervals(_LEVEL).values())
-    one, two = ("parameter",), ("parameter", "parameter_2")
+    vector, matrix = ("parameter",), ("parameter", "parameter_2")
     return {
-        "estimate": (one, fit.values, {"long_name": "estimate, in `unit`"}),
-        "standard_deviation": (one, list(fit.std.values()), {"long_name": "in `unit`"}),
+        "estimate": (vector, fit.values, {"long_name": "estimate, in `unit`"}),
+        "standard_deviation": (vector, list(fit.std.values()), {"long_name": "in `unit`"}),
         "interval": (
-            (*one, "bound"),
+            (*vector, "bound"),
             np.reshape(intervals, (-1, 2)),
             {"long_name": "confidence interval, in `unit`", "level": _LEVEL},
         ),
-        "start": (one, fit.starts, {"long_name": "where the fit started, in `unit`"}),
-        "unit": (one, list(fit.units)),
-        "covariance": (two, fit.covariance, {"long_name": "in the product of the units"}),
-        "correlation": (two, fit.correlations, {"units": "1"}),
+        "start": (vector, fit.starts, {"long_name": "where the fit started, in `unit`"}),
+        "unit": (vector, list(fit.units)),
+        "covariance": (matrix, fit.covariance, {"long_name": "in the product of the units"}),
+        "correlation": (matrix, fit.correlations, {"units": "1"}),
     }
 
 
-def _noise(name, channel, k, measurements, length, unit):
+def _noise(
+    name: str,
+    channel: str,
+    k: int,
+    measurements: "Sequence[Measurements]",
+    length: int,
+    unit: str,
+) -> dict[str, Any]:
+    """Return the noise of the sensor `k`; empty if it is not known in all runs."""
     noise = [run.noise[k] for run in measurements]
     if any(n is None for n in noise):
         return {}
-    entry = ("run", "sample", channel), _padded(noise, length), {"units": unit}
+    entry = ("run", "sample", channel), _pad_with_nan(noise, length), {"units": unit}
     return {f"{name}_noise": entry}
 
 
-def _attributes(fit) -> dict[str, Any]:
+def _attributes(fit: "Fit") -> dict[str, Any]:
     return {
         "converged": int(fit.converged),
         "result": fit.result,
@@ -123,17 +131,13 @@ def _attributes(fit) -> dict[str, Any]:
         "warnings": "\n".join(fit.warnings),
         "notes": "\n".join(fit.notes),
         **{f"{package}_version": importlib.metadata.version(package) for package in _PACKAGES},
-        "rigidjax_version": _version(),
+        "rigidjax_version": __version__,
     }
 
 
-def _padded(arrays, length):
+def _pad_with_nan(arrays: Iterable[Any], length: int) -> np.ndarray:
     arrays = [np.asarray(a, float) for a in arrays]
     out = np.full((len(arrays), length, *arrays[0].shape[1:]), np.nan)
     for row, array in zip(out, arrays, strict=True):
         row[: len(array)] = array
     return out
-
-
-def _version():
-    return __version__

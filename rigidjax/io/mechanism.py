@@ -1,4 +1,4 @@
-"""What a mechanism consists of, as plain text and numbers, for files and for pictures."""
+"""Description of a mechanism by plain text and numbers, for files and for pictures."""
 
 from typing import Any
 
@@ -16,17 +16,15 @@ GROUND = -1
 
 
 def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
-    """Bodies, joints, springs and gravity of a model as lists, numbers and strings.
+    """Describe bodies, joints, springs and gravity of a model by lists, numbers and strings.
 
-    **Arguments:** `model`, a formulation, a `System` or a `FixedPointBody`, its leaves without a
-    batch.
+    **Arguments:** `model`, a formulation, a `System` or a `FixedPointBody`, without a batch axis.
     **Returns:** a dictionary that `json` can write. `bodies`: `name`, `mass` (kg, `None` for a
     body with a fixed point), `inertia` (3, 3), kg m^2, about the reference point, `shape` (a name,
-    `None`, or `vertices` and `faces` of a mesh), `axis` (towards the centre of mass from a fixed
-    point, or `None`). `joints`: `name`, `kind`, `parent`
-    and `child` (rows of the bodies, -1 the ground), and on each of both `point` (3,), m, and
-    `frame` (3, 3), columns, in components of the body. `springs`: ends in the same way.
-    `gravity`: (3,), m/s^2, or `None`.
+    `None`, or `vertices` and `faces` of a mesh), `axis` (from a fixed point towards the centre of
+    mass, or `None`). `joints`: `name`, `kind`, `parent` and `child` (rows of the bodies, -1 for
+    the ground), and for both of them `point` (3,), m, and `frame` (3, 3), columns, in components
+    of the body. `springs`: their ends, like those of joints. `gravity`: (3,), m/s^2, or `None`.
     """
     system = model.system if isinstance(model, AbstractFormulation) else model
     if not isinstance(system, System):
@@ -35,7 +33,7 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
     positions = [np.asarray(body.position) for body in system.bodies] + [np.zeros(3)]
     rotations = [rotation_of(np.asarray(body.orientation)) for body in system.bodies] + [np.eye(3)]
 
-    def on(name: str, point: Any) -> list[float]:
+    def body_components(name: str, point: Any) -> list[float]:
         i = rows[name]
         return (rotations[i].T @ (np.asarray(point) - positions[i])).tolist()
 
@@ -45,35 +43,35 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
         joint = with_origins(joint, *known_origins(joint, system))
         first, second = joint.points()
         frame = np.asarray(joint.frame())
-        of_parent, of_child = ends[joint.name]
-        parent, child = rows[of_parent], rows[of_child]
+        parent_name, child_name = ends[joint.name]
+        parent, child = rows[parent_name], rows[child_name]
         return {
             "name": joint.name,
             "kind": type(joint).__name__,
             "parent": parent,
             "child": child,
-            "parent_point": on(of_parent, first),
+            "parent_point": body_components(parent_name, first),
             "parent_frame": (rotations[parent].T @ frame).tolist(),
-            "child_point": on(of_child, second),
+            "child_point": body_components(child_name, second),
             "child_frame": (rotations[child].T @ frame).tolist(),
         }
 
-    mounted = {frame.name: frame for frame in system.frames}
+    frames = {frame.name: frame for frame in system.frames}
     body_of = system.body_of
 
     def end(name: str, point: Any) -> list[float]:
         if point is not None:
-            return on(body_of.get(name, name), point)
-        return np.asarray(mounted[name].point).tolist() if name in mounted else [0.0, 0.0, 0.0]
+            return body_components(body_of.get(name, name), point)
+        return np.asarray(frames[name].point).tolist() if name in frames else [0.0, 0.0, 0.0]
 
-    fields = [force.vector for force in system.forces if isinstance(force, Gravity)]
+    gravities = [force.vector for force in system.forces if isinstance(force, Gravity)]
     return {
         "bodies": [
             {
                 "name": body.name,
                 "mass": float(body.mass),
                 "inertia": _tensor(body.inertia).tolist(),
-                "shape": _described(body.shape),
+                "shape": _shape_entry(body.shape),
                 "axis": None,
             }
             for body in system.bodies
@@ -89,12 +87,12 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
             for force in system.forces
             if isinstance(force, Spring)
         ],
-        "gravity": np.sum(fields, axis=0).tolist() if fields else None,
+        "gravity": np.sum(gravities, axis=0).tolist() if gravities else None,
     }
 
 
 def _fixed_point(body: Any) -> dict[str, Any]:
-    """The same of a `FixedPointBody`: its reference point is the fixed one, and it has no mass."""
+    """Describe a `FixedPointBody`; the fixed point is its reference point, and it has no mass."""
     potential = body.potential
     axis = gravity = None
     if isinstance(potential, AxialGravityPotential):
@@ -106,22 +104,22 @@ def _fixed_point(body: Any) -> dict[str, Any]:
     return {"bodies": bodies, "joints": [], "springs": [], "gravity": gravity}
 
 
-# In NumPy: JAX would compile each of these for a few numbers.
+# The functions below use NumPy, because JAX would compile each operation.
 
 
-def _described(shape):
+def _shape_entry(shape: Any) -> Any:
     if not isinstance(shape, Mesh):
         return shape
     return {"vertices": shape.vertices.tolist(), "faces": shape.faces.tolist()}
 
 
-def _tensor(inertia):
+def _tensor(inertia: Any) -> np.ndarray:
     values = np.asarray(inertia)
     return np.diag(values) if values.ndim == 1 else values
 
 
 def rotation_of(orientation: Any) -> np.ndarray:
-    """The rotation matrix (3, 3), body to space, of a unit quaternion, scalar first."""
+    """Return the rotation matrix (3, 3), body to space, of a unit quaternion, scalar first."""
     w, (x, y, z) = orientation[0], orientation[1:]
     skew = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + 2 * w * skew + 2 * skew @ skew

@@ -17,12 +17,13 @@ def save(
     path: str | os.PathLike[str],
     force: bool = False,
 ) -> pathlib.Path:
-    """Write a trajectory as a NetCDF 4 file, whole or not at all.
+    """Write a trajectory as a NetCDF 4 file, completely or not at all.
 
-    **Arguments:** `trajectory`, a `Solution` or what `to_dataset` made of one; `path`; `force`,
+    **Arguments:** `trajectory`, a `Solution` or a dataset from `to_dataset`; `path`; `force`,
     replace an existing file.
     **Returns:** the path.
-    **Raises:** `FileExistsError` unless `force`; `OSError` for a path that cannot be written.
+    **Errors:** `FileExistsError` for an existing file without `force`; `OSError` for a path that
+    cannot be written.
     """
     dataset: Any = to_dataset(trajectory) if isinstance(trajectory, Solution) else trajectory
     with replacing(path, force) as temporary:
@@ -31,9 +32,9 @@ def save(
 
 
 def load(path: str | os.PathLike[str]) -> "xarray.Dataset":
-    """Read a trajectory that `save` wrote; the file is closed afterwards.
+    """Read a trajectory that `save` wrote, and close the file.
 
-    **Raises:** `FileNotFoundError`; `OSError` for what is no NetCDF 4 file.
+    **Errors:** `FileNotFoundError`; `OSError` for a file that is not NetCDF 4.
     """
     import xarray
 
@@ -43,7 +44,7 @@ def load(path: str | os.PathLike[str]) -> "xarray.Dataset":
         raise FileNotFoundError(f"There is no file {path}.") from error
     except OSError as error:
         raise OSError(f"{path} cannot be read as NetCDF 4: {error}.") from error
-    # Text comes back as Python objects.
+    # xarray reads text as Python objects.
     labels = {
         name: (variable.dims, variable.values.astype(str), variable.attrs)
         for name, variable in dataset.variables.items()

@@ -1,4 +1,4 @@
-"""Joints, one file each: constraint, twist Jacobian, null-space columns, coordinate."""
+"""Joints, one file per kind, and other constraints."""
 
 from .base import AbstractJoint as AbstractJoint, RelativePose as RelativePose
 from .constraint import (

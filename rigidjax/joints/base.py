@@ -108,7 +108,7 @@ class AbstractJoint(eqx.Module):
 
     @abc.abstractmethod
     def points(self) -> tuple[Vector, Vector]:
-        """Return the joint points of parent and child in the reference configuration, space, m."""
+        """Return the joint points of parent and child, space components, m."""
 
     @abc.abstractmethod
     def frame(self) -> Float[Array, "3 3"]:
@@ -192,7 +192,7 @@ class AbstractJoint(eqx.Module):
     ) -> Float[Array, " k"]:
         """Return the rates of the coordinates, prescribed ones included.
 
-        For joints with free rates that can be in a tree, these are the joint rates.
+        For a joint that has rates and can be part of a tree, these are the joint rates.
         """
         if self.num_rates and not self.closes_loops_only:
             return self.rates(relative, twist)

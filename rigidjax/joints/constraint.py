@@ -1,4 +1,4 @@
-"""Constraints that are no joint: on coordinates of joints, and on poses of any number of bodies."""
+"""Constraints other than joints: on joint coordinates, and on poses of any number of bodies."""
 
 import abc
 import re
@@ -21,7 +21,7 @@ Pose = tuple[Float[Array, "3"], Float[Array, "3 3"]]
 
 
 class Configuration(eqx.Module):
-    """Poses of bodies and coordinates of joints, by their names, as constraints see them."""
+    """Arguments of constraints: poses of bodies and coordinates of joints, by name."""
 
     poses: dict[str, Pose]
     coordinates: dict[str, Float[Array, " k"]]
@@ -35,12 +35,12 @@ class AbstractConstraint(eqx.Module):
     @property
     @abc.abstractmethod
     def constraint_is_length(self) -> tuple[bool, ...]:
-        """Whether each equation is a length, m; the others are angles or have no unit."""
+        """Whether each equation is a length, m; the others are angles or dimensionless."""
 
     @property
     @abc.abstractmethod
     def is_on_positions(self) -> bool:
-        """Whether the equations are on positions, or on velocities alone."""
+        """Whether the equations constrain positions; if not, they constrain only velocities."""
 
     @property
     def num_constraints(self) -> int:
@@ -49,19 +49,19 @@ class AbstractConstraint(eqx.Module):
 
     @abc.abstractmethod
     def body_names(self) -> tuple[str, ...]:
-        """Bodies whose motions the equations depend on."""
+        """Return the names of the bodies that the equations depend on."""
 
     @abc.abstractmethod
     def joint_names(self) -> tuple[str, ...]:
-        """Joints whose coordinates the equations depend on."""
+        """Return the names of the joints whose coordinates the equations depend on."""
 
-    def followed_joints(self) -> tuple[str, ...]:
-        """Those of them whose whole turns count."""
+    def unwrapped_joints(self) -> tuple[str, ...]:
+        """Return the names of joints whose angles must be unwrapped, beyond pi."""
         return ()
 
     @abc.abstractmethod
-    def attached(self, joints: Mapping[str, AbstractJoint]) -> "AbstractConstraint":
-        """The constraint in a system with these joints; `ValueError` if it cannot be."""
+    def bind_joints(self, joints: Mapping[str, AbstractJoint]) -> "AbstractConstraint":
+        """Return the constraint in a system with these joints; `ValueError` if it is impossible."""
 
 
 class AbstractPositionConstraint(AbstractConstraint):
@@ -69,26 +69,26 @@ class AbstractPositionConstraint(AbstractConstraint):
 
     @property
     def is_on_positions(self) -> bool:
-        """True."""
+        """Whether the equations constrain positions: true."""
         return True
 
     @abc.abstractmethod
-    def value(self, t: Float[Array, ""], at: Configuration) -> Float[Array, " m"]:
-        """The equations, zero where they hold."""
+    def value(self, t: Float[Array, ""], configuration: Configuration) -> Float[Array, " m"]:
+        """Return the values of the equations, zero where they hold."""
 
 
 class Coupling(AbstractPositionConstraint):
     r"""A linear coupling of two joint coordinates, $q = r\,q_b + q_0$: gears, racks, mimic joints.
 
-    Both joints have one coordinate each (`Revolute`, `Prismatic`, `Screw`), rad or m. Between two
-    angles it is a gear, between an angle and a length a rack or a spindle, with the `ratio` in
-    m/rad or rad/m. Whole turns count for `by`, whose angle becomes an unknown of `NullSpace` and
-    `Absolute`.
+    Both joints have one coordinate each (`Revolute`, `Prismatic`, `Screw`), rad or m. A coupling of
+    two angles is a gear; a coupling of an angle and a length is a rack or a spindle, with the
+    `ratio` in m/rad or rad/m. The angle of `by` is unwrapped beyond pi: it becomes an unknown of
+    `NullSpace` and `Absolute`. Add the coupling to the joints of a `System`.
 
-    **Arguments:** `joint`, `by`: joints of the system or their names; `ratio`; `offset`, $q_0$,
-    m or rad; `name`. Give it to `System` among the joints.
-    **Errors:** `ValueError` for a joint with itself, wrong shapes; when the `System` is built, for
-    unknown joints, or ones with no or several coordinates.
+    **Arguments:** `joint` ($q$) and `by` ($q_b$), joints of the system or their names; `ratio`,
+    $r$; `offset`, $q_0$, m or rad; `name`.
+    **Errors:** `ValueError` for a joint with itself or wrong shapes; when the `System` is built,
+    for unknown joints and for joints without a coordinate or with several.
     """
 
     joint: str = eqx.field(static=True)
@@ -119,7 +119,7 @@ class Coupling(AbstractPositionConstraint):
             raise ValueError(f"`Coupling` couples two different joints; got {self.joint!r} twice.")
         self.ratio = scalar_leaf(ratio, "Coupling(ratio=...)")
         self.offset = scalar_leaf(offset, "Coupling(offset=...)")
-        self.name = checked_name("Coupling", name, f"coupling {self.joint} by {self.by}")
+        self.name = constraint_name("Coupling", name, f"coupling {self.joint} by {self.by}")
         self.is_length = None
 
     @property
@@ -132,10 +132,10 @@ class Coupling(AbstractPositionConstraint):
     def joint_names(self) -> tuple[str, ...]:
         return (self.joint, self.by)
 
-    def followed_joints(self) -> tuple[str, ...]:
+    def unwrapped_joints(self) -> tuple[str, ...]:
         return (self.by,)
 
-    def attached(self, joints: Mapping[str, AbstractJoint]) -> "Coupling":
+    def bind_joints(self, joints: Mapping[str, AbstractJoint]) -> "Coupling":
         for name in self.joint_names():
             joint = joints[name]
             count = joint.num_translations + joint.has_angle
@@ -147,20 +147,21 @@ class Coupling(AbstractPositionConstraint):
         is_length = not joints[self.joint].has_angle
         return replace_fields(self, is_length=is_length)
 
-    def value(self, t: Float[Array, ""], at: Configuration) -> Float[Array, " m"]:
-        found, by = at.coordinates[self.joint][0], at.coordinates[self.by][0]
-        gap = found - (self.ratio * by + self.offset)
-        return (gap if self.is_length else wrap_angle(gap))[None]
+    def value(self, t: Float[Array, ""], configuration: Configuration) -> Float[Array, " m"]:
+        coordinates = configuration.coordinates
+        driven, driving = coordinates[self.joint][0], coordinates[self.by][0]
+        violation = driven - (self.ratio * driving + self.offset)
+        return (violation if self.is_length else wrap_angle(violation))[None]
 
 
 class AbstractUserConstraint(AbstractConstraint):
-    """Equations that a function of a user returns, on bodies that it names.
+    """Equations that a user's function returns.
 
-    **Attributes:** `function`; `bodies`, names; `lengths`, of each equation whether it is a length;
-    `name`.
+    **Attributes:** `function`; `bodies`, names of the bodies and frames that the function depends
+    on; `lengths`, whether each equation is a length; `name`.
     """
 
-    arguments: ClassVar[str]
+    arguments: ClassVar[str]  # what the function takes, for messages
 
     function: Any
     bodies: tuple[str, ...] = eqx.field(static=True)
@@ -183,7 +184,7 @@ class AbstractUserConstraint(AbstractConstraint):
         if not self.bodies:
             raise ValueError(f"`{kind}(bodies=...)` needs at least one body; got none.")
         words = re.sub("(?<=[a-z])(?=[A-Z])", " ", kind).lower()
-        self.name = checked_name(kind, name, f"{words} {'-'.join(self.bodies)}")
+        self.name = constraint_name(kind, name, f"{words} {'-'.join(self.bodies)}")
         self.function = as_law(function, f"{kind}(function=...)")
         shape = jax.eval_shape(lambda: self._at_rest()).shape
         if len(shape) > 1 or shape == (0,):
@@ -196,13 +197,13 @@ class AbstractUserConstraint(AbstractConstraint):
         )
         if len(self.lengths) != count:
             raise ValueError(
-                f"`{kind}(lengths=...)` says of each equation whether it is a length; got "
-                f"{len(self.lengths)} for {count} equations."
+                f"`{kind}(lengths=...)` must be one flag, or {count}, one for each equation; got "
+                f"{len(self.lengths)}."
             )
 
     @abc.abstractmethod
     def _at_rest(self) -> Array:
-        """Values of the function with all bodies at the origin, at rest."""
+        """Return the values of the function with all bodies at the origin, at rest."""
 
     def _values(self, *arguments: Any) -> Array:
         return jnp.asarray(self.function(*arguments))
@@ -220,40 +221,42 @@ class AbstractUserConstraint(AbstractConstraint):
     def joint_names(self) -> tuple[str, ...]:
         return ()
 
-    def attached(self, joints: Mapping[str, AbstractJoint]) -> Self:
+    def bind_joints(self, joints: Mapping[str, AbstractJoint]) -> Self:
         return self
 
 
 class Constraint(AbstractUserConstraint, AbstractPositionConstraint):
-    r"""Equations of a user, $g(t, x_1, R_1, x_2, R_2, \dots) = 0$, on poses of bodies and frames.
+    r"""User-defined equations $g(t, x_1, R_1, x_2, R_2, \dots) = 0$ on poses of bodies and frames.
+
+    Add the constraint to the joints of a `System`. The reference configuration need not satisfy
+    the equations.
 
     **Arguments:**
 
     - `function`: `function(t, poses)` with `poses[name] = (x, R)`, the position of the centre of
-      mass, (3,) m, space components, and the rotation matrix (3, 3) from body to space; of a
-      `Frame` its origin and the matrix from frame to space. It returns a number or a vector, zero
-      where the equations hold. An Equinox module keeps its parameters as leaves.
-    - `bodies`: names of the bodies and frames that it depends on.
-    - `lengths`: whether its values are lengths, m, or angles and numbers; one for each, or one for
-      all.
+      mass, (3,) m, space components, and the rotation matrix (3, 3) from body to space; for a
+      `Frame` its origin and the matrix from frame to space. The function returns a scalar or a
+      vector, zero where the equations hold. An Equinox module keeps its parameters as leaves.
+    - `bodies`: names of the bodies and frames that the function depends on.
+    - `lengths`: whether the values are lengths, m; other values are angles or dimensionless. One
+      flag per value, or one for all.
     - `name`.
 
-    Give it to `System` among the joints. The reference configuration need not satisfy it.
-    **Errors:** `TypeError` for what is no function; `ValueError` for no bodies, a function that
-    returns another shape than a number or a vector, or another count of `lengths`.
+    **Errors:** `TypeError` if `function` is not callable; `ValueError` for no bodies, a function
+    that returns neither a scalar nor a vector, or a wrong number of `lengths`.
     """
 
     arguments = "time and poses"
 
-    def value(self, t: Float[Array, ""], at: Configuration) -> Float[Array, " m"]:
-        return self._values(t, at.poses).reshape(len(self.lengths))
+    def value(self, t: Float[Array, ""], configuration: Configuration) -> Float[Array, " m"]:
+        return self._values(t, configuration.poses).reshape(len(self.lengths))
 
-    def _at_rest(self):
+    def _at_rest(self) -> Array:
         return self._values(jnp.zeros(()), self._origins())
 
 
-def checked_name(kind: str, name: str | None, default: str) -> str:
-    """The name of a constraint, or its default."""
+def constraint_name(kind: str, name: str | None, default: str) -> str:
+    """Return the checked name of a constraint, the default for `None`."""
     if name is None:
         return default
     if not isinstance(name, str) or not name:

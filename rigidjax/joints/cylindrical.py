@@ -30,9 +30,8 @@ class Cylindrical(AbstractJoint):
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
     `None`; `axis`, (3,), of any length but zero; `name`; `damping`, viscous, and `armature`, the
-    inertia of a rotor as the joint feels it, not negative, a number for both coordinates or one
-    each.
-    **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
+    rotor inertia reflected to the joint, both not negative, a scalar for both coordinates or (2,).
+    **Errors:** `ValueError` for wrong shapes, a zero axis, or a joint of a body with itself.
     """
 
     parent: str = eqx.field(static=True)

@@ -16,12 +16,12 @@ from .relative_pose import RelativePose, Vector, full_alignment, zero_twist
 class Distance(AbstractJoint):
     r"""A massless rod with ball joints at its ends: two points keep their distance.
 
-    There is no basis of its null space that is smooth everywhere, so that it always closes a loop:
-    the child hangs on its other joint, or moves freely, and the rod is a constraint on top.
+    Its null space has no basis that is smooth everywhere, so the rod always closes a loop: the
+    child is attached to its other joint, or moves freely, and the rod adds a constraint.
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `parent_point`,
     `child_point`, (3,) m, or `None`; `name`.
-    **Errors:** `ValueError` for wrong shapes, coinciding points, a joint of a body with itself.
+    **Errors:** `ValueError` for wrong shapes, coinciding points, or a joint of a body with itself.
     """
 
     parent: str = eqx.field(static=True)
@@ -85,7 +85,7 @@ class Distance(AbstractJoint):
         return full_alignment(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
-        raise NotImplementedError("`Distance` closes loops only.")
+        raise NotImplementedError("`Distance` closes loops only and has no global null space.")
 
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         return zero_twist(relative)

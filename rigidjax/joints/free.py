@@ -1,4 +1,4 @@
-"""No constraint: a body that is free in space."""
+"""Joint of a body that moves freely in space."""
 
 from typing import ClassVar
 
@@ -13,19 +13,21 @@ from .relative_pose import RelativePose, Vector, full_alignment, zero_twist
 
 
 class Free(AbstractJoint):
-    r"""All six motions of a body against the ground: what a body without a joint hangs on.
+    r"""Six degrees of freedom of a body relative to the ground, without constraints.
 
-    Naming it says on which body a tree that hangs on nothing stands, the one whose pose and twist
-    are unknowns, such as the base of a walking robot; left out, it is the first one of the tree.
+    A body without a joint has this joint implicitly. Naming it chooses the base of a tree that is
+    not attached to the ground, whose pose and twist are unknowns, such as the base of a walking
+    robot; by default the base is the first body of the tree.
 
     The joint rates are the velocity of the centre of mass, space components, m/s, and the angular
     velocity, body components, rad/s. The coordinates are the position of the centre of mass and the
-    rotation vector of the body (not continuous beyond pi), as of a body without a joint: zero not
-    in the reference configuration, as those of other joints, but where both frames coincide.
+    rotation vector of the body (not continuous beyond pi). Unlike those of other joints, they are
+    not zero in the reference configuration, but where the body frame coincides with the inertial
+    frame.
 
     **Arguments:** `child`, name of a body; `name`.
-    **Errors:** `ValueError` for `"ground"`; when the `System` is built, for a body that hangs on
-    the ground already.
+    **Errors:** `ValueError` for `"ground"`; when the `System` is built, for a body that is attached
+    to the ground already.
     """
 
     parent: str = eqx.field(static=True)
@@ -55,7 +57,9 @@ class Free(AbstractJoint):
         return ()
 
     def points(self) -> tuple[Vector, Vector]:
-        raise NotImplementedError("`Free` is at the centre of mass of its body.")
+        raise NotImplementedError(
+            "`Free` has no joint points: it acts at the centre of mass of its body."
+        )
 
     def frame(self) -> Float[Array, "3 3"]:
         return jnp.eye(3)
@@ -72,7 +76,7 @@ class Free(AbstractJoint):
         return jnp.block([[jnp.eye(3, dtype=Q.dtype), zero], [zero, Q]])
 
     def dual(self, relative: RelativePose) -> Float[Array, "6 f"]:
-        # The columns are orthogonal.
+        # The columns are orthonormal.
         return self.null_space(relative)
 
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:

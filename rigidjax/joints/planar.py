@@ -25,15 +25,14 @@ from .relative_pose import (
 class Planar(AbstractJoint):
     r"""Two translations in a plane and the rotation about its normal.
 
-    The coordinates are the two displacements along the first and second axis of the joint frame (m)
-    and the angle about the normal (rad), zero in the reference configuration. With the normal $n$
-    that frame has the axes $e_x \times n$ and $n \times (e_x \times n)$, of unit length, so that
-    they are -y and x for a normal along z; with $e_y$ for $e_x$ where $n$ is within 26 degrees of
-    the x axis.
+    The coordinates are the displacements along the first and second axis of the joint frame (m) and
+    the angle about the normal (rad), zero in the reference configuration. For the normal $n$ these
+    axes are $e_x \times n$ and $n \times (e_x \times n)$, normalised; for a normal along z they are
+    -y and x. If $n$ is within 26 degrees of the x axis, $e_y$ takes the place of $e_x$.
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
-    `None`, of the child; `normal`, (3,), of any length but zero; `name`.
-    **Errors:** `ValueError` for wrong shapes, a zero normal, a joint of a body with itself.
+    `None`; `normal`, (3,), of any length but zero; `name`.
+    **Errors:** `ValueError` for wrong shapes, a zero normal, or a joint of a body with itself.
     """
 
     parent: str = eqx.field(static=True)

@@ -1,4 +1,4 @@
-"""Slider."""
+"""Prismatic joint."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -30,15 +30,15 @@ class Prismatic(AbstractJoint):
     configuration.
 
     `motion(t)` prescribes the coordinate (rheonomic joint; it may be an Equinox module with
-    parameters): no degree of freedom is left, and the reaction includes the driving force.
+    parameters). No degree of freedom is left then, and the reaction includes the driving force.
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `axis`, (3,), of any
-    length but zero; `motion`, a function of time, or `None`; `point`, where the reaction is taken,
-    (3,) m, or `None`, the origin if there is no frame; `name`; `damping`, viscous, and `armature`,
-    the inertia of a rotor as the joint feels it, not negative, N s/m and kg. Of a
-    prescribed motion too: they load its drive.
-    **Errors:** `ValueError` for wrong shapes, also of what `motion` returns, a zero axis, a joint
-    of a body with itself.
+    length but zero; `motion`, a function of time, or `None`; `point`, where the reaction acts,
+    (3,) m, or `None` for the origin of the named frame, if any, else of space; `name`; `damping`,
+    viscous, N s/m, and `armature`, the rotor inertia reflected to the joint, kg, both not negative.
+    They also load the drive of a prescribed motion.
+    **Errors:** `ValueError` for wrong shapes, also of the result of `motion`, a zero axis, or a
+    joint of a body with itself.
     """
 
     parent: str = eqx.field(static=True)
@@ -69,7 +69,7 @@ class Prismatic(AbstractJoint):
     ):
         self.name = checked_joint_name("Prismatic", parent, child, name)
         self.parent, self.child = parent, child
-        # First, since it knows a point that was given in the place of the axis.
+        # First, because its message covers a point that was given instead of the axis.
         self.motion = checked_motion("Prismatic", motion)
         self.axis = checked_axis(axis, "Prismatic(axis=...)")
         self.point = point_leaf(point, "Prismatic(point=...)")

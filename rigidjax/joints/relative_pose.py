@@ -93,5 +93,5 @@ def unit_twists(*entries: int) -> Float[Array, "6 f"]:
 
 
 def zero_twist(relative: RelativePose) -> Float[Array, "6"]:
-    """Return the prescribed twist of a joint without a prescribed motion."""
+    """Return a zero twist, the prescribed one of a joint without a prescribed motion."""
     return jnp.zeros(6, relative.displacement.dtype)

@@ -1,4 +1,4 @@
-"""Hinge."""
+"""Revolute joint."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -32,15 +32,14 @@ class Revolute(AbstractJoint):
     configuration.
 
     `motion(t)` prescribes the coordinate (rheonomic joint; it may be an Equinox module with
-    parameters): no degree of freedom is left, and the reaction includes the driving moment.
+    parameters). No degree of freedom is left then, and the reaction includes the driving moment.
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
     `None`; `axis`, (3,), of any length but zero; `motion`, a function of time, or `None`; `name`;
-    `damping`, viscous, and `armature`, the inertia of a rotor as the joint feels it, not negative,
-    N m s and kg m^2. Of a prescribed
-    motion too: they load its drive.
-    **Errors:** `ValueError` for wrong shapes, also of what `motion` returns, a zero axis, a joint
-    of a body with itself.
+    `damping`, viscous, N m s, and `armature`, the rotor inertia reflected to the joint, kg m^2,
+    both not negative. They also load the drive of a prescribed motion.
+    **Errors:** `ValueError` for wrong shapes, also of the result of `motion`, a zero axis, or a
+    joint of a body with itself.
     """
 
     parent: str = eqx.field(static=True)

@@ -30,15 +30,15 @@ from .relative_pose import (
 class Screw(AbstractJoint):
     r"""A rotation about an axis with a proportional translation along it.
 
-    The coordinate is the angle (rad), zero in the reference configuration; the displacement is
-    `pitch` for each whole turn, and tells the whole turns (unless `pitch` is zero).
+    The coordinate is the angle (rad), zero in the reference configuration. The displacement is
+    `pitch` per revolution; unless `pitch` is zero, it determines the number of revolutions.
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
-    `None`; `axis`, (3,), of any length but zero; `pitch`, m per turn; `motion`, a function of time
-    that prescribes the coordinate, or `None`; `name`; `damping`, viscous, and `armature`, the
-    inertia of a rotor as the joint feels it, not negative, N m s and kg m^2. Of a prescribed
-    motion too: they load its drive.
-    **Errors:** `ValueError` for wrong shapes, a zero axis, a joint of a body with itself.
+    `None`; `axis`, (3,), of any length but zero; `pitch`, m per revolution; `motion`, a function of
+    time that prescribes the coordinate, or `None`; `name`; `damping`, viscous, N m s, and
+    `armature`, the rotor inertia reflected to the joint, kg m^2, both not negative. They also load
+    the drive of a prescribed motion.
+    **Errors:** `ValueError` for wrong shapes, a zero axis, or a joint of a body with itself.
     """
 
     parent: str = eqx.field(static=True)
@@ -100,8 +100,8 @@ class Screw(AbstractJoint):
         angle = self.coordinates(relative)[0]
         parts = [d[0], d[1], *tilt(relative), d[2] - self.pitch / (2 * jnp.pi) * angle]
         if self.motion is not None:
-            gap = angle - self.prescribed_coordinate(t)
-            parts.append(jnp.where(self.pitch == 0, wrap_angle(gap), gap))
+            violation = angle - self.prescribed_coordinate(t)
+            parts.append(jnp.where(self.pitch == 0, wrap_angle(violation), violation))
         return jnp.stack(parts)
 
     def mean_gradient(
@@ -112,11 +112,11 @@ class Screw(AbstractJoint):
         multipliers: Float[Array, " m"],
     ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
         mu1, mu2, mu3, mu4, mu5, *driving = jnp.unstack(multipliers)
-        # The angle is arctan2(s, c), and c dc + s ds half-way gives the sine of its change.
+        # The angle is arctan2(s, c); at the mean, c ds - s dc is the sine of its change.
         (s0, c0), (s1, c1) = (_double_sine_and_cosine(pose.rotation) for pose in (first, last))
         ratio = arctan2_ratio(s1 * c0 - c1 * s0, c0 * c1 + s0 * s1)
-        turn = -0.5 * (mu5 * self.pitch / (2 * jnp.pi) - sum(driving)) * ratio
-        by_s, by_c, zero = turn * (c0 + c1), -turn * (s0 + s1), jnp.zeros_like(turn)
+        by_angle = -0.5 * (mu5 * self.pitch / (2 * jnp.pi) - sum(driving)) * ratio
+        by_s, by_c, zero = by_angle * (c0 + c1), -by_angle * (s0 + s1), jnp.zeros_like(by_angle)
         by_rotation = [[by_c, -by_s, mu3], [by_s, by_c, mu4], [zero, zero, zero]]
         return jnp.stack([mu1, mu2, mu5]), jnp.stack([jnp.stack(row) for row in by_rotation])
 
@@ -129,10 +129,10 @@ class Screw(AbstractJoint):
         return self._column(relative)[:, None]
 
     def _column(self, relative: RelativePose) -> Float[Array, "6"]:
-        """The twist of a unit rate."""
+        """Return the twist of a unit rate."""
         dtype = relative.displacement.dtype
-        turn, advance = unit_twists(5)[:, 0].astype(dtype), unit_twists(2)[:, 0].astype(dtype)
-        return turn + advance * self.pitch / (2 * jnp.pi)
+        spin, shift = unit_twists(5)[:, 0].astype(dtype), unit_twists(2)[:, 0].astype(dtype)
+        return spin + shift * self.pitch / (2 * jnp.pi)
 
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
         if self.motion is None:
@@ -141,11 +141,11 @@ class Screw(AbstractJoint):
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         angle = angle_about_third_axis(relative)
-        # The whole turns are those of the thread on which the child is: a state has no others.
-        moves = self.pitch != 0
-        thread = relative.displacement[2] / jnp.where(moves, self.pitch, 1.0)
-        turns = jnp.round(jax.lax.stop_gradient(thread - angle / (2 * jnp.pi)))
-        return (angle + 2 * jnp.pi * jnp.where(moves, turns, 0.0))[None]
+        # A state holds no count of revolutions, so the displacement determines it.
+        has_pitch = self.pitch != 0
+        thread = relative.displacement[2] / jnp.where(has_pitch, self.pitch, 1.0)
+        revolutions = jnp.round(jax.lax.stop_gradient(thread - angle / (2 * jnp.pi)))
+        return (angle + 2 * jnp.pi * jnp.where(has_pitch, revolutions, 0.0))[None]
 
     def pose(
         self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
@@ -156,5 +156,5 @@ class Screw(AbstractJoint):
 
 
 def _double_sine_and_cosine(Q: Float[Array, "3 3"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Twice sine and cosine of the angle about the third axis."""
+    """Return twice the sine and twice the cosine of the angle about the third axis."""
     return Q[1, 0] - Q[0, 1], Q[0, 0] + Q[1, 1]

@@ -1,4 +1,4 @@
-"""Ball joint."""
+"""Spherical joint."""
 
 from typing import ClassVar
 
@@ -16,13 +16,13 @@ from .relative_pose import RelativePose, Vector, full_alignment, rotation_pose, 
 class Spherical(AbstractJoint):
     r"""A ball joint: three rotations about a point.
 
-    The joint rates are the angular velocity of the child relative to the parent in components of
-    the child's joint frame, rad/s. The coordinates are the rotation vector of the relative rotation
-    (not continuous beyond pi).
+    The joint rates are the angular velocity of the child relative to the parent, rad/s, in
+    components of the child's joint frame. The coordinates are the rotation vector of the relative
+    rotation (not continuous beyond pi).
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
     `None`; `name`.
-    **Errors:** `ValueError` for wrong shapes, a joint of a body with itself.
+    **Errors:** `ValueError` for wrong shapes, or a joint of a body with itself.
     **Source:** Lang (67).
     """
 

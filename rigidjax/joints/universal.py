@@ -24,8 +24,8 @@ class Universal(AbstractJoint):
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
     `None`; `axis1`, `axis2`, (3,), orthogonal, of any length but zero; `name`.
-    **Errors:** `ValueError` for wrong shapes, zero or non-orthogonal axes, a joint of a body with
-    itself.
+    **Errors:** `ValueError` for wrong shapes, zero or non-orthogonal axes, or a joint of a body
+    with itself.
     """
 
     parent: str = eqx.field(static=True)
@@ -57,7 +57,7 @@ class Universal(AbstractJoint):
             checked_axis(axis2, "Universal(axis2=...)"),
             lambda axis: _are_orthogonal(first, axis),
             "`Universal(axis1=..., axis2=...)` must be orthogonal (to 1e-6 of the cosine of their "
-            "angle); subtract from one its part along the other.",
+            "angle); subtract from one axis its component along the other.",
         )
 
     @property
@@ -108,6 +108,6 @@ class Universal(AbstractJoint):
         return rotation_pose(product(first, exp(jnp.stack([zero, coordinates[1], zero]))))
 
 
-def _are_orthogonal(a, b):
+def _are_orthogonal(a: Array, b: Array) -> Array:
     a, b = (x / abs(x).max() for x in (a, b))
     return (a * b).sum() ** 2 <= 1e-12 * (a**2).sum() * (b**2).sum()

@@ -1,4 +1,4 @@
-"""Nonholonomic constraints: on velocities of any number of bodies, and on no positions."""
+"""Nonholonomic constraints on the velocities of any number of bodies."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,36 +16,36 @@ from .constraint import AbstractUserConstraint, Pose
 # Velocity of the centre of mass, (3,) m/s, space components, and angular velocity, (3,) rad/s, body
 # components.
 Twist = tuple[Float[Array, "3"], Float[Array, "3"]]
-# Parts of values up to which a function counts as linear, in units of the last place.
+# Tolerance of the test of linearity, in units of round-off.
 _ROUND_OFF = 1000
 
 
 class VelocityConstraint(AbstractUserConstraint):
     r"""A nonholonomic constraint, linear in the twists, $A(t, q)\,w + b(t, q) = 0$.
 
-    Rolling without slipping, skates, wheels that roll but do not slide. Positions are free: what
-    can be reached is not restricted, but the ways there are. It is imposed on velocities in every
-    formulation, in `Absolute(index=3)` too, and projected there; its reaction does no work where
-    $b = 0$.
+    Examples are rolling without slipping, skates, and wheels that do not slide sideways. The
+    constraint restricts the paths, not the positions that they can reach. Every formulation imposes
+    it on velocities, `Absolute(index=3)` too, and projects velocities onto it. Its reaction does no
+    work if $b = 0$. Add the constraint to the joints of a `System`; its equations may depend on
+    each other and on those of joints.
 
     **Arguments:**
 
     - `function`: `function(t, poses, twists)` with `poses[name] = (x, R)`, the position of the
       centre of mass, (3,) m, space components, and the rotation matrix (3, 3) from body to space;
       `twists[name] = (v, omega)`, the velocity of the centre of mass, (3,) m/s, space components,
-      and the angular velocity, (3,) rad/s, body components; of a `Frame` its origin, the matrix
+      and the angular velocity, (3,) rad/s, body components; for a `Frame` its origin, the matrix
       from frame to space, the velocity of its origin and the angular velocity in its components.
-      It returns a number or a vector, linear in the twists up to a part without them, zero where
-      the equations hold. An Equinox module keeps its parameters as leaves.
-    - `bodies`: names of the bodies and frames that it depends on.
-    - `lengths`: whether its values are velocities, m/s, or angular velocities, rad/s; one for each,
-      or one for all.
+      The function returns a scalar or a vector, affine in the twists, zero where the equations
+      hold. An Equinox module keeps its parameters as leaves.
+    - `bodies`: names of the bodies and frames that the function depends on.
+    - `lengths`: whether the values are velocities, m/s; other values are angular velocities, rad/s.
+      One flag per value, or one for all.
     - `name`.
 
-    Give it to `System` among the joints. Its equations may depend on each other and on those of
-    joints. **Errors:** `TypeError` for what is no function; `ValueError` for no bodies, a function
-    that returns another shape than a number or a vector or is not linear in the twists, or another
-    count of `lengths`.
+    **Errors:** `TypeError` if `function` is not callable; `ValueError` for no bodies, a function
+    that returns neither a scalar nor a vector or is not affine in the twists, or a wrong number of
+    `lengths`.
     **Source:** Neimark, Fufaev, Dynamics of Nonholonomic Systems (1972).
     """
 
@@ -63,38 +63,37 @@ class VelocityConstraint(AbstractUserConstraint):
 
     @property
     def is_on_positions(self) -> bool:
-        """False."""
+        """Whether the equations constrain positions: false."""
         return False
 
     def rate(
         self, t: Float[Array, ""], poses: Mapping[str, Pose], twists: Mapping[str, Twist]
     ) -> Float[Array, " m"]:
-        """The equations on velocities, zero where they hold."""
+        """Return the values of the equations on velocities, zero where they hold."""
         poses = {name: poses[name] for name in self.bodies}
         twists = {name: twists[name] for name in self.bodies}
         return self._values(t, poses, twists).reshape(len(self.lengths))
 
-    def _at_rest(self):
+    def _at_rest(self) -> Array:
         still = {name: (jnp.zeros(3), jnp.zeros(3)) for name in self.bodies}
         return self._values(jnp.zeros(()), self._origins(), still)
 
     def _check_linear(self) -> None:
-        """Raise unless the function is linear in the twists at some poses and twists."""
+        """Raise `ValueError` unless the function is affine in the twists at random poses."""
         if is_traced(self.function):
             return
-        values = _at_random(self.function, self.bodies)
-        gap = np.abs(values[2] - 3.0 * values[1] + 2.0 * values[0])
+        values = _values_at_random(self.function, self.bodies)
+        error = np.abs(values[2] - 3.0 * values[1] + 2.0 * values[0])
         size = np.max(np.abs(values), initial=1.0)
-        if np.any(gap > _ROUND_OFF * np.finfo(gap.dtype).eps * size):
+        if np.any(error > _ROUND_OFF * np.finfo(error.dtype).eps * size):
             raise ValueError(
-                "`VelocityConstraint(function=...)` must be linear in the twists, up to a part "
-                f"without them; got a function that is not, by {np.max(gap):.3g} at random poses "
-                "and twists."
+                "`VelocityConstraint(function=...)` must be affine in the twists; got a function "
+                f"that deviates by {np.max(error):.3g} at random poses and twists."
             )
 
 
-def _at_random(function: Any, bodies: tuple[str, ...]) -> np.ndarray:
-    """Values at random poses, for twists a, b and 3 b - 2 a."""
+def _values_at_random(function: Any, bodies: tuple[str, ...]) -> np.ndarray:
+    """Return the values at random poses for random twists a and b, and for 3 b - 2 a."""
     random = np.random.default_rng(0)
     quaternions = random.normal(size=(len(bodies), 4))
     quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
@@ -106,12 +105,12 @@ def _at_random(function: Any, bodies: tuple[str, ...]) -> np.ndarray:
             for name, x, p in zip(bodies, positions, quaternions, strict=True)
         }
         twists = [
-            {name: (w[:3], w[3:]) for name, w in zip(bodies, one, strict=True)} for one in twists
+            {name: (w[:3], w[3:]) for name, w in zip(bodies, rows, strict=True)} for rows in twists
         ]
         zero = jnp.zeros(())
-        return jnp.stack([jnp.asarray(function(zero, poses, one)) for one in twists])
+        return jnp.stack([jnp.asarray(function(zero, poses, sample)) for sample in twists])
 
-    # One program, also where a transformation of JAX is under way.
+    # Evaluated at once even inside a transformation of JAX, and compiled as one function.
     with eval_context():
         twists = np.stack([first, second, 3.0 * second - 2.0 * first])
         return np.asarray(jax.jit(values)(positions, quaternions, twists))

@@ -1,4 +1,4 @@
-"""Rigid connection."""
+"""Rigid connection of two bodies."""
 
 from typing import ClassVar
 
@@ -14,11 +14,12 @@ from .relative_pose import RelativePose, Vector, alignment_of_frames, unit_twist
 
 
 class Weld(AbstractJoint):
-    r"""A rigid connection: the bodies keep their relative pose of the reference configuration.
+    r"""A rigid connection: the bodies keep the relative pose of the reference configuration.
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, where the
-    reaction is taken, (3,) m, or `None`, the origin if there is no frame; `name`.
-    **Errors:** `ValueError` for wrong shapes, a joint of a body with itself.
+    reaction acts, (3,) m, or `None` for the origin of the named frame, if any, else of space;
+    `name`.
+    **Errors:** `ValueError` for wrong shapes, or a joint of a body with itself.
     """
 
     parent: str = eqx.field(static=True)

@@ -140,7 +140,7 @@ class AbstractSystem(eqx.Module):
     def tracked_joints(self) -> tuple[int, ...]:
         """Joints whose whole turns matter: those with an angle that a force, a
         coupling or `tracked` names."""
-        coupled = {name for one in self.constraints for name in one.followed_joints()}
+        coupled = {name for one in self.constraints for name in one.unwrapped_joints()}
         followed = {name for force in self.forces for name in force.joint_names()}
         wanted = self._joint_rows({*followed, *coupled, *self.tracked})
         return tuple(j for j in self.angle_joints if j in wanted)

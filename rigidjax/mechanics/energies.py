@@ -19,7 +19,7 @@ def kinetic_energy(prepared: PreparedSystem, kinematics: Kinematics) -> Float[Ar
     for group in prepared.groups:
         if group.joint.armatures is not None:
             names = [prepared.system.joints[j].name for j in group.indices]
-            rates = kinematics.joints.stacked(names).rates
+            rates = kinematics.joints.select(names).rates
             energy = energy + 0.5 * jnp.sum(group.joint.armatures * rates**2)
     return energy
 

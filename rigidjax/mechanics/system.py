@@ -171,7 +171,7 @@ class System(AbstractSystem):
                 f"Every joint and constraint needs a name of its own; got {twice} more than once."
             )
         by_name = {joint.name: joint for joint in self.joints}
-        return tuple(constraint.attached(by_name) for constraint in constraints)
+        return tuple(constraint.bind_joints(by_name) for constraint in constraints)
 
     @property
     def num_dof(self) -> int:

@@ -1,6 +1,6 @@
-"""Figures of motions, of comparisons and of fits.
+"""Figures of motions, comparisons and fits.
 
-They need matplotlib: `pip install "rigidjax[plot]"`.
+Figures need matplotlib: `pip install "rigidjax[plot]"`.
 """
 
 from .attitude import draw_attitude as draw_attitude

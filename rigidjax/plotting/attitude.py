@@ -14,21 +14,20 @@ if TYPE_CHECKING:
 
 _ELEVATION, _AZIMUTH = 22.0, -52.0
 
-# A path of more than this many turns covers the sphere and shows nothing: only its last part is
-# drawn.
-_TURNS = 5.0
+# Longest path, in revolutions, that is drawn: a longer one would cover the sphere.
+_REVOLUTIONS = 5.0
 
 
 def draw_attitude(axes3d: "Axes3D", solution: Solution, body: int = 0) -> None:
-    """Draw the tips of the three body axes as they move on the unit sphere, space components.
+    """Draw the paths of the tips of the three body axes on the unit sphere, space components.
 
-    Paths fade towards the past and behind the sphere. Of an axis that goes round many times, the
-    last turns are drawn.
+    Paths fade towards the past and behind the sphere. Only the last five revolutions of a longer
+    path are drawn.
 
     **Arguments:** `axes3d`, with projection `"3d"`; `solution`, with enough saved times; `body`,
-    its number.
+    the index of the body.
     """
-    # The type stubs of 3-D axes are behind what they can do.
+    # The type stubs of 3-D axes are incomplete.
     ax: Any = axes3d
     axes = np.asarray(jax.vmap(euler_map)(solution.states.orientation[:, body]))
     reached = np.isfinite(np.asarray(solution.ts))
@@ -38,9 +37,9 @@ def draw_attitude(axes3d: "Axes3D", solution: Solution, body: int = 0) -> None:
     shortened = []
     for i, color in enumerate(AXES):
         path = axes[:, :, i]
-        kept = _last_turns(path)
-        shortened += [f"$d_{i + 1}$"] if len(kept) < len(path) else []
-        _draw_path(ax, kept, color, view)
+        end = _last_revolutions(path)
+        shortened += [f"$d_{i + 1}$"] if len(end) < len(path) else []
+        _draw_path(ax, end, color, view)
         tip = path[-1]
         front = tip @ view > 0
         ax.plot(*np.stack([0 * tip, tip], 1), color=color, lw=1.6, alpha=1.0 if front else 0.45)
@@ -53,22 +52,22 @@ def draw_attitude(axes3d: "Axes3D", solution: Solution, body: int = 0) -> None:
     for setter in (ax.set_xlim, ax.set_ylim, ax.set_zlim):
         setter(-1, 1)
     ax.set_title("Body axes on the unit sphere")
-    note = f"; of {', '.join(shortened)} the last {_TURNS:g} turns" if shortened else ""
+    note = f"; of {', '.join(shortened)} the last {_REVOLUTIONS:g} turns" if shortened else ""
     ax.text2D(
         0.0, 0.0, f"paths fade into the past{note}", transform=ax.transAxes, color=GREY, va="bottom"
     )
 
 
-def _last_turns(path: np.ndarray) -> np.ndarray:
-    """The end of a path on the sphere, at most `_TURNS` turns long."""
+def _last_revolutions(path: np.ndarray) -> np.ndarray:
+    """Return the end of a path on the sphere, at most `_REVOLUTIONS` revolutions long."""
     lengths = np.linalg.norm(np.diff(path, axis=0), axis=1)
     to_the_end = np.cumsum(lengths[::-1])[::-1]
-    first = np.searchsorted(-to_the_end, -2 * np.pi * _TURNS)
+    first = np.searchsorted(-to_the_end, -2 * np.pi * _REVOLUTIONS)
     return path[first:]
 
 
 def _draw_path(ax: Any, path: np.ndarray, color: str, view: np.ndarray) -> None:
-    """A line that fades with age, and behind the sphere."""
+    """Draw a line that fades with age and behind the sphere."""
     from matplotlib.colors import to_rgb
     from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
@@ -84,7 +83,7 @@ def _draw_path(ax: Any, path: np.ndarray, color: str, view: np.ndarray) -> None:
 
 
 def _draw_sphere(ax: Any) -> None:
-    """Outline, equator and axes of space."""
+    """Draw the outline and the equator of the sphere, and the axes of space."""
     angle = np.linspace(0, 2 * np.pi, 181)
     circle = np.stack([np.cos(angle), np.sin(angle), 0 * angle])
     view = _view_direction()
@@ -94,8 +93,8 @@ def _draw_sphere(ax: Any) -> None:
     outline = side[:, None] * circle[0] + up[:, None] * circle[1]
     ax.plot(*outline, color="#BBBBBB", lw=0.9)
     front = view @ circle > 0
-    for shown, style in ((front, "-"), (~front, ":")):
-        ax.plot(*np.where(shown, circle, np.nan), color="#CCCCCC", lw=0.8, ls=style)
+    for visible, style in ((front, "-"), (~front, ":")):
+        ax.plot(*np.where(visible, circle, np.nan), color="#CCCCCC", lw=0.8, ls=style)
     for i, name in enumerate("xyz"):
         tip = np.eye(3)[i]
         ax.plot(*np.stack([tip, 1.25 * tip], 1), color=GREY, lw=0.8)

@@ -1,6 +1,6 @@
 """Work against error of several formulations."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,11 +15,11 @@ _MARKERS = "osD^vP*"
 
 
 def plot_comparison(comparison: Comparison, title: str = "") -> "Figure":
-    """Evaluations against error, and the work at equal error, one colour for each formulation.
+    """Plot evaluations against error, and the work at equal error, one colour per formulation.
 
-    Null-space formulations are filled, absolute ones dashed and hollow.
+    Null-space formulations have filled markers, absolute ones dashed lines and hollow markers.
 
-    **Arguments:** `comparison`, of `rj.problems.compare`; `title`.
+    **Arguments:** `comparison`, from `rj.problems.compare`; `title`.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
     with style():
@@ -42,7 +42,9 @@ def _look(i: int, row: Row) -> dict[str, str]:
     }
 
 
-def _draw_work_precision(ax: "Axes", comparison: Comparison, looks: dict) -> None:
+def _draw_work_precision(
+    ax: "Axes", comparison: Comparison, looks: dict[str, dict[str, Any]]
+) -> None:
     for row in comparison.rows:
         good = np.isfinite(row.errors) & (row.errors > 0)
         ax.plot(row.errors[good], row.evaluations[good], ms=5.5, **looks[row.label])
@@ -54,15 +56,15 @@ def _draw_work_precision(ax: "Axes", comparison: Comparison, looks: dict) -> Non
     ax.set_ylabel("evaluations of the right-hand side")
 
 
-def _draw_equal_work(ax: "Axes", comparison: Comparison, looks: dict) -> None:
+def _draw_equal_work(ax: "Axes", comparison: Comparison, looks: dict[str, dict[str, Any]]) -> None:
     rows = comparison.rows
-    known = [row.work for row in rows if np.isfinite(row.work)]
-    widest = max(known, default=1.0)
-    for place, row in enumerate(rows):
+    works = [row.work for row in rows if np.isfinite(row.work)]
+    widest = max(works, default=1.0)
+    for y, row in enumerate(rows):
         look = looks[row.label]
         if np.isfinite(row.work):
             ax.barh(
-                place,
+                y,
                 row.work,
                 height=0.6,
                 color=look["markerfacecolor"],
@@ -72,8 +74,8 @@ def _draw_equal_work(ax: "Axes", comparison: Comparison, looks: dict) -> None:
             text, end = f"{row.work:.2f}", row.work
         else:
             text, end = (row.failure and "ended early") or "too far off", 0.0
-        ax.annotate(text, (end, place), (5, 0), textcoords="offset points", va="center")
-        ax.plot(-0.035 * widest, place, clip_on=False, ms=6, **{**look, "linestyle": "none"})
+        ax.annotate(text, (end, y), (5, 0), textcoords="offset points", va="center")
+        ax.plot(-0.035 * widest, y, clip_on=False, ms=6, **{**look, "linestyle": "none"})
     ax.axvline(1.0, color=GREY, lw=0.8)
     ax.set_xlim(0, 1.15 * widest)
     ax.set_yticks(range(len(rows)), [row.label for row in rows])

@@ -1,4 +1,4 @@
-"""Figures of estimates: their intervals, and how they depend on each other."""
+"""Figures of the confidence intervals and the correlations of estimates."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 _AS_TITLE: dict[str, Any] = {"fontsize": 10, "fontweight": "bold"}
 
-# With more parameters, numbers in a matrix are not written.
+# Largest number of parameters for which the matrix shows numbers.
 _NUMBERS = 10
 
-# Inches: a cell with a number and without, a letter, what is beside the matrix and below, a title.
+# Sizes in inches: cells with and without a number, a letter, the colour bar, a margin, the title.
 _CELL, _SMALL_CELL, _LETTER, _BAR, _MARGIN, _TITLE = 0.45, 0.28, 0.075, 1.3, 0.6, 3.6
 
 
 def plot_intervals(fit: Fit, level: float = 0.95) -> "Figure":
-    """Confidence intervals of all parameters relative to the estimates, in percent, and the starts.
+    """Plot the confidence intervals of all parameters relative to the estimates, in percent.
 
-    **Arguments:** `fit`; `level`, of the intervals.
+    **Arguments:** `fit`; `level` of the intervals.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
     count = len(fit.labels)
@@ -31,10 +31,10 @@ def plot_intervals(fit: Fit, level: float = 0.95) -> "Figure":
         figure = new_figure(6.4, 1.0 + 0.26 * count)
         ax = figure.subplots()
         beside, intervals = ax.get_yaxis_transform(), fit.confidence_intervals(level)
-        widest, held = 0.0, {b.label: b for b in fit.bounds}
+        widest, bounds = 0.0, {b.label: b for b in fit.bounds}
         for row, (label, value) in enumerate(fit.estimates.items()):
-            if label in held and np.isfinite(held[label].std):
-                side = "lower" if held[label].is_lower else "upper"
+            if label in bounds and np.isfinite(bounds[label].std):
+                side = "lower" if bounds[label].is_lower else "upper"
                 text = f"on its {side} bound: {interval_text(intervals[label])}"
                 ax.text(0, row, text, va="center", ha="center", color=GREY, fontsize=8)
                 continue
@@ -61,13 +61,13 @@ def plot_intervals(fit: Fit, level: float = 0.95) -> "Figure":
 
 
 def plot_correlations(fit: Fit) -> "Figure":
-    """Correlations of all estimates as a matrix of colours.
+    """Plot the correlations of all estimates as a matrix of colours.
 
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
     count = len(fit.labels)
     with style():
-        # Room for names on two sides, and for a number in every cell where they are written.
+        # Room for names on two sides, and for a number in every cell if there are numbers.
         names = _LETTER * max(map(len, fit.labels))
         size = names + count * (_CELL if count <= _NUMBERS else _SMALL_CELL)
         figure = new_figure(max(size + _BAR, _TITLE), size + _MARGIN)
@@ -83,6 +83,6 @@ def plot_correlations(fit: Fit) -> "Figure":
                     color = "white" if abs(c) > 0.6 else "black"
                     ax.text(j, i, f"{c:.2f}", ha="center", va="center", color=color, fontsize=7)
         figure.colorbar(image, ax=ax, shrink=0.8)
-        # Not of the matrix, which may be narrower.
+        # A title of the figure, because the axes may be narrower than the text.
         figure.suptitle("Correlations of the estimates", x=0.02, ha="left", **_AS_TITLE)
     return figure

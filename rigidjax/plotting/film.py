@@ -1,4 +1,4 @@
-"""Motions as still pictures: a filmstrip for a paper, an animation as a GIF."""
+"""Filmstrips of motions for papers, and animated GIFs."""
 
 import colorsys
 import os
@@ -10,7 +10,7 @@ import numpy as np
 from ..io import replacing
 from ..io.mechanism import rotation_of
 from ..viewer import View, view
-from ..viewer.scene import decoded
+from ..viewer.scene import decode_array
 from .style import GREY, PALETTE, new_figure, style
 from .surfaces import faces_of
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def plot_filmstrip(motion: Any, count: int = 5, title: str = "") -> "Figure":
-    """Positions at some times, evenly apart, side by side, with the paths of the centres of mass.
+    """Plot a motion at equidistant times side by side, with the paths of the centres of mass.
 
-    Seen without perspective from where the viewer looks at first.
+    The projection is parallel, along the initial direction of the viewer.
 
-    **Arguments:** `motion`, what `rj.view` takes, or a `View`, of which the first run is drawn;
-    `count`, of pictures; `title`.
+    **Arguments:** `motion`, an argument of `rj.view`, or a `View`, whose first run is drawn;
+    `count` of pictures; `title`.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
-    **Raises:** `ValueError` for less than one picture; what `rj.view` raises.
+    **Errors:** `ValueError` for less than one picture; those of `rj.view`.
     """
     if count < 1:
         raise ValueError(f"`plot_filmstrip(count=...)` must be 1 or more; got {count}.")
@@ -52,16 +52,16 @@ def save_animation(
     width: float = 4.8,
     force: bool = False,
 ) -> pathlib.Path:
-    """Write a motion as an animated GIF that repeats, as fast as the viewer plays it.
+    """Write a motion as an animated GIF that repeats, at the speed of the viewer.
 
-    **Arguments:** `motion`, as for `plot_filmstrip`; `path`, such as `run.gif`; `fps`, pictures in
-    a second, at most 50; `width`, inches of 100 pixels; `force`, replace an existing file.
+    **Arguments:** `motion`, as for `plot_filmstrip`; `path`, such as `run.gif`; `fps`, pictures per
+    second, at most 50; `width`, inches of 100 pixels; `force`, replace an existing file.
     **Returns:** the path.
-    **Raises:** `FileExistsError` unless `force`; `ValueError` for another ending, for other rates,
-    and for a motion that takes no time.
+    **Errors:** `FileExistsError` for an existing file without `force`; `ValueError` for another
+    suffix, for an invalid `fps`, and for a motion with a single time.
     """
     if pathlib.Path(path).suffix.lower() != ".gif":
-        raise ValueError(f"`save_animation` writes .gif; got {path}. Change the ending.")
+        raise ValueError(f"`save_animation` writes .gif; got {path}. Change the suffix.")
     if not 1 <= fps <= 50:
         raise ValueError(f"`save_animation(fps=...)` must be from 1 to 50; got {fps}.")
     film = _Film(motion)
@@ -93,14 +93,14 @@ ENDS = ("parent", "child")
 
 
 class _Film:
-    """A run as flat pictures: across, upwards and towards the eye."""
+    """Projections of a run: across, upwards and towards the eye."""
 
     def __init__(self, motion: Any):
         scene = (motion if isinstance(motion, View) else view(motion)).scene
         run = scene["runs"][0]
-        self.times = decoded(run["times"])
+        self.times = decode_array(run["times"])
         self.speed = scene["speed"]
-        poses = decoded(run["poses"]).astype(float)
+        poses = decode_array(run["poses"]).astype(float)
         self.positions, self.orientations = poses[..., :3], poses[..., 3:]
         camera = scene["camera"]
         toward, up = np.array(camera["direction"]), np.array(camera["up"])
@@ -117,52 +117,53 @@ class _Film:
         self.joints = [(joint["child"], joint["child_point"]) for joint in run["joints"]]
 
     def draw(self, ax: "Axes", time: float) -> None:
+        """Draw the bodies, springs and joints at the saved time nearest to `time`."""
         from matplotlib.collections import PolyCollection
 
         row = int(np.argmin(np.abs(self.times - time)))
         polygons, colors, depths = [], [], []
         for i, parts in enumerate(self.faces):
-            turn = self.eye @ rotation_of(self.orientations[row, i])
+            rotation = self.eye @ rotation_of(self.orientations[row, i])
             color = PALETTE[i % (len(PALETTE) - 1)]
-            past = self.positions[: row + 1, i] @ self.eye.T
-            ax.plot(*past.T[:2], color=color, lw=0.8, alpha=0.45, zorder=1)
+            path = self.positions[: row + 1, i] @ self.eye.T
+            ax.plot(*path.T[:2], color=color, lw=0.8, alpha=0.45, zorder=1)
             for faces, is_closed in parts:
-                seen = faces @ turn.T + self.eye @ self.positions[row, i]
-                normals = np.cross(seen[:, 2] - seen[:, 0], seen[:, 3] - seen[:, 1])
+                corners = faces @ rotation.T + self.eye @ self.positions[row, i]
+                normals = np.cross(corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1])
                 normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
                 front = normals[:, 2] > 0 if is_closed else np.full(len(faces), True)
                 light = np.abs(normals[front] @ (-0.35, 0.6, 0.72))
-                polygons += list(seen[front, :, :2])
-                colors += [_shaded(color, value) for value in light]
-                depths += list(seen[front, :, 2].mean(axis=1))
+                polygons += list(corners[front, :, :2])
+                colors += [_shade(color, value) for value in light]
+                depths += list(corners[front, :, 2].mean(axis=1))
         order = np.argsort(depths)
-        shown = PolyCollection(
+        surfaces = PolyCollection(
             [polygons[k] for k in order], facecolors=[colors[k] for k in order], lw=0.3, zorder=2
         )
-        shown.set_edgecolor(shown.get_facecolor())
-        ax.add_collection(shown)
+        surfaces.set_edgecolor(surfaces.get_facecolor())
+        ax.add_collection(surfaces)
         for spring in self.springs:
-            ends = [self._place(row, spring[end], spring[f"{end}_point"]) for end in ENDS]
+            ends = [self._project(row, spring[end], spring[f"{end}_point"]) for end in ENDS]
             ax.plot(*np.array(ends).T[:2], color=GREY, lw=1.0, ls=(0, (1.5, 1)), zorder=1)
         for body, point in self.joints:
-            at = self._place(row, body, point)
-            ax.plot(*at[:2], "o", color="white", mec="#333333", ms=3.2, mew=0.8, zorder=3)
+            position = self._project(row, body, point)
+            ax.plot(*position[:2], "o", color="white", mec="#333333", ms=3.2, mew=0.8, zorder=3)
         wide, high = 0.53 * self.extent
         ax.set_xlim(self.middle[0] - wide, self.middle[0] + wide)
         ax.set_ylim(self.middle[1] - high, self.middle[1] + high)
         ax.set_aspect("equal")
         ax.axis("off")
 
-    def _place(self, row: int, body: int, point: list[float]) -> np.ndarray:
-        """Where a point of a body, or of the ground, is in the picture."""
+    def _project(self, row: int, body: int, point: list[float]) -> np.ndarray:
+        """Return the position in the picture of a point of a body or of the ground."""
         if body < 0:
             return self.eye @ np.array(point)
-        turned = rotation_of(self.orientations[row, body]) @ np.array(point)
-        return self.eye @ (self.positions[row, body] + turned)
+        arm = rotation_of(self.orientations[row, body]) @ np.array(point)
+        return self.eye @ (self.positions[row, body] + arm)
 
 
-def _shaded(color: str, light: float) -> tuple[float, float, float]:
-    """A colour, darker where less light falls on it."""
+def _shade(color: str, light: float) -> tuple[float, float, float]:
+    """Return a colour in red, green and blue, darker for less light."""
     red, green, blue = (int(color[k : k + 2], 16) / 255 for k in (1, 3, 5))
     hue, lightness, saturation = colorsys.rgb_to_hls(red, green, blue)
     return colorsys.hls_to_rgb(hue, min(1.0, lightness * (0.55 + 0.65 * light)), saturation)

@@ -1,4 +1,4 @@
-"""Figures of a fit: measured and fitted rates, residuals, what is known of two parameters."""
+"""Figures of a fit: measured and fitted values, residuals, and the ellipse of two parameters."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,27 +25,27 @@ def plot_fit(
     moments: tuple[str, str] | None = None,
     prior: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> "Figure":
-    """Measured and fitted values of the first sensor in every run, with their residuals.
+    """Plot measured and fitted values of the first sensor in every run, with their residuals.
 
-    **Arguments:** `fit`; `measurements`, those it was made with; `title`; `moments`, labels of two
-    fitted moments of inertia to be drawn against each other in a last panel; `prior`, other values
-    of these two and their standard deviations, kg m^2, to be drawn there as well.
+    **Arguments:** `fit`; `measurements` of the fit; `title`; `moments`, labels of two fitted
+    moments of inertia, which are plotted against each other in a last panel; `prior`, values
+    and standard deviations of these two from another source, kg m^2, for the same panel.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
     with style():
         figure, parts = run_panels(len(measurements) + (moments is not None), title)
         for b, run in enumerate(measurements):
-            # The samples and times between them.
+            # Times of the samples and times between them.
             ts = np.union1d(run.ts, np.linspace(run.ts[0], run.ts[-1], _POINTS))
-            draw_run(parts[b], fit, run, b, 0, ts, _predicted(fit, b, ts))
+            draw_run(parts[b], fit, run, b, 0, ts, _predict(fit, b, ts))
         if moments is not None:
             _draw_moments(parts[len(measurements)].subplots(), fit, moments, prior)
         figure_legend(figure, parts[0].axes, markerscale=3)
     return figure
 
 
-def _predicted(fit: Fit, b: int, ts: np.ndarray) -> np.ndarray:
-    """Return the readings of the first sensor in a run of the fit at these times."""
+def _predict(fit: Fit, b: int, ts: np.ndarray) -> np.ndarray:
+    """Return the predicted readings of the first sensor in the run `b` of the fit."""
     experiment = Experiment(fit.models[b], fit.states[b], fit.sensors_by_run[b][:1])
     (readings,), result = read_run(experiment, ts, Simulation(max_steps=100_000).prepared(ts.dtype))
     if result != RESULTS.successful:
@@ -59,13 +59,13 @@ def _draw_moments(
     moments: tuple[str, str],
     prior: tuple[Sequence[float], Sequence[float]] | None,
 ) -> None:
-    """Ellipse of one and two standard deviations, in g m^2, and the limit of a flat body."""
+    """Draw ellipses of one and two standard deviations, g m^2, and the limit of a flat body."""
     i, j = (fit.labels.index(label) for label in moments)
     centre = 1e3 * fit.values[[i, j]]
     covariance = 1e6 * fit.covariance[np.ix_([i, j], [i, j])]
     angle = np.linspace(0, 2 * np.pi, 361)
-    root = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(2))
-    circle = root @ np.stack([np.cos(angle), np.sin(angle)])
+    factor = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(2))
+    circle = factor @ np.stack([np.cos(angle), np.sin(angle)])
     for scale, alpha in ((2.0, 0.25), (1.0, 0.6)):
         ax.fill(*(centre[:, None] + scale * circle), color=PALETTE[0], alpha=alpha, lw=1.5)
     ax.plot(*centre, "o", color=PALETTE[0], ms=5, label="fit, 1 and 2 std")

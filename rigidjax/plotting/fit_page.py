@@ -1,4 +1,4 @@
-"""A fit as one page of HTML that needs nothing besides itself."""
+"""A self-contained HTML page of a fit."""
 
 import os
 import pathlib
@@ -38,18 +38,18 @@ def write_fit_page(
     motion: "View | None" = None,
     force: bool = False,
 ) -> pathlib.Path:
-    """Write a fit as a page of HTML: verdict, estimates, fit over data, residuals, correlations.
+    """Write a fit as an HTML page: verdict, estimates, fit over data, residuals, correlations.
 
-    Figures are inside of the page; nothing is loaded from elsewhere. A fit that did not converge
-    says so at the top.
+    The page contains its figures and loads nothing from elsewhere. If the fit did not converge, the
+    page says so at the top.
 
-    **Arguments:** `fit`; `measurements`, those it was made with; `predictions`, see
-    `rigidjax.identification.predictions`; `path`; `title`; `case`, text of the case that was run;
-    `motion`, such as `rigidjax.viewer.view_fit`, shown after the estimates; `force`, replace an
-    existing file.
+    **Arguments:** `fit`; `measurements` of the fit; `predictions`, see
+    `rigidjax.identification.predictions`; `path`; `title`; `case`, text of the case file;
+    `motion`, a view such as that of `rigidjax.viewer.view_fit`, shown after the estimates;
+    `force`, replace an existing file.
     **Returns:** the path.
-    **Raises:** `FileExistsError` without `force`; `OSError` for a path that cannot be written;
-    `ModuleNotFoundError` without matplotlib.
+    **Errors:** `FileExistsError` for an existing file without `force`; `OSError` for a path that
+    cannot be written; `ModuleNotFoundError` without matplotlib.
     """
     parts = [*_head(fit), *_verdict(fit), *_estimates(fit)]
     if motion is not None:
@@ -72,7 +72,7 @@ def write_fit_page(
     return write_text(path, html_page(title, parts), force)
 
 
-def _head(fit):
+def _head(fit: Fit) -> list[str]:
     out = []
     if not fit.converged:
         out.append(
@@ -90,12 +90,12 @@ def _head(fit):
     return out
 
 
-def _verdict(fit):
-    listed = html_list(verdict_texts(fit))
-    return ["<h2>What the data determine</h2>", '<div class="verdict">', *listed, "</div>"]
+def _verdict(fit: Fit) -> list[str]:
+    sentences = html_list(verdict_texts(fit))
+    return ["<h2>What the data determine</h2>", '<div class="verdict">', *sentences, "</div>"]
 
 
-def _estimates(fit):
+def _estimates(fit: Fit) -> list[str]:
     return [
         "<h2>Estimates</h2>",
         html_table(ESTIMATES, estimate_rows(fit)),
@@ -104,7 +104,7 @@ def _estimates(fit):
     ]
 
 
-def _rms_table(fit):
+def _rms_table(fit: Fit) -> str:
     rows = [
         (f"{sensor.name}, {channel}", f"{rms:.4g}", fit.sensor_units[sensor.name])
         for sensor in fit.sensors
@@ -113,11 +113,11 @@ def _rms_table(fit):
     return html_table(("channel", "root mean square", "unit"), rows)
 
 
-def _fit_note(fit, k):
+def _fit_note(fit: Fit, k: int) -> str:
     sensor = fit.sensors[k]
-    shown = min(len(fit.run_names), 12)
-    of_runs = "" if shown == len(fit.run_names) else f" The first {shown} runs."
+    count = min(len(fit.run_names), 12)
+    runs = "" if count == len(fit.run_names) else f" The first {count} runs."
     return html_note(
         f"Dots: measured; lines: predicted. Residual: predicted minus measured, "
-        f"{fit.rms[sensor.name]:.4g} {fit.sensor_units[sensor.name]} rms over all.{of_runs}"
+        f"{fit.rms[sensor.name]:.4g} {fit.sensor_units[sensor.name]} rms over all.{runs}"
     )

@@ -1,4 +1,4 @@
-"""Pages of HTML that need nothing besides themselves."""
+"""Parts of self-contained HTML pages."""
 
 import base64
 import html
@@ -30,7 +30,7 @@ pre { background: #f6f6f6; padding: 0.8rem; overflow-x: auto; font-size: 0.85rem
 
 
 def html_page(title: str, parts: Iterable[str]) -> str:
-    """A page of the title, the parts and the versions."""
+    """Return a page of the title, the parts and the versions."""
     versions = html_note(f"rigidjax {__version__}, jax {importlib.metadata.version('jax')}.")
     body = "\n".join([f"<h1>{html_text(title)}</h1>", *parts, versions])
     return (
@@ -41,7 +41,7 @@ def html_page(title: str, parts: Iterable[str]) -> str:
 
 
 def html_table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
-    """A table of texts and numbers."""
+    """Return a table of texts and numbers."""
 
     def row(cells, tag):
         return "<tr>" + "".join(f"<{tag}>{html_text(c)}</{tag}>" for c in cells) + "</tr>"
@@ -50,19 +50,19 @@ def html_table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def html_list(items: Sequence[str]) -> list[str]:
-    """The lines of a list with points, none without items."""
+    """Return the lines of a bulleted list, none without items."""
     if not items:
         return []
     return ["<ul>", *(f"<li>{html_text(item)}</li>" for item in items), "</ul>"]
 
 
 def html_note(text: str) -> str:
-    """A paragraph in grey."""
+    """Return a paragraph in grey."""
     return f'<p class="note">{html_text(text)}</p>'
 
 
 def html_figure(figure: "Figure", text: str) -> str:
-    """A figure inside of the page, with the text for those who do not see it."""
+    """Return an embedded figure with an alternative text."""
     buffer = io.BytesIO()
     with style():
         figure.savefig(buffer, format="png", dpi=110)
@@ -71,5 +71,5 @@ def html_figure(figure: "Figure", text: str) -> str:
 
 
 def html_text(text: Any) -> str:
-    """Text with the signs of HTML escaped."""
+    """Return a text with the special characters of HTML escaped."""
     return html.escape(str(text))

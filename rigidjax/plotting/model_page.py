@@ -1,4 +1,4 @@
-"""A model as one page of HTML that needs nothing besides itself."""
+"""A self-contained HTML page of a model."""
 
 import dataclasses
 import os
@@ -20,7 +20,7 @@ from ..viewer import view
 from .html import html_figure, html_list, html_note, html_page, html_table, html_text
 from .topology import plot_topology
 
-# Of every item beside its type, which the tables name themselves.
+# Fields of joints that have columns of their own in the table.
 _IN_COLUMNS = {"name", "parent", "child"}
 
 
@@ -32,13 +32,14 @@ def write_model_page(
     title: str = "Model",
     force: bool = False,
 ) -> pathlib.Path:
-    """Write what a model consists of as a page of HTML: bodies, joints, forces, a view, the trees.
+    """Write a model as an HTML page: bodies, joints, forces, a view, and the trees of bodies.
 
-    **Arguments:** `model`; `path`; `state`, where it is shown, by default in its reference
+    **Arguments:** `model`; `path`; `state` in which it is shown, by default the reference
     configuration; `title`; `force`, replace an existing file.
     **Returns:** the path.
-    **Raises:** `TypeError` for what is no model; `FileExistsError` without `force`; `OSError` for a
-    path that cannot be written; `ModuleNotFoundError` without matplotlib.
+    **Errors:** `TypeError` for other objects than models; `FileExistsError` for an existing file
+    without `force`; `OSError` for a path that cannot be written; `ModuleNotFoundError` without
+    matplotlib.
     """
     if not isinstance(model, AbstractFormulation | System | FixedPointBody):
         raise TypeError(
@@ -49,7 +50,7 @@ def write_model_page(
     parts = _of_system(system) if isinstance(system, System) else _of_body(system)
     parts += ["<h2>In motion or at rest</h2>", view(model, state=state)._repr_html_()]
     if isinstance(system, System):
-        parts.append("<h2>What hangs on what</h2>")
+        parts.append("<h2>Trees of bodies</h2>")
         parts.append(html_figure(plot_topology(system), "Trees of bodies; loops are dashed"))
     if isinstance(model, AbstractFormulation):
         names = ", ".join(unknown_names(model))
@@ -84,18 +85,18 @@ def _of_system(system: System) -> list[str]:
     if joints:
         head = ("joint", "type", "parent", "child", "rates", "", "values")
         parts += ["<h2>Joints</h2>", html_table(head, joints)]
-    parts += _listed("Constraints", system.constraints)
-    parts += _listed("Forces", system.forces)
-    return parts + _listed("Frames", system.frames)
+    parts += _titled_list("Constraints", system.constraints)
+    parts += _titled_list("Forces", system.forces)
+    return parts + _titled_list("Frames", system.frames)
 
 
 def _of_body(body: FixedPointBody) -> list[str]:
     parts = ["<p>A body with a fixed point.</p>", html_note(f"inertia {_number(body.inertia)}")]
     items = [item for item in (body.potential, body.moment) if item is not None]
-    return parts + _listed("Potential and moment", items)
+    return parts + _titled_list("Potential and moment", items)
 
 
-def _listed(title: str, items: Iterable[Any]) -> list[str]:
+def _titled_list(title: str, items: Iterable[Any]) -> list[str]:
     lines = [
         " ".join(filter(None, (type(i).__name__, getattr(i, "name", ""), _values(i, {"name"}))))
         for i in items
@@ -103,14 +104,14 @@ def _listed(title: str, items: Iterable[Any]) -> list[str]:
     return [f"<h2>{title}</h2>", *html_list(lines)] if lines else []
 
 
-def _values(item: Any, without: set[str]) -> str:
-    """What an item is made of: names of bodies and numbers; a law by its name."""
+def _values(item: Any, omitted: set[str]) -> str:
+    """Return the fields of an item as text: names, numbers, and laws by their names."""
     if not dataclasses.is_dataclass(item):
         return getattr(item, "__name__", "")
     texts = []
     for field in dataclasses.fields(item):
         value = getattr(item, field.name)
-        if field.name in without or value is None:
+        if field.name in omitted or value is None:
             continue
         if isinstance(value, str) or eqx.is_array_like(value):
             texts.append(f"{field.name} {value if isinstance(value, str) else _number(value)}")
@@ -120,7 +121,7 @@ def _values(item: Any, without: set[str]) -> str:
 
 
 def _number(value: Any) -> str:
-    numbers = np.asarray(value, float)
-    if numbers.ndim == 0:
-        return f"{numbers:.6g}"
-    return "(" + ", ".join(map(_number, numbers)) + ")"
+    values = np.asarray(value, float)
+    if values.ndim == 0:
+        return f"{values:.6g}"
+    return "(" + ", ".join(map(_number, values)) + ")"

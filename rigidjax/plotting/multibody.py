@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from mpl_toolkits.mplot3d import Axes3D
 
-# Names of more bodies than this make a legend that hides the plot.
+# Largest number of bodies with a legend; a longer one would hide the plot.
 _MOST_NAMES = 10
 
 
 def draw_paths(axes3d: "Axes3D", solution: Solution) -> None:
-    """Draw the paths of all centres of mass, equal scales on all axes; dots where they end.
+    """Draw the paths of all centres of mass, from rings to dots, with equal scales on all axes.
 
     **Arguments:** `axes3d`, with projection `"3d"`; `solution`, with enough saved times.
     """
-    # The type stubs of 3-D axes are behind what they can do.
+    # The type stubs of 3-D axes are incomplete.
     ax: Any = axes3d
     x = np.asarray(solution.states.position)[np.isfinite(np.asarray(solution.ts))]
     for i, color in enumerate(body_colors(x.shape[1])):
@@ -58,7 +58,7 @@ def draw_speeds(ax: "Axes", solution: Solution) -> None:
 
 
 def body_colors(count: int) -> list[Any]:
-    """A colour for each of `count` bodies, shades of one if there are many."""
+    """Return a colour for each of `count` bodies, from a colour map if there are many."""
     if count <= len(PALETTE):
         return list(PALETTE[:count])
     from matplotlib import colormaps

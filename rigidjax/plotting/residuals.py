@@ -1,4 +1,4 @@
-"""Figures of what was measured and predicted, and of what is left."""
+"""Figures of measured and predicted values, and of residuals."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from .style import AXES, GREY, PALETTE, figure_legend, new_figure, run_panels, s
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-# Runs and lags in one figure.
+# Maximum number of runs and of lags in a figure.
 _RUNS = 12
 _LAGS = 25
 
@@ -23,10 +23,10 @@ def plot_predictions(
     predictions: Sequence[Mapping[str, np.ndarray]],
     sensor: int,
 ) -> "Figure":
-    """Measured and predicted values of one sensor, and its residuals, in the first twelve runs.
+    """Plot measured and predicted values of a sensor, and residuals, in the first twelve runs.
 
-    **Arguments:** `fit`; `measurements`, those it was made with; `predictions`, see
-    `rigidjax.identification.predictions`; `sensor`, its number.
+    **Arguments:** `fit`; `measurements` of the fit; `predictions`, see
+    `rigidjax.identification.predictions`; `sensor`, the index of the sensor.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
     name = fit.sensors[sensor].name
@@ -47,10 +47,10 @@ def draw_run(
     times: np.ndarray,
     predicted: np.ndarray,
 ) -> None:
-    """Draw what a sensor measured and what was predicted of it, and below the residuals.
+    """Draw measured and predicted values of a sensor, and below them the residuals.
 
-    **Arguments:** `panel`; `fit`; `run`, its number `b`; `k`, number of the sensor; `times`, those
-    of the samples among them, and what is `predicted` there.
+    **Arguments:** `panel`; `fit`; `run` and its index `b`; `k`, index of the sensor; `times`, which
+    include those of the samples; `predicted`, values at `times`.
     """
     above, below = panel.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     sensor, ts = fit.sensors[k], np.asarray(run.ts)
@@ -58,14 +58,14 @@ def draw_run(
     dots = run.counted(k).reshape(len(ts), -1)
     residuals = fit.residuals[b][sensor.name]
     if not sensor.value_shape:
-        # Angles in the revolution in which they were compared.
+        # Angles in the revolution in which the fit compared them.
         dots = lines[np.searchsorted(times, ts)] - residuals
     is_orientation = sensor.value_shape == (4,)
     if is_orientation:
         # A quaternion and its negative are the same orientation.
-        along = np.sum(dots * lines[np.searchsorted(times, ts)], axis=1, keepdims=True)
-        dots = dots * np.where(along < 0, -1.0, 1.0)
-    # Four numbers of an orientation, of which the residual has three.
+        cosine = np.sum(dots * lines[np.searchsorted(times, ts)], axis=1, keepdims=True)
+        dots = dots * np.where(cosine < 0, -1.0, 1.0)
+    # An orientation has four components, its residual three.
     labels = [f"q{c}" for c in range(4)] if is_orientation else [None] * lines.shape[1]
     for c, label in enumerate(labels):
         above.plot(ts, dots[:, c], ".", color=_color(c), ms=4, alpha=0.5, mew=0)
@@ -83,9 +83,9 @@ def draw_run(
 
 
 def plot_autocorrelation(fit: Fit) -> "Figure":
-    """Correlation of the residuals of every sensor with those k samples before, by channel.
+    """Plot the autocorrelation of the residuals of every sensor over the lag, by channel.
 
-    The band is where 95 % of the values of white noise are.
+    The band contains 95 % of the values of white noise.
     """
     with style():
         count = len(fit.sensors)
@@ -112,5 +112,5 @@ def plot_autocorrelation(fit: Fit) -> "Figure":
     return figure
 
 
-def _color(c):
+def _color(c: int) -> str:
     return AXES[c] if c < len(AXES) else PALETTE[c % len(PALETTE)]

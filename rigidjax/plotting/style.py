@@ -1,4 +1,4 @@
-"""What all figures share: colours, fonts, and how they are written."""
+"""Colours, fonts and files of all figures."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-# Okabe and Ito's palette, distinct for colour-blind readers; body axes 1, 2, 3 are the first three.
+# Okabe and Ito's palette, which colour-blind readers can distinguish; AXES are body axes 1 to 3.
 AXES = ("#D55E00", "#009E73", "#0072B2")
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#6B6B6B"
@@ -42,9 +42,9 @@ _SETTINGS: dict[Any, Any] = {
 
 @contextlib.contextmanager
 def style() -> Iterator[None]:
-    """Settings of matplotlib for the figures of this package, undone afterwards.
+    """Open a context with matplotlib's settings for the figures of this package.
 
-    **Raises:** `ModuleNotFoundError` without matplotlib.
+    **Errors:** `ModuleNotFoundError` without matplotlib.
     """
     try:
         import matplotlib
@@ -57,7 +57,7 @@ def style() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float, title: str = "") -> "Figure":
-    """A figure of a size in inches, empty but for its title, tied to no window."""
+    """Return an empty figure of a size in inches with a title, not attached to a window."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -68,7 +68,7 @@ def new_figure(width: float, height: float, title: str = "") -> "Figure":
 
 
 def run_panels(count: int, title: str = "") -> "tuple[Figure, Sequence[SubFigure]]":
-    """A figure with a panel for each of some runs, three in a row."""
+    """Return a figure and its panels, one for each of `count` runs, three in a row."""
     columns = min(3, count)
     rows = -(-count // columns)
     figure = new_figure(1.0 + 3.6 * max(columns, 2), 0.6 + 3.0 * rows, title)
@@ -77,42 +77,43 @@ def run_panels(count: int, title: str = "") -> "tuple[Figure, Sequence[SubFigure
 
 
 def figure_legend(figure: "Figure", axes: "Sequence[Axes]", **options: Any) -> None:
-    """One legend for all panels, of what is drawn in some, below them: titles are above."""
-    found = [ax.get_legend_handles_labels() for ax in axes]
-    lines: list[Any] = [line for pair in found for line in pair[0]]
-    labels: list[Any] = [label for pair in found for label in pair[1]]
+    """Draw one legend of all lines in some of the axes, below the panels."""
+    entries = [ax.get_legend_handles_labels() for ax in axes]
+    lines: list[Any] = [line for pair in entries for line in pair[0]]
+    labels: list[Any] = [label for pair in entries for label in pair[1]]
     figure.legend(lines, labels, loc="outside lower center", ncols=len(labels), **options)
 
 
 def save_figure(
     figure: "Figure", path: str | os.PathLike[str], force: bool = False
 ) -> pathlib.Path:
-    """Write a figure, whole or not at all; the ending of the name chooses the format.
+    """Write a figure, completely or not at all, in the format of the suffix.
 
     **Arguments:** `figure`; `path`, such as `motion.png` or `motion.pdf`; `force`, replace an
     existing file.
-    **Raises:** `FileExistsError` unless `force`; `OSError` for a path that cannot be written;
-    `ValueError` for a format that matplotlib does not write.
+    **Returns:** the path.
+    **Errors:** `FileExistsError` for an existing file without `force`; `OSError` for a path that
+    cannot be written; `ValueError` for a format that matplotlib does not write.
     """
     target = pathlib.Path(path)
     with style(), replacing(target, force) as temporary:
-        # No date in vector formats, so that the same figure is the same file.
+        # No date in vector formats, so that equal figures give equal files.
         metadata: Any = {"CreationDate": None} if target.suffix == ".pdf" else None
         figure.savefig(temporary, format=figure_format(target), metadata=metadata)
     return target
 
 
 def figure_format(path: str | os.PathLike[str]) -> str:
-    """The format of a figure by the ending of its name, `png` without one.
+    """Return the format of a figure from the suffix of its path, `png` without a suffix.
 
-    **Raises:** `ValueError` for an ending that matplotlib does not write.
+    **Errors:** `ValueError` for a format that matplotlib does not write.
     """
     from matplotlib.backend_bases import FigureCanvasBase
 
-    ending = pathlib.Path(path).suffix.lower().removeprefix(".") or "png"
-    known = FigureCanvasBase.get_supported_filetypes()
-    if ending not in known:
+    suffix = pathlib.Path(path).suffix.lower().removeprefix(".") or "png"
+    formats = FigureCanvasBase.get_supported_filetypes()
+    if suffix not in formats:
         raise ValueError(
-            f"Figures cannot be written as .{ending}; take one of {', '.join(sorted(known))}."
+            f"Figures cannot be written as .{suffix}; take one of {', '.join(sorted(formats))}."
         )
-    return ending
+    return suffix

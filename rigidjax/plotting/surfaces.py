@@ -6,39 +6,39 @@ from typing import Any
 import numpy as np
 
 from ..io.mechanism import rotation_of
-from ..viewer.scene import decoded
+from ..viewer.scene import decode_array
 
-_AROUND = 24
+_AROUND = 24  # faces around an axis of revolution
 
 
 def faces_of(
     shape: Mapping[str, Any], meshes: Sequence[Mapping[str, Any]] = ()
 ) -> tuple[np.ndarray, bool]:
-    """Faces (F, 4, 3) m of a shape, body components, and whether they are closed.
+    """Return the faces (F, 4, 3) m of a shape, body components, and whether they are closed.
 
-    Corners go around as seen from outside, counterclockwise; triangles have one corner twice.
-    `meshes` are those of the scene.
+    Corners run counterclockwise as seen from outside; triangles repeat a corner. `meshes` are the
+    meshes of the scene.
     """
     size = shape["size"]
     match shape["kind"]:
         case "mesh":
-            triangles = decoded(meshes[shape["mesh"]]).reshape(-1, 3, 3)
+            triangles = decode_array(meshes[shape["mesh"]]).reshape(-1, 3, 3)
             return np.concatenate([triangles, triangles[:, 2:]], axis=1), False
         case "box":
             faces = _box(size)
         case "sphere":
-            faces = _turned(*_arc(size * 3))
+            faces = _revolve(*_arc(size * 3))
         case "ellipsoid":
-            faces = _turned(*_arc((1.0, 1.0, 1.0))) * np.array(size)
-        case "cone":  # the apex at the negative end
-            faces = _turned(np.array([0, size[0], 0]), size[1] * np.array([-0.5, 0.5, 0.5]))
+            faces = _revolve(*_arc((1.0, 1.0, 1.0))) * np.array(size)
+        case "cone":  # its apex is at the negative end
+            faces = _revolve(np.array([0, size[0], 0]), size[1] * np.array([-0.5, 0.5, 0.5]))
         case _:
             radius, half = size[0], 0.5 * size[1]
-            faces = _turned(np.array([0, radius, radius, 0]), np.array([-half, -half, half, half]))
+            faces = _revolve(np.array([0, radius, radius, 0]), np.array([-half, -half, half, half]))
     return faces @ rotation_of(shape["orientation"]).T + np.array(shape["position"]), True
 
 
-def _box(size):
+def _box(size: Sequence[float]) -> np.ndarray:
     faces = []
     for axis in range(3):
         for side in (-1, 1):
@@ -50,13 +50,13 @@ def _box(size):
     return np.array(faces) * 0.5 * np.array(size)
 
 
-def _arc(radii):
+def _arc(radii: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
     angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 13)
     return radii[0] * np.cos(angles), radii[2] * np.sin(angles)
 
 
-def _turned(radii, heights):
-    """What a line of radii over heights describes when it turns about the third axis."""
+def _revolve(radii: np.ndarray, heights: np.ndarray) -> np.ndarray:
+    """Return the faces of the surface of revolution of a line about the third axis."""
     angles = np.linspace(0.0, 2 * np.pi, _AROUND + 1)
     grid = np.stack(
         [

@@ -1,4 +1,4 @@
-"""A picture of what hangs on what."""
+"""A figure of the trees of bodies."""
 
 from typing import TYPE_CHECKING
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def plot_topology(system: System) -> "Figure":
-    """The spanning trees of a system, the ground on top; joints that close loops are dashed.
+    """Plot the spanning trees of a system, the ground on top; joints that close loops are dashed.
 
-    **Arguments:** `system`. **Returns:** a matplotlib `Figure`; see `save_figure`.
+    **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
-    places = _places(system)
-    width = max(x for x, _ in places.values()) - min(x for x, _ in places.values()) + 2
-    depth = 1 - min(y for _, y in places.values())
+    positions = _node_positions(system)
+    width = max(x for x, _ in positions.values()) - min(x for x, _ in positions.values()) + 2
+    depth = 1 - min(y for _, y in positions.values())
     index = {body.name: i for i, body in enumerate(system.bodies)} | {"ground": GROUND}
     ends = system.joined_bodies
     with style():
@@ -25,16 +25,16 @@ def plot_topology(system: System) -> "Figure":
         ax = figure.add_subplot()
         for j, joint in enumerate(system.joints):
             loop = j in system.topology.loops
-            (x0, y0), (x1, y1) = (places[index[name]] for name in ends[joint.name])
+            (x0, y0), (x1, y1) = (positions[index[name]] for name in ends[joint.name])
             color = PALETTE[1] if loop else PALETTE[0]
             ax.plot([x0, x1], [y0, y1], color=color, linestyle="--" if loop else "-", zorder=1)
             middle = (0.5 * (x0 + x1), 0.5 * (y0 + y1))
             ax.annotate(type(joint).__name__, middle, color=color, fontsize=7, ha="center")
         for i, by in enumerate(system.topology.joints):
             if by is None:
-                (x, y) = places[i]
+                (x, y) = positions[i]
                 ax.plot([x, x], [y, 0], color=GREY, linestyle=":", zorder=0)
-        for i, (x, y) in places.items():
+        for i, (x, y) in positions.items():
             name = "ground" if i == GROUND else system.bodies[i].name
             box = {"boxstyle": "round", "facecolor": "white", "edgecolor": GREY}
             ax.text(x, y, name, ha="center", va="center", bbox=box, zorder=2)
@@ -44,8 +44,8 @@ def plot_topology(system: System) -> "Figure":
     return figure
 
 
-def _places(system: System) -> dict[int, tuple[float, float]]:
-    """Where each body is drawn: leaves side by side, parents above the middle of their children."""
+def _node_positions(system: System) -> dict[int, tuple[float, float]]:
+    """Return the position of each body: leaves side by side, parents above their children."""
     topology = system.topology
     depths = topology.depths
     children: dict[int, list[int]] = {i: [] for i in (GROUND, *range(topology.num_bodies))}

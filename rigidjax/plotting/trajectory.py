@@ -1,4 +1,4 @@
-"""Figures of one motion."""
+"""Figures of a motion."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 
 def plot_motion(solution: Solution, title: str = "", body: int = 0) -> "Figure":
-    """Attitude on the sphere, body rates, energy and drift of one trajectory.
+    """Plot attitude on the sphere, angular velocity, energy and drift of a trajectory.
 
-    Of several bodies, or with joints, instead of the first two: the paths of the centres of mass
-    and the angular speeds of all.
+    For several bodies, or with joints, the paths of the centres of mass and the angular speeds of
+    all bodies replace the first two.
 
-    **Arguments:** `solution`, not batched, with enough saved times; `title`; `body`, its number.
+    **Arguments:** `solution`, not batched, with enough saved times; `title`; `body`, the index of
+    the body.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
     with style():
@@ -72,7 +73,7 @@ def draw_energy(ax: "Axes", solution: Solution) -> None:
 
 
 def draw_drift(ax: "Axes", solution: Solution) -> None:
-    """Draw the violations of the constraints, of joints too, over time, on a logarithmic scale."""
+    """Draw the violations of all constraints over time, on a logarithmic scale."""
     ts, reached = _times(solution)
     ax.set_title("Violation of the constraints")
     ax.set_xlabel("time (s)")
@@ -87,7 +88,7 @@ def draw_drift(ax: "Axes", solution: Solution) -> None:
         ("position", solution.position_drift, PALETTE[2]),
         ("velocity (1/s)", solution.velocity_drift, PALETTE[3]),
     )
-    # Dots, because round-off would be nothing but vertical lines.
+    # Dots, because lines through round-off would be nearly vertical.
     dots: dict[str, Any] = {"marker": ".", "ms": 2.5, "mew": 0, "linestyle": "none"}
     for name, drift, color in drifts:
         values = np.asarray(drift)[reached]
@@ -98,7 +99,7 @@ def draw_drift(ax: "Axes", solution: Solution) -> None:
 
 
 def _times(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
-    """Saved times that were reached, and where they are."""
+    """Return the saved times that were reached, and their mask."""
     ts = np.asarray(solution.ts)
     reached = np.isfinite(ts)
     return ts[reached], reached

@@ -1,4 +1,4 @@
-"""What every parametrization of SO(3) provides."""
+"""The base class of parametrizations of SO(3)."""
 
 import abc
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -33,7 +33,7 @@ def check_inertia(inertia: Array) -> None:
 def reduced_mass(
     H: Float[Array, "3 n"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
 ) -> Float[Array, "n n"]:
-    r"""The matrix $H^T I H$ for principal moments or a full tensor of inertia, shape (n, n)."""
+    r"""Return $H^T I H$ for principal moments or a full tensor of inertia, shape (n, n)."""
     check_inertia(inertia)
     return H.T @ (inertia[:, None] * H if inertia.ndim == 1 else inertia @ H)
 
@@ -43,10 +43,10 @@ def reduced_momentum(
     a_dot: Float[Array, " n"],
     inertia: Float[Array, "3"] | Float[Array, "3 3"],
 ) -> Float[Array, " n"]:
-    r"""$H^T I H \dot a$ without the matrix."""
+    r"""Return $H^T I H \dot a$, shape (n,), without computing the matrix."""
     check_inertia(inertia)
-    turning = H @ a_dot
-    return (inertia * turning if inertia.ndim == 1 else inertia @ turning) @ H
+    omega = H @ a_dot
+    return (inertia * omega if inertia.ndim == 1 else inertia @ omega) @ H
 
 
 class AbstractRotation(eqx.Module):
@@ -66,65 +66,66 @@ class AbstractRotation(eqx.Module):
 
     @abc.abstractmethod
     def to_matrix(self, a: Float[Array, " n"]) -> Float[Array, "3 3"]:
-        r"""Rotation matrix $R(a)$, shape (3, 3)."""
+        r"""Return the rotation matrix $R(a)$, shape (3, 3)."""
 
     @abc.abstractmethod
     def from_matrix(self, R: Float[Array, "3 3"]) -> Float[Array, " n"]:
-        r"""Coordinates $a$ with $R(a) = R$, shape (n,)."""
+        r"""Return the coordinates $a$ with $R(a) = R$, shape (n,)."""
 
     @abc.abstractmethod
     def to_quaternion(self, a: Float[Array, " n"]) -> Float[Array, "4"]:
-        r"""Unit quaternion $p$, scalar first, of the same rotation."""
+        r"""Return the unit quaternion $p$, scalar first, of the same rotation, shape (4,)."""
 
     @abc.abstractmethod
     def from_quaternion(self, p: Float[Array, "4"]) -> Float[Array, " n"]:
-        r"""Coordinates of the rotation of the unit quaternion $p$ (or $-p$), shape (n,)."""
+        r"""Return the coordinates of the rotation of the unit quaternion $p$, shape (n,)."""
 
     @abc.abstractmethod
     def rate(
         self, a: Float[Array, " n"], omega: Float[Array, "3"], rates: Rates = "body"
     ) -> Float[Array, " n"]:
-        r"""Coordinate rates $\dot a = T(a)\,\Omega$, written out in scalar components.
+        r"""Return the coordinate rates $\dot a = T(a)\,\Omega$, shape (n,), per s.
 
-        The hot path of every right-hand side: the same map as `null_space(a, rates) @ omega`.
+        Equal to `null_space(a, rates) @ omega`, but in scalar components, because every right-hand
+        side evaluates it.
         """
 
     @abc.abstractmethod
     def null_space(self, a: Float[Array, " n"], rates: Rates = "body") -> Float[Array, "n 3"]:
-        r"""Internal null-space matrix $T(a)$ with $\dot a = T\,\Omega$, shape (n, 3)."""
+        r"""Return the internal null-space matrix $T(a)$ with $\dot a = T\,\Omega$, (n, 3)."""
 
     @abc.abstractmethod
     def tangent(self, a: Float[Array, " n"], rates: Rates = "body") -> Float[Array, "3 n"]:
-        r"""Tangent operator $H(a)$ with $\Omega = H\,\dot a$, shape (3, n)."""
+        r"""Return the tangent operator $H(a)$ with $\Omega = H\,\dot a$, shape (3, n)."""
 
     @abc.abstractmethod
     def angular_velocity(
         self, a: Float[Array, " n"], a_dot: Float[Array, " n"], rates: Rates = "body"
     ) -> Float[Array, "3"]:
-        r"""Angular velocity $\Omega = H(a)\,\dot a$, rad/s, written out in scalar components.
+        r"""Return the angular velocity $\Omega = H(a)\,\dot a$, or $\omega$, (3,) rad/s.
 
-        The same map as `tangent(a, rates) @ a_dot`; `rates="space"`: $\omega$.
+        Equal to `tangent(a, rates) @ a_dot`, but in scalar components.
         """
 
     @abc.abstractmethod
     def constraint(self, a: Float[Array, " n"], rates: Rates = "body") -> Float[Array, " m"]:
-        r"""Internal constraints $g(a)$, zero on the manifold, shape (m,).
+        r"""Return the internal constraints $g(a)$, zero on the manifold, shape (m,).
 
-        `rates` matters to the directors alone, which constrain the rows of $R$ for body rates and
-        the columns for space rates, so that $G T = 0$ off the manifold as well.
+        `rates` affects the directors only, which constrain the rows of $R$ for body rates and the
+        columns for space rates, so that $G T = 0$ off the manifold as well.
         """
 
     @abc.abstractmethod
     def constraint_jacobian(
         self, a: Float[Array, " n"], rates: Rates = "body"
     ) -> Float[Array, "m n"]:
-        r"""Gradient $G = \partial g/\partial a$ of `constraint`, shape (m, n)."""
+        r"""Return the gradient $G = \partial g/\partial a$ of `constraint`, shape (m, n)."""
 
     @abc.abstractmethod
     def mass_matrix(
         self, a: Float[Array, " n"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
     ) -> Float[Array, "n n"]:
-        r"""Mass matrix $M(a)$ of the kinetic energy $\frac12 \dot a^T M \dot a$, kg m^2."""
+        r"""Return $M(a)$ of the kinetic energy $\frac12 \dot a^T M \dot a$, (n, n) kg m^2."""
 
     def momentum(
         self,
@@ -132,12 +133,15 @@ class AbstractRotation(eqx.Module):
         a_dot: Float[Array, " n"],
         inertia: Float[Array, "3"] | Float[Array, "3 3"],
     ) -> Float[Array, " n"]:
-        r"""$M(a)\,\dot a$, kg m^2/s; to be overridden where it takes less without the matrix."""
+        r"""Return $M(a)\,\dot a$, shape (n,), kg m^2/s.
+
+        Override it if the product is cheaper without the matrix.
+        """
         return self.mass_matrix(a, inertia) @ a_dot
 
     @abc.abstractmethod
     def project(self, a: Float[Array, " n"]) -> Float[Array, " n"]:
-        r"""Coordinates near `a` that satisfy the internal constraints; explicit, idempotent."""
+        r"""Project onto the internal constraints; explicit and idempotent."""
 
     @abc.abstractmethod
     def project_rate(
@@ -146,31 +150,31 @@ class AbstractRotation(eqx.Module):
         a_dot: Float[Array, " n"],
         inertia: Float[Array, "3"] | Float[Array, "3 3"] | None = None,
     ) -> Float[Array, " n"]:
-        r"""Rates made tangent to the internal constraints at `a` (which satisfies them).
+        r"""Return the nearest rates that are tangent to the internal constraints at `a`.
 
-        The nearest ones in the metric of the mass matrix of `inertia`, kg m^2, or in that of the
-        unit matrix for `None`.
+        **Arguments:** `a`, which satisfies the constraints; `a_dot`; `inertia`, kg m^2, whose mass
+        matrix is the metric, or `None` for the unit matrix.
         """
 
     @abc.abstractmethod
     def singularity(self, a: Float[Array, " n"]) -> Float[Array, ""]:
-        r"""Distance to the nearest singularity as an angle in rad; `inf` if there is none."""
+        r"""Return the distance to the nearest singularity as an angle, rad; `inf` without one."""
 
     @abc.abstractmethod
     def singularity_function(self, a: Float[Array, " n"]) -> Float[Array, ""]:
-        r"""Smooth function of $a$, dimensionless, zero at the singularities and nowhere else.
+        r"""Return a smooth dimensionless function of $a$ that is zero only at singularities.
 
-        It changes its sign where a step can carry the coordinates across, for event detection; 1 if
+        For event detection it changes its sign where a step can cross the singularity. It is 1 if
         there is no singularity.
         """
 
     @abc.abstractmethod
     def center(self) -> Float[Array, " n"]:
-        r"""Coordinates of a rotation as far as possible from every singularity."""
+        r"""Return the coordinates of a rotation as far as possible from every singularity."""
 
     @abc.abstractmethod
     def half_rotation(self, a: Float[Array, " n"]) -> Float[Array, "3 3"]:
-        r"""Rotation matrix $F$ about the same axis with $R(a) = F F$, shape (3, 3)."""
+        r"""Return the rotation $F$ about the same axis with $R(a) = F F$, shape (3, 3)."""
 
     def acceleration(
         self,
@@ -179,7 +183,7 @@ class AbstractRotation(eqx.Module):
         omega_dot: Float[Array, "3"],
         rates: Rates = "body",
     ) -> Float[Array, " n"]:
-        r"""Second derivatives $\ddot a = T\,\dot\Omega + \dot T\,\Omega$ of the coordinates."""
+        r"""Return the second derivatives $\ddot a = T\,\dot\Omega + \dot T\,\Omega$, (n,)."""
         a_dot = self.rate(a, omega, rates)
         _, a_ddot = jax.jvp(
             lambda a, omega: self.rate(a, omega, rates), (a, omega), (a_dot, omega_dot)
@@ -193,10 +197,7 @@ class AbstractRotation(eqx.Module):
         a_ddot: Float[Array, " n"],
         rates: Rates = "body",
     ) -> Float[Array, "3"]:
-        r"""Angular acceleration $\dot\Omega = H\,\ddot a + \dot H\,\dot a$, rad/s^2.
-
-        `rates="space"`: $\dot\omega$.
-        """
+        r"""Return $\dot\Omega = H\,\ddot a + \dot H\,\dot a$, or $\dot\omega$, (3,) rad/s^2."""
         _, omega_dot = jax.jvp(
             lambda a, a_dot: self.angular_velocity(a, a_dot, rates), (a, a_dot), (a_dot, a_ddot)
         )

@@ -11,15 +11,15 @@ from .minimal import AbstractMinimalRotation
 class ConformalRotationVector(AbstractMinimalRotation):
     r"""The conformal rotation vector $c = 4n\tan\frac\phi4$, dimensionless; algebraic.
 
-    Close to the rotation vector at small angles. Four times the modified Rodrigues parameters.
-    Singular at angle 2 pi, where the coordinates are infinite; $|c| = 4$ at angle pi.
-    `from_quaternion` gives $|c| \le 4$. The formulas use $c_0 = \frac18(16 - |c|^2)$ (254).
+    It is four times the modified Rodrigues parameters, and close to the rotation vector at small
+    angles. It is singular at angle 2 pi, where the coordinates are infinite; $|c| = 4$ at angle pi.
+    `from_quaternion` returns $|c| \le 4$. The formulas use $c_0 = \frac18(16 - |c|^2)$ (254).
 
     **Source:** Geradin-Rixen, Section 8.
     """
 
     def to_matrix(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
-        r"""$R = \frac{1}{(4-c_0)^2}[(c_0^2+8c_0-16)\,1 + 2cc^T + 2c_0\tilde c]$.
+        r"""Return $R = \frac{1}{(4-c_0)^2}[(c_0^2+8c_0-16)\,1 + 2cc^T + 2c_0\tilde c]$.
 
         **Source:** Geradin-Rixen (256).
         """
@@ -30,14 +30,14 @@ class ConformalRotationVector(AbstractMinimalRotation):
         return so3.axial_matrix(1.0 - g * x, g * c0, g, a)
 
     def to_quaternion(self, a: Float[Array, "3"]) -> Float[Array, "4"]:
-        r"""Unit quaternion $(c_0, c) / (4 - c_0)$. **Source:** Geradin-Rixen (252)."""
+        r"""Return the unit quaternion $(c_0, c) / (4 - c_0)$. **Source:** Geradin-Rixen (252)."""
         c1, c2, c3 = jnp.unstack(a)
         eighth = 0.125 * (c1 * c1 + c2 * c2 + c3 * c3)
         f = 1.0 / (2.0 + eighth)
         return jnp.stack([(2.0 - eighth) * f, c1 * f, c2 * f, c3 * f])
 
     def from_quaternion(self, p: Float[Array, "4"]) -> Float[Array, "3"]:
-        r"""$c = 4\hat p / (1 + p_0)$ of that one of $\pm p$ with $p_0 \ge 0$: $|c| \le 4$.
+        r"""Return $c = 4\hat p / (1 + p_0)$ for the sign of $p$ with $p_0 \ge 0$: $|c| \le 4$.
 
         **Source:** Geradin-Rixen (252).
         """
@@ -48,19 +48,19 @@ class ConformalRotationVector(AbstractMinimalRotation):
     def rate(
         self, a: Float[Array, "3"], omega: Float[Array, "3"], rates: Rates = "body"
     ) -> Float[Array, "3"]:
-        r"""$\dot c = \frac{c_0}{2}\Omega + \frac12 c\times\Omega + \frac18(c\cdot\Omega)\,c$."""
+        r"""Return $\frac{c_0}{2}\Omega + \frac12 c\times\Omega + \frac18(c\cdot\Omega)\,c$."""
         check_rates(rates)
         k = 1.0 - 0.0625 * so3.dot(a, a)
         return so3.axial_product(k, 0.5 if rates == "body" else -0.5, 0.125, a, omega)
 
     def null_space(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
-        r"""$T = \frac12[c_0 1 + \tilde c + \frac14 cc^T]$, the inverse of (266)."""
+        r"""Return $T = \frac12[c_0 1 + \tilde c + \frac14 cc^T]$, the inverse of (266)."""
         check_rates(rates)
         k = 1.0 - 0.0625 * so3.dot(a, a)
         return so3.axial_matrix(k, 0.5 if rates == "body" else -0.5, 0.125, a)
 
     def tangent(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
-        r"""$H = \frac{2}{(4-c_0)^2}[c_0 1 + \frac14cc^T - \tilde c]$.
+        r"""Return $H = \frac{2}{(4-c_0)^2}[c_0 1 + \frac14cc^T - \tilde c]$.
 
         **Source:** Geradin-Rixen (266).
         """
@@ -71,33 +71,33 @@ class ConformalRotationVector(AbstractMinimalRotation):
     def angular_velocity(
         self, a: Float[Array, "3"], a_dot: Float[Array, "3"], rates: Rates = "body"
     ) -> Float[Array, "3"]:
-        r"""$\Omega = H(c)\,\dot c$ in components. **Source:** Geradin-Rixen (265)."""
+        r"""Return $\Omega = H(c)\,\dot c$ in components. **Source:** Geradin-Rixen (265)."""
         check_rates(rates)
         k, s, g = self._tangent_coefficients(a)
         return so3.axial_product(k, -s if rates == "body" else s, g, a, a_dot)
 
     def _tangent_coefficients(self, a: Float[Array, "3"]) -> tuple[Array, Array, Array]:
-        """The coefficients of 1, of -c~ and of c c^T in the tangent operator (266)."""
+        """Return the coefficients of 1, -c~ and c c^T in the tangent operator (266)."""
         eighth = 0.125 * so3.dot(a, a)
         f = 1.0 / (2.0 + eighth)
         s = 2.0 * f * f
         return s * (2.0 - eighth), s, 0.25 * s
 
     def singularity(self, a: Float[Array, "3"]) -> Float[Array, ""]:
-        r"""2 pi minus the rotation angle, rad."""
+        r"""Return 2 pi minus the rotation angle, rad."""
         norm = guarded.safe_sqrt(so3.dot(a, a))
         return 4.0 * jnp.arctan2(jnp.full_like(norm, 4.0), norm)
 
     def singularity_function(self, a: Float[Array, "3"]) -> Float[Array, ""]:
-        r"""$\cos\frac\phi4 = 1/\sqrt{1+|c|^2/16}$; zero at infinity only, no change of sign."""
+        r"""Return $\cos\frac\phi4 = 1/\sqrt{1+|c|^2/16}$; zero only at infinity."""
         return 1.0 / jnp.sqrt(1.0 + 0.0625 * so3.dot(a, a))
 
     def half_rotation(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
-        r"""$F = \frac{1}{4-c_0}[c_0 1 + \frac14cc^T + \tilde c]$ with $R(c) = F F$.
+        r"""Return $F = \frac{1}{4-c_0}[c_0 1 + \frac14cc^T + \tilde c]$ with $R(c) = F F$.
 
-        The rotation of the Rodrigues parameters $c/4$.
+        It is the rotation of the Rodrigues parameters $c/4$.
 
-        **Source:** Geradin-Rixen (259); (258) misses a factor 1/4.
+        **Source:** Geradin-Rixen (259); in (258) a factor 1/4 is missing.
         """
         eighth = 0.125 * so3.dot(a, a)
         f = 1.0 / (2.0 + eighth)

@@ -1,6 +1,6 @@
-r"""Conversion between parametrizations, composition, increments, and moving the reference.
+r"""Conversion between parametrizations, composition, increments, and change of the reference.
 
-All of it goes by way of unit quaternions, and serves every parametrization without knowing it.
+All functions work by way of unit quaternions, so they serve every parametrization.
 """
 
 from jaxtyping import Array, Float
@@ -12,7 +12,7 @@ from .base import AbstractRotation, Rates, check_rates
 def convert(
     a: Float[Array, " n"], source: AbstractRotation, target: AbstractRotation
 ) -> Float[Array, " m"]:
-    r"""Coordinates of the same rotation in another parametrization, shape (m,).
+    r"""Return the coordinates of a rotation in another parametrization, shape (m,).
 
     **Arguments:** `a`, coordinates in `source`, shape (n,).
     """
@@ -22,20 +22,23 @@ def convert(
 def compose(
     rotation: AbstractRotation, a: Float[Array, " n"], b: Float[Array, " n"]
 ) -> Float[Array, " n"]:
-    r"""Coordinates of $R(a)\,R(b)$, shape (n,). **Source:** Geradin-Rixen (226)."""
+    r"""Return the coordinates of $R(a)\,R(b)$, shape (n,). **Source:** Geradin-Rixen (226)."""
     p, q = rotation.to_quaternion(a), rotation.to_quaternion(b)
     return rotation.from_quaternion(so3.multiply(p, q))
 
 
 def inverse(rotation: AbstractRotation, a: Float[Array, " n"]) -> Float[Array, " n"]:
-    r"""Coordinates of $R(a)^T$, shape (n,)."""
+    r"""Return the coordinates of $R(a)^T$, shape (n,)."""
     return rotation.from_quaternion(so3.conjugate(rotation.to_quaternion(a)))
 
 
 def relative(
     rotation: AbstractRotation, reference: Float[Array, " n"], a: Float[Array, " n"]
 ) -> Float[Array, " n"]:
-    r"""Coordinates of $R_{rel} = R_0^T R$, shape (n,). **Source:** Geradin-Rixen (155), (159)."""
+    r"""Return the coordinates of $R_{rel} = R_0^T R$, shape (n,).
+
+    **Source:** Geradin-Rixen (155), (159).
+    """
     p, q = rotation.to_quaternion(reference), rotation.to_quaternion(a)
     return rotation.from_quaternion(so3.multiply(so3.conjugate(p), q))
 
@@ -46,10 +49,10 @@ def update(
     increment: Float[Array, "3"],
     rates: Rates = "body",
 ) -> Float[Array, " n"]:
-    r"""Coordinates after a finite rotation increment, shape (n,).
+    r"""Return the coordinates after a finite rotation increment, shape (n,).
 
-    $R(a)\exp(\tilde\Theta)$ with the increment $\Theta$ in body components, or
-    $\exp(\tilde\theta)R(a)$ with $\theta$ in space components (`rates="space"`).
+    The rotation becomes $R(a)\exp(\tilde\Theta)$ for an increment $\Theta$ in body components, or
+    $\exp(\tilde\theta)R(a)$ for $\theta$ in space components (`rates="space"`).
 
     **Arguments:** `increment`, a rotation vector, shape (3,), rad.
 
@@ -63,10 +66,10 @@ def update(
 def rechart(
     rotation: AbstractRotation, reference: Float[Array, "4"], a: Float[Array, " n"]
 ) -> tuple[Float[Array, "4"], Float[Array, " n"]]:
-    r"""Move the reference rotation on, to coordinates as far from singular as possible.
+    r"""Move the reference rotation so that the coordinates are far from singularities.
 
-    The total rotation $R(Q)\,R(a)$ stays the same. So do the angular velocity and all increments in
-    body components, whatever the reference (160): no other state has to be converted.
+    The total rotation $R(Q)\,R(a)$ does not change. The angular velocity and all increments in body
+    components do not depend on the reference (160), so no other state has to be converted.
 
     **Arguments:** `reference`, the unit quaternion $Q$, shape (4,); `a`, shape (n,).
 

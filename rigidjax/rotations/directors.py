@@ -14,17 +14,17 @@ from .spurrier_klumpp import spurrier_klumpp
 
 
 def _cross(u: Sequence[Array], v: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """The cross product of two vectors given in scalar components."""
+    """Return the cross product of two vectors given in scalar components."""
     return (u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0])
 
 
 class Directors(AbstractRotation):
     r"""The directors $d = (d_1, d_2, d_3)$, the columns of $R$ stacked; nine coordinates.
 
-    Free of singularities, with linear and quadratic expressions only; six internal constraints.
-    With body rates the *rows* of $R$ are constrained, with space rates the columns: then $G T = 0$
-    holds off the manifold as well, and $R(d)$ is whatever the nine numbers say. `to_quaternion`
-    and `project` do make it a rotation.
+    They have no singularities, six internal constraints, and linear and quadratic expressions only.
+    With body rates the *rows* of $R$ are constrained, with space rates the columns, so that
+    $G T = 0$ holds off the manifold as well. Off the manifold `to_matrix` returns the nine
+    coordinates unchanged; only `to_quaternion` and `project` make them a rotation.
 
     **Source:** Lang, Section 3 and (44), (45).
     """
@@ -33,27 +33,27 @@ class Directors(AbstractRotation):
     num_constraints: ClassVar[int] = 6
 
     def to_matrix(self, a: Float[Array, "9"]) -> Float[Array, "3 3"]:
-        r"""The matrix $R = (d_1 | d_2 | d_3)$."""
+        r"""Return the matrix $R = (d_1 | d_2 | d_3)$."""
         return jnp.stack([a[0:3], a[3:6], a[6:9]], axis=1)
 
     def from_matrix(self, R: Float[Array, "3 3"]) -> Float[Array, "9"]:
-        r"""The columns of $R$, stacked, unchanged even if $R$ is not a rotation; see `project`."""
+        r"""Return the columns of $R$, stacked, even if $R$ is not a rotation; see `project`."""
         return R.T.reshape(9)
 
     def to_quaternion(self, a: Float[Array, "9"]) -> Float[Array, "4"]:
-        r"""Unit quaternion of $R$, its largest component positive."""
+        r"""Return the unit quaternion of $R$ whose largest component is positive."""
         return so3.normalize(spurrier_klumpp(a.reshape(3, 3).T))
 
     def from_quaternion(self, p: Float[Array, "4"]) -> Float[Array, "9"]:
-        r"""The Euler map, its columns stacked. **Source:** Lang (47)."""
+        r"""Return the Euler map, its columns stacked. **Source:** Lang (47)."""
         return euler_map_directors(p)
 
     def rate(
         self, a: Float[Array, "9"], omega: Float[Array, "3"], rates: Rates = "body"
     ) -> Float[Array, "9"]:
-        r"""$\dot d_1 = \Omega_3 d_2 - \Omega_2 d_3$, ...: 18 products, 9 sums.
+        r"""Return $\dot d_1 = \Omega_3 d_2 - \Omega_2 d_3$, ...: 18 products, 9 sums.
 
-        `rates="space"`: $\dot d_n = \omega \times d_n$.
+        `rates="space"` returns $\dot d_n = \omega \times d_n$.
         """
         check_rates(rates)
         d = jnp.unstack(a)
@@ -68,7 +68,7 @@ class Directors(AbstractRotation):
         )
 
     def null_space(self, a: Float[Array, "9"], rates: Rates = "body") -> Float[Array, "9 3"]:
-        r"""$T(d)$ of rank 3. **Source:** Lang (24), (45)."""
+        r"""Return $T(d)$ of rank 3. **Source:** Lang (24), (45)."""
         check_rates(rates)
         d1, d2, d3 = a[:3], a[3:6], a[6:]
         if rates == "space":
@@ -83,15 +83,17 @@ class Directors(AbstractRotation):
         )
 
     def tangent(self, a: Float[Array, "9"], rates: Rates = "body") -> Float[Array, "3 9"]:
-        r"""$H(d) = \frac12 T(d)^T$, the mean of the two expressions in Lang (15)."""
+        r"""Return $H(d) = \frac12 T(d)^T$, the mean of the two expressions in Lang (15)."""
         return 0.5 * self.null_space(a, rates).T
 
     def angular_velocity(
         self, a: Float[Array, "9"], a_dot: Float[Array, "9"], rates: Rates = "body"
     ) -> Float[Array, "3"]:
-        r"""$\Omega_1 = \frac12(d_3 \cdot \dot d_2 - d_2 \cdot \dot d_3)$, ... in components.
+        r"""Return $\Omega_1 = \frac12(d_3 \cdot \dot d_2 - d_2 \cdot \dot d_3)$, ...
 
-        `rates="space"`: $\omega = \frac12 \sum_n d_n \times \dot d_n$. **Source:** Lang (15).
+        `rates="space"` returns $\omega = \frac12 \sum_n d_n \times \dot d_n$.
+
+        **Source:** Lang (15).
         """
         check_rates(rates)
         d, v = jnp.unstack(a), jnp.unstack(0.5 * a_dot)
@@ -111,9 +113,10 @@ class Directors(AbstractRotation):
         )
 
     def constraint(self, a: Float[Array, "9"], rates: Rates = "body") -> Float[Array, "6"]:
-        r"""Orthonormality of the rows of $R$ (`"space"`: of its columns), shape (6,).
+        r"""Return the orthonormality conditions of the rows of $R$, shape (6,).
 
-        In the order $\frac12(|u_n|^2 - 1)$, $u_1 u_2$, $u_3 u_1$, $u_2 u_3$.
+        Their order is $\frac12(|u_n|^2 - 1)$, $u_1 u_2$, $u_3 u_1$, $u_2 u_3$. With
+        `rates="space"` the vectors $u_n$ are the columns.
 
         **Source:** Lang (19), (44).
         """
@@ -131,12 +134,12 @@ class Directors(AbstractRotation):
     def constraint_jacobian(
         self, a: Float[Array, "9"], rates: Rates = "body"
     ) -> Float[Array, "6 9"]:
-        r"""Gradient $G(d)$ of rank 6. **Source:** Lang (20)."""
+        r"""Return the gradient $G(d)$ of rank 6. **Source:** Lang (20)."""
         check_rates(rates)
         R = a.reshape(3, 3).T
         u1, u2, u3 = (R[0], R[1], R[2]) if rates == "body" else (R[:, 0], R[:, 1], R[:, 2])
         o = jnp.zeros_like(u1)
-        # Blocks by constraint, by vector and by component.
+        # Axes: constraint, vector, component.
         blocks = jnp.stack(
             [
                 jnp.stack([u1, o, o]),
@@ -154,23 +157,22 @@ class Directors(AbstractRotation):
     def mass_matrix(
         self, a: Float[Array, "9"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
     ) -> Float[Array, "9 9"]:
-        r"""$E \otimes 1$ with the Euler tensor $E = \frac12 \mathrm{tr}(I)\,1 - I$, kg m^2.
+        r"""Return $E \otimes 1$ with the Euler tensor $E = \frac12 \mathrm{tr}(I)\,1 - I$, kg m^2.
 
-        Constant. For principal moments the block-diagonal matrix of the $E_n 1$.
+        It is constant, and block-diagonal with blocks $E_n 1$ for principal moments.
 
         **Source:** Lang (17), (18).
         """
         check_inertia(inertia)
         I = jnp.diag(inertia) if inertia.ndim == 1 else inertia
-        one = jnp.eye(3, dtype=I.dtype)
-        return jnp.kron(0.5 * jnp.trace(I) * one - I, one)
+        identity = jnp.eye(3, dtype=I.dtype)
+        return jnp.kron(0.5 * jnp.trace(I) * identity - I, identity)
 
     def project(self, a: Float[Array, "9"]) -> Float[Array, "9"]:
-        r"""The directors of the normalized quaternion extracted by Spurrier and Klumpp's algorithm.
+        r"""Return the directors of the quaternion extracted by Spurrier and Klumpp's algorithm.
 
-        Explicit: no iteration. The result is at a distance of the order of the drift, but not the
-        nearest rotation, as Lang's Lemma 6.2 says: it also moves along the manifold, by up to
-        twice the drift in random tests.
+        The projection is explicit. The change is of the order of the drift. Contrary to Lang's
+        Lemma 6.2, the result is not the nearest rotation: it also moves along the manifold.
 
         **Source:** Lang, Section 6, (P).
         """
@@ -182,14 +184,14 @@ class Directors(AbstractRotation):
         a_dot: Float[Array, "9"],
         inertia: Float[Array, "3"] | Float[Array, "3 3"] | None = None,
     ) -> Float[Array, "9"]:
-        r"""The nearest rate that is tangent at $d$: $\frac12 T T^T \dot d$ without `inertia`.
+        r"""Return the nearest rate tangent at $d$, $\frac12 T T^T \dot d$ without `inertia`.
 
-        This is the same as Lang's detour over the quaternion velocity, because $T^T T = 2$ and the
-        image of the quaternion's tangent space is that of $T$. With an inertia it is
-        $T I^{-1} T^T M \dot d$, of the same angular momentum as $\dot d$: what is taken away has
-        the direction of the constraint forces. So it must be behind the steps of a method at index
-        2 or 3, whose velocities have errors of lower order in that direction alone. About an axis
-        without inertia, a part of $\sqrt\epsilon$ of the unit matrix decides.
+        This agrees with Lang's projection by way of the quaternion velocity, because $T^T T = 2$
+        and the image of the quaternion's tangent space is that of $T$. With an inertia the result
+        is $T I^{-1} T^T M \dot d$, which has the angular momentum of $\dot d$: the difference has
+        the direction of the constraint forces. Methods of index 2 and 3 need this metric, because
+        their velocities have errors of lower order in that direction only. A small multiple of the
+        unit matrix, of relative size $\sqrt\epsilon$, regularises axes without inertia.
 
         **Source:** Lang, Section 6, (V), and (62, V).
         """
@@ -197,29 +199,29 @@ class Directors(AbstractRotation):
             return self.rate(a, self.angular_velocity(a, a_dot))
         check_inertia(inertia)
         I = jnp.diag(inertia) if inertia.ndim == 1 else inertia
-        trace, one = jnp.trace(I), jnp.eye(3, dtype=I.dtype)
+        trace, identity = jnp.trace(I), jnp.eye(3, dtype=I.dtype)
         floor = float(jnp.finfo(I.dtype).eps) ** 0.5 * jnp.where(trace > 0, trace, 1.0)
-        E = (0.5 * trace + floor) * one - I
+        E = (0.5 * trace + floor) * identity - I
         B = a.reshape(3, 3) @ a_dot.reshape(3, 3).T @ E
         momentum = jnp.stack([B[2, 1] - B[1, 2], B[0, 2] - B[2, 0], B[1, 0] - B[0, 1]])
-        # By cofactors.
-        x, y, z = I + 2.0 * floor * one
+        # Solve (I + 2 floor 1) omega = momentum by cofactors.
+        x, y, z = I + 2.0 * floor * identity
         cofactors = jnp.stack([so3.cross(y, z), so3.cross(z, x), so3.cross(x, y)])
         omega = (cofactors @ momentum) / so3.dot(x, cofactors[0])
         return self.rate(a, omega)
 
     def singularity(self, a: Float[Array, "9"]) -> Float[Array, ""]:
-        r"""Infinite: there is no singularity."""
+        r"""Return infinity: there is no singularity."""
         return jnp.full((), jnp.inf, a.dtype)
 
     def singularity_function(self, a: Float[Array, "9"]) -> Float[Array, ""]:
-        r"""1: there is no singularity."""
+        r"""Return 1: there is no singularity."""
         return jnp.ones((), a.dtype)
 
     def center(self) -> Float[Array, "9"]:
-        r"""The identity."""
+        r"""Return the identity."""
         return jnp.eye(3).reshape(9)
 
     def half_rotation(self, a: Float[Array, "9"]) -> Float[Array, "3 3"]:
-        r"""$F$ with $R(d) = F F$ and an angle of at most pi/2."""
+        r"""Return $F$ with $R(d) = F F$ and an angle of at most pi/2."""
         return half_rotation_matrix(so3.principal(self.to_quaternion(a)))

@@ -14,22 +14,22 @@ _TAIT_BRYAN = ("XYZ", "YZX", "ZXY", "XZY", "ZYX", "YXZ")
 
 
 def _plus(x: Array, y: Array, sign: int) -> Array:
-    """`x + sign * y` for a sign known in advance, without a multiplication by it."""
+    """Return `x + sign * y` without a multiplication; the sign is static."""
     return x + y if sign > 0 else x - y
 
 
 class EulerAngles(AbstractMinimalRotation):
     r"""Three angles $(\alpha, \beta, \gamma)$, rad: $R = R_i(\alpha)\,R_j(\beta)\,R_l(\gamma)$.
 
-    Elementary rotations about successive *body* axes (intrinsic), named in upper case as in SciPy.
-    `"ZXZ"` are the papers' Euler angles $(\psi, \theta, \phi)$, 3-1-3; `"ZYX"` the Bryant angles
-    $(\theta, \psi, \phi)$, also called yaw, pitch and roll.
+    The elementary rotations are about successive *body* axes (intrinsic); sequences are named in
+    upper case as in SciPy. `"ZXZ"` gives the papers' Euler angles $(\psi, \theta, \phi)$, 3-1-3;
+    `"ZYX"` gives the Bryant angles $(\theta, \psi, \phi)$, also called yaw, pitch and roll.
 
-    With equal first and last axes (proper Euler angles) singular where $\sin\beta = 0$; with three
-    different axes (Tait-Bryan angles) where $\cos\beta = 0$. `from_quaternion` gives $\alpha$ and
-    $\gamma$ between -pi and pi, and $\beta$ between 0 and pi, or between -pi/2 and pi/2. At the
-    singularity itself, where only the sum or the difference of $\alpha$ and $\gamma$ is defined,
-    the other one is zero there, and so are its derivatives.
+    Sequences with equal first and last axes (proper Euler angles) are singular at $\sin\beta = 0$,
+    sequences with three different axes (Tait-Bryan angles) at $\cos\beta = 0$. `from_quaternion`
+    returns $\alpha$ and $\gamma$ between -pi and pi, and $\beta$ between 0 and pi (proper) or -pi/2
+    and pi/2 (Tait-Bryan). At the singularity only the sum or the difference of $\alpha$ and
+    $\gamma$ is defined; the other one, and its derivatives, are zero there.
 
     **Arguments:** `sequence`, one of ZXZ, XYX, YZY, ZYZ, XZX, YXY, XYZ, YZX, ZXY, XZY, ZYX, YXZ.
 
@@ -57,14 +57,17 @@ class EulerAngles(AbstractMinimalRotation):
         i, j = "XYZ".index(self.sequence[0]), "XYZ".index(self.sequence[1])
         return i, j, 3 - i - j, 1 if (j - i) % 3 == 1 else -1
 
-    def _place(self, x: Array, y: Array, z: Array) -> tuple[Array, ...]:
-        """Components along i, j, k, put in the order of the axes."""
+    def _in_axis_order(self, x: Array, y: Array, z: Array) -> tuple[Array, ...]:
+        """Return components along i, j, k in the order of the axes x, y, z."""
         i, j, k, _ = self._axes
-        placed = {i: x, j: y, k: z}
-        return placed[0], placed[1], placed[2]
+        component = {i: x, j: y, k: z}
+        return component[0], component[1], component[2]
 
     def to_matrix(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
-        r"""$R = R_i(\alpha)\,R_j(\beta)\,R_l(\gamma)$. **Source:** Geradin-Rixen (278), (286)."""
+        r"""Return $R = R_i(\alpha)\,R_j(\beta)\,R_l(\gamma)$.
+
+        **Source:** Geradin-Rixen (278), (286).
+        """
         *_, sign = self._axes
         s, c = jnp.sin(a), jnp.cos(a)
         s1, s2, s3 = jnp.unstack(s)
@@ -88,15 +91,15 @@ class EulerAngles(AbstractMinimalRotation):
         (r11, r21, r31), (r12, r22, r32), (r13, r23, r33) = columns
         if sign < 0:
             r31, r32, r13, r23 = -r31, -r32, -r13, -r23
-        placed = self._place(
-            jnp.stack(self._place(r11, r21, r31)),
-            jnp.stack(self._place(r12, r22, r32)),
-            jnp.stack(self._place(r13, r23, r33)),
+        columns = self._in_axis_order(
+            jnp.stack(self._in_axis_order(r11, r21, r31)),
+            jnp.stack(self._in_axis_order(r12, r22, r32)),
+            jnp.stack(self._in_axis_order(r13, r23, r33)),
         )
-        return jnp.stack(placed, axis=1)
+        return jnp.stack(columns, axis=1)
 
     def to_quaternion(self, a: Float[Array, "3"]) -> Float[Array, "4"]:
-        r"""Product of the three elementary unit quaternions."""
+        r"""Return the product of the three elementary unit quaternions."""
         *_, sign = self._axes
         s1, s2, s3 = jnp.unstack(jnp.sin(0.5 * a))
         c1, c2, c3 = jnp.unstack(jnp.cos(0.5 * a))
@@ -104,19 +107,19 @@ class EulerAngles(AbstractMinimalRotation):
         if self._proper:
             p0, pi = c2 * (c13 - s13), c2 * (s1c3 + c1s3)
             pj, pk = s2 * (c13 + s13), s2 * (s1c3 - c1s3)
-            return jnp.stack([p0, *self._place(pi, pj, pk if sign > 0 else -pk)])
+            return jnp.stack([p0, *self._in_axis_order(pi, pj, pk if sign > 0 else -pk)])
         p0 = _plus(c2 * c13, s2 * s13, -sign)
         pi = _plus(c2 * s1c3, s2 * c1s3, sign)
         pj = _plus(s2 * c13, c2 * s13, -sign)
         pk = _plus(c2 * c1s3, s2 * s1c3, sign)
-        return jnp.stack([p0, *self._place(pi, pj, pk)])
+        return jnp.stack([p0, *self._in_axis_order(pi, pj, pk)])
 
     def from_quaternion(self, p: Float[Array, "4"]) -> Float[Array, "3"]:
-        r"""Angles in the ranges given above, accurate close to the singularity as well.
+        r"""Return the angles in the ranges above, accurate close to the singularity as well.
 
-        Half the sum and half the difference of the outer angles are the arguments of two complex
-        numbers made of the quaternion, half the middle angle is the ratio of their moduli. Tait-
-        Bryan angles are reduced to proper ones by a quarter turn about the middle axis.
+        Two complex numbers are formed from the quaternion. Half the sum and half the difference of
+        the outer angles are their arguments; the tangent of half the middle angle is the ratio of
+        their moduli. A rotation by pi/2 about the middle axis reduces Tait-Bryan to proper angles.
         """
         i, j, k, sign = self._axes
         p0, pi, pj, pk = p[0], p[1 + i], p[1 + j], p[1 + k]
@@ -133,15 +136,15 @@ class EulerAngles(AbstractMinimalRotation):
         if not self._proper:
             middle = middle - 0.5 * jnp.pi
             last = -last if sign > 0 else last
-        turn = 2.0 * jnp.pi
-        first = first - turn * jnp.round(first / turn)
-        last = last - turn * jnp.round(last / turn)
+        revolution = 2.0 * jnp.pi
+        first = first - revolution * jnp.round(first / revolution)
+        last = last - revolution * jnp.round(last / revolution)
         return jnp.stack([first, middle, last])
 
     def rate(
         self, a: Float[Array, "3"], omega: Float[Array, "3"], rates: Rates = "body"
     ) -> Float[Array, "3"]:
-        r"""$(\dot\alpha, \dot\beta, \dot\gamma) = T\,\Omega$: 13 operations, 4 sin or cos."""
+        r"""Return $(\dot\alpha, \dot\beta, \dot\gamma) = T\,\Omega$, in scalar components."""
         check_rates(rates)
         i, j, k, sign = self._axes
         w = jnp.unstack(omega)
@@ -169,7 +172,7 @@ class EulerAngles(AbstractMinimalRotation):
         return jnp.stack([far, middle, near] if rates == "body" else [near, middle, far])
 
     def null_space(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
-        r"""$T$, the inverse of the tangent operator, infinite at the singularity."""
+        r"""Return $T$, the inverse of the tangent operator, infinite at the singularity."""
         check_rates(rates)
         *_, sign = self._axes
         alpha, beta, gamma = jnp.unstack(a)
@@ -180,9 +183,9 @@ class EulerAngles(AbstractMinimalRotation):
         one = jnp.ones_like(s)
         # Coefficients of the components along i, j, k, as in `rate`.
         if self._proper:
-            turn = sign if rates == "body" else -sign
-            far = (o, s / s2, turn * c / s2)
-            middle = (o, c, -turn * s)
+            orientation = sign if rates == "body" else -sign
+            far = (o, s / s2, orientation * c / s2)
+            middle = (o, c, -orientation * s)
             near = (one, -c2 * far[1], -c2 * far[2])
         elif rates == "body":
             far = (c / c2, -sign * s / c2, o)
@@ -193,30 +196,30 @@ class EulerAngles(AbstractMinimalRotation):
             middle = (o, c, sign * s)
             near = (one, -sign * s2 * far[1], -sign * s2 * far[2])
         rows = (far, middle, near) if rates == "body" else (near, middle, far)
-        return jnp.stack([jnp.stack(self._place(*row)) for row in rows])
+        return jnp.stack([jnp.stack(self._in_axis_order(*row)) for row in rows])
 
     def tangent(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
-        r"""$H$, whose columns are the axes of the three angles; singular where they are coplanar.
+        r"""Return $H$, whose columns are the axes of the three angles; singular if coplanar.
 
         **Source:** Geradin-Rixen (281), (283), (289), (291).
         """
         check_rates(rates)
         columns = self._columns(a, rates)
-        return jnp.stack([jnp.stack(self._place(*column)) for column in columns], axis=1)
+        return jnp.stack([jnp.stack(self._in_axis_order(*column)) for column in columns], axis=1)
 
     def angular_velocity(
         self, a: Float[Array, "3"], a_dot: Float[Array, "3"], rates: Rates = "body"
     ) -> Float[Array, "3"]:
-        r"""$\Omega = H\,(\dot\alpha, \dot\beta, \dot\gamma)$ in components."""
+        r"""Return $\Omega = H\,(\dot\alpha, \dot\beta, \dot\gamma)$ in components."""
         check_rates(rates)
         x, y, z = self._columns(a, rates)
         u, v, w = jnp.unstack(a_dot)
-        return jnp.stack(self._place(*(x[n] * u + y[n] * v + z[n] * w for n in range(3))))
+        return jnp.stack(self._in_axis_order(*(x[n] * u + y[n] * v + z[n] * w for n in range(3))))
 
     def _columns(
         self, a: Float[Array, "3"], rates: Rates
     ) -> tuple[tuple[Array, Array, Array], ...]:
-        """The axes of the three angles, components along i, j, k."""
+        """Return the axes of the three angles, in components along i, j, k."""
         *_, sign = self._axes
         alpha, beta, gamma = jnp.unstack(a)
         s2, c2 = jnp.sin(beta), jnp.cos(beta)
@@ -225,8 +228,12 @@ class EulerAngles(AbstractMinimalRotation):
         o = jnp.zeros_like(s)
         one = jnp.ones_like(s)
         if self._proper:
-            turn = sign if rates == "body" else -sign
-            far, middle, near = (c2, s2 * s, turn * s2 * c), (o, c, -turn * s), (one, o, o)
+            orientation = sign if rates == "body" else -sign
+            far, middle, near = (
+                (c2, s2 * s, orientation * s2 * c),
+                (o, c, -orientation * s),
+                (one, o, o),
+            )
         elif rates == "body":
             far, middle, near = (c2 * c, -sign * c2 * s, sign * s2), (sign * s, c, o), (o, o, one)
         else:
@@ -234,18 +241,21 @@ class EulerAngles(AbstractMinimalRotation):
         return (far, middle, near) if rates == "body" else (near, middle, far)
 
     def singularity(self, a: Float[Array, "3"]) -> Float[Array, ""]:
-        r"""Distance of the middle angle from the nearest singular value, rad."""
+        r"""Return the distance of the middle angle from the nearest singular value, rad."""
         middle = a[1] if self._proper else a[1] - 0.5 * jnp.pi
         return jnp.abs(middle - jnp.pi * jnp.round(middle / jnp.pi))
 
     def singularity_function(self, a: Float[Array, "3"]) -> Float[Array, ""]:
-        r"""$\sin\beta$ of proper, $\cos\beta$ of Tait-Bryan angles."""
+        r"""Return $\sin\beta$ for proper, $\cos\beta$ for Tait-Bryan angles."""
         return jnp.sin(a[1]) if self._proper else jnp.cos(a[1])
 
     def center(self) -> Float[Array, "3"]:
-        r"""$(0, \pi/2, 0)$ of proper, zero of Tait-Bryan angles."""
+        r"""Return $(0, \pi/2, 0)$ for proper, zero for Tait-Bryan angles."""
         return jnp.array([0.0, 0.5 * jnp.pi if self._proper else 0.0, 0.0])
 
     def half_rotation(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
-        r"""$F$ with $R = F F$ and an angle of at most pi/2. **Source:** Geradin-Rixen (275)."""
+        r"""Return $F$ with $R = F F$ and an angle of at most pi/2.
+
+        **Source:** Geradin-Rixen (275).
+        """
         return half_rotation_matrix(so3.principal(self.to_quaternion(a)))

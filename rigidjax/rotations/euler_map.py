@@ -1,7 +1,7 @@
 r"""The Euler map from quaternions to stretched rotations, its differential, and its inverse.
 
-$R(\eta p) = \eta^2 R(p)$: a quaternion that is not of unit length gives a rotation stretched by
-$|p|^2$. Unit quaternions cover SO(3) twice, $R(-p) = R(p)$.
+A quaternion of any length gives a rotation stretched by $|p|^2$: $R(\eta p) = \eta^2 R(p)$. Unit
+quaternions cover SO(3) twice, $R(-p) = R(p)$.
 """
 
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from .matrix import matrix
 
 
 def _entries(p: Float[Array, "4"]) -> list[Array]:
-    """The nine entries of the Euler map, column by column: 10 products, 3 doublings, 12 sums."""
+    """Return the nine entries of the Euler map, column by column."""
     p0, p1, p2, p3 = jnp.unstack(p)
     t1, t2, t3 = p1 + p1, p2 + p2, p3 + p3
     p01, p02, p03 = p0 * t1, p0 * t2, p0 * t3
@@ -27,7 +27,7 @@ def _entries(p: Float[Array, "4"]) -> list[Array]:
 
 
 def euler_map(p: Float[Array, "4"]) -> Float[Array, "3 3"]:
-    r"""Stretched rotation $R(p)$, shape (3, 3).
+    r"""Return the stretched rotation $R(p)$, shape (3, 3).
 
     $R(p) = (2 p_0^2 - |p|^2)\,1 + 2 \hat p \hat p^T + 2 p_0 \tilde{\hat p}$ with the vector part
     $\hat p$.
@@ -39,7 +39,7 @@ def euler_map(p: Float[Array, "4"]) -> Float[Array, "3 3"]:
 
 
 def euler_map_directors(p: Float[Array, "4"]) -> Float[Array, "9"]:
-    r"""The columns $d = \varphi(p)$ of the Euler map, stacked, shape (9,).
+    r"""Return the columns $d = \varphi(p)$ of the Euler map, stacked, shape (9,).
 
     **Source:** Lang (47).
     """
@@ -47,7 +47,7 @@ def euler_map_directors(p: Float[Array, "4"]) -> Float[Array, "9"]:
 
 
 def euler_differential(p: Float[Array, "4"]) -> Float[Array, "9 4"]:
-    r"""The differential $D\varphi(p)$ with $\dot d = D\varphi(p)\,\dot p$, shape (9, 4).
+    r"""Return the differential $D\varphi(p)$ with $\dot d = D\varphi(p)\,\dot p$, shape (9, 4).
 
     **Source:** Lang (48).
     """
@@ -69,12 +69,12 @@ def euler_differential(p: Float[Array, "4"]) -> Float[Array, "9 4"]:
 
 
 def euler_differential_inverse(p: Float[Array, "4"]) -> Float[Array, "4 9"]:
-    r"""The Moore-Penrose inverse $D\varphi(p)^\natural$ for $p \ne 0$, shape (4, 9).
+    r"""Return the Moore-Penrose inverse $D\varphi(p)^\natural$ for $p \ne 0$, shape (4, 9).
 
     **Source:** Lang, Lemma 5.1, (55).
     """
     D = euler_differential(p)
     n = p @ p
-    # D p = 2 phi(p): the dyadic part needs no product with the whole matrix.
+    # Since D p = 2 phi(p), the dyadic part needs no product with the matrix.
     radial = jnp.outer(p, euler_map_directors(p)) / (3.0 * n)
     return (0.5 * D.T - radial) / (4.0 * n)

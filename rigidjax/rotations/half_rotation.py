@@ -1,4 +1,4 @@
-"""The half of a rotation, from Euler parameters."""
+"""Rotation by half the angle, from Euler parameters."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -7,11 +7,11 @@ from . import guarded, so3
 
 
 def half_rotation_matrix(p: Float[Array, "4"]) -> Float[Array, "3 3"]:
-    r"""$F = p_0 1 + \hat p \hat p^T / (|p| + p_0) + \tilde{\hat p}$ with $R = F F$, shape (3, 3).
+    r"""Return $F = p_0 1 + \hat p \hat p^T / (|p| + p_0) + \tilde{\hat p}$ with $R = F F$, (3, 3).
 
-    If $|p| = 1$ a rotation about the same axis by half the angle, which is in [0, 2 pi). With $|p|$
-    in the place of the source's 1 the square of $F$ is the Euler map of every $p \ne 0$, stretched
-    as it is. At $p = -1$, where the axis is lost, the identity.
+    If $|p| = 1$, $F$ is a rotation about the axis of $R$ by half its angle, which is in [0, 2 pi).
+    The source has 1 instead of $|p|$; with $|p|$ the square of $F$ is the Euler map of every
+    $p \ne 0$, including its stretch. At $p = -1$, where the axis is undefined, $F$ is the identity.
 
     **Arguments:** `p`, quaternion, shape (4,).
 
@@ -20,9 +20,9 @@ def half_rotation_matrix(p: Float[Array, "4"]) -> Float[Array, "3 3"]:
     p0, p1, p2, p3 = jnp.unstack(p)
     square = p1 * p1 + p2 * p2 + p3 * p3
     norm = jnp.sqrt(p0 * p0 + square)
-    beyond = p0 < 0
+    is_large = p0 < 0
     # 1 / (|p| + p0), but without cancellation for p0 < 0, and zero at p = -1.
-    near = 1.0 / (norm + jnp.where(beyond, 0.0, p0))
-    g = jnp.where(beyond, guarded.safe_divide(norm - p0, square), near)
-    k = jnp.where(beyond & (square == 0), norm, p0)
+    near = 1.0 / (norm + jnp.where(is_large, 0.0, p0))
+    g = jnp.where(is_large, guarded.safe_divide(norm - p0, square), near)
+    k = jnp.where(is_large & (square == 0), norm, p0)
     return so3.axial_matrix(k, 1.0, g, jnp.stack([p1, p2, p3]))

@@ -9,35 +9,32 @@ from ..native.ops import short_sum
 
 
 def matrix(entries: Sequence[Float[Array, ""]]) -> Float[Array, "3 3"]:
-    """The 3x3 matrix of nine scalar entries, row by row.
-
-    Rows are stacked one by one: XLA then takes `matrix(...)[i, j]` for the scalar that it is, and
-    what is not used is not computed. Through `stack(entries).reshape(3, 3)` it does not see, which
-    made a heavy top's step 1.6 times slower.
-    """
+    """Return the 3x3 matrix of nine scalar entries, given row by row."""
+    # Rows are stacked one by one, so that XLA simplifies `matrix(...)[i, j]` to the scalar and
+    # omits unused entries. It cannot do that through `stack(entries).reshape(3, 3)`.
     rows = (entries[0:3], entries[3:6], entries[6:9])
     return jnp.stack([jnp.stack(list(row)) for row in rows])
 
 
-# For many at once: under `jax.vmap` these are two operations each, which compile ten times faster
-# than scalar components and run as fast there.
+# These functions are for batches. Under `jax.vmap` each one is two operations, which compile faster
+# than scalar components and run equally fast.
 
 
 def to_space(R: Float[Array, "3 3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
-    """The product $R v$: space components of body components `v`."""
+    """Return $R v$, the space components of a vector with body components `v`."""
     return short_sum(R, v[None, :], axis=1)
 
 
 def to_body(R: Float[Array, "3 3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
-    """The product $R^T v$: body components of space components `v`."""
+    """Return $R^T v$, the body components of a vector with space components `v`."""
     return short_sum(R, v[:, None], axis=0)
 
 
 def product(A: Float[Array, "3 3"], B: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
-    """The product $A B$."""
+    """Return the product $A B$."""
     return short_sum(A[:, :, None], B[None], axis=1)
 
 
 def relative(A: Float[Array, "3 3"], B: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
-    """The product $A^T B$: the rotation `B` as seen from `A`."""
+    """Return $A^T B$, the rotation `B` relative to `A`."""
     return short_sum(A[:, :, None], B[:, None, :], axis=0)

@@ -1,4 +1,4 @@
-"""What the parametrizations by three independent coordinates have in common."""
+"""The base class of parametrizations by three independent coordinates."""
 
 from typing import ClassVar
 
@@ -16,32 +16,33 @@ from .spurrier_klumpp import spurrier_klumpp
 class AbstractMinimalRotation(AbstractRotation):
     r"""A parametrization by three independent coordinates: no constraint, but a singularity.
 
-    A subclass needs `to_quaternion`, `from_quaternion` and `singularity`; all else follows by
-    differentiation. It may write out what is to be fast, `rate` first.
+    A subclass must implement `to_quaternion`, `from_quaternion` and `singularity`; all other
+    methods follow by differentiation. It may override methods by closed forms, which are faster,
+    above all `rate`.
     """
 
     num_coordinates: ClassVar[int] = 3
     num_constraints: ClassVar[int] = 0
 
     def to_matrix(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
-        r"""Rotation matrix of the quaternion."""
+        r"""Return the rotation matrix of the quaternion."""
         return euler_map(self.to_quaternion(a))
 
     def tangent(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
-        r"""$H$ from the derivative of the quaternion, $(0, \Omega) = 2\,\bar p\,\dot p$."""
+        r"""Return $H$ from the derivative of the quaternion, $(0, \Omega) = 2\,\bar p\,\dot p$."""
         check_rates(rates)
         p, inverse = self.to_quaternion(a), so3.conjugate(self.to_quaternion(a))
 
-        def turned(p_dot):
+        def angular_velocity(p_dot):
             product = (inverse, p_dot) if rates == "body" else (p_dot, inverse)
             return 2.0 * so3.multiply(*product)[1:]
 
-        by_column = jnp.eye(3, dtype=p.dtype)
-        changes = [jax.jvp(self.to_quaternion, (a,), (column,))[1] for column in by_column]
-        return jnp.stack([turned(change) for change in changes], axis=1)
+        directions = jnp.eye(3, dtype=p.dtype)
+        rates_of_p = [jax.jvp(self.to_quaternion, (a,), (column,))[1] for column in directions]
+        return jnp.stack([angular_velocity(p_dot) for p_dot in rates_of_p], axis=1)
 
     def null_space(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
-        r"""$T = H^{-1}$; its rows are cross products of the columns of $H$ over its determinant."""
+        r"""Return $T = H^{-1}$ by cofactors: cross products of the columns of $H$."""
         u, v, w = jnp.unstack(self.tangent(a, rates), axis=1)
         rows = jnp.stack([so3.cross(v, w), so3.cross(w, u), so3.cross(u, v)])
         return rows / so3.dot(u, rows[0])
@@ -49,47 +50,50 @@ class AbstractMinimalRotation(AbstractRotation):
     def rate(
         self, a: Float[Array, "3"], omega: Float[Array, "3"], rates: Rates = "body"
     ) -> Float[Array, "3"]:
-        r"""$\dot a = T\,\Omega$."""
+        r"""Return $\dot a = T\,\Omega$."""
         return self.null_space(a, rates) @ omega
 
     def angular_velocity(
         self, a: Float[Array, "3"], a_dot: Float[Array, "3"], rates: Rates = "body"
     ) -> Float[Array, "3"]:
-        r"""$\Omega = H\,\dot a$, rad/s."""
+        r"""Return $\Omega = H\,\dot a$, rad/s."""
         return self.tangent(a, rates) @ a_dot
 
     def singularity_function(self, a: Float[Array, "3"]) -> Float[Array, ""]:
-        r"""The distance to the singularity, for one that no step can cross."""
+        r"""Return the distance to a singularity that no step can cross."""
         return self.singularity(a)
 
     def center(self) -> Float[Array, "3"]:
-        r"""Zero, the identity."""
+        r"""Return zero, the identity."""
         return jnp.zeros(3)
 
     def half_rotation(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
-        r"""$F$ with $R(a) = F F$ by way of Euler parameters. **Source:** Geradin-Rixen (275)."""
+        r"""Return $F$ with $R(a) = F F$ by way of Euler parameters.
+
+        **Source:** Geradin-Rixen (275).
+        """
         return half_rotation_matrix(self.to_quaternion(a))
 
     def from_matrix(self, R: Float[Array, "3 3"]) -> Float[Array, "3"]:
-        r"""Coordinates of a rotation matrix, by way of its quaternion (Spurrier and Klumpp)."""
+        r"""Return the coordinates of a rotation matrix by way of its quaternion."""
         return self.from_quaternion(so3.normalize(spurrier_klumpp(R)))
 
     def constraint(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "0"]:
-        r"""No constraint: shape (0,)."""
+        r"""Return no constraint, shape (0,)."""
         check_rates(rates)
         return jnp.zeros((0,), a.dtype)
 
     def constraint_jacobian(
         self, a: Float[Array, "3"], rates: Rates = "body"
     ) -> Float[Array, "0 3"]:
-        r"""No constraint: shape (0, 3)."""
+        r"""Return the gradient of no constraint, shape (0, 3)."""
         check_rates(rates)
         return jnp.zeros((0, 3), a.dtype)
 
     def mass_matrix(
         self, a: Float[Array, "3"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
     ) -> Float[Array, "3 3"]:
-        r"""$M = H^T I H$, kg m^2; singular or unbounded at the singularity."""
+        r"""Return $M = H^T I H$, kg m^2; singular or unbounded at the singularity."""
         return reduced_mass(self.tangent(a), inertia)
 
     def momentum(
@@ -98,11 +102,11 @@ class AbstractMinimalRotation(AbstractRotation):
         a_dot: Float[Array, "3"],
         inertia: Float[Array, "3"] | Float[Array, "3 3"],
     ) -> Float[Array, "3"]:
-        r"""$H^T I H \dot a$."""
+        r"""Return $H^T I H \dot a$."""
         return reduced_momentum(self.tangent(a), a_dot, inertia)
 
     def project(self, a: Float[Array, "3"]) -> Float[Array, "3"]:
-        r"""The coordinates themselves."""
+        r"""Return the coordinates unchanged."""
         return a
 
     def project_rate(
@@ -111,5 +115,5 @@ class AbstractMinimalRotation(AbstractRotation):
         a_dot: Float[Array, "3"],
         inertia: Float[Array, "3"] | Float[Array, "3 3"] | None = None,
     ) -> Float[Array, "3"]:
-        r"""The rates themselves."""
+        r"""Return the rates unchanged."""
         return a_dot

@@ -18,17 +18,16 @@ class Quaternion(AbstractRotation):
 
     Free of singularities; one internal constraint. `p` and `-p` describe the same rotation.
 
-    Off the unit sphere nothing is normalized behind the user's back: `to_matrix` is the Euler map,
+    Only `to_quaternion` and `project` normalize. Off the unit sphere `to_matrix` is the Euler map,
     a rotation stretched by $|p|^2$; `null_space` ($T = \frac12 p\,\cdot$) and `tangent`
-    ($H = 2\,\Im(\bar p\,\cdot)$) are those of the unit sphere, so that $H T = |p|^2$ and $G T = 0$
-    exactly. `to_quaternion` and `project` do normalize.
+    ($H = 2\,\Im(\bar p\,\cdot)$) keep their formulas, so that $H T = |p|^2$ and $G T = 0$ exactly.
 
     **Arguments:**
 
-    - `radial_inertia`: the moment of inertia $I_0$ of the radial direction, which is fictive and
-      affects `mass_matrix` alone. `"zero"` is Lang's choice, cheap, with a singular mass matrix;
-      `"half-trace"`, $I_0 = \frac12 \mathrm{tr}(I)$, is Betsch-Siebert's, with a regular one, the
-      pull-back of the mass matrix of the directors (Lang, Remark 5.3).
+    - `radial_inertia`: the fictitious moment of inertia $I_0$ of the radial direction, which
+      affects `mass_matrix` alone. `"zero"`, Lang's choice, is cheap and gives a singular mass
+      matrix. `"half-trace"`, $I_0 = \frac12 \mathrm{tr}(I)$, the choice of Betsch-Siebert, gives a
+      regular one, the pull-back of the mass matrix of the directors (Lang, Remark 5.3).
 
     **Source:** Lang, Section 4; Geradin-Rixen, Sections 6.3 and 7.
     """
@@ -46,29 +45,32 @@ class Quaternion(AbstractRotation):
             )
 
     def to_matrix(self, a: Float[Array, "4"]) -> Float[Array, "3 3"]:
-        r"""Stretched rotation matrix $R(p)$, a rotation if $|p| = 1$. **Source:** Lang (26)."""
+        r"""Return the stretched rotation matrix $R(p)$, a rotation if $|p| = 1$.
+
+        **Source:** Lang (26).
+        """
         return euler_map(a)
 
     def from_matrix(self, R: Float[Array, "3 3"]) -> Float[Array, "4"]:
-        r"""Unit quaternion of $R$, its largest component positive."""
+        r"""Return the unit quaternion of $R$ whose largest component is positive."""
         return so3.normalize(spurrier_klumpp(R))
 
     def to_quaternion(self, a: Float[Array, "4"]) -> Float[Array, "4"]:
-        r"""Unit quaternion $p / |p|$."""
+        r"""Return the unit quaternion $p / |p|$."""
         return so3.normalize(a)
 
     def from_quaternion(self, p: Float[Array, "4"]) -> Float[Array, "4"]:
-        r"""The quaternion itself, its sign included."""
+        r"""Return the quaternion unchanged, including its sign."""
         return p
 
     def rate(
         self, a: Float[Array, "4"], omega: Float[Array, "3"], rates: Rates = "body"
     ) -> Float[Array, "4"]:
-        r"""$\dot p = \frac12 p\,\Omega$ (`"space"`: $\frac12 \omega\,p$): 15 products, 8 sums."""
+        r"""Return $\dot p = \frac12 p\,\Omega$ (`"space"`: $\frac12 \omega\,p$)."""
         check_rates(rates)
         p0, p1, p2, p3 = jnp.unstack(a)
         w1, w2, w3 = jnp.unstack(omega)
-        # With the sign of the scalar part in the factor no component has to be negated.
+        # The factors carry the sign of the scalar part, so no component has to be negated.
         h1, h2, h3 = -0.5 * w1, -0.5 * w2, -0.5 * w3
         p0_dot = p1 * h1 + p2 * h2 + p3 * h3
         if rates == "body":
@@ -90,12 +92,15 @@ class Quaternion(AbstractRotation):
         )
 
     def null_space(self, a: Float[Array, "4"], rates: Rates = "body") -> Float[Array, "4 3"]:
-        r"""$T(p)$, half of the last three columns of $p\,\cdot$. **Source:** Lang (41), (46)."""
+        r"""Return $T(p)$, half the last three columns of $p\,\cdot$.
+
+        **Source:** Lang (41), (46).
+        """
         check_rates(rates)
         return 0.25 * self.tangent(a, rates).T
 
     def tangent(self, a: Float[Array, "4"], rates: Rates = "body") -> Float[Array, "3 4"]:
-        r"""$H(p) = 2\,\Im(\bar p\,\cdot)$ (`"space"`: $2\,\Im(\cdot\,\bar p)$).
+        r"""Return $H(p) = 2\,\Im(\bar p\,\cdot)$ (`"space"`: $2\,\Im(\cdot\,\bar p)$).
 
         **Source:** Lang, Lemma 4.1; Geradin-Rixen (208), (250).
         """
@@ -111,7 +116,7 @@ class Quaternion(AbstractRotation):
     def angular_velocity(
         self, a: Float[Array, "4"], a_dot: Float[Array, "4"], rates: Rates = "body"
     ) -> Float[Array, "3"]:
-        r"""$\Omega = 2\,\Im(\bar p\,\dot p)$ (`"space"`: $2\,\Im(\dot p\,\bar p)$)."""
+        r"""Return $\Omega = 2\,\Im(\bar p\,\dot p)$ (`"space"`: $2\,\Im(\dot p\,\bar p)$)."""
         check_rates(rates)
         p0, p1, p2, p3 = jnp.unstack(a)
         q0, q1, q2, q3 = jnp.unstack(a_dot + a_dot)
@@ -132,7 +137,7 @@ class Quaternion(AbstractRotation):
         )
 
     def constraint(self, a: Float[Array, "4"], rates: Rates = "body") -> Float[Array, "1"]:
-        r"""$g(p) = \frac12(|p|^2 - 1)$. **Source:** Lang (34)."""
+        r"""Return $g(p) = \frac12(|p|^2 - 1)$. **Source:** Lang (34)."""
         check_rates(rates)
         p0, p1, p2, p3 = jnp.unstack(a)
         return 0.5 * jnp.stack([p0 * p0 + p1 * p1 + p2 * p2 + p3 * p3 - 1.0])
@@ -140,14 +145,14 @@ class Quaternion(AbstractRotation):
     def constraint_jacobian(
         self, a: Float[Array, "4"], rates: Rates = "body"
     ) -> Float[Array, "1 4"]:
-        r"""$G(p) = p^T$. **Source:** Lang (36)."""
+        r"""Return $G(p) = p^T$. **Source:** Lang (36)."""
         check_rates(rates)
         return a[None, :]
 
     def radial_inertia_value(
         self, inertia: Float[Array, "3"] | Float[Array, "3 3"]
     ) -> Float[Array, ""]:
-        r"""The radial moment of inertia $I_0$ (0 or half the trace), kg m^2."""
+        r"""Return the radial moment of inertia $I_0$ (0 or half the trace), kg m^2."""
         if self.radial_inertia == "zero":
             return jnp.zeros((), jnp.result_type(inertia))
         return 0.5 * (jnp.sum(inertia) if inertia.ndim == 1 else jnp.trace(inertia))
@@ -155,7 +160,7 @@ class Quaternion(AbstractRotation):
     def mass_matrix(
         self, a: Float[Array, "4"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
     ) -> Float[Array, "4 4"]:
-        r"""$M(p) = 4 Q(p)\,\mathrm{diag}(I_0, I)\,Q(p)^T$, kg m^2. **Source:** Lang (31)."""
+        r"""Return $M(p) = 4 Q(p)\,\mathrm{diag}(I_0, I)\,Q(p)^T$, kg m^2. **Source:** Lang (31)."""
         M = reduced_mass(self.tangent(a), inertia)
         if self.radial_inertia == "zero":
             return M
@@ -167,14 +172,14 @@ class Quaternion(AbstractRotation):
         a_dot: Float[Array, "4"],
         inertia: Float[Array, "3"] | Float[Array, "3 3"],
     ) -> Float[Array, "4"]:
-        r"""$M(p)\,\dot p$ without the matrix."""
-        turning = reduced_momentum(self.tangent(a), a_dot, inertia)
+        r"""Return $M(p)\,\dot p$ without computing the matrix."""
+        tangential = reduced_momentum(self.tangent(a), a_dot, inertia)
         if self.radial_inertia == "zero":
-            return turning
-        return turning + 4.0 * self.radial_inertia_value(inertia) * (a @ a_dot) * a
+            return tangential
+        return tangential + 4.0 * self.radial_inertia_value(inertia) * (a @ a_dot) * a
 
     def project(self, a: Float[Array, "4"]) -> Float[Array, "4"]:
-        r"""$p / |p|$. **Source:** Lang (63, P)."""
+        r"""Return $p / |p|$. **Source:** Lang (63, P)."""
         return so3.normalize(a)
 
     def project_rate(
@@ -183,28 +188,31 @@ class Quaternion(AbstractRotation):
         a_dot: Float[Array, "4"],
         inertia: Float[Array, "3"] | Float[Array, "3 3"] | None = None,
     ) -> Float[Array, "4"]:
-        r"""$\dot p - \langle p, \dot p\rangle\,p$, in either metric. **Source:** Lang (63, V)."""
+        r"""Return $\dot p - \langle p, \dot p\rangle\,p$, in any metric.
+
+        **Source:** Lang (63, V).
+        """
         p0, p1, p2, p3 = jnp.unstack(a)
         q0, q1, q2, q3 = jnp.unstack(a_dot)
         radial = p0 * q0 + p1 * q1 + p2 * q2 + p3 * q3
         return jnp.stack([q0 - radial * p0, q1 - radial * p1, q2 - radial * p2, q3 - radial * p3])
 
     def singularity(self, a: Float[Array, "4"]) -> Float[Array, ""]:
-        r"""Infinite: there is no singularity."""
+        r"""Return infinity: there is no singularity."""
         return jnp.full((), jnp.inf, a.dtype)
 
     def singularity_function(self, a: Float[Array, "4"]) -> Float[Array, ""]:
-        r"""1: there is no singularity."""
+        r"""Return 1: there is no singularity."""
         return jnp.ones((), a.dtype)
 
     def center(self) -> Float[Array, "4"]:
-        r"""The identity."""
+        r"""Return the identity."""
         return jnp.array([1.0, 0.0, 0.0, 0.0])
 
     def half_rotation(self, a: Float[Array, "4"]) -> Float[Array, "3 3"]:
-        r"""$F$ with $R(p) = F F$, see `half_rotation_matrix`.
+        r"""Return $F$ with $R(p) = F F$, see `half_rotation_matrix`.
 
-        The angle is half that of $p$, which is above pi if $p_0 < 0$.
+        Its angle is half the angle of $p$, which exceeds pi if $p_0 < 0$.
 
         **Source:** Geradin-Rixen (275), (324).
         """

@@ -11,13 +11,13 @@ from .minimal import AbstractMinimalRotation
 class RodriguesParameters(AbstractMinimalRotation):
     r"""Rodrigues parameters $b = n\tan\frac\phi2$, dimensionless; algebraic, no trigonometry.
 
-    Singular at angle pi, where the coordinates are infinite.
+    They are singular at angle pi, where they are infinite.
 
     **Source:** Geradin-Rixen, Section 6.2.
     """
 
     def to_matrix(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
-        r"""$R = 1 + \frac{2}{1+|b|^2}(\tilde b + \tilde b\tilde b)$.
+        r"""Return $R = 1 + \frac{2}{1+|b|^2}(\tilde b + \tilde b\tilde b)$.
 
         **Source:** Geradin-Rixen (183).
         """
@@ -26,20 +26,23 @@ class RodriguesParameters(AbstractMinimalRotation):
         return so3.axial_matrix(0.5 * f * (1.0 - x), f, f, a)
 
     def to_quaternion(self, a: Float[Array, "3"]) -> Float[Array, "4"]:
-        r"""Unit quaternion $(1, b) / \sqrt{1+|b|^2}$. **Source:** Geradin-Rixen (197)."""
+        r"""Return the unit quaternion $(1, b) / \sqrt{1+|b|^2}$.
+
+        **Source:** Geradin-Rixen (197).
+        """
         b1, b2, b3 = jnp.unstack(a)
         p0 = 1.0 / jnp.sqrt(1.0 + b1 * b1 + b2 * b2 + b3 * b3)
         return jnp.stack([p0, p0 * b1, p0 * b2, p0 * b3])
 
     def from_quaternion(self, p: Float[Array, "4"]) -> Float[Array, "3"]:
-        r"""$b = \hat p / p_0$, infinite at angle pi. **Source:** Geradin-Rixen (197)."""
+        r"""Return $b = \hat p / p_0$, infinite at angle pi. **Source:** Geradin-Rixen (197)."""
         p0, p1, p2, p3 = jnp.unstack(p)
         return jnp.stack([p1 / p0, p2 / p0, p3 / p0])
 
     def rate(
         self, a: Float[Array, "3"], omega: Float[Array, "3"], rates: Rates = "body"
     ) -> Float[Array, "3"]:
-        r"""$\dot b = \frac12(\Omega + b\times\Omega + (b\cdot\Omega)\,b)$: 26 operations."""
+        r"""Return $\dot b = \frac12(\Omega + b\times\Omega + (b\cdot\Omega)\,b)$: 26 operations."""
         check_rates(rates)
         b1, b2, b3 = jnp.unstack(a)
         w1, w2, w3 = jnp.unstack(omega)
@@ -62,12 +65,12 @@ class RodriguesParameters(AbstractMinimalRotation):
         )
 
     def null_space(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
-        r"""$T = \frac12(1 + \tilde b + b b^T)$, the inverse of (192)."""
+        r"""Return $T = \frac12(1 + \tilde b + b b^T)$, the inverse of (192)."""
         check_rates(rates)
         return so3.axial_matrix(0.5, 0.5 if rates == "body" else -0.5, 0.5, a)
 
     def tangent(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
-        r"""$H = \frac{2}{1+|b|^2}(1 - \tilde b)$. **Source:** Geradin-Rixen (192)."""
+        r"""Return $H = \frac{2}{1+|b|^2}(1 - \tilde b)$. **Source:** Geradin-Rixen (192)."""
         check_rates(rates)
         f = 2.0 / (1.0 + so3.dot(a, a))
         return so3.axial_matrix(f, -f if rates == "body" else f, 0.0, a)
@@ -75,7 +78,7 @@ class RodriguesParameters(AbstractMinimalRotation):
     def angular_velocity(
         self, a: Float[Array, "3"], a_dot: Float[Array, "3"], rates: Rates = "body"
     ) -> Float[Array, "3"]:
-        r"""$\Omega = \frac{2}{1+|b|^2}(\dot b - b\times\dot b)$.
+        r"""Return $\Omega = \frac{2}{1+|b|^2}(\dot b - b\times\dot b)$.
 
         **Source:** Geradin-Rixen (191).
         """
@@ -100,10 +103,10 @@ class RodriguesParameters(AbstractMinimalRotation):
         )
 
     def singularity(self, a: Float[Array, "3"]) -> Float[Array, ""]:
-        r"""Pi minus the rotation angle, rad."""
+        r"""Return pi minus the rotation angle, rad."""
         norm = guarded.safe_sqrt(so3.dot(a, a))
         return 2.0 * jnp.arctan2(jnp.ones_like(norm), norm)
 
     def singularity_function(self, a: Float[Array, "3"]) -> Float[Array, ""]:
-        r"""$\cos\frac\phi2 = 1/\sqrt{1+|b|^2}$; zero at infinity only, without a change of sign."""
+        r"""Return $\cos\frac\phi2 = 1/\sqrt{1+|b|^2}$; zero only at infinity."""
         return 1.0 / jnp.sqrt(1.0 + so3.dot(a, a))

@@ -1,8 +1,8 @@
 r"""The algebra of SO(3): skew matrices, quaternion products, exponential, logarithm, dexp.
 
-All but the cross product is written out in scalar components: a small matrix product costs more
-than its arithmetic. Quaternions have the scalar part first and are multiplied as Hamilton does.
-Functions take single vectors; use `jax.vmap` for many.
+All functions but the cross product work in scalar components, because small matrix products cost
+more than their arithmetic. Quaternions have the scalar part first; products are Hamilton's.
+Functions take single vectors; use `jax.vmap` for batches.
 """
 
 import jax.numpy as jnp
@@ -16,22 +16,22 @@ from .spurrier_klumpp import spurrier_klumpp
 
 
 def skew(v: Float[Array, "3"]) -> Float[Array, "3 3"]:
-    r"""The skew matrix $\tilde v$ with $\tilde v\,w = v \times w$, shape (3, 3)."""
+    r"""Return the skew matrix $\tilde v$ with $\tilde v\,w = v \times w$, shape (3, 3)."""
     v1, v2, v3 = jnp.unstack(v)
     o = jnp.zeros_like(v1)
     return matrix([o, -v3, v2, v3, o, -v1, -v2, v1, o])
 
 
 def unskew(V: Float[Array, "3 3"]) -> Float[Array, "3"]:
-    r"""The axial vector of the skew part of $V$, `vect` in Geradin-Rixen, shape (3,).
+    r"""Return the axial vector of the skew part of $V$, `vect` in Geradin-Rixen, shape (3,).
 
-    The inverse of `skew`; $\mathrm{vect}(R) = n \sin\phi$, Geradin-Rixen (47).
+    It is the inverse of `skew`; $\mathrm{vect}(R) = n \sin\phi$, Geradin-Rixen (47).
     """
     return 0.5 * jnp.stack([V[2, 1] - V[1, 2], V[0, 2] - V[2, 0], V[1, 0] - V[0, 1]])
 
 
 def dot(u: Float[Array, "3"], v: Float[Array, "3"]) -> Float[Array, ""]:
-    r"""The inner product $u \cdot v$ in components."""
+    r"""Return the inner product $u \cdot v$ in components."""
     u1, u2, u3 = jnp.unstack(u)
     v1, v2, v3 = jnp.unstack(v)
     return u1 * v1 + u2 * v2 + u3 * v3
@@ -43,7 +43,7 @@ def axial_matrix(
     g: Float[Array, ""] | float,
     v: Float[Array, "3"],
 ) -> Float[Array, "3 3"]:
-    r"""The matrix $k\,1 + s\,\tilde v + g\,v v^T$, shape (3, 3).
+    r"""Return the matrix $k\,1 + s\,\tilde v + g\,v v^T$, shape (3, 3).
 
     Rotation matrices, tangent operators and their inverses all have this form in the
     parametrizations $a = n f(\phi)$ by a vector along the rotation axis.
@@ -68,9 +68,9 @@ def axial_product(
     v: Float[Array, "3"],
     w: Float[Array, "3"],
 ) -> Float[Array, "3"]:
-    r"""The vector $k\,w + s\,v \times w + g\,(v \cdot w)\,v$, shape (3,).
+    r"""Return the vector $k\,w + s\,v \times w + g\,(v \cdot w)\,v$, shape (3,).
 
-    The same as `axial_matrix(k, s, g, v) @ w` in 30 operations.
+    It equals `axial_matrix(k, s, g, v) @ w`, in 30 operations.
     """
     v1, v2, v3 = jnp.unstack(v)
     w1, w2, w3 = jnp.unstack(w)
@@ -86,12 +86,12 @@ def axial_product(
 
 
 def pure(w: Float[Array, "3"]) -> Float[Array, "4"]:
-    """The quaternion of a vector, without real part."""
+    """Return the quaternion $(0, w)$ of a vector."""
     return jnp.concatenate([jnp.zeros_like(w[:1]), w])
 
 
 def multiply(p: Float[Array, "4"], q: Float[Array, "4"]) -> Float[Array, "4"]:
-    r"""The quaternion product $p\,q$, shape (4,): first rotate by $q$, then by $p$.
+    r"""Return the quaternion product $p\,q$, shape (4,): rotation by $q$, then by $p$.
 
     **Source:** Lang (30), Geradin-Rixen (212).
     """
@@ -108,7 +108,7 @@ def multiply(p: Float[Array, "4"], q: Float[Array, "4"]) -> Float[Array, "4"]:
 
 
 def left_matrix(p: Float[Array, "4"]) -> Float[Array, "4 4"]:
-    r"""$Q_l(p) = (p\ \ G(p)^T)$ with $p\,q = Q_l(p)\,q$, shape (4, 4).
+    r"""Return $Q_l(p) = (p\ \ G(p)^T)$ with $p\,q = Q_l(p)\,q$, shape (4, 4).
 
     **Source:** Betsch-Siebert (9)-(11); Lang (30).
     """
@@ -116,20 +116,20 @@ def left_matrix(p: Float[Array, "4"]) -> Float[Array, "4 4"]:
 
 
 def right_matrix(p: Float[Array, "4"]) -> Float[Array, "4 4"]:
-    r"""$Q_r(p) = (p\ \ E(p)^T)$ with $q\,p = Q_r(p)\,q$, shape (4, 4).
+    r"""Return $Q_r(p) = (p\ \ E(p)^T)$ with $q\,p = Q_r(p)\,q$, shape (4, 4).
 
     **Source:** Betsch-Siebert (9)-(11).
     """
     return jnp.concatenate([p[:, None], _columns(p, -1.0)], axis=1)
 
 
-def _columns(p, sign):
-    own = p[0] * jnp.eye(3, dtype=p.dtype) + sign * skew(p[1:])
-    return jnp.concatenate([-p[None, 1:], own])
+def _columns(p: Float[Array, "4"], sign: float) -> Float[Array, "4 3"]:
+    lower = p[0] * jnp.eye(3, dtype=p.dtype) + sign * skew(p[1:])
+    return jnp.concatenate([-p[None, 1:], lower])
 
 
 def turned_skew(p: Float[Array, "4"], w: Float[Array, "3"]) -> Float[Array, "3 3"]:
-    r"""Skew matrix of $R(p)\,w$ as $-E(p)\,Q_r(0, w)\,E(p)^T$ for $|p| = 1$, shape (3, 3).
+    r"""Return the skew matrix of $R(p)\,w$, $-E(p)\,Q_r(0, w)\,E(p)^T$ for $|p| = 1$, (3, 3).
 
     **Source:** Betsch-Siebert (34), Appendix B.
     """
@@ -138,37 +138,37 @@ def turned_skew(p: Float[Array, "4"], w: Float[Array, "3"]) -> Float[Array, "3 3
 
 
 def conjugate(p: Float[Array, "4"]) -> Float[Array, "4"]:
-    r"""The conjugate $\bar p$, the inverse rotation of a unit quaternion, shape (4,)."""
+    r"""Return the conjugate $\bar p$, the inverse rotation of a unit quaternion, shape (4,)."""
     p0, p1, p2, p3 = jnp.unstack(p)
     return jnp.stack([p0, -p1, -p2, -p3])
 
 
 def normalize(p: Float[Array, "4"]) -> Float[Array, "4"]:
-    r"""The unit quaternion $p / |p|$, shape (4,). Not finite at $p = 0$, which is no rotation."""
+    r"""Return the unit quaternion $p / |p|$, shape (4,); not finite at $p = 0$."""
     p0, p1, p2, p3 = jnp.unstack(p)
     scale = 1.0 / jnp.sqrt(p0 * p0 + p1 * p1 + p2 * p2 + p3 * p3)
     return jnp.stack([p0 * scale, p1 * scale, p2 * scale, p3 * scale])
 
 
 def principal(p: Float[Array, "4"]) -> Float[Array, "4"]:
-    r"""That one of $\pm p$ with $p_0 \ge 0$: a rotation angle of at most pi, shape (4,).
+    r"""Return $p$ or $-p$, the one with $p_0 \ge 0$ and an angle of at most pi, shape (4,).
 
-    At pi both signs describe the same rotation and $p$ is returned as it is, so that derivatives
-    there are those of one side.
+    At pi, where both signs describe the same rotation, $p$ is returned unchanged, so that
+    derivatives there are one-sided.
     """
     return jnp.where(p[0] < 0, -p, p)
 
 
 def rotate(p: Float[Array, "4"], w: Float[Array, "3"]) -> Float[Array, "3"]:
-    r"""The rotated vector $p\,w\,\bar p$, body to space components, shape (3,).
+    r"""Return the rotated vector $p\,w\,\bar p$, body to space components, shape (3,).
 
-    Stretched by $|p|^2$ if $p$ is not a unit quaternion.
+    It is stretched by $|p|^2$ if $p$ is not a unit quaternion.
 
     **Source:** Lang (29).
     """
     p0, p1, p2, p3 = jnp.unstack(p)
     w1, w2, w3 = jnp.unstack(w)
-    # p w, then times conj(p): the scalar part cancels.
+    # First p w, then the product with conj(p), whose scalar part cancels.
     a0 = p1 * w1 + p2 * w2 + p3 * w3
     a1 = p0 * w1 + p2 * w3 - p3 * w2
     a2 = p0 * w2 + p3 * w1 - p1 * w3
@@ -183,7 +183,7 @@ def rotate(p: Float[Array, "4"], w: Float[Array, "3"]) -> Float[Array, "3"]:
 
 
 def exp(psi: Float[Array, "3"]) -> Float[Array, "3 3"]:
-    r"""Rotation matrix $\exp(\tilde\psi)$ of the rotation vector $\psi = n\phi$, rad, shape (3, 3).
+    r"""Return the rotation matrix $\exp(\tilde\psi)$ of $\psi = n\phi$, rad, shape (3, 3).
 
     **Source:** Geradin-Rixen (165), as $\cos\phi\,1 + \ldots\,\tilde\psi + \ldots\,\psi\psi^T$.
     """
@@ -193,7 +193,7 @@ def exp(psi: Float[Array, "3"]) -> Float[Array, "3 3"]:
 
 
 def exp_quaternion(psi: Float[Array, "3"]) -> Float[Array, "4"]:
-    r"""Unit quaternion $(\cos\frac\phi2, n \sin\frac\phi2)$ of $\psi = n\phi$, rad, shape (4,)."""
+    r"""Return the unit quaternion $(\cos\frac\phi2, n \sin\frac\phi2)$ of $\psi = n\phi$, (4,)."""
     psi1, psi2, psi3 = jnp.unstack(psi)
     quarter = 0.25 * (psi1 * psi1 + psi2 * psi2 + psi3 * psi3)
     half = 0.5 * guarded.sine_ratio(quarter)
@@ -201,13 +201,13 @@ def exp_quaternion(psi: Float[Array, "3"]) -> Float[Array, "4"]:
 
 
 def log_quaternion(p: Float[Array, "4"]) -> Float[Array, "3"]:
-    r"""Rotation vector $\psi$, $|\psi| \le \pi$, of the quaternion $p \ne 0$, rad, shape (3,).
+    r"""Return the rotation vector $\psi$, $|\psi| \le \pi$, of a quaternion $p \ne 0$, rad, (3,).
 
-    Independent of $|p|$ and of the sign of $p$. At angle pi, where $n$ and $-n$ are equivalent, the
-    sign of $p$ decides, and derivatives are one-sided. The angle is bisected three times, each time
-    by adding $|p|$ to the scalar part, until a power series of the arc tangent serves: smooth at
-    zero, with neither an arc function nor a case distinction.
+    It does not depend on $|p|$ and the sign of $p$, except at angle pi, where $n$ and $-n$ are
+    equivalent: there the sign of $p$ decides, and derivatives are one-sided.
     """
+    # Adding |p| to the scalar part bisects the angle. After three bisections a power series of the
+    # arc tangent is accurate: smooth at zero, without arc functions and case distinctions.
     p = principal(p)
     p0, p1, p2, p3 = jnp.unstack(p)
     v2 = p1 * p1 + p2 * p2 + p3 * p3
@@ -220,14 +220,14 @@ def log_quaternion(p: Float[Array, "4"]) -> Float[Array, "3"]:
 
 
 def log(R: Float[Array, "3 3"]) -> Float[Array, "3"]:
-    r"""Rotation vector with $|\psi| \le \pi$, rad, of a rotation matrix, shape (3,)."""
+    r"""Return the rotation vector with $|\psi| \le \pi$, rad, of a rotation matrix, shape (3,)."""
     return log_quaternion(spurrier_klumpp(R))
 
 
 def dexp(psi: Float[Array, "3"], v: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3"]:
-    r"""Angular velocity of $R = \exp(\tilde\psi)$ with $\dot\psi = v$, rad/s, shape (3,).
+    r"""Return the angular velocity of $R = \exp(\tilde\psi)$ with $\dot\psi = v$, (3,) rad/s.
 
-    `rates="body"` is the left trivialization, $\tilde\Omega = R^T \dot R$, `rates="space"` the
+    `rates="body"` is the left trivialization, $\tilde\Omega = R^T \dot R$, and `rates="space"` the
     right one, $\tilde\omega = \dot R R^T$.
 
     **Source:** Geradin-Rixen (170), (171); Terze, Appendix A.
@@ -245,14 +245,14 @@ def dexp_inv(
     rates: Rates = "body",
     truncated: int | None = None,
 ) -> Float[Array, "3"]:
-    r"""Rate $\dot\psi$ with which $\exp(\tilde\psi)$ has the angular velocity $v$, shape (3,).
+    r"""Return the rate $\dot\psi$ for which $\exp(\tilde\psi)$ has the angular velocity $v$, (3,).
 
-    The inverse of `dexp`; singular at angle 2 pi. With `truncated=k` the series
-    $\sum_j (B_j / j!)\,(\mp\mathrm{ad}_\psi)^j v$ ends behind the power $k$ of the commutator,
-    which is an error of order $|\psi|^{k+1}$ (odd powers above the first are zero).
+    It is the inverse of `dexp` and singular at angle 2 pi. With `truncated=k` the series
+    $\sum_j (B_j / j!)\,(\mp\mathrm{ad}_\psi)^j v$ ends with the power $k$ of the commutator, with
+    an error of order $|\psi|^{k+1}$ (odd powers above the first are zero).
 
-    **Source:** inverse of Geradin-Rixen (171); Terze (A.4) and (B.1), which prints `dexp` for its
-    inverse.
+    **Source:** inverse of Geradin-Rixen (171); Terze (A.4) and (B.1), where `dexp` is printed for
+    its inverse.
     """
     check_rates(rates)
     x = dot(psi, psi)

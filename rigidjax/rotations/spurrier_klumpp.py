@@ -1,19 +1,19 @@
-"""Extraction of a quaternion from a rotation matrix without loss of accuracy at any angle."""
+"""Extraction of a quaternion from a rotation matrix, accurate at every angle."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
 def spurrier_klumpp(R: Float[Array, "3 3"]) -> Float[Array, "4"]:
-    r"""Quaternion $p$, scalar first, of the matrix $R$ in a neighbourhood of SO(3), shape (4,).
+    r"""Return the quaternion, scalar first, of a matrix $R$ in a neighbourhood of SO(3), (4,).
 
-    The matrix of all products $4 p_i p_j$ is linear in $R$; its row with the largest diagonal entry
-    (at least 1 for a rotation) is divided by the root of that entry. The largest component is
-    positive. One of four branches is selected *before* the root and the division, so that values
-    and derivatives are finite everywhere, angle pi included.
+    The matrix of all products $4 p_i p_j$ is linear in $R$. Its row with the largest diagonal entry
+    (at least 1 for a rotation), divided by the square root of that entry, is $2p$; the largest
+    component is positive. One of four branches is selected *before* the square root and the
+    division, so that values and derivatives are finite everywhere, also at angle pi.
 
-    $|p| = 1$ if $R$ is a rotation; a drifted-off $R$ gives $|p|$ near 1. The rotation of $p / |p|$
-    then agrees with the nearest rotation only up to the order of the drift.
+    $|p| = 1$ if $R$ is a rotation. For a matrix near a rotation $|p|$ is near 1, and the rotation
+    of $p / |p|$ agrees with the nearest rotation only to the order of the deviation.
 
     **Source:** Lang, Section 6 (after Klumpp and Spurrier); Geradin-Rixen (203)-(205).
     """
@@ -37,20 +37,3 @@ def spurrier_klumpp(R: Float[Array, "3 3"]) -> Float[Array, "4"]:
         largest = jnp.where(larger, rows[i][i], largest)
     scale = 0.5 / jnp.sqrt(largest)
     return jnp.stack([scale * component for component in row])
-
-
-def quaternion_by_signs(R: Float[Array, "3 3"]) -> Float[Array, "4"]:
-    r"""Quaternion with $p_0 \ge 0$ of a rotation, every component by a root of its own, shape (4,).
-
-    $p_0 = \frac12 \sqrt{1 + \mathrm{tr} R}$, $|p_k| = \frac12 \sqrt{1 + 2 r_{kk} - \mathrm{tr} R}$,
-    with the signs of $\mathrm{vect}(R)$. Not optimal, as the paper says: small components are known
-    to $\sqrt\epsilon$ only, derivatives are infinite where one vanishes, and at an angle of pi
-    there are no signs (0 here). For comparison; use `spurrier_klumpp`.
-
-    **Source:** Geradin-Rixen (202).
-    """
-    diagonal, trace = jnp.diagonal(R), jnp.trace(R)
-    squares = jnp.concatenate([1.0 + trace[None], 1.0 + 2.0 * diagonal - trace])
-    vector = jnp.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    signs = jnp.concatenate([jnp.ones_like(vector[:1]), jnp.sign(vector)])
-    return 0.5 * signs * jnp.sqrt(jnp.maximum(squares, 0.0))

@@ -1,12 +1,12 @@
-"""What is measured, and how the unknowns of a model predict it: one file for each sensor."""
+"""Sensors, one file each: the measured quantity and its prediction from the unknowns."""
 
 from .accelerometer import Accelerometer as Accelerometer
 from .attitude import Attitude as Attitude
 from .base import (
     AbstractSensor as AbstractSensor,
     body_row as body_row,
-    improved as improved,
-    tracking as tracking,
+    improve_states as improve_states,
+    unwrap_measured_angles as unwrap_measured_angles,
 )
 from .delay import Delayed as Delayed
 from .gyroscope import Gyroscope as Gyroscope

@@ -7,15 +7,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.fixed_point import FixedPointBody
+from ..bodies.points import point_acceleration
 from ..bodies.potentials import GravityPotential
 from ..checks import ArrayInput, vector_leaf
 from ..forces import Gravity
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
-from ..kinematics import point_acceleration
 from ..rotations import so3
-from .base import AbstractReading, in_axes_of, mounted, mounted_name, scale_leaf
-from .calibration import ONE, ZERO, reading
+from .base import AbstractReading, in_axes_of, locate_mount, scale_leaf, sensor_name
+from .calibration import ONE, ZERO, apply_calibration
 
 
 class Accelerometer(AbstractReading):
@@ -23,22 +23,22 @@ class Accelerometer(AbstractReading):
 
     It reads $s \circ C f + b$ with the specific force in body components,
     $f = R^T(\ddot x - g) + \dot\Omega \times u + \Omega \times (\Omega \times u)$, and the rotation
-    $C = \exp(\tilde m)^T$ from body to sensor axes. At rest it reads the acceleration of gravity
-    upwards. The gravity $g$ is that of the model: the sum of its `Gravity` forces, that of the
-    `GravityPotential` of a `FixedPointBody`, zero without; other potentials are applied forces.
+    $C = \exp(\tilde m)^T$ from body to sensor axes. At rest it reads the acceleration of gravity,
+    directed upwards. The gravity $g$ is the sum of the model's `Gravity` forces, or the gravity of
+    the `GravityPotential` of a `FixedPointBody`; other potentials count as applied forces.
 
     **Arguments:**
 
-    - `body`, its name, or that of a `Frame` whose axes take the place of those of the body; `None`
-      if there is only one.
-    - `point`, $u$, from the centre of mass (of a `FixedPointBody`: from the fixed point; of a
-      frame: from its origin), (3,) m, components of the body (of the frame).
-    - `bias`, $b$, (3,) m/s^2; `scale`, $s$, (3,); `misalignment`, $m$, the rotation vector that
-      takes body axes to sensor axes, (3,) rad. They and `point` can be fitted.
-    - `name`, in place of "accelerometer of ...", where a body has several.
+    - `body`, name of the body, or of a `Frame` whose axes take the place of those of the body;
+      `None` if there is only one body.
+    - `point`, $u$, from the centre of mass (on a `FixedPointBody` from the fixed point, on a frame
+      from its origin), (3,) m, components of the body or the frame.
+    - `bias`, $b$, (3,) m/s^2; `scale`, $s$, (3,); `misalignment`, $m$, the rotation vector from
+      body axes to sensor axes, (3,) rad. These and `point` can be fitted.
+    - `name`, instead of "accelerometer of ...", if a body has several.
 
     **Errors:** `ValueError` for a wrong shape, a scale of zero, an unknown body, or a
-    `FixedPointBody` with a potential that does not say what the acceleration of gravity is.
+    `FixedPointBody` whose potential does not define the acceleration of gravity.
     """
 
     body: str | None = eqx.field(static=True)
@@ -69,34 +69,34 @@ class Accelerometer(AbstractReading):
 
     @property
     def name(self) -> str:
-        return mounted_name("accelerometer", self.body, self.label)
+        return sensor_name("accelerometer", self.body, self.label)
 
     def check(self, model: AbstractFormulation) -> None:
-        mounted(model, self.body, "Accelerometer")
+        locate_mount(model, self.body, "Accelerometer")
         gravity(model)
 
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, "3"]:
-        row, frame = mounted(model, self.body, "Accelerometer")
+        row, frame = locate_mount(model, self.body, "Accelerometer")
         state, rates = model.decode(t, y), model.accelerations(t, y)
         point = self.point if frame is None else frame.on_body(self.point)
         point = point.astype(state.orientation.dtype)
-        upwards = rates.linear[row] - gravity(model)
+        specific_force = rates.linear[row] - gravity(model)
         force = point_acceleration(
-            so3.rotate(so3.conjugate(state.orientation[row]), upwards),
+            so3.rotate(so3.conjugate(state.orientation[row]), specific_force),
             state.angular_velocity[row],
             rates.angular[row],
             point,
         )
         force = in_axes_of(frame, force)
-        return reading(force, self.bias, self.scale, self.misalignment)
+        return apply_calibration(force, self.bias, self.scale, self.misalignment)
 
 
 def gravity(model: AbstractFormulation) -> Float[Array, "3"]:
-    """Acceleration of gravity in a model, (3,) m/s^2, space components.
+    """Return the acceleration of gravity in a model, (3,) m/s^2, space components.
 
-    **Errors:** `ValueError` for a `FixedPointBody` whose potential does not say it.
+    **Errors:** `ValueError` for a `FixedPointBody` whose potential does not define it.
     """
     system = model.system
     if isinstance(system, FixedPointBody):
@@ -106,7 +106,7 @@ def gravity(model: AbstractFormulation) -> Float[Array, "3"]:
             return system.potential.gravity
         raise ValueError(
             "`Accelerometer` needs the acceleration of gravity, which the potential "
-            f"`{type(system.potential).__name__}` of this `FixedPointBody` does not say; use "
+            f"`{type(system.potential).__name__}` of this `FixedPointBody` does not define; use "
             "`rj.GravityPotential(first_moment, gravity)`."
         )
     vectors = [force.vector for force in system.forces if isinstance(force, Gravity)]

@@ -12,25 +12,25 @@ from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..rotations import so3
 from ..state import State
-from .base import AbstractSensor, mounted, mounted_name
+from .base import AbstractSensor, locate_mount, sensor_name
 from .calibration import ZERO
 
 
 class Attitude(AbstractSensor):
     r"""The orientation of a body: unit quaternions, scalar first, body to space.
 
-    It reads $p\,\exp(b)$, the orientation of sensor axes that are turned by a bias $b$ from those
-    of the body; as it stands that is $p$. The residual is the rotation vector of
-    $\bar p_\mathrm{measured}\,p_\mathrm{predicted}$, sensor components, rad; the sign of a
-    quaternion does not matter. It is smooth for differences below pi.
+    It reads $p\,\exp(b)$, the orientation of sensor axes that are rotated by a bias $b$ from those
+    of the body; by default $b = 0$. The residual is the rotation vector of
+    $\bar p_\mathrm{measured}\,p_\mathrm{predicted}$, sensor components, rad, whatever the sign of
+    the quaternions. It is smooth for differences below pi.
 
     **Arguments:**
 
-    - `body`, the name of the body, or that of a `Frame`, whose orientation it is then; not needed
-      if there is only one.
-    - `bias`, $b$, the rotation vector that takes the axes of the body (of the frame) to those of
-      the sensor, (3,) rad; it can be fitted. An orientation has no scale.
-    - `name`, in place of "attitude of ...", where a body has several.
+    - `body`, name of the body, or of a `Frame` whose orientation is measured instead; `None` if
+      there is only one body.
+    - `bias`, $b$, the rotation vector from the axes of the body (or the frame) to those of the
+      sensor, (3,) rad; it can be fitted. An orientation has no scale.
+    - `name`, instead of "attitude of ...", if a body has several.
 
     **Errors:** `ValueError` for a wrong shape or an unknown body.
     """
@@ -49,10 +49,10 @@ class Attitude(AbstractSensor):
 
     @property
     def name(self) -> str:
-        return mounted_name("attitude", self.body, self.label)
+        return sensor_name("attitude", self.body, self.label)
 
     def check(self, model: AbstractFormulation) -> None:
-        mounted(model, self.body, "Attitude")
+        locate_mount(model, self.body, "Attitude")
 
     def check_values(self, values: Array, argument: str) -> Array:
         norm = np.linalg.norm(np.asarray(values), axis=-1)
@@ -67,12 +67,12 @@ class Attitude(AbstractSensor):
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, "4"]:
-        row, frame = mounted(model, self.body, "Attitude")
+        row, frame = locate_mount(model, self.body, "Attitude")
         p = model.decode(t, y).orientation[row]
         p = p if frame is None else so3.multiply(p, frame.orientation.astype(p.dtype))
-        return so3.multiply(p, self._turn(p))
+        return so3.multiply(p, self._bias_quaternion(p))
 
-    def _turn(self, p):
+    def _bias_quaternion(self, p: Float[Array, "*L 4"]) -> Float[Array, "4"]:
         """Return the quaternion of the bias in the precision of `p`."""
         return so3.exp_quaternion(self.bias.astype(p.dtype))
 
@@ -82,9 +82,11 @@ class Attitude(AbstractSensor):
         return so3.log_quaternion(so3.multiply(so3.conjugate(measured), predicted))
 
     def start(self, model: AbstractFormulation, state: State, measured: Float[Array, "4"]) -> State:
-        row, frame = mounted(model, self.body, "Attitude")
+        row, frame = locate_mount(model, self.body, "Attitude")
         p = state.orientation
-        measured = so3.multiply(jnp.asarray(measured, p.dtype), so3.conjugate(self._turn(p)))
+        measured = so3.multiply(
+            jnp.asarray(measured, p.dtype), so3.conjugate(self._bias_quaternion(p))
+        )
         if frame is not None:
             measured = so3.multiply(measured, so3.conjugate(frame.orientation.astype(p.dtype)))
         return eqx.tree_at(lambda s: s.orientation, state, p.at[row].set(measured))

@@ -1,4 +1,4 @@
-"""What every sensor provides."""
+"""The base class of sensors, and functions that sensors share."""
 
 import abc
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from ..state import State
 class AbstractSensor(eqx.Module):
     """A measured quantity, as a function of time and state.
 
-    Arrays in a sensor (a bias, a mounting) are parameters that can be fitted. Sensors are keys of
-    dictionaries: equal ones have the same kind, name and arrays.
+    Arrays in a sensor (a bias, a mounting) are parameters that can be fitted. Sensors serve as keys
+    of dictionaries; they are equal if their types, names and arrays are equal.
     """
 
     channels: eqx.AbstractClassVar[tuple[str, ...]]
@@ -36,56 +36,56 @@ class AbstractSensor(eqx.Module):
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """Unique name among the sensors of a run."""
+        """Name, unique among the sensors of a run."""
 
     @abc.abstractmethod
     def check(self, model: AbstractFormulation) -> None:
-        """Raise `ValueError` if `model` has not what is measured."""
+        """Raise `ValueError` if `model` lacks the measured quantity."""
 
     @abc.abstractmethod
     def check_values(self, values: Array, argument: str) -> Array:
-        """Measured values (T, *value_shape) as they are used, or `ValueError`."""
+        """Return valid measured values (T, *value_shape), or raise `ValueError`."""
 
     @abc.abstractmethod
     def predict(self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns) -> Array:
-        """Value at one time, shape `value_shape`.
+        """Return the value at one time, shape `value_shape`.
 
         **Arguments:** `model`, the formulation; `t`, s; `y`, its unknowns at `t`, shape
-        (num_unknowns,), as one row of `Solution.ys` (docs/conventions.md has their order).
+        (num_unknowns,), like a row of `Solution.ys` (their order is in docs/conventions.md).
         """
 
     @abc.abstractmethod
     def residual(self, predicted: Array, measured: Array) -> Float[Array, " C"]:
-        """Predicted minus measured, one entry for each of `channels`, in `unit`."""
+        """Return predicted minus measured values, one entry for each of `channels`, in `unit`."""
 
     @abc.abstractmethod
     def start(self, model: AbstractFormulation, state: State, measured: Array) -> State:
-        """The start state improved by the first sample, as a start value of a fit.
+        """Return the start state improved by the first sample, as an initial guess of a fit.
 
-        As it is where the sample does not determine a part of the state.
+        Parts that the sample does not determine stay unchanged.
         """
 
     def unit_in(self, model: AbstractFormulation) -> str:
-        """`unit`, where it depends on what the model has: that of an angle or that of a length."""
+        """Return the unit in a model, which decides between an angle and a length."""
         return self.unit
 
     def tracked_joints(self, model: AbstractFormulation) -> tuple[str, ...]:
-        """Joints whose angle is measured beyond pi; none unless the sensor says so."""
+        """Return the joints whose angle is measured beyond pi; none by default."""
         return ()
 
     def in_range(
         self, model: AbstractFormulation, samples: Sequence[np.ndarray]
     ) -> tuple["AbstractSensor", list[str]]:
-        """Return the sensor as its samples show it to count angles, and notes on that.
+        """Return the sensor with the range of angles that its samples show, and notes.
 
-        **Arguments:** `samples`, of every run (T, *value_shape), NaN where they do not count.
+        **Arguments:** `samples` of every run, (T, *value_shape), NaN where they are masked.
         """
         return self, []
 
     def on_time(self) -> tuple["AbstractSensor", Float[Array, ""] | None]:
-        """Return the sensor without its delay, and the delay, s, `None` for a sensor without one.
+        """Return the sensor without its delay, and the delay, s, or `None`.
 
-        A run reads a sensor with a delay from its own motion at the earlier time.
+        A run evaluates the sensor without delay on its own motion at the earlier time.
         """
         return self, None
 
@@ -99,7 +99,7 @@ class AbstractSensor(eqx.Module):
 
 
 class AbstractReading(AbstractSensor):
-    """A sensor whose residual is a difference, and from which no start state follows."""
+    """A sensor whose residual is a plain difference and which does not improve start states."""
 
     def check_values(self, values: Array, argument: str) -> Array:
         return values
@@ -111,8 +111,10 @@ class AbstractReading(AbstractSensor):
         return state
 
 
-def tracking(model: AbstractFormulation, sensors: Sequence[AbstractSensor]) -> AbstractFormulation:
-    """The model with the angles among its unknowns that sensors measure beyond pi."""
+def unwrap_measured_angles(
+    model: AbstractFormulation, sensors: Sequence[AbstractSensor]
+) -> AbstractFormulation:
+    """Return the model with the angles that sensors measure beyond pi among its unknowns."""
     names = [name for sensor in sensors for name in sensor.tracked_joints(model)]
     system = model.system
     if not names or isinstance(system, FixedPointBody):
@@ -121,39 +123,41 @@ def tracking(model: AbstractFormulation, sensors: Sequence[AbstractSensor]) -> A
 
 
 @eqx.filter_jit
-def improved(
+def improve_states(
     model: AbstractFormulation,
     sensors: Sequence[AbstractSensor],
     states: State,
     samples: Sequence[Any],
 ) -> State:
-    """States of several runs, each improved by one sample of every sensor, as start values.
+    """Improve the start states of several runs by one sample of every sensor.
 
-    **Arguments:** `states` and `samples` with the runs in front.
+    **Arguments:** `states` and `samples`, with a leading axis of runs.
     """
 
-    def one(state, measured):
+    def improve(state, measured):
         for sensor, value in zip(sensors, measured, strict=True):
             state = sensor.start(model, state, value)
         return state
 
-    return jax.vmap(one)(states, tuple(samples))
+    return jax.vmap(improve)(states, tuple(samples))
 
 
 def scale_leaf(
     value: ArrayInput, argument: str, shape: tuple[int, ...] = (3,)
 ) -> Float[Array, "*c"]:
-    """Return checked scale factors, none of them zero."""
+    """Return checked scale factors, none zero."""
     scale = finite_leaf(value, argument, shape)
     if not is_traced(scale) and not np.all(np.asarray(scale)):
         raise ValueError(f"`{argument}` must not be zero; got {scale}.")
     return scale
 
 
-def mounted(model: AbstractFormulation, body: str | None, sensor: str) -> tuple[int, Frame | None]:
-    """Row of the body that a sensor is on, and the frame on it if `body` names one.
+def locate_mount(
+    model: AbstractFormulation, body: str | None, sensor: str
+) -> tuple[int, Frame | None]:
+    """Return the row of the body that carries a sensor, and its `Frame` if `body` names one.
 
-    **Errors:** as `body_row`.
+    **Errors:** as for `body_row`.
     """
     system = model.system
     if body is None or isinstance(system, FixedPointBody):
@@ -161,22 +165,22 @@ def mounted(model: AbstractFormulation, body: str | None, sensor: str) -> tuple[
     return system.located(body)
 
 
-def mounted_name(quantity: str, body: str | None, label: str | None = None) -> str:
-    """Name of a sensor on a body, its own if it has one."""
+def sensor_name(quantity: str, body: str | None, label: str | None = None) -> str:
+    """Return the name of a sensor: `label` if given, else made of the quantity and the body."""
     if label is not None:
         return label
     return quantity if body is None else f"{quantity} of {body}"
 
 
 def in_axes_of(frame: Frame | None, vector: Float[Array, "3"]) -> Float[Array, "3"]:
-    """A vector given in body components, in those of a frame on the body if there is one."""
+    """Convert a vector from body components to those of a frame; unchanged without a frame."""
     if frame is None:
         return vector
     return to_body(frame.rotation.astype(vector.dtype), vector)
 
 
 def body_row(model: AbstractFormulation, body: str | None, sensor: str) -> int:
-    """Row of a body in the arrays of a `State`; `None` means the only body.
+    """Return the row of a body in the arrays of a `State`; `None` means the only body.
 
     **Errors:** `ValueError` for an unknown name, or no name where there are several bodies.
     """

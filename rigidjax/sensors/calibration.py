@@ -1,4 +1,4 @@
-"""How a sensor with three axes differs from an ideal one."""
+"""Bias, scale and misalignment of sensors with three axes."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -9,28 +9,28 @@ ZERO = (0.0, 0.0, 0.0)
 ONE = (1.0, 1.0, 1.0)
 
 
-def reading(
+def apply_calibration(
     ideal: Float[Array, "3"],
     bias: Float[Array, "3"],
     scale: Float[Array, "3"],
     misalignment: Float[Array, "3"],
 ) -> Float[Array, "3"]:
-    r"""What the sensor reads, $s \circ \exp(\tilde m)^T v + b$.
+    r"""Return the reading $s \circ \exp(\tilde m)^T v + b$ of a sensor.
 
     **Arguments:** `ideal`, $v$, in body components; `bias`, $b$, in the unit of $v$; `scale`, $s$;
-    `misalignment`, $m$, the rotation vector that takes body axes to sensor axes, rad.
+    `misalignment`, $m$, the rotation vector from body axes to sensor axes, rad.
     """
     dtype = ideal.dtype
-    # As a matrix, which is the same for all samples: a quaternion takes three times the operations.
-    turned = so3.exp(misalignment.astype(dtype)).T @ ideal
-    return scale.astype(dtype) * turned + bias.astype(dtype)
+    # The matrix is common to all samples; rotating by a quaternion takes more operations each time.
+    sensor_components = so3.exp(misalignment.astype(dtype)).T @ ideal
+    return scale.astype(dtype) * sensor_components + bias.astype(dtype)
 
 
-def ideal_value(
-    read: Float[Array, "3"],
+def remove_calibration(
+    reading: Float[Array, "3"],
     bias: Float[Array, "3"],
     scale: Float[Array, "3"],
     misalignment: Float[Array, "3"],
 ) -> Float[Array, "3"]:
-    """The inverse of `reading`."""
-    return so3.rotate(so3.exp_quaternion(misalignment), jnp.asarray((read - bias) / scale))
+    """Return the ideal value of a reading, the inverse of `apply_calibration`."""
+    return so3.rotate(so3.exp_quaternion(misalignment), jnp.asarray((reading - bias) / scale))

@@ -15,18 +15,19 @@ from .history import unknowns_at_other_time
 
 
 class Delayed(AbstractSensor):
-    r"""Another sensor, whose sample with the time stamp $t$ is that of $t - \tau$.
+    r"""A delayed sensor: its sample with the time stamp $t$ belongs to the time $t - \tau$.
 
-    Fits, `sensitivity` and designs read the run itself at $t - \tau$, to its tolerance, with the
-    forces as they acted, also those that jump. Before its first sample a run has no motion; it is
-    continued backwards from the start state, smoothly, by one step of Radau IIA of order 11. If the
-    body was held until the run started, leave samples before `ts[0] + delay` out with `mask`.
+    Fits, `sensitivity` and designs evaluate the run itself at $t - \tau$, to its tolerance and with
+    all jumps of forces. Times before the start of a run are reached by smooth continuation of the
+    start state, one backward step of Radau IIA of order 11. If the body was held until the run
+    started, exclude samples before `ts[0] + delay` by `mask`.
 
-    `predict` alone knows one state and continues from there in the same way; that is accurate
-    for delays that are short against the motion, of which forces do not jump.
+    `predict` alone sees one state and continues the motion from there by the same step. That is
+    accurate for delays that are short compared with the motion, if forces do not jump.
 
-    **Arguments:** `sensor`; `delay`, $\tau$, s, that can be fitted (negative for a clock ahead).
-    **Errors:** `TypeError` for what is no sensor.
+    **Arguments:** `sensor`; `delay`, $\tau$, s, negative for a clock that is ahead; it can be
+    fitted.
+    **Errors:** `TypeError` if `sensor` is not a sensor.
     """
 
     sensor: AbstractSensor

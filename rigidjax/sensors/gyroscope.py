@@ -10,8 +10,8 @@ from ..checks import ArrayInput, scalar_leaf, vector_leaf
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..state import State
-from .base import AbstractReading, in_axes_of, mounted, mounted_name, scale_leaf
-from .calibration import ONE, ZERO, ideal_value, reading
+from .base import AbstractReading, in_axes_of, locate_mount, scale_leaf, sensor_name
+from .calibration import ONE, ZERO, apply_calibration, remove_calibration
 from .history import unknowns_at_other_time
 
 
@@ -19,16 +19,16 @@ class Gyroscope(AbstractReading):
     r"""A gyroscope with three axes, rad/s.
 
     It reads $s \circ \exp(\tilde m)^T \Omega(t - \tau) + b$ with the angular velocity in body
-    components; as it stands that is $\Omega$.
+    components; by default it reads $\Omega$.
 
     **Arguments:**
 
-    - `body`, the name of the body, or that of a `Frame` whose axes take the place of those of the
-      body; not needed if there is only one.
-    - `bias`, $b$, (3,) rad/s; `scale`, $s$, (3,); `misalignment`, $m$, the rotation vector that
-      takes body axes to sensor axes, (3,) rad; `delay`, $\tau$, s, see `Delayed`, `None` for none.
-      They can be fitted, the delay if it is given as a number.
-    - `name`, in place of "gyroscope of ...", where a body has several.
+    - `body`, name of the body, or of a `Frame` whose axes take the place of those of the body;
+      `None` if there is only one body.
+    - `bias`, $b$, (3,) rad/s; `scale`, $s$, (3,); `misalignment`, $m$, the rotation vector from
+      body axes to sensor axes, (3,) rad; `delay`, $\tau$, s, see `Delayed`, or `None`. All can be
+      fitted, the delay only if it is given as a number.
+    - `name`, instead of "gyroscope of ...", if a body has several.
 
     **Errors:** `ValueError` for a wrong shape, a scale of zero, or an unknown body.
     """
@@ -61,10 +61,10 @@ class Gyroscope(AbstractReading):
 
     @property
     def name(self) -> str:
-        return mounted_name("gyroscope", self.body, self.label)
+        return sensor_name("gyroscope", self.body, self.label)
 
     def check(self, model: AbstractFormulation) -> None:
-        mounted(model, self.body, "Gyroscope")
+        locate_mount(model, self.body, "Gyroscope")
 
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
@@ -72,18 +72,18 @@ class Gyroscope(AbstractReading):
         if self.delay is not None:
             y = unknowns_at_other_time(model, t, y, self.delay)
             t = t - self.delay
-        row, frame = mounted(model, self.body, "Gyroscope")
+        row, frame = locate_mount(model, self.body, "Gyroscope")
         omega = in_axes_of(frame, model.decode(t, y).angular_velocity[row])
-        return reading(omega, self.bias, self.scale, self.misalignment)
+        return apply_calibration(omega, self.bias, self.scale, self.misalignment)
 
     def on_time(self) -> tuple["Gyroscope", Float[Array, ""] | None]:
-        punctual = eqx.tree_at(lambda s: s.delay, self, None, is_leaf=lambda x: x is None)
-        return punctual, self.delay
+        without_delay = eqx.tree_at(lambda s: s.delay, self, None, is_leaf=lambda x: x is None)
+        return without_delay, self.delay
 
     def start(self, model: AbstractFormulation, state: State, measured: Float[Array, "3"]) -> State:
-        row, frame = mounted(model, self.body, "Gyroscope")
+        row, frame = locate_mount(model, self.body, "Gyroscope")
         omega = state.angular_velocity
-        ideal = ideal_value(jnp.asarray(measured), self.bias, self.scale, self.misalignment)
+        ideal = remove_calibration(jnp.asarray(measured), self.bias, self.scale, self.misalignment)
         ideal = ideal if frame is None else frame.rotation @ ideal
         return eqx.tree_at(
             lambda s: s.angular_velocity, state, omega.at[row].set(ideal.astype(omega.dtype))

@@ -1,7 +1,7 @@
-"""Motion before and after a known state, for sensors that read at another time."""
+"""Motion before and after a known state, for delayed sensors."""
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,26 +14,25 @@ from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Charted, Unknowns, join_chart, split_chart
 from ..native.ops import inverse
 
-# Even, so that no real decay rate is a pole of the step; with 6 stages a delay of one radian of an
-# oscillation is followed to 1e-11, and errors of the state grow by at most a factor of 1000.
+# An even number, so that no real decay rate is a pole of the step. Six stages continue an
+# oscillation over one radian to 1e-11 and amplify errors of the state by at most 1000.
 _STAGES = 6
-# Newton steps; all of them are taken, since a count that depends on values has no reverse mode.
+# A fixed number of Newton iterations: a number that depends on values has no reverse mode.
 _NEWTON_STEPS = 8
-# Orders up to which derivatives are exact.
+# Order up to which derivatives are exact.
 _ORDERS = 3
-# Span, s, over which a motion is followed whose delay is zero: it matters for derivatives alone.
+# Span, s, of the continuation for a delay of zero, which affects derivatives only.
 SHORTEST_SPAN = 1e-6
 
 
 class Continuation(eqx.Module):
     r"""Motion of a model around a known state, a polynomial in time.
 
-    One step of the collocation method Radau IIA with six stages. It is L-stable in either
-    direction: backwards, motion that decays fast is not amplified without limit but continued
-    smoothly.
+    It is one step of the collocation method Radau IIA with six stages, which is L-stable in both
+    directions: a backward step does not amplify rapidly decaying motion without bound.
 
-    **Attributes:** `t`, s, and unknowns `y` of the known state; `span`, s, over which the motion is
-    followed, negative for the past; `slopes`, time derivatives at the nodes, (6, N).
+    **Attributes:** `t`, s, and unknowns `y` of the known state; `span` of the step, s, negative for
+    the past; `slopes`, time derivatives at the nodes, (6, N).
     **Source:** Hairer-Wanner, Solving Ordinary Differential Equations II, IV.5.
     """
 
@@ -54,7 +53,7 @@ class Continuation(eqx.Module):
 def continue_motion(
     model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, span: Float[Array, ""]
 ) -> Continuation:
-    """Follow the motion of a model from a state into the past or the future.
+    """Continue the motion of a model from a state into the past or the future.
 
     **Arguments:** `t`, s; `y`, the unknowns there; `span`, s, not zero, negative for the past.
     """
@@ -77,8 +76,8 @@ def continue_motion(
     def step(matrix, slopes, rates):
         return slopes - (matrix @ (slopes - rates).reshape(-1)).reshape(_STAGES, size)
 
-    known = model, start, times, A
-    fixed = jax.tree.map(_without_derivative, known)
+    problem = model, start, times, A
+    fixed = jax.tree.map(_without_derivative, problem)
 
     def newton(carry, _):
         slopes, _ = carry
@@ -94,16 +93,16 @@ def continue_motion(
     (slopes, matrix), _ = jax.lax.scan(newton, first, length=_NEWTON_STEPS)
 
     def chord(slopes, _):
-        model, start, times, A = known
+        model, start, times, A = problem
         rates = jax.vmap(functools.partial(slope, model))(times, start[None] + A @ slopes)
         return step(matrix, slopes, rates), None
 
-    # By the implicit function theorem; each of these steps gives one more order of derivatives.
+    # By the implicit function theorem, each of these steps adds one order of exact derivatives.
     slopes, _ = jax.lax.scan(chord, slopes, length=_ORDERS)
     return Continuation(t, y, span, slopes)
 
 
-def _without_derivative(x):
+def _without_derivative(x: Any) -> Any:
     return jax.lax.stop_gradient(x) if eqx.is_inexact_array(x) else x
 
 
@@ -113,7 +112,7 @@ def unknowns_at_other_time(
     """Return the unknowns at `t - delay` by continuing the motion from the state at `t`."""
     delay = jnp.asarray(delay, t.dtype)
     fixed = jax.lax.stop_gradient(delay)
-    # The polynomial is the same motion for any span; a span of zero has none.
+    # The polynomial describes the same motion for any span but zero.
     span = -jnp.where(fixed == 0, SHORTEST_SPAN, fixed)
     return continue_motion(model, t, y, span).unknowns(t - delay)
 
@@ -121,24 +120,24 @@ def unknowns_at_other_time(
 def shift_in_time(
     model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, change: Float[Array, ""]
 ) -> Unknowns:
-    """Return the unknowns at `t + change`, where `change` is zero and matters by its derivatives.
+    """Return the unknowns at `t + change`, where `change` is zero but has derivatives.
 
-    By a step of the classical Runge-Kutta method: derivatives up to the fourth order are exact.
+    A step of the classical Runge-Kutta method makes derivatives up to the fourth order exact.
     """
     y = differential_part(model, y)
 
-    # The stages are a loop: compiled once, not four times.
+    # A loop over the stages, so that they are compiled once.
     def stage(carry, coefficients):
         total, slope = carry
         part, weight = coefficients
-        at = jax.tree.map(lambda a, k: a + part * change * k, y, slope)
-        slope = time_derivative(model, t + part * change, at)
+        stage_y = jax.tree.map(lambda a, k: a + part * change * k, y, slope)
+        slope = time_derivative(model, t + part * change, stage_y)
         return (jax.tree.map(lambda a, k: a + weight * change * k, total, slope), slope), None
 
     parts = jnp.array([0.0, 0.5, 0.5, 1.0], t.dtype)
     weights = jnp.array([1 / 6, 1 / 3, 1 / 3, 1 / 6], t.dtype)
-    none = jax.tree.map(jnp.zeros_like, y)
-    ((y, _), _) = jax.lax.scan(stage, (y, none), (parts, weights))
+    no_slope = jax.tree.map(jnp.zeros_like, y)
+    ((y, _), _) = jax.lax.scan(stage, (y, no_slope), (parts, weights))
     return y
 
 
@@ -159,8 +158,8 @@ def time_derivative(model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
 class _Tableau(NamedTuple):
     """Nodes $c_i$ (S,), matrix $A$ (S, S), and integrals of the Lagrange basis.
 
-    `integrals` (S, S): coefficients of $\\theta, \\theta^2, \\dots$ in
-    $\\int_0^\\theta \\ell_j$, transposed: (stage, power).
+    `integrals` (S, S), (stage, power): coefficients of $\\theta, \\theta^2, \\dots$ in
+    $\\int_0^\\theta \\ell_j$.
     """
 
     nodes: np.ndarray
@@ -170,12 +169,12 @@ class _Tableau(NamedTuple):
 
 @functools.cache
 def _tableau() -> _Tableau:
-    """Return the collocation method of Radau IIA with the number of stages of this file."""
+    """Return the coefficients of Radau IIA with `_STAGES` stages."""
     legendre = np.polynomial.Legendre
     radau = legendre.basis(_STAGES, [0, 1]) - legendre.basis(_STAGES - 1, [0, 1])
     nodes = np.sort(radau.roots().real)
     powers = np.arange(_STAGES)
-    # Rows: stages. The Lagrange basis in powers of theta, then its integrals.
+    # Coefficients of the Lagrange basis in powers of theta, one row per stage.
     basis = np.linalg.inv(nodes[:, None] ** powers).T
     integrals = basis / (powers + 1)
     matrix = (nodes[:, None] ** (powers + 1)) @ integrals.T

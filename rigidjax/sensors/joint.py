@@ -1,4 +1,4 @@
-"""What the sensors of joints have in common."""
+"""The base class of sensors on joints."""
 
 from typing import ClassVar
 
@@ -28,7 +28,7 @@ class AbstractJointSensor(AbstractReading):
     scale: Float[Array, ""]
     label: str | None = eqx.field(static=True)
     quantity: eqx.AbstractClassVar[str]
-    """What is measured, in the name of the sensor."""
+    """Name of the measured quantity, as used in the name of the sensor."""
     value_shape: ClassVar[tuple[int, ...]] = ()
 
     def __init__(
@@ -39,10 +39,17 @@ class AbstractJointSensor(AbstractReading):
         scale: ArrayInput = 1.0,
         name: str | None = None,
     ):
-        self._mount(joint, component, bias, scale, name)
+        self._set_fields(joint, component, bias, scale, name)
 
-    def _mount(self, joint, component, bias, scale, name) -> None:
-        """Set the attributes that all sensors on a coordinate have."""
+    def _set_fields(
+        self,
+        joint: str | AbstractJoint,
+        component: int | None,
+        bias: ArrayInput,
+        scale: ArrayInput,
+        name: str | None,
+    ) -> None:
+        """Set the fields that all sensors on a coordinate have."""
         kind = type(self).__name__
         self.joint = joint_name(joint, kind)
         self.component = checked_component(component, kind)
@@ -55,38 +62,38 @@ class AbstractJointSensor(AbstractReading):
         return self.scale.astype(ideal.dtype) * ideal + self.bias.astype(ideal.dtype)
 
     def ideal_value(self, reading: ArrayInput) -> np.ndarray:
-        """Return the value of a reading (known, not traced), the inverse of `reading`."""
+        """Return the ideal value of a concrete reading, the inverse of `reading`."""
         return (np.asarray(reading) - np.asarray(self.bias)) / np.asarray(self.scale)
 
     @property
     def name(self) -> str:
         if self.label is not None:
             return self.label
-        of = f"{self.quantity} of {self.joint}"
-        return of if self.component is None else f"{of} [{self.component}]"
+        name = f"{self.quantity} of {self.joint}"
+        return name if self.component is None else f"{name} [{self.component}]"
 
     def coordinate(self, model: AbstractFormulation) -> tuple[AbstractJoint, int]:
-        """The joint and the number of its coordinate.
+        """Return the joint and the index of its coordinate.
 
-        **Errors:** `ValueError` for an unknown name (with the nearest one), a joint without length
-        or angle, a component that is missing or that there is not.
+        **Errors:** `ValueError` for an unknown name (the message suggests the nearest one), a joint
+        without a length or an angle, and a missing or invalid component.
         """
         sensor = type(self).__name__
         system = jointed_system(model, sensor)
         joint = system.joints[system.joint_index(self.joint)]
-        of = f"the {type(joint).__name__} {self.joint!r}"
+        subject = f"the {type(joint).__name__} {self.joint!r}"
         if joint.num_translations == 0 and not joint.has_angle:
-            raise ValueError(f"`{sensor}` measures a length or an angle; {of} has none.")
+            raise ValueError(f"`{sensor}` measures a length or an angle; {subject} has none.")
         count = num_coordinates(joint)
         if self.component is None and count > 1:
             raise ValueError(
-                f"`{sensor}(component=...)` is needed: {of} has {count} coordinates, numbered from "
-                "0, lengths before angles."
+                f"`{sensor}(component=...)` is needed: {subject} has {count} coordinates, numbered "
+                "from 0, lengths before angles."
             )
         if self.component is not None and self.component >= count:
             raise ValueError(
                 f"`{sensor}(component=...)` must be below {count}, the number of coordinates of "
-                f"{of}; got {self.component}."
+                f"{subject}; got {self.component}."
             )
         return joint, self.component or 0
 
@@ -95,12 +102,12 @@ class AbstractJointSensor(AbstractReading):
 
     def unit_in(self, model: AbstractFormulation) -> str:
         joint, k = self.coordinate(model)
-        of_angle, of_length = self.unit.split(" or ")
-        return of_length if k < joint.num_translations else of_angle
+        angle_unit, length_unit = self.unit.split(" or ")
+        return length_unit if k < joint.num_translations else angle_unit
 
 
 def jointed_system(model: AbstractFormulation, sensor: str) -> System:
-    """The system of a model with joints; `ValueError` for one without."""
+    """Return the system of a model; `ValueError` for a model without joints."""
     system = model.system
     if not has_joints(system):
         raise ValueError(f"`{sensor}` measures a joint; this model has no joints.")
@@ -108,19 +115,19 @@ def jointed_system(model: AbstractFormulation, sensor: str) -> System:
 
 
 def num_coordinates(joint: AbstractJoint) -> int:
-    """Number of coordinates of a joint, prescribed ones included."""
-    at = jax.eval_shape(lambda: RelativePose(jnp.zeros(3), jnp.eye(3), jnp.zeros(())))
-    return jax.eval_shape(joint.coordinates, at).shape[0]
+    """Return the number of coordinates of a joint, prescribed ones included."""
+    pose = jax.eval_shape(lambda: RelativePose(jnp.zeros(3), jnp.eye(3), jnp.zeros(())))
+    return jax.eval_shape(joint.coordinates, pose).shape[0]
 
 
 def joint_motion(
     model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, name: str
 ) -> tuple[RelativePose, Float[Array, "6"]]:
-    """Relative pose and twist of a joint, in its frame."""
+    """Return relative pose and twist of a joint, in components of its frame."""
     model = model.prepare()
-    prepared, (_, places, twists) = model.prepared, model.motion(t, y)
-    relative = joint_twists(prepared, places, twists)
+    prepared, (_, placements, twists) = model.prepared, model.motion(t, y)
+    relative = joint_twists(prepared, placements, twists)
     index = prepared.system.joint_index(name)
     group = next(g for g, group in enumerate(prepared.groups) if index in group.indices)
     k = prepared.groups[group].indices.index(index)
-    return jax.tree.map(lambda leaf: leaf[k], (places[group].relative, relative[group]))
+    return jax.tree.map(lambda leaf: leaf[k], (placements[group].relative, relative[group]))

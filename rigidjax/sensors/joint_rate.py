@@ -15,7 +15,7 @@ from .joint import AbstractJointSensor, joint_motion
 class JointRate(AbstractJointSensor):
     r"""The time derivative of a coordinate of a joint, rad/s or m/s, prescribed ones included.
 
-    **Arguments, errors:** those of `JointCoordinate` but `period`; `bias` in rad/s or m/s.
+    **Arguments, errors:** those of `JointCoordinate` except `period`; `bias` in rad/s or m/s.
     """
 
     channels: ClassVar[tuple[str, ...]] = ("q_dot",)
@@ -28,7 +28,7 @@ class JointRate(AbstractJointSensor):
         joint, k = self.coordinate(model)
         relative, twist = joint_motion(model, t, y, self.joint)
         zero = jnp.zeros((), twist.dtype)
-        # Not `joint.rates`, which has none for a prescribed motion.
+        # `joint.rates` has no entry for a prescribed motion.
 
         def along(s):
             return joint.coordinates(apply_small_twist(relative, s * twist))

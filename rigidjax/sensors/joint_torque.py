@@ -1,4 +1,4 @@
-"""What an actuator exerts on the coordinate of a joint."""
+"""Force or moment of an actuator on the coordinate of a joint."""
 
 from typing import ClassVar
 
@@ -9,19 +9,19 @@ from ..forces import Motor
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..mechanics.reactions import Reaction
-from .joint import AbstractJointSensor
+from .joint import AbstractJointSensor, jointed_system
 
 
 class JointTorque(AbstractJointSensor):
     r"""The moment, N m, or force, N, of the actuator of a joint, on the child.
 
-    - A joint with a prescribed motion: what drives it, the multiplier of the driving constraint
-      (`Reaction.drive`): all that the motion needs against inertia, gravity and springs elsewhere.
-    - Else the sum of the `Motor`s on this coordinate, as their laws command at this time,
-      coordinate and rate. Springs and dampers on the joint (`TorsionSpring`, `Bushing`) are not
-      part of it.
+    - For a prescribed motion it is the multiplier of the driving constraint (`Reaction.drive`),
+      which balances inertia, gravity and all other forces.
+    - Otherwise it is the sum of the `Motor`s on this coordinate, evaluated at the time, the
+      coordinate and the rate. Springs and dampers on the joint (`TorsionSpring`, `Bushing`) do not
+      count.
 
-    **Arguments, errors:** those of `JointCoordinate` but `period`, with `bias` in N m or N;
+    **Arguments, errors:** those of `JointCoordinate` except `period`, with `bias` in N m or N;
     `ValueError` for a joint that has neither a motor on this coordinate nor a prescribed motion.
     """
 
@@ -46,18 +46,18 @@ class JointTorque(AbstractJointSensor):
             assert isinstance(reaction, Reaction)
             assert reaction.drive is not None
             return self.reading(reaction.drive)
-        seen = model.kinematics(t, y).joints[self.joint]
-        t = jnp.asarray(t, seen.rates.dtype)
+        kinematics = model.kinematics(t, y).joints[self.joint]
+        t = jnp.asarray(t, kinematics.rates.dtype)
         torques = [
-            motor.generalised_force(t, seen.coordinates[k], seen.rates[k])
+            motor.generalised_force(t, kinematics.coordinates[k], kinematics.rates[k])
             for motor in self._motors(model, k)
         ]
-        return self.reading(sum(torques, jnp.zeros_like(seen.rates[k])))
+        return self.reading(sum(torques, jnp.zeros_like(kinematics.rates[k])))
 
-    def _motors(self, model, k):
+    def _motors(self, model: AbstractFormulation, k: int) -> list[Motor]:
         return [
             force
-            for force in model.system.forces
+            for force in jointed_system(model, type(self).__name__).forces
             if isinstance(force, Motor)
             and force.joint == self.joint
             and (force.component or 0) == k

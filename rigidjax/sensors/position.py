@@ -9,23 +9,23 @@ from ..checks import ArrayInput, vector_leaf
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..rotations import so3
-from .base import AbstractReading, mounted, mounted_name, scale_leaf
-from .calibration import ONE, ZERO, reading
+from .base import AbstractReading, locate_mount, scale_leaf, sensor_name
+from .calibration import ONE, ZERO, apply_calibration
 
 
 class Position(AbstractReading):
     r"""The position of a point of a body, (3,) m, space components.
 
-    It reads $s \circ \exp(\tilde m)^T (x + R\,u) + b$; as it stands that is $x + R\,u$.
+    It reads $s \circ \exp(\tilde m)^T (x + R\,u) + b$; by default it reads $x + R\,u$.
 
     **Arguments:**
 
-    - `body`, its name or that of a `Frame`; `None` if there is only one.
-    - `point`, $u$, from the centre of mass (of a `FixedPointBody`: from the fixed point; of a
-      frame: from its origin), (3,) m, components of the body (of the frame). It can be fitted.
-    - `bias`, $b$, (3,) m; `scale`, $s$, (3,); `misalignment`, $m$, the rotation vector that takes
-      space axes to those of the measuring system, (3,) rad. They can be fitted.
-    - `name`, in place of "position of ...", where a body has several.
+    - `body`, name of the body or of a `Frame`; `None` if there is only one body.
+    - `point`, $u$, from the centre of mass (on a `FixedPointBody` from the fixed point, on a frame
+      from its origin), (3,) m, components of the body or the frame. It can be fitted.
+    - `bias`, $b$, (3,) m; `scale`, $s$, (3,); `misalignment`, $m$, the rotation vector from space
+      axes to those of the measuring system, (3,) rad. They can be fitted.
+    - `name`, instead of "position of ...", if a body has several.
 
     **Errors:** `ValueError` for a wrong shape, a scale of zero, or an unknown body.
     """
@@ -58,17 +58,17 @@ class Position(AbstractReading):
 
     @property
     def name(self) -> str:
-        return mounted_name("position", self.body, self.label)
+        return sensor_name("position", self.body, self.label)
 
     def check(self, model: AbstractFormulation) -> None:
-        mounted(model, self.body, "Position")
+        locate_mount(model, self.body, "Position")
 
     def predict(
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, "3"]:
-        row, frame = mounted(model, self.body, "Position")
+        row, frame = locate_mount(model, self.body, "Position")
         state = model.decode(t, y)
         point = self.point if frame is None else frame.on_body(self.point)
         point = point.astype(state.position.dtype)
-        place = state.position[row] + so3.rotate(state.orientation[row], point)
-        return reading(place, self.bias, self.scale, self.misalignment)
+        position = state.position[row] + so3.rotate(state.orientation[row], point)
+        return apply_calibration(position, self.bias, self.scale, self.misalignment)

@@ -11,12 +11,12 @@ from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..joints.base import AbstractJoint
 from .base import AbstractReading, scale_leaf
-from .calibration import ONE, ZERO, reading
+from .calibration import ONE, ZERO, apply_calibration
 from .joint import jointed_system
 
 
 class AbstractReactionSensor(AbstractReading):
-    """A part of the reaction of a joint, given by its name."""
+    """Force or moment of the reaction of a joint."""
 
     joint: str = eqx.field(static=True)
     bias: Float[Array, "3"]
@@ -24,7 +24,7 @@ class AbstractReactionSensor(AbstractReading):
     misalignment: Float[Array, "3"]
     label: str | None = eqx.field(static=True)
     quantity: eqx.AbstractClassVar[str]
-    """What is measured, in the name of the sensor."""
+    """Name of the measured quantity, as used in the name of the sensor."""
     value_shape: ClassVar[tuple[int, ...]] = (3,)
 
     def __init__(
@@ -53,18 +53,18 @@ class AbstractReactionSensor(AbstractReading):
 class ReactionForce(AbstractReactionSensor):
     r"""The reaction force of a joint on its child, (3,) N, space components.
 
-    What the constraints of the joint exert; forces on its coordinates (`Motor`, `TorsionSpring`)
-    are not part of it, the drive of a prescribed motion is. With redundant constraints it is that
-    of the multipliers of least norm.
+    This is the force of the joint's constraints. It includes the drive of a prescribed motion, but
+    not forces on the coordinates (`Motor`, `TorsionSpring`). Redundant constraints have the
+    multipliers of least norm.
 
-    The sensor reads $s \circ \exp(\tilde m)^T F + b$; as it stands that is $F$.
+    The sensor reads $s \circ \exp(\tilde m)^T F + b$; by default it reads $F$.
 
     **Arguments:**
 
     - `joint`: a joint of the system, or its name; it may close a loop.
-    - `bias`, $b$, (3,) N; `scale`, $s$, (3,); `misalignment`, $m$, the rotation vector that takes
-      space axes to sensor axes, (3,) rad. They can be fitted.
-    - `name`, in place of "reaction force of ...", where a joint has several.
+    - `bias`, $b$, (3,) N; `scale`, $s$, (3,); `misalignment`, $m$, the rotation vector from space
+      axes to sensor axes, (3,) rad. They can be fitted.
+    - `name`, instead of "reaction force of ...", if a joint has several sensors.
 
     **Errors:** `ValueError` for an unknown joint, a wrong shape, or a scale of zero.
     """
@@ -77,13 +77,15 @@ class ReactionForce(AbstractReactionSensor):
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, "3"]:
         force = model.reactions(t, y)[self.joint].force
-        return reading(force, self.bias, self.scale, self.misalignment)
+        return apply_calibration(force, self.bias, self.scale, self.misalignment)
 
 
 class ReactionMoment(AbstractReactionSensor):
-    """The reaction moment of a joint on its child, (3,) N m, about the joint point of the child.
+    """The reaction moment of a joint on its child, (3,) N m, space components.
 
-    Space components. **Arguments, errors:** those of `ReactionForce`; `bias` in N m.
+    It is about the joint point of the child.
+
+    **Arguments, errors:** those of `ReactionForce`; `bias` in N m.
     """
 
     channels: ClassVar[tuple[str, ...]] = ("M1", "M2", "M3")
@@ -94,4 +96,4 @@ class ReactionMoment(AbstractReactionSensor):
         self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
     ) -> Float[Array, "3"]:
         moment = model.reactions(t, y)[self.joint].moment
-        return reading(moment, self.bias, self.scale, self.misalignment)
+        return apply_calibration(moment, self.bias, self.scale, self.misalignment)

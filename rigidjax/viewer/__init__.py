@@ -1,4 +1,4 @@
-"""Motions in a browser: pages that stand alone, with bodies, joints, arrows and graphs."""
+"""Self-contained HTML pages of motions, with bodies, joints, arrows and graphs."""
 
 from .fits import view_fit as view_fit
 from .page import View as View, view as view

@@ -1,4 +1,4 @@
-"""Pages of HTML that need nothing besides themselves."""
+"""Self-contained HTML pages of motions."""
 
 import html
 import importlib.resources
@@ -14,11 +14,11 @@ from ..bodies import FixedPointBody
 from ..checks import ArrayInput
 from ..io.files import write_text
 from ..state import State
-from .runs import Run, is_model, runs_of
+from .runs import DisplayedRun, is_model, runs_of
 from .scene import scene_of
 from .shapes import AnyShape
 
-# In this order: a later file uses what an earlier one defines.
+# In the order of their dependencies.
 _SCRIPTS = (
     "three.bundle.js",
     "data.js",
@@ -35,9 +35,9 @@ THEMES = ("auto", "light", "dark")
 
 
 class View:
-    """A motion as a page of HTML, shown in a notebook by itself.
+    """A motion as an HTML page, which notebooks display.
 
-    `scene`, the data of the page; `page`, its text; `save` writes it.
+    `scene` contains the data of the page, `page` is its text, and `save` writes it.
     """
 
     def __init__(self, scene: dict[str, Any], height: int = 560):
@@ -46,8 +46,8 @@ class View:
 
     @property
     def page(self) -> str:
-        """The page, with its program and its data; nothing is loaded from elsewhere."""
-        # In a script, `<` could end it; in JSON it can be written otherwise.
+        """Text of the page with its scripts and data; nothing is loaded from elsewhere."""
+        # `<` could end the script element, so it is escaped in the JSON text.
         data = json.dumps(self.scene, allow_nan=False, separators=(",", ":")).replace(
             "<", "\\u003c"
         )
@@ -64,11 +64,12 @@ class View:
         return page
 
     def save(self, path: str | os.PathLike[str], force: bool = False) -> pathlib.Path:
-        """Write the page, whole or not at all.
+        """Write the page, completely or not at all.
 
         **Arguments:** `path`, such as `run.html`; `force`, replace an existing file.
         **Returns:** the path.
-        **Raises:** `FileExistsError` unless `force`; `OSError` for a path that cannot be written.
+        **Errors:** `FileExistsError` for an existing file without `force`; `OSError` for a path
+        that cannot be written.
         """
         return write_text(path, self.page, force)
 
@@ -102,32 +103,34 @@ def view(
     theme: str = "auto",
     height: int = 560,
 ) -> View:
-    """Show motions in three dimensions, in a notebook or as a page that stands alone.
+    """Show motions in three dimensions, in a notebook or as a self-contained page.
 
-    Bodies have the shapes that they were made as, else those of their inertia: a sphere, cylinder
-    or box of constant density. A body with a fixed point has no mass; its longest edge is 1 m.
+    A body is drawn with the shape that it was made with, otherwise as the sphere, cylinder or box
+    of constant density that has its inertia. A body with a fixed point has no mass; its longest
+    edge is 1 m.
 
     **Arguments:**
 
-    - `items`: one or several, drawn over each other: a `Solution` (of a batch the first member, and
-      others faint), a dataset of `rj.io` or the name of its file, a model, system or body with
-      a fixed point, at `state`, or a tuple of one with its states and their times, or with an
-      `Ensemble` whose runs returned a `Solution`.
-    - `labels`, one for each item.
-    - `state`, `ts`: of the models among the items: a `State`, or one with a leading axis of times
-      and these times, (T,) s. Without a `state` a system is in its reference configuration.
-    - `shapes`, by names of bodies, each one or several of `rigidjax.viewer`: `box`, `cylinder`,
-      `cone`, `sphere`, `ellipsoid`; or a `Mesh`, or an STL or OBJ file in m, from the centre of
+    - `items`, one or several, drawn over each other. An item is a `Solution` (of a batch the first
+      member, and others faintly); a dataset of `rj.io` or the path of its file; a model, a system
+      or a body with a fixed point, in `state`; a tuple of one of these with states and times; or a
+      tuple of one of these with an `Ensemble` whose runs returned a `Solution`.
+    - `labels`, one per item.
+    - `state`, `ts`, for models among the items: a `State`, or a `State` with a leading time axis
+      and the times, (T,) s. The default is the reference configuration.
+    - `shapes`, by names of bodies: one or several of `box`, `cylinder`, `cone`, `sphere` and
+      `ellipsoid` from `rigidjax.viewer`, a `Mesh`, or an STL or OBJ file in m, from the centre of
       mass, body components.
     - `quantities`, further graphs of the first item by name, (T,) at its saved times.
-    - `reactions`, of the joints as well; with closed loops they take seconds to compile.
-    - `frames`, the most times that are kept; `members`, the most of a batch.
-    - `title`; `speed`, seconds of motion in a second, by default a round one; `theme`, `"auto"`,
+    - `reactions`, whether to show the reactions of joints; with closed loops they take seconds to
+      compile.
+    - `frames`, maximum number of times; `members`, maximum number of batch members.
+    - `title`; `speed`, seconds of motion per second, by default a round number; `theme`, `"auto"`,
       `"light"` or `"dark"`; `height` in a notebook, pixels.
 
     **Returns:** a `View`: `.save("run.html")` writes it.
-    **Raises:** `TypeError` for what cannot be viewed; `ValueError` for runs without times, and for
-    arguments that do not fit together.
+    **Errors:** `TypeError` for other items; `ValueError` for runs without times, and for arguments
+    that contradict each other.
     """
     if not items:
         raise ValueError("`view` needs something to show: a `Solution`, a file, or a model.")
@@ -143,40 +146,40 @@ def view(
         raise ValueError(f"`view(speed=...)` must be positive; got {speed!r}.")
     if (state is not None or ts is not None) and not any(map(is_model, items)):
         raise ValueError("`view(state=..., ts=...)` goes with a model, a system or a body.")
-    names = labels or (["" for _ in items] if len(items) == 1 else _numbered(items))
-    runs: list[Run] = []
+    names = labels or (["" for _ in items] if len(items) == 1 else _default_labels(items))
+    runs: list[DisplayedRun] = []
     for item, label in zip(items, names, strict=True):
         if is_model(item):
-            shown = _reference_state(item) if state is None else state
-            item = (item, shown, *(() if ts is None else (ts,)))
+            displayed = _reference_state(item) if state is None else state
+            item = (item, displayed, *(() if ts is None else (ts,)))
         runs += runs_of(item, label, frames, members, reactions)
     for name, values in (quantities or {}).items():
         runs[0].graphs[name, ""] = _quantity(name, values, items[0], runs[0])
     return View(scene_of(runs, title, shapes, speed, theme), height)
 
 
-def _numbered(items):
+def _default_labels(items: Sequence[Any]) -> list[str]:
     return [
         os.path.basename(item) if isinstance(item, str | os.PathLike) else f"run {k + 1}"
         for k, item in enumerate(items)
     ]
 
 
-def _reference_state(model):
+def _reference_state(model: Any) -> State:
     system = getattr(model, "system", model)
     return State() if isinstance(system, FixedPointBody) else system.reference_state()
 
 
-def _quantity(name, values, item, run):
-    """A quantity at the times of a run, of those at which it was given."""
-    numbers = np.asarray(values, float)
-    given = np.asarray(getattr(item, "ts", getattr(item, "time", run.times)), float)
-    if given.ndim != 1 or numbers.shape != given.shape:
+def _quantity(name: str, values: ArrayInput, item: Any, run: DisplayedRun) -> np.ndarray:
+    """Return a quantity at the times of a run, a subset of the saved times of the item."""
+    samples = np.asarray(values, float)
+    times = np.asarray(getattr(item, "ts", getattr(item, "time", run.times)), float)
+    if times.ndim != 1 or samples.shape != times.shape:
         raise ValueError(
-            f"`view(quantities=...)` must have a value at each of the {given.shape[-1]} saved "
-            f"times of the first item; {name!r} has shape {numbers.shape}."
+            f"`view(quantities=...)` must have a value at each of the {times.shape[-1]} saved "
+            f"times of the first item; {name!r} has shape {samples.shape}."
         )
-    return numbers[np.searchsorted(np.where(np.isfinite(given), given, np.inf), run.times)]
+    return samples[np.searchsorted(np.where(np.isfinite(times), times, np.inf), run.times)]
 
 
 def _static(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What can be viewed, each as one or several runs: poses over time and what belongs to them."""
+"""Conversion of solutions, datasets, states and ensembles to displayed runs."""
 
 import dataclasses
 import json
@@ -10,10 +10,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike
+from jaxtyping import Array, ArrayLike, Float
 
 from ..ensembles import Ensemble
 from ..formulations import AbstractFormulation
+from ..formulations.charts import Unknowns
 from ..io.mechanism import describe_mechanism
 from ..mechanics import System
 from ..mechanics.loads import applied_wrenches
@@ -22,13 +23,14 @@ from ..state import State
 
 
 @dataclasses.dataclass
-class Run:
-    """A trajectory: times (T,) s; positions (T, L, 3) m; unit quaternions (T, L, 4); angular
-    velocities (T, L, 3) rad/s, body components, or `None` where they are not known.
+class DisplayedRun:
+    """A trajectory with its graphs and arrows.
 
-    `graphs`, name and unit to values (T,); `forces` on the bodies (T, L, 3) N, and `reactions` of
-    the joints on their children (T, J, 3) N, space components, or `None`; `mechanism`, see
-    `describe_mechanism`; `is_ghost`, one of many that are drawn faint.
+    `times`, (T,) s; `positions`, (T, L, 3) m; `orientations`, (T, L, 4), unit quaternions;
+    `angular_velocities`, (T, L, 3) rad/s, body components, or `None` if unknown; `graphs`, from
+    name and unit to values (T,); `forces` on the bodies, (T, L, 3) N, and `reactions` of the joints
+    on their children, (T, J, 3) N, space components, or `None`; `mechanism`, see
+    `describe_mechanism`; `is_ghost`, whether the run is drawn faintly.
     """
 
     label: str
@@ -43,12 +45,15 @@ class Run:
     is_ghost: bool = False
 
 
-def runs_of(item: Any, label: str, frames: int, members: int, with_reactions: bool) -> list[Run]:
-    """The runs in a `Solution`, a dataset, a file, `(model, states)` or `(model, ensemble)`.
+def runs_of(
+    item: Any, label: str, frames: int, members: int, with_reactions: bool
+) -> list[DisplayedRun]:
+    """Return the runs in a `Solution`, a dataset, a file, `(model, states)` or `(model, ensemble)`.
 
-    **Arguments:** `item`; `label`; `frames`, of which there are at most so many, chosen among the
-    saved times; `members`, the most of a batch; `with_reactions`, of a solution.
-    **Raises:** `TypeError` for anything else; `ValueError` for what has no poses.
+    **Arguments:** `item`; `label`; `frames`, maximum number of times, chosen from the saved ones;
+    `members`, maximum number of batch members; `with_reactions`, whether to compute the reactions
+    of a solution.
+    **Errors:** `TypeError` for other items; `ValueError` for items without poses.
     """
     if isinstance(item, Solution):
         return _of_solution(item, label, frames, members, with_reactions)
@@ -64,22 +69,24 @@ def runs_of(item: Any, label: str, frames: int, members: int, with_reactions: bo
         return _of_ensemble(*item, label, frames, members)
     raise TypeError(
         "`view` takes a `Solution`, a dataset or file of `rj.io`, a model with `state=`, or a "
-        f"model with its `Ensemble`, `(model, found)`; got {type(item).__name__}."
+        f"model with its `Ensemble`, `(model, ensemble)`; got {type(item).__name__}."
     )
 
 
-def kept(times: np.ndarray, frames: int) -> np.ndarray:
-    """Indices of at most `frames` finite times, evenly apart, the first and last included."""
+def frame_indices(times: np.ndarray, frames: int) -> np.ndarray:
+    """Return indices of at most `frames` finite times, evenly spaced, including both ends."""
     reached = np.flatnonzero(np.isfinite(times))
     if len(reached) <= frames:
         return reached
-    wanted = np.linspace(times[reached[0]], times[reached[-1]], frames)
-    after = np.clip(np.searchsorted(times[reached], wanted), 1, len(reached) - 1)
-    nearer = wanted - times[reached][after - 1] < times[reached][after] - wanted
+    targets = np.linspace(times[reached[0]], times[reached[-1]], frames)
+    after = np.clip(np.searchsorted(times[reached], targets), 1, len(reached) - 1)
+    nearer = targets - times[reached][after - 1] < times[reached][after] - targets
     return np.unique(reached[after - nearer])
 
 
-def _of_solution(solution, label, frames, members, with_reactions):
+def _of_solution(
+    solution: Solution, label: str, frames: int, members: int, with_reactions: bool
+) -> list[DisplayedRun]:
     if solution.ts is None:
         raise ValueError(
             "No times were saved: pass `ts=` or a `diffrax.SaveAt` with times to `simulate`."
@@ -92,13 +99,13 @@ def _of_solution(solution, label, frames, members, with_reactions):
         )
     if depth == 2:
         out = []
-        for k in _chosen(len(solution.ts), members):
+        for k in _member_indices(len(solution.ts), members):
             member = jax.tree.map(lambda x, k=k: x[k] if eqx.is_array(x) else x, solution)
             out += _of_solution(member, f"{label} member {k}".strip(), frames, members, False)
         for run in out[1:]:
             run.is_ghost = True
         return out
-    indices = kept(np.asarray(solution.ts), frames)
+    indices = frame_indices(np.asarray(solution.ts), frames)
     if len(indices) == 0:
         raise ValueError("The run reached none of its saved times: there is nothing to view.")
     thinned = eqx.tree_at(
@@ -112,7 +119,7 @@ def _of_solution(solution, label, frames, members, with_reactions):
     if with_reactions and mechanism["joints"]:
         reactions = np.asarray(thinned._along(_reactions))
     return [
-        Run(
+        DisplayedRun(
             label,
             mechanism,
             np.asarray(thinned.ts),
@@ -126,11 +133,13 @@ def _of_solution(solution, label, frames, members, with_reactions):
     ]
 
 
-def _chosen(count, members):
+def _member_indices(count: int, members: int) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, min(members, count)).round().astype(int))
 
 
-def _of_ensemble(model, ensemble, label, frames, members):
+def _of_ensemble(
+    model: Any, ensemble: Ensemble, label: str, frames: int, members: int
+) -> list[DisplayedRun]:
     kinds = ("t", "position", "orientation", "angular_velocity")
     outputs = ensemble.outputs
     if not isinstance(outputs, Mapping) or not set(kinds) <= set(outputs):
@@ -140,10 +149,10 @@ def _of_ensemble(model, ensemble, label, frames, members):
         )
     mechanism = describe_mechanism(model)
     runs = []
-    for k in _chosen(len(ensemble), members):
+    for k in _member_indices(len(ensemble), members):
         times, x, p, omega = (np.asarray(outputs[kind][k], float) for kind in kinds)
-        finite = np.isfinite(np.concatenate([x, p, omega], axis=-1)).all(axis=(1, 2))
-        rows = kept(np.where(finite, times, np.inf), frames)
+        is_finite = np.isfinite(np.concatenate([x, p, omega], axis=-1)).all(axis=(1, 2))
+        rows = frame_indices(np.where(is_finite, times, np.inf), frames)
         if len(rows) == 0:
             continue
         energy = np.asarray(outputs["energy"][k])[rows]
@@ -153,40 +162,44 @@ def _of_ensemble(model, ensemble, label, frames, members):
             graphs |= _angles(names, np.asarray(outputs["joint_angles"][k])[rows])
         text = f"{label} member {k}".strip()
         poses = (times[rows], x[rows], p[rows], omega[rows])
-        runs.append(Run(text, mechanism, *poses, graphs, is_ghost=bool(runs)))
+        runs.append(DisplayedRun(text, mechanism, *poses, graphs, is_ghost=bool(runs)))
     if not runs:
-        raise ValueError("No member came to any of its saved times: there is nothing to view.")
+        raise ValueError("No member reached any of its saved times: there is nothing to view.")
     return runs
 
 
-def _quantities(model, t, y):
-    """What is shown at every time, in one function so that it is compiled once."""
+def _quantities(model: AbstractFormulation, t: Float[Array, ""], y: Unknowns) -> tuple[Any, ...]:
+    """Return state, energy, drift and forces in one function, which is compiled once."""
     return model.decode(t, y), model.energy(t, y), model.drift(t, y), _forces(model, t, y)
 
 
-def _forces(model, t, y):
-    """Applied forces, (L, 3) N; `None` for a body with a fixed point."""
+def _forces(
+    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+) -> Float[Array, "L 3"] | None:
+    """Return the applied forces, N; `None` for a body with a fixed point."""
     if not model.layout.translates:
         return None
     kinematics = model.kinematics(t, y)
     return applied_wrenches(model.prepared, t, kinematics)[:, :3]
 
 
-def _reactions(model, t, y):
-    found = model.reactions(t, y)
+def _reactions(model: Any, t: Float[Array, ""], y: Unknowns) -> Float[Array, "J 3"]:
+    reactions = model.reactions(t, y)
     joints = [joint for joint in model.system.joints if not joint.at_centre]
-    return jnp.stack([found[joint.name].force for joint in joints])
+    return jnp.stack([reactions[joint.name].force for joint in joints])
 
 
 def _angles(names: Iterable[str], joint_angles: ArrayLike | None) -> dict:
-    """Graphs of the unwrapped angles (T, A) of joints by name and unit."""
+    """Return graphs of the unwrapped angles of joints, (T, A), by name and unit."""
     if joint_angles is None:
         return {}
     columns = np.asarray(joint_angles).T
     return {(f"angle of {name}", "rad"): x for name, x in zip(names, columns, strict=True)}
 
 
-def _graphs(energy, position_drift, velocity_drift):
+def _graphs(
+    energy: ArrayLike, position_drift: ArrayLike, velocity_drift: ArrayLike
+) -> dict[tuple[str, str], np.ndarray]:
     return {
         ("energy", "J"): np.asarray(energy),
         ("change of energy", "J"): np.asarray(energy) - np.asarray(energy)[0],
@@ -195,7 +208,7 @@ def _graphs(energy, position_drift, velocity_drift):
     }
 
 
-def _of_dataset(dataset, label, frames, members):
+def _of_dataset(dataset: Any, label: str, frames: int, members: int) -> list[DisplayedRun]:
     needed = ("position", "orientation", "angular_velocity")
     missing = [name for name in needed if name not in dataset]
     if missing:
@@ -205,15 +218,17 @@ def _of_dataset(dataset, label, frames, members):
         )
     mechanism = _mechanism_of(dataset.isel(sample=0) if "sample" in dataset.dims else dataset)
     if "sample" in dataset.dims:
-        chosen = _chosen(dataset.sizes["sample"], members)
+        indices_of_members = _member_indices(dataset.sizes["sample"], members)
     else:
-        chosen = [None]
+        indices_of_members = [None]
     runs = []
-    for k in chosen:
+    for k in indices_of_members:
         data = dataset if k is None else dataset.isel(sample=int(k))
         times = np.asarray(data.time.values, float)
         poses = np.concatenate([data.position.values, data.orientation.values], axis=-1)
-        indices = kept(np.where(np.isfinite(poses).all(axis=(1, 2)), times, np.inf), frames)
+        indices = frame_indices(
+            np.where(np.isfinite(poses).all(axis=(1, 2)), times, np.inf), frames
+        )
         if len(indices) == 0:
             continue
         data = data.isel(time=indices)
@@ -223,7 +238,7 @@ def _of_dataset(dataset, label, frames, members):
         if "joint_angles" in data:
             graphs |= _angles(data.joint.values, data.joint_angles.values)
         runs.append(
-            Run(
+            DisplayedRun(
                 label if k is None else f"{label} member {k}".strip(),
                 mechanism,
                 times[indices],
@@ -239,8 +254,8 @@ def _of_dataset(dataset, label, frames, members):
     return runs
 
 
-def _mechanism_of(dataset):
-    """The mechanism that the dataset describes; of older files, bodies of their inertia alone."""
+def _mechanism_of(dataset: Any) -> dict[str, Any]:
+    """Return the mechanism of a dataset; for older files only bodies with their inertia."""
     if "mechanism" in dataset:
         return json.loads(str(dataset.mechanism.values))
     names = [str(name) for name in dataset.body.values]
@@ -253,7 +268,9 @@ def _mechanism_of(dataset):
     return {"bodies": bodies, "joints": [], "springs": [], "gravity": None}
 
 
-def _of_states(model, state, ts=None, *, label, frames):
+def _of_states(
+    model: Any, state: State, ts: ArrayLike | None = None, *, label: str, frames: int
+) -> DisplayedRun:
     mechanism = describe_mechanism(model)
     shape = np.shape(state.position)
     count = len(mechanism["bodies"])
@@ -274,25 +291,25 @@ def _of_states(model, state, ts=None, *, label, frames):
             f"`view(ts=...)` must be {len(leaves[0])} increasing times, one for each state; got "
             f"shape {times.shape}."
         )
-    indices = kept(times, frames)
+    indices = frame_indices(times, frames)
     positions, orientations, rates = (leaf[indices] for leaf in leaves)
-    # Measured poses come without.
+    # Measured poses have zero rates.
     is_known = np.any(rates) or np.array_equal(
         orientations, np.broadcast_to(orientations[0], orientations.shape)
     )
-    return Run(
+    return DisplayedRun(
         label, mechanism, times[indices], positions, orientations, rates if is_known else None
     )
 
 
-def _is_dataset(item):
+def _is_dataset(item: Any) -> bool:
     import xarray
 
     return isinstance(item, xarray.Dataset)
 
 
 def is_model(item: Any) -> bool:
-    """Whether `item` is a formulation, a system or a body with a fixed point."""
+    """Return whether an object is a formulation, a system or a body with a fixed point."""
     from ..bodies import FixedPointBody
 
     pass

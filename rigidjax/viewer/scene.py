@@ -1,4 +1,4 @@
-"""Runs as the data of a page: plain numbers, and arrays in base64."""
+"""Conversion of runs to the data of a page: numbers, and arrays in base64."""
 
 import base64
 import itertools
@@ -11,35 +11,35 @@ from scipy.spatial.transform import Rotation
 
 from ..bodies import Mesh
 from ..io.mechanism import GROUND
-from .runs import Run
-from .shapes import AnyShape, Shape, listed, shapes_of
+from .runs import DisplayedRun
+from .shapes import AnyShape, Shape, as_shapes, shapes_of
 
-# Extent of the points across their plane, over that along it, below which a motion counts as plane.
+# Ratio of the extents across and along a plane below which a motion counts as plane.
 _PLANE = 0.12
 
 
 def scene_of(
-    runs: Sequence[Run],
+    runs: Sequence[DisplayedRun],
     title: str = "",
     shapes: Mapping[str, AnyShape | Sequence[AnyShape]] | None = None,
     speed: float | None = None,
     theme: str = "auto",
 ) -> dict[str, Any]:
-    """Everything that a page shows, as `json` can write it.
+    """Return the data of a page, which `json` can write.
 
-    **Arguments:** `runs`; `title`; `shapes`, by the names of bodies, in the place of those of their
-    inertia; `speed`, seconds of motion in a second; `theme`, `"auto"`, `"light"` or `"dark"`.
-    **Raises:** `ValueError` for shapes of unknown bodies.
+    **Arguments:** `runs`; `title`; `shapes`, by the names of bodies, instead of those of their
+    inertia; `speed`, seconds of motion per second; `theme`, `"auto"`, `"light"` or `"dark"`.
+    **Errors:** `ValueError` for shapes of unknown bodies.
     """
-    given = {name: listed(parts) for name, parts in (shapes or {}).items()}
+    user_shapes = {name: as_shapes(parts) for name, parts in (shapes or {}).items()}
     names = {body["name"] for run in runs for body in run.mechanism["bodies"]}
-    unknown = sorted(set(given) - names)
+    unknown = sorted(set(user_shapes) - names)
     if unknown:
         raise ValueError(f"`view(shapes=...)` names {unknown}; the bodies are {sorted(names)}.")
     unit = _unit(runs)
     solids = [
         [
-            given.get(body["name"]) or shapes_of(body, unit, _joint_points(run.mechanism, i))
+            user_shapes.get(body["name"]) or shapes_of(body, unit, _joint_points(run.mechanism, i))
             for i, body in enumerate(run.mechanism["bodies"])
         ]
         for run in runs
@@ -47,30 +47,30 @@ def scene_of(
     start = min(float(run.times[0]) for run in runs)
     end = max(float(run.times[-1]) for run in runs)
     meshes: dict[Mesh, int] = {}
-    shown = [_run(run, parts, meshes) for run, parts in zip(runs, solids, strict=True)]
+    entries = [_run(run, parts, meshes) for run, parts in zip(runs, solids, strict=True)]
     scene = {
         "title": title,
         "theme": theme,
         "unit": unit,
         "start": start,
         "end": end,
-        "speed": _nice(end - start) if speed is None else float(speed),
+        "speed": _round_speed(end - start) if speed is None else float(speed),
         "translates": any(body["mass"] for run in runs for body in run.mechanism["bodies"]),
         "camera": _camera(runs, solids, unit),
         "gravity": next((g for run in runs if (g := run.mechanism["gravity"])), None),
-        "runs": shown,
+        "runs": entries,
     }
     if meshes:
         corners = [mesh.vertices[mesh.faces].reshape(-1, 3) for mesh in meshes]
-        scene["meshes"] = [encoded(points, "int16") for points in corners]
+        scene["meshes"] = [encode_array(points, "int16") for points in corners]
     return scene
 
 
-def encoded(values: Any, kind: str = "float32") -> dict[str, Any]:
-    """An array in base64, little-endian, with its shape; `"int16"` has a scale.
+def encode_array(values: Any, kind: str = "float32") -> dict[str, Any]:
+    """Encode an array in base64, little-endian, with its shape; `"int16"` adds a scale.
 
-    Of `"int16"` the error is at most 1/65000 of the largest value. What is not finite becomes zero
-    there.
+    The error of `"int16"` is at most 1/65000 of the largest value; values that are not finite
+    become zero.
     """
     array = np.asarray(values, float)
     if kind == "float32":
@@ -83,28 +83,30 @@ def encoded(values: Any, kind: str = "float32") -> dict[str, Any]:
     return {"type": kind, "shape": list(array.shape), "data": text, **extra}
 
 
-def decoded(entry: Mapping[str, Any]) -> np.ndarray:
-    """The array that `encoded` wrote."""
+def decode_array(entry: Mapping[str, Any]) -> np.ndarray:
+    """Return the array that `encode_array` encoded."""
     kind = {"float32": "<f4", "int16": "<i2"}[entry["type"]]
     array = np.frombuffer(base64.b64decode(entry["data"]), kind).reshape(entry["shape"])
     return array * entry.get("scale", 1.0)
 
 
 def quaternion_of(axes: Any) -> list[float]:
-    """The unit quaternion, scalar first, of a rotation matrix (3, 3) or of its columns."""
+    """Return the unit quaternion, scalar first, of a rotation matrix (3, 3)."""
     return Rotation.from_matrix(np.asarray(axes, float)).as_quat(scalar_first=True).tolist()
 
 
-def _run(run: Run, solids: Sequence[Sequence[Shape]], meshes: dict[Mesh, int]) -> dict[str, Any]:
+def _run(
+    run: DisplayedRun, solids: Sequence[Sequence[Shape]], meshes: dict[Mesh, int]
+) -> dict[str, Any]:
     mechanism, rates = run.mechanism, {}
     if run.angular_velocities is not None:
         in_space = _to_space(run.orientations, run.angular_velocities)
-        rates = {"rates": encoded(in_space, "int16")}
+        rates = {"rates": encode_array(in_space, "int16")}
     out = {
         "label": run.label,
         "ghost": run.is_ghost,
-        "times": encoded(run.times),
-        "poses": encoded(np.concatenate([run.positions, run.orientations], axis=-1)),
+        "times": encode_array(run.times),
+        "poses": encode_array(np.concatenate([run.positions, run.orientations], axis=-1)),
         **rates,
         "bodies": [
             {
@@ -117,19 +119,19 @@ def _run(run: Run, solids: Sequence[Sequence[Shape]], meshes: dict[Mesh, int]) -
         "joints": [_joint(joint, run) for joint in mechanism["joints"]],
         "springs": mechanism["springs"],
         "graphs": [
-            {"name": name, "unit": unit, "values": encoded(values)}
+            {"name": name, "unit": unit, "values": encode_array(values)}
             for (name, unit), values in run.graphs.items()
         ],
     }
     if run.forces is not None:
-        out["forces"] = encoded(run.forces, "int16")
+        out["forces"] = encode_array(run.forces, "int16")
     if run.reactions is not None:
-        out["reactions"] = encoded(run.reactions, "int16")
+        out["reactions"] = encode_array(run.reactions, "int16")
     return out
 
 
 def _extent(shapes: Sequence[Shape]) -> float:
-    """A radius around the reference point that the shapes are inside of, m."""
+    """Return the radius of a sphere around the reference point that contains the shapes, m."""
     return max(
         float(np.linalg.norm(shape.position) + np.linalg.norm(shape.half_extents))
         for shape in shapes
@@ -137,7 +139,7 @@ def _extent(shapes: Sequence[Shape]) -> float:
 
 
 def _shape(shape: Shape, meshes: dict[Mesh, int]) -> dict[str, Any]:
-    """A shape; of a mesh its row among the meshes of the scene, each of which is there once."""
+    """Return the data of a shape; a mesh is stored once in `meshes` and referred to by its row."""
     out = {
         "kind": shape.kind,
         "size": list(shape.size),
@@ -149,8 +151,8 @@ def _shape(shape: Shape, meshes: dict[Mesh, int]) -> dict[str, Any]:
     return out
 
 
-def _joint(joint: dict[str, Any], run: Run) -> dict[str, Any]:
-    """A joint, quaternions in the place of frames, and how far its child went along its axis."""
+def _joint(joint: dict[str, Any], run: DisplayedRun) -> dict[str, Any]:
+    """Return the data of a joint, with quaternions and the range of travel along its axis."""
     frame = np.array(joint["parent_frame"])
     child = _points(run, joint["child"], joint["child_point"])
     parent = _points(run, joint["parent"], joint["parent_point"])
@@ -167,19 +169,19 @@ def _joint(joint: dict[str, Any], run: Run) -> dict[str, Any]:
 
 
 def _joint_points(mechanism: dict[str, Any], body: int) -> list[np.ndarray]:
-    """Points of a body at which joints and springs are, (3,) each, body components, each once."""
+    """Return the distinct points of a body with joints or springs, (3,), body components."""
     points: list[np.ndarray] = []
     for joint in [*mechanism["joints"], *mechanism["springs"]]:
         for end in ("parent", "child"):
             point = np.array(joint[f"{end}_point"])
-            near = (np.linalg.norm(point - other) < 1e-6 for other in points)
-            if joint[end] == body and not any(near):
+            coincides = (np.linalg.norm(point - other) < 1e-6 for other in points)
+            if joint[end] == body and not any(coincides):
                 points.append(point)
     return points
 
 
-def _points(run: Run, body: int, point: Any) -> np.ndarray:
-    """Where a point of a body is at all times, (T, 3)."""
+def _points(run: DisplayedRun, body: int, point: Any) -> np.ndarray:
+    """Return the position of a point of a body at all times, (T, 3)."""
     if body == GROUND:
         return np.broadcast_to(np.asarray(point, float), (len(run.times), 3))
     arm = np.broadcast_to(np.asarray(point, float), (len(run.times), 1, 3))
@@ -187,14 +189,14 @@ def _points(run: Run, body: int, point: Any) -> np.ndarray:
 
 
 def _to_space(orientations: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Space components (..., 3) of vectors in body components."""
+    """Convert vectors (..., 3) from body to space components."""
     scalar, vector = orientations[..., :1], orientations[..., 1:]
-    turned = 2 * np.cross(vector, vectors)
-    return vectors + scalar * turned + np.cross(vector, turned)
+    twice_cross = 2 * np.cross(vector, vectors)
+    return vectors + scalar * twice_cross + np.cross(vector, twice_cross)
 
 
-def _unit(runs: Sequence[Run]) -> float:
-    """A length of the mechanism: the median over bodies of how far a joint or the mass is away."""
+def _unit(runs: Sequence[DisplayedRun]) -> float:
+    """Return a typical length: the median over bodies of the distance of joints or mass, m."""
     lengths = []
     for run in runs[:1]:
         mechanism = run.mechanism
@@ -210,8 +212,10 @@ def _unit(runs: Sequence[Run]) -> float:
     return float(np.median([length for length in lengths if length > 0] or [1.0]))
 
 
-def _camera(runs, solids, unit) -> dict[str, Any]:
-    """Which way is up, and from where to look at how large a region; to a plane from its side."""
+def _camera(
+    runs: Sequence[DisplayedRun], solids: Sequence[Sequence[Sequence[Shape]]], unit: float
+) -> dict[str, Any]:
+    """Return the upward and the viewing direction, and the visible region."""
     low, high, points = [], [], []
     for run, parts in zip(runs, solids, strict=True):
         for i, shapes in enumerate(parts):
@@ -239,16 +243,18 @@ def _camera(runs, solids, unit) -> dict[str, Any]:
     }
 
 
-def _lowest(low, high, up):
+def _lowest(low: np.ndarray, high: np.ndarray, up: np.ndarray) -> float:
     corners = np.array([[(low, high)[k >> a & 1][a] for a in range(3)] for k in range(8)])
     return (corners @ up).min()
 
 
-def _view(cloud, gravity, unit):
-    """Which way is up, and the direction from the middle to the camera.
+def _view(
+    cloud: np.ndarray, gravity: Sequence[float] | None, unit: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the upward direction, and the direction from the centre to the camera.
 
-    Across the plane of a plane motion, so that the larger coordinates are to the right; else from
-    a corner.
+    A plane motion is seen across its plane, with the larger coordinates to the right; others from a
+    corner.
     """
     spread = cloud - cloud.mean(axis=0)
     scale = max(float(np.abs(spread).max()), 1e-9 * unit)
@@ -273,12 +279,12 @@ def _view(cloud, gravity, unit):
     return up, direction / np.linalg.norm(direction)
 
 
-def _nice(duration: float) -> float:
-    """A round speed at which a run takes 5 to 12 s; 1 if it takes no less and not much more."""
+def _round_speed(duration: float) -> float:
+    """Return a round speed at which a run takes 5 to 12 s; 1 for a run of 3 to 20 s."""
     if 3.0 <= duration <= 20.0 or duration <= 0.0:
         return 1.0
-    wanted = duration / 8.0
-    power = 10.0 ** math.floor(math.log10(wanted))
+    target = duration / 8.0
+    power = 10.0 ** math.floor(math.log10(target))
     return min(
-        (step * power for step in (1.0, 2.0, 5.0, 10.0)), key=lambda s: abs(math.log(s / wanted))
+        (step * power for step in (1.0, 2.0, 5.0, 10.0)), key=lambda s: abs(math.log(s / target))
     )

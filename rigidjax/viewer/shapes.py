@@ -1,8 +1,8 @@
-"""Shapes that bodies are drawn as, and the shape that a mass and an inertia have."""
+"""Shapes of bodies in the viewer, given or derived from mass and inertia."""
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +15,11 @@ _EQUAL = 1e-3
 
 
 class Shape(NamedTuple):
-    """A solid and where it is on its body.
+    """A solid and its pose on a body.
 
     `kind`; `size`, m: edges of a box, radius and length of a cylinder, cone or bar with round ends,
     radius of a sphere, semi-axes of an ellipsoid; `position` of its centre and `axes` (3, 3),
-    columns, in body components; `surface`, that of a mesh, in body components.
+    columns, in body components; `surface`, the `Mesh` of the kind `"mesh"`, in body components.
     """
 
     kind: str
@@ -30,7 +30,7 @@ class Shape(NamedTuple):
 
     @property
     def half_extents(self) -> np.ndarray:
-        """Half the edges of the box around it, (3,) m, along its own axes."""
+        """Half the edges of the bounding box, (3,) m, along the axes of the shape."""
         match self.kind:
             case "box":
                 return 0.5 * np.array(self.size)
@@ -47,15 +47,15 @@ class Shape(NamedTuple):
 AnyShape = Shape | Mesh | str | os.PathLike[str]
 
 
-def listed(given: AnyShape | Sequence[AnyShape]) -> list[Shape]:
-    """Several shapes, or one; see `as_shape`."""
-    if isinstance(given, Shape | Mesh | str | os.PathLike):
-        return [as_shape(given)]
-    return [as_shape(one) for one in given]
+def as_shapes(shapes: AnyShape | Sequence[AnyShape]) -> list[Shape]:
+    """Convert one shape or several to a list; see `as_shape`."""
+    if isinstance(shapes, Shape | Mesh | str | os.PathLike):
+        return [as_shape(shapes)]
+    return [as_shape(shape) for shape in shapes]
 
 
 def box(size: ArrayInput, position: ArrayInput = (0.0, 0.0, 0.0)) -> Shape:
-    """A box with edges `size`, (3,) m, along the body axes, its centre at `position`, (3,) m."""
+    """Return a box with edges `size`, (3,) m, along the body axes, its centre at `position`."""
     return _shape("box", size, 3, position)
 
 
@@ -65,7 +65,7 @@ def cylinder(
     position: ArrayInput = (0.0, 0.0, 0.0),
     axis: ArrayInput = (0, 0, 1),
 ) -> Shape:
-    """A cylinder along `axis`, (3,) in body components, its centre at `position`; lengths in m."""
+    """Return a cylinder along `axis`, (3,), body components, its centre at `position`, m."""
     return _shape("cylinder", (radius, length), 2, position, _frame(axis))
 
 
@@ -75,37 +75,36 @@ def cone(
     position: ArrayInput = (0.0, 0.0, 0.0),
     axis: ArrayInput = (0, 0, 1),
 ) -> Shape:
-    """A cone along `axis`, (3,), from its apex to its base, half of its height at `position`."""
+    """Return a cone along `axis`, (3,), from apex to base; `position` is at half its height."""
     return _shape("cone", (radius, height), 2, position, _frame(axis))
 
 
 def sphere(radius: float, position: ArrayInput = (0.0, 0.0, 0.0)) -> Shape:
-    """A sphere, its centre at `position`; lengths in m."""
+    """Return a sphere, its centre at `position`; lengths in m."""
     return _shape("sphere", (radius,), 1, position)
 
 
 def ellipsoid(semi_axes: ArrayInput, position: ArrayInput = (0.0, 0.0, 0.0)) -> Shape:
-    """An ellipsoid with `semi_axes`, (3,) m, along the body axes, its centre at `position`."""
+    """Return an ellipsoid with `semi_axes`, (3,) m, along the body axes, centred at `position`."""
     return _shape("ellipsoid", semi_axes, 3, position)
 
 
-def as_shape(given: AnyShape) -> Shape:
-    """The shape of a `Mesh`, or of an STL or OBJ file in m, in body components."""
-    if isinstance(given, Shape):
-        return given
-    return Shape("mesh", (), surface=given if isinstance(given, Mesh) else Mesh.read(given))
+def as_shape(shape: AnyShape) -> Shape:
+    """Convert a `Mesh`, or an STL or OBJ file in m, to a shape in body components."""
+    if isinstance(shape, Shape):
+        return shape
+    return Shape("mesh", (), surface=shape if isinstance(shape, Mesh) else Mesh.read(shape))
 
 
 def shapes_of(body: dict[str, Any], unit: float, points: Sequence[np.ndarray] = ()) -> list[Shape]:
-    """The shape of a body of `describe_mechanism`: that it was made as, or that of its inertia.
+    """Return the shapes of a body from `describe_mechanism`: its own shape, or from its inertia.
 
-    Without one that was given, equal moments make a sphere, two equal ones a cylinder, others a
-    box. A bar goes to each joint that is outside. Where the inertia is that of no such link, as of
-    a plate in a plane mechanism, bars between the joints are all there is. A body with a fixed
-    point has no mass: its size is `unit`.
+    Three equal moments of inertia give a sphere, two a cylinder, others a box. Bars lead to joints
+    outside. If the inertia does not fit a link, like that of a plate in a plane mechanism, only
+    bars between the joints are drawn. A body with a fixed point has no mass; its size is `unit`.
 
-    **Arguments:** `body`; `unit`, m, a length of the mechanism, for what has no extension;
-    `points`, of the joints, (3,) m, body components.
+    **Arguments:** `body`; `unit`, a length of the mechanism, m, for bodies without extension;
+    `points` of the joints, (3,) m, body components.
     """
     solid = _solid(body, unit)
     far = [point for point in points if np.linalg.norm(point) > 0.1 * unit]
@@ -114,7 +113,7 @@ def shapes_of(body: dict[str, Any], unit: float, points: Sequence[np.ndarray] = 
     sizes = 2 * np.sort(solid.half_extents)
     is_plate = sizes[0] < 0.06 * sizes[1] and sizes[1] > 0.3 * sizes[2]
     reach = max(float(np.linalg.norm(point)) for point in far)
-    # A link between two joints that its inertia would make stout.
+    # A link between two joints whose inertia would give a stout shape.
     is_link = len(far) == 2 and sizes[1] > 0.2 * float(np.linalg.norm(far[1] - far[0]))
     if body["shape"] is None and (is_plate or is_link or sizes[2] > 4 * reach):
         return _bars(points, unit)
@@ -127,8 +126,8 @@ def _contains(solid: Shape, point: np.ndarray) -> bool:
     return bool(np.all(np.abs(local) <= 1.05 * solid.half_extents))
 
 
-def _bars(points, unit):
-    """Bars between joints: from one to the other, or from the middle of more to each of them."""
+def _bars(points: Sequence[np.ndarray], unit: float) -> list[Shape]:
+    """Return bars between two joints, or from the middle of several joints to each of them."""
     bars = []
     middle = np.mean(points, axis=0)
     if len(points) == 1:
@@ -147,7 +146,7 @@ def _bars(points, unit):
     return [bar for bar in bars if bar.size[1] > 0] + [Shape("sphere", (0.07 * unit,))]
 
 
-def _bar(start, end, radius):
+def _bar(start: np.ndarray, end: np.ndarray, radius: float) -> Shape:
     length = float(np.linalg.norm(end - start))
     axes = _frame(end - start) if length > 0 else np.eye(3)
     return Shape("bar", (radius, length), _tuple(0.5 * (start + end)), axes)
@@ -161,7 +160,8 @@ def _solid(body: dict[str, Any], unit: float) -> Shape:
     if not mass:
         return _about_fixed_point(moments, axes, axis, unit)
     least = 0.02 * unit
-    squares = np.maximum(np.sum(moments) - 2 * moments, 0.0) / (2 * mass)  # of the radii of inertia
+    # Squares of the radii of inertia.
+    squares = np.maximum(np.sum(moments) - 2 * moments, 0.0) / (2 * mass)
     if not np.any(squares > 0):
         return Shape("sphere", (3 * least,))
     kind = body["shape"] or _kind(moments)
@@ -175,7 +175,7 @@ def _solid(body: dict[str, Any], unit: float) -> Shape:
     across, along = np.delete(squares, k).mean(), squares[k]
     if kind == "cone":
         radius, height = math.sqrt(across * 20 / 3), math.sqrt(along * 80 / 3)
-        # Half of the height, from the centre of mass at three quarters of it.
+        # From the centre of mass, at 3/4 of the height from the apex, to half the height.
         position = _tuple(-0.25 * height * axes[:, 2])
         return Shape(kind, (max(radius, least), max(height, least)), position, axes)
     radius, length = 2 * math.sqrt(across), math.sqrt(12 * along)
@@ -183,7 +183,7 @@ def _solid(body: dict[str, Any], unit: float) -> Shape:
 
 
 def principal(inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Principal moments (3,) and axes (3, 3), columns; of a diagonal tensor those of the body."""
+    """Return principal moments (3,) and axes (3, 3), columns; the body axes if diagonal."""
     if np.array_equal(inertia, np.diag(np.diag(inertia))):
         return np.diag(inertia), np.eye(3)
     moments, axes = np.linalg.eigh(inertia)
@@ -191,27 +191,31 @@ def principal(inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return moments, axes
 
 
-def _kind(moments):
+def _kind(moments: np.ndarray) -> str:
     a, b, c = np.sort(moments)
     if c - a <= _EQUAL * c:
         return "sphere"
     return "cylinder" if min(b - a, c - b) <= _EQUAL * c else "box"
 
 
-def _symmetric_last(moments, axes):
-    """The index of the moment that differs from the other two, and axes with its own last."""
+def _symmetric_last(moments: np.ndarray, axes: np.ndarray) -> tuple[int, np.ndarray]:
+    """Return the index of the moment that differs most, and the axes with its axis last."""
     a, b, c = moments
     k = int(np.argmin([abs(b - c), abs(c - a), abs(a - b)]))
     return k, axes[:, [(k + 1) % 3, (k + 2) % 3, k]]
 
 
-def _about_fixed_point(moments, axes, weight, unit):
-    """A box about the fixed point; below a weight, a cone or box that stands on it.
+def _about_fixed_point(
+    moments: np.ndarray, axes: np.ndarray, center: Sequence[float] | None, unit: float
+) -> Shape:
+    """Return a solid with these moments of inertia, up to a factor, about the fixed point.
 
-    Moments of a cone about its apex: 3/10 m r^2 along the axis, 3/20 m r^2 + 3/5 m h^2 across; of a
-    box about the middle of a face: m (a^2 + b^2) / 12 along, m (a^2/12 + c^2/3) across.
+    It is a box around the point, or, if there is a direction to the centre of mass, a cone or a box
+    that stands on the point. A cone has the moments 3/10 m r^2 along and 3/20 m r^2 + 3/5 m h^2
+    across its axis about its apex; a box has m (a^2 + b^2) / 12 along and m (a^2/12 + c^2/3) across
+    about the middle of a face.
     """
-    direction = np.zeros(3) if weight is None else np.array(weight)
+    direction = np.zeros(3) if center is None else np.array(center)
     direction = direction / max(float(np.linalg.norm(direction)), 1e-300)
     k = int(np.argmax(np.abs(direction @ axes)))
     if abs(direction @ axes[:, k]) < 1 - _EQUAL:
@@ -233,19 +237,26 @@ def _about_fixed_point(moments, axes, weight, unit):
     return Shape("box", _tuple(edges), _tuple(0.5 * edges[k] * direction), axes)
 
 
-def _shape(kind, size, width, position, axes=None):
-    numbers, place = np.asarray(size, float), np.asarray(position, float)
-    if numbers.shape != (width,) or not (np.isfinite(numbers) & (numbers > 0)).all():
+def _shape(
+    kind: str,
+    size: ArrayInput,
+    count: int,
+    position: ArrayInput,
+    axes: np.ndarray | None = None,
+) -> Shape:
+    """Return a shape with `count` positive lengths; `ValueError` for others."""
+    lengths, center = np.asarray(size, float), np.asarray(position, float)
+    if lengths.shape != (count,) or not (np.isfinite(lengths) & (lengths > 0)).all():
         raise ValueError(
-            f"`{kind}` takes {width} positive length{'s' * (width > 1)}, m; got {size!r}."
+            f"`{kind}` takes {count} positive length{'s' * (count > 1)}, m; got {size!r}."
         )
-    if place.shape != (3,) or not np.isfinite(place).all():
+    if center.shape != (3,) or not np.isfinite(center).all():
         raise ValueError(f"`{kind}(position=...)` must be finite, of shape (3,); got {position!r}.")
-    return Shape(kind, _tuple(numbers), _tuple(place), np.eye(3) if axes is None else axes)
+    return Shape(kind, _tuple(lengths), _tuple(center), np.eye(3) if axes is None else axes)
 
 
-def _frame(axis):
-    """A right-handed frame whose third axis has the direction of `axis`, columns."""
+def _frame(axis: ArrayInput) -> np.ndarray:
+    """Return a right-handed frame, in columns, whose third axis has the direction of `axis`."""
     direction = np.asarray(axis, float)
     if direction.shape != (3,) or not np.isfinite(direction).all() or not np.any(direction):
         raise ValueError(f"An axis must be finite, of shape (3,) and not zero; got {axis!r}.")
@@ -256,5 +267,5 @@ def _frame(axis):
     return np.stack([first, np.cross(third, first), third], axis=1)
 
 
-def _tuple(values):
+def _tuple(values: Iterable[float] | np.ndarray) -> tuple[float, ...]:
     return tuple(float(value) for value in values)

@@ -55,7 +55,7 @@ def test_mesh_files_are_read(tmp_path, name, data):
     [
         ("a.ply", b"", "read from .stl and .obj"),
         ("a.stl", b"solid s\nendsolid s", "has no triangles"),
-        ("a.stl", b"vertex 1 2 3", "not three for each facet"),
+        ("a.stl", b"vertex 1 2 3", "each facet must have three vertices"),
         ("a.stl", bytes(90), "no triangles"),
         ("a.stl", stl_binary()[:-1], "binary STL of 4 facets has 284 bytes; there are 283"),
         ("a.stl", b"facet\nVertex 1 2\nvertex 1,5 2 3", "three numbers; got 'Vertex 1 2'"),
@@ -65,7 +65,7 @@ def test_mesh_files_are_read(tmp_path, name, data):
         ("a.obj", b"v 0 0 0\nf 1 1 1" + b"1" * 23, "is no vertex"),
         ("a.obj", b"v 0 0 0\nf 1 1", "at least three corners; got 'f 1 1'"),
         ("a.obj", b"v 0 0\nf 1 1 1", "three coordinates; got 'v 0 0'"),
-        ("a.obj", b"v 0 0 0\nf 1 2 three", "not a mesh as its ending says"),
+        ("a.obj", b"v 0 0 0\nf 1 2 three", "not a mesh as its suffix says"),
         ("a.obj", b"v 0 0 0\nf 1 2 3", "indices of the 1 vertices"),
     ],
 )

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 import rigidjax as rj
 from rigidjax.identification import Free, Positive, PrincipalInertia
 from rigidjax.rotations import so3
-from rigidjax.sensors.base import AbstractReading, tracking
+from rigidjax.sensors.base import AbstractReading, unwrap_measured_angles
 
 TS = np.linspace(0.0, 1.5, 26)
 # As good as no measurement: a reading that is there, but with so much noise that it tells nothing.
@@ -41,7 +41,7 @@ def identified(experiment, parameters, seed=0, noise=1.0, start=None, ts=TS, **o
     From the truth on, or from the model `start`.
     """
     model, state, sensors = experiment
-    model = tracking(model, tuple(sensors))
+    model = unwrap_measured_angles(model, tuple(sensors))
     run = rj.simulate(model, state, ts[-1], ts=ts)
     exact = _readings(model, tuple(sensors), run.ts, run.ys)
     rng = np.random.default_rng(seed)

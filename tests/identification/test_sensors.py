@@ -9,7 +9,7 @@ import pytest
 import rigidjax as rj
 from rigidjax.identification import Measurements
 from rigidjax.rotations.euler_map import euler_map
-from rigidjax.sensors import tracking
+from rigidjax.sensors import unwrap_measured_angles
 
 GRAVITY = np.array([0.3, -9.7, 1.1])
 STIFFNESS, DAMPING = 5.0, 0.4
@@ -74,7 +74,7 @@ def along(model, function):
 
 @pytest.fixture(scope="module")
 def model():
-    return tracking(rj.NullSpace(arm()), list(SENSORS.values()))
+    return unwrap_measured_angles(rj.NullSpace(arm()), list(SENSORS.values()))
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def test_reactions_balance_momentum(model, unknowns, readings, momentum_rates):
 
 
 def test_readings_agree_in_absolute_coordinates(model, unknowns, readings):
-    absolute = tracking(rj.Absolute(arm(), rj.Directors()), list(SENSORS.values()))
+    absolute = unwrap_measured_angles(rj.Absolute(arm(), rj.Directors()), list(SENSORS.values()))
     y = absolute.start(model.decode(T, unknowns), T)
     found = jax.jit(lambda y: read(absolute, T, y))(y)
     for key, value in readings.items():

@@ -80,7 +80,7 @@ def test_invalid_names_raise(kind, bodies, options, error, match):
         (lambda: rj.Universal("a", "b", 0.0, X, Z), ValueError,
          r"`Universal\(point=...\)` must have shape \(3,\)"),
         (lambda: rj.Universal("a", "b", P, X, (1e-4, 0.0, 1.0)), ValueError,
-         r"`Universal\(axis1=..., axis2=...\)` must be orthogonal .* subtract from one its part"),
+         r"`Universal\(axis1=..., axis2=...\)` must be orthogonal .* subtract from one axis"),
         (lambda: rj.Screw("a", "b", P, P, 0.1), ValueError,
          r"`Screw\(axis=...\)` must not be zero"),
         (lambda: rj.Screw("a", "b", P, Z, (0.1,)), ValueError,

@@ -301,7 +301,7 @@ def test_initial_states_and_invalid_arguments():
         {"sleigh": (state.velocity[0], state.angular_velocity[0])},
     )  # fmt: skip
     np.testing.assert_allclose(slip, 0.0, atol=1e-15)
-    with pytest.raises(ValueError, match="linear in the twists"):
+    with pytest.raises(ValueError, match="affine in the twists"):
         rj.VelocityConstraint(lambda t, poses, twists: twists["a"][0] ** 2, "a")
     with pytest.raises(ValueError, match="number or a vector"):
         rj.VelocityConstraint(lambda t, poses, twists: jnp.eye(3), "a")

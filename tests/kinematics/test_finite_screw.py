@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rigidjax.kinematics import FiniteScrew, finite_screw
+from rigidjax.papers.kinematics import FiniteScrew, finite_screw
 from rigidjax.rotations import so3
 
 

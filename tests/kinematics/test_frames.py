@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rigidjax import kinematics
+from rigidjax.bodies import points
+from rigidjax.papers import kinematics
 from rigidjax.rotations import so3
 
 
@@ -177,8 +178,8 @@ def test_points_of_a_body(rng):
 
     omega, arm = space_rate(path), path(0.0) @ X
     omega_dot = derivative(lambda t: space_rate(path, t))
-    velocity = kinematics.point_velocity(a, omega, arm)
+    velocity = points.point_velocity(a, omega, arm)
     np.testing.assert_allclose(velocity, derivative(point), rtol=1e-12)
-    acceleration = kinematics.point_acceleration(2.0 * b, omega, omega_dot, arm)
+    acceleration = points.point_acceleration(2.0 * b, omega, omega_dot, arm)
     expected = derivative(lambda t: derivative(point, t))
     np.testing.assert_allclose(acceleration, expected, rtol=1e-11)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from rotations import cases
 
+from rigidjax.papers.quaternion_by_signs import quaternion_by_signs
 from rigidjax.rotations import (
     Directors,
     Quaternion,
@@ -15,7 +16,6 @@ from rigidjax.rotations import (
     euler_differential_inverse,
     euler_map,
     euler_map_directors,
-    quaternion_by_signs,
     spurrier_klumpp,
 )
 

@@ -11,21 +11,23 @@ from rotations import cases
 
 import rigidjax as rj
 from rigidjax.bodies.euler_equations import euler_equations
+from rigidjax.papers.hemisphere import (
+    hemisphere_mass_matrix,
+    hemisphere_null_space,
+    hemisphere_quaternion,
+)
+from rigidjax.papers.orthonormalising import (
+    gram_schmidt,
+    logarithm_projection,
+    matrix_logarithm,
+)
+from rigidjax.papers.plane import plane_coordinates, plane_matrix, plane_null_space
 from rigidjax.rotations import (
     Directors,
     Quaternion,
     euler_map,
-    gram_schmidt,
-    hemisphere_mass_matrix,
-    hemisphere_null_space,
-    hemisphere_quaternion,
-    logarithm_projection,
-    plane_coordinates,
-    plane_matrix,
-    plane_null_space,
     so3,
 )
-from rigidjax.rotations.orthonormalising import matrix_logarithm
 
 INERTIA = jnp.array([2.0, 3.0, 4.0])
 

@@ -64,7 +64,7 @@ def test_an_animation_has_a_picture_for_each_time(shown, tmp_path):
 def test_invalid_input_raises(shown, tmp_path):
     with pytest.raises(ValueError, match="1 or more"):
         plotting.plot_filmstrip(shown, 0)
-    with pytest.raises(ValueError, match="Change the ending"):
+    with pytest.raises(ValueError, match="Change the suffix"):
         plotting.save_animation(shown, tmp_path / "run.mp4")
     with pytest.raises(ValueError, match="from 1 to 50"):
         plotting.save_animation(shown, tmp_path / "run.gif", fps=100)

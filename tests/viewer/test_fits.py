@@ -10,7 +10,7 @@ from viewer.motions import TS, turned
 import rigidjax as rj
 from rigidjax.identification import FittedRun
 from rigidjax.viewer import view_fit
-from rigidjax.viewer.scene import decoded
+from rigidjax.viewer.scene import decode_array
 
 
 def fitted(system, states):
@@ -38,14 +38,14 @@ def test_joint_coordinates_determine_measured_poses():
     first, second = view_fit(fit, data, run({sensor.name: angle}), title="Arm").scene["runs"]
     assert (first["label"], second["label"]) == ("fit", "measured")
     expected = on_hinge(angle[mask] + 0.01)
-    poses = decoded(second["poses"])
+    poses = decode_array(second["poses"])
     np.testing.assert_allclose(poses[..., :3], expected.position, atol=1e-6)
     turns = np.abs(np.sum(poses[..., 3:] * np.asarray(expected.orientation), axis=-1))
     np.testing.assert_allclose(turns, 1.0, atol=1e-6)
-    np.testing.assert_allclose(decoded(second["times"]), TS[mask], rtol=1e-6)
+    np.testing.assert_allclose(decode_array(second["times"]), TS[mask], rtol=1e-6)
     # No rates were measured.
     assert "rates" not in second and first["graphs"][0]["unit"] == "rad"
-    graphs = [{g["name"]: decoded(g["values"]) for g in r["graphs"]} for r in (first, second)]
+    graphs = [{g["name"]: decode_array(g["values"]) for g in r["graphs"]} for r in (first, second)]
     np.testing.assert_allclose(graphs[0][sensor.name], angle, atol=1e-6)
     np.testing.assert_allclose(graphs[1][sensor.name], angle[mask] + 0.01, atol=1e-6)
 
@@ -59,7 +59,7 @@ def test_attitudes_use_fitted_positions_of_free_bodies():
     sensors[rj.Position("b")] = place
     values = {sensor.name: value for sensor, value in sensors.items()}
     _, second = view_fit(fit, rj.Measurements(TS, sensors), run(values)).scene["runs"]
-    poses = decoded(second["poses"])
+    poses = decode_array(second["poses"])
     np.testing.assert_allclose(poses[:, 0, :3], states.position[:, 0], atol=1e-6)
     np.testing.assert_allclose(poses[:, 1, :3], place, atol=1e-6)
     np.testing.assert_allclose(poses[:, :, 3:], states.orientation, atol=1e-6)
@@ -74,8 +74,8 @@ def test_rates_give_no_poses_and_failed_runs_end_early():
     fit, run = fitted(system, states)
     states.position[20:] = np.nan
     scene = view_fit(fit, data, run({"gyroscope": rates})).scene
-    assert len(scene["runs"]) == 1 and len(decoded(scene["runs"][0]["times"])) == 20
-    graphs = {g["name"]: decoded(g["values"]) for g in scene["runs"][0]["graphs"]}
+    assert len(scene["runs"]) == 1 and len(decode_array(scene["runs"][0]["times"])) == 20
+    graphs = {g["name"]: decode_array(g["values"]) for g in scene["runs"][0]["graphs"]}
     np.testing.assert_array_equal(graphs["gyroscope 1, measured"], np.ones(20))
     # What changes most is the first graph.
     values = run({"gyroscope": rates * np.stack([0 * TS, TS, 2 * TS], axis=1)})

@@ -9,8 +9,8 @@ from viewer.motions import TS, mechanism, turned
 
 import rigidjax as rj
 from rigidjax import viewer
-from rigidjax.viewer.runs import kept
-from rigidjax.viewer.scene import decoded, encoded, quaternion_of
+from rigidjax.viewer.runs import frame_indices
+from rigidjax.viewer.scene import decode_array, encode_array, quaternion_of
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +31,12 @@ def pendulum():
 
 def test_arrays_round_trip(rng):
     values = rng.normal(size=(7, 3, 2))
-    single = encoded(values)
+    single = encode_array(values)
     assert single["shape"] == [7, 3, 2]
-    np.testing.assert_array_equal(decoded(single), values.astype(np.float32))
-    half = decoded(encoded(values, "int16"))
+    np.testing.assert_array_equal(decode_array(single), values.astype(np.float32))
+    half = decode_array(encode_array(values, "int16"))
     assert np.max(np.abs(half - values)) <= np.max(np.abs(values)) / 65000
-    np.testing.assert_array_equal(decoded(encoded([0.0, np.nan], "int16")), [0.0, 0.0])
+    np.testing.assert_array_equal(decode_array(encode_array([0.0, np.nan], "int16")), [0.0, 0.0])
 
 
 def test_quaternions_of_frames(rng):
@@ -51,11 +51,11 @@ def test_quaternions_of_frames(rng):
 def test_poses_and_rates_are_those_of_the_states(system):
     states = turned(9)
     (run,) = rj.view(system, state=states, ts=TS).scene["runs"]
-    poses = decoded(run["poses"])
+    poses = decode_array(run["poses"])
     np.testing.assert_array_equal(poses[..., :3], np.float32(states.position))
     np.testing.assert_array_equal(poses[..., 3:], np.float32(states.orientation))
     # The axis of rotation is the same in space.
-    np.testing.assert_allclose(decoded(run["rates"]), states.angular_velocity, atol=1e-4)
+    np.testing.assert_allclose(decode_array(run["rates"]), states.angular_velocity, atol=1e-4)
     assert [joint["kind"] for joint in run["joints"]][:3] == ["Revolute", "Universal", "Spherical"]
     assert len(run["springs"]) == 1
 
@@ -82,7 +82,7 @@ def test_ten_seconds_of_thirty_bodies_are_below_two_megabytes():
     ts = np.linspace(0.0, 10.0, 601)
     page = rj.view(rj.System(bodies), state=turned(30, ts), ts=ts)
     (run,) = page.scene["runs"]
-    run["forces"] = run["reactions"] = encoded(np.ones((601, 30, 3)), "int16")
+    run["forces"] = run["reactions"] = encode_array(np.ones((601, 30, 3)), "int16")
     assert run["poses"]["shape"] == [601, 30, 7]
     assert len(page.page.encode()) < 2_000_000
 
@@ -90,14 +90,14 @@ def test_ten_seconds_of_thirty_bodies_are_below_two_megabytes():
 def test_a_solution_has_graphs_forces_and_reactions(pendulum):
     (run,) = rj.view(pendulum, reactions=True, quantities={"twice": 2 * pendulum.ts}).scene["runs"]
     np.testing.assert_array_equal(
-        decoded(run["poses"])[..., :3], np.float32(pendulum.states.position)
+        decode_array(run["poses"])[..., :3], np.float32(pendulum.states.position)
     )
-    graphs = {graph["name"]: decoded(graph["values"]) for graph in run["graphs"]}
+    graphs = {graph["name"]: decode_array(graph["values"]) for graph in run["graphs"]}
     np.testing.assert_allclose(graphs["energy"], pendulum.energy, rtol=1e-6)
     np.testing.assert_allclose(graphs["twice"], 2 * pendulum.ts, rtol=1e-6)
-    np.testing.assert_allclose(decoded(run["forces"])[0, 0], (0, 0, -2 * 9.81), rtol=1e-4)
+    np.testing.assert_allclose(decode_array(run["forces"])[0, 0], (0, 0, -2 * 9.81), rtol=1e-4)
     # It hangs at rest.
-    np.testing.assert_allclose(decoded(run["reactions"])[0, 0], (0, 0, 2 * 9.81), rtol=1e-4)
+    np.testing.assert_allclose(decode_array(run["reactions"])[0, 0], (0, 0, 2 * 9.81), rtol=1e-4)
 
 
 def test_a_file_is_viewed_like_its_solution(pendulum, tmp_path):
@@ -143,7 +143,7 @@ def test_ensemble_members_are_faint():
     ]
     for run, k in zip(runs, (0, 2), strict=True):
         wanted = np.concatenate([found.outputs[x][k] for x in ("position", "orientation")], axis=-1)
-        np.testing.assert_array_equal(decoded(run["poses"]), np.float32(wanted))
+        np.testing.assert_array_equal(decode_array(run["poses"]), np.float32(wanted))
     numbers = rj.ensemble(lambda p: p["spin"], {"spin": np.arange(2.0)}, progress=False)
     with pytest.raises(ValueError, match="let `run` return the `Solution`"):
         rj.view((model, numbers))
@@ -151,7 +151,7 @@ def test_ensemble_members_are_faint():
 
 def test_frames_are_evenly_spaced_and_reach_the_end():
     times = np.append(np.linspace(0.0, 1.0, 1001) ** 2, np.inf)
-    indices = kept(times, 11)
+    indices = frame_indices(times, 11)
     assert indices[0] == 0 and indices[-1] == 1000
     np.testing.assert_allclose(times[indices], np.linspace(0, 1, 11), atol=2e-3)
 

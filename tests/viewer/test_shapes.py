@@ -7,7 +7,7 @@ import rigidjax as rj
 from rigidjax import viewer
 from rigidjax.io.mechanism import describe_mechanism
 from rigidjax.plotting.surfaces import faces_of
-from rigidjax.viewer.scene import decoded
+from rigidjax.viewer.scene import decode_array
 from rigidjax.viewer.shapes import shapes_of
 
 
@@ -103,9 +103,11 @@ def test_meshes_as_objects_or_files(tmp_path):
     assert shown["runs"][1]["bodies"][0]["shapes"][0] == first
     assert len(shown["meshes"]) == 2
     np.testing.assert_allclose(
-        decoded(shown["meshes"][first["mesh"]]), mesh.vertices[mesh.faces].reshape(-1, 3), atol=2e-6
+        decode_array(shown["meshes"][first["mesh"]]),
+        mesh.vertices[mesh.faces].reshape(-1, 3),
+        atol=2e-6,
     )
-    found = decoded(shown["meshes"][own["mesh"]]).reshape(-1, 3, 3)
+    found = decode_array(shown["meshes"][own["mesh"]]).reshape(-1, 3, 3)
     np.testing.assert_allclose(found, (mesh.vertices - 0.025)[mesh.faces], atol=2e-6)
     faces, _ = faces_of(own, shown["meshes"])
     np.testing.assert_array_equal(faces[:, :3], found)

@@ -14,7 +14,7 @@ from ...adjoints.probed_loop import NestedForwardMode
 from ...checks import check_sample_times, common_dtype
 from ...formulations import AbstractFormulation
 from ...results import RESULTS
-from ...sensors import tracking
+from ...sensors import unwrap_measured_angles
 from ...state import State
 from ..checked_arguments import (
     check_model,
@@ -107,7 +107,7 @@ def make_plan(
         )
     sensors = check_sensors(f"The keys of `{entry}(noise=...)` must be", noise, model)
     check_precision(entry, model, sensors, parameters)
-    model = tracking(model, sensors)
+    model = unwrap_measured_angles(model, sensors)
     dtype = common_dtype(model, state0)
     at = jnp.asarray(check_sample_times(ts, f"{entry}(ts=...)"), dtype)
     state0 = jax.tree.map(lambda x: x.astype(dtype), model.check_state(state0, at[0]))

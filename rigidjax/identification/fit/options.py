@@ -12,7 +12,7 @@ from ...formulations import AbstractFormulation
 from ...initial import JointStart
 from ...mechanics.kinematics.poses import joint_frames_at, poses_of_state, with_joint_angles
 from ...mechanics.stacked.system import PreparedSystem
-from ...sensors import improved, tracking
+from ...sensors import improve_states, unwrap_measured_angles
 from ...state import State
 from ..checked_arguments import check_precision
 from ..data.first_samples import first_samples
@@ -112,7 +112,7 @@ def prepare(
     check_precision("identify", model, all_runs[0].sensors, (), all_runs[0].ts)
     for sensor in all_runs[0].sensors:
         sensor.check(model)
-    model = tracking(model, all_runs[0].sensors)
+    model = unwrap_measured_angles(model, all_runs[0].sensors)
     return model, *with_ranges(model, all_runs)
 
 
@@ -124,7 +124,7 @@ def start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
         # All at once: every operation outside of a program would be compiled by itself.
         given = jax.tree.map(lambda x: np.broadcast_to(x, (count, *np.shape(x))), state)
         samples = [[one.value for one in first_samples(runs, k)] for k in range(len(runs.sensors))]
-        found = improved(model, runs.sensors, given, [np.stack(values) for values in samples])
+        found = improve_states(model, runs.sensors, given, [np.stack(values) for values in samples])
         found = jax.tree.map(np.asarray, found)
         states = [jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), found) for b in range(count)]
     elif isinstance(state0, State):

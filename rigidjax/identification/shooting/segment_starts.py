@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...sensors import improved
+from ...sensors import improve_states
 from ...state import State
 from ..data.first_samples import first_counted
 from ..data.measurements import Runs
@@ -96,7 +96,7 @@ def guesses(problem: Problem, runs: Runs, pieces: Cut) -> State:
         first_counted(*(np.asarray(x).reshape(-1, *x.shape[2:]) for x in pair))
         for pair in zip(pieces.values, pieces.weights, strict=True)
     ]
-    found = improved(problem.model, runs.sensors, given, first)
+    found = improve_states(problem.model, runs.sensors, given, first)
     return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), found)
 
 

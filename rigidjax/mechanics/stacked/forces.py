@@ -64,7 +64,7 @@ class ForceGroup(eqx.Module):
                 for k in (0, 1)
             )
             at = Mounts(points, turns)
-            positions, rotations = jax.vmap(Mounts.poses)(at, seen.positions, seen.rotations)
+            positions, rotations = jax.vmap(Mounts.frame_poses)(at, seen.positions, seen.rotations)
             seen = Bodies(seen.masses, positions, rotations, seen.is_ground, at)
         return replace_fields(self, bodies=seen)
 
@@ -77,7 +77,7 @@ class ForceGroup(eqx.Module):
             self.rows_of(kinematics.rotations, np.eye(3)),
             self.rows_of(kinematics.velocities, np.zeros(3)),
             self.rows_of(kinematics.angular_velocities, np.zeros(3)),
-            tuple(kinematics.joints.stacked(names) for names in self.joints),
+            tuple(kinematics.joints.select(names) for names in self.joints),
         )
 
     def rows_of(self, values: Float[Array, "L *s"], of_ground: Any) -> Float[Array, "n B *s"]:
@@ -201,7 +201,7 @@ def energy_of(force: AbstractForce, t, bodies: Bodies, kinematics: Kinematics):
 
 
 def _of_frames(bodies: Bodies, kinematics: Kinematics) -> Kinematics:
-    return kinematics if bodies.mounts is None else bodies.mounts.motion(kinematics)
+    return kinematics if bodies.mounts is None else bodies.mounts.frame_kinematics(kinematics)
 
 
 def _mount(frame: Frame | None, bodies: Bodies):

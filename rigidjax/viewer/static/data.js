@@ -1,9 +1,9 @@
 "use strict";
-// What the page was given: arrays from base64, and poses between the saved times.
+// The data of the page: arrays from base64, and interpolation of poses between saved times.
 
 const KINDS = { float32: [Float32Array, 4], int16: [Int16Array, 2] };
 
-/** The numbers of an array of the data, with `shape` and `width`, the numbers in a row. */
+/** Decode an array of the data to a typed array with a property `shape`. */
 function decodeArray(entry) {
   const text = atob(entry.data);
   const bytes = new Uint8Array(text.length);
@@ -15,7 +15,7 @@ function decodeArray(entry) {
   return values;
 }
 
-/** Times of a run, and what it knows at them. */
+/** Times of a run, with its poses, rates, forces, reactions and graphs. */
 class Track {
   constructor(run) {
     this.times = decodeArray(run.times);
@@ -28,7 +28,7 @@ class Track {
     this.graphs = run.graphs.map((graph) => ({ ...graph, values: decodeArray(graph.values) }));
   }
 
-  /** The row at or before a time, and how far the time is to the next one, from 0 to 1. */
+  /** Return the row at or before a time, and the fraction of the interval to the next row. */
   locate(time) {
     const times = this.times;
     let low = 0;
@@ -47,7 +47,7 @@ class Track {
     return this.vector(this.poses, 7 * this.bodies, 7 * body, [row, part], target);
   }
 
-  /** Three numbers of an array with `stride` numbers for each time, from an offset on. */
+  /** Interpolate three components at `offset` of an array with `stride` numbers per time. */
   vector(values, stride, offset, [row, part], target) {
     const a = row * stride + offset;
     const b = part > 0 ? a + stride : a;
@@ -66,7 +66,7 @@ class Track {
     return target;
   }
 
-  /** The length that nine in ten vectors do not exceed, of an array in rows of three. */
+  /** Return the 90 % quantile of the lengths of the rows of an array (n, 3). */
   static usual(values) {
     const lengths = [];
     for (let i = 0; i + 2 < values.length; i += 3) lengths.push(Math.hypot(values[i], values[i + 1], values[i + 2]));
@@ -75,12 +75,12 @@ class Track {
   }
 }
 
-/** A quaternion given scalar first. */
+/** Return the quaternion of components with the scalar first. */
 function quaternionOf([w, x, y, z]) {
   return new THREE.Quaternion(x, y, z, w);
 }
 
-/** A number in few digits, and in as many as tell values within a range apart. */
+/** Format a number with few digits, but enough to distinguish values within a range. */
 function inWords(value, range = Infinity) {
   if (value === 0 || !Number.isFinite(value)) return String(value);
   const size = Math.abs(value);

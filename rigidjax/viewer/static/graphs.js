@@ -1,13 +1,13 @@
 "use strict";
-// Graphs in step with the time; a click or drag in one moves the time.
+// Graphs over time; a click or drag in a graph sets the current time.
 
 const NUM_GRAPHS = 3;
 
-/** What can be drawn: given with the run, and of each body. Each gives values of a track, one per time. */
+/** Return the quantities of the run and of each body; each computes one value per time of a track. */
 function quantitiesOf(tracks, data) {
   const { runs } = data;
   const found = new Map();
-  // Rough ones come as 16-bit numbers: changes far below the usual size of `rough` are none.
+  // Arrays named by `rough` have 16 bits: changes far below their usual size are round-off.
   const add = (name, unit, valuesOf, rough = null) => {
     if (!found.has(name)) found.set(name, { name, unit, valuesOf, rough });
   };
@@ -147,7 +147,7 @@ class Graph {
     this.drawValues(pen, x, y, color);
   }
 
-  /** A dot on each line where it is now, and its value. */
+  /** Draw a dot on each line at the current time, and show its value. */
   drawValues(pen, x, y, color) {
     const { time } = this.viewer;
     const { left, right, top } = this.frame;

@@ -1,7 +1,7 @@
 "use strict";
-// Joints by their kind. All but rods and springs stay where they are on one of their bodies.
+// Joints by their kind. All but rods and springs are fixed to one of their bodies.
 
-/** What to draw of a kind on the child (`onChild`) and on the parent (`onParent`); the axis is the third. */
+/** Parts of each kind on the child (`onChild`) and on the parent (`onParent`); the joint axis is the third. */
 const GLYPHS = {
   Revolute: (pen) => pen.onChild(pen.ring(), pen.pin(1.5)),
   Cylindrical: (pen) => {
@@ -85,7 +85,7 @@ class JointPen {
     return this.mesh(new THREE.OctahedronGeometry(1.2 * this.size));
   }
 
-  /** From where the child went least far along the axis to where it went farthest. */
+  /** Return a rail along the range of the child's travel. */
   rail() {
     const [low, high] = this.joint.range;
     const [a, b] = [low - 2 * this.size, high + 2 * this.size];
@@ -116,7 +116,7 @@ class JointPen {
   }
 }
 
-/** A rod or a spring between two points that move: `place(from, to)` puts it there. */
+/** A rod or a spring between two moving points; `place(from, to)` positions it. */
 class Connection {
   constructor(parent, child, parentPoint, childPoint, mesh) {
     Object.assign(this, { parent, child, mesh });

@@ -1,5 +1,5 @@
 "use strict";
-// The page: a clock, and what follows it.
+// The page: a clock, and the updates that follow it.
 
 class Viewer {
   constructor(data) {
@@ -36,7 +36,7 @@ class Viewer {
     new ResizeObserver(() => this.fit()).observe(document.getElementById("stage"));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.setTheme());
     this.setTheme();
-    // Beside the picture, or below one that keeps most of the height.
+    // Beside the picture, or below a picture that takes most of the height.
     const isRoom = innerWidth > 700 || (innerWidth > 560 && innerHeight > 480);
     this.showGraphs(this.end > this.start && isRoom);
     this.fit();
@@ -69,7 +69,7 @@ class Viewer {
     this.graphs = chosen.map((k) => new Graph(document.getElementById("graphs"), quantities, k, this));
   }
 
-  /** Whether there is anything in a layer. */
+  /** Return whether a layer has any content. */
   has(layer) {
     if (layer === "names") return true;
     if (layer === "ground" || layer === "gravity") return Boolean(this.data.gravity);
@@ -155,7 +155,7 @@ class Viewer {
     this.ask();
   }
 
-  /** Draw at the next opportunity. */
+  /** Request a redraw. */
   ask() {
     if (this.asked) return;
     this.asked = true;
@@ -199,7 +199,7 @@ class Viewer {
     });
   }
 
-  /** Position and unit quaternion, scalar first, of a body as it is drawn. */
+  /** Return position and unit quaternion, scalar first, of a body as drawn. */
   pose(run, body) {
     const object = this.runs[run].bodies[body];
     object.updateWorldMatrix(true, false);

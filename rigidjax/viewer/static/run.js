@@ -1,5 +1,5 @@
 "use strict";
-// One run in the scene: its bodies, joints, traces and arrows.
+// A run in the scene: its bodies, joints, traces and arrows.
 
 const ARROW_COLORS = { rates: "#9b4fd8", forces: "#d8a21a", reactions: "#cf3d62" };
 
@@ -39,7 +39,7 @@ class RunView {
     return object;
   }
 
-  /** The object of a body, or the scene for the ground. */
+  /** Return the object of a body, or the scene for the ground. */
   holder(index) {
     return index < 0 ? this.group : this.bodies[index];
   }
@@ -81,7 +81,7 @@ class RunView {
     }
   }
 
-  /** Where a point of a body, or of the ground, is now. */
+  /** Return the current position of a point of a body or of the ground. */
   pointOf(body, point) {
     const there = point.clone();
     return body < 0 ? there : there.applyQuaternion(this.bodies[body].quaternion).add(this.bodies[body].position);

@@ -1,5 +1,5 @@
 "use strict";
-// Bodies as solids. Round ones get fields of two tones, so that one sees them turn.
+// Bodies as solids. Round ones have fields of two tones, so that their rotation is visible.
 
 const PALETTE = ["#3f7fd6", "#e5853b", "#36a07c", "#c25fa3", "#d3a92f", "#51aed0", "#8a70d4", "#d45a52"];
 const RUN_COLORS = ["#3f7fd6", "#e5853b", "#36a07c", "#c25fa3", "#8a70d4", "#d3a92f"];
@@ -9,7 +9,7 @@ function bodyColor(index, count) {
   return new THREE.Color().setHSL((0.58 + (0.8 * index) / count) % 1, 0.5, 0.55);
 }
 
-/** The geometry of a shape, its axis the third one. */
+/** Return the geometry of a shape whose axis is the third one. */
 function geometryOf(shape) {
   const [a, b, c] = shape.size;
   switch (shape.kind) {
@@ -36,7 +36,7 @@ function geometryOf(shape) {
   }
 }
 
-/** The same geometry with a darker tone on the triangles where `dark` holds. */
+/** Return the geometry with a darker tone on the triangles for which `dark` is true. */
 function inFields(geometry, dark) {
   const loose = geometry.index ? geometry.toNonIndexed() : geometry;
   const at = loose.attributes.position;
@@ -50,7 +50,7 @@ function inFields(geometry, dark) {
   return loose;
 }
 
-/** A body's solids, in its axes, with the origin at its reference point. */
+/** Return the solids of a body, in its axes, with the origin at its reference point. */
 function solidOf(body, color, ghost) {
   const group = new THREE.Group();
   for (const shape of body.shapes) {
@@ -75,7 +75,7 @@ function solidOf(body, color, ghost) {
   return group;
 }
 
-/** A bar between two points, round. */
+/** Return a round bar between two points. */
 function barOf(from, to, radius, material) {
   const along = new THREE.Vector3().subVectors(to, from);
   const mesh = new THREE.Mesh(new THREE.CylinderGeometry(radius, radius, 1, 16), material);
@@ -84,7 +84,7 @@ function barOf(from, to, radius, material) {
   return mesh;
 }
 
-/** Put a bar of unit length, along its second axis, from a point on by a vector. */
+/** Place a bar of unit length along its second axis so that it starts at a point and spans a vector. */
 function placeBar(mesh, from, along) {
   const length = along.length();
   mesh.visible = length > 0;
@@ -94,7 +94,7 @@ function placeBar(mesh, from, along) {
   mesh.scale.set(1, length, 1);
 }
 
-/** Three bars along the axes of a frame: red, green and blue. */
+/** Return three bars along the axes of a frame: red, green and blue. */
 function frameOf(length) {
   const group = new THREE.Group();
   ["#e0503f", "#3fa552", "#3f6fe0"].forEach((color, k) => {
@@ -104,7 +104,7 @@ function frameOf(length) {
   return group;
 }
 
-/** The sign of a centre of mass: a ball with dark and light octants. */
+/** Return the symbol of a centre of mass: a ball with dark and light octants. */
 function massCenterOf(radius) {
   const geometry = inFields(new THREE.SphereGeometry(radius, 32, 24), (x, y, z) => x * y * z > 0);
   const colors = geometry.attributes.color.array;

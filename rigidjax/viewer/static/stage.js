@@ -41,7 +41,7 @@ class Stage {
     this.scene.add(this.sky, this.sun, this.sun.target);
   }
 
-  /** A plane below everything, with shadows and lines; where nothing pulls down there is none. */
+  /** Add a ground plane below everything, with shadows and lines; without gravity there is none. */
   addGround() {
     this.ground = new THREE.Group();
     this.scene.add(this.ground);
@@ -76,21 +76,21 @@ class Stage {
     this.ground.add(shade, this.grid);
   }
 
-  /** Take over the colours of the style sheet. */
+  /** Apply the colours of the style sheet. */
   setTheme() {
     const style = getComputedStyle(document.documentElement);
     this.ink = style.getPropertyValue("--ink").trim();
     if (this.gridMaterial) this.gridMaterial.color.set(style.getPropertyValue("--grid").trim());
   }
 
-  /** Look at everything from the side that the data name. */
+  /** Point the camera at the whole motion, from the direction in the data. */
   reset() {
     const { direction, size } = this.data.camera;
     const along = new THREE.Vector3(...direction);
     this.camera.position.copy(this.center).add(along);
     this.camera.lookAt(this.center);
     this.camera.updateMatrixWorld();
-    // The distance at which the box around the motion fits, seen from there.
+    // The distance at which the bounding box of the motion fits into the view.
     const half = Math.tan((this.camera.fov * Math.PI) / 360);
     const view = this.camera.matrixWorldInverse;
     let distance = 0;
@@ -104,7 +104,7 @@ class Stage {
     this.controls.update();
   }
 
-  /** Move the camera along with something. */
+  /** Move the camera together with its target. */
   shift(by) {
     this.camera.position.add(by);
     this.controls.target.add(by);
@@ -129,7 +129,7 @@ class Stage {
     this.drawCompass();
   }
 
-  /** The axes of space as one sees them, in a corner. */
+  /** Draw the axes of space in a corner, as seen by the camera. */
   drawCompass() {
     const ratio = Math.min(window.devicePixelRatio, 2);
     const size = 84;

@@ -1,5 +1,5 @@
 "use strict";
-// Lines of a width in pixels, and arrows whose length is in proportion to a quantity.
+// Lines with a width in pixels, and arrows with a length proportional to a quantity.
 
 function fatLine(points, color, width, opacity) {
   const geometry = new THREE.LineGeometry();
@@ -9,7 +9,7 @@ function fatLine(points, color, width, opacity) {
   return new THREE.Line2(geometry, material);
 }
 
-/** The path of a centre of mass: faint as a whole, strong up to now. */
+/** The path of a centre of mass, drawn faintly, and strongly up to the current time. */
 class Trace {
   constructor(track, body, color, ghost) {
     const points = [];
@@ -33,7 +33,7 @@ class Trace {
 
 class Arrow {
   constructor(color, thickness) {
-    // Over everything else: most begin inside of a body.
+    // Drawn over everything else, because most arrows begin inside a body.
     const material = new THREE.MeshBasicMaterial({ color, depthTest: false, transparent: true });
     this.thickness = thickness;
     this.shaft = new THREE.Mesh(new THREE.CylinderGeometry(thickness, thickness, 1, 16), material);
@@ -43,7 +43,7 @@ class Arrow {
     for (const mesh of [this.shaft, this.head]) mesh.renderOrder = 8;
   }
 
-  /** From a point on by a vector; nothing if it is shorter than its own shaft is thick. */
+  /** Place the arrow at a point along a vector; hide it if it is shorter than its thickness. */
   set(from, vector) {
     const length = vector.length();
     this.group.visible = length > this.thickness;
@@ -55,7 +55,7 @@ class Arrow {
   }
 }
 
-/** Arrows of one kind on all bodies or joints of a run, on one scale. */
+/** Arrows of one kind on all bodies or joints of a run, with a common scale. */
 class Arrows {
   constructor(values, count, color, length, thickness, startOf) {
     Object.assign(this, { values, startOf, length });

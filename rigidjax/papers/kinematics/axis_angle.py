@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..rotations import guarded, so3
-from ..rotations.base import Rates, check_rates
+from ...rotations import guarded, so3
+from ...rotations.base import Rates, check_rates
 
 
 def angular_velocity(
@@ -15,11 +15,11 @@ def angular_velocity(
     phi_dot: Float[Array, ""],
     rates: Rates = "body",
 ) -> Float[Array, "3"]:
-    r"""$\Omega = M\,\dot n + n\,\dot\phi$, shape (3,), rad/s.
+    r"""Return the angular velocity $\Omega = M\,\dot n + n\,\dot\phi$, shape (3,), rad/s.
 
-    $M = \sin\phi\,1 - (1-\cos\phi)\,\tilde n$.
+    Here $M = \sin\phi\,1 - (1-\cos\phi)\,\tilde n$.
 
-    `rates="space"`: $\omega = M^T\,\dot n + n\,\dot\phi$.
+    `rates="space"` returns $\omega = M^T\,\dot n + n\,\dot\phi$.
 
     **Arguments:** `n`, unit axis, shape (3,); `phi`, angle, rad; their rates, $n \cdot \dot n = 0$.
 
@@ -27,8 +27,8 @@ def angular_velocity(
     """
     check_rates(rates)
     versine = 1.0 - jnp.cos(phi)
-    turn = -versine if rates == "body" else versine
-    return jnp.sin(phi) * n_dot + turn * so3.cross(n, n_dot) + phi_dot * n
+    factor = -versine if rates == "body" else versine
+    return jnp.sin(phi) * n_dot + factor * so3.cross(n, n_dot) + phi_dot * n
 
 
 def angular_acceleration(
@@ -40,9 +40,9 @@ def angular_acceleration(
     phi_ddot: Float[Array, ""],
     rates: Rates = "body",
 ) -> Float[Array, "3"]:
-    r"""$\dot\Omega$ from the second derivatives of axis and angle, shape (3,), rad/s^2.
+    r"""Return $\dot\Omega$ from the second derivatives of axis and angle, shape (3,), rad/s^2.
 
-    `rates="space"`: $\dot\omega$.
+    `rates="space"` returns $\dot\omega$.
 
     **Source:** Geradin-Rixen (130).
     """
@@ -60,10 +60,10 @@ def axis_angle_rates(
     omega: Float[Array, "3"],
     rates: Rates = "body",
 ) -> tuple[Float[Array, "3"], Float[Array, ""]]:
-    r"""$\dot n = B\,\Omega$ and $\dot\phi = n \cdot \Omega$, shapes (3,) and (), 1/s and rad/s.
+    r"""Return $\dot n = B\,\Omega$, (3,) 1/s, and $\dot\phi = n \cdot \Omega$, rad/s.
 
-    $B = \frac12\tilde n + \frac12\cot\frac\phi2\,(1 - n n^T)$; `rates="space"`: $B^T$. The axis is
-    undefined at angle zero, where the cotangent is left out by convention.
+    Here $B = \frac12\tilde n + \frac12\cot\frac\phi2\,(1 - n n^T)$; `rates="space"` takes $B^T$.
+    The axis is undefined at angle zero, where the term with the cotangent is omitted by convention.
 
     **Source:** Geradin-Rixen (91), (92), (97).
     """

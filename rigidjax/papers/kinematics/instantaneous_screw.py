@@ -5,13 +5,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..rotations import guarded, so3
+from ...rotations import guarded, so3
 
 
 class InstantaneousScrew(eqx.Module):
     r"""The velocity field of a rigid body as a rotation about a line and a sliding along it.
 
-    Space components.
+    All vectors are in space components.
 
     **Arguments:**
 
@@ -30,7 +30,7 @@ class InstantaneousScrew(eqx.Module):
 
     @property
     def pitch(self) -> Float[Array, ""]:
-        r"""$p = 2\pi u/|\omega|$ per full turn, m; infinite without rotation.
+        r"""Translation $p = 2\pi u/|\omega|$ per revolution, m; infinite without rotation.
 
         **Source:** Geradin-Rixen (120).
         """
@@ -45,11 +45,11 @@ class InstantaneousScrew(eqx.Module):
 
     @property
     def angular_velocity(self) -> Float[Array, "3"]:
-        r"""$\omega = |\omega|\,f$, shape (3,), rad/s."""
+        r"""Angular velocity $\omega = |\omega|\,f$, shape (3,), rad/s."""
         return self.angular_speed * self.axis
 
     def velocity(self, x: Float[Array, "3"]) -> Float[Array, "3"]:
-        r"""Velocity $u f + \omega \times (x - x_M)$ of the body's point at $x$, shape (3,), m/s.
+        r"""Return the velocity $u f + \omega \times (x - x_M)$ of the point at $x$, (3,) m/s.
 
         **Source:** Geradin-Rixen (121).
         """
@@ -59,16 +59,16 @@ class InstantaneousScrew(eqx.Module):
 def instantaneous_screw(
     position: Float[Array, "3"], velocity: Float[Array, "3"], omega: Float[Array, "3"]
 ) -> InstantaneousScrew:
-    r"""The instantaneous screw of a body, space components.
+    r"""Return the instantaneous screw of a body, space components.
 
-    Pure translation: the axis is the line through `position` along the velocity, the sliding is the
-    speed. At rest the axis is zero and the point is `position`. Derivatives are finite in these
-    cases; those of quantities that are discontinuous there are set to zero.
+    In pure translation the axis is the line through `position` along the velocity, and the sliding
+    is the speed. At rest the axis is zero and the point is `position`. Derivatives are finite in
+    these cases; derivatives of quantities that are discontinuous there are set to zero.
 
     **Arguments:** `position` of any point of the body, shape (3,), m; its `velocity`, shape (3,),
     m/s; `omega`, angular velocity, shape (3,), rad/s.
 
-    **Source:** Geradin-Rixen (113), (119). (118) has the sign of the velocity's term wrong.
+    **Source:** Geradin-Rixen (113), (119). In (118) the term with the velocity has the wrong sign.
     """
     square = so3.dot(omega, omega)
     turning = square > 0
@@ -92,12 +92,14 @@ def instantaneous_screw_rate(
     acceleration: Float[Array, "3"],
     omega_dot: Float[Array, "3"],
 ) -> InstantaneousScrew:
-    r"""Rates of all parts of the instantaneous screw: how the axis turns, moves, speeds up.
+    r"""Return the time derivatives of all parts of the instantaneous screw.
 
-    The arguments of `instantaneous_screw`, and their rates: `acceleration` of the body's point,
-    shape (3,), m/s^2, and `omega_dot`, shape (3,), rad/s^2. The rate of the axis is `axis_rate`.
+    The derivative of the axis agrees with `axis_rate`.
 
-    **Source:** Geradin-Rixen, Section 4.3, here for general motion and by differentiation.
+    **Arguments:** those of `instantaneous_screw`; `acceleration` of the point at `position`,
+    shape (3,), m/s^2; `omega_dot`, shape (3,), rad/s^2.
+
+    **Source:** Geradin-Rixen, Section 4.3, extended to general motion by differentiation.
     """
     _, rate = jax.jvp(
         instantaneous_screw,
@@ -108,9 +110,9 @@ def instantaneous_screw_rate(
 
 
 def axis_rate(omega: Float[Array, "3"], omega_dot: Float[Array, "3"]) -> Float[Array, "3"]:
-    r"""Rate $\dot f = (1 - f f^T)\,\dot\omega/|\omega|$ of the instantaneous axis, shape (3,), 1/s.
+    r"""Return the rate $\dot f = (1 - f f^T)\,\dot\omega/|\omega|$ of the axis, shape (3,), 1/s.
 
-    Orthogonal to $f$. Zero by convention where there is no rotation.
+    It is orthogonal to $f$, and zero by convention without rotation.
 
     **Arguments:** `omega`, rad/s, and `omega_dot`, rad/s^2, both in space components, shape (3,).
 

@@ -1,47 +1,20 @@
-r"""Velocities and accelerations of points, in moving frames, and their variations.
+r"""Angular velocities and accelerations in moving frames, and their variations.
 
-Of the three rotations in $R = R_0 R_{rel}$ the reference has the angular velocity $\Omega_0$ in its
-own components, the other two $\Omega$ and $\Omega_{rel}$ in body components.
+The rotation of a body is $R = R_0 R_{rel}$ with the rotation $R_0$ of a reference frame. The
+angular velocity $\Omega_0$ of $R_0$ is given in components of the reference frame, those of $R$
+and $R_{rel}$, $\Omega$ and $\Omega_{rel}$, in body components.
 """
 
 from jaxtyping import Array, Float
 
-from ..rotations import so3
-from ..rotations.base import Rates, check_rates
-
-
-def point_velocity(
-    velocity: Float[Array, "3"], omega: Float[Array, "3"], arm: Float[Array, "3"]
-) -> Float[Array, "3"]:
-    r"""Velocity $v_0 + \omega \times r$ of the body's point at the distance $r$, shape (3,), m/s.
-
-    All in the same components.
-
-    **Source:** Geradin-Rixen (109).
-    """
-    return velocity + so3.cross(omega, arm)
-
-
-def point_acceleration(
-    acceleration: Float[Array, "3"],
-    omega: Float[Array, "3"],
-    omega_dot: Float[Array, "3"],
-    arm: Float[Array, "3"],
-) -> Float[Array, "3"]:
-    r"""Acceleration $a_0 + \dot\omega \times r + \omega \times (\omega \times r)$, m/s^2.
-
-    All in the same components, shape (3,).
-
-    **Source:** Geradin-Rixen (122), (123).
-    """
-    centripetal = so3.cross(omega, so3.cross(omega, arm))
-    return acceleration + so3.cross(omega_dot, arm) + centripetal
+from ...rotations import so3
+from ...rotations.base import Rates, check_rates
 
 
 def absolute_angular_velocity(
     R_rel: Float[Array, "3 3"], omega_0: Float[Array, "3"], omega_rel: Float[Array, "3"]
 ) -> Float[Array, "3"]:
-    r"""$\Omega = R_{rel}^T \Omega_0 + \Omega_{rel}$, shape (3,), rad/s.
+    r"""Return $\Omega = R_{rel}^T \Omega_0 + \Omega_{rel}$, shape (3,), rad/s.
 
     **Source:** Geradin-Rixen (158).
     """
@@ -51,7 +24,7 @@ def absolute_angular_velocity(
 def relative_angular_velocity(
     R_rel: Float[Array, "3 3"], omega_0: Float[Array, "3"], omega: Float[Array, "3"]
 ) -> Float[Array, "3"]:
-    r"""$\Omega_{rel} = \Omega - R_{rel}^T \Omega_0$, shape (3,), rad/s.
+    r"""Return $\Omega_{rel} = \Omega - R_{rel}^T \Omega_0$, shape (3,), rad/s.
 
     **Source:** Geradin-Rixen (158).
     """
@@ -65,15 +38,15 @@ def absolute_angular_acceleration(
     omega_rel: Float[Array, "3"],
     omega_rel_dot: Float[Array, "3"],
 ) -> Float[Array, "3"]:
-    r"""Angular acceleration $\dot\Omega$ of a motion relative to a moving frame, rad/s^2.
+    r"""Return the angular acceleration $\dot\Omega$ of a motion relative to a moving frame.
 
-    $R_{rel}^T \dot\Omega_0 - \Omega_{rel} \times R_{rel}^T \Omega_0 + \dot\Omega_{rel}$,
-    shape (3,).
+    $\dot\Omega = R_{rel}^T \dot\Omega_0 - \Omega_{rel} \times R_{rel}^T \Omega_0
+    + \dot\Omega_{rel}$, shape (3,), rad/s^2.
 
     **Source:** the time derivative of Geradin-Rixen (158).
     """
-    turned = so3.cross(omega_rel, R_rel.T @ omega_0)
-    return R_rel.T @ omega_0_dot - turned + omega_rel_dot
+    crossed = so3.cross(omega_rel, R_rel.T @ omega_0)
+    return R_rel.T @ omega_0_dot - crossed + omega_rel_dot
 
 
 def relative_angular_acceleration(
@@ -83,12 +56,12 @@ def relative_angular_acceleration(
     omega: Float[Array, "3"],
     omega_dot: Float[Array, "3"],
 ) -> Float[Array, "3"]:
-    r"""$\dot\Omega_{rel}$ of the motion relative to the reference, shape (3,), rad/s^2.
+    r"""Return $\dot\Omega_{rel}$ of the motion relative to the reference, shape (3,), rad/s^2.
 
     **Source:** the time derivative of Geradin-Rixen (158).
     """
-    turned = so3.cross(relative_angular_velocity(R_rel, omega_0, omega), R_rel.T @ omega_0)
-    return omega_dot - R_rel.T @ omega_0_dot + turned
+    crossed = so3.cross(relative_angular_velocity(R_rel, omega_0, omega), R_rel.T @ omega_0)
+    return omega_dot - R_rel.T @ omega_0_dot + crossed
 
 
 def angular_velocity_variation(
@@ -97,9 +70,9 @@ def angular_velocity_variation(
     theta_dot: Float[Array, "3"],
     rates: Rates = "body",
 ) -> Float[Array, "3"]:
-    r"""Variation $\delta\Omega = \delta\dot\Theta + \Omega \times \delta\Theta$, shape (3,), rad/s.
+    r"""Return $\delta\Omega = \delta\dot\Theta + \Omega \times \delta\Theta$, shape (3,), rad/s.
 
-    `rates="space"`: $\delta\omega = \delta\dot\theta - \omega \times \delta\theta$.
+    `rates="space"` returns $\delta\omega = \delta\dot\theta - \omega \times \delta\theta$.
 
     **Arguments:** `omega`, angular velocity; `theta`, the infinitesimal rotation with
     $\delta\tilde\Theta = R^T \delta R$ (`"space"`: $\delta R\,R^T$), rad; `theta_dot`, its rate.
@@ -107,17 +80,17 @@ def angular_velocity_variation(
     **Source:** Geradin-Rixen (142), (150).
     """
     check_rates(rates)
-    turned = so3.cross(omega, theta)
-    return theta_dot + turned if rates == "body" else theta_dot - turned
+    crossed = so3.cross(omega, theta)
+    return theta_dot + crossed if rates == "body" else theta_dot - crossed
 
 
 def crossed_velocity_variation(
     R: Float[Array, "3 3"], theta_dot: Float[Array, "3"], rates: Rates = "body"
 ) -> Float[Array, "3"]:
-    r"""Variation $\delta\Omega = R^T \delta\dot\theta$ of the body rate by space components, rad/s.
+    r"""Return $\delta\Omega = R^T \delta\dot\theta$, the variation by space components, rad/s.
 
-    `rates="space"`: $\delta\omega = R\,\delta\dot\Theta$. Unlike `angular_velocity_variation` it
-    has no further term.
+    `rates="space"` returns $\delta\omega = R\,\delta\dot\Theta$. Unlike in
+    `angular_velocity_variation` there is no further term.
 
     **Arguments:** `R`; `theta_dot`, rate of the infinitesimal rotation in the *other* components,
     $\delta R\,R^T$ for `"body"` and $R^T \delta R$ for `"space"`, rad/s.
@@ -136,28 +109,28 @@ def angular_acceleration_variation(
     theta_ddot: Float[Array, "3"],
     rates: Rates = "body",
 ) -> Float[Array, "3"]:
-    r"""Variation of the angular acceleration, shape (3,), rad/s^2.
+    r"""Return the variation of the angular acceleration, shape (3,), rad/s^2.
 
     $\delta\dot\Omega = \delta\ddot\Theta + \Omega \times \delta\dot\Theta + \dot\Omega \times
-    \delta\Theta$; `rates="space"`: with minus signs.
+    \delta\Theta$; with `rates="space"` the signs of the products are negative.
 
     **Arguments:** angular velocity and acceleration; the infinitesimal rotation as in
     `angular_velocity_variation`, and its first and second derivative.
     **Source:** Geradin-Rixen (154).
     """
-    turned = so3.cross(omega_dot, theta)
+    crossed = so3.cross(omega_dot, theta)
     return angular_velocity_variation(omega, theta_dot, theta_ddot, rates) + (
-        turned if rates == "body" else -turned
+        crossed if rates == "body" else -crossed
     )
 
 
 def absolute_variation(
     R_rel: Float[Array, "3 3"], theta_0: Float[Array, "3"], theta_rel: Float[Array, "3"]
 ) -> Float[Array, "3"]:
-    r"""$\delta\Theta = R_{rel}^T \delta\Theta_0 + \delta\Theta_{rel}$ of $R = R_0 R_{rel}$, rad.
+    r"""Return $\delta\Theta = R_{rel}^T \delta\Theta_0 + \delta\Theta_{rel}$, shape (3,), rad.
 
     As matrices, $\delta\tilde\Theta = R_{rel}^T \delta\tilde\Theta_0 R_{rel} +
-    \delta\tilde\Theta_{rel}$. Shape (3,).
+    \delta\tilde\Theta_{rel}$.
 
     **Arguments:** `R_rel`; infinitesimal rotations $R_0^T \delta R_0$ and $R_{rel}^T \delta
     R_{rel}$.

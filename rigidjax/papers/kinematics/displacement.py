@@ -4,15 +4,15 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..rotations import guarded, so3
-from ..rotations.spurrier_klumpp import spurrier_klumpp
+from ...rotations import guarded, so3
+from ...rotations.spurrier_klumpp import spurrier_klumpp
 
 
 class FiniteScrew(eqx.Module):
     r"""A finite displacement as a rotation about a line and a translation along it.
 
-    Space components. The points $X$ of the body move to $u_0 + R X$; those of the screw axis by
-    $k\,n$ only.
+    All vectors are in space components. A point $X$ of the body moves to $u_0 + R X$, a point of
+    the screw axis by $k\,n$.
 
     **Arguments:**
 
@@ -31,7 +31,7 @@ class FiniteScrew(eqx.Module):
 
     @property
     def pitch(self) -> Float[Array, ""]:
-        r"""Translation $p = 2\pi k/\phi$ per full turn, m; infinite without rotation.
+        r"""Translation $p = 2\pi k/\phi$ per revolution, m; infinite without rotation.
 
         **Source:** Geradin-Rixen (71); the text there says "by a rotation of 1 radian".
         """
@@ -45,13 +45,13 @@ class FiniteScrew(eqx.Module):
         return so3.cross(self.pose, self.axis)
 
     def matrix(self) -> Float[Array, "3 3"]:
-        r"""Rotation matrix $R$, shape (3, 3). **Source:** Geradin-Rixen (46)."""
+        r"""Return the rotation matrix $R$, shape (3, 3). **Source:** Geradin-Rixen (46)."""
         return so3.exp(self.angle * self.axis)
 
     def displacement(self, X: Float[Array, "3"]) -> Float[Array, "3"]:
-        r"""Displacement $u = k\,n + (R - 1)(X - X_M)$ of the point $X$, shape (3,), m.
+        r"""Return the displacement $u = k\,n + (R - 1)(X - X_M)$ of the point $X$, shape (3,), m.
 
-        That of the origin, $u_0$, is `displacement(jnp.zeros(3))`.
+        The displacement of the origin, $u_0$, is `displacement(jnp.zeros(3))`.
 
         **Source:** Geradin-Rixen (65).
         """
@@ -60,15 +60,15 @@ class FiniteScrew(eqx.Module):
 
 
 def finite_screw(displacement: Float[Array, "3"], R: Float[Array, "3 3"]) -> FiniteScrew:
-    r"""The screw of the displacement $X \mapsto u_0 + R X$.
+    r"""Return the screw of the displacement $X \mapsto u_0 + R X$.
 
-    Conventions where the screw is not unique: at angle pi the sign of the axis is that in which
-    the largest component of the quaternion is positive. A rotation below 8 units of round-off is
-    none: then the angle is zero, the axis has the direction of $u_0$, the translation is $|u_0|$,
-    and the pose is zero. Without any displacement the axis is zero as well. Derivatives are finite
-    in all these cases; those of quantities that are discontinuous there are set to zero.
+    Conventions where the screw is not unique: at angle pi the largest component of the quaternion
+    is positive, which fixes the sign of the axis. A rotation below 8 units of round-off counts as
+    none: the angle is zero, the axis has the direction of $u_0$, the translation is $|u_0|$, and
+    the pose is zero. Without any displacement the axis is zero as well. Derivatives are finite in
+    all these cases; derivatives of quantities that are discontinuous there are set to zero.
 
-    **Arguments:** `displacement`, $u_0$ of the origin, shape (3,), m; `R`, rotation matrix, (3, 3).
+    **Arguments:** `displacement`, $u_0$, of the origin, shape (3,), m; `R`, the rotation, (3, 3).
 
     **Source:** Geradin-Rixen (63), (69).
     """
@@ -82,7 +82,8 @@ def finite_screw(displacement: Float[Array, "3"], R: Float[Array, "3 3"]) -> Fin
     axis = jnp.where(turning, v / sine, guarded.safe_divide(displacement, distance))
     angle = jnp.where(turning, 2.0 * jnp.arctan2(sine, p0), 0.0)
     translation = jnp.where(turning, so3.dot(axis, displacement), distance)
-    # Half of: the part of u0 across the axis, and cot(phi/2) n x u0; no cancellation near pi.
+    # Half the sum of the part of u0 across the axis and cot(phi/2) n x u0, without cancellation
+    # near pi.
     across = displacement - translation * axis
     cotangent = p0 / square
     pose = 0.5 * jnp.where(turning, across + cotangent * so3.cross(v, displacement), 0.0)

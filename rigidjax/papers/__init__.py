@@ -1,0 +1,1 @@
+"""Formulas that only the reproduction of papers needs; the rest of the package imports none."""
