@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg
 
 from rigidjax import native
-from rigidjax.mechanics import inverses
+from rigidjax.mechanics.dynamics import inverses
 from rigidjax.native.ops import linalg
 
 EPS = float(np.finfo(np.float64).eps)
