@@ -60,25 +60,31 @@ from .history import (
 from .interpolation import DifferenceInterpolation
 from .order import choose_order_and_step, estimate_errors, retry_factor
 
-# Of the tolerance, what a step may take: the errors of some hundred steps add up, and with 1 those
-# at the end of undamped motions are 10 to 100 times the tolerance.
-_SHARE = 0.1
-# At index 3 a step's error in a position comes to rates divided by the step, and back to positions:
-# those at the end are 10 to 1e4 times what a step may take (pendulum, Arevalo, car axis, Andrews).
-# Less than the second number, of the smallest relative differences, is round-off in multipliers.
-_SHARE_OF_INDEX_3, _LEAST_ERROR = 5e-5, 225.0
-# Of the last step; what three failures make of it.
+# Fraction of the tolerance that the error of a step may reach: errors of the steps of an undamped
+# motion add up.
+_FRACTION = 0.1
+# For index 3 the fraction is smaller: the error of a position enters the rates divided by the step,
+# and the rates change the positions. Errors below `_LEAST_ERROR` units of round-off are not
+# resolved in the multipliers.
+_FRACTION_OF_INDEX_3, _LEAST_ERROR = 5e-5, 225.0
+# Length relative to the last step below which the method restarts, reached after three rejections.
 _RESTART = 0.06
 
 
 class BDFState(NamedTuple):
-    """What a step leaves to the next one.
+    """State of the BDF method between two steps.
 
-    **Attributes:** `past`, the differences; `order` of the next step; `rising`, whether the order
-    has never fallen; `last_order`, `h`, `cj`, `equal`: order, length and leading coefficient of the
-    last step and how many were like it; `factors`, (n, n), of the Newton matrix for the coefficient
-    `cj_factors`; `largest`, entry of the Jacobian in it; `eta`, of the last iteration;
-    `evaluations`, of the last attempt.
+    **Attributes:**
+
+    - `history`: the differences.
+    - `order`: of the next step.
+    - `rising`: whether the order has never fallen.
+    - `last_order`, `h`, `cj`: order, length and leading coefficient of the last step.
+    - `equal`: number of successive steps of this length and order.
+    - `factors`: of the Newton matrix, (n, n), for the leading coefficient `cj_factors`.
+    - `largest`: largest entry of the Jacobian in this matrix.
+    - `eta`: of the last Newton iteration, see `NewtonSolution`.
+    - `evaluations`: in the last attempted step.
     """
 
     history: DifferenceHistory
@@ -96,33 +102,34 @@ class BDFState(NamedTuple):
 
 
 def _default_root_finder() -> SimplifiedNewton:
-    # Tighter tolerances take more iterations than they save steps, by 1.2 to 1.5 times at 0.01;
-    # at 0.3 steps are lost.
+    # A smaller `kappa` costs more iterations than it saves steps; with 0.3 steps are rejected.
     return default_newton(kappa=0.1)
 
 
 class BDF(AbstractProposingSolver):
-    r"""BDF of variable order 1 to 5 and variable step, with a fixed leading coefficient.
+    r"""BDF method of variable order 1 to 5 and variable step, with fixed leading coefficient.
 
-    In the form with smaller error constants, see `formulas`. Takes a `diffrax.ODETerm`, a
-    `MassMatrixTerm` or an `ImplicitTerm`, of index up to 3. With constraints on positions what a
-    step adds to them comes back by velocities, where it is larger by the step: steps may take 5e-5
-    of the tolerance there, a tenth otherwise. `Radau5` or a lower index takes fewer.
+    The formulas have reduced error constants, see `formulas`. Accepts a `diffrax.ODETerm`, a
+    `MassMatrixTerm` or an `ImplicitTerm`, of index up to 3. The error of a step may reach a tenth
+    of the tolerance. With constraints on positions the limit is 5e-5 of the tolerance, because
+    errors of positions enter the velocities divided by the step; `Radau5` or a lower index takes
+    fewer steps there.
 
-    `rtol` and `atol` bound the error of a step, not that of the end: errors of steps add up and are
-    amplified by the equations. After one revolution an orbit of eccentricity 0.9 is off by some 1e4
-    times the tolerance, as with SciPy's BDF and LSODA at the same tolerance; `Radau5` and explicit
-    methods of high order are two to three digits better there.
+    `rtol` and `atol` bound the error of each step. The global error is larger: errors of steps add
+    up, and the equations amplify them, for example by about 1e4 over one revolution of an orbit of
+    eccentricity 0.9. `Radau5` and explicit methods of high order have smaller global errors on such
+    problems.
 
-    The past is kept as modified divided differences; one inverse serves as long as the leading
-    coefficient stays within a factor of 0.6. The method proposes its own steps, see
-    `ProposedStepController`. Unknowns that were changed between steps, as by a projection, replace
-    the last value of the past; behind a jump the method starts again with order 1. Failures as in
-    `AbstractRadau`.
+    The history is stored as modified divided differences. A Newton matrix is reused while the
+    leading coefficient stays within a factor of 0.6. The method proposes its own steps, see
+    `ProposedStepController`. Unknowns that are changed between steps, for example by a projection,
+    replace the last value of the history; after a jump the method restarts with order 1. Failures
+    are handled as in `AbstractRadau`.
 
-    **Arguments:** `root_finder`, a `SimplifiedNewton`; `linear_solver`, any solver of lineax for
-    square matrices; `max_order`, 1 to 5.
-    **Raises:** `ValueError` for another order; `TypeError`, `ValueError` for another linear solver.
+    **Arguments:** `root_finder`, a `SimplifiedNewton`; `linear_solver`, any linear solver of lineax
+    for square matrices; `max_order`, 1 to 5.
+    **Raises:** `ValueError` for another order; `TypeError`, `ValueError` for an unsuitable linear
+    solver.
     **Source:** Brenan-Campbell-Petzold, chapter 5 (the code DASSL); Shampine-Reichelt, The MATLAB
     ODE suite, 2.
     """
@@ -144,11 +151,11 @@ class BDF(AbstractProposingSolver):
         check_linear_solver("BDF", self.linear_solver)
 
     def order(self, terms: Terms) -> int:
-        """The largest order."""
+        """Return the largest order."""
         return self.max_order
 
     def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> BDFState:
-        """The start with order 1."""
+        """Return the initial state, with order 1."""
         check_problem(self, terms, y0)
         y, _ = flatten(y0)
         h = step_length(t0, t1, y.dtype)
@@ -174,27 +181,28 @@ class BDF(AbstractProposingSolver):
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
         state, h = solver_state, step_length(t0, t1, y.dtype)
-        past = _history_at_start(
+        history = _history_at_start(
             eqs, t0, h, y, state.history, made_jump, differentiation_index(terms)
         )
         if isinstance(made_jump, bool):
-            state = state._replace(history=past)
+            state = state._replace(history=history)
         else:
-            fresh = _reset_state(past, y, self.linear_solver, eqs.rates)
-            kept = state._replace(history=past)
-            state = jax.tree.map(lambda a, b: jnp.where(made_jump, a, b), fresh, kept)
-        # So short a step comes of several failures: then the past is of no use.
-        again = h < _RESTART * state.h
-        k = jnp.where(again, 1, state.order)
-        rising = again | state.rising
+            fresh = _reset_state(history, y, self.linear_solver, eqs.rates)
+            unchanged = state._replace(history=history)
+            state = jax.tree.map(lambda a, b: jnp.where(made_jump, a, b), fresh, unchanged)
+        # A step this short follows several rejections, for example at a discontinuity: restart.
+        restarts = h < _RESTART * state.h
+        k = jnp.where(restarts, 1, state.order)
+        rising = restarts | state.rising
         problem, phi, c = correction_equations(eqs, t1, h, state.history, k)
 
         fixed, fixed_state, fixed_phi, fixed_c = stop_gradients((problem, state, phi, c))
         finder, index = self.root_finder, differentiation_index(terms)
-        # At the end of the step, as the next one sees it: if an unknown without a rate shrinks
-        # in a step, what is left of the iteration may be too much for the next step, however short.
-        share = _tolerance_fraction(index, eqs.rates, finder, y.dtype)
-        scale = share * finder.scale(unravel(fixed.y), index, stop_gradients(h))
+        # The scale is that of the end of the step. If an algebraic unknown shrinks during the step,
+        # an iteration error admitted by the scale of the start can be too large for the next step,
+        # however short that is.
+        fraction = _tolerance_fraction(index, eqs.rates, finder, y.dtype)
+        scale = fraction * finder.scale(unravel(fixed.y), index, stop_gradients(h))
 
         def norm(v):
             return finder.norm(unravel(v / scale)).astype(y.dtype)
@@ -213,17 +221,17 @@ class BDF(AbstractProposingSolver):
         accept = size < 1
         choice = choose_order_and_step(estimates, k, rising, self.max_order)
         factor = jnp.where(accept, choice.factor, retry_factor(estimates, k))
-        plain = controller_scale(finder, y0, unravel(fixed.y + E))
-        error = jnp.where(okay, encode_step_factor(plain, accept, factor), jnp.inf)
+        unit_error = controller_scale(finder, y0, unravel(fixed.y + E))
+        error = jnp.where(okay, encode_step_factor(unit_error, accept, factor), jnp.inf)
         inverse = inverse_size(linear, fixed_state.factors, y.size, y.dtype)
         result = newton_result(okay, fixed_state.largest, inverse)
         error, result = stop_at_roundoff(
             stop_gradients(t0), stop_gradients(t1), size, error, result
         )
 
-        y1, dense, past = _finish_step(problem, phi, c, E, okay, k, unravel, self.linear_solver)
+        y1, dense, history = _finish_step(problem, phi, c, E, okay, k, unravel, self.linear_solver)
         state = fixed_state._replace(
-            history=past, order=choice.order, rising=choice.rising, last_order=k,
+            history=history, order=choice.order, rising=choice.rising, last_order=k,
             h=stop_gradients(h), cj=fixed.cj, equal=equal, eta=outcome.eta,
         )  # fmt: skip
         return y1, unravel(error), dense, state, result
@@ -233,7 +241,7 @@ class BDF(AbstractProposingSolver):
         return solver_state.history.phi, solver_state.history.psi
 
     def step_record(self, before: BDFState, after: BDFState) -> tuple[Vector, Count]:
-        """Correction and order."""
+        """Return the correction and the order of a step."""
         return after.history.phi[after.last_order + 1], after.last_order
 
     def replay(
@@ -247,30 +255,31 @@ class BDF(AbstractProposingSolver):
         step_record: tuple[Vector, Count],
         made_jump: Jump,
     ) -> ReplayResult:
-        """A step of known order and correction."""
+        """Repeat a step of known correction and order."""
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
         h = step_length(t0, t1, y.dtype)
         E, k = step_record
-        begun = _history_at_start(
+        start = _history_at_start(
             eqs, t0, h, y, DifferenceHistory(*history), made_jump, differentiation_index(terms)
         )
         y1, dense, last = _finish_step(
-            *correction_equations(eqs, t1, h, begun, k), E, True, k, unravel, self.linear_solver
+            *correction_equations(eqs, t1, h, start, k), E, True, k, unravel, self.linear_solver
         )
         return y1, dense, (last.phi, last.psi)
 
 
 def _tolerance_fraction(index: Index, rates: Pairs, finder: SimplifiedNewton, dtype: jnp.dtype):
-    """Part of the tolerance that a step may take.
+    """Return the fraction of the tolerance that the error of a step may reach.
 
-    With constraints on positions velocities have index 2, also where multipliers are eliminated.
+    Constraints on positions are recognised by velocities of index 2, also where multipliers are
+    eliminated.
     """
     if index is None or (max(index) < 3 and all(index[j] < 2 for _, j in rates)):
-        return _SHARE
+        return _FRACTION
     rtol, limits = jnp.max(jnp.asarray(finder.rtol, dtype)), jnp.finfo(dtype)
     least = _LEAST_ERROR * limits.eps / jnp.maximum(rtol, limits.tiny)
-    return jnp.clip(least, _SHARE_OF_INDEX_3, _SHARE)
+    return jnp.clip(least, _FRACTION_OF_INDEX_3, _FRACTION)
 
 
 def _history_at_start(
@@ -278,17 +287,17 @@ def _history_at_start(
     t0: Time,
     h: Scalar,
     y: Vector,
-    past: DifferenceHistory,
+    history: DifferenceHistory,
     made_jump: Jump,
     index: Index,
 ):
-    """The past at the start of a step, behind a jump (`True` for a projection, a small one)."""
+    """Return the history at the start of a step, after a jump (`True` means a projection)."""
     if made_jump is False:
-        return past
+        return history
     if made_jump is True:
-        return past.with_last_value(y)
+        return history.with_last_value(y)
     return jax.lax.cond(
-        made_jump, lambda: restart_history(eqs, t0, h, y, index), lambda: past.with_last_value(y)
+        made_jump, lambda: restart_history(eqs, t0, h, y, index), lambda: history.with_last_value(y)
     )
 
 
@@ -302,22 +311,22 @@ def _finish_step(
     unravel: Callable[[Vector], Y],
     linear_solver: lx.AbstractLinearSolver,
 ):
-    """End, dense information and past of a step."""
+    """Return the unknowns at the end of a step, its dense information and the history."""
     E = attach_derivatives(problem, E, okay, linear_solver)
-    past = DifferenceHistory(update_differences(phi, E, k), c.psi)
+    history = DifferenceHistory(update_differences(phi, E, k), c.psi)
     inside = (jnp.arange(phi.shape[0]) <= k)[:, None]
-    dense = dict(phi=jax.vmap(unravel)(jnp.where(inside, past.phi, 0.0)), psi=c.psi)
-    return unravel(problem.y + E), dense, past
+    dense = dict(phi=jax.vmap(unravel)(jnp.where(inside, history.phi, 0.0)), psi=c.psi)
+    return unravel(problem.y + E), dense, history
 
 
 def _reset_state(
-    past: DifferenceHistory, y: Vector, linear_solver: lx.AbstractLinearSolver, rates: Pairs
+    history: DifferenceHistory, y: Vector, linear_solver: lx.AbstractLinearSolver, rates: Pairs
 ):
     n, dtype = y.size, y.dtype
     zero, one = jnp.zeros((), dtype), jnp.ones((), dtype)
     count = jnp.array(1)
     return BDFState(
-        history=past, order=count, rising=jnp.array(True), last_order=count, h=zero, cj=zero,
+        history=history, order=count, rising=jnp.array(True), last_order=count, h=zero, cj=zero,
         equal=count - 1, factors=zero_factorisation(linear_solver, n, dtype, rates),
         cj_factors=zero, largest=zero, eta=one, evaluations=count - 1,
     )  # fmt: skip
@@ -331,7 +340,7 @@ def _solve_correction(
     limit: int,
     linear_solver: lx.AbstractLinearSolver,
 ):
-    """The correction by the old Jacobian, or if that does not do by a new one."""
+    """Solve for the correction with the old Jacobian, or with a new one if that fails."""
     eqs, cj = problem.equations, problem.cj
     start = jnp.zeros_like(problem.y)
     ratio = cj / jnp.where(state.cj_factors > 0, state.cj_factors, jnp.inf)
@@ -341,14 +350,14 @@ def _solve_correction(
         tries, _, state, _ = carry
         fresh = stale | (tries > 0)
 
-        def renewed():
+        def refactorise():
             _, M, K = eqs.linearize(problem.t, problem.y, problem.rate)
             return factorise(linear_solver, cj * M + K, eqs.rates), jnp.max(jnp.abs(K)), cj
 
         system, largest, cj_factors = jax.lax.cond(
-            fresh, renewed, lambda: (state.factors, state.largest, state.cj_factors)
+            fresh, refactorise, lambda: (state.factors, state.largest, state.cj_factors)
         )
-        # What is left of an increment by a matrix for another leading coefficient.
+        # Compensates increments for a matrix with another leading coefficient.
         damping = 2.0 / (1.0 + cj / cj_factors)
         eta = jnp.where(fresh | (jnp.abs(cj - state.cj) > 1e-9 * cj), 1.0, state.eta)
         outcome = iterate(
@@ -362,11 +371,13 @@ def _solve_correction(
         )
         return tries + 1, fresh, state, outcome
 
-    def again(carry):
+    def tries_again(carry):
         tries, fresh, _, outcome = carry
         return (tries == 0) | ((tries == 1) & ~fresh & ~outcome.converged)
 
     no, zero = jnp.array(False), jnp.zeros((), cj.dtype)
     outcome = NewtonSolution(start, no, zero, zero, jnp.array(0))
-    _, _, state, outcome = jax.lax.while_loop(again, attempt, (jnp.array(0), no, state, outcome))
+    _, _, state, outcome = jax.lax.while_loop(
+        tries_again, attempt, (jnp.array(0), no, state, outcome)
+    )
     return state, outcome

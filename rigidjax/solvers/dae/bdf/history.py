@@ -1,4 +1,4 @@
-"""The past of a multistep method: modified divided differences on unequal steps."""
+"""The history of a multistep method: modified divided differences on unequal steps."""
 
 from typing import NamedTuple
 
@@ -15,17 +15,17 @@ from ..equations import AbstractEquations
 from .formulas import LEADING, MAX_ORDER
 
 ROWS = MAX_ORDER + 2
-# The past: modified divided differences, and sums of steps.
+# Modified divided differences; sums of step lengths.
 Differences = Float[Array, "7 n"]
 Sums = Float[Array, "6"]
 
 
 class DifferenceCoefficients(NamedTuple):
-    r"""What the lengths of the last steps make of the formulas, for a step of length h.
+    r"""Coefficients of the formulas for a step of length h after unequal steps.
 
-    **Attributes:** with index i from 0: `psi`, $\psi_i = t_{n+1} - t_{n-i}$, (6,); `alpha` =
-    $h/\psi$; `beta`, factors that the differences get for the new step; `gamma`, weights of the
-    differences in the predicted rate; `sigma`, of their errors.
+    **Attributes:** with index i from 0: `psi`, $\psi_i = t_{n+1} - t_{n-i}$, (6,); `alpha`,
+    $h/\psi_i$; `beta`, factors that adapt the differences to the new step; `gamma`, weights of the
+    differences in the predicted rate; `sigma`, weights of the differences in error estimates.
     """
 
     psi: Sums
@@ -36,7 +36,7 @@ class DifferenceCoefficients(NamedTuple):
 
 
 def difference_coefficients(psi: Sums, h: Scalar) -> DifferenceCoefficients:
-    """Coefficients of a step of length `h` after steps with the sums `psi`, (6,).
+    """Return the coefficients of a step of length `h` after steps with the sums `psi`, (6,).
 
     **Source:** Brenan-Campbell-Petzold 5.2.1 (5.2.5), (5.2.9).
     """
@@ -57,32 +57,34 @@ def difference_coefficients(psi: Sums, h: Scalar) -> DifferenceCoefficients:
 def predict(
     phi: Differences, c: DifferenceCoefficients, order: Count
 ) -> tuple[Array, Array, Array]:
-    """Differences for the new step, (7, n), and prediction of unknowns and rates, (n,).
+    """Return the differences for the new step, (7, n), and predicted unknowns and rates, (n,).
 
     **Source:** Brenan-Campbell-Petzold (5.2.8).
     """
     used = (jnp.arange(ROWS) <= order)[:, None]
     phi = jnp.where(used, c.beta[:, None] * phi, phi)
-    kept = jnp.where(used, phi, 0.0)
-    return phi, jnp.sum(kept, axis=0), c.gamma @ kept
+    active = jnp.where(used, phi, 0.0)
+    return phi, jnp.sum(active, axis=0), c.gamma @ active
 
 
 def update_differences(phi: Differences, E: Vector, order: Count) -> Differences:
-    """Differences at the end of a step, from those for it and its correction `E`, (n,).
+    """Return the differences at the end of a step.
+
+    **Arguments:** `phi`, differences from `predict`; `E`, correction, (n,); `order` of the step.
 
     **Source:** Brenan-Campbell-Petzold 5.2.3.
     """
     i = jnp.arange(ROWS)[:, None]
-    kept = jnp.where(i <= order, phi, 0.0)
-    sums = jnp.cumsum(kept[::-1], axis=0)[::-1] + E[None]
+    active = jnp.where(i <= order, phi, 0.0)
+    sums = jnp.cumsum(active[::-1], axis=0)[::-1] + E[None]
     return jnp.where(i <= order, sums, jnp.where(i == order + 1, E[None], 0.0))
 
 
 class Correction(AbstractImplicitStep):
-    r"""$F(t_{n+1}, y^{(0)} + E, \dot y^{(0)} + c_j E) = 0$, `Z` = E, (n,).
+    r"""Equations $F(t_{n+1}, y^{(0)} + E, \dot y^{(0)} + c_j E) = 0$ of the correction E, (n,).
 
-    **Attributes:** `equations`; `t`; `y`, `rate`: predictions; `cj`, the fixed leading coefficient
-    over h.
+    **Attributes:** `equations`; `t`, $t_{n+1}$; `y`, `rate`, predictions $y^{(0)}$ and
+    $\dot y^{(0)}$; `cj`, the fixed leading coefficient over h.
     """
 
     equations: AbstractEquations
@@ -104,23 +106,25 @@ class Correction(AbstractImplicitStep):
 
 
 def correction_equations(
-    equations: AbstractEquations, t1: Time, h: Scalar, past: "DifferenceHistory", order: Count
+    equations: AbstractEquations, t1: Time, h: Scalar, history: "DifferenceHistory", order: Count
 ) -> tuple[Correction, Differences, DifferenceCoefficients]:
-    """The equations of a step of length `h` to `t1`, and differences and coefficients for it."""
-    c = difference_coefficients(past.psi, h)
+    """Return the equations, differences and coefficients of a step of length `h` to `t1`."""
+    c = difference_coefficients(history.psi, h)
     cj = jnp.asarray(LEADING, h.dtype)[order] / h
-    phi, y, rate = predict(past.phi, c, order)
+    phi, y, rate = predict(history.phi, c, order)
     return Correction(equations, t1, y, rate, cj), phi, c
 
 
 def estimate_start_rate(
     equations: AbstractEquations, t0: Time, h: Scalar, y: Vector, index: Index
 ) -> Vector:
-    r"""Rate $\dot y$ at the start, (n,), by a short linearly implicit step of Euler's method.
+    r"""Return the rate $\dot y$ at the start, (n,).
 
-    For an ordinary differential equation it is $f$. For others also the unknowns without a rate of
-    their own get one. Those of index 3 are only known to round-off over the square of a step, so
-    that with an `index` above 1 the step is as long as the first one.
+    For an ordinary differential equation the rate is $f$. Otherwise a short linearly implicit Euler
+    step gives the rates of all unknowns, also of algebraic ones. Unknowns of index 3 have an error
+    of round-off over the square of this step, so that with an `index` above 1 the step has the
+    length `h` of the first step.
+
     **Source:** Brenan-Campbell-Petzold 5.2.5 (the routine DDAINI iterates the same step).
     """
     if not equations.is_singular:
@@ -129,19 +133,19 @@ def estimate_start_rate(
     t = t0 + short.astype(jnp.result_type(t0))
     rate = jnp.zeros_like(y)
     _, M, K = equations.linearize(t, y, rate)
-    found = -inverse_of(M / short + K) @ equations.residual(t, y, rate) / short
-    # If the matrix is singular, the first step will say so.
-    return jnp.where(jnp.all(jnp.isfinite(found)), found, rate)
+    solution = -inverse_of(M / short + K) @ equations.residual(t, y, rate) / short
+    # A singular matrix is reported by the first step.
+    return jnp.where(jnp.all(jnp.isfinite(solution)), solution, rate)
 
 
 class DifferenceHistory(eqx.Module):
-    """Differences `phi`, (7, n), and sums of steps `psi`, (6,), at the end of a step."""
+    """Differences `phi`, (7, n), and sums of step lengths `psi`, (6,), at the end of a step."""
 
     phi: Differences
     psi: Sums
 
     def with_last_value(self, y: Vector) -> "DifferenceHistory":
-        """The same with the last unknowns replaced by `y`, say projected ones.
+        """Return the history with the last unknowns replaced by `y`, such as projected ones.
 
         The last value has weight 1 in each of the modified differences.
         """
@@ -151,7 +155,11 @@ class DifferenceHistory(eqx.Module):
 def restart_history(
     equations: AbstractEquations, t0: Time, h: Scalar, y: Vector, index: Index
 ) -> DifferenceHistory:
-    """Differences of order 1 for a step of length `h`; `index` of the unknowns, see `index_of`."""
+    """Return differences of order 1 for a first step.
+
+    **Arguments:** `equations`; `t0`, s; `h`, length of the step; `y`; `index` of the unknowns, see
+    `differentiation_index`.
+    """
     phi = jnp.zeros((ROWS, y.size), y.dtype)
     phi = phi.at[0].set(y).at[1].set(h * estimate_start_rate(equations, t0, h, y, index))
     return DifferenceHistory(phi, h * jnp.arange(1, ROWS, dtype=h.dtype))

@@ -9,10 +9,10 @@ from ...dense import AbstractDenseOutput
 
 
 class DifferenceInterpolation(AbstractDenseOutput):
-    r"""The polynomial through the last k + 1 values, from their modified divided differences.
+    r"""The polynomial through the last k + 1 values, in modified divided differences.
 
-    **Attributes:** `phi`, differences at `t1`, zero beyond the order k, every leaf with a leading
-    axis; `psi`, lengths of time from the values before to `t1`.
+    **Attributes:** `phi`, differences at `t1` along the leading axis, zero beyond the order k;
+    `psi`, lengths of time from the earlier values to `t1`, s.
     **Source:** Brenan-Campbell-Petzold 5.2.4.
     """
 
@@ -22,12 +22,12 @@ class DifferenceInterpolation(AbstractDenseOutput):
     psi: Float[Array, "6"]
 
     def evaluate_at(self, t: Time) -> Y:
-        """Unknowns at `t`."""
-        back = jnp.asarray(t - self.t1, self.psi.dtype)
-        weights = [jnp.ones_like(back)]
-        offset = back
+        """Return the unknowns at `t`, s."""
+        time = jnp.asarray(t - self.t1, self.psi.dtype)
+        weights = [jnp.ones_like(time)]
+        offset = time
         for psi in self.psi[: len(jax.tree.leaves(self.phi)[0]) - 1]:
             weights.append(weights[-1] * offset / psi)
-            offset = back + psi
+            offset = time + psi
         w = jnp.stack(weights)
         return jax.tree.map(lambda phi: jnp.tensordot(w, phi, axes=1), self.phi)

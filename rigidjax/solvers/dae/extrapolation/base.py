@@ -1,4 +1,4 @@
-"""What the extrapolation methods have in common."""
+"""The base class of the extrapolation methods."""
 
 from typing import ClassVar, NamedTuple
 
@@ -17,8 +17,11 @@ from .table import Extrapolation, StepSequence, choose_columns
 
 
 class ExtrapolationState(NamedTuple):
-    """The expected number of columns of the next step, those of the last attempt and its
-    evaluations."""
+    """State of an extrapolation method between two steps.
+
+    **Attributes:** `target`, expected number of columns of the next step; `columns`, number of
+    columns in the last attempted step; `evaluations`, in the last attempted step.
+    """
 
     target: Count
     columns: Count
@@ -26,7 +29,7 @@ class ExtrapolationState(NamedTuple):
 
 
 class AbstractExtrapolation(AbstractProposingSolver):
-    """A one-step method whose order is the number of columns of its table, chosen for each step."""
+    """A one-step extrapolation method, with the number of columns chosen for each step."""
 
     root_finder: SimplifiedNewton = eqx.field(default_factory=default_newton)
     root_find_max_steps: int = eqx.field(static=True, default=0)
@@ -35,16 +38,16 @@ class AbstractExtrapolation(AbstractProposingSolver):
     interpolation_cls: ClassVar = ChordInterpolation  # pyright: ignore
 
     def history(self, solver_state: ExtrapolationState) -> tuple[None, None]:
-        """None: a one-step method."""
+        """Return no history: this is a one-step method."""
         return None, None
 
     def step_record(self, before: ExtrapolationState, after: ExtrapolationState) -> Count:
-        """The number of columns."""
+        """Return the number of columns of a step."""
         return after.columns
 
 
 def initial_state(finder: SimplifiedNewton, columns: int) -> ExtrapolationState:
-    """With the number of columns to start with, as in the codes ODEX and SEULEX."""
+    """Return the state with the initial number of columns of the codes ODEX and SEULEX."""
     rtol = jnp.max(jnp.asarray(finder.rtol, float)) + 1e-40
     guess = jnp.round(-0.6 * jnp.log10(rtol) + 1.5).astype(jnp.result_type(1))
     zero = jnp.zeros_like(guess)

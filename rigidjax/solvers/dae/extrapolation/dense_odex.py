@@ -8,16 +8,17 @@ import numpy as np
 
 from .table import StepSequence, lagrange_at_zero, substep_offsets
 
-# All of these have their middle at an odd substep, where errors go with the square of the step.
+# Halves of these numbers are odd. At the middle, an odd substep, the error has an expansion in even
+# powers of the step.
 _NUMBERS = (2, 6, 10, 14, 18, 22, 26, 30)
 SEQUENCE = StepSequence(_NUMBERS, 2, tuple(1.0 + np.cumsum(_NUMBERS)))
 
 
 class OdexDenseWeights(NamedTuple):
-    r"""Weights of what the polynomial adds to the chord, $q_k$, by the number of columns.
+    r"""Weights of the coefficients $q_k$ of a `ChordInterpolation`, for each number of columns.
 
-    **Attributes:** `inside`, of $h f$ at all substeps, (K, q, N); `ends`, of $y_1 - y_0$, $h f_0$
-    and $h f_1$, (K, q, 3).
+    **Attributes:** `inside`, weights of $h f$ at all substeps, (K, q, N); `ends`, weights of
+    $y_1 - y_0$, $h f_0$ and $h f_1$, (K, q, 3).
     """
 
     inside: np.ndarray
@@ -26,10 +27,11 @@ class OdexDenseWeights(NamedTuple):
 
 @functools.lru_cache
 def dense_weights() -> OdexDenseWeights:
-    r"""The polynomial with $y$ and $\dot y$ at both ends, and derivatives in the middle.
+    r"""Return the weights of the polynomial through both ends and the middle of a step.
 
-    With c columns those up to 2 c - 2, from central differences of f, extrapolated. It is of degree
-    2 c + 2.
+    The polynomial interpolates $y$ and $\dot y$ at both ends, and derivatives of $y$ in the middle.
+    With c columns these are the derivatives up to order 2 c - 2, from extrapolated central
+    differences of f, and the polynomial is of degree 2 c + 2.
 
     **Source:** Hairer-Ostermann, Dense output for extrapolation methods (1990);
     Hairer-Norsett-Wanner I, II.9 "Dense output for the GBS method".
@@ -43,34 +45,34 @@ def dense_weights() -> OdexDenseWeights:
 
 
 def _midpoint_weights(columns: int):
-    r"""Weights of $h^k y^{(k)}$ in the middle, less $y_0$ for k = 0, (2 c - 1, 3 + N)."""
+    r"""Return the weights of $h^k y^{(k)}$ in the middle, $y - y_0$ for k = 0, (2 c - 1, 3 + N)."""
     points = substep_offsets(SEQUENCE)
-    found = np.zeros((2 * columns - 1, 3 + points[-1]))
-    for k in range(len(found)):
+    weights = np.zeros((2 * columns - 1, 3 + points[-1]))
+    for k in range(len(weights)):
         used = [j for j in range(columns) if _NUMBERS[j] // 2 + 1 >= k]
         extrapolation = lagrange_at_zero(np.array([_NUMBERS[j] for j in used]), 2)
         for j, factor in zip(used, extrapolation, strict=True):
             n, f = _NUMBERS[j], np.zeros(_NUMBERS[j] + 1)
             middle = n // 2
             if k == 0:
-                # By double steps from y_1 = y_0 + h f_0 / n on.
+                # Substeps of double length, from y_0 + h f_0 / n on.
                 f[0], f[2:middle:2] = 1.0 / n, 2.0 / n
             for i in range(k):
                 f[middle + k - 1 - 2 * i] = (-1) ** i * math.comb(k - 1, i) * (n / 2) ** (k - 1)
-            found[k, 1] += factor * f[0]
-            found[k, 3 + points[j] : 3 + points[j + 1]] += factor * f[1:]
-    return found
+            weights[k, 1] += factor * f[0]
+            weights[k, 3 + points[j] : 3 + points[j + 1]] += factor * f[1:]
+    return weights
 
 
 def _chord_form(middle: np.ndarray):
-    """Rows $q_k$ from those of the derivatives in the middle."""
+    """Return the weights of the coefficients $q_k$ from those of the derivatives in the middle."""
     size, width = middle.shape
     chord, left, right = np.eye(3, width)
     q = np.zeros((size + 2, width))
-    # The cubic polynomial with the values and rates at the ends, and its powers of x.
+    # The cubic polynomial through values and rates at the ends, and its powers of x.
     q[0], q[1] = 0.5 * (left - right), chord - 0.5 * (left + right)
     cubic = [0.5 * chord + 0.25 * q[0], 0.5 * chord + 0.25 * q[1], -0.25 * q[0], -0.25 * q[1]]
-    # What is missing in the middle, divided by theta^2 (1 - theta)^2 = (1 - x^2)^2 / 16.
+    # The remainder in powers of x; it is divided by theta^2 (1 - theta)^2 = (1 - x^2)^2 / 16.
     rest = np.stack([row / (math.factorial(k) * 2.0**k) for k, row in enumerate(middle)])
     for k in range(min(size, 4)):
         rest[k] -= cubic[k]

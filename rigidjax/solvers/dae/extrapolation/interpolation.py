@@ -9,13 +9,13 @@ from ...dense import AbstractDenseOutput
 
 
 class ChordInterpolation(AbstractDenseOutput):
-    r"""A polynomial as what it adds to the chord between the ends of a step.
+    r"""Dense output as the chord between the ends of a step plus a polynomial that is zero there.
 
-    $y_0 + \theta \Delta + \theta (1 - \theta) \sum_k q_k x^k$ with $x = 2 \theta - 1$, $\theta$
-    from 0 to 1 over the step.
+    $y_0 + \theta \Delta + \theta (1 - \theta) \sum_k q_k x^k$ with $x = 2 \theta - 1$, where
+    $\theta$ is the fraction of the step.
 
-    **Attributes:** `y0`, the start; `change`, $\Delta$, to the end; `q`, every leaf with a leading
-    axis.
+    **Attributes:** `y0`, start; `change`, $\Delta$, from the start to the end; `q`, coefficients
+    $q_k$ along the leading axis.
     """
 
     t0: Time
@@ -25,7 +25,7 @@ class ChordInterpolation(AbstractDenseOutput):
     q: PyTree[Float[Array, "q ..."]]
 
     def evaluate_at(self, t: Time) -> Y:
-        """Unknowns at `t`."""
+        """Return the unknowns at `t`, s."""
         s = self.fraction(t)
 
         def value(y0, change, q):

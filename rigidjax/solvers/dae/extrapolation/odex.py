@@ -34,25 +34,25 @@ _SEQUENCE = StepSequence(_NUMBERS, 2, tuple(1.0 + np.cumsum(_NUMBERS)))
 class Odex(AbstractExtrapolation):
     r"""Extrapolation of the explicit midpoint rule, of variable order up to 14 and variable step.
 
-    For ordinary differential equations that are not stiff, at high accuracy. Takes a
-    `diffrax.ODETerm`. Values between steps are as accurate as the steps: dense output is
-    extrapolated by itself, with one column more, which makes runs that save such values take about
-    four times as long and others no longer; its evaluations are not counted. The method proposes
-    its own steps, see `ProposedStepController`.
+    Suited to ordinary differential equations that are not stiff, at high accuracy. Accepts a
+    `diffrax.ODETerm`. Dense output is as accurate as the steps. It comes from an extrapolation of
+    its own with one more column, so that runs that save values between steps take about four times
+    as long; other runs do not compute it. Its evaluations are not counted. The method proposes its
+    own steps, see `ProposedStepController`.
 
-    **Arguments:** `root_finder`, whose tolerances are those of the choice of order; nothing is
-    solved.
+    **Arguments:** `root_finder`, whose tolerances and norm control order and step; the method
+    solves no nonlinear equations.
     **Source:** Hairer-Norsett-Wanner I, II.9 (9.13), (9.22) ff.; the code ODEX.
     """
 
     max_index: ClassVar[int] = 0
 
     def order(self, terms: Terms) -> int:
-        """The largest order."""
+        """Return the largest order."""
         return 2 * (len(_NUMBERS) - 1)
 
     def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> ExtrapolationState:
-        """A first guess of the number of columns, from the tolerance."""
+        """Return the initial state, with the number of columns estimated from the tolerance."""
         check_problem(self, terms, y0)
         return initial_state(self.root_finder, len(_NUMBERS))
 
@@ -97,7 +97,7 @@ class Odex(AbstractExtrapolation):
         step_record: Count,
         made_jump: Jump,
     ) -> ReplayResult:
-        """A step of a known number of columns."""
+        """Repeat a step of a known number of columns."""
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
         assert isinstance(eqs, ExplicitEquations)
@@ -116,14 +116,14 @@ class Odex(AbstractExtrapolation):
 
 
 def _midpoint_substep(eqs: ExplicitEquations, t0: Time, t1: Time, y: Vector, h: Scalar):
-    """The substeps of the explicit midpoint rule, smoothed.
+    """Return the function of a substep of the explicit midpoint rule with Gragg's smoothing.
 
-    A carry has the last two values, and may have a third place, for the rate evaluated last.
+    The carry consists of the last two values, and optionally of the rate evaluated last.
     """
     f0 = eqs.f(t0, y)
 
     def substep(carry, i, n, first):
-        # At the i-th point, from 1: on by a double step, or at the last one smoothed.
+        # From point i, counted from 1, a double step forward, or smoothing at the last point.
         old, now, *rate = carry
         short = h / n.astype(h.dtype)
         old, now = jnp.where(first, y, old), jnp.where(first, y + short * f0, now)
@@ -147,7 +147,7 @@ def _dense_info(
     columns: Count,
     unravel: Callable[[Vector], Y],
 ):
-    """Dense information, by an extrapolation of its own: XLA leaves out what nobody asks for."""
+    """Return dense information, from a separate extrapolation; not computed if unused."""
     f0, f1 = eqs.f(t0, y), eqs.f(t1, y + change)
     columns = jnp.minimum(columns + 1, len(SEQUENCE.numbers))
     table, start = dense_weights(), (y, y, jnp.zeros_like(y))

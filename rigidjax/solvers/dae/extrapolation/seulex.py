@@ -52,24 +52,26 @@ _NUMBERS = (2, 3, 4, 6, 8, 12, 16, 24)
 # A Jacobian counts as one evaluation and a factorisation, as in the code SEULEX, as another.
 _SEQUENCE = StepSequence(_NUMBERS, 1, tuple(1.0 + np.cumsum(np.asarray(_NUMBERS) + 1.0)))
 # Bounds on the defects in the last and the first substep, in tolerances, and the step factor after
-# a violation. Smooth problems stay below 5; initial layers of stiff problems exceed the bound for
-# the first substep now and then, which costs a step.
+# a violation. Smooth problems stay well below the bounds. In initial layers of stiff problems the
+# defect of the first substep is sometimes larger, which costs a step.
 _MAX_END_DEFECT, _MAX_START_DEFECT, _RETRY_FACTOR = 20.0, 100.0, 0.25
 
 
 class Seulex(AbstractExtrapolation):
     r"""Extrapolation of the linearly implicit Euler method, of variable order and step.
 
-    For stiff equations; takes a `diffrax.ODETerm`, or a `MassMatrixTerm` with a constant matrix, of
-    index up to 1. Values between steps are as accurate as the steps: dense output is extrapolated
-    by itself, from more substeps, which makes runs that save such values take about four times as
-    long and others no longer; its evaluations are not counted. The method proposes its own steps,
-    see `ProposedStepController`. The Jacobian is that of the start of each step, and differentiated
-    with the rest.
+    Suited to stiff equations. Accepts a `diffrax.ODETerm`, or a `MassMatrixTerm` with a constant
+    matrix, of index up to 1. Dense output is as accurate as the steps. It comes from an
+    extrapolation of its own with more substeps, so that runs that save values between steps take
+    about four times as long; other runs do not compute it. Its evaluations are not counted. The
+    method proposes its own steps, see `ProposedStepController`. The Jacobian is evaluated at the
+    start of each step; derivatives of a run include those of the Jacobian.
 
-    **Arguments:** `root_finder`, whose tolerances are those of the choice of order; nothing is
-    iterated. `linear_solver`, any solver of lineax for square matrices.
-    **Raises:** `TypeError`, `ValueError` for another linear solver.
+    **Arguments:** `root_finder`, whose tolerances and norm control order and step; the method
+    solves no nonlinear equations. `linear_solver`, any linear solver of lineax for square
+    matrices.
+    **Raises:** `TypeError` for a mass matrix that is not constant or for a fully implicit equation;
+    `TypeError`, `ValueError` for an unsuitable linear solver.
     **Source:** Hairer-Wanner II, IV.9 (9.27) ff., VI.4; the code SEULEX; dense output after
     Hairer-Ostermann (1990).
     """
@@ -82,11 +84,11 @@ class Seulex(AbstractExtrapolation):
         check_linear_solver("Seulex", self.linear_solver)
 
     def order(self, terms: Terms) -> int:
-        """The largest order."""
+        """Return the largest order."""
         return len(_NUMBERS) - 1
 
     def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> ExtrapolationState:
-        """A first guess of the number of columns, from the tolerance."""
+        """Return the initial state, with the number of columns estimated from the tolerance."""
         check_problem(self, terms, y0)
         eqs = build_equations(terms, t0, y0, args)
         if not isinstance(eqs, ExplicitEquations | ConstantMassEquations):
@@ -142,7 +144,7 @@ class Seulex(AbstractExtrapolation):
         step_record: Count,
         made_jump: Jump,
     ) -> ReplayResult:
-        """A step of a known number of columns."""
+        """Repeat a step of a known number of columns."""
         y, unravel = flatten(y0)
         eqs = build_equations(terms, t0, y0, args)
         start, substep = self._start_and_substep(eqs, t0, t1, y, step_length(t0, t1, y.dtype))
@@ -153,12 +155,12 @@ class Seulex(AbstractExtrapolation):
         return unravel(y + change), dense, (None, None)
 
     def _start_and_substep(self, eqs: AbstractEquations, t0: Time, t1: Time, y: Vector, h: Scalar):
-        """What a column starts with, and its substeps.
+        """Return the initial carry of a column and the function of a substep.
 
-        A carry has the factors of the column's matrix; the change of the unknowns since the start
-        of the step, whose differences keep their digits in the dense output; the increment of the
-        last substep; and the second increment minus the first. Both are times the number of
-        substeps.
+        The carry consists of the factorisation of the matrix of the column; the change of the
+        unknowns since the start of the step, which suffers less cancellation in dense output than
+        the unknowns; the increment of the last substep; and the second increment minus the first,
+        both multiplied by the number of substeps.
         """
         zero, linear = jnp.zeros_like(y), self.linear_solver
         _, M, K = eqs.linearize(t0, y, zero)
@@ -186,10 +188,11 @@ def _reject_jumps_near_ends(
 ) -> Extrapolation:  # fmt: skip
     """Reject a step with a jump of the equations within its first or its last substep.
 
-    Substeps evaluate the equations at their starts, so a jump within the first or the last substep
-    of every column leaves the columns consistent, but wrong. After a jump in the last substep the
-    extrapolated rate at the end, `end_rate`, violates the equations there. After a jump in the
-    first, the extrapolated difference of the first two increments, `start_bend`, is not zero.
+    Substeps evaluate the equations at their starts, so that a jump within the first or the last
+    substep of every column leaves the columns consistent with each other, but wrong. After a jump
+    in the last substep, the extrapolated rate at the end, `end_rate`, violates the equations there.
+    After a jump in the first substep, the extrapolated difference of the first two increments,
+    `start_bend`, is not zero.
     """
     h = step_length(t0, t1, y0.dtype)
     short = h / jnp.asarray(_NUMBERS, h.dtype)[e.columns - 1]
@@ -212,9 +215,9 @@ def _dense_info(
     columns: Count,
     unravel: Callable[[Vector], Y],
 ):
-    """Dense information, by an extrapolation of its own: XLA leaves out what nobody asks for."""
+    """Return dense information, from a separate extrapolation; not computed if unused."""
     inside, chord = dense_weights()
-    # With one column more it is as accurate as the end where the Jacobian changes fast (Robertson).
+    # One more column keeps the accuracy of the end where the Jacobian changes fast.
     columns = jnp.minimum(columns + 1, len(SEQUENCE.numbers))
     q = sum_substeps(SEQUENCE, inside, columns, start, substep, lambda carry: carry[1])
     q = q + jnp.asarray(chord, y.dtype)[:, None] * change[None]

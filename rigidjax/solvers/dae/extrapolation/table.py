@@ -1,4 +1,4 @@
-"""Extrapolation of a basic method, with the choice of the number of columns."""
+"""Extrapolation tables, and the choice of the number of columns and of the step."""
 
 import functools
 from collections.abc import Callable
@@ -13,10 +13,11 @@ from ....annotations import Count, Flag, Norm, Scalar, Time, Vector
 
 
 class StepSequence(NamedTuple):
-    r"""Numbers of substeps and what they cost.
+    r"""The step-number sequence of an extrapolation method.
 
-    **Attributes:** `numbers`, $n_j$; `power`, of the step in the expansion of the error (1 or 2);
-    `costs`, $A_j$, evaluations of a step of j columns, all (K,).
+    **Attributes:** `numbers`, numbers of substeps $n_j$ of the columns, (K,); `power`, 1 or 2, of
+    the step in the asymptotic expansion of the error; `costs`, $A_j$, evaluations of a step of j
+    columns, (K,).
     """
 
     numbers: tuple[int, ...]
@@ -24,17 +25,18 @@ class StepSequence(NamedTuple):
     costs: tuple[float, ...]
 
 
-# What a column has after a substep: of what it had, its number, how many there are, whether it is
-# the first.
+# A substep: the new carry of a column from the carry, the number of the substep in the column, the
+# number of substeps of the column, and whether it is the first one.
 Substep = Callable[[PyTree[Array], Count, Count, Flag], PyTree[Array]]
 
 
 class Extrapolation(NamedTuple):
-    """Result of a step.
+    """Result of an extrapolated step.
 
-    **Attributes:** `value`, the extrapolated quantities; `columns` used, from 1; `error`, norm of
-    the last one's error; `factors`, of the step that each column's error allows (infinite work for
-    those that were not computed: 0), (K,); `accepted`; `count` of evaluations.
+    **Attributes:** `value`, the extrapolated quantities; `columns`, number of columns, from 1;
+    `error`, norm of the error of the last column; `factors`, step factors that the error of each
+    column allows, 0 for columns that were not computed, (K,); `accepted`; `count`, number of
+    evaluations.
     """
 
     value: Float[Array, "q n"]
@@ -49,14 +51,21 @@ def extrapolate(
     sequence: StepSequence, target: Count, start: PyTree[Array], substep: Substep,
     quantities: Callable[[PyTree[Array]], Float[Array, "q n"]], norm: Norm,
 ) -> Extrapolation:  # fmt: skip
-    r"""Columns of the extrapolation table, until one is accurate enough or there is no hope.
+    r"""Compute columns of the extrapolation table until convergence, or until it is not expected.
 
-    All substeps of all columns are one loop of fixed length, of which what is not needed is
-    skipped: so it can be differentiated in both modes, and the right-hand side is compiled once.
+    All substeps of all columns form one loop of fixed length, in which substeps that are not needed
+    are skipped. The loop can therefore be differentiated in both modes, and the right-hand side is
+    compiled once.
 
-    **Arguments:** `sequence`; `target`, the column (from 1) at which convergence is expected;
-    `start`, what a column starts with; `substep(carry, i, n, first)`, the i-th of n substeps;
-    `quantities(carry)`, what is extrapolated, (q, n), the unknowns first; `norm`, of an error (n,).
+    **Arguments:**
+
+    - `sequence`: numbers of substeps.
+    - `target`: the column, from 1, at which convergence is expected.
+    - `start`: initial carry of every column.
+    - `substep(carry, i, n, first)`: function of the i-th of n substeps.
+    - `quantities(carry)`: quantities to extrapolate, (q, n), the unknowns first.
+    - `norm`: of an error, (n,).
+
     **Source:** Hairer-Norsett-Wanner I, II.9 (9.10), (9.22) ff.; the codes ODEX and SEULEX.
     """
     numbers, plan = np.asarray(sequence.numbers), _substep_schedule(sequence)
@@ -65,7 +74,7 @@ def extrapolate(
     dtype = shape.dtype
     steps = jnp.asarray(numbers, dtype)
 
-    def finished(val):
+    def finish_column(val):
         carry, rows, errors, _, count, x = val
         j = x["j"]
         value = quantities(carry)
@@ -80,7 +89,7 @@ def extrapolate(
         change = jax.lax.stop_gradient(table[j] - table[jnp.maximum(j - 1, 0)])[0]
         error = jnp.where(j > 0, norm(change), jnp.inf)
         error = jnp.where(jnp.isfinite(error), error, jnp.inf)
-        # Column numbers from 1, as in the target.
+        # Number of the column from 1, as in the target.
         c = j + 1
         following = steps[jnp.minimum(j + 1, K - 1)] / steps[0]
         after = steps[jnp.minimum(j + 2, K - 1)] / steps[0]
@@ -96,7 +105,7 @@ def extrapolate(
         carry, rows, errors, done, count = val
         carry = substep(carry, x["i"], x["n"], x["i"] == 0)
         val = carry, rows, errors, done, count + 1, x
-        return jax.lax.cond(x["last"], finished, lambda val: val, val)[:-1]
+        return jax.lax.cond(x["last"], finish_column, lambda val: val, val)[:-1]
 
     def body(val, x):
         return jax.lax.cond(val[3], lambda val, x: val, run, val, x), None
@@ -121,7 +130,7 @@ def substep_time(t0: Time, t1: Time, i: Count, n: Count) -> Scalar:
 
 
 def _substep_schedule(sequence: StepSequence):
-    """All substeps of all columns: column, number in it, of how many, and whether the last."""
+    """Return for all substeps the column, the number in it, their number, and whether the last."""
     numbers = np.asarray(sequence.numbers)
     column = np.repeat(np.arange(len(numbers)), numbers)
     inside = np.concatenate([np.arange(n) for n in numbers])
@@ -130,9 +139,11 @@ def _substep_schedule(sequence: StepSequence):
 
 
 def lagrange_at_zero(numbers: tuple[int, ...] | np.ndarray, power: int) -> np.ndarray:
-    r"""Weights of columns' values in the extrapolated one.
+    r"""Return the weights of the values of the columns in the extrapolated value.
 
-    They are the Lagrange polynomials of the nodes $n_j^{-p}$ at zero.
+    The weights are the values at zero of the Lagrange polynomials for the nodes $n_j^{-p}$.
+
+    **Arguments:** `numbers`, $n_j$; `power`, p.
     """
     weights = np.ones(len(numbers))
     for j, n in enumerate(numbers):
@@ -142,18 +153,18 @@ def lagrange_at_zero(numbers: tuple[int, ...] | np.ndarray, power: int) -> np.nd
 
 
 def substep_offsets(sequence: StepSequence) -> np.ndarray:
-    """Where in a row of all substeps those of each column begin, and their number, (K + 1,)."""
+    """Return the offset of each column in the list of all substeps, and the length, (K + 1,)."""
     return np.concatenate([[0], np.cumsum(sequence.numbers)])
 
 
 @functools.lru_cache
 def end_weights(sequence: StepSequence) -> np.ndarray:
-    """Weights of all substeps in the value at the end, by the number of columns, (K, 1, N)."""
+    """Return the weights of all substeps at the end, for each number of columns, (K, 1, N)."""
     points = substep_offsets(sequence)
     weights = np.zeros((len(sequence.numbers), 1, points[-1]))
     for c in range(1, len(weights) + 1):
-        found = lagrange_at_zero(sequence.numbers[:c], sequence.power)
-        weights[c - 1, 0, points[1 : c + 1] - 1] = found
+        factors = lagrange_at_zero(sequence.numbers[:c], sequence.power)
+        weights[c - 1, 0, points[1 : c + 1] - 1] = factors
     return weights
 
 
@@ -161,20 +172,19 @@ def sum_substeps(
     sequence: StepSequence, weights: np.ndarray, columns: Count, start: PyTree[Array],
     substep: Substep, quantity: Callable[[PyTree[Array]], Vector],
 ) -> Float[Array, "q n"]:  # fmt: skip
-    """Sums over all substeps of a known number of columns, (q, n).
+    """Return weighted sums over all substeps of a known number of columns, (q, n).
 
-    With `end_weights` and a value it is what `extrapolate` finds, for half of the operations of a
-    table, and less than that of its derivatives; with others it is dense output.
+    With `end_weights` and the unknowns as quantity, the result is that of `extrapolate` at half of
+    the operations, or less for derivatives. With other weights it gives dense output.
 
-    **Arguments:** as in `extrapolate`; `weights`, by the number of columns, (K, q, N); `columns`,
-    from 1; `quantity(carry)`, (n,), of which the sums are.
+    **Arguments:** `sequence`, `start` and `substep` as in `extrapolate`; `weights`, for each number
+    of columns, (K, q, N); `columns`, from 1; `quantity(carry)`, the summands, (n,).
     """
     shape = jax.eval_shape(quantity, start)
     rows = jnp.asarray(np.swapaxes(weights, 1, 2), shape.dtype)[columns - 1]
     plan = {**_substep_schedule(sequence), "weights": rows}
 
-    # Evaluated again backwards: to keep all that happens in a substep takes longer (Odex, Example
-    # A: a gradient of 14 runs).
+    # In reverse mode, evaluating a substep again is faster than storing its intermediate values.
     @functools.partial(jax.checkpoint, prevent_cse=False)
     def run(val, x):
         carry, total = val
@@ -189,7 +199,7 @@ def sum_substeps(
 
 
 def choose_columns(sequence: StepSequence, e: Extrapolation, target: Count) -> tuple[Count, Scalar]:
-    """The next target column, and the factor of the step.
+    """Choose the next target column and the factor of the step.
 
     **Source:** Hairer-Norsett-Wanner I, II.9 (9.26) to (9.29); the code ODEX.
     """
@@ -201,18 +211,18 @@ def choose_columns(sequence: StepSequence, e: Extrapolation, target: Count) -> t
     def W(k):
         return work[jnp.clip(k - 1, 0, K - 1)]
 
-    # Accepted: at the expected column or before, or one behind it.
+    # After an accepted step, with convergence up to the target column or one column later.
     best = jnp.where(W(c - 1) < 0.8 * W(c), c - 1, c)
     best = jnp.where(W(c) < 0.9 * W(c - 1), jnp.minimum(c + 1, K - 1), best)
-    behind = jnp.where((c > 3) & (W(c - 2) < 0.8 * W(c - 1)), c - 2, c - 1)
-    behind = jnp.where(W(c) < 0.9 * W(behind), jnp.minimum(c, K - 1), behind)
-    best = jnp.where(c <= target, best, behind)
+    late = jnp.where((c > 3) & (W(c - 2) < 0.8 * W(c - 1)), c - 2, c - 1)
+    late = jnp.where(W(c) < 0.9 * W(late), jnp.minimum(c, K - 1), late)
+    best = jnp.where(c <= target, best, late)
     best = jnp.where(c == 2, 3, best)
     best = jnp.clip(best, 2, K - 1)
     factor = e.factors[jnp.minimum(best, c) - 1]
     factor = jnp.where(best > c, e.factors[c - 1] * A[best - 1] / A[c - 1], factor)
-    # Rejected.
-    again = jnp.minimum(target, c)
-    again = jnp.where((again > 2) & (W(again - 1) < 0.8 * W(again)), again - 1, again)
-    shorter = jnp.minimum(e.factors[again - 1], 0.8)
+    # After a rejected step.
+    retry = jnp.minimum(target, c)
+    retry = jnp.where((retry > 2) & (W(retry - 1) < 0.8 * W(retry)), retry - 1, retry)
+    shorter = jnp.minimum(e.factors[retry - 1], 0.8)
     return best, jnp.where(e.accepted, factor, shorter)

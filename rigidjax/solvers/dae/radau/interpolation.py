@@ -10,10 +10,11 @@ from .tableau import lagrange_basis, radau_tableau
 
 
 class CollocationInterpolation(AbstractDenseOutput):
-    r"""The collocation polynomial of a step, of degree s: $y_0 + \sum_i \ell_i(\theta) z_i$.
+    r"""The collocation polynomial of a step, $y_0 + \sum_i \ell_i(\theta) z_i$, of degree s.
 
-    Its error is of order s + 1 within the step (local), of that of the method at the ends.
-    **Attributes:** `y0`, start; `z`, increments of the stages, every leaf with a leading axis of s.
+    The local error is of order s + 1 within the step, and of the order of the method at its end.
+
+    **Attributes:** `y0`, start; `z`, increments of the s stages along the leading axis.
     **Source:** Hairer-Wanner II, IV.8, "continuous output".
     """
 
@@ -23,7 +24,7 @@ class CollocationInterpolation(AbstractDenseOutput):
     z: PyTree[Float[Array, "s ..."]]
 
     def evaluate_at(self, t: Time) -> Y:
-        """Unknowns at `t`."""
+        """Return the unknowns at `t`, s."""
         theta = self.fraction(t)
         stages = len(jax.tree.leaves(self.z)[0])
         basis = jnp.stack(lagrange_basis(radau_tableau(stages).c, theta))

@@ -60,12 +60,18 @@ from .tableau import RadauTableau, radau_tableau
 
 
 class RadauState(NamedTuple):
-    r"""What a step leaves to the next one; none of it matters to the solution but to its cost.
+    r"""State between two steps; affects the cost of a step, but not its solution.
 
-    **Attributes:** `M`, `K`, (n, n), linearisation; `factors`, of the Newton matrices for the step
-    length `h_factors`; `stale`, whether it is time for new ones; `Z`, (s, n), increments of the
-    last step, and its length `h`; `between`, its dense output, see `between.refined`; `rate`, (n,),
-    $\dot y$ at its end; `eta`, of its iteration; `evaluations`, of the last attempt.
+    **Attributes:**
+
+    - `M`, `K`: linearisation, (n, n).
+    - `factors`: of the Newton matrices for the step length `h_factors`.
+    - `stale`: whether the linearisation must be renewed.
+    - `Z`: increments of the stages of the last step, (s, n), and `h`, its length.
+    - `refined_stages`: for dense output of the last step, see `refine_stages`.
+    - `rate`: $\dot y$ at the end of the last step, (n,).
+    - `eta`: of the last Newton iteration, see `NewtonSolution`.
+    - `evaluations`: in the last attempted step.
     """
 
     M: Matrix
@@ -84,24 +90,27 @@ class RadauState(NamedTuple):
 class AbstractRadau(AbstractDAESolver):
     r"""A Radau IIA collocation method of s stages, order 2 s - 1, for stiff equations and DAEs.
 
-    Takes a `diffrax.ODETerm`, a `MassMatrixTerm` or an `ImplicitTerm` (index up to 3). Simplified
-    Newton iterations with one real and (s - 1)/2 complex linear systems; Jacobian and inverse are
-    kept from step to step while they serve; starting values from the last collocation polynomial,
-    which is also the dense output: of degree s, less accurate than the end of the step. Derivatives
-    are those of the solution of the stage equations.
+    Accepts a `diffrax.ODETerm`, a `MassMatrixTerm` or an `ImplicitTerm`, of index up to 3. The
+    stage equations are solved by simplified Newton iterations with one real and (s - 1)/2 complex
+    linear systems. Jacobian and factorisations are reused over several steps while the iteration
+    converges fast. The collocation polynomial of the last step provides starting values. It is also
+    the dense output, of degree s and less accurate than the end of the step. Derivatives are those
+    of the solution of the stage equations, not of the iteration.
 
-    A step that cannot be solved has an infinite error estimate, so that any adaptive controller
-    makes it shorter. The run ends with `nonlinear_divergence`, `singular`, `nonfinite` or
-    `dt_min_reached` if that has not helped when the step is at round-off, and at once with a fixed
-    step. Keep to `PredictiveController` for the step sizes of the original code; diffrax's
-    `PIDController` does as well.
+    A step that cannot be solved has an infinite error estimate, so that an adaptive controller
+    shortens it. If the step cannot be solved even at round-off length, or if its length is fixed,
+    the run ends with `nonlinear_divergence`, `singular`, `nonfinite` or `dt_min_reached`. With
+    `PredictiveController` the step sizes are those of the original code; diffrax's `PIDController`
+    is equally possible.
 
-    **Arguments:** `root_finder`, a `SimplifiedNewton`; `linear_solver`, any solver of lineax for
-    square matrices, real and complex: it gets one real and (s - 1)/2 complex matrices, and their
-    factors serve as long as Jacobian and step stay as they are. `refined`: dense output as accurate
-    as the steps, by the method of 2 s - 1 stages over the same step; `rj.simulate` chooses it
-    where values between steps are asked for.
-    **Raises:** `TypeError`, `ValueError` for another linear solver.
+    **Arguments:**
+
+    - `root_finder`: a `SimplifiedNewton`.
+    - `linear_solver`: any linear solver of lineax for square matrices, real and complex.
+    - `refined`: whether dense output is as accurate as the steps, by the method of 2 s - 1 stages
+      over the same step; `rj.simulate` sets it if values between steps are saved.
+
+    **Raises:** `TypeError`, `ValueError` for an unsuitable linear solver.
     **Source:** Hairer-Wanner II, IV.5, IV.8; for DAEs VI.1, VII.4.
     """
 
@@ -120,24 +129,24 @@ class AbstractRadau(AbstractDAESolver):
 
     @property
     def tableaus(self) -> tuple[RadauTableau, ...]:
-        """Of the method, and of the one for dense output."""
+        """Tableaus of the method and, if `refined`, of the method for dense output."""
         counts = (self.stages, 2 * self.stages - 1) if self.refined else (self.stages,)
         return tuple(map(radau_tableau, counts))
 
     def order(self, terms: Terms) -> int:
-        """Order of the method."""
+        """Return the order of the method."""
         return 2 * self.stages - 1
 
     def error_order(self, terms: Terms) -> int:
-        """Order of the error estimate."""
+        """Return the order of the error estimate."""
         return self.stages + 1
 
     def controller(self, rtol: Number, atol: Number, norm: Norm) -> PredictiveController:
-        """Gustafsson's predictive control."""
+        """Return Gustafsson's predictive controller."""
         return PredictiveController(rtol=rtol, atol=atol, norm=norm)
 
     def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> RadauState:
-        """Nothing is known yet."""
+        """Return the initial state, without a linearisation."""
         check_problem(self, terms, y0)
         y, _ = flatten(y0)
         n, s, dtype = y.size, self.stages, y.dtype
@@ -169,7 +178,7 @@ class AbstractRadau(AbstractDAESolver):
         y, unravel = flatten(y0)
         step = StageEquations(build_equations(terms, t0, y0, args), t0, t1, y, self.stages)
         fixed, state = stop_gradients((step, solver_state))
-        # A plain `True` is a projection, that is, a small jump: the Jacobian is still good.
+        # `True` means a projection, a small change of the unknowns: the Jacobian remains valid.
         if made_jump is not True:
             state = state._replace(
                 stale=state.stale | made_jump, Z=jnp.where(made_jump, 0.0, state.Z)
@@ -184,7 +193,7 @@ class AbstractRadau(AbstractDAESolver):
             return finder.norm(unravel(v / scale)).astype(y.dtype)
 
         def stage_norm(change):
-            # The mean over all stages, as in the code RADAU5.
+            # The root mean square over all stages, as in the code RADAU5.
             return jnp.sqrt(jnp.mean(jax.vmap(norm)(change) ** 2))
 
         tolerance = finder.tolerance(unravel(fixed.y0), scale)
@@ -196,17 +205,19 @@ class AbstractRadau(AbstractDAESolver):
         Z = jnp.where(okay, outcome.Z, 0.0)
         real = state.factors[0].real
         if self.refined:
-            between, count = refine_stages(
+            refined_stages, count = refine_stages(
                 fixed, Z, state.factors[1], outcome.eta, tolerance, stage_norm, finder.max_steps,
                 linear,
             )  # fmt: skip
-            state = state._replace(refined_stages=between, evaluations=state.evaluations + count)
+            state = state._replace(
+                refined_stages=refined_stages, evaluations=state.evaluations + count
+            )
 
         def filter_error(r):
             return -solve(linear, real, r)
 
-        again = jnp.all(before.Z == 0) | (h < before.h)
-        error, more = _estimate_error(fixed, point, filter_error, Z, h, norm, tableau, again)
+        refilters = jnp.all(before.Z == 0) | (h < before.h)
+        error, count = _estimate_error(fixed, point, filter_error, Z, h, norm, tableau, refilters)
         size = jnp.where(okay, norm(error), jnp.inf)
         result = newton_result(okay, state.K, inverse_size(linear, real, y.size, y.dtype))
         error = jnp.where(okay, index_scaling(index, h) * error, jnp.inf)
@@ -218,19 +229,19 @@ class AbstractRadau(AbstractDAESolver):
             h=h,
             rate=combine_stages(tableau.A_inverse[-1], Z) / h,
             eta=outcome.eta,
-            evaluations=state.evaluations + more,
+            evaluations=state.evaluations + count,
         )
         y1, dense = _finish_step(step, Z, okay, state.refined_stages, unravel, self.linear_solver)
         return y1, unravel(error), dense, state, result
 
     def history(self, solver_state: RadauState) -> tuple[None, None]:
-        """None: a one-step method."""
+        """Return no history: this is a one-step method."""
         return None, None
 
     def step_record(
         self, before: RadauState, after: RadauState
     ) -> tuple[StageValues, RefinedStages | None]:
-        """The stages, and those of dense output."""
+        """Return the stages of a step and its refined stages."""
         return after.Z, after.refined_stages
 
     def replay(
@@ -244,16 +255,19 @@ class AbstractRadau(AbstractDAESolver):
         step_record: tuple[StageValues, RefinedStages | None],
         made_jump: Jump,
     ) -> ReplayResult:
-        """A step of known stages."""
+        """Repeat a step of known stages."""
         y, unravel = flatten(y0)
         step = StageEquations(build_equations(terms, t0, y0, args), t0, t1, y, self.stages)
-        Z, between = step_record
-        return *_finish_step(step, Z, True, between, unravel, self.linear_solver), (None, None)
+        Z, refined_stages = step_record
+        return *_finish_step(step, Z, True, refined_stages, unravel, self.linear_solver), (
+            None,
+            None,
+        )
 
 
 @continuous.register
 def _refine_dense_output(solver: AbstractRadau) -> AbstractRadau:
-    # With a single stage both are of order 1.
+    # For a single stage, both polynomials have degree 1.
     return dataclasses.replace(solver, refined=True) if solver.stages > 1 else solver
 
 
@@ -261,13 +275,15 @@ def _finish_step(
     step: StageEquations,
     Z: StageValues,
     okay: bool | Flag,
-    between: RefinedStages | None,
+    refined_stages: RefinedStages | None,
     unravel: Callable[[Vector], Y],
     linear_solver: lx.AbstractLinearSolver,
 ):
-    """End and dense information of a step."""
+    """Return the unknowns at the end of a step and its dense information."""
     Z = attach_derivatives(step, Z, okay, linear_solver)
-    inner = Z if between is None else dense_increments(step, Z, between, linear_solver)
+    inner = (
+        Z if refined_stages is None else dense_increments(step, Z, refined_stages, linear_solver)
+    )
     return unravel(step.y0 + Z[-1]), dict(y0=unravel(step.y0), z=jax.vmap(unravel)(inner))
 
 
@@ -281,7 +297,7 @@ def _solve_stages(
     tableaus: tuple[RadauTableau, ...],
     linear_solver: lx.AbstractLinearSolver,
 ):
-    """Stages by the old Jacobian, or if that does not do by a new one."""
+    """Solve for the stages with the old Jacobian, or with a new one if that fails."""
     tableau = tableaus[0]
     start = extrapolate_stages(state.Z, h / state.h, tableau)
     n = step.y0.size
@@ -299,8 +315,8 @@ def _solve_stages(
         systems = jax.lax.cond(
             fresh | ~same,
             lambda: tuple(
-                factorise_newton_matrix(linear_solver, M, K, h, one, step.equations.rates)
-                for one in tableaus
+                factorise_newton_matrix(linear_solver, M, K, h, t, step.equations.rates)
+                for t in tableaus
             ),
             lambda: state.factors,
         )
@@ -313,7 +329,7 @@ def _solve_stages(
         state = state._replace(evaluations=count + len(tableau.c) * outcome.count)
         return tries + 1, fresh, point, state, outcome
 
-    def again(carry):
+    def tries_again(carry):
         tries, fresh, _, _, outcome = carry
         return (tries == 0) | ((tries == 1) & ~fresh & ~outcome.converged)
 
@@ -322,33 +338,34 @@ def _solve_stages(
     point = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
     outcome = NewtonSolution(jnp.zeros((len(tableau.c), n), h.dtype), no, zero, zero, jnp.array(0))
     carry = jnp.array(0), no, point, state, outcome
-    _, _, point, state, outcome = jax.lax.while_loop(again, attempt, carry)
+    _, _, point, state, outcome = jax.lax.while_loop(tries_again, attempt, carry)
     return point, state, outcome
 
 
 def _estimate_error(
     step: StageEquations,
     point: Point,
-    filtered_by: Callable[[Vector], Vector],
+    filter_error: Callable[[Vector], Vector],
     Z: StageValues,
     h: Scalar,
     norm: Callable[[Vector], Scalar],
     tableau: RadauTableau,
-    again: Flag,
+    refilters: Flag,
 ):
-    r"""Error estimate, (n,), filtered once more if the first one is too large; evaluations.
+    r"""Return the error estimate, (n,), and its number of evaluations.
 
-    **Source:** Hairer-Wanner II, IV.8 (8.19), (8.20); for $M(t, y)\dot y = f$ and $F = 0$ with the
-    residual at the rate $-\sum_i d_i z_i/h$ in the place of $f_0 + M \sum_i d_i z_i / h$.
+    The estimate is filtered a second time if `refilters` is set and the first result is too large.
+    **Source:** Hairer-Wanner II, IV.8 (8.19), (8.20); for $M(t, y)\dot y = f$ and $F = 0$ the
+    residual at the rate $-\sum_i d_i z_i/h$ replaces $f_0 + M \sum_i d_i z_i / h$.
     """
     rate = -combine_stages(tableau.error, Z) / h
-    error = filtered_by(step.equations.residual_at(point, step.t0, step.y0, rate))
+    error = filter_error(step.equations.residual_at(point, step.t0, step.y0, rate))
 
-    def filtered():
-        return filtered_by(step.equations.residual(step.t0, step.y0 + error, rate))
+    def filter_again():
+        return filter_error(step.equations.residual(step.t0, step.y0 + error, rate))
 
-    large = (norm(error) >= 1) & again
-    return jax.lax.cond(large, filtered, lambda: error), jnp.where(large, 1, 0)
+    large = (norm(error) >= 1) & refilters
+    return jax.lax.cond(large, filter_again, lambda: error), jnp.where(large, 1, 0)
 
 
 class Radau5(AbstractRadau):

@@ -1,4 +1,4 @@
-"""Values within a step that are as accurate as its end."""
+"""Dense output of a Radau method that is as accurate as the end of the step."""
 
 from typing import NamedTuple
 
@@ -19,14 +19,14 @@ from .tableau import lagrange_basis, radau_tableau
 
 
 class RefinedStages(NamedTuple):
-    """Stages of the method of 2 s - 1 stages, (2 s - 1, n), and whether they were found."""
+    """Stages `Z` of the method of 2 s - 1 stages, (2 s - 1, n), and whether they `converged`."""
 
     Z: StageValues
     converged: Flag
 
 
 def zero_refined_stages(stages: int, n: int, dtype: jnp.dtype) -> RefinedStages:
-    """Of the shape of what `refined` finds after a step of so many stages with n unknowns."""
+    """Return zeros in the structure of refined stages of a step with n unknowns."""
     return RefinedStages(jnp.zeros((2 * stages - 1, n), dtype), jnp.array(False))
 
 
@@ -34,40 +34,43 @@ def refine_stages(
     step: StageEquations, Z: StageValues, systems: StageFactors, eta: Scalar, tolerance: Scalar,
     stage_norm: Norm, limit: int, linear_solver: lx.AbstractLinearSolver,
 ) -> tuple[RefinedStages, Count]:  # fmt: skip
-    """The collocation polynomial of degree 2 s - 1 over a step that has been solved.
+    """Compute the collocation polynomial of degree 2 s - 1 over a solved step of s stages.
 
-    Its error is of order 2 s (local), as that of the end of the step, where the polynomial of the
-    step itself has s + 1. A step of its own, from that polynomial and with the same Jacobian.
-    **Arguments:** `Z`, stages of the step; `systems`, factors for 2 s - 1 stages; the others as of
-    `newton.iterate`.
-    **Returns:** the stages, and the evaluations that they took.
+    Its local error is of order 2 s, like that of the end of the step; that of the polynomial of
+    degree s is of order s + 1. The step is solved again by the method of 2 s - 1 stages, starting
+    from the polynomial of degree s, with the same Jacobian.
+
+    **Arguments:** `step`, equations of the step; `Z`, its stages; `systems`, factors for 2 s - 1
+    stages; `linear_solver`; the others as of `newton.iterate`.
+    **Returns:** the stages and the number of evaluations.
     """
-    fine = _refined_equations(step)
+    refined_step = _refined_equations(step)
     outcome = iterate(
-        fine.residual,
-        lambda r: solve_newton_equations(linear_solver, systems, r, fine.tableau),
+        refined_step.residual,
+        lambda r: solve_newton_equations(linear_solver, systems, r, refined_step.tableau),
         _interpolate_at_nodes(step, Z), eta, tolerance, stage_norm, limit,
     )  # fmt: skip
     okay = outcome.converged
-    return RefinedStages(jnp.where(okay, outcome.Z, 0.0), okay), fine.stages * outcome.count
+    return RefinedStages(jnp.where(okay, outcome.Z, 0.0), okay), refined_step.stages * outcome.count
 
 
 def dense_increments(
     step: StageEquations,
     Z: StageValues,
-    between: RefinedStages,
+    refined: RefinedStages,
     linear_solver: lx.AbstractLinearSolver,
 ) -> StageValues:
-    """Increments of dense output, from the stages `Z` of a step to its end.
+    """Return the increments of dense output from the refined stages.
 
-    What the finer polynomial misses the end by, an error of the step, is blended in. Where it was
-    not found the polynomial of the step has to do.
+    The deviation of the refined polynomial from the end of the step, which is of the size of the
+    error of the step, is distributed by a cubic polynomial. If the refined stages did not converge,
+    the increments are those of the collocation polynomial with the stages `Z`.
     """
-    fine = _refined_equations(step)
-    values = attach_derivatives(fine, between.Z, between.converged, linear_solver)
-    c = jnp.asarray(fine.tableau.c, Z.dtype)
+    refined_step = _refined_equations(step)
+    values = attach_derivatives(refined_step, refined.Z, refined.converged, linear_solver)
+    c = jnp.asarray(refined_step.tableau.c, Z.dtype)
     values = values + (c * c * (3.0 - 2.0 * c))[:, None] * (Z[-1:] - values[-1:])
-    return jnp.where(between.converged, values, _interpolate_at_nodes(step, Z))
+    return jnp.where(refined.converged, values, _interpolate_at_nodes(step, Z))
 
 
 def _refined_equations(step: StageEquations):
@@ -75,6 +78,6 @@ def _refined_equations(step: StageEquations):
 
 
 def _interpolate_at_nodes(step: StageEquations, Z: StageValues):
-    """The polynomial of the step at the nodes of the finer one."""
+    """Evaluate the collocation polynomial of the step at the nodes of the refined method."""
     nodes = radau_tableau(2 * step.stages - 1).c
     return combine_stages(jnp.stack(lagrange_basis(step.tableau.c, jnp.asarray(nodes)), axis=1), Z)

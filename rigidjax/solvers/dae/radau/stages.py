@@ -1,4 +1,4 @@
-"""The stage equations of a Radau method and what solves them."""
+"""The stage equations of a Radau method and their Newton matrix."""
 
 from typing import NamedTuple
 
@@ -19,19 +19,18 @@ from ...rate_elimination import Pairs, real_form
 from ..equations import AbstractEquations, step_length
 from .tableau import RadauTableau, lagrange_basis, radau_tableau
 
-# Unknowns up to which the inverse is put together in the original basis. Radau5 at 1e-6, one core,
-# together and apart: HIRES (8) 1.77 and 2.17 ms, Example C (23) 104.1 and 99.4, Andrews (27) 33.5
-# and 33.1.
+# Largest number of unknowns for which the inverse of the whole Newton matrix is assembled: for more
+# unknowns, separate products with the blocks are faster.
 _LARGEST_FULL = 16
-# Values at the stages, a row for each.
+# Values at the stages, one row per stage.
 StageValues = Float[Array, "s n"]
 
 
 class StageEquations(AbstractImplicitStep):
-    r"""The stage equations $F(t_i, y_0 + z_i, \sum_j (A^{-1})_{ij} z_j / h) = 0$, `Z` (s, n).
+    r"""The stage equations $F(t_i, y_0 + z_i, \sum_j (A^{-1})_{ij} z_j / h) = 0$ of a step.
 
-    **Attributes:** `equations`; `t0`, `t1`, ends of the step; `y0`, (n,), unknowns at its start;
-    `stages`, their number.
+    **Attributes:** `equations`; `t0`, `t1`, ends of the step, s; `y0`, unknowns at its start, (n,);
+    `stages`, s. The solution `Z`, (s, n), has the rows $z_i$.
     """
 
     equations: AbstractEquations
@@ -46,7 +45,7 @@ class StageEquations(AbstractImplicitStep):
         return radau_tableau(self.stages)
 
     def points(self, Z: StageValues) -> tuple[Array, Array, Array]:
-        """Times, unknowns and rates of the stages."""
+        """Return times, unknowns and rates of the stages."""
         h = step_length(self.t0, self.t1, Z.dtype)
         c = jnp.asarray(self.tableau.c, jnp.result_type(self.t0))
         ts = jnp.where(c == 1, self.t1, self.t0 + c * (self.t1 - self.t0))
@@ -74,11 +73,12 @@ class StageEquations(AbstractImplicitStep):
 
 
 class StageFactors(NamedTuple):
-    r"""The Newton matrix, ready for right-hand sides.
+    r"""Factorisation of the Newton matrix.
 
-    **Attributes:** `real`, of $\gamma/h\,M + K$; `pairs`, of the same with the complex eigenvalues,
-    one for each pair; `full`, the inverse of $A^{-1} \otimes M / h + I \otimes K$, (s n, s n), in
-    the place of `pairs` if the linear solver is `Inverse` and n small.
+    **Attributes:** `real`, of $\gamma/h\,M + K$; `pairs`, of the matrices with each complex
+    eigenvalue of `RadauTableau.pairs` instead of $\gamma$; `full`, inverse of
+    $A^{-1} \otimes M / h + I \otimes K$, (s n, s n), used instead of `pairs` if n is small and the
+    linear solver is `Inverse`.
     """
 
     real: Factorisation
@@ -90,10 +90,10 @@ def factorise_newton_matrix(
     solver: lx.AbstractLinearSolver, M: Matrix, K: Matrix, h: Scalar, tableau: RadauTableau,
     rates: Pairs = (),
 ) -> StageFactors:  # fmt: skip
-    r"""The Newton matrix as one real and (s - 1)/2 complex systems of n unknowns.
+    r"""Factorise the Newton matrix as one real and (s - 1)/2 complex matrices of n rows.
 
-    **Arguments:** `rates`, pairs (i, j): rows i of M and K have no entries but (i, i) and (i, j).
-
+    **Arguments:** `solver`; `M`, `K`, linearisation; `h`; `tableau`; `rates`, pairs (i, j) where
+    row i of $\gamma/h\,M + K$ has no entries but (i, i) and (i, j).
     **Source:** Hairer-Wanner II, IV.8 (8.13).
     """
     real = factorise(solver, tableau.gamma / h * M + K, rates)
@@ -117,7 +117,7 @@ def zero_stage_factors(
     tableau: RadauTableau,
     rates: Pairs = (),
 ) -> StageFactors:
-    """Zeros of the structure of `factors`."""
+    """Return zeros in the structure of a result of `factorise_newton_matrix`."""
     square, h = jax.ShapeDtypeStruct((n, n), dtype), jax.ShapeDtypeStruct((), dtype)
     shapes = jax.eval_shape(
         lambda M, K, h: factorise_newton_matrix(solver, M, K, h, tableau, rates), square, square, h
@@ -128,13 +128,13 @@ def zero_stage_factors(
 def solve_newton_equations(
     solver: lx.AbstractLinearSolver, systems: StageFactors, R: StageValues, tableau: RadauTableau
 ) -> StageValues:
-    """Solution of the Newton equations, (s, n), for right-hand sides (s, n)."""
+    """Solve the linear Newton equations for right-hand sides `R`, (s, n)."""
     if systems.full is not None:
         return (systems.full @ R.ravel()).reshape(R.shape)
     W = combine_stages(tableau.T_inverse, R)
     rows = [solve(solver, systems.real, W[0])]
     for k, system in enumerate(systems.pairs or []):
-        # With the columns Re v, Im v of T, the coefficient of v is (w_i - i w_j) / 2.
+        # T has the columns Re v and Im v, so that the coefficient of v is (w_i - i w_j) / 2.
         a, b = W[1 + 2 * k], W[2 + 2 * k]
         if not isinstance(system, Factorisation):
             rows += list((system @ jnp.concatenate([a, b])).reshape(2, -1))
@@ -145,7 +145,7 @@ def solve_newton_equations(
 
 
 def combine_stages(weights: ArrayLike, Z: StageValues) -> Array:
-    """Combinations of stages, (m, n) for (s, n): by `weights`, (m, s), or one, (n,), by (s,)."""
+    """Return linear combinations of stages: (m, n) for weights (m, s), and (n,) for (s,)."""
     weights = jnp.asarray(weights, Z.dtype)
     return short_sum(weights[..., None], Z, axis=weights.ndim - 1)
 
@@ -156,10 +156,10 @@ def as_complex(x: Array) -> Array:
 
 
 def _full_inverse(real: Matrix, pairs: list[Matrix], tableau: RadauTableau):
-    """The inverse put together in the original basis.
+    """Assemble the inverse of the Newton matrix from inverses of its blocks in the eigenbasis.
 
-    One product of a matrix of 3 n rows costs less than the transformations and the two products of
-    n rows (n = 8: 0.3 us to 0.6 us).
+    For few unknowns, one product with this matrix is faster than the two transformations and the
+    products with the blocks.
     """
     T, T_inverse = tableau.T, tableau.T_inverse
     matrices, weights = [real], [T[:, :1] * T_inverse[:1]]
@@ -179,9 +179,10 @@ def _full_inverse(real: Matrix, pairs: list[Matrix], tableau: RadauTableau):
 
 
 def extrapolate_stages(Z: StageValues, ratio: Scalar, tableau: RadauTableau) -> StageValues:
-    r"""Increments that the last step's collocation polynomial predicts for the next one.
+    r"""Predict the increments of a step from the collocation polynomial of the last step.
 
-    **Arguments:** `Z`, of the last step, (s, n); `ratio` of the lengths of next and last step.
+    **Arguments:** `Z`, stages of the last step, (s, n); `ratio` of the length of the step to that
+    of the last step; `tableau`.
     **Source:** Hairer-Wanner II, IV.8 (8.5).
     """
     basis = lagrange_basis(tableau.c, 1.0 + jnp.asarray(tableau.c, Z.dtype) * ratio)

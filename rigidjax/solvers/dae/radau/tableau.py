@@ -9,12 +9,18 @@ from numpy.polynomial import Legendre
 
 
 class RadauTableau(NamedTuple):
-    r"""A Radau IIA method of s stages and its transformation.
+    r"""A Radau IIA method of s stages and the transformation of its Newton matrix.
 
-    **Attributes:** `c`, (s,), nodes; `A_inverse`, (s, s); `gamma`, the real eigenvalue of $A^{-1}$;
-    `pairs`, complex eigenvalues with positive imaginary part; `T`, (s, s), and `T_inverse`: columns
-    are the real eigenvector, then real and imaginary parts; `error`, (s,): $d$ with the error
-    estimate $(\gamma/h\,M - J)^{-1} (f_0 + M \sum_i d_i z_i / h)$.
+    **Attributes:**
+
+    - `c`: nodes, (s,).
+    - `A_inverse`: inverse of the coefficient matrix $A$, (s, s).
+    - `gamma`: the real eigenvalue of $A^{-1}$.
+    - `pairs`: eigenvalues of $A^{-1}$ with positive imaginary part, ((s - 1)/2,).
+    - `T`, `T_inverse`: eigenvectors as columns, (s, s), and the inverse matrix; the first column is
+      the real eigenvector, the next ones are real and imaginary parts of the complex ones.
+    - `error`: coefficients $d$ of the error estimate
+      $(\gamma/h\,M - J)^{-1} (f_0 + M \sum_i d_i z_i / h)$, (s,).
     """
 
     c: np.ndarray
@@ -28,9 +34,9 @@ class RadauTableau(NamedTuple):
 
 @functools.cache
 def radau_tableau(stages: int) -> RadauTableau:
-    r"""The method of an odd number of stages, order 2 s - 1.
+    r"""Return the method with an odd number of stages s, of order 2 s - 1.
 
-    **Source:** Hairer-Wanner II, IV.5 (5.7) and IV.8 (8.19); nodes are the zeros of
+    **Source:** Hairer-Wanner II, IV.5 (5.7) and IV.8 (8.19). The nodes are the zeros of
     $d^{s-1}/dx^{s-1} [x^{s-1} (x - 1)^s]$, of $P_s - P_{s-1}$ on the interval from -1 to 1.
     """
     s = stages
@@ -49,7 +55,7 @@ def radau_tableau(stages: int) -> RadauTableau:
         columns += [np.real(vectors[:, i]), np.imag(vectors[:, i])]
     T = np.stack(columns, axis=1)
     gamma = float(np.real(values[real]))
-    # Quadrature of order s with the weight 1 / gamma at 0 added.
+    # Weights of a quadrature of order s that also uses the rate at 0, with weight 1 / gamma.
     right = 1.0 / powers
     right[0] -= 1.0 / gamma
     weights = np.linalg.solve(vandermonde.T, right)
@@ -58,9 +64,9 @@ def radau_tableau(stages: int) -> RadauTableau:
 
 
 def _differentiation_matrix(c: np.ndarray) -> np.ndarray:
-    """$A^{-1}$, (s, s): derivatives at the nodes of the polynomials of `lagrange_basis`.
+    """Return $A^{-1}$, (s, s), as derivatives at the nodes of the polynomials of `lagrange_basis`.
 
-    The inverse of A itself loses five digits at seven stages.
+    The numerical inverse of $A$ would lose five digits for seven stages.
     """
     nodes = np.concatenate([[0.0], c])
     gaps = nodes[:, None] - nodes
@@ -73,9 +79,10 @@ def _differentiation_matrix(c: np.ndarray) -> np.ndarray:
 
 
 def lagrange_basis(c: np.ndarray, x: Array | np.ndarray):
-    """Values at `x` of the polynomials that are 1 at one of the nodes and 0 at the others and at 0.
+    """Evaluate the Lagrange polynomials of the nodes `c` and 0, without that of the node 0.
 
-    **Arguments:** `c`, (s,), nodes; `x`, any array. **Returns:** a list of s arrays like `x`.
+    **Arguments:** `c`, nodes, (s,); `x`, array of any shape.
+    **Returns:** a list of s arrays like `x`.
     """
     basis = []
     for j, node in enumerate(c):
