@@ -1,1 +1,1 @@
-"""Emission of LLVM instructions for the equations of a jaxpr."""
+"""Lowering of jaxprs to LLVM instructions."""

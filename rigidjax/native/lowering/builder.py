@@ -1,7 +1,7 @@
-"""llvmlite's builder with instructions that are their text at once.
+"""An llvmlite builder that writes every instruction as text immediately.
 
-Kernels are long: llvmlite's own instructions take several times as long to make and to print. An
-instruction that computes what the same block has computed is not emitted again.
+Kernels are long, and llvmlite's own instruction objects take several times as long to create and
+to print. An instruction without side effects that the block already contains is not emitted again.
 """
 
 import contextlib
@@ -19,7 +19,11 @@ I32, I64 = ir.IntType(32), ir.IntType(64)
 
 
 class TextInstruction(ir.Value):
-    """An instruction: its text, its block, and how others refer to its result, alone and typed."""
+    """An instruction as text.
+
+    **Attributes:** `type`, of the result; `reference`, name of the result; `typed`, the name with
+    its type in front, as operands are written; `text`; `block`, the basic block.
+    """
 
     __slots__ = ("block", "reference", "text", "type", "typed")
 
@@ -39,42 +43,44 @@ Values = Sequence[Value]
 
 
 def _text_of(type_: ir.Type) -> str:
-    """The text of a type, written once."""
-    kept = type_.__dict__
-    if "text" not in kept:
-        kept["text"] = str(type_)
-    return kept["text"]
+    """Return the text of a type, which is cached in the type."""
+    cache = type_.__dict__
+    if "text" not in cache:
+        cache["text"] = str(type_)
+    return cache["text"]
 
 
 def _reference_of(value: Value) -> str:
+    """Return the name of a value."""
     return value.reference if type(value) is TextInstruction else value.get_reference()
 
 
 def _operand(value: Value) -> str:
+    """Return the name of a value with its type in front."""
     if type(value) is TextInstruction:
         return value.typed
-    kept = value.__dict__
-    if "typed" not in kept:
-        kept["typed"] = f"{_text_of(value.type)} {value.get_reference()}"
-    return kept["typed"]
+    cache = value.__dict__
+    if "typed" not in cache:
+        cache["typed"] = f"{_text_of(value.type)} {value.get_reference()}"
+    return cache["typed"]
 
 
 @functools.lru_cache(1 << 16, typed=True)
-def int64(number: int) -> ir.Constant:
-    """An integer of 64 bits; one object for each, as addresses are many."""
-    return ir.Constant(I64, number)
+def int64(value: int) -> ir.Constant:
+    """Return a 64-bit integer constant; cached, because addresses repeat the same offsets."""
+    return ir.Constant(I64, value)
 
 
 @functools.lru_cache(1 << 10, typed=True)
-def int32(number: int) -> ir.Constant:
-    """An integer of 32 bits."""
-    return ir.Constant(I32, number)
+def int32(value: int) -> ir.Constant:
+    """Return a 32-bit integer constant."""
+    return ir.Constant(I32, value)
 
 
-def _uniform_constant(type_: ir.Type, number: int) -> ir.Constant:
-    """An integer, the same in all lanes."""
-    lanes = [number] * type_.count if isinstance(type_, ir.VectorType) else number
-    return ir.Constant(type_, lanes)
+def _splat_constant(type_: ir.Type, value: int) -> ir.Constant:
+    """Return an integer constant of a scalar or vector type, equal in all lanes."""
+    constant = [value] * type_.count if isinstance(type_, ir.VectorType) else value
+    return ir.Constant(type_, constant)
 
 
 def _binary(name: str) -> Callable[..., TextInstruction]:
@@ -94,29 +100,29 @@ def _conversion(name: str) -> Callable[..., Value]:
     return method
 
 
-# Methods of the builder take fewer arguments here, and types are those of `Line`.
+# `Any`, because some methods have fewer arguments than llvmlite's and return a `TextInstruction`.
 _Builder: Any = ir.IRBuilder
 
 
 class Builder(_Builder):
-    """Emits at the end of a block."""
+    """An llvmlite builder whose arithmetic, memory and vector instructions are text."""
 
     def __init__(self, block: ir.Block):
         super().__init__(block)
         self._register_numbers = itertools.count()
 
     def emit_pure(self, type_: ir.Type, text: str) -> TextInstruction:
-        """The result of an instruction without effects, emitted unless the block has it."""
+        """Return the result of an instruction without side effects; reuse it within a block."""
         block: Any = self._block
-        known = block.__dict__.setdefault("known", {})
-        line = known.get(text)
-        if line is None:
-            line = known[text] = self.emit(type_, text)
-        return line
+        emitted_instructions = block.__dict__.setdefault("known", {})
+        instruction = emitted_instructions.get(text)
+        if instruction is None:
+            instruction = emitted_instructions[text] = self.emit(type_, text)
+        return instruction
 
     @contextlib.contextmanager
     def at_definition_of(self, value: Value) -> Iterator[None]:
-        """Emit where a value is computed: loops around the present place do not do it again."""
+        """Emit within in the block that defines a value, outside the loops entered since then."""
         block = value.block if type(value) is TextInstruction else getattr(value, "parent", None)
         if not isinstance(block, ir.Block) or block is self._block:
             yield
@@ -125,12 +131,12 @@ class Builder(_Builder):
             yield
 
     def emit(self, type_: ir.Type, text: str) -> TextInstruction:
-        """The result of an instruction."""
+        """Append an instruction to the block and return its result."""
         reference = f"%r{next(self._register_numbers)}"
-        line = TextInstruction(type_, reference, f"{reference} = {text}", self._block)
-        self._block.instructions.insert(self._anchor, line)
+        instruction = TextInstruction(type_, reference, f"{reference} = {text}", self._block)
+        self._block.instructions.insert(self._anchor, instruction)
         self._anchor += 1
-        return line
+        return instruction
 
     fadd, fsub, fmul, fdiv = map(_binary, ("fadd", "fsub", "fmul", "fdiv"))
     add, sub, mul = map(_binary, ("add", "sub", "mul"))
@@ -145,10 +151,10 @@ class Builder(_Builder):
         return self.emit_pure(value.type, f"fneg {_operand(value)}")
 
     def neg(self, value: Value) -> TextInstruction:
-        return self.sub(_uniform_constant(value.type, 0), value)
+        return self.sub(_splat_constant(value.type, 0), value)
 
     def not_(self, value: Value) -> TextInstruction:
-        return self.xor(value, _uniform_constant(value.type, -1))
+        return self.xor(value, _splat_constant(value.type, -1))
 
     def _compare(self, name: str, a: Value, b: Value) -> TextInstruction:
         kind = ir.VectorType(_I1, a.type.count) if isinstance(a.type, ir.VectorType) else _I1
@@ -169,10 +175,8 @@ class Builder(_Builder):
         return self._compare(f"fcmp u{_ORDERS[cmpop]}", lhs, rhs)
 
     def select(self, cond: Value, lhs: Value, rhs: Value) -> TextInstruction:
-        return self.emit_pure(
-            lhs.type,
-            f"select {_operand(cond)}, {_operand(lhs)}, {_operand(rhs)}",
-        )
+        operands = f"{_operand(cond)}, {_operand(lhs)}, {_operand(rhs)}"
+        return self.emit_pure(lhs.type, f"select {operands}")
 
     def extract_element(self, vector: Any, idx: Value) -> TextInstruction:
         kind = vector.type.element
@@ -183,34 +187,30 @@ class Builder(_Builder):
         return self.emit_pure(vector.type, text)
 
     def splat(self, scalar: Value, width: int) -> TextInstruction:
-        """A vector of the same scalar."""
+        """Return a vector with the same scalar in all lanes."""
         kind = ir.VectorType(scalar.type, width)
         first = self.insert_element(ir.Constant(kind, ir.Undefined), scalar, int32(0))
-        both, lanes = _operand(first), f"<{width} x i32> zeroinitializer"
-        return self.emit_pure(kind, f"shufflevector {both}, {both}, {lanes}")
+        operand, lanes = _operand(first), f"<{width} x i32> zeroinitializer"
+        return self.emit_pure(kind, f"shufflevector {operand}, {operand}, {lanes}")
 
     def gep(self, ptr: Value, indices: Values, source_etype: ir.Type) -> TextInstruction:
-        places = ", ".join(map(_operand, indices))
-        text = f"getelementptr {_text_of(source_etype)}, {_operand(ptr)}, {places}"
+        index_operands = ", ".join(map(_operand, indices))
+        text = f"getelementptr {_text_of(source_etype)}, {_operand(ptr)}, {index_operands}"
         return self.emit_pure(ptr.type, text)
 
     def load(self, ptr: Value, typ: ir.Type, align: int | None = None) -> TextInstruction:
-        at = "" if align is None else f", align {align}"
-        return self.emit(typ, f"load {_text_of(typ)}, {_operand(ptr)}{at}")
+        alignment = "" if align is None else f", align {align}"
+        return self.emit(typ, f"load {_text_of(typ)}, {_operand(ptr)}{alignment}")
 
     def store(self, value: Value, ptr: Value, align: int | None = None) -> None:
-        at = "" if align is None else f", align {align}"
-        line = TextInstruction(
-            value.type,
-            "",
-            f"store {_operand(value)}, {_operand(ptr)}{at}",
-            self._block,
-        )
-        self._block.instructions.insert(self._anchor, line)
+        alignment = "" if align is None else f", align {align}"
+        text = f"store {_operand(value)}, {_operand(ptr)}{alignment}"
+        instruction = TextInstruction(value.type, "", text, self._block)
+        self._block.instructions.insert(self._anchor, instruction)
         self._anchor += 1
 
     def intrinsic(self, function: ir.Function, args: Values) -> TextInstruction:
-        """A call of a function of LLVM that has no effects."""
+        """Call an intrinsic or another function without side effects."""
         kind = function.function_type.return_type
-        given = ", ".join(map(_operand, args))
-        return self.emit_pure(kind, f"call {_text_of(kind)} {function.get_reference()}({given})")
+        operands = ", ".join(map(_operand, args))
+        return self.emit_pure(kind, f"call {_text_of(kind)} {function.get_reference()}({operands})")

@@ -1,19 +1,20 @@
-"""Primitives that kernels know as JAX code: traced, and emitted in their place.
+"""Registry of primitives that are implemented in JAX code, which is traced and emitted instead.
 
-Needs no LLVM, so that other parts of the package can register what they have.
+This module does not import LLVM, so that other parts of the package can register expansions.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
-from jaxtyping import PyTree
+from jaxtyping import Array, PyTree
 
 Expansion = Callable[..., PyTree]
 EXPANSIONS: dict[str, Expansion] = {}
 
 
 def expansion(*names: str) -> Callable[[Expansion], Expansion]:
-    """Register JAX code in the place of primitives: `(*arrays, **params) -> array or arrays`."""
+    """Register JAX code for primitives: `(*arrays, **params) -> array or arrays`."""
 
     def register(function: Expansion) -> Expansion:
         for name in names:
@@ -24,6 +25,6 @@ def expansion(*names: str) -> Callable[[Expansion], Expansion]:
 
 
 @expansion("call_hi_primitive")
-def _written_in_jax(*arrays, _prim):
-    """What JAX 0.12 has written in JAX itself, such as `jnp.searchsorted`."""
+def _expand_hi_primitive(*arrays: Array, _prim: Any) -> list[Array]:
+    """Expand a primitive that JAX 0.12 implements in JAX, such as that of `jnp.searchsorted`."""
     return jax.tree.leaves(_prim.expand(*jax.tree.unflatten(_prim.in_tree, arrays)))

@@ -1,13 +1,13 @@
-"""Kernels whose lanes are refilled: a member that has finished makes room for one that waits.
+"""Kernels with lane compaction: a lane whose batch element has finished starts the next one.
 
-A program of a batch is cut at its main loop, that of the steps. Lanes leave that loop when those
-that have finished have been idle for as long as the program around it takes; then results of these
-lanes are stored, and members that wait begin in them. So a member that takes a hundred times longer
-than the others keeps one lane, not a block of them, busy.
+The jaxpr of a batch is split at its main loop, that of the time steps. Lanes leave this loop when
+finished ones have been idle for as long as the code around it takes. Then their results are stored,
+and they start the batch elements that wait. A batch element with a hundred times more steps than
+the others therefore occupies one lane instead of a block of lanes.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
@@ -15,27 +15,30 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
 from ..passes.analysis import cost, sub_jaxprs
 from .block_io import DiscardBuffer, byte_size, load_argument, store_result
 from .builder import I64, Value, Values
+from .complex import DType
 from .emitter import Emitter
 from .lanes import is_constant
 from .memory import ArrayView, EmittedArray
 from .rules.loops import Loop, find_constant_trip_count, split_arguments
 
-# Turns for which loops of unknown length count that are not the main one.
-_TURNS = 10
-# So many turns of the main loop may be as expensive as one refill, or lanes are not refilled.
-_MOST_TURNS = 8
+# Trip count assumed for other loops of unknown length.
+_ASSUMED_TRIP_COUNT = 10
+# Cost of storing and starting batch elements, in iterations of the main loop, up to which lane
+# compaction is used.
+_MAX_OVERHEAD = 8
 
 
 class ConstantTripCount(Exception):
-    """The main loop takes the same known number of turns for all members."""
+    """The main loop has the same constant trip count for all batch elements."""
 
 
 class MainLoopSplit(NamedTuple):
-    """A program around its main loop.
+    """A jaxpr split into the code before its main loop, the loop and the code after it.
 
-    **Attributes:** `shared`, what is the same for all members; `before` and `after` the loop, what
-    is not; `loop`, its equation; `kept`, variables of a member that the loop and what follows read;
-    `ratio`, what is not shared and not the loop over one turn, both as numbers that are computed.
+    **Attributes:** `shared`, the code that is the same for all batch elements; `before` and
+    `after`, the remaining code before and after the loop; `loop`, its equation; `live`, variables
+    of a batch element that the loop and the code after it read; `overhead`, number of elements that
+    `before` and `after` compute divided by that of one iteration.
     """
 
     shared: Jaxpr
@@ -47,66 +50,74 @@ class MainLoopSplit(NamedTuple):
 
 
 def split_at_main_loop(closed: ClosedJaxpr, batched: tuple[bool, ...]) -> MainLoopSplit | None:
-    """The parts of a program; `None` if no loop takes most of its time."""
+    """Split a jaxpr at its main loop; return `None` if no loop takes most of its time."""
     jaxpr = closed.jaxpr
     loops = [k for k, equation in enumerate(jaxpr.eqns) if equation.primitive.name == "while"]
     if not loops:
         return None
-    place = max(loops, key=lambda k: cost(jaxpr.eqns[k].params["body_jaxpr"].jaxpr))
-    loop = jaxpr.eqns[place]
-    own = {var for var, b in zip(jaxpr.invars, batched, strict=True) if b}
-    shared, before, after = [], [], jaxpr.eqns[place + 1 :]
-    for equation in jaxpr.eqns[:place]:
-        if own.isdisjoint(_read(equation)):
+    loop_index = max(loops, key=lambda k: cost(jaxpr.eqns[k].params["body_jaxpr"].jaxpr))
+    loop = jaxpr.eqns[loop_index]
+    batched_vars = {var for var, b in zip(jaxpr.invars, batched, strict=True) if b}
+    shared, before, after = [], [], jaxpr.eqns[loop_index + 1 :]
+    for equation in jaxpr.eqns[:loop_index]:
+        if batched_vars.isdisjoint(_read_variables(equation)):
             shared.append(equation)
         else:
             before.append(equation)
-            own.update(equation.outvars)
-    if own.isdisjoint(_read(loop)):
+            batched_vars.update(equation.outvars)
+    if batched_vars.isdisjoint(_read_variables(loop)):
         return None
-    ratio = sum(map(_work, [*before, *after])) / cost(loop.params["body_jaxpr"].jaxpr)
-    if ratio > _MOST_TURNS:
+    overhead = sum(map(_count_elements, [*before, *after])) / cost(loop.params["body_jaxpr"].jaxpr)
+    if overhead > _MAX_OVERHEAD:
         return None
-    constants = loop.params["cond_nconsts"] + loop.params["body_nconsts"]
-    later = [*loop.invars[:constants], *jaxpr.outvars]
-    later += [atom for equation in after for atom in equation.invars]
-    kept = list(dict.fromkeys(atom for atom in later if _is_var(atom) and atom in own))
-    starts = list(dict.fromkeys(filter(_is_var, loop.invars[constants:])))
-    first = [*jaxpr.constvars, *(v for v in jaxpr.invars if v not in own)]
-    made = [var for equation in shared for var in equation.outvars]
-    ends = [*first, *made, *kept, *loop.outvars]
-    begun = list(dict.fromkeys([*kept, *(v for v in starts if v in own)]))
-    entered = [*first, *made, *(v for v in jaxpr.invars if v in own)]
+    num_consts = loop.params["cond_nconsts"] + loop.params["body_nconsts"]
+    later_atoms = [*loop.invars[:num_consts], *jaxpr.outvars]
+    later_atoms += [atom for equation in after for atom in equation.invars]
+    live = list(
+        dict.fromkeys(atom for atom in later_atoms if _is_var(atom) and atom in batched_vars)
+    )
+    initial_carry = list(dict.fromkeys(filter(_is_var, loop.invars[num_consts:])))
+    uniform_inputs = [*jaxpr.constvars, *(v for v in jaxpr.invars if v not in batched_vars)]
+    uniform_outputs = [var for equation in shared for var in equation.outvars]
+    after_inputs = [*uniform_inputs, *uniform_outputs, *live, *loop.outvars]
+    before_outputs = list(dict.fromkeys([*live, *(v for v in initial_carry if v in batched_vars)]))
+    before_inputs = [
+        *uniform_inputs,
+        *uniform_outputs,
+        *(v for v in jaxpr.invars if v in batched_vars),
+    ]
     return MainLoopSplit(
-        _part(jaxpr, shared, first, made),
-        _part(jaxpr, before, entered, begun),
+        _make_jaxpr(jaxpr, shared, uniform_inputs, uniform_outputs),
+        _make_jaxpr(jaxpr, before, before_inputs, before_outputs),
         loop,
-        _part(jaxpr, after, ends, jaxpr.outvars),
-        kept,
-        ratio,
+        _make_jaxpr(jaxpr, after, after_inputs, jaxpr.outvars),
+        live,
+        overhead,
     )
 
 
-def _is_var(atom):
+def _is_var(atom: Var | Literal) -> TypeGuard[Var]:
     return not isinstance(atom, Literal)
 
 
-def _read(equation):
+def _read_variables(equation: Any) -> set[Var]:
     return {atom for atom in equation.invars if _is_var(atom)}
 
 
-def _work(equation):
-    """Numbers that an equation computes."""
-    inner = sub_jaxprs(equation)
-    if not inner:
+def _count_elements(equation: Any) -> int:
+    """Return the number of elements that an equation computes."""
+    jaxprs = sub_jaxprs(equation)
+    if not jaxprs:
         return sum(var.aval.size for var in equation.outvars)
-    times = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
-    times = _TURNS if equation.primitive.name == "while" else times
-    return times * sum(_work(one) for program in inner for one in program.eqns)
+    trip_count = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
+    trip_count = _ASSUMED_TRIP_COUNT if equation.primitive.name == "while" else trip_count
+    return trip_count * sum(
+        _count_elements(sub_equation) for sub_jaxpr in jaxprs for sub_equation in sub_jaxpr.eqns
+    )
 
 
-def _part(jaxpr, equations, inputs, outputs):
-    """Some equations as a program."""
+def _make_jaxpr(jaxpr: Jaxpr, equations: list[Any], inputs: list[Any], outputs: list[Any]) -> Jaxpr:
+    """Return a jaxpr of some of the equations."""
     info = jaxpr.debug_info._replace(
         arg_names=("",) * len(inputs), result_paths=("",) * len(outputs)
     )
@@ -116,91 +127,91 @@ def _part(jaxpr, equations, inputs, outputs):
 
 
 class LaneCompaction:
-    """Emits a program for all members of a batch, the lanes refilled.
+    """Emits a jaxpr for all elements of a batch, with lane compaction.
 
-    **Raises:** `_KnownTurns` where no lane would ever wait.
+    **Raises:** `ConstantTripCount` if all batch elements finish at the same time.
     """
 
     def __init__(
-        self, em: Emitter, closed: ClosedJaxpr, batched: tuple[bool, ...], parts: MainLoopSplit
+        self, em: Emitter, closed: ClosedJaxpr, batched: tuple[bool, ...], split: MainLoopSplit
     ):
-        self.em, self.closed, self.batched, self.parts = em, closed, batched, parts
-        self.limits = em.find_register_limits(closed.jaxpr, [None] * len(closed.in_avals))
-        # Arrays by their variables: what they are for the members in the lanes.
+        self.em, self.closed, self.batched, self.split = em, closed, batched, split
+        self.register_limits = em.find_register_limits(closed.jaxpr, [None] * len(closed.in_avals))
+        # Values of the variables, for the batch elements that are now in the lanes.
         self.arrays: dict[Var, EmittedArray] = {}
-        # Buffers and numbers that no refill changes.
+        # Ids of buffers and elements that are the same for all batch elements.
         self.shared: set[int] = set()
-        # The block that each refill enters, the one before the first, lanes that get a member.
-        self.head = self.start = self.fresh = None
-        # Phi nodes of `head`: number type (`None` for a scalar), node, what it is the next time.
-        self.again: list[tuple[Any, Any, Any]] = []
+        # Header block of the outer loop, its predecessor, and the lanes that start an element.
+        self.head = self.start = self.started = None
+        # Phi nodes of the header: dtype (`None` for a scalar), node, value from the back edge.
+        self.incoming: list[tuple[Any, Any, Any]] = []
 
     def emit(self, inputs: Values, outputs: Values, first: Value, count: Value) -> None:
-        """All members from `first` to `count`, of which there is one at least."""
+        """Emit the batch elements from `first` to before `count`, at least one."""
         em, build, lanes = self.em, self.em.builder, self.em.lanes
         jaxpr = self.closed.jaxpr
         self.arrays |= zip(jaxpr.constvars, map(em.constant, self.closed.consts), strict=True)
         self._load(inputs, None)
-        self._run(self.parts.shared)
-        self._fix()
+        self._emit_part(self.split.shared)
+        self._pin_uniform_arrays()
         self.start, self.head = build.block, build.append_basic_block("head")
         fill = build.append_basic_block("fill")
         build.branch(self.head)
         build.position_at_end(self.head)
         build.branch(fill)
         build.position_at_end(fill)
-        begun, alive = self._node(None, first), self._node(np.bool_)
-        numbers = [self._node(None, first) for _ in range(lanes.width)]
-        # Free lanes get the members that follow; what others load is of no use to them.
-        following, fresh, loaded, owners = begun, [], [], []
-        for k, number in enumerate(numbers):
-            taken = build.icmp_signed("<", following, count)
-            taken = build.and_(taken, build.not_(lanes.extract_lane(alive, k)))
-            fresh.append(taken)
-            loaded.append(build.select(taken, following, begun))
-            owners.append(build.select(taken, following, number))
-            following = build.add(following, build.zext(taken, I64))
-        self.fresh = lanes.pack_lanes(fresh)
-        waiting = build.icmp_signed("<", following, count)
-        self._load(inputs, loaded)
-        self._run(self.parts.before)
-        working = build.or_(alive, self.fresh)
-        active = self._main_loop(working, waiting)
-        finished = build.and_(working, build.not_(active))
+        next_index, was_active = self._emit_phi(None, first), self._emit_phi(np.bool_)
+        batch_indices = [self._emit_phi(None, first) for _ in range(lanes.width)]
+        # Free lanes start the next batch elements; the others load one too, and do not use it.
+        next_free, started_lanes, loaded_indices, indices = next_index, [], [], []
+        for k, batch_index in enumerate(batch_indices):
+            is_started = build.icmp_signed("<", next_free, count)
+            is_started = build.and_(is_started, build.not_(lanes.extract_lane(was_active, k)))
+            started_lanes.append(is_started)
+            loaded_indices.append(build.select(is_started, next_free, next_index))
+            indices.append(build.select(is_started, next_free, batch_index))
+            next_free = build.add(next_free, build.zext(is_started, I64))
+        self.started = lanes.pack_lanes(started_lanes)
+        has_waiting = build.icmp_signed("<", next_free, count)
+        self._load(inputs, loaded_indices)
+        self._emit_part(self.split.before)
+        is_active = build.or_(was_active, self.started)
+        unfinished = self._emit_main_loop(is_active, has_waiting)
+        finished = build.and_(is_active, build.not_(unfinished))
         with em.restrict_lanes(finished):
-            self._run(self.parts.after)
+            self._emit_part(self.split.after)
         size = max(map(byte_size, self.closed.out_avals), default=0)
-        spare = DiscardBuffer(
-            finished, em.memory.allocate((size,), np.int8, unused=True).buffer.pointer
+        discard = DiscardBuffer(
+            finished, em.memory.allocate((size,), np.int8, fresh=True).buffer.pointer
         )
         for pointer, aval, atom in zip(outputs, self.closed.out_avals, jaxpr.outvars, strict=True):
-            store_result(em, pointer, aval, self._array(atom), owners, spare)
-        self.again += [(None, begun, following), (np.bool_, alive, active)]
-        self.again += [(None, *pair) for pair in zip(numbers, owners, strict=True)]
-        for dtype, node, value in self.again:
+            store_result(em, pointer, aval, self._read(atom), indices, discard)
+        self.incoming += [(None, next_index, next_free), (np.bool_, was_active, unfinished)]
+        self.incoming += [(None, *pair) for pair in zip(batch_indices, indices, strict=True)]
+        for dtype, node, value in self.incoming:
             if dtype is None:
                 node.add_incoming(value, build.block)
             else:
                 lanes.add_incoming(dtype, node, value, build.block)
         end = build.append_basic_block("end")
-        build.cbranch(waiting, self.head, end)
+        build.cbranch(has_waiting, self.head, end)
         build.position_at_end(end)
 
-    def _array(self, atom):
+    def _read(self, atom: Var | Literal) -> EmittedArray:
         return self.em.constant(atom.val) if isinstance(atom, Literal) else self.arrays[atom]
 
-    def _load(self, inputs, members):
-        """Arguments of these members, or those without members."""
+    def _load(self, inputs: Values, indices: list[Value] | None):
+        """Load the arguments for the batch elements `indices`, or those without a batch axis."""
         avals, variables = self.closed.in_avals, self.closed.jaxpr.invars
         for pointer, aval, var, batched, limit in zip(
-            inputs, avals, variables, self.batched, self.limits, strict=True
+            inputs, avals, variables, self.batched, self.register_limits, strict=True
         ):
-            if batched == (members is not None):
-                self.arrays[var] = load_argument(self.em, pointer, aval, members, limit)
+            if batched == (indices is not None):
+                self.arrays[var] = load_argument(self.em, pointer, aval, indices, limit)
 
-    def _run(self, part):
+    def _emit_part(self, part: Jaxpr):
         args = [self.arrays[var] for var in part.invars]
-        # All refills read them; what belongs to members may be written in the lanes of the mask.
+        # Uniform arrays are read again; others may be overwritten in the lanes of the mask.
         shared = [x for x in args if isinstance(x, ArrayView) and id(x.buffer) in self.shared]
         with self.em.keep_alive(shared):
             out = self.em.emit_jaxpr(part, [], args)
@@ -208,17 +219,17 @@ class LaneCompaction:
             if _is_var(atom):
                 self.arrays[atom] = array
 
-    def _fix(self):
-        """What there is now is the same for all members: nobody may write it."""
+    def _pin_uniform_arrays(self):
+        """Mark all present arrays as uniform and prevent them from being overwritten."""
         for array in self.arrays.values():
             if isinstance(array, ArrayView):
                 array.buffer.pin_count += 1
                 self.shared.add(id(array.buffer))
             else:
-                self.shared |= {id(number) for number in array.ravel()}
+                self.shared |= {id(element) for element in array.ravel()}
 
-    def _node(self, dtype, first=None):
-        """A phi node of `head`, zero at first unless a scalar is given."""
+    def _emit_phi(self, dtype: DType | None, first: Value | None = None) -> Any:
+        """Emit a phi node of the header that is first zero, or the scalar `first`."""
         lanes = self.em.lanes
         with self.em.builder.goto_block(self.head):
             node = self.em.builder.phi(I64) if dtype is None else lanes.phi(dtype)
@@ -228,66 +239,74 @@ class LaneCompaction:
             lanes.add_incoming(dtype, node, np.zeros((), dtype)[()], self.start)  # pyright: ignore[reportArgumentType]
         return node
 
-    def _main_loop(self, working, waiting):
-        """The main loop; returns the lanes that go on after it."""
-        em, equation = self.em, self.parts.loop
+    def _emit_main_loop(self, mask: Value, has_waiting: Value) -> Value:
+        """Emit the main loop and return the lanes that have not finished."""
+        em, equation = self.em, self.split.loop
         p = equation.params
         condition, body = p["cond_jaxpr"], p["body_jaxpr"]
         counts = p["cond_nconsts"], p["body_nconsts"]
-        given = [self._array(atom) for atom in equation.invars]
+        operands = [self._read(atom) for atom in equation.invars]
         if (
-            find_constant_trip_count(em, condition, body, *split_arguments(given, *counts))
+            find_constant_trip_count(em, condition, body, *split_arguments(operands, *counts))
             is not None
         ):
             raise ConstantTripCount
-        for var in self.parts.live:
-            self.arrays[var] = self._kept(self.arrays[var], var.aval.dtype)  # pyright: ignore[reportAttributeAccessIssue]
-        given = [self._array(atom) for atom in equation.invars]
-        of_condition, of_body, start = split_arguments(given, *counts)
-        loop = Loop(em, condition, body, of_condition, of_body, start)
+        for var in self.split.live:
+            self.arrays[var] = self._merge(self.arrays[var], var.aval.dtype)  # pyright: ignore[reportAttributeAccessIssue]
+        operands = [self._read(atom) for atom in equation.invars]
+        cond_consts, body_consts, start = split_arguments(operands, *counts)
+        loop = Loop(em, condition, body, cond_consts, body_consts, start)
         variables, nodes = [], []
-        for x, dtype, fixed, limit in zip(start, loop.dtypes, loop.fixed, loop.limits, strict=True):
-            kept = self._kept(x, dtype) if fixed else None
-            value, own = (kept, None) if fixed else self._carried(x, dtype, limit)
+        for x, dtype, is_invariant, limit in zip(
+            start, loop.dtypes, loop.is_invariant, loop.register_limits, strict=True
+        ):
+            invariant = self._merge(x, dtype) if is_invariant else None
+            value, carry_nodes = (
+                (invariant, None) if is_invariant else self._prepare_carry(x, dtype, limit)
+            )
             variables.append(value)
-            nodes.append(own)
-        idle = em.lanes.width * (1 + math.ceil(self.parts.overhead))
-        unchanged = [v for v, fixed in zip(variables, loop.fixed, strict=True) if fixed]
-        with em.keep_alive([*of_condition, *loop.of_body, *unchanged]):
-            carry, active = loop.turns(variables, working, (waiting, idle))
-        for own, end, dtype in zip(nodes, carry, loop.dtypes, strict=True):
-            if own is not None:
-                pairs = zip(own.ravel(), end.ravel(), strict=True)
-                self.again += [(dtype, *pair) for pair in pairs]
+            nodes.append(carry_nodes)
+        max_idle = em.lanes.width * (1 + math.ceil(self.split.overhead))
+        unchanged = [
+            v for v, is_invariant in zip(variables, loop.is_invariant, strict=True) if is_invariant
+        ]
+        with em.keep_alive([*cond_consts, *loop.body_consts, *unchanged]):
+            carry, active = loop.emit_iterations(variables, mask, (has_waiting, max_idle))
+        for carry_nodes, end, dtype in zip(nodes, carry, loop.dtypes, strict=True):
+            if carry_nodes is not None:
+                pairs = zip(carry_nodes.ravel(), end.ravel(), strict=True)
+                self.incoming += [(dtype, *pair) for pair in pairs]
         self.arrays |= zip(equation.outvars, carry, strict=True)
         return active
 
-    def _kept(self, x, dtype):
-        """An array of members that came, in the lanes that are not fresh what it was."""
+    def _merge(self, x: EmittedArray, dtype: DType) -> EmittedArray:
+        """Return an array with new values in the lanes that started, and the previous elsewhere."""
         if isinstance(x, ArrayView):
-            stays = x.buffer.shared or id(x.buffer) in self.shared
-            return x if stays and is_constant(x.offset) else self._placed(x, dtype)
+            is_uniform = x.buffer.shared or id(x.buffer) in self.shared
+            return x if is_uniform and is_constant(x.offset) else self._copy_to_own_buffer(x, dtype)
         out = np.empty(x.shape, object)
         for index in np.ndindex(x.shape):
-            number = x[index]
-            if not is_constant(number) and id(number) not in self.shared:
-                node = self._node(dtype)
-                number = self.em.lanes.select(dtype, self.fresh, number, node)
-                self.again.append((dtype, node, number))
-            out[index] = number
+            element = x[index]
+            if not is_constant(element) and id(element) not in self.shared:
+                node = self._emit_phi(dtype)
+                element = self.em.lanes.select(dtype, self.started, element, node)
+                self.incoming.append((dtype, node, element))
+            out[index] = element
         return out
 
-    def _carried(self, x, dtype, largest):
-        """What a variable of the loop starts from, and its phi nodes if it is in registers."""
-        if x.size > largest:
-            return self._placed(x, dtype), None
+    def _prepare_carry(
+        self, x: EmittedArray, dtype: DType, register_limit: int
+    ) -> tuple[EmittedArray, np.ndarray | None]:
+        """Return the initial value of a loop carry, and its phi nodes if it is in registers."""
+        if x.size > register_limit:
+            return self._copy_to_own_buffer(x, dtype), None
         nodes = np.empty(x.shape, object)
         for index in np.ndindex(x.shape):
-            nodes[index] = self._node(dtype)
-        return self.em.select_array(dtype, self.fresh, self.em.to_registers(x), nodes), nodes  # pyright: ignore[reportArgumentType]
+            nodes[index] = self._emit_phi(dtype)
+        return self.em.select_array(dtype, self.started, self.em.to_registers(x), nodes), nodes  # pyright: ignore[reportArgumentType]
 
-    def _placed(self, x, dtype):
-        """An array in a place of its own, changed in the fresh lanes only."""
-        out = self.em.memory.allocate(x.shape, dtype, unused=True)
+    def _copy_to_own_buffer(self, x: EmittedArray, dtype: DType) -> ArrayView:
+        """Copy an array, in the lanes that started, into a buffer that keeps its values."""
+        out = self.em.memory.allocate(x.shape, dtype, fresh=True)
         out.buffer.pin_count += 1
-        return self.em.copy_to_memory(x, dtype, into=out, mask=self.fresh)
+        return self.em.copy_to_memory(x, dtype, into=out, mask=self.started)

@@ -1,9 +1,9 @@
-"""Arithmetic on numbers of W lanes: one LLVM vector for each number of a program.
+"""Arithmetic on W lanes: one LLVM vector for each element of an array.
 
-A number is a NumPy scalar as long as it is known when the kernel is emitted, and an LLVM value
-after that: a vector of W lanes, or a scalar if W is 1. What is known is computed here, so that a
-sparse Jacobian or a loop counter costs nothing at run time. As with JAX's symbolic zeros, a product
-with a known zero is zero, whatever the other factor.
+An element is a NumPy scalar as long as it is a compile-time constant, and otherwise an LLVM value:
+a vector of W lanes, or a scalar if W is 1. Constants are folded during emission, so that structural
+zeros of a Jacobian and loop counters cost nothing at run time. As with JAX's symbolic zeros, a
+product with a constant zero is zero, whatever the other factor.
 """
 
 import contextlib
@@ -17,20 +17,20 @@ from llvmlite import ir
 
 from ..libm.remainders import remainder
 from .builder import I64, Builder, TextInstruction, Value, int32
-from .complex import Complex, DType, Pair, is_complex, part_dtype, parts
+from .complex import Complex, DType, LaneValue, Pair, is_complex, part_dtype, parts
 
 I1, I8 = ir.IntType(1), ir.IntType(8)
 POINTER = ir.PointerType()
 _CONTRACT = ("contract",)
-# Terms from which on they are not added one after the other.
+# Number of terms from which on a sum is split into several independent chains of additions.
 _LONG_SUM = 12
-_UNKNOWN = (ir.Value, Pair)
-# Of the types of numbers seen: whether those are known.
-_KNOWN: dict[type, bool] = {}
+_RUN_TIME_TYPES = (ir.Value, Pair)
+# Cache of `is_constant` by type.
+_IS_CONSTANT_TYPE: dict[type, bool] = {}
 
 
 def element_type(dtype: DType) -> ir.Type:
-    """The LLVM type of one lane's number, or of its parts; booleans are single bits."""
+    """Return the LLVM type of an element in one lane, or of its parts; booleans are single bits."""
     dtype = part_dtype(dtype)
     if dtype == np.bool_:
         return I1
@@ -40,39 +40,41 @@ def element_type(dtype: DType) -> ir.Type:
         return ir.DoubleType()
     if dtype == np.float32:
         return ir.FloatType()
-    raise TypeError(f"numbers of type {dtype}")
+    raise TypeError(f"Kernels have no elements of type {dtype}.")
 
 
 def is_constant(x: object) -> TypeGuard[int | np.number]:
-    """Whether a number is known while the kernel is emitted."""
-    kind = type(x)
-    known = _KNOWN.get(kind)
-    if known is None:
-        known = _KNOWN[kind] = not issubclass(kind, _UNKNOWN)
-    return known
+    """Return whether an element is a compile-time constant."""
+    type_ = type(x)
+    is_constant_type = _IS_CONSTANT_TYPE.get(type_)
+    if is_constant_type is None:
+        is_constant_type = _IS_CONSTANT_TYPE[type_] = not issubclass(type_, _RUN_TIME_TYPES)
+    return is_constant_type
 
 
 class Lanes:
     """Emits arithmetic on vectors of `width` lanes at the end of a builder's block.
 
-    The width may change (see `memory.Rows`).
+    `memory.RowVectors` changes the width temporarily.
     """
 
     def __init__(self, builder: Builder, width: int, flags: tuple[str, ...] = _CONTRACT):
-        self.builder, self.width = builder, width
+        # `Any`, because type checkers cannot tell LLVM values from constants.
+        self.builder: Any = builder
+        self.width = width
         self.flags = flags
         self.complex = Complex(self)
         self._types: dict[tuple[ir.Type, int], ir.Type] = {}
         self._constants: dict[tuple[np.dtype, bytes, int], ir.Constant] = {}
-        # Of vectors of the same number in all lanes, by their addresses: the vector, the number.
-        self._scalars: dict[int, tuple[Value, Value]] = {}
-        # Quotients and roots, by their addresses: what they are, and of what.
-        self._origins: dict[int, tuple[Value, str, tuple[Any, ...]]] = {}
+        # Splat vectors by their ids: the vector and its scalar.
+        self._splat_scalars: dict[int, tuple[Value, Value]] = {}
+        # Divisions and square roots by their ids: the result, the operation and its operands.
+        self._definitions: dict[int, tuple[Value, str, tuple[Any, ...]]] = {}
 
     # Types and constants.
 
     def type(self, dtype: DType) -> ir.Type:
-        """The LLVM type of a number."""
+        """Return the LLVM type of an element in all lanes."""
         return self.vector(element_type(dtype))
 
     def vector(self, element: ir.Type) -> ir.Type:
@@ -84,32 +86,32 @@ class Lanes:
         return self._types[key]
 
     def value(self, x: Any, dtype: DType) -> Any:
-        """A number as an LLVM value (or a pair), the same in all lanes if it is known."""
+        """Return an element as an LLVM value (or a pair of them); constants are splat."""
         if is_complex(dtype):
             return self.complex.value(dtype, x)
         if not is_constant(x):
             return x
-        number = np.asarray(x).astype(dtype)
-        key = number.dtype, number.tobytes(), self.width
+        constant = np.asarray(x).astype(dtype)
+        key = constant.dtype, constant.tobytes(), self.width
         if key not in self._constants:
-            self._constants[key] = self._constant(number)
+            self._constants[key] = self._constant(constant)
         return self._constants[key]
 
-    def _constant(self, number: np.ndarray) -> ir.Constant:
-        element = element_type(number.dtype)
-        one = int(number) if isinstance(element, ir.IntType) else float(number)
+    def _constant(self, constant: np.ndarray) -> ir.Constant:
+        element = element_type(constant.dtype)
+        value = int(constant) if isinstance(element, ir.IntType) else float(constant)
         if self.width == 1:
-            return ir.Constant(element, one)
-        return ir.Constant(self.vector(element), [ir.Constant(element, one)] * self.width)
+            return ir.Constant(element, value)
+        return ir.Constant(self.vector(element), [ir.Constant(element, value)] * self.width)
 
-    def extract_lane(self, vector: Value, k: int) -> Value:
-        """The number of lane `k`."""
+    def extract_lane(self, vector: Any, k: int) -> Value:
+        """Return the value of lane `k`."""
         if self.width == 1:
             return vector
         return self.builder.extract_element(vector, int32(k))
 
     def pack_lanes(self, scalars: list[Value]) -> Value:
-        """A vector of one scalar for each lane."""
+        """Return a vector of one scalar per lane."""
         if self.width == 1:
             return scalars[0]
         out = ir.Constant(ir.VectorType(scalars[0].type, self.width), ir.Undefined)
@@ -118,32 +120,31 @@ class Lanes:
         return out
 
     def splat(self, scalar: Value) -> Value:
-        """A vector of the same scalar in each lane."""
+        """Return a vector with the same scalar in every lane."""
         if self.width == 1:
             return scalar
         vector = self.builder.splat(scalar, self.width)
-        self._scalars[id(vector)] = vector, scalar
+        self._splat_scalars[id(vector)] = vector, scalar
         return vector
 
     def splat_parts(self, x: Any) -> Any:
-        """A real or complex scalar in each lane; parts that are compile-time constants stay so."""
+        """Splat a real or complex scalar; constant parts stay constants."""
         if isinstance(x, Pair):
             return Pair(*(part if is_constant(part) else self.splat(part) for part in parts(x)))
         return self.splat(x)
 
     def uniform_scalar(self, x: Any) -> Any:
-        """The number that a vector has in all lanes, or a known one; `None` if lanes may differ."""
+        """Return the scalar of a uniform value, or a constant; `None` if lanes may diverge."""
         if isinstance(x, TextInstruction):
-            return self._scalars.get(id(x), (None, None))[1]
+            return self._splat_scalars.get(id(x), (None, None))[1]
         return x if isinstance(x, str) or is_constant(x) else None
 
     def _scalar_if_uniform(self, method: Callable[..., Any], dtype: DType, *args: Any) -> Any:
-        """A method of whole numbers or booleans that are the same in all lanes, done once; `None`
-        if they may differ."""
-        if self.width == 1 or not self._scalars:
+        """Apply a method to integer or boolean scalars if all operands are uniform, else `None`."""
+        if self.width == 1 or not self._splat_scalars:
             return None
         scalars = [self.uniform_scalar(x) for x in args]
-        if any(one is None for one in scalars):
+        if any(scalar is None for scalar in scalars):
             return None
         with self.scalar_mode():
             out = method(self, dtype, *scalars)
@@ -151,24 +152,24 @@ class Lanes:
 
     @contextlib.contextmanager
     def scalar_mode(self) -> Iterator[None]:
-        """There is one lane within."""
+        """Emit scalar instructions within."""
         width, self.width = self.width, 1
         yield
         self.width = width
 
     def lane_indices(self) -> Value:
-        """The number of each lane, int64."""
+        """Return the vector 0, ..., W - 1, int64."""
         return ir.Constant(ir.VectorType(I64, self.width), list(range(self.width)))
 
     def phi(self, dtype: DType) -> Any:
-        """A number that depends on where its block is entered from."""
-        kind = self.type(dtype)
+        """Emit a phi node, or a pair of them for a complex element."""
+        type_ = self.type(dtype)
         if is_complex(dtype):
-            return Pair(self.builder.phi(kind), self.builder.phi(kind))
-        return self.builder.phi(kind)
+            return Pair(self.builder.phi(type_), self.builder.phi(type_))
+        return self.builder.phi(type_)
 
     def add_incoming(self, dtype: DType, phi: Any, value: Any, block: ir.Block) -> None:
-        """What a `phi` is if its block is entered from `block`."""
+        """Add the incoming value of a phi node for the predecessor `block`."""
         value = self.value(value, dtype)
         if isinstance(phi, Pair):
             phi.real.add_incoming(value.real, block)
@@ -176,23 +177,26 @@ class Lanes:
         else:
             phi.add_incoming(value, block)
 
-    def intrinsic(self, name: str, result: ir.Type, *args: Value) -> Value:
-        """Call an LLVM intrinsic that is named by the types in `name`."""
+    def intrinsic(self, name: str, result: ir.Type, *args: Any) -> Value:
+        """Call an LLVM intrinsic, whose name contains its types."""
         module = self.builder.module
         function = module.globals.get(name) or ir.Function(
-            module, ir.FunctionType(result, [a.type for a in args]), name
+            module,
+            ir.FunctionType(result, [a.type for a in args]),
+            name,
         )
         return self.builder.intrinsic(function, args)
 
     def suffix(self, dtype: DType) -> str:
+        """Return the suffix that names a type in intrinsics, such as `v4f64`."""
         kind = np.dtype(dtype)
         letter = "f" if kind.kind == "f" else "i"
         bits = 1 if kind == np.bool_ else 8 * kind.itemsize
         return f"{letter}{bits}" if self.width == 1 else f"v{self.width}{letter}{bits}"
 
-    # Arithmetic; every method takes the dtype of its operands first.
+    # Arithmetic. The first argument of every method is the dtype of its operands.
 
-    def add(self, dtype, a, b):
+    def add(self, dtype: DType, a: LaneValue, b: LaneValue) -> Any:
         if type(a) is type(b) is TextInstruction and _is_float(dtype):
             return self.builder.fadd(a, b, self.flags)
         if is_complex(dtype):
@@ -214,15 +218,18 @@ class Lanes:
         return self.builder.or_(a, b) if _is_bool(dtype) else self.builder.add(a, b)
 
     def sum(self, dtype: DType, terms: list[Any]) -> Any:
-        """Their sum; of many, four at a time: each addition waits for one of its own before."""
+        """Return a sum; long ones in four chains, since additions of one chain wait for each other.
+
+        **Arguments:** `dtype`; `terms`.
+        """
         chains = 4 if len(terms) >= _LONG_SUM else 1
         add = functools.partial(self.add, dtype)
-        first = [
+        partial_sums = [
             functools.reduce(add, terms[k::chains], np.dtype(dtype).type(0)) for k in range(chains)
         ]
-        return functools.reduce(add, first)
+        return functools.reduce(add, partial_sums)
 
-    def sub(self, dtype, a, b):
+    def sub(self, dtype: DType, a: LaneValue, b: LaneValue) -> Any:
         if is_complex(dtype):
             return self.complex.sub(dtype, a, b)
         if is_constant(a) and is_constant(b):
@@ -241,7 +248,7 @@ class Lanes:
             return self.builder.fsub(a, b, flags=self.flags)
         return self.builder.sub(a, b)
 
-    def mul(self, dtype, a, b):
+    def mul(self, dtype: DType, a: LaneValue, b: LaneValue) -> Any:
         if type(a) is type(b) is TextInstruction and _is_float(dtype):
             return self.builder.fmul(a, b, self.flags)
         if is_complex(dtype):
@@ -265,8 +272,8 @@ class Lanes:
             return self.builder.fmul(a, b, flags=self.flags)
         return self.builder.and_(a, b) if _is_bool(dtype) else self.builder.mul(a, b)
 
-    def div(self, dtype, a, b):
-        """Quotient; of integers rounded towards zero, -1 for a divisor of zero, as in XLA."""
+    def div(self, dtype: DType, a: LaneValue, b: LaneValue) -> Any:
+        """Divide; integers are rounded towards zero, and division by zero gives -1, as in XLA."""
         if is_complex(dtype):
             return self.complex.div(dtype, a, b)
         if _is_float(dtype):
@@ -277,12 +284,12 @@ class Lanes:
             if is_constant(b) and b != 0 and math.frexp(float(b))[0] in (0.5, -0.5):
                 return self.mul(dtype, a, np.asarray(1.0 / b, dtype)[()])
             out = self.builder.fdiv(self.value(a, dtype), self.value(b, dtype))
-            self._origins[id(out)] = out, "div", (a, b)
+            self._definitions[id(out)] = out, "div", (a, b)
             return out
         return self._divide_integers(dtype, a, b, "div")
 
-    def rem(self, dtype, a, b):
-        """Remainder with the sign of `a`; of integers, `a` for a divisor of zero."""
+    def rem(self, dtype: DType, a: LaneValue, b: LaneValue) -> Any:
+        """Return the remainder with the sign of `a`; `a` if the integer `b` is zero."""
         if _is_float(dtype):
             if is_constant(a) and is_constant(b):
                 return _fold(dtype, np.fmod, a, b)
@@ -294,50 +301,51 @@ class Lanes:
             ])  # fmt: skip
         return self._divide_integers(dtype, a, b, "rem")
 
-    def _divide_integers(self, dtype, a, b, kind):
+    def _divide_integers(self, dtype: DType, a: LaneValue, b: LaneValue, operation: str) -> Any:
+        """Return the quotient (`"div"`) or the remainder (`"rem"`) of integers."""
         signed = np.dtype(dtype).kind == "i"
         if is_constant(a) and is_constant(b):
             if b == 0:
-                whole = np.asarray(-1).astype(dtype)[()]
-                return whole if kind == "div" else np.asarray(a, dtype)[()]
+                minus_one = np.asarray(-1).astype(dtype)[()]
+                return minus_one if operation == "div" else np.asarray(a, dtype)[()]
             q = abs(int(a)) // abs(int(b)) * (1 if (a >= 0) == (b >= 0) else -1)
-            exact = q if kind == "div" else int(a) - q * int(b)
+            exact = q if operation == "div" else int(a) - q * int(b)
             return np.asarray(exact).astype(dtype)[()]
-        build = self.builder
+        builder = self.builder
         a, b = self.value(a, dtype), self.value(b, dtype)
         zero, one = self.value(0, dtype), self.value(1, dtype)
-        minus = self.value(np.asarray(-1).astype(dtype), dtype)
-        # The processor stops the program where the quotient has no value.
-        undefined = is_zero = build.icmp_signed("==", b, zero)
+        minus_one = self.value(np.asarray(-1).astype(dtype), dtype)
+        # The processor traps on a division by zero and on overflow.
+        undefined = is_zero = builder.icmp_signed("==", b, zero)
         if signed:
             lowest = self.value(np.iinfo(dtype).min, dtype)
-            overflow = build.and_(
-                build.icmp_signed("==", a, lowest), build.icmp_signed("==", b, minus)
+            overflow = builder.and_(
+                builder.icmp_signed("==", a, lowest), builder.icmp_signed("==", b, minus_one)
             )
-            undefined = build.or_(is_zero, overflow)
-        safe = build.select(undefined, one, b)
-        if kind == "div":
-            q = build.sdiv(a, safe) if signed else build.udiv(a, safe)
-            return build.select(is_zero, minus, q)
-        r = build.srem(a, safe) if signed else build.urem(a, safe)
-        return build.select(is_zero, a, r)
+            undefined = builder.or_(is_zero, overflow)
+        safe = builder.select(undefined, one, b)
+        if operation == "div":
+            q = builder.sdiv(a, safe) if signed else builder.udiv(a, safe)
+            return builder.select(is_zero, minus_one, q)
+        r = builder.srem(a, safe) if signed else builder.urem(a, safe)
+        return builder.select(is_zero, a, r)
 
-    def neg(self, dtype, a):
+    def neg(self, dtype: DType, a: LaneValue) -> Any:
         if is_complex(dtype):
             return self.complex.neg(dtype, a)
         if is_constant(a):
             return _fold(dtype, np.negative, a)
         return self.builder.fneg(a) if _is_float(dtype) else self.builder.neg(a)
 
-    def fma(self, dtype, a, b, c):
-        """a b + c with one rounding."""
+    def fma(self, dtype: DType, a: LaneValue, b: LaneValue, c: LaneValue) -> Any:
+        """Return a b + c with one rounding."""
         args = (self.value(x, dtype) for x in (a, b, c))
         return self.intrinsic(f"llvm.fma.{self.suffix(dtype)}", self.type(dtype), *args)
 
     # Comparisons and choices.
 
-    def compare(self, dtype, operator, a, b):
-        """A comparison by IEEE's rules: with NaN only `!=` holds."""
+    def compare(self, dtype: DType, operator: str, a: LaneValue, b: LaneValue) -> Any:
+        """Compare as IEEE 754 does: with NaN only `!=` is true."""
         if is_complex(dtype):
             return self.complex.compare(dtype, operator, a, b)
         if is_constant(a) and is_constant(b):
@@ -353,7 +361,7 @@ class Lanes:
             build = self.builder.icmp_signed if signed else self.builder.icmp_unsigned
         return build(operator, a, b)
 
-    def select(self, dtype, condition, yes, no):
+    def select(self, dtype: DType, condition: LaneValue, yes: LaneValue, no: LaneValue) -> Any:
         if is_constant(condition):
             return yes if condition else no
         if is_complex(dtype):
@@ -364,16 +372,23 @@ class Lanes:
             return condition if yes else self.not_(np.bool_, condition)
         return self.builder.select(condition, self.value(yes, dtype), self.value(no, dtype))
 
-    def max(self, dtype, a, b):
+    def max(self, dtype: DType, a: LaneValue, b: LaneValue) -> Any:
         return self._max_or_min(dtype, a, b, np.maximum, ">")
 
-    def min(self, dtype, a, b):
+    def min(self, dtype: DType, a: LaneValue, b: LaneValue) -> Any:
         return self._max_or_min(dtype, a, b, np.minimum, "<")
 
-    def _max_or_min(self, dtype, a, b, known, operator):
-        """The larger or smaller of two numbers; NaN if one of them is, and -0 is less than 0."""
+    def _max_or_min(
+        self,
+        dtype: DType,
+        a: LaneValue,
+        b: LaneValue,
+        numpy_function: Callable[..., np.generic],
+        operator: str,
+    ) -> Any:
+        """Return the larger or smaller element; NaN if either is, and -0 is less than 0."""
         if is_constant(a) and is_constant(b):
-            return _fold(dtype, known, a, b)
+            return _fold(dtype, numpy_function, a, b)
         if not _is_float(dtype):
             method = Lanes.max if operator == ">" else Lanes.min
             if (out := self._scalar_if_uniform(method, dtype, a, b)) is not None:
@@ -382,7 +397,7 @@ class Lanes:
         if is_constant(a):
             a, b = b, a
         if _is_equal(b, 0) and np.signbit(b) == (operator == ">"):
-            # The zero `a` of either sign is the result, or equal to it.
+            # `a` may then be a zero of either sign, and is the right result in both cases.
             operator += "="
         keep = self.compare(dtype, operator, a, b)
         keep = self.or_(np.bool_, keep, self.compare(dtype, "!=", a, a))
@@ -390,16 +405,16 @@ class Lanes:
             b = self._max_or_min_of_zeros(dtype, a, b, operator)
         return self.select(dtype, keep, a, b)
 
-    def _max_or_min_of_zeros(self, dtype, a, b, operator):
-        """`b`, or where `a` and `b` are equal the zero with the sign that is right."""
+    def _max_or_min_of_zeros(self, dtype: DType, a: LaneValue, b: LaneValue, operator: str) -> Any:
+        """Return `b`, or the zero of the right sign where `a` and `b` are equal."""
         bits = np.dtype(f"i{np.dtype(dtype).itemsize}")
         method = self.and_ if operator == ">" else self.or_
         both = method(bits, self.bitcast(a, dtype, bits), self.bitcast(b, dtype, bits))
         is_same = self.compare(dtype, "==", a, b)
         return self.select(dtype, is_same, self.bitcast(both, bits, dtype), b)
 
-    def copysign(self, dtype, a, b):
-        """`a` with the sign of `b`."""
+    def copysign(self, dtype: DType, a: LaneValue, b: LaneValue) -> Any:
+        """Return `a` with the sign of `b`."""
         if is_constant(a) and is_constant(b):
             return _fold(dtype, np.copysign, a, b)
         args = (self.value(x, dtype) for x in (a, b))
@@ -407,7 +422,7 @@ class Lanes:
 
     # Bits.
 
-    def and_(self, dtype, a, b):
+    def and_(self, dtype: DType, a: LaneValue, b: LaneValue) -> Any:
         if is_constant(a) and is_constant(b):
             return _fold(dtype, np.bitwise_and, a, b)
         for x, y in ((a, b), (b, a)):
@@ -417,7 +432,7 @@ class Lanes:
             return out
         return self.builder.and_(self.value(a, dtype), self.value(b, dtype))
 
-    def or_(self, dtype, a, b):
+    def or_(self, dtype: DType, a: LaneValue, b: LaneValue) -> Any:
         if is_constant(a) and is_constant(b):
             return _fold(dtype, np.bitwise_or, a, b)
         for x, y in ((a, b), (b, a)):
@@ -427,42 +442,49 @@ class Lanes:
             return out
         return self.builder.or_(self.value(a, dtype), self.value(b, dtype))
 
-    def xor(self, dtype, a, b):
+    def xor(self, dtype: DType, a: LaneValue, b: LaneValue) -> Any:
         if is_constant(a) and is_constant(b):
             return _fold(dtype, np.bitwise_xor, a, b)
         return self.builder.xor(self.value(a, dtype), self.value(b, dtype))
 
-    def not_(self, dtype, a):
+    def not_(self, dtype: DType, a: LaneValue) -> Any:
         if is_constant(a):
             return _fold(dtype, np.invert, a)
         if (out := self._scalar_if_uniform(Lanes.not_, dtype, a)) is not None:
             return out
         return self.builder.not_(a)
 
-    def shift(self, dtype, kind: str, a, by):
-        """Shift of bits: `kind` is shl, lshr or ashr; by too many bits gives XLA's result."""
+    def shift(self, dtype: DType, operation: str, a: LaneValue, shift: LaneValue) -> Any:
+        """Shift bits; shifts by the width of the type or more have XLA's result.
+
+        **Arguments:** `operation`, the LLVM instruction: shl, lshr or ashr.
+        """
         bits = 8 * np.dtype(dtype).itemsize
-        if is_constant(a) and is_constant(by):
-            return _fold_shift(np.dtype(dtype), kind, int(a), int(by))
-        build = getattr(self.builder, kind)
-        if is_constant(by) and 0 <= by < bits:
-            return build(self.value(a, dtype), self.value(by, dtype))
-        a, by = self.value(a, dtype), self.value(by, dtype)
-        fits = self.builder.icmp_unsigned("<", by, self.value(bits, dtype))
-        beyond = self.value(bits - 1 if kind == "ashr" else 0, dtype)
-        out = build(a, self.builder.select(fits, by, beyond))
-        return out if kind == "ashr" else self.builder.select(fits, out, self.value(0, dtype))
+        if is_constant(a) and is_constant(shift):
+            return _fold_shift(np.dtype(dtype), operation, int(a), int(shift))
+        build = getattr(self.builder, operation)
+        if is_constant(shift) and 0 <= shift < bits:
+            return build(self.value(a, dtype), self.value(shift, dtype))
+        a, shift = self.value(a, dtype), self.value(shift, dtype)
+        is_in_range = self.builder.icmp_unsigned("<", shift, self.value(bits, dtype))
+        beyond = self.value(bits - 1 if operation == "ashr" else 0, dtype)
+        out = build(a, self.builder.select(is_in_range, shift, beyond))
+        return (
+            out
+            if operation == "ashr"
+            else self.builder.select(is_in_range, out, self.value(0, dtype))
+        )
 
     # Conversions.
 
-    def convert(self, a, old, new):
-        """A number of type `old` as one of type `new`; out of range, integers saturate."""
+    def convert(self, a: LaneValue, old: DType, new: DType) -> Any:
+        """Convert an element from dtype `old` to `new`; integers saturate."""
         old, new = np.dtype(old), np.dtype(new)
         if old == new:
             return a
-        if self.width > 1 and (one := self._scalars.get(id(a))) is not None:
+        if self.width > 1 and (pair := self._splat_scalars.get(id(a))) is not None:
             with self.scalar_mode():
-                out = self.convert(one[1], old, new)
+                out = self.convert(pair[1], old, new)
             return self.splat_parts(out)
         if is_constant(a):
             a = np.real(a) if is_complex(old) and not is_complex(new) else a
@@ -470,144 +492,153 @@ class Lanes:
             return _saturate(a, new) if saturates else np.asarray(a).astype(new)[()]
         if is_complex(old) or is_complex(new):
             return self.complex.convert(a, old, new)
-        build, to = self.builder, self.type(new)
+        build, type_ = self.builder, self.type(new)
         if new == np.bool_:
-            return self.compare(old, "!=", a, np.zeros((), old)[()])
+            return self.compare(old, "!=", a, _zero_of(old))
         if old == np.bool_:
             if new.kind == "f":
-                # LLVM generates code for a conversion slowly, and for all that is before it.
+                # LLVM's instruction for this conversion makes code generation slow.
                 return self.select(new, a, new.type(1), new.type(0))
-            return build.zext(a, to)
+            return build.zext(a, type_)
         if old.kind == "f" and new.kind == "f":
-            return build.fpext(a, to) if new.itemsize > old.itemsize else build.fptrunc(a, to)
+            return build.fpext(a, type_) if new.itemsize > old.itemsize else build.fptrunc(a, type_)
         if old.kind == "f":
             name = "fptosi" if new.kind == "i" else "fptoui"
             name = f"llvm.{name}.sat.{self.suffix(new)}.{self.suffix(old)}"
-            return self.intrinsic(name, to, a)
+            return self.intrinsic(name, type_, a)
         if new.kind == "f":
-            return build.sitofp(a, to) if old.kind == "i" else build.uitofp(a, to)
+            return build.sitofp(a, type_) if old.kind == "i" else build.uitofp(a, type_)
         if new.itemsize < old.itemsize:
-            return build.trunc(a, to)
+            return build.trunc(a, type_)
         if new.itemsize == old.itemsize:
             return a
-        return build.sext(a, to) if old.kind == "i" else build.zext(a, to)
+        return build.sext(a, type_) if old.kind == "i" else build.zext(a, type_)
 
-    def bitcast(self, a, old, new):
-        """The same bits read as another type of the same size."""
+    def bitcast(self, a: LaneValue, old: DType, new: DType) -> Any:
+        """Return an element with the same bits in another type of the same size."""
         if is_constant(a):
             return np.asarray(a, old).view(new)[()]
         if np.dtype(old).kind in "iu" and np.dtype(new).kind in "iu":
             return a
         return self.builder.bitcast(a, self.type(new))
 
-    def unary(self, name: str, dtype, a, known: Callable[..., np.generic]):
-        """An LLVM intrinsic of one number, such as `sqrt`."""
+    def unary(
+        self, name: str, dtype: DType, a: LaneValue, numpy_function: Callable[..., np.generic]
+    ) -> Any:
+        """Call an LLVM intrinsic of one operand, such as `sqrt`."""
         if is_constant(a):
-            return _fold(dtype, known, a)
+            return _fold(dtype, numpy_function, a)
         out = self.intrinsic(f"llvm.{name}.{self.suffix(dtype)}", self.type(dtype), a)
         if name == "sqrt":
-            self._origins[id(out)] = out, name, (a,)
+            self._definitions[id(out)] = out, name, (a,)
         return out
 
     def simplify_power(self, x: Any, y: Any) -> tuple[Any, Any, Any, bool]:
-        """A base, an exponent and a factor that give x^y too, without quotients and roots in `x`.
+        """Rewrite x^y so that no division or square root precedes the power.
 
-        A step of a run waits for the power of a norm in its step-size control.
+        The step-size control of a run waits for such a power of an error norm.
 
-        **Arguments:** `x`, and `y`, which is known.
-        **Returns:** also whether there was a root, which no number below zero has.
+        **Arguments:** `x`; `y`, a compile-time constant.
+        **Returns:** base, exponent and factor of the same power; whether a square root was removed,
+        which is NaN for a negative operand.
         """
-        factor, of_root = y.dtype.type(1), False
-        while id(x) in self._origins and np.isfinite(y):
-            _, kind, given = self._origins[id(x)]
-            # Powers by whole numbers keep the sign of the root of -0, or have none to compute.
-            if kind == "sqrt" and not y.is_integer():
-                x, y, of_root = given[0], 0.5 * y, True
-            elif kind == "div" and is_constant(given[0]) and given[0] == 1:
-                x, y = given[1], -y
-            elif kind == "div" and is_constant(given[1]) and 0 < given[1] < np.inf and abs(y) <= 1:
-                x, factor = given[0], factor * given[1] ** -y
+        factor, is_of_root = y.dtype.type(1), False
+        while id(x) in self._definitions and np.isfinite(y):
+            _, operation, operands = self._definitions[id(x)]
+            # Integer powers keep the sign of the square root of -0, or need no logarithm.
+            if operation == "sqrt" and not y.is_integer():
+                x, y, is_of_root = operands[0], 0.5 * y, True
+            elif operation == "div" and is_constant(operands[0]) and operands[0] == 1:
+                x, y = operands[1], -y
+            elif (
+                operation == "div"
+                and is_constant(operands[1])
+                and 0 < operands[1] < np.inf
+                and abs(y) <= 1
+            ):
+                x, factor = operands[0], factor * operands[1] ** -y
             else:
                 break
-        return x, y, factor, of_root
+        return x, y, factor, is_of_root
 
-    def any(self, condition):
-        """Whether a condition holds in some lane, a single bit."""
+    def any(self, condition: LaneValue) -> Any:
+        """Return whether a condition holds in at least one lane, a single bit."""
         if is_constant(condition):
             return ir.Constant(I1, int(condition))
         if self.width == 1:
             return condition
         return self.intrinsic(f"llvm.vector.reduce.or.v{self.width}i1", I1, condition)
 
-    def all(self, condition):
-        """Whether a condition holds in every lane, a single bit."""
+    def all(self, condition: LaneValue) -> Value:
+        """Return whether a condition holds in every lane, a single bit."""
         if is_constant(condition) or self.width == 1:
             return self.any(condition)
         return self.intrinsic(f"llvm.vector.reduce.and.v{self.width}i1", I1, condition)
 
     def max_over_lanes(self, dtype: DType, a: Any) -> Value:
-        """The largest whole number of all lanes, a scalar."""
+        """Return the maximum of an integer over all lanes, a scalar."""
         if self.width == 1:
             return self.value(a, dtype)
         name = f"llvm.vector.reduce.smax.{self.suffix(dtype)}"
         return self.intrinsic(name, element_type(dtype), self.value(a, dtype))
 
-    def count(self, condition):
-        """In how many lanes a condition holds, an integer of 64 bits."""
+    def count(self, condition: LaneValue) -> Value:
+        """Return the number of lanes in which a condition holds, int64."""
         bits = ir.IntType(self.width)
-        ones = self.intrinsic(
+        popcount = self.intrinsic(
             f"llvm.ctpop.i{self.width}", bits, self.builder.bitcast(condition, bits)
         )
-        return self.builder.zext(ones, I64)
+        return self.builder.zext(popcount, I64)
 
 
-def _fold(dtype, function, *args):
+def _fold(dtype: DType, function: Callable[..., Any], *args: LaneValue) -> Any:
+    """Evaluate a NumPy function of constants in a dtype."""
     kind = np.dtype(dtype).type
     return kind(function(*(a if type(a) is kind else kind(a) for a in args)))
 
 
-def _fold_shift(dtype: np.dtype, kind: str, a: int, by: int):
-    """Return a shifted integer; all bits are shifted out by as many or more, or by less than 0."""
+def _fold_shift(dtype: np.dtype, operation: str, a: int, shift: int) -> Any:
+    """Shift a constant; shifts by the width of the type or more, or negative ones, as in XLA."""
     bits = 8 * dtype.itemsize
-    # As an integer without sign, and with it: arithmetic shifts of unsigned ones repeat bits too.
-    whole = a % (1 << bits)
-    signed = whole - (whole >> (bits - 1) << bits)
-    if kind == "ashr":
-        shifted = signed >> (by if 0 <= by < bits else bits - 1)
-    elif 0 <= by < bits:
-        shifted = whole << by if kind == "shl" else whole >> by
+    # The arithmetic shift of an unsigned integer repeats its highest bit, as that of a signed one.
+    unsigned = a % (1 << bits)
+    signed = unsigned - (unsigned >> (bits - 1) << bits)
+    if operation == "ashr":
+        shifted = signed >> (shift if 0 <= shift < bits else bits - 1)
+    elif 0 <= shift < bits:
+        shifted = unsigned << shift if operation == "shl" else unsigned >> shift
     else:
         shifted = 0
     return np.array(shifted % (1 << bits), f"u{dtype.itemsize}").view(dtype)[()]
 
 
-def _saturate(a, new):
-    """A real number as a whole one: the nearest that there is, zero for NaN."""
+def _saturate(a: Any, new: np.dtype) -> np.integer:
+    """Convert a constant to the nearest integer of a dtype, NaN to zero."""
     info = np.iinfo(new)
     if not np.isfinite(a):
         return new.type(0 if np.isnan(a) else info.max if a > 0 else info.min)
     return new.type(min(max(int(a), info.min), info.max))
 
 
-def _zero_of(dtype):
+def _zero_of(dtype: DType) -> Any:
     return np.zeros((), dtype)[()]
 
 
-def _is_equal(x, number) -> bool:
-    return is_constant(x) and bool(x == number)
+def _is_equal(x: LaneValue, value: LaneValue) -> bool:
+    return is_constant(x) and bool(x == value)
 
 
-def _is_same(a, b) -> bool:
+def _is_same(a: Any, b: Any) -> bool:
     if isinstance(a, np.complexfloating):
         return _is_same(a.real, b.real) and _is_same(a.imag, b.imag)
     return bool(a == b) and math.copysign(1, a) == math.copysign(1, b)
 
 
-def _is_float(dtype) -> bool:
+def _is_float(dtype: DType) -> bool:
     return np.dtype(dtype).kind == "f"
 
 
-def _is_bool(dtype) -> bool:
+def _is_bool(dtype: DType) -> bool:
     return np.dtype(dtype) == np.bool_
 
 

@@ -1,10 +1,10 @@
-"""Arrays in memory: too large for registers, or indexed by what is known at run time only.
+"""Arrays in memory: too large for registers, or dynamically indexed.
 
 An array in memory is a strided view of a buffer, as in NumPy: slices, transposes, broadcasts and
-most reshapes move no number. A buffer of a kernel's own holds W lanes for each number, one beside
-the other; a buffer that all lanes share (an input without a batch, a constant) holds one. On a GPU
-it is the threads of a warp, each of one lane, whose numbers are side by side, so that the warp
-reads and writes them at once.
+most reshapes copy nothing. A buffer that the kernel allocates holds the W lanes of each element
+side by side; a shared buffer (a constant, or an argument without a batch axis) holds one value per
+element for all lanes. On a GPU every thread has one lane, and a buffer holds the lanes of a warp
+side by side, so that accesses of the warp are coalesced.
 """
 
 import bisect
@@ -12,29 +12,30 @@ import contextlib
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
 from .builder import Value, int64
-from .complex import DType, LaneValue, Pair, is_complex, paired, part_dtype
+from .complex import DType, LaneValue, Pair, is_complex, make_pair, part_dtype
 from .lanes import I8, Lanes, element_type, is_constant
 
-# Of an entry: an int where it is known when the kernel is emitted.
+# Index of an element: ints (compile-time constants) or LLVM integers that are uniform.
 Index = tuple[int | Value, ...]
 
 
 @dataclasses.dataclass(eq=False)
 class Buffer:
-    """A piece of memory.
+    """A contiguous range of memory.
 
-    **Arguments:** `pointer`; `dtype`; `size`, numbers; `shared`, one number for all lanes; `own`,
-    whether the kernel may write it; `users`, variables bound to it; `pinned`, kept although nobody
-    is bound to it (a loop's variable, say); `values` (size,) if they are known at emission;
-    `piece`, begin and end in the kernel's own memory, bytes; `pitch`, from one number to the next,
-    in numbers of all lanes; `lanes` of which each has its own.
+    **Arguments:** `pointer`; `dtype`; `size`, number of elements; `shared`, whether all lanes have
+    one common value per element; `is_owned`, whether the kernel may write it; `use_count`, number
+    of variables bound to it; `pin_count`, number of reasons to keep it without a bound variable,
+    such as a loop carry; `values`, (size,), if it is a compile-time constant; `byte_range`, start
+    and end in the kernel's workspace; `pitch`, distance of elements in units of all lanes; `lanes`,
+    number of lanes with separate values.
     """
 
     pointer: Value
@@ -52,12 +53,15 @@ class Buffer:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ArrayView:
-    """An array whose entry `index` is number `offset + index . strides` of a buffer."""
+    """An array whose element `index` is element `offset + index . strides` of a buffer.
+
+    **Arguments:** `buffer`; `shape`; `strides`, in elements; `offset`, uniform.
+    """
 
     buffer: Buffer
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    offset: int | Value = 0  # an int, or an LLVM integer that is the same in all lanes
+    offset: int | Value = 0
 
     @property
     def ndim(self) -> int:
@@ -68,8 +72,8 @@ class ArrayView:
         return math.prod(self.shape)
 
     @property
-    def is_contiguous(self) -> bool:
-        """Whether the array is the buffer, in order."""
+    def covers_buffer(self) -> bool:
+        """Whether the array contains all elements of the buffer in order."""
         return (
             is_constant(self.offset)
             and self.offset == 0
@@ -79,58 +83,58 @@ class ArrayView:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the numbers of the array are known at emission."""
+        """Whether the array is a compile-time constant."""
         return self.buffer.values is not None and is_constant(self.offset)
 
     def constant_values(self) -> np.ndarray:
-        """These numbers, of their type."""
-        places = np.indices(self.shape).reshape(self.ndim, self.size)
-        places = np.array(self.strides, int) @ places + self.offset  # pyright: ignore[reportOperatorIssue]
-        return self.buffer.values[places].reshape(self.shape)  # pyright: ignore[reportOptionalSubscript]
+        """Return a constant array as a NumPy array of its dtype."""
+        indices = np.indices(self.shape).reshape(self.ndim, self.size)
+        indices = np.array(self.strides, int) @ indices + self.offset  # pyright: ignore[reportOperatorIssue]
+        return self.buffer.values[indices].reshape(self.shape)  # pyright: ignore[reportOptionalSubscript]
 
     def constant_objects(self) -> np.ndarray:
-        """These numbers, objects."""
+        """Return a constant array as an object array of NumPy scalars."""
         return to_objects(self.constant_values())
 
     def reshape_view(self, shape: tuple[int, ...]) -> "ArrayView | None":
-        """The same numbers in another shape, if that needs no copy."""
+        """Return a view with another shape; `None` if that requires a copy."""
         if self.size == 0:
             return ArrayView(self.buffer, shape, row_major_strides(shape), self.offset)
-        # Neighbouring axes that are one in memory are one.
-        old: list[tuple[int, int]] = []
+        # Merge neighbouring axes that are contiguous in memory.
+        axes_in_memory: list[tuple[int, int]] = []
         for n, stride in zip(self.shape, self.strides, strict=True):
             if n == 1:
                 continue
-            if old and old[-1][1] == n * stride:
-                n *= old.pop()[0]
-            old.append((n, stride))
+            if axes_in_memory and axes_in_memory[-1][1] == n * stride:
+                n *= axes_in_memory.pop()[0]
+            axes_in_memory.append((n, stride))
         strides = []
         for n in reversed(shape):
             if n == 1:
                 strides.append(0)
                 continue
-            if not old or old[-1][0] % n:
+            if not axes_in_memory or axes_in_memory[-1][0] % n:
                 return None
-            size, stride = old.pop()
+            size, stride = axes_in_memory.pop()
             strides.append(stride)
             if size != n:
-                old.append((size // n, stride * n))
+                axes_in_memory.append((size // n, stride * n))
         return ArrayView(self.buffer, tuple(shape), tuple(reversed(strides)), self.offset)
 
 
-def to_objects(numbers: np.ndarray) -> np.ndarray:
-    """Known numbers, each an object of its type."""
-    out = np.empty(numbers.size, object)
-    out[:] = list(numbers.ravel())
-    return out.reshape(numbers.shape)
+def to_objects(constants: np.ndarray) -> np.ndarray:
+    """Convert an array into an object array of NumPy scalars of its dtype."""
+    out = np.empty(constants.size, object)
+    out[:] = list(constants.ravel())
+    return out.reshape(constants.shape)
 
 
-# An array of a program: of numbers in registers, or in memory.
+# An array of a jaxpr: an object array of elements in registers, or a view of memory.
 EmittedArray = np.ndarray | ArrayView
 
 
 def row_major_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of an array whose last index runs fastest; 0 along axes of one entry."""
+    """Return the strides of a contiguous array, with 0 along axes of length 1."""
     strides, step = [], 1
     for n in reversed(shape):
         strides.append(0 if n == 1 else step)
@@ -141,12 +145,14 @@ def row_major_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 class KernelMemory:
     """Allocates, reads and writes buffers of a kernel.
 
-    What is free again is given to the next buffer that fits best, so that few pieces of memory are
-    used again and again: those that are in the processor's first cache.
+    An allocation reuses the released range that fits best. The workspace then stays small, and in
+    the processor's first-level cache.
 
-    **Arguments:** `lanes`; `workspace`, a pointer to all of it; `warp`, where several threads of
-    one lane have it together, their number and which of them this one is; `mixed`, whether some of
-    it has one number for all lanes (see `mixed`).
+    **Arguments:** `lanes`; `workspace`, a pointer to the memory; `warp`, number of threads that
+    share the workspace and index of the thread, on a GPU; `has_divergence`, as for `Emitter`.
+
+    **Attributes:** `bytes`, size of the workspace; `table_bytes`, the part of it that is ignored
+    in the choice of the number of lanes.
     """
 
     def __init__(
@@ -155,31 +161,30 @@ class KernelMemory:
     ):  # fmt: skip
         self.lanes, self.workspace = lanes, workspace
         self.pitch, self._thread = (1, None) if warp is None else warp
-        # Of all, and of what does not count in the choice of a width: tables of which a turn does
-        # not use every row, and what all lanes have in common.
+        # Ignored are tables of which an iteration uses a few rows only, and uniform values.
         self.bytes, self.table_bytes, self.has_divergence = 0, 0, has_divergence
-        # Pieces that are free, start and end, in their order; no two of them are neighbours.
+        # Free ranges in ascending order; adjacent ones are merged.
         self._free: list[tuple[int, int]] = []
         self._allocated: list[Buffer] = []
 
     @property
-    def builder(self):
+    def builder(self) -> Any:
         return self.lanes.builder
 
-    def allocate(self, shape: tuple[int, ...], dtype: DType, unused: bool = False) -> ArrayView:
-        """A new array of the kernel's own, in memory that nobody has used before if `unused`."""
+    def allocate(self, shape: tuple[int, ...], dtype: DType, fresh: bool = False) -> ArrayView:
+        """Allocate an array; with `fresh`, in memory that was never allocated before."""
         dtype, size = np.dtype(dtype), math.prod(shape)
         length = -(-size * self.lanes.width * self.pitch * dtype.itemsize // 64) * 64
-        start, before = self.bytes if unused else self._reserve(length), self.bytes
+        start, before = self.bytes if fresh else self._reserve(length), self.bytes
         self.bytes = max(self.bytes, start + length)
-        self.table_bytes += self.bytes - before if self._holds_uniform_values else 0
-        # In the first block, so that the address is known in all that follow.
+        self.table_bytes += self.bytes - before if self._allocates_uniform_values else 0
+        # The entry block dominates all other blocks, so that they can use the address.
         with self.builder.goto_entry_block():
-            place: Value = int64(start)
+            offset: Value = int64(start)
             if self._thread is not None:
-                own = self.builder.mul(self._thread, int64(part_dtype(dtype).itemsize))
-                place = self.builder.add(own, place)
-            pointer = self.builder.gep(self.workspace, [place], source_etype=I8)
+                thread_offset = self.builder.mul(self._thread, int64(part_dtype(dtype).itemsize))
+                offset = self.builder.add(thread_offset, offset)
+            pointer = self.builder.gep(self.workspace, [offset], source_etype=I8)
         buffer = Buffer(
             pointer, dtype, size, byte_range=(start, start + length), pitch=self.pitch,
             lanes=self.lanes.width,
@@ -188,32 +193,32 @@ class KernelMemory:
         return ArrayView(buffer, tuple(shape), row_major_strides(shape))
 
     @property
-    def _holds_uniform_values(self):
+    def _allocates_uniform_values(self) -> bool:
         return self.has_divergence and self.lanes.width == 1
 
     def count_as_table(self, before: int) -> None:
-        """What has been allocated since there were so many bytes is a table."""
-        self.table_bytes += 0 if self._holds_uniform_values else self.bytes - before
+        """Count allocations since the workspace had `before` bytes as a table."""
+        self.table_bytes += 0 if self._allocates_uniform_values else self.bytes - before
 
     @contextlib.contextmanager
     def release_temporaries(self, results: list) -> Iterator[None]:
-        """Release what is allocated within and is neither bound nor part of `results`."""
+        """Release what is allocated within, unless it is bound or part of `results`."""
         outer, self._allocated = self._allocated, []
         yield
-        kept = {id(x.buffer) for x in results if isinstance(x, ArrayView)}
+        result_buffers = {id(x.buffer) for x in results if isinstance(x, ArrayView)}
         for buffer in self._allocated:
-            if id(buffer) not in kept:
+            if id(buffer) not in result_buffers:
                 self.release(buffer)
             if buffer.is_owned:
                 outer.append(buffer)
         self._allocated = outer
 
-    def _reserve(self, length):
-        """Where a buffer begins: in the shortest free piece that is long enough, or at the end."""
-        fits = [(end - start, k) for k, (start, end) in enumerate(self._free)]
-        fits = [one for one in fits if one[0] >= length]
-        if fits:
-            k = min(fits)[1]
+    def _reserve(self, length: int) -> int:
+        """Return the start of the shortest free range that is long enough, or of a new one."""
+        candidates = [(end - start, k) for k, (start, end) in enumerate(self._free)]
+        candidates = [candidate for candidate in candidates if candidate[0] >= length]
+        if candidates:
+            k = min(candidates)[1]
             start, end = self._free[k]
             self._free[k : k + 1] = [(start + length, end)] if start + length < end else []
             return start
@@ -222,7 +227,7 @@ class KernelMemory:
         return self.bytes
 
     def release(self, buffer: Buffer) -> None:
-        """Give memory back that nobody uses any more."""
+        """Free the memory of a buffer that is neither used nor pinned."""
         if buffer.is_owned and not buffer.use_count and not buffer.pin_count and not buffer.shared:
             buffer.is_owned = False
             start, end = buffer.byte_range
@@ -236,163 +241,185 @@ class KernelMemory:
                 end = after.pop(0)[1]
             self._free = [*before, (start, end), *after]
 
-    # Positions known at emission, or the same in all lanes.
+    # Uniform indices.
 
-    def flat_index(self, view: ArrayView, index: Index):
-        """Number of an entry in the buffer: an int, or an LLVM integer."""
-        known, terms = (view.offset, []) if is_constant(view.offset) else (0, [view.offset])
+    def flat_index(self, view: ArrayView, index: Index) -> Any:
+        """Return the index of an element in the buffer, an int or an LLVM integer."""
+        constant, terms = (view.offset, []) if is_constant(view.offset) else (0, [view.offset])
         for i, stride in zip(index, view.strides, strict=True):
             if is_constant(i):
-                known += int(i) * stride
+                constant += int(i) * stride
             elif stride:
                 terms.append(i if stride == 1 else self.builder.mul(i, int64(stride)))
         if not terms:
-            return int(known)
-        at = functools.reduce(self.builder.add, terms)
-        return self._add_indices(at, known) if known else at
+            return int(constant)
+        flat_index = functools.reduce(self.builder.add, terms)
+        return self._add_indices(flat_index, constant) if constant else flat_index
 
-    def _add_indices(self, a, b):
+    def _add_indices(self, a: Any, b: Any) -> Any:
         if is_constant(a) and is_constant(b):
             return int(a) + int(b)
         a, b = (int64(int(x)) if is_constant(x) else x for x in (a, b))
         return self.builder.add(a, b)
 
-    def read(self, view: ArrayView, index: Index):
-        """An entry, the same one in every lane."""
+    def read(self, view: ArrayView, index: Index) -> Any:
+        """Load an element with a uniform index."""
         return self._load(view.buffer, self.flat_index(view, index))
 
     def write(
         self, view: ArrayView, index: Index, value: Any, mask: LaneValue | None = None
     ) -> None:
-        """Set an entry, in the lanes of `mask`."""
-        buffer, at = view.buffer, self.flat_index(view, index)
+        """Store an element with a uniform index, in the lanes of `mask`."""
+        buffer, flat_index = view.buffer, self.flat_index(view, index)
         value = self.lanes.value(value, buffer.dtype)
         if mask is not None:
-            value = self.lanes.select(buffer.dtype, mask, value, self._load(buffer, at))
-        for x, place in _part_offsets(value, at, self._add_indices):
+            value = self.lanes.select(buffer.dtype, mask, value, self._load(buffer, flat_index))
+        for x, element_index in _part_elements(value, flat_index, self._add_indices):
             stored: Any = self.to_stored(buffer, x)
-            # A vector in memory of one lane would be written over what lies behind.
+            # A vector would overwrite the elements behind it if the memory had one lane.
             assert self.lanes.width > 1 or not isinstance(stored.type, ir.VectorType)
-            address = self.typed_address(buffer, place, stored.type)
-            self.builder.store(stored, address, align=self._align(buffer))
+            address = self.typed_address(buffer, element_index, stored.type)
+            self.builder.store(stored, address, align=self._alignment(buffer))
 
-    def read_scalar(self, view: ArrayView, index: Index):
-        """An entry of an array that all lanes share, as one number."""
+    def read_scalar(self, view: ArrayView, index: Index) -> Value:
+        """Load an element of a shared buffer as a scalar."""
         buffer = view.buffer
-        kind = _stored_type(buffer.dtype)
-        address = self.typed_address(buffer, self.flat_index(view, index), kind)
-        return self.builder.load(address, typ=kind, align=self._align(buffer))
+        type_ = _stored_type(buffer.dtype)
+        address = self.typed_address(buffer, self.flat_index(view, index), type_)
+        return self.builder.load(address, typ=type_, align=self._alignment(buffer))
 
-    def element_address(self, view: ArrayView, index: Index):
-        """A pointer to an entry."""
-        at, buffer = self.flat_index(view, index), view.buffer
-        stored = _stored_type(buffer.dtype)
-        kind = stored if buffer.shared else self.lanes.vector(stored)
+    def element_address(self, view: ArrayView, index: Index) -> Value:
+        """Return a pointer to an element."""
+        flat_index, buffer = self.flat_index(view, index), view.buffer
+        type_ = _stored_type(buffer.dtype)
+        type_ = type_ if buffer.shared else self.lanes.vector(type_)
         return self.typed_address(
-            buffer, self._add_indices(at, at) if is_complex(buffer.dtype) else at, kind
+            buffer,
+            self._add_indices(flat_index, flat_index) if is_complex(buffer.dtype) else flat_index,
+            type_,
         )
 
-    def _load(self, buffer, at):
+    def _load(self, buffer: Buffer, flat_index: Any) -> Any:
         if is_complex(buffer.dtype):
-            places = (place for _, place in _part_offsets(Pair(None, None), at, self._add_indices))
-            return paired(buffer.dtype, *(self._load_real(buffer, place) for place in places))
-        return self._load_real(buffer, at)
+            element_indices = (
+                element_index
+                for _, element_index in _part_elements(
+                    Pair(None, None), flat_index, self._add_indices
+                )
+            )
+            return make_pair(
+                buffer.dtype,
+                *(self._load_real(buffer, element_index) for element_index in element_indices),
+            )
+        return self._load_real(buffer, flat_index)
 
-    def _load_real(self, buffer, at):
-        stored = _stored_type(buffer.dtype)
-        kind = stored if buffer.shared else self.lanes.vector(stored)
-        address = self.typed_address(buffer, at, kind)
-        value = self.builder.load(address, typ=kind, align=self._align(buffer))
+    def _load_real(self, buffer: Buffer, flat_index: Any) -> Any:
+        type_ = _stored_type(buffer.dtype)
+        type_ = type_ if buffer.shared else self.lanes.vector(type_)
+        address = self.typed_address(buffer, flat_index, type_)
+        value = self.builder.load(address, typ=type_, align=self._alignment(buffer))
         value = self.lanes.splat(value) if buffer.shared and self.lanes.width > 1 else value
         return self.from_stored(buffer, value)
 
-    def _align(self, buffer):
+    def _alignment(self, buffer: Buffer) -> int:
         return part_dtype(buffer.dtype).itemsize
 
-    def typed_address(self, buffer: Buffer, at: int | Value, kind: ir.Type) -> Value:
-        """A pointer to a number of this LLVM type, so many of them from the buffer's begin."""
-        place = at if isinstance(at, ir.Value) else int64(int(at) * buffer.pitch)
-        if isinstance(at, ir.Value) and buffer.pitch > 1:
-            place = self.builder.mul(at, int64(buffer.pitch))
-        return self.builder.gep(buffer.pointer, [place], source_etype=kind)
+    def typed_address(self, buffer: Buffer, flat_index: int | Value, type_: ir.Type) -> Value:
+        """Return a pointer to the element of this index, for elements of an LLVM type."""
+        element_index = (
+            flat_index
+            if isinstance(flat_index, ir.Value)
+            else int64(int(flat_index) * buffer.pitch)
+        )
+        if isinstance(flat_index, ir.Value) and buffer.pitch > 1:
+            element_index = self.builder.mul(flat_index, int64(buffer.pitch))
+        return self.builder.gep(buffer.pointer, [element_index], source_etype=type_)
 
     def to_stored(self, buffer: Buffer, value: Value) -> Value:
-        """A number as it stands in memory."""
+        """Convert an element into its type in memory: booleans are bytes."""
         if buffer.dtype != np.bool_:
             return value
         return self.builder.zext(value, self.lanes.vector(I8))
 
     def from_stored(self, buffer: Buffer, value: Value) -> Value:
-        """The number that stands in memory so."""
+        """Convert an element from its type in memory."""
         if buffer.dtype != np.bool_:
             return value
         return self.builder.trunc(value, self.lanes.vector(element_type(np.bool_)))
 
-    # Positions that differ from lane to lane.
+    # Divergent indices.
 
-    def gather(self, view: ArrayView, positions: LaneValue):
-        """The numbers at `positions` of the buffer (a number of lanes, int64)."""
+    def gather(self, view: ArrayView, flat_indices: LaneValue) -> Any:
+        """Load the elements with the indices `flat_indices` in the buffer, int64, one per lane."""
         buffer = view.buffer
         if is_complex(buffer.dtype):
-            both = _part_offsets(Pair(None, None), positions, self._add_lane_indices)
-            places = [place for _, place in both]
-            return paired(buffer.dtype, *(self.access_lanes(buffer, p, None, None) for p in places))
-        return self.access_lanes(buffer, positions, None, None)
+            part_indices = _part_elements(Pair(None, None), flat_indices, self._add_lane_indices)
+            element_indices = [part_index for _, part_index in part_indices]
+            return make_pair(
+                buffer.dtype, *(self.access_lanes(buffer, p, None, None) for p in element_indices)
+            )
+        return self.access_lanes(buffer, flat_indices, None, None)
 
     def scatter(
-        self, view: ArrayView, positions: LaneValue, value: Any, mask: LaneValue | None
+        self, view: ArrayView, flat_indices: LaneValue, value: Any, mask: LaneValue | None
     ) -> None:
-        """Set the numbers at `positions` of the buffer, in the lanes of `mask`."""
+        """Store the elements with the indices `flat_indices`, in the lanes of `mask`."""
         value = self.lanes.value(value, view.buffer.dtype)
-        for x, place in _part_offsets(value, positions, self._add_lane_indices):
-            self.access_lanes(view.buffer, place, x, mask)
+        for x, part_index in _part_elements(value, flat_indices, self._add_lane_indices):
+            self.access_lanes(view.buffer, part_index, x, mask)
 
-    def _add_lane_indices(self, a, b):
+    def _add_lane_indices(self, a: LaneValue, b: LaneValue) -> Any:
         return self.lanes.add(np.int64, a, np.int64(b) if is_constant(b) else b)
 
-    def access_lanes(self, buffer, positions, value, mask):
-        """Read, or write if there is a value, lane by lane; real numbers, or parts of pairs."""
+    def access_lanes(
+        self, buffer: Buffer, flat_indices: LaneValue, value: Any, mask: LaneValue | None
+    ) -> Any:
+        """Load real elements lane by lane, or store `value` if it is not `None`."""
         build, width = self.builder, self.lanes.width
-        one = self.lanes.uniform_scalar(positions)
-        if one is not None and not is_constant(one) and not (buffer.shared and value is not None):
-            return self._access_uniform_index(buffer, one, value, mask)
+        uniform_index = self.lanes.uniform_scalar(flat_indices)
+        if (
+            uniform_index is not None
+            and not is_constant(uniform_index)
+            and not (buffer.shared and value is not None)
+        ):
+            return self._access_uniform_index(buffer, uniform_index, value, mask)
         stored = _stored_type(buffer.dtype)
-        out = []
-        new = None if value is None else self.to_stored(buffer, value)
+        elements = []
+        new_values = None if value is None else self.to_stored(buffer, value)
         for k in range(width):
-            at = self.lanes.extract_lane(positions, k)
+            flat_index = self.lanes.extract_lane(flat_indices, k)
             if not buffer.shared and width > 1:
-                at = build.add(build.mul(at, int64(width)), int64(k))
-            address = self.typed_address(buffer, at, stored)
-            old = build.load(address, typ=stored, align=self._align(buffer))
-            if new is None:
-                out.append(old)
+                flat_index = build.add(build.mul(flat_index, int64(width)), int64(k))
+            address = self.typed_address(buffer, flat_index, stored)
+            old_value = build.load(address, typ=stored, align=self._alignment(buffer))
+            if new_values is None:
+                elements.append(old_value)
                 continue
-            one = self.lanes.extract_lane(new, k)
+            element = self.lanes.extract_lane(new_values, k)
             if mask is not None:
-                one = build.select(self.lanes.extract_lane(mask, k), one, old)
-            build.store(one, address, align=self._align(buffer))
-        if new is None:
-            return self.from_stored(buffer, self.lanes.pack_lanes(out))
+                element = build.select(self.lanes.extract_lane(mask, k), element, old_value)
+            build.store(element, address, align=self._alignment(buffer))
+        if new_values is None:
+            return self.from_stored(buffer, self.lanes.pack_lanes(elements))
         return None
 
-    def _access_uniform_index(self, buffer: Buffer, at: Any, value: Any, mask: Any) -> Any:
-        """The same at one place in all lanes."""
+    def _access_uniform_index(self, buffer: Buffer, flat_index: Any, value: Any, mask: Any) -> Any:
+        """Load or store the elements with the same index in all lanes."""
         if value is None:
-            return self._load_real(buffer, at)
+            return self._load_real(buffer, flat_index)
         if mask is not None:
             dtype = part_dtype(buffer.dtype)
-            value = self.lanes.select(dtype, mask, value, self._load_real(buffer, at))
+            value = self.lanes.select(dtype, mask, value, self._load_real(buffer, flat_index))
         stored: Any = self.to_stored(buffer, value)
-        address = self.typed_address(buffer, at, stored.type)
-        self.builder.store(stored, address, align=self._align(buffer))
+        address = self.typed_address(buffer, flat_index, stored.type)
+        self.builder.store(stored, address, align=self._alignment(buffer))
         return None
 
 
 class RowVectors:
-    """Reads and writes `width` numbers that lie one behind the other, where there is one lane.
+    """Vectors of `width` neighbouring elements of an array, in kernels with one lane.
 
-    **Arguments:** `memory`; `arithmetic`, of which those numbers take the place of lanes.
+    **Arguments:** `memory`; `arithmetic`, whose width `along_row` and `as_lanes` change.
     """
 
     def __init__(self, memory: KernelMemory, arithmetic: tuple[Lanes, ...], width: int):
@@ -400,7 +427,7 @@ class RowVectors:
 
     @contextlib.contextmanager
     def along_row(self) -> Iterator[None]:
-        """Arithmetic, `read` and `write` are of rows, and `Memory`'s own must not be used."""
+        """Emit vectors of elements within; only `read` and `write` of this class access memory."""
         for lanes in self.arithmetic:
             lanes.width = self.width
         yield
@@ -409,7 +436,7 @@ class RowVectors:
 
     @contextlib.contextmanager
     def as_lanes(self) -> Iterator[int]:
-        """Everything is of several lanes, `Memory` too, and nothing of rows; gives their number."""
+        """Emit `width` lanes within, also in memory, and no row vectors; yield their number."""
         width, self.width = self.width, 1
         for lanes in self.arithmetic:
             lanes.width = width
@@ -418,34 +445,36 @@ class RowVectors:
             lanes.width = 1
         self.width = width
 
-    def read(self, view: ArrayView, index: Index, repeated: bool = False) -> Value:
-        """The numbers from an entry on; that of the entry again and again if `repeated`."""
+    def read(self, view: ArrayView, index: Index, broadcast: bool = False) -> Value:
+        """Load the elements from an index on; with `broadcast`, splat the element of the index."""
         address, lanes = self._address(view, index), self.memory.lanes
-        stored = _stored_type(view.buffer.dtype)
-        kind = stored if repeated else lanes.vector(stored)
+        element = _stored_type(view.buffer.dtype)
+        type_ = element if broadcast else lanes.vector(element)
         align = view.buffer.dtype.itemsize
-        value = self.memory.builder.load(address, typ=kind, align=align)
-        return self.memory.from_stored(view.buffer, lanes.splat(value) if repeated else value)
+        value = self.memory.builder.load(address, typ=type_, align=align)
+        return self.memory.from_stored(view.buffer, lanes.splat(value) if broadcast else value)
 
     def write(self, view: ArrayView, index: Index, value: Any) -> None:
-        """Set the numbers from an entry on."""
+        """Store a vector of elements from an index on."""
         buffer = view.buffer
-        stored = self.memory.to_stored(buffer, self.memory.lanes.value(value, buffer.dtype))
+        element = self.memory.to_stored(buffer, self.memory.lanes.value(value, buffer.dtype))
         address, align = self._address(view, index), buffer.dtype.itemsize
-        self.memory.builder.store(stored, address, align=align)
+        self.memory.builder.store(element, address, align=align)
 
-    def _address(self, view, index):
-        kind = _stored_type(view.buffer.dtype)
-        return self.memory.typed_address(view.buffer, self.memory.flat_index(view, index), kind)
+    def _address(self, view: ArrayView, index: Index) -> Value:
+        type_ = _stored_type(view.buffer.dtype)
+        return self.memory.typed_address(view.buffer, self.memory.flat_index(view, index), type_)
 
 
-def _part_offsets(value, at, plus):
-    """A number and its place; of a pair each part, which lie one behind the other."""
+def _part_elements(
+    value: Any, flat_index: Any, add: Callable[[Any, Any], Any]
+) -> list[tuple[Any, Any]]:
+    """Return the parts of a pair with their indices, or a real value with its index."""
     if not isinstance(value, Pair):
-        return [(value, at)]
-    first = plus(at, at)
-    return [(value.real, first), (value.imag, plus(first, 1))]
+        return [(value, flat_index)]
+    first = add(flat_index, flat_index)
+    return [(value.real, first), (value.imag, add(first, 1))]
 
 
-def _stored_type(dtype):
+def _stored_type(dtype: DType) -> ir.Type:
     return I8 if dtype == np.bool_ else element_type(dtype)

@@ -17,53 +17,55 @@ from .memory import ArrayView, EmittedArray, Index
 if TYPE_CHECKING:
     from .emitter import Emitter
 
-# Terms of a sum up to which it is written out.
+# Number of terms up to which a sum is unrolled.
 _UNROLLED_TERMS = 32
-# Sums of more terms that are computed at the same time.
+# Number of longer sums that are accumulated concurrently.
 _PARALLEL_SUMS = 8
 
 
 def merge_axes(views: list[ArrayView]) -> list[ArrayView]:
-    """Views of one shape with neighbouring axes made one, where that is possible in all of them."""
+    """Merge neighbouring axes that are contiguous in all views, which have the same shape."""
     shape: list[int] = []
     strides: list[list[int]] = [[] for _ in views]
     for n, *steps in zip(views[0].shape, *(v.strides for v in views), strict=True):
         if n == 1:
             continue
-        joins = shape and all(s[-1] == n * step for s, step in zip(strides, steps, strict=True))
-        if joins:
+        is_contiguous = shape and all(
+            s[-1] == n * step for s, step in zip(strides, steps, strict=True)
+        )
+        if is_contiguous:
             shape[-1] *= n
-            for own, step in zip(strides, steps, strict=True):
-                own[-1] = step
+            for merged_strides, step in zip(strides, steps, strict=True):
+                merged_strides[-1] = step
         else:
             shape.append(n)
-            for own, step in zip(strides, steps, strict=True):
-                own.append(step)
+            for merged_strides, step in zip(strides, steps, strict=True):
+                merged_strides.append(step)
     return [
-        ArrayView(v.buffer, tuple(shape), tuple(own), v.offset)
-        for v, own in zip(views, strides, strict=True)
+        ArrayView(v.buffer, tuple(shape), tuple(merged_strides), v.offset)
+        for v, merged_strides in zip(views, strides, strict=True)
     ]
 
 
 def broadcast_view(
     em: "Emitter", x: EmittedArray, shape: tuple[int, ...], dtype: DType
 ) -> ArrayView:
-    """An array in memory, repeated along the axes that it does not have or has one entry of."""
+    """Broadcast an array to a shape as a view of memory with strides of 0."""
     x = em.to_memory(x, dtype)
-    missing = (0,) * (len(shape) - x.ndim)
-    own = (0 if n == 1 else stride for n, stride in zip(x.shape, x.strides, strict=True))
-    return ArrayView(x.buffer, shape, (*missing, *own), x.offset)
+    leading = (0,) * (len(shape) - x.ndim)
+    strides = (0 if n == 1 else stride for n, stride in zip(x.shape, x.strides, strict=True))
+    return ArrayView(x.buffer, shape, (*leading, *strides), x.offset)
 
 
 def permute_axes(x: ArrayView, order: list[int]) -> ArrayView:
-    """A view with its axes in another order."""
+    """Return a view with permuted axes."""
     shape, strides = (tuple(y[k] for k in order) for y in (x.shape, x.strides))
     return ArrayView(x.buffer, shape, strides, x.offset)
 
 
 def can_vectorise_rows(em: "Emitter", target: ArrayView, sources: list[ArrayView]) -> bool:
-    """Whether several numbers of the last axis can be computed at once: there is one lane, and
-    they lie one behind the other."""
+    """Return whether vectors along the last axis can be used: the kernel has one lane, and the
+    elements along this axis are contiguous."""
     if em.vectors.width == 1 or not target.shape or target.shape[-1] < em.vectors.width:
         return False
     in_order = target.strides[-1] == 1 and all(x.strides[-1] in (0, 1) for x in sources)
@@ -72,7 +74,7 @@ def can_vectorise_rows(em: "Emitter", target: ArrayView, sources: list[ArrayView
 
 @contextlib.contextmanager
 def loop_over_row_vectors(em: "Emitter", length: int) -> Iterator[Value]:
-    """Where parts of a row begin, of numbers in the place of lanes; the last two may overlap."""
+    """Loop over a row in steps of a vector; yield the start of each. The last two may overlap."""
     build, width = em.builder, em.vectors.width
     with contextlib.ExitStack() as stack:
         first = int64(0)
@@ -89,7 +91,7 @@ def loop_over_row_vectors(em: "Emitter", length: int) -> Iterator[Value]:
 def loop_range(
     em: "Emitter", first: Value, last: Value, step: int = 1, at_least_once: bool = False
 ) -> Iterator[Value]:
-    """A loop from `first` to below `last`, which may be none; gives the number."""
+    """Emit a loop over `range(first, last, step)`; yield the index."""
     build = em.builder
     before = build.block
     body, after = (build.append_basic_block(name) for name in ("body", "after"))
@@ -120,32 +122,38 @@ def loop_range(
 def loop_blocks(
     em: "Emitter", count: int, size: int, function: Callable[[Value, int], None]
 ) -> None:
-    """`function(first, size)` of so many in turn, and of those that are left at the end."""
-    whole, left = divmod(count, size)
-    if whole:
-        with em.loop(whole) as turn:
-            function(em.builder.mul(turn, int64(size)), size)
-    if left:
-        function(int64(whole * size), left)
+    """Emit `function(first, size)` for blocks of `size` indices, and once for the remainder."""
+    num_blocks, remainder = divmod(count, size)
+    if num_blocks:
+        with em.loop(num_blocks) as block:
+            function(em.builder.mul(block, int64(size)), size)
+    if remainder:
+        function(int64(num_blocks * size), remainder)
 
 
 def copy(em: "Emitter", x: ArrayView, out: ArrayView, mask: LaneValue | None) -> None:
-    """Copy an array in memory to another place, in the lanes of `mask`."""
+    """Copy an array in memory into another one, in the lanes of `mask`."""
     x, out = merge_axes([x, out])
-    row = x.shape[-1] if x.shape else 1
-    ordered = all(v.strides[-1:] in ((), (1,)) and v.buffer.pitch == 1 for v in (x, out))
-    if mask is None and ordered and row > 1 and not x.buffer.shared and not out.buffer.shared:
-        size = row * em.lanes.width * x.buffer.dtype.itemsize
-        heads = [ArrayView(v.buffer, v.shape[:-1], v.strides[:-1], v.offset) for v in (x, out)]
-        with em.loop_nest(heads[0].shape) as index:
-            source, target = (em.memory.element_address(v, index) for v in heads)
+    row_length = x.shape[-1] if x.shape else 1
+    is_contiguous = all(v.strides[-1:] in ((), (1,)) and v.buffer.pitch == 1 for v in (x, out))
+    if (
+        mask is None
+        and is_contiguous
+        and row_length > 1
+        and not x.buffer.shared
+        and not out.buffer.shared
+    ):
+        size = row_length * em.lanes.width * x.buffer.dtype.itemsize
+        rows = [ArrayView(v.buffer, v.shape[:-1], v.strides[:-1], v.offset) for v in (x, out)]
+        with em.loop_nest(rows[0].shape) as index:
+            source, target = (em.memory.element_address(v, index) for v in rows)
             _memcpy(em, target, source, size)
         return
     with em.loop_nest(x.shape) as index:
         em.memory.write(out, index, em.memory.read(x, index), mask)
 
 
-def _memcpy(em, target, source, size):
+def _memcpy(em: "Emitter", target: Value, source: Value, size: int):
     name, module = "llvm.memcpy.p0.p0.i64", em.builder.module
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I1])
     function = module.globals.get(name) or ir.Function(module, kind, name)
@@ -159,12 +167,21 @@ def accumulate(
     start: Any,
     step: Callable[[Any, Index], Any],
 ) -> Any:
-    """A number that `step(number, index)` changes, for all indices of a shape in turn."""
+    """Reduce over all indices of a shape: return the result of `step(total, index)` for the last.
+
+    **Arguments:** `start`, the initial total.
+    """
     return _accumulate_all(em, shape, dtype, [start], lambda x, index: [step(x[0], index)])[0]
 
 
-def _accumulate_all(em, shape, dtype, start, step):
-    """The same for several numbers, in lists."""
+def _accumulate_all(
+    em: "Emitter",
+    shape: tuple[int, ...],
+    dtype: DType,
+    start: list[Any],
+    step: Callable[[list[Any], Index], list[Any]],
+) -> list[Any]:
+    """Reduce with a list of totals."""
     if math.prod(shape) <= _UNROLLED_TERMS:
         for index in np.ndindex(shape):
             start = step(start, index)
@@ -174,60 +191,66 @@ def _accumulate_all(em, shape, dtype, start, step):
         totals = [em.lanes.phi(dtype) for _ in start]
         for total, first in zip(totals, start, strict=True):
             em.lanes.add_incoming(dtype, total, first, before)
-        new = _accumulate_all(em, shape[1:], dtype, totals, lambda x, rest: step(x, (k, *rest)))
-        for total, one in zip(totals, new, strict=True):
-            em.lanes.add_incoming(dtype, total, one, em.builder.block)
-    return new
+        results = _accumulate_all(em, shape[1:], dtype, totals, lambda x, rest: step(x, (k, *rest)))
+        for total, value in zip(totals, results, strict=True):
+            em.lanes.add_incoming(dtype, total, value, em.builder.block)
+    return results
 
 
 def sum_of_products(em: "Emitter", factors: list[ArrayView], dtype: DType, count: int) -> ArrayView:
-    """Products of arrays of one shape, summed over the last `count` axes.
+    """Sum products of arrays of one shape over the last `count` axes.
 
-    Long sums are computed several at a time: each waits for its own last addition.
+    Long sums are accumulated several at a time, because the additions of one sum are sequential.
     """
     shape = factors[0].shape
-    rest, along = shape[: len(shape) - count], shape[len(shape) - count :]
-    out = em.memory.allocate(rest, dtype)
-    target = ArrayView(out.buffer, rest, out.strides, out.offset)
-    heads = [ArrayView(f.buffer, rest, f.strides[: len(rest)], f.offset) for f in factors]
+    shape_out, summed_shape = shape[: len(shape) - count], shape[len(shape) - count :]
+    out = em.memory.allocate(shape_out, dtype)
+    target = ArrayView(out.buffer, shape_out, out.strides, out.offset)
+    heads = [ArrayView(f.buffer, shape_out, f.strides[: len(shape_out)], f.offset) for f in factors]
     target, *heads = merge_axes([target, *heads])
 
-    def compute(places: list[Index], in_rows: bool = False) -> None:
-        """The sums at some places, which differ in their last index; or the rows from there on."""
-        rows, same = [], []
+    def compute(indices: list[Index], along_row: bool = False) -> None:
+        """Sum for indices that differ in the last one, or for vectors that start there."""
+        rows, is_broadcast = [], []
         for factor, head in zip(factors, heads, strict=True):
-            same.append(not head.shape or head.strides[-1] == 0)
-            of = places[:1] if same[-1] else places
-            offsets = (em.memory.flat_index(head, place) for place in of)
-            steps = factor.strides[len(rest) :]
-            rows.append([ArrayView(factor.buffer, along, steps, offset) for offset in offsets])
+            is_broadcast.append(not head.shape or head.strides[-1] == 0)
+            factor_indices = indices[:1] if is_broadcast[-1] else indices
+            offsets = (em.memory.flat_index(head, index) for index in factor_indices)
+            strides = factor.strides[len(shape_out) :]
+            rows.append(
+                [ArrayView(factor.buffer, summed_shape, strides, offset) for offset in offsets]
+            )
 
-        def step(totals, turn):
-            numbers = []
-            for of, repeated in zip(rows, same, strict=True):
-                read = functools.partial(em.vectors.read, repeated=repeated)
-                read = read if in_rows else em.memory.read
-                numbers.append([read(row, turn) for row in of])
+        def step(totals, index):
+            values = []
+            for factor_rows, broadcast in zip(rows, is_broadcast, strict=True):
+                read = functools.partial(em.vectors.read, broadcast=broadcast)
+                read = read if along_row else em.memory.read
+                values.append([read(row, index) for row in factor_rows])
             products = []
             for k in range(len(totals)):
-                own = (of[k] if len(of) > 1 else of[0] for of in numbers)
-                products.append(functools.reduce(functools.partial(em.lanes.mul, dtype), own))
+                operands = (
+                    factor_values[k] if len(factor_values) > 1 else factor_values[0]
+                    for factor_values in values
+                )
+                products.append(functools.reduce(functools.partial(em.lanes.mul, dtype), operands))
             return [
-                em.lanes.add(dtype, total, one) for total, one in zip(totals, products, strict=True)
+                em.lanes.add(dtype, total, product)
+                for total, product in zip(totals, products, strict=True)
             ]
 
-        start = [np.dtype(dtype).type(0)] * len(places)
-        write = em.vectors.write if in_rows else em.memory.write
-        for place, total in zip(
-            places, _accumulate_all(em, along, dtype, start, step), strict=True
+        start = [np.dtype(dtype).type(0)] * len(indices)
+        write = em.vectors.write if along_row else em.memory.write
+        for index, total in zip(
+            indices, _accumulate_all(em, summed_shape, dtype, start, step), strict=True
         ):
-            write(target, place, total)
+            write(target, index, total)
 
     last = target.shape[-1] if target.shape else 1
     if can_vectorise_rows(em, target, heads):
-        _vectorise_row_pairs(em, target.shape, lambda places: compute(places, in_rows=True))
+        _vectorise_row_pairs(em, target.shape, lambda indices: compute(indices, along_row=True))
         return out
-    if math.prod(along) <= _UNROLLED_TERMS or last == 1:
+    if math.prod(summed_shape) <= _UNROLLED_TERMS or last == 1:
         with em.loop_nest(target.shape) as index:
             compute([index])
         return out
@@ -235,25 +258,27 @@ def sum_of_products(em: "Emitter", factors: list[ArrayView], dtype: DType, count
         if last >= _PARALLEL_SUMS:
             with em.loop(last // _PARALLEL_SUMS) as block:
                 first = em.builder.mul(block, int64(_PARALLEL_SUMS))
-                places = (em.builder.add(first, int64(k)) for k in range(_PARALLEL_SUMS))
-                compute([(*index, place) for place in places])
-        left = range(last - last % _PARALLEL_SUMS, last)
-        if left:
-            compute([(*index, place) for place in left])
+                indices = (em.builder.add(first, int64(k)) for k in range(_PARALLEL_SUMS))
+                compute([(*index, last_index) for last_index in indices])
+        remaining = range(last - last % _PARALLEL_SUMS, last)
+        if remaining:
+            compute([(*index, last_index) for last_index in remaining])
     return out
 
 
-def _vectorise_row_pairs(em, shape, compute):
-    """`compute(places)` of two parts of rows at once; the last ones may overlap."""
+def _vectorise_row_pairs(
+    em: "Emitter", shape: tuple[int, ...], compute: Callable[[list[Index]], None]
+):
+    """Call `compute(indices)` for two vectors of a row at a time; the last ones may overlap."""
     width, length = em.vectors.width, shape[-1]
-    pairs, left = divmod(length, 2 * width)
+    pairs, remainder = divmod(length, 2 * width)
     with em.loop_nest(shape[:-1]) as index:
         if pairs:
-            with em.loop(pairs) as turn, em.vectors.along_row():
-                first = em.builder.mul(turn, int64(2 * width))
-                both = first, em.builder.add(first, int64(width))
-                compute([(*index, place) for place in both])
-        if left:
-            starts = [length - left, length - width] if left > width else [length - width]
+            with em.loop(pairs) as pair, em.vectors.along_row():
+                first = em.builder.mul(pair, int64(2 * width))
+                starts = first, em.builder.add(first, int64(width))
+                compute([(*index, start) for start in starts])
+        if remainder:
+            starts = [length - remainder, length - width] if remainder > width else [length - width]
             with em.vectors.along_row():
-                compute([(*index, place) for place in starts])
+                compute([(*index, start) for start in starts])

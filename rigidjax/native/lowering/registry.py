@@ -1,10 +1,28 @@
-"""The registry of lowering rules; `rules` fills it."""
+"""Registry of lowering rules by name of the primitive, which the modules in `rules` fill."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
+
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
+
+
+class Variable(Protocol):
+    """A variable or literal of a jaxpr, with the type of abstract value that kernels support."""
+
+    aval: ShapedArray
+
+
+class Equation(Protocol):
+    """The attributes of a `JaxprEqn` that lowering rules read."""
+
+    primitive: Primitive
+    params: dict[str, Any]
+    invars: list[Variable]
+    outvars: list[Variable]
 
 
 class NoRule(NotImplementedError):
@@ -12,7 +30,7 @@ class NoRule(NotImplementedError):
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a rule: `(emitter, equation, *arrays) -> array or list of arrays`."""
+    """Register a lowering rule: `(emitter, equation, *arrays) -> array or list of arrays`."""
 
     def register(function: Rule) -> Rule:
         for name in names:

@@ -7,7 +7,7 @@ import numpy as np
 from ...libm import powers, special
 from ...libm.functions import Functions
 from ...ops.division import division_p
-from ..complex import is_complex, paired, part_dtype, parts
+from ..complex import is_complex, make_pair, part_dtype, parts
 from ..emitter import Emitter
 from ..lanes import COMPARISONS, is_constant
 from ..registry import rule
@@ -34,7 +34,7 @@ def _two(*names, method, known=None):
         function = getattr(em.lanes, method)
         return em.map(
             lambda x, y: function(dtype, x, y), _result(equation), a, b,
-            kinds=_kinds(equation), known=None if is_complex(dtype) else known,
+            dtypes=_kinds(equation), numpy_function=None if is_complex(dtype) else known,
         )  # fmt: skip
 
     return emit
@@ -73,7 +73,8 @@ def _comparison(name, operator):
         function = em.lanes.compare
         return em.map(
             lambda x, y: function(dtype, operator, x, y), np.bool_, a, b,
-            kinds=_kinds(equation), known=None if is_complex(dtype) else COMPARISONS[operator],
+            dtypes=_kinds(equation),
+            numpy_function=None if is_complex(dtype) else COMPARISONS[operator],
         )  # fmt: skip
 
 
@@ -169,23 +170,23 @@ def _abs(em, equation, a):
         negative = em.lanes.compare(dtype, "<", x, dtype.type(0))
         return em.lanes.select(dtype, negative, em.lanes.neg(dtype, x), x)
 
-    return em.map(one, _result(equation), a, kinds=[dtype])
+    return em.map(one, _result(equation), a, dtypes=[dtype])
 
 
 @rule("real")
 def _real(em, equation, a):
-    return em.map(lambda x: parts(x)[0], _result(equation), a, kinds=_kinds(equation))
+    return em.map(lambda x: parts(x)[0], _result(equation), a, dtypes=_kinds(equation))
 
 
 @rule("imag")
 def _imag(em, equation, a):
-    return em.map(lambda x: parts(x)[1], _result(equation), a, kinds=_kinds(equation))
+    return em.map(lambda x: parts(x)[1], _result(equation), a, dtypes=_kinds(equation))
 
 
 @rule("complex")
 def _complex(em, equation, a, b):
     dtype = _result(equation)
-    return em.map(lambda x, y: paired(dtype, x, y), dtype, a, b, kinds=_kinds(equation))
+    return em.map(lambda x, y: make_pair(dtype, x, y), dtype, a, b, dtypes=_kinds(equation))
 
 
 @rule("conj")
@@ -194,9 +195,9 @@ def _conj(em, equation, a):
 
     def one(x):
         x, y = parts(em.lanes.convert(x, old, new))
-        return paired(new, x, em.lanes.neg(part_dtype(new), y))
+        return make_pair(new, x, em.lanes.neg(part_dtype(new), y))
 
-    return em.map(one, new, a, kinds=[old])
+    return em.map(one, new, a, dtypes=[old])
 
 
 @rule("round")
@@ -300,7 +301,7 @@ def _pow(em, equation, a, b):
         out = out if factor is None else em.lanes.mul(double, out, factor)
         return em.lanes.convert(out, double, dtype)
 
-    return em.map(one, dtype, a, b, kinds=_kinds(equation))
+    return em.map(one, dtype, a, b, dtypes=_kinds(equation))
 
 
 @rule("clamp")
@@ -321,7 +322,7 @@ def _is_finite(em, equation, a):
         size = em.lanes.unary("fabs", dtype, x, np.abs)
         return em.lanes.compare(dtype, "<", size, dtype.type(math.inf))
 
-    return em.map(one, np.bool_, a, kinds=_kinds(equation))
+    return em.map(one, np.bool_, a, dtypes=_kinds(equation))
 
 
 @rule("select_n")
@@ -337,7 +338,7 @@ def _select_n(em, equation, which, *cases):
             out = em.lanes.select(dtype, here, values[k], out)
         return out
 
-    return em.map(one, dtype, which, *cases, kinds=_kinds(equation))
+    return em.map(one, dtype, which, *cases, dtypes=_kinds(equation))
 
 
 @rule("convert_element_type")
@@ -347,4 +348,6 @@ def _convert(em, equation, a):
         return a
     saturates = old.kind == "f" and new.kind in "iu"
     known = None if saturates or is_complex(old) or is_complex(new) else lambda x: x.astype(new)
-    return em.map(lambda x: em.lanes.convert(x, old, new), new, a, kinds=[old], known=known)
+    return em.map(
+        lambda x: em.lanes.convert(x, old, new), new, a, dtypes=[old], numpy_function=known
+    )

@@ -46,7 +46,7 @@ def _bitcast(em: Emitter, equation, a):
     old, new = (np.dtype(v.aval.dtype) for v in (equation.invars[0], equation.outvars[0]))
     if old.itemsize != new.itemsize:
         return em.emit(expand(equation), [a])
-    return em.map(lambda x: em.lanes.bitcast(x, old, new), new, a, kinds=[old])
+    return em.map(lambda x: em.lanes.bitcast(x, old, new), new, a, dtypes=[old])
 
 
 @expansion("bitcast_convert_type")

@@ -143,7 +143,7 @@ def _merged(em, aval, old, new, condition, args):
     """
     dtype = np.dtype(aval.dtype)
     if isinstance(old, _Pending):
-        whole = isinstance(new, ArrayView) and new.is_contiguous and not new.buffer.shared
+        whole = isinstance(new, ArrayView) and new.covers_buffer and not new.buffer.shared
         # An argument, perhaps changed in place. (What an inner branch hands on may be kept too,
         # but its address is known in this branch only.)
         if whole and any(isinstance(x, ArrayView) and new.buffer is x.buffer for x in args):
@@ -152,7 +152,7 @@ def _merged(em, aval, old, new, condition, args):
         return em.copy_to_memory(new, dtype, into=out)
     if isinstance(old, ArrayView):
         same = isinstance(new, ArrayView) and new.buffer is old.buffer
-        if same and new.is_contiguous:
+        if same and new.covers_buffer:
             return old
         # In another order it is read while it would be changed.
         if same or old.buffer.pin_count:

@@ -188,7 +188,7 @@ def is_writable(x):
         isinstance(x, ArrayView)
         and x.buffer.is_owned
         and not x.buffer.use_count
-        and x.is_contiguous
+        and x.covers_buffer
     )
 
 

@@ -56,7 +56,7 @@ def reduced(em, x, axes, dtype, function, start):
     x, out = em.to_memory(x, dtype), em.memory.allocate(rest, dtype)
     line = ArrayView(x.buffer, rest, x.strides[len(along) :], x.offset)
     if nests.can_vectorise_rows(em, out, [line]):
-        read = functools.partial(em.vectors.read, repeated=line.strides[-1] == 0)
+        read = functools.partial(em.vectors.read, broadcast=line.strides[-1] == 0)
         with em.loop_nest(rest[:-1]) as index, nests.loop_over_row_vectors(em, rest[-1]) as first:
             total = nests.accumulate(
                 em, along, dtype, start(dtype),

@@ -190,7 +190,7 @@ class _ScanLoop:
                 same = (
                     isinstance(old, ArrayView)
                     and value.buffer is old.buffer
-                    and value.is_contiguous
+                    and value.covers_buffer
                 )
                 if not same and any(value.buffer is b for b in buffers):
                     value = em.copy_to_memory(value, dtype)

@@ -5,7 +5,7 @@ import numpy as np
 from ...passes.analysis import expand
 from .. import nests
 from ..builder import int64
-from ..complex import paired
+from ..complex import make_pair
 from ..emitter import Emitter
 from ..matrices import Matrix, along_row
 from ..memory import ArrayView
@@ -58,7 +58,11 @@ def _solve_triangle(em, A, X, step, lower, is_conjugate, is_unit):
 
     def factor(i, k):
         x = em.memory.read(A, (i, k))
-        return paired(dtype, x.real, lanes.neg(X.real, x.imag)) if is_conjugate and X.imag else x
+        return (
+            make_pair(dtype, x.real, lanes.neg(X.real_dtype, x.imag))
+            if is_conjugate and X.has_imag
+            else x
+        )
 
     def solve(columns):
         with em.loop(n) as turn:
