@@ -183,7 +183,7 @@ class _Inverse(_Elimination):
         """An entry of a row, both different from lane to lane."""
         em, kind = self.em, element_type(self.dtype)
         values = []
-        for starts in row.starts:
+        for starts in row.row_starts:
             loads = []
             for t, start in enumerate(starts):
                 place = em.lanes.extract_lane(at, t)
