@@ -208,11 +208,11 @@ class Loop:
         # Which carries are divergent, in a kernel that emits uniform values as scalars.
         self.is_divergent = (False,) * len(start)
         if emits_uniform_code(em):
-            is_divergent_const, is_carry_divergent = (
+            is_const_divergent, is_carry_divergent = (
                 tuple(map(is_divergent, arrays)) for arrays in (self.body_consts, start)
             )
             self.is_divergent = find_divergent_carry(
-                body_jaxpr, is_divergent_const, is_divergent_carry
+                body_jaxpr, is_const_divergent, is_carry_divergent
             )
 
     def _to_memory(self, x: EmittedArray, dtype: np.dtype):
