@@ -39,7 +39,7 @@ def measure(label, case, reference, name, solver, projection, tolerance) -> dict
     states, stats, ok, energy, drift = compiled_run(
         model, problem.state0, jnp.asarray(tolerance), t1=t1, solver=solver, projection=projection
     )
-    x, p, _, omega = reference.numbers()
+    x, p, _, omega = reference.to_arrays()
     R, R_end = (jax.vmap(euler_map)(jnp.asarray(q)) for q in (states.orientation[-1], p))
     position = float(np.max(np.abs(np.asarray(states.position[-1]) - x)))
     matrix = float(np.max(np.abs(np.asarray(R - R_end))))

@@ -1,6 +1,6 @@
-"""Equilibria, and small motions about them on the motions that joints and loops allow."""
+"""Equilibria, and linearisation about them in the motions that joints and loops permit."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,24 +15,24 @@ from ..formulations.charts import Unknowns, join_chart, split_chart
 from ..mechanics.dynamics.loops import loop_gradient
 from ..state import State
 
-# Newton steps of the search for an equilibrium, halvings of one of them, and the largest step, rad
-# or of the size of the mechanism.
-_STEPS, _HALVINGS, _LONGEST = 60, 30, 0.5
-# Singular values of the gradient of the loops below this part of the largest one count as zero.
+# Largest number of Newton steps in the search for an equilibrium, largest number of halvings of a
+# step, and largest step, in rad or relative to the size of the mechanism.
+_MAX_STEPS, _MAX_HALVINGS, _MAX_LENGTH = 60, 30, 0.5
+# Fraction of the largest singular value of the loop gradient below which others count as zero.
 _CUTOFF = 1e-8
 
 Complex = NDArray[np.complexfloating]
 
 
 class Linearisation(eqx.Module):
-    r"""Small motions about a state, $\dot\eta = A\,\eta$ with $\eta = (\delta, \dot\delta)$.
+    r"""Linearisation about a state, $\dot\eta = A\,\eta$ with $\eta = (\delta, \dot\delta)$.
 
     **Attributes:**
 
     - `matrix`, $A$, shape (2 r, 2 r), r the degrees of freedom.
-    - `directions`, (f, r): $\nu = $ `directions` $\dot\delta$, named by `labels`.
-    - `labels`, of the minimal velocities of the model.
-    - `acceleration`, (r,), $\ddot\delta$ at the state itself, zero in an equilibrium.
+    - `directions`, (f, r), the matrix in $\nu = $ `directions` $\dot\delta$; rows as in `labels`.
+    - `labels` of the generalised velocities of the model.
+    - `acceleration`, $\ddot\delta$ at the state itself, (r,), zero in an equilibrium.
     """
 
     matrix: Float[Array, "2r 2r"]
@@ -42,25 +42,25 @@ class Linearisation(eqx.Module):
 
     @property
     def eigenvalues(self) -> Complex:
-        """Eigenvalues of `matrix`, (2 r,), 1/s, by size of imaginary part, then by real part."""
-        return self._sorted()[0]
+        """Eigenvalues of `matrix`, (2 r,) 1/s, sorted by |imaginary part|, then by real part."""
+        return self._sort_eigenpairs()[0]
 
     @property
     def modes(self) -> np.ndarray:
-        r"""Shapes of the modes in the minimal velocities, (f, 2 r), one for each eigenvalue."""
-        vectors = self._sorted()[1]
+        r"""Mode shapes in generalised velocities, (f, 2 r), one column for each eigenvalue."""
+        vectors = self._sort_eigenpairs()[1]
         shapes = np.asarray(self.directions) @ vectors[: len(vectors) // 2]
         return shapes / np.linalg.norm(shapes, axis=0)
 
     @property
     def frequencies(self) -> np.ndarray:
-        """Frequencies of the modes that oscillate, rad/s, rising."""
+        """Frequencies of the oscillating modes, rad/s, increasing."""
         values = self.eigenvalues
         return values.imag[values.imag > 0]
 
     @property
     def damping_ratios(self) -> np.ndarray:
-        """Damping of the modes of `frequencies`, as a part of critical damping."""
+        """Damping of the modes of `frequencies`, as a fraction of critical damping."""
         values = self.eigenvalues
         values = values[values.imag > 0]
         return -values.real / np.abs(values)
@@ -71,7 +71,7 @@ class Linearisation(eqx.Module):
         values = self.eigenvalues
         return bool(np.all(values.real <= 1e-7 * max(1.0, np.max(np.abs(values), initial=0.0))))
 
-    def _sorted(self) -> tuple[Complex, Complex]:
+    def _sort_eigenpairs(self) -> tuple[Complex, Complex]:
         values: Complex
         values, vectors = np.linalg.eig(np.asarray(self.matrix))
         order = np.lexsort((values.real, np.round(np.abs(values.imag), 12)))
@@ -79,65 +79,68 @@ class Linearisation(eqx.Module):
 
 
 def linearize(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) -> Linearisation:
-    """Small motions about a state at rest, by exact derivatives of the equations of motion.
+    """Linearise the equations of motion about a state at rest, by exact derivatives.
 
-    **Arguments:** `model`, `NullSpace` or `Relative`; `state`, best an equilibrium (see
-    `rj.equilibrium`): elsewhere the motions of the state itself are left out; `t`, s.
+    **Arguments:** `model`, `NullSpace` or `Relative`; `state`, usually an equilibrium (see
+    `rj.equilibrium`); its own acceleration is not part of the linear equations; `t`, s.
     **Returns:** a `Linearisation`.
     **Errors:** `TypeError` for another model; `ValueError` for velocities that are not zero, or a
-    state that the joints do not allow.
+    state that violates the joints.
     """
-    _check(model, state)
+    _check_arguments(model, state)
     if not np.all(np.asarray(state.velocity) == 0) or not np.all(
         np.asarray(state.angular_velocity) == 0
     ):
-        raise ValueError("`linearize(state=...)` takes a state at rest; got velocities.")
-    y = _start(model, state, t)
-    N = _directions(model, t, y)
-    return _linearised(model, t, y, jnp.asarray(N))[0]
+        raise ValueError(
+            "`linearize(state=...)` takes a state at rest; got velocities. Use `state.at_rest()`."
+        )
+    y = _encode(model, state, t)
+    N = _free_directions(model, t, y)
+    return _linearise(model, t, y, jnp.asarray(N))[0]
 
 
 def equilibrium(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) -> State:
-    """A state at rest near to `state` in which all forces balance.
+    """Return a state at rest near `state` in which all forces balance.
 
-    Downhill where forces push away, by steps of at most half a radian (or of the size of the
-    mechanism), then Newton's iteration: so that a pendulum finds its way down. A state that
-    balances already is returned, stable or not: `rj.linearize` says which. Directions in which
-    nothing changes, such as those of a body in space, are left alone.
+    Where the stiffness is not positive, a step descends in energy, by at most half a radian (or
+    half the size of the mechanism); elsewhere it is a Newton step. A pendulum thus finds its lower
+    equilibrium. A state that is already an equilibrium is returned, stable or not; `rj.linearize`
+    tells whether it is stable. Directions without stiffness, such as those of a free body, are not
+    changed.
 
-    **Arguments:** `model`, `NullSpace` or `Relative`; `state`, a guess that the joints allow, whose
-    velocities do not matter; `t`, s.
-    **Errors:** `TypeError` for another model; `ValueError` if none is found from there.
+    **Arguments:** `model`, `NullSpace` or `Relative`; `state`, a guess that satisfies the joints,
+    whose velocities are ignored; `t`, s.
+    **Errors:** `TypeError` for another model; `ValueError` if the search does not converge.
     """
-    _check(model, state)
-    y = _start(model, state.at_rest(), t)
-    at, largest = _rest(model, t, y), 1e-300
-    for _ in range(_STEPS):
-        largest = max(largest, at.size, np.abs(at.stiffness).max(initial=0.0))
-        if at.size <= 1e3 * np.finfo(at.acceleration.dtype).eps * largest:
+    _check_arguments(model, state)
+    y = _encode(model, state.at_rest(), t)
+    current, largest = _evaluate_rest(model, t, y), 1e-300
+    for _ in range(_MAX_STEPS):
+        largest = max(largest, current.size, np.abs(current.stiffness).max(initial=0.0))
+        if current.size <= 1e3 * np.finfo(current.acceleration.dtype).eps * largest:
             return model.decode(jnp.asarray(t, float), y)
-        step = at.step()
-        for _ in range(_HALVINGS):
-            trial = _moved(model, t, y, at.directions @ jnp.asarray(step))
-            after = _rest(model, t, trial)
-            if after.size < at.size or after.energy < at.energy:
+        step = current.step()
+        for _ in range(_MAX_HALVINGS):
+            trial = _displace(model, t, y, current.directions @ jnp.asarray(step))
+            after = _evaluate_rest(model, t, trial)
+            if after.size < current.size or after.energy < current.energy:
                 break
             step *= 0.5
         else:
             break
-        y, at = trial, after
+        y, current = trial, after
     raise ValueError(
-        f"`equilibrium` found none: accelerations of {at.size:.3g} (rad/s^2 or m/s^2) are left "
-        "and do not get smaller. Give a `state` that is nearer to one."
+        f"`equilibrium` found none: accelerations of {current.size:.3g} (rad/s^2 or m/s^2) remain "
+        "and do not decrease. Pass a `state` closer to an equilibrium."
     )
 
 
-class _Rest(NamedTuple):
-    """A state at rest: what its accelerations are, and how they change."""
+class _RestState(NamedTuple):
+    """Mass, stiffness, acceleration and energy of a state at rest, in its free directions."""
 
     directions: Array
     mass: np.ndarray
-    stiffness: np.ndarray  # change of the accelerations
+    stiffness: np.ndarray  # derivative of the accelerations
     acceleration: np.ndarray
     energy: float
 
@@ -147,71 +150,78 @@ class _Rest(NamedTuple):
         return size if np.isfinite(size) else np.inf
 
     def step(self) -> np.ndarray:
-        """Newton's step, or one downhill where the state is not stable."""
-        root = np.linalg.cholesky(self.mass)
-        inner = -np.linalg.solve(root, self.mass @ self.stiffness) @ np.linalg.inv(root).T
+        """Return Newton's step, or a descent step if the stiffness is not positive."""
+        factor = np.linalg.cholesky(self.mass)
+        inner = -np.linalg.solve(factor, self.mass @ self.stiffness) @ np.linalg.inv(factor).T
         values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
         flat = 1e-10 * np.abs(values).max(initial=0.0)
         if np.all(values > flat):
             step = np.linalg.solve(self.stiffness, -self.acceleration)
         else:
             keep = np.abs(values) > flat
-            along = vectors[:, keep].T @ (root.T @ self.acceleration) / np.abs(values[keep])
-            step = np.linalg.solve(root.T, vectors[:, keep] @ along)
-        return step * min(1.0, _LONGEST / max(np.abs(step).max(initial=0.0), 1e-300))
+            along = vectors[:, keep].T @ (factor.T @ self.acceleration) / np.abs(values[keep])
+            step = np.linalg.solve(factor.T, vectors[:, keep] @ along)
+        return step * min(1.0, _MAX_LENGTH / max(np.abs(step).max(initial=0.0), 1e-300))
 
 
-def _rest(model, t, y) -> _Rest:
-    of, mass, energy = _linearised(model, t, y, jnp.asarray(_directions(model, t, y)))
-    r = len(of.acceleration)
-    stiffness = np.asarray(of.matrix)[r:, :r]
-    rest = of.directions, np.asarray(mass), stiffness, np.asarray(of.acceleration), float(energy)
-    return _Rest(*rest)
+def _evaluate_rest(model: AbstractMinimalRates, t: Any, y: Unknowns) -> _RestState:
+    directions = jnp.asarray(_free_directions(model, t, y))
+    linear, mass, energy = _linearise(model, t, y, directions)
+    r = len(linear.acceleration)
+    return _RestState(
+        linear.directions,
+        np.asarray(mass),
+        np.asarray(linear.matrix)[r:, :r],
+        np.asarray(linear.acceleration),
+        float(energy),
+    )
 
 
-def _check(model, state) -> None:
+def _check_arguments(model: AbstractMinimalRates, state: State) -> None:
     if not isinstance(model, AbstractMinimalRates):
         raise TypeError(
-            "Small motions and equilibria are those of `NullSpace` and `Relative`; got "
+            "`linearize` and `equilibrium` take a `NullSpace` or `Relative` model; got "
             f"`{type(model).__name__}`."
         )
-    # Also where a function under `jax.jit` makes the model or the state of known numbers.
+    # A function under `jax.jit` may also build model and state from concrete values.
     if is_traced((model, state)) or is_tracing():
         raise ValueError(
-            "`linearize` and `equilibrium` need known values: call them outside of `jax.jit`."
+            "`linearize` and `equilibrium` need concrete values: call them outside `jax.jit`."
         )
 
 
-def _start(model: AbstractMinimalRates, state: State, t) -> Unknowns:
+def _encode(model: AbstractMinimalRates, state: State, t: ArrayInput) -> Unknowns:
     checked = model.check_state(state, t).normalized()
     return model.chart(checked, t) if model.recharting else model.start(checked, t)
 
 
-def _directions(model, t, y) -> np.ndarray:
-    """Minimal velocities that closed loops leave free, as columns."""
+def _free_directions(model: AbstractMinimalRates, t: Any, y: Unknowns) -> np.ndarray:
+    """Return a basis (f, r) of the generalised velocities that the loop constraints permit."""
     f = model.num_rates
     if not model.multibody.closes:
         return np.eye(f)
-    J, scale = (np.asarray(part) for part in _loops(model, t, y))
+    J, scale = (np.asarray(part) for part in _scaled_loop_gradient(model, t, y))
     _, sizes, rows = np.linalg.svd(J)
     rank = int(np.sum(sizes > _CUTOFF * sizes.max(initial=0.0)))
     return scale[:, None] * rows[rank:].T
 
 
 @eqx.filter_jit
-def _loops(model, t, y):
+def _scaled_loop_gradient(model: AbstractMinimalRates, t: Any, y: Unknowns) -> tuple[Array, Array]:
     at = model.placed(t, y)
     loops = loop_gradient(at.prepared, at.t, at.poses, at.places)
     return loops.matrix, loops.scale
 
 
-def _with_rates(model, y, nu) -> Unknowns:
+def _with_rates(model: AbstractMinimalRates, y: Unknowns, nu: Array) -> Unknowns:
     return join_chart(model.layout.with_velocities(split_chart(y)[0], nu), y)
 
 
 @eqx.filter_jit
-def _linearised(model, t, y, N) -> tuple[Linearisation, Array, Array]:
-    """Small motions, the mass matrix of the directions, and the energy at rest."""
+def _linearise(
+    model: AbstractMinimalRates, t: Any, y: Unknowns, N: Float[Array, "f r"]
+) -> tuple[Linearisation, Float[Array, "r r"], Float[Array, ""]]:
+    """Return the linearisation in the directions `N`, their mass matrix, and the energy at rest."""
     values, _ = split_chart(y)
     t = jnp.asarray(t, values.dtype)
     first, f = model.layout.num_positions, model.num_rates
@@ -222,41 +232,44 @@ def _linearised(model, t, y, N) -> tuple[Linearisation, Array, Array]:
     still = _with_rates(model, y, jnp.zeros(f, values.dtype))
 
     def by_position(column):
-        # Positions move as they do with these velocities.
-        moved = rates(_with_rates(model, y, column)) - rates(still)
-        change = jnp.where(np.arange(values.size) < first, moved, 0.0)
+        # The change of positions is their rate with these velocities.
+        difference = rates(_with_rates(model, y, column)) - rates(still)
+        change = jnp.where(np.arange(values.size) < first, difference, 0.0)
         change = join_chart(change, y)
         if isinstance(change, Charted):
             change = Charted(change.values, jnp.zeros_like(change.reference))
         return jax.jvp(rates, (still,), (change,))[1][first : first + f]
 
     def by_velocity(column):
-        moved = lambda s: rates(_with_rates(model, y, s * column))  # noqa: E731
+        scaled_rates = lambda s: rates(_with_rates(model, y, s * column))  # noqa: E731
         zero = jnp.zeros((), values.dtype)
-        return jax.jvp(moved, (zero,), (jnp.ones_like(zero),))[1][first : first + f]
+        return jax.jvp(scaled_rates, (zero,), (jnp.ones_like(zero),))[1][first : first + f]
 
-    left = jnp.linalg.pinv(N)
-    stiffness = left @ jax.vmap(by_position, 1, 1)(N)
-    damping = left @ jax.vmap(by_velocity, 1, 1)(N)
+    left_inverse = jnp.linalg.pinv(N)
+    stiffness = left_inverse @ jax.vmap(by_position, 1, 1)(N)
+    damping = left_inverse @ jax.vmap(by_velocity, 1, 1)(N)
     r = N.shape[1]
     top = jnp.concatenate([jnp.zeros((r, r)), jnp.eye(r)], axis=1)
     A = jnp.concatenate([top, jnp.concatenate([stiffness, damping], axis=1)])
-    of = Linearisation(A, N, left @ rates(still)[first : first + f], model.rate_labels)
-    return of, N.T @ model.mass_matrix(t, still) @ N, model.energy(t, still)
+    acceleration = left_inverse @ rates(still)[first : first + f]
+    linear = Linearisation(A, N, acceleration, model.rate_labels)
+    return linear, N.T @ model.mass_matrix(t, still) @ N, model.energy(t, still)
 
 
 @eqx.filter_jit
-def _moved(model, t, y, change) -> Unknowns:
-    """The pose a finite motion further, closed again."""
+def _displace(
+    model: AbstractMinimalRates, t: Any, y: Unknowns, change: Float[Array, " f"]
+) -> Unknowns:
+    """Move by a finite `change` of generalised coordinates, and project onto the constraints."""
     values, _ = split_chart(y)
     first = model.layout.num_positions
     parts = 8
 
-    def further(_, y):
+    def advance(_, y):
         along = split_chart(model.vector_field(t, _with_rates(model, y, change / parts)))[0]
         still = split_chart(model.vector_field(t, _with_rates(model, y, 0.0 * change)))[0]
         step = jnp.where(np.arange(values.size) < first, along - still, 0.0)
         here, _ = split_chart(y)
         return _with_rates(model, model.project(t, join_chart(here + step, y)), 0.0 * change)
 
-    return jax.lax.fori_loop(0, parts, further, y)
+    return jax.lax.fori_loop(0, parts, advance, y)

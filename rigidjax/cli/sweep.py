@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..ensembles import Store, ensemble
-from ..ensembles.processes import rank, watched
+from ..ensembles.processes import read_rank, run_workers
 from . import checks
 from .messages import bad_input, console, fail, print_outputs
 from .options import Force
@@ -74,14 +74,14 @@ def sweep(
             raise ValueError("A sweep takes `--parameters FILE` and `--out STORE.zarr`.")
         if workers > 1 and worker is not None:
             raise ValueError("Give `--workers` or `--worker`, not both.")
-        place = rank(worker)
+        place = read_rank(worker)
         run = _named(loaded(task), task)
     if workers > 1:
         given = ["sweep", task, "--parameters", parameters, "--out", out, "--threads", threads or 1]
         given += [] if batch is None else ["--batch", batch]
         given += [] if lengths is None else ["--lengths", lengths]
         with bad_input():
-            watched([str(part) for part in given], out, workers)
+            run_workers([str(part) for part in given], out, workers)
     else:
         try:
             with bad_input():

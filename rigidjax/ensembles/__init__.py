@@ -1,4 +1,4 @@
-"""Ensembles: one function for many members, on all cores and devices, in files that survive."""
+"""Ensembles: one function evaluated for many members, on all cores and devices, resumable."""
 
 from .averages import mean as mean
 from .designs import (

@@ -1,4 +1,4 @@
-"""Averages over an ensemble as functions to differentiate and to minimise."""
+"""Differentiable averages over an ensemble."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,28 +10,30 @@ from ..results import failures_as_nan
 
 
 def mean(function: Callable[[Any], Any], parameters: Any, *, batch: int = 256) -> Any:
-    """The mean of `function(p)` over all members, chunk by chunk.
+    """Return the mean of `function(p)` over all members, computed chunk by chunk.
 
-    A JAX function: differentiate what `function` closes over with `jax.grad`, in `jax.jit`. Reverse
-    mode computes each chunk again, so that memory is that of one chunk whatever the number of
-    members. As in `rj.ensemble` a run that fails does not raise: the mean is NaN then.
+    The mean can be differentiated with `jax.grad` inside `jax.jit`, with respect to values in the
+    closure of `function`. Reverse mode recomputes each chunk, so that memory does not grow with the
+    number of members. As in `rj.ensemble`, a failed run does not raise; the mean is then NaN.
 
-    **Arguments:** `function` of one member's parameters to a pytree of arrays; `parameters`, a
-    pytree with N members in front; `batch`, members of a chunk.
+    **Arguments:** `function`, which maps the parameters of one member to a pytree of arrays;
+    `parameters`, a pytree of arrays with a leading axis of N members; `batch`, the number of
+    members in a chunk.
     **Returns:** the pytree of means.
-    **Raises:** `ValueError` for parameters without members, or of unequal numbers, or for `batch`.
+    **Raises:** `ValueError` for parameters without members or with different leading axes, and if
+    `batch` is not positive.
     """
     counts = {leaf.shape[:1] for leaf in map(jnp.asarray, jax.tree.leaves(parameters))}
     if len(counts) != 1 or counts <= {(), (0,)}:
         raise ValueError(
-            "`mean(parameters=...)` takes arrays with the members in front, as many of each; got "
+            "`mean(parameters=...)` takes arrays with one common leading axis of members; got "
             f"leading axes {sorted(counts)}."
         )
     if batch < 1:
         raise ValueError(f"`mean(batch=...)` must be positive; got {batch}.")
     ((count,),) = counts
     size = min(batch, count)
-    whole = count // size * size
+    in_full_chunks = count // size * size
 
     @jax.checkpoint
     def total(chunk):
@@ -41,14 +43,15 @@ def mean(function: Callable[[Any], Any], parameters: Any, *, batch: int = 256) -
         return jax.tree.map(jnp.add, sums, total(chunk)), None
 
     chunks = jax.tree.map(
-        lambda x: jnp.asarray(x)[:whole].reshape(-1, size, *jnp.shape(x)[1:]), parameters
+        lambda x: jnp.asarray(x)[:in_full_chunks].reshape(-1, size, *jnp.shape(x)[1:]),
+        parameters,
     )
     first = jax.tree.map(lambda x: x[0], chunks)
     with failures_as_nan(True):
         shapes = jax.eval_shape(total, first)
         sums = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
         sums, _ = jax.lax.scan(add, sums, chunks)
-        if whole < count:
-            rest = jax.tree.map(lambda x: jnp.asarray(x)[whole:], parameters)
+        if in_full_chunks < count:
+            rest = jax.tree.map(lambda x: jnp.asarray(x)[in_full_chunks:], parameters)
             sums = jax.tree.map(jnp.add, sums, total(rest))
     return jax.tree.map(lambda x: x / count, sums)

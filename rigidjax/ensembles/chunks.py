@@ -1,4 +1,4 @@
-"""Chunks of members: how many at once, on which device, and the loop over them."""
+"""Chunks of members: their size, their devices, and their concurrent evaluation."""
 
 import collections
 import concurrent.futures
@@ -13,82 +13,89 @@ import jax
 import numpy as np
 
 from .members import Device, Members
-from .program import Program, Status
 from .result import INVALID
+from .traced_run import Status, TracedRun
 
-# Bytes of parameters and outputs of a chunk, and its most members: enough to keep kernels busy,
-# little enough that progress is seen and that stragglers do not wait for each other.
-_BYTES = 32 * 2**20
-_MOST = 16384
-# A chunk is a multiple of the lanes of a kernel and of the groups in which XLA's loops run.
+# Largest size of the parameters and outputs of a chunk in bytes, and its largest number of members:
+# large enough to keep kernels busy, small enough for frequent progress reports and for balanced
+# loads.
+_MAX_BYTES = 32 * 2**20
+_MAX_MEMBERS = 16384
+# A chunk is a multiple of the lanes of a kernel and of the vector width of XLA's loops.
 _MULTIPLE = 64
 
 
 @dataclasses.dataclass(frozen=True)
-class Done:
-    """A chunk of members: its number, outputs and status on the host."""
+class ChunkResult:
+    """Outputs and status of a chunk of members, on the host, with the number of the chunk."""
 
     number: int
     outputs: list[np.ndarray]
     status: Status
 
-    def at(self, index: np.ndarray) -> "Done":
-        """The same with its members in another order."""
+    def reorder(self, index: np.ndarray) -> "ChunkResult":
+        """Return the result with its members in the order of `index`."""
         outputs, status = jax.tree.map(lambda x: x[index], (self.outputs, self.status))
-        return Done(self.number, outputs, status)
+        return ChunkResult(self.number, outputs, status)
 
 
-def chunk_size(members: Members, program: Program, batch: int | None, lanes: int) -> int:
-    """Members of a chunk, as given, or by memory and such that all `lanes` have work."""
+def choose_chunk_size(
+    members: Members, traced_run: TracedRun, batch: int | None, lanes: int
+) -> int:
+    """Return the number of members in a chunk.
+
+    By default it is limited by memory, and such that all `lanes` have work.
+    """
     if batch is not None:
         if batch < 1:
             raise ValueError(f"`ensemble(batch=...)` must be positive; got {batch}.")
         return min(batch, members.count)
-    size = sum(math.prod(s.shape) * s.dtype.itemsize for s in program.shapes)
+    size = sum(math.prod(s.shape) * s.dtype.itemsize for s in traced_run.shapes)
     size += sum(leaf[0].nbytes for leaf in members.leaves)
     share = math.ceil(members.count / lanes)
-    most = min(_MOST, max(_BYTES // max(size, 1), 1), share)
-    return most if most < _MULTIPLE else most // _MULTIPLE * _MULTIPLE
+    limit = min(_MAX_MEMBERS, max(_MAX_BYTES // max(size, 1), 1), share)
+    return limit if limit < _MULTIPLE else limit // _MULTIPLE * _MULTIPLE
 
 
-def slices(count: int, size: int) -> list[slice]:
-    """The members of each chunk; the last may have fewer."""
+def split_into_chunks(count: int, size: int) -> list[slice]:
+    """Return the slice of members in each chunk; the last chunk may be smaller."""
     return [slice(begin, min(begin + size, count)) for begin in range(0, count, size)]
 
 
-def by_length(members: Members, lengths: Any, size: int) -> np.ndarray:
-    """Numbers of all members, in each chunk of `size` the longest first.
+def sort_by_duration(members: Members, lengths: Any, size: int) -> np.ndarray:
+    """Return the indices of all members, sorted by decreasing duration within chunks of `size`.
 
-    **Raises:** `ValueError` for lengths that are not a number for each member.
+    **Arguments:** `lengths`, expected durations (N,), or the name of a parameter.
+    **Raises:** `ValueError` unless there is one duration per member.
     """
     if isinstance(lengths, str):
         if lengths not in members.names:
             raise ValueError(
-                f"`ensemble(lengths={lengths!r})` names no parameter; there are {members.names}."
+                f"`ensemble(lengths={lengths!r})` is not a parameter; there are {members.names}."
             )
         lengths = members.leaves[members.names.index(lengths)]
     values = np.asarray(lengths)
     if values.shape != (members.count,) or values.dtype.kind not in "biuf":
         raise ValueError(
             f"`ensemble(lengths=...)` takes a number for each of the {members.count} members; got "
-            f"{values.dtype} of shape {values.shape}."
+            f"{values.dtype} with shape {values.shape}."
         )
-    # Parts of the same size are sorted one by one, so that a chunk keeps its members.
+    # Each chunk is sorted by itself, so that it keeps its members.
     return np.lexsort((-values.astype(float), np.arange(members.count) // size))
 
 
-def checked_devices(devices: Sequence[Device] | None) -> list[Device]:
-    """The devices as given, all of this process by default."""
+def check_devices(devices: Sequence[Device] | None) -> list[Device]:
+    """Return the devices, by default all devices of this process."""
     if devices is None:
         return list(jax.local_devices())
     devices = list(devices)
     if not devices or not all(isinstance(device, jax.Device) for device in devices):
-        raise TypeError(f"`ensemble(devices=...)` takes devices of JAX; got {devices!r}.")
+        raise TypeError(f"`ensemble(devices=...)` takes JAX devices; got {devices!r}.")
     return devices
 
 
-def lanes_of(devices: Sequence[Device], threads: int | None) -> list[Device]:
-    """A device for each host thread: on processors one thread for each core, else one."""
+def assign_lanes(devices: Sequence[Device], threads: int | None) -> list[Device]:
+    """Return the device of each host thread: one thread per CPU core, one per other device."""
     if threads is not None and threads < 1:
         raise ValueError(f"`ensemble(threads=...)` must be positive; got {threads}.")
     if devices[0].platform != "cpu":
@@ -98,14 +105,17 @@ def lanes_of(devices: Sequence[Device], threads: int | None) -> list[Device]:
     return [devices[k % len(devices)] for k in range(count)]
 
 
-def evaluate(program: Program, members: Members, which: slice, size: int, device: Any) -> Done:
-    """Run one chunk. One with fewer than `size` members repeats its last: the program is the same.
+def evaluate(
+    traced_run: TracedRun, members: Members, which: slice, size: int, device: Any
+) -> ChunkResult:
+    """Evaluate one chunk of members.
 
-    Which members are in a chunk has no influence on their numbers, but for round-off.
+    A chunk with fewer than `size` members is padded with its last member, so that the compiled
+    function is reused. The other members of a chunk affect results only to round-off.
     """
     index = np.minimum(np.arange(which.start, which.start + size), which.stop - 1)
     rows = members.rows(index)
-    outputs, status = program(rows, device)
+    outputs, status = traced_run(rows, device)
     count = which.stop - which.start
     outputs, status = jax.tree.map(lambda x: np.asarray(x)[:count], (outputs, status))
     invalid = np.zeros(count, bool)
@@ -113,16 +123,18 @@ def evaluate(program: Program, members: Members, which: slice, size: int, device
         if row.dtype.kind in "fc":
             invalid |= np.isnan(row[:count].reshape(count, -1)).any(axis=1)
     status = status._replace(result=np.where(invalid, INVALID, status.result))
-    return Done(which.start // size, outputs, status)
+    return ChunkResult(which.start // size, outputs, status)
 
 
-def in_turn(
-    function: Callable[[int, Device], Done], numbers: Iterable[int | None], lanes: list[Device]
-) -> Iterator[Done]:
-    """Chunks in the order of their numbers, computed on all lanes at once.
+def map_in_order(
+    function: Callable[[int, Device], ChunkResult],
+    numbers: Iterable[int | None],
+    lanes: list[Device],
+) -> Iterator[ChunkResult]:
+    """Evaluate chunks concurrently on all lanes and yield them in the order of `numbers`.
 
-    Each lane has a chunk waiting, so that none idles while the host works, and no more, so that
-    memory does not grow with their number. `None` says that there is no number yet.
+    Each lane has one chunk queued, so that it does not idle while the host works; a longer queue
+    would use memory. `None` among the numbers means that no chunk is available yet.
     """
     free = collections.deque(lanes)
     free.extend(lanes)

@@ -15,10 +15,10 @@ Parameters = dict[str, Float[np.ndarray, "N ..."]]
 
 
 def grid(**axes: ArrayInput) -> Parameters:
-    """All combinations of values, the last parameter changing fastest.
+    """Return all combinations of values; the last parameter varies fastest.
 
     **Arguments:** for every parameter its values, shape (n,) or (n, ...).
-    **Returns:** the parameters by name, each with the product of all n in front.
+    **Returns:** the parameters by name; the leading axis has the product of all n.
     **Raises:** `ValueError` for parameters without a value.
     """
     values = {name: np.atleast_1d(np.asarray(value)) for name, value in axes.items()}
@@ -27,36 +27,36 @@ def grid(**axes: ArrayInput) -> Parameters:
         if len(value) == 0:
             raise ValueError(f"`grid({name}=...)` has no values; give at least one.")
     counts = [len(value) for value in values.values()]
-    places = np.indices(counts).reshape(len(counts), -1)
-    return {name: value[at] for (name, value), at in zip(values.items(), places, strict=True)}
+    indices = np.indices(counts).reshape(len(counts), -1)
+    return {name: value[i] for (name, value), i in zip(values.items(), indices, strict=True)}
 
 
 def sobol(count: int, *, seed: int = 0, **bounds: tuple[ArrayInput, ArrayInput]) -> Parameters:
-    """Scrambled Sobol points, evenly spread between bounds.
+    """Return scrambled Sobol points between bounds.
 
-    **Arguments:** `count` of members; best a power of two; `seed` of the scrambling; for every
-    parameter its lower and upper bound, numbers or arrays of one shape.
-    **Raises:** `ValueError` for bounds that do not fit.
+    **Arguments:** `count`, the number of members, best a power of two; `seed` of the scrambling;
+    for every parameter its lower and upper bound, scalars or arrays of one shape.
+    **Raises:** `ValueError` for bounds of different shapes, not finite, or in the wrong order.
     """
-    return _between(_sobol_points, count, seed, bounds)
+    return _scale_to_bounds(_sobol_points, count, seed, bounds)
 
 
 def latin_hypercube(
     count: int, *, seed: int = 0, **bounds: tuple[ArrayInput, ArrayInput]
 ) -> Parameters:
-    """A Latin hypercube between bounds: every component has one member in each of `count` layers.
+    """Return a Latin hypercube: every component has one member in each of `count` intervals.
 
     **Arguments, raises:** as `sobol`.
     """
-    return _between(_latin_points, count, seed, bounds)
+    return _scale_to_bounds(_latin_points, count, seed, bounds)
 
 
 def uniform(count: int, *, seed: int = 0, **bounds: tuple[ArrayInput, ArrayInput]) -> Parameters:
-    """Independent random members, uniform between bounds.
+    """Return independent random members, uniformly distributed between bounds.
 
     **Arguments, raises:** as `sobol`.
     """
-    return _between(_random_points, count, seed, bounds)
+    return _scale_to_bounds(_random_points, count, seed, bounds)
 
 
 def normal(
@@ -66,32 +66,32 @@ def normal(
     quasi_random: bool = False,
     **moments: tuple[ArrayInput, ArrayInput],
 ) -> Parameters:
-    """Normally distributed members.
+    """Return normally distributed members.
 
-    **Arguments:** `count` of members; `seed`; `quasi_random`, from Sobol points, with which means
-    converge faster; for every parameter its mean and standard deviation, numbers or arrays of one
-    shape, or for a mean of shape (k,) the covariance (k, k).
-    **Raises:** `ValueError` for moments that do not fit.
+    **Arguments:** `count`, the number of members; `seed`; `quasi_random`, whether to use Sobol
+    points, with which means converge faster; for every parameter its mean and standard deviation,
+    scalars or arrays of one shape, or for a mean of shape (k,) the covariance (k, k).
+    **Raises:** `ValueError` for other shapes, negative deviations, and a covariance that is not
+    positive semidefinite.
     """
     means, factors = {}, {}
-    for name, (mean, spread) in _pairs("normal", moments).items():
+    for name, (mean, spread) in _check_pairs("normal", moments).items():
         means[name], factors[name] = _factor(name, mean, spread)
     draw = _sobol_points if quasi_random else _random_points
-    points = draw(_checked_count(count), sum(m.size for m in means.values()), seed)
-    # Scrambled Sobol points may be zero in floating-point numbers, of which the quantile is
-    # infinite.
+    points = draw(_check_count(count), sum(m.size for m in means.values()), seed)
+    # Scrambled Sobol points may be rounded to zero, where the quantile is infinite.
     tiny = np.finfo(float).eps
     points = scipy.special.ndtri(np.clip(points, tiny, 1 - tiny))
     result, begin = {}, 0
     for name, mean in means.items():
-        own = points[:, begin : begin + mean.size]
-        result[name] = mean + (own @ factors[name].T).reshape(count, *mean.shape)
+        deviates = points[:, begin : begin + mean.size]
+        result[name] = mean + (deviates @ factors[name].T).reshape(count, *mean.shape)
         begin += mean.size
     return result
 
 
 def _factor(name: str, mean: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The mean and a factor of the covariance of its components."""
+    """Return the mean, and a matrix F whose product F F^T is the covariance."""
     if spread.shape == mean.shape or spread.ndim == 0:
         if np.any(spread < 0):
             raise ValueError(f"`normal({name}=...)`: standard deviations must not be negative.")
@@ -111,42 +111,44 @@ def _factor(name: str, mean: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray
     return mean, vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def _between(draw: Any, count: int, seed: int, bounds: Mapping[str, Any]) -> Parameters:
-    pairs = _pairs("bounds", bounds)
+def _scale_to_bounds(draw: Any, count: int, seed: int, bounds: Mapping[str, Any]) -> Parameters:
+    pairs = _check_pairs("bounds", bounds)
     for name, (low, high) in pairs.items():
         if low.shape != high.shape or not np.all(low <= high):
             raise ValueError(
-                f"The bounds of {name!r} must be a lower and an upper one of the same shape; got "
+                f"The bounds of {name!r} must be a lower and an upper bound of the same shape; got "
                 f"{low} and {high}."
             )
-    points = draw(_checked_count(count), sum(low.size for low, _ in pairs.values()), seed)
+    points = draw(_check_count(count), sum(low.size for low, _ in pairs.values()), seed)
     result, begin = {}, 0
     for name, (low, high) in pairs.items():
-        own = points[:, begin : begin + low.size].reshape(count, *low.shape)
-        result[name] = low + own * (high - low)
+        fractions = points[:, begin : begin + low.size].reshape(count, *low.shape)
+        result[name] = low + fractions * (high - low)
         begin += low.size
     return result
 
 
-def _pairs(what: str, given: Mapping[str, Any]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    _check_names(given)
+def _check_pairs(
+    meaning: str, arguments: Mapping[str, Any]
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    _check_names(arguments)
     pairs = {}
-    for name, pair in given.items():
+    for name, pair in arguments.items():
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ValueError(f"`{name}` takes two values ({what}); got {pair!r}.")
+            raise ValueError(f"`{name}` takes two values ({meaning}); got {pair!r}.")
         first, second = (np.asarray(part, float) for part in pair)
         if not (np.all(np.isfinite(first)) and np.all(np.isfinite(second))):
-            raise ValueError(f"The {what} of {name!r} must be finite; got {pair!r}.")
+            raise ValueError(f"The {meaning} of {name!r} must be finite; got {pair!r}.")
         pairs[name] = first, second
     return pairs
 
 
-def _check_names(given: Mapping[str, Any]) -> None:
-    if not given:
-        raise ValueError("Name at least one parameter, such as `spin=(90.0, 110.0)`.")
+def _check_names(arguments: Mapping[str, Any]) -> None:
+    if not arguments:
+        raise ValueError("Pass at least one parameter, such as `spin=(90.0, 110.0)`.")
 
 
-def _checked_count(count: int) -> int:
+def _check_count(count: int) -> int:
     if count < 1:
         raise ValueError(f"An ensemble has at least one member; got count={count}.")
     return count
@@ -154,7 +156,7 @@ def _checked_count(count: int) -> int:
 
 def _sobol_points(count: int, dimension: int, seed: int) -> np.ndarray:
     sampler = scipy.stats.qmc.Sobol(dimension, rng=seed)
-    # Whole powers of two: others would be warned of, though the points are the same.
+    # SciPy warns if the number is not a power of two, although the points are the same.
     return sampler.random_base2(math.ceil(math.log2(count)))[:count]
 
 

@@ -1,4 +1,4 @@
-"""Who works on which shard of a store, by files that are touched while a worker lives."""
+"""Leases on the shards of a store: files that a worker touches while it is alive."""
 
 import os
 import pathlib
@@ -6,22 +6,22 @@ import socket
 import threading
 import uuid
 
-# Seconds between signs of life of a worker, and after which another takes what it has claimed.
+# Seconds between two heartbeats of a worker, and until its lease expires without a heartbeat.
 HEARTBEAT, STALE = 2.0, 30.0
 
 
 class Lease:
-    """A file that says that a worker lives and has a shard; it is touched every few seconds."""
+    """Claim of a live worker to a shard: a file whose time it renews every few seconds."""
 
     def __init__(self, path: pathlib.Path):
         self._path, self._ended = path, threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
     @classmethod
-    def taken(cls, path: pathlib.Path) -> "Lease | None":
-        """The lease, or `None` while another worker that lives has it."""
+    def acquire(cls, path: pathlib.Path) -> "Lease | None":
+        """Return the lease, or `None` while another live worker holds it."""
         try:
-            # By the clock of the file system: those of hosts differ.
+            # By the clock of the file system, because clocks of hosts differ.
             age = _now(path.parent) - path.stat().st_mtime
         except FileNotFoundError:
             age = None
@@ -29,7 +29,7 @@ class Lease:
             if age < STALE and not _is_dead(path):
                 return None
             try:
-                # Of several that find it stale one succeeds.
+                # If several workers find the lease expired, the rename succeeds for one.
                 os.rename(path, path.with_name(f".{path.name}.{uuid.uuid4().hex}"))
             except FileNotFoundError:
                 return None
@@ -38,7 +38,7 @@ class Lease:
         except FileExistsError:
             return None
         with os.fdopen(handle, "w") as file:
-            file.write(me())
+            file.write(process_name())
         return cls(path)
 
     def __enter__(self) -> "Lease":
@@ -58,7 +58,7 @@ class Lease:
 
 
 def _now(folder: pathlib.Path) -> float:
-    """The time of the file system."""
+    """Return the current time of the file system."""
     probe = folder / f".now.{uuid.uuid4().hex}"
     probe.touch()
     try:
@@ -67,13 +67,13 @@ def _now(folder: pathlib.Path) -> float:
         probe.unlink()
 
 
-def me() -> str:
-    """This process, by its host and number."""
+def process_name() -> str:
+    """Return host and process number of this process as text."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def _is_dead(lease: pathlib.Path) -> bool:
-    """Whether the process that wrote a lease is known to have ended: one of this host is."""
+    """Whether the process that wrote a lease ended; known only for processes of this host."""
     try:
         host, _, process = lease.read_text().rpartition(":")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What an ensemble returns."""
+"""Result of an ensemble."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -8,29 +8,30 @@ import jax
 import numpy as np
 
 from ..results import RESULTS
-from .members import ENDS, Members
+from .members import STATUS_VARIABLES, Members
 
 if TYPE_CHECKING:
     import xarray
 
-# So many failures are listed in words.
-_LISTED = 10
+# Number of failed members that the summary lists.
+_MAX_LISTED = 10
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Ensemble:
-    """Outputs and ends of N members.
+    """Outputs and outcomes of N members.
 
     **Attributes:**
 
     - `members`: the parameters.
-    - `outputs`: what the run returned, a pytree of arrays with N in front; of a `Solution` its
-      times and states by name. `None` where statistics were asked for instead. A member that
-      failed has NaN where its run did not come.
-    - `statistics`: by output and name, where they were asked for.
-    - `result` (N,): names of `rj.RESULTS`; `num_steps` (N,), of all runs of a member; `reached`
-      (N,), the time that its last run came to, s. What happens inside of further transformations of
-      a run (`jax.grad`, `lax.scan`) is not counted: there NaN says that a member failed.
+    - `outputs`: the return values of `run`, a pytree of arrays with a leading axis of N; a
+      `Solution` is replaced by its times and states by name. `None` if statistics replace the
+      outputs. The samples of a failed member are NaN.
+    - `statistics`: the requested statistics by output and name.
+    - `result` (N,): names of `rj.RESULTS`; `num_steps` (N,), the sum over all runs of a member;
+      `reached` (N,), the last time that its last run reached, s. Runs inside further JAX
+      transformations (`jax.grad`, `lax.scan`) are not counted; NaN in the outputs marks their
+      failures.
     """
 
     members: Members
@@ -48,47 +49,49 @@ class Ensemble:
 
     @property
     def failed(self) -> np.ndarray:
-        """Numbers of the members that failed, increasing."""
+        """Indices of the members that failed, increasing."""
         return np.flatnonzero(self.result != "successful")
 
     @property
     def failures(self) -> dict[str, int]:
-        """How many members failed, by the name of the result."""
+        """Number of failed members by the name of the result."""
         names, counts = np.unique(self.result[self.failed], return_counts=True)
         return dict(zip(names.tolist(), counts.tolist(), strict=True))
 
     def rerun(self, which: Any = None, **changes: Any) -> "Ensemble":
-        """The same for some members, their numbers given, those that failed by default.
+        """Evaluate some members again, by default those that failed.
 
-        **Arguments:** `which`, numbers of members; `changes`, keyword arguments for the run, such
+        **Arguments:** `which`, indices of members; `changes`, keyword arguments for the run, such
         as a solver for `def run(parameters, solver=None)`.
-        **Raises:** `ValueError` if there is no such member.
+        **Returns:** an `Ensemble` of these members.
+        **Raises:** `ValueError` for an index out of range, and if there is no member to run.
         """
         index = self.failed if which is None else np.atleast_1d(np.asarray(which))
         if index.size == 0:
-            raise ValueError("No member is to be run again: `which` is empty, none failed.")
+            raise ValueError("There is no member to run again: `which` is empty or none failed.")
         if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= len(self):
-            raise ValueError(f"Members have the numbers 0 to {len(self) - 1}; got {which!r}.")
-        return self.again(self.members.chosen(index), changes)
+            raise ValueError(f"Members have the indices 0 to {len(self) - 1}; got {which!r}.")
+        return self.again(self.members.select(index), changes)
 
     def to_xarray(
         self,
         dims: Mapping[str, tuple[str, ...]] | None = None,
         units: Mapping[str, str] | None = None,
     ) -> "xarray.Dataset":
-        """Parameters, outputs and ends with the dimension `member`.
+        """Return parameters, outputs and outcomes with the dimension `member`.
 
-        **Arguments:** by the name of an output or a parameter: `dims`, its further dimensions,
-        `units`.
-        **Raises:** `ValueError` for names that are not there, for dimensions that do not fit.
+        **Arguments:** `dims`, the names of further dimensions, and `units`, both by the name of an
+        output or a parameter.
+        **Raises:** `ValueError` for unknown names and a wrong number of dimensions.
         """
         import xarray
 
         arrays = dict(zip(self.members.names, self.members.leaves, strict=True))
         arrays |= {
-            _free(name, arrays): leaf for name, leaf in zip(self.names, self.leaves, strict=True)
+            _output_name(name, arrays): leaf
+            for name, leaf in zip(self.names, self.leaves, strict=True)
         }
-        labels = labelled({name: a.shape[1:] for name, a in arrays.items()}, dims, units)
+        labels = label_dimensions({name: a.shape[1:] for name, a in arrays.items()}, dims, units)
         variables: dict[str, Any] = {
             name: (("member", *labels[name][0]), array, labels[name][1])
             for name, array in arrays.items()
@@ -103,8 +106,8 @@ class Ensemble:
         if not len(self.failed):
             return f"Ensemble({len(self)} members; {outputs}; none failed)"
         causes = ", ".join(f"{count} {name}" for name, count in self.failures.items())
-        listed = ", ".join(map(str, self.failed[:_LISTED]))
-        rest = ", ..." if len(self.failed) > _LISTED else ""
+        listed = ", ".join(map(str, self.failed[:_MAX_LISTED]))
+        rest = ", ..." if len(self.failed) > _MAX_LISTED else ""
         return (
             f"Ensemble({len(self)} members; {outputs}; {len(self.failed)} failed: {causes}; "
             f"numbers {listed}{rest})"
@@ -122,33 +125,33 @@ _STATES = {
 }
 
 
-def labelled(
+def label_dimensions(
     shapes: Mapping[str, tuple[int, ...]],
     dims: Mapping[str, tuple[str, ...]] | None,
     units: Mapping[str, str] | None,
 ) -> dict[str, tuple[tuple[str, ...], dict[str, str]]]:
-    """Names of the dimensions behind the members, and attributes, by the name of an array."""
+    """Return names of the dimensions after the member axis, and attributes, by array name."""
     dims, units = dict(dims or {}), dict(units or {})
     unknown = sorted({*dims, *units} - set(shapes))
     if unknown:
         raise ValueError(f"There is no output or parameter {unknown[0]!r}; there are {[*shapes]}.")
     labels = {}
     for name, shape in shapes.items():
-        known, unit = _STATES.get(name.rpartition(".")[2], ((), ""))
-        if len(known) != len(shape):
-            known, unit = tuple(f"{name}_{k}" for k in range(len(shape))), ""
-        own = tuple(dims.get(name, known))
-        if len(own) != len(shape):
-            raise ValueError(f"`dims` of {name!r} must name {len(shape)} dimensions; got {own}.")
+        default, unit = _STATES.get(name.rpartition(".")[2], ((), ""))
+        if len(default) != len(shape):
+            default, unit = tuple(f"{name}_{k}" for k in range(len(shape))), ""
+        names = tuple(dims.get(name, default))
+        if len(names) != len(shape):
+            raise ValueError(f"`dims` of {name!r} must name {len(shape)} dimensions; got {names}.")
         unit = units.get(name, unit)
-        labels[name] = own, {"units": unit} if unit else {}
+        labels[name] = names, {"units": unit} if unit else {}
     return labels
 
 
-def _free(name: str, taken: Mapping[str, Any]) -> str:
-    """The name of an output beside those of the parameters."""
-    return f"{name}_out" if name in taken or name in ENDS else name
+def _output_name(name: str, parameters: Mapping[str, Any]) -> str:
+    """Return the name of an output that differs from all names of parameters."""
+    return f"{name}_out" if name in parameters or name in STATUS_VARIABLES else name
 
 
-# What a member of which a parameter is NaN ended with, whatever its run made of it.
+# Result of a member with a NaN parameter, whatever the outcome of its run.
 INVALID = int(jax.tree.leaves(RESULTS.invalid_input)[0])

@@ -1,9 +1,9 @@
-"""Ensembles in Zarr stores: shards written whole and marked as done, so that any kill is survived.
+"""Ensembles in Zarr stores, written shard by shard, so that a killed process loses no shard.
 
-A store is a folder: a Zarr 3 group with one array for each parameter and output, the members in
-front, whose chunks are the shards, and an empty group `progress` with files of our own:
-`plan.json`, what is computed; `done/`, a file for each shard that is complete, moved there after
-the shard was written; `leases/`, who works on what.
+A store is a folder: a Zarr 3 group with one array for each parameter and output. The leading axis
+numbers the members, and the chunks of an array are the shards. The empty group `progress` contains
+further files: `plan.json`, the description of the ensemble; `done/`, a file for each complete
+shard, moved there after the shard was written; `leases/`, the claims of workers.
 """
 
 import contextlib
@@ -19,24 +19,24 @@ import jax
 import numpy as np
 
 from .._version import __version__
-from .chunks import Done
-from .leases import Lease, me
+from .chunks import ChunkResult
+from .leases import Lease, process_name
 from .members import Members
-from .program import Program, Status
-from .result import labelled
+from .result import label_dimensions
+from .traced_run import Status, TracedRun
 
 _PROGRESS, _PLAN = "progress", "plan.json"
 _STATUS = {"result": "int32", "num_steps": "int32", "reached": "float64"}
 
 
 class StoreError(ValueError):
-    """A store that cannot be taken: foreign, damaged, or made for something else."""
+    """Error of a store that is incomplete, damaged, or made for another ensemble."""
 
 
 class Store:
-    """The shards of one ensemble on disk.
+    """Shards of one ensemble on disk.
 
-    **Attributes:** `path`; `plan`, what is computed.
+    **Attributes:** `path`; `plan`, the description of the ensemble.
     """
 
     def __init__(self, path: str | os.PathLike[str]):
@@ -47,14 +47,15 @@ class Store:
         self._leases: dict[int, contextlib.ExitStack] = {}
 
     @classmethod
-    def opened(
+    def open_or_create(
         cls, path: str | os.PathLike[str], plan: dict[str, Any], members: Members,
-        program: Program, resume: bool,
+        traced_run: TracedRun, resume: bool,
     ) -> "Store":  # fmt: skip
-        """A new store, or the one that is there if it has the same plan.
+        """Create a store, or open an existing one with the same plan.
 
-        **Raises:** `StoreError` for another plan or another folder; `FileExistsError` unless
-        `resume`; `OSError` for a folder that cannot be written.
+        **Raises:** `StoreError` for a different plan, or a folder that is not a store;
+        `FileExistsError` for an existing store unless `resume`; `OSError` for a folder that cannot
+        be written.
         """
         path = pathlib.Path(path)
         if path.suffix != ".zarr":
@@ -64,17 +65,18 @@ class Store:
         if path.exists():
             if not resume:
                 raise FileExistsError(
-                    f"{path} exists. Choose another name, delete it, or go on with `resume=True`."
+                    f"{path} exists. Choose another name, delete it, or continue with "
+                    "`resume=True`."
                 )
             store = cls(path)
             store._check(plan)
             return store
         try:
-            _create(path, plan, members, program)
+            _create(path, plan, members, traced_run)
         except OSError as error:
             reason = error.strerror or str(error)
             raise OSError(error.errno, f"Cannot write {path}: {reason}") from error
-        # Another process may have been first: then its store is there.
+        # Another process may have created the store first, so that its plan is checked.
         store = cls(path)
         store._check(plan)
         return store
@@ -85,81 +87,81 @@ class Store:
             changes = "; ".join(f"{k} was {self.plan.get(k)}, is {plan[k]}" for k in differing)
             raise StoreError(
                 f"{self.path} was made for another ensemble: {changes}. Choose another name, or "
-                "run what it was made for."
+                "restore the arguments."
             )
 
     @property
     def count(self) -> int:
-        """The number of members."""
+        """Number of members."""
         return self.plan["members"]
 
     @property
     def size(self) -> int:
-        """Members of a shard."""
+        """Number of members in a shard."""
         return self.plan["shard"]
 
     @property
     def num_shards(self) -> int:
-        """The number of shards."""
+        """Number of shards."""
         return -(-self.count // self.size)
 
     def done(self) -> set[int]:
-        """Numbers of the shards that are complete."""
+        """Return the numbers of the complete shards."""
         return {int(name) for name in os.listdir(self._progress / "done") if name.isdigit()}
 
     def num_done(self) -> int:
-        """How many members are in them."""
+        """Return the number of members in complete shards."""
         return sum(min(self.size, self.count - k * self.size) for k in self.done())
 
     def missing(self) -> list[int]:
-        """Numbers of the shards that are not complete, increasing."""
+        """Return the numbers of the incomplete shards, increasing."""
         return sorted(set(range(self.num_shards)) - self.done())
 
-    def write(self, done: Done) -> None:
-        """Write a shard, then mark it as done: a kill in between leaves it missing.
+    def write(self, chunk: ChunkResult) -> None:
+        """Write a shard, then mark it as complete, so that a killed process leaves it missing.
 
-        **Raises:** `OSError` of the disk, with what to do.
+        **Raises:** `OSError` with the remedy if the disk cannot be written.
         """
         try:
-            self._write(done)
+            self._write(chunk)
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"{error.strerror or error}: shard {done.number} of {self.path} could not be "
-                f"written. {len(self.done())} of {self.num_shards} shards are done and stay; make "
-                "room, or leave to write, and make the same call again",
+                f"{error.strerror or error}: shard {chunk.number} of {self.path} could not be "
+                f"written. {len(self.done())} of {self.num_shards} shards are complete and kept; "
+                "free disk space or change permissions, and repeat the call",
             ) from error
 
-    def _write(self, done: Done) -> None:
+    def _write(self, chunk: ChunkResult) -> None:
         group = self._open("r+")
-        begin = done.number * self.size
-        where = slice(begin, begin + len(done.status.result))
-        arrays = dict(zip(self.plan["outputs"], done.outputs, strict=True))
-        for name, values in {**arrays, **done.status._asdict()}.items():
+        begin = chunk.number * self.size
+        where = slice(begin, begin + len(chunk.status.result))
+        arrays = dict(zip(self.plan["outputs"], chunk.outputs, strict=True))
+        for name, values in {**arrays, **chunk.status._asdict()}.items():
             group[name][where] = values
-        self._mark(done.number, int(np.count_nonzero(done.status.result)))
-        self.release(done.number)
+        self._mark_complete(chunk.number, int(np.count_nonzero(chunk.status.result)))
+        self.release(chunk.number)
 
-    def _mark(self, number: int, failed: int) -> None:
-        """Say that a shard is complete, by a file that is there whole or not at all."""
+    def _mark_complete(self, number: int, failed: int) -> None:
+        """Mark a shard as complete by a file that is created atomically."""
         temporary = self._progress / "done" / f".{number}.{uuid.uuid4().hex}"
-        temporary.write_text(json.dumps({"failed": failed, "worker": me()}))
+        temporary.write_text(json.dumps({"failed": failed, "worker": process_name()}))
         os.replace(temporary, self._progress / "done" / str(number))
 
     def release(self, *numbers: int) -> None:
-        """Give back the claims to these shards, or to all of them."""
+        """Release the claims to these shards, without numbers all claims."""
         for number in numbers or list(self._leases):
             if number in self._leases:
                 self._leases.pop(number).close()
 
     def close(self) -> None:
-        """Give back all claims."""
+        """Release all claims."""
         self.release()
 
     def read(self) -> tuple[list[np.ndarray], Status]:
-        """All outputs and ends.
+        """Return outputs and status of all members.
 
-        **Raises:** `StoreError` while shards are missing: nothing half-written is read as done.
+        **Raises:** `StoreError` while shards are missing.
         """
         self._check_complete()
         group = self._open("r")
@@ -171,13 +173,13 @@ class Store:
         if missing:
             raise StoreError(
                 f"{self.path} is not complete: {len(missing)} of {self.num_shards} shards are "
-                "missing. Go on with the same call and `resume=True`."
+                "missing. Repeat the call with `resume=True`."
             )
 
     def to_xarray(self) -> Any:
-        """Parameters, outputs and ends as an `xarray.Dataset`, read when they are used.
+        """Return parameters, outputs and outcomes as an `xarray.Dataset` that is read lazily.
 
-        **Raises:** as `read`.
+        **Raises:** `StoreError` while shards are missing.
         """
         import xarray
 
@@ -185,7 +187,7 @@ class Store:
         return xarray.open_zarr(self.path, consolidated=False, chunks=None)
 
     def failed(self) -> int:
-        """How many members failed in the shards that are done."""
+        """Return the number of failed members in complete shards."""
         notes = [(self._progress / "done" / str(k)).read_text() for k in self.done()]
         return sum(json.loads(note)["failed"] for note in notes)
 
@@ -196,12 +198,12 @@ class Store:
             self._group = zarr.open_group(str(self.path), mode=mode, zarr_format=3)
         return self._group
 
-    def claimed(self, first: int) -> Iterator[int | None]:
-        """Missing shards that nobody else works on, one after the other, until none is missing.
+    def claim_shards(self, first: int) -> Iterator[int | None]:
+        """Claim missing shards one after the other, and yield their numbers until none is missing.
 
-        Each is claimed until it is written or released. The search begins at shard `first`, so that
-        workers do not meet at the same one. While others work on the last ones it gives `None`:
-        theirs are taken over if they die.
+        A claim lasts until the shard is written or released. The search starts at shard `first`,
+        which differs between workers. Yields `None` while other workers hold all remaining claims;
+        expired claims are taken over.
         """
         order = [*range(first, self.num_shards), *range(first)]
         while True:
@@ -209,13 +211,13 @@ class Store:
             for number in order:
                 if number in done or number in self._leases:
                     continue
-                lease = Lease.taken(self._progress / "leases" / str(number))
+                lease = Lease.acquire(self._progress / "leases" / str(number))
                 if lease is None:
                     waiting = True
                     continue
                 self._leases[number] = contextlib.ExitStack()
                 self._leases[number].enter_context(lease)
-                # It may have been done since the list was read.
+                # Another worker may have completed the shard since the list was read.
                 if (self._progress / "done" / str(number)).exists():
                     self.release(number)
                 else:
@@ -225,16 +227,21 @@ class Store:
             yield None
 
 
-def plan_of(members: Members, program: Program, size: int, lengths: Any = None) -> dict[str, Any]:
-    """What decides the numbers: program, parameters, their order, precision, versions."""
+def make_plan(
+    members: Members, traced_run: TracedRun, size: int, lengths: Any = None
+) -> dict[str, Any]:
+    """Return the description that determines all results.
+
+    It contains hashes of the run and of the parameters, their order, the precision and versions.
+    """
     return {
         "members": members.count,
         "shard": size,
         "parameters": members.names,
-        "outputs": program.names,
-        "shapes": [[*shape.shape] for shape in program.shapes],
-        "types": [str(shape.dtype) for shape in program.shapes],
-        "program": program.fingerprint(),
+        "outputs": traced_run.names,
+        "shapes": [[*shape.shape] for shape in traced_run.shapes],
+        "types": [str(shape.dtype) for shape in traced_run.shapes],
+        "program": traced_run.fingerprint(),
         "values": members.fingerprint(),
         "lengths": lengths if lengths is None or isinstance(lengths, str) else _hash(lengths),
         "precision": "double" if jax.config.read("jax_enable_x64") else "single",
@@ -253,17 +260,19 @@ def _read_plan(path: pathlib.Path) -> dict[str, Any]:
     try:
         plan = json.loads((path / _PROGRESS / _PLAN).read_text())
         if not {"members", "shard", "outputs"} <= set(plan):
-            raise ValueError("the plan is not whole")
+            raise ValueError("the plan is incomplete")
     except (FileNotFoundError, NotADirectoryError, TypeError, ValueError) as error:
         raise StoreError(
-            f"{path} is not a store of an ensemble: it has no readable {_PROGRESS}/{_PLAN}. Name "
-            "another."
+            f"{path} is not a store of an ensemble: it has no readable {_PROGRESS}/{_PLAN}. "
+            "Choose another folder."
         ) from error
     return plan
 
 
-def _create(path: pathlib.Path, plan: dict[str, Any], members: Members, program: Program) -> None:
-    """A new store, made beside its place and moved there whole."""
+def _create(
+    path: pathlib.Path, plan: dict[str, Any], members: Members, traced_run: TracedRun
+) -> None:
+    """Create a store in a temporary folder, and move it to `path` atomically."""
     import shutil
 
     import zarr
@@ -275,35 +284,43 @@ def _create(path: pathlib.Path, plan: dict[str, Any], members: Members, program:
         for part in ("done", "leases"):
             (temporary / _PROGRESS / part).mkdir()
         shapes = {n: leaf.shape[1:] for n, leaf in zip(members.names, members.leaves, strict=True)}
-        shapes |= {n: s.shape for n, s in zip(program.names, program.shapes, strict=True)}
+        shapes |= {n: s.shape for n, s in zip(traced_run.names, traced_run.shapes, strict=True)}
         types = {n: leaf.dtype for n, leaf in zip(members.names, members.leaves, strict=True)}
-        types |= {n: s.dtype for n, s in zip(program.names, program.shapes, strict=True)}
-        taken = sorted({*members.names} & {*program.names} | {*_STATUS} & {*shapes})
-        if taken:
+        types |= {n: s.dtype for n, s in zip(traced_run.names, traced_run.shapes, strict=True)}
+        ambiguous = sorted({*members.names} & {*traced_run.names} | {*_STATUS} & {*shapes})
+        if ambiguous:
             raise StoreError(
-                f"{taken[0]!r} names two arrays of this store: name parameters and outputs "
-                f"differently, and none of them {', '.join(_STATUS)}."
+                f"{ambiguous[0]!r} names two arrays of this store. Give parameters and outputs "
+                f"different names, other than {', '.join(_STATUS)}."
             )
-        labels = labelled(shapes, None, None)
+        labels = label_dimensions(shapes, None, None)
         for name, shape in shapes.items():
-            _array(group, plan, name, shape, types[name], *labels[name])
+            _create_array(group, plan, name, shape, types[name], *labels[name])
         for name, dtype in _STATUS.items():
-            _array(group, plan, name, (), dtype, (), {})
+            _create_array(group, plan, name, (), dtype, (), {})
         for name, leaf in zip(members.names, members.leaves, strict=True):
             group[name][...] = leaf
         (temporary / _PROGRESS / _PLAN).write_text(json.dumps(plan, indent=1))
         try:
             os.rename(temporary, path)
         except OSError:
-            # Another process made the store in the meantime; anything else is an error.
+            # If another process created the store in the meantime, its store is used.
             if not (path / _PROGRESS / _PLAN).exists():
                 raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _array(group, plan, name, shape, dtype, dims, attributes):
-    # A bool or an integer has no NaN: what is missing is read from `done` alone.
+def _create_array(
+    group: Any,
+    plan: dict[str, Any],
+    name: str,
+    shape: tuple[int, ...],
+    dtype: Any,
+    dims: tuple[str, ...],
+    attributes: dict[str, str],
+) -> None:
+    # Integers have no NaN, so that missing shards are recognised by `done` alone.
     group.create_array(
         name,
         shape=(plan["members"], *shape),

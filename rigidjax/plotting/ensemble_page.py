@@ -59,10 +59,10 @@ def _parts(dataset: Any) -> list[str]:
 
 
 def _names(dataset: Any) -> np.ndarray:
-    from ..ensembles.program import names_of
+    from ..ensembles.traced_run import result_names
 
     result = dataset["result"].to_numpy()
-    return names_of(result) if result.dtype.kind in "iu" else result.astype(str)
+    return result_names(result) if result.dtype.kind in "iu" else result.astype(str)
 
 
 def _distribution(name: str, variable: Any, succeeded: np.ndarray) -> list[str]:

@@ -1,4 +1,4 @@
-"""Examples of the papers and standard benchmarks, each with its source and what is known of it."""
+"""Examples of the papers and standard benchmarks, with their sources and reference solutions."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ from .two_bodies import two_bodies as two_bodies, two_bodies_slow as two_bodies_
 
 
 def all() -> dict[str, Callable[..., Problem]]:
-    """Every problem by its name; call one to build it."""
+    """Return the functions that build the problems, by name."""
     functions = (
         free_body,
         heavy_top,
@@ -58,13 +58,13 @@ def all() -> dict[str, Callable[..., Problem]]:
 
 
 def find(name: str) -> Callable[..., Problem]:
-    """The function that builds the problem `name`.
+    """Return the function that builds the problem `name`.
 
-    **Raises:** `ValueError` for an unknown name, with the nearest that exists.
+    **Raises:** `ValueError` for an unknown name, with the most similar existing name.
     """
-    known = all()
-    wanted = name.lower().replace("-", "_")
-    if wanted in known:
-        return known[wanted]
-    hint = _did_you_mean(wanted, known, f" There are: {', '.join(known)}.", 0.5)
+    builders = all()
+    key = name.lower().replace("-", "_")
+    if key in builders:
+        return builders[key]
+    hint = _did_you_mean(key, builders, f" There are: {', '.join(builders)}.", 0.5)
     raise ValueError(f"There is no problem {name!r}.{hint}")

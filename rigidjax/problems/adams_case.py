@@ -1,4 +1,4 @@
-"""One body on one joint or spring, as solved with ADAMS."""
+"""Test cases of one body on one joint or spring, with reference results of ADAMS."""
 
 import math
 from typing import NamedTuple
@@ -27,7 +27,7 @@ CASES = (
 )
 
 
-class Parts(NamedTuple):
+class CaseParts(NamedTuple):
     """Body, joint and springs of a case, without gravity."""
 
     body: Body
@@ -36,21 +36,21 @@ class Parts(NamedTuple):
 
 
 def adams_case(name: str = "revolute") -> Problem:
-    """A body of 1 kg and 4 m, released at rest under gravity; 5 s.
+    """Build a body of 1 kg and 4 m, released at rest under gravity; 5 s.
 
-    The joint is 2 m from the centre of mass and called `"joint"`; ADAMS's tables of motion and
-    reactions are in Chrono's tests.
+    The joint is 2 m from the centre of mass and called `"joint"`. Tables of the motion and the
+    reactions by ADAMS are in Chrono's tests.
 
     **Arguments:** `name`: `"revolute"` (Chrono's case 01), `"spherical"` (02), `"prismatic"` (01),
-    `"cylindrical"` (01), `"universal"` (01), `"distance"` (01); `"transpring"` (01), no joint, a
-    spring from the origin, where it starts, 10 N/m and 0.5 N s/m; `"rotspring"` (01), the hinge
-    with 200 N m/rad and 10 N m s/rad.
+    `"cylindrical"` (01), `"universal"` (01), `"distance"` (01); `"transpring"` (01), a spring of
+    10 N/m and 0.5 N s/m to the origin, where the body starts, instead of a joint; `"rotspring"`
+    (01), the hinge with a torsion spring of 200 N m/rad and 10 N m s/rad.
     **Source:** Project Chrono, unit tests of joints, with ADAMS decks and results.
     """
     if name not in CASES:
         hint = did_you_mean(name, CASES, f" There are: {', '.join(CASES)}.")
         raise ValueError(f"`adams_case(name={name!r})` does not exist.{hint}")
-    body, joint, springs = parts(name)
+    body, joint, springs = make_parts(name)
     system = System(body, [] if joint is None else [joint], [Gravity(GRAVITY), *springs])
     return Problem(
         "adams_case",
@@ -62,8 +62,8 @@ def adams_case(name: str = "revolute") -> Problem:
     )
 
 
-def parts(case: str, body: str = "pendulum", joint: str = "joint") -> Parts:
-    """What the case called `case` is made of, under the names `body` and `joint`."""
+def make_parts(case: str, body: str = "pendulum", joint: str = "joint") -> CaseParts:
+    """Return the parts of a case; `body` and `joint` become their names."""
     ends, origin = ("ground", body), (0.0, 0.0, 0.0)
     third = (0.0, 0.0, 1.0)
     level, quarter = (1.0, 0.0, 0.0, 0.0), (_HALF, -_HALF, 0.0, 0.0)
@@ -71,7 +71,7 @@ def parts(case: str, body: str = "pendulum", joint: str = "joint") -> Parts:
     made: AbstractJoint | None = None
     springs: list[AbstractForce] = []
     if case in ("revolute", "rotspring"):
-        # The third axis of a joint frame that the deck turns by -90 degrees about the first.
+        # The hinge axis is the third axis of a frame that ADAMS's input file turns by -90 degrees.
         made, orientation = Revolute(*ends, origin, (0.0, 1.0, 0.0), name=joint), quarter
         if case == "rotspring":
             springs = [TorsionSpring(joint, 200.0, 10.0)]
@@ -90,4 +90,4 @@ def parts(case: str, body: str = "pendulum", joint: str = "joint") -> Parts:
     else:
         springs = [Spring(*ends, origin, origin, 10.0, 0.5, length=0.0)]
         position = origin
-    return Parts(Body(body, 1.0, inertia, position, orientation), made, springs)
+    return CaseParts(Body(body, 1.0, inertia, position, orientation), made, springs)

@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from ..bodies import Body
 from ..forces import Spring, Torque
@@ -12,7 +13,7 @@ from ..mechanics import System
 from .links import turn_about_third_axis
 from .problem import Problem
 
-# Lengths, m; the names are those of the test set.
+# Lengths, m, with the names of the test set.
 XA, YA, XB, YB, XC, YC = -0.06934, -0.00227, -0.03635, 0.03273, 0.014, 0.072
 D, DA, E, EA, RR, RA = 0.028, 0.0115, 0.02, 0.01421, 0.007, 0.00092
 SS, SA, SB, SC, SD = 0.035, 0.01874, 0.01043, 0.018, 0.02
@@ -24,10 +25,11 @@ STIFFNESS, FREE_LENGTH, DRIVE = 4530.0, 0.07785, 0.033
 _AXIS = (0.0, 0.0, 1.0)
 
 
-class Figure(NamedTuple):
-    """The mechanism at given angles: `centers` of the seven bodies and their `angles`, `points`.
+class PlanarConfiguration(NamedTuple):
+    """PlanarConfiguration of the mechanism in its plane.
 
-    Rows of `centers` and values of `points` are (2,), m; angles are about the third axis, rad.
+    **Attributes:** `centers` of mass of the seven bodies, (7, 2) m; `angles` of the bodies about
+    the third axis, (7,) rad; `points` by name, (2,) m.
     """
 
     centers: np.ndarray
@@ -36,27 +38,28 @@ class Figure(NamedTuple):
 
 
 def andrews(beta: float = -0.0620) -> Problem:
-    r"""Andrews' squeezer: seven bodies in a plane, ten hinges, a spring, a motor; 0.05 s.
+    r"""Build Andrews' squeezer: seven bodies in a plane, ten hinges, a spring, a motor; 0.05 s.
 
-    A constant moment of 0.033 N m turns the crank from rest. The bodies are laminae: in the plane
-    they have the inertias of the test set, across it half of them, on which nothing depends.
+    A constant moment of 0.033 N m turns the crank from rest. The bodies are laminae. Their moments
+    of inertia about the normal are those of the test set; the moments about in-plane axes, which do
+    not affect the motion, are half as large.
 
-    **Arguments:** `beta`, angle of the crank at the start, rad; the others close the loops.
+    **Arguments:** `beta`, initial angle of the crank, rad; the other angles close the loops.
     **Source:** IFToMM library of computational benchmark problems, A03; the data are those of the
     Test Set for IVP Solvers, whose angle is -0.0617138900142764496.
     """
-    figure = draw(closed_angles(beta))
+    configuration = configure(solve_angles(beta))
     bodies = [
         Body(
             f"K{i + 1}",
             MASSES[i],
             (INERTIAS[i] / 2, INERTIAS[i] / 2, INERTIAS[i]),
-            (*figure.centers[i], 0.0),
-            turn_about_third_axis(figure.angles[i]),
+            (*configuration.centers[i], 0.0),
+            turn_about_third_axis(configuration.angles[i]),
         )
         for i in range(7)
     ]
-    at = {name: (*point, 0.0) for name, point in figure.points.items()}
+    points = {name: (*point, 0.0) for name, point in configuration.points.items()}
     hinges = (
         ("ground", "K1", "O"),
         ("K1", "K2", "F"),
@@ -69,10 +72,10 @@ def andrews(beta: float = -0.0620) -> Problem:
         ("K3", "K4", "E"),
         ("K3", "K6", "E"),
     )
-    joints = [Revolute(a, b, at[point], _AXIS) for a, b, point in hinges]
+    joints = [Revolute(a, b, points[point], _AXIS) for a, b, point in hinges]
     forces = [
         Torque("K1", (0.0, 0.0, DRIVE)),
-        Spring("ground", "K3", at["C"], at["D"], STIFFNESS, length=FREE_LENGTH),
+        Spring("ground", "K3", points["C"], points["D"], STIFFNESS, length=FREE_LENGTH),
     ]
     system = System(bodies, joints, forces)
     return Problem(
@@ -85,9 +88,11 @@ def andrews(beta: float = -0.0620) -> Problem:
     )
 
 
-def draw(q: np.ndarray) -> Figure:
-    r"""Centres, angles and points at the angles $(\beta, \Theta, \gamma, \Phi, \delta, \Omega,
-    \varepsilon)$ of the test set."""
+def configure(q: Float[np.ndarray, "7"]) -> PlanarConfiguration:
+    r"""Return the configuration at the angles of the test set.
+
+    **Arguments:** `q`, $(\beta, \Theta, \gamma, \Phi, \delta, \Omega, \varepsilon)$, rad.
+    """
     beta, theta, gamma, phi, delta, omega, epsilon = q
     angles = np.array([beta, beta + theta, gamma, phi + delta, delta, omega + epsilon, epsilon])
     e = [np.array([math.cos(a), math.sin(a)]) for a in angles]
@@ -115,22 +120,22 @@ def draw(q: np.ndarray) -> Figure:
         "G": G,
         "H": H,
     }
-    return Figure(np.stack(centers), angles, points)
+    return PlanarConfiguration(np.stack(centers), angles, points)
 
 
-def gaps(q: np.ndarray) -> np.ndarray:
-    """What is open at the point E of the bodies K3, K4 and K6, from that of K2, shape (6,) m."""
-    figure = draw(q)
-    a = figure.angles
+def gaps(q: Float[np.ndarray, "7"]) -> Float[np.ndarray, "6"]:
+    """Return the distances of the points E of K3, K4 and K6 from the point E of K2, (6,) m."""
+    configuration = configure(q)
+    a = configuration.angles
     n = lambda i: np.array([-math.sin(a[i]), math.cos(a[i])])  # noqa: E731
     e = lambda i: np.array([math.cos(a[i]), math.sin(a[i])])  # noqa: E731
-    p = figure.points
+    p = configuration.points
     ends = (p["B"] - SS * n(2), p["H"] - E * n(3), p["G"] + ZF * e(5))
     return np.concatenate([p["E"] - end for end in ends])
 
 
-def closed_angles(beta: float) -> np.ndarray:
-    """The seven angles that close the loops for an angle of the crank near the start, rad."""
+def solve_angles(beta: float) -> Float[np.ndarray, "7"]:
+    """Return the seven angles that close the loops for a crank angle near the initial one, rad."""
     q = np.array([beta, 0.0, 0.4552798, 0.2226684, 0.4873650, -0.2226684, 1.2305474])
     for _ in range(20):
         g, step = gaps(q), 1e-6

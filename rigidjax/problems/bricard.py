@@ -11,12 +11,12 @@ _AXES = ("y", "z", "x", "y", "z", "x")
 
 
 def bricard(thickness: float = 0.0) -> Problem:
-    """Five rods of 1 m and 1 kg, six hinges, gravity; one degree of freedom; 10 s.
+    """Build five rods of 1 m and 1 kg with six hinges, under gravity; 10 s.
 
-    The mechanism moves only because its hinges are placed as they are: counting constraints gives
-    none. The rods are thin, which is what agrees with the published motion.
+    The mechanism has one degree of freedom because of its special geometry; counting constraints
+    gives none. Thin rods reproduce the published motion.
 
-    **Arguments:** `thickness` of the rods (square section), m; `Absolute` needs one.
+    **Arguments:** `thickness` of the rods (square section), m; `Absolute` needs a positive one.
     **Source:** IFToMM library of computational benchmark problems, A04.
     """
     names = ["ground", *(f"rod {i + 1}" for i in range(5)), "ground"]

@@ -10,17 +10,17 @@ from .problem import Problem
 
 CARRIER = ((120.0, 100.0, 80.0), 200.0)  # inertia, kg m^2, and mass, kg
 WHEEL = (0.1, 0.2, 5.0)  # inertia about its axis and across it, kg m^2, and mass, kg
-_PLACES = ((0.5, 0.0, 0.0), (0.0, 0.5, 0.0), (0.0, 0.0, 0.5))
+_WHEEL_POSITIONS = ((0.5, 0.0, 0.0), (0.0, 0.5, 0.0), (0.0, 0.0, 0.5))
 
 
 def dual_spin_satellite(wheels: int = 3, spin: float = 300.0) -> Problem:
-    r"""A body free in space with wheels on its axes, which spin without friction; 20 s.
+    r"""Build a free body with wheels on its axes that spin without friction; 20 s.
 
-    Nothing acts on it: energy and both momenta are conserved, and so is the angular momentum of
-    every wheel about its axle.
+    Without external forces, energy, both momenta and the angular momentum of every wheel about its
+    axle are conserved.
 
-    **Arguments:** `wheels`, 1 to 3, along the third body axis first; `spin` of the first wheel
-    relative to the body, rad/s; the others have half and a third of it.
+    **Arguments:** `wheels`, 1 to 3, the first one along the third body axis; `spin` of the first
+    wheel relative to the body, rad/s; the second and third wheel have a half and a third of it.
     """
     wheels = int(wheels)
     if not 1 <= wheels <= 3:
@@ -32,11 +32,11 @@ def dual_spin_satellite(wheels: int = 3, spin: float = 300.0) -> Problem:
     axial, across, wheel_mass = WHEEL
     for k in range(wheels):
         axis = np.eye(3)[2 - k]
-        place = np.array(_PLACES[2 - k])
+        position = np.array(_WHEEL_POSITIONS[2 - k])
         name = f"wheel {k + 1}"
-        bodies.append(Body(name, wheel_mass, across + (axial - across) * axis, place))
-        joints.append(Revolute("carrier", name, place, axis))
-        positions.append(place)
+        bodies.append(Body(name, wheel_mass, across + (axial - across) * axis, position))
+        joints.append(Revolute("carrier", name, position, axis))
+        positions.append(position)
         rates.append(omega + spin / (k + 1) * axis)
     masses = np.array([mass] + [wheel_mass] * wheels)
     x = np.stack(positions)

@@ -20,11 +20,12 @@ _SLIDER, _HEIGHT = 0.1, 0.5
 
 
 def flyball_governor() -> Problem:
-    """Two balls on rods, hinged to a shaft that turns freely, stiff dampers to a slider; 10 s.
+    """Build two balls on rods that are hinged to a freely rotating shaft; 10 s.
 
-    The spring-dampers relax in 1e-5 s to 1e-4 s: take an implicit solver such as
-    `diffrax.Kvaerno5`. A rod and the ball at its end are one body; the first body axis is along
-    the rod. The shaft starts with one turn per second, nothing moves relative to it.
+    Stiff spring-dampers connect the rods to a slider. They relax in 1e-5 s to 1e-4 s, which
+    requires an implicit solver such as `rj.solvers.Radau5`. A rod and the ball at its end are one
+    body; its first body axis is along the rod. All bodies start with the rotation of the shaft, one
+    revolution per second.
 
     **Source:** IFToMM library of computational benchmark problems, A05.
     """

@@ -16,24 +16,25 @@ _AXIS = (0.0, 0.0, 1.0)
 
 
 def four_bar(rate: float = 10.0, thickness: float = 0.0) -> Problem:
-    """Crank and rocker of 0.3 m and 0.7 m, 1 m apart, a coupler of 0.9 m; gravity; 2 s.
+    """Build a crank of 0.3 m, a coupler of 0.9 m and a rocker of 0.7 m, under gravity; 2 s.
 
-    Uniform thin rods of 1 kg/m. The crank starts upright and goes round.
+    The pivots are 1 m apart; the links are uniform thin rods of 1 kg/m. The crank starts upright
+    and rotates fully.
 
-    **Arguments:** `rate` of the crank at the start, rad/s; `thickness` of the rods (square
-    section), m; `Absolute` needs one.
+    **Arguments:** `rate`, initial rate of the crank, rad/s; `thickness` of the rods (square
+    section), m; `Absolute` needs a positive one.
     """
     start, end = np.zeros(2), np.array([FRAME, 0.0])
     pin = np.array([0.0, CRANK])
     gap = end - pin
     distance = math.sqrt(gap @ gap)
-    # The triangle of coupler, rocker and the line between their far ends; the upper one.
+    # The upper solution of the triangle of coupler, rocker and the line between their far ends.
     along = (COUPLER**2 - ROCKER**2 + distance**2) / (2 * distance)
     across = math.sqrt(COUPLER**2 - along**2)
     unit = gap / distance
     knee = pin + along * unit + across * np.array([-unit[1], unit[0]])
     points = [np.append(point, 0.0) for point in (start, pin, knee, end)]
-    # pin' + w2 x coupler = w3 x rocker, both about the third axis.
+    # Rates of coupler and rocker about the third axis, from pin' + w2 x coupler = w3 x rocker.
     turned = lambda v: np.array([-v[1], v[0]])  # noqa: E731
     columns = np.stack([-turned(knee - pin), turned(knee - end)], axis=1)
     others = np.linalg.solve(columns, rate * turned(pin))

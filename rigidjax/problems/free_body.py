@@ -1,4 +1,4 @@
-"""A body in free rotation far from any steady one."""
+"""A body in free rotation far from steady rotation."""
 
 from ..bodies import FixedPointBody
 from .free_motion import free_motion
@@ -6,9 +6,9 @@ from .problem import Problem, spherical_state
 
 
 def free_body() -> Problem:
-    r"""Free rotation of $J = (6, 8, 3)$ kg m^2 from $\Omega = (10, 20, 20)$ rad/s, 1 s.
+    r"""Build a freely rotating body: $J = (6, 8, 3)$ kg m^2, $\Omega = (10, 20, 20)$ rad/s; 1 s.
 
-    **Source:** Betsch-Siebert, section 5.1 (the error is measured there at t = 1).
+    **Source:** Betsch-Siebert, section 5.1, which measures the error at t = 1.
     """
     return Problem(
         "free_body",

@@ -10,9 +10,9 @@ from .problem import spherical_states
 
 
 def free_motion(system: System | FixedPointBody, state0: State, ts: Float[Array, " T"]) -> State:
-    """Free rotation of a `FixedPointBody`, in Jacobi elliptic functions.
+    """Compute the free rotation of a `FixedPointBody` in Jacobi elliptic functions.
 
-    **Arguments:** as `Problem.solution`; of `system` the inertia is used.
+    **Arguments:** as `Problem.solution`.
     """
     assert isinstance(system, FixedPointBody) and system.is_free
     return spherical_states(

@@ -10,9 +10,9 @@ _SOURCE = "Lang (null-space coordinates), section 7, Example A"
 
 
 def heavy_top() -> Problem:
-    r"""Lang's Example A: $I = (50, 42, 10)$ kg m^2, $mL = 11.09$ kg m, spin 20 rad/s, 10 s.
+    r"""Build Lang's Example A: $I = (50, 42, 10)$ kg m^2, $mL = 11.09$ kg m, spin 20 rad/s; 10 s.
 
-    The axis starts at pi/3 from the vertical. Everything is about the fixed point.
+    The inertia is about the fixed point. The axis starts at pi/3 from the vertical.
 
     **Source:** Lang, section 7, Example A and Figures 11, 13, 14.
     """
@@ -20,9 +20,9 @@ def heavy_top() -> Problem:
 
 
 def heavy_top_fast() -> Problem:
-    """The same top at 500 rad/s, on which Lang shows how well the energy is kept.
+    """Build the top of `heavy_top` with a spin of 500 rad/s, Lang's test of energy conservation.
 
-    The paper gives no end time; 1 s is 80 turns.
+    The paper gives no end time; 1 s is 80 revolutions.
 
     **Source:** Lang, section 7, Figure 10.
     """

@@ -1,4 +1,4 @@
-"""Straight links, and orientations, of which the mechanisms are made."""
+"""Straight links and their orientations, for the mechanisms."""
 
 import math
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ from jaxtyping import ArrayLike
 from ..bodies import Body
 from ..rotations import euler_map
 
-Numbers = Sequence[float] | np.ndarray
+Vector3 = Sequence[float] | np.ndarray
 
 
 def link(
-    name: str, start: Numbers, end: Numbers, mass: float = 1.0, thickness: float = 0.0
+    name: str, start: Vector3, end: Vector3, mass: float = 1.0, thickness: float = 0.0
 ) -> Body:
-    r"""A uniform rod between two points, its first body axis from `start` to `end`.
+    r"""Return a uniform rod between two points; its first body axis is from `start` to `end`.
 
     **Arguments:** `name`; `start`, `end`, (3,) m; `mass`, kg; `thickness`, edge of its square
-    section, m. With zero, the inertia is $(0, I, I)$ with $I = m l^2/12$: joints have to govern the
-    rotation about its own axis.
+    section, m. With thickness zero the inertia is $(0, I, I)$ with $I = m l^2/12$, and joints have
+    to determine the rotation about the axis of the rod.
     """
     start, end = np.asarray(start, float), np.asarray(end, float)
     along = end - start
@@ -31,10 +31,10 @@ def link(
     return Body(name, mass, inertia, 0.5 * (start + end), turn_to(along))
 
 
-def turn_to(direction: Numbers) -> tuple[float, float, float, float]:
-    """Quaternion of the shortest rotation that takes the first axis of space to `direction`.
+def turn_to(direction: Vector3) -> tuple[float, float, float, float]:
+    """Return the quaternion of the shortest rotation of the first axis of space to `direction`.
 
-    About the third axis for a direction opposite to the first.
+    For the opposite direction it is a rotation about the third axis.
     """
     x, y, z = np.asarray(direction, float) / math.sqrt(float(np.dot(direction, direction)))
     if x < -1 + 1e-12:
@@ -44,15 +44,15 @@ def turn_to(direction: Numbers) -> tuple[float, float, float, float]:
 
 
 def matrix(orientation: ArrayLike) -> np.ndarray:
-    """Rotation matrix of a quaternion (4,) as a NumPy array (3, 3)."""
+    """Return the rotation matrix of a quaternion (4,) as a NumPy array (3, 3)."""
     return np.asarray(euler_map(jnp.asarray(orientation)), float)
 
 
-def in_body(orientation: ArrayLike, vector: Numbers) -> np.ndarray:
-    """Body components (3,) of a vector given in space components."""
+def in_body(orientation: ArrayLike, vector: Vector3) -> np.ndarray:
+    """Convert a vector (3,) from space to body components."""
     return matrix(orientation).T @ np.asarray(vector, float)
 
 
 def turn_about_third_axis(angle: float) -> tuple[float, float, float, float]:
-    """Quaternion of a rotation about the third axis, rad."""
+    """Return the quaternion of a rotation about the third axis by `angle`, rad."""
     return (math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2))

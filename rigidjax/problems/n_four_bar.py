@@ -22,12 +22,12 @@ _AXIS = (0.0, 0.0, 1.0)
 
 
 def n_four_bar(n: int = 40, duration: float = 20.0) -> Problem:
-    r"""`n` four-bar linkages side by side: 2 n + 1 links of 1 m and 1 kg, one degree of freedom.
+    r"""Build `n` four-bar linkages side by side: 2 n + 1 links of 1 m and 1 kg.
 
-    It starts upright, the top moving with 1 m/s, and passes the position in which all links lie in
-    line. As every link but the upright ones only translates,
-    $\vartheta'' = g\,\frac{(n+1)/2 + n}{(n+1)/3 + n} \sin\vartheta$: a pendulum that goes round,
-    in closed form.
+    The mechanism has one degree of freedom. It starts upright, its top moving with 1 m/s, and
+    passes through the singular position in which all links are in line. Horizontal links only
+    translate, so that $\vartheta'' = g\,\frac{(n+1)/2 + n}{(n+1)/3 + n} \sin\vartheta$. This is
+    the equation of a rotating pendulum, which has a closed solution.
 
     **Arguments:** `n`, 40 in the benchmark; `duration`, s, 20 in the benchmark.
     **Source:** IFToMM library of computational benchmark problems, A02.
@@ -62,14 +62,16 @@ def n_four_bar(n: int = 40, duration: float = 20.0) -> Problem:
 
 
 def _motion(system: System | FixedPointBody, state0: State, ts: Float[Array, " T"]) -> State:
-    r"""$\vartheta = \pi + 2\,\mathrm{am}(\omega t - K)$ with $\omega^2 = 1/4 + c$, $k^2 =
-    c/\omega^2$."""
+    r"""Compute $\vartheta = \pi + 2\,\mathrm{am}(\omega t - K)$, $\omega^2 = 1/4 + c$.
+
+    The modulus is given by $k^2 = c/\omega^2$.
+    """
     n = (state0.num_bodies - 1) // 2
     c = _GRAVITY * ((n + 1) / 2 + n) / ((n + 1) / 3 + n)
     omega = math.sqrt(0.25 + c)
     m1 = jnp.asarray(0.25 / omega**2, ts.dtype)
     f = jacobi(omega * ts - complete_first(m1), m1)
-    # Half the angle beyond pi/2, up to half turns, which change the sign of the quaternion alone.
+    # Half the angle beyond pi/2, up to half revolutions, which only change the quaternion's sign.
     sine, cosine = f.cn, -f.sn
     x, y = 2 * sine * cosine, (cosine - sine) * (cosine + sine)
     rate = 2 * omega * f.dn

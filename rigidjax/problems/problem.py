@@ -1,4 +1,4 @@
-"""What a problem consists of."""
+"""A system with its initial state and its reference solution."""
 
 from collections.abc import Callable
 
@@ -16,16 +16,16 @@ from .exact.references import EndState, SystemEndState
 
 
 class Problem(eqx.Module):
-    """A system, its initial state and an end time, with what is known of the motion.
+    """A system with its initial state, an end time, and a reference solution if one is known.
 
     **Attributes:**
 
-    - `name`: as in `rj.problems.all()`; `title`: one line for people.
-    - `system`: what a formulation takes; `state0`: the state at t = 0; `t1`: end time, s.
-    - `source`: where the data are from, with section.
+    - `name`: as in `rj.problems.all()`; `title`: a readable title of one line.
+    - `system`: the argument of a formulation; `state0`: the state at t = 0; `t1`: end time, s.
+    - `source`: origin of the data, with section.
     - `solution`: closed form of the motion, `(system, state0, ts) -> State`, or `None`.
-    - `end_state`: the state at `t1` from an integration with 40 digits, or `None`. It belongs to
-      the numbers of the problem as they are built: change them, and it no longer holds.
+    - `end_state`: the state at `t1` from an integration with 40 digits, or `None`. It is valid only
+      for the unchanged data of the problem.
 
     Solution and end state may belong to a system of any number of bodies.
     """
@@ -43,22 +43,22 @@ class Problem(eqx.Module):
 
     @property
     def has_reference(self) -> bool:
-        """Whether `reference` knows the motion at every time, not at `t1` alone."""
+        """Whether `reference` is available at all times, as opposed to `t1` alone."""
         return self.solution is not None
 
     @property
     def known(self) -> str:
-        """In a few words what `reference` is from; empty if nothing is known."""
+        """Description of the origin of `reference`; empty without a reference."""
         if self.solution is not None:
             return "closed form"
         return "" if self.end_state is None else "an integration with 40 digits"
 
     def reference(self, ts: ArrayInput) -> State:
-        """The true states, from a closed form or from an integration with 40 digits.
+        """Return reference states, from a closed form or from an integration with 40 digits.
 
         **Arguments:** `ts`, times, shape (T,) s; for a problem without closed form, `[t1]`.
         **Returns:** states, each leaf with a leading axis of T.
-        **Raises:** `ValueError` for a time at which nothing is known.
+        **Raises:** `ValueError` for a time without a reference.
         """
         ts = jnp.asarray(float_array(ts, "Problem.reference(ts=...)"))
         if ts.ndim != 1:
@@ -66,23 +66,23 @@ class Problem(eqx.Module):
         if self.solution is not None:
             return eqx.filter_jit(self.solution)(self.system, self.state0, ts)
         if self.end_state is None or not np.array_equal(ts, [self.t1]):
-            known = "not known" if self.end_state is None else f"known at t1 = {self.t1:g} s alone"
+            known = "not known" if self.end_state is None else f"known only at t1 = {self.t1:g} s"
             raise ValueError(
                 f"The motion of `{self.name}` has no closed form and is {known}; got ts = {ts}."
             )
         if isinstance(self.end_state, SystemEndState):
-            return jax.tree.map(lambda leaf: leaf[None], State(*self.end_state.numbers()))
-        orientation, omega = self.end_state.numbers()
+            return jax.tree.map(lambda leaf: leaf[None], State(*self.end_state.to_arrays()))
+        orientation, omega = self.end_state.to_arrays()
         return spherical_states(jnp.asarray(orientation)[None], jnp.asarray(omega)[None])
 
 
 def spherical_states(orientation: Float[Array, "T 4"], omega: Float[Array, "T 3"]) -> State:
-    """States of one body with a fixed point, each leaf with a leading axis of T."""
+    """Return states of one body with a fixed point, each leaf with a leading axis of T."""
     return jax.vmap(lambda p, w: State(orientation=p, angular_velocity=w))(orientation, omega)
 
 
 def spherical_state(orientation: ArrayInput, omega: ArrayInput) -> State:
-    """State of one body with a fixed point: quaternion (4,) and body rates (3,), rad/s."""
+    """Return the state of one body with a fixed point, from (4,) and body rates (3,), rad/s."""
     return State(orientation=orientation, angular_velocity=omega)
 
 
@@ -92,5 +92,5 @@ def states_along(
     velocity: Float[Array, "T L 3"],
     angular_velocity: Float[Array, "T L 3"],
 ) -> State:
-    """States of several bodies, each leaf with a leading axis of T."""
+    """Return states of several bodies, each leaf with a leading axis of T."""
     return jax.vmap(State)(position, orientation, velocity, angular_velocity)

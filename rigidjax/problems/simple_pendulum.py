@@ -17,10 +17,10 @@ _GRAVITY = 9.81
 
 
 def simple_pendulum(duration: float = 10.0) -> Problem:
-    """A point mass of 1 kg on a massless link of 1 m, released at rest from the horizontal.
+    """Build a point mass of 1 kg on a massless link of 1 m, released at rest from the horizontal.
 
-    The mass has no inertia at all: the hinge governs its rotation, so that null-space coordinates
-    can do what absolute ones cannot. The period is 2.3678419476 s.
+    The body has no moment of inertia. Null-space coordinates can represent it because the hinge
+    determines its rotation; absolute coordinates cannot. The period is 2.3678419476 s.
 
     **Arguments:** `duration`, s; 2000 in the benchmark.
     **Source:** IFToMM library of computational benchmark problems, A01.
@@ -40,8 +40,10 @@ def simple_pendulum(duration: float = 10.0) -> Problem:
 
 
 def _motion(system: System | FixedPointBody, state0: State, ts: Float[Array, " T"]) -> State:
-    r"""Angle $\varphi$ from below with $\sin(\varphi/2) = k\,\mathrm{sn}(\omega t + K)$, $k^2 =
-    1/2$."""
+    r"""Compute the motion from $\sin(\varphi/2) = k\,\mathrm{sn}(\omega t + K)$, $k^2 = 1/2$.
+
+    The angle $\varphi$ is measured from the lowest position.
+    """
     half = jnp.asarray(0.5, ts.dtype)
     omega = math.sqrt(_GRAVITY)
     f = jacobi(omega * ts + complete_first(half), half)

@@ -14,10 +14,11 @@ _RATE = 6.0
 
 
 def slider_crank() -> Problem:
-    """A crank, a connecting rod on a ball joint and a universal joint, a slider; gravity; 5 s.
+    """Build a spatial slider-crank under gravity; 5 s.
 
-    The crank turns about the first axis, along which the slider moves below and beside it; it
-    starts upright with 6 rad/s.
+    A ball joint connects crank and connecting rod, a universal joint the rod and the slider. The
+    crank rotates about the first axis and starts upright with 6 rad/s. The slider moves parallel to
+    this axis, below and beside the crank.
 
     **Source:** IFToMM library of computational benchmark problems, spatial rigid slider-crank.
     """
@@ -40,16 +41,16 @@ def slider_crank() -> Problem:
     reference = system.reference_state()
     spin = np.array([_RATE, 0.0, 0.0])
     swing = np.cross(spin, pin - pivot)
-    # The rate of the slider from that of the length of the rod, the rest from the joints.
+    # The rate of the slider follows from the constant length of the rod.
     speed = np.array([swing @ rod / rod[0], 0.0, 0.0])
     velocity = np.stack([swing / 2, (swing + speed) / 2, speed])
     across = np.cross(rod, speed - swing) / (rod @ rod)
-    # About its own line the rod turns so that it does not about the axis normal to both of the
-    # universal joint.
-    twist = np.cross(first, np.cross(rod, first))
-    own = across - rod * (across @ twist) / (rod @ twist)
+    # The rotation of the rod about its line is determined by the universal joint, which permits no
+    # rotation about the normal to both of its axes.
+    normal = np.cross(first, np.cross(rod, first))
+    rod_spin = across - rod * (across @ normal) / (rod @ normal)
     omega = np.stack([spin, np.zeros(3), np.zeros(3)])
-    omega[1] = in_body(bodies[1].orientation, own)
+    omega[1] = in_body(bodies[1].orientation, rod_spin)
     state0 = State(reference.position, reference.orientation, velocity, omega)
     return Problem(
         "slider_crank",

@@ -11,12 +11,12 @@ from .problem import Problem, spherical_state, spherical_states
 
 
 def steady_top() -> Problem:
-    r"""Steady precession of a cone on its tip: inclination pi/3, precession 10 rad/s, 1 s.
+    r"""Build a cone on its tip in steady precession: inclination pi/3, rate 10 rad/s; 1 s.
 
-    Height 0.1 m, radius 0.05 m, density 2700 kg/m^3; the spin follows from the condition of steady
-    precession.
+    The cone has height 0.1 m, radius 0.05 m and density 2700 kg/m^3; the spin follows from the
+    condition of steady precession.
 
-    **Source:** Betsch-Siebert, section 5.2 (the error is measured there at t = 1).
+    **Source:** Betsch-Siebert, section 5.2, which measures the error at t = 1.
     """
     top = betsch_siebert_top()
     return Problem(
@@ -31,7 +31,7 @@ def steady_top() -> Problem:
 
 
 def _solution(system: System | FixedPointBody, state0: State, ts: Float[Array, " T"]) -> State:
-    """The steady precession itself: it belongs to the data of the paper."""
+    """Compute the steady precession of the paper's top, whatever `system` and `state0`."""
     del system, state0
     top = betsch_siebert_top()
     ts = jnp.asarray(ts)

@@ -14,12 +14,13 @@ _PRECESSION = {1: 0.0, 2: -10.0}
 
 
 def symmetric_top(case: int = 1) -> Problem:
-    r"""Geradin-Rixen's top: 5 kg, 1.3 m from the tip to the centre of mass, spin 50 rad/s, 5 s.
+    r"""Build Geradin-Rixen's top: 5 kg, spin 50 rad/s, centre of mass 1.3 m from the tip; 5 s.
 
-    Inclined by pi/9. In case 1 it is let go without precession, in case 2 it precesses at
-    -10 rad/s. $J = (0.8, 0.8, 1.8)$ kg m^2 about the centre of mass is what no body has; about the
-    fixed point $(9.25, 9.25, 1.8)$ is fine, and is all that the motion depends on. The end time of
-    the paper is in figures that are not at hand; 5 s are half a precession, several nutations.
+    The axis is inclined by pi/9. In case 1 the top is released without precession, in case 2 it
+    precesses at -10 rad/s. No body can have the inertia $J = (0.8, 0.8, 1.8)$ kg m^2 about its
+    centre of mass. The motion depends only on the inertia about the fixed point,
+    $(9.25, 9.25, 1.8)$, which is physical. The end time is not from the paper: 5 s are half a
+    precession and several nutations.
 
     **Arguments:** `case`, 1 or 2.
     **Raises:** `ValueError` for another case.
@@ -45,7 +46,7 @@ def symmetric_top(case: int = 1) -> Problem:
 
 
 def _solution(system: System | FixedPointBody, state0: State, ts: Float[Array, " T"]) -> State:
-    """The motion in elliptic functions."""
+    """Compute the motion in elliptic functions."""
     assert isinstance(system, FixedPointBody)
     assert isinstance(system.potential, AxialGravityPotential)
     motion = exact_motion(

@@ -12,12 +12,12 @@ from .problem import Problem, spherical_state
 
 
 def tennis_racket(disturbance: ArrayLike = 0.1) -> Problem:
-    r"""Lang's Example B: free rotation about the axis of the middle moment, $I = (41.6, 11.6, 50)$.
+    r"""Build Lang's Example B: free rotation about the axis of the middle moment; 4 s.
 
-    $\Omega_1 = 50$ rad/s, $\Omega_2 = \Omega_3$ = `disturbance`; 4 s. The frame starts at the Euler
-    angles ZXZ (pi/3, pi/4, pi/2), away from their singularity.
+    $I = (41.6, 11.6, 50)$ kg m^2, $\Omega_1 = 50$ rad/s, $\Omega_2 = \Omega_3$ = `disturbance`. The
+    initial Euler angles ZXZ are (pi/3, pi/4, pi/2), away from their singularity.
 
-    **Arguments:** `disturbance`, rad/s; 0.1 and 1e-5 in the paper's comparison, 1e-3 in its
+    **Arguments:** `disturbance`, rad/s; the paper uses 0.1 and 1e-5 in its comparison, and 1e-3 in
     Figure 12.
     **Source:** Lang, section 7, Example B and Figures 12, 15.
     """

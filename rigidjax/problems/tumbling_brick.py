@@ -11,10 +11,10 @@ SLUG_FOOT_SQUARED = 4.4482216152605 * 0.3048
 
 
 def tumbling_brick() -> Problem:
-    """Check case 2 of NASA's six-degree-of-freedom simulations: a dragless tumbling brick, 30 s.
+    """Build check case 2 of NASA's six-degree-of-freedom simulations: a tumbling brick; 30 s.
 
-    Moments 0.0018942, 0.0062110, 0.0071947 slug ft^2, rates 10, 20, 30 deg/s about them. The
-    rotation alone: the fall of the brick's centre of mass does not act on it.
+    The brick has the moments 0.0018942, 0.0062110, 0.0071947 slug ft^2, starts with 10, 20, 30
+    deg/s, and has no drag. Only its rotation is modelled, which the fall does not affect.
 
     **Source:** NASA/TM-2015-218675, check case 2.
     """

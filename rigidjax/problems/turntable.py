@@ -17,7 +17,7 @@ RADIUS, LENGTH = 1.0, 0.8
 
 
 class SteadyTurn(eqx.Module):
-    """The angle `rate` t of a turntable, rad."""
+    """Angle of a turntable that rotates at a constant `rate`, rad."""
 
     rate: Float[Array, ""]
 
@@ -29,11 +29,11 @@ class SteadyTurn(eqx.Module):
 
 
 def turntable(rate: float = 2.0) -> Problem:
-    r"""A turntable driven at constant rate, and a rod that hangs on a ball joint at its rim; 5 s.
+    r"""Build a turntable driven at constant rate, with a rod on a ball joint at its rim; 5 s.
 
-    The rod of 1 kg and 0.8 m starts below the rim, turning with the table. As the table is driven
-    the energy $E$ is not conserved; $E - \omega L_3$ of the rod is, with its angular momentum $L_3$
-    about the axis.
+    The rod of 1 kg and 0.8 m starts below the rim, rotating with the table. Because the table is
+    driven, the energy $E$ is not conserved, but $E - \omega L_3$ of the rod is, where $L_3$ is its
+    angular momentum about the axis.
 
     **Arguments:** `rate` of the table, rad/s.
     """

@@ -1,4 +1,4 @@
-"""Two bodies on a ball joint, one of them held by a spring."""
+"""Two bodies connected by a ball joint, the first one to the ground by a spring."""
 
 import math
 
@@ -17,11 +17,12 @@ _SOURCE = "Lang (null-space coordinates), section 7, Example C"
 
 
 def two_bodies() -> Problem:
-    r"""Lang's Example C: 10 kg and 20 kg, a ball joint, a spring of 1e4 N/m; no gravity; 0.5 s.
+    r"""Build Lang's Example C: 10 kg and 20 kg, a ball joint, a spring of 1e4 N/m; 0.5 s.
 
-    Body 1 starts at rest with $\Omega = (3, 2, 1)$ rad/s, body 2 with $(24, 15, 12)$ rad/s. The
-    paper's end is at 4 s, but errors grow by 1e4 in 0.5 s and by 1e23 in 4 s: no double-precision
-    run follows the motion beyond about 1.2 s. `two_bodies_slow` can be compared at 4 s.
+    There is no gravity. The initial angular velocities are $(3, 2, 1)$ rad/s and $(24, 15, 12)$
+    rad/s; the centre of mass of body 1 is at rest. The paper ends at 4 s, but errors grow by a
+    factor of 1e4 in 0.5 s and of 1e23 in 4 s, so that a run in double precision is meaningless
+    beyond about 1.2 s. Runs of `two_bodies_slow` can be compared at 4 s.
 
     **Source:** Lang, section 7, Example C and Figure 16.
     """
@@ -29,9 +30,9 @@ def two_bodies() -> Problem:
 
 
 def two_bodies_slow() -> Problem:
-    """The same bodies with a tenth of the initial angular velocities; 4 s.
+    """Build the bodies of `two_bodies` with a tenth of the initial angular velocities; 4 s.
 
-    Errors grow by 1e4 in that time.
+    Errors grow by a factor of 1e4 in this time.
     """
     return _two_bodies(
         "two_bodies_slow",

@@ -12,7 +12,7 @@ import pytest
 import xarray
 
 import rigidjax as rj
-from rigidjax.ensembles.chunks import by_length
+from rigidjax.ensembles.chunks import sort_by_duration
 from rigidjax.ensembles.members import Members
 
 PENDULUM = rj.problems.simple_pendulum()
@@ -103,7 +103,7 @@ def test_rerun_of_failed_members(pendulums):
     assert np.allclose(again.outputs, expected, rtol=1e-12)
     with pytest.raises(ValueError, match="none failed"):
         again.rerun()
-    with pytest.raises(ValueError, match="numbers 0 to 1"):
+    with pytest.raises(ValueError, match="indices 0 to 1"):
         found.rerun([2])
 
 
@@ -170,7 +170,7 @@ def test_parameters_from_a_dataset_and_files(tmp_path):
         found = rj.ensemble(formula, one, progress=False)
         assert found.members.names == ["a", "b"]
         assert np.array_equal(found.outputs["product"], expected["product"])
-    with pytest.raises(ValueError, match=r"holds no parameters: it has neither.*'result'"):
+    with pytest.raises(ValueError, match=r"contains no parameters: it has neither.*'result'"):
         rj.ensemble(formula, returned.drop_vars(["a", "b"]))
     (tmp_path / "p.csv").write_text("a,b\n1.0,2\n3.0,4\n")
     found = rj.ensemble(
@@ -184,7 +184,7 @@ def test_parameters_from_a_dataset_and_files(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1.0,x\n", "p.csv cannot be read as parameters: 'x' in the column 'b' is no number"),
+        ("a,b\n1.0,x\n", "cannot be read as parameters: 'x' in the column 'b' is not a number"),
         ("a,b\n", "needs a line of names and a line for each member"),
         ("", "p.csv cannot be read as parameters: No columns"),
         ("a,b\n1,2\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
@@ -203,8 +203,8 @@ def test_invalid_parameter_files_raise(text, message, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({}, "holds no arrays"),
-        ({"a": 1.0}, "the members in front"),
+        ({}, "contains no arrays"),
+        ({"a": 1.0}, "one common leading axis of members"),
         ({"a": np.ones(3), "b": np.ones(4)}, r"a: \(3,\), b: \(4,\)"),
         ({"a": np.ones(0)}, "no members"),
         (xarray.Dataset({"a": ("x", [1.0]), "b": ("y", [1.0])}), "share one dimension"),
@@ -222,16 +222,16 @@ def test_invalid_input_raises(tmp_path):
         rj.ensemble(formula, given, batch=0)
     with pytest.raises(ValueError, match=r"`ensemble\(threads=...\)` must be positive"):
         rj.ensemble(formula, given, threads=0)
-    with pytest.raises(TypeError, match="takes devices of JAX"):
+    with pytest.raises(TypeError, match="takes JAX devices"):
         rj.ensemble(formula, given, devices=["cpu"])
     with pytest.raises(ValueError, match="returns no arrays"):
         rj.ensemble(lambda p: None, given)
     for run in (lambda p: jnp.ones(int(p["a"])), lambda p: p["b"] if p["a"] > 1 else p["a"]):
         with pytest.raises(TypeError, match="traced once for all members: shapes of its outputs"):
             rj.ensemble(run, given)
-    with pytest.raises(TypeError, match="must hold numbers"):
+    with pytest.raises(TypeError, match="must contain numbers"):
         rj.ensemble(formula, {"a": np.array(["x", "y"])})
-    with pytest.raises(FileNotFoundError, match="There is no file"):
+    with pytest.raises(FileNotFoundError, match="There is no parameter file"):
         rj.ensemble(formula, tmp_path / "p.nc")
     with pytest.raises(ValueError, match="read from .nc and .csv"):
         (tmp_path / "p.txt").touch()
@@ -270,7 +270,7 @@ def test_gradient_of_a_mean_of_runs():
 
 @pytest.mark.parametrize("parameters", [{}, {"a": np.ones(0)}, {"a": np.ones(2), "b": np.ones(3)}])
 def test_mean_without_members_raises(parameters):
-    with pytest.raises(ValueError, match="with the members in front"):
+    with pytest.raises(ValueError, match="one common leading axis of members"):
         rj.ensembles.mean(lambda p: p, parameters)
 
 
@@ -288,7 +288,7 @@ def test_members_sorted_by_length(place, tmp_path):
         ).outputs["total"]
     assert np.array_equal(found, given["a"] + given["b"].sum(axis=1))
     if place == "store":
-        with pytest.raises(ValueError, match="names no parameter"):
+        with pytest.raises(ValueError, match="is not a parameter"):
             rj.ensemble(run, given, lengths="c", out=tmp_path / "t.zarr")
         assert not (tmp_path / "t.zarr").exists()
         with pytest.raises(rj.ensembles.StoreError, match="lengths was"):
@@ -298,8 +298,8 @@ def test_members_sorted_by_length(place, tmp_path):
 def test_lengths_do_not_change_the_order():
     """Sorted as a whole, or in each chunk."""
     members = Members({"a": np.array([1.0, 3.0, 2.0, 5.0, 4.0])})
-    assert by_length(members, "a", 5).tolist() == [3, 4, 1, 2, 0]
-    assert by_length(members, "a", 2).tolist() == [1, 0, 3, 2, 4]
+    assert sort_by_duration(members, "a", 5).tolist() == [3, 4, 1, 2, 0]
+    assert sort_by_duration(members, "a", 2).tolist() == [1, 0, 3, 2, 4]
     for bad in ("b", np.ones(4), np.array(["x"] * 5)):
         with pytest.raises(ValueError, match=r"`ensemble\(lengths="):
-            by_length(members, bad, 5)
+            sort_by_duration(members, bad, 5)

@@ -42,8 +42,8 @@ def dies(phase, monkeypatch):
     """Patch what a worker calls in this phase: there it ends the second time, and nothing more."""
     module = sys.modules[ensemble.__module__]
     owner, name, after = {
-        "before it claims": (Lease, "taken", False),
-        "after it claimed": (Lease, "taken", True),
+        "before it claims": (Lease, "acquire", False),
+        "after it claimed": (Lease, "acquire", True),
         "before it computes": (module, "evaluate", False),
         "while it writes": (Store, "_open", True),
         "before the mark": (Store, "_mark", False),

@@ -18,11 +18,11 @@ from ensembles import study
 
 import rigidjax as rj
 from rigidjax.ensembles import Store, StoreError
-from rigidjax.ensembles.chunks import Done
+from rigidjax.ensembles.chunks import ChunkResult
 from rigidjax.ensembles.leases import Lease
 from rigidjax.ensembles.members import Members
-from rigidjax.ensembles.processes import rank
-from rigidjax.ensembles.program import Program, Status
+from rigidjax.ensembles.processes import read_rank
+from rigidjax.ensembles.traced_run import Status, TracedRun
 
 COUNT, SHARD = 200, 10
 PARAMETERS = {"start": np.arange(float(COUNT)), "shift": np.linspace(0.0, 1.0, COUNT)}
@@ -107,7 +107,7 @@ def test_plans_depend_on_the_function():
             state = rj.State(angular_velocity=p["rate"] * jnp.ones((1, 3)))
             return rj.simulate(rj.NullSpace(body), state, 1.0, dt=0.1).ys[-1]
 
-        return Program(run, Members({"rate": np.ones(3)})).fingerprint()
+        return TracedRun(run, Members({"rate": np.ones(3)})).fingerprint()
 
     first = fingerprint(lambda R: 5.0 * R[2, 2])
     assert fingerprint(lambda R: 5.0 * R[2, 2]) == first
@@ -157,7 +157,7 @@ def test_full_disk_is_reported(tmp_path, monkeypatch, undisturbed):
 
     monkeypatch.setattr(Store, "_write", full)
     with pytest.raises(
-        OSError, match="No space left.* 4 of 20 shards are done and stay; make room"
+        OSError, match="No space left.* 4 of 20 shards are complete and kept; free disk space"
     ):
         stored(path, threads=1)
     assert Store(path).done() == {0, 1, 2, 3}
@@ -168,17 +168,17 @@ def test_full_disk_is_reported(tmp_path, monkeypatch, undisturbed):
 def test_leases_expire(tmp_path):
     """One worker has a shard, until it says nothing for long or is known to have ended."""
     path = tmp_path / "3"
-    lease = Lease.taken(path)
-    assert lease is not None and Lease.taken(path) is None
+    lease = Lease.acquire(path)
+    assert lease is not None and Lease.acquire(path) is None
     os.utime(path, (0, 0))
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
-    assert Lease.taken(path) is not None
+    assert Lease.acquire(path) is not None
     path.write_text(path.read_text().rpartition(":")[0] + f":{ended.pid}")
-    other = Lease.taken(path)
+    other = Lease.acquire(path)
     assert other is not None
     with other:
-        assert path.exists() and Lease.taken(path) is None
+        assert path.exists() and Lease.acquire(path) is None
     assert not path.exists()
 
 
@@ -187,7 +187,7 @@ def test_claims_last_until_shards_are_written(complete, undisturbed):
     for number in (2, 3, 4):
         (complete / "progress" / "done" / str(number)).unlink()
     first, second = Store(complete), Store(complete)
-    mine, theirs = first.claimed(0), second.claimed(0)
+    mine, theirs = first.claim_shards(0), second.claim_shards(0)
     assert [next(mine), next(mine), next(theirs)] == [2, 3, 4]
     assert next(mine) is None and next(theirs) is None
     second.close()
@@ -196,7 +196,7 @@ def test_claims_last_until_shards_are_written(complete, undisturbed):
     for number in (2, 3, 4):
         part = slice(number * SHARD, (number + 1) * SHARD)
         status = Status(*(np.zeros(SHARD) for _ in Status._fields))
-        first.write(Done(number, [leaf[part] for leaf in undisturbed.leaves], status))
+        first.write(ChunkResult(number, [leaf[part] for leaf in undisturbed.leaves], status))
     assert list(theirs) == [] and os.listdir(complete / "progress" / "leases") == []
 
 
@@ -307,7 +307,7 @@ def test_errors_of_the_function_are_reported(workers, code, file, tmp_path):
 
 
 def test_worker_rank_from_the_environment():
-    assert rank(None, {}) == (0, 1)
-    assert rank("2/8", {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}) == (2, 8)
-    assert rank(None, {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}) == (1, 2)
-    assert rank(None, {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4"}) == (3, 4)
+    assert read_rank(None, {}) == (0, 1)
+    assert read_rank("2/8", {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}) == (2, 8)
+    assert read_rank(None, {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}) == (1, 2)
+    assert read_rank(None, {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4"}) == (3, 4)

@@ -78,7 +78,7 @@ def test_problems_against_stored_references(name):
     orientation, velocity = exact(
         jnp.array(top.inertia), IDENTITY, jnp.array(top.omega), jnp.array(top.t1)
     )
-    p, w = end.numbers()
+    p, w = end.to_arrays()
     # Phases of up to 300 rad.
     np.testing.assert_allclose(orientation, p, atol=5e-14)
     np.testing.assert_allclose(velocity, w, rtol=0, atol=1e-13 * 50)
@@ -89,7 +89,7 @@ def test_brick_after_thirty_seconds():
     orientation, velocity = exact(
         jnp.array(top.inertia), IDENTITY, jnp.array(top.omega), jnp.array(top.t1)
     )
-    p, w = end.numbers()
+    p, w = end.to_arrays()
     relative = rotation(orientation).T @ rotation(p)
     angle = np.linalg.norm(relative - relative.T) / np.sqrt(8)
     assert np.rad2deg(angle) < 1e-12

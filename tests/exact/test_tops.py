@@ -68,7 +68,7 @@ def in_precision(inertia, weight, p0, omega0, t1):
     theta = 2 * math.atan2(float(p0[1]), float(p0[0]))
     turn = Fraction(round(theta / math.pi * 36), 36)
     top = Top(tuple(map(float, inertia)), tuple(map(float, omega0)), t1, (float(weight),), turn)
-    return integrate(top, digits=22, order=24).numbers()
+    return integrate(top, digits=22, order=24).to_arrays()
 
 
 TOPS = {
@@ -190,8 +190,8 @@ def test_perturbed_steady_precession():
 def test_stored_references_are_reproduced(name):
     # With fewer digits than they were computed with, in a tenth of the time.
     top, stored = REFERENCES[name]
-    p, w = integrate(top, digits=25, order=28, output_digits=18).numbers()
-    expected_p, expected_w = stored.numbers()
+    p, w = integrate(top, digits=25, order=28, output_digits=18).to_arrays()
+    expected_p, expected_w = stored.to_arrays()
     np.testing.assert_allclose(p, expected_p, rtol=0, atol=1e-15)
     np.testing.assert_allclose(w, expected_w, rtol=1e-15)
 
@@ -215,7 +215,7 @@ def test_stored_references_conserve_invariants():
             ]
             return row @ (inertia * w)
 
-        p, w = end.numbers()
+        p, w = end.to_arrays()
         w0 = np.array(top.omega)
         scale = np.abs(inertia * w0).sum()
         np.testing.assert_allclose(p @ p, 1.0, rtol=1e-15, err_msg=name)

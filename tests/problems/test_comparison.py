@@ -9,7 +9,7 @@ from problems.cases import TOPS
 import rigidjax as rj
 from rigidjax import problems
 from rigidjax.problems import Row
-from rigidjax.problems.comparison import find_truth, measure, rank
+from rigidjax.problems.comparison import compare_work, find_reference, measure
 
 PAIRS = {
     "null space, quaternion": "absolute, quaternion",
@@ -25,7 +25,7 @@ def row(label, errors, evaluations):
 
 def ladder(problem, label):
     """Errors and evaluations with Dopri5 at 1e-11, 1e-10, ..., 1e-5."""
-    truth = find_truth(problem, problem.t1)
+    truth = find_reference(problem, problem.t1)
     model = problems.formulations(problem.system)[label]
     fine, coarse = (measure(problem, label, model, truth, rtol=rtol) for rtol in (1e-11, 1e-8))
     return (
@@ -65,7 +65,7 @@ def test_absolute_coordinates_fail_before_null_space(null_space):
 def test_every_formulation_is_exact(build):
     """Dopri8 at 1e-12: in R and in the rates within 1e-8 of the reference."""
     problem = build()
-    truth = find_truth(problem, problem.t1)
+    truth = find_reference(problem, problem.t1)
     system = problem.system
     some = {
         "null space, directors": rj.NullSpace(system, rj.Directors()),
@@ -94,7 +94,7 @@ def test_work_is_compared_at_equal_error():
     evaluations = np.array([1000.0, 500.0, 250.0, 125.0])
     errors = 1e-9 * (1000.0 / evaluations) ** 4
     lost = row("c", [1.0, 1.5, 2.0, 2.0], evaluations)
-    first, second, third = rank(
+    first, second, third = compare_work(
         [row("a", errors, evaluations), row("b", errors * 2**4, 1.5 * evaluations), lost]
     )
     assert first.work == pytest.approx(1.0)
@@ -103,7 +103,9 @@ def test_work_is_compared_at_equal_error():
 
 
 def test_work_is_unknown_without_a_line():
-    rows = rank([row("a", [1.0, 1.0, 1.0, 1.0], [8, 4, 2, 1]), row("b", [1e-9] * 4, [8, 4, 2, 1])])
+    rows = compare_work(
+        [row("a", [1.0, 1.0, 1.0, 1.0], [8, 4, 2, 1]), row("b", [1e-9] * 4, [8, 4, 2, 1])]
+    )
     assert np.isnan([r.work for r in rows]).all()
 
 
@@ -114,7 +116,7 @@ def test_failed_runs_have_rows():
     body = rj.FixedPointBody((1.0, 2.0, 2.5), moment=explodes)
     state = rj.State(orientation=(1.0, 0, 0, 0), angular_velocity=(1.0, 0.5, 0.2))
     problem = problems.Problem("bang", "A body that explodes", body, state, 1.0, "made up")
-    truth = find_truth(problems.free_body(), 1.0)
+    truth = find_reference(problems.free_body(), 1.0)
     found = measure(problem, "null space", rj.NullSpace(body), truth)
     assert found.failure != ""
     assert np.isnan(found.error_rotation)

@@ -14,9 +14,9 @@ import scipy.integrate
 import rigidjax as rj
 from rigidjax import problems
 from rigidjax.problems import andrews as andrews_problem
-from rigidjax.problems.adams_case import CASES, GRAVITY, parts
-from rigidjax.problems.andrews import RA, RR, closed_angles, gaps
-from rigidjax.problems.comparison import usable
+from rigidjax.problems.adams_case import CASES, GRAVITY, make_parts
+from rigidjax.problems.andrews import RA, RR, gaps, solve_angles
+from rigidjax.problems.comparison import select_usable
 from rigidjax.rotations import euler_map
 
 DATA = pathlib.Path(__file__).parent / "data"
@@ -122,7 +122,7 @@ def test_formulations_without_enough_mass_are_left_out():
     """A point mass has no inertia: absolute coordinates cannot move it, null-space ones can."""
     problem = problems.simple_pendulum()
     models = {"null space": rj.NullSpace(problem.system), "absolute": rj.Absolute(problem.system)}
-    good, left_out = usable(problem, models)
+    good, left_out = select_usable(problem, models)
     assert list(good) == ["null space"]
     assert list(left_out) == ["absolute"]
     assert "no mass or inertia" in left_out["absolute"]
@@ -140,7 +140,7 @@ VELOCITY = {"universal": 3e-3}
 @functools.cache
 def all_cases():
     """The eight cases side by side in one system: one compilation instead of eight."""
-    made = [parts(name, f"body of {name}", name) for name in CASES]
+    made = [make_parts(name, f"body of {name}", name) for name in CASES]
     system = rj.System(
         [part.body for part in made],
         [part.joint for part in made if part.joint is not None],
@@ -269,7 +269,7 @@ def test_andrews_squeezer():
 @pytest.mark.exhaustive
 def test_andrews_angles_against_the_test_set():
     """The test set gives 17 digits at its own start, at which the second angle is zero."""
-    q = closed_angles(-0.06171389001427645)
+    q = solve_angles(-0.06171389001427645)
     expected = [
         -0.06171389001427645,
         0.0,

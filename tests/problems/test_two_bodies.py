@@ -112,6 +112,6 @@ def test_independent_integration_in_a_short_time():
         ]
         assert max(gaps) < mpmath.mpf(10) ** -17
     problem = problems.two_bodies()
-    end = jax.tree.map(lambda leaf: leaf[None], rj.State(*found.numbers()))
+    end = jax.tree.map(lambda leaf: leaf[None], rj.State(*found.to_arrays()))
     sol = rj.simulate(rj.NullSpace(problem.system), problem.state0, 0.002, rtol=1e-12, atol=1e-12)
     assert np.max(errors(sol.states, end)) < 1e-12

@@ -82,7 +82,7 @@ def test_equilibrium_of_a_linkage_minimises_its_potential():
     assert moved < 1e-7
     with pytest.raises(ValueError, match="at rest"):
         rj.linearize(model, problem.state0)
-    with pytest.raises(TypeError, match="`NullSpace` and `Relative`"):
+    with pytest.raises(TypeError, match="`NullSpace` or `Relative`"):
         rj.linearize(rj.Absolute(problem.system), still)
 
 
@@ -96,5 +96,5 @@ def test_equilibrium_under_jit_raises():
     problem = rj.problems.chain(1)
     model = rj.NullSpace(problem.system)
     for function in (rj.equilibrium, rj.linearize):
-        with pytest.raises(ValueError, match="outside of `jax.jit`"):
+        with pytest.raises(ValueError, match="outside `jax.jit`"):
             jax.jit(lambda f=function: f(model, problem.system.reference_state()))()

@@ -133,7 +133,7 @@ def test_non_finite_state_is_reported():
     model = rj.NullSpace(rj.FixedPointBody((1.0, 2.0, 3.0), moment=moment))
     state = rj.State(angular_velocity=(1.0, 2.0, 3.0))
     options = dict(dt=0.1, solver=diffrax.Heun())
-    with pytest.raises(rj.SimulationError, match="The state is no longer finite. Take smaller"):
+    with pytest.raises(rj.SimulationError, match="The state is no longer finite. Use smaller"):
         rj.simulate(model, state, 1.0, **options)
     solution = rj.simulate(model, state, 1.0, **options, throw=False)
     assert solution.result == rj.RESULTS.nonfinite_state

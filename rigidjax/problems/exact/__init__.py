@@ -1,4 +1,4 @@
-"""Solutions in closed form, and reference end states with 25 digits."""
+"""Solutions in closed form, and reference end states to 25 digits."""
 
 from .free_body import free_body as free_body
 from .references import (

@@ -1,7 +1,7 @@
-r"""Elliptic integrals and functions, as the exact solutions of rigid-body motion need them.
+r"""Elliptic integrals and functions for exact solutions of rigid-body motion.
 
-Where the parameter matters they take the *complementary* one, $m_1 = 1 - m = k'^2$, because the
-interesting motions (a racket that flips) have $m_1$ of $10^{-10}$ and less. All are elementwise.
+The functions take the *complementary* parameter $m_1 = 1 - m = k'^2$, because motions such as the
+flips of a racket have $m_1$ of $10^{-10}$ and less. All of them are elementwise.
 """
 
 import math
@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-# Each step takes the square root of the ratio of the arguments until that is of order one (9 steps
-# from 1e-280), and then divides its distance from one by 4 (8 steps to 2e-5, whose sixth power
-# is dropped).
+# Each step takes the square root of the ratio of the arguments until it is of order one (9 steps
+# from 1e-280), and then divides its distance from one by 4 (8 steps to 2e-5, whose sixth power is
+# neglected).
 _DUPLICATIONS = 18
 # The arithmetic-geometric mean needs 9 steps from 1e-140 to order one, and 5 to round-off.
 _MEANS = 14
@@ -34,7 +34,7 @@ class JacobiFunctions(NamedTuple):
 
 
 def complete_first(m1: Float[Array, "..."]) -> Float[Array, "..."]:
-    r"""Complete integral $K$ of the parameter $1 - m_1$, from the arithmetic-geometric mean."""
+    r"""Compute the complete integral $K$ of the parameter $1 - m_1$, by means of the AGM."""
 
     def step(_, ab):
         a, b = ab
@@ -45,13 +45,13 @@ def complete_first(m1: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def jacobi(u: Float[Array, "..."], m1: Float[Array, ""]) -> JacobiFunctions:
-    r"""Jacobi's elliptic functions of the parameter $1 - m_1$.
+    r"""Compute Jacobi's elliptic functions of the parameter $1 - m_1$.
 
-    Gauss's transformation (DLMF 22.7.2-4) down to circular functions, in products and sums of
-    positive terms, so that `cn` and `dn` keep their relative accuracy where they are as small
-    as $k'$.
+    Gauss's transformation (DLMF 22.7.2-4) reduces them to circular functions. Only products and
+    sums of positive terms occur, so that `cn` and `dn` keep their relative accuracy where they are
+    as small as $k'$.
 
-    **Arguments:** `u`, real; `m1`, one number in (0, 1].
+    **Arguments:** `u`, real; `m1`, a scalar in (0, 1].
     """
     m1 = jnp.asarray(m1)
     quarter = complete_first(m1)
@@ -67,7 +67,7 @@ def jacobi(u: Float[Array, "..."], m1: Float[Array, ""]) -> JacobiFunctions:
         sn, cn, dn = functions
         modulus, one_minus_modulus = moduli
         denominator = 1 + modulus * sn * sn
-        # Where nothing is left to transform, the steps would double the rounding errors.
+        # After convergence, further steps would double the rounding errors.
         done = modulus < 2 * jnp.finfo(modulus.dtype).eps
         sn, cn, dn = (
             jnp.where(done, sn, (1 + modulus) * sn / denominator),
@@ -86,7 +86,7 @@ def jacobi(u: Float[Array, "..."], m1: Float[Array, ""]) -> JacobiFunctions:
 def carlson_rf(
     x: Float[Array, "..."], y: Float[Array, "..."], z: Float[Array, "..."] | float
 ) -> Float[Array, "..."]:
-    r"""Carlson's symmetric integral of the first kind, $R_F(x, y, z)$, by duplication.
+    r"""Compute Carlson's symmetric integral of the first kind, $R_F(x, y, z)$, by duplication.
 
     **Arguments:** not negative, at most one of them zero.
     **Source:** DLMF 19.36.1; Carlson, Numer. Algorithms 10 (1995) 13.
@@ -114,7 +114,7 @@ def carlson_rj(
     z: Float[Array, "..."] | float,
     p: Float[Array, "..."],
 ) -> Float[Array, "..."]:
-    r"""Carlson's symmetric integral of the third kind, $R_J(x, y, z, p)$, by duplication.
+    r"""Compute Carlson's symmetric integral of the third kind, $R_J(x, y, z, p)$, by duplication.
 
     **Arguments:** not negative, at most one of `x`, `y`, `z` zero, `p` positive.
     **Source:** DLMF 19.36.2; Carlson, Numer. Algorithms 10 (1995) 13.
@@ -127,7 +127,7 @@ def carlson_rj(
         rx, ry, rz, rp = jnp.sqrt(x), jnp.sqrt(y), jnp.sqrt(z), jnp.sqrt(p)
         shift = rx * ry + ry * rz + rz * rx
         d = (rp + rx) * (rp + ry) * (rp + rz)
-        total = total + weight / d * _rc_one(delta / (d * d))
+        total = total + weight / d * _carlson_rc(delta / (d * d))
         return (
             (x + shift) / 4,
             (y + shift) / 4,
@@ -154,9 +154,9 @@ def carlson_rj(
 
 
 def third_kind(f: JacobiFunctions, m1: Array, p: Array, p_complete: Array) -> Array:
-    r"""$\frac13 \mathrm{sn}^3 R_J(\mathrm{cn}^2, \mathrm{dn}^2, 1, p)$, continued for any $u$.
+    r"""Compute $\frac13 \mathrm{sn}^3 R_J(\mathrm{cn}^2, \mathrm{dn}^2, 1, p)$, continued in $u$.
 
-    With $p = 1 - n\,\mathrm{sn}^2$ it is $(\Pi(n) - F)/n$, which remains for $n = 0$.
+    With $p = 1 - n\,\mathrm{sn}^2$ the result is $(\Pi(n) - F)/n$, which is finite for $n = 0$.
 
     **Arguments:** `f`, functions at $u$; `m1`, their complementary parameter; `p` at $u$ and at
     $u = K$.
@@ -166,8 +166,8 @@ def third_kind(f: JacobiFunctions, m1: Array, p: Array, p_complete: Array) -> Ar
     return central + 2 * f.half_turns * complete
 
 
-def _rc_one(e):
-    r"""$R_C(1, 1 + e)$: arctan or artanh of $\sqrt{|e|}$ over $\sqrt{|e|}$, for $e > -1$."""
+def _carlson_rc(e: Array) -> Array:
+    r"""Compute $R_C(1, 1 + e)$ for $e > -1$: arctan or artanh of $\sqrt{|e|}$ over $\sqrt{|e|}$."""
     small = jnp.abs(e) < 1e-3
     above = jnp.where(small | (e < 0), 1.0, e)
     below = jnp.where(small | (e > 0), 0.5, -e)

@@ -1,4 +1,4 @@
-"""Quaternions of the Euler angles in which the exact solutions are written."""
+"""Quaternions of Euler angles for the exact solutions."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -7,9 +7,10 @@ from jaxtyping import Array, Float
 def quaternion_zxz(
     phi: Float[Array, "..."], theta: Float[Array, "..."], psi: Float[Array, "..."]
 ) -> Float[Array, "... 4"]:
-    r"""Quaternion (..., 4), scalar first, of $R_z(\varphi) R_x(\theta) R_z(\psi)$; angles in rad.
+    r"""Return the quaternion (..., 4) of $R_z(\varphi) R_x(\theta) R_z(\psi)$; angles in rad.
 
-    Continuous in all three angles: they are not reduced to one turn.
+    The scalar comes first. The quaternion is continuous in all three angles, which are not reduced
+    to one revolution.
     """
     plus, minus = 0.5 * (phi + psi), 0.5 * (phi - psi)
     c, s = jnp.cos(0.5 * theta), jnp.sin(0.5 * theta)
@@ -19,7 +20,7 @@ def quaternion_zxz(
 
 
 def multiply(p: Float[Array, "... 4"], q: Float[Array, "... 4"]) -> Float[Array, "... 4"]:
-    """Hamilton product of quaternions, scalar first."""
+    """Return the Hamilton product of quaternions, scalar first."""
     p0, p1, p2, p3 = p[..., 0], p[..., 1], p[..., 2], p[..., 3]
     q0, q1, q2, q3 = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
     return jnp.stack(

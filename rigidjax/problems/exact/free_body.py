@@ -1,7 +1,7 @@
-r"""The torque-free rigid body in Jacobi elliptic functions, attitude included.
+r"""Motion of the torque-free rigid body in Jacobi elliptic functions, attitude included.
 
-Body axes are relabelled so that axis 3 is the one which the angular momentum circles, axis 2 the
-middle one and axis 1 the other extreme. With $\Omega_3 \ge 0$, $h = |I\Omega|$ and
+Body axes are relabelled so that the angular momentum circles axis 3, axis 2 has the middle moment,
+and axis 1 the other extreme moment. With $\Omega_3 \ge 0$, $h = |I\Omega|$ and
 $u = u_0 + \omega_p t$
 
 $$\Omega = (A_1\,\mathrm{cn}\,u,\ A_2\,\mathrm{sn}\,u,\ A_3\,\mathrm{dn}\,u), \qquad
@@ -9,10 +9,10 @@ R = R_z(\varphi) R_x(\theta) R_z(\psi)$$
 
 in a frame with $e_3$ along the angular momentum. $\theta$ and $\psi$ follow from $\Omega$, and
 $\dot\varphi = h/I_3 + h (1/I_1 - 1/I_3)/(1 + \nu\,\mathrm{sn}^2 u)$ is an integral of the third
-kind with the characteristic $-\nu$. Its change of parameter to $-\rho = -m/\nu$ (DLMF 19.7.9)
-gives a second form. With the smaller of the two, all coefficients are bounded by a small number
-for all inertias and energies, so that no phase loses digits: neither close to the separatrix, nor
-for nearly symmetric or spherical bodies, nor close to steady rotation.
+kind with the characteristic $-\nu$. A change of parameter to $-\rho = -m/\nu$ (DLMF 19.7.9) gives
+a second form. With the smaller characteristic all coefficients are bounded for all inertias and
+energies, so that no phase loses digits: neither close to the separatrix, nor for nearly symmetric
+or spherical bodies, nor close to steady rotation.
 """
 
 import jax.numpy as jnp
@@ -24,24 +24,24 @@ from ...checks import ArrayInput, finite_leaf
 from .elliptic import JacobiFunctions, carlson_rf, complete_first, jacobi, third_kind
 from .euler_zxz import multiply, quaternion_zxz
 
-# Stands for m1 = 0, where the period is infinite; its quarter period is 323.
+# Replaces m1 = 0, where the period is infinite; its quarter period is 323.
 _SMALLEST_M1 = 1e-280
 
 
 def free_body(
     inertia: ArrayInput, orientation0: ArrayInput, omega0: ArrayInput, ts: ArrayInput
 ) -> tuple[Float[Array, "*T 4"], Float[Array, "*T 3"]]:
-    r"""Exact motion of a rigid body without applied moment.
+    r"""Compute the exact motion of a rigid body without applied moment.
 
-    Good for every ordering of the moments, for equal ones, on either side of the separatrix and
-    on it, and for steady rotation. The orientation is continuous in time (no change of sign).
+    Valid for every order of the moments, for equal moments, on both sides of the separatrix and on
+    it, and for steady rotation. The quaternion is continuous in time.
 
     **Arguments:** `inertia` about the centre of mass (or the fixed point), principal (3,) or
     symmetric (3, 3), kg m^2; `orientation0`, unit quaternion (4,), body to space, and `omega0`,
-    (3,) rad/s, body components, at t = 0; `ts`, times in s, (T,) or a number, of either sign.
+    (3,) rad/s, body components, at t = 0; `ts`, times in s, (T,) or a scalar, of either sign.
     **Returns:** orientations (T, 4) and angular velocities (T, 3), body components, rad/s.
     **Errors:** `ValueError` for wrong shapes, moments that are not positive, a quaternion that is
-    not of unit length, or numbers that are not finite.
+    not of unit length, or values that are not finite.
     **Source:** Jacobi; Landau-Lifshitz, Mechanics, section 37; van Zon, Schofield, J. Comput. Phys.
     225 (2007) 145; DLMF 19, 22.
     """
@@ -55,7 +55,7 @@ def free_body(
         moments, axes = principal_axes(moments)
     else:
         axes = jnp.eye(3, dtype=omega.dtype)
-    # Units of time in which the fastest component is 1, so that squares do not underflow.
+    # Time is scaled so that the largest rate is 1 and squares do not underflow.
     speed = jnp.max(jnp.abs(omega))
     resting = speed == 0
     speed = jnp.where(resting, 1.0, speed)
@@ -74,27 +74,29 @@ def free_body(
     )
 
 
-def _canonical_axes(moments, omega):
-    """Signed permutation (3, 3), det 1, to axes in which the third is circled, omega_3 >= 0."""
+def _canonical_axes(moments: Float[Array, "3"], omega: Float[Array, "3"]) -> Float[Array, "3 3"]:
+    """Return the signed permutation matrix of determinant 1 to the relabelled axes."""
     order = jnp.argsort(moments)
     low, middle, high = moments[order[0]], moments[order[1]], moments[order[2]]
     w_low, w_high = omega[order[0]], omega[order[2]]
-    # h^2 - 2 T I_middle, the sign of which says on which side of the separatrix it is.
+    # The sign of h^2 - 2 T I_middle tells the side of the separatrix.
     for_high = high * (high - middle) * w_high * w_high
     for_low = low * (middle - low) * w_low * w_low
     tie = (for_high == for_low) & (high - middle > middle - low)
     circled_high = (for_high > for_low) | tie
     chosen = jnp.where(circled_high, order, order[::-1])
     rows = jnp.eye(3, dtype=omega.dtype)[chosen]
-    # A transposition of axes is made a rotation by a change of sign of the second axis.
+    # After a transposition the sign of the second axis is changed, to obtain a rotation.
     even = (chosen[1] - chosen[0]) % 3 == 1
     rows = rows * jnp.array([1.0, jnp.where(even, 1.0, -1.0), 1.0], omega.dtype)[:, None]
     turn = jnp.where(rows[2] @ omega < 0, -1.0, 1.0)
     return rows * jnp.array([1.0, turn, turn], omega.dtype)[:, None]
 
 
-def _canonical_motion(moments, omega, t):
-    """Rotation since t = 0 in body components (quaternion) and omega, in canonical axes."""
+def _canonical_motion(
+    moments: Float[Array, "3"], omega: Float[Array, "3"], t: Float[Array, "*T"]
+) -> tuple[Float[Array, "*T 4"], Float[Array, "*T 3"]]:
+    """Return the rotation since t = 0 as a quaternion, and omega, in relabelled axes."""
     i1, i2, i3 = moments[0], moments[1], moments[2]
     w1, w2, w3 = omega[0], omega[1], omega[2]
     spherical = i1 == i3
@@ -113,7 +115,7 @@ def _canonical_motion(moments, omega, t):
     m1 = jnp.clip(jnp.where(a3_squared > 0, m1, 1.0), smallest, 1.0)
     rho = (i1 / i3) ** 2 * a1_squared / _nonzero(a3_squared)
     rate = jnp.sign(i3 - i2) * jnp.sqrt(a3_squared * upper * span * i3 / (i1 * i2 * i3))
-    # Rotation about the middle axis stays; its period would be infinite.
+    # Rotation about the middle axis is steady; its period would be infinite.
     steady = ((w1 == 0) & (w3 == 0)) | (a3_squared == 0) | spherical
     rate = jnp.where(steady, 0.0, rate)
 
@@ -129,7 +131,7 @@ def _canonical_motion(moments, omega, t):
 
     all_u = jnp.concatenate([u0[None], jnp.atleast_1d(u0 + rate * t)])
     k, sn, cn, dn = jacobi(all_u, m1)
-    # Whatever the phase, a steady state has the components that it started with.
+    # In steady rotation the components keep their initial values, independent of the phase.
     sn = jnp.where(steady, jnp.where(back, -s0, s0), sn)
     cn = jnp.where(steady, jnp.abs(c0), cn)
     dn = jnp.where(steady, w3 / jnp.sqrt(_nonzero(a3_squared)), dn)
@@ -172,5 +174,5 @@ def _canonical_motion(moments, omega, t):
     return relative.reshape(*t.shape, 4), components[1:].reshape(*t.shape, 3)
 
 
-def _nonzero(x):
+def _nonzero(x: Array) -> Array:
     return jnp.where(x == 0, 1.0, x)

@@ -1,8 +1,8 @@
 """End states of problems without closed form, integrated with 40 digits.
 
-`integrate` is the integrator that they were computed with: Taylor series in integer fixed-point
-arithmetic. It shares nothing with the rest of the package but the equations of motion.
-`python -m rigidjax.problems.exact.references` computes the stored digits again.
+They were computed by `integrate`: Taylor series in integer fixed-point arithmetic. It shares no
+code with the rest of the package. `python -m rigidjax.problems.exact.references` recomputes the
+stored digits.
 """
 
 import math
@@ -13,12 +13,12 @@ import numpy as np
 
 
 class Top(NamedTuple):
-    r"""A body with a fixed point, in SI units: the data of a reference solution.
+    r"""Data of a reference solution of a body with a fixed point, SI units.
 
-    All numbers are meant as the binary64 numbers that they are read as, and products of them as
-    exact. `weight_moment` holds the factors of $m g L$ in $V = m g L\,R_{33}$; empty for a free
-    body. The initial orientation is a rotation about the first axis by pi times `turn`, which
-    no binary64 quaternion holds.
+    All values are exact binary64 numbers, and products of them are exact. `weight_moment` contains
+    the factors of $m g L$ in $V = m g L\,R_{33}$; it is empty for a free body. The initial
+    orientation is a rotation about the first axis by pi times `turn`, which a binary64 quaternion
+    cannot represent exactly.
     """
 
     inertia: tuple[float, float, float]
@@ -31,22 +31,22 @@ class Top(NamedTuple):
 class EndState(NamedTuple):
     """Orientation (quaternion, scalar first) and angular velocity (body components, rad/s).
 
-    As decimal strings, because they have more digits than a float64.
+    Values are decimal strings, because they have more digits than a float64.
     """
 
     orientation: tuple[str, ...]
     omega: tuple[str, ...]
 
-    def numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        """The same as float64 arrays (4,) and (3,)."""
+    def to_arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """Convert to float64 arrays (4,) and (3,)."""
         return np.array(self.orientation, np.float64), np.array(self.omega, np.float64)
 
 
 class SystemEndState(NamedTuple):
     """End state of several bodies, one row for each, as decimal strings.
 
-    `position` (m) and `velocity` (m/s) of the centres of mass in space components, `orientation`
-    (quaternion, scalar first), `angular_velocity` (body components, rad/s).
+    It consists of `position` (m) and `velocity` (m/s) of the centres of mass in space components,
+    `orientation` (quaternion, scalar first), and `angular_velocity` (body components, rad/s).
     """
 
     position: tuple[tuple[str, ...], ...]
@@ -54,8 +54,8 @@ class SystemEndState(NamedTuple):
     velocity: tuple[tuple[str, ...], ...]
     angular_velocity: tuple[tuple[str, ...], ...]
 
-    def numbers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The same as float64 arrays (L, 3), (L, 4), (L, 3) and (L, 3)."""
+    def to_arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Convert to float64 arrays (L, 3), (L, 4), (L, 3) and (L, 3)."""
         x, p, v, w = (np.array(rows, np.float64) for rows in self)
         return x, p, v, w
 
@@ -63,11 +63,12 @@ class SystemEndState(NamedTuple):
 def integrate(top: Top, *, digits: int = 40, order: int = 40, output_digits: int = 25) -> EndState:
     r"""Integrate $p' = p\Omega/2$, $I\Omega' = m g L (R_{32}, -R_{31}, 0) - \Omega\times I\Omega$.
 
-    Equal steps of a Taylor series of `order`, twice as many until the last two terms of each are
-    below the precision. Needs `mpmath`, for the cosine of the initial angle.
+    The steps of a Taylor series of `order` have equal length. Their number is doubled until the
+    last two terms of each step are below the precision. Needs `mpmath`, for the cosine of the
+    initial angle.
 
-    **Arguments:** `digits`, decimal digits that are kept after the point; `output_digits`,
-    significant digits of the result.
+    **Arguments:** `digits`, decimal digits after the point; `output_digits`, significant digits of
+    the result.
     **Returns:** the state at `top.t1`.
     """
     import mpmath
@@ -76,7 +77,7 @@ def integrate(top: Top, *, digits: int = 40, order: int = 40, output_digits: int
     with mpmath.workprec(bits + 32):
         half = mpmath.pi * top.turn.numerator / (2 * top.turn.denominator)
         start = [int(mpmath.ldexp(f(half), bits)) for f in (mpmath.cos, mpmath.sin)]
-        y = [*start, 0, 0, *(_fixed(Fraction(w), bits) for w in top.omega)]
+        y = [*start, 0, 0, *(_to_fixed_point(Fraction(w), bits) for w in top.omega)]
         speed = max(abs(w) for w in top.omega)
         steps = max(1, int(top.t1 * speed))
         end = None
@@ -87,12 +88,14 @@ def integrate(top: Top, *, digits: int = 40, order: int = 40, output_digits: int
     return EndState(tuple(values[:4]), tuple(values[4:]))
 
 
-def _fixed(value: Fraction, bits: int) -> int:
+def _to_fixed_point(value: Fraction, bits: int) -> int:
     return (value.numerator << bits) // value.denominator
 
 
-def _integrate(top, y, bits, order, steps, smallest):
-    """End state in fixed point, or None if a series is too short for the step."""
+def _integrate(
+    top: Top, y: list[int], bits: int, order: int, steps: int, smallest: int
+) -> list[int] | None:
+    """Return the end state in fixed point, or `None` if a series is too short for the step."""
     i1, i2, i3 = (Fraction(x) for x in top.inertia)
     weight = Fraction(0)
     if top.weight_moment:
@@ -102,8 +105,8 @@ def _integrate(top, y, bits, order, steps, smallest):
     h = Fraction(top.t1) / steps
     spins = [(i2 - i3) / i1, (i3 - i1) / i2, (i1 - i2) / i3]
     coefficients = [*spins, 2 * weight / i1, -2 * weight / i2]
-    half_step = _fixed(h / 2, bits)
-    scaled = [_fixed(c * h, bits) for c in coefficients]
+    half_step = _to_fixed_point(h / 2, bits)
+    scaled = [_to_fixed_point(c * h, bits) for c in coefficients]
     for _ in range(steps):
         terms = _taylor(y, half_step, scaled, bits, order)
         if max(abs(v) for series in terms for v in series[-2:]) > smallest:
@@ -112,8 +115,10 @@ def _integrate(top, y, bits, order, steps, smallest):
     return y
 
 
-def _taylor(y, half_step, scaled, bits, order):
-    """Terms of the Taylor series at the end of the step, `order` + 1 for each component."""
+def _taylor(
+    y: list[int], half_step: int, scaled: list[int], bits: int, order: int
+) -> tuple[list[int], ...]:
+    """Return the terms of the Taylor series at the end of the step, `order` + 1 per component."""
     p0, p1, p2, p3 = ([v] for v in y[:4])
     w1, w2, w3 = ([v] for v in y[4:])
     n1, n2, n3, g1, g2 = scaled
@@ -145,9 +150,9 @@ _BRICK_INERTIA = (
     0.0071947 * _SLUG_SQUARE_FOOT,
 )
 
-# From `integrate` with 40 digits and order 40, and with 52 digits and order 56: all 25 digits
-# agree. An earlier floating-point version with adaptive steps (mpmath) agreed to 30 digits. Free
-# bodies start with the identity; any other initial orientation is a factor on the left.
+# Results of `integrate` with 40 digits and order 40, which agree to all 25 digits with those of 52
+# digits and order 56. Free bodies start with the identity; another initial orientation multiplies
+# the result from the left.
 REFERENCES: dict[str, tuple[Top, EndState]] = {
     # Lang, Example A, and with the 500 rad/s of his Figure 10
     "heavy_top": (
@@ -269,10 +274,10 @@ REFERENCES: dict[str, tuple[Top, EndState]] = {
 
 
 def main() -> None:
-    """Compute every stored end state again in two ways and print which digits differ."""
+    """Recompute every stored end state in two ways and print which digits differ."""
     for name, (top, stored) in REFERENCES.items():
-        found = integrate(top), integrate(top, digits=52, order=56)
-        print(name, "confirmed" if found == (stored, stored) else f"differs: {found}")
+        recomputed = integrate(top), integrate(top, digits=52, order=56)
+        print(name, "confirmed" if recomputed == (stored, stored) else f"differs: {recomputed}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The heavy symmetric top in steady precession, without nutation."""
+"""Steady precession of a heavy symmetric top, without nutation."""
 
 import math
 
@@ -13,7 +13,7 @@ from .euler_zxz import quaternion_zxz
 class SteadyPrecession(eqx.Module):
     r"""Steady precession, $R(t) = R_z(\omega_p t) R_x(\theta) R_z(\omega_s t)$.
 
-    Any top with $V = M g L\,R_{33}$ precesses steadily at the rate $\omega_p$ if it spins at
+    A symmetric top with $V = M g L\,R_{33}$ precesses steadily at $\omega_p$ if its spin is
     $\omega_s = M g L/(I_3 \omega_p) + (I_1 - I_3)/I_3\ \omega_p \cos\theta$.
 
     **Arguments:** `inertia` about the fixed point, $(I_1, I_1, I_3)$, kg m^2; `weight_moment`,
@@ -56,19 +56,19 @@ class SteadyPrecession(eqx.Module):
 
     @property
     def spin_rate(self) -> Float[Array, ""]:
-        r"""Spin $\omega_s$ about the top's own axis, rad/s, seen from the precessing frame."""
+        r"""Spin $\omega_s$ about the axis of symmetry, rad/s, relative to the precessing frame."""
         i1, i3 = self.inertia[0], self.inertia[2]
         rate = self.precession_rate
         return self.weight_moment / (i3 * rate) + (i1 - i3) / i3 * rate * jnp.cos(self.inclination)
 
     def orientation(self, t: ArrayInput) -> Float[Array, "*T 4"]:
-        """Quaternion (..., 4), scalar first, body to space; `t`, s, of any shape."""
+        """Return the quaternion (..., 4), scalar first, body to space; `t`, s, of any shape."""
         t = as_leaf(float_array(t, "t"))
         theta = jnp.broadcast_to(self.inclination, t.shape)
         return quaternion_zxz(self.precession_rate * t, theta, self.spin_rate * t)
 
     def angular_velocity(self, t: ArrayInput) -> Float[Array, "*T 3"]:
-        """Angular velocity (..., 3), body components, rad/s; `t`, s, of any shape."""
+        """Return the angular velocity (..., 3), body components, rad/s; `t`, s, of any shape."""
         t = as_leaf(float_array(t, "t"))
         across = self.precession_rate * jnp.sin(self.inclination)
         along = self.precession_rate * jnp.cos(self.inclination) + self.spin_rate
@@ -79,7 +79,7 @@ class SteadyPrecession(eqx.Module):
         )
 
     def center_of_mass(self, t: ArrayInput) -> Float[Array, "*T 3"]:
-        """Position (..., 3) of the centre of mass, m, space components; `t`, s, of any shape."""
+        """Return the centre of mass (..., 3) m, space components; `t`, s, of any shape."""
         t = as_leaf(float_array(t, "t"))
         angle = self.precession_rate * t
         radius = self.distance * jnp.sin(self.inclination)
@@ -88,9 +88,9 @@ class SteadyPrecession(eqx.Module):
 
 
 def betsch_siebert_top() -> SteadyPrecession:
-    """The top of Betsch-Siebert 5.2: a cone of height 0.1 m and radius 0.05 m, 2700 kg/m^3.
+    """Return the top of Betsch-Siebert 5.2: a cone of height 0.1 m and radius 0.05 m.
 
-    Inclination pi/3, precession 10 rad/s, g = 9.81 m/s^2.
+    Density 2700 kg/m^3, inclination pi/3, precession 10 rad/s, gravity 9.81 m/s^2.
     """
     height, radius, density, gravity = 0.1, 0.05, 2700.0, 9.81
     mass = density * math.pi * radius**2 * height / 3

@@ -1,4 +1,4 @@
-r"""The heavy symmetric top in Jacobi elliptic functions: nutation, precession and spin.
+r"""Motion of the heavy symmetric top in Jacobi elliptic functions: nutation, precession and spin.
 
 With $u = \cos\theta = R_{33}$ the integrals of motion give
 $\dot u^2 = \beta (u - u_1)(u - u_2)(u - u_3)$, where
@@ -10,7 +10,7 @@ $$\dot\varphi + \dot\psi = \frac{L_z + L_3}{I_1(1 + u)} + L_3\Big(\frac1{I_3} - 
 \qquad
 \dot\varphi - \dot\psi = \frac{L_z - L_3}{I_1(1 - u)} - L_3\Big(\frac1{I_3} - \frac1{I_1}\Big),$$
 
-and is one integral of the third kind.
+so that each phase is one integral of the third kind.
 """
 
 import math
@@ -27,11 +27,11 @@ _NEWTON_STEPS = 4
 
 
 class TopMotion(NamedTuple):
-    """Motion of a symmetric top at the times asked for, and its nutation.
+    """Motion of a symmetric top at given times, and its nutation.
 
-    `orientation` (T, 4), scalar first, body to space; `angular_velocity` (T, 3), body components,
-    rad/s; `inclination` (T,), the angle of the axis from the vertical, rad; `nutation_range` (2,),
-    smallest and largest inclination, rad; `nutation_period`, s.
+    **Attributes:** `orientation` (T, 4), scalar first, body to space; `angular_velocity` (T, 3),
+    body components, rad/s; `inclination` (T,), the angle of the axis from the vertical, rad;
+    `nutation_range` (2,), smallest and largest inclination, rad; `nutation_period`, s.
     """
 
     orientation: Float[Array, "*T 4"]
@@ -48,15 +48,16 @@ def symmetric_top(
     omega0: ArrayInput,
     ts: ArrayInput,
 ) -> TopMotion:
-    r"""Exact motion of a heavy symmetric top, $V = m g L\,R_{33}$ with $m g L > 0$.
+    r"""Compute the exact motion of a heavy symmetric top, $V = m g L\,R_{33}$ with $m g L > 0$.
 
-    Good also for steady precession, for motion in a plane, and where the axis passes close to or
-    through the vertical. At t = 0 the axis must not be vertical, because the precession angle has
-    no value then. Close to the separatrix (a motion that ends upright) half of the digits are lost.
+    Also valid for steady precession, for motion in a plane, and if the axis passes close to or
+    through the vertical. At t = 0 the axis must not be vertical, because the precession angle is
+    undefined there. Close to the separatrix (a motion that ends upright) half of the digits are
+    lost.
 
     **Arguments:** `inertia` about the fixed point, $(I_1, I_1, I_3)$, (3,) kg m^2;
     `weight_moment`, $m g L$, N m; `orientation0`, unit quaternion (4,), body to space, and
-    `omega0`, (3,) rad/s, body components, at t = 0; `ts`, s, (T,) or a number, of either sign.
+    `omega0`, (3,) rad/s, body components, at t = 0; `ts`, s, (T,) or a scalar, of either sign.
     **Errors:** `ValueError` for wrong shapes, moments $I_1 \ne I_2$, weight moment not positive,
     or a vertical axis.
     **Source:** Whittaker, Analytical Dynamics, section 71; Klein, Sommerfeld, Theorie des Kreisels,
@@ -93,7 +94,7 @@ def symmetric_top(
 
 
 class _Integrals(NamedTuple):
-    """Constants of the motion; u0 is the initial value of u."""
+    """Constants of the motion, with the initial value u0 of u."""
 
     beta: Array  # 2 m g L/I1
     a: Array  # L3/I1
@@ -107,8 +108,10 @@ class _Integrals(NamedTuple):
     u_dot: Array  # at t = 0
 
 
-def _integrals(i1, i3, weight, p, omega) -> _Integrals:
-    """All differences that may be small come from sums of terms of one sign."""
+def _compute_integrals(
+    i1: Array, i3: Array, weight: Array, p: Float[Array, "4"], omega: Float[Array, "3"]
+) -> _Integrals:
+    """Compute the constants; small differences are sums of terms of one sign."""
     w1, w2, w3 = omega[0], omega[1], omega[2]
     r1, r2 = 2 * (p[1] * p[3] - p[0] * p[2]), 2 * (p[2] * p[3] + p[0] * p[1])
     up, down = 2 * (p[1] ** 2 + p[2] ** 2), 2 * (p[0] ** 2 + p[3] ** 2)
@@ -124,13 +127,13 @@ def _integrals(i1, i3, weight, p, omega) -> _Integrals:
     c1 = -up * down + (2 * a * swing - 2 * u * transverse) / beta
     c0 = u_dot * u_dot / beta
     beyond = _largest_root(c2, c1, c0)
-    # The other two from the quadratic that is left, by forms without cancellation.
+    # The other two roots follow from the remaining quadratic, without cancellation.
     product = -c0 / beyond
     minus_sum = (product - c1) / beyond
     root = jnp.sqrt(minus_sum * minus_sum - 4 * product)
-    one = -0.5 * (minus_sum + jnp.where(minus_sum < 0, -root, root))
-    other = product / jnp.where(one == 0, 1.0, one)
-    below, above = jnp.maximum(-jnp.minimum(one, other), 0.0), jnp.maximum(one, other)
+    larger = -0.5 * (minus_sum + jnp.where(minus_sum < 0, -root, root))
+    smaller = product / jnp.where(larger == 0, 1.0, larger)
+    below, above = jnp.maximum(-jnp.minimum(larger, smaller), 0.0), jnp.maximum(larger, smaller)
     above = jnp.maximum(above, 0.0)
 
     # plus^2 = beta (1 + u1)(1 + u2)(1 + u3) and minus^2 = beta (1 - u1)(1 - u2)(u3 - 1).
@@ -144,8 +147,8 @@ def _integrals(i1, i3, weight, p, omega) -> _Integrals:
     return _Integrals(beta, a, plus, minus, below, above, beyond, (up1, up2), (down1, down2), u_dot)
 
 
-def _largest_root(c2, c1, c0):
-    """Largest of the three real roots of x^3 + c2 x^2 + c1 x + c0."""
+def _largest_root(c2: Array, c1: Array, c0: Array) -> Array:
+    """Return the largest of the three real roots of x^3 + c2 x^2 + c1 x + c0."""
     q = jnp.maximum(c2 * c2 - 3 * c1, 0.0) / 9
     r = (2 * c2**3 - 9 * c2 * c1 + 27 * c0) / 54
     scale = jnp.sqrt(q)
@@ -159,15 +162,22 @@ def _largest_root(c2, c1, c0):
     return x
 
 
-def _motion(i1, i3, weight, p0, omega, t) -> TopMotion:
-    k = _integrals(i1, i3, weight, p0, omega)
-    # Stands for zero where a pole is met exactly; its square root squared must not underflow.
+def _motion(
+    i1: Array,
+    i3: Array,
+    weight: Array,
+    p0: Float[Array, "4"],
+    omega: Float[Array, "3"],
+    t: Float[Array, "*T"],
+) -> TopMotion:
+    k = _compute_integrals(i1, i3, weight, p0, omega)
+    # Replaces zero at an exact pole; the square of its square root must not underflow.
     smallest = float(jnp.finfo(p0.dtype).tiny) ** 0.75
     span, total = k.below + k.above, k.below + k.beyond
     rate = 0.5 * jnp.sqrt(k.beta * total)
     m1 = jnp.clip((k.beyond - k.above) / total, smallest, 1.0)
 
-    # Twice the amplitude at t = 0 from u and its rate: good at the turning points too.
+    # Twice the amplitude at t = 0 from u and its rate, which is accurate at turning points too.
     nutating = span > 0
     d0_squared = jnp.maximum(k.beyond / total, m1)
     sine = k.u_dot / (rate * jnp.sqrt(d0_squared))
@@ -180,14 +190,14 @@ def _motion(i1, i3, weight, p0, omega, t) -> TopMotion:
     f = jacobi(v, m1)
     parity = 1 - 2 * jnp.mod(f.half_turns, 2.0)
 
-    # S and C; through a pole they change sign instead of jumping in phase.
+    # S and C change sign at a pole, where the phase would jump.
     (up1, up2), (down1, down2) = k.up, k.down
     through_up, through_down = up2 == 0, down1 == 0
     up = up1 * f.cn**2 + up2 * f.sn**2
     down = down1 * f.cn**2 + down2 * f.sn**2
     S = jnp.where(through_up, jnp.sqrt(0.5 * up1) * parity * f.cn, jnp.sqrt(0.5 * up))
     C = jnp.where(through_down, jnp.sqrt(0.5 * down2) * parity * f.sn, jnp.sqrt(0.5 * down))
-    # cn/S and sn/C, finite there
+    # cn/S and sn/C are finite at a pole.
     cn_by_S = jnp.where(through_up, parity / jnp.sqrt(0.5 * up1), f.cn / _nonzero(S))
     sn_by_C = jnp.where(through_down, parity / jnp.sqrt(0.5 * down2), f.sn / _nonzero(C))
     sign_S, sign_C = jnp.where(S[0] < 0, -1.0, 1.0), jnp.where(C[0] < 0, -1.0, 1.0)
@@ -197,7 +207,7 @@ def _motion(i1, i3, weight, p0, omega, t) -> TopMotion:
     skew = k.a * (i1 / i3 - 1) * jnp.atleast_1d(t)
     lower = _integral_down(v, f, m1, span / jnp.maximum(down1, smallest), down1 / total)
     upper = _integral_up(v, f, m1, jnp.maximum(up2 / up1, smallest))
-    # Half of the phases phi + psi and phi - psi.
+    # Halves of the phases phi + psi and phi - psi.
     plus = (lower[1:] - lower[0]) * k.plus / (rate * jnp.maximum(down1, smallest)) + skew
     minus = (upper[1:] - upper[0]) * k.minus / (rate * up1) - skew
     plus = 0.5 * plus + jnp.arctan2(p0[3], p0[0])
@@ -206,7 +216,7 @@ def _motion(i1, i3, weight, p0, omega, t) -> TopMotion:
         [C * jnp.cos(plus), S * jnp.cos(minus), S * jnp.sin(minus), C * jnp.sin(plus)], axis=-1
     )
 
-    # Rates about and across the line of nodes.
+    # Angular velocity components along and normal to the line of nodes.
     theta_dot = -rate * span * f.dn[1:] * sn_by_C * cn_by_S
     across = 0.5 * (
         jnp.where(through_up, 0.0, k.minus * C / _nonzero(S))
@@ -231,8 +241,8 @@ def _motion(i1, i3, weight, p0, omega, t) -> TopMotion:
     )
 
 
-def _integral_down(v, f: JacobiFunctions, m1, nu, rho):
-    r"""$\int_0^v dv'/(1 + \nu\,\mathrm{sn}^2 v')$ with $\nu\rho = m$, as in `free_body`."""
+def _integral_down(v: Array, f: JacobiFunctions, m1: Array, nu: Array, rho: Array) -> Array:
+    r"""Compute $\int_0^v dv'/(1 + \nu\,\mathrm{sn}^2 v')$ with $\nu\rho = m$, as in `free_body`."""
     first = nu < rho
     small = jnp.where(first, nu, rho)
     weight = jnp.sqrt((1 + nu) * (1 + rho))
@@ -241,11 +251,11 @@ def _integral_down(v, f: JacobiFunctions, m1, nu, rho):
     return jnp.where(first, v - nu * third, angle / weight + rho * third)
 
 
-def _integral_up(v, f: JacobiFunctions, m1, remainder):
-    r"""$\int_0^v dv'/(1 - n\,\mathrm{sn}^2 v')$ with $1 - n$ the `remainder`."""
+def _integral_up(v: Array, f: JacobiFunctions, m1: Array, remainder: Array) -> Array:
+    r"""Compute $\int_0^v dv'/(1 - n\,\mathrm{sn}^2 v')$ with $1 - n$ the `remainder`."""
     third = third_kind(f, m1, f.cn**2 + remainder * f.sn**2, remainder)
     return v + (1 - remainder) * third
 
 
-def _nonzero(x):
+def _nonzero(x: Array) -> Array:
     return jnp.where(x == 0, 1.0, x)

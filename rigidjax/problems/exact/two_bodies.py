@@ -1,9 +1,9 @@
 r"""End states of Lang's Example C, integrated with 45 digits.
 
-`integrate` shares nothing with the rest of the package: the equations of Newton and Euler of both
-bodies with the force in the ball joint, which one 3x3 system gives, by extrapolation of the
-modified midpoint rule (Gragg, Bulirsch, Stoer) in `mpmath`.
-`python -m rigidjax.problems.exact.two_bodies` computes the stored digits again.
+`integrate` shares no code with the rest of the package. It solves the Newton-Euler equations of
+both bodies, in which a linear 3x3 system determines the force in the ball joint, by extrapolation
+of the modified midpoint rule (Gragg, Bulirsch, Stoer) in `mpmath`.
+`python -m rigidjax.problems.exact.two_bodies` recomputes the stored digits.
 """
 
 from typing import Any
@@ -32,10 +32,10 @@ def integrate(
     Needs `mpmath`. All data are decimal; the initial orientation is a rotation by pi/3 about the
     first axis.
 
-    **Arguments:** `slower`, divides the initial angular velocities; `t1`, s; `inertia`, kg m^2, of
-    each body, and `stiffness` of the spring, N/m, numbers or decimal strings; `digits`, decimal
-    digits of the arithmetic, ten more than each step keeps; `columns` of the extrapolation (order
-    twice that); `output_digits`, significant digits of the result.
+    **Arguments:** `slower`, the divisor of the initial angular velocities; `t1`, s; `inertia` of
+    each body, kg m^2, and `stiffness` of the spring, N/m, numbers or decimal strings; `digits`,
+    decimal digits of the arithmetic, ten more than those of the tolerance of a step; `columns` of
+    the extrapolation, half its order; `output_digits`, significant digits of the result.
     **Returns:** the state at `t1`.
     """
     import mpmath
@@ -56,7 +56,7 @@ def integrate(
         tolerance = mpf(10) ** (10 - digits)
         while t < end:
             h = min(h, end - t)
-            new, error = _extrapolated(y, h, data, columns)
+            new, error = _extrapolate(y, h, data, columns)
             if error <= tolerance:
                 t, y = (end if h == end - t else t + h), new
             exponent = mpf(1) / (2 * columns - 1)
@@ -68,8 +68,8 @@ def integrate(
         return SystemEndState(text(x), text(p), text(v), text(w))
 
 
-def _extrapolated(y, h, data, columns):
-    """One step: midpoint rules of 2, 4, ..., 2 `columns` parts, extrapolated; and its error."""
+def _extrapolate(y: list[Any], h: Any, data: Any, columns: int) -> tuple[list[Any], Any]:
+    """Extrapolate midpoint rules of 2, 4, ..., 2 `columns` parts; return the step and its error."""
     previous: list[Any] = []
     start = _rate(y, data)
     for j in range(1, columns + 1):
@@ -87,7 +87,7 @@ def _extrapolated(y, h, data, columns):
     return previous[-1], error
 
 
-def _midpoint(y, start, h, parts, data):
+def _midpoint(y: list[Any], start: list[Any], h: Any, parts: int, data: Any) -> list[Any]:
     step = h / parts
     before, now = y, [a + step * b for a, b in zip(y, start, strict=True)]
     for _ in range(parts - 1):
@@ -96,19 +96,19 @@ def _midpoint(y, start, h, parts, data):
     return now
 
 
-def _rate(y, data):
-    """Rates of x1, v1, p1, p2, Omega1, Omega2."""
+def _rate(y: list[Any], data: Any) -> list[Any]:
+    """Return the rates of x1, v1, p1, p2, Omega1, Omega2."""
     inertia, (m1, m2), arms, stiffness = data
     x, v, p, w = y[:3], y[3:6], (y[6:10], y[10:14]), (y[14:17], y[17:20])
     R = [_matrix(q) for q in p]
     momenta = [[i * s for i, s in zip(inertia, spin, strict=True)] for spin in w]
     gyro = [_cross(spin, momentum) for spin, momentum in zip(w, momenta, strict=True)]
-    # Acceleration of each joint point without the force in the joint, space components.
+    # Acceleration of the joint point of each body without the joint force, space components.
     free = []
     for k in range(2):
         turned = _cross([-g / i for g, i in zip(gyro[k], inertia, strict=True)], arms[k])
         pulled = _cross(w[k], _cross(w[k], arms[k]))
-        free.append(_times(R[k], [a + b for a, b in zip(turned, pulled, strict=True)]))
+        free.append(_multiply(R[k], [a + b for a, b in zip(turned, pulled, strict=True)]))
     spring = [-stiffness * a for a in x]
     free[0] = [a + f / m1 for a, f in zip(free[0], spring, strict=True)]
     # The force `lam` acts on body 1, its opposite on body 2.
@@ -120,48 +120,47 @@ def _rate(y, data):
     lam = _solve(mobility, [b - a for a, b in zip(*free, strict=True)])
     spins = []
     for k, sign in ((0, 1), (1, -1)):
-        moment = _cross(arms[k], _transposed(R[k], lam))
+        moment = _cross(arms[k], _multiply_transposed(R[k], lam))
         spins += [(sign * m - g) / i for m, g, i in zip(moment, gyro[k], inertia, strict=True)]
     acceleration = [(f + force) / m1 for f, force in zip(spring, lam, strict=True)]
     return v + acceleration + _quaternion_rate(p[0], w[0]) + _quaternion_rate(p[1], w[1]) + spins
 
 
-def _motion(y, data):
-    """Positions, velocities, quaternions and angular velocities of both bodies."""
+def _motion(y: list[Any], data: Any) -> tuple[Any, Any, Any, Any]:
+    """Return positions, velocities, quaternions and angular velocities of both bodies."""
     arms = data[2]
     x1, v1, p, w = y[:3], y[3:6], (y[6:10], y[10:14]), (y[14:17], y[17:20])
     R = [_matrix(q) for q in p]
-    arm = [_times(R[k], arms[k]) for k in range(2)]
-    swing = [_times(R[k], _cross(w[k], arms[k])) for k in range(2)]
+    arm = [_multiply(R[k], arms[k]) for k in range(2)]
+    swing = [_multiply(R[k], _cross(w[k], arms[k])) for k in range(2)]
     x2 = [x + a - b for x, a, b in zip(x1, *arm, strict=True)]
     v2 = [v + a - b for v, a, b in zip(v1, *swing, strict=True)]
     return (x1, x2), (v1, v2), p, w
 
 
-def _mobility(R, inertia, arm):
-    """Acceleration of the joint point by a force there, beyond that of the centre: -R a I^-1 a R^T,
-    column by column."""
+def _mobility(R: list[list[Any]], inertia: list[Any], arm: list[Any]) -> list[list[Any]]:
+    """Return -R a I^-1 a R^T, the rotational part of the mobility of the joint point."""
     columns = []
     for j in range(3):
         moment = _cross(arm, [R[j][i] for i in range(3)])
         turned = [m / i for m, i in zip(moment, inertia, strict=True)]
-        columns.append(_times(R, _cross(turned, arm)))
+        columns.append(_multiply(R, _cross(turned, arm)))
     return [[columns[j][i] for j in range(3)] for i in range(3)]
 
 
-def _cross(a, b):
+def _cross(a: list[Any], b: list[Any]) -> list[Any]:
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 
 
-def _times(R, v):
+def _multiply(R: list[list[Any]], v: list[Any]) -> list[Any]:
     return [R[i][0] * v[0] + R[i][1] * v[1] + R[i][2] * v[2] for i in range(3)]
 
 
-def _transposed(R, v):
+def _multiply_transposed(R: list[list[Any]], v: list[Any]) -> list[Any]:
     return [R[0][i] * v[0] + R[1][i] * v[1] + R[2][i] * v[2] for i in range(3)]
 
 
-def _matrix(p):
+def _matrix(p: list[Any]) -> list[list[Any]]:
     a, b, c, d = p
     return [
         [1 - 2 * (c * c + d * d), 2 * (b * c - a * d), 2 * (b * d + a * c)],
@@ -170,7 +169,7 @@ def _matrix(p):
     ]
 
 
-def _quaternion_rate(p, w):
+def _quaternion_rate(p: list[Any], w: list[Any]) -> list[Any]:
     a, b, c, d = p
     x, y, z = (s / 2 for s in w)
     return [
@@ -181,8 +180,8 @@ def _quaternion_rate(p, w):
     ]
 
 
-def _solve(A, b):
-    """Cramer's rule."""
+def _solve(A: list[list[Any]], b: list[Any]) -> list[Any]:
+    """Solve a linear 3x3 system by Cramer's rule."""
     columns = [[A[i][j] for i in range(3)] for j in range(3)]
     dot = lambda u, v: u[0] * v[0] + u[1] * v[1] + u[2] * v[2]  # noqa: E731
     c0, c1, c2 = columns
@@ -194,7 +193,7 @@ def _solve(A, b):
     ]
 
 
-# From `integrate` with 45 digits and 16 columns; with 53 digits and 20 columns all agree.
+# Results of `integrate` with 45 digits and 16 columns, confirmed with 53 digits and 20 columns.
 _ARGUMENTS = {"two_bodies": (1, "0.5"), "two_bodies_slow": (10, "4")}
 ENDS: dict[str, SystemEndState] = {
     "two_bodies": SystemEndState(
@@ -305,11 +304,11 @@ ENDS: dict[str, SystemEndState] = {
 
 
 def main() -> None:
-    """Compute every stored end state again in two ways and print which digits differ."""
+    """Recompute every stored end state in two ways and print which digits differ."""
     for name, (slower, t1) in _ARGUMENTS.items():
-        found = integrate(slower, t1), integrate(slower, t1, digits=53, columns=20)
-        confirmed = found == (ENDS[name], ENDS[name])
-        print(name, "confirmed" if confirmed else f"differs: {found}")
+        recomputed = integrate(slower, t1), integrate(slower, t1, digits=53, columns=20)
+        confirmed = recomputed == (ENDS[name], ENDS[name])
+        print(name, "confirmed" if confirmed else f"differs: {recomputed}")
 
 
 if __name__ == "__main__":

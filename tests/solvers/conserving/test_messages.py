@@ -104,7 +104,7 @@ def test_invalid_options_raise():
 
 def test_adaptive_steps_raise():
     assert_refused(
-        rj.NullSpace(BODY), STATE0, EnergyMomentum(), r"give `simulate\(dt=...\)`", dt=None
+        rj.NullSpace(BODY), STATE0, EnergyMomentum(), r"pass `simulate\(dt=...\)`", dt=None
     )
     assert_refused(
         rj.NullSpace(BODY), STATE0, EnergyMomentum(), "conserves energy and momentum itself",

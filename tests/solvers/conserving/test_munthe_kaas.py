@@ -316,5 +316,5 @@ def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="largest power of commutators, an integer >= 0"):
         MuntheKaas(truncated=-1)
     for solver in (CommutatorFree4(), MuntheKaas(diffrax.Euler())):
-        with pytest.raises(ValueError, match="steps of a fixed length: give `simulate\\(dt="):
+        with pytest.raises(ValueError, match="steps of a fixed length: pass `simulate\\(dt="):
             rj.simulate(rj.NullSpace(problem.system), problem.state0, 0.1, solver=solver)
