@@ -1,1 +1,1 @@
-"""Derivatives of runs: tangents, and cotangents by the recorded steps (discrete adjoints)."""
+"""Derivatives of runs: tangents, and cotangents by discrete adjoints of the recorded steps."""

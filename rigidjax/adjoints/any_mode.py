@@ -1,7 +1,8 @@
 """A diffrax adjoint that serves forward and reverse mode, of any order."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import diffrax
 import equinox as eqx
@@ -10,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
-from jaxtyping import PyTree
+from jaxtyping import Array, PyTree
 
 from ..native import (
     check_backend,
@@ -20,30 +21,30 @@ from ..native import (
     why_too_many_elements,
 )
 from ..solvers.evaluations import base_solver
-from .traced_solve import traced_solve
+from .traced_solve import Marks, TracedSolve, trace_solve
 
 
 class AnyMode(diffrax.AbstractAdjoint):
     r"""Differentiate a solve by `jax.jvp`, `jax.grad`, or both; the default of `simulate`.
 
-    diffrax's own adjoints serve one mode each: `ForwardMode` is fast forward, `RecursiveCheckpoint`
-    is fast backward, `DirectAdjoint` does both but slows down the solve itself. This one is a
-    linear operator in the tangents: it is evaluated by forward mode, transposed by checkpointed
-    reverse mode (by `rigidjax.adjoints`, several times faster, for explicit Runge-Kutta methods and
-    the solvers of this package), and differentiated once more by `DirectAdjoint`. All of them
-    differentiate the steps that were taken (discretise, then differentiate), so they agree to
-    round-off.
+    Each adjoint of diffrax serves one mode: `ForwardMode` is fast in forward mode,
+    `RecursiveCheckpointAdjoint` in reverse mode, and `DirectAdjoint` supports both but slows down
+    the solve itself. This adjoint is a linear operator of the tangents. It is evaluated in forward
+    mode, transposed by reverse mode (by `rigidjax.adjoints` for explicit Runge-Kutta methods and
+    the solvers of this package, otherwise with checkpoints), and differentiated once more by
+    `DirectAdjoint`. All modes differentiate the steps that were made (first discretise, then
+    differentiate), so that they agree to round-off.
 
-    Adaptive steps of a run that is differentiated are short enough for its derivatives too, in
-    either mode, at an equilibrium for example, where the error of the motion is zero whatever the
-    step: a random tangent of the run is integrated with it, and its error relative to its size has
-    to be within a few times `rtol`. Its sum over the run is
-    `sol.stats["derivative_error"]`, an estimate of the relative error of first derivatives; NaN for
-    a run that is not differentiated or whose steps are given. Runs that save the state of the
-    solver and structure-preserving solvers go without.
+    The adaptive steps of a differentiated run are short enough for its derivatives too, in both
+    modes, for example at an equilibrium, where the error of the motion is zero for every step size:
+    a random tangent of the run is integrated with it, and its relative error has to be within a few
+    times `rtol`. The sum of this error over the run is `sol.stats["derivative_error"]`, an estimate
+    of the relative error of first derivatives. It is NaN for a run that is not differentiated or
+    has given steps. There is no such error control for runs that save the state of the solver and
+    for structure-preserving solvers.
 
-    A solve that is not differentiated costs what it costs with `ForwardMode`. Second derivatives
-    take time and memory that grow with `max_steps`: choose it as small as the problem allows.
+    A solve that is not differentiated is as fast as with `ForwardMode`. The time and memory of
+    second derivatives grow with `max_steps`, which should be as small as the problem allows.
 
     **Arguments:** `checkpoints`, number of checkpoints of the reverse mode (see
     `diffrax.RecursiveCheckpointAdjoint`); `backend`, `"auto"`, `"native"` or `"xla"` as in
@@ -56,90 +57,107 @@ class AnyMode(diffrax.AbstractAdjoint):
     controls_derivatives: bool = eqx.field(static=True, default=True)
 
     def loop(self, **kwargs: PyTree) -> tuple[PyTree, dict[str, PyTree]]:
-        """The main loop of `diffrax.diffeqsolve` (its extension point for adjoints)."""
-        solve, inputs = traced_solve(kwargs, self.checkpoints, self.controls_derivatives)
+        """Run the main loop of `diffrax.diffeqsolve` (its extension point for adjoints)."""
+        solve, inputs = trace_solve(kwargs, self.checkpoints, self.controls_derivatives)
         implicit = isinstance(base_solver(kwargs["solver"]), diffrax.AbstractImplicitSolver)
-        solve.asked = self.backend
+        solve.requested_backend = self.backend
         too_large = why_too_many_elements if implicit else why_too_large_matrices
         solve.backend = choose_backend(self.backend, solve.jaxpr, too_large)
-        state, stats = solve.unflatten(_solve_p.bind(*inputs, solve=solve, moved=None))
+        state, stats = solve.unflatten(_solve_p.bind(*inputs, solve=solve, differentiated=None))
         return state, {**stats, "backend": solve.backend}
 
 
-def _zero(x):
-    """Symbolic zero tangent of an array (of type float0 for integers and booleans)."""
+def _zero(x: Array):
+    """Return the symbolic zero tangent of an array (of type float0 for integers and booleans)."""
     aval = jax.typeof(x)
     new = hasattr(aval, "to_tangent_aval")
     return ad.Zero(aval.to_tangent_aval() if new else aval.at_least_vspace())
 
 
-def _instantiate(tangents, avals):
-    """Tangents or cotangents with symbolic zeros (`None` under `vmap`) made into arrays."""
+def _instantiate(tangents: Sequence[Any], avals: Iterable[Any]):
+    """Replace symbolic zeros (`None` under `vmap`) among tangents or cotangents by arrays."""
     return [
         jnp.zeros(aval.shape, aval.dtype) if t is None or type(t) is ad.Zero else t
         for t, aval in zip(tangents, avals, strict=True)
     ]
 
 
-def _for_linear(inputs, count, cotangents):
-    """Cotangents of the inputs after the first `count`; none for those that are not transposed."""
+def _linear_cotangents(inputs: Sequence[Any], count: int, cotangents: Sequence[Any]):
+    """Return cotangents of the linear inputs, `None` for the first `count` and other inputs."""
     linear = (ad.is_undefined_primal(x) for x in inputs[count:])
     return [None] * count + [
         ct if is_linear else None for ct, is_linear in zip(cotangents, linear, strict=True)
     ]
 
 
-def _batched_like(vectors, inputs):
-    """`vectors`, batched wherever `inputs` are.
+def _batch_like(vectors: list[Array], inputs: Sequence[Any]):
+    """Return `vectors` with the batch axes of `inputs`.
 
-    Otherwise the transpose of one that is shared (the model of a batch of states, say) would come
-    out with a batch that nobody sums up. A factor of one that depends on all inputs does it.
+    Without them, the transpose of an input without a batch axis (such as the model of a batch of
+    states) would have a batch axis that is not summed. The vectors are multiplied by a factor of 1
+    that depends on all inputs.
     """
     mark = jnp.array(False)
     for x in inputs:
         if jnp.size(x) > 0:
             first = jnp.ravel(x)[0]
             mark = mark | (first != first.dtype.type(0))
-    one = jnp.where(mark & False, 0, 1)
-    return [v * one.astype(v.dtype) for v in vectors]
+    factor = jnp.where(mark & False, 0, 1)
+    return [v * factor.astype(v.dtype) for v in vectors]
 
 
-def _solve_impl(*inputs, solve, moved):
-    return solve.evaluate(inputs, moved)
+def _solve_impl(*inputs: Sequence[Any], solve: TracedSolve, differentiated: Marks | None):
+    return solve.evaluate(inputs, differentiated)
 
 
-def _solve_abstract(*inputs, solve, moved):
+def _solve_abstract(*inputs: Sequence[Any], solve: TracedSolve, differentiated: Marks | None):
     return list(solve.jaxpr.out_avals)
 
 
-def _solve_jvp(inputs, tangents, *, solve, moved):
+def _solve_jvp(
+    inputs: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    solve: TracedSolve,
+    differentiated: Marks | None,
+):
     primals, others, _ = solve.split(inputs)
     tangents = tangents[: solve.num_primals]
-    # Those that are zero take no part: most of a model's numbers, as a rule.
-    given = tuple(t is not None and type(t) is not ad.Zero for t in tangents)
-    moving = _batched_like([t for t, g in zip(tangents, given, strict=True) if g], inputs)
-    out = _forward_p.bind(*primals, *others, *moving, solve=solve, given=given, batches=())
+    # Inputs with zero tangents are left out, which are usually most parameters of a model.
+    with_tangent = tuple(t is not None and type(t) is not ad.Zero for t in tangents)
+    moving = _batch_like([t for t, g in zip(tangents, with_tangent, strict=True) if g], inputs)
+    out = _forward_p.bind(
+        *primals, *others, *moving, solve=solve, with_tangent=with_tangent, batches=()
+    )
     out, out_tangents = out[: solve.num_results], out[solve.num_results :]
     count = sum(solve.out_inexact)
     return out, [*out_tangents, *(_zero(x) for x in out[count:])]
 
 
-def _not_linear(cotangents, *inputs, solve, moved):
+def _not_linear(
+    cotangents: Sequence[Any],
+    *inputs: Sequence[Any],
+    solve: TracedSolve,
+    differentiated: Marks | None,
+):
     raise NotImplementedError("a solve is not linear in its inputs")
 
 
-def _tangent_impl(*inputs, solve, given):
+def _tangent_impl(*inputs: Sequence[Any], solve: TracedSolve, with_tangent: Marks):
     if solve.backend == "native":
-        return solve.all_tangents(inputs, given)
-    return list(solve.tangent(diffrax.ForwardMode(), *solve.split(inputs), given))
+        return solve.all_tangents(inputs, with_tangent)
+    return list(solve.tangent(diffrax.ForwardMode(), *solve.split(inputs), with_tangent))
 
 
-def _tangent_abstract(*inputs, solve, given):
+def _tangent_abstract(*inputs: Sequence[Any], solve: TracedSolve, with_tangent: Marks):
     return solve.out_avals
 
 
-def _linear_jvp(primitive, map_of):
-    """JVP of a primitive that is linear in its last inputs and depends on a solve's primals."""
+def _linear_jvp(primitive: Primitive, map_of: Callable[..., Iterable[Array]]):
+    """Return the JVP rule of a primitive that is linear in its last inputs and depends on primals.
+
+    **Arguments:** `primitive`; `map_of`, its function by operations that can be differentiated.
+    """
 
     def jvp(inputs, tangents, *, solve, **params):
         primals, others, vectors = solve.split(inputs)
@@ -167,46 +185,52 @@ def _linear_jvp(primitive, map_of):
     return jvp
 
 
-def _tangent_transpose(cotangents, *inputs, solve, given):
+def _tangent_transpose(
+    cotangents: Sequence[Any], *inputs: Sequence[Any], solve: TracedSolve, with_tangent: Marks
+):
     primals, others, _ = solve.split(inputs)
     cotangents = _instantiate(cotangents, solve.out_avals)
-    cotangents = _batched_like(cotangents, [*primals, *others])
+    cotangents = _batch_like(cotangents, [*primals, *others])
     count = len(solve.inexact)
-    # Tangents that are known are zeros: those of what is not differentiated.
+    # Tangents that are not transposed are zeros of inputs that are not differentiated.
     unknown = iter(ad.is_undefined_primal(x) for x in inputs[count:])
-    wanted = tuple(g and next(unknown) for g in given)
+    wanted = tuple(g and next(unknown) for g in with_tangent)
     out = _cotangent_p.bind(*primals, *others, *cotangents, solve=solve, wanted=wanted)
-    return _for_linear(inputs, count, [x for x, g in zip(out, given, strict=True) if g])
+    return _linear_cotangents(
+        inputs, count, [x for x, g in zip(out, with_tangent, strict=True) if g]
+    )
 
 
-def _cotangent_impl(*inputs, solve, wanted):
+def _cotangent_impl(*inputs: Sequence[Any], solve: TracedSolve, wanted: Marks):
     if solve.backend == "native":
         return solve.all_cotangents(inputs, wanted)
     return solve.reverse_cotangent(inputs, wanted)
 
 
-def _cotangent_abstract(*inputs, solve, wanted):
+def _cotangent_abstract(*inputs: Sequence[Any], solve: TracedSolve, wanted: Marks):
     return solve.in_avals
 
 
-def _cotangent_transpose(cotangents, *inputs, solve, wanted):
+def _cotangent_transpose(
+    cotangents: Sequence[Any], *inputs: Sequence[Any], solve: TracedSolve, wanted: Marks
+):
     primals, others, _ = solve.split(inputs)
     cotangents = _instantiate(cotangents, solve.in_avals)
-    given = (True,) * solve.num_primals
-    out = _tangent_p.bind(*primals, *others, *cotangents, solve=solve, given=given)
-    return _for_linear(inputs, len(solve.inexact), out)
+    with_tangent = (True,) * solve.num_primals
+    out = _tangent_p.bind(*primals, *others, *cotangents, solve=solve, with_tangent=with_tangent)
+    return _linear_cotangents(inputs, len(solve.inexact), out)
 
 
-def _tangent_jvp(*args, **kwargs):
+def _tangent_jvp(*args: Any, **kwargs: Any):
     return _linear_jvp(
         _tangent_p,
         lambda solve, params, *inputs: solve.tangent(
-            diffrax.DirectAdjoint(), *inputs, params["given"]
+            diffrax.DirectAdjoint(), *inputs, params["with_tangent"]
         ),
     )(*args, **kwargs)
 
 
-def _cotangent_jvp(*args, **kwargs):
+def _cotangent_jvp(*args: Any, **kwargs: Any):
     return _linear_jvp(
         _cotangent_p,
         lambda solve, params, *inputs: solve.cotangent(
@@ -232,10 +256,10 @@ _cotangent_p = eqxi.create_vprim(
 
 # Values and tangents in one loop.
 
-# Members of a batch from which on lanes are members, each with all its tangents. Fewer leave lanes
-# empty: one after the other has its tangents as lanes (three tops with six tangents each take 0.77
-# of the time of 18 members that each have their own values).
-_MEMBERS = 8
+# Smallest batch of points whose elements are vectorised, each with all its tangents. In a smaller
+# batch the points are computed one after the other with their tangents vectorised, because vectors
+# of points would not be filled.
+_MIN_VECTORISED = 8
 
 _forward_p = Primitive("rigidjax_solve_forward")
 _forward_p.multiple_results = True
@@ -244,7 +268,7 @@ _forward_p.multiple_results = True
 class Batch(NamedTuple):
     """One `jax.vmap` of values and tangents.
 
-    **Attributes:** `axes` of the inputs; `size`; `of_values`, whether these have the axis too.
+    **Attributes:** `axes`, of the inputs; `size`; `of_values`, whether values are batched too.
     """
 
     axes: tuple[int | None, ...]
@@ -252,47 +276,53 @@ class Batch(NamedTuple):
     of_values: bool
 
 
-def _forward_impl(*inputs, solve, given, batches):
-    members = math.prod(batch.size for batch in batches if batch.of_values)
-    several, in_turn = None, False
+def _forward_impl(
+    *inputs: Sequence[Any], solve: TracedSolve, with_tangent: Marks, batches: Sequence["Batch"]
+):
+    num_points = math.prod(batch.size for batch in batches if batch.of_values)
+    tangent_batch, sequential = None, False
     if solve.backend == "native" and batches and not batches[0].of_values:
-        in_turn = members < _MEMBERS
-        if not in_turn:
-            several, *batches = batches
+        sequential = num_points < _MIN_VECTORISED
+        if not sequential:
+            tangent_batch, *batches = batches
 
-    def one(*inputs):
-        if several is not None:
-            return solve.values_and_several_tangents(inputs, given, several.axes, several.size)
+    def evaluate(*inputs):
+        if tangent_batch is not None:
+            return solve.values_and_several_tangents(
+                inputs, with_tangent, tangent_batch.axes, tangent_batch.size
+            )
         if solve.backend == "native":
-            return solve.values_and_tangents(inputs, given)
-        return solve.forward(diffrax.ForwardMode(), *solve.split(inputs), given)
+            return solve.values_and_tangents(inputs, with_tangent)
+        return solve.forward(diffrax.ForwardMode(), *solve.split(inputs), with_tangent)
 
     for axes, size, of_values in batches:
-        if in_turn and of_values:
-            one = _one_by_one(one, axes)
+        if sequential and of_values:
+            evaluate = _map_sequentially(evaluate, axes)
         else:
-            one = jax.vmap(one, axes, (0 if of_values else None, 0), axis_size=size)
-    values, rates = one(*inputs)
+            evaluate = jax.vmap(evaluate, axes, (0 if of_values else None, 0), axis_size=size)
+    values, rates = evaluate(*inputs)
     return [*values, *rates]
 
 
-def _one_by_one(function, axes):
-    """A function of members along these axes, one after the other."""
+def _map_sequentially(function: Callable[..., Any], axes: Sequence[int | None]):
+    """Return a function that maps `function` over these axes of its inputs sequentially."""
 
-    def of_all(*inputs):
+    def map_all(*inputs):
         moving = [jnp.moveaxis(x, a, 0) for x, a in zip(inputs, axes, strict=True) if a is not None]
 
-        def of_one(moving):
+        def call_one(moving):
             moving = iter(moving)
             pairs = zip(inputs, axes, strict=True)
             return function(*(x if a is None else next(moving) for x, a in pairs))
 
-        return jax.lax.map(of_one, moving)
+        return jax.lax.map(call_one, moving)
 
-    return of_all
+    return map_all
 
 
-def _forward_abstract(*inputs, solve, given, batches):
+def _forward_abstract(
+    *inputs: Sequence[Any], solve: TracedSolve, with_tangent: Marks, batches: Sequence["Batch"]
+):
     lead = tuple(batch.size for batch in reversed(batches))
     lead_of_values = tuple(batch.size for batch in reversed(batches) if batch.of_values)
     return [
@@ -301,41 +331,50 @@ def _forward_abstract(*inputs, solve, given, batches):
     ]
 
 
-def _forward_values(*, solve, given, batches):
-    # By the steps of the derivatives, so that these are those of the values.
-    function = lambda *inputs: _solve_p.bind(*inputs, solve=solve, moved=given)  # noqa: E731
+def _forward_values(*, solve: TracedSolve, with_tangent: Marks, batches: Sequence["Batch"]):
+    # The values use the steps of the derivatives, so that both belong to one discretisation.
+    function = lambda *inputs: _solve_p.bind(*inputs, solve=solve, differentiated=with_tangent)  # noqa: E731
     for axes, size, of_values in batches:
         if of_values:
             function = jax.vmap(function, axes[: len(solve.inexact)], axis_size=size)
     return function
 
 
-def _forward_tangents(*, solve, given, batches):
-    function = lambda *inputs: _tangent_p.bind(*inputs, solve=solve, given=given)  # noqa: E731
+def _forward_tangents(*, solve: TracedSolve, with_tangent: Marks, batches: Sequence["Batch"]):
+    function = lambda *inputs: _tangent_p.bind(*inputs, solve=solve, with_tangent=with_tangent)  # noqa: E731
     for axes, size, _ in batches:
         function = jax.vmap(function, axes, axis_size=size)
     return function
 
 
-def _forward_batched(inputs, axes, *, solve, given, batches):
+def _forward_batched(
+    inputs: Sequence[Any],
+    axes: Sequence[int | None],
+    *,
+    solve: TracedSolve,
+    with_tangent: Marks,
+    batches: Sequence["Batch"],
+):
     size = next(x.shape[a] for x, a in zip(inputs, axes, strict=True) if a is not None)
     of_values = any(a is not None for a in axes[: len(solve.inexact)])
     batches = (*batches, Batch(tuple(axes), size, of_values))
-    out = _forward_p.bind(*inputs, solve=solve, given=given, batches=batches)
+    out = _forward_p.bind(*inputs, solve=solve, with_tangent=with_tangent, batches=batches)
     count = solve.num_results
     return out, [0 if of_values else None] * count + [0] * (len(out) - count)
 
 
-def _forward_jvp(inputs, tangents, *, solve, **params):
-    moved = tuple(type(t) is not ad.Zero for t in tangents)
+def _forward_jvp(
+    inputs: Sequence[Any], tangents: Sequence[Any], *, solve: TracedSolve, **params: Any
+):
+    differentiated = tuple(type(t) is not ad.Zero for t in tangents)
 
     def function(*values):
         values = iter(values)
-        full = [next(values) if m else x for x, m in zip(inputs, moved, strict=True)]
+        full = [next(values) if m else x for x, m in zip(inputs, differentiated, strict=True)]
         rates = _forward_tangents(solve=solve, **params)(*full)
         return [*_forward_values(solve=solve, **params)(*full[: len(solve.inexact)]), *rates]
 
-    primals = [x for x, m in zip(inputs, moved, strict=True) if m]
+    primals = [x for x, m in zip(inputs, differentiated, strict=True) if m]
     return jax.jvp(function, primals, [t for t in tangents if type(t) is not ad.Zero])
 
 

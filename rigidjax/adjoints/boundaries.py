@@ -1,4 +1,4 @@
-"""How the boundaries of the steps move, backwards."""
+"""Cotangents of the step boundaries in the backward pass."""
 
 from typing import NamedTuple
 
@@ -10,14 +10,15 @@ from jaxtyping import PyTree
 from ..annotations import Scalar, Vector
 from ..solvers.wrappers.knots import signal_delays
 
-# The arguments of `AbstractAdjoint.loop` by name, or something for each of their leaves.
+# The arguments of `AbstractAdjoint.loop` by name, or a tree with their structure.
 Tree = dict[str, PyTree]
 
 
-def do_move(wanted: Tree) -> bool:
-    """Whether cotangents of times are wanted.
+def boundaries_are_wanted(wanted: Tree) -> bool:
+    """Whether cotangents of any time are wanted.
 
-    Those of the start, the first step, the end, of what is saved, or of delays of signals.
+    The times are the start, the end of the first step, the end, the saved times, and delays of
+    signals.
     """
     state = wanted["init_state"]
     times = [state.tprev, state.tnext, wanted["t1"], *signal_delays(wanted["stepsize_controller"])]
@@ -25,22 +26,25 @@ def do_move(wanted: Tree) -> bool:
 
 
 class Boundaries(NamedTuple):
-    """Cotangents of times, while a run is walked backwards.
+    """Cotangents of times in the backward pass.
 
     **Attributes:** `sources`, (3 + D,), of the start of the run, the planned end of its first step,
-    its own end, and the D delays of signals, by which all boundaries move (see
-    `record.Record.motions`); `later`, of the boundary behind the step in hand.
+    its end, and the D delays of signals, on which all boundaries depend (see
+    `record.Record.motions`); `later`, of the end of the current step.
     """
 
     sources: Vector
     later: Scalar
 
-    def before(self, motion: Vector, bar_start: Scalar, bar_end: Scalar) -> "Boundaries":
-        """With the cotangents of the start and the end of a step, whose end moves by `motion`."""
+    def step_back(self, motion: Vector, bar_start: Scalar, bar_end: Scalar) -> "Boundaries":
+        """Add the cotangents of the start and the end of a step.
+
+        **Arguments:** `motion`, derivatives of its end by the `sources`; `bar_start`, `bar_end`.
+        """
         return Boundaries(self.sources + (bar_end + self.later) * motion, bar_start)
 
-    def collected(self, out: Tree) -> Tree:
-        """The cotangents `out` of the arguments with those of their times."""
+    def add_to(self, out: Tree) -> Tree:
+        """Return the cotangents `out` of the arguments with those of times filled in."""
         start, planned, end, *delays = self.sources
         if delays:
             controller = eqx.tree_at(signal_delays, out["stepsize_controller"], delays)
@@ -51,6 +55,6 @@ class Boundaries(NamedTuple):
         return {**out, "t1": end, "init_state": state}
 
 
-def behind(end: Scalar, controller: diffrax.AbstractStepSizeController) -> Boundaries:
-    """Behind the last step, with the cotangent of its end."""
+def after_last_step(end: Scalar, controller: diffrax.AbstractStepSizeController) -> Boundaries:
+    """Return the cotangents after the last step from that of its end."""
     return Boundaries(jnp.zeros(3 + len(signal_delays(controller)), end.dtype), end)

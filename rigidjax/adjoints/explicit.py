@@ -1,31 +1,29 @@
-r"""The discrete adjoint of explicit Runge-Kutta runs.
+r"""Discrete adjoint of explicit Runge-Kutta runs.
 
 A run is repeated once to record its step boundaries, every $C$-th state, and the states and stages
-of the last $C$ steps, then walked backwards in segments of $C$ steps: states and stages of earlier
-segments are computed again from their first state, and each step is transposed by the adjoint
-Runge-Kutta recursion. That is one more integration than the run itself if it is longer than a
-segment, and two buffers of about $\sqrt{\mathrm{max\_steps}}$ states.
+of the last $C$ steps. The backward pass processes segments of $C$ steps: it recomputes the states
+and stages of earlier segments from their first state, and transposes each step by the adjoint
+Runge-Kutta recursion. This costs one more integration if the run is longer than a segment, and two
+buffers of about $\sqrt{\mathrm{max\_steps}}$ states.
 
-Since the boundaries are recorded, the states that are computed again are those of the run. (The
-checkpointed adjoints of diffrax choose the steps again as well; at tight tolerances the error
-estimate is mostly round-off, the steps come out differently, and derivatives with it: by 1e-6 for
-the tennis racket with projection at 1e-10, where this adjoint and forward mode agree to 1e-11.)
+The recomputed states are those of the run, because the boundaries are recorded. The checkpointed
+adjoints of diffrax choose the steps again. At tight tolerances the error estimate is mostly
+round-off, so that their steps, and with them the derivatives, differ from those of the run.
 
-In a batch all trajectories walk together: loops run as long as any of them needs, indices are
-common, and a trajectory that has ended, or whose step is rejected, makes a step of length zero,
-which changes nothing. (A loop with a condition of its own for each trajectory would copy the
-buffers in every turn.)
+All trajectories of a batch proceed in lockstep: loops run as long as any trajectory needs, indices
+are common, and a trajectory that has ended or whose step is rejected makes a step of length zero,
+which changes nothing. With an individual loop condition for each trajectory, the buffers would be
+copied in every iteration.
 
-Each step is the branch of a `lax.cond` that is always taken but for those steps of length zero. Its
-purpose is speed: XLA on CPUs runs the kernels of a computation one after the other, at about 20 ns
-each, only if none of their buffers exceeds 512 bytes (or if they are at most eight); otherwise it
-schedules them as a graph, at about 100 ns each. A loop body that touches the recorded boundaries
-is of the second kind, a branch that gets its step handed over is of the first: for this reason
-alone the gradient of the heavy top took 13 ms instead of 24 ms, of a run of 2.6 ms. (It takes
-9.3 ms now: the stages are written out, and the field is kept rather than its product with `dt`.)
+Each step is in a branch of `lax.cond` that is taken unless the step has length zero. This is for
+speed: XLA on CPUs executes the kernels of a computation sequentially, without a task graph, only if
+all buffers are small or the kernels are few. The body of a loop over the recorded boundaries does
+not qualify, but a branch whose operands are a single step does.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import diffrax
 import equinox as eqx
@@ -34,19 +32,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
-from ..annotations import Y
+from ..annotations import Count, DenseInfo, Scalar, Vector, Y
 from ..solvers.explicit.unrolled import StageLoop, Unrolled, directed_rate, is_small_field
 from ..solvers.terms import unwrap
 from ..solvers.wrappers.after_step import AbstractAfterStep, Projected, Recharted
 from ..solvers.wrappers.knots import KnotController, SignalFrozenStep
-from .boundaries import Tree, behind, do_move
-from .record import is_recordable, put, recorded, take
+from .boundaries import Tree, after_last_step, boundaries_are_wanted
+from .record import Record, is_recordable, put, record_run, take
+
+# A vector for each stage: a list if the loop over the stages is unrolled, else an array.
+StageVectors: TypeAlias = Float[Array, "S n"] | list[Array]
 
 
 def is_supported(kwargs: Tree) -> bool:
-    """Whether the loop with these arguments is one that `cotangents` can transpose."""
+    """Whether `transpose_run` supports the loop with these arguments."""
     controller = kwargs["stepsize_controller"]
     if type(controller) is KnotController:
         controller = controller.controller
@@ -68,44 +69,47 @@ def _tableau(solver: diffrax.AbstractSolver) -> diffrax.ButcherTableau | None:
     return tableau if isinstance(tableau, diffrax.ButcherTableau) else None
 
 
-def _is_written_out(solver: diffrax.AbstractSolver) -> bool:
-    """Whether stages are."""
+def _has_unrolled_stages(solver: diffrax.AbstractSolver) -> bool:
+    """Whether the stages of the solver are unrolled."""
     while type(solver) in (Projected, Recharted, SignalFrozenStep):
         solver = solver.solver  # pyright: ignore[reportAttributeAccessIssue]
     return type(solver) is Unrolled
 
 
-def _pinned(solver: diffrax.AbstractSolver) -> SignalFrozenStep | None:
+def _find_signal_frozen(solver: diffrax.AbstractSolver) -> SignalFrozenStep | None:
     while type(solver) in (Projected, Recharted):
         solver = solver.solver  # pyright: ignore[reportAttributeAccessIssue]
     return solver if type(solver) is SignalFrozenStep else None
 
 
-def cotangents(
-    kwargs: Tree, of_record: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree,
+def transpose_run(
+    kwargs: Tree, recorded_kwargs: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree,
     batched: bool,
 ) -> Tree:  # fmt: skip
-    """Cotangents of a loop's arguments from those of the saved times and unknowns.
+    """Return the cotangents of a loop's arguments from those of the saved times and unknowns.
 
-    Arguments and result as in `rigidjax.adjoints.cotangents`.
+    See `rigidjax.adjoints.reverse.transpose_run`.
     """
-    run = _Run(kwargs, do_move(wanted), batched)
+    run = _ExplicitRun(kwargs, boundaries_are_wanted(wanted), batched)
     state_of = lambda _, new: ravel_pytree(new[0])[0]  # noqa: E731
-    record = recorded(of_record, run.segment, state_of, run.moves, run.row_of)
-    return run.collect(run.backward(record, ct_ts, ct_ys), ct_ts)
+    record = record_run(recorded_kwargs, run.segment, state_of, run.moves, run.record_row)
+    return run.assemble_cotangents(run.backward(record, ct_ts, ct_ys), ct_ts)
 
 
-def _finish(solver, t, end, dense):
-    """What the wrappers of a solver make of the end of its step, the inner ones first."""
+def _finish_wrapped(solver: Any, t: Scalar, end: Y, dense: DenseInfo):
+    """Apply the wrappers of a solver to the end of its step, inner wrappers first."""
     if not issubclass(type(solver), AbstractAfterStep):
         return end, dense
-    return solver.finish(t, *_finish(solver.solver, t, end, dense))
+    return solver.finish(t, *_finish_wrapped(solver.solver, t, end, dense))
 
 
-class _Run:
-    """One run: flattened unknowns, parameters of the field and of the solver."""
+class _ExplicitRun:
+    """A run with flattened unknowns, and the functions that compose and transpose its steps.
 
-    def __init__(self, kwargs, moves, batched):
+    `theta` are the parameters of the vector field, `phi` those of the solver.
+    """
+
+    def __init__(self, kwargs: Tree, moves: bool, batched: bool):
         self.kwargs = kwargs
         self.moves = moves
         state, solver = kwargs["init_state"], kwargs["solver"]
@@ -115,7 +119,7 @@ class _Run:
         )
         self.phi, self.phi_static = eqx.partition(solver, eqx.is_inexact_array)
         self.saved_ts = kwargs["saveat"].subs.ts
-        self.pinned = _pinned(solver)
+        self.signal_frozen = _find_signal_frozen(solver)
         tableau = _tableau(solver)
         assert tableau is not None
         s = len(tableau.c) + 1
@@ -124,109 +128,121 @@ class _Run:
             A[i + 1, : i + 1] = row
         c = np.concatenate([[0.0 if tableau.c1 is None else tableau.c1], tableau.c])
         if self.saved_ts is None:
-            # Without dense output the last stage of a first-same-as-last method is of no use.
+            # Without dense output the last stage of a first-same-as-last method is not needed.
             s = int(np.flatnonzero(b)[-1]) + 1
         self.stages = s
-        # As the steps are recorded; XLA pays for more in a batch (the 13 stages of Dopri8 take four
-        # times as long to compile, 12 s for the heavy top).
-        self.unroll = _is_written_out(solver) or (
+        # As in the recorded run. Otherwise XLA unrolls in a batch only, because the compile time of
+        # methods with many stages is long.
+        self.unroll = _has_unrolled_stages(solver) or (
             batched and is_small_field(kwargs["terms"], state.tprev, state.y, kwargs["args"])
         )
         array = np.asarray if self.unroll else jnp.asarray
         self.A, self.b = (array(x, self.y0.dtype) for x in (A[:s, :s], b[:s]))
         self.c = array(c[:s], state.tprev.dtype)
         self.max_steps = kwargs["max_steps"]
-        # Half as many again as it takes for both buffers to be of a length: the stages of the last
-        # segment need not be computed again.
+        # Longer than the length for which both buffers are equal, because the stages of the last
+        # segment need not be recomputed.
         self.segment = max(16, 3 * math.isqrt(self.max_steps) // 2)
 
-    def row_of(self, length, y, dense):
-        """Start of a step and the field at its stages, as the solver has computed it."""
+    def record_row(self, length: Scalar, y: Y, dense: DenseInfo):
+        """Return the start of a step and the vector field at its stages, from dense information."""
         while "dense_info" in dense:
             dense = dense["dense_info"]
         K = jax.vmap(lambda k: ravel_pytree(k)[0])(dense["k"])[: self.stages]
         F = K * (1 / length).astype(K.dtype)
         return jnp.concatenate([ravel_pytree(y)[0][None], F])
 
-    # The maps that make up a step.
+    # Functions that compose a step.
 
-    def field(self, theta, times, t, y):
-        """The field at `t` of the step with these boundaries."""
+    def field(
+        self, theta: PyTree, times: Float[Array, "2"] | tuple[Scalar, Scalar], t: Scalar, y: Vector
+    ):
+        """Return the vector field at time `t` of the step with these boundaries."""
         terms, args = eqx.combine(theta, self.theta_static)
-        if self.pinned is not None:
-            terms = self.pinned.frozen_terms(terms, *jax.lax.stop_gradient(times))
+        if self.signal_frozen is not None:
+            terms = self.signal_frozen.frozen_terms(terms, *jax.lax.stop_gradient(times))
         return ravel_pytree(directed_rate(terms, t, self.unravel(y), args))[0]
 
-    def loop(self, body, val):
-        """A loop over the stages, written out if there are few; `i` is a number or an array."""
+    def loop(self, body: Callable[[int | Count, Any], Any], val: Any):
+        """Loop over the stages, with an index `i` that is an integer if the loop is unrolled."""
         if self.unroll:
             for i in range(self.stages):
                 val = body(i, val)
             return val
         return jax.lax.fori_loop(0, self.stages, body, val)
 
-    def stage_time(self, i, ta, tb):
+    def stage_time(self, i: int | Count, ta: Scalar, tb: Scalar):
         c = self.c[i]
-        # No floating point error at the end of the step.
+        # The end of the step is exact.
         return jnp.where(c == 1, tb, ta + c * (tb - ta))
 
-    def stages_of(self, ta, tb, y):
-        """The field at all stages."""
+    def evaluate_stages(self, ta: Scalar, tb: Scalar, y: Vector):
+        """Evaluate the vector field at all stages."""
         dt = (tb - ta).astype(y.dtype)
 
         def stage(i, F):
             Y = _combine(y, dt, self.A[i], F)
             return _set(F, i, self.field(self.theta, (ta, tb), self.stage_time(i, ta, tb), Y))
 
-        return self.loop(stage, self.vectors(y))
+        return self.loop(stage, self.stage_vectors(y))
 
-    def vectors(self, y):
-        """A vector for each stage: a list, or an array if the loop over stages is one."""
+    def stage_vectors(self, y: Vector):
+        """Return a zero vector for each stage, as a list if the loop is unrolled or an array."""
         zero = jnp.zeros_like(y)
         return [zero] * self.stages if self.unroll else jnp.stack([zero] * self.stages)
 
-    def method(self, ta, tb, y, F):
-        """End of a step of the bare method, and its increments `dt * f` (s, n)."""
+    def bare_step(self, ta: Scalar, tb: Scalar, y: Vector, F: StageVectors):
+        """Return the end of a step without wrappers, and its increments `dt * f`, (s, n)."""
         dt = (tb - ta).astype(y.dtype)
         return _combine(y, dt, self.b, F), dt * jnp.stack(F)
 
-    def finish(self, phi, tb, y, y1, K):
-        """End of the step and dense information, from the end and stages of the bare method."""
+    def finish(self, phi: PyTree, tb: Scalar, y: Vector, y1: Vector, K: Float[Array, "S n"]):
+        """Return the end of the step with wrappers, and dense information."""
         solver = eqx.combine(phi, self.phi_static)
         dense = dict(y0=self.unravel(y), y1=self.unravel(y1), k=jax.vmap(self.unravel)(K))
         end = self.unravel(y1)
-        end, dense = _finish(solver, tb, end, dense)
+        end, dense = _finish_wrapped(solver, tb, end, dense)
         return ravel_pytree(end)[0], dense
 
-    def step(self, times, y):
-        """End of a step, and the field at its stages."""
+    def step(self, times: Float[Array, "2"], y: Vector):
+        """Return the end of a step and the vector field at its stages."""
         ta, tb = times
-        F = self.stages_of(ta, tb, y)
-        return self.finish(self.phi, tb, y, *self.method(ta, tb, y, F))[0], F
+        F = self.evaluate_stages(ta, tb, y)
+        return self.finish(self.phi, tb, y, *self.bare_step(ta, tb, y, F))[0], F
 
-    def output(self, phi, ta, tb, y, y1, K, t):
+    def output(
+        self,
+        phi: PyTree,
+        ta: Scalar,
+        tb: Scalar,
+        y: Vector,
+        y1: Vector,
+        K: Float[Array, "S n"],
+        t: Scalar,
+    ):
         _, dense = self.finish(phi, tb, y, y1, K)
         solver = eqx.combine(phi, self.phi_static)
         path = solver.interpolation_cls(t0=ta, t1=tb, **dense)
         return ravel_pytree(path.evaluate(t))[0]
 
-    # Backward.
+    # Backward pass.
 
-    def backward(self, record, ct_ts, ct_ys):
+    def backward(self, record: Record, ct_ts: Float[Array, " T"] | None, ct_ys: Y):
         n, dtype, C = self.y0.size, self.y0.dtype, self.segment
         ct_ys = jax.vmap(lambda y: ravel_pytree(y)[0])(ct_ys)
         num_ts = 0 if self.saved_ts is None else len(self.saved_ts)
-        # `SaveAt(t1=True)` writes the end behind the other times.
+        # `SaveAt(t1=True)` saves the end after the other times.
         end, t = jnp.zeros(n, dtype), jnp.zeros_like(record.end)
         if self.kwargs["saveat"].subs.t1:
+            assert ct_ts is not None
             end, t = ct_ys[-1], ct_ts[-1]
         carry = dict(
             y=end,
             theta=jax.tree.map(jnp.zeros_like, self.theta),
             phi=jax.tree.map(jnp.zeros_like, self.phi),
-            boundaries=behind(t, self.kwargs["stepsize_controller"]),
+            boundaries=after_last_step(t, self.kwargs["stepsize_controller"]),
         )
-        # Apart from the rest, so that steps of length zero need not copy the buffer of times.
+        # Separate from `carry`, so that steps of length zero do not copy the buffer of times.
         outputs = dict(
             ts=jnp.zeros(num_ts, record.end.dtype),
             next=jnp.asarray(num_ts - 1),
@@ -234,10 +250,10 @@ class _Run:
         )
 
         def transpose_step(times, motion, step, bars, start):
-            carry, bar_a, bar_b = self.transpose_method(times, step, bars, start)
+            carry, bar_a, bar_b = self.transpose_bare_step(times, step, bars, start)
             if not self.moves:
                 return carry
-            return {**carry, "boundaries": start["boundaries"].before(motion, bar_a, bar_b)}
+            return {**carry, "boundaries": start["boundaries"].step_back(motion, bar_a, bar_b)}
 
         longest = record.longest
         last = (longest - 1) // C
@@ -247,15 +263,19 @@ class _Run:
             start = c * C
             end = jnp.minimum(start + C, longest)
 
-            def again(m, val):
+            def recompute(m, val):
                 steps, y = val
                 times = record.times(m)
                 y1, F = jax.lax.cond(
-                    times[1] > times[0], self.step, lambda _, y: (y, self.vectors(y)), times, y
+                    times[1] > times[0],
+                    self.step,
+                    lambda _, y: (y, self.stage_vectors(y)),
+                    times,
+                    y,
                 )
                 return put(steps, m - start, jnp.stack([y, *F])), y1
 
-            def back(val):
+            def transpose_last(val):
                 m, outputs, carry = val
                 step = take(steps, m - start)
                 times = record.times(m)
@@ -267,9 +287,11 @@ class _Run:
                 return m - 1, outputs, carry
 
             val = steps, take(record.states, c)
-            steps, _ = jax.lax.fori_loop(jnp.where(c == last, end, start), end, again, val)
+            steps, _ = jax.lax.fori_loop(jnp.where(c == last, end, start), end, recompute, val)
             val = end - 1, outputs, carry
-            outputs, carry = jax.lax.while_loop(lambda val: val[0] >= start, back, val)[1:]
+            outputs, carry = jax.lax.while_loop(lambda val: val[0] >= start, transpose_last, val)[
+                1:
+            ]
             return c - 1, steps, outputs, carry
 
         val = last, record.rows, outputs, carry
@@ -277,8 +299,15 @@ class _Run:
         phi = jax.tree.map(jnp.add, carry["phi"], outputs["phi"])
         return {**carry, "phi": phi, "ts": outputs["ts"]}
 
-    def transpose_outputs(self, record, times, step, ct_ys, outputs):
-        """Cotangents of a step's parts from what was saved within it (`None` if nothing is)."""
+    def transpose_outputs(
+        self,
+        record: Record,
+        times: Float[Array, "2"],
+        step: Float[Array, "S n"],
+        ct_ys: Float[Array, "T n"],
+        outputs: Tree,
+    ):
+        """Return cotangents of a step's quantities by the outputs within it, `None` without any."""
         if self.saved_ts is None:
             return outputs, None
         ta, tb = times
@@ -290,39 +319,47 @@ class _Run:
 
         def add(val):
             j, phi, ts, bars = val
-            mine = is_within(j)
+            within = is_within(j)
             y, F = step[0], step[1:]
-            y1, K = self.method(ta, tb, y, F)
+            y1, K = self.bare_step(ta, tb, y, F)
             inputs = (self.phi, ta, tb, y, y1, K, self.saved_ts[j])
             _, transpose = jax.vjp(self.output, *inputs)
-            d_phi, d_ta, d_tb, d_y, d_y1, d_K, d_t = transpose(jnp.where(mine, ct_ys[j], 0.0))
+            d_phi, d_ta, d_tb, d_y, d_y1, d_K, d_t = transpose(jnp.where(within, ct_ys[j], 0.0))
             new = dict(ta=d_ta, tb=d_tb, y=d_y, y1=d_y1, K=d_K)
             bars = {key: bars[key] + new[key] for key in bars}
             phi = jax.tree.map(jnp.add, phi, d_phi)
-            return jnp.where(mine, j - 1, j), phi, ts.at[j].add(d_t), bars
+            return jnp.where(within, j - 1, j), phi, ts.at[j].add(d_t), bars
 
-        def is_any(val):
+        def any_within(val):
             return eqxi.unvmap_any(is_within(val[0]))
 
         val = outputs["next"], outputs["phi"], outputs["ts"], zeros
         j, phi, ts, bars = jax.lax.cond(
-            is_any(val), lambda val: jax.lax.while_loop(is_any, add, val), lambda val: val, val
+            any_within(val),
+            lambda val: jax.lax.while_loop(any_within, add, val),
+            lambda val: val,
+            val,
         )
         return dict(next=j, phi=phi, ts=ts), bars
 
-    def zero_bars(self, times, step):
-        """Cotangents of boundaries, start, bare end and increments of a step; all zero."""
+    def zero_bars(self, times: Float[Array, "2"], step: Float[Array, "S n"]):
+        """Return zero cotangents of boundaries, start, end without wrappers, and increments."""
         (ta, tb), y = jnp.zeros_like(times), jnp.zeros_like(step[0])
         return dict(ta=ta, tb=tb, y=y, y1=y, K=jnp.zeros((self.stages, y.size), y.dtype))
 
-    def transpose_method(self, times, step, bars, carry):
-        """The adjoint Runge-Kutta recursion; cotangents of the step's two boundaries."""
+    def transpose_bare_step(
+        self, times: Float[Array, "2"], step: Float[Array, "S n"], bars: Tree | None, carry: Tree
+    ):
+        """Apply the adjoint Runge-Kutta recursion.
+
+        **Returns:** the new `carry`; the cotangents of the start and the end of the step.
+        """
         ta, tb = times
         y, F = step[0], list(step[1:]) if self.unroll else step[1:]
         dt = (tb - ta).astype(y.dtype)
         if bars is None:
             bars = self.zero_bars(times, step)
-        y1, K = self.method(ta, tb, y, F)
+        y1, K = self.bare_step(ta, tb, y, F)
         _, transpose = jax.vjp(
             lambda phi, tb, y1: self.finish(phi, tb, y, y1, K)[0], self.phi, tb, y1
         )
@@ -332,7 +369,7 @@ class _Run:
         def stage(k, val):
             i = self.stages - 1 - k
             d_Y, bar_y, theta, bar_a, bar_b, power = val
-            # Cotangent of the increment dt * f.
+            # Cotangent of the increment `dt * f`.
             bar_k = _combine(bars["K"][i] + self.b[i] * d_y1, 1, self.A[:, i], d_Y)
             t, Y = self.stage_time(i, ta, tb), _combine(y, dt, self.A[i], F)
             _, transpose = jax.vjp(
@@ -350,7 +387,7 @@ class _Run:
             )
 
         val = (
-            self.vectors(y), bars["y"] + d_y1, carry["theta"], bars["ta"], bars["tb"] + d_tb,
+            self.stage_vectors(y), bars["y"] + d_y1, carry["theta"], bars["ta"], bars["tb"] + d_tb,
             jnp.zeros_like(y),
         )  # fmt: skip
         _, bar_y, theta, bar_a, bar_b, power = self.loop(stage, val)
@@ -359,28 +396,29 @@ class _Run:
         carry = {**carry, "y": bar_y, "theta": theta, "phi": phi}
         return carry, bar_a - bar_dt, bar_b + bar_dt
 
-    def collect(self, carry, ct_ts):
-        """The cotangents as a tree like the arguments."""
+    def assemble_cotangents(self, carry: Tree, ct_ts: Float[Array, " T"] | None):
+        """Return the cotangents as a tree like the arguments of the loop."""
         kwargs = self.kwargs
         out = jax.tree.map(lambda x: jnp.zeros_like(x) if eqx.is_inexact_array(x) else None, kwargs)
         out["terms"], out["args"] = carry["theta"]
         out["solver"] = carry["phi"]
         if self.saved_ts is not None:
+            assert ct_ts is not None
             ts = carry["ts"] + ct_ts[: len(self.saved_ts)]
             out["saveat"] = eqx.tree_at(lambda s: s.subs.ts, out["saveat"], ts)
         out["init_state"] = eqx.tree_at(lambda s: s.y, out["init_state"], self.unravel(carry["y"]))
-        return carry["boundaries"].collected(out)
+        return carry["boundaries"].add_to(out)
 
 
-def _combine(y, dt, weights, vectors):
-    """`y + dt * sum(weights * vectors)`, in a list without the zeros among the weights."""
-    if not isinstance(vectors, list):
-        return y + dt * (weights @ vectors)
-    used = [float(w) * v for w, v in zip(weights, vectors, strict=False) if w != 0]
+def _combine(y: Vector, dt: Scalar | int, weights: Array | np.ndarray, stage_vectors: StageVectors):
+    """Return `y + dt * sum(weights * vectors)`, without zero weights if `vectors` is a list."""
+    if not isinstance(stage_vectors, list):
+        return y + dt * (weights @ stage_vectors)
+    used = [float(w) * v for w, v in zip(weights, stage_vectors, strict=False) if w != 0]
     return y + dt * sum(used) if used else y
 
 
-def _set(vectors, i, x):
-    if isinstance(vectors, list):
-        return [*vectors[:i], x, *vectors[i + 1 :]]
-    return put(vectors, i, x)
+def _set(stage_vectors: StageVectors, i: int | Count, x: Vector):
+    if isinstance(stage_vectors, list):
+        return [*stage_vectors[:i], x, *stage_vectors[i + 1 :]]
+    return put(stage_vectors, i, x)

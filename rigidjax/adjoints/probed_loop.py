@@ -1,4 +1,4 @@
-"""The loop of a run whose steps are as accurate for its derivatives as for itself."""
+"""Main loop of a run whose steps are accurate for its derivatives too."""
 
 from typing import Any
 
@@ -18,14 +18,15 @@ def probed_loop(
     adjoint: diffrax.AbstractAdjoint, kwargs: Tree, wanted: Tree | None, prepare: Any = None,
     probes: bool = True,
 ) -> tuple[PyTree, dict[str, PyTree]]:  # fmt: skip
-    """Return what `adjoint.loop(**kwargs)` returns, by steps that a probe has chosen as well.
+    """Return the result of `adjoint.loop(**kwargs)` with steps that are chosen by a probe too.
 
-    `stats["derivative_error"]` is the probe's own error, NaN without one. The final state has the
-    solver's state of the start, which no caller may ask for.
+    `stats["derivative_error"]` is the error of the probe, NaN without one. The final state contains
+    the initial state of the solver, so that callers must not use it.
 
-    **Arguments:** `adjoint`, one of diffrax; `kwargs`, of `AbstractAdjoint.loop`; `wanted`, alike,
-    `True` for the arrays by which the run is differentiated, `None` for none; `prepare`, a function
-    of the arguments that changes the solver; `probes=False` for steps that no probe chooses.
+    **Arguments:** `adjoint`, of diffrax; `kwargs`, of `AbstractAdjoint.loop`; `wanted`, a tree like
+    `kwargs`, `True` for the arrays by which the run is differentiated, `None` for none; `prepare`,
+    a function that returns the solver to be used from the arguments; `probes`, whether a probe
+    chooses steps.
     """
     plain = kwargs
     if wanted is not None and not kwargs["saveat"].solver_state:
@@ -42,7 +43,7 @@ def probed_loop(
     stats = {**stats, "derivative_error": error}
     if is_plain:
         return state, stats
-    # Of arrays, as a loop leaves it behind.
+    # Leaves are arrays, as in the state after a loop.
     before = jax.tree.map(
         lambda x: jnp.asarray(x) if eqx.is_array_like(x) else x, plain["init_state"].solver_state
     )
@@ -57,7 +58,7 @@ class NestedForwardMode(diffrax.AbstractAdjoint):
     """
 
     def loop(self, **kwargs: PyTree) -> tuple[PyTree, dict[str, PyTree]]:
-        """The main loop of `diffrax.diffeqsolve`."""
+        """Run the main loop of `diffrax.diffeqsolve`."""
         wanted = jax.tree.map(eqx.is_inexact_array, kwargs)
         return probed_loop(
             diffrax.ForwardMode(), kwargs, wanted, lambda kwargs: set_stage_loop(kwargs["solver"])

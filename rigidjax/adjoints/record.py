@@ -1,4 +1,4 @@
-"""The steps of a run, recorded for the discrete adjoint."""
+"""Record of the steps of a run for the discrete adjoint."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from ..annotations import Count, DenseInfo, Scalar, T, Time, Y
+from ..annotations import Count, DenseInfo, Flag, Scalar, T, Y
 from ..native import lockstep_max
 from ..solvers.wrappers.counting import CountingController
 from ..solvers.wrappers.knots import find_knot_controller, signal_delays
@@ -17,26 +17,28 @@ from .boundaries import Tree
 
 
 class Record(NamedTuple):
-    """What is kept of a run; all trajectories of a batch share its indices."""
+    """Record of a run; indices of steps are common to all trajectories of a batch."""
 
-    boundaries: Float[Array, " N"]  # of the steps; a step of length zero was rejected
+    # Boundaries of the steps; rejected steps have length zero.
+    boundaries: Float[Array, " N"]
     # Number of attempts.
     count: Count  # pyright: ignore[reportIncompatibleMethodOverride]
     start: Scalar  # first boundary
     end: Scalar  # last boundary
-    # Derivatives of the boundaries by start, planned end of the first step, end, delays.
+    # Derivatives of the boundaries by the start, the planned end of the first step, the end, and
+    # the delays.
     motions: Float[Array, "N 3+D"] | None
     states: PyTree[Array]  # at the start of every segment
-    # Of the steps of the last segment, at their number in it; `None` if none were asked for.
+    # Rows of the steps of the last segment, by their index in it; `None` if there is no `row_of`.
     rows: Float[Array, "C ..."] | None
 
     @property
     def longest(self) -> Count:
-        """The largest count of the runs that are computed at the same time (see `lockstep`)."""
+        """Largest count of all runs that execute in lockstep."""
         return lockstep_max(self.count)
 
     def times(self, m: Count) -> Float[Array, "2"]:
-        """Boundaries of an attempt; behind those of this run twice its end."""
+        """Return both boundaries of an attempt; after the last attempt both are the end."""
         times = jax.lax.dynamic_slice(self.boundaries, (m,), (2,))
         return jnp.where(m < self.count, times, self.end)
 
@@ -45,7 +47,7 @@ SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 
 
 def is_recordable(kwargs: Tree) -> bool:
-    """Whether `recorded` makes the run of these arguments, and all of what it saves."""
+    """Whether `record_run` supports the run with these arguments and everything that it saves."""
     saveat, subs = kwargs["saveat"], kwargs["saveat"].subs
     return (
         kwargs["event"] is None
@@ -59,28 +61,28 @@ def is_recordable(kwargs: Tree) -> bool:
 
 
 class _Attempts:
-    """The loop of diffrax with what `is_recordable` leaves of it, one attempt of a step at a time.
+    """The main loop of diffrax, restricted to what `is_recordable` admits, by single attempts.
 
-    A run is a dictionary: boundaries of the step and how they move, unknowns, states of solver and
-    controller, whether all went well, and how many attempts there were.
+    A run is a dictionary of the boundaries of the next step and their derivatives, the unknowns,
+    the states of solver and controller, whether all steps succeeded, and the number of attempts.
     """
 
-    def __init__(self, kwargs: Tree, row_of: Callable[[Time, Y, DenseInfo], Array] | None):
+    def __init__(self, kwargs: Tree, row_of: Callable[[Scalar, Y, DenseInfo], Array] | None):
         self.solver, self.controller, self.terms, self.args, self.t1 = (
             kwargs[key] for key in ("solver", "stepsize_controller", "terms", "args", "t1")
         )
         self.init, self.max_steps = kwargs["init_state"], kwargs["max_steps"]
         self.row_of, self.knots = row_of, find_knot_controller(self.controller)
-        # Where diffrax rounds the end of a step to `t1`.
+        # diffrax rounds the end of a step above this time to `t1`.
         self.clip_floor = self.t1
         for _ in range(100):
             self.clip_floor = eqxi.prevbefore(self.clip_floor)
-        # How boundaries move with the start, the first step and the end of the run.
+        # Derivatives of boundaries by the start, the end of the first step and the end of the run.
         size = 3 + len(signal_delays(self.controller))
         self.by_start, self.by_step, self.by_end = jnp.eye(3, size, dtype=self.init.tprev.dtype)
 
     def first(self) -> Tree:
-        """A run at its start."""
+        """Return the run at its start."""
         init = self.init
         return dict(
             t=init.tprev, t_next=init.tnext, y=init.y, solver=init.solver_state,
@@ -89,11 +91,11 @@ class _Attempts:
         )  # fmt: skip
 
     def is_running(self, run: Tree) -> Array:
-        """Whether there is another attempt."""
+        """Whether the run makes another attempt."""
         return (run["t"] < self.t1) & run["ok"] & (run["tries"] < self.max_steps)
 
     def attempt(self, run: Tree) -> tuple[Tree, Array | None]:
-        """The run after another attempt, and what is recorded of that."""
+        """Return the run after another attempt, and the recorded row of the attempt."""
         t1, t, t_next, y = self.t1, run["t"], run["t_next"], run["y"]
         length = t_next - t
         y_new, error, dense, solver_state, result = self.solver.step(
@@ -105,7 +107,7 @@ class _Attempts:
         keep, t, t_next, _, controller_state, outcome = self.controller.adapt_step_size(
             t, t_next, y, y_new, self.args, error, order, run["controller"]
         )
-        motion, motion_next = self._motions(run, keep, length, t_next - t, controller_state)
+        motion, motion_next = self._next_motions(run, keep, length, t_next - t, controller_state)
         t = jnp.minimum(t, t1)
         part = jnp.where(keep, 1.0, 0.5).astype(t.dtype)
         clips = t_next > self.clip_floor
@@ -123,42 +125,43 @@ class _Attempts:
         )
         return new, row
 
-    def _motions(self, run, keep, length, following, controller_state):
-        """How both boundaries of the following step move, from those of the one before."""
+    def _next_motions(
+        self, run: Tree, keep: Flag, length: Scalar, following: Scalar, controller_state: PyTree
+    ):
+        """Return the derivatives of both boundaries of the next step."""
         motion = jnp.where(keep, run["motion_next"], run["motion"])
         if self.knots is not None:
             inner = controller_state
             if type(self.controller) is CountingController:
                 inner, _ = controller_state
             return motion, self.knots.boundary_motion(inner, motion)
-        # The controller's factor of the step is a constant.
+        # The factor by which the controller changes the step counts as a constant.
         factor = following / jnp.where(length > 0, length, 1.0)
         return motion, motion + factor * (run["motion_next"] - run["motion"])
 
 
-def recorded(
+def record_run(
     kwargs: Tree,
     segment: int,
     state_of: Callable[[PyTree, PyTree], PyTree],
     moves: bool,
-    row_of: Callable[[Time, Y, DenseInfo], Array] | None = None,
+    row_of: Callable[[Scalar, Y, DenseInfo], Array] | None = None,
 ) -> Record:
-    """The run again, with its step boundaries and every `segment`-th state.
+    """Repeat the run and record its step boundaries and every `segment`-th state.
 
-    (The loop of diffrax itself can save all of this as well, but writes to its buffers at an index
-    for each trajectory, and copied one of them in every step: 7.7 ms instead of 2.7 ms for the
-    heavy top.)
+    The loop of diffrax can save these too, but writes to its buffers at a different index for each
+    trajectory, for which one of them is copied in every step.
 
-    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `segment`, steps from state to state;
-    `state_of`, what to record, from unknowns and state of the solver before and after a step;
-    `moves`, whether to record how boundaries move; `row_of`, what to record of each step of a
-    segment (the next one writes over it), from its length, its start and its dense information.
-    **Returns:** the record.
+    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `segment`, the number of steps between two
+    recorded states; `state_of`, a function that returns the state to record from unknowns and
+    solver state before and after a step; `moves`, whether to record derivatives of boundaries;
+    `row_of`, a function that returns a row to record for each step of the last segment from its
+    length, its start and its dense information.
     """
     attempts, C = _Attempts(kwargs, row_of), segment
     run, most = attempts.first(), attempts.max_steps
 
-    def turn(val):
+    def record_attempt(val):
         k, boundaries, motions, states, rows, run = val
         none = None if rows is None else jnp.zeros_like(rows[0])
         new, row = jax.lax.cond(
@@ -168,14 +171,14 @@ def recorded(
             rows = put(rows, jax.lax.rem(k, C), row)
         boundaries = put(boundaries, k + 1, new["t"])
         motions = put(motions, k + 1, new["motion"]) if moves else None
-        # The last state written to an entry is the one that starts a segment.
+        # The last state that is written to an entry is the start of a segment.
         i = k if C == 1 else jax.lax.div(k + C, C)
-        states = put(states, i, state_of(_state(run), _state(new)))
+        states = put(states, i, state_of(_solver_state(run), _solver_state(new)))
         return k + 1, boundaries, motions, states, rows, new
 
     boundaries = table(most + 1, run["t"])
     motions = table(most + 1, run["motion"]) if moves else None
-    states = table(most // C + 2, state_of(*2 * [_state(run)]))
+    states = table(most // C + 2, state_of(*2 * [_solver_state(run)]))
     rows = None
     if row_of is not None:
         row = jax.eval_shape(lambda run: attempts.attempt(run)[1], run)
@@ -183,15 +186,15 @@ def recorded(
     start = run["t"]
     val = jnp.array(0), boundaries, motions, states, rows, run
     count, boundaries, motions, states, rows, run = jax.lax.while_loop(
-        lambda val: eqxi.unvmap_any(attempts.is_running(val[-1])), turn, val
+        lambda val: eqxi.unvmap_any(attempts.is_running(val[-1])), record_attempt, val
     )
     return Record(boundaries, count, start, run["t"], motions, states, rows)
 
 
 def table(rows: int, first: T) -> T:
-    """Tables with `first`, leaf by leaf, in the first row. The others are not filled in.
+    """Return uninitialised tables, leaf by leaf, with `first` in the first row.
 
-    To fill in as many rows as a run may have steps would take a kernel longer than a short run.
+    Initialising as many rows as a run may have steps could take longer than a short run.
     """
 
     def leaf(x):
@@ -202,9 +205,9 @@ def table(rows: int, first: T) -> T:
 
 
 def put(buffers: T, i: int | Count, tree: PyTree[Array]) -> T:
-    """`buffer.at[i].set(x)`, leaf by leaf, for an index within bounds.
+    """Return `buffer.at[i].set(x)`, leaf by leaf, for an index within bounds.
 
-    The check of the bounds makes it a scatter otherwise.
+    `at[i].set` itself checks the bounds and becomes a scatter.
     """
     return jax.tree.map(
         lambda buffer, x: jax.lax.dynamic_update_index_in_dim(buffer, x, i, 0), buffers, tree
@@ -212,15 +215,15 @@ def put(buffers: T, i: int | Count, tree: PyTree[Array]) -> T:
 
 
 def take(buffers: T, i: Count) -> T:
-    """`buffer[i]`, leaf by leaf, for an index within bounds."""
+    """Return `buffer[i]`, leaf by leaf, for an index within bounds."""
     return jax.tree.map(
         lambda buffer: jax.lax.dynamic_index_in_dim(buffer, i, 0, keepdims=False), buffers
     )
 
 
-def _state(run):
+def _solver_state(run: Tree):
     return run["y"], run["solver"]
 
 
-def _where(condition, new, old):
+def _where(condition: Flag, new: T, old: T):
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)

@@ -1,4 +1,4 @@
-"""Reverse mode that walks backwards over the recorded steps of a run."""
+"""Reverse mode by a backward pass over the recorded steps of a run."""
 
 from jaxtyping import Array, Float
 
@@ -8,23 +8,24 @@ from .boundaries import Tree
 
 
 def is_supported(kwargs: Tree) -> bool:
-    """Whether the loop with these arguments is one that `cotangents` can transpose."""
+    """Whether `transpose_run` supports the loop with these arguments."""
     return explicit.is_supported(kwargs) or steps.is_supported(kwargs)
 
 
-def cotangents(
-    kwargs: Tree, of_record: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree,
+def transpose_run(
+    kwargs: Tree, recorded_kwargs: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree,
     batched: bool,
 ) -> Tree:  # fmt: skip
-    """Cotangents of a loop's arguments from those of the saved times and unknowns.
+    """Return the cotangents of a loop's arguments from those of the saved times and unknowns.
 
-    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `of_record`, those by which steps are
-    chosen, see `rigidjax.solvers.wrappers.probe`; `ct_ts`, `ct_ys`, as `save_state.ts` and
-    `save_state.ys`; `wanted`, which of the arguments' cotangents to find; `batched`, whether there
-    are many trajectories.
-    **Returns:** the inexact arrays of `kwargs` replaced by their cotangents, those that are not
-    wanted by anything of their shape, the rest by `None`.
+    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `recorded_kwargs`, the arguments with which
+    steps are chosen and recorded, see `rigidjax.solvers.wrappers.probe`; `ct_ts`, `ct_ys`,
+    cotangents with the structure of `save_state.ts` and `save_state.ys`; `wanted`, a tree like
+    `kwargs`, `True` where cotangents are computed; `batched`, whether there is a batch of
+    trajectories.
+    **Returns:** a tree like `kwargs` with cotangents of the inexact arrays (arbitrary values of the
+    same shape where they are not wanted) and `None` for other leaves.
     """
     if explicit.is_supported(kwargs):
-        return explicit.cotangents(kwargs, of_record, ct_ts, ct_ys, wanted, batched)
-    return steps.cotangents(kwargs, of_record, ct_ts, ct_ys, wanted, batched)
+        return explicit.transpose_run(kwargs, recorded_kwargs, ct_ts, ct_ys, wanted, batched)
+    return steps.transpose_run(kwargs, recorded_kwargs, ct_ts, ct_ys, wanted, batched)

@@ -1,29 +1,29 @@
-r"""The discrete adjoint of runs whose solver can repeat a step, see `AbstractReplayable.repeated`.
+r"""Discrete adjoint of runs whose solver can replay steps, see `AbstractReplayable.replay`.
 
-A run is repeated once to record its steps: their boundaries, their starts and what they had to
-find out (converged stages, order, number of columns). Then it is walked backwards, and each step is
-transposed with that known: no iteration is differentiated, and a transposed linear system of the
-converged stage equations takes its place.
+A run is repeated once to record its steps: their boundaries, their starts and their step records
+(converged stages, order, number of columns). In the backward pass each step is transposed with its
+record as a constant: instead of differentiating an iteration, it solves a transposed linear system
+of the converged stage equations.
 
-If that were to take more than `_DIRECT` bytes, or in a batch, the record has the unknowns and the
-state of the solver of every $C$-th step only, and the steps of one segment at a time are made again
-from there, for the price of one more integration. The state of a solver with its Jacobian and
-inverse is large, what is kept of a step is not: $C$ makes the buffers of both equally large, about
-the root of `max_steps` times the root of the product of both sizes.
+If such a record would take more than `_MAX_DIRECT_BYTES` bytes, or in a batch, only every $C$-th
+unknowns and solver state are recorded, and the steps of one segment at a time are recomputed from
+there, at the cost of one more integration. The state of a solver with its Jacobian and inverse is
+large, the record of a step is small: $C$ is chosen such that the buffers of both are equally large.
 
-Trajectories of a batch walk together as in `explicit`.
+Trajectories of a batch proceed in lockstep as in `explicit`.
 """
 
 import math
+from typing import TypeAlias
 
 import diffrax
 import equinox as eqx
 import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
-from ..annotations import Y
+from ..annotations import Count, DenseInfo, Scalar, Vector, Y
 from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.dae.predictive import PredictiveController
@@ -33,11 +33,14 @@ from ..solvers.wrappers.counting import CountingController, CountingSolver
 from ..solvers.wrappers.knots import KnotController, SignalFrozenStep
 from ..solvers.wrappers.replayable import as_replayable
 from ..solvers.wrappers.switched import Switched
-from .boundaries import Boundaries, Tree, behind, do_move
-from .record import Record, is_recordable, put, recorded, take
+from .boundaries import Boundaries, Tree, after_last_step, boundaries_are_wanted
+from .record import Record, is_recordable, put, record_run, take
 
-# Bytes of a record of all steps. To fill it with zeros takes 0.4 ms.
-_DIRECT = 2**22
+# Largest size of a record of all steps.
+_MAX_DIRECT_BYTES = 2**22
+
+# Unknowns and state of the solver.
+SolverState: TypeAlias = tuple[Y, PyTree]
 
 _CONTROLLERS = (
     PredictiveController,
@@ -48,87 +51,99 @@ _CONTROLLERS = (
 
 
 def is_supported(kwargs: Tree) -> bool:
-    """Whether the loop with these arguments is one that `cotangents` can transpose."""
+    """Whether `transpose_run` supports the loop with these arguments."""
     solver, controller = kwargs["solver"], kwargs["stepsize_controller"]
     while type(solver) in (Projected, Recharted, SignalFrozenStep, CountingSolver, Switched):
         solver = solver.solver
     while type(controller) in (CountingController, KnotController):
         controller = controller.controller
-    # Not diffrax's implicit methods: `Kvaerno5` raises errors about infinite values in a batch.
+    # Implicit methods of diffrax are left out: `Kvaerno5` raises errors about infinite values in a
+    # batch.
     kinds = AbstractDAESolver | AbstractStructureSolver | diffrax.AbstractERK
     return isinstance(solver, kinds) and type(controller) in _CONTROLLERS and is_recordable(kwargs)
 
 
-def cotangents(
-    kwargs: Tree, of_record: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree,
+def transpose_run(
+    kwargs: Tree, recorded_kwargs: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree,
     batched: bool,
 ) -> Tree:  # fmt: skip
-    """Cotangents of a loop's arguments from those of the saved times and unknowns.
+    """Return the cotangents of a loop's arguments from those of the saved times and unknowns.
 
-    The state of the controller, which may be saved as well, has no derivatives. Arguments and
-    result as in `rigidjax.adjoints.cotangents`.
+    The state of the controller, which may be saved too, has no derivatives. See
+    `rigidjax.adjoints.reverse.transpose_run`.
     """
-    run = _Run(kwargs, of_record, wanted, batched)
-    record = recorded(of_record, run.segment, run.step_of if run.is_direct else _state, run.moves)
-    return run.collect(run.backward(record, ct_ts, ct_ys), ct_ts)
+    run = _ReplayedRun(kwargs, recorded_kwargs, wanted, batched)
+    record = record_run(
+        recorded_kwargs, run.segment, run.record_step if run.is_direct else _state_after, run.moves
+    )
+    return run.assemble_cotangents(run.backward(record, ct_ts, ct_ys), ct_ts)
 
 
-def _state(before, after):
+def _state_after(before: SolverState, after: SolverState):
     return after
 
 
-def _parts(kwargs):
-    """What of the arguments a step depends on, beside its start."""
+def _differentiable_parts(kwargs: Tree):
+    """Return the arguments by which a step is differentiated, beside its start."""
     return kwargs["terms"], kwargs["args"], kwargs["solver"]
 
 
-class _Run:
-    """One run, and the maps that make up its steps.
+class _ReplayedRun:
+    """A run, and the functions that replay and transpose its steps.
 
-    A step has a start, the unknowns and the past of the method, and what was found out. A start has
-    what depends on the unknowns, and lengths of earlier steps.
+    A step consists of its start and its step record. The start contains the unknowns and the
+    history of a multistep method, followed by the lengths of earlier steps.
     """
 
-    def __init__(self, kwargs, of_record, wanted, batched):
-        self.kwargs, self.of_record = kwargs, of_record
+    def __init__(self, kwargs: Tree, recorded_kwargs: Tree, wanted: Tree, batched: bool):
+        self.kwargs, self.recorded_kwargs = kwargs, recorded_kwargs
         self.init = kwargs["init_state"]
         self.solver, self.recorder = (
             as_replayable(kwargs["solver"]),
-            as_replayable(of_record["solver"]),
+            as_replayable(recorded_kwargs["solver"]),
         )
-        self.theta, self.theta_static = eqx.partition(_parts(kwargs), _parts(wanted))
+        self.theta, self.theta_static = eqx.partition(
+            _differentiable_parts(kwargs), _differentiable_parts(wanted)
+        )
         self.saved_ts = kwargs["saveat"].subs.ts
-        self.moves = do_move(wanted)
-        self.state = self.init.y, of_record["init_state"].solver_state
+        self.moves = boundaries_are_wanted(wanted)
+        self.state = self.init.y, recorded_kwargs["init_state"].solver_state
         self.nothing = jax.tree.map(
             lambda x: jnp.zeros(x.shape, x.dtype),
-            jax.eval_shape(self.step_of, self.state, self.state),
+            jax.eval_shape(self.record_step, self.state, self.state),
         )
-        max_steps, size = kwargs["max_steps"], _bytes(self.nothing)
-        self.is_direct = not batched and max_steps * size <= _DIRECT
-        ideal = math.isqrt(int(max_steps * _bytes(self.state) / max(size, 1)))
+        max_steps, size = kwargs["max_steps"], _count_bytes(self.nothing)
+        self.is_direct = not batched and max_steps * size <= _MAX_DIRECT_BYTES
+        ideal = math.isqrt(int(max_steps * _count_bytes(self.state) / max(size, 1)))
         self.segment = 1 if self.is_direct else max(16, min(ideal, max_steps))
 
-    def start_of(self, state):
+    def differentiable_start(self, state: SolverState):
         y, solver_state = state
         values, lengths = self.recorder.history(solver_state)
         return (y, values), lengths
 
-    def step_of(self, before, after):
-        """What is kept of the step between two states."""
-        return self.start_of(before), self.recorder.step_record(before[1], after[1])
+    def record_step(self, before: SolverState, after: SolverState):
+        """Return the start and the step record of the step between two states."""
+        return self.differentiable_start(before), self.recorder.step_record(before[1], after[1])
 
-    def step(self, times, state):
-        """The step again: what is kept of it, and the state behind it."""
+    def step(self, times: Float[Array, "2"], state: SolverState):
+        """Make the step again; return its start and record, and the state after it."""
         y, before = state
-        of_record = self.of_record
-        y1, _, _, after, _ = of_record["solver"].step(
-            of_record["terms"], *times, y, of_record["args"], before, self.init.made_jump
+        recorded_kwargs = self.recorded_kwargs
+        y1, _, _, after, _ = recorded_kwargs["solver"].step(
+            recorded_kwargs["terms"],
+            *times,
+            y,
+            recorded_kwargs["args"],
+            before,
+            self.init.made_jump,
         )
-        return self.step_of(state, (y1, after)), (y1, after)
+        return self.record_step(state, (y1, after)), (y1, after)
 
-    def replay(self, step_record, theta, ta, tb, start):
-        """Start of the next step, and dense information."""
+    def replay(
+        self, step_record: PyTree[Array], theta: PyTree, ta: Scalar, tb: Scalar, start: PyTree
+    ):
+        """Replay a step; return the start of the next step and dense information."""
         terms, args, solver = eqx.combine(theta, self.theta_static)
         (y, values), lengths = start
         y1, dense, (values, lengths) = as_replayable(solver).replay(
@@ -136,13 +151,13 @@ class _Run:
         )
         return ((y1, values), lengths), dense
 
-    def output(self, ta, tb, dense, t):
+    def output(self, ta: Scalar, tb: Scalar, dense: DenseInfo, t: Scalar):
         return self.kwargs["solver"].interpolation_cls(t0=ta, t1=tb, **dense).evaluate(t)
 
-    # Backward.
+    # Backward pass.
 
-    def backward(self, record, ct_ts, ct_ys):
-        carry, longest = self.end(record, ct_ts, ct_ys), record.longest
+    def backward(self, record: Record, ct_ts: Float[Array, " T"] | None, ct_ys: Y):
+        carry, longest = self.last_cotangents(record, ct_ts, ct_ys), record.longest
 
         def transpose_step(*args):
             return self.transpose_step(record, ct_ys, *args)
@@ -153,9 +168,9 @@ class _Run:
             end = jnp.minimum(start + self.segment, longest)
             steps, first = record.states, 0
             if not self.is_direct:
-                steps, first = self.made_again(record, c, end), start
+                steps, first = self.recompute_segment(record, c, end), start
 
-            def back(val):
+            def transpose_last(val):
                 m, carry = val
                 times = record.times(m)
                 motion = take(record.motions, m + 1)
@@ -165,32 +180,35 @@ class _Run:
                 )  # fmt: skip
                 return m - 1, carry
 
-            return c - 1, jax.lax.while_loop(lambda val: val[0] >= start, back, (end - 1, carry))[1]
+            return c - 1, jax.lax.while_loop(
+                lambda val: val[0] >= start, transpose_last, (end - 1, carry)
+            )[1]
 
         val = (longest - 1) // self.segment, carry
         return jax.lax.while_loop(lambda val: val[0] >= 0, transpose_segment, val)[1]
 
-    def end(self, record: Record, ct_ts, ct_ys) -> Tree:
-        """Cotangents behind the last step."""
-        (y, values), lengths = jax.tree.map(jnp.zeros_like, self.start_of(self.state))
+    def last_cotangents(self, record: Record, ct_ts: Float[Array, " T"] | None, ct_ys: Y) -> Tree:
+        """Return the cotangents after the last step."""
+        (y, values), lengths = jax.tree.map(jnp.zeros_like, self.differentiable_start(self.state))
         t = jnp.zeros_like(record.end)
         if self.kwargs["saveat"].subs.t1:
-            # `SaveAt(t1=True)` writes the end behind the other times.
+            # `SaveAt(t1=True)` saves the end after the other times.
+            assert ct_ts is not None
             t, y = ct_ts[-1], jax.tree.map(lambda ct: ct[-1], ct_ys)
         num_ts = 0 if self.saved_ts is None else len(self.saved_ts)
         return dict(
             start=((y, values), lengths),
             theta=jax.tree.map(jnp.zeros_like, self.theta),
-            boundaries=behind(t, self.kwargs["stepsize_controller"]),
+            boundaries=after_last_step(t, self.kwargs["stepsize_controller"]),
             ts=jnp.zeros(num_ts, record.end.dtype),
             next=jnp.asarray(num_ts - 1),
         )
 
-    def made_again(self, record, c, end):
-        """The steps of the c-th segment."""
+    def recompute_segment(self, record: Record, c: Count, end: Count):
+        """Recompute the steps of the c-th segment."""
         C = self.segment
 
-        def again(m, val):
+        def recompute(m, val):
             steps, state = val
             times = record.times(m)
             step, state = jax.lax.cond(
@@ -199,31 +217,39 @@ class _Run:
             return put(steps, m - c * C, step), state
 
         steps = jax.tree.map(lambda x: jax.lax.empty((C, *x.shape), x.dtype), self.nothing)
-        return jax.lax.fori_loop(c * C, end, again, (steps, take(record.states, c)))[0]
+        return jax.lax.fori_loop(c * C, end, recompute, (steps, take(record.states, c)))[0]
 
-    def transpose_step(self, record, ct_ys, times, motion, step, carry):
-        """Cotangents in front of a step from those behind it."""
+    def transpose_step(
+        self,
+        record: Record,
+        ct_ys: Y,
+        times: Float[Array, "2"],
+        motion: Vector,
+        step: PyTree,
+        carry: Tree,
+    ):
+        """Return the cotangents before a step from those after it."""
         ta, tb = times
         (values, lengths), step_record = step
         ct_values, ct_lengths = carry["start"]
 
-        def still(theta, values):
+        def replay_with_fixed_times(theta, values):
             (values, _), dense = self.replay(step_record, theta, ta, tb, (values, lengths))
             return values, dense
 
-        def moving(theta, values, lengths, ta, tb):
+        def replay_with_times(theta, values, lengths, ta, tb):
             return self.replay(step_record, theta, ta, tb, (values, lengths))
 
         if not self.moves:
-            (_, dense), transpose = jax.vjp(still, self.theta, values)
+            (_, dense), transpose = jax.vjp(replay_with_fixed_times, self.theta, values)
             carry, bars = self.transpose_outputs(record, ct_ys, (ta, tb, dense), carry)
             theta, ct_values = transpose((ct_values, bars[2]))
         else:
-            (_, dense), transpose = jax.vjp(moving, self.theta, values, lengths, ta, tb)
+            (_, dense), transpose = jax.vjp(replay_with_times, self.theta, values, lengths, ta, tb)
             carry, bars = self.transpose_outputs(record, ct_ys, (ta, tb, dense), carry)
             theta, ct_values, ct_lengths, bar_a, bar_b = transpose((carry["start"], bars[2]))
             boundaries: Boundaries = carry["boundaries"]
-            boundaries = boundaries.before(motion, bar_a + bars[0], bar_b + bars[1])
+            boundaries = boundaries.step_back(motion, bar_a + bars[0], bar_b + bars[1])
             carry = {**carry, "boundaries": boundaries}
         return {
             **carry,
@@ -231,8 +257,10 @@ class _Run:
             "theta": jax.tree.map(jnp.add, carry["theta"], theta),
         }
 
-    def transpose_outputs(self, record, ct_ys, inner, carry):
-        """Cotangents of boundaries and dense information of a step from what was saved in it."""
+    def transpose_outputs(
+        self, record: Record, ct_ys: Y, inner: tuple[Scalar, Scalar, DenseInfo], carry: Tree
+    ):
+        """Return cotangents of the boundaries and dense information from the outputs in a step."""
         bars = jax.tree.map(jnp.zeros_like, inner)
         if self.saved_ts is None:
             return carry, bars
@@ -244,19 +272,19 @@ class _Run:
 
         def add(val):
             j, ts, bars = val
-            mine = is_within(j)
-            ct = jax.tree.map(lambda ct: jnp.where(mine, ct[j], 0.0), ct_ys)
+            within = is_within(j)
+            ct = jax.tree.map(lambda ct: jnp.where(within, ct[j], 0.0), ct_ys)
             _, transpose = jax.vjp(self.output, *inner, self.saved_ts[j])
             *more, d_t = transpose(ct)
             bars = jax.tree.map(jnp.add, bars, tuple(more))
-            return jnp.where(mine, j - 1, j), ts.at[j].add(d_t), bars
+            return jnp.where(within, j - 1, j), ts.at[j].add(d_t), bars
 
         val = carry["next"], carry["ts"], bars
         j, ts, bars = jax.lax.while_loop(lambda val: eqxi.unvmap_any(is_within(val[0])), add, val)
         return {**carry, "next": j, "ts": ts}, bars
 
-    def collect(self, carry, ct_ts):
-        """The cotangents as a tree like the arguments."""
+    def assemble_cotangents(self, carry: Tree, ct_ts: Float[Array, " T"] | None):
+        """Return the cotangents as a tree like the arguments of the loop."""
         kwargs = self.kwargs
         out = jax.tree.map(lambda x: jnp.zeros_like(x) if eqx.is_inexact_array(x) else None, kwargs)
         rest = out["terms"], out["args"], out["solver"]
@@ -270,10 +298,11 @@ class _Run:
             is_leaf=lambda x: x is None,
         )
         if self.saved_ts is not None:
+            assert ct_ts is not None
             ts = carry["ts"] + ct_ts[: len(self.saved_ts)]
             out["saveat"] = eqx.tree_at(lambda s: s.subs.ts, out["saveat"], ts)
-        return carry["boundaries"].collected(out)
+        return carry["boundaries"].add_to(out)
 
 
-def _bytes(tree):
+def _count_bytes(tree: PyTree):
     return sum(x.size * x.dtype.itemsize for x in map(jnp.asarray, jax.tree.leaves(tree)))

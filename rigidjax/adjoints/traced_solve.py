@@ -1,7 +1,8 @@
-"""A solve of diffrax, traced: its values, tangents and cotangents as programs or kernels."""
+"""A traced solve of diffrax with values, tangents and cotangents as jaxprs or kernels."""
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import diffrax
 import equinox as eqx
@@ -12,6 +13,7 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jaxtyping import PyTree
 
+from ..annotations import Time
 from ..native import (
     Backend,
     choose_backend,
@@ -34,18 +36,26 @@ from ..solvers.explicit.unrolled import (
 from ..solvers.terms import AbstractDAETerm, unwrap
 from ..solvers.wrappers.probe import with_probe
 from ..solvers.wrappers.switched import with_switching_times
+from .boundaries import Tree
 from .probed_loop import probed_loop
 from .record import SAVE_Y
-from .reverse import cotangents as reverse_cotangents, is_supported
+from .reverse import is_supported, transpose_run
+
+# One mark for each differentiable input.
+Marks: TypeAlias = tuple[bool, ...]
 
 
-def traced_solve(kwargs, checkpoints, probes):
-    """The traced solve, and its inputs, differentiable ones first."""
-    solve, inputs = _traced(_with_saving_exposed(kwargs), checkpoints, probes)
+def trace_solve(kwargs: Tree, checkpoints: int | None, probes: bool):
+    """Return the traced solve and its inputs, differentiable inputs first.
+
+    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `checkpoints`, their number in reverse mode;
+    `probes`, whether a probe chooses the steps of differentiated runs.
+    """
+    solve, inputs = _trace_arguments(_expose_save_functions(kwargs), checkpoints, probes)
     if solve.closes_over_tracers():
         # A vector field such as `lambda t, y, args: theta * y` hides what it depends on.
-        kwargs = _with_field_exposed(_with_saving_exposed(kwargs))
-        solve, inputs = _traced(kwargs, checkpoints, probes)
+        kwargs = _expose_field(_expose_save_functions(kwargs))
+        solve, inputs = _trace_arguments(kwargs, checkpoints, probes)
         if solve.closes_over_tracers():
             raise ValueError(
                 "`AnyMode` cannot see what an event or a projection closes over while it is "
@@ -55,7 +65,7 @@ def traced_solve(kwargs, checkpoints, probes):
     return solve, inputs
 
 
-def _traced(kwargs, checkpoints, probes):
+def _trace_arguments(kwargs: Tree, checkpoints: int | None, probes: bool):
     arrays, static = eqx.partition(kwargs, eqx.is_array)
     leaves, treedef = jax.tree.flatten(arrays)
     inexact = tuple(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in leaves)
@@ -66,38 +76,38 @@ def _traced(kwargs, checkpoints, probes):
     return solve, [*primals, *others]
 
 
-def _with_saving_exposed(kwargs):
-    """The same arguments with what functions of `SaveAt(fn=...)` close over as arrays of a pytree.
+def _expose_save_functions(kwargs: Tree):
+    """Return the arguments with save functions whose captured arrays are leaves of a pytree.
 
-    diffrax wraps all of them in a closure over the direction of time.
+    diffrax wraps functions of `SaveAt(fn=...)` in a closure over the direction of time.
     """
     state, args = kwargs["init_state"], kwargs["args"]
 
     def is_sub(x):
         return isinstance(x, diffrax.SubSaveAt)
 
-    def exposed(sub):
+    def expose(sub):
         if not is_sub(sub) or sub.fn is SAVE_Y:
             return sub
         function = eqx.filter_closure_convert(sub.fn, state.tprev, state.y, args)
         return eqx.tree_at(lambda sub: sub.fn, sub, function)
 
-    return {**kwargs, "saveat": jax.tree.map(exposed, kwargs["saveat"], is_leaf=is_sub)}
+    return {**kwargs, "saveat": jax.tree.map(expose, kwargs["saveat"], is_leaf=is_sub)}
 
 
 class _ExposedField(eqx.Module):
-    """A vector field with all that it depends on as arrays, signals as such among them."""
+    """A vector field whose captured arrays and signals are leaves of a pytree."""
 
     signals: Sequence[Signal | Piece]
     field: Callable[..., PyTree]
 
-    def __call__(self, t, y, args):
+    def __call__(self, t: Time, y: PyTree, args: PyTree):
         pieces = [s.piece(t) if isinstance(s, Signal) else s for s in self.signals]
         return self.field(pieces, t, y, args)
 
 
-def _with_field_exposed(kwargs):
-    """The same arguments with what the vector field closes over as arrays of a pytree."""
+def _expose_field(kwargs: Tree):
+    """Return the arguments with a vector field whose captured arrays are leaves of a pytree."""
     state, args, terms = kwargs["init_state"], kwargs["args"], kwargs["terms"]
     if isinstance(unwrap(terms)[0], AbstractDAETerm | ModelTerm):
         raise ValueError(
@@ -108,32 +118,34 @@ def _with_field_exposed(kwargs):
     signals = signals_of(terms)
 
     def field(pieces, t, y, args):
-        each = iter(pieces)
-        return directed_rate(with_signals(terms, lambda _: next(each)), t, y, args)
+        remaining = iter(pieces)
+        return directed_rate(with_signals(terms, lambda _: next(remaining)), t, y, args)
 
     pieces = [signal.piece(state.tprev) for signal in signals]
     exposed = eqx.filter_closure_convert(field, pieces, state.tprev, state.y, args)
-    # In the direction of integration: what diffrax wraps around a term to run backwards is gone.
+    # The field includes the direction of time, so that diffrax's wrapper for it is not needed.
     return {**kwargs, "terms": diffrax.ODETerm(_ExposedField(signals, exposed))}
 
 
 class TracedSolve:
-    """One traced solve: its static parts, and how its arrays are flattened.
+    """A traced solve: the static parts of its arguments, and the flattening of their arrays.
 
-    Compared by identity, as a static parameter of a primitive must be.
+    It is compared by identity, as a static parameter of a primitive has to be.
     """
 
-    def __init__(self, static, treedef, inexact, checkpoints, probes):
+    def __init__(
+        self, static: Tree, treedef: Any, inexact: Marks, checkpoints: int | None, probes: bool
+    ):
         self.static = static
         self.treedef = treedef
         self.inexact = inexact
         self.num_primals = sum(inexact)
         self.reverse = diffrax.RecursiveCheckpointAdjoint(checkpoints)
-        self.asked = "auto"
+        self.requested_backend = "auto"
         self.backend = Backend("xla")
         self.probes = probes
         self.kernels: dict[Hashable, tuple[ClosedJaxpr, bool]] = {}
-        self.programs: dict[Hashable, ClosedJaxpr] = {}
+        self.jaxprs: dict[Hashable, ClosedJaxpr] = {}
         self.jaxpr: ClosedJaxpr
         self.out_inexact = ()
         self.out_treedef = None
@@ -142,28 +154,35 @@ class TracedSolve:
     def closes_over_tracers(self):
         return any(isinstance(const, Tracer) for const in self.jaxpr.consts)
 
-    def kwargs(self, primals, others):
-        """Arguments of the loop."""
-        primals, others = iter(primals), iter(others)
-        leaves = [next(primals) if diff else next(others) for diff in self.inexact]
+    def kwargs(self, primals: Sequence[Any], others: Sequence[Any]):
+        """Return the arguments of the loop."""
+        next_primals, next_others = iter(primals), iter(others)
+        leaves = [next(next_primals) if diff else next(next_others) for diff in self.inexact]
         return eqx.combine(jax.tree.unflatten(self.treedef, leaves), self.static)
 
-    def run(self, adjoint, primals, others, written_out=False, moved=None):
-        """Outputs (differentiable, others) of the loop of `adjoint`.
+    def run(
+        self,
+        adjoint: diffrax.AbstractAdjoint,
+        primals: Sequence[Any],
+        others: Sequence[Any],
+        unrolled: bool = False,
+        differentiated: Marks | None = None,
+    ):
+        """Return the differentiable and the other outputs of the loop of `adjoint`.
 
-        `written_out`: whether stages are, if the vector field is small enough for the backend.
-        `moved`: marks of the primals by which it is differentiated, so that steps are accurate for
-        that as well; `None` for none.
+        **Arguments:** `adjoint`; `primals`, `others`, arrays of the arguments; `unrolled`, whether
+        to unroll the stages of a solver with a small vector field; `differentiated`, the primals by
+        which the loop is differentiated, for which steps are accurate too, `None` for none.
         """
 
         def prepare(kwargs):
-            solver = self.staged(kwargs) if written_out else kwargs["solver"]
+            solver = self.solver_with_stages(kwargs) if unrolled else kwargs["solver"]
             if isinstance(adjoint, diffrax.ForwardMode):
                 return set_stage_loop(solver)
             is_direct = isinstance(adjoint, diffrax.DirectAdjoint)
             return set_stage_loop(solver, "bounded") if is_direct else solver
 
-        wanted = None if moved is None else self.marked(moved)
+        wanted = None if differentiated is None else self.mark_inputs(differentiated)
         kwargs = self.kwargs(primals, others)
         result = probed_loop(adjoint, kwargs, wanted, prepare, self.probes)
         arrays, out_static = eqx.partition(result, eqx.is_array)
@@ -174,64 +193,72 @@ class TracedSolve:
         second = [leaf for leaf, diff in zip(out, self.out_inexact, strict=True) if not diff]
         return first, second
 
-    def staged(self, kwargs):
-        """The solver with its stages in the form that suits backend and vector field."""
-        solver, numbers = kwargs["solver"], _field_numbers(kwargs)
-        if numbers is None:
+    def solver_with_stages(self, kwargs: Tree):
+        """Return the solver with its stages in the form for the backend and the vector field."""
+        solver, size = kwargs["solver"], _count_field_elements(kwargs)
+        if size is None:
             return solver
         if self.backend == "native":
-            return native_form(solver, numbers)
-        return unroll_stages(solver) if numbers <= MAX_ELEMENTS else solver
+            return native_form(solver, size)
+        return unroll_stages(solver) if size <= MAX_ELEMENTS else solver
 
     @gc_paused()
-    def trace(self, primals, others, written_out=False, moved=None):
+    def trace(
+        self,
+        primals: Sequence[Any],
+        others: Sequence[Any],
+        unrolled: bool = False,
+        differentiated: Marks | None = None,
+    ):
         def flat(primals, others):
-            first, second = self.run(diffrax.ForwardMode(), primals, others, written_out, moved)
+            first, second = self.run(
+                diffrax.ForwardMode(), primals, others, unrolled, differentiated
+            )
             return [*first, *second]
 
         return trace_without_mesh(flat, primals, others)
 
-    def evaluate(self, inputs, moved=None):
-        """All outputs, by steps that are accurate for derivatives by the primals `moved` as well.
+    def evaluate(self, inputs: Sequence[Any], differentiated: Marks | None = None):
+        """Return all outputs, with steps accurate for derivatives by `differentiated` primals.
 
-        In a batch the stages are written out, which is twice as fast there. (One trajectory would
-        gain as much, 1.0 ms instead of 2.4 ms for the heavy top, but takes 1.7 s instead of 1.1 s
-        to compile.)
+        The stages of a batch are unrolled, which is faster. For a single trajectory the longer
+        compile time would exceed the gain.
         """
         if self.backend == "native":
-            program = functools.partial(self.kernel_jaxpr, moved)
-            return self.by_kernel(("values", moved), program, inputs)
+            make_jaxpr = functools.partial(self.kernel_jaxpr, differentiated)
+            return self.call_kernel(("values", differentiated), make_jaxpr, inputs)
         if not is_batched(inputs):
-            jaxpr = self.jaxpr if moved is None else self.program(False, moved)
+            jaxpr = self.jaxpr if differentiated is None else self.loop_jaxpr(False, differentiated)
         else:
-            jaxpr = self.program(True, moved)
+            jaxpr = self.loop_jaxpr(True, differentiated)
             if failures_as_nan.value and jax.default_backend() == "cpu":
-                # Members of an ensemble do not wait for each other.
+                # Members of an ensemble that have finished do not occupy lanes.
                 return evaluate_with_lane_compaction(jaxpr, list(inputs))
         return jaxpr_as_fun(jaxpr)(*inputs)
 
-    def program(self, written_out, moved):
-        """The program with its stages written out, if that is asked for and the field is small."""
-        key = written_out, moved
-        if key not in self.programs:
+    def loop_jaxpr(self, unrolled: bool, differentiated: Marks | None):
+        """Return the jaxpr of the loop, with small stages unrolled if `unrolled`."""
+        key = unrolled, differentiated
+        if key not in self.jaxprs:
             primals, others, _ = self.split(shapes_of(self.jaxpr.in_avals))
-            self.programs[key] = self.trace(primals, others, written_out, moved)
-        return self.programs[key]
+            self.jaxprs[key] = self.trace(primals, others, unrolled, differentiated)
+        return self.jaxprs[key]
 
-    def kernel_jaxpr(self, moved=None):
-        """The program of which a kernel is made, which writes out loops of its own accord.
+    def kernel_jaxpr(self, differentiated: Marks | None = None):
+        """Return the jaxpr from which the kernel is compiled.
 
-        But where the last stage of a step is the first of the next, diffrax's loop over stages
-        begins at a stage that is known at run time only.
+        The kernel compiler unrolls short loops itself. For first-same-as-last methods the jaxpr is
+        unrolled already, because the loop of diffrax over the stages starts at a stage that is not
+        a compile-time constant.
         """
         evaluations = explicit_evaluations(self.static["solver"])
         if evaluations and evaluations[1]:
-            return self.program(True, moved)
-        return self.jaxpr if moved is None else self.program(False, moved)
+            return self.loop_jaxpr(True, differentiated)
+        return self.jaxpr if differentiated is None else self.loop_jaxpr(False, differentiated)
 
     @property
     def num_results(self):
-        """The number of outputs, differentiable or not."""
+        """Number of outputs."""
         return len(self.out_inexact)
 
     @property
@@ -244,68 +271,93 @@ class TracedSolve:
         """Shapes and dtypes of the differentiable outputs."""
         return list(self.jaxpr.out_avals[: sum(self.out_inexact)])
 
-    def unflatten(self, out):
+    def unflatten(self, out: Sequence[Any]):
         count = sum(self.out_inexact)
         first, second = iter(out[:count]), iter(out[count:])
         leaves = [next(first) if diff else next(second) for diff in self.out_inexact]
         return eqx.combine(jax.tree.unflatten(self.out_treedef, leaves), self.out_static)
 
-    def split(self, inputs):
-        """Primals, other arrays, and what follows them (tangents or cotangents)."""
+    def split(self, inputs: Sequence[Any]):
+        """Split inputs into primals, other arrays, and tangents or cotangents."""
         n, m = self.num_primals, len(self.inexact)
         return inputs[:n], inputs[n:m], inputs[m:]
 
-    def forward(self, adjoint, primals, others, tangents, given):
-        """Outputs, differentiable ones first, and the tangents of these.
+    def forward(
+        self,
+        adjoint: diffrax.AbstractAdjoint,
+        primals: Sequence[Any],
+        others: Sequence[Any],
+        tangents: Sequence[Any],
+        with_tangent: Marks,
+    ):
+        """Return all outputs, differentiable outputs first, and the tangents of the latter.
 
-        The tangents are the Jacobian times `tangents`, of the primals marked in `given`. Six at
-        once take a fifth of the time if stages are written out.
+        The stages are unrolled, which is faster with several tangents.
+
+        **Arguments:** `adjoint`; `primals`, `others`, arrays of the arguments; `tangents`, of the
+        primals marked in `with_tangent`.
         """
 
-        def function(*moved):
-            moved = iter(moved)
-            full = [next(moved) if g else x for x, g in zip(primals, given, strict=True)]
-            return self.run(adjoint, full, others, written_out=True, moved=given)
+        def function(*differentiated):
+            differentiated = iter(differentiated)
+            full = [
+                next(differentiated) if g else x for x, g in zip(primals, with_tangent, strict=True)
+            ]
+            return self.run(adjoint, full, others, unrolled=True, differentiated=with_tangent)
 
-        moved = [x for x, g in zip(primals, given, strict=True) if g]
-        first, rates, rest = jax.jvp(function, moved, list(tangents), has_aux=True)
+        differentiated = [x for x, g in zip(primals, with_tangent, strict=True) if g]
+        first, rates, rest = jax.jvp(function, differentiated, list(tangents), has_aux=True)
         return [*first, *rest], rates
 
-    def tangent(self, *args):
-        """Outputs' tangents, of the arguments of `forward`."""
+    def tangent(self, *args: Any):
+        """Return the tangents of the outputs, for the arguments of `forward`."""
         return self.forward(*args)[1]
 
-    def by_kernel(self, name, program, inputs, linear=0, values=(0, 0), several=0):
-        """Results of a program as a kernel, or by XLA where one is not to be had.
+    def call_kernel(
+        self,
+        name: Hashable,
+        make_jaxpr: Callable[[], ClosedJaxpr],
+        inputs: Sequence[Any],
+        linear: int = 0,
+        values: tuple[int, int] = (0, 0),
+        num_tangents: int = 0,
+    ):
+        """Evaluate a jaxpr as a kernel, or by XLA if it cannot be one.
 
-        **Arguments:** `name`, of the program among those of this solve; `program()`, its jaxpr;
-        `linear`, number of the last inputs in which it is linear; `values`, `several`, see
-        `native_call`.
-        **Raises:** `ValueError` and `NoRule` if a kernel was asked for and is not to be had.
+        **Arguments:** `name`, key of the jaxpr among those of this solve; `make_jaxpr`, a function
+        that returns the jaxpr; `inputs`; `linear`, the number of last inputs in which the jaxpr is
+        linear; `values`, `num_tangents`, see `native_call`.
+        **Raises:** `ValueError` and `NoRule` if the native backend was requested and is not
+        possible.
         """
         from ..native import native_call
 
         if name not in self.kernels:
             with gc_paused():
-                closed = program()
-            self.kernels[name] = closed, choose_backend(self.asked, closed, None) == "native"
+                closed = make_jaxpr()
+            self.kernels[name] = (
+                closed,
+                choose_backend(self.requested_backend, closed, None) == "native",
+            )
         closed, possible = self.kernels[name]
         if not possible:
             return jaxpr_as_fun(closed)(*inputs)
-        strict = self.asked == "native"
+        strict = self.requested_backend == "native"
         return native_call(
-            closed, list(inputs), strict=strict, linear=linear, values=values, several=several
+            closed, list(inputs), strict=strict, linear=linear, values=values, several=num_tangents
         )
 
-    def all_tangents(self, inputs, given):
-        """Outputs' tangents for tangents of the primals marked in `given`, as one program."""
-        program = functools.partial(self._forward_program, self.tangent, given)
-        return self.by_kernel(("tangents", given), program, inputs, linear=sum(given))
+    def all_tangents(self, inputs: Sequence[Any], with_tangent: Marks):
+        """Return tangents of the outputs for those of the marked primals, by a single jaxpr."""
+        make_jaxpr = functools.partial(self._forward_jaxpr, self.tangent, with_tangent)
+        return self.call_kernel(
+            ("tangents", with_tangent), make_jaxpr, inputs, linear=sum(with_tangent)
+        )
 
-    def values_and_tangents(self, inputs, given):
-        """Outputs, and their tangents for those of the primals marked in `given`, as one program.
+    def values_and_tangents(self, inputs: Sequence[Any], with_tangent: Marks):
+        """Return outputs and their tangents for those of the marked primals, by a single jaxpr.
 
-        Several tangents at one point are members of a batch, and its values are no batch.
+        Several tangents at one point form a batch, while the values are not batched.
         """
         count = self.num_results
 
@@ -313,19 +365,24 @@ class TracedSolve:
             values, rates = self.forward(*args)
             return [*values, *rates]
 
-        program = functools.partial(self._forward_program, both, given)
-        out = self.by_kernel(("both", given), program, inputs, values=(len(self.inexact), count))
+        make_jaxpr = functools.partial(self._forward_jaxpr, both, with_tangent)
+        out = self.call_kernel(
+            ("both", with_tangent), make_jaxpr, inputs, values=(len(self.inexact), count)
+        )
         return out[:count], out[count:]
 
-    def values_and_several_tangents(self, inputs, given, axes, size):
-        """The same for `size` tangents of each primal, along these axes of the inputs.
+    def values_and_several_tangents(
+        self, inputs: Sequence[Any], with_tangent: Marks, axes: Sequence[int | None], size: int
+    ):
+        """Return outputs and `size` tangents of each, for tangents along `axes` of the inputs.
 
-        One member of a batch has all of them, so that it computes values once.
+        One batch element of the kernel computes all tangents of a point, so that values are
+        computed once.
         """
         count = self.num_results
 
-        def program():
-            forward = functools.partial(self._forward, self.forward, given)
+        def make_jaxpr():
+            forward = functools.partial(self._forward, self.forward, with_tangent)
             stacked = jax.vmap(forward, axes, (None, 0), axis_size=size)
 
             def both(*inputs):
@@ -334,30 +391,32 @@ class TracedSolve:
 
             return trace_without_mesh(both, *shapes_of(map(jax.typeof, inputs)))
 
-        out = self.by_kernel(("several", given, axes, size), program, inputs, several=size)
+        out = self.call_kernel(
+            ("several", with_tangent, axes, size), make_jaxpr, inputs, num_tangents=size
+        )
         return out[:count], out[count:]
 
-    def _forward(self, function, given, *inputs):
-        return function(diffrax.ForwardMode(), *self.split(inputs), given)
+    def _forward(self, function: Callable[..., Any], with_tangent: Marks, *inputs: Any):
+        return function(diffrax.ForwardMode(), *self.split(inputs), with_tangent)
 
-    def _forward_program(self, function, given):
-        moved = [aval for aval, g in zip(self.in_avals, given, strict=True) if g]
-        forward = functools.partial(self._forward, function, given)
-        return trace_without_mesh(forward, *shapes_of([*self.jaxpr.in_avals, *moved]))
+    def _forward_jaxpr(self, function: Callable[..., Any], with_tangent: Marks):
+        differentiated = [aval for aval, g in zip(self.in_avals, with_tangent, strict=True) if g]
+        forward = functools.partial(self._forward, function, with_tangent)
+        return trace_without_mesh(forward, *shapes_of([*self.jaxpr.in_avals, *differentiated]))
 
-    def all_cotangents(self, inputs, wanted):
-        """Inputs' cotangents by the fastest reverse mode, as one program."""
+    def all_cotangents(self, inputs: Sequence[Any], wanted: Marks):
+        """Return cotangents of the inputs by the fastest reverse mode, by a single jaxpr."""
 
-        def program():
+        def make_jaxpr():
             shapes = shapes_of([*self.jaxpr.in_avals, *self.out_avals])
             return trace_without_mesh(lambda *x: self.reverse_cotangent(x, wanted), *shapes)
 
-        return self.by_kernel(wanted, program, inputs, linear=len(self.out_avals))
+        return self.call_kernel(wanted, make_jaxpr, inputs, linear=len(self.out_avals))
 
-    def reverse_cotangent(self, inputs, wanted):
-        """Inputs' cotangents by the fastest reverse mode there is for this run.
+    def reverse_cotangent(self, inputs: Sequence[Any], wanted: Marks):
+        """Return cotangents of the inputs by the fastest reverse mode that supports the run.
 
-        Those that are not `wanted` are without meaning.
+        Cotangents that are not `wanted` have arbitrary values.
         """
         primals, others, cotangents = self.split(inputs)
         plain = self.kwargs(primals, others)
@@ -367,31 +426,38 @@ class TracedSolve:
         first = iter(cotangents)
         leaves = [next(first) if diff else None for diff in self.out_inexact]
         saved = jax.tree.unflatten(self.out_treedef, leaves)[0].save_state
-        marks = self.marked(wanted)
-        kwargs["solver"] = self.staged(kwargs)
+        marks = self.mark_inputs(wanted)
+        kwargs["solver"] = self.solver_with_stages(kwargs)
         if kwargs is not plain:
             marks["solver"] = jax.tree.map(lambda _: False, kwargs["solver"])
-        recorded = with_probe(kwargs, marks) if self.probes else kwargs
-        out = reverse_cotangents(kwargs, recorded, saved.ts, saved.ys, marks, is_batched(inputs))
+        recorded_kwargs = with_probe(kwargs, marks) if self.probes else kwargs
+        out = transpose_run(kwargs, recorded_kwargs, saved.ts, saved.ys, marks, is_batched(inputs))
         return jax.tree.leaves(out)
 
-    def marked(self, wanted):
-        """A tree like the arguments of the loop, `True` where an input is wanted."""
+    def mark_inputs(self, wanted: Marks):
+        """Return a tree like the arguments of the loop, `True` where an input is marked."""
         marks = iter(wanted)
         leaves = [next(marks) if diff else False for diff in self.inexact]
         static = jax.tree.map(lambda _: False, self.static)
         return eqx.combine(jax.tree.unflatten(self.treedef, leaves), static)
 
-    def cotangent(self, adjoint, primals, others, cotangents, wanted):
-        """Inputs' cotangents: the transposed Jacobian times `cotangents`."""
-        function = lambda *x: self.run(adjoint, x, others, moved=wanted)[0]  # noqa: E731
+    def cotangent(
+        self,
+        adjoint: diffrax.AbstractAdjoint,
+        primals: Sequence[Any],
+        others: Sequence[Any],
+        cotangents: Sequence[Any],
+        wanted: Marks,
+    ):
+        """Return cotangents of the inputs: the transposed Jacobian times `cotangents`."""
+        function = lambda *x: self.run(adjoint, x, others, differentiated=wanted)[0]  # noqa: E731
         return list(jax.vjp(function, *primals)[1](list(cotangents)))
 
 
-def _field_numbers(kwargs):
-    """Numbers that the vector field computes; `None` if there is none.
+def _count_field_elements(kwargs: Tree) -> int | None:
+    """Count the elements that the vector field computes.
 
-    Solvers of a model's own know by themselves; equations of index 3 have no vector field.
+    The result is `None` for terms without a vector field and for solvers that take a `ModelTerm`.
     """
     if isinstance(unwrap(kwargs["terms"])[0], AbstractDAETerm | ModelTerm):
         return None
@@ -399,13 +465,13 @@ def _field_numbers(kwargs):
     return count_field_elements(kwargs["terms"], state.tprev, state.y, kwargs["args"])
 
 
-def shapes_of(avals):
+def shapes_of(avals: Iterable[Any]) -> list[jax.ShapeDtypeStruct]:
     """Return the shapes and dtypes of arrays, weak types included."""
     return [
         jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals
     ]
 
 
-def is_batched(inputs):
+def is_batched(inputs: Sequence[Any]) -> bool:
     """Whether a primitive is being vectorised."""
     return any(isinstance(x, BatchTracer) for x in inputs)
