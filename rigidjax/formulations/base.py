@@ -20,7 +20,7 @@ from ..checks import (
     raise_or_collect,
 )
 from ..mechanics import System, has_joints
-from ..mechanics.dynamics.select import eliminates
+from ..mechanics.dynamics.select import uses_elimination
 from ..mechanics.energies import kinetic_energy, potential_energy, total_momentum
 from ..mechanics.kinematics.poses import with_joint_angles
 from ..native import call_by_kernel
@@ -142,7 +142,7 @@ class AbstractFormulation(AbstractCoordinates):
         system = self.multibody
         if not (has_joints(system) or lacks_mass(system.bodies)):
             return state
-        if eliminates(system):
+        if uses_elimination(system):
             state = system.with_all_mass(state)
         return check_joints(self, state, t, state)
 
@@ -159,7 +159,7 @@ class AbstractFormulation(AbstractCoordinates):
         y = check_rotations(self, y)
         if not has_joints(self.system):
             return y
-        if eliminates(self.system):
+        if uses_elimination(self.system):
             y = self.system.with_all_mass(y)
         return check_joints(self, state, t, y)
 

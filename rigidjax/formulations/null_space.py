@@ -13,14 +13,14 @@ from ..bodies.fixed_point import FixedPointBody
 from ..joints.replacing import replace_fields
 from ..mechanics import System, check_system, has_joints
 from ..mechanics.dynamics.loops import consistent_rates
-from ..mechanics.dynamics.select import motion
+from ..mechanics.dynamics.select import compute_accelerations
 from ..mechanics.kinematics.poses import joint_frames_at
 from ..mechanics.kinematics.trees import (
     body_accelerations,
     body_twists,
     free_bodies,
+    free_rate_rows,
     generalised_velocities,
-    rows_of_free,
 )
 from ..mechanics.kinematics.twists import Motion
 from ..mechanics.reactions import rotors
@@ -73,7 +73,7 @@ class AbstractNullSpace(AbstractMinimalRates):
     def _moving(self, t, y: Unknowns) -> tuple[Poses, JointFrames, Motion]:
         prepared, poses = self.prepared, self.poses(t, y)
         joint_frames, nu = joint_frames_at(prepared, poses), self.minimal(poses, split_chart(y)[0])
-        return poses, joint_frames, motion(prepared, t, poses, joint_frames, nu)
+        return poses, joint_frames, compute_accelerations(prepared, t, poses, joint_frames, nu)
 
     @compiled
     def accelerations(self, t, y):
@@ -158,7 +158,7 @@ class NullSpace(AbstractNullSpace):
     def _turned(self, poses, nu, turn):
         if self.rates == "body":
             return nu
-        free, rows = free_bodies(self.prepared), rows_of_free(self.prepared)[:, -3:]
+        free, rows = free_bodies(self.prepared), free_rate_rows(self.prepared)[:, -3:]
         turned = jax.vmap(turn)(poses.rotations[free], nu[rows])
         return nu.at[rows].set(turned, unique_indices=True)
 

@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 import rigidjax as rj
 from rigidjax import identification as ident
 from rigidjax.mechanics.constraints import constraint_rates, constraint_values
-from rigidjax.mechanics.dynamics.select import motion
+from rigidjax.mechanics.dynamics.select import compute_accelerations
 from rigidjax.mechanics.kinematics.forward import tree_poses
 from rigidjax.mechanics.kinematics.poses import assemble_poses, joint_coordinates, joint_frames_at
 from rigidjax.mechanics.kinematics.trees import generalised_velocities
@@ -71,7 +71,7 @@ def _motion(prepared, state):
     nu = generalised_velocities(
         prepared, t, joint_frames, Twists(state.velocity, state.angular_velocity)
     )
-    return motion(prepared, t, poses, joint_frames, nu).derivatives
+    return compute_accelerations(prepared, t, poses, joint_frames, nu).derivatives
 
 
 def test_regressor_from_states_equals_that_from_joint_coordinates(exact_arm):

@@ -38,17 +38,17 @@ def test_singular_matrices():
 def test_positive_definite_solves(n):
     _, H = matrices(n)
     b = jnp.arange(1.0, n + 1.0)
-    W = jax.jit(inverses._inverted_root_in_loop)(H)
-    np.testing.assert_allclose(W, inverses._inverted_root(H), atol=1e-13)
-    x = jax.jit(inverses._solved_in_loop)(H, b)
-    np.testing.assert_allclose(x, inverses._solved(H, b), atol=1e-12)
+    W = jax.jit(inverses._cholesky_inverse_in_loop)(H)
+    np.testing.assert_allclose(W, inverses._cholesky_inverse(H), atol=1e-13)
+    x = jax.jit(inverses._solve_in_loop)(H, b)
+    np.testing.assert_allclose(x, inverses._cholesky_solve(H, b), atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 3, 9])
 def test_indefinite_matrices_give_nan(n):
     H = matrices(n)[1].at[n - 1, n - 1].set(-1.0)
-    assert np.all(np.isnan(inverses._inverted_root_in_loop(H)))
-    assert np.all(np.isnan(inverses._solved_in_loop(H, jnp.ones(n))))
+    assert np.all(np.isnan(inverses._cholesky_inverse_in_loop(H)))
+    assert np.all(np.isnan(inverses._solve_in_loop(H, jnp.ones(n))))
 
 
 def test_batches_and_derivatives():

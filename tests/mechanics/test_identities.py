@@ -11,7 +11,7 @@ from mechanics import cases
 
 import rigidjax as rj
 from rigidjax.mechanics.constraints import constraint_jacobian, constraint_rates
-from rigidjax.mechanics.dynamics.constraint_elimination import flat
+from rigidjax.mechanics.dynamics.constraint_elimination import flatten_jacobian
 from rigidjax.rotations import so3
 
 TIME = jnp.asarray(cases.T)
@@ -49,7 +49,7 @@ def everything(system, rotation, reactions, formulations):
         state = null_space.decode(TIME, y)
         poses, places, twists = null_space.motion(TIME, y)
         out["T"] = null_space(prepared, poses, places).reshape(6 * system.num_bodies, -1)
-        out["G"] = flat(constraint_jacobian(prepared, TIME, places))
+        out["G"] = flatten_jacobian(constraint_jacobian(prepared, TIME, places))
         out["rate"] = constraint_rates(prepared, TIME, places, twists)
         for name in formulations:
             model = {"null space": null_space, "absolute": absolute}[name]

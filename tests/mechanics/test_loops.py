@@ -12,7 +12,7 @@ from formulations.cases import error, round_off
 
 import rigidjax as rj
 from rigidjax.mechanics.constraints import constraint_jacobian, constraint_rates
-from rigidjax.mechanics.dynamics.constraint_elimination import flat
+from rigidjax.mechanics.dynamics.constraint_elimination import flatten_jacobian
 from rigidjax.mechanics.dynamics.loops import loop_blocks, loop_gradient
 from rigidjax.mechanics.dynamics.select import _DENSE_CONSTRAINTS
 from rigidjax.mechanics.kinematics.poses import assemble_poses, joint_frames_at
@@ -51,7 +51,7 @@ def four_bar_at_speed():
         y = unknowns(speed)
         _, joint_frames, moving = model.motion(ZERO, y)
         rate = constraint_rates(model.prepared, ZERO, joint_frames, moving)
-        G = flat(constraint_jacobian(model.prepared, ZERO, joint_frames))
+        G = flatten_jacobian(constraint_jacobian(model.prepared, ZERO, joint_frames))
         of = model.accelerations(ZERO, y)
         reactions = model.reactions(ZERO, y)
         return rate, G, moving, of, reactions, jnp.stack(model.drift(ZERO, y))

@@ -15,7 +15,7 @@ from metamorphic.transforms import Units, in_units, lane, stacked
 
 import rigidjax as rj
 from rigidjax.mechanics.constraints import constraint_jacobian, constraint_rates
-from rigidjax.mechanics.dynamics.constraint_elimination import flat
+from rigidjax.mechanics.dynamics.constraint_elimination import flatten_jacobian
 from rigidjax.mechanics.kinematics.poses import (
     differentiate_along_motion,
     joint_frames_at,
@@ -141,7 +141,13 @@ def problem_of(system, state):
     _, gamma = differentiate_along_motion(rate, ZERO, poses, twists)
     unit = jnp.eye(6 * prepared.num_bodies).reshape(-1, prepared.num_bodies, 6)
     M = jax.vmap(lambda w: apply_mass(prepared, w[:, :3], w[:, 3:]).ravel())(unit)
-    return flat(constraint_jacobian(prepared, ZERO, joint_frames)), M, forces.ravel(), gamma, out
+    return (
+        flatten_jacobian(constraint_jacobian(prepared, ZERO, joint_frames)),
+        M,
+        forces.ravel(),
+        gamma,
+        out,
+    )
 
 
 @pytest.mark.exhaustive(

@@ -63,7 +63,7 @@ class _Rows(NamedTuple):
     S: Float[Array, "L k 6"]  # motion subspace, rows of zeros up to k
     diagonal: Float[Array, "L k k"]  # added to D: rotor inertia, ones where a row of S is missing
     bias: Float[Array, "L 6"]  # acceleration at constant rates, less the parent's
-    index: np.ndarray
+    position: np.ndarray
     parent: np.ndarray
 
 
@@ -74,7 +74,7 @@ def articulated_body_accelerations(
     joint_frames: JointFrames,
     nu: Float[Array, " f"],
 ) -> Motion:
-    r"""Compute the accelerations of a system without loops; see `select.accelerations`."""
+    r"""Compute the accelerations of a system without loops; see `select.compute_accelerations`."""
     points, (order, parents) = reference_points(prepared, poses), _outward_order(prepared)
     joint_motions = joint_twists_in_space(prepared, t, poses, joint_frames, points, nu)
     motions = take(_sum_outwards(take(joint_motions, order), parents), np.argsort(order))
@@ -105,7 +105,7 @@ def least_change_of_trees(
     length): velocities in body axes are $R^T v$ in $G$, so that space axes are $R^{-T}$.
     """
     poses = Poses(poses.positions, jax.vmap(_dual)(poses.rotations), poses.turns)
-    dual_frames = [_in_dual_frames(frames) for frames in joint_frames]
+    dual_frames = JointFrames([_in_dual_frames(frames) for frames in joint_frames], poses)
     points, order = reference_points(prepared, poses), _outward_order(prepared)[0]
     still = jnp.zeros_like(points)
     body = _spatial_inertias(masses, inertias, poses, points, still, still)
@@ -304,7 +304,7 @@ def _recursion(rows: _Rows) -> tuple[Float[Array, "L k"], Float[Array, "L 6"]]:
     def inwards(carried: _SpatialInertia, row: _Rows):
         """Add the articulated inertia and bias force of a body to those of its parent (pass 2)."""
         S_v, S_w = row.S[:, :3], row.S[:, 3:]
-        body = _SpatialInertia(*map(_add, row.body, find(carried, row.index)))
+        body = _SpatialInertia(*map(_add, row.body, find(carried, row.position)))
         # U = I^A S, D = S^T U.
         U_v = _apply_inertia(body.mass, body.H.T, S_v, S_w)
         U_w = _apply_inertia(body.H, body.J, S_v, S_w)
@@ -329,7 +329,7 @@ def _recursion(rows: _Rows) -> tuple[Float[Array, "L k"], Float[Array, "L 6"]]:
         start = _add(find(accelerations, row.parent), row.bias)
         rates = _joint_acceleration(start, W_v, W_w, free)
         motion = _add_joint_motion(start, row.S, rates)
-        return motion if chain else _set_row(accelerations, motion, row.index), (rates, motion)
+        return motion if chain else _set_row(accelerations, motion, row.position), (rates, motion)
 
     no_load = jax.tree.map(
         lambda part: jnp.zeros(
@@ -342,11 +342,11 @@ def _recursion(rows: _Rows) -> tuple[Float[Array, "L k"], Float[Array, "L 6"]]:
     return jax.lax.scan(outwards, rest, (rows, *factors))[1]
 
 
-def _row(values: Any, index: Array) -> Any:
+def _row(values: Any, index: Array | np.ndarray) -> Any:
     return jax.tree.map(lambda v: jax.lax.dynamic_index_in_dim(v, index, 0, False), values)
 
 
-def _set_row(values: Any, row: Any, index: Array) -> Any:
+def _set_row(values: Any, row: Any, index: Array | np.ndarray) -> Any:
     return jax.tree.map(
         lambda v, r: jax.lax.dynamic_update_index_in_dim(v, r, index, 0), values, row
     )

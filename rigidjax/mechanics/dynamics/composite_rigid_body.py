@@ -14,12 +14,15 @@ from ..stacked.system import PreparedSystem
 
 
 def mass_matrix(
-    prepared: PreparedSystem, poses: Poses, moving: MotionSubspace, inertias=None
+    prepared: PreparedSystem,
+    poses: Poses,
+    moving: MotionSubspace,
+    inertias: Float[Array, "L 3 3"] | None = None,
 ) -> Float[Array, "f f"]:
-    r"""$T^T M T$ by composite bodies; `inertias` (L, 3, 3) if not those of the bodies.
+    """Return $T^T M T$ by the composite-rigid-body algorithm.
 
-    **Source:** Featherstone (2008), Rigid Body Dynamics Algorithms, Table 6.2, about
-    one point.
+    **Arguments:** `inertias`, (L, 3, 3), if not those of the bodies.
+    **Source:** Featherstone (2008), Rigid Body Dynamics Algorithms, Table 6.2, about one point.
     """
     if inertias is None:
         inertias = jax.vmap(inertia_tensor)(prepared.inertias)
@@ -31,8 +34,8 @@ def mass_matrix(
         return jnp.concatenate([m[None], m * r, J.ravel()])
 
     packed = jax.vmap(about_centre)(prepared.masses, inertias, R, x - moving.reference_points)
-    owner = bodies_of_rates(prepared)
-    composite = sum_over_subtrees(prepared, packed)[owner]
+    bodies = bodies_of_rates(prepared)
+    composite = sum_over_subtrees(prepared, packed)[bodies]
 
     def momentum(row, s):
         m, c, J = row[0], row[1:4], row[4:].reshape(3, 3)
@@ -40,10 +43,10 @@ def mass_matrix(
         return jnp.concatenate([m * v + cross(w, c), cross(c, v) + to_space(J, w)])
 
     momenta = jax.vmap(momentum)(composite, moving.columns)
-    # Entry i, j stands where body j is body i or one that it hangs on; the others are mirrored.
+    # Entries (i, j) are computed where body j is body i or an ancestor of it, and mirrored.
     ancestors = prepared.system.topology.ancestors
-    below = ancestors[np.ix_(owner, owner)]
-    strictly = below & (owner[:, None] != owner[None])
+    below = ancestors[np.ix_(bodies, bodies)]
+    strictly = below & (bodies[:, None] != bodies[None])
     H = momenta @ moving.columns.T
     mask = lambda where: jnp.asarray(where, H.dtype)  # noqa: E731
     H = H * mask(below) + (H * mask(strictly)).T
@@ -51,8 +54,10 @@ def mass_matrix(
     return H if rotors is None else H + jnp.diag(rotors)
 
 
-def generalised_forces(prepared: PreparedSystem, poses: Poses, moving: MotionSubspace, wrenches):
-    r"""$T^T f$ of wrenches (L, 6), forces in space and moments in body components."""
+def generalised_forces(
+    prepared: PreparedSystem, poses: Poses, moving: MotionSubspace, wrenches: Float[Array, "L 6"]
+) -> Float[Array, " f"]:
+    """Return $T^T f$ of wrenches: forces in space, moments in body components."""
     x, R = poses.positions[:-1], poses.rotations[:-1]
 
     def about_centre(R, r, wrench):

@@ -23,8 +23,8 @@ from .inverses import solve
 from .joint_gradients import JointGradients
 
 
-def flat(jacobian: Float[Array, "m L k"]) -> Float[Array, "m Lk"]:
-    """Gradients on the twists of all bodies as one matrix."""
+def flatten_jacobian(jacobian: Float[Array, "m L k"]) -> Float[Array, "m Lk"]:
+    """Return gradients on the twists of all bodies as one matrix."""
     m, L, k = jacobian.shape
     return jacobian.reshape(m, L * k)
 
@@ -37,62 +37,62 @@ class AbstractConstraints(eqx.Module):
 
     @abc.abstractmethod
     def solve(self, right: Float[Array, " m"]) -> Float[Array, " m"]:
-        r"""$\lambda$, of least norm."""
+        r"""Return $\lambda$ of least norm."""
 
     @abc.abstractmethod
     def apply(self, w: Float[Array, "L 6"]) -> Float[Array, " m"]:
-        r"""$G\,w$."""
+        r"""Return $G\,w$."""
 
     @abc.abstractmethod
     def transpose(self, lam: Float[Array, " m"]) -> Float[Array, "L 6"]:
-        r"""$G^T \lambda$."""
+        r"""Return $G^T \lambda$."""
 
     def inverse_mass(self, wrenches: Float[Array, "L 6"]) -> Float[Array, "L 6"]:
-        r"""$M^{-1}$ times wrenches."""
+        """Multiply wrenches by $M^{-1}$."""
         turn = short_sum(self.inverses, wrenches[:, None, 3:], axis=2)
         return jnp.concatenate(
             [divide_by_invariant(wrenches[:, :3], self.masses[:, None]), turn], axis=1
         )
 
     def correction(self, residual: Float[Array, " m"]) -> Float[Array, "L 6"]:
-        """The smallest change of the twists, in kinetic energy, that removes the residual."""
+        """Return the change of the twists of least kinetic energy that removes the residual."""
         return -self.inverse_mass(self.transpose(self.solve(residual)))
 
 
 class EliminatedConstraints(AbstractConstraints):
-    """Those of a tree joint by joint, at linear cost."""
+    """Constraints of a tree, eliminated joint by joint at linear cost."""
 
     gradients: JointGradients
     factors: Factors
     masses: Float[Array, " L"]
     inverses: Float[Array, "L 3 3"]
 
-    def solve(self, right):
-        return self.gradients.flat(self.factors.solve(self.gradients.padded(right)))
+    def solve(self, right: Float[Array, " m"]):
+        return self.gradients.unpad(self.factors.solve(self.gradients.pad(right)))
 
-    def apply(self, w):
-        return self.gradients.flat(self.gradients.apply(w))
+    def apply(self, w: Float[Array, "L 6"]):
+        return self.gradients.unpad(self.gradients.apply(w))
 
-    def transpose(self, lam):
-        return self.gradients.transpose(self.gradients.padded(lam))
+    def transpose(self, lam: Float[Array, " m"]):
+        return self.gradients.transpose(self.gradients.pad(lam))
 
 
 class DenseConstraints(AbstractConstraints):
-    """Those of a small tree."""
+    """Constraints of a small tree, with a dense matrix."""
 
     G: Float[Array, "m L 6"]
     S: Float[Array, "m m"]
     masses: Float[Array, " L"]
     inverses: Float[Array, "L 3 3"]
 
-    def solve(self, right):
+    def solve(self, right: Float[Array, " m"]):
         return solve(self.S, right)
 
-    def apply(self, w):
-        return flat(self.G) @ w.ravel()
+    def apply(self, w: Float[Array, "L 6"]):
+        return flatten_jacobian(self.G) @ w.ravel()
 
-    def transpose(self, lam):
-        return (lam @ flat(self.G)).reshape(-1, 6)
+    def transpose(self, lam: Float[Array, " m"]):
+        return (lam @ flatten_jacobian(self.G)).reshape(-1, 6)
 
 
 def constraint_elimination_accelerations(

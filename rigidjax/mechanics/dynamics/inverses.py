@@ -3,6 +3,8 @@
 Derivatives are products of matrices; for batches see `rigidjax.native.ops.linalg`.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax.interpreters import ad
@@ -11,14 +13,15 @@ from jaxtyping import Array, Float
 from ...native.ops import lapack_primitive
 
 
-def _inverted_root(H):
+def _cholesky_inverse(H: Float[Array, "n n"]):
+    """Invert the Cholesky factor by LAPACK."""
     root = jax.lax.linalg.cholesky(H, symmetrize_input=False)
     unit = jnp.eye(H.shape[0], dtype=H.dtype)
     return jax.lax.linalg.triangular_solve(root, unit, left_side=True, lower=True)
 
 
-def _inverted_root_in_loop(H):
-    """By elimination below the diagonal, next to the unit matrix."""
+def _cholesky_inverse_in_loop(H: Float[Array, "n n"]):
+    """Invert the Cholesky factor by elimination below the diagonal, beside the unit matrix."""
     n = len(H)
     index = jnp.arange(n)
 
@@ -33,8 +36,8 @@ def _inverted_root_in_loop(H):
     return jnp.where(jnp.all(pivots > 0), root, jnp.nan)
 
 
-def _solved_in_loop(H, b):
-    """By elimination above and below the diagonal."""
+def _solve_in_loop(H: Float[Array, "n n"], b: Float[Array, " n"]):
+    """Solve by elimination above and below the diagonal."""
     n = len(H)
     index = jnp.arange(n)
 
@@ -48,7 +51,7 @@ def _solved_in_loop(H, b):
     return jax.lax.fori_loop(0, n, column, A)[:, n]
 
 
-def _inverse_root_jvp(primals, tangents):
+def _inverse_root_jvp(primals: tuple, tangents: tuple):
     W, (dH,) = _inverse_root(*primals), tangents
     inner = W @ dH @ W.T
     half = jnp.tril(inner) - 0.5 * jnp.diag(jnp.diagonal(inner))
@@ -56,7 +59,7 @@ def _inverse_root_jvp(primals, tangents):
 
 
 _inverse_root = lapack_primitive(
-    "inverse_root", _inverted_root, _inverted_root_in_loop, _inverse_root_jvp
+    "inverse_root", _cholesky_inverse, _cholesky_inverse_in_loop, _inverse_root_jvp
 )
 
 
@@ -68,14 +71,14 @@ def inverse_root(H: Float[Array, "n n"]) -> Float[Array, "n n"]:
     return _inverse_root(H) if H.size else H
 
 
-def _solved(H, b):
+def _cholesky_solve(H: Float[Array, "n n"], b: Float[Array, " n"]):
     root = jax.lax.linalg.cholesky(H, symmetrize_input=False)
     z = jax.lax.linalg.triangular_solve(root, b[:, None], left_side=True, lower=True)
     x = jax.lax.linalg.triangular_solve(root, z, left_side=True, lower=True, transpose_a=True)
     return x[:, 0]
 
 
-def _solve_jvp(primals, tangents):
+def _solve_jvp(primals: tuple, tangents: tuple):
     (H, b), (dH, db) = primals, tangents
     x, W = _solve(H, b), inverse_root(H)
     rest = 0.0 if isinstance(dH, ad.Zero) else -dH @ x
@@ -83,13 +86,15 @@ def _solve_jvp(primals, tangents):
     return x, W.T @ (W @ rest)
 
 
-def _solve_transpose(cotangent, H, b):
+def _solve_transpose(cotangent: Any, H: Float[Array, "n n"], b: Float[Array, " n"]):
     if ad.is_undefined_primal(H):
         raise NotImplementedError("`solve` is linear in the right-hand side alone.")
     return [None, None if isinstance(cotangent, ad.Zero) else _solve(H, cotangent)]
 
 
-_solve = lapack_primitive("positive_solve", _solved, _solved_in_loop, _solve_jvp, _solve_transpose)
+_solve = lapack_primitive(
+    "positive_solve", _cholesky_solve, _solve_in_loop, _solve_jvp, _solve_transpose
+)
 
 
 def solve(H: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:

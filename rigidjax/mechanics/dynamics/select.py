@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...annotations import Scalar
 from ...bodies.inertia import inertia_tensor
 from ...native import variants
 from ...native.ops import divide_by_invariant, short_sum
@@ -18,7 +19,7 @@ from ..kinematics.poses import kinematics_for_forces
 from ..kinematics.trees import body_twists
 from ..kinematics.twists import Motion
 from ..loads import free_accelerations
-from ..stacked.joints import Poses
+from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem
 from .articulated_body import articulated_body_accelerations, least_change_of_trees
 from .block_elimination import invert
@@ -27,7 +28,7 @@ from .constraint_elimination import (
     DenseConstraints,
     EliminatedConstraints,
     constraint_elimination_accelerations,
-    flat,
+    flatten_jacobian,
 )
 from .joint_gradients import joint_gradients
 from .mass_matrix import mass_matrix_accelerations
@@ -38,40 +39,45 @@ DENSE_LIMIT = 48
 _DENSE_CONSTRAINTS = 48
 
 
-def eliminates(system: AbstractSystem) -> bool:
-    """Whether accelerations are found by elimination along the trees, at linear cost.
+def uses_elimination(system: AbstractSystem) -> bool:
+    """Return whether accelerations are computed by elimination along the trees, at linear cost.
 
-    A dense mass matrix is faster for few rates, and needs mass in fewer directions.
+    A dense mass matrix is faster for few generalised velocities, and needs mass in fewer
+    directions.
     """
     few = sum(system.rates_of_bodies) <= DENSE_LIMIT
     regular = system.has_all_mass and system.armatures is None
     return not few and not system.closes and regular
 
 
-def motion(prepared: PreparedSystem, t, poses: Poses, joint_frames, nu) -> Motion:
-    r"""Consistent rates and their derivatives.
+def compute_accelerations(
+    prepared: PreparedSystem,
+    t: Scalar,
+    poses: Poses,
+    joint_frames: JointFrames,
+    nu: Float[Array, " f"],
+) -> Motion:
+    """Compute consistent generalised velocities and their derivatives.
 
-    All forms are the same in consistent poses. Where joints are open or matrices no rotations, as
-    inside of a step, elimination along the trees differs from the others to first order.
-
-    **Source:** Lang (11): $T^T M T \dot\nu = T^T (f - M (\dot T \nu - \dot r))$.
+    All algorithms agree in consistent poses. Where joints are violated or matrices are no
+    rotations, as inside a step, elimination along the trees differs from the others to first order.
     """
     if nu.size == 0:
         return Motion(nu, body_twists(prepared, t, poses, joint_frames, nu), nu)
     if prepared.is_free:
         twists = body_twists(prepared, t, poses, joint_frames, nu)
-        of = free_accelerations(
+        free = free_accelerations(
             prepared, t, kinematics_for_forces(prepared, poses, joint_frames, twists)
         )
-        rates = of.angular
+        derivatives = free.angular
         if prepared.system.translates:
-            rates = jnp.concatenate([of.linear, of.angular], axis=1)
-        return Motion(nu, twists, rates.ravel())
+            derivatives = jnp.concatenate([free.linear, free.angular], axis=1)
+        return Motion(nu, twists, derivatives.ravel())
     if prepared.system.closes:
         return mass_matrix_accelerations(prepared, t, poses, joint_frames, nu)
 
     def by_matrices() -> Motion:
-        if not eliminates(prepared.system):
+        if not uses_elimination(prepared.system):
             return mass_matrix_accelerations(prepared, t, poses, joint_frames, nu)
         inertias = jax.vmap(inertia_tensor)(prepared.inertias)
         joints = tree_constraints(prepared, t, joint_frames, inertias, prepared.masses)
@@ -84,9 +90,13 @@ def motion(prepared: PreparedSystem, t, poses: Poses, joint_frames, nu) -> Motio
 
 
 def tree_constraints(
-    prepared: PreparedSystem, t, joint_frames, inertias, masses
+    prepared: PreparedSystem,
+    t: Scalar,
+    joint_frames: JointFrames,
+    inertias: Float[Array, "L 3 3"],
+    masses: Float[Array, " L"],
 ) -> AbstractConstraints:
-    """Those of the tree joints alone."""
+    """Return the constraints of the tree joints, factored."""
     inverses = invert(inertias)
     if prepared.num_tree_constraints > _DENSE_CONSTRAINTS:
         gradients = joint_gradients(prepared, t, joint_frames)
@@ -97,14 +107,22 @@ def tree_constraints(
     G = constraint_jacobian(prepared, t, joint_frames, trees_only=True)
     turn = short_sum(G[:, :, None, 3:], inverses, axis=3)
     lighter = jnp.concatenate([divide_by_invariant(G[:, :, :3], masses[:, None]), turn], axis=2)
-    return DenseConstraints(G=G, S=flat(lighter) @ flat(G).T, masses=masses, inverses=inverses)
+    return DenseConstraints(
+        G=G, S=flatten_jacobian(lighter) @ flatten_jacobian(G).T, masses=masses, inverses=inverses
+    )
 
 
 def tree_correction(
-    prepared: PreparedSystem, t, poses: Poses, joint_frames, inertias, masses, residual
+    prepared: PreparedSystem,
+    t: Scalar,
+    poses: Poses,
+    joint_frames: JointFrames,
+    inertias: Float[Array, "L 3 3"],
+    masses: Float[Array, " L"],
+    residual: Float[Array, " m"],
 ) -> Float[Array, "L 6"]:
-    """The smallest change of all twists, in kinetic energy, that removes the residual of the tree
-    joints."""
+    """Return the change of all twists of least kinetic energy that removes the residual of the
+    tree joints."""
     return variants(
         kernel=lambda: least_change_of_trees(
             prepared, t, poses, joint_frames, inertias, masses, residual

@@ -15,7 +15,7 @@ from ...mechanics.constraints import (
     constraint_units,
     constraint_values,
 )
-from ...mechanics.dynamics.constraint_elimination import flat
+from ...mechanics.dynamics.constraint_elimination import flatten_jacobian
 from ...mechanics.dynamics.projections import constrained_accelerations, smallest_change
 from ...mechanics.kinematics.poses import (
     assemble_poses,
@@ -123,7 +123,7 @@ class Dynamics(eqx.Module):
 
     def _gradient(self, t: Scalar, joint_frames: JointFrames) -> Float[Array, "m Lk"]:
         rows = constraint_jacobian(self.prepared, t, joint_frames)
-        return flat(rows[:, :, -self.prepared.system.rates_of_free :])
+        return flatten_jacobian(rows[:, :, -self.prepared.system.rates_of_free :])
 
     def accelerations(self, t: Scalar, pose: Pose, w: Float[Array, "L k"]) -> Float[Array, "L k"]:
         r"""Return $\dot w$ of a consistent state."""
