@@ -71,7 +71,7 @@ class Question(c.Structure):
 
 
 def version_of(handler):
-    """What a handler answers when XLA asks for its version."""
+    """Return the answer of a handler to the request for its version."""
     metadata = Metadata()
     question = Question(metadata=c.addressof(metadata))
     frame = CallFrame(extension=c.addressof(question))
@@ -207,7 +207,7 @@ class Device:
         self.freed.append(args[0].data)
 
     def called(self, handler, arguments, results):
-        """What the handler returns, for arrays."""
+        """Call the handler with arrays and return its result."""
         kept = []
 
         def buffers(arrays):

@@ -37,7 +37,7 @@ if jax.__version_info__ < (0, 11):
     os.environ["XLA_FLAGS"] = f"{_FLAGS} {os.environ.get('XLA_FLAGS', '')}".strip()
 
 jax.config.update("jax_enable_x64", X64)
-# A program does not say which line of Python each of its operations is from: nobody reads that.
+# Source lines of operations are not recorded: no test needs them.
 jax.config.update("jax_traceback_in_locations_limit", 0)
 jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
 jax.config.update(
@@ -53,7 +53,7 @@ if jax.default_backend() == "gpu":
 # young is searched, and everything where memory runs short (see below).
 gc.set_threshold(1_000_000, 1_000, 1_000)
 
-# The same examples in every run, no time limit for an example that has to compile.
+# Examples are deterministic, without a time limit, since some have to compile.
 hypothesis.settings.register_profile("rigidjax", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("rigidjax")
 

@@ -35,7 +35,7 @@ def test_counts_against_hand_counts(bench):
         "-": 1,
         "sin": 1,
     }
-    # What is not used is not counted, nor is what only moves numbers; jitted parts are.
+    # Unused results and data movement are not counted; jitted parts are.
     assert count(lambda x: (jnp.exp(x), jnp.concatenate([x[1:], x]))[1], x) == {}
     assert count(lambda x: jax.jit(jnp.sqrt)(x), x) == {"sqrt": 3}
 
@@ -169,7 +169,7 @@ def test_work_at_equal_error_of_peers(bench):
         }  # fmt: skip
 
     mine = [row("rigidjax", "BDF", 1e-3, 10), row("rigidjax", "Radau5", 1e-5, 1000)]
-    # Of these the second needs more for less, the third failed.
+    # The second run needs more work for a larger error, the third failed.
     theirs = [
         row("SciPy", "BDF", 1e-3, 20), row("SciPy", "Radau", 1e-2, 50),
         row("SciPy", "BDF", 1e-9, 1, ok=False), row("SciPy", "Radau", 1e-7, 2000),
@@ -180,7 +180,7 @@ def test_work_at_equal_error_of_peers(bench):
     assert sorted(found) == pytest.approx([1e-5, 1e-4, 1e-3])
     assert found[1e-3]["num_rhs"] == pytest.approx(0.5)
     assert found[1e-5]["seconds"] == pytest.approx(5.0)
-    # Of many runs the least wall time where processor time is more, or its clock too coarse.
+    # The least wall time of many runs, where processor time is larger or its clock too coarse.
     for used, seconds in ((0.3, 0.3), (0.6, 0.5), (1e-3, 0.5)):
         many = {"repeats": 20, "cpu_seconds": used, "run_seconds_min": 0.5}
         assert peers.with_seconds(many)["seconds"] == seconds
@@ -194,12 +194,12 @@ def test_problems_of_peers_have_consistent_initial_values(bench):
         start = np.asarray(problem.field(problem.t0, jnp.asarray(problem.y0)))[algebraic]
         end = np.asarray(problem.field(problem.t1, jnp.asarray(problem.end)))[algebraic]
         assert np.max(np.abs(start)) < 1e-12
-        # Of terms up to 1e6 in Andrews' constraints on accelerations.
+        # Round-off of terms up to 1e6 in Andrews' constraints on accelerations.
         assert np.max(np.abs(end)) < 1e-8
 
 
 def test_hand_written_equations_agree(bench):
-    """Those of inner programs at every call, those of a loop once."""
+    """Sub-jaxprs count at every call, loop bodies once."""
     count = bench("compile").equations
     inner = jax.jit(lambda x: jnp.sin(x) * 2.0)
     traced = jax.make_jaxpr(lambda x: inner(inner(x)) + 1.0)(1.0)

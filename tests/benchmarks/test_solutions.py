@@ -1,4 +1,4 @@
-"""What is counted in Lang's Figures 11 and 12, against other ways to find it."""
+"""Features of Lang's Figures 11 and 12, against independent computations."""
 
 import importlib
 import pathlib

@@ -157,7 +157,7 @@ def test_second_derivative_through_the_quaternion_check():
     hessian = jax.jit(jax.hessian(lambda p: Body("a", 1.0, MOMENTS, orientation=p).orientation[0]))(
         p
     )
-    # Of p0/|p|.
+    # Second derivative of p0/|p|.
     q, e = np.asarray(p), np.eye(4)[0]
     expected = 3 * 0.5 * np.outer(q, q) - np.outer(e, q) - np.outer(q, e) - 0.5 * np.eye(4)
     np.testing.assert_allclose(hessian, expected, atol=1e-14)

@@ -115,7 +115,7 @@ def test_triangulated_box_has_the_inertia_of_a_box(rng):
     R, at, size = Rotation.random(rng=rng).as_matrix(), np.array([3.0, -2, 1]), (0.3, 0.2, 0.1)
     mesh = rj.Mesh(BOX * size @ R.T + at, TRIANGLES)
     wanted = shapes.box(size, density=700.0).transformed(R, at)
-    # Inside out, and with vertices of each triangle of its own, it is the same solid.
+    # Inverted faces, or separate vertices for each triangle, describe the same solid.
     loose = rj.Mesh(mesh.vertices[mesh.faces[:, ::-1]].reshape(-1, 3), np.arange(36).reshape(-1, 3))
     for found in (shapes.mesh(mesh, density=700.0), shapes.mesh(loose, mass=wanted.mass)):
         for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):

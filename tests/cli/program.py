@@ -18,7 +18,7 @@ def good(*arguments):
 
 
 def refusal(*arguments, code=2):
-    """What is said on the error stream; nothing may be printed or raised besides."""
+    """Return the text on the error stream; nothing else may be printed or raised."""
     result = call(*arguments)
     assert isinstance(result.exception, SystemExit), repr(result.exception)
     assert result.exit_code == code

@@ -58,7 +58,9 @@ def test_initial_state_from_joint_coordinates(tmp_path):
 
 
 def test_initial_state_from_first_samples(tmp_path):
-    """Of what is fitted; the rate, which no sensor of a joint reads, is that of the reference."""
+    """The fitted positions come from joint sensors; rates without a sensor are those of the
+    reference.
+    """
     case = read_case(turned(tmp_path, 25.0, BEFORE_METHOD + START))
     angle = float(case.measurements[0].values[0][0])
     assert angle == pytest.approx(np.radians(25.0), abs=0.02)

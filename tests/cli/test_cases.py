@@ -382,7 +382,7 @@ def test_invalid_models_raise(tmp_path, text, message):
 
 
 def test_data_from_netcdf(tmp_path):
-    """The same rates from a NetCDF file, in one variable, with the unit that it states."""
+    """A NetCDF file has the rates in one variable, with its unit as an attribute."""
     path = case_of(
         tmp_path,
         replaced(

@@ -126,7 +126,7 @@ def test_predictions_agree_with_the_residuals(fitted):
 
 def test_page_is_self_contained(fitted):
     page = fitted[2].read_text()
-    # The viewer is a page inside of the page, with tests of its own.
+    # The viewer is an embedded page with separate tests.
     page, motions = re.subn(r' srcdoc="[^"]*"', "", page)
     assert motions == 1 and "in motion</h2>" in page
     assert page.count("<img ") == page.count('src="data:image/png;base64,') == 5

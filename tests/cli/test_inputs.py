@@ -1,4 +1,4 @@
-"""What drives a case: `[[input]]`."""
+"""Inputs of a case: `[[input]]`."""
 
 from typing import Any
 

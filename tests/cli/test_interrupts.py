@@ -42,7 +42,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 def started(*arguments, folder, program=PROGRAM, **streams):
-    """A program of its own that no shell told to ignore Ctrl-C, as one does in the background."""
+    """Start a process that handles Ctrl-C, although a shell ignores it in the background."""
     command = [sys.executable, "-c", LISTENING, *program, *map(str, arguments)]
     return subprocess.Popen(command, cwd=folder, **streams)
 
@@ -107,11 +107,11 @@ def _wait_for(mark, terminal, process, seconds=240.0):
 
 
 def _read(terminal):
-    """Some of what was written to a terminal, nothing when nobody can write any more."""
+    """Return pending output of a terminal, or nothing if its writers are closed."""
     try:
         return os.read(terminal, 1024)
     except OSError as error:
-        # What other files show by their end is an error of terminals on Linux.
+        # On Linux a closed terminal raises an error instead of returning the end of the file.
         if error.errno != errno.EIO:
             raise
         return b""

@@ -17,7 +17,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "extending.md"
 
 @pytest.fixture(scope="module")
 def names():
-    """What the program of the page defines."""
+    """Variables that the examples of the page define."""
     program = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL))
     defined = {"__name__": "extending"}
     exec(program, defined)

@@ -24,7 +24,7 @@ def test_every_outcome_has_a_remedy():
 
 
 def test_every_error_of_the_package_is_listed():
-    # Those with an underscore are caught within the package.
+    # Private errors are caught within the package.
     pattern = re.compile(
         r"^class ([A-Za-z]\w*)\((?:\w*Error|\w*Exception|\w*Warning)\)", re.MULTILINE
     )

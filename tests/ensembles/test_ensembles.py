@@ -162,7 +162,7 @@ def test_parameters_from_a_dataset_and_files(tmp_path):
     for one in (data, tmp_path / "p.nc", str(tmp_path / "p.nc")):
         found = rj.ensemble(formula, one, progress=False).outputs
         assert np.array_equal(found["product"], expected["product"])
-    # What an ensemble returned has its parameters as coordinates.
+    # The dataset of an ensemble has its parameters as coordinates.
     returned = rj.ensemble(formula, given, progress=False).to_xarray(units={"a": "seconds"})
     returned = returned.assign_coords(member=np.arange(6) + 10)
     returned.to_netcdf(tmp_path / "returned.nc", engine="h5netcdf")
@@ -176,7 +176,7 @@ def test_parameters_from_a_dataset_and_files(tmp_path):
     found = rj.ensemble(
         lambda p: (p["a"] / p["b"].astype(float), p["b"] + 1), tmp_path / "p.csv", progress=False
     )
-    # Whole numbers stay whole.
+    # Integers remain integers.
     assert found.outputs[0].tolist() == [0.5, 0.75]
     assert found.outputs[1].tolist() == [3, 5] and found.outputs[1].dtype.kind == "i"
 

@@ -45,7 +45,7 @@ def equal(first, second):
 
 
 def test_store_holds_the_outputs(tmp_path, undisturbed):
-    """What is written is what is kept in memory; a store that is complete is read."""
+    """Stored outputs equal those in memory; a complete store is read."""
     path = tmp_path / "s.zarr"
     found = stored(path)
     assert equal(found, undisturbed) and found.failed.tolist() == [17]
@@ -98,7 +98,7 @@ def complete(tmp_path_factory):
 
 
 def test_plans_depend_on_the_function():
-    """A run is one operation of the traced program, the forces are inside of it."""
+    """A run is one operation of the traced function, and contains the forces."""
 
     def fingerprint(potential):
         body = rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25]), potential=potential)

@@ -37,7 +37,7 @@ def chain(count, forces, damped=True):
 
 
 def many(names):
-    """Several of each kind; a body and axes of one name, which are not told apart by text."""
+    """Return several forces of each kind; a body and the axes have one name, but differ by type."""
     out = []
     for i, name in enumerate(names):
         point = (0.4 * i, 0.1, 0.2)
@@ -86,7 +86,7 @@ def test_groups_equal_their_single_forces(rng):
 
 @pytest.mark.parametrize("springs", ["Spring", "TorsionSpring"])
 def test_discrete_derivatives_of_groups(springs, rng):
-    """Those of a step of 0.1 s are the sums of those of one force each."""
+    """Discrete derivatives over a step of 0.1 s are sums over single forces."""
     system = chain(3, many, False)
     forces = [force for force in system.forces if type(force).__name__ == springs]
     joints = system.joints if springs == "TorsionSpring" else ()
@@ -109,7 +109,7 @@ def test_discrete_derivatives_of_groups(springs, rng):
 
 
 def row_of_bodies(count, times):
-    """Free bodies in a row, so many springs between two of them."""
+    """Return free bodies in a row, with a number of springs between neighbours."""
     bodies = [rj.Body.sphere(f"b{i}", 0.1, mass=1.0, position=(i, 0, 0)) for i in range(count)]
     springs = [
         rj.Spring(f"b{i}", f"b{i + 1}", (i, 0.1 + k, 0), (i + 1, 0, 0), 1.0, length=0.5)
@@ -148,7 +148,7 @@ def test_jaxpr_of_a_run_does_not_grow():
 
 
 def test_derivatives_by_parameters_of_one_force(rng):
-    """That of one among others which are known, alone and in a batch, by the energy of a spring."""
+    """One traced force among constant ones, alone and in a batch, by the energy of a spring."""
     system = row_of_bodies(4, 2)
     y = rj.NullSpace(system).encode(system.reference_state())
     y = y + 0.1 * jnp.asarray(rng.normal(size=y.shape))

@@ -19,7 +19,7 @@ def test_values_against_the_series():
         + 0.4 * np.cos(3 * TS)
     )
     np.testing.assert_allclose([series(jnp.asarray(t)) for t in TS], expected, rtol=1e-14)
-    # What follows the time is ignored, and one kind of coefficients is enough.
+    # Further arguments are ignored, and sines or cosines alone are sufficient.
     alone = rj.FourierSeries(1.5, cosine=(0.1, 0.4))
     t = jnp.asarray(0.3)
     expected = 0.1 * np.cos(0.45) + 0.4 * np.cos(0.9)

@@ -71,7 +71,7 @@ def posed(rng):
 
 
 def test_power_is_the_rate_of_the_energy():
-    """Of springs it is the loss of energy, of dampers c q'^2, of motors Q q'."""
+    """The power of springs is the loss of energy, of dampers c q'^2, of motors Q q'."""
     bodies = [
         rj.Body(name, body.mass, body.inertia, body.position, body.orientation)
         for name, body in (("hub", HUB), *((joint.child, ARM) for joint in JOINTS))
@@ -194,7 +194,9 @@ class Control(eqx.Module):
 
 
 def test_arguments_of_motor_laws():
-    """Numbers, functions of time, laws; told apart by their parameters without defaults."""
+    """A law is a number, a function of time, or a function of the state, by its required
+    parameters.
+    """
     coordinate, rate = jnp.array(0.3), jnp.array(1.2)
     value = lambda torque: rj.Motor("j", torque).generalised_force(T, coordinate, rate)  # noqa: E731
     assert value(2.5) == 2.5

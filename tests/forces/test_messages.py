@@ -1,4 +1,4 @@
-"""What forces and systems refuse, and what they accept in more than one way."""
+"""Errors of forces and systems, and alternative forms of their arguments."""
 
 import equinox as eqx
 import jax
@@ -133,7 +133,7 @@ def test_functions_are_static():
 
 @pytest.mark.float32
 def test_single_precision_is_preserved():
-    """Of the energy and the wrenches, whatever the default is."""
+    """Energy and wrenches are in single precision, whatever the default is."""
     well = rj.Potential(lambda x, R: jnp.sum(x[0] * x[1]) + R[0, 0, 1])
     system = rj.System(BODIES, forces=(GRAVITY, PUSH, well, rj.Torque("one", (0.1, 0.2, 0.3))))
     state = jax.tree.map(lambda x: x[0], states(1))

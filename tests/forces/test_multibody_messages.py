@@ -1,4 +1,4 @@
-"""What bushings, springs, drag and motors refuse."""
+"""Errors of bushings, springs, drag and motors."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -178,6 +178,6 @@ def test_energy_balance_of_a_run(formulation):
     start = system.reference_state()
     state = rj.State(start.position, start.orientation, start.velocity, np.ones((2, 3)))
     sol = rj.simulate(formulation(system), state, 1.0, rtol=1e-9, atol=1e-9, projection=False)
-    # Of some 20 J.
+    # The energy is some 20 J.
     assert np.max(np.abs(np.asarray(sol.energy - sol.energy[0]))) < 1e-6
     assert np.max(np.abs(sol.states.position[-1] - start.position)) > 0.3

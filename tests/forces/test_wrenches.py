@@ -87,7 +87,7 @@ def test_power_of_nonconservative_forces():
 
 
 def test_components_in_space_and_in_the_body():
-    """The same vector in either frame is the same load, law of time or constant."""
+    """A vector in either frame is the same load, for functions of time and for constants."""
 
     def errors(state):
         R = kinematics(state).rotations[1]

@@ -1,4 +1,4 @@
-"""Sherif's forms, against the paper's matrices written out as matrices."""
+"""Sherif's forms, against explicit matrices of the paper."""
 
 from typing import get_args
 

@@ -65,7 +65,7 @@ def test_equations_agree_with_the_paper(form, unknowns):
 
 
 def test_constraint_level_of_each_index(unknowns):
-    """Index 2 and 3 have p . p' and (p . p - 1) / 2 in the place of the last equation."""
+    """Index 2 and 3 replace the last equation by p . p' and (p . p - 1) / 2."""
     *_, y = unknowns
     y = y.at[3].add(0.1).at[11].add(0.2)
     p, p_dot, t = y[3:7], y[10:14], jnp.zeros(())

@@ -304,7 +304,7 @@ def test_actuated_legs_of_a_platform_balance_it():
 
 
 def test_impulse_respects_all_joints(four_bar):
-    """The same by the constraints of all joints on the twists of all bodies."""
+    """The reference uses the constraints of all joints on the twists of all bodies."""
     model, at = four_bar
     unknowns, change = at["change"]
     np.testing.assert_array_equal(unknowns[:3], 0)

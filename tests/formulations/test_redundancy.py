@@ -61,7 +61,7 @@ def test_projector_is_idempotent():
     np.testing.assert_allclose(Q @ Q, Q, atol=1e-14)
     np.testing.assert_allclose(Q.T @ G, 0.0 * G, atol=1e-14)
     assert round(np.trace(Q)) == 3 == 23 - np.linalg.matrix_rank(G)
-    # What it leaves is of least norm in the multipliers of the joints, by the length of the loop.
+    # The remaining multipliers have least norm, measured by the length of the loop.
     lam = np.arange(23.0)
     short = lam - Q @ lam
     np.testing.assert_allclose(G.T @ short, G.T @ lam, atol=1e-12)
@@ -77,7 +77,7 @@ def test_derivatives_of_multipliers(index):
     y, n = model.encode(FOUR_BAR.state0), model.layout.num_positions
     along = jnp.zeros_like(y).at[:n].set(y[n : 2 * n])
     along = along / jnp.max(jnp.abs(along))
-    # Of an unknown multiplier, what does nothing is left out.
+    # The redundant part of an unknown multiplier is removed.
     y = y.at[model.layout.size :].add(jnp.arange(1.0, 1.0 + model.num_algebraic))
 
     def multipliers(s):

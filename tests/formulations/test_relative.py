@@ -63,7 +63,7 @@ def tree():
 
 @pytest.fixture(scope="module")
 def evaluated():
-    """What two formulations say of one state."""
+    """Return quantities of one state in two formulations."""
 
     @eqx.filter_jit
     def evaluate(model, t, y):

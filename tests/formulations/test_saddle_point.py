@@ -141,7 +141,7 @@ def test_saddle_point_agrees_off_the_manifold(rotation, inertia):
 @pytest.mark.exhaustive("Quaternion-zero", "Directors")
 @pytest.mark.parametrize("rotation", cases.REDUNDANT, ids=cases.rotation_name)
 def test_multipliers_in_null_space_coordinates(rotation):
-    """The same in both formulations, each body in its place."""
+    """Both formulations have equal multipliers, ordered by body."""
     bodies = cases.two_bodies()
     states = cases.random_states(np.random.default_rng(4), bodies, 16)
     models = [

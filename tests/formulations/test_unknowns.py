@@ -37,7 +37,7 @@ def test_count_of_unknowns(formulation, rotation, number):
 
 
 def test_batched_unknowns():
-    """Of models with stacked leaves it is that of one, also where joints add multipliers."""
+    """A model with stacked leaves has the unknowns of one model, also with multipliers."""
     model = rj.Absolute(rj.problems.four_bar().system, index=3)
     batch = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), model)
     assert batch.num_unknowns == model.num_unknowns == 3 * 14 + 3 * 1 + 20
@@ -137,7 +137,7 @@ def test_chart_is_the_identity_where_possible():
 
 @pytest.mark.parametrize("rotation", cases.MINIMAL, ids=cases.rotation_name)
 def test_rechart_keeps_the_state(rotation):
-    """What moves and what does not: one body of two comes close to its singularity."""
+    """One of two bodies approaches its singularity, and only its chart moves."""
     model = rj.Absolute(BODIES, rotation)
     rng = np.random.default_rng(11)
     state = jax.tree.map(lambda x: x[0], cases.random_states(rng, BODIES, 1))
@@ -184,7 +184,7 @@ def test_jaxpr_of_charts_does_not_grow_with_bodies(formulation):
 
 
 def test_models_do_not_leak_tracers():
-    """The same one within several functions that are compiled, and outside of them."""
+    """One model is used inside several compiled functions and outside of them."""
     hinge = rj.Revolute("ground", "rod", (0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
     rod = rj.Body("rod", 1.0, (0.1, 0.1, 0.01), (0.5, 0.0, 0.0))
     for system in (TOP, rj.System(rod, [hinge], rj.Gravity((0.0, 0.0, -9.81)))):

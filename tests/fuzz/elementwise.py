@@ -14,7 +14,7 @@ UNARY_FLOAT = {
     "jnp.arctanh": 200, "jnp.arcsin": 8, "jnp.arccos": 8, "jnp.arctan": 8, "lax.erf": 8,
     "lax.erfc": 400, "lax.erf_inv": 32, "lax.logistic": 8, "lax.integer_pow": 8,
 }  # fmt: skip
-# What keeps an argument where the function is finite.
+# Expressions that restrict an argument to where the function is finite.
 TAMED = {
     "jnp.exp": "jnp.clip({x}, -5, 5)", "jnp.exp2": "jnp.clip({x}, -5, 5)",
     "jnp.expm1": "jnp.clip({x}, -5, 5)", "jnp.sinh": "jnp.clip({x}, -5, 5)",

@@ -19,7 +19,7 @@ from . import rounding
 from .blocks import as_function
 from .generate import Case
 
-# What JAX raises where a function has no derivative in some mode, or has no rule for a type.
+# Errors of JAX for a derivative that does not exist in a mode, or a dtype without a rule.
 NOT_IN_JAX = (NotImplementedError, TypeError, ValueError)
 MOST_COLUMNS = 12
 
@@ -181,7 +181,7 @@ def forms_of(case: Case, seed: int) -> tuple[str, ...]:
 
 def check(case: Case, seed: int = 0, forms: tuple[str, ...] | None = None) -> Outcome:
     """Compare the kernel with XLA in several forms: "batch" by `jax.vmap`, one "member" of it,
-    "mapped" by `jax.lax.map` inside of the kernel, "mixed" with a uniform argument."""
+    "mapped" by `jax.lax.map` inside the kernel, "mixed" with a uniform argument."""
     noisy = "operands" if case.mode else "results"
     function = as_function(case.block)
     names = dict(near=rounding.near, near_norm=rounding.near_norm, doubtful=rounding.doubtful)

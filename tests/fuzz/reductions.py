@@ -139,7 +139,7 @@ def _square(w: Writer, kinds: str = "f", may_be_singular: bool = True) -> str:
 
 
 def factorisation(w: Writer) -> None:
-    """What holds of factors of any matrix: true, or a matrix that is not finite."""
+    """Return a condition on factors of any matrix: true, or a matrix that is not finite."""
     A = _square(w)
     small = "jnp.max(jnp.abs({rest})) <= " + BOUND.format(x="A")
     unit = "jnp.max(jnp.abs(q.T @ q - jnp.eye(len(q)))) <= 200 * jnp.finfo(A.dtype).eps"

@@ -1,10 +1,10 @@
-"""What rounding errors make of a function: the measure of a difference between two backends.
+"""Effect of rounding errors on a function, as the measure of a difference between two backends.
 
 A reference is computed several times with random errors of a few units in the last place in every
 operation that rounds (Monte Carlo arithmetic: Parker, Pierce, Eggert, Computing in Science and
 Engineering 2, 2000). Its spread is the difference that rounding explains, whatever the conditioning
-of the function. Where signs of zero, numbers below the smallest normal one, or decisions between
-equal values change an integer or a NaN, the spread says so, and the element is left undecided.
+of the function. Where signs of zero, subnormal values, or decisions between equal values change an
+integer or a NaN, the spread shows it, and the element is undecided.
 """
 
 import threading

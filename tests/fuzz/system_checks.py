@@ -60,7 +60,7 @@ ALGEBRAIC: dict[str, tuple[Callable[[rj.System], Any], Any]] = {
         lambda system: rj.EulerParameters(system, "virtual-work", index=2), rj.solvers.Radau5()
     ),
 }  # fmt: skip
-# Those of single bodies.
+# Formulations of single bodies.
 WITHOUT_JOINTS = ("space rates", "EulerParameters", "Hamiltonian")
 
 
@@ -314,7 +314,7 @@ def derivatives(system: Any, state: Any, rng: np.random.Generator, units: Any) -
     steps = np.array([4e-3, 2e-3, 1e-3])
     thetas = jnp.asarray(np.concatenate([steps, -steps, [0.0]]))
     values = np.asarray(jax.jit(jax.vmap(end))(thetas))
-    # What rounding makes of results and derivatives, from systems that are changed a little.
+    # The effect of rounding on results and derivatives, from slightly changed systems.
     ends, tangents = in_batch(lambda *of: derivative(0.0, *of))(*members(system, state))
     value_error, tangent_error = (float(np.max(allowance(x))) for x in (ends, tangents))
     forward = tangents[0]

@@ -79,7 +79,7 @@ def numbers(x: Any) -> str:
     return "[" + ", ".join(numbers(row) for row in x) + "]"
 
 
-# Of each joint: the freedoms that it leaves, and its code after the bodies.
+# For each joint: its degrees of freedom, and its code after the bodies.
 JOINTS = {
     "Spherical": (3, "{point}"),
     "Revolute": (1, "{point}, {axis}"),
@@ -333,7 +333,7 @@ def _random_constraints(
 
 
 def without(description: Description, kind: str, k: int) -> Description:
-    """Return the description without one loop, force, or body (and what hangs on it)."""
+    """Return the description without one loop, force, or body with its subtree."""
     d = description
     if kind == "loops":
         return d._replace(loops=d.loops[:k] + d.loops[k + 1 :])

@@ -79,7 +79,9 @@ def _sum(series, h):
 
 
 def steps(x, difference=40):
-    """The same after steps of QUAT.EM; Newton's matrix by differences of 10^-`difference`."""
+    """Return the gradient after steps of QUAT.EM, whose Newton matrix uses differences of
+    10^-`difference`.
+    """
     J, mu, w = x[:3], x[3:6], list(x[6:])
     q, h = [mpf(1), mpf(0), mpf(0), mpf(0)], mpf(END) / NUM_STEPS
 

@@ -76,7 +76,7 @@ def test_minimum_agrees_with_log_cholesky(noisy_arm):
 
 
 def test_prior_does_not_depend_on_the_axes(noisy_arm):
-    """The same arm, described in frames that are turned: the same bodies are found."""
+    """The arm described in rotated frames gives the same bodies."""
     p = np.array([0.5, 0.5, 0.5, 0.5])
     bodies = []
     for body in planar_arm().bodies:

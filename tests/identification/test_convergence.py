@@ -42,7 +42,7 @@ def test_curved_valley_needs_few_iterations():
 
 
 def ending(converged, offset, undetermined=(), cost=(9.0, 5.0, 4.0), condition=1.0):
-    """What is said of a search that ended so."""
+    """Return the message of a search that ended in this way."""
     search = dataclasses.replace(search_of(jnp.float64), tolerance=jnp.asarray(5e-3))
     minimum = types.SimpleNamespace(
         converged=converged, iterations=np.array([2, len(cost)]), cost=np.array([cost, cost])

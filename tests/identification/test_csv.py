@@ -149,7 +149,7 @@ def test_errors_in_later_chunks_name_the_line(tmp_path, monkeypatch, part, line,
 
 
 def test_subsampling_with_every(tmp_path):
-    """Of each sensor its own; of runs each from its first sample; noise with them."""
+    """Each sensor and each run is sampled from its first sample, with its noise."""
     lines = _lines(False)
     noise = np.arange(1.0, 21.0)[:, None] * np.ones(3)
     runs = read(tmp_path, "\n".join(lines), every=7, noise={Gyroscope(): noise})

@@ -26,7 +26,7 @@ from rigidjax.identification.statistics.digits import estimate_text, interval_te
 def test_digits_follow_the_standard_deviation(value, std, text):
     assert estimate_text(value, std) == text
     if std > 1e-17 and std < 1e300:
-        # What is left out is less than the last digit of the deviation that is written.
+        # The omitted part is less than the last digit of the printed deviation.
         assert abs(float(text) - value) <= 0.5 * float(std_text(std))
 
 

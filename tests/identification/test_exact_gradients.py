@@ -61,10 +61,11 @@ def test_gradients_against_thirty_digits(case, mode):
 
 @pytest.mark.exhaustive
 def test_gradients_of_a_body_on_a_ball_joint():
-    """The same motion of a body that hangs on a joint beside its centre of mass, in index 3.
+    """A body on a joint beside its centre of mass, at index 3, has the motion of a fixed-point
+    body.
 
     Its inertia about the centre is that about the point less Steiner's part, so that its mass acts
-    as two of the moments do.
+    like two of the moments.
     """
     mass, length = 2.0, 0.125
     I = np.array(reference.INERTIA) - mass * length**2 * np.array([0.0, 1.0, 1.0])

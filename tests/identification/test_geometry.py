@@ -113,7 +113,7 @@ def crank_angles(length):
     def slope(t, y):
         a, da, dda = 0.5 + 0.8 * np.sin(3 * t), 2.4 * np.cos(3 * t), -7.2 * np.sin(3 * t)
         whole = a + y[0]
-        # Of the point, right and down, with angles that turn down.
+        # Velocity of the point, right and down, for angles that rotate downwards.
         right = 0.2 * (-np.sin(a) * dda - np.cos(a) * da**2)
         down = 0.2 * (np.cos(a) * dda - np.sin(a) * da**2)
         moment = MASS * length * ((GRAVITY - down) * np.cos(whole) + right * np.sin(whole))

@@ -176,7 +176,7 @@ class TestIdentifiability:
         assert np.all(np.isinf(std[:4])) and np.all(np.isfinite(std[4:]))
         assert not np.any(np.isnan(fit.covariance)) and not np.any(np.isnan(fit.correlations))
         np.testing.assert_allclose(fit.correlations[:4, :4], 1)
-        # The same ratios and the same fit as with the scale held.
+        # Ratios and fit equal those with a fixed scale.
         ratio = fit.values[:2] / fit.values[2] * cases.INERTIA[2]
         np.testing.assert_allclose(ratio, noisy_fit.values[:2], rtol=1e-5)
         np.testing.assert_allclose(fit.chi_square * (270 - 13), noisy_fit.chi_square * (270 - 12))

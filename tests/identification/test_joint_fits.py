@@ -51,7 +51,7 @@ def pendulum(mass=MASS, stiffness=STIFFNESS, torque=TORQUE):
 
 
 def exact(model, state, sensors):
-    """What the sensors read along an exact run."""
+    """Return the readings of the sensors along an exact run."""
     solution = rj.simulate(
         model, state, TS[-1], ts=TS, solver=diffrax.Dopri5(), rtol=1e-11, atol=1e-11
     )

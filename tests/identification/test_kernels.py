@@ -18,7 +18,7 @@ MUNTHE_KAAS: Any = rj.solvers.MuntheKaas
 
 @pytest.fixture
 def backends(monkeypatch):
-    """Of all programs of solves, as they are chosen."""
+    """Record the selected backend of every compiled solve."""
     seen, choose_backend = [], traced_solve.choose_backend
 
     def noted(*args):
@@ -91,7 +91,7 @@ CASES = {
 @pytest.mark.exhaustive(but=("BDF", "MuntheKaas"))
 @pytest.mark.parametrize("case", CASES)
 def test_sensitivities_are_kernels(case, backends):
-    """Of what sensors read while integrating."""
+    """Sensors that are read while integrating are part of the kernel."""
     solver, options, tolerance = CASES[case]
     parameters = (
         rj.Parameter("J", inertia_of),

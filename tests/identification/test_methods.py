@@ -75,7 +75,7 @@ def plain():
 
 @pytest.mark.exhaustive
 def test_methods_agree_on_estimates(plain):
-    """Those of SciPy's least squares on the closed form."""
+    """The reference is SciPy's least squares on the closed form."""
 
     def residual(p):
         angle, rate = closed_form(*p)
@@ -95,7 +95,7 @@ def test_methods_agree_on_estimates(plain):
 
 @pytest.mark.exhaustive
 def test_factorisation_does_not_modify_its_input(rng):
-    """Of least squares, and without LAPACK's `dormqr`, which XLA lets run beside what reads R."""
+    """Least squares avoids LAPACK's `dormqr`, which XLA runs concurrently with readers of R."""
     J, r, damping = rng.normal(size=(20, 3)), rng.normal(size=20), 0.1
     step = jax.jit(lambda J, r: reduced(J, r).step(damping))
     assert "ormqr" not in step.lower(J, r).as_text()

@@ -163,7 +163,7 @@ def test_covariance_is_the_inverse_of_both_informations(fits):
     found = inertia_of(fit)
     along = np.asarray(TENSOR.estimates(jnp.asarray(found)))
     values = np.linalg.eigvals(np.linalg.solve(euler(DRAWING), euler(found))).real
-    # Of each eigenvalue s of S: the square of s dh/ds times root 2, with h^2 = s - log s - 1.
+    # For each eigenvalue s of S: the square of s dh/ds times root 2, with h^2 = s - log s - 1.
     expected = np.sum((values - 1) ** 2 / (2 * (values - np.log(values) - 1)))
     assert along @ np.linalg.solve(fit.covariance, along) == pytest.approx(expected, rel=1e-5)
 
@@ -173,7 +173,7 @@ def test_heavy_prior_fixes_the_estimate(fits):
 
 
 def test_prior_does_not_depend_on_axes(fits):
-    """The same motion and the same prior in other axes: the same body."""
+    """The motion and the prior in other axes give the same body."""
     Q = np.asarray(rj.RotationVector().to_matrix(jnp.array([-0.5, 0.2, 1.1])))
     turned = inertia_of(fit_tensor(1.0, Q))
     assert np.allclose(Q.T @ turned @ Q, inertia_of(fits[1.0]), rtol=0, atol=1e-7)
@@ -252,7 +252,7 @@ class Killed(BaseException):
 
 @pytest.mark.exhaustive
 def test_priors_in_a_resumed_batch(tmp_path, monkeypatch):
-    """What it had fitted stays, what was missing is fitted, and all is equal bit for bit."""
+    """Finished fits are kept, missing ones are computed, and the result is bit for bit equal."""
     data, parameters, _ = linear_problem(0.05)
     shift = lambda k: lambda run: eqx.tree_at(lambda r: r.values[0], run, run.values[0] + 0.01 * k)  # noqa: E731
     many = [[*map(shift(k), data)] for k in range(7)]

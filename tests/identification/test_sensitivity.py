@@ -52,7 +52,7 @@ def parameters(inertia=None, first_moment=None):
 
 @pytest.mark.exhaustive
 def test_modes_agree_with_finite_differences():
-    """Of a top; for other kinds of solvers see `test_exact_gradients`."""
+    """The model is a top; for other solvers see `test_exact_gradients`."""
     model, options = top(rj.NullSpace), {"solver": diffrax.Dopri5(), "rtol": 1e-13, "atol": 1e-13}
     sensors = (rj.Gyroscope(), rj.Position(point=(0.2, 0.1, -0.1)))
 

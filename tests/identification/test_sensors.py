@@ -112,7 +112,7 @@ def momentum_rates(model, unknowns):
 
 @pytest.fixture(scope="module")
 def rates(model, unknowns):
-    """Those of other quantities."""
+    """Return the rates of other quantities."""
 
     def quantities(t, y):
         found = {key: SENSORS[key].predict(model, t, y) for key in COORDINATES}

@@ -104,7 +104,9 @@ def _shifted(run, change):
     "solver", [diffrax.Midpoint(), rj.solvers.EnergyMomentum()], ids=lambda s: type(s).__name__
 )
 def test_fit_with_fixed_steps(solver):
-    """Of a second-order scheme: the estimate comes to that of the adaptive one as steps shrink."""
+    """With a second-order scheme the estimate converges to that of adaptive steps as steps
+    shrink.
+    """
     near = fitted().values
 
     def error(dt):

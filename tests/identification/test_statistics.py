@@ -55,7 +55,7 @@ def test_successive_correlation_skips_gaps():
 
 @pytest.fixture(scope="module")
 def fits():
-    """The same data with noise given and not given."""
+    """Fits of equal data with given and with estimated noise."""
     start = cases.model((0.016, 0.015, 0.006), 4e-4)
     return [
         identify(start, cases.measurements(cases.NOISE, known=known), cases.parameters())

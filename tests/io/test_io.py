@@ -186,7 +186,7 @@ def test_batch_has_samples_in_front(tmp_path, batch, solution):
 
 
 def test_batch_with_failed_lanes(tmp_path, racket):
-    """What was not reached is NaN, and `result` says why; the other lanes are whole."""
+    """Unreached values are NaN, and `result` gives the reason; the other lanes are complete."""
     slow, fast = 1.0, 100.0
 
     @eqx.filter_jit

@@ -1,4 +1,4 @@
-"""Constraints that name frames: as on bodies, with what the frame says written out."""
+"""Constraints that name frames, against constraints on bodies with explicit transformations."""
 
 import equinox as eqx
 import jax

@@ -19,7 +19,7 @@ SPRING = rj.Spring("a", "b", None, None, 20.0, 0.1, 1.0)
 @pytest.mark.parametrize(
     "formulation, solver, t1, dt",
     [
-        # Inside of long steps quaternions leave the unit sphere, where accelerations without joints
+        # Within long steps quaternions leave the unit sphere, where accelerations without joints
         # and those along trees differ.
         *(
             (form, diffrax.Dopri5(), 2e-3, 1e-3)

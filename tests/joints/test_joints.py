@@ -84,7 +84,7 @@ def test_constraints_are_zero_in_every_position_that_the_coordinates_give(kind):
     g = out["constraint"]
     assert g.shape[1:] == (cases.NUM_CONSTRAINTS[kind],) == (joint.num_constraints,)
     assert joint.num_constraints + joint.num_rates == 6
-    # Whole turns cost a few units of round-off of an angle of 10.
+    # Revolutions cost a few units of round-off of an angle of 10.
     assert error(g, 0.0 * g) < round_off(50)
     if kind == "Distance":
         q = q * 0 + np.linalg.norm(np.subtract(cases.POINT_2, cases.POINT))

@@ -1,4 +1,4 @@
-"""What joints refuse, and what they accept in more than one way."""
+"""Errors of joints, and alternative forms of their arguments."""
 
 import equinox as eqx
 import jax.numpy as jnp

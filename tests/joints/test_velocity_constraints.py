@@ -124,7 +124,9 @@ def test_motion_of_a_sleigh(glide):
 
 
 def test_lie_group_solvers_satisfy_the_constraint():
-    """Of order 4 along the closed form, and on the constraint without a projection."""
+    """The solvers have order 4 against the closed form, and satisfy the constraint without
+    projection.
+    """
     model = rj.NullSpace(sleigh())
     run = rj.simulate(
         model, gliding(model.system), 1.0, solver=rj.solvers.CommutatorFree4(), dt=0.005

@@ -16,7 +16,7 @@ MANY = jnp.sin(jnp.arange(60.0)).reshape(4, 5, 3)
 
 @pytest.mark.parametrize("u, v", [(U, V), (MANY, MANY[:, ::-1]), (MANY[:, :1], MANY[:1])])
 def test_values_and_derivatives(u, v):
-    """Of vectors, of stacks, and of stacks that broadcast; up to second order."""
+    """Vectors, stacks, and broadcast stacks, up to second order."""
     np.testing.assert_allclose(cross(u, v), np.cross(u, v), rtol=1e-15, atol=1e-16)
 
     def of(product):

@@ -18,7 +18,7 @@ A, B = jnp.array([0.3, -1.2, 0.7]), jnp.array([2.0, 0.4, -0.9])
     "a, b", [(A, B), (A, B[0]), (jnp.outer(A, B), B[None]), (A[:, None], B[None])]
 )
 def test_values_and_derivatives(a, b):
-    """Of arrays that broadcast; up to second order."""
+    """Broadcast arrays, up to second order."""
     # XLA itself multiplies with the reciprocal here and there.
     np.testing.assert_allclose(divide_by_invariant(a, b), a / b, rtol=3e-16)
 
@@ -67,7 +67,7 @@ def test_dtypes_are_promoted():
 
 
 def test_divisor_per_batch_element():
-    """Of a numerator that all members have, and of one without entries."""
+    """A numerator shared by all batch elements, and an empty one."""
     a, b = jnp.arange(1.0, 7.0).reshape(2, 3), jnp.arange(1.0, 5.0)
     wanted = a[None] / b[:, None, None]
     for form in (

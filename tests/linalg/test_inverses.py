@@ -62,10 +62,10 @@ def test_batches_and_derivatives():
 
 
 def test_second_derivatives_through_rematerialisation():
-    """`jax.lax.scan` and `jax.checkpoint` forget rules of `jax.custom_jvp`, but not of primitives.
+    """`jax.lax.scan` and `jax.checkpoint` lose rules of `jax.custom_jvp`, but not of primitives.
 
-    Reverse mode inside of forward and of reverse mode, batches, against LAPACK's derivatives in
-    JAX.
+    Reverse mode inside forward and reverse mode, and batches, are compared with LAPACK's
+    derivatives in JAX.
     """
     A, H = matrices(3)
     A, b = A + 2.0 * jnp.eye(3), jnp.arange(1.0, 4.0)

@@ -8,7 +8,7 @@ from jax.test_util import check_grads
 
 from rigidjax.native.ops.sums import short_sum
 
-# Products of 3x3 matrices: as few as a reduction is used for, and so many that it is written out.
+# Numbers of products of 3x3 matrices below and above the limit of unrolling.
 COUNTS = (2, 400)
 
 

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 import rigidjax as rj
 from rigidjax.rotations import euler_map
 
-# Parent, child, kind; the tree hangs on the child of the first, so that it is reversed there.
+# Parent, child, kind. The child of the first joint is attached to the ground, which reverses it.
 TREE = (
     ("body 0", "ground", "Spherical"),
     ("body 0", "body 1", "Revolute"),

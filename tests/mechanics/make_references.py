@@ -1,15 +1,15 @@
 """Accelerations of random trees by Pinocchio's articulated-body algorithm.
 
-Run once, in an environment with Pinocchio (`pip install pin`), not needed by the tests:
+Run once, in an environment with Pinocchio (`pip install pin`); the tests do not need it:
 
     python tests/mechanics/make_references.py
 
-It writes `data/trees.npz`, which `test_random_trees.py` compares with. One flat array for each
-quantity, the trees one after the other; `counts` bodies each. Of each body: its index of the
-parent (-1 the ground), the kind of its joint, point and axes of the joint, mass, inertia,
-reference pose; pose and twist; the external force at the centre of mass (space components) and
-moment (body components); and the result, acceleration of the centre of mass (space) and angular
-acceleration (body).
+It writes `data/trees.npz`, the reference of `test_random_trees.py`. There is one flat array per
+quantity with the trees one after the other, `counts` bodies each. For each body it has the index of
+the parent (-1 the ground), the kind of joint, point and axes of the joint, mass, inertia, reference
+pose; pose and twist; the external force at the centre of mass (space components) and moment (body
+components); and the resulting acceleration of the centre of mass (space) and angular acceleration
+(body).
 """
 
 import pathlib
@@ -59,7 +59,7 @@ def random_tree(rng, count):
     parents = np.array([rng.integers(-1 if i % 4 == 0 else 0, max(i, 1)) for i in range(count)])
     parents[0] = -1
     for i in np.flatnonzero(parents == -1):
-        # A few trees float freely; every kind hangs on the ground now and then.
+        # A few trees float freely; every kind of joint sometimes connects to the ground.
         if rng.random() < 0.3:
             kinds[i] = KINDS.index("free")
     axes = np.stack([np.linalg.qr(rng.normal(size=(3, 3)))[0][:, :2].T for _ in range(count)])

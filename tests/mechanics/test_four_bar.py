@@ -62,7 +62,7 @@ def reference(parameters):
 
 
 def mechanism(parameters):
-    """The same as a system and its state at rest."""
+    """Return the four-bar as a system and its state at rest."""
     l1, l2, l3, d, m1, m2, m3, k = parameters
     second, third = angles(jnp, parameters[:4])
     turns = [jnp.asarray(START), second, third]

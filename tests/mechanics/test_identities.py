@@ -39,7 +39,7 @@ def motion(model, y):
 
 
 def everything(system, rotation, reactions, formulations):
-    """What is compared, at one state, as a function of the state."""
+    """Return all compared quantities as functions of the state."""
     null_space, absolute = rj.NullSpace(system, rotation), rj.Absolute(system, rotation)
     prepared = null_space.prepared
 
@@ -141,7 +141,9 @@ def test_rates_of_poses_are_the_twists(size, rotation, formulations):
 
 
 def applied(system, x, R, v, omega):
-    """Forces (space) and moments (body) of `cases.forces`, written out, shape (K, L, 3) each."""
+    """Evaluate forces (space) and moments (body) of `cases.forces` explicitly, shape (K, L, 3)
+    each.
+    """
     mass = np.array([float(body.mass) for body in system.bodies])
     force = np.tile(mass[:, None] * np.array([0.3, -0.2, -9.81]), (len(x), 1, 1))
     moment = np.zeros_like(force)
@@ -162,7 +164,9 @@ def masses(system):
 
 
 def balance(system, motion, rates):
-    """What must act on each body beside the applied forces: force and moment, space components."""
+    """Return the force and moment that each body needs beside the applied ones, space
+    components.
+    """
     x, R, v, omega = motion
     force, moment = applied(system, x, R, v, omega)
     mass, inertia = masses(system)
@@ -253,7 +257,7 @@ def test_joints_conserve_the_momentum_of_free_systems(model, formulations):
     force, moment = balance(system, out[model]["motion"], out[model]["rates"])
     floating = system.topology.roots == system.topology.roots[5]
     assert np.flatnonzero(floating).tolist() == [5, 6, 7, 8, 9]
-    # What the joints exert has no sum, neither as forces nor as moments about the origin.
+    # Joint forces have zero sum, as have their moments about the origin.
     total = np.sum(force[:, floating], axis=1)
     turn = np.sum((np.cross(x, force) + moment)[:, floating], axis=1)
     assert np.abs(total).max() < 1e-11 * np.abs(force).max()

@@ -75,7 +75,7 @@ def test_four_bar_by_frames_equals_that_by_points(four_bars, tmp_path):
     first, second = (found(model, state) for model in models)
     assert list(first[1]) == list(second[1])
     close(first, second)
-    # What pictures are made of.
+    # Data of figures and views.
     first, second = (describe_mechanism(one) for one in (new, old))
     for a, b in zip(first["joints"], second["joints"], strict=True):
         assert [a[key] for key in ("name", "kind", "parent", "child")] == [
@@ -154,7 +154,7 @@ def test_every_joint_is_at_the_origin_of_a_frame(kind):
 
 
 def test_joints_are_stacked(four_bars):
-    """Those at one frame of a kind, and whether they are at one end or at both."""
+    """Joints of one kind on frames are stacked, by whether one or both ends are frames."""
     counts = [len(group.indices) for group in PreparedSystem(four_bars[2]).groups]
     assert sorted(counts) == [1, 1, 1, 1]
     balls = [rj.Spherical("ground", "a"), rj.Spherical("one", "b", name="two")]
@@ -165,7 +165,7 @@ def test_joints_are_stacked(four_bars):
 
 
 def test_derivatives_by_the_origins_of_frames(four_bars):
-    """Of rates of a double pendulum and of a closed loop, one at a time and many at once."""
+    """Rates of a double pendulum and of a closed loop, alone and in batches."""
     frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
     joints = [rj.Spherical("ground", "a"), rj.Revolute("one", "b", None, cases.AXIS)]
     tree = rj.System([ONE, TWO], joints, rj.Gravity((0.0, 0.0, -9.81)), frames)
@@ -233,7 +233,7 @@ def test_invalid_frames_raise():
         rj.Revolute("a", "two")
     with pytest.raises(TypeError, match=r"`Screw\(pitch=...\)` must be real numbers; got None"):
         rj.Screw("a", "two", axis=Z)
-    # Of traced values nothing is known.
+    # Traced values cannot be checked.
     moved = eqx.filter_jit(lambda p: rj.System(bodies, [rj.Spherical("a", "b")], (), [
         eqx.tree_at(lambda f: f.point, frames[0], p), frames[1]]))(jnp.zeros(3))  # fmt: skip
     assert moved.joints[0].point is None

@@ -31,7 +31,7 @@ def test_every_mechanism_has_its_own_length():
     radius = np.sqrt(0.5 * 0.61)
     lengths = PreparedSystem(system()).lengths
     np.testing.assert_allclose(lengths, [0.5 if radius < 0.5 else radius] * 2 + [radius, 3, radius])
-    # Of units and masses, of where it is, and of the other mechanisms nothing depends.
+    # Lengths do not depend on units, masses, position, or other mechanisms.
     np.testing.assert_array_equal(
         PreparedSystem(system(2.0**-20, 2.0**20)).lengths * 2**20, lengths
     )

@@ -1,4 +1,4 @@
-"""Links without mass inside of trees and loops: what they carry moves them."""
+"""Massless links inside trees and loops: attached bodies move them."""
 
 import equinox as eqx
 import jax

@@ -206,7 +206,7 @@ def test_derivatives_by_models():
 
 
 def test_bound_methods_as_laws():
-    """Of a model with arrays, which have no hash."""
+    """Bound methods of a model with arrays, which is not hashable."""
     # Half of the inertia about the hinge, 0.336 + 2 * 0.3^2, times the square of 0.8 t.
     energy = 0.5 * (0.336 + 0.18) * 0.24**2
     np.testing.assert_allclose(jax.jit(ARM.energy)(TIME, Y), energy, rtol=1e-12)

@@ -58,7 +58,7 @@ def test_constrained_equations_and_derivatives(name, rng):
     H0 = jnp.asarray(free.T @ np.diag(10.0 ** np.arange(len(free))) @ free)
     change = rng.normal(size=(n, n))
     change = jnp.asarray(change @ change.T)
-    # Of constraints that contradict each other, too.
+    # This also holds for contradictory constraints.
     f, c = jnp.asarray(rng.normal(size=n)), jnp.asarray(rng.normal(size=m))
 
     def value(s):
@@ -104,7 +104,7 @@ def test_kernels_decompose_without_singular_values(name, rng):
 
 
 def test_kernels_truncate_as_lapack_does(rng):
-    """Of constraints that are nearly redundant, as of loops not quite closed: to second order.
+    """Nearly redundant constraints, such as slightly open loops, agree to second order.
 
     A plain decomposition depends on the order of the constraints to first order, by 1e-7 here.
     """

@@ -28,7 +28,7 @@ BUILD = {
     "flyball_governor": rj.problems.flyball_governor,
     **{f"adams_case-{case}": functools.partial(rj.problems.adams_case, case) for case in CASES},
 }
-# Those of `make test`: a redundant loop in motion, free bodies with a spring.
+# Mechanisms of `make test`: a redundant loop in motion, free bodies with a spring.
 QUICK = (("four_bar", "absolute"), ("two_bodies", "null space"))
 
 
@@ -75,7 +75,7 @@ def alone(formulation: str, system, state):
 
 
 def sizes(system: rj.System, out) -> dict[str, float]:
-    """What the results are compared with: the largest of their kind."""
+    """Return the scales of the results: the largest of their kind."""
     linear = [np.abs(out[0].linear).max()]
     angular = [np.abs(out[0].angular).max()]
     force = [np.abs(f).max() for f, _ in out[1].values()]

@@ -58,7 +58,7 @@ CASES = list(cases())
 
 
 def final_states(name, label, systems, states, times, **how):
-    """Of the same problem in several units or frames, in one program."""
+    """Return final states of one problem in several units or frames, from one compiled function."""
 
     def run(system, state, t1):
         model = formulations(system)[label]
@@ -97,7 +97,7 @@ def undone(state, u):
 
 @pytest.mark.parametrize(("name", "label"), CASES)
 def test_fixed_steps_do_not_depend_on_units(name, label):
-    """The same to round-off."""
+    """Results agree to round-off."""
     systems, states, seconds = in_all_units(*problem(name))
     out = final_states(name, label, systems, states, TIMES[name] * seconds)
     for k, u in enumerate(UNITS):
@@ -106,7 +106,7 @@ def test_fixed_steps_do_not_depend_on_units(name, label):
 
 @pytest.mark.parametrize(("name", "label"), CASES)
 def test_adaptive_steps_do_not_depend_on_frames(name, label):
-    """The same to tolerance: charts and step sizes are others."""
+    """Results agree to tolerance, since charts and step sizes differ."""
     system, state = problem(name)
     frames = [Frame(), *(FRAMES if name in BUILD else UPRIGHT)]
     systems = stacked([in_frame(system, f) for f in frames])
@@ -129,7 +129,7 @@ def test_adaptive_steps_do_not_depend_on_frames(name, label):
     [pytest.param(s, marks=() if s == "Odex" else pytest.mark.exhaustive) for s in ADAPTIVE],
 )
 def test_adaptive_steps_do_not_depend_on_units(solver):
-    """The same to tolerance, which is absolute where a unit makes numbers small."""
+    """Results agree to tolerance, which is absolute where a unit makes values small."""
     systems, states, seconds = in_all_units(*problem("heavy_top"))
     how = {"solver": ADAPTIVE[solver], "rtol": TOLERANCE, "atol": TOLERANCE}
     out = final_states("heavy_top", LABELS[0], systems, states, TIMES["heavy_top"] * seconds, **how)

@@ -23,7 +23,9 @@ TILTED = jnp.array([0.8, 0.6, 0.0])
 
 
 class Units(NamedTuple):
-    """What a metre, a kilogram and a second count as: powers of two, which scale exactly."""
+    """Values of a metre, a kilogram and a second in the units: powers of two, which scale
+    exactly.
+    """
 
     length: float = 1.0
     mass: float = 1.0
@@ -155,7 +157,7 @@ def test_structure_preserving_steps_scale_with_speed_units_and_time(problem, mak
     # Exactly at equilibrium nothing moves.
     for value, same in zip(jax.tree.leaves(start), jax.tree.leaves(end), strict=True):
         assert np.max(np.abs(same[-1] - value[-1])) < 1e-12
-    # What is odd in the amplitude goes with it, but for its square and round-off divided by it.
+    # Odd functions of the amplitude scale with it, up to its square and round-off divided by it.
     odd = [
         np.concatenate([np.ravel(part[k] - part[k + 1]) for part in jax.tree.leaves(end)])
         / AMPLITUDES[k]

@@ -51,7 +51,7 @@ JOINTS = {
 
 
 def chain(kind):
-    """Bodies on those joints; the last one of many hangs on a rod too, so that there is a loop."""
+    """Return bodies on these joints; with several bodies a rod at the last one closes a loop."""
     made = JOINTS[kind]
     points = np.array([0.0, 0.1, 0.0]) + 0.5 * np.arange(len(made) + 1)[:, None] * np.eye(3)[1]
     names = ["ground", *(f"body {k}" for k in range(len(made)))]
@@ -67,7 +67,7 @@ def chain(kind):
 
 
 def swapped(joint):
-    """The same joint as its child sees it."""
+    """Return the joint with parent and child exchanged."""
     new = {}
     if isinstance(joint, rj.Universal):
         new = {"axis1": joint.axis2, "axis2": joint.axis1}

@@ -1,4 +1,4 @@
-"""The same system in other units, seen from another frame, named and ordered otherwise."""
+"""A system in other units, in another frame, with other names and another order."""
 
 import dataclasses
 from collections.abc import Callable

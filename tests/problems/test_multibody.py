@@ -344,7 +344,7 @@ def test_four_bar_conserves_energy():
 
 @pytest.mark.exhaustive
 def test_turntable_conserves_jacobis_integral():
-    r"""$E - \omega L_3$ of the rod; the table turns as it is told."""
+    r"""The integral is $E - \omega L_3$ of the rod; the motion of the table is prescribed."""
     problem = problems.turntable(2.0)
     ts = np.linspace(0, 5, 51)
     _, states, _, drift, reactions = simulate(problem, ts, 1e-11, reactions=True)
@@ -359,7 +359,7 @@ def test_turntable_conserves_jacobis_integral():
     angle = jnp.arctan2(*jnp.unstack(matrices(states.orientation[:, 0])[:, 1::-1, 0], axis=1))
     np.testing.assert_allclose(jnp.cos(angle - 2.0 * ts), 1.0, atol=1e-12)
     check_drift(drift)
-    # What drives the table is the rate of the rod's angular momentum: its mean is their change.
+    # The drive of the table is the rate of the rod's angular momentum.
     drive = reactions["revolute ground-table"].drive
     work = float(scipy.integrate.simpson(np.asarray(drive), x=ts))
     assert work == pytest.approx(float(third[-1] - third[0]), abs=2e-2)

@@ -58,7 +58,7 @@ def test_closed_forms_agree_with_forty_digits(name):
     _, stored = REFERENCES.get(name, REFERENCES.get(f"{name}_1e-1"))
     orientation, omega = stored.to_arrays()
     end = problem.reference([problem.t1])
-    # What is stored starts at the identity.
+    # Stored references start at the identity.
     R = euler_map(problem.state0.orientation[0]) @ euler_map(jnp.asarray(orientation))
     scale = float(jnp.max(jnp.abs(problem.state0.angular_velocity)))
     np.testing.assert_allclose(matrices(end)[0, 0], R, atol=2e-12 * scale, rtol=0)

@@ -9,7 +9,7 @@ TOP, CHAIN = rj.problems.heavy_top(), rj.problems.chain(2, "spherical")
 
 
 def error(problem, solver, tolerance, t1):
-    """Of attitudes and angular velocities at the end, relative, in directors."""
+    """Return relative errors of attitudes and angular velocities at the end, in directors."""
     model = rj.Absolute(problem.system, rj.Directors(), index=3)
     options = dict(rtol=tolerance, atol=tolerance)
     found = rj.simulate(model, problem.state0, t1, solver=solver, **options).states

@@ -47,7 +47,7 @@ def test_loop_is_closed_around_a_crank():
 
 
 def test_floating_trees():
-    """The body that hangs on nothing stays where it is, unless its `Free` says otherwise."""
+    """The floating base does not move, unless its `Free` has coordinates."""
     bars = [bar("a", 0.5), bar("b", 1.5)]
     ball = rj.Spherical("a", "b", [1.0, 0.0, 0.0], name="ball")
     system = rj.System(bars, [ball, rj.Free("a", name="base")])
@@ -106,7 +106,7 @@ def closed_chain():
      rj.Spherical("a", "b", [1.0, 0.0, 0.0])],
 )], ids=["loop", "tree"])  # fmt: skip
 def test_coordinates_and_rates_that_are_traced(system):
-    """The same states under `jax.jit` and `jax.vmap`, and their derivatives by differences."""
+    """States under `jax.jit` and `jax.vmap` are equal, with derivatives against differences."""
 
     def state(q, rate):
         return jointed_state(system, {"hinge 0": q}, {"hinge 0": rate})

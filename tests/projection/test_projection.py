@@ -1,6 +1,6 @@
 """Projections of perturbed unknowns: consistent, idempotent, and the nearest in their metric.
 
-What is nearest is found here in closed form: positions by the polar decomposition (the weighted
+The nearest unknowns are computed in closed form: positions by the polar decomposition (the weighted
 orthogonal Procrustes problem), velocities by linear least squares.
 """
 

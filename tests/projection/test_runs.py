@@ -68,7 +68,7 @@ def test_consistent_initial_values(name):
 
 @pytest.fixture(scope="module")
 def derivatives():
-    """Of both projections, at perturbed and at consistent unknowns."""
+    """Return derivatives of both projections, at perturbed and at consistent unknowns."""
     rng = np.random.default_rng(47)
     shift, v, w = (jnp.asarray(rng.normal(size=18)) for _ in range(3))
     y = MODEL.encode(START)
@@ -102,7 +102,9 @@ def test_derivatives_of_a_projection(derivatives, name):
 
 @every_projection
 def test_derivative_on_the_constraints_is_a_projector(derivatives, name):
-    """Of rank 6, as many as there are positions and velocities; the identity on tangents."""
+    """The derivative has rank 6, the number of degrees of freedom, and is the identity on
+    tangents.
+    """
     y, D = MODEL.encode(START), derivatives[name][1]
     assert cases.error(D @ D, D) < 1e-13
     assert cases.error(jnp.trace(D), 6.0) < 1e-13

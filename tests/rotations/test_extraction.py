@@ -122,7 +122,7 @@ TENSOR = ((3.0, 0.2, 0.1), (0.2, 2.5, -0.1), (0.1, -0.1, 1.8))
 
 @pytest.mark.parametrize("inertia", [(3.0, 2.0, 1.5), TENSOR, (1.0, 1.0, 0.0), (0.0,) * 3])
 def test_rate_projected_in_the_mass_metric(inertia, rng):
-    """What is taken away does no work on a rotation; a body without inertia has the unit metric."""
+    """The removed part does no work on a rotation; a body without inertia has the unit metric."""
     rotation, inertia = Directors(), jnp.asarray(inertia)
     d = rotation.from_quaternion(cases.quaternions(rng, 1)[0])
     v = jnp.asarray(rng.normal(size=9))

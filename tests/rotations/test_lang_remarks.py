@@ -102,7 +102,7 @@ def test_plane_pendulum_by_angle_and_by_null_space():
         assert angle.size == 2 and other.size == 3
         np.testing.assert_allclose(plane_coordinates(angle[0]), other[:2], atol=limit)
     drift = [abs(float(jnp.linalg.norm(runs(count)[1][:2])) - 1.0) for count in (200, 800)]
-    # Of the order of the method: nothing that an angle could have.
+    # Drift of the order of the method, which an angle cannot have.
     assert drift[1] > 1e-13 and drift[0] / drift[1] > 200.0
 
 

@@ -132,7 +132,7 @@ def test_dexp_series(rng):
 
 @pytest.mark.parametrize("function", [so3.dexp, so3.dexp_inv])
 def test_derivatives_at_zero(function, rng):
-    """The same second derivatives at zero as by central differences of the first."""
+    """Second derivatives at zero equal central differences of the first."""
     v = jnp.asarray(rng.normal(size=3))
     jacobian = jax.jit(jax.jacfwd(function))
     second = jax.jit(jax.jacfwd(jax.jacfwd(function)))(jnp.zeros(3), v)

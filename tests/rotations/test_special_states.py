@@ -42,7 +42,7 @@ def special_states(rotation):
         turns += [[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0], [0.0, 0.6, 0.0, 0.8]]
     a = jax.vmap(rotation.from_quaternion)(jnp.array(turns))
     if isinstance(rotation, EulerAngles):
-        # Those that are singular in this sequence have a test of their own.
+        # Singular states of this sequence have a separate test.
         a = a[np.asarray(jax.vmap(rotation.singularity)(a) > 1e-3)]
         a = jnp.concatenate([a, rotation.center()[None]])
     return a

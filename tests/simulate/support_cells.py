@@ -1,7 +1,7 @@
-"""What every solver can do, tried on the heavy top.
+"""Features of every solver, tried on the heavy top.
 
-`JAX_ENABLE_X64=1 python tests/simulate/support_cells.py` writes the table of `docs/support.md`. A
-feature that a solver has not raises an error that says so; anything else is a mistake.
+`JAX_ENABLE_X64=1 python tests/simulate/support_cells.py` writes the table of `docs/support.md`. An
+unsupported feature raises an error that says so; any other outcome is a mistake.
 """
 
 import pathlib
@@ -32,7 +32,7 @@ SOLVERS: dict[str, Any] = {
     "MuntheKaas": rj.solvers.MuntheKaas(),
     "GeneralizedAlpha": rj.solvers.GeneralizedAlpha(),
 }
-# Those of fixed steps, s.
+# Steps of solvers with fixed steps, s.
 STEPS = dict.fromkeys(("EnergyMomentum", "Variational", "GeneralizedAlpha"), 1e-4)
 # The axis of a rod, its third, along x.
 TURNED = (0.5**0.5, 0.0, 0.5**0.5, 0.0)

@@ -103,7 +103,7 @@ def test_tolerance_below_single_precision_raises():
     model = jax.tree.map(lambda x: x.astype(jnp.float32), MODEL)
     with pytest.raises(ValueError, match=r"below what float32 reaches. .* 1e-06, or use double"):
         rj.simulate(model, state, 1.0)
-    # What it names is enough.
+    # The tolerance in the message is sufficient.
     assert rj.simulate(model, state, 0.01, rtol=1e-6, atol=1e-6).result == rj.RESULTS.successful
 
 

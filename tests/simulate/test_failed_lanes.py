@@ -75,7 +75,7 @@ def test_failed_lane_raises_by_name():
 
 
 def test_violated_joints_of_one_state_are_named():
-    """What a state does to joints is checked in each lane too."""
+    """Joints are checked in each lane."""
     problem = rj.problems.simple_pendulum()
     model = rj.NullSpace(problem.system)
 

@@ -1,4 +1,4 @@
-"""Whole revolutions in states, and runs that go on from states and from unknowns."""
+"""Revolutions in states, and runs that continue from states and from unknowns."""
 
 import diffrax
 import equinox as eqx

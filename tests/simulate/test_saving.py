@@ -1,4 +1,4 @@
-"""What is recorded: times, steps, dense output, quantities; events; controllers; adjoints."""
+"""Saved values (times, steps, dense output, quantities), events, controllers and adjoints."""
 
 import diffrax
 import equinox as eqx

@@ -92,7 +92,7 @@ def test_compiled_once():
 
 
 def test_simulate_inside_jit():
-    """The same numbers whether `simulate` is called from compiled code or not."""
+    """Results do not depend on whether `simulate` is called from compiled code."""
     model = rj.NullSpace(top((3.0, 2.0, 1.0), 2.0))
     state = rj.State(angular_velocity=(0.1, 0.2, 3.0))
     outside = rj.simulate(model, state, 1.0, **LOOSE)

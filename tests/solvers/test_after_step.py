@@ -1,4 +1,4 @@
-"""What follows a step, against the same done by hand with diffrax's solvers alone."""
+"""Actions after a step, against explicit calls of diffrax's solvers."""
 
 import diffrax
 import jax
@@ -90,7 +90,7 @@ SOLVERS = [
 @pytest.mark.exhaustive("Midpoint", "Ralston", "Bosh3")
 @pytest.mark.parametrize("solver", SOLVERS[1:], ids=lambda s: type(s).__name__)
 def test_stages_of_the_wrapped_method_are_kept(solver):
-    """Written out, and as a loop over a table; first-same-as-last methods over two steps."""
+    """Unrolled, and as a loop over a table; first-same-as-last methods over two steps."""
     model = rj.NullSpace(TOP)
     term, y0 = diffrax.ODETerm(model.vector_field), model.encode(START)
     t0, t1 = jnp.asarray(0.2), jnp.asarray(0.3)
@@ -113,7 +113,7 @@ def test_stages_of_the_wrapped_method_are_kept(solver):
 
 
 def test_native_form_gives_equal_steps():
-    """Few numbers are written out, many are a loop, inside of wrappers too."""
+    """Small fields are unrolled, large ones are a loop, also inside wrappers."""
     model = rj.NullSpace(TOP)
     wrapped = Recharted(diffrax.Dopri8(), model)
     assert type(native_form(wrapped, 400).solver) is Unrolled

@@ -1,4 +1,4 @@
-"""What a solver says when it cannot go on, and what it refuses."""
+"""Results of solvers that cannot continue, and errors of invalid arguments."""
 
 import diffrax
 import jax

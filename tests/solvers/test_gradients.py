@@ -93,7 +93,7 @@ def test_end_of_a_run_whose_last_step_is_rejected():
         )  # fmt: skip
         return solution.ys[-1, 0]
 
-    # Of 120 ends from 3 to 9 these make the difference; the others end without a rejection.
+    # These end times, of 120 from 3 to 9, end with a rejected step.
     ends = jnp.array([5.57142857, 8.64705882, 8.69747899, 8.74789916])
     reverse = jax.jit(jax.vmap(jax.grad(value)))(ends)
     forward = jax.jit(jax.vmap(jax.jacfwd(value)))(ends)

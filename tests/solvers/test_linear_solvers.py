@@ -149,7 +149,7 @@ def test_inverse_is_a_solver_of_lineax():
 
 
 def test_derivatives_by_the_matrix():
-    """Those of a solution for a given factorisation, which is that of the matrix."""
+    """A solution for a given factorisation has the derivatives of the solution for the matrix."""
     A, b = jnp.array([[2.0, 1.0], [0.5, 3.0]]), jnp.array([1.0, -1.0])
 
     def first(s, A):
@@ -161,7 +161,7 @@ def test_derivatives_by_the_matrix():
 
 
 def test_unsupported_linear_solvers_raise():
-    """What solves systems with special matrices alone, and what is no solver."""
+    """Solvers for special matrices, and objects that are no solvers."""
     for special in (lx.Diagonal(), lx.Cholesky(), lx.Tridiagonal()):
         name = type(special).__name__
         for method in (*METHODS, Radau1):

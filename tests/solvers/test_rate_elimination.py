@@ -30,7 +30,7 @@ PAIRS = {
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_eliminated_solve_equals_full_solve(case, dtype):
-    """That of the whole matrix, whatever the order of the unknowns and the entries of the rows."""
+    """The solution does not depend on the order of the unknowns and of the entries of rows."""
     pairs = checked_rates(PAIRS[case])
     n = 4 if case == "none left" else 9
     rng = np.random.default_rng(3)
@@ -68,7 +68,7 @@ def test_eliminated_stages_equal_full_stages(case, stages):
     solved = jax.jit(lambda J, b: solve_stages(J, b, pairs))
     found = solved(J, b)
     np.testing.assert_allclose(found, z, rtol=0, atol=1e-9)
-    # In the place of a step without solution.
+    # Replaces a step without solution.
     unit = np.eye(s * n).reshape(s, n, s, n)
     assert np.all(np.isfinite(solved(unit, np.zeros((s, n)))))
 
@@ -83,7 +83,7 @@ def with_rates(index):
 @pytest.mark.parametrize("index", [1, 2, 3])
 @pytest.mark.parametrize("method", [Radau5, Radau9, BDF], ids=lambda m: m.__name__)
 def test_elimination_gives_equal_runs(method, index):
-    """The same steps, evaluations and end."""
+    """Steps, evaluations and results are equal."""
     plain, told = with_rates(index)
     y0 = jnp.asarray(cases.PENDULUM_START)
     expected, evaluations = cases.solve(method(), plain, y0, 0.5, 1e-6, 1e-6)

@@ -158,7 +158,7 @@ def total(strength, solver, tolerance):
 
 @pytest.fixture(scope="module")
 def slope():
-    """Of `total`, a difference of accurate values."""
+    """Return the slope of `total`, a difference of accurate values."""
     up, down = (total(x, diffrax.Dopri8(), 1e-13) for x in (1.0 + 1e-5, 1.0 - 1e-5))
     return (up - down) / 2e-5
 

@@ -44,13 +44,15 @@ def test_first_guess_of_a_rate(size, rank, rng):
 
     @jax.jit
     def guess(mass):
-        """Of equations whose matrix is a multiple of M, the last of them algebraic."""
+        """Return the first guess for equations whose matrix is a multiple of M, the last one
+        algebraic.
+        """
         A = jnp.zeros((size + 1, size + 1)).at[:size, :size].set(mass * M)
         f = jnp.append(jnp.asarray(M @ expected), 0.0)
         term = MassMatrixTerm(lambda t, y, args: f, lambda t, y, args: A, check_start=False)
         return Radau5().func(term, 0.0, jnp.zeros(size + 1), None)
 
-    # What singular directions get is round-off over the root of round-off.
+    # Singular directions get round-off over the square root of round-off.
     within = 1e-6 * np.linalg.norm(expected)
     rate = np.append(expected, 0.0)
     np.testing.assert_allclose(guess(1.0), rate, atol=within)

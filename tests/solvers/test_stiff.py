@@ -19,7 +19,7 @@ def scipy_run(field, y0, t1, method, rtol, atol, args):
         return np.stack(field_numpy(field, y, args))
 
     solution = solve_ivp(f, (0.0, t1), y0, method=method, rtol=rtol, atol=atol)
-    # What finite differences for Jacobians take is not counted on either side.
+    # Evaluations for finite differences of Jacobians are not counted on either side.
     return solution.y[:, -1], len(solution.t) - 1
 
 

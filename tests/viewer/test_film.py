@@ -38,7 +38,7 @@ def test_a_filmstrip_shows_the_run_at_its_times(shown):
     figure = plotting.plot_filmstrip(shown, 3, "Strip")
     assert [ax.get_title() for ax in figure.axes] == ["0 s", "1 s", "2 s"]
     assert figure.get_suptitle() == "Strip"
-    # Paths grow; bodies are drawn inside of the picture.
+    # Paths grow; bodies are drawn inside the picture.
     path = [len(ax.lines[0].get_xdata()) for ax in figure.axes]
     assert path == [1, 21, 41]
     (low, high), polygons = figure.axes[1].get_ylim(), figure.axes[1].collections[0].get_paths()

@@ -14,7 +14,7 @@ from rigidjax.viewer.scene import decode_array
 
 
 def fitted(system, states):
-    """What `view_fit` takes of a fit, without making one."""
+    """Return the parts of a fit that `view_fit` needs, without fitting."""
     fit = types.SimpleNamespace(models=(rj.NullSpace(system),))
     return fit, lambda values: FittedRun(TS, jax.tree.map(np.asarray, states), values)
 
@@ -77,7 +77,7 @@ def test_rates_give_no_poses_and_failed_runs_end_early():
     assert len(scene["runs"]) == 1 and len(decode_array(scene["runs"][0]["times"])) == 20
     graphs = {g["name"]: decode_array(g["values"]) for g in scene["runs"][0]["graphs"]}
     np.testing.assert_array_equal(graphs["gyroscope 1, measured"], np.ones(20))
-    # What changes most is the first graph.
+    # The quantity that changes most is the first graph.
     values = run({"gyroscope": rates * np.stack([0 * TS, TS, 2 * TS], axis=1)})
     names = [g["name"] for g in view_fit(fit, data, values).scene["runs"][0]["graphs"]]
     assert names[:3] == ["gyroscope 3", "gyroscope 2", "gyroscope 1"]

@@ -1,4 +1,4 @@
-"""What pages are told: poses, joints, arrays, sizes; and what is refused."""
+"""Data of pages (poses, joints, arrays, sizes), and errors of invalid input."""
 
 import json
 

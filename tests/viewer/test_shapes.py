@@ -99,7 +99,7 @@ def test_meshes_as_objects_or_files(tmp_path):
     shown = rj.view(system, system, shapes={"b": [tmp_path / "a.obj", viewer.sphere(0.1)]}).scene
     (first, ball), (own,) = (body["shapes"] for body in shown["runs"][0]["bodies"])
     assert (first["kind"], ball["kind"], own["kind"]) == ("mesh", "sphere", "mesh")
-    # Of several runs, or bodies, each surface is there once.
+    # Surfaces are shared by runs and bodies.
     assert shown["runs"][1]["bodies"][0]["shapes"][0] == first
     assert len(shown["meshes"]) == 2
     np.testing.assert_allclose(

@@ -13,7 +13,7 @@ def matrices(orientation):
 
 
 def at_steps(model, state0, t1, solver, counts, projection=True):
-    """Final states of runs with so many steps each, in one compiled batch."""
+    """Return final states of runs with given numbers of steps, in one compiled batch."""
     limit = max(counts) + 2
 
     @jax.jit

@@ -56,7 +56,7 @@ def run(model, state0, dt, count, solver, saved=None, **options):
     """`count` steps, with the states after every `count / saved`-th of them."""
     saved = count if saved is None else saved
     ts = dt * (count // saved) * np.arange(saved + 1)
-    # The same limit for all: runs that differ in the number of steps alone share a program.
+    # One limit for all runs, so that they share compiled code whatever their number of steps.
     options = {"max_steps": 100_010, **options}
     return rj.simulate(model, state0, count * dt, ts=ts, solver=solver, dt=dt, **options)
 

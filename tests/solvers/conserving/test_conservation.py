@@ -1,4 +1,4 @@
-"""What each scheme conserves, at large steps and over many of them."""
+"""Invariants of each scheme, at large steps and over many of them."""
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ def test_energy_momentum_many_steps(form):
 
 @pytest.mark.parametrize(("solver", "dt"), [(SimoWong(), 0.05), (Variational(), 0.025)])
 def test_momentum_many_steps(solver, dt):
-    """The same; of the variational integrator there is no step of 0.05 s."""
+    """The variational integrator has no step of 0.05 s."""
     sol = models.run(rj.NullSpace(models.FREE.system), models.FREE.state0, dt, 100_000, solver, 50)
     assert models.change(sol.angular_momentum) < 1e-11
     # In free rotation both conserve the energy as well.
@@ -52,7 +52,7 @@ def test_directors_in_absolute_coordinates():
     assert models.change(energy) < 1e-11
     assert models.change(momentum) < 1e-11
     assert np.max(sol.position_drift) < 1e-12
-    # What the tangent part alone has is no invariant.
+    # The tangent part alone is not invariant.
     assert models.change(sol.energy) > 1e-2
 
 

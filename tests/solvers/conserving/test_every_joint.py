@@ -1,4 +1,4 @@
-"""What energy-momentum steps conserve with every joint, which none of them may take or give."""
+"""Invariants of energy-momentum steps with every joint, none of which may do work."""
 
 import jax
 import jax.numpy as jnp
@@ -57,7 +57,7 @@ def check(names, form="reduced"):
 
 
 def test_mean_gradient_is_the_secant():
-    """Of all kinds of constraints: bilinear in poses, of fourth degree in them, with an angle."""
+    """All kinds of constraints: bilinear in poses, of fourth degree, and with an angle."""
     check(("distance", "screw", "universal", "planar"))
 
 
@@ -96,7 +96,7 @@ def test_gradient_of_a_screw_is_that_of_its_change():
 
 @pytest.mark.exhaustive
 def test_energy_of_a_wound_up_spring():
-    """Whole turns of a joint count in the energy of both ends of a step that passes pi."""
+    """Revolutions of a joint count in the energy at both ends of a step that passes pi."""
     hinge = rj.Revolute("ground", "rotor", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     rotor = rj.Body("rotor", 1.0, (0.1, 0.1, 0.1), angular_velocity=(0.0, 0.0, 8.0))
     system = rj.System([rotor], [hinge], [rj.TorsionSpring(hinge, 0.05)])

@@ -33,7 +33,7 @@ def attitude(x, form="EnergyMomentum", count=20, dt=0.05, potential=TOP):
 
 @pytest.mark.exhaustive
 def test_gradient_over_a_thousand_steps():
-    """Of the final attitude by inertia and start: forward = reverse = central differences."""
+    """Final attitude by inertia and initial state: forward = reverse = central differences."""
     function = jax.jit(lambda x: attitude(x, count=1000, dt=0.01, potential=UNEVEN))
     forward = jax.jit(jax.jacfwd(function))(X0)
     w = jnp.linspace(-1.0, 1.0, 9)

@@ -31,7 +31,9 @@ def _top(solver, steps=1000, make=rj.NullSpace):
 
 
 def _chain(solver, steps):
-    """The same of two rods on ball joints, of the gravity and a mass; index 3, or null space."""
+    """Return a scalar of two rods on ball joints, for gravity and a mass; index 3, or null
+    space.
+    """
     problem = problems.chain(2)
     make = rj.NullSpace if isinstance(solver, MuntheKaas) else lambda s: rj.Absolute(s, index=3)
 

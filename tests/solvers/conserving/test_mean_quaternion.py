@@ -106,7 +106,7 @@ def test_mean_quaternions_on_joints(run):
         lost.append(np.max(np.ptp(sol.angular_momentum, axis=0)))
     assert np.log2(lost[0] / lost[1]) == pytest.approx(2.0, abs=0.02)
 
-    # That of 10,000 long steps is no bias either.
+    # The energy error of 10,000 long steps is no bias either.
     long = rj.simulate(
         rj.Absolute(system), state0, 100.0, solver=PUBLISHED, dt=0.01, ts=np.linspace(0, 100, 11),
         max_steps=10_010,

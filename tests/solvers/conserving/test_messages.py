@@ -1,4 +1,4 @@
-"""What the conserving schemes refuse, and what they say to use instead."""
+"""Errors of the conserving schemes, and the alternatives that they name."""
 
 import equinox as eqx
 import jax.numpy as jnp

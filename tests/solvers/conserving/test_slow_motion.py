@@ -77,8 +77,11 @@ def test_a_thousand_steps():
 
 @pytest.mark.parametrize("solver", [EXACT[0], pytest.param(EXACT[1], marks=pytest.mark.exhaustive)])
 def test_round_off_does_not_drift(solver):
-    """What a step rounds walks at random: a bias of a tenth of a unit in the last place in each
-    step would add up to 1e-12 of the energy in 100,000."""
+    """Round-off of steps is a random walk.
+
+    A bias of a tenth of a unit in the last place in each step would add up to 1e-12 of the energy
+    in 100,000 steps.
+    """
     fine, change, size, _ = librations(solver, 100_000, None, np.array([0.1, 0.2, 0.3]), RATES[:0])
     assert np.all(fine)
     assert np.all(np.abs(change[:, -1]) < 4e-13 * size)

@@ -60,7 +60,7 @@ J, OMEGA, P = np.diag([6.0, 8.0, 3.0]), np.array([2.0, -4.0, 3.0]), np.array([0.
 
 
 def _ours(make, counts):
-    """Quaternions after 1 s in so many steps, normalised after each of them."""
+    """Return quaternions after 1 s for a number of steps, normalised after each step."""
     model, state0 = make(rj.FixedPointBody(np.diag(J))), rj.State(None, P, None, OMEGA)
     states = at_steps(model, state0, 1.0, RK4(), counts)
     return np.asarray(states.orientation[:, 0]), np.asarray(states.angular_velocity[:, 0])

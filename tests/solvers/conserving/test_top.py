@@ -71,7 +71,7 @@ def test_half_rotations_agree():
 
 @pytest.mark.parametrize("case", CASES)
 def test_residual_of_the_paper(case):
-    """A step satisfies (341), written out with matrices, with the reaction of (309)."""
+    """A step satisfies (341) in explicit matrices, with the reaction of (309)."""
     model, state0 = top(case)
     h, solver = 0.01, EnergyMidpoint(mean="angular-momentum")
     sol = models.run(model, state0, h, 1, solver)
@@ -114,7 +114,7 @@ def test_reaction_at_the_fixed_point():
 
 @pytest.mark.parametrize("solver", [EnergyMidpoint(), EnergyMidpoint(mean="angular-momentum")])
 def test_fixed_point_body_agrees_with_the_top(solver):
-    """The same top about its fixed point, against the motion in elliptic functions."""
+    """The top about its fixed point, against the motion in elliptic functions."""
     problem = rj.problems.symmetric_top(1)
     true = models.matrices(problem.reference([1.0]))[0]
     ends = [
