@@ -175,7 +175,7 @@ def solve(solver: LinearSolver, system: Factorisation, b: Num[Array, " n"]) -> N
 def inverse_size(solver: LinearSolver, system: Factorisation, n: int, dtype: jnp.dtype) -> Scalar:
     """Return a lower bound of the size of the inverse.
 
-    The bound is the largest entry of the inverse, or of its product with a vector of ones.
+    The bound is the largest entry of the inverse or of its product with a vector of ones.
     """
     if isinstance(solver, RepeatedBlock):
         return inverse_size(solver.solver, system, n // 2, dtype)

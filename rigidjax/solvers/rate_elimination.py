@@ -63,7 +63,7 @@ def plan_elimination(pairs: Pairs, n: int) -> EliminationPlan:
     while pending:
         level = {i: j for i, j in pending.items() if j in determined}
         if not level:
-            raise ValueError(f"`rates=` contains a cycle: {tuple(pending.items())}.")
+            raise ValueError(f"`rates=` must not contain a cycle; got {tuple(pending.items())}.")
         levels.append((np.array(list(level)), np.array(list(level.values()))))
         determined |= set(level)
         pending = {i: j for i, j in pending.items() if i not in level}

@@ -45,7 +45,10 @@ def dense_weights() -> OdexDenseWeights:
 
 
 def _midpoint_weights(columns: int):
-    r"""Return the weights of $h^k y^{(k)}$ in the middle, $y - y_0$ for k = 0, (2 c - 1, 3 + N)."""
+    r"""Return the weights of the derivatives in the middle of a step, (2 c - 1, 3 + N).
+
+    Row k has the weights of $h^k y^{(k)}$, and row 0 those of $y - y_0$.
+    """
     points = substep_offsets(SEQUENCE)
     weights = np.zeros((2 * columns - 1, 3 + points[-1]))
     for k in range(len(weights)):

@@ -147,7 +147,7 @@ def _dense_info(
     columns: Count,
     unravel: Callable[[Vector], Y],
 ):
-    """Return dense information, from a separate extrapolation; not computed if unused."""
+    """Return dense information from a separate extrapolation, computed only if it is used."""
     f0, f1 = eqs.f(t0, y), eqs.f(t1, y + change)
     columns = jnp.minimum(columns + 1, len(SEQUENCE.numbers))
     table, start = dense_weights(), (y, y, jnp.zeros_like(y))

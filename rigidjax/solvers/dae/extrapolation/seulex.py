@@ -215,7 +215,7 @@ def _dense_info(
     columns: Count,
     unravel: Callable[[Vector], Y],
 ):
-    """Return dense information, from a separate extrapolation; not computed if unused."""
+    """Return dense information from a separate extrapolation, computed only if it is used."""
     inside, chord = dense_weights()
     # One more column keeps the accuracy of the end where the Jacobian changes fast.
     columns = jnp.minimum(columns + 1, len(SEQUENCE.numbers))

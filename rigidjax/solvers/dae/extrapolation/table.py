@@ -130,7 +130,11 @@ def substep_time(t0: Time, t1: Time, i: Count, n: Count) -> Scalar:
 
 
 def _substep_schedule(sequence: StepSequence):
-    """Return for all substeps the column, the number in it, their number, and whether the last."""
+    """Return the loop inputs of all substeps.
+
+    `j` is the column, `i` the number in the column, `n` the number of substeps of the column, and
+    `last` whether the substep ends the column.
+    """
     numbers = np.asarray(sequence.numbers)
     column = np.repeat(np.arange(len(numbers)), numbers)
     inside = np.concatenate([np.arange(n) for n in numbers])
