@@ -1,4 +1,4 @@
-"""What runs by a kernel beside a run: its preparation."""
+"""Kernels besides runs: preparation, methods of models, derivatives."""
 
 import equinox as eqx
 import jax
@@ -35,7 +35,7 @@ def test_pytrees_and_passed_through_values():
 
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute])
 def test_models_outside_of_transformations(formulation):
-    """Unknowns of a state, and what follows from them: kernels, and the values of XLA."""
+    """Conversions of states and derived quantities are kernels, with the values of XLA."""
     hinge = rj.Revolute("ground", "rod of this test", (0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
     rod = rj.Body("rod of this test", 1.0, (0.1, 0.1, 0.01), (0.5, 0.0, 0.0))
     model = formulation(rj.System(rod, [hinge], rj.Gravity((0.0, 0.0, -9.81))))
@@ -52,7 +52,7 @@ def test_models_outside_of_transformations(formulation):
 
 
 def test_only_varying_inputs_have_tangents():
-    """What does not depend on a moving argument has no tangent, also inside of calls."""
+    """Values that do not depend on a varying argument have no tangent, also inside calls."""
 
     @jax.jit
     def both(x, y):
@@ -73,7 +73,7 @@ def test_only_varying_inputs_have_tangents():
 
 
 def test_kernel_inside_and_outside_a_run(monkeypatch):
-    """Where both get the same few optimisations they are one and the same code."""
+    """At equal optimisation levels both give identical code."""
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
     monkeypatch.setattr(machine, "LONG", 0)
     closed = jax.make_jaxpr(lambda x: jnp.sin(x) * 3.0)(jnp.arange(3.0))
@@ -82,7 +82,7 @@ def test_kernel_inside_and_outside_a_run(monkeypatch):
 
 
 def test_gradients_through_the_preparation():
-    """Of a run by a mass and by the geometry: those of XLA."""
+    """Gradients of a run by a mass and by geometry equal those of XLA."""
     problem = rj.problems.four_bar()
 
     def end(backend):
@@ -115,7 +115,9 @@ def _sine_jvp(primals, tangents):
 
 
 def test_derivative_that_cannot_be_a_kernel_raises():
-    """By XLA, or an error if a kernel was asked for; the run itself is one in both cases."""
+    """The derivative falls back to XLA, or raises if a kernel was requested; the run itself is a
+    kernel.
+    """
     body = rj.FixedPointBody((1.0, 2.0, 3.0), moment=lambda t, R, omega: -_sine(omega))
     model = rj.NullSpace(body)
     state = rj.State(orientation=[[1.0, 0, 0, 0]], angular_velocity=[[0.0, 0, 0]])
@@ -136,7 +138,7 @@ def test_derivative_that_cannot_be_a_kernel_raises():
 
 
 def test_derivatives_are_kernels_however_large_they_are(monkeypatch):
-    """What chooses between backends is the run; its derivatives are programs of the same one."""
+    """The run selects the backend, and its derivatives use the same one."""
     monkeypatch.setattr(backend, "LARGE", -1)
     monkeypatch.setattr(backend, "LARGEST_DECOMPOSITION", 0)
     body = rj.FixedPointBody((1.0, 2.0, 3.0))
@@ -156,7 +158,7 @@ def test_derivatives_are_kernels_however_large_they_are(monkeypatch):
 
 
 def test_loops_that_share_joints_make_large_matrices():
-    """A decomposition counts by its shorter side; in programs for kernels XLA's branch counts."""
+    """A decomposition counts by its shorter side; in kernels XLA's variant counts."""
     chain, loops = rj.problems.chain(6), rj.problems.n_four_bar(2)
     for problem, size in ((chain, 0), (loops, 5)):
         model = rj.NullSpace(problem.system)
@@ -166,7 +168,7 @@ def test_loops_that_share_joints_make_large_matrices():
 
 
 def test_exported_functions_have_no_kernels():
-    """Their readers have XLA alone; who asked for a kernel is told."""
+    """Readers of exported functions have only XLA; a requested kernel gives a warning."""
     top = rj.problems.heavy_top()
     model = rj.NullSpace(top.system)
 
@@ -185,7 +187,7 @@ def test_exported_functions_have_no_kernels():
 
 
 def test_compiler_defect_falls_back_to_xla_with_a_warning(monkeypatch):
-    """What the emitter or LLVM makes of a program that it should know."""
+    """An error of the emitter or of LLVM on a supported jaxpr."""
 
     def broken(*args):
         raise RuntimeError("made wrong")

@@ -1,4 +1,4 @@
-"""Names of programs, by which their kernels are found on disk."""
+"""Cache keys of jaxprs, by which their kernels are found on disk."""
 
 import itertools
 
@@ -67,7 +67,7 @@ def test_any_difference_changes_the_key():
 
 
 def test_equal_keys_imply_equal_text():
-    """Of the functions of the rules' tests."""
+    """Keys of the functions in the tests of rules."""
     signature, texts = Signature((False, False), False), {}
     for function in rule_cases.ARITHMETIC.values():
         closed = jax.make_jaxpr(function)(rule_cases.X, rule_cases.Y)

@@ -1,4 +1,4 @@
-"""Machine code on disk: found by a second process, made anew where it is damaged, bounded."""
+"""Machine code on disk: shared by processes, replaced where damaged, bounded in size."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 from rigidjax import native
 from rigidjax.native.runtime import codegen as machine, disk as disk
 
-# What the test and the second process compile.
+# Function that the test and the second process compile.
 SOURCE = """
 import jax.numpy as jnp
 from rigidjax import native
@@ -129,7 +129,7 @@ def test_writable_folders_of_others_are_rejected(folder, monkeypatch, fault):
 
 
 def test_writable_files_of_others_are_not_read(folder):
-    """Also in a sticky folder, in which everybody can make files."""
+    """This includes files in a sticky folder, where everybody can create files."""
     folder.chmod(0o1777)
     disk.write("name", b"code")
     assert disk.read("name") == b"code"

@@ -1,4 +1,4 @@
-"""Arrays that are read and written at places known at run time only."""
+"""Arrays with indices that are known only at run time."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from rigidjax.native.runtime.kernel import Kernel, Signature
 
 
 def walk(table, out, stride):
-    """Goes through a table by a stride that is data, and leaves marks on the way."""
+    """Step through a table by a stride that is data, and write marks."""
 
     def turn(carry):
         place, out, total = carry
@@ -35,7 +35,7 @@ def arguments(rng, count, size):
 
 @pytest.mark.parametrize("size", [5, 40, 200, 300])
 def test_loops_with_dynamic_indices(rng, size):
-    """In registers, in memory by choice, and in memory by size; alone and in a batch."""
+    """Tables in registers, in memory by choice, and in memory by size; alone and in a batch."""
     args = arguments(rng, 7, size)
     kernel = native.jit(walk)
     found = jax.vmap(kernel)(*args)
@@ -58,7 +58,7 @@ def test_code_does_not_grow_with_the_table(rng, is_batch):
 
 
 def test_dynamically_indexed_arrays_are_detected():
-    """Known places are none, nor is what a scan goes along; calls and branches are seen through."""
+    """Constant indices and scanned arrays are excluded; calls and branches are inspected."""
 
     def function(x, y, z, i):
         first = jax.lax.dynamic_slice(x, (i,), (2,))
@@ -81,8 +81,11 @@ def test_dynamically_indexed_arrays_are_detected():
 @pytest.mark.parametrize("columns", [5, 40, 300])
 @pytest.mark.parametrize("places", [[2] * 11, [2] * 10 + [3], list(range(11))])
 def test_long_slices_at_uniform_and_divergent_indices(columns, places):
-    """Rows that all lanes read and write at one place (vectors), and lanes at places of their own;
-    some lanes leave the loop early, and rows lie in registers or in memory."""
+    """Rows at an index of all lanes are accessed as vectors, rows at different indices lane by
+    lane.
+
+    Some lanes leave the loop early, and rows are in registers or in memory.
+    """
 
     def function(table, first, turns):
         def turn(state):

@@ -44,7 +44,7 @@ def functions(z):
 
 
 def rounded(x):
-    """A number of mpmath as a float: infinite beyond the range, zero below it as in XLA."""
+    """Return a number of mpmath as a float: infinite above the range, zero below it as in XLA."""
     if abs(x) > LARGEST:
         return float(mpmath.sign(x)) * np.inf
     return 0.0 if abs(x) < np.finfo(float).tiny else float(x)
@@ -71,7 +71,9 @@ def assert_same_parts(actual, expected, message=""):
 
 
 def test_complex_functions_of_infinite_and_nan():
-    """As in XLA, whose square root and negative powers, though, are not those of C's annex G."""
+    """The values are XLA's, except for square roots and negative powers, which follow annex G of
+    C.
+    """
     names = "exp expm1 log log1p sinh cosh tanh sin cos tan sign square abs conj angle".split()
 
     def function(z):
@@ -85,13 +87,15 @@ def test_complex_functions_of_infinite_and_nan():
         assert_same_parts(x, y, name)
     known = ~np.isnan(UNDEFINED.imag)
     assert_same_parts(root[known], np.sqrt(UNDEFINED[known]), "sqrt")
-    # Zero where a part is infinite: XLA's square of it is no number.
+    # The square of an infinite part is NaN in XLA, so that it is replaced by zero.
     infinite = np.isinf(UNDEFINED)
     assert_same_parts(power, np.where(infinite, 0.0, expected[-1]))
 
 
 def test_complex_division():
-    """As in XLA where divisors are zero or infinite; right where XLA's products overflow."""
+    """Values are those of XLA for zero or infinite divisors, and correct where its products
+    overflow.
+    """
     divide = jax.jit(native.jit(jnp.divide))
     divisors = [0, complex(-0.0, 0.0), complex(np.inf, 1), complex(1, -np.inf), 1e-200j, 1 + 1j]
     a, b = np.meshgrid([1 + 0j, -2 + 1j, 3e-308j, 0j, 1e200 - 1e200j, 2.5j], divisors)
@@ -103,7 +107,7 @@ def test_complex_division():
         UNDEFINED, [0j, 2 + 0j, -3j, 1 - 1j, complex(np.nan, np.inf), 1 + np.inf * 1j]
     )
     actual, expected = (np.asarray(f(a, b)) for f in (divide, jax.jit(jnp.divide)))
-    # XLA leaves a part undefined where the other one is not.
+    # XLA returns one NaN part where the other one is defined.
     known = ~(np.isinf(a) & np.isfinite(b) & (np.isnan(expected.real) != np.isnan(expected.imag)))
     assert_same_parts(actual[known], expected[known])
     infinite = divide(jnp.asarray([complex(np.inf, np.inf)]), jnp.asarray([1 - 2j]))
@@ -158,7 +162,7 @@ def test_powers_of_roots_and_division_of_zeros():
 
 
 def test_uniform_real_values_become_complex():
-    """They are the same for the whole batch: floats, integers and Booleans."""
+    """Floats, integers and Booleans are uniform over the batch."""
 
     def function(x, y, k):
         return x + 1j * y, x * k.astype(complex), jnp.where(y > 1, 1j * y, y), (k > 0) + 1j * x
@@ -171,7 +175,7 @@ def test_uniform_real_values_become_complex():
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64"])
 def test_shifts_of_compile_time_constants(dtype):
-    """Of arrays in registers and of large ones, which are folded as a whole."""
+    """Arrays in registers, and large arrays, which are folded as a whole."""
     bits = 8 * np.dtype(dtype).itemsize
     by = np.array([0, 1, bits - 1, bits, bits + 3, -1]).astype(dtype)
     info = np.iinfo(dtype)

@@ -1,4 +1,4 @@
-"""Values and tangents by one call, and the same call apart where tangents are transposed."""
+"""Values and tangents by one call, which is split for transposition."""
 
 from collections import Counter
 
@@ -29,7 +29,7 @@ def scalar(function):
 
 
 def mapped(function):
-    """In a loop that can be differentiated backwards."""
+    """Apply the function in a loop that supports reverse mode."""
     return lambda xs: jnp.sum(jax.lax.map(scalar(function), xs))
 
 
@@ -72,7 +72,7 @@ COMPOSITIONS = {
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_compositions_of_transformations(name):
-    """The same derivatives as of the function itself."""
+    """Derivatives equal those of the original function."""
     form, x = COMPOSITIONS[name]
     for found, expected in zip(
         *(jax.tree.leaves(form(f)(x)) for f in (KERNEL, plain)), strict=True
@@ -82,13 +82,13 @@ def test_compositions_of_transformations(name):
 
 
 def calls(function, *args):
-    """Equations of a program by name, those inside of others too."""
+    """Return the equations of a jaxpr by name, including sub-jaxprs."""
     program = jax.make_jaxpr(function)(*args)
     return Counter(equation.primitive.name for equation in equations(program.jaxpr))
 
 
 def test_forward_mode_is_one_call():
-    """Reverse mode is one call of values and one of what is transposed."""
+    """Reverse mode is one call for values and one for the transposed part."""
     found = calls(lambda x: jax.jvp(KERNEL, (x,), (x,))[0][:2], X)
     assert (found["native_forward"], found["native_call"]) == (1, 0)
     found = calls(jax.jacfwd(lambda x: KERNEL(x)[0]), X)
@@ -99,7 +99,7 @@ def test_forward_mode_is_one_call():
 
 @pytest.mark.parametrize("backend", ["native", "xla"])
 def test_forward_mode_of_runs(backend):
-    """Values and tangents of a run are one loop; all ways to its derivatives agree."""
+    """Values and tangents of a run are one loop; all compositions of derivatives agree."""
     top = rj.problems.heavy_top()
 
     def last(moments):
@@ -159,7 +159,7 @@ def test_derivatives_of_batches_with_different_lengths():
 
 
 def test_derivatives_by_empty_arrays():
-    """No tangents at all; the values are there."""
+    """There are no tangents, but values."""
 
     def function(x, y):
         return jnp.sum(x) + jnp.sin(y), 2.0 * x

@@ -18,7 +18,7 @@ COUNTS = [1_000, pytest.param(1_000_000, marks=pytest.mark.exhaustive)]
 
 
 def angles(rng, n):
-    """Of every size, and close to where the sine or the cosine vanishes."""
+    """Return angles of every size, and close to zeros of sine and cosine."""
     n = n // 4
     return np.concatenate(
         [
@@ -46,21 +46,21 @@ def moderate(rng, n):
 
 
 def everywhere(rng, n):
-    """Of every size and both signs, half of them from -5 to 5."""
+    """Return values of every size and both signs, half of them from -5 to 5."""
     n = n // 2
     far = np.ldexp(rng.uniform(0.5, 1.0, n), rng.integers(-1000, 1024, n))
     return np.concatenate([rng.uniform(-5.0, 5.0, n), rng.choice([-1.0, 1.0], n) * far])
 
 
 def within_one(rng, n):
-    """Both signs, down to the smallest and up to one."""
+    """Return values of both signs, from the smallest up to one."""
     n = n // 3
     small, gap = (np.ldexp(rng.uniform(0.5, 1.0, n), rng.integers(k, 0, n)) for k in (-999, -52))
     return np.concatenate([rng.uniform(-1.0, 1.0, n), small, 1.0 - gap])
 
 
 def inverse_erf(x):
-    """From the float64 that SciPy gives, by Newton's iteration."""
+    """Return the inverse by Newton's iteration from the value of SciPy."""
     y = mpmath.mpf(float(scipy.special.erfinv(float(x))))
     for _ in range(3):
         y -= (mpmath.erf(y) - x) * mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(y * y)
@@ -99,7 +99,7 @@ CASES = {
     "erf": (special.erf, mpmath.erf, everywhere, 1),
     "erfc": (special.erfc, mpmath.erfc, lambda rng, n: rng.uniform(-6.5, 26.5, n), 2),
     "erf_inv": (special.erfinv, inverse_erf, within_one, 2),
-    # Made of those above.
+    # Compositions of the functions above.
     "tan": (jnp.tan, mpmath.tan, angles, 3),
     "asin": (jnp.arcsin, mpmath.asin, lambda rng, n: rng.uniform(-1.0, 1.0, n), 3),
     "acos": (jnp.arccos, mpmath.acos, lambda rng, n: rng.uniform(-1.0, 0.9, n), 3),
@@ -139,7 +139,7 @@ FUNCTIONS = (
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda t: t.__name__)
 def test_values_at_the_edges_of_the_range(dtype):
-    """Infinite, undefined, beyond the domain; zeros have signs."""
+    """Infinite and undefined arguments, arguments outside the domain, and signed zeros."""
     tolerance = 1e-15 if dtype == np.float64 else 1e-6
     functions = [getattr(jnp, name, None) or getattr(special, name) for name in FUNCTIONS]
     kernel = native.jit(lambda x: [function(x) for function in functions])
@@ -181,7 +181,9 @@ COMPLEX = {
 
 
 def test_complex_functions():
-    """Near 0, near 1, far away, of very different parts; on both sides of the cut."""
+    """Arguments near 0, near 1, far away, with parts of very different size, on both sides of the
+    cut.
+    """
     rng = np.random.default_rng(20260101)
     x, y = (rng.normal(size=100) * 10.0 ** rng.integers(-8, 3, 100) for _ in range(2))
     near_one = np.exp(1j * rng.uniform(-4.0, 4.0, 30)) * (1.0 + 10.0 ** rng.integers(-16, -1, 30))
@@ -200,7 +202,7 @@ def test_complex_functions():
 
 
 def test_powers_of_norms():
-    """The power of a root or a quotient is computed from what is under it."""
+    """The power of a square root or a quotient is computed from its argument."""
 
     def power(x):
         return (1.0 / (jnp.sqrt(jnp.sum(x * x)) / jnp.sqrt(3.0))) ** 0.2, (x[0] / 3.0) ** 40.5

@@ -1,4 +1,4 @@
-"""What no turn of a loop changes is computed before it."""
+"""Loop-invariant code is computed before a loop."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from rigidjax.native.passes.hoisting import find_invariant_equations
 
 
 def summed(a, x, turns):
-    """In each turn sines of what stays the same, and of what does not."""
+    """Sum sines of loop-invariant and of varying values."""
 
     def turn(carry):
         k, total = carry
@@ -21,7 +21,7 @@ def summed(a, x, turns):
 
 
 def body_of(function, *args):
-    """The body of a program's loop, and which of its arguments no turn changes."""
+    """Return the body of the loop of a jaxpr, and its loop-invariant arguments."""
     jaxpr = jax.make_jaxpr(function)(*args).jaxpr
     loop = next(e for e in jaxpr.eqns if e.primitive.name == "while")
     body, count = loop.params["body_jaxpr"].jaxpr, loop.params["body_nconsts"]
@@ -29,7 +29,7 @@ def body_of(function, *args):
 
 
 def test_loop_invariant_code_is_hoisted():
-    """Costly functions and what they need; neither cheap ones nor those that turns change."""
+    """Costly functions and their arguments are hoisted; cheap ones and varying ones are not."""
     found = [e.primitive.name for e in find_invariant_equations(*body_of(summed, 0.3, 0.7, 5))]
     assert found == ["sin", "exp"]
 
@@ -45,7 +45,7 @@ def test_loop_invariant_code_is_hoisted():
 
 @pytest.mark.parametrize("turns", [0, 1, 6])
 def test_results_are_unchanged(turns):
-    """Alone and as a batch, of loops without turns too."""
+    """Alone and as a batch, also for loops without iterations."""
     kernel, a, x = native.jit(summed), jnp.linspace(-2.0, 2.0, 11), jnp.linspace(0.1, 1.0, 11)
     expected = jax.vmap(summed)(a, x, jnp.full(11, turns))
     found = jax.vmap(kernel)(a, x, jnp.full(11, turns))
@@ -54,7 +54,7 @@ def test_results_are_unchanged(turns):
 
 
 def test_loops_without_iterations_and_empty_arrays():
-    """What would be no number is of no effect where no turn asks for it."""
+    """Hoisted code that gives NaN has no effect if no iteration needs it."""
 
     def root(a, turns):
         return jax.lax.fori_loop(0, turns, lambda k, total: total + jnp.log(a), 1.0)

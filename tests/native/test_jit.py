@@ -1,4 +1,4 @@
-"""`rj.native.jit` as users call it: what `jax.jit` takes, and what is said where it cannot be."""
+"""`rj.native.jit` for users: accepted functions, and messages for others."""
 
 import copy
 import pickle
@@ -34,7 +34,7 @@ def test_traced_values_that_a_function_closes_over():
 
 
 def test_function_closing_over_changing_values():
-    """What was traced for one value is not taken for the next one."""
+    """A trace for one value is not reused for the next one."""
     values = []
     kernel = native.jit(lambda x: x * values[-1])
 
@@ -54,12 +54,12 @@ def test_python_scalars_are_weakly_typed(dtype):
     for actual in (native.jit(doubled)(x, number), native.jit(doubled)(x, by=number)):
         assert actual.dtype == expected.dtype == dtype
         np.testing.assert_array_equal(actual, expected)
-    # The same shape of another type is another program.
+    # Another dtype of equal shape is another jaxpr.
     assert native.jit(doubled)(x, jnp.asarray(number, float)).dtype == float
 
 
 def test_results_without_cotangent_do_not_contribute():
-    """Their derivative may be infinite: zero times that is no number."""
+    """Their derivative may be infinite, and zero times infinity is NaN."""
 
     def function(x):
         return jnp.sin(x[0]), jnp.sqrt(x), jnp.arccos(x) * 1j
@@ -71,7 +71,7 @@ def test_results_without_cotangent_do_not_contribute():
 
 
 def test_derivatives_of_functions_with_a_rule_and_integer_constants():
-    """JAX makes tangents of the indices, of type float0, that nothing reads."""
+    """JAX creates unused tangents of the indices, of type float0."""
     order = np.array([1, 2, 0])
 
     @jax.custom_jvp
@@ -114,7 +114,7 @@ def test_copies_and_pickles():
 
 
 def test_threads_that_call_at_the_same_time():
-    """The first calls, which make the kernel."""
+    """The first calls compile the kernel."""
     kernel, failed, start = native.jit(lambda x: jnp.sin(x) * 7.0 + x), [], threading.Barrier(4)
 
     def call():
@@ -133,7 +133,7 @@ def test_threads_that_call_at_the_same_time():
 
 
 def test_why_not_names_the_source_line():
-    """The line of the user's code, also where JAX's function is a program of its own."""
+    """The message has the line of the user's code, also for jitted functions of JAX."""
 
     def function(x):
         return jnp.fft.fft(x * 2)

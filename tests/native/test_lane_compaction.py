@@ -1,4 +1,4 @@
-"""Kernels whose lanes are refilled, against XLA: members of any length."""
+"""Kernels with lane compaction, against XLA, for batch elements of any duration."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from rigidjax.native.runtime import kernel
 
 
 def root(x, goal):
-    """A short loop of its own length around the main one: Heron's square root."""
+    """Compute Heron's square root in a loop around the main loop."""
     start = jnp.abs(goal) + 1.0, jnp.abs(x)
     turn = lambda s: (0.5 * (s[0] + jnp.abs(goal) / s[0]), s[1] + 1.0)  # noqa: E731
     return jax.lax.while_loop(
@@ -20,7 +20,9 @@ def root(x, goal):
 
 
 def in_registers(turns, x, shared):
-    """Constants of a member and of all, variables that stay and that change, before and after."""
+    """Constants per lane and for all lanes, constant and varying variables, before and after the
+    loop.
+    """
     ours, ahead = jnp.sin(shared).sum(), root(x, shared[0] * x)[0]
     mine = jnp.cos(x) * ours
     stays, known = mine + shared, jnp.linspace(0.0, 2.0, 30)
@@ -36,7 +38,7 @@ def in_registers(turns, x, shared):
 
 
 def in_memory(turns, x, table):
-    """Arrays too large for registers: of all, of a member, changed in the loop and not."""
+    """Arrays too large for registers: shared or per lane, changed in the loop or not."""
     ours = jnp.cumsum(jnp.cos(table))
     mine = x * ours[:300]
 
@@ -47,7 +49,7 @@ def in_memory(turns, x, table):
 
     start = 0, jnp.zeros(300), mine + 1.0
     k, y, same = jax.lax.while_loop(lambda c: c[0] < turns, turn, start)
-    # Changed after the loop by some members only.
+    # Only some batch elements change it after the loop.
     ends = jax.lax.cond(k > 3, lambda y: y.at[5].set(x), lambda y: y, y)
     return ends, same, y * mine + table[:300], ours.sum() + k
 
@@ -62,7 +64,7 @@ def test_lane_compaction_equals_vmap(function, shared):
     before = set(kernel._kernels)
     for count in (2, 61):
         rng = np.random.default_rng(count)
-        # Some take no turn, some fifty times as many as the others.
+        # Some have no iteration, some fifty times as many as the others.
         turns = np.where(rng.random(count) < 0.1, 200, rng.integers(0, 5, count))
         given = jnp.asarray(turns), jnp.asarray(rng.normal(size=count)), jnp.asarray(shared)
         for found, right in zip(native(*given), expected(*given), strict=True):
@@ -73,7 +75,7 @@ def test_lane_compaction_equals_vmap(function, shared):
 
 
 def test_block_width(monkeypatch):
-    """Programs whose memory is small have the widest blocks, others not; numbers are the same."""
+    """Kernels with little memory have the widest blocks; results are equal."""
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
     monkeypatch.setattr(kernel, "max_width", lambda: 8)
     monkeypatch.setattr(kernel, "default_width", lambda: 4)
@@ -93,7 +95,9 @@ def test_block_width(monkeypatch):
 
 
 def test_loops_with_lane_compaction():
-    """Those in which one loop takes most of the time and its length is the member's own."""
+    """Lane compaction is used where one loop takes most of the time and its length differs between
+    lanes.
+    """
 
     def of(function, batched, *args):
         return split_at_main_loop(jax.make_jaxpr(function)(*args), batched)
@@ -106,7 +110,7 @@ def test_loops_with_lane_compaction():
     assert of(lambda x: jnp.sin(x), (True,), 1.0) is None
     assert of(lambda n, x: loop(n, loop(n, x)), (True, True), 3, 1.0) is None
     assert of(lambda n, x: loop(n, jnp.sin(jnp.cos(x * jnp.ones(20)))), (True, True), 3, 1.0)
-    # A loop of a known number of turns is written out instead.
+    # A loop with a known number of iterations is unrolled instead.
     fixed = rj.native.jit(lambda x: loop(3, x))
     before = set(kernel._kernels)
     found = jax.jit(jax.vmap(fixed))(jnp.arange(9.0))

@@ -1,7 +1,7 @@
-"""Launches on a GPU: the handler's own work, with XLA and CUDA played by the processor.
+"""Launches on a GPU, with XLA and CUDA emulated by the processor.
 
-Kernels are those of GPUs but for the registers that hold a thread's number. Where there is a GPU,
-the last tests run on it.
+Kernels are those of GPUs except for the registers with a thread's index. On a machine with a GPU
+the last tests use it.
 """
 
 import diffrax
@@ -23,7 +23,7 @@ HAS_GPU = launch.find_architecture() is not None
 
 
 def loops(x, y):
-    """Branches, turns that depend on the data, a table whose places do too."""
+    """Branches, loops with data-dependent trip counts, and a table with dynamic indices."""
 
     def turn(carry):
         k, x, history = carry
@@ -36,7 +36,7 @@ def loops(x, y):
 
 
 def large(x):
-    """A table of 1,000 numbers, read and written where the data say."""
+    """Read and write a table of 1,000 elements at dynamic indices."""
 
     def turn(k, table):
         return table.at[(7 * k) % 1_000].add(table[k] * x)
@@ -45,7 +45,7 @@ def large(x):
 
 
 def launched(closed, batched, count, inputs, limit=1 << 30, by_processor=False, values=0, **device):
-    """What the handler returns, the results, and the device."""
+    """Return the status of the handler, the results, and the device."""
     signature = Signature(batched, count is not None, values=values)
     played = Device(closed, signature, **device)
     if by_processor:
@@ -63,7 +63,7 @@ def launched(closed, batched, count, inputs, limit=1 << 30, by_processor=False, 
 
 @pytest.mark.parametrize(("by_processor", "count"), [(False, 33), (True, 5)])
 def test_shared_values_of_a_batch(by_processor, count):
-    """The first results are those of all members, and are written for the first of them."""
+    """The first results are shared by the batch, and written by its first element."""
     x, y = np.linspace(1.0, 1.4, 3 * count).reshape(-1, 3), np.array([0.01, 0.02, 0.03])
     closed = jax.make_jaxpr(lambda y, x: (2.0 * y, *loops(x, y)))(y, x[0])
     error, found, _ = launched(
@@ -80,7 +80,7 @@ def test_shared_values_of_a_batch(by_processor, count):
     [(False, None), (False, 0), (False, 1), (False, 33), (True, None), (True, 0), (True, 32)],
 )
 def test_results_against_xla(by_processor, count):
-    """Those of XLA for each member, an argument that all share, and branches and loops."""
+    """Batches, shared arguments, branches and loops."""
     x = np.linspace(1.0, 1.4, 3 * (count or 1)).reshape(-1, 3)
     y = np.array([0.01, 0.02, 0.03])
     closed = jax.make_jaxpr(loops)(x[0], y)
@@ -105,7 +105,7 @@ def test_results_against_xla(by_processor, count):
 
 
 def test_scratch_memory_is_bounded():
-    """Threads take several members where memory does not suffice for all at once."""
+    """Threads compute several batch elements if memory does not suffice for all at once."""
     closed = jax.make_jaxpr(large)(1.0)
     x = np.linspace(0.0, 0.5, 200)
     error, (found,), device = launched(closed, (True,), 200, [x], limit=64 * 9_000)
@@ -117,7 +117,7 @@ def test_scratch_memory_is_bounded():
 
 
 def end(backend):
-    """Final unknowns of a run, of its rates at the start."""
+    """Return the final unknowns of a run, as a function of its initial rates."""
     model = rj.NullSpace(rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25])))
 
     def run(rates):
@@ -132,7 +132,7 @@ RATES = jnp.array([[0.1, 0.0, 20.0], [0.3, 0.1, 10.0], [0.0, 5.0, 1.0]])
 
 
 def test_run_as_a_gpu_kernel():
-    """A batch of runs, with control of the steps and projections: those of XLA."""
+    """A batch of runs, with step-size control and projections, equals XLA."""
     closed = jax.make_jaxpr(end("native"))(RATES[0])
     error, (found,), _ = launched(closed, (True,), 3, [np.asarray(RATES)])
     assert error is None
@@ -140,7 +140,7 @@ def test_run_as_a_gpu_kernel():
 
 
 def test_launch_errors_are_reported():
-    """What XLA and CUDA report is what the call reports."""
+    """Errors of XLA and CUDA are reported by the call."""
     closed = jax.make_jaxpr(jnp.sin)(1.0)
     for what, by_processor in (("launch", False), ("copy for", True)):
         error, _, device = launched(
@@ -162,7 +162,7 @@ def test_launch_errors_are_reported():
 
 @pytest.fixture
 def played(monkeypatch):
-    """A machine that seems to have a GPU."""
+    """Emulate a machine with a GPU."""
     device = Device(jax.make_jaxpr(jnp.sin)(1.0), Signature((True,), True))
     monkeypatch.setattr(launch, "find_driver", lambda: device)
     monkeypatch.setattr(launch, "find_architecture", lambda: "sm_90")
@@ -175,9 +175,9 @@ def lowered(function, *args):
 
 
 def test_lowering_to_a_custom_call(played):
-    """In programs for CUDA a kernel is a call by its name, one for a batch of batches."""
+    """Lowered for CUDA, a kernel is a call by its name, also for a batch of batches."""
     for _ in range(2):
-        # The second time another program, of the same equations.
+        # The second jaxpr has equal equations.
         function = native.jit(lambda x: jnp.sin(x) * jnp.cos(x))
         text = lowered(jax.vmap(jax.vmap(function)), jnp.ones((30, 5)))
         assert text.count("@rigidjax_") == 1
@@ -206,7 +206,7 @@ def test_too_many_arguments_raise(played):
 
 
 def test_default_device(monkeypatch, played):
-    """Why a run is not native says what devices there are kernels for."""
+    """`why_not` lists the supported devices."""
     few = jax.make_jaxpr(jnp.sin)(1.0)
     for kind, driver, known in (
         ("tpu", played, False),
@@ -226,7 +226,7 @@ def test_default_device(monkeypatch, played):
 
 
 class Library:
-    """What is loaded of CUDA's driver, with the code that each of its functions returns."""
+    """A substitute of CUDA's driver, with the status that each of its functions returns."""
 
     def __init__(self, **codes):
         for name, code in codes.items():
@@ -264,7 +264,7 @@ def test_ptx_rejected_by_the_driver(monkeypatch):
 
 
 def test_compute_capabilities(monkeypatch):
-    """The architecture that all GPUs can run."""
+    """The selected architecture is supported by all GPUs."""
 
     class Gpu:
         def __init__(self, capability):
@@ -280,7 +280,7 @@ def test_compute_capabilities(monkeypatch):
 @pytest.mark.skipif(not HAS_GPU, reason=NO_GPU)
 @pytest.mark.parametrize("count", [1, 1_000, 300_000])
 def test_runs_on_a_gpu(count):
-    """A batch of runs: those of the processor."""
+    """A batch of runs equals the results of the processor."""
     rates = RATES[0] * (1.0 + jnp.linspace(0.0, 0.1, count)[:, None])
     found = []
     for kind in ("cuda", "cpu"):

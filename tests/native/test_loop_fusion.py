@@ -1,4 +1,4 @@
-"""Loops over stacks: what is computed entry by entry is one loop, with the results of XLA."""
+"""Loop fusion: elementwise equations over stacks are one loop, with the results of XLA."""
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ ORDER = np.random.default_rng(0).permutation(LENGTH)
 
 
 def count(jaxpr) -> int:
-    """Loops over stacks in a program."""
+    """Count the loops over stacks in a jaxpr."""
     return sum(
         (equation.primitive.name == "for_each") + sum(map(count, sub_jaxprs(equation)))
         for equation in jaxpr.eqns
@@ -31,7 +31,7 @@ def loops(function, *args) -> int:
 
 
 def many(x):
-    """A longish computation, so that its loop is worth while."""
+    """Compute a function that is long enough for a loop."""
     for _ in range(4):
         x = 1.1 * jnp.sin(x) + 0.1 * x * jnp.cos(x)
     return x
@@ -55,14 +55,14 @@ def products(x):
 
 
 def stack_last(x):
-    """The stack is the last axis of some of the arrays."""
+    """Compute with the stack as the last axis of some arrays."""
     columns = jnp.unstack(many(x), axis=1)
     first, second = jnp.split(jnp.stack(columns), [4])
     return jnp.stack([jnp.stack(columns[:3]), jnp.stack(columns[3:6])]).T, first, second
 
 
 def neighbours(x):
-    """What goes along the stack is done outside of loops."""
+    """Combine neighbours along the stack, which is done outside loops."""
     a = many(x)
     moved = a[ORDER] - jnp.concatenate([a[1:], a[:1]])
     along = jnp.cumsum(moved[:, :3], axis=0)
@@ -70,14 +70,14 @@ def neighbours(x):
 
 
 def square(x):
-    """Both axes of a matrix are as long as the stack."""
+    """Compute with a matrix whose axes are both as long as the stack."""
     a = many(x)
     gram = a @ a.T
     return gram + gram.T, many(jnp.diagonal(gram)[:, None] * a)
 
 
 def branches(x):
-    """Loops inside of loops and branches, places that are known outside of them."""
+    """Combine nested loops and branches, with indices that are constant outside them."""
     order = jnp.asarray(ORDER)
 
     def turn(carry):
@@ -125,7 +125,7 @@ def test_short_stacks_are_not_fused():
 
 
 def test_code_hardly_grows_with_the_system():
-    """By some lines for each body, of its mass and its weight; one costs a hundred by itself."""
+    """Each body adds some lines for its mass and weight; a body by itself costs a hundred."""
 
     def size(bodies):
         problem = rj.problems.chain(bodies)
@@ -138,7 +138,7 @@ def test_code_hardly_grows_with_the_system():
 
 
 def test_kernel_and_xla_variants():
-    """Kernels are made of the first, XLA's programs of the second; derivatives too."""
+    """Kernels use the first variant, XLA the second; derivatives too."""
 
     def function(x):
         return variants(kernel=lambda: jnp.sin(x), xla=lambda: 2.0 * jnp.sin(x))
@@ -160,14 +160,14 @@ VALUES = jnp.asarray(np.cos(np.arange(900.0)).reshape(300, 3))
 
 
 def summed(values):
-    """Rows added to known places, some of them outside; others written and read there."""
+    """Add rows at constant indices, some out of bounds, and read and write others there."""
     added = jnp.zeros((120, 3)).at[PLACES].add(values)
     written = jnp.ones((310, 3)).at[jnp.arange(300) + 5].set(values, mode="drop")
     return added, written[np.arange(280)[::-1] + 20] * 2.0
 
 
 def summed_in_a_loop(values):
-    """The same in a loop that lanes leave at different times."""
+    """Sum in a loop that lanes leave at different times."""
 
     def turn(carry):
         k, x = carry

@@ -1,4 +1,4 @@
-"""Loops and branches in kernels against XLA: who owns which memory, and which members wait."""
+"""Loops and branches in kernels against XLA: ownership of memory, and waiting lanes."""
 
 import functools
 
@@ -28,7 +28,7 @@ def test_loops_iterate_as_long_as_each_lane_needs():
 
 
 def each_until_its_own_end(limits, table):
-    """`jax.vmap` of a loop: its condition is a stack."""
+    """Apply `jax.vmap` to a loop, whose condition becomes a stack."""
 
     def one(limit, row):
         def turn(carry):
@@ -78,7 +78,7 @@ def test_batched_loops_with_known_trip_counts():
 
 
 def test_decompositions_of_stacks():
-    """Loops of the package's own, until the last matrix is done."""
+    """Vmapped loops of the package run until the last matrix has converged."""
     rows = jnp.sin(jnp.arange(27.0)).reshape(3, 3, 3)
 
     def function(rows):
@@ -94,7 +94,7 @@ def test_decompositions_of_stacks():
 
 
 def nested(x, inner, same=False):
-    """Tables of 600 numbers that a loop within a loop writes; they start from the `same` one."""
+    """Write tables of 600 elements in a nested loop; all start from the `same` one."""
 
     def write(j, carry):
         k, a, b = carry
@@ -119,13 +119,13 @@ def nested(x, inner, same=False):
 
 @pytest.mark.parametrize("inner", ["while", "scan"])
 def test_loops_within_loops_change_tables_in_place(inner):
-    """A table is copied for nobody but a variable that starts from the same one as another."""
+    """A table is copied only if two variables start from one table."""
     x = jnp.array(1.3)
     for same in (False, True):
         function = functools.partial(nested, inner=inner, same=same)
         compare(function, x)
         text = Kernel(jax.make_jaxpr(function)(x), Signature((False,), False)).text
-        # One of them makes the first table.
+        # One of them allocates the first table.
         assert text.count('call void @"llvm.memcpy') == 1 + same
 
 
@@ -164,7 +164,7 @@ def test_scans_of_large_and_small_variables():
 
 @pytest.mark.parametrize("taken", [0, 1], ids=["none", "some"])
 def test_branches_that_change_an_argument_or_not(taken):
-    """Where no lane takes the branch that changes it, and it is read again afterwards."""
+    """No lane takes the branch that changes the argument, which is read again afterwards."""
 
     def function(big, flag):
         changed = jax.lax.cond(flag > 0, lambda y: y.at[3].set(7.0), lambda y: y, big)
@@ -180,7 +180,7 @@ def test_branches_that_change_an_argument_or_not(taken):
 
 @pytest.mark.parametrize("flag", range(4))
 def test_branches_in_branches_hand_arrays_on(flag):
-    """What the inner branch gives lies in memory that is known in the outer branch only."""
+    """The result of the inner branch is in memory that is allocated in the outer branch."""
 
     def inner(y, flag):
         return jax.lax.cond(flag > 1, jnp.cumsum, lambda y: y, jnp.sin(y))

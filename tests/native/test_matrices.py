@@ -17,7 +17,7 @@ EXHAUSTIVE = [(3, 2), (9, 6), (6, 9), (20, 18)]
 
 
 def matrices(m, n):
-    """Matrices of one shape, stacked: all that is difficult, and one that is not."""
+    """Return stacked matrices of one shape: all difficult kinds, and a regular one."""
     rng = np.random.default_rng(20260101)
     A = rng.normal(size=(m, n))
     rank = max(1, min(m, n) // 2)
@@ -61,7 +61,7 @@ def test_singular_values(shape):
 
 
 def test_small_singular_values_are_relatively_accurate():
-    """Columns of very different size: all singular values to 1e-13, against mpmath."""
+    """For columns of very different size all singular values agree with mpmath to 1e-13."""
     n = 6
     rows = 1.0 / (1.0 + np.arange(n)[:, None] + np.arange(n))
     A = (rows + 2.0 * np.eye(n)) * np.logspace(0, -30, n)
@@ -94,7 +94,9 @@ def test_qr_factors(shape):
 
 
 def scaled_matrices(dtype):
-    """A matrix times factors whose squares over- or underflow; rows and columns of such factors."""
+    """Return a matrix times factors whose squares over- or underflow, also by rows and by
+    columns.
+    """
     A = np.random.default_rng(20260101).normal(size=(4, 3))
     small, large = (1e-200, 1e200) if dtype == np.float64 else (1e-24, 1e24)
     columns, rows = np.array([small, 1.0, large]), np.array([[1.0], [small], [small], [small]])
@@ -126,7 +128,7 @@ def test_qr_of_matrices_whose_squares_overflow_or_underflow(dtype, pivoting):
 
 
 def test_tall_matrices():
-    """Their factors take time and memory by the number of their entries."""
+    """Time and memory of the factors are proportional to the number of their entries."""
     A = np.random.default_rng(20260101).normal(size=(20_000, 3))
     A[:, 2] = A[:, 0]
     Q, R = map(np.asarray, native.jit(jnp.linalg.qr)(jnp.asarray(A)))
@@ -137,7 +139,7 @@ def test_tall_matrices():
 
 
 def test_derivatives_of_factors():
-    """They are those of JAX: rules for the primitives, applied before the kernel is made."""
+    """Derivatives are those of JAX, applied before the kernel is emitted."""
     A = jnp.asarray(np.random.default_rng(20260101).normal(size=(4, 3)))
 
     def function(A):
@@ -182,7 +184,7 @@ def test_unsupported_complex_operations():
 
 
 def test_subset_of_singular_values():
-    """No kernel, but a message: the form of a primitive, not its name, has no rule."""
+    """The message names the form of the primitive that has no rule."""
 
     def largest(A):
         return jax.lax.linalg.svd(A, full_matrices=False, compute_uv=False, subset_by_index=(0, 1))
@@ -203,7 +205,7 @@ def test_subset_of_singular_values():
     ],
 )
 def test_eigenvalues(n):
-    """Of symmetric matrices, given by one of their halves."""
+    """Symmetric matrices, given by one of their triangles."""
     stack = matrices(n, n)
     stack += stack.swapaxes(1, 2)
     w, V = jax.vmap(native.jit(lambda A: jnp.linalg.eigh(A, UPLO="U")))(jnp.asarray(stack))
@@ -218,8 +220,10 @@ def test_eigenvalues(n):
 
 @pytest.mark.parametrize("n", [3, 7])
 def test_roots_and_band_matrices(n):
-    """Cholesky's roots in registers and in memory, of a member that has none NaN; rows of a
-    tridiagonal matrix that have to be exchanged; Q of LAPACK's reflections."""
+    """Cholesky factors in registers and in memory, NaN where there is none.
+
+    Also rows of a tridiagonal matrix that have to be exchanged, and Q of LAPACK's reflections.
+    """
     rng = np.random.default_rng(20260101)
     A, b = rng.normal(size=(5, n, n)), jnp.asarray(rng.normal(size=(5, 3, n)))
     H = A @ A.swapaxes(1, 2) + np.eye(n)
@@ -239,8 +243,10 @@ def test_roots_and_band_matrices(n):
 
 @pytest.mark.parametrize("n", [6, 7, 9, 20])
 def test_positive_definite(n):
-    """In registers and in memory, of sizes that are a multiple of four columns or not; a member
-    that is not positive definite is NaN, no other one."""
+    """Matrices in registers and in memory, of sizes that are a multiple of four columns or not.
+
+    A lane whose matrix is not positive definite is NaN, others are not affected.
+    """
     rng = np.random.default_rng(20260101)
     A = rng.normal(size=(7, n, n))
     H = A @ A.transpose(0, 2, 1) + np.eye(n)
@@ -265,7 +271,7 @@ def test_positive_definite(n):
 
 @pytest.mark.parametrize("dtype", [float, complex, int], ids=lambda t: t.__name__)
 def test_products_with_long_sums(dtype):
-    """Several sums at a time, and those that are left; one column, and one row."""
+    """Several sums at a time, and the remaining ones; one column, and one row."""
     rng = np.random.default_rng(1)
 
     def numbers(*shape):
@@ -297,7 +303,7 @@ def test_products_with_long_sums(dtype):
 
 
 def test_arrays_written_at_run_time():
-    """Large parts and many of them; some outside, combined with what is there."""
+    """Many and large slices, some out of bounds, combined with existing values."""
 
     def function(k, a):
         large, rows = jnp.zeros((30, 70)), jnp.arange(40) + k
@@ -321,7 +327,7 @@ def test_arrays_written_at_run_time():
 @pytest.mark.parametrize("dtype", [float, complex], ids=lambda t: t.__name__)
 @pytest.mark.parametrize("n", [9, 12])
 def test_elimination_in_memory(n, dtype):
-    """Each lane has pivots of its own; of a singular or undefined member nothing is finite."""
+    """Each lane has its own pivots; results of a singular or undefined lane are not finite."""
     rng = np.random.default_rng(20260101)
     A = rng.normal(size=(7, n, n)).astype(dtype)
     if dtype is complex:
@@ -387,7 +393,7 @@ def test_lu_of_singular_matrices(n, dtype):
 
 @pytest.mark.parametrize("dtype", [float, complex], ids=lambda t: t.__name__)
 def test_triangular_systems_in_memory(dtype):
-    """From both sides, transposed, conjugate, of a stack; one right-hand side and several."""
+    """Systems from both sides, transposed, conjugate, stacked; one and several right-hand sides."""
     rng = np.random.default_rng(20260101)
     A, B, b = (rng.normal(size=s).astype(dtype) for s in ((2, 7, 7), (2, 7, 18), (2, 1, 7)))
     A += 3.0 * np.eye(7)

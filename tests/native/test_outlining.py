@@ -1,4 +1,4 @@
-"""Programs that are called in several places, emitted once as functions of a kernel."""
+"""Outlining: sub-jaxprs that are called in several places are emitted once as functions."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from ..rule_cases import check
 
 @pytest.fixture(autouse=True)
 def every_repeated_program_is_a_function(monkeypatch):
-    # What is kept on disk was made without them.
+    # Cached kernels were compiled without outlined functions.
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
     monkeypatch.setattr(outlining, "LONG_JAXPR", 0)
     monkeypatch.setattr(outlining, "_SMALLEST", 0)
@@ -22,7 +22,7 @@ def every_repeated_program_is_a_function(monkeypatch):
 
 
 def functions_in(function, *args):
-    """Number of functions of calls in a kernel of these arguments, whose results are checked."""
+    """Return the number of outlined functions in a kernel whose results are checked."""
     kernel = native.jit(function)
     check(jax.jit(kernel)(*args), function(*args), 1e-12)
     closed = jax.make_jaxpr(function)(*args)
@@ -74,7 +74,7 @@ def test_arguments_are_passed_by_reference():
 
     def function(x, table):
         a = inner(x, table)
-        # Not the argument itself any more, and turns of a loop without lanes.
+        # Changed arguments, and iterations of a loop without lanes.
         b = inner(x, 2.0 * table)
         turns = jax.lax.map(lambda k: inner(x * k, table), jnp.arange(9.0))
         return a, b, inner(a, table), turns
@@ -83,7 +83,7 @@ def test_arguments_are_passed_by_reference():
     assert functions_in(function, X, table) == 1
     closed = jax.make_jaxpr(function)(X, table)
     lines = Kernel(closed, Signature((False, False), False)).text.splitlines()
-    # The table is copied once, for what is twice as much.
+    # The table is copied once, for its doubled values.
     assert sum(line.strip().startswith("store") for line in lines) < 2 * 144
 
 

@@ -1,4 +1,4 @@
-"""Turns of a loop that do not depend on each other: several at once in a kernel of one lane."""
+"""Independent iterations of a loop: several at once in the lanes of a single run."""
 
 import jax
 import jax.numpy as jnp
@@ -10,18 +10,18 @@ from rule_cases import ARITHMETIC, EPS, SQUARE, X, Y, check
 from rigidjax import native
 from rigidjax.native.runtime.kernel import Kernel, Signature
 
-# More than are written out, and no multiple of the lanes.
+# More iterations than are unrolled, and no multiple of the lanes.
 COUNT = 9
 TURNS = jnp.linspace(1.0, 1.8, COUNT)
 
 
 def mapped(function):
-    """`function(turn, *args)` for each of the turns, one after another."""
+    """Apply `function(index, *args)` for each index, one after another."""
     return lambda *args: jax.lax.map(lambda turn: function(turn, *args), TURNS)
 
 
 def compare(function, *args, tolerance=50 * EPS):
-    """A kernel of one lane against XLA, all turns side by side."""
+    """Compare a kernel of a single run with XLA, for all iterations at once."""
     kernel = native.jit(mapped(function))
     assert kernel.why_not(*args) == []
     expected = jax.vmap(function, (0, *(None for _ in args)))(TURNS, *args)
@@ -45,7 +45,7 @@ def test_complex_values_in_parallel_iterations():
 
 
 def test_matrices_in_parallel_iterations():
-    """Loops over what a lane has in memory, pivots of its own among them."""
+    """Loops over memory of a lane, with pivots per lane."""
     large = jnp.eye(12) * 3.0 + jnp.sin(jnp.arange(144.0)).reshape(12, 12)
 
     def function(turn, small, large):
@@ -91,7 +91,7 @@ def test_random_jaxprs(seed):
 
 @pytest.mark.parametrize("count", [2, 4, 5, 1_000])
 def test_any_number_of_iterations(count):
-    """Also where one turn is long enough not to be written out with few of them."""
+    """Few iterations are not unrolled either if each is long."""
     turns, table = jnp.arange(1.0 * count), jnp.linspace(-1.0, 1.0, 3_600).reshape(60, 60)
 
     def function(turns, table):

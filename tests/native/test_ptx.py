@@ -15,7 +15,7 @@ from rigidjax.native.runtime.kernel import Signature
 
 
 def loops(x, y):
-    """Branches, loops at run time, arrays in memory, places known at run time."""
+    """Branches, loops at run time, arrays in memory, dynamic indices."""
 
     def turn(carry):
         k, x, history = carry
@@ -34,7 +34,7 @@ def matrices(x, y):
 
 
 def whole_run():
-    """The program of a run: steps, their control, the projection."""
+    """A complete run: steps, their control, the projection."""
     model = rj.NullSpace(rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25])))
     rates = jnp.array([0.1, 0.0, 20.0])
 
@@ -47,7 +47,7 @@ def whole_run():
 
 
 def stacks(x, y):
-    """A loop over a stack, whose entries are in registers."""
+    """A loop over a stack whose entries are in registers."""
     a = jnp.sin(jnp.arange(900.0)).reshape(100, 3, 3) * x
     b = jnp.einsum("lij,ljk->lik", jnp.cos(a), jnp.sin(a))
     return jnp.einsum("lij,ljk->lik", b, b).sum(0), y @ b
@@ -82,7 +82,7 @@ def test_ptx_is_assembled(name, architecture, tmp_path):
 
 
 def test_ptx_text():
-    """An entry, double precision, no library for functions."""
+    """The text has an entry, double precision, and no external library."""
     text = written("functions", "sm_80")
     assert ".visible .entry kernel(" in text
     assert "fma.rn.f64" in text

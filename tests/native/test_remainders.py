@@ -9,7 +9,7 @@ from rigidjax import native
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_remainders_are_exact(dtype):
-    """Of quotients of all sizes, and of what is no number: those of C."""
+    """Remainders agree with C's for divisions of all sizes, infinities and NaN."""
     rng, size = np.random.default_rng(0), 20_000
     most = 0.8 * np.log10(np.finfo(dtype).max)
     numbers = [

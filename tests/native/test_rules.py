@@ -19,7 +19,9 @@ def test_elementwise_rules(name):
 
 @pytest.mark.parametrize("rows", [2, 12, 200])
 def test_reordered_arrays(rows):
-    """Columns first: what JAX's derivatives of products do too, and stacks are not loops over."""
+    """Column-major order, which derivatives of products create too, and arrays that are no
+    stacks.
+    """
     table = jnp.linspace(0.5, 1.5, 3 * rows).reshape(rows, 3)
 
     def function(a):
@@ -44,7 +46,7 @@ def test_reordered_arrays(rows):
 
 
 def test_batches_inside_a_kernel():
-    """What Equinox's loops ask of a batch, they ask of that of the program itself."""
+    """Vmapped loops of Equinox reduce over the batch of the kernel itself."""
 
     def function(x):
         def one(v):
@@ -65,8 +67,11 @@ def test_batches_inside_a_kernel():
 @pytest.mark.parametrize("dtype", [float, np.float32, int], ids=lambda t: np.dtype(t).name)
 @pytest.mark.parametrize("n", [3, 4, 7, 8, 13, 18])
 def test_rows_of_a_single_run(n, dtype):
-    """Several numbers of a row at once, whatever the length of the row: arithmetic, comparisons,
-    what stays along the row or the column, functions, sums and extremes over the other axis."""
+    """Several elements of a row at once, for any length of the row.
+
+    Arithmetic, comparisons, broadcasting along rows and columns, functions, sums and extremes over
+    the other axis.
+    """
     rng = np.random.default_rng(n)
     numbers = rng.integers(-40, 40, (100, n))
     x = jnp.asarray(numbers if dtype is int else numbers / 40, dtype)
@@ -111,7 +116,7 @@ def test_updates_that_are_views_of_what_they_change():
 
 
 def test_dtypes_of_sums_and_windows():
-    """Sums in the type that is asked for, and extremes of booleans."""
+    """Sums in the requested dtype, and extremes of Booleans."""
     line, kernel = jnp.full((1, 1, 9), 100, jnp.int8), jnp.full((1, 1, 3), 100, jnp.int8)
 
     def function(line, kernel):
@@ -148,7 +153,7 @@ def test_larger_arrays_lie_in_memory():
 
 @pytest.mark.parametrize("size", [17, 40])
 def test_extremes_of_long_rows(size):
-    """The first of equal ones; the first NaN if there is one."""
+    """The first of equal values; the first NaN if there is one."""
     line = jnp.sin(jnp.arange(1.0 * size))
 
     def function(x):
@@ -161,7 +166,7 @@ def test_extremes_of_long_rows(size):
 
 
 def test_updates_of_large_arrays_at_constant_indices():
-    """Blocks, rows, single entries; those that are outside are left out; one place twice."""
+    """Blocks, rows, single entries; updates out of bounds are dropped; one index occurs twice."""
     block = jnp.arange(400.0).reshape(20, 20)
 
     def function(a, x):
@@ -180,7 +185,7 @@ def test_updates_of_large_arrays_at_constant_indices():
 
 
 def test_long_rows_are_loops():
-    """Sorted (with ties, in a stable way), summed up, and searched along an axis."""
+    """Sorting (stable, with ties), cumulative sums, and searches along an axis."""
     table = jnp.round(7 * jnp.sin(jnp.arange(400.0))).reshape(80, 5).at[3].set(jnp.nan)
 
     def function(a):
@@ -192,7 +197,7 @@ def test_long_rows_are_loops():
 
 
 def test_arrays_without_axes():
-    """Operations along no axis; an entry asked for without any index."""
+    """Operations along no axis, and an entry without an index."""
 
     def function(x):
         y = 2.0 * x[0]
@@ -209,7 +214,7 @@ def test_arrays_without_axes():
 
 @pytest.mark.parametrize("size", [4, 60])
 def test_entries_changed_by_a_function(size):
-    """In registers and in memory, at places known or not; it must not be taken for a setting."""
+    """`apply` in registers and in memory, at constant and dynamic indices, is no plain update."""
 
     def function(x, k):
         a = jnp.arange(1.0 * size) * x[0]
@@ -232,7 +237,9 @@ def test_arrays_are_repeated():
 @pytest.mark.parametrize("mode", ["fill", "clip", "promise_in_bounds"])
 @pytest.mark.parametrize("size", [4, 40])
 def test_slices_at_constant_indices(mode, size):
-    """Of arrays in registers, in memory and known; some parts outside unless promised otherwise."""
+    """Arrays in registers, in memory and constant; some slices are out of bounds unless promised
+    otherwise.
+    """
     last = size if mode == "promise_in_bounds" else size + 3
     rows = np.array([last - 1, 0, 2, 2]) if size == 4 else np.arange(60) * 7 % last
     kinds = jax.lax.GatherScatterMode.from_any(mode)
@@ -254,7 +261,7 @@ def test_slices_at_constant_indices(mode, size):
 
 
 def test_constant_indices_cost_nothing():
-    """Also where they are joined of others, and among loops over stacks."""
+    """This includes concatenated indices, and indices among fused loops."""
     rows, columns = np.arange(600) % 50, np.arange(600) % 40
 
     def lines(count):
@@ -270,7 +277,7 @@ def test_constant_indices_cost_nothing():
 
 
 def test_primitives_of_newer_jax_releases():
-    """`jnp.polyval` and `jnp.log2` are operations of their own from JAX 0.12 on."""
+    """`jnp.polyval` and `jnp.log2` are primitives from JAX 0.12 on."""
 
     def function(x):
         rows = jnp.stack([x, 2 * x, x - 1.0])
@@ -280,7 +287,7 @@ def test_primitives_of_newer_jax_releases():
 
 
 def test_iota_indices_need_no_table():
-    """Numbers of places beyond what is folded are counted by the kernel, those of a mask once."""
+    """Iota indices beyond the folding limit are counted by the kernel, masks once."""
 
     def function(x):
         many = jnp.arange(100_000)
@@ -304,7 +311,7 @@ def test_common_subexpressions_in_a_block_are_emitted_once():
 
 @pytest.mark.parametrize("kind", ["scan", "while", "cond", "changed in place"])
 def test_equal_sub_jaxprs_are_emitted_once(kind):
-    """Programs inside of equations are compared by what they compute, not by who traced them."""
+    """Sub-jaxprs are compared by their equations, not by their traces."""
 
     def part(x, factor, table):
         def step(y, c):
@@ -319,7 +326,7 @@ def test_equal_sub_jaxprs_are_emitted_once(kind):
             return jax.lax.while_loop(lambda y: y[0] < 99.0 * factor, grown, x)
         if kind == "cond":
             return jax.lax.cond(x[0] > factor, lambda y: jnp.sin(y) * table[1], jnp.cos, x)
-        # One of its own for each, though they start as the same zeros.
+        # Each has its own table, though they start from equal zeros.
         large = jnp.zeros((40, 50)).at[3, :3].set(x[:3] * factor).at[5, :3].set(table)
         return large.sum(axis=0), large[3]
 
@@ -327,7 +334,7 @@ def test_equal_sub_jaxprs_are_emitted_once(kind):
         def function(x, y):
             tables = [np.arange(3.0) + extra for _, extra in differing]
             found = [part(x, f, t) for (f, _), t in zip(differing, tables, strict=True)]
-            # A program without large arrays is emitted as it is.
+            # A jaxpr without large arrays is emitted unchanged.
             return found, jnp.outer(jnp.arange(300.0), y)
 
         compare(function, X, Y)
@@ -425,7 +432,7 @@ REALS = [0.5, -0.5, 0.49999999999999994, 2.5, -2.5, 1e10, -1e10, 1e20, np.inf, -
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=lambda t: t.__name__)
 def test_integers_saturate(dtype):
-    """Also where a number is known when the kernel is emitted."""
+    """This includes compile-time constants."""
     reals, kinds = (
         jnp.asarray(REALS, dtype),
         [f"{u}int{8 << k}" for u in ("", "u") for k in range(4)],
@@ -480,7 +487,7 @@ def test_batches_of_batches():
 
 
 def test_tangents_of_members_are_lanes():
-    """Each tangent of each member is one of the same call."""
+    """Each tangent of each batch element is a lane of one call."""
     function = lambda x, y: jnp.sin(x) * jnp.linalg.norm(y)  # noqa: E731
     points = jnp.stack([X, Y, X + Y, X - Y, 2 * X])
     jacobians = lambda f: jax.vmap(jax.jacfwd(f), (0, None))(points, Y)  # noqa: E731

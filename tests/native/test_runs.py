@@ -1,4 +1,4 @@
-"""Runs of `simulate` as kernels: the same as by XLA, step for step, and their derivatives."""
+"""Runs of `simulate` as kernels: equal to XLA step by step, and their derivatives."""
 
 import functools
 
@@ -53,9 +53,9 @@ def unknowns(sol):
 
 @pytest.mark.parametrize("projection", [True, False])
 def test_loops_over_stages_are_unrolled(projection):
-    """Where the last stage of a step is the first of the next, the program says how many follow.
+    """Stages of first-same-as-last methods are unrolled in the jaxpr.
 
-    Otherwise the loop has a known number of turns, and the emitter writes it out.
+    Otherwise the loop has a known trip count, and the emitter unrolls it.
     """
 
     def run(state0):
@@ -73,11 +73,11 @@ def test_loops_over_stages_are_unrolled(projection):
 @pytest.mark.exhaustive(but=("Dopri5", "Dopri8 at times", "EnergyMomentum"))
 @pytest.mark.parametrize("name", RUNS)
 def test_same_steps_and_results_as_xla(name):
-    """Steps of fixed length and saved times are equal, adaptive steps but for round-off.
+    """Fixed steps and saved times are equal, adaptive steps up to round-off.
 
-    Round-off in the error estimate goes into the length of the next step, and no two programs have
-    the same: with Dopri8, whose first estimate is 1e-13, starts 1e-15 apart have their second step
-    1e-5 of its length apart, by XLA too. What is allowed is ten times what XLA's own times move by.
+    Round-off in the error estimate changes the length of the next step. With Dopri8, whose first
+    estimate is 1e-13, initial states that differ by 1e-15 change the second step by a relative
+    1e-5, also in XLA. The tolerance is ten times this sensitivity of XLA's own times.
     """
     model, options = RUNS[name]
     adaptive = not {"dt", "ts"} & set(options)
@@ -117,7 +117,7 @@ def test_same_steps_and_results_as_xla(name):
 
 @pytest.fixture(scope="module")
 def members():
-    """Moments and rates of a batch that is no multiple of the lanes, and a run of one member."""
+    """Return moments and rates of a batch that is no multiple of the lanes, and of a single run."""
     rng = np.random.default_rng(20260101)
     moments = jnp.array([0.5, 0.5, 0.25]) * (1 + 0.1 * rng.random((5, 3)))
     rates = jnp.array([0.1, 0.0, 20.0]) * (1 + 0.9 * rng.random((5, 3)))
@@ -182,7 +182,7 @@ LOOPS = {
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LOOPS)
 def test_closed_loops_as_kernels(name):
-    """Their rank decisions and inverses come from singular values."""
+    """Ranks and inverses come from singular values."""
     formulation, problem = LOOPS[name]()
     model = formulation(problem.system)
     native, xla = (
@@ -225,7 +225,7 @@ def four_bar_position():
 @pytest.mark.exhaustive(but=("Seulex",))
 @pytest.mark.parametrize("name", FOUR_BARS)
 def test_closed_loops_by_other_solvers(name, four_bar_position):
-    """Their programs have branches in loops in branches, all of which hand large arrays on."""
+    """Their jaxprs have loops inside nested branches, which pass large arrays through."""
     formulation, options = FOUR_BARS[name]
     model = formulation(FOUR_BAR.system)
     sol = rj.simulate(model, FOUR_BAR.state0, 0.2, backend="native", **options)

@@ -1,4 +1,4 @@
-"""Which solvers run as kernels: the table in `docs/native.md` is what the programs say."""
+"""Solvers that run as kernels: the table in `docs/native.md` is correct."""
 
 import dataclasses
 import pathlib
@@ -41,7 +41,7 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "native.md"
 
 
 def table():
-    """Solvers of the page, and whether it says that they run as kernels."""
+    """Return the solvers of the page, and whether it lists them as kernels."""
     rows = [line.split("|")[1:3] for line in PAGE.read_text().splitlines() if "|" in line]
     return {name.strip(" `"): said.strip() == "yes" for name, said in rows if name.startswith(" `")}
 
@@ -68,7 +68,7 @@ def test_table_of_the_page_is_complete():
 
 
 def loops_apart(count):
-    """Planar four-bars in a row, each with joints of its own."""
+    """Return planar four-bars in a row, each with separate joints."""
     one = rj.problems.four_bar().system
     bodies, joints = [], []
     for n in range(count):
@@ -95,8 +95,10 @@ def loops_apart(count):
     ids=["tree", "loops", "loops-apart"],
 )
 def test_large_loops_are_left_to_xla(problem, backend):
-    """Unless a kernel is asked for: one for large matrices runs for longer. Loops that share no
-    joint make none."""
+    """Large matrices are slower in kernels, unless `backend="native"` requests them.
+
+    Loops that share no joint make no large matrix.
+    """
     problem, seen = problem(), []
 
     def run(state):

@@ -1,4 +1,4 @@
-"""Batches on several threads: the same results, whoever computes them."""
+"""Batches on several threads have equal results for any distribution of the work."""
 
 import concurrent.futures
 
@@ -11,7 +11,7 @@ from rigidjax import native
 
 
 def turns(x):
-    """A loop that takes a different number of turns for each member."""
+    """A loop with a different number of iterations per batch element."""
     return jax.lax.while_loop(lambda x: x < 100.0, lambda x: 1.01 * x + jnp.sin(x) ** 2, x)
 
 
@@ -22,12 +22,12 @@ def straight(x):
 @pytest.mark.parametrize("function", [turns, straight])
 @pytest.mark.parametrize("count", [1, 31, 33, 64, 1_000, 20_001])
 def test_every_batch_element_is_computed_once(function, count, monkeypatch):
-    """Bit by bit those of a single thread."""
+    """Results equal those of a single thread bit for bit."""
     x = jnp.linspace(0.1, 90.0, count)
     found = []
     for threads in ("1", "0", "3"):
         monkeypatch.setenv("RIGIDJAX_KERNEL_THREADS", threads)
-        # A function of its own: kernels are kept.
+        # A new function, since kernels are cached.
         kernel = native.jit(lambda x: function(x))
         found.append(np.asarray(jax.jit(jax.vmap(kernel))(x)))
     np.testing.assert_allclose(found[0], jax.vmap(function)(x), rtol=1e-13)
@@ -36,7 +36,7 @@ def test_every_batch_element_is_computed_once(function, count, monkeypatch):
 
 
 def test_concurrent_calls():
-    """More callers than cores, and two kernels in a program: nobody waits for ever."""
+    """More callers than cores, and two kernels in one jitted function, do not deadlock."""
     x = jnp.linspace(0.1, 90.0, 2_000)
     first, second = native.jit(turns), native.jit(straight)
     program = jax.jit(lambda x: (jax.vmap(first)(x), jax.vmap(second)(x)))

@@ -1,4 +1,4 @@
-"""Kernels of which most is the same for all lanes: as XLA's batches."""
+"""Kernels with mostly uniform values, against batches of XLA."""
 
 import diffrax
 import jax
@@ -14,14 +14,14 @@ BACKENDS = "native", "xla"
 
 
 def last_kernel():
-    """The kernel that was made last."""
+    """Return the kernel that was compiled last."""
     return list(kernel._kernels.values())[-1]
 
 
 @pytest.mark.exhaustive(but=("0", "2"))
 @pytest.mark.parametrize("seed", range(60))
 def test_random_jaxprs(seed):
-    """Kernels with an argument and a result that are uniform."""
+    """Kernels with a uniform argument and a uniform result."""
     case = generate.random_case(3_000 + seed)[0]._replace(mode="")
     if not case.batch:
         case = generate.random_case(4_000 + seed)[0]._replace(mode="")
@@ -31,7 +31,7 @@ def test_random_jaxprs(seed):
 
 
 def test_tangents_of_one_run():
-    """The run is computed by scalars, its readings are stored once; tangents are vectors."""
+    """The run is computed with scalars and its readings are stored once; tangents are vectors."""
     top = rj.problems.heavy_top()
 
     def read(moments, backend):
@@ -68,8 +68,7 @@ def test_branches_without_results():
 
 
 def test_uniform_results_beside_differing_arguments():
-    """The rows that are scanned are not used, but differ from lane to lane: they were written in
-    all lanes over memory for one."""
+    """Unused scanned rows differ between lanes, and must not be written to memory of a scalar."""
     rows, start = np.arange(8 * 12 * 9.0).reshape(8, 12, 3, 3), np.arange(4.0)
 
     def function(rows, start):
