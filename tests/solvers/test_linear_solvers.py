@@ -50,11 +50,11 @@ def test_qr_does_not_modify_its_input(dtype, rng):
     if dtype is complex:
         A = A + 1j * rng.normal(size=A.shape)
 
-    def solve(A, b):
+    def solve_by_qr(A, b):
         return solve(lx.QR(), factorise(lx.QR(), A), b)
 
     b = jnp.asarray(b, A.dtype)
-    x, pull = jax.vjp(jax.jit(solve), jnp.asarray(A), b)
+    x, pull = jax.vjp(jax.jit(solve_by_qr), jnp.asarray(A), b)
     np.testing.assert_allclose(x, np.linalg.solve(A, b), rtol=1e-12)
     found = pull(jnp.asarray(c, A.dtype))
     expected = jax.vjp(jnp.linalg.solve, jnp.asarray(A), b)[1](jnp.asarray(c, A.dtype))

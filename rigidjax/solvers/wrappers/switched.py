@@ -261,8 +261,8 @@ def _influence(
         _, rates = jax.jvp(lambda t, y: field(t, y).functions, (t, y), (jnp.ones_like(t), f_minus))
         # A rate of the wrong sign means that the motion only touches the surface.
         mean = change[k] / h
-        directed_rate = jnp.where(rates[k] * mean > 0, rates[k], mean)
-        column = (f_plus - f_minus) / directed_rate
+        rate = jnp.where(rates[k] * mean > 0, rates[k], mean)
+        column = (f_plus - f_minus) / rate
         # Propagate to the end of the step to first order.
         _, column_rate = jax.jvp(lambda y: field(t, y, sides=new_sides).value, (y,), (column,))
         column = column + (h - part).astype(y.dtype) * column_rate
