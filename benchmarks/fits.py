@@ -33,7 +33,12 @@ from rigidjax.identification import (
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.fit.evaluation import evaluate
 from rigidjax.identification.fit.least_squares import minimise
-from rigidjax.identification.fit.options import prepare, search_of, start_states, trials
+from rigidjax.identification.fit.options import (
+    make_search,
+    prepare_runs,
+    start_states,
+    trial_simulation,
+)
 from rigidjax.identification.fit.problem import make_problem
 
 SPREAD = 0.3
@@ -173,7 +178,7 @@ def exact(study: Study) -> dict[Any, np.ndarray]:
     """Return readings without noise."""
     model = study.model
     runs = stack_runs(Measurements(study.ts, _zeros(study), study.noise))
-    model, (runs,), _ = prepare(model, [runs])
+    model, (runs,), _ = prepare_runs(model, [runs])
     solution = rj.simulate(
         model, study.state0, study.ts[-1], ts=study.ts, rtol=1e-11, atol=1e-11, max_steps=100_000
     )
@@ -268,13 +273,13 @@ def speed_row(name: str, duration: float, repeats: int) -> dict[str, Any]:
     start = np.concatenate([np.ravel(off.system.inertia), np.ravel(rates)])
     theirs, other = _scipy_fit(data, start, factor, GENTLE[name][2])
     runs = stack_runs(data)
-    model, (runs,), _ = prepare(off, [runs])
+    model, (runs,), _ = prepare_runs(off, [runs])
     states = start_states(model, runs, state0)
-    simulation = trials(Simulation(), runs.ts.dtype)
+    simulation = trial_simulation(Simulation(), runs.ts.dtype)
     problem, *_ = make_problem(model, runs, states, study.parameters, simulation)
-    search = search_of(runs.ts.dtype, (1.0,))
-    forward = eqx.filter_jit(lambda p: p.residuals(p.leaves(*_shared_and_per_run(p)), _run(p)))
-    linearise = eqx.filter_jit(lambda p: evaluate(p, *p.start()))
+    search = make_search(runs.ts.dtype, (1.0,))
+    forward = eqx.filter_jit(lambda p: p.residuals(p.run_leaves(*_shared_and_per_run(p)), _run(p)))
+    linearise = eqx.filter_jit(lambda p: evaluate(p, *p.start_coordinates()))
     taken = common.time_in_turn(
         {
             "forward": lambda: forward(problem),
@@ -333,7 +338,7 @@ def _scale_moments(model, factors):
 
 
 def _shared_and_per_run(problem):
-    shared, own = problem.start()
+    shared, own = problem.start_coordinates()
     return shared, own[0], _run(problem)
 
 

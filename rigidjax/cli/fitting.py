@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..identification import Fit, IdentificationError, identify
-from ..identification.fit.least_squares import telling
+from ..identification.fit.least_squares import on_iteration
 from ..identification.fit.report import ESTIMATES, estimate_rows, warning_texts, whiteness_texts
 from ..identification.statistics.digits import estimate_text, std_text
 from .messages import fail
@@ -30,7 +30,7 @@ def run_identification(arguments: Sequence[Any], options: Mapping[str, Any]) -> 
     """
     begin = time.monotonic()
     try:
-        with fit_progress() as tell, telling(tell):
+        with fit_progress() as tell, on_iteration(tell):
             found = identify(*arguments, **options)
     except IdentificationError as error:
         fail(str(error), code=1)

@@ -1,4 +1,4 @@
-"""Fitting parameters to measurements: estimates, their uncertainty, what data cannot tell."""
+"""Parameter identification: estimates, their uncertainty, and identifiability."""
 
 from ..sensors import (
     AbstractSensor as AbstractSensor,

@@ -1,4 +1,4 @@
-"""Arguments that several functions of identification take, checked."""
+"""Checks of arguments that several functions of identification share."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from .parameters import Parameter
 
 
 def check_model(entry: str, model: Any) -> None:
-    """Raise `TypeError` for what is no formulation."""
+    """Raise `TypeError` unless `model` is a formulation."""
     if not isinstance(model, AbstractFormulation):
         raise TypeError(
             f"`{entry}(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
@@ -21,32 +21,36 @@ def check_model(entry: str, model: Any) -> None:
         )
 
 
-def checked_parameters(
-    entry: str, given: Parameter | Sequence[Parameter], argument: str = "parameters"
+def check_parameters(
+    entry: str, parameters: Parameter | Sequence[Parameter], argument: str = "parameters"
 ) -> tuple[Parameter, ...]:
-    """One or several parameters as a tuple; `TypeError` and `ValueError` for anything else."""
-    given = (given,) if isinstance(given, Parameter) else tuple(given)
-    for parameter in given:
+    """Return one or several parameters as a tuple.
+
+    **Arguments:** `entry`, the function that takes them, and `argument`, for messages.
+    **Errors:** `TypeError` for other objects; `ValueError` for no parameter or duplicate names.
+    """
+    parameters = (parameters,) if isinstance(parameters, Parameter) else tuple(parameters)
+    for parameter in parameters:
         if not isinstance(parameter, Parameter):
             raise TypeError(
                 f"`{entry}({argument}=...)` takes `rj.Parameter` objects; got "
                 f"{type(parameter).__name__}."
             )
-    names = [p.name for p in given]
-    if not given or find_duplicates(names):
+    names = [p.name for p in parameters]
+    if not parameters or find_duplicates(names):
         raise ValueError(
             f"`{entry}({argument}=...)` needs {argument} of different names; got {names}."
         )
-    return given
+    return parameters
 
 
 def check_sensors(
     what: str, sensors: Iterable[Any], model: AbstractFormulation | None = None
 ) -> tuple[AbstractSensor, ...]:
-    """Sensors as a tuple, that a model has what they measure.
+    """Return the sensors as a tuple, after checking that `model` has the quantities they measure.
 
-    **Arguments:** `what` must be sensors, for the message.
-    **Errors:** `TypeError` for what is no sensor, `ValueError` for two of one name.
+    **Arguments:** `what`, the start of an error message, such as "The keys must be".
+    **Errors:** `TypeError` for an object that is not a sensor, `ValueError` for duplicate names.
     """
     sensors = tuple(sensors)
     for sensor in sensors:
@@ -67,10 +71,9 @@ def check_precision(
     parameters: Sequence[Parameter],
     ts: Any = None,
 ) -> None:
-    """Raise `ValueError` unless the parts of a fit have one precision.
+    """Raise `ValueError` unless model, sensors, parameters and times have the same precision.
 
-    **Arguments:** `entry`, the function that takes them; `ts`, times of the samples, if there are
-    any.
+    **Arguments:** `entry`, the function that takes them; `ts`, times of the samples, or `None`.
     """
     parts = [("the model", model), ("`ts` of the measurements", ts)]
     parts += [(f"the sensor {sensor.name!r}", sensor) for sensor in sensors]
@@ -78,16 +81,18 @@ def check_precision(
     check_one_precision(f"`{entry}`", parts)
 
 
-def checked_noise(
-    sensor: AbstractSensor, noise: ArrayLike, length: int, wrong: str, most: float = np.inf
+def check_noise(
+    sensor: AbstractSensor, noise: ArrayLike, length: int, requirement: str, largest: float = np.inf
 ) -> np.ndarray:
-    """Standard deviations (length, C) of one number, one for each channel, or one for each sample.
+    """Return standard deviations of a sensor, (length, C), from any of the accepted shapes.
 
-    **Arguments:** `wrong`, what a message says of other numbers than positive ones below `most`.
+    **Arguments:** `noise`, a number, one per channel (C,), or one per sample (length, C);
+    `requirement`, the rule in words, for the message; `largest`, the largest accepted value.
+    **Errors:** `ValueError` for another shape, and for values that are not positive or too large.
     """
     channels = len(sensor.channels)
     argument = f"noise of the sensor {sensor.name!r}"
     noise = np.asarray(float_array(noise, argument, (), (channels,), (length, channels)))
-    if not np.all((noise > 0) & (noise <= most)):
-        raise ValueError(f"The {argument} must be {wrong}.")
+    if not np.all((noise > 0) & (noise <= largest)):
+        raise ValueError(f"The {argument} must be {requirement}.")
     return np.broadcast_to(noise, (length, channels))

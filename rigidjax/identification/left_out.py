@@ -1,4 +1,4 @@
-"""Parameters that the model holds as a plain number, or left out because they are zero."""
+"""Fitted leaves that the model stores as plain numbers, or leaves out because they are zero."""
 
 import dataclasses
 import functools
@@ -21,7 +21,7 @@ from ..signals.signal import Signal
 
 @dataclasses.dataclass(frozen=True)
 class LeafMark:
-    """Stands for a leaf of an experiment, by its number; nothing can be computed with it."""
+    """Placeholder for a leaf of an experiment, identified by its index."""
 
     number: int
 
@@ -30,69 +30,69 @@ def _is_none(leaf: Any) -> bool:
     return leaf is None
 
 
-def with_zeros(experiment: Any, picked: Iterable[Callable[[Any], Any]]) -> Any:
-    """Return an experiment in which everything that is picked is an array.
+def materialise_leaves(experiment: Any, picked: Iterable[Callable[[Any], Any]]) -> Any:
+    """Return an experiment in which every picked leaf is an array.
 
-    A coefficient that was left out of the model, as a damping of zero is, becomes an array of
-    zeros; a plain number or NumPy array becomes an array of JAX.
+    A coefficient that the model leaves out, such as a zero damping, becomes an array of zeros; a
+    plain number or NumPy array becomes a JAX array.
 
     **Arguments:** `picked`, functions of an experiment, such as `Parameter.where`.
-    **Errors:** `ValueError` for what was left out and has no value of zero, and for an armature
-    that the system or its formulation cannot have.
+    **Errors:** `ValueError` for a leaf that is left out and has no zero value, and for an armature
+    that the system or its formulation does not support.
     """
-    missing = [where for where in picked if _is_plain(_pick(where, experiment))]
+    missing = [where for where in picked if _is_plain(_try_pick(where, experiment))]
     if not missing:
         return experiment
     pairs, tree = jax.tree_util.tree_flatten_with_path(experiment, is_leaf=_is_none)
     leaves = [leaf for _, leaf in pairs]
     marked, has_armature = jax.tree.unflatten(tree, map(LeafMark, range(len(leaves)))), False
     for where in missing:
-        mark = _pick(where, marked)
+        mark = _try_pick(where, marked)
         if not isinstance(mark, LeafMark):
-            continue  # A function of a leaf: `Parameter.leaf` says so.
+            continue  # `where` computes with the leaf: `Parameter.leaf` reports it.
         path, leaf = pairs[mark.number]
         owner, field = functools.reduce(_child, path[:-1], experiment), path[-1]
         if leaf is None:
             name = getattr(field, "name", str(field))
-            zero = zero_of(owner, name)
+            zero = zero_of_field(owner, name)
             if zero is None:
                 raise ValueError(
-                    f"A parameter picks `{name}` of the {_described(owner)}, which was left out "
+                    f"A parameter picks `{name}` of the {_describe(owner)}, which was left out "
                     f"(`None`). Give it a value in `{type(owner).__name__}({name}=...)`."
                 )
             leaves[mark.number], has_armature = zero, has_armature or name == "armature"
         else:
             leaves[mark.number] = jnp.asarray(leaf, float)
-    found = jax.tree.unflatten(tree, leaves)
+    new = jax.tree.unflatten(tree, leaves)
     if has_armature:
-        _check_armature(found.model)
-    return found
+        _check_armature(new.model)
+    return new
 
 
 @functools.singledispatch
-def zero_of(owner: Any, field: str) -> Array | None:
-    """Return the zero that a field stands for where it was left out, or `None` without any."""
+def zero_of_field(owner: Any, field: str) -> Array | None:
+    """Return the zero that a field has if it is left out, or `None` if there is none."""
     return None
 
 
-@zero_of.register
-def _of_joint(owner: AbstractJoint, field: str) -> Array | None:
+@zero_of_field.register
+def _zero_of_joint(owner: AbstractJoint, field: str) -> Array | None:
     return jnp.zeros(owner.num_undriven_rates) if field in ("damping", "armature") else None
 
 
-@zero_of.register
-def _of_drag(owner: Drag, field: str) -> Array | None:
+@zero_of_field.register
+def _zero_of_drag(owner: Drag, field: str) -> Array | None:
     return jnp.zeros(())
 
 
-@zero_of.register(Signal)
-@zero_of.register(Gyroscope)
-def _of_delayed(owner: Signal | Gyroscope, field: str) -> Array | None:
+@zero_of_field.register(Signal)
+@zero_of_field.register(Gyroscope)
+def _zero_of_delay(owner: Signal | Gyroscope, field: str) -> Array | None:
     return jnp.zeros(()) if field == "delay" else None
 
 
 def _check_armature(model: Any) -> None:
-    """Raise `ValueError` for an armature where none may be, which constructors refuse."""
+    """Raise `ValueError` for an armature that the constructors would reject."""
     system = model.multibody
     System(system.bodies, (*system.joints, *system.constraints), system.forces, system.frames)
     if isinstance(model, AbstractAbsolute):
@@ -102,7 +102,7 @@ def _check_armature(model: Any) -> None:
         )
 
 
-def _pick(where: Callable[[Any], Any], experiment: Any) -> Any:
+def _try_pick(where: Callable[[Any], Any], experiment: Any) -> Any:
     try:
         return where(experiment)
     except (AttributeError, IndexError, KeyError, TypeError):
@@ -110,11 +110,11 @@ def _pick(where: Callable[[Any], Any], experiment: Any) -> Any:
 
 
 def _is_plain(leaf: Any) -> bool:
-    """Whether a leaf was left out, or is made of numbers but no array of JAX for real numbers."""
+    """Return whether a leaf is left out, or is a number that is not a JAX array of reals."""
     if leaf is None:
         return True
-    numbers = isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array)
-    return numbers and not eqx.is_inexact_array(leaf) and np.asarray(leaf).dtype.kind in "iuf"
+    is_numeric = isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array)
+    return is_numeric and not eqx.is_inexact_array(leaf) and np.asarray(leaf).dtype.kind in "iuf"
 
 
 def _child(owner: Any, key: Any) -> Any:
@@ -123,6 +123,6 @@ def _child(owner: Any, key: Any) -> Any:
     return owner[key.idx if isinstance(key, jax.tree_util.SequenceKey) else key.key]
 
 
-def _described(owner: Any) -> str:
+def _describe(owner: Any) -> str:
     name = getattr(owner, "name", None)
     return type(owner).__name__ + (f" {name!r}" if isinstance(name, str) and name else "")

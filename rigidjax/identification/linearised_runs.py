@@ -1,12 +1,12 @@
-"""Experiments simulated, read, compared with data, and linearised by their parameters.
+"""Simulated readings of experiments, their residuals, and linearisation in the parameters.
 
-Whoever needs derivatives of runs gets them here: fits and their covariances, designs, the segments
-of multiple shooting, sensitivities.
+Fits and their covariances, designs, segments of multiple shooting and sensitivities all get their
+derivatives here.
 """
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import diffrax
 import equinox as eqx
@@ -14,45 +14,50 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..formulations import AbstractFormulation
+from ..formulations.charts import Unknowns
 from ..native import call_by_kernel
 from ..results import RESULTS
 from ..sensors import AbstractSensor
 from ..sensors.history import SHORTEST_SPAN, continue_motion, shift_in_time
 from ..simulate.simulate import simulate
-from .parameters import Experiment, Parameter, with_leaves
-from .prior_rows import prior_rows
+from ..state import State
+from .parameters import Experiment, Parameter, replace_leaves
+from .prior_rows import stack_prior_rows
 from .simulation import Simulation
 
+T = TypeVar("T")
 
-class Varied(eqx.Module):
+
+class ParametrisedExperiment(eqx.Module):
     """An experiment as a function of changes of the components of its parameters."""
 
     experiment: Experiment
     parameters: tuple[Parameter, ...]
 
     def __call__(self, change: Float[Array, " K"]) -> Experiment:
-        """The experiment with these changes of all components, to first order in them."""
+        """Return the experiment with all components changed, correct to first order in `change`."""
         leaves, begin = [], 0
         for p in self.parameters:
             leaf = p.leaf(self.experiment)
             end = begin + p.transform.estimates(leaf).shape[0]
             leaves.append(p.transform.perturbed(leaf, change[begin:end]))
             begin = end
-        return with_leaves(self.parameters, self.experiment, leaves)
+        return replace_leaves(self.parameters, self.experiment, leaves)
 
     def values(self) -> Float[Array, " K"]:
-        """All components of the parameters, in physical units."""
+        """Return all components of the parameters, in physical units."""
         values = [p.transform.estimates(p.leaf(self.experiment)) for p in self.parameters]
         return jnp.concatenate([jnp.zeros(0, self.experiment.state0.position.dtype), *values])
 
     def prior(self) -> tuple[Float[Array, " R"], Float[Array, "R K"]]:
-        """Residuals of the priors, and their derivatives by all components."""
+        """Return residuals of the priors and their derivatives with respect to all components."""
         leaves = [p.leaf(self.experiment) for p in self.parameters]
-        return prior_rows(self.parameters, leaves, self.experiment.state0.position.dtype)
+        return stack_prior_rows(self.parameters, leaves, self.experiment.state0.position.dtype)
 
 
-class _Reading(eqx.Module):
-    """What all sensors read, as a function to be saved by the solver."""
+class _SensorReader(eqx.Module):
+    """Function that returns the readings of all sensors, to be saved by the solver."""
 
     model: Any
     sensors: tuple[Any, ...]
@@ -61,46 +66,52 @@ class _Reading(eqx.Module):
         return tuple(sensor.predict(self.model, t, y) for sensor in self.sensors)
 
 
-class Motion(eqx.Module):
-    """Reads the physical state, in the place of a sensor."""
+class StateReader(eqx.Module):
+    """Stand-in for a sensor that reads the physical state."""
 
-    def on_time(self):
+    def on_time(self) -> tuple["StateReader", None]:
         return self, None
 
-    def predict(self, model, t, y):
+    def predict(self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns) -> State:
         return model.decode(t, y)
 
 
-def observed(
+def simulate_readings(
     experiment: Experiment,
     ts: Float[Array, " T"],
     simulation: Simulation,
     span: tuple[Array, Array] | None = None,
     *,
-    within: bool | None = None,
+    during_solve: bool | None = None,
 ) -> tuple[tuple[Any, ...], RESULTS]:
-    """What all sensors read at the times, of projected unknowns, and the result of the run.
+    """Simulate a run; return the readings of all sensors at `ts`, and the result of the run.
 
-    **Arguments:** `span`, start and end of the run, the first and the last time if left out;
-    `within`: read while integrating, as what is saved costs memory traffic in every step; a state
-    that is not finite then is no result of its own. If left out, where no loops have to be closed
-    for it: members of a batch would wait for each other in every step.
+    **Arguments:** `span`, start and end of the run, by default the first and the last time;
+    `during_solve`, whether sensors are read while integrating, which saves memory traffic but does
+    not detect states that are not finite. The default is to do so unless closed loops must be
+    projected for every reading, as the elements of a batch would wait for each other in every step.
     """
     t0, t1 = (ts[0], ts[-1]) if span is None else span
     punctual = [sensor.on_time() for sensor in experiment.sensors]
     if any(delay is not None for _, delay in punctual):
-        return _observed_late(experiment, ts, simulation, (t0, t1), punctual)
-    within = not experiment.model.multibody.closes if within is None else within
-    state0, closed = experiment.started(t0)
-    read = _Reading(experiment.model, experiment.sensors)
-    saveat = diffrax.SaveAt(ts=ts, fn=read) if within else diffrax.SaveAt(ts=ts)
-    solution = _run(experiment, state0, (t0, t1), simulation, saveat)
-    result = RESULTS.where(closed, solution.result, RESULTS.joints_open)
-    # Times are given again: where a run ends early, those of the solution are infinite.
-    return solution.ys if within else jax.vmap(read)(ts, solution.ys), result
+        return _simulate_delayed_readings(experiment, ts, simulation, (t0, t1), punctual)
+    during_solve = not experiment.model.multibody.closes if during_solve is None else during_solve
+    state0, joints_close = experiment.started(t0)
+    read = _SensorReader(experiment.model, experiment.sensors)
+    saveat = diffrax.SaveAt(ts=ts, fn=read) if during_solve else diffrax.SaveAt(ts=ts)
+    solution = _simulate(experiment, state0, (t0, t1), simulation, saveat)
+    result = RESULTS.where(joints_close, solution.result, RESULTS.joints_open)
+    # The times of the solution are infinite after an early end, so that `ts` is used instead.
+    return solution.ys if during_solve else jax.vmap(read)(ts, solution.ys), result
 
 
-def _run(experiment, state0, span, simulation, saveat) -> Any:
+def _simulate(
+    experiment: Experiment,
+    state0: State,
+    span: tuple[Array, Array],
+    simulation: Simulation,
+    saveat: diffrax.SaveAt,
+) -> Any:
     return simulate(
         experiment.model,
         state0,
@@ -112,73 +123,102 @@ def _run(experiment, state0, span, simulation, saveat) -> Any:
     )
 
 
-def _observed_late(experiment, ts, simulation, span, punctual):
-    """As `observed`, for sensors of which some have a delay.
+def _simulate_delayed_readings(
+    experiment: Experiment,
+    ts: Float[Array, " T"],
+    simulation: Simulation,
+    span: tuple[Array, Array],
+    undelayed: Sequence[tuple[Any, Float[Array, ""] | None]],
+) -> tuple[tuple[Any, ...], RESULTS]:
+    """Return readings and result as `simulate_readings`, for sensors with a delay.
 
-    The run is saved at the times of the samples and at those that late sensors tell of. Before its
-    start it is continued backwards. Derivatives by a delay are those of the exact motion.
+    The solver saves the times of the samples and the earlier times that delayed sensors read.
+    Before its start the run is continued backwards. Derivatives with respect to a delay are those
+    of the exact motion.
+
+    **Arguments:** `punctual`, for each sensor its `on_time()`.
     """
     model, (t0, t1) = experiment.model, span
-    state0, closed = experiment.started(t0)
-    # The times of the samples, then those of every sensor with a delay.
-    delays = [delay for _, delay in punctual if delay is not None]
+    state0, joints_close = experiment.started(t0)
+    # First the times of the samples, then the times that each delayed sensor reads.
+    delays = [delay for _, delay in undelayed if delay is not None]
     times = [ts, *(ts - delay for delay in delays)]
-    fixed = [jax.lax.stop_gradient(of_sensor) for of_sensor in times]
-    saved = jnp.concatenate([jnp.maximum(of_sensor, t0) for of_sensor in fixed])
+    fixed = [jax.lax.stop_gradient(block) for block in times]
+    saved = jnp.concatenate([jnp.maximum(block, t0) for block in fixed])
     order = jnp.argsort(saved)
     end = jnp.maximum(t1, saved[order[-1]])
     saveat = diffrax.SaveAt(ts=saved[order])
-    solution = _run(experiment, state0, (t0, end), simulation, saveat)
+    solution = _simulate(experiment, state0, (t0, end), simulation, saveat)
     rows = jnp.argsort(order).reshape(len(times), -1)
     blocks = [jax.tree.map(lambda y, k=k: y[k], solution.ys) for k in rows]
-    sensors = tuple(sensor for sensor, _ in punctual)
-    is_late = tuple(delay is not None for _, delay in punctual)
-    read = functools.partial(_read_blocks, is_late)
-    called = _called if simulation.backend == "xla" else call_by_kernel
-    readings = called(read, model, sensors, state0, t0, times, fixed, blocks)
-    result = RESULTS.where(closed, solution.result, RESULTS.joints_open)
+    sensors = tuple(sensor for sensor, _ in undelayed)
+    is_delayed = tuple(delay is not None for _, delay in undelayed)
+    read = functools.partial(_read_rows, is_delayed)
+    call = _call_directly if simulation.backend == "xla" else call_by_kernel
+    readings = call(read, model, sensors, state0, t0, times, fixed, blocks)
+    result = RESULTS.where(joints_close, solution.result, RESULTS.joints_open)
     return readings, result
 
 
-def _called(function, *args):
+def _call_directly(function: Callable[..., T], *args: Any) -> T:
     return function(*args)
 
 
-def _read_blocks(is_late, model, sensors, state0, t0, times, fixed, blocks):
-    """Readings of all sensors, of which some are late; unknowns and times by blocks.
+def _read_rows(
+    is_delayed: tuple[bool, ...],
+    model: AbstractFormulation,
+    sensors: tuple[AbstractSensor, ...],
+    state0: State,
+    t0: Float[Array, ""],
+    times: Sequence[Float[Array, " T"]],
+    fixed: Sequence[Float[Array, " T"]],
+    blocks: Sequence[Unknowns],
+) -> tuple[Array, ...]:
+    """Return the readings of all sensors from saved unknowns.
 
-    **Arguments:** `times` of the samples, then those that each late sensor tells of; `fixed`, the
-    same without derivatives; `blocks`, the unknowns there, at the start where a time is earlier.
+    **Arguments:** `is_delayed`, per sensor; `times` of the samples, then the times that each
+    delayed sensor reads; `fixed`, the same times without derivatives; `blocks`, the unknowns at
+    these times, or at the start where a time precedes it.
     """
-    before = _before(model, state0, t0, jnp.min(jnp.stack([own[0] for own in fixed])))
+    earlier = _continue_backwards(
+        model, state0, t0, jnp.min(jnp.stack([block[0] for block in fixed]))
+    )
 
-    def read_late(sensor, t, fixed, y):
-        at = jnp.maximum(fixed, t0)
-        y = shift_in_time(model, at, y, t - fixed)
-        y = jax.tree.map(lambda a, b: jnp.where(fixed < t0, b, a), y, before.unknowns(t))
+    def read_delayed(sensor, t, fixed, y):
+        saved_time = jnp.maximum(fixed, t0)
+        y = shift_in_time(model, saved_time, y, t - fixed)
+        y = jax.tree.map(lambda a, b: jnp.where(fixed < t0, b, a), y, earlier.unknowns(t))
         return sensor.predict(model, t, y)
 
-    readings, late = [], iter(zip(times[1:], fixed[1:], blocks[1:], strict=True))
-    for sensor, sensor_is_late in zip(sensors, is_late, strict=True):
-        if sensor_is_late:
-            readings.append(jax.vmap(functools.partial(read_late, sensor))(*next(late)))
+    readings, delayed = [], iter(zip(times[1:], fixed[1:], blocks[1:], strict=True))
+    for sensor, sensor_is_delayed in zip(sensors, is_delayed, strict=True):
+        if sensor_is_delayed:
+            readings.append(jax.vmap(functools.partial(read_delayed, sensor))(*next(delayed)))
         else:
             read = functools.partial(sensor.predict, model)
             readings.append(jax.vmap(read)(times[0], blocks[0]))
     return tuple(readings)
 
 
-def _before(model, state0, t0, earliest):
-    """The motion before the start of a run."""
+def _continue_backwards(
+    model: AbstractFormulation,
+    state0: State,
+    t0: Float[Array, ""],
+    earliest: Float[Array, ""],
+) -> Any:
+    """Return the motion before the start of a run, back to the time `earliest`."""
     state0 = state0.normalized()
     y = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
     return continue_motion(model, t0, y, jnp.minimum(earliest - t0, -SHORTEST_SPAN))
 
 
-def weighted(
+def weigh_residuals(
     residuals: Sequence[Float[Array, "T C"]], weights: Sequence[Float[Array, "T C"]]
 ) -> Float[Array, " N"]:
-    """Residuals of all sensors times their weights, as one vector; what has no weight is zero."""
+    """Return the residuals of all sensors times their weights, as one vector.
+
+    An element with zero weight is zero, whatever its residual.
+    """
     return jnp.concatenate(
         [
             jnp.where(w > 0, w * jnp.where(w > 0, r, 0.0), 0.0).reshape(-1)
@@ -187,83 +227,99 @@ def weighted(
     )
 
 
-def residuals_of(sensor: AbstractSensor, readings: Array, measured: Array) -> Float[Array, "T C"]:
-    """Residuals of one sensor, sample by sample."""
+def sensor_residuals(
+    sensor: AbstractSensor, readings: Array, measured: Array
+) -> Float[Array, "T C"]:
+    """Return the residuals of one sensor, sample by sample."""
     return jax.vmap(sensor.residual)(readings, measured)
 
 
 class Observation(NamedTuple):
-    """What is linearised: the arrays of the `sensors`, their `readings`, and `more` if there is."""
+    """Quantities that are linearised: arrays of `sensors`, their `readings`, and `extra` ones."""
 
     sensors: Any
     readings: tuple[Array, ...]
-    more: Any = ()
+    extra: Any = ()
 
 
-class Linearisation(NamedTuple):
-    """Weighted residuals (N,), their derivatives, those of `more` with E behind, and the `rest`."""
+class LinearisedResiduals(NamedTuple):
+    """Weighted residuals (N,) and their Jacobian (N, E).
+
+    `extra_jacobian` has derivatives of the extra quantities with a trailing axis E, and `aux` holds
+    quantities that are not differentiated.
+    """
 
     residuals: Float[Array, " N"]
     jacobian: Float[Array, "N E"]
-    more: Any
-    rest: Any
+    extra_jacobian: Any
+    aux: Any
 
 
-def observation(experiment: Experiment, readings: tuple[Any, ...], more: Any = ()) -> Observation:
-    """The readings of an experiment as what is linearised."""
-    return Observation(eqx.filter(experiment.sensors, eqx.is_inexact_array), readings, more)
+def make_observation(
+    experiment: Experiment, readings: tuple[Any, ...], extra: Any = ()
+) -> Observation:
+    """Collect the readings of an experiment, and extra quantities, for linearisation."""
+    return Observation(eqx.filter(experiment.sensors, eqx.is_inexact_array), readings, extra)
 
 
-def linearised(
+def linearise_residuals(
     observe: Callable[[Array], tuple[Observation, Any]],
     directions: Float[Array, "E K"],
     sensors: tuple[AbstractSensor, ...],
     weights: Sequence[Float[Array, "T C"]],
     values: Sequence[Array] | None = None,
-    residuals: Callable[[AbstractSensor, Array, Array], Array] = residuals_of,
-) -> Linearisation:
-    """Weighted residuals and their derivatives along directions, all carried through one solve.
+    residuals: Callable[[AbstractSensor, Array, Array], Array] = sensor_residuals,
+) -> LinearisedResiduals:
+    """Return weighted residuals and their directional derivatives, all from one solve.
 
-    **Arguments:** `observe`, a function of a change (K,), zero where it is linearised, with what is
-    not differentiated behind; `sensors`; `weights`; `values`, what was measured, `None` for what is
-    predicted: residuals are then zero, their derivatives are not; `residuals` of one sensor.
+    **Arguments:** `observe`, a function of a change (K,) that returns quantities to be
+    differentiated and auxiliary ones, linearised at zero; `directions`; `sensors`; `weights`;
+    `values`, the measured values, or `None` to compare with the predictions themselves (residuals
+    are then zero, their derivatives are not); `residuals`, a function that returns the residuals of
+    one sensor.
     """
     fixed = eqx.filter(sensors, eqx.is_inexact_array, inverse=True)
 
     def push(direction):
-        seen, moved, rest = jax.jvp(
+        observation, tangent, aux = jax.jvp(
             observe, (jnp.zeros_like(direction),), (direction,), has_aux=True
         )
-        measured = seen.readings if values is None else values
+        measured = observation.readings if values is None else values
 
-        def compared(arrays, readings):
-            each = zip(eqx.combine(arrays, fixed), readings, measured, strict=True)
-            return weighted([residuals(*one) for one in each], weights)
+        def compare(arrays, readings):
+            triples = zip(eqx.combine(arrays, fixed), readings, measured, strict=True)
+            return weigh_residuals([residuals(*triple) for triple in triples], weights)
 
-        r, dr = jax.jvp(compared, (seen.sensors, seen.readings), (moved.sensors, moved.readings))
-        return r, dr, moved.more, rest
+        r, dr = jax.jvp(
+            compare,
+            (observation.sensors, observation.readings),
+            (tangent.sensors, tangent.readings),
+        )
+        return r, dr, tangent.extra, aux
 
-    return Linearisation(*jax.vmap(push, out_axes=(None, -1, -1, None))(directions))
+    return LinearisedResiduals(*jax.vmap(push, out_axes=(None, -1, -1, None))(directions))
 
 
-def linearised_run(
-    varied: Varied,
+def linearise_run(
+    parametrised: ParametrisedExperiment,
     directions: Float[Array, "E K"],
     ts: Float[Array, " T"],
     simulation: Simulation,
     weights: Sequence[Float[Array, "T C"]],
     values: Sequence[Array] | None = None,
     *,
-    within: bool | None = None,
-) -> Linearisation:
-    """A run linearised along changes of the components of its parameters; `rest` is its result.
+    during_solve: bool | None = None,
+) -> LinearisedResiduals:
+    """Linearise a run in the components of its parameters; `aux` is its result.
 
-    **Arguments:** see `observed` and `linearised`.
+    **Arguments:** see `simulate_readings` and `linearise_residuals`.
     """
 
     def observe(change):
-        experiment = varied(change)
-        readings, result = observed(experiment, ts, simulation, within=within)
-        return observation(experiment, readings), result
+        experiment = parametrised(change)
+        readings, result = simulate_readings(experiment, ts, simulation, during_solve=during_solve)
+        return make_observation(experiment, readings), result
 
-    return linearised(observe, directions, varied.experiment.sensors, weights, values)
+    return linearise_residuals(
+        observe, directions, parametrised.experiment.sensors, weights, values
+    )

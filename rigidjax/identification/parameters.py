@@ -1,4 +1,4 @@
-"""Which leaves of an experiment are fitted, and in which coordinates."""
+"""Fitted leaves of an experiment and their coordinates."""
 
 import dataclasses
 import itertools
@@ -15,20 +15,21 @@ from ..checks import find_duplicates, float_array
 from ..formulations import AbstractFormulation
 from ..sensors import AbstractSensor
 from ..state import State
-from .left_out import LeafMark, with_zeros
+from .left_out import LeafMark, materialise_leaves
 from .priors import AbstractPrior
-from .start_change import StartChange, StartOf
-from .start_geometry import moves_start, state_at_joints
+from .start_change import StartChange, StartSelector
+from .start_geometry import picks_geometry, transfer_state
 from .transforms import AbstractTransform, Free
 
 
 class Experiment(eqx.Module):
-    """One run as it is simulated: everything in which there can be parameters.
+    """Model, start state and sensors of one run: a pytree in which `Parameter` picks leaves.
 
     **Attributes:** `model`, a formulation; `state0`, the state at the first sample; `sensors`, in
-    the order of the measurements; `start`, a change of `state0`, there if `start_state` is fitted;
-    `reference`, the model whose joints allow `state0`, there if their geometry is fitted: the start
-    has the joint coordinates of `state0`, whatever the geometry.
+    the order of the measurements; `start`, a change of `state0` if `start_state` is fitted, else
+    `None`; `reference`, the model whose joints allow `state0` if the geometry of joints is fitted,
+    else `None`. With a `reference`, the run starts at the joint coordinates of `state0` for every
+    value of the geometry.
     """
 
     model: AbstractFormulation
@@ -38,38 +39,39 @@ class Experiment(eqx.Module):
     reference: AbstractFormulation | None = None
 
     def started(self, t: Float[Array, ""]) -> tuple[State, Bool[Array, ""]]:
-        """The state at the first sample, changed as `start` says, and whether that succeeded."""
+        """Return the state at the first sample, after `start`, and whether its joints close."""
         state, okay = self.state0, jnp.array(True)
         if self.reference is not None:
-            state, okay = state_at_joints(self.reference, self.model, state, t)
+            state, okay = transfer_state(self.reference, self.model, state, t)
         if self.start is None:
             return state, okay
-        state, closed = self.start.applied(self.model, state, t)
+        state, closed = self.start.apply(self.model, state, t)
         return state, okay & closed
 
 
 class Parameter(eqx.Module):
-    """A leaf of an `Experiment` that is fitted.
+    """A fitted leaf of an `Experiment`.
 
     **Arguments:**
 
     - `name`, for reports.
-    - `where(experiment)`, picks the leaf: `lambda e: e.model.system.inertia`,
-      `lambda e: e.state0.angular_velocity`; also one that was left out because it is zero, such as
-      the damping of a joint. Use the same function object for fits that are to
-      share their compiled code.
+    - `where(experiment)`, a function that picks the leaf: `lambda e: e.model.system.inertia`,
+      `lambda e: e.state0.angular_velocity`. The leaf may be one that was left out because it is
+      zero, such as the damping of a joint. Fits share compiled code if they use the same function
+      object.
     - `transform`, its coordinates: `Free()`, `Positive()`, `Bounded(a, b)`, `PrincipalInertia()`,
-      `InertiaTensor()`, `Orientation()`; each can hold a part of the leaf fixed.
+      `InertiaTensor()`, `Orientation()`. A transformation can hold part of the leaf fixed.
     - `tied`, functions that pick other leaves of the same shape, which take the same value: two
       equal springs, both wheels.
-    - `per_run`, whether every run has its own.
-    - `start`, start value, in the shape of the leaf, or with the runs in front; what the model
-      holds if left out.
-    - `unit`, for reports, one for all components or one for each; `labels`, names of the components
-      in place of the name with an index.
-    - `size` of a large change of a component, in its unit, where the values themselves do not tell
-      (zero is not a small angle): what "hardly determined" and the scores of experiments relate to.
-    - `prior`, what is known of it besides the data: `LogDetPrior` of an inertia, `GaussianPrior`.
+    - `per_run`, whether every run has a value of its own.
+    - `start`, the start value, in the shape of the leaf, or with a leading run axis; the value in
+      the model if left out.
+    - `unit`, for reports, one for all components or one per component; `labels`, names of the
+      components instead of the name with an index.
+    - `size` of a large change of a component, in its unit, where the value gives no scale (an angle
+      may be zero). The verdict "hardly determined" and the scores of experiments are relative to
+      it.
+    - `prior`, knowledge besides the data: `LogDetPrior` for an inertia, or `GaussianPrior`.
 
     **Errors:** `TypeError` and `ValueError` for arguments of the wrong kind.
     """
@@ -137,7 +139,7 @@ class Parameter(eqx.Module):
         self.prior = prior
 
     def component_labels(self, shape: tuple[int, ...]) -> tuple[str, ...]:
-        """Labels of all components of a leaf of this shape."""
+        """Return the labels of all components of a leaf of this shape."""
         try:
             names = self.transform.components(shape)
         except ValueError as error:
@@ -152,7 +154,7 @@ class Parameter(eqx.Module):
         return self.labels
 
     def component_units(self, count: int) -> tuple[str, ...]:
-        """Units of all components, so many of them."""
+        """Return the units of `count` components."""
         if isinstance(self.unit, str):
             return (self.unit,) * count
         if len(self.unit) != count:
@@ -163,13 +165,13 @@ class Parameter(eqx.Module):
         return self.unit
 
     def leaf(self, experiment: Experiment) -> Any:
-        """The leaf of an experiment, checked to be one array of real numbers, and those tied to it.
+        """Return the leaf that the parameter picks, after checking it and the leaves tied to it.
 
-        **Errors:** `ValueError` for another kind of leaf, or tied ones of another shape.
+        **Errors:** `ValueError` unless all are arrays of real numbers of the same shape.
         """
-        leaf = self._picked(self.where, experiment)
+        leaf = self._pick_leaf(self.where, experiment)
         for where in self.tied:
-            other = self._picked(where, experiment)
+            other = self._pick_leaf(where, experiment)
             if other.shape != leaf.shape:
                 raise ValueError(
                     f"`Parameter({self.name!r}, tied=...)` must pick leaves of the same shape, "
@@ -177,7 +179,7 @@ class Parameter(eqx.Module):
                 )
         return leaf
 
-    def _picked(self, where: Callable[[Experiment], Any], experiment: Experiment) -> Any:
+    def _pick_leaf(self, where: Callable[[Experiment], Any], experiment: Experiment) -> Any:
         try:
             leaf = where(experiment)
         except (AttributeError, IndexError, KeyError, TypeError) as error:
@@ -193,12 +195,12 @@ class Parameter(eqx.Module):
 
 
 @dataclasses.dataclass(frozen=True)
-class Components:
-    """All components of some parameters, in their order.
+class ComponentTable:
+    """All components of several parameters, in their order.
 
-    **Attributes:** `labels`, `units`; `groups`, components of one parameter have one number;
-    `sizes`, `Parameter.size`; `fitted`, those that a transformation does not hold fixed; `values`,
-    in physical units, where they are known.
+    **Attributes:** `labels`, `units`; `groups`, for each component the index of its parameter;
+    `sizes`, `Parameter.size`; `fitted`, whether the transformation leaves the component free;
+    `values`, in physical units, empty if unknown.
     """
 
     labels: tuple[str, ...]
@@ -208,64 +210,72 @@ class Components:
     fitted: np.ndarray
     values: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
-    def at(self, values: ArrayLike) -> "Components":
-        """These with their values."""
+    def with_values(self, values: ArrayLike) -> "ComponentTable":
+        """Return the table with these values."""
         return dataclasses.replace(self, values=np.asarray(values))
 
     @property
-    def chosen(self) -> np.ndarray:
-        """Numbers of the fitted ones."""
+    def fitted_indices(self) -> np.ndarray:
+        """Indices of the fitted components."""
         return np.flatnonzero(self.fitted)
 
-    def part(self, chosen: np.ndarray) -> "Components":
-        """Those with these numbers."""
-        return Components(
-            tuple(self.labels[k] for k in chosen),
-            tuple(self.units[k] for k in chosen),
-            self.groups[chosen],
-            self.sizes[chosen],
-            self.fitted[chosen],
-            self.values[chosen] if self.values.size else self.values,
+    def subset(self, fitted_indices: np.ndarray) -> "ComponentTable":
+        """Return the table of the components with these indices."""
+        return ComponentTable(
+            tuple(self.labels[k] for k in fitted_indices),
+            tuple(self.units[k] for k in fitted_indices),
+            self.groups[fitted_indices],
+            self.sizes[fitted_indices],
+            self.fitted[fitted_indices],
+            self.values[fitted_indices] if self.values.size else self.values,
         )
 
     def check_labels(self) -> None:
         """Raise `ValueError` for labels that are not unique."""
-        if twice := find_duplicates(self.labels):
-            raise ValueError(f"Parameters need different labels; got {twice} more than once.")
+        if repeated := find_duplicates(self.labels):
+            raise ValueError(f"Parameters need different labels; got {repeated} more than once.")
 
-    def reach(self, starts: np.ndarray) -> np.ndarray:
-        """How far each component may change, (p,): zero where nothing tells.
+    def magnitudes(self, starts: np.ndarray) -> np.ndarray:
+        """Return the size of a large change of each component, (p,), zero where none is known.
 
-        What `sizes` says, else the largest component of the same parameter, at its start or now. A
-        parameter that starts at zero tells nothing: where it has come to may be round-off.
+        It is `sizes` where given, else the largest component of the same parameter, at its start or
+        now. A parameter that starts at zero has no magnitude, since its present value may be
+        round-off.
         """
-        values, reach = self.values, np.zeros(len(self.values))
+        values, magnitudes = self.values, np.zeros(len(self.values))
         for group in np.unique(self.groups):
-            members = self.groups == group
-            if np.any(starts[members] != 0):
-                reach[members] = np.abs([values[members], starts[members]]).max()
-        return np.where(self.sizes > 0, np.maximum(self.sizes, np.abs(values)), reach)
+            in_group = self.groups == group
+            if np.any(starts[in_group] != 0):
+                magnitudes[in_group] = np.abs([values[in_group], starts[in_group]]).max()
+        return np.where(self.sizes > 0, np.maximum(self.sizes, np.abs(values)), magnitudes)
 
 
-def components_of(entries: Iterable[tuple[Parameter, tuple[int, ...], str]]) -> Components:
-    """Components of parameters, each with the shape of its leaf and what is put behind labels."""
+def component_table(entries: Iterable[tuple[Parameter, tuple[int, ...], str]]) -> ComponentTable:
+    """Return the table of the components of parameters.
+
+    **Arguments:** `entries`, for each parameter the shape of its leaf and a suffix of its labels.
+    """
     labels, units, groups, sizes, fitted = [], [], [], [], []
-    for number, (p, shape, suffix) in enumerate(entries):
+    for index, (p, shape, suffix) in enumerate(entries):
         names = p.component_labels(shape)
         labels += [name + suffix for name in names]
         units += p.component_units(len(names))
-        groups += [number] * len(names)
+        groups += [index] * len(names)
         sizes += [p.size] * len(names)
-        of_leaf = p.transform.fitted(shape)
-        fitted += [i in of_leaf for i in range(len(names))]
-    numbers, large, chosen = np.array(groups, int), np.array(sizes, float), np.array(fitted, bool)
-    return Components(tuple(labels), tuple(units), numbers, large, chosen)
+        fitted_of_leaf = p.transform.fitted(shape)
+        fitted += [i in fitted_of_leaf for i in range(len(names))]
+    group_array, size_array, fitted_indices = (
+        np.array(groups, int),
+        np.array(sizes, float),
+        np.array(fitted, bool),
+    )
+    return ComponentTable(tuple(labels), tuple(units), group_array, size_array, fitted_indices)
 
 
-def with_leaves(
+def replace_leaves(
     parameters: Sequence[Parameter], experiment: Experiment, leaves: Sequence[Any]
 ) -> Experiment:
-    """The experiment with these leaves in place of those that the parameters pick."""
+    """Return the experiment with new leaves for those that the parameters pick."""
     if not parameters:
         return experiment
     pairs = [
@@ -278,12 +288,12 @@ def with_leaves(
     )
 
 
-def leaves_at(
+def leaves_from_coordinates(
     parameters: Sequence[Parameter], references: Sequence[Array], u: Float[Array, " k"]
 ) -> list[Array]:
-    """The leaves at these coordinates of all parameters, one after the other.
+    """Return the leaves for a vector of coordinates of all parameters.
 
-    **Arguments:** `references`, the leaves at the start; see `AbstractTransform`.
+    **Arguments:** `references`, the leaves at the start of the fit; see `AbstractTransform`.
     """
     leaves = []
     for p, reference in zip(parameters, references, strict=True):
@@ -293,8 +303,8 @@ def leaves_at(
     return leaves
 
 
-def _given(parameter: Parameter, leaf: Any, *shapes: tuple[int, ...]) -> Any:
-    """What a parameter starts from: its `start`, in one of these shapes, or the leaf.
+def _start_value(parameter: Parameter, leaf: Any, *shapes: tuple[int, ...]) -> Any:
+    """Return the `start` of a parameter in one of the given shapes, or `leaf` if it has none.
 
     **Errors:** `ValueError` for a start, or a prior, of another shape.
     """
@@ -310,77 +320,79 @@ def _given(parameter: Parameter, leaf: Any, *shapes: tuple[int, ...]) -> Any:
     return parameter.start.astype(leaf.dtype)
 
 
-def with_start(experiment: Experiment, parameters: Sequence[Parameter]) -> Experiment:
-    """The experiment with a change of its start in it, zero, if a parameter is one."""
-    specs = [p.where for p in parameters if isinstance(p.where, StartOf)]
-    if not specs:
+def insert_start_change(experiment: Experiment, parameters: Sequence[Parameter]) -> Experiment:
+    """Return the experiment with a zero change of its start, if a parameter is a start state."""
+    selectors = [p.where for p in parameters if isinstance(p.where, StartSelector)]
+    if not selectors:
         return experiment
-    change = specs[0].zero(experiment.model, experiment.state0.position.dtype)
+    change = selectors[0].zero_change(experiment.model, experiment.state0.position.dtype)
     return eqx.tree_at(lambda e: e.start, experiment, change, is_leaf=lambda x: x is None)
 
 
-def with_reference(experiment: Experiment, parameters: Sequence[Parameter]) -> Experiment:
-    """The experiment with its model as the reference of the start, if geometry is fitted."""
-    if not moves_start(experiment, [w for p in parameters for w in (p.where, *p.tied)]):
+def insert_reference(experiment: Experiment, parameters: Sequence[Parameter]) -> Experiment:
+    """Return the experiment with its model as `reference`, if parameters change the geometry."""
+    if not picks_geometry(experiment, [w for p in parameters for w in (p.where, *p.tied)]):
         return experiment
     model = experiment.model
     return eqx.tree_at(lambda e: e.reference, experiment, model, is_leaf=lambda x: x is None)
 
 
-def completed(experiment: Experiment, parameters: Sequence[Parameter]) -> Experiment:
-    """The experiment with arrays where parameters pick zeros that were left out, or numbers."""
-    return with_zeros(experiment, [w for p in parameters for w in (p.where, *p.tied)])
+def materialise_parameters(experiment: Experiment, parameters: Sequence[Parameter]) -> Experiment:
+    """Return the experiment with arrays for picked leaves that are left out or plain numbers."""
+    return materialise_leaves(experiment, [w for p in parameters for w in (p.where, *p.tied)])
 
 
-def started(parameters: Sequence[Parameter], experiment: Experiment) -> Experiment:
-    """The experiment of one run with the `start` of every parameter in it.
+def apply_starts(parameters: Sequence[Parameter], experiment: Experiment) -> Experiment:
+    """Return the experiment of one run with the `start` of every parameter in it.
 
-    **Errors:** `ValueError` for a start, or a prior, of another shape than the leaf, and as
+    **Errors:** `ValueError` for a start, or a prior, of another shape than the leaf; see also
     `check_leaves`.
     """
-    experiment = with_start(completed(experiment, parameters), parameters)
+    experiment = insert_start_change(materialise_parameters(experiment, parameters), parameters)
     check_leaves(parameters, experiment)
-    experiment = with_reference(experiment, parameters)
+    experiment = insert_reference(experiment, parameters)
     picked = [p.leaf(experiment) for p in parameters]
-    leaves = [_given(p, leaf, leaf.shape) for p, leaf in zip(parameters, picked, strict=True)]
-    return with_leaves(parameters, experiment, leaves)
+    leaves = [_start_value(p, leaf, leaf.shape) for p, leaf in zip(parameters, picked, strict=True)]
+    return replace_leaves(parameters, experiment, leaves)
 
 
-def start_leaf(
+def admissible_start(
     parameter: Parameter, experiments: Sequence[Experiment], run_names: Sequence[str]
 ) -> tuple[np.ndarray, list[str]]:
-    """Start value of a parameter, moved to where a fit can start; runs in front if `per_run`.
+    """Return the start value of a parameter, moved to the nearest admissible one.
 
-    **Returns:** the leaf and notes on what was moved.
+    **Returns:** the leaf, with a leading run axis if `per_run`, and notes on changes.
     **Errors:** `ValueError` for a start of the wrong shape or out of bounds.
     """
     leaves = [np.asarray(parameter.leaf(experiment)) for experiment in experiments]
     shape = leaves[0].shape
     count = len(leaves) if parameter.per_run else 1
     parameter.component_labels(shape)
-    given = _given(parameter, leaves[0], shape, *([(count, *shape)] if parameter.per_run else []))
+    value = _start_value(
+        parameter, leaves[0], shape, *([(count, *shape)] if parameter.per_run else [])
+    )
     if parameter.start is not None:
-        leaves = list(np.broadcast_to(np.asarray(given), (count, *shape)))
-    found, notes = [], []
+        leaves = list(np.broadcast_to(np.asarray(value), (count, *shape)))
+    starts, notes = [], []
     for leaf, run in zip(leaves[:count], run_names, strict=False):
-        which = f"{parameter.name} of run {run}" if parameter.per_run else parameter.name
+        label = f"{parameter.name} of run {run}" if parameter.per_run else parameter.name
         if not np.all(np.isfinite(leaf)):
-            raise ValueError(f"The start of {which} must be finite numbers; got {leaf}.")
+            raise ValueError(f"The start of {label} must be finite numbers; got {leaf}.")
         try:
-            moved, note = parameter.transform.admissible(leaf)
+            start, note = parameter.transform.admissible(leaf)
         except ValueError as error:
-            raise ValueError(f"The start of {which} cannot be used: {error}.") from error
-        found.append(moved)
-        notes += [f"{which}: {note}."] if note else []
-    return (np.stack(found) if parameter.per_run else found[0]), notes
+            raise ValueError(f"The start of {label} cannot be used: {error}.") from error
+        starts.append(start)
+        notes += [f"{label}: {note}."] if note else []
+    return (np.stack(starts) if parameter.per_run else starts[0]), notes
 
 
 def check_leaves(parameters: Sequence[Parameter], experiment: Experiment) -> None:
-    """Raise `ValueError` unless every parameter picks a leaf of its own, as it is stored."""
-    numbers = itertools.count()
-    marked = jax.tree.map(lambda _: LeafMark(next(numbers)), experiment)
+    """Raise `ValueError` unless every parameter picks a different leaf, as it is stored."""
+    counter = itertools.count()
+    marked = jax.tree.map(lambda _: LeafMark(next(counter)), experiment)
     picked = {}
-    for p, where in ((each, where) for each in parameters for where in (each.where, *each.tied)):
+    for p, where in ((q, where) for q in parameters for where in (q.where, *q.tied)):
         p.leaf(experiment)
         try:
             mark = where(marked)

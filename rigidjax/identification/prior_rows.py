@@ -12,43 +12,46 @@ from .parameters import Parameter
 
 
 class PriorRows(eqx.Module):
-    """Residuals of all priors and their derivatives by the components of the parameters.
+    """Residuals of all priors and their derivatives with respect to components of parameters.
 
-    **Attributes:** `shared` (R,) and `by_shared` (R, C), of parameters that all runs have in
-    common; `own` (B, Q) and `by_own` (B, Q, D), of those of each run.
+    **Attributes:** `shared` (R,) and `shared_jacobian` (R, C), of parameters that all runs share;
+    `per_run` (B, Q) and `per_run_jacobian` (B, Q, D), of parameters of each run.
     """
 
     shared: Float[Array, " R"]
-    by_shared: Float[Array, "R C"]
-    own: Float[Array, "B Q"]
-    by_own: Float[Array, "B Q D"]
+    shared_jacobian: Float[Array, "R C"]
+    per_run: Float[Array, "B Q"]
+    per_run_jacobian: Float[Array, "B Q D"]
 
     @property
     def count(self) -> int:
         """Number of residuals."""
-        return self.shared.size + self.own.size
+        return self.shared.size + self.per_run.size
 
     @property
     def residuals(self) -> Float[Array, " M"]:
-        """All residuals: shared, then run by run."""
-        return jnp.concatenate([self.shared, self.own.reshape(-1)])
+        """All residuals: shared ones, then run by run."""
+        return jnp.concatenate([self.shared, self.per_run.reshape(-1)])
 
-    def by_components(self) -> Float[Array, "M K"]:
-        """Derivatives by all components: shared, then run by run."""
-        return block_diag(self.by_shared, *self.by_own)
+    def component_jacobian(self) -> Float[Array, "M K"]:
+        """Return derivatives with respect to all components: shared ones, then run by run."""
+        return block_diag(self.shared_jacobian, *self.per_run_jacobian)
 
-    def by_coordinates(
-        self, shared_chain: Float[Array, "C S"], own_chain: Float[Array, "B D P"]
+    def coordinate_jacobian(
+        self, shared_chain: Float[Array, "C S"], per_run_chain: Float[Array, "B D P"]
     ) -> Float[Array, "M U"]:
-        """Derivatives by all coordinates, with those of the components by the coordinates."""
-        own = jax.vmap(jnp.matmul)(self.by_own, own_chain)
-        return block_diag(self.by_shared @ shared_chain, *own)
+        """Return derivatives with respect to all coordinates.
+
+        **Arguments:** derivatives of shared and per-run components with respect to the coordinates.
+        """
+        per_run = jax.vmap(jnp.matmul)(self.per_run_jacobian, per_run_chain)
+        return block_diag(self.shared_jacobian @ shared_chain, *per_run)
 
 
-def prior_rows(
+def stack_prior_rows(
     parameters: Sequence[Parameter], leaves: Sequence[Array], dtype: jnp.dtype
 ) -> tuple[Float[Array, " R"], Float[Array, "R K"]]:
-    """Residuals of the priors of these parameters, and their derivatives by all components."""
+    """Return residuals of the priors and their derivatives with respect to all components."""
     residuals, blocks = [jnp.zeros(0, dtype)], [jnp.zeros((0, 0), dtype)]
     for p, leaf in zip(parameters, leaves, strict=True):
         zero = jnp.zeros_like(p.transform.estimates(leaf))
@@ -66,18 +69,18 @@ def prior_rows(
 
 
 def check_no_prior(entry: str, parameters: Sequence[Parameter]) -> None:
-    """Raise `ValueError` for parameters with a prior, where it would have no meaning."""
+    """Raise `ValueError` for parameters with a prior, where a prior would have no meaning."""
     names = [p.name for p in parameters if p.prior is not None]
     if names:
         raise ValueError(f"`{entry}` takes no priors; leave `prior` of {names} out.")
 
 
-def prior_notes(parameters: Sequence[Parameter]) -> list[str]:
-    """Which parameters have a prior, in words."""
-    found = [f"{p.name} has {p.prior.text()}" for p in parameters if p.prior is not None]
-    if not found:
+def describe_priors(parameters: Sequence[Parameter]) -> list[str]:
+    """Return a note that names the parameters with a prior; no note if there is none."""
+    descriptions = [f"{p.name} has {p.prior.text()}" for p in parameters if p.prior is not None]
+    if not descriptions:
         return []
     return [
-        f"{'; '.join(found)}. Estimates, standard deviations and the verdict are those of data and "
-        "priors together."
+        f"{'; '.join(descriptions)}. Estimates, standard deviations and the verdict are those of "
+        "data and priors together."
     ]

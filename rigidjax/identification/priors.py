@@ -1,4 +1,4 @@
-r"""What is known of parameters besides the data, as further rows of least squares."""
+"""Priors: knowledge of parameters besides the data, as additional rows of least squares."""
 
 import abc
 
@@ -9,51 +9,52 @@ from jaxtyping import Array, Float
 
 from ..bodies.inertia import euler_tensor, principal_euler_values
 from ..checks import ArrayInput, float_array
-from .divergence import root_of_divergence, root_of_matrix
+from .divergence import sqrt_divergence, sqrt_divergence_of_matrix
 from .transforms import AbstractTransform, InertiaTensor, PrincipalInertia
 
-# Smallest principal Euler value of a prior, relative to their sum, that counts as positive.
+# Smallest principal Euler value of a prior, relative to the sum of all three, that counts as
+# positive.
 _FLAT = 1e-9
 
 
 class AbstractPrior(eqx.Module):
-    r"""A term $\frac12 |\rho(\theta)|^2$ that is added to the loss of a fit, for one parameter."""
+    r"""Prior of one parameter: a term $\frac12 |\rho(\theta)|^2$ in the loss of a fit."""
 
     @abc.abstractmethod
     def check(self, name: str, transform: AbstractTransform) -> None:
-        """Raise `ValueError` for a parameter of a kind that this prior is not for."""
+        """Raise `ValueError` if the prior does not apply to parameters with this transformation."""
 
     @abc.abstractmethod
     def check_leaf(self, name: str, transform: AbstractTransform, shape: tuple[int, ...]) -> None:
-        """Raise `ValueError` for a leaf whose shape the prior does not fit."""
+        """Raise `ValueError` if the prior does not fit the shape of the leaf."""
 
     @abc.abstractmethod
     def rows(self, transform: AbstractTransform, leaf: Array) -> Float[Array, " k"]:
-        r"""The residuals $\rho$, dimensionless: half their sum of squares is what is added."""
+        r"""Return the residuals $\rho$, dimensionless; half their sum of squares is added."""
 
     @abc.abstractmethod
     def text(self) -> str:
-        """The prior in words."""
+        """Return the prior in words."""
 
 
 class LogDetPrior(AbstractPrior):
-    r"""An inertia that is expected, from a drawing, with a weight that depends on no axes.
+    r"""Expected inertia, for example from a drawing, with a weight that is the same in all axes.
 
-    Adds $w\,D(E\|E_0)$ to half the sum of squares, with the Euler tensors of the parameter and of
-    the prior and
-    $$D(E\|E_0) = \mathrm{tr}(E_0^{-1}E) - \log\det(E_0^{-1}E) - 3,$$
-    the Bregman divergence of $-\log\det$. It is the same in all axes and units, and it grows
+    Adds $w\,D(E\|E_0)$ to half the sum of squares, where $E$ and $E_0$ are the Euler tensors of the
+    parameter and of the prior, and
+    $$D(E\|E_0) = \mathrm{tr}(E_0^{-1}E) - \log\det(E_0^{-1}E) - 3$$
+    is the Bregman divergence of $-\log\det$. It does not depend on axes and units, and grows
     without bound as a body becomes flat. Near $E_0$ it is half the sum of the squares of the
-    relative changes of the principal Euler values of $E_0^{-1}E$: a prior that is good to a
-    relative standard deviation of $s$ has the weight $1/s^2$.
+    relative changes of the principal Euler values of $E_0^{-1}E$: a relative standard deviation of
+    $s$ corresponds to the weight $1/s^2$.
 
-    With $L L^T = E_0$ and $S = L^{-1} E L^{-T}$ its residuals are $\sqrt{2w}\,h(\log S)$,
-    $h(x) = \mathrm{sign}(x)\sqrt{e^x - x - 1}$, which is analytic; the derivative of the matrix
-    function is that of Daleckii and Krein, also where eigenvalues are equal.
+    With $L L^T = E_0$ and $S = L^{-1} E L^{-T}$ its residuals are $\sqrt{2w}\,h(\log S)$, where
+    $h(x) = \mathrm{sign}(x)\sqrt{e^x - x - 1}$ is analytic. The derivative of the matrix function
+    follows Daleckii and Krein and is also valid for equal eigenvalues.
 
-    **Arguments:** `value`, the inertia that is expected, kg m^2, in the shape and axes of the
-    parameter: (3,) for `PrincipalInertia`, (3, 3) for `InertiaTensor`; `weight`, $w$. With
-    `per_run` it holds for every run.
+    **Arguments:** `value`, the expected inertia, kg m^2, in the shape and axes of the parameter:
+    (3,) for `PrincipalInertia`, (3, 3) for `InertiaTensor`; `weight`, $w$. With `per_run` it
+    applies to every run.
     **Errors:** `ValueError` for another shape, a value without positive definite Euler tensor (a
     flat body, a rod), a weight that is not positive.
     **Source:** Lee, Wensing, Park, IEEE Trans. Robot. 36 (2020) 78, eq. (21), for the rotational
@@ -99,13 +100,13 @@ class LogDetPrior(AbstractPrior):
             )
 
     def rows(self, transform: AbstractTransform, leaf: Array) -> Float[Array, " k"]:
-        """Three residuals of three moments, six of a tensor (those off the diagonal by root 2)."""
+        """Return 3 residuals for moments, 6 for a tensor (off-diagonal ones weighted by sqrt 2)."""
         E, E0 = euler_tensor(leaf), euler_tensor(self.value.astype(leaf.dtype))
         root = jnp.sqrt(2 * self.weight.astype(leaf.dtype))
         if leaf.ndim == 1:
-            return root * root_of_divergence(E / E0)
+            return root * sqrt_divergence(E / E0)
         inverse = jnp.linalg.inv(jnp.linalg.cholesky(E0))
-        H = root_of_matrix(inverse @ E @ inverse.T)
+        H = sqrt_divergence_of_matrix(inverse @ E @ inverse.T)
         return root * jnp.concatenate([jnp.diag(H), np.sqrt(2) * H[np.triu_indices(3, 1)]])
 
     def text(self) -> str:
@@ -113,14 +114,14 @@ class LogDetPrior(AbstractPrior):
 
 
 class GaussianPrior(AbstractPrior):
-    r"""A value that is known with a standard deviation, by components.
+    r"""Independent normal priors of the components, given by mean and standard deviation.
 
-    The residuals are $(\theta_i - \mu_i)/\sigma_i$; for an `Orientation` the rotation vector from
-    the mean, in its body axes, by $\sigma_i$.
+    The residuals are $(\theta_i - \mu_i)/\sigma_i$. For an `Orientation` they are the components of
+    the rotation vector from the mean, in body axes, divided by $\sigma_i$.
 
     **Arguments:** `mean`, in the shape and unit of the parameter's leaf, or one number for all
-    elements; `std`, $\sigma$, in its unit, one number or one for each component, `inf` for a
-    component of which nothing is known. With `per_run` it holds for every run.
+    elements; `std`, $\sigma$, in the same unit, one number or one per component, `inf` for a
+    component without prior. With `per_run` it applies to every run.
     **Errors:** `ValueError` for other shapes, a mean that is not finite, a standard deviation that
     is not positive.
     """
@@ -141,7 +142,7 @@ class GaussianPrior(AbstractPrior):
         self.mean, self.std = jnp.asarray(mean), jnp.asarray(std)
 
     def check(self, name: str, transform: AbstractTransform) -> None:
-        """For parameters of every kind."""
+        """Accept parameters of every kind."""
 
     def check_leaf(self, name: str, transform: AbstractTransform, shape: tuple[int, ...]) -> None:
         if self.mean.shape not in ((), shape):

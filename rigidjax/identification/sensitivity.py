@@ -1,4 +1,4 @@
-"""Derivatives of a trajectory by parameters."""
+"""Derivatives of a trajectory with respect to parameters."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, Unpack
@@ -16,26 +16,26 @@ from ..results import RESULTS, SimulationError
 from ..sensors import AbstractSensor, unwrap_measured_angles
 from ..simulate.arguments import check_start_and_end, make_saveat
 from ..state import State
-from .checked_arguments import check_model, check_precision, check_sensors, checked_parameters
-from .linearised_runs import Motion, Varied, observed
-from .parameters import Experiment, Parameter, components_of, started
+from .checked_arguments import check_model, check_parameters, check_precision, check_sensors
+from .linearised_runs import ParametrisedExperiment, StateReader, simulate_readings
+from .parameters import Experiment, Parameter, apply_starts, component_table
 from .prior_rows import check_no_prior
-from .simulation import Settings, Simulation, simulation_of
+from .simulation import Settings, Simulation, resolve_simulation
 
-# A reverse sweep is taken to cost as much as so many forward directions.
+# Assumed cost of one reverse sweep, in forward directions.
 _REVERSE_COST = 4
 
 
 class Sensitivity(eqx.Module):
-    """A trajectory and its derivatives by parameters.
+    """A trajectory and its derivatives with respect to parameters.
 
     **Attributes:**
 
     - `ts`: times, (T,) s.
-    - `states`: the trajectory, a `State` with leading T; `None` if sensors were asked for.
-    - `readings`: what each sensor reads, by its name, (T, *value_shape); empty without sensors.
-    - `state_jacobian`: derivatives of `states`, a `State` with P behind every array:
-      `position` (T, L, 3, P) and so on, `orientation` of the four quaternion components; `None`
+    - `states`: the trajectory, a `State` with leading T; `None` if sensors were given.
+    - `readings`: readings of each sensor, by its name, (T, *value_shape); empty without sensors.
+    - `state_jacobian`: derivatives of `states`, a `State` in which every array has a trailing axis
+      P: `position` (T, L, 3, P) and so on, `orientation` of the four quaternion components; `None`
       with sensors.
     - `jacobian`: derivatives of `readings`, by name, (T, *value_shape, P).
     - `labels`, `units`: of the P components of the parameters.
@@ -67,29 +67,29 @@ def sensitivity(
     throw: bool = True,
     **settings: Unpack[Settings],
 ) -> Sensitivity:
-    r"""Jacobian of a trajectory with respect to parameters.
+    """Return the Jacobian of a trajectory with respect to parameters.
 
-    It differentiates the steps that the solver took, implicit ones by the implicit function
-    theorem, so that both modes agree to round-off; the distance to the derivatives of the exact
-    solution is that of the tolerances. Derivatives are by the physical components of a parameter
-    that its transformation does not hold fixed (by rotation vectors for `Orientation`).
+    The accepted steps of the solver are differentiated, implicit ones by the implicit function
+    theorem, so that both modes agree to round-off. The derivatives differ from those of the exact
+    solution by an amount of the order of the tolerances. They are taken with respect to the
+    physical components of a parameter that its transformation leaves free (rotation vectors for
+    `Orientation`).
 
-    Cost, for P components and N numbers in the result (T times the values at a time): forward
-    mode carries P tangents through one solve, in memory P times the trajectory; reverse mode
-    solves once and then sweeps back N times, with checkpoints. Forward is chosen unless P is above
-    4 N, as for the end alone of few sensors.
+    Cost, for P components and N scalars in the result (T times the values at one time): forward
+    mode carries P tangents through one solve and needs P times the memory of the trajectory;
+    reverse mode solves once and then sweeps back N times, with checkpoints. Forward mode is chosen
+    unless P exceeds 4 N, as for a few readings at the final time only.
 
     **Arguments:**
 
     - `model`, `state0`, `t1`, `t0`, `ts`, `throw`: as in `rj.simulate`.
-    - `parameters`: one `Parameter` or several, of one run: `per_run` makes no difference here.
-      A `start` replaces what the model holds. Without priors: these change no trajectory.
-    - `sensors`: whose readings are differentiated; none for the physical states.
-    - `mode`: `"forward"`, `"reverse"`, or `None` to choose by the counts.
-    - `simulation`: an `rj.Simulation`, or its arguments one by one as `settings`: `rtol` and so on.
-      Its `adjoint` has to serve the mode; `None` for `rj.AnyMode()`, by XLA in
-      forward mode with Radau methods, diffrax's implicit ones and, with joints,
-      structure-preserving steps but those on groups.
+    - `parameters`: one `Parameter` or several, of one run: `per_run` is ignored. A `start` replaces
+      the value in the model. They must have no priors, which do not change a trajectory.
+    - `sensors`: sensors whose readings are differentiated; if empty, the physical states are.
+    - `mode`: `"forward"`, `"reverse"`, or `None` to choose by cost.
+    - `simulation`: an `rj.Simulation`; or its arguments as keywords in `settings`, such as `rtol`.
+      Its `adjoint` must support the mode; `None` selects `rj.AnyMode()`, with the backend that is
+      faster for the solver.
 
     **Returns:** a `Sensitivity`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit; `SimulationError`.
@@ -99,64 +99,74 @@ def sensitivity(
         raise ValueError(
             f'`sensitivity(mode=...)` must be "forward", "reverse" or None; got {mode!r}.'
         )
-    given = (sensors,) if isinstance(sensors, AbstractSensor) else sensors
-    sensors = check_sensors("`sensitivity(sensors=...)` takes", given, model)
-    parameters = checked_parameters("sensitivity", parameters)
+    sensor_list = (sensors,) if isinstance(sensors, AbstractSensor) else sensors
+    sensors = check_sensors("`sensitivity(sensors=...)` takes", sensor_list, model)
+    parameters = check_parameters("sensitivity", parameters)
     check_no_prior("sensitivity", parameters)
     check_precision("sensitivity", model, sensors, parameters)
-    how = simulation_of("sensitivity", simulation, settings)
+    run_settings = resolve_simulation("sensitivity", simulation, settings)
     model = unwrap_measured_angles(model, sensors)
     dtype = common_dtype(model, state0)
     start, end = check_start_and_end(t0, t1, dtype)
     subs: Any = make_saveat(None, [end] if ts is None else ts, start, end, dtype).subs
-    readers: Any = sensors or (Motion(),)
+    readers: Any = sensors or (StateReader(),)
     experiment = Experiment(model, model.check_state(state0, start), readers)
-    experiment = started(parameters, experiment)
-    varied = Varied(experiment, parameters)
-    table = components_of([(p, p.leaf(experiment).shape, "") for p in parameters])
-    part = table.part(table.chosen)
+    experiment = apply_starts(parameters, experiment)
+    parametrised = ParametrisedExperiment(experiment, parameters)
+    table = component_table([(p, p.leaf(experiment).shape, "") for p in parameters])
+    fitted = table.subset(table.fitted_indices)
     if mode is None:
-        count = _num_values(varied.experiment) * subs.ts.shape[0]
-        mode = "reverse" if len(part.labels) > _REVERSE_COST * count else "forward"
-    traced = is_traced((varied, start, end, subs.ts)) or is_tracing()
+        count = _num_values(parametrised.experiment) * subs.ts.shape[0]
+        mode = "reverse" if len(fitted.labels) > _REVERSE_COST * count else "forward"
+    traced = is_traced((parametrised, start, end, subs.ts)) or is_tracing()
     if mode == "reverse" or traced:
-        how = how.prepared(dtype, adjoint=AnyMode())
+        run_settings = run_settings.prepared(dtype, adjoint=AnyMode())
     else:
-        how = how.prepared(dtype).forward(model)
-    chosen = tuple(table.chosen.tolist())
-    values, result, derivatives = _differentiate(varied, (start, end), subs.ts, how, chosen, mode)
+        run_settings = run_settings.prepared(dtype).forward(model)
+    indices = tuple(table.fitted_indices.tolist())
+    values, result, derivatives = _differentiate(
+        parametrised, (start, end), subs.ts, run_settings, indices, mode
+    )
     okay = result == RESULTS.successful
     if throw and traced:
         derivatives = result.error_if(derivatives, ~okay)
     elif throw and not np.asarray(okay).all():
         raise SimulationError(RESULTS[result])
-    described = part.labels, part.units, mode, result
+    description = fitted.labels, fitted.units, mode, result
     if not sensors:
-        return Sensitivity(subs.ts, values[0], {}, derivatives[0], {}, *described)
+        return Sensitivity(subs.ts, values[0], {}, derivatives[0], {}, *description)
     readings, jacobian = (
-        {s.name: v for s, v in zip(sensors, part, strict=True)} for part in (values, derivatives)
+        {s.name: v for s, v in zip(sensors, arrays, strict=True)}
+        for arrays in (values, derivatives)
     )
-    return Sensitivity(subs.ts, None, readings, None, jacobian, *described)
+    return Sensitivity(subs.ts, None, readings, None, jacobian, *description)
 
 
 @eqx.filter_jit
-def _differentiate(varied, span, ts, simulation, chosen, mode):
-    zero = jnp.zeros_like(varied.values())
-    chosen = np.array(chosen)
+def _differentiate(
+    parametrised: ParametrisedExperiment,
+    span: tuple[Array, Array],
+    ts: Float[Array, " T"],
+    simulation: Simulation,
+    chosen: tuple[int, ...],
+    mode: str,
+) -> tuple[Any, RESULTS, Any]:
+    zero = jnp.zeros_like(parametrised.values())
+    fitted = np.array(chosen)
 
     def function(change):
-        experiment = varied(zero.at[chosen].set(change))
-        # Read after the solve, for derivatives in either mode.
-        values, result = observed(experiment, ts, simulation, span, within=False)
+        experiment = parametrised(zero.at[fitted].set(change))
+        # Readings after the solve can be differentiated in both modes.
+        values, result = simulate_readings(experiment, ts, simulation, span, during_solve=False)
         return values, (values, result)
 
     jacobian = jax.jacfwd if mode == "forward" else jax.jacrev
-    derivatives, (values, result) = jacobian(function, has_aux=True)(zero[chosen])
+    derivatives, (values, result) = jacobian(function, has_aux=True)(zero[fitted])
     return values, result, derivatives
 
 
-def _num_values(experiment):
-    """Number of scalars that are read at a time."""
-    if isinstance(experiment.sensors[0], Motion):
+def _num_values(experiment: Experiment) -> int:
+    """Return the number of scalars that are read at one time."""
+    if isinstance(experiment.sensors[0], StateReader):
         return sum(leaf.size for leaf in jax.tree.leaves(experiment.state0))
     return sum(int(np.prod(s.value_shape)) for s in experiment.sensors)

@@ -1,4 +1,4 @@
-"""How runs are simulated: the settings that all of identification takes."""
+"""Simulation settings that all functions of identification share."""
 
 import dataclasses
 from typing import Any, TypedDict
@@ -26,12 +26,12 @@ from ..solvers.dae.radau import AbstractRadau
 from ..solvers.lie import GeneralizedAlpha
 from ..solvers.lie.base import AbstractGroupSolver
 
-# Structure-preserving steps whose tangents kernels find faster with joints too.
-_BY_KERNELS = AbstractGroupSolver | GeneralizedAlpha
+# Structure-preserving methods whose tangents are faster natively compiled, with joints too.
+_FAST_NATIVE_TANGENTS = AbstractGroupSolver | GeneralizedAlpha
 
 
 class Settings(TypedDict, total=False):
-    """The arguments of `Simulation`, for functions that also take them one by one."""
+    """The arguments of `Simulation`, for functions that also accept them as keywords."""
 
     solver: diffrax.AbstractSolver | None
     rtol: float
@@ -44,13 +44,14 @@ class Settings(TypedDict, total=False):
 
 
 class Simulation(eqx.Module):
-    """How runs are simulated, in fits, designs and sensitivities alike.
+    """How runs are simulated in fits, designs and sensitivities.
 
-    **Arguments:** those of `rj.simulate` of the same names, but for
+    **Arguments:** as those of `rj.simulate` of the same names, except
 
     - `solver`: `None` for the default of the function: `diffrax.Dopri5()` in fits, else
       `diffrax.Dopri8()`.
-    - `adjoint`: one that serves the mode in which derivatives are taken; `None` for the fastest.
+    - `adjoint`: one that supports the mode in which derivatives are computed; `None` for the
+      fastest.
     - `max_steps`: 4096 if left out.
     """
 
@@ -70,29 +71,28 @@ class Simulation(eqx.Module):
         solver: diffrax.AbstractSolver | None = None,
         adjoint: diffrax.AbstractAdjoint | None = None,
     ) -> "Simulation":
-        """Checked for a precision, with a default solver and adjoint.
+        """Return the settings, checked for a precision, with a default solver and adjoint.
 
-        Tolerances and steps become arrays: one program serves all of them.
+        Tolerances and steps become arrays, so that changing them does not recompile.
         """
         solver = check_solver(solver if self.solver is None else self.solver)
         make_controller(solver, None, self.rtol, self.atol, self.dt, dtype)
-        # The other backends have an adjoint of their own.
+        # With another backend the adjoint must be chosen for that backend.
         adjoint = adjoint if self.adjoint is None and self.backend == "auto" else self.adjoint
-        numbers = {
+        arrays = {
             name: jnp.asarray(getattr(self, name), dtype)
             for name in ("rtol", "atol", "dt")
             if getattr(self, name) is not None
         }
-        return dataclasses.replace(self, solver=solver, adjoint=adjoint, **numbers)
+        return dataclasses.replace(self, solver=solver, adjoint=adjoint, **arrays)
 
     def forward(self, model: Any) -> "Simulation":
-        """With the fastest adjoint for tangents of a model's runs, if none is chosen.
+        """Return the settings with the fastest adjoint for tangents, unless one is chosen.
 
-        That of kernels, but where each step eliminates a large matrix, for which XLA has LAPACK:
-        Radau methods (kernels take 1.4 times as long in a fit of a body, to compile 1.9 times)
-        and, with joints, structure-preserving steps but those on groups (`EnergyMomentum`: a batch
-        of 16 double pendulums 1.5 times as long). Tangents of diffrax's implicit methods call back
-        into Python.
+        Tangents are compiled natively except where each step eliminates a large matrix, for which
+        LAPACK is faster: in Radau methods, and in structure-preserving methods with joints except
+        those on groups (docs/benchmarks). Tangents of diffrax's implicit methods call back into
+        Python and are not compiled natively either.
         """
         if self.adjoint is not None or self.backend != "auto":
             return self
@@ -101,29 +101,29 @@ class Simulation(eqx.Module):
         implicit = isinstance(solver, diffrax.AbstractImplicitSolver)
         by_xla = (
             isinstance(solver, AbstractRadau)
-            or (jointed and not isinstance(solver, _BY_KERNELS))
+            or (jointed and not isinstance(solver, _FAST_NATIVE_TANGENTS))
             or (implicit and not isinstance(solver, AbstractDAESolver))
         )
         return dataclasses.replace(self, adjoint=AnyMode(backend="xla" if by_xla else "auto"))
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Arguments of `rj.simulate`."""
-        given = {name: getattr(self, name) for name in Settings.__annotations__}
+        """Keyword arguments of `rj.simulate`."""
+        arguments = {name: getattr(self, name) for name in Settings.__annotations__}
         if not takes_tolerances(check_solver(self.solver), None, self.dt):
-            given |= {"rtol": DEFAULT_TOLERANCE, "atol": DEFAULT_TOLERANCE}  # of no effect
-        return given
+            arguments |= {"rtol": DEFAULT_TOLERANCE, "atol": DEFAULT_TOLERANCE}  # ignored
+        return arguments
 
     def resolution(self, dtype: Any) -> Float[Array, ""]:
-        """Singular values of a Jacobian that count as zero, relative to the largest.
+        """Return the relative singular value of a Jacobian below which it counts as zero.
 
-        Derivatives are those of the discrete trajectory, as accurate as it is.
+        Derivatives are those of the discrete trajectory and have its accuracy.
         """
         return jnp.maximum(10 * self.rtol, np.sqrt(jnp.finfo(dtype).eps))
 
 
-def simulation_of(entry: str, simulation: Simulation | None, settings: Settings) -> Simulation:
-    """The settings that a function was given, as one object or one by one.
+def resolve_simulation(entry: str, simulation: Simulation | None, settings: Settings) -> Simulation:
+    """Return the settings that a function was given, as one object or as keywords.
 
     **Errors:** `TypeError` for another object or an unknown name; `ValueError` for both at once.
     """
@@ -131,7 +131,7 @@ def simulation_of(entry: str, simulation: Simulation | None, settings: Settings)
         if name not in Settings.__annotations__:
             raise TypeError(f"{entry}() got an unexpected keyword argument {name!r}")
     if simulation is None:
-        return _with_effect(Simulation(**settings))
+        return _check_tolerances_used(Simulation(**settings))
     if not isinstance(simulation, Simulation):
         raise TypeError(f"`{entry}(simulation=...)` takes an `rj.Simulation`; got {simulation!r}.")
     if settings:
@@ -139,11 +139,11 @@ def simulation_of(entry: str, simulation: Simulation | None, settings: Settings)
             f"`{entry}` takes `simulation=rj.Simulation(...)` or its settings singly, not both; "
             f"got {list(settings)} besides. Put them into the `rj.Simulation`."
         )
-    return _with_effect(simulation)
+    return _check_tolerances_used(simulation)
 
 
-def _with_effect(simulation: Simulation) -> Simulation:
-    """Return the settings; an error for tolerances that would be of no effect."""
+def _check_tolerances_used(simulation: Simulation) -> Simulation:
+    """Return the settings, after checking that the given tolerances have an effect."""
     if isinstance(simulation.rtol, jax.Array):  # `prepared` before
         return simulation
     solver = check_solver(simulation.solver)

@@ -1,4 +1,4 @@
-"""Changes of the start state of a run along what the joints allow."""
+"""Changes of the start state of a run in directions that the joints allow."""
 
 import dataclasses
 from typing import Any
@@ -13,10 +13,11 @@ from ..state import State
 
 
 class StartChange(eqx.Module):
-    """A change of the start state along what the joints allow.
+    """A change of the start state in directions that the joints allow.
 
     **Attributes:** `change`, of the independent positions, then of the independent rates, zero at
-    the given start; `directions`, which these are; whether `positions` and `rates` are among them.
+    the given start; `directions`, the corresponding generalised velocities; `positions` and
+    `rates`, whether `change` contains either part.
     """
 
     change: Float[Array, " n"]
@@ -24,10 +25,10 @@ class StartChange(eqx.Module):
     positions: bool = eqx.field(static=True)
     rates: bool = eqx.field(static=True)
 
-    def applied(
+    def apply(
         self, model: AbstractFormulation, state: State, t: Float[Array, ""]
     ) -> tuple[State, Bool[Array, ""]]:
-        """The changed state, and whether the joints could be closed."""
+        """Return the changed state, and whether the joints could be closed."""
         count = self.directions.free.shape[1]
         none = jnp.zeros(count, self.change.dtype)
         shift = self.change[:count] if self.positions else none
@@ -36,8 +37,8 @@ class StartChange(eqx.Module):
 
 
 @dataclasses.dataclass(frozen=True)
-class StartOf:
-    """Picks the change of the start state of an experiment; equal ones share compiled code."""
+class StartSelector:
+    """Function that picks the change of the start state; equal selectors share compiled code."""
 
     independent: tuple[int, ...]
     num_rates: int
@@ -47,13 +48,16 @@ class StartOf:
     def __call__(self, experiment: Any) -> Any:
         return experiment.start.change
 
-    def zero(self, model: AbstractFormulation, dtype: Any) -> StartChange:
-        """No change. **Errors:** `ValueError` for another system than that of `start_state`."""
+    def zero_change(self, model: AbstractFormulation, dtype: Any) -> StartChange:
+        """Return a zero change of the start.
+
+        **Errors:** `ValueError` for another system than the one that `start_state` was called with.
+        """
         count = num_rates(model)
         if count != self.num_rates:
             raise ValueError(
-                f"`start_state(model)` was made for a system with {self.num_rates} minimal "
-                f"velocities; this one has {count}. Make it from the model that is fitted."
+                f"`start_state(model)` was called with a system of {self.num_rates} generalised "
+                f"velocities; the fitted one has {count}. Call it with the model that is fitted."
             )
         size = len(self.independent) * (self.positions + self.rates)
         return StartChange(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.identification.fit.least_squares import telling
+from rigidjax.identification.fit.least_squares import on_iteration
 
 
 @pytest.mark.exhaustive
@@ -22,7 +22,7 @@ def test_callback_does_not_change_the_fit():
         start=[2.0, 1.5, 1.0],
     )
     told = []
-    with telling(told.append):
+    with on_iteration(told.append):
         one = rj.identify(model, run, inertia, state0=state)
     other = rj.identify(model, run, inertia, state0=state)
     np.testing.assert_allclose(one.values, other.values, rtol=1e-12)

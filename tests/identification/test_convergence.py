@@ -12,9 +12,9 @@ from identification import planted
 
 import rigidjax as rj
 from rigidjax.identification import PrincipalInertia
-from rigidjax.identification.fit.from_minimum import _ending
-from rigidjax.identification.fit.options import search_of
-from rigidjax.identification.fit.precision import MOST_OFFSET
+from rigidjax.identification.fit.from_minimum import _describe_ending
+from rigidjax.identification.fit.options import make_search
+from rigidjax.identification.fit.precision import MAX_DISTANCE
 
 
 def servo_far_off():
@@ -43,7 +43,7 @@ def test_curved_valley_needs_few_iterations():
 
 def ending(converged, offset, undetermined=(), cost=(9.0, 5.0, 4.0), condition=1.0):
     """Return the message of a search that ended in this way."""
-    search = dataclasses.replace(search_of(jnp.float64), tolerance=jnp.asarray(5e-3))
+    search = dataclasses.replace(make_search(jnp.float64), tolerance=jnp.asarray(5e-3))
     minimum = types.SimpleNamespace(
         converged=converged, iterations=np.array([2, len(cost)]), cost=np.array([cost, cost])
     )
@@ -52,7 +52,7 @@ def ending(converged, offset, undetermined=(), cost=(9.0, 5.0, 4.0), condition=1
         condition=condition,
         undetermined=[dict.fromkeys(undetermined, 1)],
     )
-    result, warnings = _ending(minimum, offset, search, verdict)
+    result, warnings = _describe_ending(minimum, offset, search, verdict)
     return result, " ".join(warnings)
 
 
@@ -74,7 +74,10 @@ def test_fit_reports_only_established_reasons():
     assert told == "The sum of squares fell by 0 % in the last 2 iterations."
     result, told = ending(False, float("nan"), ("k1", "k2"))
     assert result == "no optimum within 200 iterations, far from it"
-    assert "The data do not determine k1 and k2: give known values of some, or priors." in told
+    assert (
+        "The data do not determine k1 and k2: fix some of them at known values, or give priors."
+        in told
+    )
     assert "hardly determine" in ending(False, 1.0, condition=1e6)[1]
 
 
@@ -125,6 +128,6 @@ def test_integration_errors_do_not_stop_a_fit_early(tabulated):
     At 1e-10 a run takes some 5,000 steps, more than the 4,096 of `max_steps`.
     """
     fit, truth = tabulated
-    assert fit.converged and fit.offset <= MOST_OFFSET
+    assert fit.converged and fit.offset <= MAX_DISTANCE
     assert any("rtol = 1e-08 in the end: at 1e-06 the fit ended" in note for note in fit.notes)
     assert np.all(np.abs(fit.values - truth) < 4 * np.array(list(fit.std.values())))

@@ -22,7 +22,7 @@ from rigidjax.identification import (
     excitation,
 )
 from rigidjax.identification.design.criteria import CRITERIA, information_factor
-from rigidjax.identification.design.design import _order
+from rigidjax.identification.design.design import _order_components
 from rigidjax.identification.design.maximise import Designer
 from rigidjax.identification.design.plan import make_plan
 
@@ -171,9 +171,9 @@ def test_parameters_of_interest_come_last():
     """By name, or by the label of a component; what is held fixed is in no information."""
     rates = Parameter("rates", rates_of)
     plan = make_plan("design_experiment", BODY, STATE, TS, SENSORS, (MOMENTS, rates), HOW)
-    assert _order(plan, None) == ((0, 1, 3, 4, 5), 5)
-    assert _order(plan, ("inertia",)) == ((3, 4, 5, 0, 1), 2)
-    assert _order(plan, ("rates[1]", "I2")) == ((0, 3, 5, 1, 4), 2)
+    assert _order_components(plan, None) == ((0, 1, 3, 4, 5), 5)
+    assert _order_components(plan, ("inertia",)) == ((3, 4, 5, 0, 1), 2)
+    assert _order_components(plan, ("rates[1]", "I2")) == ((0, 3, 5, 1, 4), 2)
 
 
 def test_invalid_arguments_raise():

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 import rigidjax as rj
 from rigidjax.identification.data.measurements import stack_runs
-from rigidjax.identification.data.revolutions import counted_from_start
+from rigidjax.identification.data.revolutions import align_revolutions
 
 MASS, LENGTH, INERTIA, GRAVITY, DAMPING = 1.3, 0.4, 0.05, 9.81, 0.08
 TURN = 2 * np.pi
@@ -84,11 +84,11 @@ def test_revolutions_before_the_run_are_subtracted(angle):
     """A counter that turned three times before the run is counted from the start state."""
     data = rj.Measurements(TS, {ENCODER: angle + 3 * TURN}, {ENCODER: 0.01}, name="a")
     model = MODEL.__class__(MODEL.system.tracking(["hinge"]))
-    runs, (note,) = counted_from_start(model, stack_runs(data), [START])
+    runs, (note,) = align_revolutions(model, stack_runs(data), [START])
     np.testing.assert_allclose(runs.values[0][0], angle, atol=1e-12)
     assert "+3 revolutions from the start state in the run 'a'" in note
     plain = stack_runs(rj.Measurements(TS, {ENCODER: angle}, {ENCODER: 0.01}))
-    assert counted_from_start(model, plain, [START])[1] == []
+    assert align_revolutions(model, plain, [START])[1] == []
 
 
 def test_fit_of_sparse_readings_modulo_a_revolution(angle):

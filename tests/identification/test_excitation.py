@@ -145,7 +145,7 @@ def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match=r"Parameters need different labels; got \['I1'\]"):
         other = Parameter("other", rates_of, labels=("I1", "x", "y"))
         excitation(model, STATE, TS, SENSORS, (MOMENTS, other))
-    with pytest.raises(ValueError, match="4 scalar readings cannot tell 5 parameters"):
+    with pytest.raises(ValueError, match="4 scalar readings cannot determine 5 parameters"):
         noise = np.full((2, 3), np.inf)
         noise.ravel()[:4] = 1.0
         excitation(model, STATE, TS[:2], {Gyroscope(): noise}, (MOMENTS, RATES))

@@ -66,7 +66,7 @@ def test_trials_that_fail_are_recovered_and_counted(growing_run):
 
 def test_failed_start_raises(growing_run):
     """With the reason of that run: here the steps that were allowed, which the message names."""
-    match = r"fails at the start values.*\['growing'\]. Of the run 'growing': The maximum number"
+    match = r"fails at the start values.*\['growing'\]. In the run 'growing': The maximum number"
     with pytest.raises(IdentificationError, match=match):
         _fit_growth(1e-4, growing_run)
 

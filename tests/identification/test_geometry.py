@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 import rigidjax as rj
 from rigidjax.identification import Free, Measurements, Parameter, identify
-from rigidjax.identification.parameters import Experiment, started
+from rigidjax.identification.parameters import Experiment, apply_starts
 from rigidjax.rotations import so3
 
 MASS, INERTIA, GRAVITY = 1.3, 0.05, 9.81
@@ -79,7 +79,7 @@ def test_derivatives_of_the_initial_state_by_geometry():
     model = pendulum(0.4, 0.1)
     state = rj.jointed_state(model.system, {"h": 0.6}, {"h": 1.5})
     parameter = [Parameter("com", position_of)]
-    experiment = started(parameter, Experiment(model, state, (HINGE,)))
+    experiment = apply_starts(parameter, Experiment(model, state, (HINGE,)))
 
     @jax.jit
     def parts(position):
@@ -160,7 +160,7 @@ def test_geometry_of_a_closed_loop_is_fitted():
     model = four_bar(0.5)
     where = lambda e: e.model.system.joints[3].point  # noqa: E731
     state = rj.jointed_state(model.system, {"h": 0.3})
-    experiment = started([Parameter("pivot", where)], Experiment(model, state, (HINGE,)))
+    experiment = apply_starts([Parameter("pivot", where)], Experiment(model, state, (HINGE,)))
     rocker = model.system.bodies[2].position
 
     @jax.jit

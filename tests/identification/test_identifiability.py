@@ -5,7 +5,7 @@ import pytest
 from identification import planted
 from identification.planted import UNSEEN, identified
 
-from rigidjax.identification.parameters import Components
+from rigidjax.identification.parameters import ComponentTable
 from rigidjax.identification.statistics.identifiability import judge
 
 TRIAXIAL, SYMMETRIC, SPHERE = (0.02, 0.017, 0.006), (0.02, 0.02, 0.03), (0.02, 0.02, 0.02)
@@ -242,7 +242,7 @@ def judged(jacobian, values, unit="N m/rad", starts=None):
     count = len(values)
     labels, units = tuple(f"k{i + 1}" for i in range(count)), (unit,) * count
     fitted, sizes = np.ones(count, bool), np.zeros(count)
-    of = Components(labels, units, np.arange(count), sizes, fitted, values)
+    of = ComponentTable(labels, units, np.arange(count), sizes, fitted, values)
     return judge(of, values if starts is None else starts, jacobian, 1.0, 1e-7)[1]
 
 

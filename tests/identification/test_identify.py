@@ -17,7 +17,7 @@ from rigidjax.identification import (
 )
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.fit.evaluation import evaluate
-from rigidjax.identification.fit.options import prepare, start_states, trials
+from rigidjax.identification.fit.options import prepare_runs, start_states, trial_simulation
 from rigidjax.identification.fit.problem import make_problem
 
 START = cases.model((0.016, 0.015, 0.006), 4e-4)
@@ -33,9 +33,9 @@ def noisy_fit():
 @pytest.fixture(scope="module")
 def problem():
     runs = stack_runs(cases.measurements(cases.NOISE, known=True))
-    _, (runs,), _ = prepare(START, [runs])
+    _, (runs,), _ = prepare_runs(START, [runs])
     states = start_states(START, runs, None)
-    how = trials(Simulation(rtol=1e-10, atol=1e-10), runs.ts.dtype)
+    how = trial_simulation(Simulation(rtol=1e-10, atol=1e-10), runs.ts.dtype)
     return make_problem(START, runs, states, cases.parameters(), how)[0]
 
 
@@ -87,19 +87,19 @@ def test_repr_describes_the_result(noisy_fit):
 @eqx.filter_jit
 def at(problem, x):
     """The problem evaluated at all coordinates as one vector."""
-    shared, own = problem.start()
+    shared, own = problem.start_coordinates()
     size = shared.shape[0]
     return evaluate(problem, x[:size], x[size:].reshape(own.shape))
 
 
 def start_of(problem):
-    shared, own = problem.start()
+    shared, own = problem.start_coordinates()
     return jnp.concatenate([shared, own.reshape(-1)])
 
 
 def test_jacobian_against_finite_differences(problem):
     x = start_of(problem)
-    J = np.asarray(at(problem, x).by_coordinates())
+    J = np.asarray(at(problem, x).coordinate_jacobian())
     for k in range(x.shape[0]):
         step = 1e-5 * jnp.zeros_like(x).at[k].set(1.0)
         difference = (at(problem, x + step).residuals - at(problem, x - step).residuals).reshape(
@@ -109,7 +109,7 @@ def test_jacobian_against_finite_differences(problem):
 
 
 def test_jacobian_is_block_diagonal_over_runs(problem):
-    J = np.asarray(at(problem, start_of(problem)).by_coordinates())
+    J = np.asarray(at(problem, start_of(problem)).coordinate_jacobian())
     J = J.reshape(3, -1, 12)
     for run in range(3):
         others = [3 + 3 * k + i for k in range(3) if k != run for i in range(3)]
@@ -126,7 +126,7 @@ def test_covariance_is_that_of_gauss_newton(noisy_fit, problem):
     shared = [jnp.asarray(noisy_fit.model.system.inertia), jnp.asarray(noisy_fit.values[2])]
     u = [t.coordinates(leaf) for t, leaf in zip(transforms, shared, strict=False)]
     found = at(problem, jnp.concatenate([*u, rates.reshape(-1)]))
-    J = np.asarray(found.by_coordinates())
+    J = np.asarray(found.coordinate_jacobian())
     in_coordinates = np.linalg.inv(J.T @ J)
     G = np.eye(12)
     G[:2, :2] = jax.jacfwd(lambda v: transforms[0].leaf(v, shared[0])[:2])(u[0])

@@ -8,7 +8,7 @@ import scipy.optimize
 
 import rigidjax as rj
 from rigidjax.identification import Cauchy, Huber, Measurements, Parameter, Positive, identify
-from rigidjax.identification.fit.trust_region import reduced
+from rigidjax.identification.fit.trust_region import reduce_problem
 
 STIFFNESS, DAMPING = 4.0, 0.3
 TS = np.linspace(0.0, 3.0, 61)
@@ -97,7 +97,7 @@ def test_methods_agree_on_estimates(plain):
 def test_factorisation_does_not_modify_its_input(rng):
     """Least squares avoids LAPACK's `dormqr`, which XLA runs concurrently with readers of R."""
     J, r, damping = rng.normal(size=(20, 3)), rng.normal(size=20), 0.1
-    step = jax.jit(lambda J, r: reduced(J, r).step(damping))
+    step = jax.jit(lambda J, r: reduce_problem(J, r).step(damping))
     assert "ormqr" not in step.lower(J, r).as_text()
     size = np.linalg.norm(J, axis=0)
     rows = np.concatenate([J, np.sqrt(damping) * np.diag(size)])

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 import rigidjax as rj
 from rigidjax.cli.case.paths import find_leaf
 from rigidjax.identification import Measurements, Parameter, identify
-from rigidjax.identification.parameters import Experiment, completed
+from rigidjax.identification.parameters import Experiment, materialise_parameters
 
 MASS, LENGTH, INERTIA, GRAVITY = 1.3, 0.4, 0.05, 9.81
 TS = np.linspace(0.0, 2.0, 41)
@@ -84,7 +84,7 @@ def test_sensitivities_by_omitted_coefficients():
 @pytest.mark.parametrize("name", PICKED)
 def test_selected_scalars_become_arrays(name):
     experiment = Experiment(MODEL, STATE, (rj.Gyroscope("rod"),))
-    leaf = PICKED[name](completed(experiment, [Parameter(name, PICKED[name])]))
+    leaf = PICKED[name](materialise_parameters(experiment, [Parameter(name, PICKED[name])]))
     assert eqx.is_inexact_array(leaf) and leaf.dtype == float and not leaf.any()
     assert leaf.shape == ((1,) if name in ("damping", "armature") else ())
 
@@ -92,7 +92,7 @@ def test_selected_scalars_become_arrays(name):
 def test_case_paths_select_omitted_coefficients():
     experiment = Experiment(MODEL, STATE, (ENCODER,))
     where = find_leaf("model.system.joints.h.damping", experiment)
-    assert where(completed(experiment, [Parameter("d", where)])).shape == (1,)
+    assert where(materialise_parameters(experiment, [Parameter("d", where)])).shape == (1,)
     with pytest.raises(ValueError, match="there are: .*damping.*armature"):
         find_leaf("model.system.joints.h.dumping", experiment)
 

@@ -18,10 +18,10 @@ from rigidjax.identification import (
 )
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.fit.least_squares import minimise
-from rigidjax.identification.fit.options import search_of, trials
+from rigidjax.identification.fit.options import make_search, trial_simulation
 from rigidjax.identification.fit.problem import make_problem
-from rigidjax.identification.shooting.block_elimination import solve
-from rigidjax.identification.shooting.segments import Segments, Unknowns, cut, linearise
+from rigidjax.identification.shooting.block_elimination import solve_step
+from rigidjax.identification.shooting.segments import Segments, SegmentUnknowns, cut_runs, linearise
 from rigidjax.identification.shooting.shooting import shoot
 from rigidjax.initial.local_coordinates import retract, selection
 
@@ -58,7 +58,7 @@ def test_elimination_is_least_squares():
     residuals = (r, gaps, prior[0], prior[2])
     right = np.concatenate([*(x.ravel() for x in residuals), np.zeros(size)])
     expected = np.linalg.lstsq(np.concatenate(rows), -right)[0]
-    steps = solve((r, J), (gaps, before, behind), prior, damping)
+    steps = solve_step((r, J), (gaps, before, behind), prior, damping)
     found = np.concatenate([x.ravel() for x in steps])
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
@@ -91,16 +91,16 @@ def test_derivatives_of_segments():
     data, parameters = cases.measurements(cases.NOISE, seed=3, known=True), cases.parameters()
     model, runs = cases.model(), stack_runs(data)
     states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
-    how = trials(rj.Simulation(rtol=1e-10, atol=1e-10), runs.ts.dtype)
+    how = trial_simulation(rj.Simulation(rtol=1e-10, atol=1e-10), runs.ts.dtype)
     problem, *_ = make_problem(model, runs, states, parameters, how)
-    pieces, count = cut(runs, 4, 6), 3
+    pieces, count = cut_runs(runs, 4, 6), 3
     bases = jax.tree.map(lambda x: jnp.repeat(x[:, None], 4, axis=1), problem.runs.state0)
     one = selection((0, 1, 2), count)
     directions = jax.tree.map(lambda x: jnp.broadcast_to(x, (3, 4, *x.shape)), one)
     segments = Segments(problem, pieces, bases, directions)
-    shared, own = problem.start()
+    shared, own = problem.start_coordinates()
     change = 0.1 * np.random.default_rng(0).normal(size=(3, 4, 6))
-    at = Unknowns(shared, own, jnp.asarray(change))
+    at = SegmentUnknowns(shared, own, jnp.asarray(change))
     found, h = linearise(segments, at), 1e-4
     drag = jnp.zeros_like(shared).at[2].set(h)
     turn = jnp.zeros_like(at.change).at[1, 1, 4].set(h)
@@ -113,11 +113,11 @@ def test_derivatives_of_segments():
     def agree(found, expected):
         np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
 
-    residuals, gaps = differences(Unknowns(drag, 0 * own, 0 * turn))
+    residuals, gaps = differences(SegmentUnknowns(drag, 0 * own, 0 * turn))
     agree(found.jacobian[..., 2], residuals)
     agree(found.ends[..., 2] + found.starts[..., 2], gaps)
     # The start of the second segment of the second run moves what it touches alone.
-    residuals, gaps = differences(Unknowns(0 * drag, 0 * own, turn))
+    residuals, gaps = differences(SegmentUnknowns(0 * drag, 0 * own, turn))
     agree(found.jacobian[1, 1, :, -2], residuals[1, 1])
     agree(found.starts[1, 0, :, -2], gaps[1, 0])
     agree(found.ends[1, 1, :, -2], gaps[1, 1])
@@ -156,10 +156,10 @@ def test_priors_apply_with_segments():
     data, parameters = cases.measurements(0.3, seed=3, known=True), with_priors()
     runs = stack_runs(data)
     states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
-    how = trials(rj.Simulation(), runs.ts.dtype)
+    how = trial_simulation(rj.Simulation(), runs.ts.dtype)
     problem, *_ = make_problem(cases.model(), runs, states, parameters, how)
     shot = shoot(problem, runs, 3)
-    search = search_of(runs.ts.dtype, (1.0,))
+    search = make_search(runs.ts.dtype, (1.0,))
     direct, later = minimise(problem, search), minimise(shot.problem, search)
     cost = {
         name: float(jnp.sum(at.residuals**2) + jnp.sum(at.prior.residuals**2))

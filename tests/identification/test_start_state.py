@@ -7,7 +7,7 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.identification import Measurements, Parameter, Positive, identify, start_state
-from rigidjax.identification.data.first_samples import first_counted, first_samples
+from rigidjax.identification.data.first_samples import first_samples, first_valid_values
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.initial.local_coordinates import independent_rates, retract, selection
 
@@ -191,7 +191,7 @@ def welded():
 def test_initial_state_of_another_system_raises(four_bar):
     model = rj.NullSpace(rj.FixedPointBody((0.5, 0.4, 0.2)))
     run = Measurements([0.0, 1.0], {rj.Gyroscope(): np.zeros((2, 3))})
-    with pytest.raises(ValueError, match="made for a system with 3 minimal velocities"):
+    with pytest.raises(ValueError, match="called with a system of 3 generalised velocities"):
         free = rj.NullSpace(rj.System(rj.Body("brick", 1.2, (0.02, 0.03, 0.04))))
         identify(free, run, start_state(model))
     with pytest.raises(ValueError, match="must be one unit or 3"):
@@ -227,7 +227,7 @@ def test_initial_state_from_first_samples():
         # The sample of 0.1 s tells of the start.
         assert not of_late.late
         np.testing.assert_allclose(of_late.value, 0.0, atol=1e-12)
-    found = first_counted(np.asarray(runs.values[0]), np.asarray(runs.weights[0]))
+    found = first_valid_values(np.asarray(runs.values[0]), np.asarray(runs.weights[0]))
     np.testing.assert_allclose(found, [[0.15, 0.0, 0.03]])
 
 

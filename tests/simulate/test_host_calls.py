@@ -12,7 +12,7 @@ from jax._src.core import jaxprs_in_params
 import rigidjax as rj
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.fit.least_squares import minimise_from
-from rigidjax.identification.fit.options import search_of, trials
+from rigidjax.identification.fit.options import make_search, trial_simulation
 from rigidjax.identification.fit.problem import make_problem
 
 TS = np.linspace(0.0, 1.0, 5)
@@ -53,10 +53,12 @@ def test_runs_that_do_not_raise_do_not_call_the_host(model):
 def test_fits_do_not_call_the_host():
     runs = stack_runs(cases.measurements(cases.NOISE, known=True))
     states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
-    how = trials(rj.Simulation(), runs.ts.dtype)
+    how = trial_simulation(rj.Simulation(), runs.ts.dtype)
     problem, *_ = make_problem(cases.model(), runs, states, cases.parameters(), how)
-    search = search_of(runs.ts.dtype)
-    assert called(lambda p, s: minimise_from(p, *p.start(), s), problem, search) == set()
+    search = make_search(runs.ts.dtype)
+    assert (
+        called(lambda p, s: minimise_from(p, *p.start_coordinates(), s), problem, search) == set()
+    )
 
 
 def test_invalid_start_is_a_result_of_its_lane():

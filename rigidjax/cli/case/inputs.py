@@ -8,7 +8,7 @@ import equinox as eqx
 import numpy as np
 
 from ...identification import Measurements
-from ...identification.data.inputs import checked_inputs
+from ...identification.data.inputs import check_inputs
 from ...identification.data.units import factor
 from ...sensors.base import AbstractReading
 from ...signals.fourier import FourierSeries
@@ -53,7 +53,7 @@ class Inputs(NamedTuple):
                     f"{', '.join(map(repr, tables))}."
                 )
             own[name] = tables[run.name]
-        inputs = top.checked(checked_inputs, own)
+        inputs = top.checked(check_inputs, own)
         return eqx.tree_at(lambda m: m.inputs, run, inputs, is_leaf=lambda x: x is run.inputs)
 
 

@@ -17,7 +17,7 @@ from ...identification import (
     start_state,
 )
 from ...identification.data.units import UNITS, canonical
-from ...identification.parameters import completed, with_start
+from ...identification.parameters import insert_start_change, materialise_parameters
 from .paths import find_leaf
 from .table import Table, array_of_tables
 
@@ -69,7 +69,7 @@ def _parameter(table: Table, experiment: Experiment) -> Parameter:
         Parameter, name, where, transform, tied=tied, per_run=per_run, start=start, unit=unit,
         labels=labels, prior=prior,
     )  # fmt: skip
-    whole = table.checked(completed, experiment, [parameter])
+    whole = table.checked(materialise_parameters, experiment, [parameter])
     shape = table.checked(parameter.leaf, whole).shape
     table.checked(parameter.component_labels, shape)
     if prior is not None:
@@ -86,7 +86,7 @@ def _start_state(table: Table, experiment: Experiment, name: str, prior: Any) ->
         start_state, experiment.model, experiment.state0, name=name, prior=prior, **options
     )
     if prior is not None:
-        shape = parameter.leaf(with_start(experiment, [parameter])).shape
+        shape = parameter.leaf(insert_start_change(experiment, [parameter])).shape
         table.checked(prior.check_leaf, name, parameter.transform, shape)
     return parameter
 

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 
 from ...checks import did_you_mean
-from ...identification.left_out import with_zeros, zero_of
+from ...identification.left_out import materialise_leaves, zero_of_field
 
 _PART = re.compile(r'\.?([A-Za-z]\w*)|\.(\d+)|\[(\d+)\]|\["([^"\]]+)"\]')
 
@@ -44,7 +44,7 @@ def find_leaf(path: str, experiment: Any) -> LeafPath:
         steps.append(step)
         before = f"{before}.{part}" if before else part
     if found is None:
-        found = with_zeros(experiment, [LeafPath(tuple(steps))])
+        found = materialise_leaves(experiment, [LeafPath(tuple(steps))])
         found = LeafPath(tuple(steps))(found)
     if not eqx.is_inexact_array(found):
         names = _names(found)
@@ -105,7 +105,7 @@ def _has_numbers(found: Any, name: str) -> bool:
     """Whether there are arrays in a field, or it was left out and stands for zero."""
     value = getattr(found, name)
     if value is None:
-        return zero_of(found, name) is not None
+        return zero_of_field(found, name) is not None
     return any(map(eqx.is_inexact_array, jax.tree.leaves(value)))
 
 

@@ -20,7 +20,7 @@ from ...identification import (
     Measurements,
     Parameter,
 )
-from ...identification.start_change import StartOf
+from ...identification.start_change import StartSelector
 from ...initial import jointed_state
 from ...mechanics import System, has_joints
 from ...sensors.joint import num_coordinates
@@ -99,7 +99,7 @@ def start_of_runs(
 def _fitted(parameter: Parameter) -> tuple[type, ...]:
     """Of which sensors the readings at the start are fitted with a parameter."""
     where: Any = parameter.where
-    if isinstance(where, StartOf):
+    if isinstance(where, StartSelector):
         return (JointCoordinate,) * where.positions + (JointRate,) * where.rates
     if isinstance(where, LeafPath) and where.steps[0] == "state0":
         return (JointCoordinate, JointRate)
@@ -204,7 +204,7 @@ def check_seen(
 ) -> None:
     """Raise `ValueError` for a fitted start of a free body whose place acts on nothing."""
     system = formulation.system
-    starts = [p for p in parameters if isinstance(p.where, StartOf) and p.prior is None]
+    starts = [p for p in parameters if isinstance(p.where, StartSelector) and p.prior is None]
     if not (starts and isinstance(system, System)) or system.closes:
         return
     free = [

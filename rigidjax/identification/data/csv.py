@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 
 from ...checks import did_you_mean
-from .csv_header import BLANKS, GAPS, Header, in_utf8, is_comment, read_header, text_of
+from .csv_header import BLANKS, GAPS, Header, convert_to_utf8, is_comment, open_text, read_header
 from .measurements import Measurements
-from .reading import Gaps, Layout, make_layout, make_run
-from .time_stamps import Stamps, relative_times, stamps_of
+from .reading import FileLayout, Gaps, make_layout, make_run
+from .time_stamps import Stamps, detect_stamps, relative_times
 from .units import factor
 
 # Bytes that are read at once, and spellings of a sample that was not taken.
@@ -95,12 +95,12 @@ def read_csv(
             f"{decimal!r}."
         )
     layout = make_layout(sensors, time, units, orientation, gaps, every, "read_csv")
-    form, data = _format(path, layout, units or {}, run, delimiter, decimal, time_zero)
+    form, data = _detect_format(path, layout, units or {}, run, delimiter, decimal, time_zero)
     if form.header.units:
-        stated = _stated(path, form.header, layout, dict(units or {}))
+        stated = _merge_units(path, form.header, layout, dict(units or {}))
         layout = make_layout(sensors, time, stated, orientation, gaps, every, "read_csv")
     runs: dict[str, int] = {}
-    blocks = list(_blocks(form, data, runs))
+    blocks = list(_read_blocks(form, data, runs))
     if not runs:
         raise ValueError(f"{path} has no line of data after its header.")
     lines, which, table = (np.concatenate(part) for part in zip(*blocks, strict=True))
@@ -111,15 +111,20 @@ def read_csv(
     zero = None if form.stamps is None else form.stamps.time_zero
     return [
         make_run(
-            layout, table[rows], functools.partial(_place, path, lines[rows]), noise, name, zero
+            layout,
+            table[rows],
+            functools.partial(_locate_row, path, lines[rows]),
+            noise,
+            name,
+            zero,
         )
         for name, rows in zip(runs, parts, strict=True)
     ]
 
 
-def _format(
+def _detect_format(
     path: Any,
-    layout: Layout,
+    layout: FileLayout,
     units: Mapping[Any, str],
     run: str | None,
     delimiter: str | None,
@@ -129,13 +134,17 @@ def _format(
     """How a file is written, from its first lines; and its text in UTF-8 if it is in UTF-16."""
     with open(path, "rb") as file:
         mark = file.read(2)
-        data = in_utf8(path, mark + file.read()) if mark in (b"\xff\xfe", b"\xfe\xff") else None
+        data = (
+            convert_to_utf8(path, mark + file.read())
+            if mark in (b"\xff\xfe", b"\xfe\xff")
+            else None
+        )
     names = layout.names
-    opened = open(path, encoding="utf-8-sig", newline="") if data is None else text_of(data)
-    with opened as text, _named_errors(path, lambda: 1):
+    opened = open(path, encoding="utf-8-sig", newline="") if data is None else open_text(data)
+    with opened as text, _errors_with_location(path, lambda: 1):
         header = read_header(path, text, names, run, delimiter)
-    columns = [_column(path, header, name) for name in names]
-    key = None if run is None else _column(path, header, run)
+    columns = [_column_index(path, header, name) for name in names]
+    key = None if run is None else _column_index(path, header, run)
     stamps = None
     if len(header.first) > columns[0]:
         unit = header.units.get(layout.time)
@@ -143,13 +152,15 @@ def _format(
         seconds = layout.time_factor if unit is None else factor(unit, "time")
         first = header.first[columns[0]]
         try:
-            stamps = stamps_of(first, layout.time, seconds, is_stated, time_zero)
+            stamps = detect_stamps(first, layout.time, seconds, is_stated, time_zero)
         except ValueError as error:
             raise ValueError(f"{path}, line {header.before + 1}: {error}") from None
     return _Format(path, header, names, columns, key, layout.gaps, stamps, decimal, {}), data
 
 
-def _stated(path: Any, header: Header, layout: Layout, units: dict[Any, str]) -> dict[Any, str]:
+def _merge_units(
+    path: Any, header: Header, layout: FileLayout, units: dict[Any, str]
+) -> dict[Any, str]:
     """Units of the columns: those of the call, and those of the line below the names.
 
     **Errors:** `ValueError` where the two contradict each other.
@@ -168,7 +179,7 @@ def _stated(path: Any, header: Header, layout: Layout, units: dict[Any, str]) ->
     return units
 
 
-def _place(path, lines, k):
+def _locate_row(path, lines, k):
     return f"{path}, line {lines[k]}"
 
 
@@ -199,7 +210,7 @@ class _Format(NamedTuple):
     seen: dict[str, int]
 
 
-def _blocks(form: _Format, data: bytes | None, runs: dict[str, int]) -> Iterator[_Block]:
+def _read_blocks(form: _Format, data: bytes | None, runs: dict[str, int]) -> Iterator[_Block]:
     """The file in parts; `runs` gets the names of the runs with their numbers.
 
     Plain parts are read by pandas. From the first that is not, on (it has a quotation mark, or
@@ -215,24 +226,24 @@ def _blocks(form: _Format, data: bytes | None, runs: dict[str, int]) -> Iterator
             text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
             for _ in range(form.header.before):
                 text.readline()
-            yield _line_by_line(form, text, form.header.before, runs)
+            yield _parse_lines(form, text, form.header.before, runs)
             return
         while part := file.read(_PART) + file.readline():
-            block = _plain(form, part, line, runs)
+            block = _parse_plain(form, part, line, runs)
             if block is None:
                 file.seek(-len(part), os.SEEK_CUR)
                 rest = io.TextIOWrapper(file, encoding="utf-8", newline="")
-                yield _line_by_line(form, rest, line - 1, runs)
+                yield _parse_lines(form, rest, line - 1, runs)
                 return
             yield block
             line += part.count(b"\n")
 
 
-def _plain(form: _Format, part: bytes, line: int, runs: dict[str, int]) -> _Block | None:
+def _parse_plain(form: _Format, part: bytes, line: int, runs: dict[str, int]) -> _Block | None:
     """A part of whole lines, the first of which is `line`; `None` if it is not plain."""
     import pandas
 
-    numbers, part = _without_comments(part, line)
+    numbers, part = _strip_comments(part, line)
     if not part:
         return _Block(numbers, np.zeros(0, int), np.zeros((0, len(form.columns))))
     if any(word in part for word in _ODD) or not _is_regular(form, part):
@@ -283,7 +294,7 @@ def _plain(form: _Format, part: bytes, line: int, runs: dict[str, int]) -> _Bloc
     return _Block(numbers, which, table)
 
 
-def _without_comments(part: bytes, line: int) -> tuple[np.ndarray, bytes]:
+def _strip_comments(part: bytes, line: int) -> tuple[np.ndarray, bytes]:
     """Numbers of the lines with data in a part, and the part without the others."""
     count = part.count(b"\n") + (part[-1:] not in (b"\n", b""))
     numbers = np.arange(line, line + count)
@@ -311,12 +322,12 @@ def _is_regular(form: _Format, part: bytes) -> bool:
     return bool(np.all(np.bincount(between, minlength=lines) == len(form.header.names) - 1))
 
 
-def _line_by_line(form: _Format, text: TextIO, before: int, runs: dict[str, int]) -> _Block:
+def _parse_lines(form: _Format, text: TextIO, before: int, runs: dict[str, int]) -> _Block:
     """All that is left, checked cell by cell; `before`, how many lines came before it."""
     lines, which, table = array.array("q"), array.array("q"), array.array("d")
     pairs, count = list(zip(form.names, form.columns, strict=True)), len(form.header.names)
     reader = _Cells(text, form.header.delimiter)
-    with _named_errors(form.path, lambda: before + reader.line_num):
+    with _errors_with_location(form.path, lambda: before + reader.line_num):
         for cells in reader:
             line = before + reader.line_num
             if not any(cell.strip() for cell in cells):
@@ -329,7 +340,7 @@ def _line_by_line(form: _Format, text: TextIO, before: int, runs: dict[str, int]
                     f"{form.path}, line {line}: {len(cells)} cells under {count} names.{hint}"
                 )
             for name, k in pairs:
-                table.append(_value(form, line, name, cells[k], k == form.columns[0]))
+                table.append(_parse_cell(form, line, name, cells[k], k == form.columns[0]))
             lines.append(line)
             key = "" if form.run is None else cells[form.run].strip()
             which.append(runs.setdefault(key, len(runs)))
@@ -341,13 +352,13 @@ class _Cells:
     """The cells of lines that are no comments; `line_num` is the number of the last line."""
 
     def __init__(self, text: TextIO, delimiter: str):
-        self._lines = (self._counted(line) for line in text)
+        self._lines = (self._count_line(line) for line in text)
         self.line_num = 0
         options: Any = {"delimiter": delimiter, "skipinitialspace": True, "strict": True}
         is_split = delimiter == BLANKS
         self._rows = map(str.split, self._lines) if is_split else csv.reader(self._lines, **options)
 
-    def _counted(self, line: str) -> str:
+    def _count_line(self, line: str) -> str:
         self.line_num += 1
         return "\n" if is_comment(line) else line
 
@@ -356,7 +367,7 @@ class _Cells:
 
 
 @contextlib.contextmanager
-def _named_errors(path, line: Callable[[], int]) -> Iterator[None]:
+def _errors_with_location(path, line: Callable[[], int]) -> Iterator[None]:
     """Errors of decoding and of quotation marks, with the file and the line."""
     try:
         yield
@@ -366,7 +377,7 @@ def _named_errors(path, line: Callable[[], int]) -> Iterator[None]:
         raise ValueError(f"{path}, line {line()}: {error}.") from error
 
 
-def _column(path: Any, header: Header, name: str) -> int:
+def _column_index(path: Any, header: Header, name: str) -> int:
     names, line = header.names, header.line
     if not any(names):
         raise ValueError(f"{path}, line 1: there is no header with the names of the columns.")
@@ -386,7 +397,7 @@ def _column(path: Any, header: Header, name: str) -> int:
     return found[0]
 
 
-def _value(form: _Format, line: int, column: str, cell: str, is_time: bool) -> float:
+def _parse_cell(form: _Format, line: int, column: str, cell: str, is_time: bool) -> float:
     """The number in a cell. **Errors:** `ValueError` with the line and the column."""
     text, where = cell.strip(), f"{form.path}, line {line}: column {column!r}"
     if text.lower() in GAPS:
@@ -412,13 +423,13 @@ def _value(form: _Format, line: int, column: str, cell: str, is_time: bool) -> f
     except ValueError:
         raise ValueError(f"{where} must be a number; got {text!r}.") from None
     if len(form.seen) > 1 or (form.decimal is not None and form.decimal not in form.seen):
-        _refuse_decimals(form, where, text)
+        _raise_decimals(form, where, text)
     if not np.isfinite(value):
         raise ValueError(f"{where} must be finite; got {text!r}.")
     return value
 
 
-def _refuse_decimals(form: _Format, where: str, text: str) -> None:
+def _raise_decimals(form: _Format, where: str, text: str) -> None:
     """Raise `ValueError` for decimal commas beside decimal points, or those that were not said."""
     if not form.seen:
         return

@@ -37,7 +37,7 @@ class Header(NamedTuple):
     first: list[str]
 
 
-def split(line: str, delimiter: str) -> list[str]:
+def split_cells(line: str, delimiter: str) -> list[str]:
     """Return the cells of a line."""
     if delimiter == BLANKS:
         return line.split()
@@ -73,12 +73,12 @@ def read_header(
     else:
         raise ValueError(f"{path}, line 1: there is no header with the names of the columns.")
     candidates = _DELIMITERS if delimiter is None else (delimiter,)
-    if comment is not None and _is_of_numbers(line, candidates):
+    if comment is not None and _is_numeric(line, candidates):
         for mark in candidates:
-            names = [name.strip() for name in split(comment[1], mark)]
+            names = [name.strip() for name in split_cells(comment[1], mark)]
             if set(wanted) <= set(names):
-                return Header(names, comment[0], mark, {}, skipped, split(line, mark))
-    mark = _delimiter(line, candidates, wanted)
+                return Header(names, comment[0], mark, {}, skipped, split_cells(line, mark))
+    mark = _find_delimiter(line, candidates, wanted)
     # A name in quotation marks may go over several lines.
     counted = itertools.chain([line], (rest for _, rest in lines))
     if mark == BLANKS:
@@ -91,26 +91,26 @@ def read_header(
     first: list[str] = []
     for _, line in lines:
         if not is_comment(line):
-            first = split(line, mark)
+            first = split_cells(line, mark)
             break
         before += 1
-    units = _units(path, before + 1, names, first, numeric)
+    units = _read_units(path, before + 1, names, first, numeric)
     if units is None:
         return Header(names, number, mark, {}, before, first)
     following = (x for x in text if not is_comment(x))
-    return Header(names, number, mark, units, before + 1, split(next(following, ""), mark))
+    return Header(names, number, mark, units, before + 1, split_cells(next(following, ""), mark))
 
 
-def _is_of_numbers(line: str, candidates: Sequence[str]) -> bool:
-    cells = [[c.strip() for c in split(line, mark)] for mark in candidates]
+def _is_numeric(line: str, candidates: Sequence[str]) -> bool:
+    cells = [[c.strip() for c in split_cells(line, mark)] for mark in candidates]
     return any(
         all(c.lower() in GAPS or _NUMBER.fullmatch(c) or _ISO.fullmatch(c) for c in row)
         for row in cells
     )
 
 
-def _delimiter(line: str, candidates: Sequence[str], wanted: Sequence[str]) -> str:
-    rows = {mark: [name.strip() for name in split(line, mark)] for mark in candidates}
+def _find_delimiter(line: str, candidates: Sequence[str], wanted: Sequence[str]) -> str:
+    rows = {mark: [name.strip() for name in split_cells(line, mark)] for mark in candidates}
     for mark, names in rows.items():
         if set(wanted) <= set(names):
             return mark
@@ -118,7 +118,7 @@ def _delimiter(line: str, candidates: Sequence[str], wanted: Sequence[str]) -> s
     return max(rows, key=lambda mark: (len(set(wanted) & set(rows[mark])), mark == ","))
 
 
-def _units(
+def _read_units(
     path: object, line: int, names: list[str], cells: list[str], wanted: Sequence[str]
 ) -> dict[str, str] | None:
     """Return the units that a line below the names states; `None` if it is data."""
@@ -146,7 +146,7 @@ def _units(
     return units
 
 
-def in_utf8(path: object, data: bytes) -> bytes | None:
+def convert_to_utf8(path: object, data: bytes) -> bytes | None:
     """Return the text of a file in UTF-16 as UTF-8; `None` for any other file."""
     if data[:2] not in (b"\xff\xfe", b"\xfe\xff"):
         return None
@@ -156,6 +156,6 @@ def in_utf8(path: object, data: bytes) -> bytes | None:
         raise ValueError(f"{path} is not text in UTF-16: {error}.") from error
 
 
-def text_of(data: bytes) -> TextIO:
+def open_text(data: bytes) -> TextIO:
     """Return a stream of text with the ends of lines as they are."""
     return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")

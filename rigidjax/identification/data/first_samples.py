@@ -45,7 +45,7 @@ def first_samples(runs: Runs, k: int) -> list[FirstSample]:
     return found
 
 
-def first_counted(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def first_valid_values(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the first samples (R, *value_shape) that count, each channel its own.
 
     A channel without any has its first value. **Arguments:** `values` (R, T, *value_shape);
@@ -53,12 +53,12 @@ def first_counted(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """
     shape = values.shape
     flat = values.reshape(*shape[:2], -1)
-    counts = _counts_by_value(weights, flat.shape[2])
+    counts = _valid_elements(weights, flat.shape[2])
     index = counts.argmax(axis=1)[:, None]
     return np.take_along_axis(flat, index, axis=1)[:, 0].reshape(shape[0], *shape[2:])
 
 
-def _counts_by_value(weights: np.ndarray, size: int) -> np.ndarray:
+def _valid_elements(weights: np.ndarray, size: int) -> np.ndarray:
     """Return which values count, (..., size): of an orientation all of a sample, or none."""
     counts = weights > 0
     if counts.shape[-1] == size:
@@ -74,7 +74,7 @@ def _first_sample(
     noise_is_known: bool,
 ) -> FirstSample:
     flat = values.reshape(len(values), -1)
-    counts = _counts_by_value(weights, flat.shape[1])
+    counts = _valid_elements(weights, flat.shape[1])
     away = np.where(counts, np.abs(times)[:, None], np.inf)
     closest = away.argmin(axis=0)
     value = flat[closest, np.arange(flat.shape[1])].reshape(values.shape[1:])
@@ -88,11 +88,11 @@ def _first_sample(
         if gap == 0:
             continue
         known = 1 / weights[rows[0], channel] if noise_is_known else None
-        late |= not _holds_over(sensor, channel, gap, times[rows], values[rows], known)
+        late |= not _is_nearly_constant(sensor, channel, gap, times[rows], values[rows], known)
     return FirstSample(value, max(gaps), late)
 
 
-def _holds_over(
+def _is_nearly_constant(
     sensor: AbstractSensor,
     channel: int,
     gap: float,

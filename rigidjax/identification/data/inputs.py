@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ROOM = 1e-9
 
 
-class Table(eqx.Module):
+class InputTable(eqx.Module):
     """What a run has of a `Signal` for itself; padded by infinite times if there are runs beside.
 
     `ts` (K,) s, `values` (K, *shape), `slopes` of a spline.
@@ -30,7 +30,7 @@ class Table(eqx.Module):
     slopes: Array | None
 
 
-def checked_inputs(inputs: Mapping[str, Any] | None) -> dict[str, tuple[Array, Array]]:
+def check_inputs(inputs: Mapping[str, Any] | None) -> dict[str, tuple[Array, Array]]:
     """Times and values by the names of signals. **Errors:** `TypeError`, `ValueError`."""
     found = {}
     for name, pair in dict(inputs or {}).items():
@@ -51,7 +51,7 @@ def checked_inputs(inputs: Mapping[str, Any] | None) -> dict[str, tuple[Array, A
     return found
 
 
-def make_tables(model: Any, inputs: Sequence[dict[str, Any]]) -> dict[str, Table]:
+def make_tables(model: Any, inputs: Sequence[dict[str, Any]]) -> dict[str, InputTable]:
     """The inputs of all runs side by side, with the runs in front of every array.
 
     **Errors:** `ValueError` for runs with other inputs than the first one, for a name that no
@@ -63,10 +63,13 @@ def make_tables(model: Any, inputs: Sequence[dict[str, Any]]) -> dict[str, Table
             "All runs must have the same `Measurements(inputs=...)`; got "
             f"{' and '.join(sorted({str(sorted(one)) for one in inputs}))}."
         )
-    return {name: _stacked(_called(model, name), [one[name] for one in inputs]) for name in names}
+    return {
+        name: _stack_tables(_find_signal(model, name), [one[name] for one in inputs])
+        for name in names
+    }
 
 
-def _called(model, name):
+def _find_signal(model, name):
     signals = signals_of(model)
     found = [signal for signal in signals if signal.name == name]
     if not found:
@@ -83,14 +86,14 @@ def _called(model, name):
     return found[0]
 
 
-def padded(array: Any, length: int, mode: Any = "edge", **options: Any) -> np.ndarray:
+def pad_rows(array: Any, length: int, mode: Any = "edge", **options: Any) -> np.ndarray:
     """An array with so many rows, the further ones as `numpy.pad` makes them."""
     array = np.asarray(array)
     width = [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1)
     return np.pad(array, width, mode, **options)
 
 
-def _stacked(signal, pairs):
+def _stack_tables(signal, pairs):
     length, tables = max(len(ts) for ts, _ in pairs), []
     for ts, values in pairs:
         if values.shape[1:] != signal.values.shape[1:]:
@@ -101,18 +104,20 @@ def _stacked(signal, pairs):
         own = Signal(ts, values, signal.interpolation)
         tables.append(
             (
-                padded(own.ts, length, "constant", constant_values=np.inf),
-                padded(own.values, length),
-                None if own.slopes is None else padded(own.slopes, length),
+                pad_rows(own.ts, length, "constant", constant_values=np.inf),
+                pad_rows(own.values, length),
+                None if own.slopes is None else pad_rows(own.slopes, length),
             )
         )
     dtype = signal.values.dtype
     ts, values, slopes = zip(*tables, strict=True)
     slopes = None if slopes[0] is None else jnp.asarray(np.stack(slopes), dtype)
-    return Table(jnp.asarray(np.stack(ts), dtype), jnp.asarray(np.stack(values), dtype), slopes)
+    return InputTable(
+        jnp.asarray(np.stack(ts), dtype), jnp.asarray(np.stack(values), dtype), slopes
+    )
 
 
-def with_tables(model: Any, tables: Mapping[str, Table]) -> Any:
+def insert_tables(model: Any, tables: Mapping[str, InputTable]) -> Any:
     """The model with the tables of one run in its signals of these names."""
     if not tables:
         return model
@@ -131,7 +136,7 @@ def with_tables(model: Any, tables: Mapping[str, Table]) -> Any:
     return with_signals(model, replaced)
 
 
-def check_cover(
+def check_coverage(
     experiments: Sequence["Experiment"],
     parameters: Sequence["Parameter"],
     spans: Sequence[tuple[float, float]],

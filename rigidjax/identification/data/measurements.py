@@ -10,8 +10,8 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ...checks import as_leaf, check_sample_times, float_array
 from ...sensors import AbstractSensor
-from ..checked_arguments import check_sensors, checked_noise
-from .inputs import checked_inputs, padded
+from ..checked_arguments import check_noise, check_sensors
+from .inputs import check_inputs, pad_rows
 from .merging import merge
 
 
@@ -73,18 +73,19 @@ class Measurements(eqx.Module):
                     )
         self.ts = as_leaf(check_sample_times(ts, "Measurements(ts=...)"))
         self.sensors = tuple(values)
-        self.mask = tuple(_mask(s, mask.get(s), len(self.ts)) for s in values)
+        self.mask = tuple(_check_mask(s, mask.get(s), len(self.ts)) for s in values)
         self.values = tuple(
-            _samples(s, values[s], m, len(self.ts)) for s, m in zip(values, self.mask, strict=True)
+            _check_samples(s, values[s], m, len(self.ts))
+            for s, m in zip(values, self.mask, strict=True)
         )
         wrong, most = "positive and finite, in {}", np.finfo(float).max
         self.noise = tuple(
-            jnp.asarray(checked_noise(s, noise[s], len(self.ts), wrong.format(s.unit), most))
+            jnp.asarray(check_noise(s, noise[s], len(self.ts), wrong.format(s.unit), most))
             if noise.get(s) is not None
             else None
             for s in values
         )
-        self.inputs = checked_inputs(inputs)
+        self.inputs = check_inputs(inputs)
         self.name = name
         self.time_zero = time_zero
 
@@ -113,7 +114,7 @@ class Measurements(eqx.Module):
     def counted(self, k: int) -> np.ndarray:
         """Samples of the sensor number k, (T, *value_shape), NaN where they do not count."""
         values = np.asarray(self.values[k])
-        used = _used(self.mask[k], (len(values), values[0].size))
+        used = _used_elements(self.mask[k], (len(values), values[0].size))
         return np.where(used.reshape(values.shape), values, np.nan)
 
 
@@ -176,7 +177,8 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
     if any(given) != all(given):
         raise ValueError(
             "`Measurements(noise=...)` must be given for every sensor of every run, or for none: "
-            "it is then estimated from the residuals of each sensor. It lacks " + _without(runs)
+            "it is then estimated from the residuals of each sensor. It lacks "
+            + _describe_missing_noise(runs)
         )
     length = max(len(run.ts) for run in runs)
 
@@ -193,9 +195,9 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
     ]
     each = range(len(first.sensors))
     return Runs(
-        ts=stacked([padded(run.ts, length) for run in runs]),
-        values=tuple(stacked([padded(run.values[k], length) for run in runs]) for k in each),
-        weights=tuple(stacked([padded(w[k], length, "constant") for w in weights]) for k in each),
+        ts=stacked([pad_rows(run.ts, length) for run in runs]),
+        values=tuple(stacked([pad_rows(run.values[k], length) for run in runs]) for k in each),
+        weights=tuple(stacked([pad_rows(w[k], length, "constant") for w in weights]) for k in each),
         inputs=tuple(run.inputs for run in runs),
         sensors=first.sensors,
         lengths=tuple(len(run.ts) for run in runs),
@@ -204,7 +206,7 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
     )
 
 
-def _without(runs):
+def _describe_missing_noise(runs):
     """Sensors that have no noise, by name, each with its runs if it has some in others."""
     parts = []
     for k, sensor in enumerate(runs[0].sensors):
@@ -214,7 +216,7 @@ def _without(runs):
     return ", ".join(parts) + "."
 
 
-def _mask(sensor: Any, mask: Any, length: int) -> Any:
+def _check_mask(sensor: Any, mask: Any, length: int) -> Any:
     shape = (length, len(sensor.channels))
     if mask is None:
         return jnp.ones(shape, bool)
@@ -227,20 +229,20 @@ def _mask(sensor: Any, mask: Any, length: int) -> Any:
     return jnp.broadcast_to(mask[:, None] if mask.ndim == 1 else mask, shape)
 
 
-def _used(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
+def _used_elements(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Which numbers of samples count, (T, numbers): of an orientation all of a sample, or none."""
     mask = np.asarray(mask)
     return mask if mask.shape == shape else np.broadcast_to(mask.any(axis=1)[:, None], shape)
 
 
-def _samples(sensor: Any, values: Any, mask: Any, length: int) -> Any:
+def _check_samples(sensor: Any, values: Any, mask: Any, length: int) -> Any:
     argument = f"values of the sensor {sensor.name!r}"
     shape = (length, *sensor.value_shape)
     array: Any = np.asarray(float_array(values, argument))
     if array.shape != shape:
         raise ValueError(f"The {argument} must have shape {shape}; got {array.shape}.")
     flat = array.reshape(length, -1)
-    used = _used(mask, flat.shape)
+    used = _used_elements(mask, flat.shape)
     valid = np.isfinite(flat)
     bad = np.flatnonzero((used & ~valid).any(axis=1))
     if bad.size:

@@ -28,20 +28,20 @@ def merge(
         )
     no_noise = not noise
     noise, mask = dict(noise or {}), dict(mask or {})
-    own = {sensor: _own_times(sensor, pair) for sensor, pair in series.items()}
+    own = {sensor: _check_series(sensor, pair) for sensor, pair in series.items()}
     ts = np.unique(np.concatenate([times for times, _ in own.values()]))
     same = np.diff(ts, prepend=-np.inf) <= _SAME * (ts[-1] - ts[0])
     ts = ts[~same]
     samples, stds, masks = {}, {}, {}
     for sensor, (times, values) in own.items():
         rows = np.searchsorted(ts, times, side="right") - 1
-        samples[sensor] = _spread(values, rows, len(ts), np.nan)
+        samples[sensor] = _scatter_rows(values, rows, len(ts), np.nan)
         there = np.asarray(mask.pop(sensor, np.ones(len(times), bool)))
-        masks[sensor] = _spread(there, rows, len(ts), False)
+        masks[sensor] = _scatter_rows(there, rows, len(ts), False)
         given = noise.pop(sensor, None)
         if given is not None:
             given = np.asarray(given, float)
-            stds[sensor] = _spread(given, rows, len(ts), 1.0) if given.ndim == 2 else given
+            stds[sensor] = _scatter_rows(given, rows, len(ts), 1.0) if given.ndim == 2 else given
     for argument, rest in (("noise", noise), ("mask", mask)):
         if rest:
             names = [getattr(sensor, "name", sensor) for sensor in rest]
@@ -51,7 +51,7 @@ def merge(
     return {"ts": ts, "values": samples, "noise": None if no_noise else stds, "mask": masks}
 
 
-def _own_times(sensor, pair):
+def _check_series(sensor, pair):
     name = getattr(sensor, "name", sensor)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ValueError(
@@ -70,7 +70,7 @@ def _own_times(sensor, pair):
     return times, values
 
 
-def _spread(values, rows, length, fill):
+def _scatter_rows(values, rows, length, fill):
     if len(values) != len(rows):
         raise ValueError(
             f"Noise and mask of a series with {len(rows)} samples must have as many rows; got "

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...checks import did_you_mean
 from .measurements import Measurements
-from .reading import Gaps, Layout, make_layout, make_run
-from .time_stamps import LEAST_STAMP, seconds_of_date, stamps_of
+from .reading import FileLayout, Gaps, make_layout, make_run
+from .time_stamps import LEAST_STAMP, detect_stamps, seconds_of_date
 
 if TYPE_CHECKING:
     import xarray
@@ -59,11 +59,11 @@ def read_netcdf(
     ) as opened:
         data = opened.load()
     names = {
-        sensor: (_variable(path, data, name),) if isinstance(name, str) else tuple(name)
+        sensor: (_check_variable(path, data, name),) if isinstance(name, str) else tuple(name)
         for sensor, name in sensors.items()
     }
     for name in (time, *(name for group in names.values() for name in group)):
-        _variable(path, data, name)
+        _check_variable(path, data, name)
     units = dict(units or {})
     if run is not None and run not in data.dims:
         raise ValueError(
@@ -76,7 +76,8 @@ def read_netcdf(
             f"{'' if run is None else f' besides {run!r}'}; it has {data[time].dims}."
         )
     blocks = {
-        sensor: _samples(path, data, group, sensor, run, axis[0]) for sensor, group in names.items()
+        sensor: _read_samples(path, data, group, sensor, run, axis[0])
+        for sensor, group in names.items()
     }
     parts = {
         sensor: [f"{group[0]}[{k}]" for k in range(blocks[sensor].shape[2])]
@@ -84,25 +85,27 @@ def read_netcdf(
         else list(group)
         for sensor, group in names.items()
     }
-    stated = {time: _unit(path, data, time, units.pop("time", units.pop(time, None)))}
+    stated = {time: _read_unit(path, data, time, units.pop("time", units.pop(time, None)))}
     for sensor, group in names.items():
         for k, part in enumerate(parts[sensor]):
             name = group[0] if len(group) == 1 else group[k]
-            stated[part] = _unit(path, data, name, units.get(name, units.get(sensor)))
+            stated[part] = _read_unit(path, data, name, units.get(name, units.get(sensor)))
     unread = [k for k in units if k not in names and not any(k in g for g in names.values())]
     if unread:
         raise ValueError(f"`read_netcdf(units=...)` names {unread}, which are not read.")
     layout = make_layout(parts, time, stated, orientation, gaps, every, "read_netcdf")
-    return _runs(path, data, layout, blocks, run, noise, time_zero)
+    return _make_runs(path, data, layout, blocks, run, noise, time_zero)
 
 
-def _times(path: Any, data: "xarray.Dataset", layout: Layout, time_zero: str | None) -> Any:
+def _read_times(
+    path: Any, data: "xarray.Dataset", layout: FileLayout, time_zero: str | None
+) -> Any:
     """Times in their unit, counted from `time_zero` or the first one where they are stamps.
 
     **Returns:** also the stamp that is 0 s, `None` where times are plain numbers.
     """
     values = np.asarray(data[layout.time].values)
-    plain = _numbers(path, data, layout.time)
+    plain = _read_numbers(path, data, layout.time)
     there = np.flatnonzero(np.isfinite(plain))
     if not there.size:
         return plain, None
@@ -111,13 +114,13 @@ def _times(path: Any, data: "xarray.Dataset", layout: Layout, time_zero: str | N
     if time_zero is None and abs(first) * layout.time_factor < LEAST_STAMP:
         return plain, None
     total = Decimal(repr(first)) + seconds_of_date(since) / Decimal(repr(layout.time_factor))
-    stamps = stamps_of(str(total), layout.time, layout.time_factor, True, time_zero)
+    stamps = detect_stamps(str(total), layout.time, layout.time_factor, True, time_zero)
     assert stamps is not None
     return (values - first).astype(float) + float(total - stamps.zero), stamps.time_zero
 
 
-def _runs(path, data, layout: Layout, blocks, run, noise, time_zero):
-    times, zero = _times(path, data, layout, time_zero)
+def _make_runs(path, data, layout: FileLayout, blocks, run, noise, time_zero):
+    times, zero = _read_times(path, data, layout, time_zero)
     count = 1 if run is None else data.sizes[run]
     if run is not None and run in data[layout.time].dims:
         times = np.moveaxis(times, data[layout.time].dims.index(run), 0)
@@ -136,16 +139,16 @@ def _runs(path, data, layout: Layout, blocks, run, noise, time_zero):
         )
         of_run = f"{path}, run {labels[b]}" if run is not None else str(path)
         if layout.gaps == "raise":
-            _refuse_gaps(of_run, table, layout.names)
-        out.append(make_run(layout, table, _places(of_run), noise, labels[b], zero))
+            _raise_gaps(of_run, table, layout.names)
+        out.append(make_run(layout, table, _row_locator(of_run), noise, labels[b], zero))
     return out
 
 
-def _places(where):
+def _row_locator(where):
     return lambda k: f"{where}, sample {k}"
 
 
-def _refuse_gaps(where, table, names):
+def _raise_gaps(where, table, names):
     rows, columns = np.nonzero(~np.isfinite(table))
     if len(rows):
         raise ValueError(
@@ -154,7 +157,7 @@ def _refuse_gaps(where, table, names):
         )
 
 
-def _variable(path, data: "xarray.Dataset", name: str) -> str:
+def _check_variable(path, data: "xarray.Dataset", name: str) -> str:
     if name in data.variables:
         return name
     known = [str(variable) for variable in data.variables]
@@ -164,7 +167,7 @@ def _variable(path, data: "xarray.Dataset", name: str) -> str:
     )
 
 
-def _numbers(path, data, name) -> np.ndarray:
+def _read_numbers(path, data, name) -> np.ndarray:
     values = np.asarray(data[name].values)
     if not (np.issubdtype(values.dtype, np.floating) or np.issubdtype(values.dtype, np.integer)):
         raise ValueError(
@@ -176,7 +179,7 @@ def _numbers(path, data, name) -> np.ndarray:
     return values
 
 
-def _samples(path, data, group, sensor, run, axis) -> np.ndarray:
+def _read_samples(path, data, group, sensor, run, axis) -> np.ndarray:
     """Samples of a sensor, (runs, T, components)."""
     blocks = []
     for name in group:
@@ -188,13 +191,15 @@ def _samples(path, data, group, sensor, run, axis) -> np.ndarray:
                 f"{path}: the variable {name!r} of the {sensor.name} must have the dimensions "
                 f"{lead}{' and at most one more' if len(group) == 1 else ''}; it has {dims}."
             )
-        values = np.transpose(_numbers(path, data, name), [dims.index(d) for d in (*lead, *rest)])
+        values = np.transpose(
+            _read_numbers(path, data, name), [dims.index(d) for d in (*lead, *rest)]
+        )
         values = values if rest else values[..., None]
         blocks.append(values if run is not None else values[None])
     return np.concatenate(blocks, axis=2)
 
 
-def _unit(path, data, name, given: str | None) -> str:
+def _read_unit(path, data, name, given: str | None) -> str:
     unit = data[name].attrs.get("units") if given is None else given
     if unit is None:
         raise ValueError(

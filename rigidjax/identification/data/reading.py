@@ -15,7 +15,7 @@ from .units import factor, quantities_of
 Gaps = Literal["raise", "mask"]
 
 
-class Columns(NamedTuple):
+class SensorColumns(NamedTuple):
     """How one sensor is written: names of its columns, factors to SI units, orientation."""
 
     sensor: Any
@@ -24,12 +24,12 @@ class Columns(NamedTuple):
     orientation: str | None
 
 
-class Layout(NamedTuple):
+class FileLayout(NamedTuple):
     """How a file is written: the column of time with its factor to seconds, and the sensors."""
 
     time: str
     time_factor: float
-    sensors: tuple[Columns, ...]
+    sensors: tuple[SensorColumns, ...]
     gaps: Gaps
     every: int
 
@@ -47,7 +47,7 @@ def make_layout(
     gaps: Gaps,
     every: int,
     function: str,
-) -> Layout:
+) -> FileLayout:
     """Check how a file is said to be written.
 
     **Errors:** `ValueError` for a number of columns that does not fit a sensor, an orientation
@@ -68,7 +68,7 @@ def make_layout(
                     "is read."
                 )
     found = tuple(
-        _columns(s, names, units, orientation.pop(s, None), function)
+        _make_columns(s, names, units, orientation.pop(s, None), function)
         for s, names in sensors.items()
     )
     if orientation:
@@ -90,10 +90,10 @@ def make_layout(
         seconds = factor(unit, "time")
     except ValueError as error:
         raise ValueError(f"Column {time!r}: {error}") from error
-    return Layout(time, seconds, found, gaps, every)
+    return FileLayout(time, seconds, found, gaps, every)
 
 
-def _columns(sensor, names, units, convention, function):
+def _make_columns(sensor, names, units, convention, function):
     is_orientation = sensor.value_shape == (4,)
     if is_orientation:
         size = num_columns(convention, sensor.name)
@@ -121,11 +121,11 @@ def _columns(sensor, names, units, convention, function):
                 factors[k] = factor(unit, *quantities)
             except ValueError as error:
                 raise ValueError(f"Column {name!r} of the {sensor.name}: {error}") from error
-    return Columns(sensor, tuple(names), factors, convention)
+    return SensorColumns(sensor, tuple(names), factors, convention)
 
 
 def make_run(
-    layout: Layout,
+    layout: FileLayout,
     table: np.ndarray,
     place: Callable[[int], str],
     noise: Mapping[Any, Any] | None,
@@ -154,10 +154,12 @@ def make_run(
             "the lines and remove repeated ones; say which column tells runs apart (`run=`)."
         )
     if layout.every > 1:
-        rows, table = _thinned(layout, table)
+        rows, table = _thin(layout, table)
         if len(rows) < 2:
             raise ValueError(f"{place(0)}: `every` = {layout.every} leaves one sample{of_run}.")
-        noise = {sensor: _of_rows(std, rows, len(ts)) for sensor, std in (noise or {}).items()}
+        noise = {
+            sensor: _select_noise_rows(std, rows, len(ts)) for sensor, std in (noise or {}).items()
+        }
         ts, place = ts[rows], functools.partial(_place_of_row, place, rows)
     values, mask, begin = {}, {}, 1
     for columns in layout.sensors:
@@ -174,7 +176,7 @@ def make_run(
     return Measurements(ts, values, noise, mask=mask, name=name, time_zero=time_zero)
 
 
-def _thinned(layout: Layout, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _thin(layout: FileLayout, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows that are kept, and the table of them, with gaps where another sensor's sample was."""
     thin, begin = np.full_like(table, np.nan), 1
     for columns in layout.sensors:
@@ -190,7 +192,7 @@ def _place_of_row(place, rows, k):
     return place(int(rows[k]))
 
 
-def _of_rows(noise: Any, rows: np.ndarray, length: int) -> Any:
+def _select_noise_rows(noise: Any, rows: np.ndarray, length: int) -> Any:
     """Noise of the samples that are kept, where it is given for each."""
     noise = np.asarray(noise)
     return noise[rows] if noise.ndim == 2 and len(noise) == length else noise

@@ -18,7 +18,7 @@ from .measurements import Runs
 _SURE = 0.8 * math.pi
 
 
-def with_ranges(
+def detect_angle_ranges(
     model: AbstractFormulation, all_runs: Sequence[Runs]
 ) -> tuple[list[Runs], list[str]]:
     """Return the runs with sensors that know how they count revolutions, and notes on that.
@@ -27,13 +27,15 @@ def with_ranges(
     """
     sensors, notes = [], []
     for k, sensor in enumerate(all_runs[0].sensors):
-        new, told = sensor.in_range(model, [x for runs in all_runs for x in _counted(runs, k)])
+        new, told = sensor.in_range(
+            model, [x for runs in all_runs for x in _valid_samples(runs, k)]
+        )
         sensors.append(new)
         notes += told
     return [dataclasses.replace(runs, sensors=tuple(sensors)) for runs in all_runs], notes
 
 
-def counted_from_start(
+def align_revolutions(
     model: AbstractFormulation, runs: Runs, states: Sequence[State]
 ) -> tuple[Runs, list[str]]:
     """Return the runs with revolutions of joints counted from the start states, and notes on that.
@@ -54,7 +56,7 @@ def counted_from_start(
                 continue
             if abs(float(encoder.ideal_value(first))) < _SURE:
                 continue
-            predicted = float(_at_start(model, sensor, states[b], runs.ts[b, 0]))
+            predicted = float(_predict_at_start(model, sensor, states[b], runs.ts[b, 0]))
             turn = 2 * math.pi * float(encoder.scale)
             turns = round((first - predicted) / turn)
             if turns:
@@ -66,7 +68,7 @@ def counted_from_start(
     return dataclasses.replace(runs, values=tuple(values)), notes
 
 
-def _counted(runs: Runs, k: int) -> list[np.ndarray]:
+def _valid_samples(runs: Runs, k: int) -> list[np.ndarray]:
     """Return the samples of the sensor number `k` in every run, NaN where they do not count."""
     out = []
     for b, length in enumerate(runs.lengths):
@@ -77,5 +79,5 @@ def _counted(runs: Runs, k: int) -> list[np.ndarray]:
 
 
 @eqx.filter_jit
-def _at_start(model: Any, sensor: Any, state: State, t: Any) -> Any:
+def _predict_at_start(model: Any, sensor: Any, state: State, t: Any) -> Any:
     return sensor.predict(model, jnp.asarray(t), model.start(state.normalized(), t))

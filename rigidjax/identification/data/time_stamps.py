@@ -33,7 +33,7 @@ class Stamps(NamedTuple):
     @property
     def time_zero(self) -> str:
         """The stamp that is 0 s as a date and time of ISO 8601, UTC."""
-        return _iso_text(self.zero * self.factor)
+        return _format_iso(self.zero * self.factor)
 
     def relative(self, text: str) -> float:
         """Return a stamp less `zero`, in the unit of the column, from exact numbers.
@@ -45,14 +45,14 @@ class Stamps(NamedTuple):
         if not text or text.lower() == "nan":
             return float("nan")
         if not self.is_iso:
-            return float(_number(text) - self.zero)
-        seconds, has_zone = _iso_seconds(text)
+            return float(_parse_number(text) - self.zero)
+        seconds, has_zone = _parse_iso(text)
         if has_zone != self.has_zone:
             raise ValueError(f"some times state a zone, others do not; got {text!r}")
         return float(seconds - self.zero)
 
 
-def stamps_of(
+def detect_stamps(
     first: str, column: str, factor: float, is_stated: bool, time_zero: str | None
 ) -> Stamps | None:
     """Return how a column writes its times, by its first cell; `None` for plain small numbers.
@@ -63,17 +63,17 @@ def stamps_of(
     cannot be seconds, a unit of dates, and a `time_zero` that is none.
     """
     first, unit = first.strip(), Decimal(repr(factor))
-    zero = None if time_zero is None else _zero(time_zero)
+    zero = None if time_zero is None else _parse_time_zero(time_zero)
     if _ISO.fullmatch(first):
         if is_stated and factor != 1.0:
             raise ValueError(
                 f"column {column!r} holds dates and times such as {first!r}, which have no unit; "
                 "leave its unit out."
             )
-        seconds, has_zone = _iso_seconds(first)
+        seconds, has_zone = _parse_iso(first)
         return Stamps(seconds if zero is None else zero, Decimal(1), True, has_zone)
     try:
-        number = _number(first)
+        number = _parse_number(first)
     except ValueError:
         return None  # Named where all cells are read.
     if zero is None and abs(number * unit) < LEAST_STAMP:
@@ -81,7 +81,7 @@ def stamps_of(
     if not is_stated and number > _LATEST:
         raise ValueError(
             f"column {column!r} starts at {first}, which is no time in seconds since 1970"
-            + _as_units(number)
+            + _describe_in_units(number)
             + ' State its unit, such as `units={"time": "ns"}`.'
         )
     return Stamps(number if zero is None else zero / unit, unit, False, False)
@@ -95,7 +95,7 @@ def seconds_of_date(text: str) -> Decimal:
     text = text.strip()
     if not text:
         return Decimal(0)
-    return _iso_seconds(text if ":" in text else f"{text} 00:00")[0]
+    return _parse_iso(text if ":" in text else f"{text} 00:00")[0]
 
 
 def relative_times(stamps: Stamps, texts: list[str]) -> np.ndarray:
@@ -103,7 +103,7 @@ def relative_times(stamps: Stamps, texts: list[str]) -> np.ndarray:
     return np.array([stamps.relative(text) for text in texts])
 
 
-def _number(text: str) -> Decimal:
+def _parse_number(text: str) -> Decimal:
     try:
         number = Decimal(text.replace(",", "."))
     except InvalidOperation:
@@ -113,7 +113,7 @@ def _number(text: str) -> Decimal:
     return number
 
 
-def _iso_seconds(text: str) -> tuple[Decimal, bool]:
+def _parse_iso(text: str) -> tuple[Decimal, bool]:
     """Return seconds since 1970 of a date and time, and whether it states its zone."""
     found = _ISO.fullmatch(text)
     if not found:
@@ -131,7 +131,7 @@ def _iso_seconds(text: str) -> tuple[Decimal, bool]:
     return total, zone is not None
 
 
-def _iso_text(seconds: Decimal) -> str:
+def _format_iso(seconds: Decimal) -> str:
     whole = int(seconds // 1)
     fraction = f"{seconds - whole:f}".partition(".")[2].rstrip("0")
     date = datetime.date.fromordinal(_EPOCH + whole // 86400)
@@ -140,17 +140,17 @@ def _iso_text(seconds: Decimal) -> str:
     return f"{date}T{clock}{'.' + fraction if fraction else ''}Z"
 
 
-def _zero(text: str) -> Decimal:
+def _parse_time_zero(text: str) -> Decimal:
     try:
-        return _iso_seconds(text)[0]
+        return _parse_iso(text)[0]
     except (ValueError, TypeError) as error:
         raise ValueError(f"`time_zero` is the `time_zero` of another run: {error}.") from None
 
 
-def _as_units(number: Decimal) -> str:
+def _describe_in_units(number: Decimal) -> str:
     """Say what a stamp is in other units."""
     for name, power in (("milliseconds", 3), ("microseconds", 6), ("nanoseconds", 9)):
         seconds = number.scaleb(-power)
         if LEAST_STAMP < seconds < _LATEST:
-            return f"; in {name} it is {_iso_text(seconds)}."
+            return f"; in {name} it is {_format_iso(seconds)}."
     return "."

@@ -10,15 +10,15 @@ from jaxtyping import ArrayLike
 
 from ...formulations import AbstractFormulation
 from ...state import State
-from ..checked_arguments import checked_parameters
-from ..parameters import Parameter, started
+from ..checked_arguments import check_parameters
+from ..parameters import Parameter, apply_starts
 from ..prior_rows import check_no_prior
-from ..simulation import Settings, Simulation, simulation_of
+from ..simulation import Settings, Simulation, resolve_simulation
 from ..transforms import Bounded
 from .criteria import CRITERIA
-from .excitation import Excitation, excitation_of
+from .excitation import Excitation, evaluate_excitation
 from .maximise import Designer, maximise
-from .plan import Plan, make_plan
+from .plan import RunPlan, make_plan
 
 # Part of the largest condition at which the information is regular.
 _CLOSE_TO_SINGULAR = 0.1
@@ -137,13 +137,13 @@ def design_experiment(
             "`design_experiment(num_starts=..., max_iterations=...)` must be at least 1; got "
             f"{num_starts} and {max_iterations}."
         )
-    how = simulation_of("design_experiment", simulation, settings)
+    how = resolve_simulation("design_experiment", simulation, settings)
     plan = make_plan("design_experiment", model, state0, ts, noise, parameters, how)
-    inputs = checked_parameters("design_experiment", inputs, "inputs")
-    plan = dataclasses.replace(plan, experiment=started(inputs, plan.experiment))
+    inputs = check_parameters("design_experiment", inputs, "inputs")
+    plan = dataclasses.replace(plan, experiment=apply_starts(inputs, plan.experiment))
     _check_inputs(plan, inputs)
-    order, count = _order(plan, interest)
-    before = excitation_of(plan, plan.experiment)
+    order, count = _order_components(plan, interest)
+    before = evaluate_excitation(plan, plan.experiment)
     scale = plan.scale()
     references = tuple(p.leaf(plan.experiment) for p in inputs)
     designer = Designer(plan, inputs, references, jnp.asarray(scale), order, count, criterion)
@@ -151,13 +151,13 @@ def design_experiment(
     values = np.where(np.asarray(found.feasible), np.asarray(found.value), -np.inf)
     best = int(np.argmax(values))
     if values[best] == -np.inf:
-        _refuse(before)
+        _raise_infeasible(before)
     experiment = designer.experiment(found.u[best])
-    after = excitation_of(plan, experiment, scale)
+    after = evaluate_excitation(plan, experiment, scale)
     return Design(
         model=experiment.model,
         state0=experiment.state0,
-        inputs=_labelled(inputs, experiment),
+        inputs=_label_inputs(inputs, experiment),
         before=before,
         after=after,
         criterion=criterion,
@@ -169,7 +169,7 @@ def design_experiment(
     )
 
 
-def _check_inputs(plan: Plan, inputs: Sequence[Parameter]) -> None:
+def _check_inputs(plan: RunPlan, inputs: Sequence[Parameter]) -> None:
     check_no_prior("design_experiment(inputs=...)", inputs)
     for p in inputs:
         if not isinstance(p.transform, Bounded):
@@ -203,7 +203,7 @@ def _notes(after: Excitation, tolerance: float) -> tuple[str, ...]:
     )
 
 
-def _refuse(given: Excitation) -> NoReturn:
+def _raise_infeasible(given: Excitation) -> NoReturn:
     """Say why no start will do, by the run as it was given."""
     if given.identifiability.identifiable:
         raise ValueError(
@@ -218,10 +218,10 @@ def _refuse(given: Excitation) -> NoReturn:
     )
 
 
-def _order(plan: Plan, interest: Sequence[str] | None) -> tuple[tuple[int, ...], int]:
+def _order_components(plan: RunPlan, interest: Sequence[str] | None) -> tuple[tuple[int, ...], int]:
     """Fitted components, those of interest last, and how many these are."""
-    table = plan.components()
-    labels, chosen = table.labels, table.chosen.tolist()
+    table = plan.component_table()
+    labels, chosen = table.labels, table.fitted_indices.tolist()
     if interest is None:
         return tuple(chosen), len(chosen)
     wanted = {interest} if isinstance(interest, str) else set(interest)
@@ -252,7 +252,7 @@ def _starts(designer: Designer, num_starts: int, seed: int) -> jnp.ndarray:
     return jnp.asarray(np.arcsin(np.concatenate([given[None], drawn])), given.dtype)
 
 
-def _labelled(inputs, experiment):
+def _label_inputs(inputs, experiment):
     out = {}
     for p in inputs:
         leaf = p.leaf(experiment)

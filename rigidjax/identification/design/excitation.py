@@ -12,10 +12,10 @@ from ...formulations import AbstractFormulation
 from ...results import RESULTS, SimulationError
 from ...state import State
 from ..parameters import Experiment, Parameter
-from ..prior_rows import prior_notes
-from ..simulation import Settings, Simulation, simulation_of
+from ..prior_rows import describe_priors
+from ..simulation import Settings, Simulation, resolve_simulation
 from ..statistics.identifiability import Identifiability, judge
-from .plan import Plan, make_plan
+from .plan import RunPlan, make_plan
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -119,27 +119,30 @@ def excitation(
     **Source:** Swevers et al., IEEE Trans. Robotics and Automation 13(5), 1997; Pronzato,
     Automatica 44(2), 2008.
     """
-    how = simulation_of("excitation", simulation, settings)
+    how = resolve_simulation("excitation", simulation, settings)
     plan = make_plan("excitation", model, state0, ts, noise, parameters, how)
-    return excitation_of(plan, plan.experiment)
+    return evaluate_excitation(plan, plan.experiment)
 
 
-def excitation_of(
-    plan: Plan, experiment: Experiment, scale: np.ndarray | None = None
+def evaluate_excitation(
+    plan: RunPlan, experiment: Experiment, scale: np.ndarray | None = None
 ) -> Excitation:
     """The excitation of an experiment that has the structure of that of the plan.
 
     **Arguments:** `scale` of all components; that of the plan if left out.
     **Raises:** `SimulationError`.
     """
-    jacobian, result = _evaluated(plan, experiment)
+    jacobian, result = _evaluate(plan, experiment)
     if result != RESULTS.successful:
         raise SimulationError(RESULTS[result])
-    jacobian, table = np.asarray(jacobian), plan.components().at(plan.values(experiment))
+    jacobian, table = (
+        np.asarray(jacobian),
+        plan.component_table().with_values(plan.values(experiment)),
+    )
     scale = plan.scale() if scale is None else scale
     spectrum, verdict = judge(table, table.values, jacobian, 1.0, float(plan.resolution))
-    chosen = table.chosen
-    part, J = table.part(chosen), jacobian[:, chosen]
+    chosen = table.fitted_indices
+    part, J = table.subset(chosen), jacobian[:, chosen]
     regular = spectrum.rank == len(chosen)
     sizes = np.linalg.svd(np.linalg.qr(J * scale[chosen], mode="r"), compute_uv=False)
     return Excitation(
@@ -156,10 +159,10 @@ def excitation_of(
         condition=float(sizes[0] / sizes[-1]) if regular else np.inf,
         identifiability=verdict,
         num_readings=plan.num_readings,
-        notes=tuple(prior_notes(plan.parameters)),
+        notes=tuple(describe_priors(plan.parameters)),
     )
 
 
 @eqx.filter_jit
-def _evaluated(plan: Plan, experiment: Experiment) -> tuple[Float[Array, "N K"], RESULTS]:
+def _evaluate(plan: RunPlan, experiment: Experiment) -> tuple[Float[Array, "N K"], RESULTS]:
     return plan.jacobian(experiment)

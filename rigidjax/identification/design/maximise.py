@@ -7,9 +7,9 @@ import optimistix as optx
 from jaxtyping import Array, Bool, Float, Int
 
 from ...results import RESULTS
-from ..parameters import Experiment, Parameter, leaves_at, with_leaves
+from ..parameters import Experiment, Parameter, leaves_from_coordinates, replace_leaves
 from .criteria import CRITERIA, information_factor
-from .plan import Plan
+from .plan import RunPlan
 
 
 class Designer(eqx.Module):
@@ -23,7 +23,7 @@ class Designer(eqx.Module):
     them, last; `criterion`, its name.
     """
 
-    plan: Plan
+    plan: RunPlan
     inputs: tuple[Parameter, ...]
     references: tuple[Array, ...]
     scale: Float[Array, " K"]
@@ -33,8 +33,8 @@ class Designer(eqx.Module):
 
     def experiment(self, u: Float[Array, " q"]) -> Experiment:
         """The experiment with the inputs in it."""
-        leaves = leaves_at(self.inputs, self.references, jnp.sin(u))
-        return with_leaves(self.inputs, self.plan.experiment, leaves)
+        leaves = leaves_from_coordinates(self.inputs, self.references, jnp.sin(u))
+        return replace_leaves(self.inputs, self.plan.experiment, leaves)
 
     def value(self, u: Float[Array, " q"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
         """The criterion, and whether the simulation succeeds and the information is regular."""

@@ -18,17 +18,17 @@ from ...sensors import unwrap_measured_angles
 from ...state import State
 from ..checked_arguments import (
     check_model,
+    check_noise,
+    check_parameters,
     check_precision,
     check_sensors,
-    checked_noise,
-    checked_parameters,
 )
-from ..linearised_runs import Varied, linearised_run
-from ..parameters import Components, Experiment, Parameter, components_of, started
+from ..linearised_runs import ParametrisedExperiment, linearise_run
+from ..parameters import ComponentTable, Experiment, Parameter, apply_starts, component_table
 from ..simulation import Simulation
 
 
-class Plan(eqx.Module):
+class RunPlan(eqx.Module):
     """A planned run and its parameters.
 
     **Attributes:** `experiment`; `parameters`; `ts` (T,); `weights`, of each sensor the reciprocals
@@ -51,38 +51,39 @@ class Plan(eqx.Module):
         """Number of scalar readings that count."""
         return int(sum(np.count_nonzero(np.asarray(w)) for w in self.weights))
 
-    def components(self) -> Components:
+    def component_table(self) -> ComponentTable:
         """All components of the parameters."""
-        return components_of([(p, p.leaf(self.experiment).shape, "") for p in self.parameters])
+        return component_table([(p, p.leaf(self.experiment).shape, "") for p in self.parameters])
 
     def values(self, experiment: Experiment) -> Float[Array, " K"]:
         """All components of the parameters, in physical units."""
-        return Varied(experiment, self.parameters).values()
+        return ParametrisedExperiment(experiment, self.parameters).values()
 
     def scale(self) -> np.ndarray:
         """What a relative change of each component relates to, (K,): its reach.
 
         A component that is zero counts in its own unit.
         """
-        table = self.components().at(self.values(self.experiment))
-        reach = table.reach(table.values)
-        return np.where(reach > 0, reach, 1.0)
+        table = self.component_table().with_values(self.values(self.experiment))
+        magnitudes = table.magnitudes(table.values)
+        return np.where(magnitudes > 0, magnitudes, 1.0)
 
     def jacobian(
         self, experiment: Experiment, chosen: Sequence[int] | None = None
     ) -> tuple[Float[Array, "N k"], RESULTS]:
-        """Derivatives of the weighted readings by the `chosen` components, in an experiment.
+        """Return derivatives of the weighted readings of an experiment with respect to components.
 
+        **Arguments:** `chosen`, indices of the components; `None` for all.
         **Returns:** the Jacobian, with the rows of the priors below it, and the result of the run.
         """
-        varied = Varied(experiment, self.parameters)
+        varied = ParametrisedExperiment(experiment, self.parameters)
         _, prior = varied.prior()
         columns = np.arange(prior.shape[1]) if chosen is None else np.asarray(chosen)
-        found = linearised_run(
+        found = linearise_run(
             varied, jnp.eye(prior.shape[1], dtype=prior.dtype)[columns], self.ts, self.simulation,
-            self.weights, within=False,
+            self.weights, during_solve=False,
         )  # fmt: skip
-        return jnp.concatenate([found.jacobian, prior[:, columns]]), found.rest
+        return jnp.concatenate([found.jacobian, prior[:, columns]]), found.aux
 
 
 def make_plan(
@@ -93,13 +94,13 @@ def make_plan(
     noise: Mapping[Any, ArrayLike],
     parameters: Parameter | Sequence[Parameter],
     simulation: Simulation,
-) -> Plan:
+) -> RunPlan:
     """A plan from checked arguments of the function `entry`.
 
     **Errors:** `TypeError` and `ValueError`.
     """
     check_model(entry, model)
-    parameters = checked_parameters(entry, parameters)
+    parameters = check_parameters(entry, parameters)
     if not isinstance(noise, Mapping) or not noise:
         raise ValueError(
             f"`{entry}(noise=...)` takes a dictionary such as {{rj.Gyroscope(): 0.01}}; got "
@@ -111,22 +112,22 @@ def make_plan(
     dtype = common_dtype(model, state0)
     at = jnp.asarray(check_sample_times(ts, f"{entry}(ts=...)"), dtype)
     state0 = jax.tree.map(lambda x: x.astype(dtype), model.check_state(state0, at[0]))
-    experiment = started(parameters, Experiment(model, state0, sensors))
+    experiment = apply_starts(parameters, Experiment(model, state0, sensors))
     # An input may be a parameter too: from here on what the experiment holds counts.
     parameters = tuple(dataclasses.replace(p, start=None) for p in parameters)
     wrong = "positive, in {}, `inf` where nothing is read"
     weights = tuple(
-        1 / jnp.asarray(checked_noise(s, noise[s], len(at), wrong.format(s.unit_in(model))), dtype)
+        1 / jnp.asarray(check_noise(s, noise[s], len(at), wrong.format(s.unit_in(model))), dtype)
         for s in sensors
     )
     # Never differentiated backwards.
     simulation = simulation.prepared(dtype, adjoint=NestedForwardMode())
-    plan = Plan(experiment, parameters, at, weights, simulation)
-    table = plan.components()
+    plan = RunPlan(experiment, parameters, at, weights, simulation)
+    table = plan.component_table()
     table.check_labels()
-    if plan.num_readings < table.chosen.size:
+    if plan.num_readings < table.fitted_indices.size:
         raise ValueError(
-            f"`{entry}`: {plan.num_readings} scalar readings cannot tell {table.chosen.size} "
-            "parameters. Plan more samples, or fewer parameters."
+            f"`{entry}`: {plan.num_readings} scalar readings cannot determine "
+            f"{table.fitted_indices.size} parameters. Plan more samples, or fewer parameters."
         )
     return plan

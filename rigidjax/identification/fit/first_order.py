@@ -1,4 +1,4 @@
-"""Descent along the gradient, for many parameters or many runs."""
+"""Gradient descent, for many parameters or many runs."""
 
 import dataclasses
 from typing import Any
@@ -8,21 +8,22 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jaxtyping import Array, Bool, Float, Int
 
 from ...adjoints.any_mode import AnyMode
 from .losses import AbstractLoss
-from .problem import Problem
+from .problem import FitProblem, RunData
 
 
 class FirstOrder(eqx.Module):
-    """Steps of an optimiser of optax before the least-squares iterations.
+    """Steps of an optax optimiser before the least-squares iterations.
 
-    Gradients by reverse mode, whose cost does not grow with the number of parameters; of some runs
-    drawn at random in each step if `batch` says so. It leads near a minimum. The iterations that
-    follow find it, and need the Jacobian that the covariance needs anyway.
+    Gradients are computed in reverse mode, whose cost does not grow with the number of parameters,
+    from `batch` runs drawn at random in each step. The descent only approaches a minimum; the
+    least-squares iterations that follow converge to it and provide the Jacobian for the covariance.
 
     **Arguments:** `optimizer`, such as `optax.adam(1e-2)`, on the coordinates of the parameters
-    (logarithms, angles); `steps`; `batch`, how many runs count in a step, `None` for all; `seed`.
+    (logarithms, angles); `steps`; `batch`, the number of runs per step, `None` for all; `seed`.
     **Errors:** `TypeError` and `ValueError` for arguments of the wrong kind.
     """
 
@@ -44,75 +45,87 @@ class FirstOrder(eqx.Module):
             )
 
 
-def descend(problem: Problem, loss: AbstractLoss, how: FirstOrder) -> tuple[Problem, str]:
-    """The problem with its start where the descent ended, and what happened, in words.
+def descend(problem: FitProblem, loss: AbstractLoss, method: FirstOrder) -> tuple[FitProblem, str]:
+    """Return the problem with its start at the end of the descent, and a note.
 
-    A step whose gradient is not finite, or whose simulation failed, is left out.
+    A step is skipped if its gradient is not finite or its simulation fails.
 
     **Errors:** `ValueError` for a batch of more runs than there are.
     """
-    batch = problem.num_runs if how.batch is None else how.batch
+    batch = problem.num_runs if method.batch is None else method.batch
     if batch > problem.num_runs:
         raise ValueError(
             f"`FirstOrder(batch=...)` must be at most the number of runs, {problem.num_runs}; got "
             f"{batch}."
         )
-    reverse = problem
+    reverse_problem = problem
     if isinstance(problem.simulation.adjoint, diffrax.ForwardMode | None):
         simulation = dataclasses.replace(problem.simulation, adjoint=AnyMode())
-        reverse = dataclasses.replace(problem, simulation=simulation)
-    leaves, first, last, left_out = _descended(reverse, loss, how, batch)
-    note = f"{how.steps} steps of the first order took the loss from {first:.4g} to {last:.4g}"
-    return problem.starting(leaves), note + (
-        f"; {int(left_out)} of them were left out." if left_out else "."
+        reverse_problem = dataclasses.replace(problem, simulation=simulation)
+    leaves, first, last, num_skipped = _descend(reverse_problem, loss, method, batch)
+    note = f"{method.steps} steps of the first order took the loss from {first:.4g} to {last:.4g}"
+    return problem.with_starts(leaves), note + (
+        f"; {int(num_skipped)} of them were left out." if num_skipped else "."
     )
 
 
 @eqx.filter_jit
-def _descended(problem, loss, how, batch):
+def _descend(
+    problem: FitProblem, loss: AbstractLoss, method: FirstOrder, batch: int
+) -> tuple[list[Array], Float[Array, ""], Float[Array, ""], Int[Array, ""]]:
     def cost(coordinates, rows):
-        shared, own = coordinates
-        chosen = jax.tree.map(lambda leaf: leaf[rows], problem.runs)
-        value, okay = jax.vmap(lambda own, run: _loss_of(problem, loss, shared, own, run))(
-            own[rows], chosen
+        shared, per_run = coordinates
+        run_data = jax.tree.map(lambda leaf: leaf[rows], problem.runs)
+        value, okay = jax.vmap(lambda per_run, run: _run_loss(problem, loss, shared, per_run, run))(
+            per_run[rows], run_data
         )
-        total = jnp.sum(value) * (problem.num_runs / batch) + _prior_of(problem, shared, own)
+        total = jnp.sum(value) * (problem.num_runs / batch) + _prior_loss(problem, shared, per_run)
         return total, jnp.all(okay)
 
     def step(carry, key):
-        coordinates, state, left_out = carry
+        coordinates, state, num_skipped = carry
         rows = jax.random.permutation(key, problem.num_runs)[:batch]
         (value, okay), gradient = jax.value_and_grad(cost, has_aux=True)(coordinates, rows)
         finite = [jnp.all(jnp.isfinite(g)) for g in jax.tree.leaves((value, gradient))]
-        good = okay & jnp.all(jnp.stack(finite))
-        gradient = jax.tree.map(lambda g: jnp.where(good, g, 0.0), gradient)
-        change, new_state = how.optimizer.update(gradient, state, coordinates)
-        shared, own = (x + dx for x, dx in zip(coordinates, change, strict=True))
-        moved = problem.clip(shared, own)
-        kept = jax.tree.map(
-            lambda new, old: jnp.where(good, new, old), (moved, new_state), (coordinates, state)
+        is_finite = okay & jnp.all(jnp.stack(finite))
+        gradient = jax.tree.map(lambda g: jnp.where(is_finite, g, 0.0), gradient)
+        change, new_state = method.optimizer.update(gradient, state, coordinates)
+        shared, per_run = (x + dx for x, dx in zip(coordinates, change, strict=True))
+        clipped = problem.clip(shared, per_run)
+        updated = jax.tree.map(
+            lambda new, old: jnp.where(is_finite, new, old),
+            (clipped, new_state),
+            (coordinates, state),
         )
-        return (*kept, left_out + ~good), value
+        return (*updated, num_skipped + ~is_finite), value
 
-    start = problem.start()
-    keys = jax.random.split(jax.random.key(how.seed), how.steps)
-    carry = (start, how.optimizer.init(start), jnp.array(0))
-    (end, _, left_out), values = jax.lax.scan(step, carry, keys)
-    return problem.all_leaves(*end), values[0], values[-1], left_out
-
-
-def _prior_of(problem: Problem, shared: Any, own: Any):
-    """Half the sum of squares of all priors, of all runs."""
-
-    def squares(own, run):
-        experiment = problem.experiment(problem.leaves(shared, own, run), run)
-        return [jnp.sum(part.prior()[0] ** 2) for part in problem.varied(experiment)]
-
-    of_all, of_runs = jax.vmap(squares)(own, problem.runs)
-    return 0.5 * (of_all[0] + jnp.sum(of_runs))
+    start = problem.start_coordinates()
+    keys = jax.random.split(jax.random.key(method.seed), method.steps)
+    carry = (start, method.optimizer.init(start), jnp.array(0))
+    (end, _, num_skipped), values = jax.lax.scan(step, carry, keys)
+    return problem.all_leaves(*end), values[0], values[-1], num_skipped
 
 
-def _loss_of(problem: Problem, loss: AbstractLoss, shared: Any, own: Any, run: Any):
-    """Loss of one run, half the sum of squares without a robust one, and success."""
-    r, okay = problem.residuals(problem.leaves(shared, own, run), run)
+def _prior_loss(
+    problem: FitProblem, shared: Float[Array, " S"], per_run: Float[Array, "B P"]
+) -> Float[Array, ""]:
+    """Return half the sum of squares of the residuals of all priors."""
+
+    def squares(per_run, run):
+        experiment = problem.experiment(problem.run_leaves(shared, per_run, run), run)
+        return [jnp.sum(part.prior()[0] ** 2) for part in problem.parametrised(experiment)]
+
+    shared_squares, run_squares = jax.vmap(squares)(per_run, problem.runs)
+    return 0.5 * (shared_squares[0] + jnp.sum(run_squares))
+
+
+def _run_loss(
+    problem: FitProblem,
+    loss: AbstractLoss,
+    shared: Float[Array, " S"],
+    per_run: Float[Array, " P"],
+    run: RunData,
+) -> tuple[Float[Array, ""], Bool[Array, ""]]:
+    """Return the loss of one run, and whether its simulation succeeded."""
+    r, okay = problem.residuals(problem.run_leaves(shared, per_run, run), run)
     return 0.5 * jnp.sum(loss.root(r) ** 2), okay

@@ -1,4 +1,4 @@
-"""What a fit found, as its users see it."""
+"""Assembly of a `Fit` from the minimum of the least-squares problem."""
 
 import dataclasses
 
@@ -6,58 +6,63 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
+from ...state import State
 from ..data.measurements import Runs
-from ..parameters import Components
-from ..statistics.ambiguity import listed
-from ..statistics.identifiability import judge
-from .active_bounds import active_bounds
-from .failed_runs import slope_mismatch
+from ..parameters import ComponentTable, Experiment
+from ..statistics.ambiguity import join_names
+from ..statistics.identifiability import Identifiability, judge
+from .active_bounds import find_active_bounds
+from .evaluation import Evaluation
+from .failed_runs import derivative_mismatch
 from .least_squares import Minimum, Search
 from .losses import Squares
-from .precision import MOST_OFFSET, least_scatter
-from .problem import Problem, Start
+from .precision import MAX_DISTANCE, noise_floor
+from .problem import FitProblem, StartData
 from .result import LEVEL, Fit
 
-# Sum of squares per degree of freedom above which a fit is called a misfit.
+# Chi square per degree of freedom above which the residuals contradict the given noise.
 _MISFIT = 2.0
-# Condition from which on a fit is slow because of what the data hardly determine.
+# Condition number above which slow convergence is attributed to weakly determined parameters.
 _BAD_CONDITION = 1e4
-# Iterations over which progress is looked at, and what counts as progress of the sum of squares.
+# Number of last iterations whose decrease of the sum of squares is reported, and the relative
+# decrease that counts as progress.
 _LAST, _PROGRESS = 10, 1e-3
-# Relative distance below which derivatives agree with differences of runs.
+# Relative difference below which derivatives agree with finite differences of runs.
 _AGREE = 0.05
-# How a search ends where derivatives lead on, and trials do not.
+# Result if the linearisation promises a decrease that no trial step achieves.
 _STUCK = "no step leads closer to the optimum"
 
 
 def make_fit(
-    problem: Problem,
+    problem: FitProblem,
     runs: Runs,
-    table: Components,
+    table: ComponentTable,
     minimum: Minimum,
     notes: list[str],
     search: Search,
     estimated: dict[str, float],
 ) -> Fit:
-    """The result at a minimum.
+    """Return the `Fit` at a minimum.
 
-    **Arguments:** `table` of all components; `estimated`, the noise of sensors that was not given.
+    **Arguments:** `table` of all components; `notes` so far; `search`; `estimated`, standard
+    deviations of the noise that was estimated, by sensor.
     """
     first, last = minimum.first, minimum.last
-    table = table.at(last.components)
-    chosen, samples = table.chosen, runs.num_samples
-    freedom = samples - chosen.size
+    table = table.with_values(last.components)
+    indices, samples = table.fitted_indices, runs.num_samples
+    freedom = samples - indices.size
     chi_square = float(np.sum(np.square(np.asarray(last.residuals)))) / max(freedom, 1)
-    variance = _variance(runs, search, last, chi_square, chosen.size)
+    variance = _residual_variance(runs, search, last, chi_square, indices.size)
     resolution = float(problem.simulation.resolution(runs.ts.dtype))
-    jacobian = last.with_prior(variance)
+    jacobian = last.component_jacobian_with_prior(variance)
     spectrum, verdict = judge(table, first.components, jacobian, variance, resolution)
-    estimates = table.part(chosen)
-    offset = float(minimum.offset(least_scatter(problem, runs), np))
-    result, warnings = _ending(minimum, offset, search, verdict)
+    estimates = table.subset(indices)
+    distance = float(minimum.distance_to_optimum(noise_floor(problem, runs), np))
+    result, warnings = _describe_ending(minimum, distance, search, verdict)
     if result.startswith(_STUCK):
-        warnings.append(_stuck_text(problem, slope_mismatch(problem, minimum)))
+        warnings.append(_explain_stall(problem, derivative_mismatch(problem, minimum)))
     failures = int(minimum.failures)
     if failures:
         notes = [*notes, f"{failures} trials had a simulation that failed; they were rejected."]
@@ -78,17 +83,17 @@ def make_fit(
         sensors=experiments[0].sensors,
         models=tuple(e.model for e in experiments),
         states=tuple(
-            _started(e, jnp.asarray(t))
+            _start_state(e, jnp.asarray(t))
             for e, t in zip(experiments, np.asarray(problem.runs.ts)[:, 0], strict=True)
         ),
         sensors_by_run=tuple(e.sensors for e in experiments),
         labels=estimates.labels,
         units=estimates.units,
         values=estimates.values,
-        starts=first.components[chosen],
+        starts=first.components[indices],
         covariance=spectrum.covariance(),
         correlations=spectrum.correlations(),
-        residuals=_residuals(runs, last),
+        residuals=_unweighted_residuals(runs, last),
         ts=tuple(np.asarray(runs.ts)[b, :n] for b, n in enumerate(runs.lengths)),
         run_names=runs.names,
         num_residuals=samples,
@@ -102,58 +107,62 @@ def make_fit(
         notes=tuple(notes),
         iterations=tuple(int(i) for i in iterations),
         failed_evaluations=failures,
-        offset=offset,
-        bounds=active_bounds(problem, minimum, table, runs.names, spectrum),
+        offset=distance,
+        bounds=find_active_bounds(problem, minimum, table, runs.names, spectrum),
         cost=tuple(np.asarray(c)[:n] for c, n in zip(minimum.cost, iterations, strict=True)),
     )
     texts = tuple(bound.text(fit.quantile(LEVEL, True), LEVEL) for bound in fit.bounds)
     return dataclasses.replace(fit, warnings=(*fit.warnings, *texts))
 
 
-def _started(experiment, t):
-    """The state at the start of a run."""
-    plain = experiment.start is None and experiment.reference is None
-    return experiment.state0 if plain else _started_compiled(experiment, t)
+def _start_state(experiment: Experiment, t: Float[Array, ""]) -> State:
+    """Return the state at the start of a run."""
+    is_unchanged = experiment.start is None and experiment.reference is None
+    return experiment.state0 if is_unchanged else _compiled_start_state(experiment, t)
 
 
 @eqx.filter_jit
-def _started_compiled(experiment, t):
+def _compiled_start_state(experiment: Experiment, t: Float[Array, ""]) -> State:
     return experiment.started(t)[0]
 
 
-def _variance(runs, search, last, chi_square, count):
-    """Variance of a weighted residual, with so many parameters fitted."""
+def _residual_variance(
+    runs: Runs, search: Search, last: Evaluation, chi_square: float, count: int
+) -> float:
+    """Return the variance of a weighted residual, given the number `count` of fitted parameters."""
     if isinstance(search.loss, Squares):
         return 1.0 if runs.noise_is_known else chi_square
     used = np.concatenate([r[w > 0] for _, w, r in runs.by_sensor(last.residuals)])
     return search.loss.variance(used, count)
 
 
-def _experiments(problem, minimum):
-    """The experiment of every run at a minimum."""
-    starts = Start(problem.runs.state0, problem.runs.inputs)
-    starts, found = jax.tree.map(np.asarray, (starts, minimum.leaves))
-    each = range(problem.num_runs)
-    leaves = [[leaf[b] for leaf in found] for b in each]
-    starts = [jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), starts) for b in each]
+def _experiments(problem: FitProblem, minimum: Minimum) -> list[Experiment]:
+    """Return the experiment of every run at a minimum."""
+    start_data = StartData(problem.runs.state0, problem.runs.inputs)
+    start_data, all_leaves = jax.tree.map(np.asarray, (start_data, minimum.leaves))
+    run_indices = range(problem.num_runs)
+    leaves = [[leaf[b] for leaf in all_leaves] for b in run_indices]
+    start_data = [jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), start_data) for b in run_indices]
     return [
-        problem.experiment([jnp.asarray(leaf) for leaf in own], start)
-        for own, start in zip(leaves, starts, strict=True)
+        problem.experiment([jnp.asarray(leaf) for leaf in run_leaves], start)
+        for run_leaves, start in zip(leaves, start_data, strict=True)
     ]
 
 
-def _ending(minimum, offset, search, verdict):
-    """How the search ended, and if it was not at an optimum, what can be done."""
-    if bool(minimum.converged) and offset <= MOST_OFFSET:
+def _describe_ending(
+    minimum: Minimum, distance: float, search: Search, verdict: Identifiability
+) -> tuple[str, list[str]]:
+    """Return how the search ended, and advice if it did not end at an optimum."""
+    if bool(minimum.converged) and distance <= MAX_DISTANCE:
         return "converged", []
-    if bool(minimum.converged) and offset <= search.reach:
-        return f"stopped {offset:.2g} standard errors from the optimum, as `tolerance` allows", [
+    if bool(minimum.converged) and distance <= search.distance_tolerance:
+        return f"stopped {distance:.2g} standard errors from the optimum, as `tolerance` allows", [
             f"Lower `tolerance` (here {float(search.tolerance):.2g}): an optimum is closer than "
-            f"{MOST_OFFSET:g} standard errors."
+            f"{MAX_DISTANCE:g} standard errors."
         ]
     if bool(minimum.converged):
-        return f"{_STUCK}, which is {offset:.2g} standard errors away", [
-            "The derivatives lead on, but no step along them lowers the sum of squares."
+        return f"{_STUCK}, which is {distance:.2g} standard errors away", [
+            "The linearisation predicts a decrease, but no step lowers the sum of squares."
         ]
     iterations = int(minimum.iterations[-1])
     cost = np.asarray(minimum.cost)[-1][max(iterations - _LAST, 0) : iterations]
@@ -165,23 +174,26 @@ def _ending(minimum, offset, search, verdict):
             + ("; more of them (`max_iterations`) lead further." if gain > _PROGRESS else ".")
         )
     if not verdict.identifiable:
-        loose = sorted({label for change in verdict.undetermined for label in change})
+        undetermined = sorted({label for change in verdict.undetermined for label in change})
         facts.append(
-            f"The data do not determine {listed(loose)}: give known values of some, or priors."
+            f"The data do not determine {join_names(undetermined)}: fix some of them at known "
+            "values, or give priors."
         )
     elif verdict.condition > _BAD_CONDITION:
         facts.append(
             f"The data hardly determine a combination of the parameters (condition "
-            f"{verdict.condition:.2g}, see the verdict): give known values or priors."
+            f"{verdict.condition:.2g}, see the verdict): fix parameters, or give priors."
         )
-    reached = f"{offset:.2g} standard errors from it" if np.isfinite(offset) else "far from it"
-    return f"no optimum within {search.max_iterations} iterations, {reached}", [
+    remaining = (
+        f"{distance:.2g} standard errors from it" if np.isfinite(distance) else "far from it"
+    )
+    return f"no optimum within {search.max_iterations} iterations, {remaining}", [
         " ".join(facts) or "No iteration could be evaluated."
     ]
 
 
-def _stuck_text(problem, mismatch):
-    """What a search met that no step leads on, from differences of runs."""
+def _explain_stall(problem: FitProblem, mismatch: float) -> str:
+    """Return why no step makes progress, judged by finite differences of runs."""
     tolerances = f"rtol = {float(problem.simulation.rtol):.1g}"
     if not np.isfinite(mismatch):
         return f"One standard error from there, runs fail at {tolerances}."
@@ -193,11 +205,11 @@ def _stuck_text(problem, mismatch):
     )
 
 
-def _residuals(runs, evaluation):
-    """Residuals of each run by sensor, in its unit; NaN where a sample has no weight."""
-    out = [{} for _ in runs.lengths]
-    for sensor, weights, weighted in runs.by_sensor(evaluation.residuals):
-        plain = np.where(weights > 0, weighted / np.where(weights > 0, weights, 1.0), np.nan)
+def _unweighted_residuals(runs: Runs, evaluation: Evaluation) -> tuple[dict[str, np.ndarray], ...]:
+    """Return the residuals of each run by sensor, in its unit; NaN where a sample has no weight."""
+    residuals = [{} for _ in runs.lengths]
+    for sensor, weights, scaled in runs.by_sensor(evaluation.residuals):
+        plain = np.where(weights > 0, scaled / np.where(weights > 0, weights, 1.0), np.nan)
         for b, length in enumerate(runs.lengths):
-            out[b][sensor.name] = plain[b, :length]
-    return tuple(out)
+            residuals[b][sensor.name] = plain[b, :length]
+    return tuple(residuals)

@@ -1,10 +1,10 @@
-"""Least squares over all runs, with exact Jacobians and a growing horizon."""
+"""Trust-region minimisation over all runs, with exact Jacobians and a growing horizon."""
 
 import contextlib
 import contextvars
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -14,46 +14,48 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .evaluation import Evaluation, evaluate
 from .losses import AbstractLoss, Squares
-from .problem import Problem
+from .problem import FitProblem, RunData
 from .trust_region import (
     AbstractRegion,
-    Box,
-    Damped,
+    DampedRegion,
     LinearProblem,
-    Shortened,
-    reduced,
+    LineSearchRegion,
+    StepBounds,
+    reduce_problem,
     triangular_factor,
 )
 
-# Tolerance of the stages before the last.
+T = TypeVar("T")
+
+# Tolerance of all stages except the last.
 _COARSE = 1e-3
 
-# At the optimum the offset is at most so many times the tolerance.
+# Largest distance to the optimum at convergence, in multiples of the tolerance.
 _OFFSET = 100.0
-# A step is taken if it gains this part of what the linearisation promises.
+# Fraction of the predicted reduction that a step must achieve to be accepted.
 _ENOUGH = 1e-2
-# Readings are explained if what is left to gain is this many times the tolerance of them.
+# Multiple of the tolerance, relative to the readings, below which the remaining reduction is nil.
 _EXPLAINED = 1e-2
 
 
 class Minimum(eqx.Module):
-    """Where the minimisation ended.
+    """Result of a minimisation.
 
     **Attributes:**
 
-    - `shared` (S,), `own` (B, P): the coordinates.
-    - `leaves`: of all parameters in every run, with the runs in front.
-    - `first`, `last`: the problem evaluated at the start and at the end.
+    - `shared` (S,), `per_run` (B, P): the coordinates.
+    - `leaves`: of all parameters in every run, with a leading run axis.
+    - `first`, `last`: evaluations at the start and at the end.
     - `converged`: whether a criterion was met in the last stage.
-    - `removable`, `scatter`: at the end, see `LinearProblem.offset`.
+    - `removable`, `scatter`: at the end, see `LinearProblem.residual_split`.
     - `sides`: of each coordinate, see `LinearProblem`.
-    - `iterations`: of each stage, each one evaluation of residuals and Jacobian.
-    - `failures`: how many of them had a simulation that failed, and were rejected.
-    - `cost`: half the sum of squares after every iteration of each stage, `inf` beyond the end.
+    - `iterations`: of each stage; an iteration is one evaluation of residuals and Jacobian.
+    - `failures`: number of iterations that were rejected because a simulation failed.
+    - `cost`: half the sum of squares after every iteration of each stage, `inf` after its end.
     """
 
     shared: Float[Array, " S"]
-    own: Float[Array, "B P"]
+    per_run: Float[Array, "B P"]
     leaves: list[Array]
     first: Evaluation
     last: Evaluation
@@ -65,21 +67,22 @@ class Minimum(eqx.Module):
     failures: Int[Array, ""]
     cost: Float[Array, "K M"]
 
-    def offset(self, least: Any = 0.0, xp: Any = jnp) -> Any:
-        """Distance to the optimum of the linearisation, root mean square, in standard errors.
+    def distance_to_optimum(self, least: Any = 0.0, xp: Any = jnp) -> Any:
+        """Return the RMS distance to the optimum of the linearisation, in standard errors.
 
-        **Arguments:** `least`, square of the noise below which scatter is not noise; `xp`, JAX's
-        NumPy, or NumPy itself for a number.
+        **Arguments:** `least`, the variance below which scatter is not noise; `xp`, `jax.numpy` or
+        `numpy`.
         """
         removable, scatter = xp.asarray(self.removable), xp.asarray(self.scatter)
         return xp.sqrt(removable / xp.maximum(scatter, least))
 
 
 class Search(eqx.Module):
-    """How the minimum is searched for.
+    """Options of the search for a minimum.
 
     **Attributes:** `horizons`, increasing to 1; `tolerance`, relative, of the last stage;
-    `max_iterations` of a stage; `loss`; `damped`, Levenberg-Marquardt, else Gauss-Newton.
+    `max_iterations` of a stage; `loss`; `damped`, whether to use Levenberg-Marquardt instead of
+    Gauss-Newton.
     """
 
     horizons: Float[np.ndarray | Array, " K"]
@@ -89,101 +92,107 @@ class Search(eqx.Module):
     damped: bool = eqx.field(static=True, default=True)
 
     @property
-    def reach(self) -> Float[np.ndarray | Array, ""]:
-        """How many standard errors from the optimum the search may end."""
+    def distance_tolerance(self) -> Float[np.ndarray | Array, ""]:
+        """Largest distance to the optimum at which the search may end, in standard errors."""
         return _OFFSET * self.tolerance
 
     def region(self, dtype: Any) -> AbstractRegion:
-        """How far steps go at first."""
-        return (Damped if self.damped else Shortened).new(dtype)
+        """Return the initial trust region."""
+        return (DampedRegion if self.damped else LineSearchRegion).new(dtype)
 
-    def undivided(self) -> "Search":
-        """The same with the whole horizon at once."""
+    def with_full_horizon(self) -> "Search":
+        """Return the options with one stage over the whole horizon."""
         return dataclasses.replace(self, horizons=np.ones_like(self.horizons[:1]))
 
-    def repeated(self) -> "Search":
-        """The same with the whole horizon in every stage, for which the same program serves."""
+    def with_full_horizons(self) -> "Search":
+        """Return the options with the whole horizon in every stage, which reuse compiled code."""
         return dataclasses.replace(self, horizons=np.ones_like(self.horizons))
 
 
 class Iteration(NamedTuple):
-    """What is told of a minimisation while it runs: the horizon, the number in it, the cost."""
+    """Progress of a minimisation: the horizon of the stage, the iteration in it, and the cost."""
 
     horizon: float
     number: int
     cost: float
 
 
-_told: contextvars.ContextVar[Callable[[Iteration], None] | None] = contextvars.ContextVar(
-    "told", default=None
+_on_iteration: contextvars.ContextVar[Callable[[Iteration], None] | None] = contextvars.ContextVar(
+    "on_iteration", default=None
 )
 
 
 @contextlib.contextmanager
-def telling(function: Callable[[Iteration], None]) -> Iterator[None]:
-    """Minimisations inside call a function after every iteration."""
-    token = _told.set(function)
+def on_iteration(function: Callable[[Iteration], None]) -> Iterator[None]:
+    """Call a function after every iteration of the minimisations inside the context."""
+    token = _on_iteration.set(function)
     try:
         yield
     finally:
-        _told.reset(token)
+        _on_iteration.reset(token)
 
 
-def minimise(problem: Problem, search: Search) -> Minimum:
+def minimise(problem: FitProblem, search: Search) -> Minimum:
     """Minimise the sum of the losses of the weighted residuals, from the start of the problem."""
-    told = _told.get()
-    return _minimise(problem, search) if told is None else _minimise_telling(problem, search, told)
+    callback = _on_iteration.get()
+    return (
+        _minimise(problem, search)
+        if callback is None
+        else _minimise_with_callback(problem, search, callback)
+    )
 
 
 @eqx.filter_jit
-def _minimise(problem: Problem, search: Search) -> Minimum:
-    return minimise_from(problem, *problem.start(), search)
+def _minimise(problem: FitProblem, search: Search) -> Minimum:
+    return minimise_from(problem, *problem.start_coordinates(), search)
 
 
-def _minimise_telling(problem: Problem, search: Search, told) -> Minimum:
-    """As `minimise`. Iterations are made here: a program that calls back is never cached."""
-    reached = eqx.filter_jit(begin)(problem, *problem.start(), search)
-    while bool(goes_on(search, reached)):
-        stage, number = int(reached.stage), int(reached.steps.iterations) + 1
-        reached = _iterated_compiled(problem, search, reached)
-        cost = float(reached.cost[stage, number - 1])
-        told(Iteration(float(search.horizons[stage]), number, cost))
-    return eqx.filter_jit(minimum_of)(problem, reached)
+def _minimise_with_callback(
+    problem: FitProblem, search: Search, callback: Callable[[Iteration], None]
+) -> Minimum:
+    """Minimise with the loop in Python, since compiled code with callbacks is never cached."""
+    state = eqx.filter_jit(begin_search)(problem, *problem.start_coordinates(), search)
+    while bool(is_searching(search, state)):
+        stage, number = int(state.stage), int(state.stage_state.iterations) + 1
+        state = _advance_search_compiled(problem, search, state)
+        cost = float(state.cost[stage, number - 1])
+        callback(Iteration(float(search.horizons[stage]), number, cost))
+    return eqx.filter_jit(make_minimum)(problem, state)
 
 
 def minimise_from(
-    problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B P"], search: Search
+    problem: FitProblem, shared: Float[Array, " S"], per_run: Float[Array, "B P"], search: Search
 ) -> Minimum:
     """Minimise the sum of the losses of the weighted residuals.
 
-    In stage k only samples in the first `horizons[k]` of each run count: over a short time a
-    trajectory depends on its parameters almost linearly, over a long one there are local minima.
-    The stages before the last keep coordinates with a natural scale (logarithms and angles) near
-    where they are, since little is known of them yet, and take at most a quarter of
-    `max_iterations`; the last one does not. Priors of parameters count in every stage. If the
-    simulation fails at the start, nothing is done.
+    In stage k only samples in the first fraction `horizons[k]` of each run count. Over a short time
+    a trajectory depends on its parameters almost linearly, over a long time there are local minima.
+    All stages but the last penalise changes of coordinates with a natural scale (logarithms and
+    angles), which are still poorly known, and take at most a quarter of `max_iterations`. Priors of
+    parameters count in every stage. If the simulation fails at the start, the search ends at once.
 
-    **Arguments:** `problem`; `shared`, `own`, start coordinates; `search`.
+    **Arguments:** `problem`; `shared`, `per_run`, start coordinates; `search`.
     """
-    reached = jax.lax.while_loop(
-        lambda reached: goes_on(search, reached),
-        lambda reached: iterated(problem, search, reached),
-        begin(problem, shared, own, search),
+    state = jax.lax.while_loop(
+        lambda state: is_searching(search, state),
+        lambda state: advance_search(problem, search, state),
+        begin_search(problem, shared, per_run, search),
     )
-    return minimum_of(problem, reached)
+    return make_minimum(problem, state)
 
 
-class Reached(NamedTuple):
-    """Where the search is: its stage, where that began, and the residuals there.
+class SearchState(NamedTuple):
+    """State of the search: its stage, and the coordinates and residuals at the start of the stage.
 
-    `first` is known after the first iteration, as are the residuals after the first one of a stage.
+    `first` is valid after the first iteration, and `residuals` after the first iteration of a
+    stage.
     """
 
     stage: Array
     x: Array
     residuals: Array
     feasible: Array
-    steps: "_Steps"
+    stage_state: "StageState"
     first: Evaluation
     converged: Array
     removable: Array
@@ -194,33 +203,33 @@ class Reached(NamedTuple):
     cost: Array
 
 
-class _Steps(NamedTuple):
-    """Where the iterations of a stage are."""
+class StageState(NamedTuple):
+    """State of the iterations within a stage."""
 
-    place: "Place"
+    iterate: "Iterate"
     region: AbstractRegion
     iterations: Array
     done: Array
 
 
-def begin(
-    problem: Problem, shared: Float[Array, " S"], own: Float[Array, "B P"], search: Search
-) -> Reached:
-    """Where the search begins."""
-    x = _joined(shared, own)
+def begin_search(
+    problem: FitProblem, shared: Float[Array, " S"], per_run: Float[Array, "B P"], search: Search
+) -> SearchState:
+    """Return the initial state of a search."""
+    x = _join_coordinates(shared, per_run)
     count = search.horizons.shape[0]
-    box = _box(problem, x)
-    shapes = eqx.filter_eval_shape(evaluate, problem, shared, own)
+    box = _step_bounds(problem, x)
+    shapes = eqx.filter_eval_shape(evaluate, problem, shared, per_run)
     num_runs, _, size = shapes.jacobian.shape
     blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-    blank = _reduced_to(blank, jnp.zeros((num_runs, size + 1, size), x.dtype))
+    blank = _replace_jacobian(blank, jnp.zeros((num_runs, size + 1, size), x.dtype))
     nothing = jnp.zeros_like(x[0])
-    return Reached(
+    return SearchState(
         stage=jnp.array(0),
         x=x,
         residuals=blank.residuals,
         feasible=jnp.array(True),
-        steps=_first_steps(search, x, blank, box),
+        stage_state=_begin_stage(search, x, blank, box),
         first=blank,
         converged=jnp.array(False),
         removable=nothing,
@@ -232,143 +241,151 @@ def begin(
     )
 
 
-def goes_on(search: Search, reached: Reached) -> Bool[Array, ""]:
-    """Whether there is another iteration."""
-    return (reached.stage < search.horizons.shape[0]) & reached.feasible
+def is_searching(search: Search, state: SearchState) -> Bool[Array, ""]:
+    """Return whether there is another iteration."""
+    return (state.stage < search.horizons.shape[0]) & state.feasible
 
 
-def iterated(problem: Problem, search: Search, reached: Reached) -> Reached:
-    """One more iteration, and the end of the stage if it was the last one of it."""
-    stage, number = reached.stage, reached.steps.iterations
-    steps, okay = _step(problem, search, reached)
-    place = steps.place
+def advance_search(problem: FitProblem, search: Search, state: SearchState) -> SearchState:
+    """Perform one iteration, and end the stage if it was its last one."""
+    stage, iteration = state.stage, state.stage_state.iterations
+    stage_state, okay = _stage_step(problem, search, state)
+    iterate = stage_state.iterate
     is_last = stage == search.horizons.shape[0] - 1
-    limit = jnp.where(is_last, search.max_iterations, search.max_iterations // 4)
-    starts = (stage == 0) & (number == 0)
-    feasible = jnp.where(starts, okay, reached.feasible)
-    ended = steps.done | (steps.iterations >= limit) | ~feasible
-    cost = jnp.where(place.okay, place.line.cost, jnp.inf)
-    here = reached._replace(
-        steps=steps,
-        first=_chosen(starts, place.found, reached.first),
-        residuals=jnp.where(number == 0, place.found.residuals, reached.residuals),
+    max_iterations = jnp.where(is_last, search.max_iterations, search.max_iterations // 4)
+    is_first = (stage == 0) & (iteration == 0)
+    feasible = jnp.where(is_first, okay, state.feasible)
+    stage_ends = stage_state.done | (stage_state.iterations >= max_iterations) | ~feasible
+    cost = jnp.where(iterate.okay, iterate.linear.cost, jnp.inf)
+    same_stage = state._replace(
+        stage_state=stage_state,
+        first=_select(is_first, iterate.evaluation, state.first),
+        residuals=jnp.where(iteration == 0, iterate.evaluation.residuals, state.residuals),
         feasible=feasible,
-        failures=reached.failures + jnp.where(okay, 0, 1),
-        iterations=reached.iterations.at[stage].set(steps.iterations),
-        cost=reached.cost.at[stage, number].set(cost),
+        failures=state.failures + jnp.where(okay, 0, 1),
+        iterations=state.iterations.at[stage].set(stage_state.iterations),
+        cost=state.cost.at[stage, iteration].set(cost),
     )
-    following = here._replace(
+    next_stage = same_stage._replace(
         stage=stage + 1,
-        x=place.x,
-        feasible=feasible & jnp.all(place.found.okay),
-        steps=_first_steps(search, place.x, place.found, place.line.box),
-        converged=steps.done & place.okay,
-        removable=place.removable,
-        scatter=place.scatter,
-        sides=place.line.sides,
+        x=iterate.x,
+        feasible=feasible & jnp.all(iterate.evaluation.okay),
+        stage_state=_begin_stage(search, iterate.x, iterate.evaluation, iterate.linear.box),
+        converged=stage_state.done & iterate.okay,
+        removable=iterate.removable,
+        scatter=iterate.scatter,
+        sides=iterate.linear.sides,
     )
-    return _chosen(ended, following, here)
+    return _select(stage_ends, next_stage, same_stage)
 
 
-_iterated_compiled = eqx.filter_jit(iterated)
+_advance_search_compiled = eqx.filter_jit(advance_search)
 
 
-def _chosen(which, first, second):
+def _select(which: Bool[Array, ""], first: T, second: T) -> T:
     return jax.tree.map(lambda a, b: jnp.where(which, a, b), first, second)
 
 
-def minimum_of(problem: Problem, reached: Reached) -> Minimum:
-    """Where a search has ended."""
-    shape = problem.start()[1].shape
-    size = reached.x.shape[0] - shape[0] * shape[1]
-    shared, own = reached.x[:size], reached.x[size:].reshape(shape)
+def make_minimum(problem: FitProblem, state: SearchState) -> Minimum:
+    """Return the result of a search that has ended."""
+    shape = problem.start_coordinates()[1].shape
+    size = state.x.shape[0] - shape[0] * shape[1]
+    shared, per_run = state.x[:size], state.x[size:].reshape(shape)
     return Minimum(
         shared=shared,
-        own=own,
-        leaves=problem.all_leaves(shared, own),
-        first=reached.first,
-        last=reached.steps.place.found,
-        converged=reached.converged & reached.feasible,
-        removable=reached.removable,
-        scatter=reached.scatter,
-        sides=reached.sides,
-        iterations=reached.iterations,
-        failures=reached.failures,
-        cost=reached.cost,
+        per_run=per_run,
+        leaves=problem.all_leaves(shared, per_run),
+        first=state.first,
+        last=state.stage_state.iterate.evaluation,
+        converged=state.converged & state.feasible,
+        removable=state.removable,
+        scatter=state.scatter,
+        sides=state.sides,
+        iterations=state.iterations,
+        failures=state.failures,
+        cost=state.cost,
     )
 
 
-def _step(problem, search, reached: Reached) -> tuple[_Steps, Array]:
-    """One iteration of a stage, and whether its simulations succeeded."""
-    start, stage, begins = reached.x, reached.stage, reached.steps.iterations == 0
-    starts = begins & (stage == 0)
-    last = stage == search.horizons.shape[0] - 1
-    tolerance = jnp.where(last, search.tolerance, _COARSE)
-    num_runs, size = problem.num_runs, reached.first.shared_chain.shape[1]
+def _stage_step(
+    problem: FitProblem, search: Search, state: SearchState
+) -> tuple[StageState, Bool[Array, ""]]:
+    """Perform one iteration of a stage; return also whether its simulations succeeded."""
+    start, stage, is_stage_start = state.x, state.stage, state.stage_state.iterations == 0
+    is_search_start = is_stage_start & (stage == 0)
+    is_last = stage == search.horizons.shape[0] - 1
+    tolerance = jnp.where(is_last, search.tolerance, _COARSE)
+    num_runs, size = problem.num_runs, state.first.shared_chain.shape[1]
     elapsed = problem.runs.ts - problem.runs.ts[:, :1]
     horizon = jnp.asarray(search.horizons)[stage]
-    within = elapsed <= horizon * elapsed[:, -1:] * (1 + 1e-9)
-    within = [jnp.repeat(within, w.shape[-1], axis=1) for w in problem.runs.weights]
-    weighs = [w.reshape(num_runs, -1) > 0 for w in problem.runs.weights]
-    counts = jnp.concatenate(within, axis=1) & jnp.concatenate(weighs, axis=1)
-    spread = _joined(*problem.spread())
+    in_horizon = elapsed <= horizon * elapsed[:, -1:] * (1 + 1e-9)
+    in_horizon = [jnp.repeat(in_horizon, w.shape[-1], axis=1) for w in problem.runs.weights]
+    has_weight = [w.reshape(num_runs, -1) > 0 for w in problem.runs.weights]
+    counts = jnp.concatenate(in_horizon, axis=1) & jnp.concatenate(has_weight, axis=1)
+    spread = _join_coordinates(*problem.natural_scales())
 
-    def keeping(before):
-        # A change by `spread` costs as much as one sample is off at the start of the stage.
+    def proximity_weights(before):
+        # A change by `spread` costs as much as one sample's residual at the start of the stage.
         roots = jnp.where(counts, search.loss.root(before), 0.0)
         return jnp.sqrt(jnp.sum(roots**2) / jnp.maximum(counts.sum(dtype=roots.dtype), 1)) / spread
 
     def linearise(x):
-        found = evaluate(problem, x[:size], x[size:].reshape(num_runs, -1))
-        okay = jnp.all(found.okay)
-        before = jnp.where(begins, found.residuals, reached.residuals)
-        kept = jax.lax.cond(last, lambda _: jnp.zeros_like(spread), keeping, before)
-        r, J = _factors(search.loss, found, counts & okay)
-        # What data determine does not depend on the loss, and is asked for at both ends.
-        squares, seen = isinstance(search.loss, Squares), J
+        evaluation = evaluate(problem, x[:size], x[size:].reshape(num_runs, -1))
+        okay = jnp.all(evaluation.okay)
+        before = jnp.where(is_stage_start, evaluation.residuals, state.residuals)
+        proximity = jax.lax.cond(
+            is_last, lambda _: jnp.zeros_like(spread), proximity_weights, before
+        )
+        r, J = _triangularise_runs(search.loss, evaluation, counts & okay)
+        # Identifiability does not depend on the loss; the first and the last evaluation need it.
+        squares, reported = isinstance(search.loss, Squares), J
         if not squares or search.horizons.shape[0] > 1:
-            everything = jnp.broadcast_to(okay, counts.shape)
-            seen = jax.lax.cond(
-                starts | (last & (not squares)),
-                lambda: _factors(Squares(), found, everything)[1],
+            all_residuals = jnp.broadcast_to(okay, counts.shape)
+            reported = jax.lax.cond(
+                is_search_start | (is_last & (not squares)),
+                lambda: _triangularise_runs(Squares(), evaluation, all_residuals)[1],
                 lambda: J,
             )
-        num_residuals = found.residuals.size + found.prior.count + kept.size
-        prior = found.prior.by_coordinates(found.shared_chain, found.own_chain)
-        found = _reduced_to(found, J)
-        J = [found.by_coordinates(), prior, jnp.diag(kept)]
-        r = [r.reshape(-1), found.prior.residuals, kept * (x - start)]
+        num_residuals = evaluation.residuals.size + evaluation.prior.count + proximity.size
+        prior = evaluation.prior.coordinate_jacobian(
+            evaluation.shared_chain, evaluation.per_run_chain
+        )
+        evaluation = _replace_jacobian(evaluation, J)
+        J = [evaluation.coordinate_jacobian(), prior, jnp.diag(proximity)]
+        r = [r.reshape(-1), evaluation.prior.residuals, proximity * (x - start)]
         r, J = (jnp.where(okay, jnp.concatenate(parts), 0.0) for parts in (r, J))
-        line = reduced(J, r, num_residuals, _box(problem, x))
-        found = _reduced_to(found, seen)
-        return Place(x, line, found, okay, *line.offset(num_residuals))
+        linear = reduce_problem(J, r, num_residuals, _step_bounds(problem, x))
+        evaluation = _replace_jacobian(evaluation, reported)
+        return Iterate(x, linear, evaluation, okay, *linear.residual_split(num_residuals))
 
-    explained = (_EXPLAINED * tolerance) ** 2 * _square(problem.runs)
-    return _next(linearise, tolerance, explained, reached.steps)
+    explained = (_EXPLAINED * tolerance) ** 2 * _sum_of_squared_readings(problem.runs)
+    return accept_or_reject(linearise, tolerance, explained, state.stage_state)
 
 
-def _factors(loss, found, counts):
-    """Residuals in the column space of the Jacobian, and this, by the triangular factors of runs.
+def _triangularise_runs(
+    loss: AbstractLoss, evaluation: Evaluation, counts: Bool[Array, "B N"]
+) -> tuple[Float[Array, "B Q"], Float[Array, "B Q E"]]:
+    """Return the residuals and the Jacobian of each run, reduced by their triangular factor.
 
-    Rows of a sum of squares that is the same, but for a constant: (B, E + 1) and (B, E + 1, E).
+    Their sum of squares is the same up to a constant. Shapes (B, E + 1) and (B, E + 1, E).
 
-    **Arguments:** `counts`, the residuals that count, (B, N).
+    **Arguments:** `counts`, which residuals count, (B, N).
     """
-    used = jnp.where(counts, found.residuals, 0.0)
+    used = jnp.where(counts, evaluation.residuals, 0.0)
     rows = jnp.concatenate(
-        [loss.slope(used)[..., None] * found.jacobian, loss.root(used)[..., None]], axis=2
+        [loss.slope(used)[..., None] * evaluation.jacobian, loss.root(used)[..., None]], axis=2
     )
     R = jax.vmap(triangular_factor)(jnp.where(counts[..., None], rows, 0.0))
     return R[..., -1], R[..., :-1]
 
 
-def _reduced_to(found: Evaluation, rows: Array) -> Evaluation:
-    """The evaluation with fewer rows that have the products of those of its Jacobian."""
-    return eqx.tree_at(lambda e: e.jacobian, found, rows)
+def _replace_jacobian(evaluation: Evaluation, rows: Array) -> Evaluation:
+    """Return the evaluation with fewer rows that have the same $J^T J$."""
+    return eqx.tree_at(lambda e: e.jacobian, evaluation, rows)
 
 
-def _square(runs):
-    """Sum of squares of all readings, in units of the noise."""
+def _sum_of_squared_readings(runs: RunData) -> Float[Array, ""] | float:
+    """Return the sum of squares of all readings, in units of the noise."""
     total = 0.0
     for values, weights in zip(runs.values, runs.weights, strict=True):
         w = weights.max(axis=-1).reshape(*values.shape[:2], *[1] * (values.ndim - 2))
@@ -376,65 +393,79 @@ def _square(runs):
     return total
 
 
-class Place(eqx.Module):
-    """Where the search is: coordinates, the problem linearised there, and how far to the optimum.
+class Iterate(eqx.Module):
+    """Point of the search: coordinates, linearised problem, evaluation and distance to the optimum.
 
-    `removable` and `scatter`: see `LinearProblem.offset`.
+    `removable` and `scatter`: see `LinearProblem.residual_split`.
     """
 
     x: Float[Array, " U"]
-    line: LinearProblem
-    found: Evaluation
+    linear: LinearProblem
+    evaluation: Evaluation
     okay: Bool[Array, ""]
     removable: Float[Array, ""]
     scatter: Float[Array, ""]
 
     @property
-    def offset(self) -> Float[Array, ""]:
+    def distance(self) -> Float[Array, ""]:
         """Distance to the optimum of the linearisation, in standard errors."""
         return jnp.sqrt(self.removable / self.scatter)
 
 
-def _joined(shared: Float[Array, " S"], own: Float[Array, "B P"]) -> Float[Array, " U"]:
-    return jnp.concatenate([shared, own.reshape(-1)])
+def _join_coordinates(
+    shared: Float[Array, " S"], per_run: Float[Array, "B P"]
+) -> Float[Array, " U"]:
+    return jnp.concatenate([shared, per_run.reshape(-1)])
 
 
-def _box(problem: Problem, x: Float[Array, " U"]) -> Box | None:
-    """The changes of coordinates with which they are on their limits."""
+def _step_bounds(problem: FitProblem, x: Float[Array, " U"]) -> StepBounds | None:
+    """Return the steps that lead to the limits of the coordinates, `None` without limits."""
     limits = problem.limits()
     if limits is None:
         return None
-    lower, upper, reach = jax.tree.map(_joined, *limits)
-    return Box(lower - x, upper - x, reach)
+    lower, upper, distance_tolerance = jax.tree.map(_join_coordinates, *limits)
+    return StepBounds(lower - x, upper - x, distance_tolerance)
 
 
-def _first_steps(search, x, found, box) -> _Steps:
+def _begin_stage(
+    search: Search, x: Float[Array, " U"], evaluation: Evaluation, box: StepBounds | None
+) -> StageState:
     zeros = jnp.zeros((x.shape[0], x.shape[0]), x.dtype)
-    nowhere = reduced(zeros, zeros[0], x.shape[0], box)
-    place = Place(x, nowhere, found, jnp.array(False), zeros[0, 0], zeros[0, 0])
-    return _Steps(place, search.region(x.dtype), jnp.array(0), jnp.array(False))
+    zero_problem = reduce_problem(zeros, zeros[0], x.shape[0], box)
+    iterate = Iterate(x, zero_problem, evaluation, jnp.array(False), zeros[0, 0], zeros[0, 0])
+    return StageState(iterate, search.region(x.dtype), jnp.array(0), jnp.array(False))
 
 
-def _next(evaluated, tolerance, explained, steps: _Steps) -> tuple[_Steps, Array]:
-    """A step from one place to the next, if that gains anything; whether that could be tried."""
-    place, region, iterations, _ = steps
-    # The first iteration evaluates where it starts, for which the step from nowhere is zero.
-    step = region.step(place.line)
-    trial = evaluated(place.x + step)
-    first = iterations == 0
-    size = jnp.maximum(place.line.size, trial.line.size)
-    trial = eqx.tree_at(lambda p: p.line.size, trial, size)
-    gained = place.line.cost - trial.line.cost
-    promised = place.line.gain(step)
-    # Near the optimum the sum of squares is flat, and errors of the integration in it are as
-    # large as what is to be gained; the gradient is as good as ever. A step that halves it
-    # counts, if it costs less than one standard error of each parameter.
-    settles = (trial.offset < 0.5 * place.offset) & (trial.offset < 1)
-    settles = settles & (gained > -0.5 * place.x.shape[0] * place.scatter)
-    accepted = first | (trial.okay & ((gained > _ENOUGH * promised) | settles))
-    level = promised <= jnp.maximum(tolerance * place.line.cost, explained)
-    done = (trial.offset < _OFFSET * tolerance) & accepted | (level & trial.okay & ~first)
-    ratio = jnp.where(first | settles, 0.0, gained / promised)
-    region = region.updated(jnp.where(settles, 1.0, ratio), accepted)
-    place = _chosen(accepted, trial, place)
-    return _Steps(place, region, iterations + 1, done), trial.okay
+def accept_or_reject(
+    linearise: Callable[[Float[Array, " U"]], Iterate],
+    tolerance: Float[Array, ""],
+    explained: Float[Array, ""] | float,
+    stage_state: StageState,
+) -> tuple[StageState, Bool[Array, ""]]:
+    """Evaluate a trial step, accept or reject it, and update the trust region.
+
+    **Arguments:** `linearise`, a function that evaluates coordinates; `tolerance`; `explained`, the
+    predicted reduction below which the search has converged.
+    **Returns:** the new state, and whether the trial could be simulated.
+    """
+    iterate, region, iterations, _ = stage_state
+    # The first iteration evaluates the start: its linear problem is zero, and so is its step.
+    step = region.step(iterate.linear)
+    trial = linearise(iterate.x + step)
+    is_first = iterations == 0
+    size = jnp.maximum(iterate.linear.size, trial.linear.size)
+    trial = eqx.tree_at(lambda p: p.linear.size, trial, size)
+    actual = iterate.linear.cost - trial.linear.cost
+    predicted = iterate.linear.gain(step)
+    # Near the optimum the sum of squares is flat, and its integration errors are as large as the
+    # remaining reduction, whereas the gradient is still accurate. A step that halves the distance
+    # to the optimum is accepted if it costs less than one standard error of each parameter.
+    halves_distance = (trial.distance < 0.5 * iterate.distance) & (trial.distance < 1)
+    halves_distance = halves_distance & (actual > -0.5 * iterate.x.shape[0] * iterate.scatter)
+    accepted = is_first | (trial.okay & ((actual > _ENOUGH * predicted) | halves_distance))
+    is_flat = predicted <= jnp.maximum(tolerance * iterate.linear.cost, explained)
+    done = (trial.distance < _OFFSET * tolerance) & accepted | (is_flat & trial.okay & ~is_first)
+    ratio = jnp.where(is_first | halves_distance, 0.0, actual / predicted)
+    region = region.update(jnp.where(halves_distance, 1.0, ratio), accepted)
+    iterate = _select(accepted, trial, iterate)
+    return StageState(iterate, region, iterations + 1, done), trial.okay

@@ -1,4 +1,4 @@
-"""Many starts at once, against local minima."""
+"""Fits from many start values at once, against local minima."""
 
 import dataclasses
 
@@ -6,67 +6,77 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from .least_squares import Search, minimise_from
-from .problem import Problem
+from .least_squares import Minimum, Search, minimise_from
+from .problem import FitProblem
 
-# A minimum is found to this tolerance and in this many iterations at most; the last fit refines it.
+# Tolerance and maximum number of iterations from each start; the final fit refines the best.
 _TOLERANCE, _ITERATIONS = 1e-3, 15
-# Costs that agree to this part of them are those of one minimum.
+# Relative difference of costs below which two minima count as the same.
 _SAME = 1e-2
 
 
-def best_start(
-    problem: Problem, search: Search, count: int, spread: float, seed: int
-) -> tuple[Problem, str]:
-    """Minimise from many starts under `vmap`, and go on from the lowest minimum.
+def find_best_start(
+    problem: FitProblem, search: Search, count: int, spread: float, seed: int
+) -> tuple[FitProblem, str]:
+    """Minimise from many starts under `vmap`; return the problem started at the lowest minimum.
 
     **Arguments:** `problem`, whose start is the first one; `search`; `count` of starts; `spread`:
-    coordinates with a natural scale (logarithms, angles) are drawn uniformly within this part of
-    it, others within this part of their value; `seed` of the draws.
-    **Returns:** the problem with its start there, and what was found, in words.
+    coordinates with a natural scale (logarithms, angles) are drawn uniformly within this fraction
+    of it, others within this fraction of their value; `seed` of the draws.
+    **Returns:** the problem with that start, and a note on the minima that were found.
     """
     search = dataclasses.replace(
         search,
         tolerance=jnp.full_like(search.tolerance, _TOLERANCE),
         max_iterations=min(search.max_iterations, _ITERATIONS),
     )
-    shared, own = problem.start()
-    natural = problem.spread()
-    key_shared, key_own = jax.random.split(jax.random.key(seed))
-    many = jax.vmap(lambda key: _drawn(key, shared, natural[0], spread))
-    many_own = jax.vmap(lambda key: _drawn(key, own, natural[1], spread))
-    drawn = many(jax.random.split(key_shared, count)), many_own(jax.random.split(key_own, count))
-    starts = jax.vmap(problem.clip)(drawn[0].at[0].set(shared), drawn[1].at[0].set(own))
-    minima, costs = _from_all(problem, starts, search)
+    shared, per_run = problem.start_coordinates()
+    natural = problem.natural_scales()
+    key_shared, key_per_run = jax.random.split(jax.random.key(seed))
+    draw_shared = jax.vmap(lambda key: _draw(key, shared, natural[0], spread))
+    draw_per_run = jax.vmap(lambda key: _draw(key, per_run, natural[1], spread))
+    drawn = (
+        draw_shared(jax.random.split(key_shared, count)),
+        draw_per_run(jax.random.split(key_per_run, count)),
+    )
+    starts = jax.vmap(problem.clip)(drawn[0].at[0].set(shared), drawn[1].at[0].set(per_run))
+    minima, costs = _minimise_all(problem, starts, search)
     costs = np.where(np.isfinite(costs), costs, np.inf)
     best = int(np.argmin(costs))
     if not np.isfinite(costs[best]):
         return problem, f"None of {count} starts could be simulated."
-    same = int(np.count_nonzero(costs <= costs[best] * (1 + _SAME)))
-    failed = int(np.count_nonzero(~np.isfinite(costs)))
+    num_same = int(np.count_nonzero(costs <= costs[best] * (1 + _SAME)))
+    num_failed = int(np.count_nonzero(~np.isfinite(costs)))
     note = (
-        f"{same} of {count} starts came to the lowest minimum"
-        + (f", {count - same - failed} to others" if count > same + failed else "")
-        + (f", {failed} could not be simulated" if failed else "")
+        f"{num_same} of {count} starts came to the lowest minimum"
+        + (f", {count - num_same - num_failed} to others" if count > num_same + num_failed else "")
+        + (f", {num_failed} could not be simulated" if num_failed else "")
         + "."
     )
-    chosen = jax.tree.map(lambda leaf: leaf[best], minima)
-    return problem.starting(chosen.leaves), note
+    lowest = jax.tree.map(lambda leaf: leaf[best], minima)
+    return problem.with_starts(lowest.leaves), note
 
 
-def _drawn(key, x, natural, spread):
+def _draw(
+    key: PRNGKeyArray, x: Float[Array, "*s"], natural: Float[Array, "*s"], spread: float
+) -> Float[Array, "*s"]:
     scale = jnp.where(jnp.isfinite(natural), natural, jnp.abs(x))
     return x + spread * scale * jax.random.uniform(key, x.shape, x.dtype, -1.0, 1.0)
 
 
 @eqx.filter_jit
-def _from_all(problem, starts, search):
-    def one(start):
-        shared, own = start
-        minimum = minimise_from(problem, shared, own, search)
+def _minimise_all(
+    problem: FitProblem,
+    starts: tuple[Float[Array, "K S"], Float[Array, "K B P"]],
+    search: Search,
+) -> tuple[Minimum, Float[Array, " K"]]:
+    def minimise_one(start):
+        shared, per_run = start
+        minimum = minimise_from(problem, shared, per_run, search)
         cost = jnp.sum(search.loss.root(minimum.last.residuals) ** 2)
         cost = cost + jnp.sum(minimum.last.prior.residuals**2)
         return minimum, jnp.where(jnp.all(minimum.last.okay), cost, jnp.inf)
 
-    return jax.vmap(one)(starts)
+    return jax.vmap(minimise_one)(starts)

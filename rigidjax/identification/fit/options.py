@@ -1,4 +1,4 @@
-"""Arguments of fits, checked, and what a fit starts from."""
+"""Checked arguments of fits, start states, and checks of the start."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
@@ -17,24 +17,24 @@ from ...state import State
 from ..checked_arguments import check_precision
 from ..data.first_samples import first_samples
 from ..data.measurements import Runs
-from ..data.revolutions import with_ranges
-from ..parameters import Components
+from ..data.revolutions import detect_angle_ranges
+from ..parameters import ComponentTable
 from ..simulation import Simulation
-from ..start_geometry import start_of_prescribed
-from ..statistics.covariance import without_effect
+from ..start_geometry import place_prescribed_joints
+from ..statistics.covariance import columns_without_effect
 from .evaluation import Evaluation
-from .failed_runs import failed_run_text
+from .failed_runs import explain_failed_run
 from .first_order import FirstOrder
 from .least_squares import Search
 from .losses import AbstractLoss, Squares
-from .problem import Problem
+from .problem import FitProblem
 from .result import IdentificationError
 
 Method: TypeAlias = Literal["levenberg-marquardt", "gauss-newton"] | FirstOrder
 _METHODS = ("levenberg-marquardt", "gauss-newton")
 
 
-def search_of(
+def make_search(
     dtype: Any,
     horizons: Sequence[float] = (0.1, 0.3, 1.0),
     method: Method = "levenberg-marquardt",
@@ -42,9 +42,9 @@ def search_of(
     max_iterations: int = 200,
     tolerance: float | None = None,
 ) -> Search:
-    """How the minimum is searched for, in a precision; from arguments of `rj.identify`.
+    """Return the search options for a precision, from arguments of `rj.identify`.
 
-    **Errors:** `ValueError` and `TypeError`.
+    **Errors:** `ValueError` and `TypeError` for arguments that do not fit.
     """
     stages = np.asarray(horizons, float)
     if not (
@@ -83,13 +83,13 @@ def search_of(
     )
 
 
-def trials(simulation: Simulation, dtype: Any) -> Simulation:
-    """How trials are simulated."""
+def trial_simulation(simulation: Simulation, dtype: jnp.dtype) -> Simulation:
+    """Return the simulation settings of trials."""
     return simulation.prepared(dtype, solver=diffrax.Dopri5())
 
 
 def check_starts(starts: Any, start_spread: Any, segments: Any) -> None:
-    """Raise `ValueError` for numbers of starts or segments that make no sense."""
+    """Raise `ValueError` for invalid numbers of starts or segments."""
     if isinstance(segments, bool) or not isinstance(segments, int) or segments < 1:
         raise ValueError(
             "`identify(segments=...)` must be a number of segments, 1 for undivided runs; got "
@@ -102,31 +102,37 @@ def check_starts(starts: Any, start_spread: Any, segments: Any) -> None:
         )
 
 
-def prepare(
+def prepare_runs(
     model: AbstractFormulation, all_runs: Sequence[Runs]
 ) -> tuple[AbstractFormulation, list[Runs], list[str]]:
-    """Return the model with the angles that sensors need, and runs whose sensors know their range.
+    """Return a model that tracks the measured angles, and runs with the angle ranges of sensors.
 
-    **Returns:** also notes on how sensors of angles are read.
+    **Returns:** also notes on the ranges that were detected.
     """
     check_precision("identify", model, all_runs[0].sensors, (), all_runs[0].ts)
     for sensor in all_runs[0].sensors:
         sensor.check(model)
     model = unwrap_measured_angles(model, all_runs[0].sensors)
-    return model, *with_ranges(model, all_runs)
+    return model, *detect_angle_ranges(model, all_runs)
 
 
 def start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
-    """The start state of every run, from its first readings if none is given."""
+    """Return the start state of every run, from its first readings if none is given."""
     count = len(runs.names)
     if state0 is None:
         state = _reference_state(model, runs.ts[0, 0])
-        # All at once: every operation outside of a program would be compiled by itself.
-        given = jax.tree.map(lambda x: np.broadcast_to(x, (count, *np.shape(x))), state)
-        samples = [[one.value for one in first_samples(runs, k)] for k in range(len(runs.sensors))]
-        found = improve_states(model, runs.sensors, given, [np.stack(values) for values in samples])
-        found = jax.tree.map(np.asarray, found)
-        states = [jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), found) for b in range(count)]
+        # All runs at once: outside `jit`, every operation would be compiled separately.
+        repeated = jax.tree.map(lambda x: np.broadcast_to(x, (count, *np.shape(x))), state)
+        samples = [
+            [sample.value for sample in first_samples(runs, k)] for k in range(len(runs.sensors))
+        ]
+        improved_states = improve_states(
+            model, runs.sensors, repeated, [np.stack(values) for values in samples]
+        )
+        improved_states = jax.tree.map(np.asarray, improved_states)
+        states = [
+            jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), improved_states) for b in range(count)
+        ]
     elif isinstance(state0, State):
         states = [state0] * count
     else:
@@ -137,13 +143,13 @@ def start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
                 f"{len(states)}."
             )
     dtype, first = jnp.result_type(runs.ts), np.asarray(runs.ts)[:, 0]
-    checked = [model.check_state(s, t) for s, t in zip(states, first, strict=True)]
-    checked = [_with_all_angles(model, state) for state in checked]
-    return [jax.tree.map(lambda x: x.astype(dtype), state) for state in checked]
+    states = [model.check_state(s, t) for s, t in zip(states, first, strict=True)]
+    states = [_add_all_angles(model, state) for state in states]
+    return [jax.tree.map(lambda x: x.astype(dtype), state) for state in states]
 
 
-def _with_all_angles(model: AbstractFormulation, state: State) -> State:
-    """Return the state with the unwrapped angles of all joints: states of all sources stack."""
+def _add_all_angles(model: AbstractFormulation, state: State) -> State:
+    """Return the state with the unwrapped angles of all joints, so that states can be stacked."""
     system = model.multibody
     if state.angle_names == system.angle_names:
         return state
@@ -154,19 +160,19 @@ def _with_all_angles(model: AbstractFormulation, state: State) -> State:
 
 
 def _reference_state(model: AbstractFormulation, t: Any) -> State:
-    """The reference state, with prescribed joints where their motion wants them at `t`, s."""
+    """Return the reference state, with prescribed joints at their motion at time `t`, s."""
     system, state = model.multibody, model.multibody.reference_state()
     if isinstance(model, JointStart) or not any(joint.is_driven for joint in system.joints):
         return state
-    return start_of_prescribed(model, state, t)
+    return place_prescribed_joints(model, state, t)
 
 
-def num_fitted(table: Components, runs: Runs) -> int:
-    """Number of fitted components.
+def count_fitted(table: ComponentTable, runs: Runs) -> int:
+    """Return the number of fitted components.
 
     **Errors:** `ValueError` if there are fewer samples.
     """
-    count = table.chosen.size
+    count = table.fitted_indices.size
     if runs.num_samples < count:
         raise ValueError(
             f"There are {runs.num_samples} scalar samples for {count} parameters. Fit fewer "
@@ -175,18 +181,24 @@ def num_fitted(table: Components, runs: Runs) -> int:
     return count
 
 
-def check_start(problem: Problem, runs: Runs, table: Components, first: Evaluation) -> None:
-    """Say by name why a fit could not succeed."""
+def check_start(problem: FitProblem, runs: Runs, table: ComponentTable, first: Evaluation) -> None:
+    """Raise an error that names the runs or parameters because of which a fit cannot succeed.
+
+    **Errors:** `IdentificationError` for simulations that fail at the start values; `ValueError`
+    for parameters without effect.
+    """
     failing = np.flatnonzero(~np.asarray(first.okay))
     failed = [runs.names[b] for b in failing]
     if failed:
         raise IdentificationError(
-            f"The simulation fails at the start values, in the runs {failed}. Of the run "
-            f"{failed[0]!r}: {failed_run_text(problem, runs, int(failing[0]))}"
+            f"The simulation fails at the start values, in the runs {failed}. In the run "
+            f"{failed[0]!r}: {explain_failed_run(problem, runs, int(failing[0]))}"
         )
-    table = table.at(first.components)
-    nothing = without_effect(first.with_prior(), table.reach(table.values))
-    idle = [table.labels[k] for k in np.flatnonzero(table.fitted & nothing)]
+    table = table.with_values(first.components)
+    has_no_effect = columns_without_effect(
+        first.component_jacobian_with_prior(), table.magnitudes(table.values)
+    )
+    idle = [table.labels[k] for k in np.flatnonzero(table.fitted & has_no_effect)]
     if idle:
         raise ValueError(
             f"The parameters {idle} act on nothing that is measured, at the start values. Leave "

@@ -1,4 +1,4 @@
-"""What the sensors of a fitted model read at the times of the samples."""
+"""Sensor readings of a fitted model at the times of the samples."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Unpack
@@ -6,20 +6,23 @@ from typing import Any, NamedTuple, Unpack
 import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import Array
 
 from ...results import RESULTS
 from ...state import State
 from ..data.measurements import Measurements, stack_runs
-from ..linearised_runs import Motion, observed
+from ..linearised_runs import StateReader, simulate_readings
 from ..parameters import Experiment
-from ..simulation import Settings, Simulation, simulation_of
-from .options import trials
+from ..simulation import Settings, Simulation, resolve_simulation
+from .options import trial_simulation
 from .result import Fit
 
 
 class FittedRun(NamedTuple):
-    """The run of a fitted model: times (T,), s; states, (T, ...); `values` of all sensors by name,
-    (T, *value_shape). NaN from where a simulation failed."""
+    """Run of a fitted model: times (T,), s; states, (T, ...); `values` of all sensors by name.
+
+    Values have shape (T, *value_shape). All are NaN after the time at which a simulation failed.
+    """
 
     ts: np.ndarray
     states: State
@@ -29,10 +32,10 @@ class FittedRun(NamedTuple):
 def predictions(
     fit: Fit, measurements: Measurements | Sequence[Measurements], **options: Any
 ) -> tuple[dict[str, np.ndarray], ...]:
-    """Predicted values of all sensors, of each run by the sensor's name, (T, *value_shape).
+    """Return the predicted values of all sensors for each run, by name, (T, *value_shape).
 
-    Also where samples are masked. **Arguments, errors:** those of `fitted_runs`.
-    **Returns:** one dictionary for each run; NaN from where a simulation failed.
+    Masked samples are predicted too. **Arguments, errors:** as in `fitted_runs`.
+    **Returns:** one dictionary per run; NaN after a failure of the simulation.
     """
     return tuple(run.values for run in fitted_runs(fit, measurements, **options))
 
@@ -44,10 +47,11 @@ def fitted_runs(
     simulation: Simulation | None = None,
     **settings: Unpack[Settings],
 ) -> tuple[FittedRun, ...]:
-    """States and readings of the fitted model at the times of the samples, run by run.
+    """Simulate the fitted model; return states and readings at the times of the samples, by run.
 
-    **Arguments:** `fit`; `measurements`, those it was made with; the others as in `rj.identify`.
-    **Errors:** `ValueError` if there are not as many runs as in the fit.
+    **Arguments:** `fit`; `measurements`, those that it was made with; the others as in
+    `rj.identify`.
+    **Errors:** `ValueError` if the runs are not those of the fit.
     """
     runs = stack_runs(measurements)
     if runs.names != fit.run_names:
@@ -55,17 +59,19 @@ def fitted_runs(
             f"`predictions` and `fitted_runs` take the runs of the fit, {fit.run_names}; got "
             f"{runs.names}."
         )
-    how = trials(simulation_of("fitted_runs", simulation, settings), runs.ts.dtype)
-    out = []
+    run_settings = trial_simulation(
+        resolve_simulation("fitted_runs", simulation, settings), runs.ts.dtype
+    )
+    results = []
     for b, length in enumerate(runs.lengths):
-        sensors: Any = (Motion(), *fit.sensors_by_run[b])
+        sensors: Any = (StateReader(), *fit.sensors_by_run[b])
         experiment = Experiment(fit.models[b], fit.states[b], sensors)
-        readings, _ = read_run(experiment, runs.ts[b], how)
-        states, *values = jax.tree.map(lambda x, n=length: _finite(x[:n]), readings)
+        readings, _ = read_run(experiment, runs.ts[b], run_settings)
+        states, *values = jax.tree.map(lambda x, n=length: _nan_if_infinite(x[:n]), readings)
         names = (sensor.name for sensor in fit.sensors)
         ts = np.asarray(runs.ts[b][:length])
-        out.append(FittedRun(ts, states, dict(zip(names, values, strict=True))))
-    return tuple(out)
+        results.append(FittedRun(ts, states, dict(zip(names, values, strict=True))))
+    return tuple(results)
 
 
 @eqx.filter_jit
@@ -73,9 +79,9 @@ def read_run(
     experiment: Experiment, ts: Any, simulation: Simulation
 ) -> tuple[tuple[Any, ...], RESULTS]:
     """Return the readings of all sensors at the times `ts` (T,), s, and the result of the run."""
-    return observed(experiment, ts, simulation, within=False)
+    return simulate_readings(experiment, ts, simulation, during_solve=False)
 
 
-def _finite(values):
+def _nan_if_infinite(values: Array | np.ndarray) -> np.ndarray:
     values = np.asarray(values)
     return np.where(np.isfinite(values), values, np.nan)

@@ -1,4 +1,4 @@
-"""A least-squares problem: experiments, data, and parameters as one vector of coordinates."""
+"""The least-squares problem: experiments, data, and parameters as one vector of coordinates."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,77 +12,83 @@ from jaxtyping import Array, Bool, Float
 from ...results import RESULTS
 from ...state import State
 from ..checked_arguments import check_precision
-from ..data.inputs import Table, check_cover, make_tables, with_tables
+from ..data.inputs import InputTable, check_coverage, insert_tables, make_tables
 from ..data.measurements import Runs
-from ..linearised_runs import Varied, observed, residuals_of, weighted
+from ..linearised_runs import (
+    ParametrisedExperiment,
+    sensor_residuals,
+    simulate_readings,
+    weigh_residuals,
+)
 from ..parameters import (
-    Components,
+    ComponentTable,
     Experiment,
     Parameter,
+    admissible_start,
     check_leaves,
-    completed,
-    components_of,
-    leaves_at,
-    start_leaf,
-    with_leaves,
-    with_reference,
-    with_start,
+    component_table,
+    insert_reference,
+    insert_start_change,
+    leaves_from_coordinates,
+    materialise_parameters,
+    replace_leaves,
 )
 from ..simulation import Simulation
 from ..start_change import StartChange
 from ..transforms.base import Limits
 
 
-class Run(eqx.Module):
-    """What differs from run to run; in a `Problem` with the runs in front of every array."""
+class RunData(eqx.Module):
+    """Per-run data. In a `FitProblem` every array has a leading run axis."""
 
     state0: State
     ts: Float[Array, " T"]
     values: tuple[Array, ...]
     weights: tuple[Float[Array, "T C"], ...]
-    own: tuple[Array, ...]
-    inputs: dict[str, Table]
+    per_run: tuple[Array, ...]
+    inputs: dict[str, InputTable]
 
 
-class Start(NamedTuple):
-    """What an experiment of one run is made of, besides leaves."""
+class StartData(NamedTuple):
+    """The per-run data that an experiment needs besides its leaves."""
 
     state0: State
-    inputs: dict[str, Table]
+    inputs: dict[str, InputTable]
 
 
-class Problem(eqx.Module):
+class FitProblem(eqx.Module):
     """Residuals of all runs as functions of the coordinates of all parameters.
 
-    The vector of coordinates holds those of the shared parameters, then for each run those of its
-    own. A run depends on the shared ones and its own only, so that its Jacobian takes as many
-    directions as there are of these, whatever the number of runs.
+    The vector of coordinates holds those of the shared parameters, then run by run those of the
+    per-run parameters. A run depends on the shared parameters and its own ones only, so that its
+    Jacobian needs as many directions as it has parameters, whatever the number of runs.
 
-    **Attributes:** `model` and `sensors`, as they were before the fit; `runs`; `parameters`, shared
-    ones first; `shared`, start values of the shared ones (those of the others are in `runs.own`);
-    `displacement`, the change of the start state, zero, if that is a parameter; `fitted_only`,
-    whether derivatives by components that a transformation holds fixed are left out, as zero;
-    `fits_geometry`, whether the start has to follow the parameters, see `Experiment.reference`.
+    **Attributes:** `model` and `sensors`, as before the fit; `runs`; `parameters`, shared ones
+    first; `shared`, start values of the shared parameters (those of the others are in
+    `runs.per_run`); `start_change`, a zero change of the start state, if that is a parameter;
+    `fitted_only`, whether derivatives with respect to components that a transformation holds fixed
+    are left out, as zero; `fits_geometry`, whether the start must follow the parameters, see
+    `Experiment.reference`.
     """
 
     model: Any
     sensors: tuple[Any, ...]
-    runs: Run
+    runs: RunData
     parameters: tuple[Parameter, ...]
     shared: tuple[Array, ...]
     simulation: Simulation
-    displacement: StartChange | None
+    start_change: StartChange | None
     fitted_only: bool = eqx.field(static=True, default=False)
     fits_geometry: bool = eqx.field(static=True, default=False)
 
     @property
     def shared_parameters(self) -> tuple[Parameter, ...]:
-        """Parameters that all runs have in common."""
+        """Parameters that all runs share."""
         return tuple(p for p in self.parameters if not p.per_run)
 
     @property
-    def own_parameters(self) -> tuple[Parameter, ...]:
-        """Parameters of which every run has its own."""
+    def per_run_parameters(self) -> tuple[Parameter, ...]:
+        """Parameters with one value per run."""
         return tuple(p for p in self.parameters if p.per_run)
 
     @property
@@ -90,133 +96,153 @@ class Problem(eqx.Module):
         """Number of runs."""
         return self.runs.ts.shape[0]
 
-    def _parts(self) -> tuple[Any, Any]:
-        """Pairs of the parameters and their start values, the shared ones and those of runs."""
-        of_all = zip(self.shared_parameters, self.shared, strict=True)
-        return list(of_all), list(zip(self.own_parameters, self.runs.own, strict=True))
-
-    def start(self) -> tuple[Float[Array, " S"], Float[Array, "B P"]]:
-        """Start coordinates: shared, and of each run."""
-        of_all, of_run = self._parts()
-        dtype = jnp.result_type(self.runs.ts)
-        shared = [p.transform.coordinates(leaf) for p, leaf in of_all]
-        own = [jax.vmap(p.transform.coordinates)(leaf) for p, leaf in of_run]
-        return self.clip(
-            jnp.concatenate([jnp.zeros(0, dtype), *shared]),
-            jnp.concatenate([jnp.zeros((self.num_runs, 0), dtype), *own], axis=1),
+    def _parameters_with_starts(self) -> tuple[Any, Any]:
+        """Return pairs of parameters and start values, for shared and for per-run parameters."""
+        shared_pairs = zip(self.shared_parameters, self.shared, strict=True)
+        return list(shared_pairs), list(
+            zip(self.per_run_parameters, self.runs.per_run, strict=True)
         )
 
-    def spread(self) -> tuple[Float[Array, " S"], Float[Array, "B P"]]:
-        """`AbstractTransform.spread` of every coordinate: shared, and of each run."""
-        dtype, (of_all, of_run) = jnp.result_type(self.runs.ts), self._parts()
-        shared = [p.transform.spread(leaf) for p, leaf in of_all]
-        own = [jax.vmap(p.transform.spread)(leaf) for p, leaf in of_run]
+    def start_coordinates(self) -> tuple[Float[Array, " S"], Float[Array, "B P"]]:
+        """Return the start coordinates: shared, and of each run."""
+        shared_pairs, run_pairs = self._parameters_with_starts()
+        dtype = jnp.result_type(self.runs.ts)
+        shared = [p.transform.coordinates(leaf) for p, leaf in shared_pairs]
+        per_run = [jax.vmap(p.transform.coordinates)(leaf) for p, leaf in run_pairs]
+        return self.clip(
+            jnp.concatenate([jnp.zeros(0, dtype), *shared]),
+            jnp.concatenate([jnp.zeros((self.num_runs, 0), dtype), *per_run], axis=1),
+        )
+
+    def natural_scales(self) -> tuple[Float[Array, " S"], Float[Array, "B P"]]:
+        """Return `AbstractTransform.spread` of every coordinate: shared, and of each run."""
+        dtype, (shared_pairs, run_pairs) = (
+            jnp.result_type(self.runs.ts),
+            self._parameters_with_starts(),
+        )
+        shared = [p.transform.spread(leaf) for p, leaf in shared_pairs]
+        per_run = [jax.vmap(p.transform.spread)(leaf) for p, leaf in run_pairs]
         return (
             jnp.concatenate([jnp.zeros(0, dtype), *shared]),
-            jnp.concatenate([jnp.zeros((self.num_runs, 0), dtype), *own], axis=1),
+            jnp.concatenate([jnp.zeros((self.num_runs, 0), dtype), *per_run], axis=1),
         )
 
     def limits(self) -> tuple[Limits, Limits] | None:
-        """Limits of the coordinates, shared (S,), and of each run (B, P); `None` without any."""
+        """Return limits of the coordinates, shared (S,) and per run (B, P); `None` without any."""
         if not any(p.transform.is_bounded for p in self.parameters):
             return None
-        dtype, (of_all, of_run) = jnp.result_type(self.runs.ts), self._parts()
-        shared = [p.transform.limits(leaf) for p, leaf in of_all]
-        own = [jax.vmap(p.transform.limits)(leaf) for p, leaf in of_run]
-        none = jnp.zeros(0, dtype)
-        of_all = jax.tree.map(lambda *x: jnp.concatenate(x), Limits(none, none, none), *shared)
-        none = jnp.zeros((self.num_runs, 0), dtype)
-        first = Limits(none, none, none)
-        return of_all, jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), first, *own)
+        dtype, (shared_pairs, run_pairs) = (
+            jnp.result_type(self.runs.ts),
+            self._parameters_with_starts(),
+        )
+        shared = [p.transform.limits(leaf) for p, leaf in shared_pairs]
+        per_run = [jax.vmap(p.transform.limits)(leaf) for p, leaf in run_pairs]
+        empty = jnp.zeros(0, dtype)
+        shared_pairs = jax.tree.map(
+            lambda *x: jnp.concatenate(x), Limits(empty, empty, empty), *shared
+        )
+        empty = jnp.zeros((self.num_runs, 0), dtype)
+        empty_limits = Limits(empty, empty, empty)
+        return shared_pairs, jax.tree.map(
+            lambda *x: jnp.concatenate(x, axis=1), empty_limits, *per_run
+        )
 
     def clip(
-        self, shared: Float[Array, " S"], own: Float[Array, "B P"]
+        self, shared: Float[Array, " S"], per_run: Float[Array, "B P"]
     ) -> tuple[Float[Array, " S"], Float[Array, "B P"]]:
         """Clip coordinates to their limits."""
         limits = self.limits()
         if limits is None:
-            return shared, own
-        of_all, of_run = limits
-        return jnp.clip(shared, of_all.lower, of_all.upper), jnp.clip(
-            own, of_run.lower, of_run.upper
+            return shared, per_run
+        shared_limits, run_limits = limits
+        return jnp.clip(shared, shared_limits.lower, shared_limits.upper), jnp.clip(
+            per_run, run_limits.lower, run_limits.upper
         )
 
-    def leaves(self, shared: Float[Array, " S"], own: Float[Array, " P"], run: Run) -> list[Array]:
-        """Leaves of all parameters in one run, in the order of `parameters`."""
+    def run_leaves(
+        self, shared: Float[Array, " S"], per_run: Float[Array, " P"], run: RunData
+    ) -> list[Array]:
+        """Return the leaves of all parameters in one run, in the order of `parameters`."""
         return [
-            *leaves_at(self.shared_parameters, self.shared, shared),
-            *leaves_at(self.own_parameters, run.own, own),
+            *leaves_from_coordinates(self.shared_parameters, self.shared, shared),
+            *leaves_from_coordinates(self.per_run_parameters, run.per_run, per_run),
         ]
 
-    def experiment(self, leaves: Sequence[Array], run: Run | Start) -> Experiment:
-        """The experiment of one run with these leaves in it."""
-        model = with_tables(self.model, run.inputs)
+    def experiment(self, leaves: Sequence[Array], run: RunData | StartData) -> Experiment:
+        """Return the experiment of one run with these leaves."""
+        model = insert_tables(self.model, run.inputs)
         reference = model if self.fits_geometry else None
-        experiment = Experiment(model, run.state0, self.sensors, self.displacement, reference)
-        return with_leaves(self.parameters, experiment, leaves)
+        experiment = Experiment(model, run.state0, self.sensors, self.start_change, reference)
+        return replace_leaves(self.parameters, experiment, leaves)
 
-    def varied(self, experiment: Experiment) -> tuple[Varied, Varied]:
-        """The experiment of one run as a function of shared parameters, and of its own."""
-        return Varied(experiment, self.shared_parameters), Varied(experiment, self.own_parameters)
+    def parametrised(
+        self, experiment: Experiment
+    ) -> tuple[ParametrisedExperiment, ParametrisedExperiment]:
+        """Return the experiment of a run as functions of shared and of per-run parameters."""
+        return ParametrisedExperiment(experiment, self.shared_parameters), ParametrisedExperiment(
+            experiment, self.per_run_parameters
+        )
 
     def directions(self) -> np.ndarray:
-        """Changes of the components of a run by which it is differentiated, (E, K), one in each."""
-        table = self.components(("",))
+        """Return the changes of components along which a run is differentiated, (E, K)."""
+        table = self.component_table(("",))
         identity = np.eye(len(table.labels), dtype=self.runs.ts.dtype)
-        return identity[table.chosen] if self.fitted_only else identity
+        return identity[table.fitted_indices] if self.fitted_only else identity
 
     def residuals(
-        self, leaves: Sequence[Array], run: Run
+        self, leaves: Sequence[Array], run: RunData
     ) -> tuple[Float[Array, " N"], Bool[Array, ""]]:
-        """Weighted residuals of one run, predicted minus measured, and success."""
+        """Return the weighted residuals of one run, predicted minus measured, and success."""
         experiment = self.experiment(leaves, run)
-        readings, result = observed(experiment, run.ts, self.simulation)
-        each = zip(experiment.sensors, readings, run.values, strict=True)
-        r = weighted([residuals_of(*one) for one in each], run.weights)
+        readings, result = simulate_readings(experiment, run.ts, self.simulation)
+        triples = zip(experiment.sensors, readings, run.values, strict=True)
+        r = weigh_residuals([sensor_residuals(*triple) for triple in triples], run.weights)
         return r, result == RESULTS.successful
 
-    def chain(
-        self, shared: Float[Array, " S"], own: Float[Array, " P"], run: Run
+    def component_derivatives(
+        self, shared: Float[Array, " S"], per_run: Float[Array, " P"], run: RunData
     ) -> tuple[Float[Array, "C S"], Float[Array, "D P"]]:
-        """Derivatives of the components in one run by the coordinates, of shared ones and own."""
-        leaves, count = self.leaves(shared, own, run), len(self.shared)
+        """Return derivatives of shared and of per-run components with respect to coordinates."""
+        leaves, count = self.run_leaves(shared, per_run, run), len(self.shared)
 
-        def components(shared, own):
+        def components(shared, per_run):
             changes = [
                 p.transform.change(leaf, new)
                 for p, leaf, new in zip(
-                    self.parameters, leaves, self.leaves(shared, own, run), strict=True
+                    self.parameters, leaves, self.run_leaves(shared, per_run, run), strict=True
                 )
             ]
-            none = jnp.zeros(0, own.dtype)
+            empty = jnp.zeros(0, per_run.dtype)
             return tuple(
-                jnp.concatenate([none, *part]) for part in (changes[:count], changes[count:])
+                jnp.concatenate([empty, *part]) for part in (changes[:count], changes[count:])
             )
 
         return (
-            jax.jacfwd(lambda x: components(x, own)[0])(shared),
-            jax.jacfwd(lambda x: components(shared, x)[1])(own),
+            jax.jacfwd(lambda x: components(x, per_run)[0])(shared),
+            jax.jacfwd(lambda x: components(shared, x)[1])(per_run),
         )
 
-    def all_leaves(self, shared: Float[Array, " S"], own: Float[Array, "B P"]) -> list[Array]:
-        """Leaves of all parameters in every run, with the runs in front."""
-        return jax.vmap(lambda own, run: self.leaves(shared, own, run))(own, self.runs)
+    def all_leaves(self, shared: Float[Array, " S"], per_run: Float[Array, "B P"]) -> list[Array]:
+        """Return the leaves of all parameters in every run, with a leading run axis."""
+        return jax.vmap(lambda per_run, run: self.run_leaves(shared, per_run, run))(
+            per_run, self.runs
+        )
 
-    def starting(self, leaves: Sequence[Array]) -> "Problem":
-        """The problem with these leaves in every run as its start."""
+    def with_starts(self, leaves: Sequence[Array]) -> "FitProblem":
+        """Return the problem with these leaves as the start of every run."""
         count = len(self.shared)
         return eqx.tree_at(
-            lambda p: (p.shared, p.runs.own),
+            lambda p: (p.shared, p.runs.per_run),
             self,
             (tuple(leaf[0] for leaf in leaves[:count]), tuple(leaves[count:])),
         )
 
-    def components(self, names: Sequence[str]) -> Components:
-        """All components, shared ones, then run by run; `names` of the runs."""
-        of_all, of_run = self._parts()
-        shared = [(p, x.shape, "") for p, x in of_all]
-        own = [(p, x.shape[1:], f"[{name}]") for name in names for p, x in of_run]
-        return components_of([*shared, *own])
+    def component_table(self, names: Sequence[str]) -> ComponentTable:
+        """Return the table of all components, shared ones, then run by run; `names` of the runs."""
+        shared_pairs, run_pairs = self._parameters_with_starts()
+        shared = [(p, x.shape, "") for p, x in shared_pairs]
+        per_run = [(p, x.shape[1:], f"[{name}]") for name in names for p, x in run_pairs]
+        return component_table([*shared, *per_run])
 
 
 def make_problem(
@@ -225,52 +251,59 @@ def make_problem(
     states: Sequence[State],
     parameters: Sequence[Parameter],
     simulation: Simulation,
-) -> tuple[Problem, Components, list[str]]:
-    """A problem, all components of its parameters, and notes on start values that were moved.
+) -> tuple[FitProblem, ComponentTable, list[str]]:
+    """Return a problem, the table of its components, and notes on start values that were moved.
 
     **Errors:** `ValueError` for parameters that pick the same leaf, or have the same labels.
     """
     check_precision("identify", model, (), parameters)
-    whole = completed(Experiment(model, states[0], runs.sensors), parameters)
-    model, sensors = whole.model, whole.sensors
-    experiments = [with_start(Experiment(model, state, sensors), parameters) for state in states]
+    experiment = materialise_parameters(Experiment(model, states[0], runs.sensors), parameters)
+    model, sensors = experiment.model, experiment.sensors
+    experiments = [
+        insert_start_change(Experiment(model, state, sensors), parameters) for state in states
+    ]
     ordered = tuple(sorted(parameters, key=lambda p: p.per_run))
     check_leaves(ordered, experiments[0])
-    shared, own, notes = [], [], []
+    shared, per_run, notes = [], [], []
     for p in ordered:
-        leaf, moved = start_leaf(p, experiments, runs.names)
-        (own if p.per_run else shared).append(jnp.asarray(leaf))
-        notes += moved
-    run = Run(
+        leaf, leaf_notes = admissible_start(p, experiments, runs.names)
+        (per_run if p.per_run else shared).append(jnp.asarray(leaf))
+        notes += leaf_notes
+    run = RunData(
         jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *states),
         runs.ts,
         runs.values,
         runs.weights,
-        tuple(own),
+        tuple(per_run),
         make_tables(model, runs.inputs),
     )
-    _check_cover(experiments, ordered, run, runs)
-    # Which run a start value came from, and the start values themselves, are data: not static.
+    _check_coverage(experiments, ordered, run, runs)
+    # Start values are data: as static fields of parameters they would cause recompilation.
     ordered = tuple(
         p if p.start is None else eqx.tree_at(lambda p: p.start, p, None) for p in ordered
     )
-    displacement = experiments[0].start
-    problem = Problem(
-        model, sensors, run, ordered, tuple(shared), simulation, displacement,
-        fits_geometry=with_reference(experiments[0], ordered).reference is not None,
+    start_change = experiments[0].start
+    problem = FitProblem(
+        model, sensors, run, ordered, tuple(shared), simulation, start_change,
+        fits_geometry=insert_reference(experiments[0], ordered).reference is not None,
     )  # fmt: skip
-    table = problem.components(runs.names)
+    table = problem.component_table(runs.names)
     table.check_labels()
     return problem, table, notes
 
 
-def _check_cover(experiments, parameters, run, runs):
-    """Raise for runs that leave the table of a signal; see `inputs.check_cover`."""
-    given, spans, ts = list(experiments), [], np.asarray(runs.ts)
+def _check_coverage(
+    experiments: Sequence[Experiment],
+    parameters: Sequence[Parameter],
+    run: RunData,
+    runs: Runs,
+) -> None:
+    """Raise `ValueError` for runs that leave the table of a signal; see `check_coverage`."""
+    with_inputs, spans, ts = list(experiments), [], np.asarray(runs.ts)
     for b, (experiment, length) in enumerate(zip(experiments, runs.lengths, strict=True)):
         if run.inputs:
             tables = jax.tree.map(lambda x, b=b: x[b], run.inputs)
-            model = with_tables(experiment.model, tables)
-            given[b] = eqx.tree_at(lambda e: e.model, experiment, model)
+            model = insert_tables(experiment.model, tables)
+            with_inputs[b] = eqx.tree_at(lambda e: e.model, experiment, model)
         spans.append((float(ts[b, 0]), float(ts[b, length - 1])))
-    check_cover(given, parameters, spans, runs.names)
+    check_coverage(with_inputs, parameters, spans, runs.names)

@@ -1,4 +1,4 @@
-"""A fit as text or JSON."""
+"""Reports of a fit as Markdown or JSON."""
 
 import dataclasses
 import json
@@ -12,14 +12,16 @@ from ...io.files import write_text
 from ..statistics.digits import estimate_text, interval_text, std_text
 from .result import LEVEL, Fit
 
-# A correlation of successive residuals above this is worth a sentence.
+# Correlation of successive residuals above which the report warns.
 _DEPENDENT = 0.3
-# Residuals that would be as far from white this rarely are said not to be.
+# p-value below which residuals are reported as not white.
 _SIGNIFICANT = 0.01
 
 
 def write_report(fit: Fit, path: str | os.PathLike[str] | None = None, force: bool = False) -> str:
-    """The report as Markdown, or as JSON if `path` ends so; written whole or not at all.
+    """Return the report as Markdown, or as JSON if `path` ends in `.json`, and write it to `path`.
+
+    The file is replaced atomically.
 
     **Errors:** `ValueError` for another ending than `.md`, `.txt`, `.json`; `FileExistsError`
     without `force`; `OSError` for a path that cannot be written.
@@ -37,10 +39,10 @@ def write_report(fit: Fit, path: str | os.PathLike[str] | None = None, force: bo
 
 
 def as_text(fit: Fit) -> str:
-    """The report as Markdown; a fit that did not converge says so first."""
+    """Return the report as Markdown; failure to converge is stated first."""
     lines = ["# Identification", ""]
     if not fit.converged:
-        lines += [f"**This fit did not converge: {fit.result}.** Its numbers are no estimates.", ""]
+        lines += [f"**This fit did not converge: {fit.result}.** Its values are not estimates.", ""]
     for sentence in warning_texts(fit):
         lines += [f"**Warning**: {sentence}", ""]
     lines += [
@@ -81,7 +83,7 @@ ESTIMATES = ("parameter", "estimate", "std", f"{100 * LEVEL:g} % interval", "sta
 
 
 def estimate_rows(fit: Fit) -> list[tuple[str, ...]]:
-    """All estimates as rows of a table with the columns `ESTIMATES`."""
+    """Return all estimates as rows of a table with the columns `ESTIMATES`."""
     std, intervals = fit.std, fit.confidence_intervals(LEVEL)
     rows = zip(fit.labels, fit.values.tolist(), fit.starts.tolist(), fit.units, strict=True)
     return [
@@ -98,12 +100,12 @@ def estimate_rows(fit: Fit) -> list[tuple[str, ...]]:
 
 
 def warning_texts(fit: Fit) -> list[str]:
-    """What makes estimates or standard deviations wrong: first in every report."""
+    """Return all reasons not to trust estimates or standard deviations, for the top of a report."""
     return [*fit.warnings, *dependence_texts(fit)]
 
 
 def as_record(fit: Fit) -> dict[str, Any]:
-    """The report as plain values; what is infinite is written as a string."""
+    """Return the report as plain values for JSON; infinite numbers become strings."""
     verdict = fit.identifiability
     sides = {b.label: "lower" if b.is_lower else "upper" for b in fit.bounds}
     one_sided = fit.quantile(LEVEL, one_sided=True)
@@ -112,7 +114,7 @@ def as_record(fit: Fit) -> dict[str, Any]:
         "converged": fit.converged,
         "iterations": list(fit.iterations),
         "failed_evaluations": fit.failed_evaluations,
-        "relative_offset": _plain(fit.offset),
+        "relative_offset": _json_number(fit.offset),
         "num_residuals": fit.num_residuals,
         "noise_is_known": fit.noise_is_known,
         "noise": fit.noise,
@@ -124,8 +126,8 @@ def as_record(fit: Fit) -> dict[str, Any]:
                 "label": label,
                 "unit": unit,
                 "estimate": value,
-                "std": _plain(std),
-                "interval": [_plain(x) for x in interval],
+                "std": _json_number(std),
+                "interval": [_json_number(x) for x in interval],
                 "start": start,
                 "bound": sides.get(label),
             }
@@ -145,19 +147,19 @@ def as_record(fit: Fit) -> dict[str, Any]:
                 "parameters": list(bound.parameters),
                 "bound": "lower" if bound.is_lower else "upper",
                 "limit": bound.limit,
-                "std": _plain(bound.std),
-                "interval": [_plain(x) for x in bound.interval(one_sided)],
+                "std": _json_number(bound.std),
+                "interval": [_json_number(x) for x in bound.interval(one_sided)],
                 "unit": bound.unit,
             }
             for bound in fit.bounds
         ],
-        "covariance": [[_plain(x) for x in row] for row in fit.covariance.tolist()],
+        "covariance": [[_json_number(x) for x in row] for row in fit.covariance.tolist()],
         "correlations": fit.correlations.tolist(),
         "identifiability": {
             "identifiable": verdict.identifiable,
             "rank": verdict.rank,
             "num_parameters": verdict.num_parameters,
-            "condition": _plain(verdict.condition),
+            "condition": _json_number(verdict.condition),
             "messages": list(verdict.messages),
         },
         "rms": fit.rms,
@@ -174,53 +176,57 @@ def as_record(fit: Fit) -> dict[str, Any]:
 
 
 def dependence_texts(fit: Fit) -> list[str]:
-    """A sentence for each sensor whose successive residuals are correlated."""
-    out = []
+    """Return a sentence for each sensor whose successive residuals are correlated."""
+    sentences = []
     for name, r in fit.autocorrelation.items():
         if r > _DEPENDENT:
             factor = np.sqrt((1 + r) / (1 - r)) if r < 1 else np.inf
-            out.append(
+            sentences.append(
                 f"Residuals of the {name} are not independent: successive ones have a "
                 f"correlation of {r:.2f}, so that these standard deviations are too small, by a "
                 f"factor of about {factor:.1f} if that of residuals k samples apart is "
                 f"{r:.2f}^k, by more if it is larger."
             )
-    return out
+    return sentences
 
 
 def whiteness_texts(fit: Fit) -> list[str]:
-    """For each sensor what the test of Ljung and Box says of its channels."""
-    out = []
+    """Return for each sensor the results of the Ljung-Box test of its channels."""
+    sentences = []
     for name, channels in fit.whiteness.items():
         tested = {c: w for c, w in channels.items() if w is not None}
         if not tested:
-            out.append(f"{name}: too few residuals for a test.")
+            sentences.append(f"{name}: too few residuals for a test.")
             continue
         parts = ", ".join(
             f"{c} p = {w.p_value:.2g} (Q = {w.statistic:.4g}, {w.lags} lags)"
             for c, w in tested.items()
         )
-        bad = [c for c, w in tested.items() if w.p_value < _SIGNIFICANT]
-        verdict = f"not white in {', '.join(bad)}" if bad else "nothing speaks against white noise"
-        out.append(f"{name}: {parts}; {verdict}.")
-    return out
+        rejected = [c for c, w in tested.items() if w.p_value < _SIGNIFICANT]
+        verdict = (
+            f"not white in {', '.join(rejected)}"
+            if rejected
+            else "nothing speaks against white noise"
+        )
+        sentences.append(f"{name}: {parts}; {verdict}.")
+    return sentences
 
 
 def strongest_correlations(
     fit: Fit, limit: int = 5, above: float = 0.9
 ) -> list[tuple[str, str, float]]:
-    """Pairs of labels with their correlation, strongest first."""
+    """Return pairs of labels with their correlation, strongest first."""
     upper = np.triu(np.abs(fit.correlations), k=1)
     order = np.argsort(-upper, axis=None)[:limit]
-    out = []
+    pairs = []
     for i, j in zip(*np.unravel_index(order, upper.shape), strict=True):
         if upper[i, j] > above:
-            out.append((fit.labels[i], fit.labels[j], float(fit.correlations[i, j])))
-    return out
+            pairs.append((fit.labels[i], fit.labels[j], float(fit.correlations[i, j])))
+    return pairs
 
 
 def verdict_texts(fit: Fit) -> list[str]:
-    """What the data determine, and how well."""
+    """Return sentences on which parameters the data determine, and how well."""
     verdict = fit.identifiability
     if not verdict.identifiable:
         return list(verdict.messages)
@@ -231,7 +237,7 @@ def verdict_texts(fit: Fit) -> list[str]:
 
 
 def noise_text(fit: Fit) -> str:
-    """What the standard deviations rest on: where the noise is from."""
+    """Return a sentence on the noise that the standard deviations assume."""
     text = "Standard deviations assume independent residuals"
     if fit.noise_is_known:
         given = "with the noise that was given; chi square per degree of freedom"
@@ -240,5 +246,5 @@ def noise_text(fit: Fit) -> str:
     return f"{text}, with the noise estimated from them ({fit.noise:.4g} {unit})."
 
 
-def _plain(x):
+def _json_number(x: float) -> float | str:
     return float(x) if np.isfinite(x) else str(float(x))

@@ -1,4 +1,4 @@
-"""The result of an identification."""
+"""Results of an identification."""
 
 import dataclasses
 import os
@@ -14,48 +14,47 @@ from ..statistics.identifiability import Identifiability
 from ..statistics.whiteness import Whiteness, ljung_box, successive_correlation
 from .active_bounds import ActiveBound
 
-# Probability of the intervals in reports.
+# Confidence level of the intervals in reports.
 LEVEL = 0.95
 
 
 class IdentificationError(RuntimeError):
-    """An identification that did not come to an optimum, with the reason; see `Fit.result`."""
+    """Failure of an identification to reach an optimum; see `Fit.result`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Fit:
-    """Estimates, their uncertainty, and how they came about.
+    """Estimates, their uncertainty, and diagnostics of a fit.
 
     **Attributes:**
 
-    - `model`, `sensors`: with the estimates in them (parameters per run: those of the first run);
-      `models`, `states`, `sensors_by_run`: of every run, the model, the state at the first sample,
-      and the sensors.
-    - `labels`, `units`, `values`, `starts`: of the k fitted parameters, in physical units; the
-      starts are those that the fit really started from.
+    - `model`, `sensors`: with the estimates in them (for parameters per run, those of the first
+      run); `models`, `states`, `sensors_by_run`: for every run the model, the state at the first
+      sample, and the sensors.
+    - `labels`, `units`, `values`, `starts`: of the k fitted parameters, in physical units; `starts`
+      are the admissible start values that the fit used.
     - `covariance` (k, k), in these units, linearised at the optimum: exact to first order in the
-      noise, independent of the coordinates of the fit, and under the assumption that residuals are
-      independent. Infinite for what is not determined.
+      noise, independent of the coordinates of the fit, for independent residuals. Infinite for
+      undetermined parameters.
     - `correlations` (k, k).
-    - `residuals`: of each run, by sensor name, predicted minus measured, (T, C) in the sensor's
-      unit; NaN where a sample was masked.
+    - `residuals`: for each run by sensor name, predicted minus measured, (T, C) in the sensor's
+      unit; NaN for masked samples.
     - `ts`: times of each run; `run_names`.
-    - `num_residuals`, the number of scalar samples; `noise_is_known`, whether it was given;
-      `noise`, the standard deviation of a weighted residual: 1 if it is known, else estimated from
-      the residuals, in the sensor's unit; `noise_by_sensor`, that of each sensor where it was
-      estimated, in its unit. `chi_square`: sum of squares of the weighted residuals
-      over the degrees of freedom.
+    - `num_residuals`, the number of scalar samples; `noise_is_known`, whether noise was given;
+      `noise`, the standard deviation of a weighted residual: 1 if noise was given, else estimated
+      from the residuals, in the sensor's unit; `noise_by_sensor`, estimated noise of each sensor,
+      in its unit. `chi_square`: sum of squares of the weighted residuals per degree of freedom.
     - `identifiability`: the verdict; `print(fit.identifiability)`.
-    - `result`: "converged", or what went wrong; `converged`. `warnings`: why estimates or standard
-      deviations are not to be trusted, and what to do. `notes`: what was changed or recovered on
-      the way.
-    - `offset`: distance of the estimates to the optimum of the linearisation, root mean square over
-      the parameters, in standard errors; at most 0.1 if the fit converged. Where bounds hold
-      parameters, to the optimum within the bounds.
-    - `bounds`: the bounds that hold the optimum, `ActiveBound` objects; empty without any.
-      `covariance` is that of the linearisation without bounds.
-    - `iterations`, `failed_evaluations`, `cost`: see `Minimum`; of each stage where the horizon
-      grew in stages.
+    - `result`: "converged", or the reason why not; `converged`. `warnings`: reasons not to trust
+      estimates or standard deviations, and remedies. `notes`: changes of the input and recovered
+      failures.
+    - `offset`: root-mean-square distance of the parameters to the optimum of the linearisation, in
+      standard errors; at most 0.1 for a converged fit. With active bounds, the optimum within the
+      bounds.
+    - `bounds`: the active bounds, `ActiveBound` objects; empty without any. `covariance` is that of
+      the linearisation without bounds.
+    - `iterations`, `failed_evaluations`, `cost`: see `Minimum`; one entry per stage where the
+      horizon grows in stages.
     """
 
     model: AbstractFormulation
@@ -110,7 +109,7 @@ class Fit:
 
     @property
     def std(self) -> dict[str, float]:
-        """Standard deviations by label; infinite for what is not determined."""
+        """Standard deviations by label; infinite for undetermined parameters."""
         return dict(zip(self.labels, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
 
     @property
@@ -120,14 +119,14 @@ class Fit:
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Number of residuals less that of parameters."""
+        """Number of residuals minus number of parameters."""
         return self.num_residuals - len(self.labels)
 
     def quantile(self, level: float, one_sided: bool = False) -> float:
-        """Standard deviations from an estimate to the ends of its interval at a level.
+        """Return the half-width of a confidence interval in standard deviations.
 
-        Of Student's distribution with `degrees_of_freedom` if the noise was estimated, of the
-        normal one if it was given; infinite where no noise is left to estimate.
+        The quantile is that of Student's distribution with `degrees_of_freedom` for estimated
+        noise, of the normal distribution for given noise, and infinite without degrees of freedom.
         """
         from scipy import special
 
@@ -137,17 +136,17 @@ class Fit:
         return float(special.stdtrit(freedom, probability)) if freedom > 0 else float("inf")
 
     def confidence_intervals(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
-        r"""Confidence intervals by label, in physical units: $\hat\theta \pm q\,\sigma$.
+        r"""Return confidence intervals by label, in physical units: $\hat\theta \pm q\,\sigma$.
 
-        `q` is the two-sided `quantile`. They hold as far as `covariance` does: for independent
-        residuals, and where the model is linear over their width. Infinite for what is not
-        determined, and where as many parameters as residuals leave no noise to estimate.
+        $q$ is the two-sided `quantile`. The intervals are valid, like `covariance`, for independent
+        residuals and where the model is linear over their width. They are infinite for undetermined
+        parameters and without degrees of freedom.
 
-        The interval of a parameter on a bound is one-sided: from the bound to the one-sided
-        quantile times $\sigma$ inside. As the data alone would have the parameter beyond the
-        bound, this end is not closer than that of the one-sided interval of the data.
+        The interval of a parameter on a bound is one-sided: from the bound to $\sigma$ times the
+        one-sided quantile inside. As the optimum without the bound lies beyond it, this interval
+        contains the part of the unbounded one-sided interval that the bound admits.
 
-        **Arguments:** `level`, the probability that an interval covers the truth, in (0, 1).
+        **Arguments:** `level`, the coverage probability, in (0, 1).
         **Errors:** `ValueError` for another level.
         **Source:** Seber and Wild, *Nonlinear Regression* (1989), Section 5.1.
         """
@@ -161,11 +160,11 @@ class Fit:
             for label, value in self.estimates.items()
         }
         one_sided = self.quantile(level, True) if self.bounds else 0.0
-        held = {b.label: b.interval(one_sided) for b in self.bounds if b.label is not None}
-        return intervals | held
+        bounded = {b.label: b.interval(one_sided) for b in self.bounds if b.label is not None}
+        return intervals | bounded
 
     def correlation(self, first: str, second: str) -> float:
-        """Correlation of two estimates, by label."""
+        """Return the correlation of two estimates, by label."""
         return float(self.correlations[self.labels.index(first), self.labels.index(second)])
 
     @property
@@ -184,38 +183,41 @@ class Fit:
     @property
     def rms_by_channel(self) -> dict[str, dict[str, float]]:
         """Root mean square of the residuals of each channel, by sensor and channel."""
-        out = {}
+        rms = {}
         for s in self.sensors:
             samples = np.concatenate(self._by_run(s.name))
-            out[s.name] = {c: _rms(samples[:, k]) for k, c in enumerate(s.channels)}
-        return out
+            rms[s.name] = {c: _rms(samples[:, k]) for k, c in enumerate(s.channels)}
+        return rms
 
     @property
     def autocorrelation(self) -> dict[str, float]:
         """Correlation of successive residuals, pooled over runs and channels, by sensor.
 
-        Near zero for independent ones, as the covariance assumes. With correlation r and
-        r^k over k samples, standard deviations are too small by about sqrt((1 + r) / (1 - r)).
+        It is near zero for independent residuals, which the covariance assumes. If residuals k
+        samples apart have the correlation r^k, standard deviations are too small by about sqrt((1 +
+        r) / (1 - r)).
         """
         return {s.name: successive_correlation(self._by_run(s.name)) for s in self.sensors}
 
     @property
     def whiteness(self) -> dict[str, dict[str, Whiteness | None]]:
-        """Test of Ljung and Box on the residuals of each channel, by sensor and channel.
+        """Results of the Ljung-Box test on the residuals of each channel, by sensor and channel.
 
-        `None` where there are too few. A small `p_value` says that residuals are not independent,
-        as the covariance assumes; see `ljung_box`.
+        `None` for too few residuals. A small `p_value` indicates that residuals are not
+        independent, contrary to the assumption of the covariance; see `ljung_box`.
         """
-        out = {}
+        results = {}
         for s in self.sensors:
             runs = self._by_run(s.name)
-            out[s.name] = {c: ljung_box([r[:, k] for r in runs]) for k, c in enumerate(s.channels)}
-        return out
+            results[s.name] = {
+                c: ljung_box([r[:, k] for r in runs]) for k, c in enumerate(s.channels)
+            }
+        return results
 
     def report(self, path: str | os.PathLike[str] | None = None, force: bool = False) -> str:
-        """The fit as text (Markdown), also written to `path` if given; `.json` writes JSON.
+        """Return the fit as Markdown; write it to `path` if given, as JSON if it ends in `.json`.
 
-        **Arguments:** `path`; `force`, replace an existing file.
+        **Arguments:** `path`; `force`, whether to replace an existing file.
         **Errors:** `FileExistsError` without `force`; `OSError` for a path that cannot be written.
         """
         from .report import write_report

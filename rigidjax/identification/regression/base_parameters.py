@@ -44,7 +44,7 @@ class BaseParameters:
     def expressions(self) -> tuple[str, ...]:
         """Each base parameter in words, such as `"upper.Izz + 0.25 fore.m"`."""
         rows = zip(self.combinations, self.chosen, strict=True)
-        return tuple(_expression(row, self.labels, k) for row, k in rows)
+        return tuple(_expression_text(row, self.labels, k) for row, k in rows)
 
     def __repr__(self) -> str:
         lines = [f"{self.rank} base parameters of {len(self.labels)} parameters:"]
@@ -84,7 +84,7 @@ def base_parameters(
     acts = size > _IDLE * size.max()
     # Columns of the same lengths and angles.
     unit = np.asarray(np.linalg.qr(matrix[:, acts] / size[acts], mode="r"))
-    independent = _independent(unit, tolerance)
+    independent = _independent_columns(unit, tolerance)
     rest = np.setdiff1d(np.arange(unit.shape[1]), independent)
     active = np.flatnonzero(acts)
     chosen, dependent = active[independent], active[rest]
@@ -102,7 +102,7 @@ def base_parameters(
     )
 
 
-def solved(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def solve_least_squares(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Least squares of a matrix of full rank by QR with columns of unit length; and $(A^TA)^{-1}$.
 
     Normal equations would lose half of the digits.
@@ -113,7 +113,7 @@ def solved(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return np.linalg.solve(R, Q.T @ right) / size, inverse @ inverse.T
 
 
-def _independent(unit: np.ndarray, tolerance: float) -> np.ndarray:
+def _independent_columns(unit: np.ndarray, tolerance: float) -> np.ndarray:
     """Columns that are not combinations of earlier ones, by Gram-Schmidt done twice."""
     basis = np.zeros((unit.shape[0], 0))
     found = []
@@ -127,7 +127,7 @@ def _independent(unit: np.ndarray, tolerance: float) -> np.ndarray:
     return np.array(found, int)
 
 
-def _expression(row, labels, chosen):
+def _expression_text(row, labels, chosen):
     parts = [labels[chosen]]
     for k in np.flatnonzero(row):
         if k == chosen:

@@ -9,7 +9,7 @@ from ...bodies import MassProperties
 from ...forces.base import body_index
 from ...mechanics import System
 from ..statistics.digits import estimate_text, std_text
-from .base_parameters import base_parameters, solved
+from .base_parameters import base_parameters, solve_least_squares
 from .regression import JointData, Regression
 from .regressor import with_inertial_parameters
 
@@ -134,7 +134,7 @@ def consistent_regression(
     return ConsistentRegression(
         data=data,
         parameters=pi,
-        covariance=solved(*_stacked(A, b, barrier, weight, pi))[1],
+        covariance=solve_least_squares(*_newton_rows(A, b, barrier, weight, pi))[1],
         divergence=barrier.value(pi),
         num_steps=steps,
     )
@@ -148,10 +148,10 @@ def _prior_parameters(regression: Regression, prior: Mapping[str, MassProperties
     for i, body in enumerate(bodies):
         of = prior.get(body.name, body.mass_properties)
         values[10 * i : 10 * i + 10] = of.parameters()
-    return np.where(data.positive, _sizes(regression), values)
+    return np.where(data.positive, _parameter_magnitudes(regression), values)
 
 
-def _sizes(regression: Regression) -> np.ndarray:
+def _parameter_magnitudes(regression: Regression) -> np.ndarray:
     """Magnitudes of all parameters from the linear solution; half of a sum for what is in one."""
     base = regression.base
     sizes = np.abs(regression.parameters)
@@ -185,8 +185,8 @@ class _Barrier:
         self.inverses = []
         for name, block in zip(names, self._blocks(prior), strict=True):
             size = np.sqrt(np.abs(np.diag(block)))
-            scaled = block / np.outer(size, size) if size.all() else block
-            if not size.all() or np.linalg.eigvalsh(scaled)[0] < _FLAT:
+            normalised = block / np.outer(size, size) if size.all() else block
+            if not size.all() or np.linalg.eigvalsh(normalised)[0] < _FLAT:
                 raise ValueError(
                     f"The prior of {name!r} has no positive definite pseudo-inertia: it is a "
                     "point, a rod or a plate without thickness. Give it some extent."
@@ -249,8 +249,8 @@ def _newton(A, b, barrier: _Barrier, weight: float, pi: np.ndarray) -> tuple[np.
 
     now = cost(pi)
     for step in range(_MAX_STEPS):
-        stack, right = _stacked(A, b, barrier, weight, pi)
-        direction = -solved(stack, right)[0]
+        stack, right = _newton_rows(A, b, barrier, weight, pi)
+        direction = -solve_least_squares(stack, right)[0]
         decrement = float(np.sum((stack @ direction) ** 2))
         if decrement < max(_DECREMENT * weight, 64 * np.finfo(float).eps * now):
             return pi, step
@@ -270,7 +270,7 @@ def _newton(A, b, barrier: _Barrier, weight: float, pi: np.ndarray) -> tuple[np.
     raise ConsistencyError(f"No optimum within {_MAX_STEPS} steps at weight {weight:.3g}.")
 
 
-def _stacked(A, b, barrier: _Barrier, weight: float, pi: np.ndarray):
+def _newton_rows(A, b, barrier: _Barrier, weight: float, pi: np.ndarray):
     """A Newton step as a least-squares problem."""
     C, c = barrier.rows(pi)
     root = np.sqrt(weight)

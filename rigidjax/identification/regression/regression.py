@@ -14,8 +14,8 @@ from ...formulations import AbstractFormulation
 from ...mechanics import System, rate_labels
 from ...mechanics.kinematics.forward import check_placeable, tree_poses
 from ..statistics.digits import estimate_text, std_text
-from .base_parameters import BaseParameters, base_parameters, solved
-from .regressor import inverse_dynamics, parameter_labels, tree_of, without_gravity
+from .base_parameters import BaseParameters, base_parameters, solve_least_squares
+from .regressor import check_tree, inverse_dynamics, parameter_labels, split_gravity
 
 # What joints add to the torque, by name: a function of rates and accelerations.
 _TERMS = {
@@ -89,7 +89,7 @@ def joint_data(
     **Errors:** `ValueError` for shapes, values that are not finite, unknown terms, duplicate
     labels, and for what `regressor` and `joint_states` do not take.
     """
-    system = tree_of(model)
+    system = check_tree(model)
     check_placeable(system)
     joints = rate_labels(system)
     given = {
@@ -98,14 +98,16 @@ def joint_data(
         "accelerations": accelerations,
         "torques": torques,
     }
-    q, v, a, tau = (_samples(name, value, joints) for name, value in given.items())
+    q, v, a, tau = (_check_samples(name, value, joints) for name, value in given.items())
     if len({len(q), len(v), len(a), len(tau)}) > 1:
         raise ValueError(
             "`joint_data(...)` needs as many samples of each; got "
             f"{ {name: len(np.asarray(value)) for name, value in given.items()} }."
         )
-    prepared, gravity = without_gravity(system)
-    inertial, applied = (np.asarray(x) for x in _of_samples(prepared, gravity, q, v, a))
+    prepared, gravity = split_gravity(system)
+    inertial, applied = (
+        np.asarray(x) for x in _inverse_dynamics_of_samples(prepared, gravity, q, v, a)
+    )
     columns, labels = [inertial], list(parameter_labels(system))
     for term in terms:
         if term not in _TERMS:
@@ -113,10 +115,10 @@ def joint_data(
                 f"`joint_data(terms=...)` takes of {list(_TERMS)}; got {term!r}. Give other "
                 "columns as `extra`."
             )
-        columns.append(_diagonal(_TERMS[term](v, a)))
+        columns.append(_joint_columns(_TERMS[term](v, a)))
         labels += [f"{joint}.{term}" for joint in joints]
     for label, column in (extra or {}).items():
-        columns.append(_samples(f"extra[{label!r}]", column, joints, len(q))[:, :, None])
+        columns.append(_check_samples(f"extra[{label!r}]", column, joints, len(q))[:, :, None])
         labels.append(label)
     if twice := find_duplicates(labels):
         raise ValueError(f"Every parameter needs a label of its own; got {twice} twice.")
@@ -130,7 +132,7 @@ def joint_data(
 
 
 @jax.jit
-def _of_samples(prepared, gravity, q, v, a):
+def _inverse_dynamics_of_samples(prepared, gravity, q, v, a):
     def one(q, v, a):
         none = jnp.zeros((0, 3, 3), q.dtype)
         poses = tree_poses(prepared, jnp.zeros((), q.dtype), q, none)
@@ -139,7 +141,9 @@ def _of_samples(prepared, gravity, q, v, a):
     return jax.vmap(one)(jnp.asarray(q), jnp.asarray(v), jnp.asarray(a))
 
 
-def _samples(name: str, value: Any, joints: Sequence[str], length: int | None = None) -> np.ndarray:
+def _check_samples(
+    name: str, value: Any, joints: Sequence[str], length: int | None = None
+) -> np.ndarray:
     array = np.asarray(float_array(value, f"joint_data({name}=...)"))
     if array.ndim != 2 or array.shape[1] != len(joints) or length not in (None, len(array)):
         samples = "T" if length is None else length
@@ -155,7 +159,7 @@ def _samples(name: str, value: Any, joints: Sequence[str], length: int | None = 
     return array
 
 
-def _diagonal(values: np.ndarray) -> np.ndarray:
+def _joint_columns(values: np.ndarray) -> np.ndarray:
     """One column for each joint, that acts on this joint alone, (T, f, f)."""
     return values[:, :, None] * np.eye(values.shape[1])
 
@@ -226,13 +230,13 @@ def regress(
         raise ValueError(
             f"There are {count * f} torques for {base.rank} base parameters. Measure more."
         )
-    values, _ = _solve(data, base, sigma)
+    values, _ = _solve_weighted(data, base, sigma)
     if noise is None:
         left = data.matrix[:, :, base.chosen] @ values - data.torques
         sigma = np.sqrt(np.sum(left**2, axis=0) * f / freedom)
         if not np.all(sigma > 0):
             sigma = np.maximum(sigma, np.finfo(float).eps * max(1.0, np.abs(data.torques).max()))
-    values, covariance = _solve(data, base, sigma)
+    values, covariance = _solve_weighted(data, base, sigma)
     parameters = np.zeros(len(data.labels))
     parameters[list(base.chosen)] = values
     return Regression(
@@ -246,7 +250,7 @@ def regress(
     )
 
 
-def _solve(data: JointData, base: BaseParameters, sigma: np.ndarray):
+def _solve_weighted(data: JointData, base: BaseParameters, sigma: np.ndarray):
     """Weighted solution and its covariance."""
     W = (data.matrix[:, :, base.chosen] / sigma[:, None]).reshape(-1, base.rank)
-    return solved(W, (data.torques / sigma).ravel())
+    return solve_least_squares(W, (data.torques / sigma).ravel())

@@ -51,7 +51,7 @@ def regressor(
     for what is no system of bodies.
     **Source:** Atkeson, An, Hollerbach, Int. J. Robotics Res. 5 (1986) 101, eq. (9), (12).
     """
-    system = tree_of(model)
+    system = check_tree(model)
     nu_dot = jnp.asarray(accelerations, float)
     count = sum(system.rates_of_bodies)
     shape = (*states.position.shape[:-2], count)
@@ -61,12 +61,16 @@ def regressor(
             f"accelerations of shape {shape}, one column for each of {list(rate_labels(system))}; "
             f"got {nu_dot.shape}."
         )
-    one = _of_state if nu_dot.ndim == 1 else jax.vmap(_of_state, in_axes=(None, None, 0, 0))
-    prepared, gravity = without_gravity(system)
+    one = (
+        _regressor_of_state
+        if nu_dot.ndim == 1
+        else jax.vmap(_regressor_of_state, in_axes=(None, None, 0, 0))
+    )
+    prepared, gravity = split_gravity(system)
     return jax.jit(one)(prepared, gravity, states, nu_dot)
 
 
-def _of_state(prepared: PreparedSystem, gravity, state: State, nu_dot):
+def _regressor_of_state(prepared: PreparedSystem, gravity, state: State, nu_dot):
     poses = poses_of_state(prepared, state)
     joint_frames, t = joint_frames_at(prepared, poses), jnp.zeros((), state.position.dtype)
     nu = generalised_velocities(
@@ -111,7 +115,7 @@ def _wrench_columns(R, omega, a, alpha) -> Float[Array, "6 10"]:
     return jax.jacfwd(wrench)(jnp.zeros(10, R.dtype))
 
 
-def tree_of(model: Any) -> System:
+def check_tree(model: Any) -> System:
     """The system of a model, checked to be a tree that moves freely."""
     system = model.system if isinstance(model, AbstractFormulation) else model
     if not isinstance(system, System):
@@ -148,7 +152,7 @@ def tree_of(model: Any) -> System:
     return system
 
 
-def without_gravity(system: System) -> tuple[PreparedSystem, Float[Array, "3"]]:
+def split_gravity(system: System) -> tuple[PreparedSystem, Float[Array, "3"]]:
     """Mechanics with all forces but gravity, and the sum of gravity, m/s^2."""
     total = jnp.zeros(3, system.bodies[0].mass.dtype)
     for force in system.forces:
@@ -192,7 +196,9 @@ def with_inertial_parameters(system: System, parameters: ArrayLike) -> System:
                 "the system anew."
             )
     found = [MassProperties.from_parameters(part) for part in values.reshape(-1, 10)]
-    bodies = [_body_of(body, one) for body, one in zip(system.bodies, found, strict=True)]
+    bodies = [
+        _replace_mass_properties(body, one) for body, one in zip(system.bodies, found, strict=True)
+    ]
     arms = {body.name: one.center for body, one in zip(bodies, found, strict=True)}
     frames = [
         eqx.tree_at(lambda f: f.point, frame, frame.point - arms[frame.body])
@@ -202,7 +208,7 @@ def with_inertial_parameters(system: System, parameters: ArrayLike) -> System:
     return new.tracking(system.tracked) if system.tracked else new
 
 
-def _body_of(body: Body, found: MassProperties) -> Body:
+def _replace_mass_properties(body: Body, found: MassProperties) -> Body:
     arm = to_space(euler_map(body.orientation), found.center)
     spin = to_space(euler_map(body.orientation), body.angular_velocity)
     return eqx.tree_at(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 
-def solve(
+def solve_step(
     data: tuple[np.ndarray, np.ndarray],
     gaps: tuple[np.ndarray, np.ndarray, np.ndarray],
     prior: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
@@ -32,53 +32,57 @@ def solve(
     **Returns:** the step in the shape of `damping`.
     """
     (r, J), (g, before, behind) = data, gaps
-    shared_r, shared_J, own_r, own_J = prior
-    d_shared, d_own, d_start = damping
+    shared_r, shared_J, per_run_r, per_run_J = prior
+    d_shared, d_per_run, d_start = damping
     runs, count, n = d_start.shape
     shared = d_shared.shape[0]
-    m = shared + d_own.shape[1]
+    m = shared + d_per_run.shape[1]
     # Columns: start, next start, (own, shared), right-hand side.
     order = np.concatenate([np.arange(shared, m), np.arange(shared)])
     carry, factors = np.zeros((runs, 0, n + m + 1)), []
     for k in range(count):
         nothing = np.zeros((runs, J.shape[2], n))
         rows = [np.concatenate([J[:, k, :, m:], nothing, J[:, k][..., order], r[:, k, :, None]], 2)]
-        rows.append(_diagonal(d_start[:, k], 2 * n + m + 1))
+        rows.append(_diagonal_rows(d_start[:, k], 2 * n + m + 1))
         rows.append(np.insert(carry, np.full(n, n), 0.0, axis=2))
         if k + 1 < count:
             both = before[:, k][..., order] + behind[:, k][..., order]
             blocks = [before[:, k, :, m:], behind[:, k, :, m:], both, g[:, k, :, None]]
             rows.append(np.concatenate(blocks, 2))
-        R = _triangular(np.concatenate(rows, axis=1))
+        R = _triangular_factor(np.concatenate(rows, axis=1))
         factors.append(R[:, :n])
         carry = R[:, n:, n:]
-    own = d_own.shape[1]
+    num_per_run = d_per_run.shape[1]
     # There is no start behind the last segment.
-    known = np.concatenate([own_J, np.zeros((*own_r.shape, shared)), own_r[..., None]], axis=2)
-    R = np.concatenate([carry[:, :, n:], known, _diagonal(d_own, m + 1)], axis=1)
-    R = _triangular(R)
-    rest = R[:, own:, own:].reshape(-1, shared + 1)
+    known = np.concatenate(
+        [per_run_J, np.zeros((*per_run_r.shape, shared)), per_run_r[..., None]], axis=2
+    )
+    R = np.concatenate([carry[:, :, n:], known, _diagonal_rows(d_per_run, m + 1)], axis=1)
+    R = _triangular_factor(R)
+    rest = R[:, num_per_run:, num_per_run:].reshape(-1, shared + 1)
     known = np.concatenate([shared_J, shared_r[:, None]], axis=1)
-    rest = np.concatenate([rest, known, _diagonal(d_shared[None], shared + 1)[0]])
-    rest = _triangular(rest)
-    step_shared = _back(rest[None, :shared, :shared], rest[None, :shared, -1])[0]
-    right = R[:, :own, -1] + R[:, :own, own:-1] @ step_shared
-    step_own = _back(R[:, :own, :own], right)
-    parameters = np.concatenate([step_own, np.broadcast_to(step_shared, (runs, shared))], axis=1)
+    rest = np.concatenate([rest, known, _diagonal_rows(d_shared[None], shared + 1)[0]])
+    rest = _triangular_factor(rest)
+    step_shared = _back_substitute(rest[None, :shared, :shared], rest[None, :shared, -1])[0]
+    right = R[:, :num_per_run, -1] + R[:, :num_per_run, num_per_run:-1] @ step_shared
+    step_per_run = _back_substitute(R[:, :num_per_run, :num_per_run], right)
+    parameters = np.concatenate(
+        [step_per_run, np.broadcast_to(step_shared, (runs, shared))], axis=1
+    )
     steps = np.zeros((runs, count + 1, n))
     for k in reversed(range(count)):
         F = factors[k]
         known = np.concatenate([steps[:, k + 1], parameters, np.ones((runs, 1))], axis=1)
-        steps[:, k] = _back(F[:, :, :n], np.einsum("bij,bj->bi", F[:, :, n:], known))
-    return step_shared, step_own, steps[:, :-1]
+        steps[:, k] = _back_substitute(F[:, :, :n], np.einsum("bij,bj->bi", F[:, :, n:], known))
+    return step_shared, step_per_run, steps[:, :-1]
 
 
-def _triangular(rows: np.ndarray) -> Any:
+def _triangular_factor(rows: np.ndarray) -> Any:
     """The triangular factor of stacked matrices."""
     return np.linalg.qr(rows, mode="r")
 
 
-def _diagonal(d: np.ndarray, columns: int) -> np.ndarray:
+def _diagonal_rows(d: np.ndarray, columns: int) -> np.ndarray:
     """Rows (B, n, columns) with `d` (B, n) on their diagonal."""
     out = np.zeros((*d.shape, columns))
     at = np.arange(d.shape[1])
@@ -86,6 +90,6 @@ def _diagonal(d: np.ndarray, columns: int) -> np.ndarray:
     return out
 
 
-def _back(R: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _back_substitute(R: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The solution of R x = -right."""
     return -np.linalg.solve(R, right[..., None])[..., 0]

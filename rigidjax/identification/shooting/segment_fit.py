@@ -10,8 +10,8 @@ import numpy as np
 
 from ...initial.local_coordinates import Directions, loop_rows_at, num_rates, selection
 from ...state import State
-from ..fit.problem import Problem
-from .segments import Cut, LinearSegments, Segments, Unknowns, linearise
+from ..fit.problem import FitProblem
+from .segments import LinearSegments, Segments, SegmentSamples, SegmentUnknowns, linearise
 
 # Damping relative to the columns of the Jacobian: at first, and by what it changes.
 DAMPING, DOWN, UP, MOST = 1e-2, 0.2, 5.0, 1e12
@@ -26,7 +26,13 @@ class SegmentFit:
     front; `iterations`, how often all were simulated, and `failures`, how often one failed.
     """
 
-    def __init__(self, problem: Problem, pieces: Cut, independent: tuple[int, ...], bases: State):
+    def __init__(
+        self,
+        problem: FitProblem,
+        pieces: SegmentSamples,
+        independent: tuple[int, ...],
+        bases: State,
+    ):
         how = problem.simulation
         # A trial that turns much too fast is to fail early: all segments wait for it.
         steps = max(_MIN_STEPS, 2 * how.max_steps // pieces.ts.shape[1])
@@ -35,7 +41,7 @@ class SegmentFit:
         self.cut, self.independent, self.bases = pieces, independent, bases
         self.iterations = self.failures = 0
 
-    def linearise(self, at: Unknowns) -> Any:
+    def linearise(self, at: SegmentUnknowns) -> Any:
         """All segments at these unknowns, on the host."""
         segments = Segments(self.problem, self.cut, self.bases, self.directions())
         found = jax.tree.map(np.asarray, linearise(segments, jax.tree.map(jnp.asarray, at)))
@@ -55,7 +61,7 @@ class SegmentFit:
         basis = np.swapaxes(np.linalg.svd(J)[2], -1, -2)
         return Directions(jnp.asarray(basis[..., f - k :]), jnp.asarray(basis[..., : f - k]))
 
-    def rebased(self, at: Unknowns, found: LinearSegments) -> Unknowns:
+    def rebase(self, at: SegmentUnknowns, found: LinearSegments) -> SegmentUnknowns:
         """The same point with changes counted from the starts that were found."""
         self.bases = jax.tree.map(jnp.asarray, found.states)
         return eqx.tree_at(lambda u: u.change, at, np.zeros_like(at.change))
@@ -72,6 +78,6 @@ class SegmentFit:
                 )
 
 
-def costs(found: LinearSegments, within: Any = True) -> np.ndarray:
+def segment_costs(found: LinearSegments, within: Any = True) -> np.ndarray:
     """Sum of squares of every segment; infinite where the simulation fails."""
     return np.where(found.okay, np.sum(found.residuals**2, axis=2, where=within), np.inf)

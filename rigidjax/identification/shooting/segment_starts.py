@@ -9,11 +9,11 @@ import numpy as np
 
 from ...sensors import improve_states
 from ...state import State
-from ..data.first_samples import first_counted
+from ..data.first_samples import first_valid_values
 from ..data.measurements import Runs
-from ..fit.problem import Problem
-from .segment_fit import DAMPING, DOWN, MOST, UP, SegmentFit, costs
-from .segments import Cut, LinearSegments, Unknowns
+from ..fit.problem import FitProblem
+from .segment_fit import DAMPING, DOWN, MOST, UP, SegmentFit, segment_costs
+from .segments import LinearSegments, SegmentSamples, SegmentUnknowns
 
 # Relative decrease of the cost below which a fit ends, and its iterations.
 _ENOUGH, _MAX_ITERATIONS = 1e-3, 15
@@ -23,84 +23,86 @@ _HORIZONS = (0.1, 0.3)
 _BAD = 3.0
 
 
-def fit_starts(fit: SegmentFit, noise: float | None) -> tuple[Unknowns, LinearSegments, float]:
+def fit_starts(
+    fit: SegmentFit, noise: float | None
+) -> tuple[SegmentUnknowns, LinearSegments, float]:
     """Starts that fit the segments each for itself, with the parameters as they are.
 
     **Arguments:** `noise` of a weighted residual, `None` to find it from what is left.
     **Returns:** parameters and starts, the segments there, and the noise.
     """
-    shared, own = fit.problem.start()
+    shared, per_run = fit.problem.start_coordinates()
     shape = (*fit.cut.ts.shape[:2], 2 * len(fit.independent))
-    at = Unknowns(shared, own, jnp.zeros(shape, own.dtype))
-    whole = _within(fit, 1.0)
+    at = SegmentUnknowns(shared, per_run, jnp.zeros(shape, per_run.dtype))
+    whole = _horizon_mask(fit, 1.0)
     for horizon in _HORIZONS:
-        at, _ = _fitted(fit, at, _within(fit, horizon), noise)
-    at, found = _fitted(fit, at, whole, noise)
+        at, _ = _fit_segments(fit, at, _horizon_mask(fit, horizon), noise)
+    at, found = _fit_segments(fit, at, whole, noise)
     for _ in range(shape[1]):
-        cost = costs(found)
+        cost = segment_costs(found)
         bad = ~(cost <= _BAD**2 * np.median(cost, axis=1, keepdims=True))
         # One behind another that is bad is guessed when that is good.
         again = np.pad(bad[:, 1:] & ~bad[:, :-1], ((0, 0), (1, 0)))
         if not again.any():
             break
         before = fit.bases
-        fit.bases = _continued(before, found.final, again)
-        at, new = _fitted(fit, at, whole, noise)
-        better = again & (costs(new) < cost)
-        fit.bases = _mixed(better, fit.bases, before)
-        found = _chosen(better, new, found)
+        fit.bases = _continue_from_previous(before, found.final, again)
+        at, new = _fit_segments(fit, at, whole, noise)
+        better = again & (segment_costs(new) < cost)
+        fit.bases = _where_segments(better, fit.bases, before)
+        found = _select_segments(better, new, found)
         if not better.any():
             break
     found = fit.linearise(at)
     if noise is None:
         counts = sum(np.count_nonzero(w) for w in fit.cut.weights)
-        noise = float(np.sqrt(np.sum(costs(found)) / counts))
+        noise = float(np.sqrt(np.sum(segment_costs(found)) / counts))
     return at, found, noise
 
 
-def _within(fit: SegmentFit, horizon: float) -> np.ndarray:
+def _horizon_mask(fit: SegmentFit, horizon: float) -> np.ndarray:
     """Which residuals lie in this part of their segment, (N,), three samples at least."""
     length = fit.cut.ts.shape[2]
     first = np.arange(length) < max(3, np.ceil(horizon * length))
     return np.concatenate([np.repeat(first, w.shape[-1]) for w in fit.cut.weights])
 
 
-def _fitted(
-    fit: SegmentFit, at: Unknowns, within: np.ndarray, noise: float | None
-) -> tuple[Unknowns, LinearSegments]:
+def _fit_segments(
+    fit: SegmentFit, at: SegmentUnknowns, within: np.ndarray, noise: float | None
+) -> tuple[SegmentUnknowns, LinearSegments]:
     """Levenberg-Marquardt for every segment at once, each with a damping of its own."""
     found = fit.linearise(at)
     damping = np.full(at.change.shape[:2], DAMPING)
     # A part of what is left, or of the noise.
     least = np.count_nonzero(within) * (noise or 0.0) ** 2
     for _ in range(_MAX_ITERATIONS):
-        step = _own_step(found, within, at.change.shape[-1], damping)
+        step = _damped_steps(found, within, at.change.shape[-1], damping)
         trial = eqx.tree_at(lambda u: u.change, at, at.change + step)
         new = fit.linearise(trial)
-        old_cost, new_cost = costs(found, within), costs(new, within)
+        old_cost, new_cost = segment_costs(found, within), segment_costs(new, within)
         better = new_cost < old_cost
         change = np.where(better[..., None], trial.change, at.change)
         at = eqx.tree_at(lambda u: u.change, at, change)
-        found = _chosen(better, new, found)
+        found = _select_segments(better, new, found)
         damping = np.clip(damping * np.where(better, DOWN, UP), 0.0, MOST)
         if not np.any(better & (old_cost - new_cost > _ENOUGH * (old_cost + least))):
             break
-    return fit.rebased(at, found), found
+    return fit.rebase(at, found), found
 
 
-def guesses(problem: Problem, runs: Runs, pieces: Cut) -> State:
+def guess_starts(problem: FitProblem, runs: Runs, pieces: SegmentSamples) -> State:
     """The start state of the run at every node, improved by what sensors read there."""
     shape = pieces.ts.shape[:2]
     given = jax.tree.map(lambda x: np.repeat(np.asarray(x), shape[1], 0), problem.runs.state0)
     first = [
-        first_counted(*(np.asarray(x).reshape(-1, *x.shape[2:]) for x in pair))
+        first_valid_values(*(np.asarray(x).reshape(-1, *x.shape[2:]) for x in pair))
         for pair in zip(pieces.values, pieces.weights, strict=True)
     ]
     found = improve_states(problem.model, runs.sensors, given, first)
     return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), found)
 
 
-def _own_step(found: Any, within: np.ndarray, n: int, damping: np.ndarray) -> np.ndarray:
+def _damped_steps(found: Any, within: np.ndarray, n: int, damping: np.ndarray) -> np.ndarray:
     """Damped steps of the starts of all segments, (B, K, n)."""
     use = found.okay[..., None] & within
     J = np.where(use[..., None], found.jacobian[..., -n:], 0.0)
@@ -112,7 +114,9 @@ def _own_step(found: Any, within: np.ndarray, n: int, damping: np.ndarray) -> np
     return -(np.linalg.pinv(rows) @ right[..., None])[..., 0]
 
 
-def _chosen(better: np.ndarray, new: LinearSegments, old: LinearSegments) -> LinearSegments:
+def _select_segments(
+    better: np.ndarray, new: LinearSegments, old: LinearSegments
+) -> LinearSegments:
     """`new` in the segments where it is better. Gaps belong to no segment: they are left as old."""
 
     def fields(found):
@@ -125,10 +129,10 @@ def _chosen(better: np.ndarray, new: LinearSegments, old: LinearSegments) -> Lin
             found.okay,
         ]
 
-    return eqx.tree_at(fields, old, _mixed(better, fields(new), fields(old)))
+    return eqx.tree_at(fields, old, _where_segments(better, fields(new), fields(old)))
 
 
-def _mixed(mask: np.ndarray, first: Any, second: Any) -> Any:
+def _where_segments(mask: np.ndarray, first: Any, second: Any) -> Any:
     """`first` in the segments of the mask, `second` in the others."""
 
     def pick(a, b):
@@ -137,7 +141,7 @@ def _mixed(mask: np.ndarray, first: Any, second: Any) -> Any:
     return jax.tree.map(pick, first, second)
 
 
-def _continued(bases: State, final: State, again: np.ndarray) -> State:
+def _continue_from_previous(bases: State, final: State, again: np.ndarray) -> State:
     """Bases of these segments where the segments before them end."""
     shifted = jax.tree.map(lambda x: np.concatenate([x[:, :1], x[:, :-1]], axis=1), final)
-    return _mixed(again, shifted, bases)
+    return _where_segments(again, shifted, bases)

@@ -16,12 +16,18 @@ from ...results import RESULTS
 from ...rotations import so3
 from ...state import State
 from ..data.measurements import Runs
-from ..fit.problem import Problem
-from ..linearised_runs import Varied, linearised, observation, observed, residuals_of
+from ..fit.problem import FitProblem
+from ..linearised_runs import (
+    ParametrisedExperiment,
+    linearise_residuals,
+    make_observation,
+    sensor_residuals,
+    simulate_readings,
+)
 from ..parameters import Experiment
 
 
-class Cut(eqx.Module):
+class SegmentSamples(eqx.Module):
     """The samples of all runs by segments, with axes (B, K) in front; see `Run`.
 
     A segment ends at the first sample of the next one, where its own samples do not count.
@@ -32,7 +38,7 @@ class Cut(eqx.Module):
     weights: tuple[Float[Array, "B K T C"], ...]
 
 
-def cut(runs: Runs, count: int, num_start: int) -> Cut:
+def cut_runs(runs: Runs, count: int, num_start: int) -> SegmentSamples:
     """Cut every run into `count` segments of as many samples as can be.
 
     **Arguments:** `num_start`, coordinates of the start of a segment.
@@ -70,29 +76,29 @@ def cut(runs: Runs, count: int, num_start: int) -> Cut:
             f"{counts[b, k]} scalar samples, which cannot determine the {num_start} coordinates of "
             "its start. Use fewer segments."
         )
-    return Cut(
+    return SegmentSamples(
         jnp.asarray(pick(runs.ts)),
         tuple(jnp.asarray(pick(v)) for v in runs.values),
         tuple(jnp.asarray(w) for w in weights),
     )
 
 
-class Unknowns(eqx.Module):
+class SegmentUnknowns(eqx.Module):
     """What is varied: coordinates of the parameters, and changes of the starts of the segments.
 
-    `shared` (S,), `own` (B, P), `change` (B, K, n); those of the first segments have no effect.
+    `shared` (S,), `per_run` (B, P), `change` (B, K, n); those of the first segments have no effect.
     """
 
     shared: Float[Array, " S"]
-    own: Float[Array, "B P"]
+    per_run: Float[Array, "B P"]
     change: Float[Array, "B K n"]
 
 
 class Segments(eqx.Module):
     """All segments about their base states, with axes (B, K) in front."""
 
-    problem: Problem
-    cut: Cut
+    problem: FitProblem
+    cut: SegmentSamples
     bases: State
     directions: Directions
 
@@ -134,7 +140,7 @@ class _End(eqx.Module):
 
 
 @eqx.filter_jit
-def linearise(segments: Segments, at: Unknowns) -> LinearSegments:
+def linearise(segments: Segments, at: SegmentUnknowns) -> LinearSegments:
     """Simulate all segments at once, with derivatives in forward mode.
 
     A segment depends on the shared parameters, those of its run, and its own start: as many
@@ -144,23 +150,25 @@ def linearise(segments: Segments, at: Unknowns) -> LinearSegments:
     count = segments.cut.ts.shape[1]
     first = jnp.arange(count) == 0
 
-    def of_run(own, run, change, cut, bases, directions):
-        experiment = problem.experiment(problem.leaves(at.shared, own, run), run)
-        varied = Varied(experiment, problem.parameters)
-        of_all, of_own = problem.chain(at.shared, own, run)
-        chain = jax.scipy.linalg.block_diag(of_all, of_own)
+    def of_run(per_run, run, change, cut, bases, directions):
+        experiment = problem.experiment(problem.run_leaves(at.shared, per_run, run), run)
+        varied = ParametrisedExperiment(experiment, problem.parameters)
+        shared_chain, per_run_chain = problem.component_derivatives(at.shared, per_run, run)
+        chain = jax.scipy.linalg.block_diag(shared_chain, per_run_chain)
         segment = functools.partial(_segment, problem.simulation, varied, chain)
-        (r, by_shared), (r_own, by_own) = (part.prior() for part in problem.varied(experiment))
-        prior = r, by_shared @ of_all, r_own, by_own @ of_own
+        (r, shared_jacobian), (per_run_r, per_run_jacobian) = (
+            part.prior() for part in problem.parametrised(experiment)
+        )
+        prior = r, shared_jacobian @ shared_chain, per_run_r, per_run_jacobian @ per_run_chain
         return jax.vmap(segment)(change, first, cut, bases, directions), prior
 
     found, prior = jax.vmap(of_run)(
-        at.own, problem.runs, at.change, segments.cut, segments.bases, segments.directions
+        at.per_run, problem.runs, at.change, segments.cut, segments.bases, segments.directions
     )
     r, J, (d_start, d_final), (start, final, angles, okay) = found
     after = jax.tree.map(lambda x: x[:, 1:], start)
     before = jax.tree.map(lambda x: x[:, :-1], final)
-    gaps, by_end, by_start = jax.vmap(jax.vmap(_gap))(before, after)
+    gaps, by_end, by_start = jax.vmap(jax.vmap(_gap_and_derivatives))(before, after)
     finite = jnp.all(jnp.isfinite(r), axis=2) & jnp.all(jnp.isfinite(J), axis=(2, 3))
     return LinearSegments(
         r, J, gaps, by_end @ d_final[:, :-1], by_start @ d_start[:, 1:], start, final, angles,
@@ -180,12 +188,12 @@ def _segment(simulation, varied, chain, change, first, cut, base, directions):
         state = jax.tree.map(lambda a, b: jnp.where(first, a, b), given.normalized(), moved)
         readers: Any = (*experiment.sensors, _End())
         alone = Experiment(experiment.model, state, readers)
-        (*readings, (states, angles)), result = observed(alone, cut.ts, simulation)
+        (*readings, (states, angles)), result = simulate_readings(alone, cut.ts, simulation)
         final = jax.tree.map(lambda leaf: leaf[-1], states)
         about = jax.lax.stop_gradient((state, final))
-        gap = difference(state, about[0]), difference(final, about[1])
+        gap = state_difference(state, about[0]), state_difference(final, about[1])
         okay = (result == RESULTS.successful) & jnp.where(first, closed, okay)
-        return observation(experiment, tuple(readings), gap), (state, final, angles[-1], okay)
+        return make_observation(experiment, tuple(readings), gap), (state, final, angles[-1], okay)
 
     steps = jnp.eye(change.shape[0], dtype=change.dtype)
     columns = jax.scipy.linalg.block_diag(chain, steps).T
@@ -197,7 +205,7 @@ def _segment(simulation, varied, chain, change, first, cut, base, directions):
     }
 
     def residuals(sensor, readings, measured):
-        r = residuals_of(sensor, readings, measured)
+        r = sensor_residuals(sensor, readings, measured)
         if sensor.name not in turning:
             return r
         # A segment does not know how often a joint has turned before. The same revolutions for all
@@ -206,10 +214,10 @@ def _segment(simulation, varied, chain, change, first, cut, base, directions):
         first = r[turning[sensor.name]]
         return r + (wrap_angle(first) - first)
 
-    return linearised(observe, columns, sensors, cut.weights, cut.values, residuals)
+    return linearise_residuals(observe, columns, sensors, cut.weights, cut.values, residuals)
 
 
-def difference(state: State, other: State) -> Float[Array, " G"]:
+def state_difference(state: State, other: State) -> Float[Array, " G"]:
     """`state` less `other`, body by body: position, rotation about body axes, velocity, rate."""
     turn = jax.vmap(lambda p, q: so3.log_quaternion(so3.multiply(so3.conjugate(q), p)))
     parts = [
@@ -221,7 +229,7 @@ def difference(state: State, other: State) -> Float[Array, " G"]:
     return jnp.concatenate([part.ravel() for part in parts])
 
 
-def _gap(end: State, start: State):
+def _gap_and_derivatives(end: State, start: State):
     """Gap between two segments, and its derivatives by small changes of both states."""
 
     def moved(state, change):
@@ -232,7 +240,7 @@ def _gap(end: State, start: State):
     zero = jnp.zeros(4 * end.position.size, end.position.dtype)
 
     def function(first, second):
-        return difference(moved(end, first), moved(start, second))
+        return state_difference(moved(end, first), moved(start, second))
 
     by_end, by_start = jax.jacfwd(function, argnums=(0, 1))(zero, zero)
-    return difference(end, start), by_end, by_start
+    return state_difference(end, start), by_end, by_start

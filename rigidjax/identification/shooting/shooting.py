@@ -21,11 +21,11 @@ import numpy as np
 from ...initial.local_coordinates import independent_rates
 from ..data.measurements import Runs
 from ..fit.least_squares import Minimum
-from ..fit.problem import Problem
-from .block_elimination import solve
-from .segment_fit import DAMPING, DOWN, MOST, UP, SegmentFit, costs
-from .segment_starts import fit_starts, guesses
-from .segments import LinearSegments, Unknowns, cut
+from ..fit.problem import FitProblem
+from .block_elimination import solve_step
+from .segment_fit import DAMPING, DOWN, MOST, UP, SegmentFit, segment_costs
+from .segment_starts import fit_starts, guess_starts
+from .segments import LinearSegments, SegmentUnknowns, cut_runs
 
 # Weights of the gaps, relative to their size and the noise, one stage after the other.
 _WEIGHTS = (1.0, 3e1, 1e3, 1e5, 1e7)
@@ -36,13 +36,13 @@ _ENOUGH, _MAX_ITERATIONS = 1e-3, 20
 
 
 @dataclasses.dataclass(frozen=True)
-class Shot:
+class ShootingResult:
     """What multiple shooting found: the problem to go on from, and what to report.
 
     `gap`, the largest at the end, relative to the size of the motion; `iterations`, `failures`.
     """
 
-    problem: Problem
+    problem: FitProblem
     count: int
     gap: float
     iterations: int
@@ -73,7 +73,7 @@ class Shot:
         return out
 
 
-def shoot(problem: Problem, runs: Runs, segments: int) -> Shot:
+def shoot(problem: FitProblem, runs: Runs, segments: int) -> ShootingResult:
     """Parameters and start of a problem from multiple shooting.
 
     Priors of parameters count in all stages in which these are varied.
@@ -84,15 +84,15 @@ def shoot(problem: Problem, runs: Runs, segments: int) -> Shot:
     """
     first = jax.tree.map(lambda leaf: leaf[0], problem.runs.state0)
     independent = independent_rates(problem.model, first)
-    pieces = cut(runs, segments, 2 * len(independent))
-    fit = SegmentFit(problem, pieces, independent, guesses(problem, runs, pieces))
+    pieces = cut_runs(runs, segments, 2 * len(independent))
+    fit = SegmentFit(problem, pieces, independent, guess_starts(problem, runs, pieces))
     at, found, noise = fit_starts(fit, 1.0 if runs.noise_is_known else None)
     size = _sizes(fit)
-    at, found = _join(fit, at, found, noise, size)
+    at, found = _close_gaps(fit, at, found, noise, size)
     fit.check_angles(found)
     gap = float(np.abs(found.gaps / size).max())
-    leaves = problem.all_leaves(jnp.asarray(at.shared), jnp.asarray(at.own))
-    return Shot(problem.starting(leaves), segments, gap, fit.iterations, fit.failures)
+    leaves = problem.all_leaves(jnp.asarray(at.shared), jnp.asarray(at.per_run))
+    return ShootingResult(problem.with_starts(leaves), segments, gap, fit.iterations, fit.failures)
 
 
 def _sizes(fit: SegmentFit) -> np.ndarray:
@@ -107,13 +107,13 @@ def _sizes(fit: SegmentFit) -> np.ndarray:
     return np.repeat(sizes, 3 * x.shape[-2])
 
 
-def _join(
-    fit: SegmentFit, at: Unknowns, found: LinearSegments, noise: float, size: np.ndarray
-) -> tuple[Unknowns, LinearSegments]:
+def _close_gaps(
+    fit: SegmentFit, at: SegmentUnknowns, found: LinearSegments, noise: float, size: np.ndarray
+) -> tuple[SegmentUnknowns, LinearSegments]:
     """Parameters and starts with which the gaps are closed: these count more and more."""
     for weight in _WEIGHTS:
         at, found = _fit_all(fit, at, found, weight * noise / size, noise)
-        at = fit.rebased(at, found)
+        at = fit.rebase(at, found)
         found = fit.linearise(at)
         if np.abs(found.gaps / size).max() < 1e-2 * _CLOSED:
             break
@@ -121,25 +121,25 @@ def _join(
 
 
 def _fit_all(
-    fit: SegmentFit, at: Unknowns, found: LinearSegments, weight: np.ndarray, noise: float
-) -> tuple[Unknowns, LinearSegments]:
+    fit: SegmentFit, at: SegmentUnknowns, found: LinearSegments, weight: np.ndarray, noise: float
+) -> tuple[SegmentUnknowns, LinearSegments]:
     """Levenberg-Marquardt with the structure of the segments.
 
     **Arguments:** `weight` of the gaps; `noise` of a weighted residual, which priors are weighed
     against.
     """
     damping, scale = DAMPING, None
-    cost = _total(found, weight, noise)
+    cost = _total_cost(found, weight, noise)
     for _ in range(_MAX_ITERATIONS):
-        rows = _rows(found, weight, noise)
-        scale = _column_sizes(at, *rows, scale)
-        rows = _without_held(fit, at, *rows)
-        step = solve(*rows, tuple(np.sqrt(damping) * x for x in scale))
-        trial = jax.tree.map(np.add, at, Unknowns(*map(jnp.asarray, step)))
-        shared, own = fit.problem.clip(trial.shared, trial.own)
-        trial = Unknowns(shared, own, trial.change)
+        rows = _weighted_rows(found, weight, noise)
+        scale = _column_norms(at, *rows, scale)
+        rows = _drop_held_columns(fit, at, *rows)
+        step = solve_step(*rows, tuple(np.sqrt(damping) * x for x in scale))
+        trial = jax.tree.map(np.add, at, SegmentUnknowns(*map(jnp.asarray, step)))
+        shared, per_run = fit.problem.clip(trial.shared, trial.per_run)
+        trial = SegmentUnknowns(shared, per_run, trial.change)
         new = fit.linearise(trial)
-        new_cost = _total(new, weight, noise)
+        new_cost = _total_cost(new, weight, noise)
         if not new_cost < cost:
             damping *= UP
             if damping > MOST:
@@ -152,25 +152,25 @@ def _fit_all(
     return at, found
 
 
-def _total(found: LinearSegments, weight: np.ndarray, noise: float) -> float:
+def _total_cost(found: LinearSegments, weight: np.ndarray, noise: float) -> float:
     """Sum of squares with gaps and priors; infinite where the simulation fails."""
     of_shared, _, of_runs, _ = found.prior
     gaps = np.sum((weight * found.gaps) ** 2)
     prior = noise**2 * (np.sum(of_shared**2) + np.sum(of_runs**2))
-    total = float(np.sum(costs(found)) + gaps + prior)
+    total = float(np.sum(segment_costs(found)) + gaps + prior)
     return total if np.isfinite(total) else np.inf
 
 
-def _rows(found: Any, weight: np.ndarray, noise: float):
+def _weighted_rows(found: Any, weight: np.ndarray, noise: float):
     """Residuals, gaps and priors with their derivatives, weighted."""
     data = found.residuals, found.jacobian
     columns = weight[:, None]
     gaps = weight * found.gaps, columns * found.ends, columns * found.starts
-    r, by_shared, of_runs, by_own = (noise * x for x in found.prior)
-    return data, gaps, (r, by_shared, of_runs, by_own)
+    r, shared_jacobian, of_runs, per_run_jacobian = (noise * x for x in found.prior)
+    return data, gaps, (r, shared_jacobian, of_runs, per_run_jacobian)
 
 
-def _without_held(fit: SegmentFit, at: Unknowns, data, gaps, prior):
+def _drop_held_columns(fit: SegmentFit, at: SegmentUnknowns, data, gaps, prior):
     """The rows without the derivatives by coordinates that their limits hold.
 
     These are the coordinates on a limit beyond which the sum of squares falls.
@@ -178,36 +178,45 @@ def _without_held(fit: SegmentFit, at: Unknowns, data, gaps, prior):
     limits = fit.problem.limits()
     if limits is None:
         return data, gaps, prior
-    (r, J), (g, ends, starts), (shared_r, by_shared, own_r, by_own) = data, gaps, prior
-    S, m = at.shared.size, at.shared.size + at.own.shape[1]
+    (r, J), (g, ends, starts), (shared_r, shared_jacobian, per_run_r, per_run_jacobian) = (
+        data,
+        gaps,
+        prior,
+    )
+    S, m = at.shared.size, at.shared.size + at.per_run.shape[1]
     slope = np.einsum("bkn,bknm->bm", r, J[..., :m])
     slope += np.einsum("bkg,bkgm->bm", g, (ends + starts)[..., :m])
     slopes = (
-        slope[:, :S].sum(axis=0) + shared_r @ by_shared,
-        slope[:, S:] + np.einsum("bq,bqp->bp", own_r, by_own),
+        slope[:, :S].sum(axis=0) + shared_r @ shared_jacobian,
+        slope[:, S:] + np.einsum("bq,bqp->bp", per_run_r, per_run_jacobian),
     )
     free = [
         ~(((u <= part.lower) & (slope > 0)) | ((u >= part.upper) & (slope < 0)))
-        for u, part, slope in zip((at.shared, at.own), limits, slopes, strict=True)
+        for u, part, slope in zip((at.shared, at.per_run), limits, slopes, strict=True)
     ]
-    own = np.asarray(free[1])
-    columns = np.concatenate([np.broadcast_to(free[0], (len(own), S)), own], axis=1)
+    per_run = np.asarray(free[1])
+    columns = np.concatenate([np.broadcast_to(free[0], (len(per_run), S)), per_run], axis=1)
     columns = np.pad(columns, ((0, 0), (0, J.shape[-1] - m)), constant_values=True)
     columns = columns[:, None, None]
-    prior = shared_r, by_shared * np.asarray(free[0]), own_r, by_own * own[:, None]
+    prior = (
+        shared_r,
+        shared_jacobian * np.asarray(free[0]),
+        per_run_r,
+        per_run_jacobian * per_run[:, None],
+    )
     return (r, J * columns), (g, ends * columns, starts * columns), prior
 
 
-def _column_sizes(at: Unknowns, data, gaps, prior, before):
+def _column_norms(at: SegmentUnknowns, data, gaps, prior, before):
     """Norms of the columns of the Jacobian, the largest so far."""
-    (_, J), (_, ends, starts), (_, by_shared, _, by_own) = data, gaps, prior
+    (_, J), (_, ends, starts), (_, shared_jacobian, _, per_run_jacobian) = data, gaps, prior
     squares = np.sum(J**2, axis=2)
     squares[:, :-1] += np.sum(ends**2, axis=2)
     squares[:, 1:] += np.sum(starts**2, axis=2)
-    S, P = at.shared.size, at.own.shape[1]
+    S, P = at.shared.size, at.per_run.shape[1]
     sizes = (
-        squares[..., :S].sum(axis=(0, 1)) + np.sum(by_shared**2, axis=0),
-        squares[..., S : S + P].sum(axis=1) + np.sum(by_own**2, axis=1),
+        squares[..., :S].sum(axis=(0, 1)) + np.sum(shared_jacobian**2, axis=0),
+        squares[..., S : S + P].sum(axis=1) + np.sum(per_run_jacobian**2, axis=1),
         squares[..., S + P :],
     )
     # What nothing depends on, such as the change of a first start, is not moved.
@@ -217,13 +226,13 @@ def _column_sizes(at: Unknowns, data, gaps, prior, before):
     return [np.maximum(a, b) for a, b in zip(sizes, before, strict=True)]
 
 
-def started_from(problem: Problem, minimum: Minimum) -> Minimum:
+def restore_starts(problem: FitProblem, minimum: Minimum) -> Minimum:
     """The minimum with the components at the start of this problem as those it started from."""
-    shared, own = problem.start()
+    shared, per_run = problem.start_coordinates()
 
-    def components(own, run):
-        experiment = problem.experiment(problem.leaves(shared, own, run), run)
-        return tuple(part.values() for part in problem.varied(experiment))
+    def components(per_run, run):
+        experiment = problem.experiment(problem.run_leaves(shared, per_run, run), run)
+        return tuple(part.values() for part in problem.parametrised(experiment))
 
-    first, second = jax.vmap(components)(own, problem.runs)
-    return eqx.tree_at(lambda m: (m.first.shared, m.first.own), minimum, (first[0], second))
+    first, second = jax.vmap(components)(per_run, problem.runs)
+    return eqx.tree_at(lambda m: (m.first.shared, m.first.per_run), minimum, (first[0], second))

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..parameters import Components
+from ..parameters import ComponentTable
 from .covariance import Spectrum
 from .digits import estimate_text, std_text
 
 # An exponent or a coefficient this close to a whole number is that number.
-_WHOLE = 1e-2
+_NEAR_INTEGER = 1e-2
 _NUMBERS = {1: "one", 2: "two", 3: "three"}
 
 
-def directions(spectrum: Spectrum) -> np.ndarray:
+def undetermined_directions(spectrum: Spectrum) -> np.ndarray:
     """What is not determined, each change in units of `spectrum.scale` with few parts, (d, p)."""
     # Reduced row echelon form: sparse combinations are those with a meaning. The pivots depend on
     # the subspace alone, not on the basis that the decomposition happens to give.
@@ -28,54 +28,56 @@ def directions(spectrum: Spectrum) -> np.ndarray:
     return np.where(np.abs(basis) > 1e-3, basis, 0.0)
 
 
-def seen(spectrum: Spectrum, of: Components) -> np.ndarray:
+def has_significant_value(spectrum: Spectrum, table: ComponentTable) -> np.ndarray:
     """Which values are more than zero as far as the data tell, (p,): changes can relate to them."""
-    return np.abs(of.values) > np.sqrt(spectrum.variance) * spectrum.scale
+    return np.abs(table.values) > np.sqrt(spectrum.variance) * spectrum.scale
 
 
-def change_of(
-    direction: np.ndarray, spectrum: Spectrum, of: Components, has_value: np.ndarray
+def relative_change(
+    direction: np.ndarray, spectrum: Spectrum, table: ComponentTable, has_value: np.ndarray
 ) -> dict[str, float]:
     """A direction as changes by label: relative to the value, the largest being one.
 
-    Absolute where a component does not have a value, see `seen`.
+    Absolute where a component does not have a value, see `has_significant_value`.
     """
     change = direction * spectrum.scale
-    relative = np.divide(change, of.values, out=np.zeros_like(change), where=has_value)
+    relative = np.divide(change, table.values, out=np.zeros_like(change), where=has_value)
     largest = relative if relative.any() else change
     largest = largest[np.argmax(np.abs(largest))]
     change = np.where(has_value, relative, change) / largest
-    return {of.labels[i]: float(change[i]) for i in np.flatnonzero(direction)}
+    return {table.labels[i]: float(change[i]) for i in np.flatnonzero(direction)}
 
 
 def is_common_scale(direction: np.ndarray, change: dict[str, float], has_value: np.ndarray) -> bool:
     """Whether a change multiplies several parameters by one factor."""
-    factor = all(abs(x - 1) < _WHOLE for x in change.values())
+    factor = all(abs(x - 1) < _NEAR_INTEGER for x in change.values())
     return len(change) > 1 and factor and bool(has_value[direction != 0].all())
 
 
-def describe(spectrum: Spectrum, of: Components) -> tuple[list[dict[str, float]], list[str]]:
+def describe_ambiguity(
+    spectrum: Spectrum, table: ComponentTable
+) -> tuple[list[dict[str, float]], list[str]]:
     """All that is not determined, as changes by label and in words.
 
-    **Arguments:** `spectrum` of the fitted components, which `of` describes.
+    **Arguments:** `spectrum` of the fitted components, which `table` describes.
     """
     changes, messages = [], []
-    rows, has_value = directions(spectrum), seen(spectrum, of)
-    for members in _families(rows):
-        family = [change_of(rows[i], spectrum, of, has_value) for i in members]
+    rows, has_value = undetermined_directions(spectrum), has_significant_value(spectrum, table)
+    for members in _group_by_parameters(rows):
+        family = [relative_change(rows[i], spectrum, table, has_value) for i in members]
         changes += family
-        messages += _text(family, rows[members], has_value, spectrum, of)
+        messages += _describe_family(family, rows[members], has_value, spectrum, table)
     return changes, messages
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Names as in a sentence."""
     if len(names) < 2:
         return "".join(names)
     return ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def _families(rows):
+def _group_by_parameters(rows):
     """Directions that have parameters in common, as lists of row numbers."""
     families: list[list[int]] = []
     for i, row in enumerate(rows):
@@ -84,43 +86,43 @@ def _families(rows):
     return families
 
 
-def _text(family, rows, has_value, spectrum, of):
+def _describe_family(family, rows, has_value, spectrum, table):
     used = np.flatnonzero(np.any(rows != 0, axis=0))
     if len(used) == 1:
-        return [f"{of.labels[used[0]]} is not determined: it changes no prediction."]
+        return [f"{table.labels[used[0]]} is not determined: it changes no prediction."]
     if len(family) == 1 and is_common_scale(rows[0], family[0], has_value):
-        return _ratios_text(used, spectrum, of)
+        return _describe_ratios(used, spectrum, table)
     if len(used) - len(family) == 1:
-        sentence = _combination_text(used, rows, has_value, spectrum, of)
+        sentence = _describe_combination(used, rows, has_value, spectrum, table)
         if sentence:
             return [sentence]
-    return [_together_text(change, has_value, of) for change in family]
+    return [_describe_joint_change(change, has_value, table) for change in family]
 
 
-def _together_text(change, has_value, of):
+def _describe_joint_change(change, has_value, table):
     parts = []
-    for k, label in enumerate(of.labels):
+    for k, label in enumerate(table.labels):
         if label in change:
             percent = f"{change[label]:+.3g} %"
-            absolute = f"{0.01 * change[label]:+.3g} {of.units[k]}".rstrip()
+            absolute = f"{0.01 * change[label]:+.3g} {table.units[k]}".rstrip()
             parts.append(f"{label} by {percent if has_value[k] else absolute}")
     return (
-        f"{listed(list(change))} are not determined each: changing them together "
+        f"{join_names(list(change))} are not determined each: changing them together "
         f"({', '.join(parts)}, to first order) changes no prediction."
     )
 
 
-def _ratios_text(used, spectrum, of):
+def _describe_ratios(used, spectrum, table):
     """The ratios of parameters to one of them, with their standard deviations."""
     # Related to the last of the same parameter as the first: moments to a moment.
-    base = [i for i in used if of.groups[i] == of.groups[used[0]]][-1]
+    base = [i for i in used if table.groups[i] == table.groups[used[0]]][-1]
     parts = []
     for i in used:
         if i != base:
-            exponents = np.zeros(len(of.values))
+            exponents = np.zeros(len(table.values))
             exponents[i], exponents[base] = 1.0, -1.0
-            parts.append(_monomial_text(exponents, spectrum, of))
-    names = listed([of.labels[i] for i in used])
+            parts.append(_describe_monomial(exponents, spectrum, table))
+    names = join_names([table.labels[i] for i in used])
     return [
         f"The data determine only the ratios of {names}: multiplying all of them by one factor "
         "changes no prediction. Hold one of them fixed at a known value.",
@@ -128,62 +130,65 @@ def _ratios_text(used, spectrum, of):
     ]
 
 
-def _combination_text(used, rows, has_value, spectrum, of):
+def _describe_combination(used, rows, has_value, spectrum, table):
     """The one combination that is left, if it has a name; else `""`."""
     # In units of the scale, what is orthogonal to all directions.
     _, _, vectors = np.linalg.svd(rows[:, used])
-    gradient = np.zeros(len(of.values))
+    gradient = np.zeros(len(table.values))
     gradient[used] = vectors[-1] / spectrum.scale[used]
     count = len(rows)
     number = _NUMBERS.get(count, str(count))
     hold = f"{number} of them fixed at {'a known value' if count == 1 else 'known values'}"
-    names = listed([of.labels[i] for i in used])
+    names = join_names([table.labels[i] for i in used])
     text = ""
-    if len({of.units[i] for i in used}) == 1:
-        signs = _whole(gradient, largest=1)
+    if len({table.units[i] for i in used}) == 1:
+        signs = _small_integers(gradient, largest=1)
         if signs is not None:
-            text = _sum_text(signs, spectrum, of)
-    exponents = _whole(gradient * of.values, largest=3) if has_value[used].all() else None
+            text = _describe_sum(signs, spectrum, table)
+    exponents = (
+        _small_integers(gradient * table.values, largest=3) if has_value[used].all() else None
+    )
     if not text and exponents is not None:
-        text = _monomial_text(exponents, spectrum, of)
+        text = _describe_monomial(exponents, spectrum, table)
     if not text:
         return ""
     return f"{names} are not determined each, only one combination of them: {text}. Hold {hold}."
 
 
-def _whole(coefficients, largest):
+def _small_integers(coefficients, largest):
     """The coefficients as small whole numbers, the first being positive, or `None`."""
     used = np.flatnonzero(coefficients)
     smallest = np.abs(coefficients[used]).min()
     scaled = coefficients / np.copysign(smallest, coefficients[used[0]])
     whole = np.round(scaled)
-    close = np.abs(scaled - whole).max() < _WHOLE and np.abs(whole).max() <= largest
+    close = np.abs(scaled - whole).max() < _NEAR_INTEGER and np.abs(whole).max() <= largest
     return whole if close else None
 
 
-def _sum_text(signs, spectrum, of):
+def _describe_sum(signs, spectrum, table):
     used = np.flatnonzero(signs)
-    name = of.labels[used[0]] + "".join(
-        f" {'+' if signs[i] > 0 else '-'} {of.labels[i]}" for i in used[1:]
+    name = table.labels[used[0]] + "".join(
+        f" {'+' if signs[i] > 0 else '-'} {table.labels[i]}" for i in used[1:]
     )
-    value, unit = float(signs @ of.values), of.units[used[0]]
+    value, unit = float(signs @ table.values), table.units[used[0]]
     std = spectrum.std_of(signs)
     known = f"{name} = {estimate_text(value, std)}{' ' * bool(unit)}{unit}"
     return f"{known} (standard deviation {std_text(std)})"
 
 
-def _monomial_text(exponents, spectrum, of):
+def _describe_monomial(exponents, spectrum, table):
     used = np.flatnonzero(exponents)
-    value = float(np.prod(of.values[used] ** exponents[used]))
-    gradient = np.zeros(len(of.values))
-    gradient[used] = value * exponents[used] / of.values[used]
+    value = float(np.prod(table.values[used] ** exponents[used]))
+    gradient = np.zeros(len(table.values))
+    gradient[used] = value * exponents[used] / table.values[used]
     std = spectrum.std_of(gradient)
 
     def factors(sign):
         chosen = [i for i in used if sign * exponents[i] > 0]
         powers = [int(abs(exponents[i])) for i in chosen]
         return [
-            of.labels[i] + (f"^{n}" if n > 1 else "") for i, n in zip(chosen, powers, strict=True)
+            table.labels[i] + (f"^{n}" if n > 1 else "")
+            for i, n in zip(chosen, powers, strict=True)
         ]
 
     over, under = "*".join(factors(1)), factors(-1)

@@ -3,40 +3,48 @@
 import numpy as np
 
 
-def without_effect(jacobian: np.ndarray, reach: np.ndarray) -> np.ndarray:
-    """Which columns of a Jacobian are zero, but for round-off, (p,).
+def columns_without_effect(jacobian: np.ndarray, magnitudes: np.ndarray) -> np.ndarray:
+    """Return which columns of a Jacobian are zero up to round-off, (p,).
 
-    A column is round-off if the whole `reach` of its parameter changes readings by next to nothing
-    of what others do; one whose parameter has no `reach` has to be exactly zero.
+    A column counts as round-off if a change of its parameter by its whole magnitude changes the
+    readings by a negligible part of the largest effect. A column without a magnitude must be
+    exactly zero.
+
+    **Arguments:** `magnitudes`, (p,), see `ComponentTable.magnitudes`.
     """
     size = np.linalg.norm(jacobian, axis=0)
-    effect = size * reach
+    effect = size * magnitudes
     small = np.finfo(jacobian.dtype).eps ** (2 / 3) * effect.max(initial=0.0)
-    return (size == 0) | ((reach > 0) & (effect <= small))
+    return (size == 0) | ((magnitudes > 0) & (effect <= small))
 
 
 class Spectrum:
     r"""Singular value decomposition of a weighted Jacobian whose columns have norm one.
 
-    With $J\,\mathrm{diag}(s) = U \Sigma V^T$ and $s$ the `scale`, which makes each column a unit
-    vector, a combination $V_k$ has the standard deviation $\sigma/\Sigma_k$. Combinations with
-    $\Sigma_k \le \epsilon\,\Sigma_1$ are not determined at all. So a parameter is measured by what
-    it does to the predictions: neither its unit nor its value matters, and it may be zero.
+    With $J\,\mathrm{diag}(s) = U \Sigma V^T$ and $s$ the `scale` that makes each column a unit
+    vector, the combination $V_k$ has the standard deviation $\sigma/\Sigma_k$. Combinations with
+    $\Sigma_k \le \epsilon\,\Sigma_1$ are not determined at all. Parameters are thus compared by
+    their effect on the predictions: neither unit nor value matters, and the value may be zero.
 
-    **Arguments:** `jacobian` (M, p); `tolerance`, $\epsilon$; `reach`, see `Components.reach`;
-    `variance`, $\sigma^2$, of a weighted residual.
+    **Arguments:** `jacobian` (M, p); `tolerance`, $\epsilon$; `magnitudes`, see
+    `ComponentTable.magnitudes`; `variance`, $\sigma^2$, of a weighted residual.
     **Attributes:** `variance`; `scale` (p,), `values` (p,), `vectors` (p, p) in columns, `rank`,
-    `null` (p, p - rank) an orthonormal basis of what is not determined, in units of `scale`.
-    **Source:** van der Sluis, Numerische Mathematik 14 (1969) 14: of all scalings of columns this
-    one has the smallest condition, but for a factor of at most the root of p.
+    `null` (p, p - rank), an orthonormal basis of the undetermined combinations, in units of
+    `scale`.
+    **Source:** van der Sluis, Numerische Mathematik 14 (1969) 14: among all scalings of columns
+    this one has the smallest condition number, up to a factor of at most the square root of p.
     """
 
-    def __init__(self, jacobian: np.ndarray, tolerance: float, reach: np.ndarray, variance: float):
+    def __init__(
+        self, jacobian: np.ndarray, tolerance: float, magnitudes: np.ndarray, variance: float
+    ):
         self.variance = variance
-        idle = without_effect(jacobian, reach)
+        idle = columns_without_effect(jacobian, magnitudes)
         jacobian = np.where(idle, 0.0, jacobian)
         size = np.linalg.norm(jacobian, axis=0)
-        self.scale = np.where(idle, np.where(reach > 0, reach, 1.0), 1 / np.where(idle, 1.0, size))
+        self.scale = np.where(
+            idle, np.where(magnitudes > 0, magnitudes, 1.0), 1 / np.where(idle, 1.0, size)
+        )
         # The triangular factor has the same singular values, and is small.
         factor = np.linalg.qr(jacobian * self.scale, mode="r")
         _, values, rows = np.linalg.svd(factor, full_matrices=True)

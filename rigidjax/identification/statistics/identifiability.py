@@ -5,8 +5,15 @@ import itertools
 
 import numpy as np
 
-from ..parameters import Components
-from .ambiguity import change_of, describe, directions, is_common_scale, listed, seen
+from ..parameters import ComponentTable
+from .ambiguity import (
+    describe_ambiguity,
+    has_significant_value,
+    is_common_scale,
+    join_names,
+    relative_change,
+    undetermined_directions,
+)
 from .covariance import Spectrum
 from .digits import estimate_text, std_text
 
@@ -74,25 +81,29 @@ class Identifiability:
 
 
 def judge(
-    of: Components, starts: np.ndarray, jacobian: np.ndarray, variance: float, tolerance: float
+    table: ComponentTable,
+    starts: np.ndarray,
+    jacobian: np.ndarray,
+    variance: float,
+    tolerance: float,
 ) -> tuple[Spectrum, Identifiability]:
     """Judge a fit by the Jacobian with respect to all components, fitted or held fixed.
 
-    **Arguments:** `of`, all components (K,) with their values, and where they started; `jacobian`
-    (M, K) of the weighted residuals; `variance` of a weighted residual; `tolerance`, singular
-    values relative to the largest that count as zero.
-    **Returns:** the spectrum of the fitted ones, and the verdict.
+    **Arguments:** `table`, all components (K,) with their values; `starts`, their start values;
+    `jacobian` (M, K) of the weighted residuals; `variance` of a weighted residual; `tolerance`,
+    relative singular value that counts as zero.
+    **Returns:** the spectrum of the fitted components, and the verdict.
     """
-    reach, chosen = of.reach(starts), of.chosen
-    part = of.part(chosen)
+    magnitudes, chosen = table.magnitudes(starts), table.fitted_indices
+    part = table.subset(chosen)
     # Columns of the triangular factor have the same norms and products, and are short.
     jacobian = np.asarray(np.linalg.qr(jacobian, mode="r"))
-    spectrum = Spectrum(jacobian[:, chosen], tolerance, reach[chosen], variance)
-    undetermined, messages = describe(spectrum, part)
+    spectrum = Spectrum(jacobian[:, chosen], tolerance, magnitudes[chosen], variance)
+    undetermined, messages = describe_ambiguity(spectrum, part)
     if not messages:
-        messages = _held_texts(Spectrum(jacobian, tolerance, reach, variance), of)
+        messages = _describe_held(Spectrum(jacobian, tolerance, magnitudes, variance), table)
     std = np.sqrt(np.diag(spectrum.covariance()))
-    weak = _weak_texts(part, std, reach[chosen])
+    weak = _describe_weak(part, std, magnitudes[chosen])
     messages = [*messages, *weak] if undetermined else [*weak, *messages]
     sharp = _sharp_combinations(part, spectrum)
     messages += [str(combination) for combination in sharp]
@@ -111,69 +122,69 @@ def judge(
     )
 
 
-def _weak_texts(of, std, reach):
+def _describe_weak(table, std, magnitudes):
     """Parameters whose standard deviation is as large as they are."""
-    largest = of.reach(of.values)
+    largest = table.magnitudes(table.values)
     messages = []
-    for label, value, own, size, possible in zip(
-        of.labels, of.values, std, largest, reach, strict=True
+    for label, value, deviation, size, possible in zip(
+        table.labels, table.values, std, largest, magnitudes, strict=True
     ):
-        if not (np.isfinite(own) and own > _WEAK * size):
+        if not (np.isfinite(deviation) and deviation > _WEAK * size):
             continue
-        weak = 0 < _ZERO * possible < own
+        weak = 0 < _ZERO * possible < deviation
         messages.append(
             f"{label} {'is hardly determined' if weak else 'cannot be told from zero'}: "
-            f"{estimate_text(value, own)} with a standard deviation of {std_text(own)}."
+            f"{estimate_text(value, deviation)} with a standard deviation of {std_text(deviation)}."
         )
     return messages
 
 
-def _held_texts(whole, of):
+def _describe_held(spectrum, table):
     """What would not be determined without the values that are held fixed."""
-    held = {label for label, f in zip(of.labels, of.fitted, strict=True) if not f}
-    has_value = seen(whole, of)
+    held = {label for label, f in zip(table.labels, table.fitted, strict=True) if not f}
+    has_value = has_significant_value(spectrum, table)
     idle, messages = [], []
-    for row in directions(whole):
-        change = change_of(row, whole, of, has_value)
+    for row in undetermined_directions(spectrum):
+        change = relative_change(row, spectrum, table, has_value)
         if set(change) <= held:
             idle += [label for label in change if label not in idle]
         else:
             common = is_common_scale(row, change, has_value)
-            messages.append(_rests_on_text(change, [x for x in change if x in held], common))
+            messages.append(_describe_dependence(change, [x for x in change if x in held], common))
     if len(idle) == 1:
         messages.append(f"The value at which {idle[0]} is held fixed has no effect.")
     elif idle:
-        idle = sorted(idle, key=of.labels.index)
-        messages.append(f"The values at which {listed(idle)} are held fixed have no effect.")
+        idle = sorted(idle, key=table.labels.index)
+        messages.append(f"The values at which {join_names(idle)} are held fixed have no effect.")
     return messages
 
 
-def _rests_on_text(change, held, common):
-    fixed = listed(held)
+def _describe_dependence(change, held, common):
+    fixed = join_names(held)
     if common:
         return (
-            f"The data determine only the ratios of {listed(list(change))}: their common scale "
+            f"The data determine only the ratios of {join_names(list(change))}: their common scale "
             f"rests on {fixed}, which is held fixed, and an error of it is not in the standard "
             "deviations."
         )
-    fitted = listed([label for label in change if label not in held])
+    fitted = join_names([label for label in change if label not in held])
     return (
         f"{fitted}: without {fixed}, which is held fixed, not all of these would be determined; an "
         "error of it is not in the standard deviations."
     )
 
 
-def _sharp_combinations(of, spectrum):
+def _sharp_combinations(table, spectrum):
     found = []
     covariance = spectrum.covariance()
     std = np.sqrt(np.diag(covariance))
-    for i, j in itertools.combinations(range(len(of.labels)), 2):
-        if of.units[i] != of.units[j] or not np.isfinite(std[[i, j]]).all():
+    for i, j in itertools.combinations(range(len(table.labels)), 2):
+        if table.units[i] != table.units[j] or not np.isfinite(std[[i, j]]).all():
             continue
         if min(std[i], std[j]) == 0 or (abs(covariance[i, j]) < _CORRELATED * std[i] * std[j]):
             continue
         sign = -1.0 if covariance[i, j] > 0 else 1.0
-        gradient = np.zeros(len(of.labels))
+        gradient = np.zeros(len(table.labels))
         gradient[i], gradient[j] = 1.0, sign
         # Not from the covariance, where the difference of two large numbers would cancel.
         combined = spectrum.std_of(gradient)
@@ -181,11 +192,11 @@ def _sharp_combinations(of, spectrum):
             continue
         found.append(
             Combination(
-                label=f"{of.labels[i]} {'-' if sign < 0 else '+'} {of.labels[j]}",
-                value=float(of.values[i] + sign * of.values[j]),
+                label=f"{table.labels[i]} {'-' if sign < 0 else '+'} {table.labels[j]}",
+                value=float(table.values[i] + sign * table.values[j]),
                 std=combined,
-                unit=of.units[i],
-                parts=(of.labels[i], of.labels[j]),
+                unit=table.units[i],
+                parts=(table.labels[i], table.labels[j]),
                 parts_std=(float(std[i]), float(std[j])),
             )
         )

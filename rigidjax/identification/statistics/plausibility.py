@@ -20,16 +20,16 @@ def plausibility_notes(model: AbstractFormulation) -> list[str]:
     """
     system = model.system
     bodies = system.bodies if isinstance(system, System) else ()
-    out = []
+    notes = []
     for body in bodies:
         mass, inertia = float(body.mass), np.asarray(body.inertia, float)
         moments = np.linalg.eigvalsh(inertia) if inertia.ndim == 2 else np.sort(inertia)
         if not (np.isfinite(mass) and np.isfinite(moments).all() and mass > 0):
             continue
-        listed = ", ".join(f"{x:.3g}" for x in moments)
+        text = ", ".join(f"{x:.3g}" for x in moments)
         if moments[2] > _SLACK * (moments[0] + moments[1]) or moments[0] < 0:
-            out.append(
-                f"No body has the moments of inertia of {body.name!r}, {listed} kg m^2: none is "
+            notes.append(
+                f"No body has the moments of inertia of {body.name!r}, {text} kg m^2: none is "
                 "negative or greater than the sum of the others. Fit them all with "
                 "`PrincipalInertia`, or correct those that are held."
             )
@@ -37,10 +37,10 @@ def plausibility_notes(model: AbstractFormulation) -> list[str]:
             radius = np.sqrt(moments.sum() / (2 * mass))
             density = mass / (4 / 3 * np.pi * (5 / 3) ** 1.5 * radius**3)
             if density > _DENSEST:
-                out.append(
+                notes.append(
                     f"The body {body.name!r} would be denser than any material: {mass:.3g} kg with "
-                    f"the moments of inertia {listed} kg m^2, a radius of gyration of "
+                    f"the moments of inertia {text} kg m^2, a radius of gyration of "
                     f"{radius:.2g} m, need {density:.2g} kg/m^3 or more. Unless it stands for a "
                     "mass point, look at its mass, held or fitted, and at units."
                 )
-    return out
+    return notes

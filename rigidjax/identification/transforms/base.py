@@ -102,7 +102,7 @@ class AbstractTransform(eqx.Module):
         """
 
 
-class AbstractNumbers(AbstractTransform):
+class AbstractElements(AbstractTransform):
     """A transformation whose components are the numbers of the leaf themselves."""
 
     def estimates(self, leaf: Array) -> Float[Array, " c"]:

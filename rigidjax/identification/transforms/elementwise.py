@@ -10,7 +10,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ...checks import float_array
 from .base import (
-    AbstractNumbers,
+    AbstractElements,
     ActiveLimit,
     Limits,
     clip_value,
@@ -18,16 +18,16 @@ from .base import (
     no_limits,
 )
 
-Components = tuple[int, ...] | None
+Indices = tuple[int, ...] | None
 
 # Part of its start value below which a positive parameter is taken for zero.
 _ZERO = 1e-12
 
 
-class AbstractElementwise(AbstractNumbers):
+class AbstractElementwise(AbstractElements):
     """A transformation of the elements `which` of an array; the others stay as they are."""
 
-    which: eqx.AbstractVar[Components]
+    which: eqx.AbstractVar[Indices]
 
     def components(self, shape: tuple[int, ...]) -> tuple[str, ...]:
         names, which = element_names(shape), self.which
@@ -42,7 +42,7 @@ class AbstractElementwise(AbstractNumbers):
     def fitted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(range(int(np.prod(shape)))) if self.which is None else tuple(self.which)
 
-    def _on_limits(self, leaf: np.ndarray, sides: np.ndarray, lower: Any, upper: Any):
+    def _elements_on_limits(self, leaf: np.ndarray, sides: np.ndarray, lower: Any, upper: Any):
         """The elements on their bounds."""
         found, count = [], int(np.prod(leaf.shape))
         for k, side in zip(self.fitted(leaf.shape), sides, strict=True):
@@ -59,7 +59,7 @@ class Free(AbstractElementwise):
     for all.
     """
 
-    which: Components = eqx.field(static=True, default=None)
+    which: Indices = eqx.field(static=True, default=None)
     is_bounded: ClassVar[bool] = False
 
     def admissible(self, leaf: np.ndarray) -> tuple[np.ndarray, str]:
@@ -90,7 +90,7 @@ class Positive(AbstractElementwise):
     **Arguments:** `which`, as of `Free`.
     """
 
-    which: Components = eqx.field(static=True, default=None)
+    which: Indices = eqx.field(static=True, default=None)
     is_bounded: ClassVar[bool] = True
 
     def admissible(self, leaf: np.ndarray) -> tuple[np.ndarray, str]:
@@ -114,7 +114,7 @@ class Positive(AbstractElementwise):
         return Limits(jnp.log(values) + np.log(_ZERO), jnp.inf * one, one)
 
     def active_limits(self, leaf: np.ndarray, sides: np.ndarray) -> tuple[ActiveLimit, ...]:
-        return self._on_limits(leaf, sides, 0.0, np.inf)
+        return self._elements_on_limits(leaf, sides, 0.0, np.inf)
 
 
 class Bounded(AbstractElementwise):
@@ -129,10 +129,10 @@ class Bounded(AbstractElementwise):
 
     lower: Float[Array, "..."]
     upper: Float[Array, "..."]
-    which: Components = eqx.field(static=True)
+    which: Indices = eqx.field(static=True)
     is_bounded: ClassVar[bool] = True
 
-    def __init__(self, lower: ArrayLike, upper: ArrayLike, which: Components = None):
+    def __init__(self, lower: ArrayLike, upper: ArrayLike, which: Indices = None):
         self.lower = jnp.asarray(float_array(lower, "Bounded(lower=...)"))
         self.upper = jnp.asarray(float_array(upper, "Bounded(upper=...)"))
         if not np.all(np.asarray(self.lower) < np.asarray(self.upper)):
@@ -167,7 +167,7 @@ class Bounded(AbstractElementwise):
         return Limits(lower, upper, jnp.full_like(lower, jnp.inf))
 
     def active_limits(self, leaf: np.ndarray, sides: np.ndarray) -> tuple[ActiveLimit, ...]:
-        return self._on_limits(leaf, sides, self.lower, self.upper)
+        return self._elements_on_limits(leaf, sides, self.lower, self.upper)
 
     def _bounds(self, leaf):
         lower = jnp.broadcast_to(self.lower, leaf.shape).astype(leaf.dtype)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...bodies.inertia import euler_tensor, inertia_from_euler_tensor
-from .base import AbstractNumbers, ActiveLimit, Limits, clip_value
+from .base import AbstractElements, ActiveLimit, Limits, clip_value
 
 _NAMES = ("I1", "I2", "I3")
 
@@ -27,7 +27,7 @@ def euler_floor(trace: Array) -> Array:
     return 0.03 * np.sqrt(jnp.finfo(trace.dtype).eps) * trace
 
 
-class PrincipalInertia(AbstractNumbers):
+class PrincipalInertia(AbstractElements):
     r"""Principal moments with principal Euler values that are never negative.
 
     With $I_i = E_j + E_k$ a body is physical if no $E_i = \frac12(I_j + I_k - I_i)$ is negative.
@@ -72,7 +72,7 @@ class PrincipalInertia(AbstractNumbers):
         margin = _MARGIN_OF_TRACE * 0.5 * leaf.sum()
         if fixed:
             margin = min(margin, _MARGIN_OF_FIXED * leaf[fixed].min())
-        moved = _nearest(leaf, fixed, margin)
+        moved = _nearest_physical(leaf, fixed, margin)
         if moved is leaf:
             return leaf, ""
         values = _EULER_VALUES @ leaf
@@ -84,8 +84,8 @@ class PrincipalInertia(AbstractNumbers):
             else f"is on the limit of a flat body (E{lowest + 1} = {values[lowest]:.4g} kg m^2)"
         )
         return moved, (
-            f"the start {_text(leaf)} kg m^2 {reason}; the fit started from the nearest physical "
-            f"inertia, {_text(moved)} kg m^2"
+            f"the start {_format_moments(leaf)} kg m^2 {reason}; the fit started from the nearest "
+            f"physical inertia, {_format_moments(moved)} kg m^2"
         )
 
     def coordinates(self, leaf: Array) -> Float[Array, " k"]:
@@ -159,7 +159,7 @@ class PrincipalInertia(AbstractNumbers):
         return free[0], (free[0] + 1) % 3, (free[0] + 2) % 3
 
 
-def _nearest(moments, fixed, margin):
+def _nearest_physical(moments, fixed, margin):
     """Moments with the smallest change (Euclidean) such that every Euler value is >= `margin`.
 
     Each set of active bounds has one candidate, the least change that meets them with equality.
@@ -183,5 +183,5 @@ def _nearest(moments, fixed, margin):
     return best.astype(moments.dtype)
 
 
-def _text(moments):
+def _format_moments(moments):
     return "(" + ", ".join(f"{x:.6g}" for x in moments) + ")"
