@@ -344,7 +344,12 @@ class TracedSolve:
             return jaxpr_as_fun(closed)(*inputs)
         strict = self.requested_backend == "native"
         return native_call(
-            closed, list(inputs), strict=strict, linear=linear, values=values, several=num_tangents
+            closed,
+            list(inputs),
+            strict=strict,
+            num_linear=linear,
+            primal_counts=values,
+            num_tangents=num_tangents,
         )
 
     def all_tangents(self, inputs: Sequence[Any], with_tangent: Marks):

@@ -1,31 +1,29 @@
-"""Which backend a run takes, and why."""
+"""Choice of the backend of a run, a native kernel or XLA, with the reasons."""
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
-from jaxtyping import PyTree
+from jaxtyping import Array, PyTree
 
 BACKENDS = ("auto", "native", "xla")
-# Constraints of loops that are decomposed together, or rates if these are fewer, up to which
-# kernels of explicit steps are faster: four four-bars in a row (9; 0.7 times as fast alone, 2.3
-# times in a batch of 16), five (11; 0.5 and 1.3 times), six (13; 0.3 and 0.9 times). Loops that
-# share no joint are decomposed one by one, and how large the system is does not matter: one loop of
-# 30 bodies (6; 3.6 and, in a batch of 8, 31 times), a chain of 100 (none; 3.3 and 6 times).
+# Size of the largest matrix of loop constraints (constraints that share joints, or velocities if
+# these are fewer) up to which kernels of explicit steps are faster than XLA, as measured on chains
+# of four-bar linkages; see `docs/benchmarks/`. The number of bodies hardly matters.
 LARGEST_DECOMPOSITION = 12
-# Numbers outside of registers and of loops over stacks up to which kernels with matrices of all
-# unknowns are faster: `Radau5` on a chain of 8 (128,000; 3.6 and 8 times), on Andrews' mechanism
-# (68,000; 0.6 and 2.3 times), on a five-bar at index 2, stabilized (269,000; 0.7 and 3.6 times, the
-# first run 2.3 times).
+# Number of array elements outside registers and outside loops over stacks up to which kernels of
+# implicit steps, which factorise matrices of all unknowns, are faster than XLA; see
+# `docs/benchmarks/`.
 LARGE = 300_000
 
 
 class Backend(eqx.Module):
-    """A backend's name, `"native"` or `"xla"`; compares equal to it. A pytree without arrays.
+    """Name of a backend, `"native"` or `"xla"`; equal to this string. A pytree without arrays.
 
-    **Attributes:** `name`; `why_not`, what kept the run from being a native kernel, if anything.
+    **Attributes:** `name`; `why_not`, the reasons why the run is not a native kernel, if any.
     """
 
     name: str = eqx.field(static=True)
@@ -44,9 +42,9 @@ class Backend(eqx.Module):
 
 
 def check_backend(backend: str) -> str:
-    """The backend that was asked for.
+    """Return the requested backend.
 
-    **Raises:** `ValueError` for a name that is none.
+    **Raises:** `ValueError` for a name that is not in `BACKENDS`.
     """
     if backend not in BACKENDS:
         raise ValueError(f'`backend` must be "auto", "native" or "xla"; got {backend!r}.')
@@ -56,10 +54,16 @@ def check_backend(backend: str) -> str:
 def choose_backend(
     asked: str, closed: ClosedJaxpr, too_large: Callable[[ClosedJaxpr], list[str]] | None
 ) -> Backend:
-    """The backend for a program; `too_large`, why no kernel is taken that is not asked for:
-    `why_too_large_matrices` for explicit steps, `why_too_many_elements` for implicit ones.
+    """Choose the backend that runs a jaxpr.
 
-    **Raises:** `ValueError` if `"native"` was asked for and cannot be.
+    **Arguments:**
+
+    - `asked`: the requested backend, one of `BACKENDS`.
+    - `closed`: the jaxpr.
+    - `too_large`: function that returns why XLA is faster, which decides if `asked` is `"auto"`:
+      `why_too_large_matrices` for explicit steps, `why_too_many_elements` for implicit ones.
+
+    **Raises:** `ValueError` if `asked` is `"native"` and the jaxpr cannot be a kernel.
     """
     if asked == "xla":
         return Backend("xla", ('`backend="xla"` was asked for',))
@@ -80,7 +84,7 @@ def choose_backend(
 
 
 def why_too_many_elements(closed: ClosedJaxpr) -> list[str]:
-    """Whether a program has more numbers outside of registers than kernels are fast with."""
+    """Return why XLA is faster if a jaxpr has many elements outside registers, else no reasons."""
     from .passes.analysis import count_outside_registers
     from .passes.loop_fusion import fuse_loops
     from .passes.outlining import find_jaxprs_to_outline
@@ -89,70 +93,76 @@ def why_too_many_elements(closed: ClosedJaxpr) -> list[str]:
     if size <= LARGE:
         return []
     return [
-        f"the system is large ({size} numbers outside of registers, {LARGE} are the most): XLA "
+        f"the system is large ({size} array elements outside registers; the limit is {LARGE}): XLA "
         "runs it faster"
     ]
 
 
 def why_too_large_matrices(closed: ClosedJaxpr) -> list[str]:
-    """Whether a program decomposes larger matrices of constraints than kernels are fast with."""
+    """Return why XLA is faster if a jaxpr decomposes large matrices, else no reasons."""
     from .passes.analysis import largest_decomposition
 
     size = largest_decomposition(closed.jaxpr)
     if size <= LARGEST_DECOMPOSITION:
         return []
     return [
-        f"loops that share joints make a large matrix ({size} constraints or rates, "
-        f"{LARGEST_DECOMPOSITION} are the most): XLA runs it faster"
+        f"loops that share joints make a large matrix ({size} constraints or rates; the limit is "
+        f"{LARGEST_DECOMPOSITION}): XLA runs it faster"
     ]
 
 
 def call_by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
-    """`function(*args)` of pytrees, as a kernel if it can be one and is not too large.
+    """Return `function(*args)` of pytrees, by a kernel if it is possible and not too large.
 
-    For what runs once beside a long run: compilation is fast. The function must not close over
-    arrays. What it passes on as it is is left alone.
+    The kernel is compiled fast rather than well, because the function is evaluated once beside a
+    long run. Arguments that are returned unchanged do not become results of the kernel. The
+    function must not close over arrays.
     """
     from .jaxrules.function import select_outputs
     from .jaxrules.primitive import native_call
 
-    closed, leaves, whole = _traced(function, args)
-    inner = closed.jaxpr
-    given = dict(zip(inner.invars, leaves, strict=True))
-    passed = [given.get(var) if isinstance(var, Var) else None for var in inner.outvars]
-    if all(x is not None for x in passed):
-        return whole(passed)
-    made = [k for k, x in enumerate(passed) if x is None]
-    closed = select_outputs(closed, made)
+    closed, leaves, rebuild = _trace(function, args)
+    jaxpr = closed.jaxpr
+    inputs = dict(zip(jaxpr.invars, leaves, strict=True))
+    forwarded = [inputs.get(var) if isinstance(var, Var) else None for var in jaxpr.outvars]
+    if all(x is not None for x in forwarded):
+        return rebuild(forwarded)
+    computed = [k for k, x in enumerate(forwarded) if x is None]
+    closed = select_outputs(closed, computed)
     if choose_backend("auto", closed, why_too_many_elements) == "native":
-        results = iter(native_call(closed, leaves, strict=False, once=True))
+        results = iter(native_call(closed, leaves, strict=False, run_once=True))
     else:
         results = iter(jaxpr_as_fun(closed)(*leaves))
-    return whole([next(results) if x is None else x for x in passed])
+    return rebuild([next(results) if x is None else x for x in forwarded])
 
 
 def call_as_single_kernel(
     possible: Callable[..., bool], function: Callable, *args: PyTree
 ) -> PyTree:
-    """`function(*args)` of pytrees, as one kernel if `possible(results)` as they are traced.
+    """Return `function(*args)` of pytrees, by one kernel if `possible(results)` is true.
 
-    For what stands around a solve, so that XLA has nothing to compile: derivatives and batches are
-    those of the solve inside. What closes over traced arrays is no kernel.
+    The code around a solve becomes part of the kernel of the solve, so that XLA has nothing to
+    compile. Under differentiation and `jax.vmap` the call is replaced by the function itself, whose
+    solve has its own rules. A function that closes over traced arrays is not made a kernel.
+
+    **Arguments:** `possible`, predicate of the abstract results.
     """
     from .jaxrules.primitive import native_call
 
-    closed, leaves, whole = _traced(function, args)
-    closes = any(isinstance(const, Tracer) for const in closed.consts)
-    if not closes and possible(whole(closed.jaxpr.outvars)):
-        return whole(native_call(closed, leaves, strict=False, alone=True))
-    return whole(jaxpr_as_fun(closed)(*leaves))
+    closed, leaves, rebuild = _trace(function, args)
+    closes_over_tracers = any(isinstance(const, Tracer) for const in closed.consts)
+    if not closes_over_tracers and possible(rebuild(closed.jaxpr.outvars)):
+        return rebuild(native_call(closed, leaves, strict=False, inline=True))
+    return rebuild(jaxpr_as_fun(closed)(*leaves))
 
 
-def _traced(function, args):
-    """The program of a function, its arguments, and what makes its results of the program's."""
+def _trace(
+    function: Callable[..., PyTree], args: tuple[PyTree, ...]
+) -> tuple[ClosedJaxpr, list[Array], Callable[[Any], PyTree]]:
+    """Return the jaxpr of a function, its array arguments, and a function that rebuilds results."""
     from .jaxrules.function import trace_flat
 
     arrays, static = eqx.partition(args, eqx.is_array)
     leaves, structure = jax.tree.flatten(arrays)
-    closed, whole = trace_flat(function, leaves, structure, static, eqx.is_array)
-    return closed, leaves, whole
+    closed, rebuild = trace_flat(function, leaves, structure, static, eqx.is_array)
+    return closed, leaves, rebuild

@@ -59,13 +59,13 @@ def test_lane_compaction_equals_vmap(function, count):
 def test_stragglers_occupy_one_lane_each(monkeypatch):
     """Turns of all lanes: those of the members, less than half as many idle ones, and the end."""
     turns = []
-    turn = lane_compaction._Loop.turn
+    turn = lane_compaction._Loop.iterate
 
     def counted(self, consts, carry):
         jax.debug.callback(lambda _: turns.append(1), carry[0])
         return turn(self, consts, carry)
 
-    monkeypatch.setattr(lane_compaction._Loop, "turn", counted)
+    monkeypatch.setattr(lane_compaction._Loop, "iterate", counted)
     monkeypatch.setattr(lane_compaction, "LANES", 16)
     monkeypatch.setattr(lane_compaction, "_MAX_BLOCK", 100)
     jax.block_until_ready(by_lanes(guarded, members(250)))

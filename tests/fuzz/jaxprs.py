@@ -151,8 +151,8 @@ def _mixed(function: Callable[..., tuple], batched: Sequence[bool]) -> Callable[
         closed = jax.make_jaxpr(with_uniform)(uniform, *first)
         _, *results = primitive.native_call_p.bind(
             uniform, *map(jnp.asarray, args), closed=closed, batched=(False, *batched),
-            size=size, linear=0, mode=primitive.LoweringMode(True, False, False, False, 0),
-            values=(1, 1),
+            size=size, num_linear=0, mode=primitive.LoweringMode(True, False, False, False, 0),
+            primal_counts=(1, 1),
         )  # fmt: skip
         return tuple(results)
 

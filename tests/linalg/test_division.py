@@ -53,7 +53,7 @@ def test_division_in_kernels():
         )
 
     closed = jax.make_jaxpr(loop)(A, B)
-    text = Kernel(closed, Signature((False, False), False)).code.optimised()
+    text = Kernel(closed, Signature((False, False), False)).code.optimised_text()
     turn = re.search(r"\nturn[^\n]*:.*?br ", text, re.DOTALL)
     assert turn is not None and "fmul" in turn[0]
     assert "fdiv" in text and "fdiv" not in turn[0]

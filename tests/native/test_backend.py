@@ -64,7 +64,7 @@ def test_only_varying_inputs_have_tangents():
     calls = [e for e in equations(program.jaxpr) if e.primitive.name == "native_forward"]
     assert [len(e.outvars) for e in calls] == [3 + 1]
     program = jax.make_jaxpr(lambda x, dx: jax.linearize(function, x)[1](dx))(x, x)
-    linear = [e for e in equations(program.jaxpr) if e.params.get("linear")]
+    linear = [e for e in equations(program.jaxpr) if e.params.get("num_linear")]
     assert [len(e.outvars) for e in linear] == [1]
     out, rates = jax.jvp(function, (x,), (x,))
     np.testing.assert_array_equal(out[0], 2.0 * x)

@@ -60,7 +60,7 @@ def test_any_difference_changes_the_key():
         name(lambda x: x + 0.0, 1.0),
         name(scaled(2.0), X, signature=Signature((True,), True)),
         name(scaled(2.0), X, signature=Signature((False,), False)),
-        name(scaled(2.0), X, signature=Signature((False,), False, once=True)),
+        name(scaled(2.0), X, signature=Signature((False,), False, run_once=True)),
     ]
     assert None not in names
     assert len(set(names)) == len(names)

@@ -52,7 +52,7 @@ def test_code_does_not_grow_with_the_table(rng, is_batch):
     for size in (20, 200):
         one = [x[0] for x in arguments(rng, 1, size)]
         closed = jax.make_jaxpr(walk)(*one)
-        kernel = Kernel(closed, Signature((is_batch,) * 3, is_batch, once=True))
+        kernel = Kernel(closed, Signature((is_batch,) * 3, is_batch, run_once=True))
         lines.append(kernel.text.count("\n"))
     assert lines[1] <= 1.02 * lines[0]
 

@@ -155,7 +155,7 @@ def test_derivatives_of_batches_with_different_lengths():
         scale = jnp.max(jnp.abs(each), axis=(1, 2), keepdims=True)
         np.testing.assert_allclose(found / scale, each / scale, atol=1e-9)
     made = [kernel._kernels[key] for key in set(kernel._kernels) - before]
-    assert 3 in {one.signature.several for one in made}
+    assert 3 in {one.signature.num_tangents for one in made}
 
 
 def test_derivatives_by_empty_arrays():

@@ -71,7 +71,7 @@ def test_lane_compaction_equals_vmap(function, shared):
             assert found.dtype == right.dtype
             assert np.allclose(found, right, rtol=1e-12, atol=1e-12)
     made = [kernel._kernels[key] for key in set(kernel._kernels) - before]
-    assert made and all(one.is_refilled for one in made)
+    assert made and all(one.uses_lane_compaction for one in made)
 
 
 def test_block_width(monkeypatch):
@@ -116,4 +116,4 @@ def test_loops_with_lane_compaction():
     found = jax.jit(jax.vmap(fixed))(jnp.arange(9.0))
     assert np.allclose(found, np.sin(np.sin(np.sin(np.arange(9.0)))), rtol=1e-14)
     (made,) = (kernel._kernels[key] for key in set(kernel._kernels) - before)
-    assert not made.is_refilled
+    assert not made.uses_lane_compaction

@@ -46,7 +46,7 @@ def large(x):
 
 def launched(closed, batched, count, inputs, limit=1 << 30, by_processor=False, values=0, **device):
     """Return the status of the handler, the results, and the device."""
-    signature = Signature(batched, count is not None, values=values)
+    signature = Signature(batched, count is not None, num_uniform=values)
     played = Device(closed, signature, **device)
     if by_processor:
         text = host.handler_text(closed, signature)

@@ -17,8 +17,8 @@ def every_repeated_program_is_a_function(monkeypatch):
     # Cached kernels were compiled without outlined functions.
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
     monkeypatch.setattr(outlining, "LONG_JAXPR", 0)
-    monkeypatch.setattr(outlining, "_SMALLEST", 0)
-    monkeypatch.setattr(outlining, "_FOR_EACH", 0)
+    monkeypatch.setattr(outlining, "_SMALLEST_COST", 0)
+    monkeypatch.setattr(outlining, "_COST_PER_SCALAR", 0)
 
 
 def functions_in(function, *args):

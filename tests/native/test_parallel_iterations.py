@@ -98,7 +98,7 @@ def test_any_number_of_iterations(count):
         return jax.lax.map(lambda k: (jnp.sin(k * table).sum(0), k > 2, k.astype(int)), turns)
 
     closed = jax.make_jaxpr(function)(turns, table)
-    assert f"<{usual_width()} x i64>" in Kernel(closed, Signature((False, False), False)).text
+    assert f"<{default_width()} x i64>" in Kernel(closed, Signature((False, False), False)).text
     expected = jax.vmap(lambda k: (jnp.sin(k * table).sum(0), k > 2, k.astype(int)))(turns)
     check(jax.jit(native.jit(function))(turns, table), expected, 1e-13)
 

@@ -1,1 +1,1 @@
-"""Rules that make kernels a JAX primitive: batching, differentiation, lane compaction, meshes."""
+"""JAX rules of the kernel primitive: batching, differentiation, lane compaction and meshes."""

@@ -1,8 +1,9 @@
-"""`rj.native.jit`: a small JAX function as a native kernel."""
+"""`rj.native.jit`: a JAX function as a native kernel."""
 
 import functools
 import types
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -25,27 +26,29 @@ class _NativeFunction:
         self._traced: dict[tuple, tuple] = {}
 
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
-        leaves, closed, whole = self._trace(args, kwargs)
+        leaves, closed, rebuild = self._trace(args, kwargs)
         missing = why_not(closed)
         if missing:
             raise NotImplementedError(
                 f"`rj.native.jit` has no rule for {', '.join(missing)}. Use `jax.jit`."
             )
-        return whole(native_call(closed, leaves))
+        return rebuild(native_call(closed, leaves))
 
     def why_not(self, *args: PyTree, **kwargs: PyTree) -> list[str]:
-        """What keeps the function from being a kernel for these arguments; empty if nothing."""
+        """Return why the function cannot be a kernel for these arguments; empty if it can."""
         return why_not(self._trace(args, kwargs)[1])
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., PyTree]:
-        """As a method the function gets the object first."""
+        """Bind the function to an instance, if it is accessed as a method."""
         return self if instance is None else types.MethodType(self, instance)
 
     def __reduce__(self):
-        """Copies trace again: programs belong to this process."""
+        """Pickle the function alone: a copy traces again, as jaxprs belong to this process."""
         return _NativeFunction, (self._function,)
 
-    def _trace(self, args, kwargs) -> tuple[list[Array], ClosedJaxpr, Callable]:
+    def _trace(
+        self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]
+    ) -> tuple[list[Array], ClosedJaxpr, Callable]:
         arrays, static = eqx.partition((args, kwargs), eqx.is_array_like)
         leaves, structure = jax.tree.flatten(arrays)
         leaves = [jax.numpy.asarray(x) for x in leaves]
@@ -57,19 +60,19 @@ class _NativeFunction:
         )
         if key in self._traced:
             return leaves, *self._traced[key]
-        closed, whole = trace_flat(self._called, leaves, structure, static)
+        closed, rebuild = trace_flat(self._call_function, leaves, structure, static)
         if any(isinstance(const, Tracer) for const in closed.consts):
-            # What the function closes over, and another time something else.
-            return [*closed.consts, *leaves], _constants_to_arguments(closed), whole
-        self._traced[key] = closed, whole
-        return leaves, closed, whole
+            # The traced values that the function closes over differ at the next call.
+            return [*closed.consts, *leaves], _constants_to_arguments(closed), rebuild
+        self._traced[key] = closed, rebuild
+        return leaves, closed, rebuild
 
-    def _called(self, args, kwargs):
+    def _call_function(self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]) -> PyTree:
         return self._function(*args, **kwargs)
 
 
 def _constants_to_arguments(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The program with its constants as the first arguments."""
+    """Return the jaxpr with its constants as the first arguments."""
     jaxpr = closed.jaxpr
     info = jaxpr.debug_info._replace(arg_names=None)
     arguments = [*jaxpr.constvars, *jaxpr.invars]
@@ -77,8 +80,19 @@ def _constants_to_arguments(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 @gc_paused()
-def trace_flat(function, leaves, structure, static, is_array: Callable = eqx.is_array_like):
-    """The program of a function, and what makes its results of those of the program."""
+def trace_flat(
+    function: Callable[..., PyTree],
+    leaves: list[Array],
+    structure: Any,
+    static: PyTree,
+    is_array: Callable[[Any], bool] = eqx.is_array_like,
+) -> tuple[ClosedJaxpr, Callable[[Any], PyTree]]:
+    """Trace a function of pytrees to a jaxpr of its array leaves.
+
+    **Arguments:** `leaves` and `structure`, the array part of the positional arguments; `static`,
+    their other part; `is_array`, predicate of the leaves of results that are arrays.
+    **Returns:** the jaxpr, and a function that rebuilds the results from those of the jaxpr.
+    """
     rest: PyTree = None
 
     def flat(*leaves):
@@ -96,7 +110,7 @@ def trace_flat(function, leaves, structure, static, is_array: Callable = eqx.is_
 
 
 def select_outputs(closed: ClosedJaxpr, results: list[int]) -> ClosedJaxpr:
-    """The program with these results alone."""
+    """Return the jaxpr with the results of these indices alone."""
     jaxpr = closed.jaxpr
     info = jaxpr.debug_info._replace(result_paths=("",) * len(results))
     outvars = [jaxpr.outvars[k] for k in results]
@@ -104,5 +118,5 @@ def select_outputs(closed: ClosedJaxpr, results: list[int]) -> ClosedJaxpr:
 
 
 def jit(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
-    """A JAX function as a native kernel."""
+    """Return a JAX function as a native kernel, called inside any `jax.jit`."""
     return _NativeFunction(function)

@@ -1,13 +1,14 @@
-"""Batches of loops in which members that have finished keep no others waiting.
+"""Batched loops in XLA whose finished elements do not hold up the others.
 
-`jax.vmap` of a loop runs all members until the last one has finished. Here blocks of members run
-until those that have finished have cost more turns than it takes to set the others aside. These
-then share a few lanes, in which others take the places of those that have finished: a member that
-takes a hundred times longer than the rest keeps one lane, not all members, busy.
+`jax.vmap` of a loop iterates all batch elements until the last one has finished. Here blocks of
+elements iterate until the wasted iterations of finished elements cost more than setting the
+unfinished ones aside. These then share a few lanes; a lane whose element has finished takes the
+next one. An element that takes a hundred times longer than the others occupies one lane instead of
+delaying the whole batch.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,24 +16,25 @@ from jax.custom_batching import custom_vmap
 from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
 from jaxtyping import Array, Bool, Int, PyTree
 
-# Lanes for members that were set aside: enough that XLA's loops are worth their while.
+# Lanes for elements that were set aside: enough to make up for the overhead of XLA's loops.
 LANES = 64
-# Members of a block, and numbers that all of them compute in a turn: as many as stay in the cache.
+# Largest number of elements of a block, and of scalars that a block computes in an iteration, so
+# that its arrays stay in the cache.
 _MAX_BLOCK, _MAX_ELEMENTS = 1024, 1_500_000
-# Turns that take as long as to set a member aside; the share of turns that may be idle in any case
-# is one of so many.
+# Setting an element aside costs as much as this number of iterations. One iteration in
+# `_TOLERATED_WASTE` may be wasted in any case.
 _SETTING_ASIDE_COST, _TOLERATED_WASTE = 4, 16
 
 
-# Equinox's reduction over all members of a batch, with which the conditions of its loops end, and
-# its assertion that what comes of it is the same for all.
+# Primitives of Equinox: the reduction over a batch that ends the loops of its elements together,
+# and the assertion that a value is equal for the whole batch.
 _ANY, _NONBATCHABLE = "unvmap_any", "nonbatchable"
 
 
 def evaluate_with_lane_compaction(closed: ClosedJaxpr, args: list[Array]) -> list[Array]:
-    """Results of a program; batches of its outermost loops are refilled as members finish.
+    """Evaluate a jaxpr such that batches of its outermost loops use lane compaction.
 
-    Values are those of `jax.vmap` of the program, to round-off. Not to be differentiated.
+    Under `jax.vmap` the values equal those of the jaxpr up to round-off. Not differentiable.
     """
     jaxpr = closed.jaxpr
     atoms = [*jaxpr.outvars, *(atom for eqn in jaxpr.eqns for atom in eqn.invars)]
@@ -40,10 +42,10 @@ def evaluate_with_lane_compaction(closed: ClosedJaxpr, args: list[Array]) -> lis
 
     def equation(eqn, values):
         if eqn.primitive.name == "while":
-            # What nobody asks for needs no memory.
+            # Results that are not used need no memory.
             wanted = [var in used for var in eqn.outvars]
-            some = iter(_Loop.of(eqn).each(wanted)(*values))
-            return [next(some) if w else None for w in wanted]
+            results = iter(_Loop.from_equation(eqn).with_lane_compaction(wanted)(*values))
+            return [next(results) if w else None for w in wanted]
         if eqn.primitive.name == "jit":
             return evaluate_with_lane_compaction(eqn.params["jaxpr"], values)
         return None
@@ -52,26 +54,29 @@ def evaluate_with_lane_compaction(closed: ClosedJaxpr, args: list[Array]) -> lis
 
 
 def _evaluate_per_element(closed: ClosedJaxpr, args: list[Array]) -> list[Array]:
-    """The condition or the body of a loop, where each member says for itself whether it goes on."""
-    asked = {out for out in closed.jaxpr.outvars if not isinstance(out, Literal)}
+    """Evaluate the condition or the body of a loop without Equinox's reductions over the batch."""
+    conditions = {out for out in closed.jaxpr.outvars if not isinstance(out, Literal)}
     for eqn in reversed(closed.jaxpr.eqns):
         name = eqn.primitive.name
-        if name == _NONBATCHABLE or (name == "and" and eqn.outvars[0] in asked):
-            asked |= {atom for atom in eqn.invars if not isinstance(atom, Literal)}
+        if name == _NONBATCHABLE or (name == "and" and eqn.outvars[0] in conditions):
+            conditions |= {atom for atom in eqn.invars if not isinstance(atom, Literal)}
 
     def equation(eqn, values):
         name = eqn.primitive.name
-        return (
-            values if name == _NONBATCHABLE or (name == _ANY and eqn.outvars[0] in asked) else None
-        )
+        is_skipped = name == _NONBATCHABLE or (name == _ANY and eqn.outvars[0] in conditions)
+        return values if is_skipped else None
 
     return _evaluate(closed, args, equation)
 
 
-def _evaluate(closed, args, equation):
-    """Results of a program, of whose equations some are computed by `equation`."""
+def _evaluate(
+    closed: ClosedJaxpr,
+    args: list[Array],
+    equation: Callable[[JaxprEqn, list[Array]], Sequence[Array | None] | None],
+) -> list[Any]:
+    """Evaluate a jaxpr; equations for which `equation` returns `None` are evaluated unchanged."""
     jaxpr = closed.jaxpr
-    env: dict[Var, Array] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     env |= dict(zip(jaxpr.invars, args, strict=True))
 
     def read(atom):
@@ -85,271 +90,319 @@ def _evaluate(closed, args, equation):
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def _bind(eqn, args):
-    """The equation as it stands."""
+def _bind(eqn: JaxprEqn, args: Sequence[Array]) -> list[Array]:
     out = eqn.primitive.bind(*args, **eqn.primitive.get_bind_params(eqn.params))
     return out if eqn.primitive.multiple_results else [out]
 
 
 class _Loop(NamedTuple):
-    """A loop of one member: its equation, and the constants of its condition and of both."""
+    """The loop of one batch element.
+
+    **Attributes:** `eqn`, the `while` equation; `num_cond_consts`, the number of constants of the
+    condition; `num_consts`, the number of constants of condition and body.
+    """
 
     eqn: JaxprEqn
-    first: int
-    second: int
+    num_cond_consts: int
+    num_consts: int
 
     @classmethod
-    def of(cls, eqn: JaxprEqn) -> "_Loop":
-        first = eqn.params["cond_nconsts"]
-        return cls(eqn, first, first + eqn.params["body_nconsts"])
+    def from_equation(cls, eqn: JaxprEqn) -> "_Loop":
+        count = eqn.params["cond_nconsts"]
+        return cls(eqn, count, count + eqn.params["body_nconsts"])
 
-    def running(self, consts: list[Array], carry: list[Array]) -> Bool[Array, "..."]:
-        """The condition: of a member that is a batch itself, one for each part of it."""
-        return _evaluate_per_element(
-            self.eqn.params["cond_jaxpr"], [*consts[: self.first], *carry]
-        )[0]
+    def is_running(self, consts: list[Array], carry: list[Array]) -> Bool[Array, "..."]:
+        """Evaluate the condition; it has a batch axis if the element is itself a batch."""
+        args = [*consts[: self.num_cond_consts], *carry]
+        return _evaluate_per_element(self.eqn.params["cond_jaxpr"], args)[0]
 
-    def goes_on(self, consts: list[Array], carry: list[Array]) -> Bool[Array, "..."]:
-        """Whether there is another turn."""
-        return jnp.any(self.running(consts, carry))
+    def continues(self, consts: list[Array], carry: list[Array]) -> Bool[Array, "..."]:
+        """Return whether there is another iteration."""
+        return jnp.any(self.is_running(consts, carry))
 
-    def turn(self, consts: list[Array], carry: list[Array]) -> list[Array]:
-        """What is carried after one more turn."""
-        after = _evaluate_per_element(
-            self.eqn.params["body_jaxpr"], [*consts[self.first :], *carry]
-        )
-        running = self.running(consts, carry)
+    def iterate(self, consts: list[Array], carry: list[Array]) -> list[Array]:
+        """Return the carry after another iteration."""
+        args = [*consts[self.num_cond_consts :], *carry]
+        new = _evaluate_per_element(self.eqn.params["body_jaxpr"], args)
+        running = self.is_running(consts, carry)
         if running.ndim == 0:
-            return after
-        return _where(running, after, carry)
+            return new
+        return _where(running, new, carry)
 
-    def each(self, wanted: list[bool]) -> Callable[..., list[Array]]:
-        """The loop as a function of its operands; batches of it are refilled."""
+    def with_lane_compaction(self, wanted: list[bool]) -> Callable[..., list[Array]]:
+        """Return the loop as a function of its operands, whose batches use lane compaction."""
 
-        def alone(*args):
+        def plain(*args):
             return [x for x, w in zip(_bind(self.eqn, args), wanted, strict=True) if w]
 
-        return _compacted_under_vmap(alone, self, wanted)
+        return _compacted_under_vmap(plain, self, wanted)
 
 
-def _compacted_under_vmap(alone, loop, wanted):
-    mapped = custom_vmap(alone)
+def _compacted_under_vmap(
+    plain: Callable[..., list[Array]], loop: _Loop, wanted: list[bool]
+) -> Callable[..., list[Array]]:
+    mapped = custom_vmap(plain)
 
     @mapped.def_vmap
     def _(size, batched, *args):
         if size > LANES:
             out = _run_with_compaction(loop, size, batched, args, wanted)
         else:
-            # Members of one member: their loops end together, and may be refilled among others.
+            # A small batch is vectorised. Under another `jax.vmap` it is one element of a larger
+            # batch, which may use lane compaction.
             axes = [0 if b else None for b in batched]
-            out = evaluate_with_lane_compaction(
-                jax.make_jaxpr(jax.vmap(alone, in_axes=axes, axis_size=size))(*args), list(args)
-            )
+            vectorised = jax.vmap(plain, in_axes=axes, axis_size=size)
+            out = evaluate_with_lane_compaction(jax.make_jaxpr(vectorised)(*args), list(args))
         return out, [True] * sum(wanted)
 
     return mapped
 
 
 class _Lanes(NamedTuple):
-    """Members at work: their numbers, whether they go on, their own constants, what they carry."""
+    """State of the lanes.
 
-    numbers: Int[Array, " L"] | None
-    alive: Bool[Array, " L"]
+    **Attributes:** `elements`, the index of the batch element of each lane, `None` in a block;
+    `running`, whether the element has not finished; `consts` and `carry`, its constants and carry.
+    """
+
+    elements: Int[Array, " L"] | None
+    running: Bool[Array, " L"]
     consts: PyTree
     carry: PyTree
 
-    def advanced(
-        self, work: "_LaneStep", members: PyTree, goes_on: Callable[..., PyTree]
+    def advance(
+        self, step: "_LaneStep", count: PyTree, continues: Callable[..., PyTree]
     ) -> "_Lanes":
-        """After as many turns as `goes_on(alive, idle, busy)` allows: the last two count turns of
-        lanes that have finished and that have not, of `members`."""
+        """Iterate while a lane is running and `continues(running, idle, busy)` is true.
 
-        def more(state):
-            alive, _, idle, busy = state
-            return jnp.any(alive) & goes_on(alive, idle, busy)
+        **Arguments:** `count`, the number of lanes with an element. `idle` and `busy` are the
+        numbers of iterations of finished and of running lanes so far.
+        """
 
-        def turn(state):
-            alive, carry, idle, busy = state
-            after = work.turn(self.consts, carry)
-            carry = _where(alive, after, carry)
-            alive = alive & work.alive(self.consts, carry)
-            count = jnp.sum(alive)
-            return alive, carry, idle + members - count, busy + count
+        def condition(state):
+            running, _, idle, busy = state
+            return jnp.any(running) & continues(running, idle, busy)
 
-        zero = jnp.zeros_like(jnp.sum(self.alive))
-        alive, carry, *_ = jax.lax.while_loop(more, turn, (self.alive, self.carry, zero, zero))
-        return self._replace(alive=alive, carry=carry)
+        def body(state):
+            running, carry, idle, busy = state
+            new = step.iterate(self.consts, carry)
+            carry = _where(running, new, carry)
+            running = running & step.continues(self.consts, carry)
+            num_running = jnp.sum(running)
+            return running, carry, idle + count - num_running, busy + num_running
+
+        zero = jnp.zeros_like(jnp.sum(self.running))
+        running, carry, *_ = jax.lax.while_loop(
+            condition, body, (self.running, self.carry, zero, zero)
+        )
+        return self._replace(running=running, carry=carry)
 
 
 class _LaneStep(NamedTuple):
-    """Of lanes, by their own constants and what they carry: whether they go on, and one turn."""
+    """Functions of the constants and the carry of all lanes.
 
-    alive: Callable[[PyTree, PyTree], PyTree]
-    turn: Callable[[PyTree, PyTree], PyTree]
+    **Attributes:** `continues`, whether each lane goes on; `iterate`, the carry after an iteration.
+    """
+
+    continues: Callable[[PyTree, PyTree], PyTree]
+    iterate: Callable[[PyTree, PyTree], PyTree]
 
 
 class _BatchedLoop:
-    """A loop for all members of a batch: which of its constants are their own, and its work."""
+    """A loop for all elements of a batch.
 
-    def __init__(self, loop, size, batched, args):
-        count = loop.second
+    **Attributes:** `batched_consts`, the constants with a batch axis; `carry`, all with a batch
+    axis; `step`, functions of these constants and the carry.
+    """
+
+    def __init__(self, loop: _Loop, size: int, batched: Sequence[bool], args: Sequence[Array]):
+        count = loop.num_consts
         self.loop, self.size = loop, size
-        self.own = [x for x, b in zip(args[:count], batched[:count], strict=True) if b]
+        self.batched_consts = [x for x, b in zip(args[:count], batched[:count], strict=True) if b]
         self.carry = [
             x if b else jnp.broadcast_to(x, (size, *jnp.shape(x)))
             for x, b in zip(args[count:], batched[count:], strict=True)
         ]
 
-        def consts(own):
-            """All constants, with those of a member among those of all."""
-            own = iter(own)
+        def all_consts(batched_consts):
+            """Return the constants of one element together with those of the whole batch."""
+            batched_consts = iter(batched_consts)
             pairs = zip(args[:count], batched[:count], strict=True)
-            return [next(own) if b else x for x, b in pairs]
+            return [next(batched_consts) if b else x for x, b in pairs]
 
-        self.work = _LaneStep(
-            jax.vmap(lambda own, carry: loop.goes_on(consts(own), carry)),
-            jax.vmap(lambda own, carry: loop.turn(consts(own), carry)),
+        self.step = _LaneStep(
+            jax.vmap(lambda consts, carry: loop.continues(all_consts(consts), carry)),
+            jax.vmap(lambda consts, carry: loop.iterate(all_consts(consts), carry)),
         )
 
 
-def _run_with_compaction(loop, size, batched, args, wanted):
-    """What is carried at the end, the members in front, for the outputs that are wanted."""
+def _run_with_compaction(
+    loop: _Loop, size: int, batched: Sequence[bool], args: Sequence[Array], wanted: list[bool]
+) -> list[Array]:
+    """Return the final carry of the wanted outputs, with a leading batch axis."""
     batch = _BatchedLoop(loop, size, batched, args)
-    alive = jnp.ones(size, bool)
+    running = jnp.ones(size, bool)
     from ..lowering import rules  # noqa: F401  (fills the registry; imports LLVM)
     from ..passes.analysis import cost
 
     width = _MAX_ELEMENTS // max(cost(loop.eqn.params["body_jaxpr"].jaxpr), 1)
-    # Few members are not worth that XLA compiles the loop twice.
+    # Blocks are a second copy of the loop for XLA to compile, which small batches do not repay.
     if width > LANES and size > 4 * LANES:
-        alive = _run_in_blocks(batch, -(-size // min(width, _MAX_BLOCK)))
-    return [x for x, w in zip(_run_in_lanes(batch, alive, wanted), wanted, strict=True) if w]
+        running = _run_in_blocks(batch, -(-size // min(width, _MAX_BLOCK)))
+    return [x for x, w in zip(_run_in_lanes(batch, running, wanted), wanted, strict=True) if w]
 
 
-def _run_in_blocks(batch, count):
-    """Advance the members in blocks, again and again, as long as those that are left fill half of
-    one; returns which are left."""
+def _run_in_blocks(batch: _BatchedLoop, count: int) -> Bool[Array, " B"]:
+    """Advance all elements in blocks, repeatedly while the running ones fill half a block.
+
+    Updates `batch.carry` and returns which elements are still running.
+    """
     size, length = batch.size, -(-batch.size // count)
 
-    def block(begin, state, order):
-        alive, carry = state
-        # Places behind the last member are those of lanes that have none.
-        places = jax.lax.dynamic_slice_in_dim(order, begin, length)
-        # The members in their order, which needs no search: the first time.
-        whole = (places[0] + length <= size) & (places[-1] == places[0] + length - 1)
+    def run_block(begin, state, order):
+        running, carry = state
+        # Indices beyond the last element belong to lanes without an element.
+        rows = jax.lax.dynamic_slice_in_dim(order, begin, length)
+        # In the first pass the elements of a block are contiguous and need no gather.
+        contiguous = (rows[0] + length <= size) & (rows[-1] == rows[0] + length - 1)
 
-        def some(arrays):
-            row = lambda x: jax.lax.dynamic_slice_in_dim(x, places[0], length)  # noqa: E731
-            rows = lambda x: x[jnp.minimum(places, size - 1)]  # noqa: E731
-            found = jax.lax.cond(whole, lambda a: [*map(row, a)], lambda a: [*map(rows, a)], arrays)
-            return found
-
-        def put(arrays, new):
-            row = lambda x, y: jax.lax.dynamic_update_slice_in_dim(x, y, places[0], 0)  # noqa: E731
-            rows = lambda x, y: x.at[places].set(y, mode="drop")  # noqa: E731
+        def read(arrays):
+            slice_of = lambda x: jax.lax.dynamic_slice_in_dim(x, rows[0], length)  # noqa: E731
+            gather = lambda x: x[jnp.minimum(rows, size - 1)]  # noqa: E731
             return jax.lax.cond(
-                whole, lambda a, b: [*map(row, a, b)], lambda a, b: [*map(rows, a, b)], arrays, new
+                contiguous, lambda a: [*map(slice_of, a)], lambda a: [*map(gather, a)], arrays
             )
 
-        own, mine = some(batch.own), some(carry)
-        lanes = _Lanes(None, (places < size) & batch.work.alive(own, mine), own, mine)
+        def write(arrays, new):
+            update = lambda x, y: jax.lax.dynamic_update_slice_in_dim(x, y, rows[0], 0)  # noqa: E731
+            scatter = lambda x, y: x.at[rows].set(y, mode="drop")  # noqa: E731
+            return jax.lax.cond(
+                contiguous,
+                lambda a, b: [*map(update, a, b)],
+                lambda a, b: [*map(scatter, a, b)],
+                arrays,
+                new,
+            )
 
-        def worth(alive, idle, busy):
-            return (idle < _SETTING_ASIDE_COST * jnp.sum(alive)) | (idle < busy // _TOLERATED_WASTE)
+        consts, block_carry = read(batch.batched_consts), read(carry)
+        is_running = (rows < size) & batch.step.continues(consts, block_carry)
+        lanes = _Lanes(None, is_running, consts, block_carry)
 
-        lanes = lanes.advanced(batch.work, jnp.sum(lanes.alive), worth)
-        alive, *carry = put([alive, *carry], [lanes.alive, *lanes.carry])
-        return alive, carry
+        def is_worthwhile(running, idle, busy):
+            is_cheap = idle < _SETTING_ASIDE_COST * jnp.sum(running)
+            return is_cheap | (idle < busy // _TOLERATED_WASTE)
 
-    def once(state):
+        lanes = lanes.advance(batch.step, jnp.sum(lanes.running), is_worthwhile)
+        running, *carry = write([running, *carry], [lanes.running, *lanes.carry])
+        return running, carry
+
+    def run_all_blocks(state):
         (order,) = jnp.nonzero(state[0], size=size + length, fill_value=size)
         blocks = (jnp.sum(state[0]) + length - 1) // length
-        step = lambda k, state: block(k * length, state, order)  # noqa: E731
-        return jax.lax.fori_loop(0, blocks, step, state)
+        body = lambda k, state: run_block(k * length, state, order)  # noqa: E731
+        return jax.lax.fori_loop(0, blocks, body, state)
 
-    enough = lambda state: 2 * jnp.sum(state[0]) >= length  # noqa: E731
-    alive, batch.carry = jax.lax.while_loop(enough, once, (jnp.ones(size, bool), batch.carry))
-    return alive
+    fills_half = lambda state: 2 * jnp.sum(state[0]) >= length  # noqa: E731
+    start = jnp.ones(size, bool), batch.carry
+    running, batch.carry = jax.lax.while_loop(fills_half, run_all_blocks, start)
+    return running
 
 
-def _run_in_lanes(batch, alive, wanted):
-    """What all members carry at the end; those that are `alive` go on in lanes."""
-    # Behind the last member there are none: nothing is written there.
-    (waiting,) = jnp.nonzero(alive, size=batch.size, fill_value=batch.size)
+def _run_in_lanes(
+    batch: _BatchedLoop, running: Bool[Array, " B"], wanted: list[bool]
+) -> list[Array]:
+    """Finish the elements that are still running in lanes; return the carry of all elements."""
+    # The index `size` stands for no element: writes to it are dropped.
+    (waiting,) = jnp.nonzero(running, size=batch.size, fill_value=batch.size)
 
     def begin(rows, carry):
-        return [x[rows] for x in batch.own], [x[rows] for x in carry]
+        return [x[rows] for x in batch.batched_consts], [x[rows] for x in carry]
 
-    def put(carry, places, lanes):
-        each = zip(carry, lanes.carry, wanted, strict=True)
-        return [x.at[places].set(end, mode="drop") if w else x for x, end, w in each]
+    def write(carry, rows, lanes):
+        triples = zip(carry, lanes.carry, wanted, strict=True)
+        return [x.at[rows].set(end, mode="drop") if w else x for x, end, w in triples]
 
-    return _refill_lanes(waiting, begin, batch.work, put, LANES, batch.carry)
+    return _refill_lanes(waiting, begin, batch.step, write, LANES, batch.carry)
 
 
 def map_with_lane_compaction(
-    members: PyTree,
+    elements: PyTree,
     begin: Callable[[PyTree], PyTree],
-    goes_on: Callable[[PyTree], PyTree],
-    turn: Callable[[PyTree, PyTree], PyTree],
+    continues: Callable[[PyTree], PyTree],
+    iterate: Callable[[PyTree, PyTree], PyTree],
     end: Callable[[PyTree, PyTree], PyTree],
     lanes: int,
 ) -> PyTree:
-    """Results of members that take one turn after the other, different numbers of them.
+    """Map an iteration over batch elements that take different numbers of iterations.
 
-    **Arguments:** `members`, arrays with all of them in front; of one of them, `begin(member)`,
-    what it carries at first; `goes_on(carry)`, whether there is another turn; `turn(member, carry)`
-    and `end(member, carry)`, its results; `lanes`, how many are at work at once.
+    **Arguments:**
+
+    - `elements`: pytree of arrays with a leading batch axis.
+    - `begin`: `begin(element)`, the initial carry of an element.
+    - `continues`: `continues(carry)`, whether the element takes another iteration.
+    - `iterate`: `iterate(element, carry)`, the carry after one iteration.
+    - `end`: `end(element, carry)`, the result of an element.
+    - `lanes`: number of elements that are iterated at the same time.
+
+    **Returns:** the results with a leading batch axis.
     """
-    size = len(jax.tree.leaves(members)[0])
-    start, ends = jax.vmap(begin), jax.vmap(end)
+    size = len(jax.tree.leaves(elements)[0])
+    begin_all, end_all = jax.vmap(begin), jax.vmap(end)
 
-    def entering(rows, _):
-        some = jax.tree.map(lambda x: x[rows], members)
-        return some, start(some)
+    def begin_rows(rows, _):
+        selected = jax.tree.map(lambda x: x[rows], elements)
+        return selected, begin_all(selected)
 
-    def put(out, places, lanes):
-        found = ends(lanes.consts, lanes.carry)
-        return jax.tree.map(lambda x, end: x.at[places].set(end, mode="drop"), out, found)
+    def write(out, rows, lanes):
+        results = end_all(lanes.consts, lanes.carry)
+        return jax.tree.map(lambda x, end: x.at[rows].set(end, mode="drop"), out, results)
 
-    work = _LaneStep(lambda _, carry: jax.vmap(goes_on)(carry), jax.vmap(turn))
-    shapes = jax.eval_shape(lambda all: ends(all, start(all)), members)
+    step = _LaneStep(lambda _, carry: jax.vmap(continues)(carry), jax.vmap(iterate))
+    shapes = jax.eval_shape(lambda elements: end_all(elements, begin_all(elements)), elements)
     out = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    return _refill_lanes(jnp.arange(size), entering, work, put, min(lanes, size), out)
+    return _refill_lanes(jnp.arange(size), begin_rows, step, write, min(lanes, size), out)
 
 
-def _refill_lanes(waiting, begin, work, put, count, out):
-    """`out` with the results of the members that are `waiting`.
+def _refill_lanes(
+    waiting: Int[Array, " B"],
+    begin: Callable[..., tuple[PyTree, PyTree]],
+    step: _LaneStep,
+    write: Callable[..., PyTree],
+    count: int,
+    out: PyTree,
+) -> PyTree:
+    """Run waiting elements in lanes, and return `out` with their results.
 
-    **Arguments:** `begin(rows, out)`, constants of members and what they carry at first;
-    `put(out, places, lanes)`, results of lanes at their places.
+    **Arguments:** `waiting`, indices of elements; `begin(rows, out)`, their constants and initial
+    carry; `write(out, rows, lanes)`, `out` with the results of lanes in these rows; `count`, the
+    number of lanes.
     """
     size = len(waiting)
-    number = lambda k: jnp.where(k < size, waiting[jnp.minimum(k, size - 1)], size)  # noqa: E731
+    element = lambda k: jnp.where(k < size, waiting[jnp.minimum(k, size - 1)], size)  # noqa: E731
 
-    def taken(numbers, out):
-        """Members as lanes that begin."""
-        consts, carry = begin(jnp.minimum(numbers, size - 1), out)
-        return _Lanes(numbers, (numbers < size) & work.alive(consts, carry), consts, carry)
+    def start_lanes(elements, out):
+        consts, carry = begin(jnp.minimum(elements, size - 1), out)
+        return _Lanes(elements, (elements < size) & step.continues(consts, carry), consts, carry)
 
     def refill(state):
-        lanes, begun, out = state
-        most = jnp.where(number(begun) < size, count, jnp.iinfo(jnp.int32).max)
-        lanes = lanes.advanced(work, count, lambda _, idle, __: idle < most)
-        out = put(out, jnp.where(lanes.alive, size, lanes.numbers), lanes)
-        free = ~lanes.alive
-        fresh = taken(number(begun + jnp.cumsum(free) - 1), out)
-        return _where(free, fresh, lanes), begun + jnp.sum(free), out
+        lanes, num_started, out = state
+        # While elements are waiting, lanes are refilled after `count` idle iterations.
+        max_idle = jnp.where(element(num_started) < size, count, jnp.iinfo(jnp.int32).max)
+        lanes = lanes.advance(step, count, lambda _, idle, __: idle < max_idle)
+        out = write(out, jnp.where(lanes.running, size, lanes.elements), lanes)
+        free = ~lanes.running
+        new = start_lanes(element(num_started + jnp.cumsum(free) - 1), out)
+        return _where(free, new, lanes), num_started + jnp.sum(free), out
 
-    state = taken(number(jnp.arange(count)), out), jnp.array(count), out
-    goes_on = lambda s: jnp.any(s[0].alive) | (number(s[1]) < size)  # noqa: E731
-    return jax.lax.while_loop(goes_on, refill, state)[2]
+    start = start_lanes(element(jnp.arange(count)), out), jnp.array(count), out
+    continues = lambda s: jnp.any(s[0].running) | (element(s[1]) < size)  # noqa: E731
+    return jax.lax.while_loop(continues, refill, start)[2]
 
 
-def _where(which, new, old):
-    """Arrays of either, by members."""
+def _where(mask: Bool[Array, "..."], new: PyTree, old: PyTree) -> PyTree:
+    """Select arrays of `new` or `old` along the leading axes of `mask`."""
 
-    def one(new, old):
-        return jnp.where(which.reshape(*which.shape, *[1] * (new.ndim - which.ndim)), new, old)
+    def select(new, old):
+        return jnp.where(mask.reshape(*mask.shape, *[1] * (new.ndim - mask.ndim)), new, old)
 
-    return jax.tree.map(one, new, old)
+    return jax.tree.map(select, new, old)

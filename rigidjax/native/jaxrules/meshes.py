@@ -1,8 +1,8 @@
-"""Programs as one operation on meshes of devices.
+"""Calls that are one operation on a mesh of devices.
 
-Inside of `jax.shard_map` types tell along which axes of the mesh a value varies, and on meshes with
-explicit axes how it is sharded. Loops must change neither, and those of diffrax start from
-constants. So what a run consists of is traced without a mesh.
+Inside `jax.shard_map` the types of values tell along which mesh axes a value varies, and on meshes
+with explicit axes how it is sharded. The carry of a loop must change neither, but loops of diffrax
+start from constants. A run is therefore traced without a mesh and called as one operation.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
 
 def opaque_call(function: Callable[..., Any], *args: Any) -> Any:
-    """`function(*args)`, pytrees; on a mesh as one operation whose inside knows of no mesh."""
+    """Return `function(*args)` of pytrees; on a mesh, as one operation traced without the mesh."""
     leaves = filter(eqx.is_array, jax.tree.leaves(args))
     if all(jax.typeof(x).sharding.mesh.empty for x in leaves):
         return function(*args)
@@ -40,32 +40,37 @@ def opaque_call(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def trace_without_mesh(function: Callable[..., Any], *shapes: Any, **options: Any) -> Any:
-    """The program of a function, `jax.make_jaxpr`, traced without a mesh.
+    """Return `jax.make_jaxpr(function, **options)(*shapes)`, traced with an empty mesh.
 
-    What is called twice is traced once only if meshes are the same: there is none while a user's
-    function is traced, an empty one while it is lowered.
+    JAX caches traces by function and mesh. No mesh is set while a user's function is traced, but an
+    empty one while it is lowered, so that functions would otherwise be traced twice.
     """
     with jax.sharding.use_abstract_mesh(AbstractMesh((), ())):
         return jax.make_jaxpr(function, **options)(*shapes)
 
 
 def align_varying_axes(arrays: Sequence[Any]) -> list[Any]:
-    """The arrays, all varying along the same axes of `jax.shard_map`.
+    """Return the arrays, all typed as varying along the union of their `jax.shard_map` axes.
 
-    The derivative by one that is the same on all devices then is the sum over them.
+    The derivative with respect to an array that is equal on all devices then sums over devices.
     """
     varying = [jax.typeof(x).manual_axis_type.varying for x in arrays]
     axes = frozenset().union(*varying)
     return [
-        x if own == axes else jax.lax.pcast(x, tuple(axes - own), to="varying")
-        for x, own in zip(arrays, varying, strict=True)
+        x if present == axes else jax.lax.pcast(x, tuple(axes - present), to="varying")
+        for x, present in zip(arrays, varying, strict=True)
     ]
 
 
 def result_types(
     avals: Sequence[Any], inputs: Sequence[Any], batched: Sequence[bool], size: int | None
 ) -> list[ShapedArray]:
-    """Types of the results of a program where its inputs are, of a batch if `size` is given."""
+    """Return the types of the results of a call, with the sharding of its inputs.
+
+    **Arguments:** `avals`, result types without batch axis and mesh; `inputs`, the types of the
+    arguments; `batched`, which arguments have a batch axis; `size`, the extent of the batch, `None`
+    without a batch.
+    """
     lead = () if size is None else (size,)
     shapes = [(*lead, *a.shape) for a in avals]
     on_mesh = [x for x in inputs if not x.sharding.mesh.empty]
@@ -76,19 +81,19 @@ def result_types(
         ]
     specs = [x.sharding.spec[0] for x, b in zip(inputs, batched, strict=True) if b]
     axes = next((spec for spec in specs if spec is not None), None)
-    where = NamedSharding(on_mesh[0].sharding.mesh, PartitionSpec(*[axes] * len(lead)))
-    varies = on_mesh[0].manual_axis_type
+    sharding = NamedSharding(on_mesh[0].sharding.mesh, PartitionSpec(*[axes] * len(lead)))
+    manual_axis_type = on_mesh[0].manual_axis_type
     return [
-        ShapedArray(s, a.dtype, a.weak_type, sharding=where, manual_axis_type=varies)
+        ShapedArray(s, a.dtype, a.weak_type, sharding=sharding, manual_axis_type=manual_axis_type)
         for s, a in zip(shapes, avals, strict=True)
     ]
 
 
 def without_mesh(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A lowering rule that sees no mesh in the types of its arguments."""
+    """Wrap a lowering rule so that its argument types have no mesh."""
 
-    def lowered(context, *args, **params):
-        plain = [ShapedArray(a.shape, a.dtype) for a in context.avals_in]
-        return rule(context.replace(avals_in=plain), *args, **params)
+    def lowering(context, *args, **params):
+        avals = [ShapedArray(a.shape, a.dtype) for a in context.avals_in]
+        return rule(context.replace(avals_in=avals), *args, **params)
 
-    return lowered
+    return lowering

@@ -1,19 +1,22 @@
-"""The primitive `native_call`: a program that runs as one kernel inside any `jit`.
+"""The primitive `native_call`: a jaxpr that runs as one kernel inside any `jax.jit`.
 
-A batch (`jax.vmap`, any number of them) is lanes of the same call, and lanes whose member has
-finished take another one (see `refill`). In forward mode values and tangents are one call, which
-falls apart into two where the tangents are to be transposed (see `forward`). On a GPU of CUDA
-members are threads; on other devices it is the program itself.
+Any number of nested `jax.vmap` is one batch axis of the same call; its elements run in the lanes of
+the kernel, and a lane whose element has finished takes another one (lane compaction). In forward
+mode values and tangents are one call, which partial evaluation splits in two where the tangents are
+transposed (see `forward_split`). On CUDA GPUs each batch element is a thread. On other devices XLA
+runs the jaxpr itself.
 """
 
 import functools
 import warnings
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Primitive, Var, jaxpr_as_fun
+from jax.core import ShapedArray
+from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, Var, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
@@ -27,27 +30,31 @@ from .meshes import align_varying_axes, result_types, trace_without_mesh, withou
 
 
 class LoweringMode(NamedTuple):
-    """How a call is lowered; see `native_call`."""
+    """Options that decide how a call is lowered; see `native_call`."""
 
     strict: bool
     by_xla: bool
-    once: bool
-    alone: bool
-    several: int
+    run_once: bool
+    inline: bool
+    num_tangents: int
 
 
 class ForwardMode(NamedTuple):
-    """What a call gives values and tangents of.
+    """The call from which a call for values and tangents was derived.
 
-    **Attributes:** `closed`, the program; `given`, which of its arguments have tangents, which
-    follow them; `linear` and `values`, as of its own call; `before`, what it is itself the forward
-    mode of, if it is.
+    **Attributes:**
+
+    - `closed`: the jaxpr of the original call.
+    - `has_tangent`: for each argument of the original call whether it has a tangent. The tangents
+      follow the arguments.
+    - `num_linear`, `primal_counts`: parameters of the original call.
+    - `before`: the call of which the original call is itself the forward mode, `None` if it is not.
     """
 
     closed: ClosedJaxpr
-    given: tuple[bool, ...]
-    linear: int
-    values: tuple[int, int]
+    has_tangent: tuple[bool, ...]
+    num_linear: int
+    primal_counts: tuple[int, int]
     before: "ForwardMode | None"
 
 
@@ -59,36 +66,46 @@ def native_call(
     closed: ClosedJaxpr,
     args: list[Array],
     strict: bool = True,
-    linear: int = 0,
+    num_linear: int = 0,
     by_xla: bool = False,
-    once: bool = False,
-    alone: bool = False,
-    values: tuple[int, int] = (0, 0),
-    several: int = 0,
+    run_once: bool = False,
+    inline: bool = False,
+    primal_counts: tuple[int, int] = (0, 0),
+    num_tangents: int = 0,
 ) -> list[Array]:
-    """Results of a program by a kernel.
+    """Return the results of a jaxpr, evaluated by a kernel.
 
-    **Arguments:** `closed`, the program; `args`, arrays of the shapes and dtypes of its arguments;
-    `strict`, whether a form of a primitive that kernels do not know raises (`NoRule`) or the whole
-    program is left to XLA; `linear`, number of the last arguments in which the program is linear;
-    `by_xla`, whether it is left to XLA in any case; `once`, whether it is run so seldom that a
-    short time of compilation matters more than that of a run; `alone`, whether derivatives and
-    batches are those of the calls inside, not of this one; `values`, numbers of the first arguments
-    and of the first results, which depend on these alone and are no batch where they are none;
-    `several`, the number of tangents of which the program has stacks, if it has.
+    **Arguments:**
+
+    - `closed`: the jaxpr.
+    - `args`: arrays with the shapes and dtypes of its arguments.
+    - `strict`: raise `NoRule` for an equation without a lowering rule, instead of leaving the
+      whole jaxpr to XLA.
+    - `num_linear`: number of last arguments in which the jaxpr is linear.
+    - `by_xla`: leave the jaxpr to XLA in any case.
+    - `run_once`: compile fast rather than well, because the jaxpr is evaluated seldom.
+    - `inline`: replace the call by its equations under differentiation and batching.
+    - `primal_counts`: numbers of first arguments and first results; these results depend on these
+      arguments alone, and have no batch axis if the arguments have none.
+    - `num_tangents`: length of the stacks of tangents in the jaxpr, 0 if there are none.
     """
     batched = (False,) * len(args)
     return native_call_p.bind(
-        *align_varying_axes(args), closed=closed, batched=batched, size=None, linear=linear,
-        mode=LoweringMode(strict, by_xla, once, alone, several), values=values,
+        *align_varying_axes(args), closed=closed, batched=batched, size=None,
+        num_linear=num_linear, mode=LoweringMode(strict, by_xla, run_once, inline, num_tangents),
+        primal_counts=primal_counts,
     )  # fmt: skip
 
 
-def _abstract(*args, closed, batched, size, **_):
+def _abstract(
+    *args: ShapedArray, closed: ClosedJaxpr, batched: tuple[bool, ...], size: int | None, **_: Any
+) -> list[ShapedArray]:
     return result_types(closed.out_avals, args, batched, size)
 
 
-def _evaluate_by_xla(*args, closed, batched, size, **_):
+def _evaluate_by_xla(
+    *args: Array, closed: ClosedJaxpr, batched: tuple[bool, ...], size: int | None, **_: Any
+) -> list[Array]:
     function = jaxpr_as_fun(closed)
     if size is None:
         return function(*args)
@@ -96,202 +113,273 @@ def _evaluate_by_xla(*args, closed, batched, size, **_):
     return jax.vmap(function, in_axes=axes, axis_size=size)(*args)
 
 
-def _call_kernel(kernel_of, *args, closed, batched, size, mode, values, **_):
+def _call_kernel(
+    kernel_of: Callable[..., Any],
+    *args: Array,
+    closed: ClosedJaxpr,
+    batched: tuple[bool, ...],
+    size: int | None,
+    mode: LoweringMode,
+    primal_counts: tuple[int, int],
+    **_: Any,
+) -> Sequence[Array]:
     try:
-        shared = values[1] if size is not None and not any(batched[: values[0]]) else 0
-        few = shared > 0 and (size or 1) <= default_width()
-        signature = Signature(batched, size is not None, mode.once, mode.several, shared, few)
-        made = None if mode.by_xla else kernel_of(closed, signature, size)
+        is_shared = size is not None and not any(batched[: primal_counts[0]])
+        num_shared = primal_counts[1] if is_shared else 0
+        is_small_batch = num_shared > 0 and (size or 1) <= default_width()
+        signature = Signature(
+            batched, size is not None, mode.run_once, mode.num_tangents, num_shared, is_small_batch
+        )
+        kernel = None if mode.by_xla else kernel_of(closed, signature, size)
     except NoRule:
         if mode.strict:
             raise
-        made = None
+        kernel = None
     except Exception as error:
         if mode.strict:
             raise
-        # A defect of ours, which must not keep a user from results.
+        # A defect of the compiler must not keep users from their results.
         warnings.warn(
-            "A native kernel could not be made, and XLA runs the program in its place, whatever "
+            "A native kernel could not be made, and XLA runs the computation instead, whatever "
             f'`sol.stats["backend"]` says. Please report this: {type(error).__name__}: {error}',
             stacklevel=2,
         )
-        made = None
-    if made is None:
+        kernel = None
+    if kernel is None:
         return _evaluate_by_xla(*args, closed=closed, batched=batched, size=size)
     lead = () if size is None else (size,)
     out = [jax.ShapeDtypeStruct((*lead, *a.shape), a.dtype) for a in closed.out_avals]
-    return jax.ffi.ffi_call(made.name, out)(*args)
+    return jax.ffi.ffi_call(kernel.name, out)(*args)
 
 
-def _host_kernel(closed, signature, size):
+def _host_kernel(closed: ClosedJaxpr, signature: Signature, size: int | None) -> Any:
     return get_kernel(closed, signature)
 
 
-def _lowering_rule(function):
+def _lowering_rule(function: Callable[..., Any]) -> Callable[..., Any]:
     return without_mesh(mlir.lower_fun(function, multiple_results=True))
 
 
-def _kernel_lowering_rule(kernel_of):
-    """By a kernel, but in programs that are exported: its code is in this process alone."""
-    here = _lowering_rule(functools.partial(_call_kernel, kernel_of))
-    elsewhere = _lowering_rule(_evaluate_by_xla)
+def _kernel_lowering_rule(kernel_of: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a rule that lowers to a kernel, or to XLA's code in an exported computation.
 
-    def lowered(context, *args, mode, **params):
+    The machine code of a kernel exists in this process alone.
+    """
+    to_kernel = _lowering_rule(functools.partial(_call_kernel, kernel_of))
+    to_xla = _lowering_rule(_evaluate_by_xla)
+
+    def lowering(context, *args, mode, **params):
         exported = context.module_context.lowering_parameters.for_export
         if exported and mode.strict:
             warnings.warn(
-                "A program that is exported has no native kernels, whose machine code is in this "
-                "process alone: XLA's code is exported in their place.",
+                "An exported computation has no native kernels, whose machine code is in this "
+                "process alone: XLA's code is exported instead.",
                 stacklevel=2,
             )
-        rule = elsewhere if exported else here
+        rule = to_xla if exported else to_kernel
         return rule(context, *args, mode=mode, **params)
 
-    return lowered
+    return lowering
 
 
-def _batch(args, axes, *, closed, batched, size, mode, values, forward=None, **params):
-    """One more batch axis: joined with the one that is there."""
-    if mode.alone:
+def _batch(
+    args: Sequence[Array],
+    axes: Sequence[int | None],
+    *,
+    closed: ClosedJaxpr,
+    batched: tuple[bool, ...],
+    size: int | None,
+    mode: LoweringMode,
+    primal_counts: tuple[int, int],
+    forward: ForwardMode | None = None,
+    **params: Any,
+) -> tuple[list[Array], list[int | None]]:
+    """Merge another batch axis with the batch axis of the call, if there is one."""
+    if mode.inline:
         out = jax.vmap(jaxpr_as_fun(closed), in_axes=axes)(*args)
         return out, [0] * len(out)
     primitive = native_call_p
     if forward is not None:
         primitive, params["forward"] = native_forward_p, forward
-    params.update(closed=closed, mode=mode, values=values)
+    params.update(closed=closed, mode=mode, primal_counts=primal_counts)
     extent = next(x.shape[a] for x, a in zip(args, axes, strict=True) if a is not None)
     out_args, out_batched = [], []
-    for x, axis, was in zip(args, axes, batched, strict=True):
+    for x, axis, was_batched in zip(args, axes, batched, strict=True):
         if axis is not None:
             x = jnp.moveaxis(x, axis, 0)
-        if size is not None and (axis is not None or was):
-            own = x.shape[(axis is not None) + was :]
+        if size is not None and (axis is not None or was_batched):
+            element_shape = x.shape[(axis is not None) + was_batched :]
             x = x if axis is not None else x[None]
-            x = x if was else x[:, None]
-            x = jnp.broadcast_to(x, (extent, size, *own)).reshape(extent * size, *own)
+            x = x if was_batched else x[:, None]
+            x = jnp.broadcast_to(x, (extent, size, *element_shape))
+            x = x.reshape(extent * size, *element_shape)
         out_args.append(x)
-        out_batched.append(axis is not None or was)
+        out_batched.append(axis is not None or was_batched)
     total = extent if size is None else extent * size
     out = primitive.bind(*out_args, batched=tuple(out_batched), size=total, **params)
     if size is not None:
         out = [x.reshape(extent, size, *x.shape[1:]) for x in out]
     dims: list[int | None] = [0] * len(out)
-    if values[1] and all(a is None for a in axes[: values[0]]):
-        # Several tangents at one point: all members have the same values.
-        first = [x[0] for x in out[: values[1]]] if extent else None
-        if first is None:
-            without = [
+    num_primals, num_values = primal_counts
+    if num_values and all(a is None for a in axes[:num_primals]):
+        # Several tangents at one point: all batch elements have the same values.
+        values = [x[0] for x in out[:num_values]] if extent else None
+        if values is None:
+            element = [
                 x if a is None else jnp.zeros(np.delete(x.shape, a), x.dtype)
                 for x, a in zip(args, axes, strict=True)
             ]
-            first = primitive.bind(*without, batched=batched, size=size, **params)[: values[1]]
-        out[: values[1]], dims[: values[1]] = first, [None] * values[1]
+            values = primitive.bind(*element, batched=batched, size=size, **params)[:num_values]
+        out[:num_values], dims[:num_values] = values, [None] * num_values
     return out, dims
 
 
-def _jvp(primals, tangents, *, closed, batched, size, linear, mode, values, forward=None):
-    given = tuple(type(t) is not ad.Zero for t in tangents)
-    moving = [t for t in tangents if type(t) is not ad.Zero]
-    moves = _has_tangents(closed, given)
-    if mode.alone:
-        function = _close_over_constants(jaxpr_as_fun(closed), primals, given)
-        moved = [x for x, g in zip(primals, given, strict=True) if g]
-        out, rates = jax.jvp(function, moved, moving)
-        rates = (x for x, kept in zip(rates, moves, strict=True) if kept)
-        return out, _with_symbolic_zeros(out, rates, moves)
+def _jvp(
+    primals: Sequence[Array],
+    tangents: Sequence[Any],
+    *,
+    closed: ClosedJaxpr,
+    batched: tuple[bool, ...],
+    size: int | None,
+    num_linear: int,
+    mode: LoweringMode,
+    primal_counts: tuple[int, int],
+    forward: ForwardMode | None = None,
+) -> tuple[Any, Any]:
+    has_tangent = tuple(type(t) is not ad.Zero for t in tangents)
+    nonzero = [t for t in tangents if type(t) is not ad.Zero]
+    out_has_tangent = _has_tangents(closed, has_tangent)
+    if mode.inline:
+        function = _close_over_constants(jaxpr_as_fun(closed), primals, has_tangent)
+        varied = [x for x, h in zip(primals, has_tangent, strict=True) if h]
+        out, out_tangents = jax.jvp(function, varied, nonzero)
+        kept = (t for t, h in zip(out_tangents, out_has_tangent, strict=True) if h)
+        return out, _with_symbolic_zeros(out, kept, out_has_tangent)
     count = len(closed.out_avals)
     out = native_forward_p.bind(
         *primals,
-        *moving,
-        closed=_forward_jaxpr(closed, given),
-        batched=batched + tuple(b for b, g in zip(batched, given, strict=True) if g),
+        *nonzero,
+        closed=_forward_jaxpr(closed, has_tangent),
+        batched=batched + tuple(b for b, h in zip(batched, has_tangent, strict=True) if h),
         size=size,
-        linear=0,
+        num_linear=0,
         mode=mode,
-        values=(len(primals), count),
-        forward=ForwardMode(closed, given, linear, values, forward),
+        primal_counts=(len(primals), count),
+        forward=ForwardMode(closed, has_tangent, num_linear, primal_counts, forward),
     )
-    return out[:count], _with_symbolic_zeros(out[:count], iter(out[count:]), moves)
+    return out[:count], _with_symbolic_zeros(out[:count], iter(out[count:]), out_has_tangent)
 
 
-def _with_symbolic_zeros(out, rates, moves):
-    """Rates of the results that move, no rates of the others."""
+def _with_symbolic_zeros(
+    out: Sequence[Array], tangents: Iterator[Array], has_tangent: Sequence[bool]
+) -> list[Any]:
+    """Return a tangent for each result, a symbolic zero where there is none."""
     return [
-        next(rates) if moved else ad.Zero(jax.typeof(x).to_tangent_aval())
-        for x, moved in zip(out, moves, strict=True)
+        next(tangents) if h else ad.Zero(jax.typeof(x).to_tangent_aval())
+        for x, h in zip(out, has_tangent, strict=True)
     ]
 
 
-def _close_over_constants(function, primals, given):
-    """A function of the arguments marked in `given` alone."""
+def _close_over_constants(
+    function: Callable[..., Any], primals: Sequence[Array], has_tangent: Sequence[bool]
+) -> Callable[..., Any]:
+    """Return a function of the arguments with a tangent alone."""
 
-    def of_moved(*values):
+    def partial(*values):
         values = iter(values)
-        return function(*(next(values) if g else x for x, g in zip(primals, given, strict=True)))
+        args = (next(values) if h else x for x, h in zip(primals, has_tangent, strict=True))
+        return function(*args)
 
-    return of_moved
+    return partial
 
 
-def _primal_call(*, forward, batched, size, mode, **_):
-    """The call of values within one of values and tangents."""
+def _primal_call(
+    *,
+    forward: ForwardMode,
+    batched: tuple[bool, ...],
+    size: int | None,
+    mode: LoweringMode,
+    **_: Any,
+) -> Callable[..., Any]:
+    """Return the call for the values alone."""
     primitive = native_call_p
-    params = dict(closed=forward.closed, size=size, linear=forward.linear, mode=mode)
+    params: dict[str, Any] = dict(
+        closed=forward.closed, size=size, num_linear=forward.num_linear, mode=mode
+    )
     if forward.before is not None:
         primitive, params["forward"] = native_forward_p, forward.before
-    batched = batched[: len(forward.given)]
-    return functools.partial(primitive.bind, batched=batched, values=forward.values, **params)
-
-
-def _tangent_call(*, forward, batched, size, mode, **_):
-    """The call of tangents within one of values and tangents."""
+    batched = batched[: len(forward.has_tangent)]
     return functools.partial(
-        native_call_p.bind,
-        closed=_tangent_jaxpr(forward.closed, forward.given),
-        batched=batched,
-        size=size,
-        linear=len(batched) - len(forward.given),
-        mode=mode,
-        values=(0, 0),
+        primitive.bind, batched=batched, primal_counts=forward.primal_counts, **params
     )
 
 
-def _transpose(cotangents, *args, closed, batched, size, linear, mode, values):
-    """Cotangents of the arguments in which a call is linear: the last `linear` ones."""
-    count = len(args) - linear
-    wanted = tuple(ad.is_undefined_primal(x) for x in args)
-    if any(wanted[:count]):
+def _tangent_call(
+    *,
+    forward: ForwardMode,
+    batched: tuple[bool, ...],
+    size: int | None,
+    mode: LoweringMode,
+    **_: Any,
+) -> Callable[..., Any]:
+    """Return the call for the tangents alone."""
+    return functools.partial(
+        native_call_p.bind,
+        closed=_tangent_jaxpr(forward.closed, forward.has_tangent),
+        batched=batched,
+        size=size,
+        num_linear=len(batched) - len(forward.has_tangent),
+        mode=mode,
+        primal_counts=(0, 0),
+    )
+
+
+def _transpose(
+    cotangents: Sequence[Any],
+    *args: Any,
+    closed: ClosedJaxpr,
+    batched: tuple[bool, ...],
+    size: int | None,
+    num_linear: int,
+    mode: LoweringMode,
+    primal_counts: tuple[int, int],
+) -> list[Array | None]:
+    """Return cotangents of the last `num_linear` arguments."""
+    count = len(args) - num_linear
+    is_wanted = tuple(ad.is_undefined_primal(x) for x in args)
+    if any(is_wanted[:count]):
         raise NotImplementedError("a native call is not linear in its first arguments")
-    # Results without a cotangent stay out: zero times an infinite derivative is not zero.
-    given = tuple(type(ct) is not ad.Zero for ct in cotangents)
-    cotangents = [ct for ct, g in zip(cotangents, given, strict=True) if g]
-    known = [x for x, w in zip(args, wanted, strict=True) if not w]
-    marks = tuple(b for b, w in zip(batched, wanted, strict=True) if not w)
+    # Results without a cotangent are left out: zero times an infinite derivative is not zero.
+    has_cotangent = tuple(type(ct) is not ad.Zero for ct in cotangents)
+    cotangents = [ct for ct, h in zip(cotangents, has_cotangent, strict=True) if h]
+    known = [x for x, w in zip(args, is_wanted, strict=True) if not w]
+    known_batched = tuple(b for b, w in zip(batched, is_wanted, strict=True) if not w)
     out = native_call_p.bind(
         *known,
         *cotangents,
-        closed=_transposed_jaxpr(closed, (wanted, given)),
-        batched=marks + (size is not None,) * len(cotangents),
+        closed=_transposed_jaxpr(closed, (is_wanted, has_cotangent)),
+        batched=known_batched + (size is not None,) * len(cotangents),
         size=size,
-        linear=len(cotangents),
+        num_linear=len(cotangents),
         mode=mode,
-        values=(0, 0),
+        primal_counts=(0, 0),
     )
-    # An argument that all members share collects from all of them.
-    shared = [size is not None and not b for b, w in zip(batched, wanted, strict=True) if w]
-    out = iter(x.sum(axis=0) if s else x for x, s in zip(out, shared, strict=True))
-    return [next(out) if w else None for w in wanted]
+    # The cotangent of an argument without batch axis is the sum over the batch.
+    is_summed = [size is not None and not b for b, w in zip(batched, is_wanted, strict=True) if w]
+    out = iter(x.sum(axis=0) if s else x for x, s in zip(out, is_summed, strict=True))
+    return [next(out) if w else None for w in is_wanted]
 
 
-def _register(primitive):
+def _register(primitive: Primitive) -> None:
     def impl(*args, **params):
         return jax.jit(functools.partial(primitive.bind, **params))(*args)
 
     primitive.def_impl(impl)
     primitive.def_abstract_eval(_abstract)
-    # JAX 0.12 asks whether a program inside has primitives of JAX's own that it must write out:
-    # whoever lowers a call does that.
+    # JAX 0.12 asks whether the inner jaxpr contains JAX's high-level primitives, which it would
+    # have to expand. The lowering of the call expands them.
     primitive.is_high = lambda *_, **__: False
-    # Part of the program around it, where that is a kernel.
+    # Inside another kernel a call is expanded.
     EXPANSIONS[primitive.name] = _evaluate_by_xla
     mlir.register_lowering(primitive, _lowering_rule(_evaluate_by_xla))
     for platform, kernel_of in ("cpu", _host_kernel), ("cuda", get_gpu_kernel):
@@ -304,109 +392,118 @@ _register(native_call_p)
 _register(native_forward_p)
 ad.primitive_transposes[native_call_p] = _transpose
 register_partial_eval_split(
-    native_forward_p, lambda *, values, **_: values, _primal_call, _tangent_call
+    native_forward_p, lambda *, primal_counts, **_: primal_counts, _primal_call, _tangent_call
 )
 
 
-def _is_real(x) -> bool:
+def _is_real(x: Any) -> bool:
     return jnp.issubdtype(x.dtype, jnp.inexact)
 
 
-def _has_tangents(closed, given) -> list[bool]:
-    """Which results are real and depend on the arguments marked in `given`."""
-    moved = _find_dependent(closed.jaxpr, given)
-    return [m and _is_real(aval) for m, aval in zip(moved, closed.out_avals, strict=True)]
+def _has_tangents(closed: ClosedJaxpr, has_tangent: Sequence[bool]) -> list[bool]:
+    """Return which results are inexact and depend on an argument with a tangent."""
+    depends = _find_dependent(closed.jaxpr, has_tangent)
+    return [d and _is_real(aval) for d, aval in zip(depends, closed.out_avals, strict=True)]
 
 
-def _find_dependent(jaxpr, given):
-    """Which results depend on the arguments marked in `given`."""
-    moved = {var for var, g in zip(jaxpr.invars, given, strict=True) if g}
+def _find_dependent(jaxpr: Jaxpr, has_tangent: Sequence[bool]) -> list[bool]:
+    """Return which results depend on an argument with a tangent."""
+    dependent = {var for var, h in zip(jaxpr.invars, has_tangent, strict=True) if h}
 
-    def is_moved(atom):
-        return isinstance(atom, Var) and atom in moved
+    def is_dependent(atom):
+        return isinstance(atom, Var) and atom in dependent
 
     for equation in jaxpr.eqns:
-        marks, name = [is_moved(atom) for atom in equation.invars], equation.primitive.name
+        marks, name = [is_dependent(atom) for atom in equation.invars], equation.primitive.name
         if name == "jit":
             marks = _find_dependent(equation.params["jaxpr"].jaxpr, marks)
         else:
             marks = [any(marks) and name != "stop_gradient"] * len(equation.outvars)
-        moved.update(var for var, m in zip(equation.outvars, marks, strict=True) if m)
-    return [is_moved(atom) for atom in jaxpr.outvars]
+        dependent.update(var for var, m in zip(equation.outvars, marks, strict=True) if m)
+    return [is_dependent(atom) for atom in jaxpr.outvars]
 
 
-_programs: dict[tuple, tuple[ClosedJaxpr, ClosedJaxpr]] = {}
+_derived: dict[tuple, tuple[ClosedJaxpr, ClosedJaxpr]] = {}
 
 
-def _cached_by_identity(function):
-    """A program made of another one, made once. Both are kept, as they are known by address."""
+def _cached_by_identity(
+    function: Callable[[ClosedJaxpr, Any], ClosedJaxpr],
+) -> Callable[[ClosedJaxpr, Any], ClosedJaxpr]:
+    """Cache a jaxpr derived from another one by identity; both are kept alive by the cache."""
 
     @functools.wraps(function)
-    def once(closed: ClosedJaxpr, marks: tuple) -> ClosedJaxpr:
+    def lookup(closed: ClosedJaxpr, marks: tuple) -> ClosedJaxpr:
         key = function.__name__, id(closed), marks
-        if key not in _programs:
-            _programs[key] = function(closed, marks), closed
-        return _programs[key][0]
+        if key not in _derived:
+            _derived[key] = function(closed, marks), closed
+        return _derived[key][0]
 
-    return once
+    return lookup
 
 
-def _shapes(avals):
+def _shapes(avals: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
     return [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
 
 
 @_cached_by_identity
-def _tangent_jaxpr(closed, given):
-    """Tangents of the results that move, for tangents of the arguments marked in `given`."""
-    return _differentiate(closed, given, lambda values, rates: rates)
+def _tangent_jaxpr(closed: ClosedJaxpr, has_tangent: tuple[bool, ...]) -> ClosedJaxpr:
+    """Return the jaxpr of the tangents of the results."""
+    return _differentiate(closed, has_tangent, lambda values, tangents: tangents)
 
 
 @_cached_by_identity
-def _forward_jaxpr(closed, given):
-    """All results, and the tangents of those that move."""
-    return _differentiate(closed, given, lambda values, rates: [*values, *rates])
+def _forward_jaxpr(closed: ClosedJaxpr, has_tangent: tuple[bool, ...]) -> ClosedJaxpr:
+    """Return the jaxpr of all results, followed by their tangents."""
+    return _differentiate(closed, has_tangent, lambda values, tangents: [*values, *tangents])
 
 
-def _differentiate(closed, given, wanted):
+def _differentiate(
+    closed: ClosedJaxpr, has_tangent: tuple[bool, ...], select: Callable[..., Any]
+) -> ClosedJaxpr:
+    """Trace `select(values, tangents)`; results that cannot have a tangent are left out."""
     function = jaxpr_as_fun(closed)
-    moved, moves = np.flatnonzero(given), _has_tangents(closed, given)
+    varied, out_has_tangent = np.flatnonzero(has_tangent), _has_tangents(closed, has_tangent)
 
     def forward(*inputs):
-        primals, moving = inputs[: len(given)], list(inputs[len(given) :])
-        of_moved = _close_over_constants(function, primals, given)
+        primals, tangents = inputs[: len(has_tangent)], list(inputs[len(has_tangent) :])
+        partial = _close_over_constants(function, primals, has_tangent)
 
-        def apart(*values):
-            out = of_moved(*values)
-            return [x for x, is_kept in zip(out, moves, strict=True) if is_kept], out
+        def with_values(*values):
+            out = partial(*values)
+            return [x for x, h in zip(out, out_has_tangent, strict=True) if h], out
 
-        _, rates, values = jax.jvp(apart, [primals[k] for k in moved], moving, has_aux=True)
-        return wanted(values, rates)
+        _, out_tangents, values = jax.jvp(
+            with_values, [primals[k] for k in varied], tangents, has_aux=True
+        )
+        return select(values, out_tangents)
 
-    avals = [*closed.in_avals, *(closed.in_avals[k] for k in moved)]
+    avals = [*closed.in_avals, *(closed.in_avals[k] for k in varied)]
     return trace_without_mesh(forward, *_shapes(avals))
 
 
 @_cached_by_identity
-def _transposed_jaxpr(closed, marks):
-    """Return the cotangents of some arguments, in which the program is linear, for those of some
-    results.
+def _transposed_jaxpr(
+    closed: ClosedJaxpr, marks: tuple[tuple[bool, ...], tuple[bool, ...]]
+) -> ClosedJaxpr:
+    """Return the jaxpr that maps cotangents of results to cotangents of linear arguments.
 
-    **Arguments:** `marks`, which arguments and which results.
+    **Arguments:** `marks`, which arguments have a cotangent to be computed, and which results have
+    a given one.
     """
-    function, (wanted, given) = jaxpr_as_fun(closed), marks
-    places = np.flatnonzero(wanted)
-    known_avals = [a for a, w in zip(closed.in_avals, wanted, strict=True) if not w]
+    function, (is_wanted, has_cotangent) = jaxpr_as_fun(closed), marks
+    linear_args = np.flatnonzero(is_wanted)
+    known_avals = [a for a, w in zip(closed.in_avals, is_wanted, strict=True) if not w]
 
-    def transposed(*inputs):
+    def transpose(*inputs):
         known, cotangents = inputs[: len(known_avals)], list(inputs[len(known_avals) :])
 
         def linear(*values):
-            known_ones, values = iter(known), iter(values)
-            out = function(*(next(values) if w else next(known_ones) for w in wanted))
-            return [y for y, g in zip(out, given, strict=True) if g]
+            remaining, values = iter(known), iter(values)
+            out = function(*(next(values) if w else next(remaining) for w in is_wanted))
+            return [y for y, h in zip(out, has_cotangent, strict=True) if h]
 
-        avals = _shapes([closed.in_avals[k] for k in places])
+        avals = _shapes([closed.in_avals[k] for k in linear_args])
         return list(jax.linear_transpose(linear, *avals)(cotangents))
 
-    cotangents = [a for a, g in zip(closed.out_avals, given, strict=True) if g]
-    return trace_without_mesh(transposed, *_shapes([*known_avals, *cotangents]))
+    cotangents = [a for a, h in zip(closed.out_avals, has_cotangent, strict=True) if h]
+    return trace_without_mesh(transpose, *_shapes([*known_avals, *cotangents]))

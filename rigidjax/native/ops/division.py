@@ -1,8 +1,12 @@
-"""Quotients by numbers that stay the same during a run, such as masses and moments of inertia.
+"""Division by divisors that are invariant during a run, such as masses and moments of inertia.
 
-A native kernel multiplies with their reciprocals, which are computed before the run: two thirds of
-the quotients of a rigid body's step are of this kind, and each takes as long as six products.
+A native kernel computes the reciprocals of these divisors before the time loop and multiplies
+inside: a division takes several times as long as a multiplication, and most divisions in a step of
+a rigid body have an invariant divisor.
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,22 +16,23 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
-# By this name programs show it as the quotient that it is, to whoever counts operations, say.
+# The primitive has the name of JAX's own division, so that tools that count or print operations
+# treat it as a division. The lowering distinguishes both by identity.
 division_p = Primitive("div")
 
 
 def divide_by_invariant(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Return `a / b` to round-off, for a divisor `b` that is the same throughout a run.
+    """Return `a / b` up to round-off, for a divisor `b` that does not change during a run.
 
-    The reciprocal of `b` must be a normal number: divisors beyond a quarter of the largest number
-    (4e307, in single precision 8e37) give zero in native kernels.
+    The reciprocal of `b` must be a normal floating-point number: in native kernels the result is
+    zero for divisors beyond a quarter of the largest number (4e307, in single precision 8e37).
     """
     dtype = jnp.result_type(a, b)
     a, b = jnp.broadcast_arrays(jnp.asarray(a, dtype), jnp.asarray(b, dtype))
     return division_p.bind(a, b)
 
 
-def _jvp(primals, tangents):
+def _jvp(primals: Sequence[Array], tangents: Sequence[Any]) -> tuple[Array, Array]:
     (a, b), (da, db) = primals, tangents
     out = division_p.bind(a, b)
     if isinstance(db, ad.Zero):
@@ -36,16 +41,16 @@ def _jvp(primals, tangents):
     return out, division_p.bind(rest, b)
 
 
-def _transpose(cotangent, a, b):
+def _transpose(cotangent: Any, a: Any, b: Array) -> list[Any]:
     if isinstance(cotangent, ad.Zero):
         return [ad.Zero(a.aval), None]
-    found = division_p.bind(cotangent, b)
-    axes = [k for k, n in enumerate(a.aval.shape) if n != found.shape[k]]
-    return [jnp.sum(found, axes, keepdims=True) if axes else found, None]
+    divided = division_p.bind(cotangent, b)
+    axes = [k for k, n in enumerate(a.aval.shape) if n != divided.shape[k]]
+    return [jnp.sum(divided, axes, keepdims=True) if axes else divided, None]
 
 
-def _abstract(a, b):
-    # `jax.vmap` gives what is no batch an axis of one entry.
+def _abstract(a: ShapedArray, b: ShapedArray) -> ShapedArray:
+    # `jax.vmap` gives an operand without a batch axis an axis of extent one.
     return ShapedArray(np.broadcast_shapes(a.shape, b.shape), a.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Orthogonal factors of small matrices by Householder's reflections, as loops in JAX code."""
+"""Householder QR factorisation of small matrices, as loops in JAX code."""
 
 import jax
 import jax.numpy as jnp
@@ -8,13 +8,13 @@ from jaxtyping import Array, Float, Int
 def householder_qr(
     A: Float[Array, "m n"], pivoting: bool = False, thin: bool = False
 ) -> tuple[Float[Array, "m q"], Float[Array, "m n"], Int[Array, " n"]]:
-    """The orthogonal factor, the upper triangle and the order of the columns.
+    """Return Q, R and the column order with `A[:, order] == Q @ R`.
 
-    **Arguments:** `pivoting`: entries of the diagonal do not grow; `thin`, of more rows than
-    columns, which then are those of the orthogonal factor too: it is square without.
-
-    Columns are scaled before their entries are squared, as LAPACK does, so that no square overflows
+    Columns are scaled before their entries are squared, as in LAPACK, so that no square overflows
     or underflows.
+
+    **Arguments:** `A`, shape (m, n); `pivoting`, whether columns are exchanged so that the diagonal
+    of R does not grow; `thin`, whether Q has shape (m, n) instead of (m, m) if m > n.
     """
     m, n = A.shape
     thin = thin and m > n
@@ -39,13 +39,13 @@ def householder_qr(
         diagonal, below = scaled[k], jnp.where(rows > k, scaled, 0.0)
         norm = jnp.sqrt(diagonal * diagonal + below @ below)
         pivot = jnp.where(diagonal >= 0, -norm, norm)
-        # The reflection 1 - w w^T, where w has the length sqrt(2), so that products with R neither
-        # overflow nor underflow earlier than R does; none where the column ends at the diagonal.
+        # The reflection is 1 - w w^T. With |w| = sqrt(2) its product with R overflows or underflows
+        # no earlier than R itself. If all entries below the diagonal are zero, w is zero.
         v = jnp.where(rows == k, diagonal - pivot, below)
         divisor = norm * (norm + jnp.abs(diagonal))
         w = v * jnp.where(is_zero, 0.0, 1.0 / jnp.sqrt(jnp.where(is_zero, 1.0, divisor)))
         R = R - w[:, None] * (w @ R)[None]
-        # The column of R is set, not computed: it has no rounding errors below the diagonal.
+        # The column of R is set instead of computed, so that entries below the diagonal are exact.
         pivot = jnp.where(is_zero, x[k], pivot / scale)
         exact = jnp.where(rows > k, 0.0, jnp.where(rows == k, pivot, x))
         R = jnp.where((columns == k)[None], exact[:, None], R)
@@ -61,18 +61,18 @@ def householder_qr(
     if not thin:
         return Q, R, order
 
-    def earlier(k, product):
+    def apply_reflection(k, product):
         w = Q[:, n - 1 - k]
         return product - w[:, None] * (w @ product)[None]
 
-    # The reflections 1 - w w^T from the last to the first.
-    return jax.lax.fori_loop(0, n, earlier, jnp.eye(m, n, dtype=A.dtype)), R, order
+    # The thin Q is the product of all reflections, applied from the last to the first.
+    return jax.lax.fori_loop(0, n, apply_reflection, jnp.eye(m, n, dtype=A.dtype)), R, order
 
 
 def _scale(largest: Float[Array, ""]) -> Float[Array, ""]:
-    """Factor that brings entries up to `largest` in size to at most 16.
+    """Return a factor that scales entries of magnitude up to `largest` to at most 16.
 
-    The factor is a normal number for every `largest`: 1 / `largest` would overflow or be flushed to
-    zero at the ends of the range.
+    The factor is a normal number for every `largest`, whereas 1 / `largest` overflows or is flushed
+    to zero at the ends of the range.
     """
     return 16.0 / jnp.maximum(largest, 16.0 * jnp.finfo(largest.dtype).tiny)

@@ -1,1 +1,1 @@
-"""Analysis and transformation of jaxprs before they are emitted."""
+"""Analyses and transformations of jaxprs before they are emitted."""

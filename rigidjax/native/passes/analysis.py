@@ -3,7 +3,7 @@
 import functools
 import math
 import types
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
@@ -14,32 +14,36 @@ from ..jaxrules.variants import kernel_branch
 from ..lowering.expansions import EXPANSIONS
 from ..lowering.registry import RULES
 
-# Entries up to which an array is held in registers; the second for programs with loops over stacks,
-# that have more arrays of some size than the processor has registers.
+# Equations and atoms whose types are arrays. JAX declares the types as `AbstractValue`, which has
+# neither shape nor dtype.
+ArrayEquation: TypeAlias = Any
+ArrayAtom: TypeAlias = Any
+# Largest number of elements of an array that is held in registers. The second limit is for jaxprs
+# with fused loops, which have more arrays of medium size than the processor has registers.
 REGISTERS, FEW_REGISTERS = 256, 64
-# Numbers computed in a loop, and multiplications of a product, up to which it is written out.
+# Largest cost of a loop, and largest number of multiplications of a product, that is unrolled.
 MAX_UNROLLED_COST, MAX_UNROLLED_PRODUCT = 6_000, 600
-# Turns of a loop up to which it may be; of a scan, which goes along a stack.
+# Largest number of iterations of a `while` loop and of a `scan` that is unrolled.
 MAX_UNROLLED_ITERATIONS, MAX_UNROLLED_SCAN = 64, 7
-# What moves numbers and computes none.
+# Primitives that move elements without arithmetic.
 MOVES = frozenset(
     "broadcast_in_dim concatenate convert_element_type copy dynamic_slice dynamic_update_slice "
     "gather iota pad reshape rev scatter select_n slice split squeeze stack transpose "
     "unstack".split()
 )
-# Folders whose code is not where something comes from.
+# Folders that are skipped in search of the source location of an equation.
 _SKIPPED_FOLDERS = ("/jax/", "/equinox/", "/rigidjax/native/")
 
 
 def stays_constant(aval: ShapedArray) -> bool:
-    """Whether what is computed of known numbers into such an array is known at emission too."""
+    """Return whether a result of this type is a compile-time constant if its operands are."""
     return aval.size <= REGISTERS or aval.dtype.kind in "iub"
 
 
 def count_outside_registers(jaxpr: Jaxpr) -> int:
-    """How many numbers a program computes into arrays that are too large for registers.
+    """Count the elements of computed arrays that are too large for registers.
 
-    A measure of how large the system is: what is done many times in a loop counts once.
+    This measures the size of a mechanism: equations of a loop body count once.
     """
     total = 0
     for equation in jaxpr.eqns:
@@ -53,21 +57,23 @@ def count_outside_registers(jaxpr: Jaxpr) -> int:
 
 
 def largest_decomposition(jaxpr: Jaxpr) -> int:
-    """Rows or columns, whichever are fewer, of the largest matrix whose orthogonal factors or
-    singular values XLA computes where it runs a program."""
+    """Return the smaller dimension of the largest matrix with a QR or singular value decomposition.
+
+    Branches for all platforms are searched, because XLA uses other decompositions than kernels.
+    """
     largest = 0
     for equation in jaxpr.eqns:
         if equation.primitive.name in ("qr", "svd"):
             (matrix,) = equation.invars
             largest = max(largest, min(getattr(matrix.aval, "shape", (0,))[-2:]))
         branches = equation.params.get("branches", ())
-        programs = [branch.jaxpr for branch in branches] or sub_jaxprs(equation)
-        largest = max(largest, *map(largest_decomposition, programs), 0)
+        jaxprs = [branch.jaxpr for branch in branches] or sub_jaxprs(equation)
+        largest = max(largest, *map(largest_decomposition, jaxprs), 0)
     return largest
 
 
 def expand(equation: Any) -> ClosedJaxpr:
-    """The program in the place of an equation; one for all that are alike."""
+    """Return the jaxpr that replaces an equation; equal equations share one jaxpr."""
     if (
         equation.primitive.name in ("native_call", "native_forward")
         and equation.params["size"] is None
@@ -77,47 +83,49 @@ def expand(equation: Any) -> ClosedJaxpr:
     params = tuple(equation.params.items())
     try:
         return _trace_expansion(equation.primitive, shapes, params)
-    except TypeError:  # a parameter without a hash
+    except TypeError:  # a parameter is not hashable
         return _trace_expansion.__wrapped__(equation.primitive, shapes, params)
 
 
 @functools.lru_cache(maxsize=4096)
-def _trace_expansion(primitive, shapes, params) -> ClosedJaxpr:
+def _trace_expansion(
+    primitive: Primitive, shapes: tuple[tuple, ...], params: tuple[tuple[str, Any], ...]
+) -> ClosedJaxpr:
     is_complex = any(getattr(dtype, "kind", "") == "c" for _, dtype in shapes)
     name = f"complex {primitive.name}" if is_complex else primitive.name
-    written: Any = EXPANSIONS.get(name, EXPANSIONS.get(primitive.name, primitive.impl))
-    function = lambda *arrays: written(*arrays, **dict(params))  # noqa: E731
+    expansion: Any = EXPANSIONS.get(name, EXPANSIONS.get(primitive.name, primitive.impl))
+    function = lambda *arrays: expansion(*arrays, **dict(params))  # noqa: E731
     return jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(*shape) for shape in shapes))
 
 
 def is_complex_expansion(equation: JaxprEqn) -> bool:
-    """Whether an equation is a function of complex numbers that is written in JAX."""
+    """Return whether an equation has complex operands and an expansion in JAX code for them."""
     if f"complex {equation.primitive.name}" not in EXPANSIONS:
         return False
     return getattr(equation.invars[0].aval, "dtype", np.dtype(bool)).kind == "c"
 
 
 def has_batched_condition(equation: JaxprEqn) -> bool:
-    """Whether an equation is a loop of `jax.vmap`, whose members end one after another."""
+    """Return whether an equation is a batched `while` loop, whose elements finish separately."""
     params = equation.params
     return equation.primitive.name == "while" and params["cond_jaxpr"].out_avals[0].shape != ()
 
 
 def is_expanded(primitive: Primitive) -> bool:
-    """Whether a primitive stands for JAX code: that of an expansion, or its own."""
+    """Return whether a primitive is replaced by JAX code, of an expansion or of its own."""
     if primitive.name in EXPANSIONS:
         return True
     impl = primitive.impl
     if isinstance(impl, types.MethodType):
-        return False  # the one of the base class, which raises
+        return False  # the method of the base class, which raises
     while isinstance(impl, functools.partial):
         impl = impl.func
-    # JAX's own are evaluated by XLA or by Python.
+    # Implementations in JAX itself call XLA or Python.
     return not (getattr(impl, "__module__", None) or "jax.").startswith("jax.")
 
 
 def source_location(equation: JaxprEqn) -> str:
-    """Where an equation comes from, in code that is not JAX's, Equinox's or of this folder."""
+    """Return the file and line of an equation in code outside JAX, Equinox and the compiler."""
     frames = equation.source_info.traceback
     if frames is None:
         return ""
@@ -127,12 +135,12 @@ def source_location(equation: JaxprEqn) -> str:
     return ""
 
 
-# Primitives with parameters of which none can be a program, by what was seen.
+# Primitives without a sub-jaxpr among their parameters, as seen so far.
 _WITHOUT_JAXPRS: set[Primitive] = set()
 
 
-def sub_jaxprs(equation) -> list[Jaxpr]:
-    """The programs inside an equation; of those for several platforms the one that kernels take."""
+def sub_jaxprs(equation: JaxprEqn) -> list[Jaxpr]:
+    """Return the sub-jaxprs of an equation; of platform-dependent branches the kernel's alone."""
     if equation.primitive in _WITHOUT_JAXPRS:
         return []
     branch = kernel_branch(equation.params.get("branches_platforms", ()))
@@ -140,18 +148,18 @@ def sub_jaxprs(equation) -> list[Jaxpr]:
         return [equation.params["branches"][branch].jaxpr]
     out = []
     for param in equation.params.values():
-        for one in param if isinstance(param, tuple | list) else [param]:
-            if isinstance(one, ClosedJaxpr):
-                out.append(one.jaxpr)
-            elif isinstance(one, Jaxpr):
-                out.append(one)
+        for value in param if isinstance(param, tuple | list) else [param]:
+            if isinstance(value, ClosedJaxpr):
+                out.append(value.jaxpr)
+            elif isinstance(value, Jaxpr):
+                out.append(value)
     if not out and not any("jaxpr" in name for name in equation.params):
         _WITHOUT_JAXPRS.add(equation.primitive)
     return out
 
 
 def emitted_jaxprs(equation: JaxprEqn) -> list[Jaxpr]:
-    """The programs that a kernel runs for an equation; none for what it computes itself."""
+    """Return the jaxprs that are emitted for an equation; none if its rule emits code itself."""
     name = equation.primitive.name
     if name in RULES:
         return sub_jaxprs(equation)
@@ -159,21 +167,22 @@ def emitted_jaxprs(equation: JaxprEqn) -> list[Jaxpr]:
 
 
 def scan_counts(params: dict[str, Any]) -> tuple[int, int]:
-    """The numbers of constants and of carried arrays of a scan; JAX 0.12 has trees of them."""
+    """Return the numbers of constants and of carried arrays of a scan."""
     if "num_consts" in params:
         return params["num_consts"], params["num_carry"]
+    # JAX 0.12 has trees instead of numbers.
     constants, carried, _ = params["ft_in"].unpack()
     return len(constants), len(carried)
 
 
 def is_unrolled(params: dict[str, Any]) -> bool:
-    """Whether a scan is emitted turn by turn."""
+    """Return whether a scan is unrolled."""
     length = params["length"]
     return length <= MAX_UNROLLED_SCAN and length * cost(params["jaxpr"].jaxpr) <= MAX_UNROLLED_COST
 
 
 def cost(jaxpr: Any) -> int:
-    """About how many numbers a program computes, a loop counted once."""
+    """Estimate the number of scalar operations of a jaxpr; a `while` loop counts one iteration."""
     total = 0
     for equation in jaxpr.eqns:
         name = equation.primitive.name

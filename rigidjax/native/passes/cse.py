@@ -1,18 +1,19 @@
-"""A program without equations that compute what another one does, or what nobody reads.
+"""Common-subexpression elimination (CSE) and dead-code elimination (DCE) of jaxprs.
 
-JAX's derivatives have many of them: derivatives of second order compute a third of their numbers
-twice, reductions to what is asked for leave a tenth without a reader.
+JAX's derivatives repeat equations and compute results that are not used: a third of the scalar
+operations of second derivatives are repeated.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike
 
-from .analysis import REGISTERS, sub_jaxprs
+from .analysis import REGISTERS, ArrayEquation, sub_jaxprs
 
 Atom = Var | Literal
 
@@ -20,41 +21,41 @@ Atom = Var | Literal
 def eliminate_common_subexpressions(
     equations: Sequence[JaxprEqn], results: Sequence[Atom]
 ) -> tuple[list[JaxprEqn], list[Atom]]:
-    """Equations of which no two are the same and all are needed, and the results by them."""
-    same: dict[Var, Var] = {}
-    # What starts as the same large array is changed in place, each time on its own.
+    """Apply CSE and DCE; return the remaining equations and the remapped results."""
+    replacement: dict[Var, Var] = {}
+    # Large constant arrays of equal value are compared as equal but not merged, because each is
+    # later updated in place.
     equal: dict[Var, Var] = {}
     seen: dict[object, list[JaxprEqn]] = {}
-    programs = _JaxprNumbers()
-    kept = []
+    numbers = _JaxprNumbers()
+    remaining = []
 
     def read(atom: Atom) -> Atom:
-        return atom if isinstance(atom, Literal) else same.get(atom, atom)
+        return atom if isinstance(atom, Literal) else replacement.get(atom, atom)
 
-    def same_as(atom: Atom) -> Atom:
+    def representative(atom: Atom) -> Atom:
         return atom if isinstance(atom, Literal) else equal.get(atom, atom)
 
     for equation in equations:
         args = [read(atom) for atom in equation.invars]
         equation = equation.replace(invars=args)
-        alike = seen.setdefault(
-            _equation_key(equation, [_atom_key(same_as(atom)) for atom in args]), []
-        )
-        first = next((one for one in alike if programs.are_same(one, equation)), None)
+        key = _equation_key(equation, [_atom_key(representative(atom)) for atom in args])
+        candidates = seen.setdefault(key, [])
+        first = next((e for e in candidates if numbers.have_equal_jaxprs(e, equation)), None)
         if first is None:
-            alike.append(equation)
-            kept.append(equation)
+            candidates.append(equation)
+            remaining.append(equation)
         elif _is_large_constant(equation):
             equal.update(zip(equation.outvars, first.outvars, strict=True))
-            kept.append(equation)
+            remaining.append(equation)
         else:
-            same.update(zip(equation.outvars, first.outvars, strict=True))
-    ends = [read(atom) for atom in results]
-    return _eliminate_dead_code(kept, ends), ends
+            replacement.update(zip(equation.outvars, first.outvars, strict=True))
+    new_results = [read(atom) for atom in results]
+    return _eliminate_dead_code(remaining, new_results), new_results
 
 
-def _equation_key(equation, args):
-    """Equal for equations that compute the same, but for programs inside of them."""
+def _equation_key(equation: JaxprEqn, args: Sequence[Hashable]) -> Hashable:
+    """Return a key that is equal for equal equations, regardless of their sub-jaxprs."""
     if equation.effects:
         return id(equation)
     params = () if sub_jaxprs(equation) else tuple(equation.params.items())
@@ -67,50 +68,52 @@ def _equation_key(equation, args):
 
 
 class _JaxprNumbers:
-    """Programs inside of equations by what they compute: derivatives and branches are traced anew
-    each time, so that two of them are the same without being one object."""
+    """Numbers of sub-jaxprs, equal for jaxprs that compute the same results.
+
+    JAX traces derivatives and branches anew each time, so that equal sub-jaxprs are different
+    objects.
+    """
 
     def __init__(self):
-        self.numbers: dict[tuple, int] = {}
-        # With the programs, so that addresses stay their own.
-        self.known: dict[int, tuple[int, object]] = {}
+        self.number_of_structure: dict[tuple, int] = {}
+        # The jaxprs are kept alive, because their addresses are the keys.
+        self.number_of_id: dict[int, tuple[int, object]] = {}
 
-    def are_same(self, one: JaxprEqn, other: JaxprEqn) -> bool:
-        """Whether equations of the same key have the same programs inside of them."""
-        if not sub_jaxprs(one):
+    def have_equal_jaxprs(self, first: JaxprEqn, second: JaxprEqn) -> bool:
+        """Return whether two equations with equal keys have equal sub-jaxprs."""
+        if not sub_jaxprs(first):
             return True
-        functions = self._function(one), self._function(other)
+        functions = self._function_key(first), self._function_key(second)
         try:
             return hash(functions[0]) == hash(functions[1]) and functions[0] == functions[1]
         except TypeError:
             return False
 
-    def _function(self, equation):
-        params = ((k, self._param(v)) for k, v in equation.params.items())
+    def _function_key(self, equation: JaxprEqn) -> tuple:
+        params = ((k, self._param_key(v)) for k, v in equation.params.items())
         return equation.primitive, tuple(params)
 
-    def _param(self, value):
+    def _param_key(self, value: Any) -> Any:
         if isinstance(value, ClosedJaxpr | Jaxpr):
             return self._number(value)
-        return tuple(map(self._param, value)) if type(value) is tuple else value
+        return tuple(map(self._param_key, value)) if type(value) is tuple else value
 
-    def _number(self, program):
-        """Equal for programs that compute the same."""
-        if id(program) not in self.known:
-            key = self._structure(program)
+    def _number(self, jaxpr: ClosedJaxpr | Jaxpr) -> int:
+        if id(jaxpr) not in self.number_of_id:
+            key = self._structure(jaxpr)
             try:
-                number = self.numbers.setdefault(key, len(self.numbers))
+                number = self.number_of_structure.setdefault(key, len(self.number_of_structure))
             except TypeError:
-                number = -id(program)
-            self.known[id(program)] = number, program
-        return self.known[id(program)][0]
+                number = -id(jaxpr)
+            self.number_of_id[id(jaxpr)] = number, jaxpr
+        return self.number_of_id[id(jaxpr)][0]
 
-    def _structure(self, program):
-        jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
-        consts = program.consts if isinstance(program, ClosedJaxpr) else []
+    def _structure(self, closed: ClosedJaxpr | Jaxpr) -> tuple:
+        jaxpr = closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed
+        consts = closed.consts if isinstance(closed, ClosedJaxpr) else []
         numbers: dict[Var, int] = {}
 
-        def new(variables):
+        def define(variables):
             for var in variables:
                 numbers[var] = len(numbers)
             return tuple(var.aval for var in variables)
@@ -118,39 +121,40 @@ class _JaxprNumbers:
         def read(atom):
             return _atom_key(atom) if isinstance(atom, Literal) else numbers[atom]
 
-        lines: list = [tuple(map(constant_key, consts)), new(jaxpr.constvars), new(jaxpr.invars)]
+        constants = tuple(map(constant_key, consts))
+        lines: list = [constants, define(jaxpr.constvars), define(jaxpr.invars)]
         for equation in jaxpr.eqns:
             args = tuple(map(read, equation.invars))
             effects = id(equation) if equation.effects else None
-            lines.append((self._function(equation), args, effects, new(equation.outvars)))
+            lines.append((self._function_key(equation), args, effects, define(equation.outvars)))
         return *lines, tuple(map(read, jaxpr.outvars))
 
 
-def _is_large_constant(equation):
-    """Whether an equation makes a large array of one number."""
+def _is_large_constant(equation: ArrayEquation) -> bool:
+    """Return whether an equation fills a large array with one literal."""
     if equation.primitive.name != "broadcast_in_dim":
         return False
-    (number,), (out,) = equation.invars, equation.outvars
-    return isinstance(number, Literal) and math.prod(out.aval.shape) > REGISTERS
+    (scalar,), (out,) = equation.invars, equation.outvars
+    return isinstance(scalar, Literal) and math.prod(out.aval.shape) > REGISTERS
 
 
-def _atom_key(atom):
+def _atom_key(atom: Atom) -> Hashable:
     return (atom.aval, constant_key(atom.val)) if isinstance(atom, Literal) else atom
 
 
 def constant_key(value: ArrayLike) -> tuple | int:
-    """Equal for equal constants, large ones if they are the same object."""
+    """Return a key that is equal for equal constants; large ones are compared by identity."""
     if np.size(value) > REGISTERS or isinstance(value, Tracer):
         return id(value)
     return np.shape(value), np.asarray(value).dtype, np.asarray(value).tobytes()
 
 
-def _eliminate_dead_code(equations, results):
-    """The equations with effects, or with results that somebody reads."""
-    read = {atom for atom in results if isinstance(atom, Var)}
-    kept = []
+def _eliminate_dead_code(equations: Sequence[JaxprEqn], results: Sequence[Atom]) -> list[JaxprEqn]:
+    """Return the equations with effects or with results that are used."""
+    used = {atom for atom in results if isinstance(atom, Var)}
+    remaining = []
     for equation in reversed(equations):
-        if equation.effects or any(var in read for var in equation.outvars):
-            kept.append(equation)
-            read.update(atom for atom in equation.invars if isinstance(atom, Var))
-    return kept[::-1]
+        if equation.effects or any(var in used for var in equation.outvars):
+            remaining.append(equation)
+            used.update(atom for atom in equation.invars if isinstance(atom, Var))
+    return remaining[::-1]

@@ -1,32 +1,42 @@
-"""Stacks of bodies: one loop over a stack for all that is computed entry by entry.
+"""Loop fusion: one loop for all equations that compute the entries of stacks separately.
 
-JAX's programs compute with whole stacks, one primitive after another. Where stacks are too large
-for registers, each primitive would be a loop of its own through memory. Here a program is
-rewritten: primitives that compute each entry of a stack from the same entries of other stacks
-become the body of one loop, whose intermediate results stay in registers.
+A jaxpr computes with whole stacks (of bodies, for example), one primitive after another. If stacks
+are too large for registers, each primitive would become a loop of its own through memory. This pass
+collects primitives that compute each entry of a stack from the same entry of other stacks into the
+body of one loop, whose intermediate results stay in registers.
 """
 
 import collections
 import functools
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import jax
+from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
 
-from .analysis import MOVES, REGISTERS, emitted_jaxprs, has_batched_condition, stays_constant
+from .analysis import (
+    MOVES,
+    REGISTERS,
+    ArrayEquation,
+    emitted_jaxprs,
+    has_batched_condition,
+    stays_constant,
+)
+from .cse import Atom
 from .inlining import InlinedJaxpr
 from .unbatching import UnbatchedEquation, drop_index, unbatch
 
-# Entries of a stack, and numbers computed with stacks of a length, from which on loops are made:
-# accelerations of a chain of 9 take 1.4 times as long with loops, of one of 10 0.7 times.
+# Smallest length of a stack, and smallest number of scalars that a loop computes, for which loops
+# are faster than unrolled code; measured on accelerations of chains.
 _SHORTEST, _FEWEST = 10, 1_000
-# What gives another view of the same memory.
+# Primitives whose result is another view of the same memory.
 _VIEWS = frozenset("broadcast_in_dim reshape slice squeeze stop_gradient transpose".split())
 
-# A loop over the entries of stacks: `jaxpr`, what is done with each; `length` of the stacks;
-# `sources`, their axis in each argument (`None`: the same for all entries); `targets`, in each
-# result. Exists in rewritten programs only.
+# A loop over the entries of stacks, which exists in rewritten jaxprs only. Parameters: `jaxpr`, the
+# loop body; `length` of the stacks; `sources`, the stack axis of each argument (`None` for an
+# argument that is shared by all entries); `targets`, the stack axis of each result.
 for_each_p = Primitive("for_each")
 for_each_p.multiple_results = True
 
@@ -34,49 +44,51 @@ for_each_p.multiple_results = True
 def fuse_loops(
     closed: ClosedJaxpr,
     known: frozenset[int] = frozenset(),
-    several: int = 0,
+    num_tangents: int = 0,
     shared: frozenset[int] = frozenset(),
 ) -> ClosedJaxpr:
-    """The program with one loop for each group of equations over a long stack.
+    """Inline calls, choose kernel variants, and fuse equations over long stacks into loops.
 
-    And with what `alternatives` have for kernels; itself if there is neither. `known`, numbers of
-    arguments that are known when the kernel is emitted; `several`, length of stacks of tangents,
-    which there are loops over however short they are; `shared`, what becomes functions (see
-    `repeated`).
+    Returns the jaxpr itself if none of these applies.
+
+    **Arguments:** `known`, indices of arguments that are compile-time constants; `num_tangents`,
+    length of stacks of tangents, which are always looped over, 0 if there are none; `shared`,
+    identities of jaxprs that become functions (see `outlining`).
     """
-    if not several and not shared and not _needs_rewriting(closed.jaxpr):
+    if not num_tangents and not shared and not _needs_rewriting(closed.jaxpr):
         return closed
-    key = id(closed), known, several, shared
+    key = id(closed), known, num_tangents, shared
     if key not in _rewritten:
-        # The program is kept, so that its address stays its own.
-        _rewritten[key] = _rewrite(closed, known, several, shared), closed
+        # The jaxpr is kept alive, because its address is the key.
+        _rewritten[key] = _rewrite(closed, known, num_tangents, shared), closed
     return _rewritten[key][0]
 
 
 _rewritten: dict[tuple, tuple[ClosedJaxpr, ClosedJaxpr]] = {}
 
 
-def _fuse_length(equations, results, length, known):
-    """The equations with those over stacks of a length in loops, each of which does enough."""
-    apart: set[int] = set()
+def _fuse_length(
+    equations: list[JaxprEqn], results: Sequence[Atom], length: int, known: set[Var]
+) -> list[JaxprEqn]:
+    """Fuse the equations over stacks of one length; loops with little work are not made."""
+    excluded: set[int] = set()
     while True:
-        grouping = _Grouping(equations, results, length, known, apart)
-        small = grouping.small_loops()
+        grouping = _Grouping(equations, results, length, known, excluded)
+        small = grouping.find_small_loops()
         if not small:
-            return grouping.ordered()
-        apart |= small
+            return grouping.reorder()
+        excluded |= small
 
 
-def _count_elements(equation):
-    """Numbers that an equation computes."""
+def _count_elements(equation: ArrayEquation) -> int:
+    """Return the number of scalars that an equation computes."""
     if equation.primitive.name in MOVES | _VIEWS:
         return 0
     return sum(math.prod(var.aval.shape) for var in equation.outvars)
 
 
 def _needs_rewriting(jaxpr: Jaxpr) -> bool:
-    """Whether a program, or one inside of it, has alternatives, loops of members that end one by
-    one, or computes large arrays."""
+    """Return whether a jaxpr has kernel variants, batched `while` loops or large arrays."""
     for equation in jaxpr.eqns:
         if equation.primitive.name == "platform_index" or has_batched_condition(equation):
             return True
@@ -87,45 +99,48 @@ def _needs_rewriting(jaxpr: Jaxpr) -> bool:
     return False
 
 
-def _rewrite(closed, known, several, shared):
+def _rewrite(
+    closed: ClosedJaxpr, known: frozenset[int], num_tangents: int, shared: frozenset[int]
+) -> ClosedJaxpr:
     arguments = closed.jaxpr.invars
-    remaining = {arguments[k] for k in known if stays_constant(arguments[k].aval)}
-    rewritten = functools.partial(fuse_loops, several=several, shared=shared)
-    program = InlinedJaxpr(closed, remaining, rewritten, shared)
-    equations = program.equations
-    for length in _lengths(equations, several):
-        equations = _fuse_length(equations, program.results, length, program.known)
+    constant = {arguments[k] for k in known if stays_constant(arguments[k].aval)}
+    rewrite = functools.partial(fuse_loops, num_tangents=num_tangents, shared=shared)
+    inlined = InlinedJaxpr(closed, constant, rewrite, shared)
+    equations = inlined.equations
+    for length in _find_lengths(equations, num_tangents):
+        equations = _fuse_length(equations, inlined.results, length, inlined.known)
     jaxpr = closed.jaxpr
     jaxpr = jaxpr.replace(
-        constvars=list(program.constants), outvars=program.results, eqns=equations
+        constvars=list(inlined.constants), outvars=inlined.results, eqns=equations
     )
-    return ClosedJaxpr(jaxpr, list(program.constants.values()))
+    return ClosedJaxpr(jaxpr, list(inlined.constants.values()))
 
 
-def _lengths(equations, several) -> list[int]:
-    """Lengths of the stacks for which loops are worth while, those with most numbers first."""
-    numbers: dict[int, int] = collections.Counter()
+def _find_lengths(equations: Sequence[JaxprEqn], num_tangents: int) -> list[int]:
+    """Return the stack lengths for which loops are worthwhile, the one with most work first."""
+    work: dict[int, int] = collections.Counter()
     for equation in equations:
         shape = getattr(equation.outvars[0].aval, "shape", ()) if equation.outvars else ()
         if equation.primitive.name in MOVES:
             continue
         for length in set(shape):
             axis = shape.index(length)
-            is_long = length >= _SHORTEST or length == several
+            is_long = length >= _SHORTEST or length == num_tangents
             if is_long and unbatch(equation, axis) is not None:
-                numbers[length] += math.prod(shape)
-    worth = [length for length, count in numbers.items() if count > _FEWEST]
-    return sorted(worth, key=lambda length: (length != several, -numbers[length]))
+                work[length] += math.prod(shape)
+    worthwhile = [length for length, count in work.items() if count > _FEWEST]
+    return sorted(worthwhile, key=lambda length: (length != num_tangents, -work[length]))
 
 
 class _Position(NamedTuple):
-    """Where an equation stands in the new order.
+    """Position of an equation in the new order.
 
-    **Attributes:** `turn`, number of the loop that it is part of, or before which it comes;
-    `split`, `None` outside of loops; `outside`, before which loop its results are known outside.
+    **Attributes:** `loop`, index of the loop that contains the equation or that follows it;
+    `split`, the equation for one entry, `None` outside loops; `outside`, index of the first loop
+    before which its results can be available outside loops.
     """
 
-    turn: int
+    loop: int
     split: UnbatchedEquation | None
     outside: int
 
@@ -133,119 +148,128 @@ class _Position(NamedTuple):
 class _Grouping:
     """Equations grouped into loops over stacks of one length.
 
-    Loop number k has all equations over such stacks that need nothing from outside of loops which
-    comes after loop k - 1.
+    Loop k contains all equations over such stacks whose other operands are available after loop
+    k - 1.
+
+    **Attributes:** `positions`, of all equations; `equations_of`, the equations of each loop;
+    `given`, the variables that each loop passes to other equations; `duplicated`, equations of
+    loops that are computed outside as well.
     """
 
     def __init__(
         self,
         equations: list[JaxprEqn],
-        results: list[Var | Literal],
+        results: Sequence[Atom],
         length: int,
         known: set[Var],
-        alone: set[int],
+        excluded: set[int],
     ):
         self.equations, self.results, self.length = equations, results, length
-        self.known, self.alone = known, alone
-        self.maker: dict[object, int] = {
+        self.known, self.excluded = known, excluded
+        self.defining: dict[object, int] = {
             var: k for k, equation in enumerate(equations) for var in equation.outvars
         }
-        self.places: list[_Position] = []
+        self.positions: list[_Position] = []
         for k in range(len(equations)):
-            self.places.append(self._placed(k))
-        # For each loop its equations, what it gives to others, and equations to be done outside.
-        self.members: dict[int, set[int]] = collections.defaultdict(set)
+            self.positions.append(self._find_position(k))
+        self.equations_of: dict[int, set[int]] = collections.defaultdict(set)
         self.given: dict[int, dict[Any, None]] = collections.defaultdict(dict)
-        self.apart: set[int] = set()
-        for equation, place in zip(self.equations, self.places, strict=True):
-            if place.split is None:
-                self._need_outside(equation.invars)
-        self._need_outside(self.results)
-        for turn in sorted({p.turn for p in self.places}, reverse=True):
-            self._collect(turn)
+        self.duplicated: set[int] = set()
+        for equation, position in zip(self.equations, self.positions, strict=True):
+            if position.split is None:
+                self._require_outside(equation.invars)
+        self._require_outside(self.results)
+        for loop in sorted({p.loop for p in self.positions}, reverse=True):
+            self._collect(loop)
 
-    def small_loops(self) -> set[int]:
-        """Equations of loops that are not worth while."""
+    def find_small_loops(self) -> set[int]:
+        """Return the equations of loops that compute too little to be worthwhile."""
         return {
             k
-            for members in self.members.values()
+            for members in self.equations_of.values()
             if sum(_count_elements(self.equations[k]) for k in members) < _FEWEST
             for k in members
         }
 
-    def ordered(self) -> list[JaxprEqn]:
-        """The equations in their new order."""
+    def reorder(self) -> list[JaxprEqn]:
+        """Return the equations in their new order, with one equation for each loop."""
         ordered = []
-        for k, (equation, place) in enumerate(zip(self.equations, self.places, strict=True)):
-            if place.split is None or k in self.apart:
-                ordered.append(((place.outside, 0, k), equation))
-        for turn, members in self.members.items():
+        for k, (equation, position) in enumerate(zip(self.equations, self.positions, strict=True)):
+            if position.split is None or k in self.duplicated:
+                ordered.append(((position.outside, 0, k), equation))
+        for loop, members in self.equations_of.items():
             if members:
-                ordered.append(((turn, 1, 0), self._loop(turn, sorted(members))))
+                ordered.append(((loop, 1, 0), self._make_loop(loop, sorted(members))))
         return [equation for _, equation in sorted(ordered, key=lambda pair: pair[0])]
 
-    def _split(self, k) -> UnbatchedEquation:
-        """An equation of a loop, entry by entry."""
-        split = self.places[k].split
+    def _split(self, k: int) -> UnbatchedEquation:
+        """Return equation `k`, which is part of a loop, for one entry."""
+        split = self.positions[k].split
         assert split is not None
         return split
 
-    def _of(self, atom) -> _Position | None:
-        """The place of what makes a variable; `None` for arguments and constants."""
-        if isinstance(atom, Literal) or atom not in self.maker:
+    def _position_of(self, atom: Any) -> _Position | None:
+        """Return the position of the defining equation; `None` for arguments and constants."""
+        if isinstance(atom, Literal) or atom not in self.defining:
             return None
-        return self.places[self.maker[atom]]
+        return self.positions[self.defining[atom]]
 
-    def _follows(self, atom, axis) -> bool:
-        """Whether a variable is computed in a loop, its stack along this axis."""
-        place = self._of(atom)
-        if place is None or place.split is None or axis is None:
+    def _is_loop_stack(self, atom: Any, axis: int | None) -> bool:
+        """Return whether a variable is computed in a loop, with its stack along this axis."""
+        position = self._position_of(atom)
+        if position is None or position.split is None or axis is None:
             return False
-        outvars = self.equations[self.maker[atom]].outvars
-        return place.split.targets[outvars.index(atom)] == axis
+        outvars = self.equations[self.defining[atom]].outvars
+        return position.split.targets[outvars.index(atom)] == axis
 
-    def _placed(self, k) -> _Position:
+    def _find_position(self, k: int) -> _Position:
         best, equation = None, self.equations[k]
         known = self.known.issuperset(equation.outvars)
-        shape = () if known or k in self.alone else getattr(equation.outvars[0].aval, "shape", ())
+        aval = equation.outvars[0].aval
+        shape = () if known or k in self.excluded else getattr(aval, "shape", ())
         for axis, n in enumerate(shape):
             split = unbatch(equation, axis) if n == self.length else None
             if split is None:
                 continue
-            follows = sum(map(self._follows, equation.invars, split.sources))
-            if best is None or follows > best[0]:
-                best = follows, split
-        outside = max((p.outside for p in map(self._of, equation.invars) if p), default=0)
+            score = sum(map(self._is_loop_stack, equation.invars, split.sources))
+            if best is None or score > best[0]:
+                best = score, split
+        operands = map(self._position_of, equation.invars)
+        outside = max((p.outside for p in operands if p), default=0)
         if best is None:
             return _Position(outside, None, outside)
         split = best[1]
-        turn = 0
+        loop = 0
         for atom, axis in zip(equation.invars, split.sources, strict=True):
-            place = self._of(atom)
-            if place is not None:
-                turn = max(turn, place.turn if self._follows(atom, axis) else place.outside)
+            position = self._position_of(atom)
+            if position is not None:
+                is_inside = self._is_loop_stack(atom, axis)
+                loop = max(loop, position.loop if is_inside else position.outside)
         is_view = equation.primitive.name in _VIEWS
-        return _Position(turn, split, outside if is_view else turn + 1)
+        return _Position(loop, split, outside if is_view else loop + 1)
 
-    def _need_outside(self, atoms) -> None:
-        """What makes these variables is done outside of loops if it costs nothing, else given."""
+    def _require_outside(self, atoms: Iterable[Any]) -> None:
+        """Make variables available outside loops.
+
+        Views are computed again outside, which costs nothing; other variables are given by loops.
+        """
         waiting = list(atoms)
         while waiting:
             atom = waiting.pop()
-            place = self._of(atom)
-            if place is None or place.split is None:
+            position = self._position_of(atom)
+            if position is None or position.split is None:
                 continue
-            maker = self.maker[atom]
-            if self.equations[maker].primitive.name in _VIEWS:
-                if maker not in self.apart:
-                    self.apart.add(maker)
-                    waiting += self.equations[maker].invars
+            k = self.defining[atom]
+            if self.equations[k].primitive.name in _VIEWS:
+                if k not in self.duplicated:
+                    self.duplicated.add(k)
+                    waiting += self.equations[k].invars
             else:
-                self.given[place.turn][atom] = None
+                self.given[position.loop][atom] = None
 
-    def _collect(self, turn) -> None:
-        """Find the equations of a loop, from what others need of it."""
-        waiting, members = [self.maker[var] for var in self.given[turn]], self.members[turn]
+    def _collect(self, loop: int) -> None:
+        """Find the equations of a loop from the variables that it gives to others."""
+        waiting, members = [self.defining[var] for var in self.given[loop]], self.equations_of[loop]
         while waiting:
             k = waiting.pop()
             if k in members:
@@ -253,43 +277,43 @@ class _Grouping:
             members.add(k)
             split = self._split(k)
             for atom, axis in zip(self.equations[k].invars, split.sources, strict=True):
-                if not self._follows(atom, axis):
-                    self._need_outside([atom])
+                if not self._is_loop_stack(atom, axis):
+                    self._require_outside([atom])
                     continue
-                maker = self.maker[atom]
-                is_move = self.equations[maker].primitive.name in MOVES | _VIEWS
-                if is_move or self.places[maker].turn == turn:
-                    waiting.append(maker)
+                operand = self.defining[atom]
+                is_move = self.equations[operand].primitive.name in MOVES | _VIEWS
+                if is_move or self.positions[operand].loop == loop:
+                    waiting.append(operand)
                 else:
-                    self.given[self.places[maker].turn][atom] = None
+                    self.given[self.positions[operand].loop][atom] = None
 
-    def _loop(self, turn, members):
-        """The equation of a loop."""
+    def _make_loop(self, loop: int, members: list[int]) -> JaxprEqn:
+        """Return the `for_each` equation of a loop."""
         inside = {var for k in members for var in self.equations[k].outvars}
         sources: dict[tuple, Any] = {}
         for k in members:
             split = self._split(k)
             for atom, axis in zip(self.equations[k].invars, split.sources, strict=True):
                 if not isinstance(atom, Literal) and not (
-                    atom in inside and self._follows(atom, axis)
+                    atom in inside and self._is_loop_stack(atom, axis)
                 ):
                     sources[atom, axis] = None
-        given = list(self.given[turn])
+        given = list(self.given[loop])
         outer = list(sources)
 
         def body(*args):
-            own, env = dict(zip(outer, args, strict=True)), {}
+            entries, env = dict(zip(outer, args, strict=True)), {}
             for k in members:
                 equation, split = self.equations[k], self._split(k)
                 values = [
                     atom.val
                     if isinstance(atom, Literal)
-                    else own[atom, axis]
-                    if (atom, axis) in own
+                    else entries[atom, axis]
+                    if (atom, axis) in entries
                     else env[atom]
                     for atom, axis in zip(equation.invars, split.sources, strict=True)
                 ]
-                out = split.one(*values)
+                out = split.evaluate(*values)
                 out = out if equation.primitive.multiple_results else [out]
                 env.update(zip(equation.outvars, out, strict=True))
             return [env[var] for var in given]
@@ -298,7 +322,7 @@ class _Grouping:
         jaxpr = jax.make_jaxpr(body)(*avals)
         targets = []
         for var in given:
-            k = self.maker[var]
+            k = self.defining[var]
             targets.append(self._split(k).targets[self.equations[k].outvars.index(var)])
         first = self.equations[members[0]]
         return first.replace(
@@ -312,6 +336,6 @@ class _Grouping:
         )  # fmt: skip
 
 
-def _entry_shape(aval, axis):
+def _entry_shape(aval: ShapedArray, axis: int | None) -> jax.ShapeDtypeStruct:
     shape = aval.shape if axis is None else drop_index(aval.shape, axis)
     return jax.ShapeDtypeStruct(shape, aval.dtype, weak_type=aval.weak_type)

@@ -1,64 +1,64 @@
-"""Programs that are called in several places of another one, and are emitted once.
+"""Outlining: jaxprs that are called several times are emitted once, as an LLVM function.
 
-A vector field is called at the start, in each stage, after a step; its code is a function of the
-kernel, as a compiler would have it, in the place of as many copies.
+A vector field, for example, is called at the start, in each stage and after a step. One function
+replaces the copies that inlining would make.
 """
 
 import collections
 import math
 
-from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive
 
-from .analysis import cost, emitted_jaxprs
+from .analysis import ArrayAtom, cost, emitted_jaxprs
 
-# Equations of a program from which on functions are worth while. Below, LLVM takes longer with them
-# (`Dopri8` on a five-bar 0.5 s): it makes better code of such programs, and what is in registers
-# has to be saved around each call (gradients of a double pendulum, 17,000 equations, take 2.5 times
-# as long to run with them, and 0.85 of the time to compile).
+# Number of equations from which on outlining is worthwhile. In shorter jaxprs LLVM optimises across
+# the inlined copies, and values in registers need not be saved around calls. The limit was found by
+# compile and run times of `Dopri8` on a five-bar linkage and of gradients of a double pendulum.
 LONG_JAXPR = 40_000
-# Numbers that a program computes from which on it is a function, and how many for each number that
-# is handed over: the call goes through memory.
-_SMALLEST, _FOR_EACH = 500, 4
+# Smallest cost of a jaxpr that becomes a function, and its smallest ratio to the number of scalars
+# that are passed: arguments and results go through memory.
+_SMALLEST_COST, _COST_PER_SCALAR = 500, 4
 
-# A call of a program that is emitted once. Exists in rewritten programs only.
+# A call of an outlined jaxpr. It exists in rewritten jaxprs only.
 shared_call_p = Primitive("shared_call")
 shared_call_p.multiple_results = True
 
 
 def find_jaxprs_to_outline(closed: ClosedJaxpr) -> frozenset[int]:
-    """Identities of the programs that are worth a function, none in a program that is not long."""
+    """Return identities of the jaxprs that become functions; none if the jaxpr is short."""
     if _count_equations(closed.jaxpr) < LONG_JAXPR:
         return frozenset()
-    # Calls inside of what is called again count once.
+    # Calls inside a jaxpr that is itself called several times count once.
     calls: dict[int, int] = collections.Counter()
-    programs: dict[int, ClosedJaxpr] = {}
+    jaxprs: dict[int, ClosedJaxpr] = {}
 
     def count(jaxpr):
         for equation in jaxpr.eqns:
             inner = called_jaxpr(equation)
             if inner is not None:
-                programs[id(inner)] = inner
+                jaxprs[id(inner)] = inner
                 calls[id(inner)] += 1
                 if calls[id(inner)] > 1:
                     continue
-            for one in emitted_jaxprs(equation):
-                count(one)
+            for emitted in emitted_jaxprs(equation):
+                count(emitted)
 
     count(closed.jaxpr)
-    return frozenset(k for k, n in calls.items() if n > 1 and _is_worth_a_call(programs[k].jaxpr))
+    return frozenset(k for k, n in calls.items() if n > 1 and _is_worth_a_call(jaxprs[k].jaxpr))
 
 
-def _count_equations(jaxpr):
-    """Equations of a program and of those inside of it."""
-    inside = (one for equation in jaxpr.eqns for one in emitted_jaxprs(equation))
-    return len(jaxpr.eqns) + sum(map(_count_equations, inside))
+def _count_equations(jaxpr: Jaxpr) -> int:
+    """Count the equations of a jaxpr and of its sub-jaxprs."""
+    inner = (emitted for equation in jaxpr.eqns for emitted in emitted_jaxprs(equation))
+    return len(jaxpr.eqns) + sum(map(_count_equations, inner))
 
 
 def called_jaxpr(equation: JaxprEqn) -> ClosedJaxpr | None:
-    """The program that an equation of `jax.jit` calls."""
+    """Return the jaxpr that an equation of `jax.jit` calls; `None` for another equation."""
     return equation.params["jaxpr"] if equation.primitive.name in ("jit", "pjit") else None
 
 
-def _is_worth_a_call(jaxpr):
-    handed = sum(math.prod(var.aval.shape) for var in (*jaxpr.invars, *jaxpr.outvars))
-    return cost(jaxpr) >= max(_SMALLEST, _FOR_EACH * handed)
+def _is_worth_a_call(jaxpr: Jaxpr) -> bool:
+    atoms: list[ArrayAtom] = [*jaxpr.invars, *jaxpr.outvars]
+    passed = sum(math.prod(atom.aval.shape) for atom in atoms)
+    return cost(jaxpr) >= max(_SMALLEST_COST, _COST_PER_SCALAR * passed)

@@ -1,13 +1,21 @@
 """Reasons why a jaxpr cannot be a kernel."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 from ..lowering import rules  # noqa: F401  (fills the registry)
 from ..lowering.registry import RULES, NoRule
-from .analysis import expand, is_complex_expansion, is_expanded, source_location, sub_jaxprs
+from .analysis import (
+    ArrayEquation,
+    expand,
+    is_complex_expansion,
+    is_expanded,
+    source_location,
+    sub_jaxprs,
+)
 
 # Primitives without a rule for complex operands.
 REAL_ONLY = frozenset(
@@ -18,43 +26,48 @@ REAL_ONLY = frozenset(
 
 
 def why_not(closed: ClosedJaxpr) -> list[str]:
-    """Return the primitives and types that prevent a kernel, and where they come from."""
+    """Return the primitives and types that prevent a kernel, with their source locations."""
     arguments = (f"an argument of type {a.dtype}" for a in closed.in_avals if not _is_supported(a))
     return list(dict.fromkeys([*arguments, *_obstacles(closed.jaxpr)]))
 
 
-def _obstacles(jaxpr: Jaxpr, within: tuple = (), callers: tuple = ()) -> Iterator[str]:
+def _obstacles(
+    jaxpr: Jaxpr,
+    expanding: tuple[tuple[str, bool], ...] = (),
+    callers: tuple[JaxprEqn, ...] = (),
+) -> Iterator[str]:
+    """Yield obstacles; `expanding` are the primitives whose expansion contains the jaxpr."""
     for equation in jaxpr.eqns:
-        name, called = equation.primitive.name, (equation, *callers)
-        other = _unsupported_dtype(equation)
+        name, stack = equation.primitive.name, (equation, *callers)
+        dtype = _unsupported_dtype(equation)
         if _is_tangent_of_integers(equation):
             continue
-        if other is not None:
-            yield f"`{name}` of type {other} {_locate(called)}".strip()
+        if dtype is not None:
+            yield f"`{name}` of type {dtype} {_locate(stack)}".strip()
         elif name in RULES:
             for inner in sub_jaxprs(equation):
-                yield from _obstacles(inner, within, called)
+                yield from _obstacles(inner, expanding, stack)
         elif (
-            is_expanded(equation.primitive) and (name, is_complex_expansion(equation)) not in within
+            is_expanded(equation.primitive)
+            and (name, is_complex_expansion(equation)) not in expanding
         ):
+            key = name, is_complex_expansion(equation)
             try:
                 inner = expand(equation).jaxpr
             except NoRule as form:
-                yield f"{form} {_locate(called)}".strip()
+                yield f"{form} {_locate(stack)}".strip()
             else:
-                yield from _obstacles(
-                    inner, (*within, (name, is_complex_expansion(equation))), called
-                )
+                yield from _obstacles(inner, (*expanding, key), stack)
         else:
-            yield f"`{name}` {_locate(called)}".strip()
+            yield f"`{name}` {_locate(stack)}".strip()
 
 
-def _locate(called):
+def _locate(stack: tuple[JaxprEqn, ...]) -> str:
     """Return the source location of an equation, or of its caller for JAX's own functions."""
-    return next(filter(None, map(source_location, called)), "")
+    return next(filter(None, map(source_location, stack)), "")
 
 
-def _unsupported_dtype(equation):
+def _unsupported_dtype(equation: ArrayEquation) -> Any:
     """Return a dtype without a rule among the operands and results, `None` if there is none."""
     kinds = "fiub" if equation.primitive.name in REAL_ONLY else "fiubc"
     for var in (*equation.invars, *equation.outvars):
@@ -72,7 +85,7 @@ def _is_tangent_of_integers(equation: JaxprEqn) -> bool:
     return bool(avals) and all(getattr(a, "dtype", None) == jax.dtypes.float0 for a in avals)
 
 
-def _is_supported(aval, kinds="fiubc"):
+def _is_supported(aval: Any, kinds: str = "fiubc") -> bool:
     """Return whether the elements of an array are of these kinds."""
     # Random keys have no kind. Floating-point numbers of 16 bits are not supported.
     kind = getattr(aval.dtype, "kind", "key")

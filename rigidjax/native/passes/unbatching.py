@@ -1,13 +1,20 @@
-"""Primitives that compute each entry of a stack by itself: what they do with one entry.
+"""Un-batching rules: remove an axis along which a primitive computes each entry separately.
 
-The rules of `jax.vmap` backwards: an axis is taken out of the equation.
+They invert the batching rules of `jax.vmap`.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
+
+from .analysis import ArrayEquation
+
+Item = TypeVar("Item")
+# The stack axis of each argument, and the function of one entry; `None` if the axis cannot be
+# removed.
+_Unbatched: TypeAlias = tuple[list[int | None], Callable[..., Any]] | None
 
 _ELEMENTWISE = frozenset(
     "abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp complex conj "
@@ -20,52 +27,53 @@ _REDUCTIONS = frozenset("reduce_sum reduce_prod reduce_max reduce_min reduce_and
 
 
 class UnbatchedEquation(NamedTuple):
-    """An equation entry by entry of a stack.
+    """An equation for one entry of a stack.
 
-    **Attributes:** `sources`, the axis of the stack of each argument, `None` for one that is the
-    same for all entries; `targets`, that of each result; `one`, the results for one entry.
+    **Attributes:** `sources`, the stack axis of each argument, `None` if all entries share the
+    argument; `targets`, the stack axis of each result; `evaluate`, the function of one entry.
     """
 
     sources: list[int | None]
     targets: list[int]
-    one: Callable[..., Any]
+    evaluate: Callable[..., Any]
 
 
-def drop_index(values, k):
-    """All but number `k`."""
+def drop_index(values: Sequence[Item], k: int) -> tuple[Item, ...]:
+    """Return all items but the one with index `k`."""
     return (*values[:k], *values[k + 1 :])
 
 
-def _index_after_drop(axis, removed):
-    """An axis after another one was taken out."""
+def _index_after_drop(axis: int, removed: int) -> int:
+    """Return the index of an axis after another axis was removed."""
     return axis - (removed < axis)
 
 
-def _bind_with(equation, **changed):
+def _bind_with(equation: ArrayEquation, **changed: Any) -> Callable[..., Any]:
+    """Return the primitive as a function, with some parameters changed."""
     params = {**equation.params, **changed}
     return lambda *args: equation.primitive.bind(*args, **params)
 
 
-def _elementwise(equation, axis, shape):
+def _elementwise(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     rank = len(shape)
     sources = [axis if x.aval.ndim == rank else None for x in equation.invars]
     return sources, _bind_with(equation)
 
 
-def _broadcast_in_dim(equation, axis, shape):
+def _broadcast_in_dim(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     (x, *_), p = equation.invars, equation.params
     dims, rest = p["broadcast_dimensions"], drop_index(shape, axis)
-    own = dims.index(axis) if axis in dims else None
-    if own is None:
-        at = tuple(_index_after_drop(d, axis) for d in dims)
-        return [None], lambda v: jax.lax.broadcast_in_dim(v, rest, at)
-    at = tuple(_index_after_drop(d, axis) for d in drop_index(dims, own))
-    if x.aval.shape[own] == shape[axis]:
-        return [own], lambda v: jax.lax.broadcast_in_dim(v, rest, at)
-    return [None], lambda v: jax.lax.broadcast_in_dim(jax.lax.squeeze(v, (own,)), rest, at)
+    source = dims.index(axis) if axis in dims else None
+    if source is None:
+        new_dims = tuple(_index_after_drop(d, axis) for d in dims)
+        return [None], lambda v: jax.lax.broadcast_in_dim(v, rest, new_dims)
+    new_dims = tuple(_index_after_drop(d, axis) for d in drop_index(dims, source))
+    if x.aval.shape[source] == shape[axis]:
+        return [source], lambda v: jax.lax.broadcast_in_dim(v, rest, new_dims)
+    return [None], lambda v: jax.lax.broadcast_in_dim(jax.lax.squeeze(v, (source,)), rest, new_dims)
 
 
-def _reshape(equation, axis, shape):
+def _reshape(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     old = equation.invars[0].aval.shape
     if equation.params["dimensions"] is not None:
         return None
@@ -76,21 +84,23 @@ def _reshape(equation, axis, shape):
     return None
 
 
-def _transpose(equation, axis, shape):
+def _transpose(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     order = equation.params["permutation"]
     source = order[axis]
     rest = tuple(_index_after_drop(k, source) for k in drop_index(order, axis))
     return [source], lambda v: jax.lax.transpose(v, rest)
 
 
-def _squeeze(equation, axis, shape):
-    gone = equation.params["dimensions"]
-    kept = [k for k in range(equation.invars[0].aval.ndim) if k not in gone]
-    source = kept[axis]
-    return [source], lambda v: jax.lax.squeeze(v, tuple(_index_after_drop(k, source) for k in gone))
+def _squeeze(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
+    squeezed = equation.params["dimensions"]
+    remaining = [k for k in range(equation.invars[0].aval.ndim) if k not in squeezed]
+    source = remaining[axis]
+    return [source], lambda v: jax.lax.squeeze(
+        v, tuple(_index_after_drop(k, source) for k in squeezed)
+    )
 
 
-def _slice(equation, axis, shape):
+def _slice(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     p = equation.params
     if shape[axis] != equation.invars[0].aval.shape[axis]:
         return None
@@ -100,7 +110,7 @@ def _slice(equation, axis, shape):
     return [axis], lambda v: jax.lax.slice(v, start, end, steps)
 
 
-def _concatenate(equation, axis, shape):
+def _concatenate(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     along = equation.params["dimension"]
     if along == axis:
         return None
@@ -109,7 +119,7 @@ def _concatenate(equation, axis, shape):
     )
 
 
-def _stack(equation, axis, shape):
+def _stack(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     along = equation.params["axis"]
     if along == axis:
         return None
@@ -119,34 +129,34 @@ def _stack(equation, axis, shape):
     )
 
 
-def _unstack(equation, axis, shape):
+def _unstack(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     along = equation.params["axis"]
     source = axis + (along <= axis)
     return [source], _bind_with(equation, axis=_index_after_drop(along, source))
 
 
-def _split(equation, axis, shape):
+def _split(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     along = equation.params["axis"]
     if along == axis:
         return None
     return [axis], _bind_with(equation, axis=_index_after_drop(along, axis))
 
 
-def _pad(equation, axis, shape):
+def _pad(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     config = equation.params["padding_config"]
     if tuple(config[axis]) != (0, 0, 0):
         return None
     return [axis, None], _bind_with(equation, padding_config=drop_index(config, axis))
 
 
-def _rev(equation, axis, shape):
+def _rev(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     axes = equation.params["dimensions"]
     if axis in axes:
         return None
     return [axis], _bind_with(equation, dimensions=tuple(_index_after_drop(k, axis) for k in axes))
 
 
-def _iota(equation, axis, shape):
+def _iota(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     along = equation.params["dimension"]
     if along == axis:
         return None
@@ -154,42 +164,42 @@ def _iota(equation, axis, shape):
     return [], lambda: jax.lax.broadcasted_iota(dtype, rest, _index_after_drop(along, axis))
 
 
-def _reduction(equation, axis, shape):
+def _reduction(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     axes = equation.params["axes"]
-    kept = [k for k in range(equation.invars[0].aval.ndim) if k not in axes]
-    source = kept[axis]
+    remaining = [k for k in range(equation.invars[0].aval.ndim) if k not in axes]
+    source = remaining[axis]
     return [source], _bind_with(equation, axes=tuple(_index_after_drop(k, source) for k in axes))
 
 
-def _short_sum(equation, axis, shape):
+def _short_sum(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     along = equation.params["axis"]
     source = axis + (along <= axis)
     mapped = [x.aval.shape[source] == shape[axis] for x in equation.invars]
 
-    def one(*factors):
+    def evaluate(*factors):
         factors = [
             f if m else jax.lax.squeeze(f, (source,)) for f, m in zip(factors, mapped, strict=True)
         ]
         return equation.primitive.bind(*factors, axis=_index_after_drop(along, source))
 
-    return [source if m else None for m in mapped], one
+    return [source if m else None for m in mapped], evaluate
 
 
-def _cross_product(equation, axis, shape):
+def _cross_product(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     if axis == len(shape) - 1:
         return None
     mapped = [x.aval.shape[axis] == shape[axis] for x in equation.invars]
 
-    def one(*vectors):
+    def evaluate(*vectors):
         vectors = [
             x if m else jax.lax.squeeze(x, (axis,)) for x, m in zip(vectors, mapped, strict=True)
         ]
         return equation.primitive.bind(*vectors)
 
-    return [axis if m else None for m in mapped], one
+    return [axis if m else None for m in mapped], evaluate
 
 
-def _dot_general(equation, axis, shape):
+def _dot_general(equation: ArrayEquation, axis: int, shape: tuple[int, ...]) -> _Unbatched:
     a, b = equation.invars
     (ca, cb), (ba, bb) = equation.params["dimension_numbers"]
     free_a = [k for k in range(a.aval.ndim) if k not in (*ca, *ba)]
@@ -222,10 +232,10 @@ _RULES: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def unbatch(equation, axis) -> UnbatchedEquation | None:
-    """The equation entry by entry along an axis of its results."""
+def unbatch(equation: ArrayEquation, axis: int) -> UnbatchedEquation | None:
+    """Return an equation for one entry along an axis of its results; `None` without a rule."""
     rule = _RULES.get(equation.primitive.name)
     if rule is None:
         return None
-    found = rule(equation, axis, equation.outvars[0].aval.shape)
-    return found and UnbatchedEquation(found[0], [axis] * len(equation.outvars), found[1])
+    result = rule(equation, axis, equation.outvars[0].aval.shape)
+    return result and UnbatchedEquation(result[0], [axis] * len(equation.outvars), result[1])

@@ -1,3 +1,3 @@
-"""Machine code, the kernel cache, and calls from XLA."""
+"""Machine code, the kernel cache on disk, and calls from XLA."""
 
 from . import disk as disk

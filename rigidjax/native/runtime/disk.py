@@ -1,12 +1,11 @@
-"""Machine code of kernels on disk, so that a later process need not compile them again.
+"""Cache of machine code on disk, so that a later process need not compile kernels again.
 
-A file holds a digest of its name and its code, then the code; its name is a digest of the LLVM IR,
-LLVM's version, the processor and the optimisations. A file that is damaged, or has another file's
-name, is replaced. Files appear whole or not at all; the least recently used ones are removed
-when all of them together are too large.
+A file holds a checksum of its name and code, followed by the code. Its name is a digest of the LLVM
+IR, LLVM's version, the processor and the optimisations. A damaged or renamed file is replaced.
+Files are written atomically. The least recently used ones are removed when the cache is too large.
 
-Code from the folder is executed. Nothing is read from or written to a folder that belongs to
-another user (but root), or in which others may replace files.
+Code from the folder is executed. Nothing is read from or written to a folder that belongs to a user
+other than this one or root, or in which others may replace files.
 """
 
 import contextlib
@@ -21,22 +20,22 @@ from typing import Any
 
 import jax
 
-# Megabytes of all files together.
+# Largest size of all files together, in megabytes.
 LARGEST = 512
 _SETTING = "RIGIDJAX_KERNEL_CACHE"
 _OFF = ("0", "off", "false", "no", "")
 _SUFFIX, _PARTIAL = ".kernel", ".partial"
-# Seconds after which a partial file is that of a process that was killed.
+# Age in seconds after which the writer of a partial file is assumed to be dead.
 _ABANDONED = 3600
 _warned: set[str] = set()
 
 
 def folder() -> pathlib.Path | None:
-    """Where code is kept; `None` if it is not.
+    """Return the folder of the cache; `None` if the cache is off.
 
-    What the variable `RIGIDJAX_KERNEL_CACHE` of the environment says, a folder or `off`; else in
-    the folder of JAX's compilation cache; else in the user's cache. Where JAX's setting
-    `jax_enable_compilation_cache` is off, nothing is kept unless the variable names a folder.
+    The environment variable `RIGIDJAX_KERNEL_CACHE` has precedence and names a folder or is `off`.
+    Otherwise the folder is inside JAX's compilation cache, or inside the user's cache if JAX has
+    none. The cache is off if JAX's setting `jax_enable_compilation_cache` is off.
     """
     asked = os.environ.get(_SETTING)
     if asked is not None:
@@ -44,15 +43,15 @@ def folder() -> pathlib.Path | None:
     settings: Any = jax.config
     if not settings.jax_enable_compilation_cache:
         return None
-    of_jax = settings.jax_compilation_cache_dir
-    if of_jax and "://" not in str(of_jax):
-        return pathlib.Path(of_jax).expanduser() / "rigidjax-kernels"
+    jax_cache = settings.jax_compilation_cache_dir
+    if jax_cache and "://" not in str(jax_cache):
+        return pathlib.Path(jax_cache).expanduser() / "rigidjax-kernels"
     base = os.environ.get("XDG_CACHE_HOME")
     return pathlib.Path(base or pathlib.Path.home() / ".cache") / "rigidjax" / "kernels"
 
 
 def digest(*parts: str) -> str:
-    """A name for what these texts determine."""
+    """Return a digest of texts, for use as a file name."""
     out = hashlib.sha256()
     for part in parts:
         out.update(f"{len(part)}:".encode() + part.encode())
@@ -60,21 +59,21 @@ def digest(*parts: str) -> str:
 
 
 def read(name: str) -> bytes | None:
-    """Return the code of that name, if the folder has a file of it that is whole."""
-    place = folder()
-    if place is None:
+    """Return the code with this name; `None` if the cache has no intact file of it."""
+    directory = folder()
+    if directory is None:
         return None
-    path = place / (name + _SUFFIX)
+    path = directory / (name + _SUFFIX)
     try:
-        if not _is_trusted(place):
+        if not _is_trusted(directory):
             return None
         with path.open("rb") as file:
             if _can_be_changed_by_others(os.fstat(file.fileno())):
                 return None
             content = file.read()
     except OSError:
-        return None  # There is none, or another process has just removed it.
-    # A folder that is read-only is read all the same.
+        return None  # The file does not exist, or another process has just removed it.
+    # The time of use cannot be updated in a read-only folder, which is no reason not to read it.
     with contextlib.suppress(OSError):
         os.utime(path)
     code = content[32:]
@@ -82,26 +81,26 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, code: bytes) -> None:
-    """Keep code; warn where that is not possible."""
-    place = folder()
-    if place is None:
+    """Write code to the cache; warn if that is impossible."""
+    directory = folder()
+    if directory is None:
         return
     partial = None
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_trusted(place):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_trusted(directory):
             return
-        handle, partial = tempfile.mkstemp(dir=place, suffix=_PARTIAL)
+        handle, partial = tempfile.mkstemp(dir=directory, suffix=_PARTIAL)
         with os.fdopen(handle, "wb") as file:
             file.write(_checksum(name, code) + code)
-        os.replace(partial, place / (name + _SUFFIX))
-        _limit_size(place)
+        os.replace(partial, directory / (name + _SUFFIX))
+        _limit_size(directory)
     except OSError as error:
         if partial is not None:
             pathlib.Path(partial).unlink(missing_ok=True)
         _warn_once(
-            f"Native kernels cannot be kept in {place}: {error}. Name another folder in the "
-            f"variable {_SETTING} of the environment, or set it to `off`."
+            f"Native kernels cannot be kept in {directory}: {error}. Name another folder in the "
+            f"environment variable {_SETTING}, or set it to `off`."
         )
 
 
@@ -109,18 +108,18 @@ def _checksum(name: str, code: bytes) -> bytes:
     return hashlib.sha256(f"{len(name)}:{name}".encode() + code).digest()
 
 
-def _is_trusted(place: pathlib.Path) -> bool:
+def _is_trusted(directory: pathlib.Path) -> bool:
     """Return whether only this user and root can replace files of a folder; warn if others can."""
-    status = place.stat()
-    # In a sticky folder nobody can replace another user's files, and each file's owner is checked.
+    status = directory.stat()
+    # In a sticky folder users cannot replace files of others, and the owner of a file is checked.
     is_sticky = bool(status.st_mode & stat.S_ISVTX) and _belongs_to_user(status)
     if is_sticky or not _can_be_changed_by_others(status):
         return True
     _warn_once(
-        f"Native kernels are neither read from nor kept in {place}: it belongs to another user, "
-        f"or others can write to it, and code from it would be executed. Make it your own "
-        f"(`chown`, `chmod go-w`), name another folder in the variable {_SETTING} of the "
-        f"environment, or set it to `off`."
+        f"Native kernels are neither read from nor kept in {directory}: it belongs to another "
+        f"user, or others can write to it, and code from it would be executed. Make it your own "
+        f"(`chown`, `chmod go-w`), name another folder in the environment variable {_SETTING}, "
+        f"or set it to `off`."
     )
     return False
 
@@ -140,19 +139,19 @@ def _warn_once(message: str) -> None:
         warnings.warn(message, stacklevel=3)
 
 
-def _limit_size(place):
-    """Remove the least recently used files while all are too large together, and abandoned ones."""
-    for path in place.glob("*" + _PARTIAL):
+def _limit_size(directory: pathlib.Path) -> None:
+    """Remove abandoned files, and the least recently used ones of a cache that is too large."""
+    for path in directory.glob("*" + _PARTIAL):
         with contextlib.suppress(FileNotFoundError):  # removed by another process
             if path.stat().st_mtime < time.time() - _ABANDONED:
                 path.unlink()
     files = []
-    for path in place.glob("*" + _SUFFIX):
+    for path in directory.glob("*" + _SUFFIX):
         try:
-            found = path.stat()
+            status = path.stat()
         except FileNotFoundError:
             continue  # removed by another process
-        files.append((found.st_mtime, found.st_size, path))
+        files.append((status.st_mtime, status.st_size, path))
     total = sum(size for _, size, _ in files)
     for _, size, path in sorted(files):
         if total <= LARGEST * 1_000_000:

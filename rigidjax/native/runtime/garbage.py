@@ -1,4 +1,4 @@
-"""Python's garbage collector, which waits while programs are made."""
+"""Pauses of Python's garbage collector while jaxprs are traced and emitted."""
 
 import contextlib
 import gc
@@ -7,14 +7,15 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """The collector waits: it would go through a program that grows again and again.
+    """Disable the garbage collector inside the context.
 
-    That takes a sixth of the time in which the gradient of a run is traced and emitted.
+    It would traverse the growing jaxpr again and again, for a sixth of the time to trace and emit
+    the gradient of a run.
     """
-    was_on = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was_on:
+        if was_enabled:
             gc.enable()

@@ -1,9 +1,9 @@
-"""A kernel: a program for a batch, as a function that XLA calls.
+"""A kernel: machine code of a jaxpr for a batch, as a function that XLA calls.
 
-The function of blocks, `block(inputs, outputs, workspace, first, count)`, loads the arguments of W
-members of the batch into lanes, runs the program and stores the results; where lanes are refilled
-(see `refill`) it does that for all members. The handler reads the buffers from XLA's call frame
-(see `frame`) and goes through all blocks.
+The function `block(inputs, outputs, workspace, first, count)` loads the arguments of W batch
+elements into lanes, evaluates the jaxpr and stores the results. With lane compaction it does so for
+all batch elements from `first` on. The handler reads the buffers from XLA's call frame (see
+`ffi_frame`) and calls `block` for the whole batch.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ from llvmlite import ir
 
 from ..lowering import rules  # noqa: F401  (fills the registry)
 from ..lowering.block_io import load_argument, store_result
-from ..lowering.builder import I64, Builder, int64
+from ..lowering.builder import I64, Builder, Value, int64
 from ..lowering.emitter import Emitter
 from ..lowering.lane_compaction import (
     ConstantTripCount,
@@ -46,61 +46,63 @@ from .ffi_frame import CallFrame
 from .garbage import gc_paused
 from .thread_pool import emit_parallel_batch
 
-# Bytes of memory, without tables, up to which a kernel's blocks are the `widest`: a processor's
-# first cache. On an Intel processor with AVX-512, batches of 512 tops are 1.6 (`MuntheKaas`), 1.4
-# (Dopri5, Dopri8), 1.15 times (BDF, energy-momentum) as fast with 8 lanes as with 4, their tangents
-# 1.1 to 1.6 times, gradients of Dopri5 and Dopri8 1.2 times; `Radau5`, of 84 kB with 4 lanes, takes
-# 1.2 times as long.
+# Bytes of workspace, without tables, up to which a kernel has `max_width` lanes: the size of a
+# first-level cache. Wide blocks make explicit solvers and their derivatives faster; those of
+# `Radau5` exceed the cache and are slower. See `docs/benchmarks/`.
 FIRST_CACHE = 48 * 1024
-# Numbers that a program computes (see `cost`), without tables, from which on that is not tried.
+# Cost of a jaxpr, without arrays in memory, above which the wide block is not even emitted.
 LONG_JAXPR = 50_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Signature:
-    """What a kernel is made for.
+    """Options of a kernel beside its jaxpr.
 
-    **Arguments:** `batched`, for each argument whether it has a batch axis (the first one);
-    `is_batch`, whether there is a batch at all; `once`, whether it is compiled fast rather than
-    well; `several`, the length of stacks of tangents in it, if it has some; `values`, number of its
-    first results that depend on no argument with a batch axis, of which nobody reads other members
-    than the first; `few`, whether there are no more members than `usual_width`.
+    **Attributes:**
+
+    - `batched`: for each argument whether it has a batch axis, which is the first axis.
+    - `is_batch`: whether there is a batch at all.
+    - `run_once`: compile fast rather than well.
+    - `num_tangents`: length of the stacks of tangents in the jaxpr, 0 if there are none.
+    - `num_uniform`: number of first results that depend on no batched argument. Only the result of
+      the first batch element is used, the others need not be stored.
+    - `is_small_batch`: whether there are at most `default_width` batch elements.
     """
 
     batched: tuple[bool, ...]
     is_batch: bool
-    once: bool = False
-    several: int = 0
-    values: int = 0
-    few: bool = False
+    run_once: bool = False
+    num_tangents: int = 0
+    num_uniform: int = 0
+    is_small_batch: bool = False
 
 
 class Kernel:
-    """Machine code of a program for one signature.
+    """Machine code of a jaxpr for one signature.
 
-    **Attributes:** `code`; `name`, by which XLA knows it.
+    **Attributes:** `code`; `name`, under which it is registered with XLA.
     """
 
     @gc_paused()
     def __init__(self, closed: ClosedJaxpr, signature: Signature):
-        # Kept, so that its address stays its own.
+        # The jaxpr is kept alive, because its address is the key of the kernel.
         self.source, self.signature = closed, signature
-        named = compute_cache_key(closed, signature)
-        code = None if named is None else self._kept(named)
+        key = compute_cache_key(closed, signature)
+        code = None if key is None else self._read_from_disk(key)
         if code is None:
-            code = _register_with_xla(compile_module(self.text, self._effort))
-            if named is not None:
-                level, *passes = str(self._effort.level), *self._effort.passes
-                disk.write(named, " ".join((code.name, level, *passes)).encode())
+            code = _register_with_xla(compile_module(self.text, self._optimisation))
+            if key is not None:
+                level, *passes = str(self._optimisation.level), *self._optimisation.passes
+                disk.write(key, " ".join((code.name, level, *passes)).encode())
         self.code = code
         self.name = f"rigidjax_{self.code.name}"
 
-    def _kept(self, named: str) -> MachineCode | None:
-        """The code that another process has made, if it is on disk."""
-        found = disk.read(named)
-        if found is None:
+    def _read_from_disk(self, key: str) -> MachineCode | None:
+        """Return the code that another process has compiled; `None` if it is not on disk."""
+        record = disk.read(key)
+        if record is None:
             return None
-        name, level, *passes = found.decode().split()
+        name, level, *passes = record.decode().split()
         machine_code = disk.read(name)
         if machine_code is None:
             return None
@@ -108,27 +110,29 @@ class Kernel:
         return _register_with_xla(MachineCode(name, machine_code, lambda: self.text, optimisation))
 
     @functools.cached_property
-    def _shared(self) -> frozenset[int]:
+    def _outlined_jaxprs(self) -> frozenset[int]:
         return frozenset() if self.signature.is_batch else find_jaxprs_to_outline(self.source)
 
     @functools.cached_property
-    def closed(self) -> ClosedJaxpr:
-        """The program as it is emitted."""
-        return fuse_loops(self.source, several=self.signature.several, shared=self._shared)
+    def emitted_jaxpr(self) -> ClosedJaxpr:
+        """The jaxpr as it is emitted."""
+        return fuse_loops(
+            self.source, num_tangents=self.signature.num_tangents, shared=self._outlined_jaxprs
+        )
 
     @functools.cached_property
     def _emission(self) -> tuple[str, int, bool]:
         parts = None
-        if self.signature.is_batch and not self.signature.values:
-            parts = split_at_main_loop(self.closed, self.signature.batched)
+        if self.signature.is_batch and not self.signature.num_uniform:
+            parts = split_at_main_loop(self.emitted_jaxpr, self.signature.batched)
         text, width = "", 0
         for width in self._widths():
             try:
-                text, near = self._emitted(width, parts)
+                text, num_bytes = self._emit(width, parts)
             except ConstantTripCount:
                 parts = None
-                text, near = self._emitted(width, None)
-            if near <= FIRST_CACHE:
+                text, num_bytes = self._emit(width, None)
+            if num_bytes <= FIRST_CACHE:
                 break
         return text, width, parts is not None
 
@@ -139,49 +143,52 @@ class Kernel:
 
     @property
     def width(self) -> int:
-        """Members of a block."""
+        """Number of lanes of a block."""
         return self._emission[1]
 
     @property
-    def is_refilled(self) -> bool:
-        """Whether lanes take other members of the batch when they are done."""
+    def uses_lane_compaction(self) -> bool:
+        """Whether a lane takes another batch element when its element has finished."""
         return self._emission[2]
 
     @property
-    def _effort(self):
-        # Programs with functions are long: code is generated fast, whatever lines functions save.
-        once = self.signature.once or bool(self._shared)
-        return choose_optimisation_level(self.text, self.signature.is_batch, once)
+    def _optimisation(self) -> OptimisationLevel:
+        # Jaxprs with outlined functions are long. Their code is generated fast, although outlining
+        # makes the module shorter.
+        run_once = self.signature.run_once or bool(self._outlined_jaxprs)
+        return choose_optimisation_level(self.text, self.signature.is_batch, run_once)
 
     def _widths(self) -> list[int]:
-        """Members of a block: the first number whose memory is near enough, or the last."""
+        """Return numbers of lanes to try; the first one whose workspace fits the cache is used."""
         if not self.signature.is_batch:
             return [1]
-        jaxpr, few = self.closed.jaxpr, default_width()
+        jaxpr, width = self.emitted_jaxpr.jaxpr, default_width()
         is_long = cost(jaxpr) - count_outside_registers(jaxpr) > LONG_JAXPR
-        if self.signature.once or self.signature.few or is_long:
-            return [few]
-        return [max_width(), few] if max_width() > few else [few]
+        if self.signature.run_once or self.signature.is_small_batch or is_long:
+            return [width]
+        return [max_width(), width] if max_width() > width else [width]
 
-    def _emitted(self, width: int, parts: MainLoopSplit | None) -> tuple[str, int]:
-        """The text of the module, and bytes of its memory without tables."""
+    def _emit(self, width: int, parts: MainLoopSplit | None) -> tuple[str, int]:
+        """Return the text of the module, and the bytes of its workspace without tables."""
         module = ir.Module("rigidjax")
         memory = emit_block(
-            module, self.closed, self.signature, width, parts, row=default_width(),
-            mixed=self.signature.values > 0,
+            module, self.emitted_jaxpr, self.signature, width, parts, row=default_width(),
+            has_divergence=self.signature.num_uniform > 0,
         )  # fmt: skip
-        of_all = memory.bytes
-        _emit_handler(module, self.closed, self.signature, width, of_all, parts is not None)
-        return str(module), of_all - memory.table_bytes
+        workspace_bytes = memory.bytes
+        _emit_handler(
+            module, self.emitted_jaxpr, self.signature, width, workspace_bytes, parts is not None
+        )
+        return str(module), workspace_bytes - memory.table_bytes
 
 
 _codes: dict[str, MachineCode] = {}
 
 
 def _register_with_xla(code: MachineCode) -> MachineCode:
-    """Machine code known to XLA by a name that is the same in every process.
+    """Register machine code with XLA under a name that is the same in every process.
 
-    So JAX's cache of compiled programs finds those that call it.
+    JAX's persistent compilation cache therefore finds the computations that call it.
     """
     if code.name not in _codes:
         function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(code.address("handler"))
@@ -192,12 +199,12 @@ def _register_with_xla(code: MachineCode) -> MachineCode:
 
 
 _kernels: dict[tuple, Kernel] = {}
-# Threads that make the same kernel at the same time would tell XLA of it twice.
+# Without the lock two threads could register the same kernel with XLA twice.
 REGISTRY_LOCK = threading.RLock()
 
 
 def get_kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
-    """The kernel of a program, emitted at the first call."""
+    """Return the kernel of a jaxpr, emitted and compiled at the first call."""
     key = id(closed), signature
     with REGISTRY_LOCK:
         if key not in _kernels:
@@ -205,25 +212,32 @@ def get_kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:
         return _kernels[key]
 
 
-@np.errstate(all="ignore")  # of what is known: infinities and NaN are numbers like others
+@np.errstate(all="ignore")  # infinities and NaN are valid compile-time constants
 def emit_block(
     module: ir.Module, closed: ClosedJaxpr, signature: Signature, width: int,
-    parts: MainLoopSplit | None = None, row: int = 1, warp: int = 1, mixed: bool = False,
+    parts: MainLoopSplit | None = None, row: int = 1, warp: int = 1, has_divergence: bool = False,
 ) -> KernelMemory:  # fmt: skip
-    """Emit `block`, for all members that follow if there are `parts`; `row` as in `Emitter`.
+    """Emit the function `block`.
 
-    If `mixed`, only what differs from lane to lane is computed for each of them (see `mixed`).
-    Returns the memory that it needs. Where the threads of a `warp` have it together, the last
-    argument of `block` is the number of a thread among them.
+    **Arguments:**
+
+    - `width`: number of lanes.
+    - `parts`: parts of the jaxpr around its main loop for lane compaction, `None` without it.
+    - `row`: vector width along rows of matrices, see `Emitter`.
+    - `warp`: number of GPU threads that share the workspace. If there are several, the last
+      argument of `block` is the index of the thread among them.
+    - `has_divergence`: whether uniform values are computed once as scalars, see `uniformity`.
+
+    **Returns:** the workspace that the function needs.
     """
     kind = ir.FunctionType(
         ir.VoidType(), [POINTER, POINTER, POINTER, I64, I64, *[I64] * (warp > 1)]
     )
     function = ir.Function(module, kind, "block")
     function.linkage = "internal"
-    # LLVM would go through its instructions again in each function that it becomes a part of.
+    # If LLVM inlined the function, it would optimise the instructions again in each caller.
     function.attributes.add("noinline")
-    # Else vectors that registers cannot hold lie across cache lines on the stack.
+    # Without this alignment, spilled vectors cross cache lines on the stack.
     function.attributes.alignstack = 64 if width > 1 else 0
     inputs, outputs, workspace, first, count, *thread = function.args
     workspace.add_attribute("noalias")
@@ -232,52 +246,56 @@ def emit_block(
     start = function.append_basic_block("start")
     builder.branch(start)
     builder.position_at_end(start)
-    lanes, row = (1, width) if mixed else (width, row)
-    of_warp = (warp, thread[0]) if thread else None
-    em = Emitter(builder, lanes, workspace, row, warp=of_warp, has_divergence=mixed)
+    lanes, row = (1, width) if has_divergence else (width, row)
+    warp_thread = (warp, thread[0]) if thread else None
+    em = Emitter(builder, lanes, workspace, row, warp=warp_thread, has_divergence=has_divergence)
     sources = [_load_pointer(builder, inputs, k) for k in range(len(closed.in_avals))]
     targets = [_load_pointer(builder, outputs, k) for k in range(len(closed.out_avals))]
     if parts is None:
-        with all_lanes_if(em, mixed):
-            members = _batch_indices(em.lanes, first, count)
+        with all_lanes_if(em, has_divergence):
+            elements = _batch_indices(em.lanes, first, count)
         limits, args = em.find_register_limits(closed.jaxpr, [None] * len(sources)), []
         for pointer, aval, batched, limit in zip(
             sources, closed.in_avals, signature.batched, limits, strict=True
         ):
-            with all_lanes_if(em, mixed and batched):
-                args.append(load_argument(em, pointer, aval, members if batched else None, limit))
+            with all_lanes_if(em, has_divergence and batched):
+                indices = elements if batched else None
+                args.append(load_argument(em, pointer, aval, indices, limit))
         results = em.emit(closed, args)
-        everyone = members if signature.is_batch else [int64(0)]
+        result_elements = elements if signature.is_batch else [int64(0)]
         for k, (pointer, aval) in enumerate(zip(targets, closed.out_avals, strict=True)):
-            if k < signature.values:
+            if k < signature.num_uniform:
                 store_result(em, pointer, aval, take_first_lane(em, results[k]), [int64(0)])
                 continue
-            with all_lanes_if(em, mixed):
-                result = broadcast_to_lanes(em, results[k]) if mixed else results[k]
-                store_result(em, pointer, aval, result, everyone)
+            with all_lanes_if(em, has_divergence):
+                result = broadcast_to_lanes(em, results[k]) if has_divergence else results[k]
+                store_result(em, pointer, aval, result, result_elements)
     else:
         LaneCompaction(em, closed, signature.batched, parts).emit(sources, targets, first, count)
     builder.ret_void()
     return em.memory
 
 
-def _batch_indices(lanes: Lanes, first, count):
-    """Member of the batch in each lane; the last one again where there are no more."""
+def _batch_indices(lanes: Lanes, first: Value, count: Value) -> list[Value]:
+    """Return the index of the batch element of each lane; surplus lanes repeat the last one."""
     build, out = lanes.builder, []
     last = build.sub(count, int64(1))
     for k in range(lanes.width):
-        member = build.add(first, int64(k))
-        out.append(build.select(build.icmp_signed("<", member, last), member, last))
+        element = build.add(first, int64(k))
+        out.append(build.select(build.icmp_signed("<", element, last), element, last))
     return out
 
 
-def _load_pointer(builder, pointers, k):
-    """Pointer number `k` of an array of pointers."""
+def _load_pointer(builder: Builder, pointers: Value, k: int) -> Value:
+    """Load the pointer with index `k` from an array of pointers."""
     return builder.load(builder.gep(pointers, [int64(k)], source_etype=POINTER), typ=POINTER)
 
 
-def _emit_handler(module, closed, signature, width, workspace_bytes, at_once):
-    """Emit the function that XLA calls."""
+def _emit_handler(
+    module: ir.Module, closed: ClosedJaxpr, signature: Signature, width: int,
+    workspace_bytes: int, is_single_call: bool,
+) -> None:  # fmt: skip
+    """Emit the function that XLA calls; `is_single_call` as in `_emit_range`."""
     function = ir.Function(module, ir.FunctionType(POINTER, [POINTER]), "handler")
     frame = CallFrame(function)
     builder = frame.builder
@@ -288,7 +306,7 @@ def _emit_handler(module, closed, signature, width, workspace_bytes, at_once):
         count = frame.first_extent(frame.results, 0)
     malloc = ir.Function(module, ir.FunctionType(POINTER, [I64]), "malloc")
     free = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "free")
-    run = _emit_range(module, width, workspace_bytes, at_once, malloc, free)
+    run = _emit_range(module, width, workspace_bytes, is_single_call, malloc, free)
     if signature.is_batch:
         emit_parallel_batch(frame, count, inputs, outputs, width, run)
     else:
@@ -296,8 +314,14 @@ def _emit_handler(module, closed, signature, width, workspace_bytes, at_once):
     builder.ret(ir.Constant(POINTER, None))
 
 
-def _emit_range(module, width, workspace_bytes, at_once, malloc, free):
-    """Emit the function that does the members from `first` to before `last`."""
+def _emit_range(
+    module: ir.Module, width: int, workspace_bytes: int, is_single_call: bool,
+    malloc: ir.Function, free: ir.Function,
+) -> ir.Function:  # fmt: skip
+    """Emit a function that calls `block` for a range of batch elements.
+
+    **Arguments:** `is_single_call`, whether one call of `block` computes all elements.
+    """
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
     function = ir.Function(module, kind, "members")
     function.linkage = "internal"
@@ -306,18 +330,19 @@ def _emit_range(module, width, workspace_bytes, at_once, malloc, free):
     before = function.append_basic_block("entry")
     builder = Builder(before)
     allocated = builder.call(malloc, [int64(workspace_bytes + 64)])
-    # Where a cache line begins.
+    # The workspace begins at a cache line.
     aligned = builder.and_(builder.add(builder.ptrtoint(allocated, I64), int64(63)), int64(-64))
     workspace = builder.inttoptr(aligned, POINTER)
-    test, turn, end = (function.append_basic_block(name) for name in ("test", "turn", "end"))
+    test, body, end = (function.append_basic_block(name) for name in ("test", "turn", "end"))
     builder.branch(test)
     builder.position_at_end(test)
     first = builder.phi(I64)
     first.add_incoming(begin, before)
-    builder.cbranch(builder.icmp_signed("<", first, last), turn, end)
-    builder.position_at_end(turn)
+    builder.cbranch(builder.icmp_signed("<", first, last), body, end)
+    builder.position_at_end(body)
     builder.call(module.globals["block"], [inputs, outputs, workspace, first, last])
-    first.add_incoming(last if at_once else builder.add(first, int64(width)), turn)
+    following = last if is_single_call else builder.add(first, int64(width))
+    first.add_incoming(following, body)
     builder.branch(test)
     builder.position_at_end(end)
     builder.call(free, [allocated])

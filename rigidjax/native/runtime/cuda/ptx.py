@@ -64,7 +64,7 @@ def emit_entry(
 
     `place(function, builder)` gives the thread's number and the number of all threads.
     """
-    closed = fuse_loops(closed, several=signature.several)
+    closed = fuse_loops(closed, num_tangents=signature.num_tangents)
     memory = count_outside_registers(closed.jaxpr) * 8
     warp = WARP if signature.is_batch and memory > LOCAL_BYTES else 1
     size = -(-emit_block(module, closed, signature, 1, warp=warp).bytes // 64) * 64
