@@ -1,1 +1,1 @@
-"""Integrators that keep momentum, energy or the group structure."""
+"""Integrators that conserve momentum, energy or the group structure."""

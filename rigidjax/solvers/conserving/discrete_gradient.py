@@ -105,7 +105,7 @@ def energy_correction(
             momenta, twice = _momenta(
                 bodies.masses, inertias, *_relative_twists(bodies.masses, inertias, middle)
             )
-            # A relative motion that is next to nothing has no direction, and needs no correction.
+            # A relative motion at round-off level has no direction and needs no correction.
             twice = jnp.where(twice > jnp.finfo(twice.dtype).eps ** 0.75 * total, twice, 0.0)
         return -safe_divide(defect_of_work, h * twice) * momenta
 

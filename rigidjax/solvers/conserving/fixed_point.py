@@ -116,7 +116,7 @@ def _defect_of_work(
     step_rotation: StepRotation, potential: AbstractPotential, R: Float[Array, "3 3"],
     mean: Float[Array, "3 3"], work: Float[Array, ""],
 ) -> Float[Array, ""]:  # fmt: skip
-    """Return the gain of potential energy minus the work against the mean moment, `-work`.
+    """Return the gain of potential energy plus `work`, the work of the mean moment.
 
     Slopes are along the parabola of matrices through the start, `mean` and the end.
     """

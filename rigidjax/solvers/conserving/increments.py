@@ -21,8 +21,8 @@ class RotationIncrement(NamedTuple):
     r"""A rotation about $W$.
 
     **Attributes:** `half`, quaternion of half of the rotation, not of unit length; `half_squared`,
-    its squared length; `chord`, $\gamma = 2 \sin(\varphi/2) / (h |W|)$. In the mid-point frame a
-    vector that is constant in space changes by its product with $\gamma\,h\,W$.
+    its squared length; `chord`, $\gamma = 2 \sin(\varphi/2) / (h |W|)$, such that
+    $F - F^T = \gamma\,h\,\tilde W$ with the half rotation $F$.
     """
 
     half: Float[Array, "4"]

@@ -1,1 +1,1 @@
-"""Solvers around solvers: projection, signals, counters, switching times, the probe."""
+"""Wrappers of solvers: projection, signals, counters, switching times and the probe."""

@@ -102,7 +102,7 @@ class AbstractAfterStep(AbstractDelegating):
         """
 
     def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> PyTree[Array]:
-        """Return the state of the wrapped solver, and that no unknowns were replaced."""
+        """Return the state of the wrapped solver, and a flag for replaced unknowns, `False`."""
         return self.solver.init(terms, t0, t1, y0, args), jnp.array(False)
 
     def history(self, solver_state: PyTree[Array]) -> History:

@@ -60,7 +60,7 @@ _RELATIVE_FLOOR = 0.3
 # Largest local error of the probe in units of the tolerance; the second value is for methods that
 # choose their order too.
 _ALLOWED_ERROR, _ALLOWED_ERROR_OF_PROPOSED = 8.0, 4.0
-# Initial size, relative to that otherwise, of a probe that perturbs parameters only. It is not
+# Initial relative size of the probe in a run that is differentiated by parameters only. It is not
 # zero, so that every mode is excited.
 _SMALL_START = 1e-3
 # The size of the probe is its largest size in recent steps, which decays by this factor per step:

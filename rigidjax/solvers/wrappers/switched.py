@@ -64,7 +64,7 @@ class Switched(AbstractDelegating):
         return Blended(self.solver.interpolation_cls)
 
     def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args):
-        """Return the state of the wrapped solver, and that no law has switched."""
+        """Return the state of the wrapped solver, and a flag for switched laws, `False`."""
         return self.solver.init(terms, t0, t1, y0, args), jnp.array(False)
 
     def history(self, solver_state: PyTree[Array]):
@@ -122,7 +122,7 @@ def with_switching_times(kwargs: dict[str, PyTree], is_second: bool = False) -> 
     **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `is_second`, whether second derivatives are
     taken.
     **Warns** if derivatives of switching times are left out: for equations of index 1 to 3,
-    comparisons that cannot be seen, second derivatives and structure-preserving solvers.
+    comparisons that cannot be detected, second derivatives and structure-preserving solvers.
     """
     args, state = kwargs["args"], kwargs["init_state"]
     # The comparisons by which a signal finds its piece do not count: steps end at its samples.
@@ -239,7 +239,8 @@ def _influence(
 ) -> tuple[Vector, Matrix]:
     """Locate sign changes of switching functions in a step and differentiate its end by them.
 
-    Switches are treated in the order of their times, each with the state of the earlier ones.
+    Switches are processed in the order of their times, and a switch sees the sides of earlier ones
+    after they have switched.
     **Returns:** the times as parts of the step, (K,), infinite without a sign change; derivatives
     of the end of the step by the switching functions, (n, K).
     """
