@@ -81,7 +81,7 @@ def pytest_collection_modifyitems(config, items):
         _check_exhaustive_marks(items)
 
     def is_exhaustive(item):
-        """Marked as a whole, as one of the cases that the mark names, or all `but` some."""
+        """Return whether the test, or this case of it, is marked as exhaustive."""
         case = item.callspec.id if hasattr(item, "callspec") else None
 
         def meant(mark):
@@ -190,7 +190,7 @@ def _strict_promotion(request):
 
 @pytest.fixture(autouse=True, scope="module")
 def _compile_time(request):
-    """Native kernels with few optimisations, but for those of `tests/native`."""
+    """Compile native kernels with few optimisations, except in `tests/native`."""
     from rigidjax.native.runtime import codegen as machine
 
     with pytest.MonkeyPatch.context() as patch:

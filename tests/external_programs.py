@@ -1,4 +1,4 @@
-"""Programs that some tests need and that `pip` and `make` do not install by themselves."""
+"""External programs that some tests need and that `pip` and `make` do not install."""
 
 import importlib.util
 import pathlib

@@ -67,7 +67,7 @@ ARITHMETIC = {
 
 
 def equations(jaxpr):
-    """All equations of a program, those of the programs inside it too."""
+    """Return all equations of a jaxpr, including its sub-jaxprs."""
     for equation in jaxpr.eqns:
         yield equation
         for inner in sub_jaxprs(equation):
@@ -75,7 +75,9 @@ def equations(jaxpr):
 
 
 def compare(function, *args, tolerance=50 * EPS, batch=7):
-    """The kernel equals XLA for one member, and for a batch that is no multiple of the lanes."""
+    """Compare the kernel with XLA for one element, and for a batch that is no multiple of the
+    lanes.
+    """
     kernel = native.jit(function)
     assert kernel.why_not(*args) == []
     check(jax.jit(kernel)(*args), function(*args), tolerance)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "rigidjax"
-# From the lowest to the highest; parts of one row know each other.
+# From the lowest to the highest; parts of one row may import each other.
 LAYERS = (
     ("_version", "annotations", "native"),
     ("checks", "interrupts", "results", "state"),

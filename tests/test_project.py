@@ -24,7 +24,7 @@ def test_requested_precision_is_used():
 
 
 def run(code):
-    """Standard output of a program of its own, in which warnings are errors."""
+    """Return the standard output of a separate process, in which warnings are errors."""
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
@@ -77,7 +77,7 @@ def test_the_first_run_of_the_start_page_runs():
 
 
 def test_namespaces_export_only_the_library():
-    """What a person sees who types `rj.` is made here: no tools of Python."""
+    """Completion of `rj.` lists only names of the package."""
     code = (
         "import rigidjax, rigidjax.solvers; "
         "print([n for m in (rigidjax, rigidjax.solvers) for n in dir(m) "

@@ -1,4 +1,4 @@
-"""The benchmarks measure what they say: counters, opponents, interpolation, report."""
+"""Benchmarks: counters, opponents, interpolation, report."""
 
 import importlib
 import json
@@ -19,7 +19,7 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
 
 @pytest.fixture(scope="module")
 def bench():
-    """Import a benchmark by its name, as `python benchmarks/NAME.py` sees it."""
+    """Import a benchmark by its name, as `python benchmarks/NAME.py` does."""
     sys.path.insert(0, str(FOLDER))
     yield importlib.import_module
     sys.path.remove(str(FOLDER))

@@ -188,7 +188,7 @@ def test_invalid_meshes_are_rejected(make, message):
 
 
 def test_vertices_that_differ_by_rounding_are_merged(rng):
-    """Every facet has corners of its own, rounded to single precision far from the origin."""
+    """Every facet has separate vertices, rounded to single precision far from the origin."""
     exact = rj.Mesh(0.05 * BOX + np.array([3.0, -2.0, 1.0]), TRIANGLES)
     corners = exact.vertices[exact.faces].reshape(-1, 3)
     rounded = (corners + 1.2e-7 * rng.uniform(-1, 1, corners.shape)).astype("f4")
@@ -201,7 +201,7 @@ def test_vertices_that_differ_by_rounding_are_merged(rng):
 
 
 def boxes(*places, inside_out=False):
-    """Unit boxes, scaled and moved; the last one inside out if asked for."""
+    """Return scaled and moved unit boxes, the last one inverted on request."""
     vertices = np.concatenate([BOX * np.asarray(size) + at for size, at in places])
     faces = [TRIANGLES + 8 * k for k in range(len(places))]
     if inside_out:

@@ -1,4 +1,4 @@
-"""The command line, called as a program would be, and what it says to bad input."""
+"""Calls of the command line, and its messages for invalid input."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The start of a case: given by joints, taken from first samples, or refused at once."""
+"""Initial state of a case: from joint coordinates, from first samples, or rejected."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from rigidjax.cli.case import read_case
 START = '\n[[parameter]]\nname = "start"\npath = "start_state"\n'
 BEFORE_METHOD = TEXT[: TEXT.index("[method]")]
 
-# A free body in a uniform field: gyroscope and attitude know nothing of where it is.
+# A free body in a uniform field: gyroscope and attitude do not depend on its position.
 FREE = """
 [[body]]
 name = "hull"
@@ -103,7 +103,7 @@ def test_invalid_joint_coordinates_raise(tmp_path, keys, message):
 
 
 def test_unobserved_initial_state_raises(tmp_path):
-    """Refused at once; not if a spring or a sensor depends on the place, or a prior knows it."""
+    """Accepted if a spring or a sensor depends on the position, or a prior is given."""
     (tmp_path / "free.csv").write_text(
         "time_s,a,b,c,q0,q1,q2,q3,x,y,z\n" + "".join(f"{t},1,0,0,1,0,0,0,0,0,0\n" for t in range(9))
     )

@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it writes, and what it says to bad input."""
+"""The command line: output, files, and messages for invalid input."""
 
 import re
 import subprocess
@@ -42,7 +42,7 @@ def test_list_has_every_problem():
 
 @pytest.mark.exhaustive
 def test_command_runs_as_a_process(tmp_path):
-    """As a program: the exit code, and both streams."""
+    """Checks the exit code and both streams."""
     code = "from rigidjax.cli import main; main()"
 
     def program(*arguments):

@@ -12,7 +12,7 @@ from cli.program import assert_refused, call
 
 import rigidjax as rj
 
-# A free body, its rates and orientations, and too few iterations to come to an optimum.
+# A free body with rates and orientations, and too few iterations for an optimum.
 FREE = """
 title = "Free <body>"
 [fixed_point_body]
@@ -65,7 +65,7 @@ def fitted(tmp_path_factory):
 
 @pytest.mark.exhaustive
 def test_iterations_are_printed(fitted):
-    """A line each where the error stream is no terminal; the last cost is that of the optimum."""
+    """Without a terminal each iteration is a line; the last cost is that of the optimum."""
     result, _, _, report = fitted
     pattern = r"^ +([\d.]+) s  iteration (\d+), cost (\S+)$"
     lines = [re.match(pattern, line) for line in result.stderr.splitlines()]
@@ -105,7 +105,7 @@ def test_netcdf_file_is_complete(fitted):
 
 
 def test_predictions_agree_with_the_residuals(fitted):
-    """Residuals come from the fit, predictions from a simulation of its result."""
+    """Residuals are from the fit, predictions from a simulation with its estimates."""
     _, path, *_ = fitted
     data = rj.io.load(path)
     assert data.sizes["sample"] == 180  # 150 + 60, of which 30 coincide

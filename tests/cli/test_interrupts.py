@@ -1,4 +1,4 @@
-"""Ctrl-C: the program ends at once with code 130, and nothing is half-written."""
+"""Ctrl-C ends the command at once with code 130, without partial files."""
 
 import errno
 import os
@@ -70,7 +70,9 @@ def _is_caught(pid):
 
 
 def test_interrupt_during_xla(tmp_path):
-    """Ten million steps; the bar says when they have begun, and takes the cursor away."""
+    """A run of ten million steps, interrupted when the progress bar appears and hides the
+    cursor.
+    """
     terminal, end = pty.openpty()
     arguments = (
         "run",
@@ -94,7 +96,7 @@ def test_interrupt_during_xla(tmp_path):
 
 
 def _wait_for(mark, terminal, process, seconds=240.0):
-    """Returns when a program has written the mark; fails if it ends or is silent for so long."""
+    """Wait until a process has printed the mark; fail if it ends or is silent for too long."""
     seen = b""
     while mark not in seen:
         if not select.select([terminal], [], [], seconds)[0]:

@@ -123,7 +123,7 @@ def test_missing_matplotlib_raises(motion, monkeypatch):
 
 
 def fit_of(sensors, labels, residuals):
-    """A fit with what figures need of it; nothing is computed for them."""
+    """Return a fit with the data that figures need, without computing it."""
     fields = dict.fromkeys(field.name for field in dataclasses.fields(Fit))
     count = len(labels)
     correlations = np.where(np.eye(count), 1.0, -0.123)

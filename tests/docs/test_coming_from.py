@@ -1,4 +1,4 @@
-"""The page for people who know another tool: our own program prints what its table says."""
+"""The page for users of other tools: the example of rigidjax prints the values of the table."""
 
 import pathlib
 import re

@@ -14,7 +14,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "ensembles.md"
 
 @pytest.mark.exhaustive
 def test_stochastic_optimisation():
-    """Better than the start and, by the mean of the same members, than its neighbours."""
+    """The optimum is better than the start and, for equal members, than its neighbours."""
     programs = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     (program,) = (one for one in programs if "optax" in one)
     page: dict = {}

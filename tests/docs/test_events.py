@@ -1,4 +1,4 @@
-"""The page on events: its programs run, and bounces come at the times of a falling ball."""
+"""The page on events: examples run, and bounce times are those of a falling ball."""
 
 import pathlib
 import re
@@ -12,7 +12,7 @@ def test_examples_give_the_times_of_a_falling_ball(capsys):
     page: dict = {}
     for program in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL):
         exec(program, page)
-    # The potential energy of half a metre, of a rod that turns about its end.
+    # Potential energy of half a metre, for a rod that rotates about its end.
     rod, sol = page["rod"], page["sol"]
     speed = np.sqrt(9.81 / (float(rod.inertia[0]) + 0.25))
     np.testing.assert_allclose(np.abs(sol.event_state.angular_velocity[0, 1]), speed, rtol=1e-7)

@@ -1,4 +1,4 @@
-"""The page for those who extend the package: its program runs, and its classes do what they say."""
+"""The page on extending: examples run, and the classes satisfy their identities."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""Gallery and reference: short examples, and what was kept of them is what the viewer takes."""
+"""Gallery and reference: short examples, whose stored runs the viewer accepts."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""The page of models: its program runs, and its derivative is that of differences."""
+"""The page on models: the example runs, and its derivative agrees with differences."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""The page for beginners: its program runs, and prints what the page says."""
+"""The start page: examples run, and print the values of the page."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""Parameters of members: their shapes, moments and bounds."""
+"""Designs of ensembles: shapes, moments and bounds of parameters."""
 
 import numpy as np
 import pytest

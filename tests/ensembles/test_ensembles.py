@@ -1,4 +1,4 @@
-"""Ensembles in memory: against `jax.vmap`, with members that fail, on devices and threads."""
+"""Ensembles in memory: against `jax.vmap`, with failed members, on devices and threads."""
 
 import concurrent.futures
 from typing import Any
@@ -64,14 +64,14 @@ class Stacked(eqx.Module):
 
 @pytest.fixture(scope="module")
 def pendulums():
-    """Members of which one has no finite rate and two need more steps than they may take."""
+    """Return members, one with an infinite rate and two that exceed the step limit."""
     rates = np.array([0.0, 1.0, np.nan, 300.0, 2.0, 200.0, -1.0])
     run = lambda p: simulated(p, max_steps=100)  # noqa: E731
     return rates, rj.ensemble(run, {"rate": rates}, progress=False)
 
 
 def test_failed_members_are_nan_and_listed(pendulums):
-    """They are listed, NaN, and change nothing for the others."""
+    """Other members are not affected."""
     rates, found = pendulums
     assert found.failed.tolist() == [2, 3, 5]
     assert found.failures == {"invalid_input": 1, "max_steps_reached": 2}
@@ -92,7 +92,7 @@ def test_failed_members_are_nan_and_listed(pendulums):
 
 
 def test_rerun_of_failed_members(pendulums):
-    """With another solver; those alone."""
+    """Only failed members are computed, with another solver."""
     rates, _ = pendulums
     run = lambda p, max_steps=100: simulated(p, max_steps=max_steps).energy[-1]  # noqa: E731
     found = rj.ensemble(run, {"rate": rates[[0, 3]]}, progress=False)
@@ -129,7 +129,7 @@ def test_dataset_has_names_and_units(pendulums):
 
 @pytest.mark.exhaustive
 def test_members_may_compute_gradients():
-    """A derivative of a run by its parameter; a member whose run fails has none."""
+    """Members return the derivative of a run by its parameter; a failed run has none."""
     final = lambda rate: simulated({"rate": rate}, ts=None, max_steps=100).ys[-1, 0]  # noqa: E731
     found = rj.ensemble(
         lambda p: jax.grad(final)(p["rate"]), {"rate": np.array([0.5, 300.0])}, progress=False
@@ -245,7 +245,7 @@ def test_invalid_input_raises(tmp_path):
 
 @pytest.mark.parametrize("batch", [1, 7, 20, 64])
 def test_mean_and_its_gradient(batch):
-    """Values and gradients by what the function closes over, for whole chunks and a rest."""
+    """Values and gradients by closed-over values, for whole chunks and a remainder."""
     given = parameters(20)
 
     def cost(x):
@@ -276,7 +276,7 @@ def test_mean_without_members_raises(parameters):
 
 @pytest.mark.parametrize("place", ["memory", "store", "threads"])
 def test_members_sorted_by_length(place, tmp_path):
-    """The longest first, in the order of the members at the end."""
+    """The longest start first; results are in the order of the members."""
     given = parameters(50)
     lengths = np.random.default_rng(0).permutation(50)
     options: dict[str, Any] = {"memory": {}, "store": {"out": tmp_path / "s.zarr"}}.get(place, {})
@@ -296,7 +296,7 @@ def test_members_sorted_by_length(place, tmp_path):
 
 
 def test_lengths_do_not_change_the_order():
-    """Sorted as a whole, or in each chunk."""
+    """Members are sorted as a whole, or in each chunk."""
     members = Members({"a": np.array([1.0, 3.0, 2.0, 5.0, 4.0])})
     assert sort_by_duration(members, "a", 5).tolist() == [3, 4, 1, 2, 0]
     assert sort_by_duration(members, "a", 2).tolist() == [1, 0, 3, 2, 4]

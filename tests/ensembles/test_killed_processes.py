@@ -39,7 +39,7 @@ def whole(path, **options):
 
 
 def dies(phase, monkeypatch):
-    """Patch what a worker calls in this phase: there it ends the second time, and nothing more."""
+    """Kill the process at the second call of a function in this phase."""
     module = sys.modules[ensemble.__module__]
     owner, name, after = {
         "before it claims": (Lease, "acquire", False),
@@ -63,7 +63,7 @@ def dies(phase, monkeypatch):
         return found
 
     monkeypatch.setattr(owner, name, patched)
-    # The dead give nothing back and touch no lease.
+    # Killed processes neither return nor touch leases.
     monkeypatch.setattr(Store, "release", lambda self, *numbers: None)
     monkeypatch.setattr(Lease, "__enter__", lambda self: self)
 

@@ -1,4 +1,4 @@
-"""Loops of XLA whose lanes are refilled: against `jax.vmap`, and how many turns they take."""
+"""Lane compaction of XLA loops: against `jax.vmap`, with counts of iterations."""
 
 import equinox.internal as eqxi
 import jax
@@ -10,26 +10,26 @@ import rigidjax as rj
 from rigidjax.native.jaxrules import lane_compaction
 
 COUNT = 1100
-# One in fifty takes 100 times as many turns; some take none.
+# One in fifty needs 100 times as many iterations; some need none.
 LENGTHS = np.where(np.arange(COUNT) % 50 == 7, 400, np.arange(COUNT) % 5)
 
 
 def plain(p):
-    """Turns, and a value in which their number and the member's constant count."""
+    """Iterate, with a value that depends on the number of iterations and a constant of the lane."""
     start = 0, p["x"], jnp.zeros(3)
     turn = lambda s: (s[0] + 1, 0.5 * s[1] + p["x"], s[2].at[s[0] % 3].add(s[1]))  # noqa: E731
     return jax.lax.while_loop(lambda s: s[0] < p["n"], turn, start)
 
 
 def guarded(p):
-    """A loop of Equinox, whose condition is asked of the whole batch."""
+    """Iterate in a loop of Equinox, whose condition is evaluated for the whole batch."""
     turn = lambda s: (s[0] + 1, 0.5 * s[1] + p["x"])  # noqa: E731
     going = lambda s: s[0] < p["n"]  # noqa: E731
     return eqxi.while_loop(going, turn, (jnp.array(0), p["x"]), max_steps=1000, kind="lax")
 
 
 def nested(p):
-    """Two batches of loops, the inner one of few members."""
+    """Iterate in two batched loops, the inner one over few elements."""
     inner = lambda k: plain({"n": p["n"] + k, "x": p["x"]})[:2]  # noqa: E731
     return jax.vmap(inner)(jnp.arange(3))
 
@@ -57,7 +57,9 @@ def test_lane_compaction_equals_vmap(function, count):
 
 
 def test_stragglers_occupy_one_lane_each(monkeypatch):
-    """Turns of all lanes: those of the members, less than half as many idle ones, and the end."""
+    """Iterations of all lanes: those of the elements, less than half as many idle ones, and the
+    end.
+    """
     turns = []
     turn = lane_compaction._Loop.iterate
 
@@ -77,7 +79,7 @@ def test_stragglers_occupy_one_lane_each(monkeypatch):
 
 @pytest.mark.parametrize("lanes", [1, 7, 300])
 def test_members_are_computed_in_turn(lanes):
-    """Against `jax.vmap`; places of members that have ended are taken, so that few are idle."""
+    """Against `jax.vmap`; finished elements are replaced, so that few lanes are idle."""
     count = 60
     given = members(count) | {"n": jnp.asarray(np.arange(count) % 9)}
     turns = []
@@ -107,7 +109,7 @@ def test_members_are_computed_in_turn(lanes):
 
 @pytest.mark.parametrize("backend", ["xla", "native"])
 def test_runs_with_lane_compaction(backend):
-    """Members of an ensemble that end at different times, and one that never does."""
+    """Members of an ensemble end at different times, and one never does."""
     body = rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25]), potential=lambda R: 5.0 * R[2, 2])
     model = rj.NullSpace(body)
 

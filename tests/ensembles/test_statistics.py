@@ -1,4 +1,4 @@
-"""Statistics without storage: against those of all values, however they are split."""
+"""Statistics without storage: against statistics of all values, for any partition."""
 
 import functools
 

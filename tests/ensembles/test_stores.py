@@ -147,7 +147,7 @@ def test_invalid_stores_are_rejected(complete, tmp_path):
 
 
 def test_full_disk_is_reported(tmp_path, monkeypatch, undisturbed):
-    """The error of the disk; what was marked stays, the same call goes on."""
+    """Completed shards are kept, and the same call resumes."""
     path, write = tmp_path / "s.zarr", Store._write
 
     def full(self, done):
@@ -166,7 +166,7 @@ def test_full_disk_is_reported(tmp_path, monkeypatch, undisturbed):
 
 
 def test_leases_expire(tmp_path):
-    """One worker has a shard, until it says nothing for long or is known to have ended."""
+    """A worker holds a shard until it is silent for too long or its process has ended."""
     path = tmp_path / "3"
     lease = Lease.acquire(path)
     assert lease is not None and Lease.acquire(path) is None

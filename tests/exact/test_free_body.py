@@ -182,7 +182,7 @@ def test_conservation_over_random_bodies(rng):
 
 
 def test_time_derivative_satisfies_the_kinematics():
-    # p' = p Omega/2, and the orientation is continuous over many turns.
+    # p' = p Omega/2, and the orientation is continuous over many revolutions.
     inertia, omega0 = jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 2.0, 0.5])
     ts = jnp.linspace(0.0, 30.0, 301)
 

@@ -61,9 +61,9 @@ def test_nutation_of_geradin_rixen(case, expected):
 
 
 def in_precision(inertia, weight, p0, omega0, t1):
-    """End state by the high-precision integrator, which starts with rotations about axis 1 only.
+    """Integrate to the end in high precision, from a rotation about axis 1 only.
 
-    `p0` is that of phi = psi = 0 and theta a multiple of pi/36.
+    `p0` is the quaternion of phi = psi = 0 and theta a multiple of pi/36.
     """
     theta = 2 * math.atan2(float(p0[1]), float(p0[0]))
     turn = Fraction(round(theta / math.pi * 36), 36)

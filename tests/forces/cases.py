@@ -54,7 +54,7 @@ def states(count: int = 32) -> rj.State:
 
 
 def kinematics(state: rj.State) -> Kinematics:
-    """Poses and twists as a force sees them."""
+    """Return poses and twists in the form that forces receive."""
     rotations = jax.vmap(euler_map)(state.orientation)
     return Kinematics(state.position, rotations, state.velocity, state.angular_velocity)
 

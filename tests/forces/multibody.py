@@ -1,4 +1,4 @@
-"""Bodies in poses of their own, wrenches as arrays, and powers."""
+"""Bodies in general poses, wrenches as arrays, and powers."""
 
 import jax
 import jax.numpy as jnp

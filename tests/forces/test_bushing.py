@@ -93,7 +93,7 @@ def test_example_c_of_lang():
 
 
 def test_bushing_equals_its_potential():
-    """Equal in all directions it knows no axes: wrench and virial are those of the distance."""
+    """An isotropic bushing has the wrench and virial of the distance."""
     arms = [euler_map(body.orientation).T @ (jnp.asarray(POINT) - body.position) for body in BODIES]
 
     def energy(x, R):

@@ -1,4 +1,4 @@
-"""Forces of a kind that are evaluated together are those that they are one by one."""
+"""Forces of a kind give equal results whether evaluated together or one by one."""
 
 import equinox as eqx
 import jax

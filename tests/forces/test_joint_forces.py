@@ -1,4 +1,4 @@
-"""Springs and motors on the coordinates of joints: powers, turns, energies of runs."""
+"""Springs and motors on joint coordinates: powers, revolutions, energies of runs."""
 
 import equinox as eqx
 import jax
@@ -121,7 +121,7 @@ SLIDE = STIFFNESS * MASS / INERTIA  # the same period along the axis
 
 
 def rotor(*forces):
-    """A body that turns about its centre of mass and slides along its axis."""
+    """Return a body that rotates about its centre of mass and slides along its axis."""
     spin = 10 * np.pi * np.sqrt(STIFFNESS / INERTIA)
     body = rj.Body(
         "rotor", MASS, (0.4, 0.3, INERTIA),
@@ -134,7 +134,7 @@ def rotor(*forces):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute])
 def test_spring_wound_up_by_five_revolutions(formulation):
-    """A quarter of the period winds the spring up by five turns, then to the other side."""
+    """A quarter of the period winds the spring up by five revolutions, then to the other side."""
     system = rotor(
         rj.TorsionSpring("sleeve", SLIDE, component=0),
         rj.TorsionSpring("sleeve", STIFFNESS, component=1),

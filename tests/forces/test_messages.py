@@ -66,9 +66,9 @@ def test_invalid_forces_raise(build, error, match):
     ],
 )  # fmt: skip
 def test_invalid_return_values_of_laws_raise(build, match):
-    """Said when they are given, not when a run is compiled.
+    """The error is raised at construction, not when a run is compiled.
 
-    Wrong numbers would be worse: an index beyond the end of an array is no error in JAX.
+    Otherwise results would be wrong: JAX clamps an index beyond the end of an array.
     """
     with pytest.raises(ValueError, match=match):
         build()
@@ -118,7 +118,7 @@ def test_single_force_or_sequence():
 
 
 def test_functions_are_static():
-    """A system goes through `jax.jit` and `jax.tree.map`, like a body with a fixed point."""
+    """Systems are accepted by `jax.jit` and `jax.tree.map`, like fixed-point bodies."""
     law = rj.PointForce("one", ZERO, lambda t: jnp.ones(3))
     drag = rj.Torque("two", lambda t, R, omega: -0.2 * omega)
     system = rj.System(BODIES, forces=(GRAVITY, PUSH, law, drag, SPRING))

@@ -111,7 +111,7 @@ def test_components_in_space_and_in_the_body():
 
 
 def test_point_of_application():
-    """The moment is that of the arm; along its line of action a force may be shifted."""
+    """The moment is that of the arm; shifting a force along its line of action changes nothing."""
 
     def errors(state):
         R = kinematics(state).rotations[1]

@@ -74,7 +74,7 @@ def test_all_indices_have_the_motion_of_index_0(rotation, motion):
 @pytest.mark.exhaustive("directors")
 @pytest.mark.parametrize("rotation", ROTATIONS[::2], ids=IDS[::2])
 def test_constraint_level_of_each_index(rotation, motion):
-    """Index 3 sees a violated position, index 2 a violated velocity, index 1 neither."""
+    """Index 3 detects a violated position, index 2 a violated velocity, index 1 neither."""
     system, state = motion
     models = [rj.Absolute(system, rotation, index=index) for index in (1, 2, 3)]
     y = models[0].encode(state, T)

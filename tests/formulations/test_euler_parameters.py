@@ -253,7 +253,7 @@ def test_unknowns_and_structure():
 
 
 def test_multipliers_are_differentiable_at_rest():
-    """The moment arm and the rates are zero: first and second derivatives stay finite."""
+    """First and second derivatives are finite for zero moment arm and rates."""
     top = cases.loaded_top()
     y = jnp.concatenate([so3.exp_quaternion(jnp.zeros(3)), jnp.zeros(4)])
 

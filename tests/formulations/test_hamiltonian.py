@@ -145,7 +145,7 @@ PROBLEMS = {
 @pytest.mark.parametrize("radial", RADIAL)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_motion_agrees_with_other_formulations(name, radial):
-    """1e-9 against `NullSpace` and `Absolute`, and energy and momentum as those keep them."""
+    """The motion agrees with `NullSpace` and `Absolute` to 1e-9, and so do energy and momentum."""
     build, t1 = PROBLEMS[name]
     problem = build()
     models = [
@@ -153,7 +153,7 @@ def test_motion_agrees_with_other_formulations(name, radial):
         rj.NullSpace(problem.system),
         rj.Absolute(problem.system),
     ]
-    # Errors of B grow at 33 1/s until it turns over.
+    # Errors of B grow at 33 1/s until it flips.
     tol = 1e-13 if name == "B" else 1e-12
     runs = [rj.simulate(m, problem.state0, t1, rtol=tol, atol=tol) for m in models]
     matrices = [jax.vmap(euler_map)(run.states.orientation[0]) for run in runs]

@@ -81,7 +81,7 @@ def test_mass_matrix_and_bias_forces_against_lagrange(at_random):
 
 @pytest.mark.exhaustive
 def test_reactions_include_armature(at_random):
-    """Power of all reactions is zero where nothing is prescribed, rotors apart."""
+    """The power of all reactions vanishes without prescribed motions, except for armature."""
     model, y = at_random
     other = rj.NullSpace(model.system)
     z = other.encode(model.decode(T, y), T)
@@ -177,7 +177,7 @@ KICK, TWIST = (1.0, -2.0, 0.5), (0.1, 0.2, 0.3)
 
 @pytest.fixture(scope="module")
 def four_bar():
-    """The model, and what it says of its start: one program."""
+    """Return the model and quantities of its initial state, in one compiled function."""
     problem = rj.problems.four_bar(thickness=0.05)
     model = rj.Relative(problem.system)
 

@@ -24,7 +24,7 @@ def smallest(A):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("index", [1, 2, 3])
 def test_newton_matrix_is_regular(index):
-    """Three of the twenty-three constraints of a planar four-bar in space say nothing new."""
+    """Three of the twenty-three constraints of a planar four-bar in space are redundant."""
     model = rj.Absolute(FOUR_BAR.system, index=index)
     y = model.encode(FOUR_BAR.state0)
 
@@ -53,8 +53,11 @@ def _parts(t, y):
 
 @pytest.mark.exhaustive
 def test_projector_is_idempotent():
-    """Onto multipliers that do nothing: seven coordinates of three bodies move one, the rank of the
-    gradient is 20."""
+    """The projector maps onto multipliers without effect.
+
+    Three bodies with seven coordinates each have one degree of freedom, and the gradient has rank
+    20.
+    """
     y = rj.Absolute(FOUR_BAR.system, index=3).encode(FOUR_BAR.state0)
     G, Q, units = map(np.asarray, _parts(jnp.zeros(()), y))
     assert G.shape == (23, 21)
@@ -72,7 +75,7 @@ def test_projector_is_idempotent():
 
 @pytest.mark.parametrize("index", [0, 3])
 def test_derivatives_of_multipliers(index):
-    """Which combinations of multipliers do nothing changes as the mechanism moves."""
+    """The combinations of multipliers without effect change with the pose."""
     model = rj.Absolute(FOUR_BAR.system, index=index)
     y, n = model.encode(FOUR_BAR.state0), model.layout.num_positions
     along = jnp.zeros_like(y).at[:n].set(y[n : 2 * n])

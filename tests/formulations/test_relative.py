@@ -105,7 +105,7 @@ def test_motion_agrees_with_null_space_for_every_joint(tree, evaluated):
 def test_coordinates_are_those_of_the_joints(tree):
     _, model, (y, state, again, twice) = tree
     assert max(differences(state, twice)) < 1e-12
-    # Quaternions have two signs, angles whole turns; the rest is the same.
+    # Quaternions may differ in sign, angles by revolutions; other unknowns are equal.
     turns = np.abs(np.asarray(again - y)) / (2 * np.pi)
     plain, _ = model.layout.where
     np.testing.assert_allclose(turns[plain] - np.round(turns[plain]), 0, atol=1e-12)

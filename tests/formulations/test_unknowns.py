@@ -296,7 +296,7 @@ def test_wrong_types_and_sizes_raise():
 
 
 def test_unknowns_of_another_formulation_raise():
-    """Five of them would be taken for those of the hinge without a word."""
+    """Five of them have the size of the unknowns of the hinge, and would be accepted silently."""
     system = rj.System(
         rj.Body("a", 1.0, [1.0] * 3), [rj.Revolute("ground", "a", [0] * 3, [0, 0, 1])]
     )

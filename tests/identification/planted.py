@@ -146,7 +146,7 @@ class Weight(eqx.Module):
 
 
 class Camera(AbstractReading):
-    """Sees where the weight is."""
+    """Position of the weight in the camera frame."""
 
     channels: ClassVar[tuple[str, ...]] = ("x1", "x2", "x3")
     unit: ClassVar[str] = "m"
@@ -223,7 +223,7 @@ SERVO = (
 
 
 class Sway(eqx.Module):
-    """An angle that goes to and fro, from rest."""
+    """An oscillating angle that starts from rest."""
 
     amplitude: Array
 

@@ -52,7 +52,7 @@ def halves():
     zero = np.zeros((len(q), 4))
 
     def coupled(x):
-        """Motor 6 turns with both joints of the wrist: what joints 5 and 6 have in common."""
+        """Return the coupling of joints 5 and 6 by motor 6."""
         return np.column_stack([zero, x[:, 1], x[:, 0]])
 
     both = np.sign(v[:, 4] + v[:, 5])[:, None] * np.ones(2)
@@ -103,7 +103,7 @@ def test_consistent_arm_predicts_the_other_half_better(halves, nominal):
 
 @pytest.mark.exhaustive
 def test_no_bodies_have_the_parameters_of_least_squares(halves):
-    """With next to no prior the residual stays above: the minimum is not physical."""
+    """With a negligible prior the residual remains larger: the minimum is not physical."""
     train, _, prior = halves
     linear = ident.regress(train)
     found = ident.consistent_regression(linear, prior=prior, weight=1e-4)

@@ -150,7 +150,7 @@ def test_an_upper_bound_and_a_start_on_a_bound():
 
 
 def test_prior_counts_at_a_bound():
-    """A prior takes the stiffness off its bound; the damping stays on it."""
+    """A prior moves the stiffness off its bound; the damping remains on it."""
     prior = GaussianPrior(0.05, 0.001)
     fit = identify(swing(), run(BOTH), parameters("two bounds", (None, prior)), state0=STATE)
     x, std = expected(BOTH, (0.05, 0.001))

@@ -169,7 +169,7 @@ def test_invalid_arguments_raise():
 
 @pytest.mark.exhaustive
 def test_bias_per_run():
-    """Steady rates are known: each run reads them with a bias of its own, and is predicted so."""
+    """Each run measures known steady rates with its own bias, and is predicted with it."""
     sphere = rj.NullSpace(rj.FixedPointBody((0.02, 0.02, 0.02)))
     rate, biases = np.array([1.0, -2.0, 0.5]), np.array([[0.1, 0.0, -0.2], [0.3, -0.1, 0.0]])
     ts = np.linspace(0.0, 1.0, 9)

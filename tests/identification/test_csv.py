@@ -105,7 +105,7 @@ def _lines(gaps):
 @pytest.mark.parametrize("part", [1, 100, 2**24])
 @pytest.mark.parametrize("gaps", ["raise", "mask"])
 def test_quoted_and_plain_lines_agree(tmp_path, monkeypatch, part, gaps):
-    """To the last bit, wherever the part ends that is read at once, and a quotation mark comes."""
+    """Results are bit for bit equal for any chunk boundary and position of quotation marks."""
     monkeypatch.setattr("rigidjax.identification.data.csv._PART", part)
     lines = _lines(gaps == "mask")
     plain = read(tmp_path, "\n".join(lines), gaps=gaps)

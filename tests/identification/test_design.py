@@ -211,7 +211,7 @@ def test_design_without_excitation_raises():
 def test_a_prior_of_the_scale_makes_it_regular():
     """Along the common scale the information is that of the prior, 3 w in relative changes.
 
-    The run that is given is at rest: with the prior it has a criterion, and is left.
+    The given run is at rest: with the prior it has a criterion, and the search leaves it.
     """
     drawing = LogDetPrior(BODY.system.inertia, 100.0)
     everything = Parameter("inertia", inertia_of, PrincipalInertia(), labels=LABELS, prior=drawing)
@@ -235,7 +235,7 @@ def test_a_prior_of_the_scale_makes_it_regular():
 
 
 def test_singular_start_is_abandoned():
-    """At rest the readings tell nothing; the other starts do."""
+    """Readings at rest carry no information; the other starts do."""
     found = design_experiment(
         BODY, AT_REST, TS, SENSORS, MOMENTS, INPUT, num_starts=4, max_steps=512
     )

@@ -1,4 +1,4 @@
-"""Numbers in as many digits as their standard deviations leave."""
+"""Values with as many digits as their standard deviations justify."""
 
 import pytest
 

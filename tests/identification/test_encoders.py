@@ -1,4 +1,4 @@
-"""Encoders that start again after a turn, that count revolutions, and that are calibrated."""
+"""Encoders that wrap after a revolution, that count revolutions, and that are calibrated."""
 
 import equinox as eqx
 import jax
@@ -28,7 +28,7 @@ START = rj.jointed_state(MODEL.system, {"hinge": 0.3}, {"hinge": 9.0})
 
 @pytest.fixture(scope="module")
 def angle():
-    """The angle of a pendulum that goes over the top."""
+    """Return the angle of a pendulum that passes the top."""
 
     def rate(t, y):
         moment = MASS * GRAVITY * LENGTH * np.cos(y[0]) - DAMPING * y[1]
@@ -49,7 +49,9 @@ def read(*samples, encoder=ENCODER):
 @pytest.mark.parametrize("lowest", [-np.pi, 0.0, -1.0])
 @pytest.mark.parametrize("every", [1, 7])
 def test_encoder_range_is_detected(angle, lowest, every):
-    """Readings within a turn are compared modulo a turn; revolutions that are counted stay."""
+    """Readings within a revolution are compared modulo a revolution; counted revolutions are
+    kept.
+    """
     gaps = np.where((TS > 0.5) & (TS < 0.7), np.nan, wrapped(angle, lowest))[::every]
     encoder, (note,) = read(gaps)
     assert encoder.period == pytest.approx(TURN) and encoder.name == ENCODER.name
@@ -64,7 +66,7 @@ def test_encoder_range_is_detected(angle, lowest, every):
 
 
 def test_swings_within_a_revolution_are_not_wrapped():
-    """Nothing changes where readings are unambiguous; beyond half a turn they are named."""
+    """Unambiguous readings are unchanged; beyond half a revolution they are noted."""
     swing = 3.0 * np.sin(5 * TS)
     assert read(swing) == (ENCODER, [])
     encoder, (note,) = read(0.5 * swing + TURN)

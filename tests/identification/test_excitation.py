@@ -51,7 +51,7 @@ SENSORS = {Gyroscope(): NOISE}
 
 @pytest.mark.exhaustive
 def test_information_is_the_inverse_of_the_covariance_of_a_fit():
-    """The fit has another code path: its Jacobian is that of weighted residuals to data."""
+    """The fit computes the Jacobian of weighted residuals by other code."""
     solution = rj.simulate(body(), STATE, TS[-1], ts=TS)
     exact = np.asarray(solution.states.angular_velocity[:, 0])
     noise = NOISE * np.random.default_rng(0).normal(size=exact.shape)

@@ -99,12 +99,12 @@ def test_an_iteration_limit_is_not_an_optimum(growing_run):
     with pytest.raises(IdentificationError, match=match):
         _fit_growth(-1e-5, growing_run, tolerance=0.0)
     fit = _fit_growth(-1e-5, growing_run, tolerance=0.0, throw=False)
-    # Where a step gains nothing in its last digits, the fit goes on with tighter tolerances.
+    # If a step gains nothing in its last digits, the fit continues with tighter tolerances.
     assert not fit.converged and fit.iterations[-1] == 60
     assert "**This fit did not converge: no optimum within 60 iterations, " in fit.report()
 
 
 def test_parameter_without_effect_is_named(growing_run):
-    """A moment that grows with the rates does nothing to a body at rest."""
+    """A moment proportional to the rates has no effect on a body at rest."""
     with pytest.raises(ValueError, match=r"The parameters \['a'\] act on nothing that is measured"):
         _fit_growth(1e-7, growing_run, rates=(0.0, 0.0, 0.0))

@@ -195,7 +195,7 @@ ZERO = {"bias[0]", "bias[1]", "bias[2]", "drift", "mounting", "torque3"}
     ],
 )  # fmt: skip
 def test_parameters_equal_to_zero_can_be_determined(case, zero, noise):
-    """The truth is zero, and the fit starts from it: nothing but the data tells its size."""
+    """The true value is zero, and so is the start: only the data determine the scale."""
     fit = identified(*case(), noise=noise)
     verdict = fit.identifiability
     assert verdict.identifiable and fit.converged
@@ -222,7 +222,7 @@ def test_undetermined_combinations_with_zeros_have_units():
 
 
 def test_undetermined_changes_preserve_the_equations_of_motion():
-    """By hand: what a drift adds a torque takes away, and a turned sensor turns the rates."""
+    """A torque compensates a drift, and a rotated sensor rotates the rates."""
     fit = identified(*mounted(SPHERE))
     value = fit.estimates
     by_labels = {frozenset(c): c for c in fit.identifiability.undetermined}

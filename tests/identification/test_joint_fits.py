@@ -64,7 +64,7 @@ def exact(model, state, sensors):
 
 @pytest.mark.exhaustive
 def test_fit_of_every_joint():
-    """The angle tells the ratios, the torque sensor the scale of all loads."""
+    """The angle determines ratios, the torque sensor the scale of all loads."""
     model, joint = pendulum(), (rj.JointCoordinate("hinge"), rj.JointTorque("hinge"))
     data = exact(model, model.system.reference_state(), joint)
     run = Measurements(TS, dict(zip(joint, data, strict=True)), {s: 0.01 for s in joint})
@@ -86,7 +86,7 @@ def test_fit_of_every_joint():
 
 @pytest.mark.exhaustive
 def test_fit_from_accelerometer_and_marker():
-    """Moments, bias and the place of a marker from a top that is seen by both."""
+    """Both sensors observe a top: moments, bias and the position of the marker are fitted."""
     potential = rj.GravityPotential((0.1, -0.05, 0.4), (0.0, 0.0, -9.81))
     start = rj.NullSpace(rj.FixedPointBody((0.5, 0.45, 0.2), potential))
     truth = rj.NullSpace(rj.FixedPointBody((0.5, 0.4, 0.25), potential))

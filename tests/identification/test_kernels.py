@@ -1,4 +1,4 @@
-"""Tangents of fits are kernels, and those of XLA's forward mode."""
+"""Tangents of fits are kernels, and equal XLA's forward mode."""
 
 from typing import Any
 

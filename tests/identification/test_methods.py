@@ -137,7 +137,7 @@ def test_robust_losses_resist_outliers(plain, loss):
     assert np.max(np.abs(squares.values - true) / std) > 10
     assert np.max(np.abs(robust.values - true) / std) < 4
     assert any("times as large as the noise" in text for text in squares.warnings)
-    # No more uncertain than without outliers, but for those that were lost.
+    # As certain as without outliers, except for the samples that were lost.
     assert np.all(np.array(list(robust.std.values())) < 1.6 * std)
 
 
@@ -159,7 +159,9 @@ def test_losses_against_their_formulas(loss):
 
 @pytest.mark.exhaustive
 def test_several_starts_reach_the_lowest_minimum():
-    """From a spring forty times too stiff one start goes astray; of six starts some do not."""
+    """From a spring forty times too stiff one start reaches a wrong minimum; of six starts some do
+    not.
+    """
     data, far = measured(NOISE), start(160.0, 0.01)
     alone = identify(far, data, PARAMETERS, **OPTIONS, throw=False)
     many = identify(far, data, PARAMETERS, **OPTIONS, starts=6, start_spread=4.0)

@@ -1,4 +1,4 @@
-"""Priors: what is known of parameters besides the data."""
+"""Priors: knowledge about parameters besides the data."""
 
 import functools
 
@@ -87,7 +87,7 @@ def rows_and_derivatives(inertia):
 
 @pytest.mark.parametrize("change", [0.0, 1e-7, 1e-3, 0.4, 3.0])
 def test_residuals_of_a_tensor_prior(change):
-    """Half the sum of squares is `weight * D`, its gradient that of D, also where S = 1."""
+    """Half the sum of squares is `weight * D` with the gradient of D, also where S = 1."""
     inertia = jnp.asarray(DRAWING + change * INERTIA)
     r, J, backward, D, gradient, hessian = rows_and_derivatives(inertia)
     assert np.isclose(0.5 * jnp.sum(r**2), D, rtol=1e-10, atol=1e-14)
@@ -140,7 +140,7 @@ def inertia_of(fit):
 
 @pytest.mark.exhaustive
 def test_prior_determines_the_scale(fits):
-    """A torque-free body: the scale is where D is least, the ratios are those of the data."""
+    """For a torque-free body the prior determines the scale, and the data the ratios."""
     fit, plain = fit_tensor(0.1, tolerance=1e-12), fit_tensor(None)
     assert plain.identifiability.rank == 5
     assert fit.identifiability.rank == 6
@@ -158,7 +158,7 @@ def test_prior_determines_the_scale(fits):
 
 
 def test_covariance_is_the_inverse_of_both_informations(fits):
-    """Along the common scale the data say nothing: the information is that of the prior."""
+    """Along the common scale only the prior contributes information."""
     fit = fits[1.0]
     found = inertia_of(fit)
     along = np.asarray(TENSOR.estimates(jnp.asarray(found)))
@@ -188,7 +188,7 @@ BIAS_MEAN = np.array([0.3, -0.1, 0.0])
 
 
 def linear_problem(noise):
-    """A sphere turns steadily: readings are rate and bias, which only the priors tell apart."""
+    """Return a sphere in steady rotation, whose rate and bias only the priors separate."""
     values = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]])[:, None]
     values = values + 0.05 * np.random.default_rng(0).normal(size=(2, 12, 3))
     known = None if noise is None else {Gyroscope(): noise}
@@ -276,7 +276,7 @@ def test_priors_in_a_resumed_batch(tmp_path, monkeypatch):
 
 
 def test_priors_in_planned_runs():
-    """The information of a plan is that of a fit to data of the same kind."""
+    """The information of a plan equals that of a fit to data of this kind."""
     _, (bias, rates), _ = linear_problem(0.05)
     one = Parameter("rates", cases.rates_of, prior=rates.prior)
     plan = excitation(SPHERE, rj.State(), TS[:12], {Gyroscope(): 0.05}, (bias, one))
@@ -290,7 +290,7 @@ def test_priors_in_planned_runs():
 
 @pytest.mark.exhaustive
 def test_priors_in_first_order_methods():
-    """Steps along the gradient know of the priors: the loss at their start."""
+    """The loss of gradient steps includes the priors."""
     data, parameters, means = linear_problem(0.05)
     values, covariance = solved(means, 0.05)
     std = np.sqrt(np.diag(covariance))

@@ -44,7 +44,7 @@ def test_regressor_gives_the_torques_of_driven_joints():
 
 @pytest.mark.exhaustive
 def test_free_flight_needs_no_force():
-    """A free body with a hinge on it: accelerations of the simulation are those without force."""
+    """Accelerations of a simulated free body with a hinge require no force."""
     bodies = [rj.Body("a", 1.0, (0.1, 0.2, 0.25)), rj.Body("b", 0.4, (0.02, 0.03, 0.04), (1, 0, 0))]
     system = rj.System(
         bodies, rj.Revolute("a", "b", (0.5, 0.1, 0), (0, 1, 0)), rj.Gravity((0, 0, -9.81))

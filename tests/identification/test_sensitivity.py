@@ -116,7 +116,7 @@ def test_sensitivity_of_states_and_choice_of_mode():
 
 @pytest.mark.exhaustive
 def test_reverse_mode_is_chosen_for_many_parameters():
-    """A body in free fall, one step: its place at the end, by fifteen numbers."""
+    """Final position of a body in free fall after one step, by fifteen parameters."""
     body = rj.Body("a", 1.0, np.diag(INERTIA))
     model = rj.NullSpace(rj.System(body, (), rj.Gravity((0.0, 0.0, -9.81))))
 
@@ -147,7 +147,7 @@ def test_reverse_mode_is_chosen_for_many_parameters():
 
 @pytest.mark.exhaustive
 def test_sensitivity_under_transformations():
-    """Second derivatives are symmetric, and those of differences."""
+    """Second derivatives are symmetric, and agree with differences."""
     model = top(rj.NullSpace)
 
     def jacobian(inertia):

@@ -193,7 +193,7 @@ def mass_of(experiment):
 
 @pytest.mark.exhaustive
 def test_chaotic_double_pendulum_is_fitted():
-    """Swings through several turns: one long run ends in a local minimum, segments do not."""
+    """For swings over several revolutions a single run reaches a local minimum, segments do not."""
     bodies = [
         rj.Body("upper", 1.0, (0.01, 0.01, 0.02), (0.0, -0.25, 0.0)),
         rj.Body("lower", 0.8, (0.005, 0.005, 0.01), (0.0, -0.7, 0.0)),
@@ -220,7 +220,7 @@ def test_chaotic_double_pendulum_is_fitted():
     values = [
         np.asarray(v) + noise * rng.normal(size=v.shape) for v in read(solution.ts, solution.ys)
     ]
-    # The elbow goes round: what a segment does not know of.
+    # The elbow passes full revolutions, which a segment cannot detect.
     assert np.ptp(values[1]) > 2 * np.pi
     measured = Measurements(
         ts, dict(zip(sensors, values, strict=True)), {s: noise for s in sensors}

@@ -61,7 +61,9 @@ def test_simulation_object_equals_keywords():
 
 @pytest.mark.exhaustive
 def test_equal_settings_share_compilation():
-    """To the last bit, also where other programs take the processor from XLA's threads."""
+    """Results are bit for bit equal, also if other processes take processor time from XLA's
+    threads.
+    """
     how = rj.Simulation(solver=diffrax.Midpoint(), dt=0.005)
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:

@@ -45,7 +45,9 @@ def moved(four_bar):
 
 @pytest.mark.exhaustive
 def test_retraction_onto_a_loop(four_bar, moved):
-    """The crank moves as asked, the loop stays closed, nothing asked for is nothing done."""
+    """The crank moves by the requested change, the loop is closed, and a zero change has no
+    effect.
+    """
     model, state = four_bar
     change = jnp.array([0.7, 1.5])
     new, okay = moved(change)
@@ -72,7 +74,7 @@ def test_derivatives_of_retraction(moved):
 
 
 def test_unclosable_loop_fails():
-    """A rocker that is asked to go where it cannot be fails by its flag, and stays."""
+    """A rocker beyond its workspace fails by its flag, and is not moved."""
     problem = rj.problems.four_bar()
     model, state = rj.NullSpace(problem.system), problem.state0
     far, okay = jax.jit(
@@ -153,7 +155,7 @@ def test_initial_state_of_a_free_body_is_fitted():
 
 @pytest.mark.exhaustive
 def test_initial_rates_of_a_top_are_fitted():
-    """Rates alone, of a body with a fixed point; the turn stays as it is given."""
+    """Only rates of a fixed-point body are fitted; its orientation is fixed."""
     model = rj.NullSpace(rj.FixedPointBody((0.5, 0.4, 0.2)))
     ts = np.linspace(0.0, 1.0, 21)
     change = [0.0, 0.0, 0.0, 1.0, -2.0, 3.0]
@@ -224,7 +226,7 @@ def test_initial_state_from_first_samples():
         )
         assert of_gyro.late == is_late
         gaps[:30, 2], rates[:30, 2] = False, 99.0
-        # The sample of 0.1 s tells of the start.
+        # The sample at 0.1 s determines the initial state.
         assert not of_late.late
         np.testing.assert_allclose(of_late.value, 0.0, atol=1e-12)
     found = first_valid_values(np.asarray(runs.values[0]), np.asarray(runs.weights[0]))

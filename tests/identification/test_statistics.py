@@ -109,7 +109,7 @@ def test_report_names_non_white_residuals(fits):
 
 
 def test_page_and_dataset_with_undetermined_parameters(fits, tmp_path):
-    """Infinite intervals are said to be such; an existing page is kept."""
+    """Infinite intervals are reported; an existing page is not overwritten."""
     fit, data = fits[1], cases.measurements(cases.NOISE)
     covariance = fit.covariance.copy()
     covariance[0, 0] = np.inf

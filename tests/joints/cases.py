@@ -54,7 +54,9 @@ def rotation(psi) -> np.ndarray:
 
 
 def random_coordinates(kind: str, rng: np.random.Generator) -> np.ndarray:
-    """Coordinates with angles of several turns where the joint can follow them."""
+    """Return random coordinates, with angles of several revolutions where the joint supports
+    them.
+    """
     count = {"Spherical": 3, "Cylindrical": 2, "Planar": 3, "Universal": 2, "Weld": 0}.get(kind, 1)
     q = rng.uniform(-1.5, 1.5, count)
     if kind in ("Revolute", "Cylindrical", "Planar", "Screw"):

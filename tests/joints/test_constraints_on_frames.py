@@ -23,7 +23,7 @@ def frames(point=POINTS["a"]):
 
 
 def rod(first, second, at=None):
-    """Two places at a distance, on bodies if `at` gives their points there."""
+    """Constrain the distance of two points, on bodies if `at` gives the points there."""
 
     def gap(t, poses):
         (xa, Ra), (xb, Rb) = poses[first], poses[second]
@@ -34,7 +34,7 @@ def rod(first, second, at=None):
 
 
 def sliding(frame, at=None):
-    """No motion of a place along its own first axis, and none about its second."""
+    """Constrain the velocity of a point along its first axis, and the rotation about its second."""
 
     def slip(t, poses, twists):
         (_, R), (v, omega) = poses[frame], twists[frame]

@@ -1,4 +1,4 @@
-"""Quotients by fixed numbers: values, derivatives, batches, kernels."""
+"""Division by fixed values: values, derivatives, batches, kernels."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Bodies that lose mass: what leaves takes its momentum along, thrust is a force."""
+"""Bodies that lose mass: leaving mass carries its momentum away, thrust is a force."""
 
 import equinox as eqx
 import jax

@@ -1,4 +1,4 @@
-"""Inertia that is taken away behind the making of a system, which chose its method by it."""
+"""Inertia removed after a system was built, whose methods depend on it."""
 
 import equinox as eqx
 import jax.numpy as jnp

@@ -63,7 +63,7 @@ def evaluated(formulation: str):
 
 
 def batched(formulation: str, systems, states):
-    """`evaluated` of many, of the same structure and stacked, in one program."""
+    """Apply `evaluated` to stacked systems of one structure, in one compiled function."""
     program = jax.jit(jax.vmap(evaluated(formulation)), compiler_options=FAST)
     return jax.tree.map(np.asarray, program(systems, states))
 

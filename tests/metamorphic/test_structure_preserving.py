@@ -63,7 +63,7 @@ def top(units):
 
 
 def pendulum(units):
-    """Two rods that hang on a ball joint, joined by a hinge, on a stretched nonlinear spring."""
+    """Return two rods on a ball joint, connected by a hinge, with a stretched nonlinear spring."""
     L, M, acceleration = units.length, units.mass, units.length / units.time**2
     inertia = M * L**2 * np.array([0.1, 0.12, 0.06])
     bodies = [
@@ -127,7 +127,9 @@ CASES = {
 
 @eqx.filter_jit
 def run(model, solver, states, t0, t1, dt):
-    """Fixed steps of a batch from states, or from unknowns: those at the end, also as states."""
+    """Return final unknowns of fixed steps of a batch, from states or from unknowns, also as
+    states.
+    """
 
     def one(start):
         y0 = model.encode(start) if isinstance(start, rj.State) else start

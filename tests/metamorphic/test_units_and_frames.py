@@ -1,4 +1,4 @@
-"""Other units and other frames change numbers, not motions: all joints, loops, free bodies."""
+"""Results do not depend on units and frames: all joints, loops, free bodies."""
 
 import functools
 

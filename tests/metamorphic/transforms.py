@@ -70,7 +70,7 @@ def in_units(tree: Any, units: Units) -> Any:
 
 
 class Frame(NamedTuple):
-    """Where a frame is seen from another one: a unit quaternion and a shift, m."""
+    """Pose of a frame in another one: a unit quaternion and a shift, m."""
 
     turn: Any = (1.0, 0.0, 0.0, 0.0)
     shift: Any = (0.0, 0.0, 0.0)
@@ -106,7 +106,7 @@ def stacked(trees: list) -> Any:
 
 
 def lane(tree: Any, k: int) -> Any:
-    """One of those that are stacked."""
+    """Return one entry of stacked trees."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[k], tree)
 
 

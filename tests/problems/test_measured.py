@@ -36,7 +36,7 @@ def pendulum(estimate):
 
 
 def swing(model, to_centres, theta, omega, ts):
-    """Absolute angles, 0 straight up, from those and their rates at the start."""
+    """Return absolute angles, 0 straight up, from initial angles and rates."""
     s, c, zero = jnp.sin(theta), jnp.cos(theta), jnp.zeros_like(theta)
     along = jnp.stack([s, zero, c], axis=-1)
     rate = omega[:, None] * jnp.stack([c, zero, -s], axis=-1)

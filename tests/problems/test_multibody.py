@@ -1,4 +1,4 @@
-"""Problems of multibody systems against exact solutions, independent programs and conservation."""
+"""Multibody problems against exact solutions, other programs and conservation laws."""
 
 import functools
 import pathlib
@@ -194,10 +194,10 @@ def test_histories_against_adams(name):
 
 @pytest.mark.exhaustive
 def test_universal_table_is_less_accurate():
-    """On its universal joint the body swings about one axis, as on the hinge: the same pendulum.
+    """On the universal joint the body swings about one axis, as on the hinge.
 
-    Ours are the same; the tables of ADAMS differ from each other by 8e-4 m, and that of the hinge
-    is the one that agrees with us to 5e-6 m.
+    The results here are equal. The tables of ADAMS differ from each other by 8e-4 m, and that of
+    the hinge agrees with rigidjax to 5e-6 m.
     """
     table, states, *_ = adams("universal")
     hinge_table, hinge, *_ = adams("revolute")

@@ -113,7 +113,7 @@ def test_racket_starts_at_the_angles_of_the_paper():
 
 
 def test_racket_flips_at_the_times_of_the_paper():
-    """With a disturbance of 1e-3 the racket turns over at about 0.4 s and 1.2 s (Lang)."""
+    """With a disturbance of 1e-3 the racket flips at about 0.4 s and 1.2 s (Lang)."""
     racket = problems.tennis_racket(disturbance=1e-3)
     rate = racket.reference(np.linspace(0, 1.4, 701)).angular_velocity[:, 0, 0]
     changes = np.linspace(0, 1.4, 701)[1:][np.diff(np.sign(rate)) != 0]

@@ -34,7 +34,7 @@ def bent(system):
 
 
 def test_consistent_state_is_a_kernel(crank):
-    """Alone, in batches and with derivatives: nothing of it is left to XLA but checks."""
+    """Alone, in batches and with derivatives, only checks are left to XLA."""
 
     def closed(state):
         return rj.consistent_state(crank, state).position

@@ -30,7 +30,7 @@ def hinge(parent, child, x):
 
 
 def test_tree_on_the_ground():
-    """The named joints are where they are asked for, far beyond a quarter turn; others at rest."""
+    """Named joints have their coordinates, far beyond a quarter revolution; others are at rest."""
     joints = [hinge("ground", "a", 0.0), hinge("a", "b", 1.0)]
     system = rj.System([bar("a", 0.5), bar("b", 1.5)], joints)
     state = jointed_state(system, {"a-b": 2.8}, {"ground-a": 0.5})

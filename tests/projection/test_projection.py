@@ -183,7 +183,7 @@ def test_minimal_parametrizations_have_nothing_to_project(name):
 
 
 def test_failed_iteration_is_reported():
-    """In its result, with nothing raised; one body of several is enough."""
+    """The failure is in the result, without an exception; one failed body is sufficient."""
     model, project = compiled(rj.Absolute, "bodies", rj.Directors(), "mass metric")
     y, perturbed = samples(model, 0.05)
     first, second = (

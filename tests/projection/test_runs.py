@@ -114,7 +114,7 @@ def test_derivative_on_the_constraints_is_a_projector(derivatives, name):
 
 @pytest.mark.exhaustive
 def test_derivative_with_respect_to_the_inertia():
-    """Forward and reverse; that of the explicit projection is zero."""
+    """Forward and reverse mode agree; the derivative of the explicit projection is zero."""
     rng = np.random.default_rng(53)
     y = MODEL.encode(START) + 0.05 * jnp.asarray(rng.normal(size=18))
     inertia, v = jnp.array([0.5, 0.42, 0.3]), jnp.array([0.1, -0.2, 0.3])

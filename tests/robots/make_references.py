@@ -86,7 +86,7 @@ def of_base(model, data, nu):
 
 
 def state(model, kinds, frame, rng) -> dict:
-    """A random state and what Pinocchio says of it."""
+    """Return a random state and its quantities by Pinocchio."""
     q = rng.uniform(-0.1, 0.1, model.nq)
     for joint, kind in zip(model.joints[1:], kinds, strict=True):
         if kind == "free":

@@ -46,7 +46,7 @@ def system_of(data):
 
 
 def described(model, data):
-    """A compiled function: what the model says in a state of joint coordinates and rates."""
+    """Return a compiled function of joint coordinates and rates for all compared quantities."""
     start = rj.Relative(model.system)
 
     @eqx.filter_jit

@@ -166,7 +166,7 @@ def test_infinitesimal_increments_are_angular_velocities(rotation, rng):
 
 @few_rotations
 def test_closed_forms_of_composition(rotation, rng):
-    """Rodrigues' formula and that of quaternions agree with the general way."""
+    """Closed forms for Rodrigues parameters and quaternions agree with the general method."""
     if cases.name(rotation) == "RodriguesParameters":
         a, b = jnp.asarray(0.5 * rng.normal(size=(2, 3)))
         expected = (a + b + jnp.cross(a, b)) / (1.0 - a @ b)
@@ -177,7 +177,7 @@ def test_closed_forms_of_composition(rotation, rng):
 
 @few_rotations
 def test_recharting(rotation, rng):
-    """The total rotation stays, the coordinates go to the centre, whatever the length of Q."""
+    """The total rotation is preserved, and the coordinates are centred, for any length of Q."""
     Q = cases.quaternions(rng, 10)
     a = cases.coordinates(rotation, rng, 10)
 
@@ -201,7 +201,7 @@ def test_recharting(rotation, rng):
     "rotation", (*cases.VECTORIAL, EulerAngles("ZXZ"), EulerAngles("ZYX")), ids=cases.name
 )
 def test_many_turns_with_recharting(rotation):
-    """A steady rotation through 40 turns, re-charted before each singularity."""
+    """A steady rotation through 40 revolutions, re-charted before each singularity."""
     omega, h = jnp.array([0.8, 0.9, 0.5]), 0.02
     n = int(40 * 2.0 * np.pi / 1.3 / h)
 

@@ -136,9 +136,9 @@ WAYS = {
 
 @pytest.mark.parametrize("name", WAYS)
 def test_other_projections_of_directors(name, drifted):
-    """6.3: none gives the nearest rotation; the logarithm comes close to it, in the second order.
+    """Remark 6.3: none gives the nearest rotation; the logarithm differs from it in second order.
 
-    So of the three it is the one that moves the directors least.
+    It therefore moves the directors least of the three.
     """
     R, best = drifted
     way, order = WAYS[name]
@@ -241,7 +241,7 @@ def test_drift_of_quaternions_off_the_sphere(rng):
 
 
 def test_stretched_quaternion_is_a_stretched_rotation(rng):
-    """The plane and the hemisphere stay on the sphere by themselves."""
+    """The plane and the hemisphere remain on the sphere by themselves."""
     v = jnp.asarray(0.3 * rng.normal(size=3))
     R = euler_map(hemisphere_quaternion(v))
     np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-14)

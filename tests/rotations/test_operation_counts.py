@@ -16,7 +16,7 @@ FREE |= {"concatenate", "convert_element_type", "copy"}
 
 
 def count(jaxpr) -> collections.Counter:
-    """Scalar operations by primitive, nested programs included."""
+    """Count scalar operations by primitive, including sub-jaxprs."""
     total = collections.Counter()
     for equation in jaxpr.eqns:
         inner = [v for v in equation.params.values() if hasattr(v, "jaxpr") or hasattr(v, "eqns")]

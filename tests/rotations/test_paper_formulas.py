@@ -166,7 +166,7 @@ def test_euler_angles():
 
 
 def test_bryant_angles():
-    """(286), (289), (291); singular at +-pi/2, where the text says +-pi."""
+    """(286), (289), (291); singular at +-pi/2, where the text states +-pi."""
     theta, psi, phi = 0.7, 0.5, -0.4
     st, ct, sp, cp = np.sin(theta), np.cos(theta), np.sin(psi), np.cos(psi)
     sf, cf = np.sin(phi), np.cos(phi)

@@ -72,7 +72,7 @@ def second_order(rotation, rates, a, omega, omega_dot):
 
 
 def identities(rotation, rates):
-    """All of them at many states; those of second order for one sequence of each kind."""
+    """Evaluate all identities at many states, second-order ones for one sequence of each kind."""
 
     @jax.jit
     @jax.vmap

@@ -69,7 +69,7 @@ def test_exponential_and_logarithm(rng, angle):
 
 
 def test_logarithm_at_pi(rng):
-    """Either sign of the axis; values and first two derivatives finite, and those of one side."""
+    """The axis has either sign; values and two derivatives are finite and one-sided."""
 
     @jax.jit
     @jax.vmap

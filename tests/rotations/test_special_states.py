@@ -36,7 +36,9 @@ def functions(rotation, rates):
 
 
 def special_states(rotation):
-    """Zero rotation and turns by pi about three axes, where the parametrization covers them."""
+    """Return zero rotation and rotations by pi about three axes, where the parametrization covers
+    them.
+    """
     turns = [[1.0, 0.0, 0.0, 0.0]]
     if cases.name(rotation) not in ("RodriguesParameters", "LinearParameters"):
         turns += [[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0], [0.0, 0.6, 0.0, 0.8]]

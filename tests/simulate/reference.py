@@ -1,4 +1,4 @@
-"""An independent program: Euler's equations and the quaternion by SciPy's DOP853, rtol 1e-12."""
+"""An independent reference: Euler's equations and the quaternion by SciPy's DOP853, rtol 1e-12."""
 
 import numpy as np
 from scipy.integrate import solve_ivp

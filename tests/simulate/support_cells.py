@@ -153,7 +153,7 @@ FEATURES: dict[str, tuple[str, Callable[[str], None]]] = {
 
 
 def tried(solver: str, feature: str) -> tuple[str, str]:
-    """`"yes"`, or `"no"` and the error that says so."""
+    """Return `"yes"`, or `"no"` and the error message."""
     try:
         FEATURES[feature][1](solver)
     except (ValueError, NotImplementedError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Every formulation against an independent program, through many turns."""
+"""Every formulation against an independent program, over many revolutions."""
 
 import jax
 import numpy as np
@@ -46,7 +46,7 @@ MODELS = [
 )
 @pytest.mark.parametrize("model", MODELS, ids=cases.model_name)
 def test_runs_against_scipy(model, expected):
-    """Six turns; minimal parametrizations move their charts on the way."""
+    """Six revolutions, with re-charting of minimal parametrizations."""
     solution = rj.simulate(model, START, T1, ts=TS, rtol=TOLERANCE, atol=TOLERANCE)
     R, omega = expected
     # Not compiled, unlike the properties of the solution.
@@ -61,7 +61,7 @@ def test_runs_against_scipy(model, expected):
     assert int(solution.stats["num_steps"]) < 320
     if model.recharting:
         references = np.asarray(solution.ys.reference)[:, 0]
-        # The chart moved on again and again (between 60 references, some of which come back).
+        # The chart moved repeatedly, between 60 references, some of which recur.
         assert np.sum(np.any(np.diff(references, axis=0) != 0, axis=1)) >= 5
 
 

@@ -79,7 +79,7 @@ def test_closed_joints_give_no_warnings(crank):
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute])
 @pytest.mark.parametrize("solver", [diffrax.Dopri8(), rj.solvers.Radau5()])
 def test_unreachable_motion_is_reported(crank, formulation, solver):
-    """No formulation and solver goes on with the mechanism torn open."""
+    """No formulation and solver continues with violated joints."""
     system, state = crank
     model = formulation(system)
     run = rj.simulate(model, state, 1.0, ts=np.linspace(0.0, 1.0, 21), solver=solver, throw=False,

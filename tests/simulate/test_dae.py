@@ -73,7 +73,7 @@ def test_saved_times_and_gradient():
 
 @pytest.mark.exhaustive
 def test_batch_counts_evaluations():
-    """Under `vmap` every trajectory has steps and evaluations of its own."""
+    """Under `vmap` every trajectory has its own steps and evaluations."""
     model = rj.NullSpace(TOP.system)
 
     def run(scale):

@@ -1,4 +1,4 @@
-"""Dense output alone, and joined to the projected ends of the steps."""
+"""Dense output without saved times, joined to the projected ends of the steps."""
 
 import diffrax
 import jax

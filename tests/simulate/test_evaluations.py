@@ -18,7 +18,7 @@ def count():
 
 
 def counting(t, R, omega):
-    """A moment that counts how often it is evaluated in a compiled program."""
+    """A moment that counts its evaluations in compiled code."""
     jax.debug.callback(count)
     return -0.1 * omega
 

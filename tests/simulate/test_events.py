@@ -80,7 +80,7 @@ def test_state_at_an_event_satisfies_the_joints():
     options = {"event": crossing, "rtol": 1e-4, "atol": 1e-4, "ts": [0.1]}
     sol = rj.simulate(model, start, 2.0, **options)
     assert model.drift(sol.event_time, sol.event_y)[0] < 1e-12
-    # Released level, the rod passes its lowest place by the conservation of energy.
+    # Released from the horizontal, the rod passes its lowest point with the energy of the fall.
     speed = np.sqrt(2 * 1.3 * GRAVITY * 0.4 / (0.05 + 1.3 * 0.16))
     np.testing.assert_allclose(sol.event_state.angular_velocity[0, 1], speed, rtol=1e-3)
 

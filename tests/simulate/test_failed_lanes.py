@@ -63,7 +63,7 @@ def test_failed_lanes_do_not_affect_others(batched):
 
 
 def test_failed_lane_raises_by_name():
-    """Outside of a lane, and for the state, the error says what is wrong."""
+    """Outside a batch, the error names the invalid part of the state."""
     arguments = [column[0] for column in columns()]
     arguments[0] = jnp.array([1.0, 2.0, 9.0])
     with pytest.raises(eqx.EquinoxRuntimeError, match="principal Euler value E3 ="):

@@ -18,7 +18,7 @@ POINTS = {
     "generic": ((0.5, 0.1, -0.7, 0.5), (3.0, 2.5, 2.0), (0.7, -1.1, 2.4)),
     "zero rotation, two equal moments": ((1.0, 0.0, 0.0, 0.0), (2.0, 2.0, 1.0), (0.4, 0.0, 2.0)),
     "half turn, three equal moments": ((0.0, 0.48, -0.6, 0.64), (2.0, 2.0, 2.0), (1.0, 2.0, -1.0)),
-    # Not at an equilibrium: there the error control would see nothing that depends on the step.
+    # Not at an equilibrium, where the error estimate does not depend on the step.
     "half turn, at rest": ((0.0, 0.6, 0.0, 0.8), (3.0, 2.0, 2.0), (0.0, 0.0, 0.0)),
 }
 BATCH = tuple(jnp.array(part) for part in zip(*POINTS.values(), strict=True))

@@ -1,4 +1,4 @@
-"""Programs that call the host are compiled again in every process: runs and fits do not."""
+"""Functions with host callbacks are compiled again in every process: runs and fits have none."""
 
 import diffrax
 import equinox as eqx

@@ -113,7 +113,7 @@ def test_step_limit_is_reported():
 
 @pytest.mark.parametrize("derivative", [jax.jacfwd, jax.grad], ids=["forward", "reverse"])
 def test_derivative_of_a_run_that_fails(derivative):
-    """The error comes as well where nothing but a derivative is wanted."""
+    """The error is also raised if only a derivative is requested."""
     model = rj.NullSpace(cases.heavy_top())
 
     def end(speed, t1):

@@ -68,7 +68,7 @@ def test_saved_times_do_not_depend_on_what_else_is_saved(saved, everything):
 
 
 def test_saved_functions_receive_projected_unknowns(saved):
-    """As those of `ts` are: what is interpolated violates the constraints."""
+    """As for `ts`, interpolated unknowns violate the constraints and are projected."""
 
     def function(t, y, args):
         return jnp.concatenate([y, jnp.stack(MODEL.drift(t, y))])
@@ -232,7 +232,7 @@ def test_progress_meter(capsys):
 
 
 def test_simulate_equals_plain_diffrax():
-    """`simulate` assembles arguments, nothing else."""
+    """`simulate` only assembles arguments."""
     model = rj.NullSpace(TOP)
     solver = rj.solvers.Projected(diffrax.Dopri8(), model, rj.projection.Explicit())
     by_hand = diffrax.diffeqsolve(

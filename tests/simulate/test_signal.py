@@ -35,7 +35,7 @@ def integral(kind, t, delay=0.0):
 
 
 def spun(signal, t1=1.1, **options):
-    """Angular velocity of a body that turns about its third axis, and the solution."""
+    """Return the angular velocity of a body that rotates about its third axis, and the solution."""
     body = rj.FixedPointBody((0.5, 0.4, INERTIA), moment=signal)
     steps = {} if "dt" in options else {"rtol": 1e-9, "atol": 1e-9}
     options = {"solver": diffrax.Dopri5(), "max_steps": 500} | steps | options
@@ -73,7 +73,9 @@ def test_times_outside_the_table():
 
 @pytest.mark.exhaustive
 def test_steps_end_at_samples_and_jumps_have_exact_derivatives():
-    """Without the ends of steps moving with the delay, that of a held signal would be zero."""
+    """The ends of steps move with the delay; otherwise the derivative of a held signal would be
+    zero.
+    """
 
     @jax.jit
     def run(parameters):

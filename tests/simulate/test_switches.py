@@ -15,7 +15,9 @@ INPUTS = (1.1, -0.6, 0.9, 0.4)
 
 
 def exact(before, behind, place, rate):
-    """Final position of a mass with acceleration `before` up to `place` and `behind` after it."""
+    """Return the final position of a mass with acceleration `before` up to `place` and `behind`
+    after it.
+    """
     there = (-rate + jnp.sqrt(rate**2 + 2 * before * place)) / before
     left, speed = END - there, rate + before * there
     return place + speed * left + 0.5 * behind * left**2
@@ -184,7 +186,7 @@ def test_unsupported_solvers_and_second_derivatives_warn():
 
 
 def test_a_potential_with_a_kink():
-    """V = 2 F |x - place|: the force jumps although no law compares values itself."""
+    """V = 2 F |x - place|: the force jumps although the law has no comparison."""
 
     def run(place):
         potential = rj.Potential(Kink(place))

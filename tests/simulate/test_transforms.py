@@ -52,7 +52,7 @@ def test_batch_over_all_inputs(rotation):
 
 
 def test_batch_of_stacked_models_outside_jit():
-    """`filter_vmap` over the leaves of a model and of a state, without a jit of one's own."""
+    """`filter_vmap` over the leaves of a model and of a state, without `jit`."""
     models = eqx.filter_vmap(lambda weight: rj.NullSpace(top((3.0, 2.0, 1.0), weight)))(
         jnp.array([1.0, 2.0])
     )
@@ -65,9 +65,9 @@ def test_batch_of_stacked_models_outside_jit():
 
 
 def test_compiled_once():
-    """Other numbers, times of saving and tolerances do not compile again; other shapes do.
+    """New values, saved times and tolerances do not compile again; new shapes do.
 
-    The forces are traced once for all of the programs in which they are the same function.
+    The forces are traced once for all compiled functions that contain them.
     """
     traces = []
 
@@ -104,7 +104,7 @@ def test_simulate_inside_jit():
 
 @pytest.mark.exhaustive
 def test_compiled_function_closing_over_constants():
-    """Nothing is an argument, so nothing is a tracer until the run begins."""
+    """Without arguments there is no tracer until the run begins."""
 
     problem = rj.problems.four_bar()
     model = rj.NullSpace(problem.system)

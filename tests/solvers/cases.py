@@ -1,4 +1,4 @@
-"""Problems with known solutions, and short ways to solve them."""
+"""Problems with known solutions, and helpers to solve them."""
 
 import _ivp as ivp
 import diffrax
@@ -35,7 +35,7 @@ def _solve(solver, term, y0, t0, t1, rtol, atol, kwargs):
 
 
 def with_tolerance(solver, tolerance):
-    """The solver with tolerances of its own, for fixed steps."""
+    """Return the solver with its own tolerances, for fixed steps."""
     finder = SimplifiedNewton(rtol=tolerance, atol=tolerance, max_steps=20)
     return eqx.tree_at(lambda s: s.root_finder, solver, finder)
 

@@ -18,7 +18,7 @@ PROJECTIONS = {"explicit": rj.projection.Explicit(), "mass metric": rj.projectio
 
 
 def by_hand(model, solver, y, after):
-    """Steps of the plain solver, each started afresh, so that nothing can be stale."""
+    """Make steps of the plain solver, each with a new state, so that none is stale."""
     term = diffrax.ODETerm(model.vector_field)
     h = jnp.asarray(H)
 

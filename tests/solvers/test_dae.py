@@ -99,10 +99,10 @@ def test_state_dependent_mass():
 
 @pytest.mark.parametrize("angle", [0.4, 0.9, 1.3])
 def test_first_rate_of_a_multiplier_at_index_3(angle):
-    """It is zero; round-off over the square of the first step of 1e-7 s is 0.02, for BDF to bear.
+    """The rate is zero; round-off over the square of the first step of 1e-7 s is 0.02.
 
-    Over the square of a shorter one it was large enough for step after step to be rejected, and
-    derivatives were those of singular matrices.
+    Over the square of a shorter step it would be large enough to reject every step, and derivatives
+    would be those of singular matrices.
     """
     h, (sine, cosine) = 1e-7, (np.sin(angle), np.cos(angle))
     y = jnp.array([sine, -cosine, 0.0, 0.0, ivp.GRAVITY * cosine / 2.0])

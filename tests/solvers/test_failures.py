@@ -27,7 +27,7 @@ def blow_up(t, y, args):
     "solver", [Radau5(), BDF(), Odex(), Seulex()], ids=lambda s: type(s).__name__
 )
 def test_end_of_existence_is_reported(solver):
-    """y' = y^2 from 1 ends at t = 1: the step goes to round-off and the run ends."""
+    """y' = y^2 from 1 ends at t = 1: the step shrinks to round-off and the run ends."""
     solution = run(solver, diffrax.ODETerm(blow_up), [1.0], 2.0)
     assert solution.result in (
         RESULTS.dt_min_reached, RESULTS.nonlinear_divergence, RESULTS.nonfinite
@@ -54,7 +54,7 @@ def test_failures_have_names(solver):
 
 
 def test_failed_fixed_step_ends_the_run():
-    """With a fixed step there is nothing to try: the first failure ends the run."""
+    """A fixed step cannot be shortened: the first failure ends the run."""
     solver = cases.with_tolerance(Radau5(), 1e-8)
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(blow_up), solver, 0.0, 10.0, 0.9, jnp.array([1.0]), throw=False,
@@ -104,7 +104,7 @@ def test_invalid_arguments_raise():
 
 
 def test_closure_of_a_mass_matrix_term():
-    """`AnyMode` says so where it cannot see a parameter; diffrax's own adjoint can."""
+    """`AnyMode` raises if it cannot detect a parameter; diffrax's adjoint supports it."""
     solver = Radau5()
 
     def end(mu, adjoint):

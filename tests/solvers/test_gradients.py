@@ -131,7 +131,7 @@ def test_second_derivative_of_reverse_mode(solver):
 
 
 def test_batch_of_gradients():
-    """Trajectories of a batch take steps of their own; those that are ready do not spoil others."""
+    """Trajectories of a batch have their own steps; finished ones do not affect others."""
     mus = jnp.array([0.5, 5.0, 60.0])
     gradient = jax.grad(lambda mu: end(BDF(), mu, max_steps=2048)[0])
     gradients = jax.jit(jax.vmap(gradient))(mus)
@@ -142,7 +142,9 @@ def test_batch_of_gradients():
 
 
 def test_gradient_of_dae():
-    """Derivative of a pendulum of index 3 by its start, against that of the angle's equation."""
+    """Derivative of a pendulum of index 3 by its initial state, against that of the angle's
+    equation.
+    """
     solver = Radau5()
 
     def tension(rate):

@@ -7,7 +7,7 @@ from rigidjax.solvers.dae.newton import iterate
 
 
 def noisy(size):
-    """Iterations for Z = 1, of rate 0.01 but for errors of the residual of a given size."""
+    """Return iterations for Z = 1 of rate 0.01, with errors of the residual of a given size."""
 
     def residual(Z):
         return 0.99 * (Z - 1.0) + size * jnp.cos(1e9 * Z)
@@ -21,8 +21,9 @@ def noisy(size):
 
 @pytest.mark.parametrize("size,converges", [(1e-9, True), (0.1, True), (2.0, False)])
 def test_newton_ends_at_round_off(size, converges):
-    """Increments that round-off keeps at a part of the error of a step are the end, not a failure;
-    those above it are none."""
+    """Increments below the error of a step that round-off causes are convergence, larger ones are
+    not.
+    """
     outcome = noisy(size)
     assert bool(outcome.converged) == converges
     if converges:

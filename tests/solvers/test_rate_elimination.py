@@ -1,4 +1,4 @@
-"""Elimination of the equations that say that one unknown is the rate of another."""
+"""Elimination of the equations that declare one unknown the rate of another."""
 
 import diffrax
 import jax
@@ -55,7 +55,7 @@ def test_eliminated_solve_equals_full_solve(case, dtype):
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("stages", [1, 3])
 def test_eliminated_stages_equal_full_stages(case, stages):
-    """Several stages at once, each with a Jacobian of its own."""
+    """Several stages at once, each with its own Jacobian."""
     pairs = checked_rates(PAIRS[case])
     s, n = stages, 4 if case == "none left" else 9
     rng = np.random.default_rng(5)
@@ -140,7 +140,7 @@ def test_formulations_declare_rate_pairs(index):
 
 
 def test_invalid_pairs_raise():
-    """Pairs that are none, and equations that are not what they say."""
+    """Pairs that do not exist, and equations that do not match their declaration."""
 
     def begin(rates):
         cases.solve(Radau5(), oscillator(rates), jnp.array([1.0, 0.0]), 1.0, 1e-6, 1e-6, args=4.0)

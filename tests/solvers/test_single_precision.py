@@ -16,7 +16,7 @@ RATES = np.array([0.35312733678, -0.76054425583, 19.99576581193])
 @pytest.mark.float32
 @pytest.mark.parametrize("solver", [Radau5, Radau9, BDF, Odex, Seulex], ids=lambda s: s.__name__)
 def test_single_precision_error_at_the_end(solver):
-    """Within ten tolerances, and single precision stays so."""
+    """The error is within ten tolerances, and single precision is preserved."""
     problem = rj.problems.heavy_top()
     model, start = jax.tree.map(
         lambda x: x.astype(jnp.float32), (rj.NullSpace(problem.system), problem.state0)

@@ -83,7 +83,7 @@ def test_consistent_rates_of_implicit_equations():
         begin(Radau5(), cases.robertson_implicit(), ROBERTSON(1, 2e-3))
     begin(Radau5(), cases.robertson_implicit(), ROBERTSON())
 
-    # y'^2 = y has two rates, and none near zero: the start has to say which one.
+    # y'^2 = y has two rates, and none near zero: the initial value selects one.
     def squared(t, y, rate, args):
         return rate**2 - y
 
@@ -93,7 +93,7 @@ def test_consistent_rates_of_implicit_equations():
     begin(Radau5(), rated, jnp.array([4.0]))
 
 
-# Index; unknown of (x, z, x', z', tension) that is off; what the error says, if there is one.
+# Index; violated unknown of (x, z, x', z', tension); text of the error, if there is one.
 VIOLATIONS = [
     (1, 4, "number 4 has"),
     (2, 2, "number 4 has"),
@@ -127,14 +127,14 @@ def test_start_is_checked_to_the_tolerance():
 
 
 def test_regular_mass_matrix_needs_no_check():
-    """There is nothing to satisfy, and badly scaled masses are no zeros."""
+    """There is no algebraic equation, and badly scaled masses do not count as zero."""
     term = MassMatrixTerm(lambda t, y, args: 1e3 - y, np.diag([1.0, 1e-9]))
     state = begin(Radau5(), term, jnp.ones(2))
     assert all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state))
 
 
 def test_inconsistent_start_of_a_run_raises():
-    """The error is that of `diffrax.diffeqsolve`, also in a batch of which one start is wrong."""
+    """The error is that of `diffrax.diffeqsolve`, also if one state of a batch is inconsistent."""
     solver = Radau1()
 
     def end(y0):

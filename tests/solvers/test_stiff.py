@@ -36,7 +36,7 @@ def field_numpy(field, y, args):
 @pytest.mark.parametrize("problem", cases.STIFF)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_stiff_problems_against_references(name, problem):
-    """Errors in units of the tolerance, bounded by those of SciPy's method of the same kind."""
+    """Errors in units of the tolerance, bounded by those of SciPy's corresponding method."""
     solver, method = SOLVERS[name]
     field, y0, t1, absolute, end = cases.STIFF[problem]
     args = 1e3 if field is cases.van_der_pol else None

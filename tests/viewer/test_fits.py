@@ -1,4 +1,4 @@
-"""A fit over what was measured: poses that sensors see, graphs of channels, gaps."""
+"""Fits over measurements: poses from sensors, graphs of channels, gaps."""
 
 import types
 

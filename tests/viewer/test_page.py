@@ -64,7 +64,7 @@ def ask(browser, expression):
 
 
 def pixels(browser):
-    """The picture, (height, width, 4), as it is drawn."""
+    """Return the rendered picture, (height, width, 4)."""
     browser.execute_script(
         "const v = window.rigidjaxViewer; v.render(); const gl = v.stage.renderer.getContext();"
         "window.size = [gl.drawingBufferHeight, gl.drawingBufferWidth];"
@@ -224,7 +224,7 @@ def test_notebook_display(browser, tmp_path):
     browser.switch_to.frame(0)
     assert ask(browser, "v.runs.length") == 1
     assert html.unescape(browser.execute_script("return document.title")) == "In a <cell>"
-    # One state alone has nothing to play.
+    # A single state cannot be played.
     assert not browser.execute_script("return document.getElementById('bar').offsetHeight")
     assert np.any(pixels(browser)[..., 3] > 200)
     browser.switch_to.default_content()

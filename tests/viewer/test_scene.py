@@ -20,7 +20,7 @@ def system():
 
 @pytest.fixture(scope="module")
 def pendulum():
-    """A run with a joint, its reactions taken too."""
+    """Return a run with a joint, including its reactions."""
     rod = rj.Body.rod("rod", 1.0, 0.02, mass=2.0, position=(0, 0, -0.5))
     hinge = rj.Revolute("ground", "rod", (0, 0, 0), axis=(0, 1, 0), name="hinge")
     ball = rj.Body.sphere("ball", 0.1, mass=1.0, position=(1, 0, 0))

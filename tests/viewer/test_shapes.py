@@ -1,4 +1,4 @@
-"""Shapes of bodies: given ones, those of an inertia, meshes."""
+"""Shapes of bodies: given, equivalent to an inertia, meshes."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def described(body):
         (rj.Body.ellipsoid("b", (0.3, 0.2, 0.1), mass=2.0), "ellipsoid", (0.3, 0.2, 0.1)),
         (rj.Body.cone("b", 0.1, 0.4, mass=2.0), "cone", (0.1, 0.4)),
         (rj.Body.rod("b", 2.0, 0.05, mass=2.0), "cylinder", (0.05, 2.0)),
-        # Without a shape of its own the inertia decides.
+        # Without a given shape the inertia determines it.
         (rj.Body("b", 2.0, (0.05, 0.13, 0.10)), "box", None),
         (rj.Body("b", 2.0, (0.05, 0.05, 0.05)), "sphere", (0.25,)),
         (rj.Body("b", 2.0, (0.03, 0.03, 0.01)), "cylinder", (0.1, 0.3872983346)),

@@ -45,7 +45,7 @@ def state_errors(states, reference):
 
 
 def slope(counts, errors):
-    """Order: the slope of the error against the step, all runs taken together."""
+    """Return the slope of the error against the step, over all runs."""
     return -np.polyfit(np.log(counts), np.log(errors), 1)[0]
 
 

@@ -19,7 +19,7 @@ SCHEMES = {
 
 
 class Quartic(eqx.Module):
-    """A potential that nothing but a discrete derivative keeps."""
+    """A potential that is conserved only by a discrete derivative."""
 
     strength: jax.Array
 

@@ -40,7 +40,7 @@ def test_momentum_many_steps(solver, dt):
 
 
 def test_directors_in_absolute_coordinates():
-    """DIR.EM conserves energy and momentum of the whole rates, of which a part is not tangent."""
+    """DIR.EM conserves energy and momentum of the full rates, which are not tangent."""
     model = rj.Absolute(models.FREE.system, rj.Directors())
     sol = models.run(model, models.FREE.state0, 0.05, 100_000, EnergyMomentum(), 50)
     d, d_dot = sol.ys[:, :9], sol.ys[:, 9:]
@@ -154,7 +154,7 @@ def test_free_systems_conserve_momentum(scheme):
 
 @pytest.mark.exhaustive
 def test_systems_under_gravity_conserve_energy():
-    """Energy stays; the momentum grows as gravity says."""
+    """Energy is constant; the momentum changes by the impulse of gravity."""
     system = models.tethered_pair(gravity=True)
     model = rj.NullSpace(system, rj.Directors())
     sol = models.run(model, system.reference_state(), 0.02, 100, EnergyMomentum())
@@ -166,7 +166,7 @@ def test_systems_under_gravity_conserve_energy():
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("scheme", ["EnergyMomentum", "Variational"])
 def test_dissipation_is_the_work_of_dampers(scheme):
-    """Damped bodies lose the energy that an accurate integration says, to second order."""
+    """Damped bodies lose the energy of an accurate integration, to second order."""
     system = models.tethered_pair(damping=1.5)
     model, state0 = rj.NullSpace(system), system.reference_state()
     true = rj.simulate(model, state0, 1.0, rtol=1e-11, atol=1e-11).energy[-1]

@@ -69,7 +69,7 @@ def test_energy_is_conserved_with_every_joint(names, form):
 
 
 def test_gradient_of_a_screw_is_that_of_its_change():
-    """For turns up to nearly pi, and as smooth at none."""
+    """For rotations up to nearly pi, and smooth at zero rotation."""
     joint = rj.Screw("ground", "a", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.4)
     multipliers = jnp.array([0.3, -0.2, 0.5, 0.7, -1.1])
 

@@ -81,7 +81,7 @@ def test_energy_momentum_conserves_with_joints(name, form, run, references):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["four-bar", "bricard"])
 def test_variational_conserves_momentum_with_joints(name, run, references):
-    """All constraints at the ends of steps; the energy comes back."""
+    """All constraints hold at the ends of steps; the energy oscillates."""
     model, state0 = MODELS[name]()
     errors, changes = [], []
     for steps in (STEPS, 2 * STEPS):
@@ -219,7 +219,7 @@ def test_missing_step_and_projection_raise():
 
 
 def test_too_long_step_is_reported(run):
-    """No discrete momentum is as large as that of a crank that turns by 5 rad in a step."""
+    """A crank that turns by 5 rad in a step exceeds the largest discrete momentum."""
     problem = problems.chain(1, "revolute")
     start, spin = problem.state0, jnp.array([[0.0, 10.0, 0.0]])
     state0 = rj.State(start.position, start.orientation, jnp.cross(spin, start.position), spin)

@@ -1,4 +1,4 @@
-"""Systems with joints in quaternions: what turns with the mean quaternion, and what that keeps."""
+"""Systems with joints in quaternions: the mean quaternion, and its invariants."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -36,7 +36,7 @@ def alone(run, formulation):
 
 
 def difference(states, others, row):
-    """Largest difference of a body's pose and twist from those of the body alone."""
+    """Return the largest difference of a body's pose and twist from those of the body alone."""
     return max(
         np.max(np.abs(a[:, row] - b[:, 0]))
         for a, b in zip(

@@ -55,7 +55,7 @@ def test_order_of_convergence(name, slow_body):
 
 
 def test_estimate_of_the_classical_method():
-    """RK4's embedded weights satisfy the conditions of order 3, and not that of order 4."""
+    """RK4's embedded weights satisfy the conditions of order 3, but not of order 4."""
     tableau = RK4.tableau
     A = np.zeros((5, 5))
     for i, row in enumerate(tableau.a_lower):
@@ -76,7 +76,7 @@ def _skew(v):
 
 
 def _dexp_inv(psi, omega):
-    """By its series, whose terms are matrices: nothing in common with the closed form."""
+    """Evaluate the series in matrices, which is independent of the closed form."""
     ad, term, total = _skew(psi), np.array(omega), np.array(omega)
     for j, b in enumerate(scipy.special.bernoulli(30)[1:], start=1):
         term = -ad @ term / j
@@ -124,7 +124,7 @@ def test_commutator_free_step_against_the_paper():
 
 @pytest.mark.parametrize("solver", [MuntheKaas(), CommutatorFree4()], ids=["MK", "CF4"])
 def test_quaternions_keep_unit_length(solver):
-    """1e5 steps of 0.3 rad: off by less than 1e-14, and nothing is normalised."""
+    """After 1e5 steps of 0.3 rad the error is below 1e-14, without normalisation."""
     problem, dt, count = problems.free_body(), 0.01, 100_000
     ts = np.linspace(0, dt * count, 51)[1:]
     solution = rj.simulate(
@@ -193,7 +193,7 @@ def test_models_with_lie_group_steps(moving):
 
 
 def test_error_control_and_dense_output():
-    """Errors follow the tolerance, at steps and between them; quaternions stay of unit length."""
+    """Errors follow the tolerance, at steps and between them; quaternions keep unit length."""
     problem = problems.heavy_top()
     model, ts = rj.NullSpace(problem.system), np.linspace(0.0, 1.0, 38)[1:]
     reference = rj.simulate(model, problem.state0, 1.0, ts=ts, rtol=1e-13, atol=1e-13).states
@@ -279,7 +279,7 @@ def test_too_large_rotation_is_reported(solver):
 
 
 def test_adaptive_steps_stay_in_the_chart():
-    """A first step of many turns is made shorter until it is good."""
+    """A first step over many revolutions is shortened until it is accepted."""
     problem = problems.heavy_top_fast()
     model = rj.NullSpace(problem.system)
     controller = diffrax.PIDController(rtol=1e-8, atol=1e-8)

@@ -62,7 +62,7 @@ def conserves(solver, count, rotation=None):
 
 
 def swings(solver, count):
-    """The energy changes by a part that goes with the square of the step, without drift."""
+    """The change of the energy is proportional to the square of the step, without drift."""
     fine, change, size, iterations = librations(solver, count, times=1000)
     assert np.all(fine)
     ends = [np.max(np.abs(part), axis=1) for part in np.array_split(change, 2, axis=1)]

@@ -94,10 +94,10 @@ def test_residual_of_the_paper(case):
 
 
 def test_reaction_at_the_fixed_point():
-    """The mean reaction tends to that of the exact motion, with the first order of the step.
+    """The mean reaction converges to the exact one with the first order of the step.
 
-    The velocity of the centre of mass swings about its true value by an error of second order, from
-    step to step; the reaction is its difference by h.
+    The velocity of the centre of mass oscillates about its true value by an error of second order;
+    the reaction is its difference over h.
     """
     model, state0 = top(2)
     solver, errors = EnergyMidpoint(mean="angular-momentum"), []

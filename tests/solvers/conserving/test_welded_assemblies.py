@@ -1,4 +1,4 @@
-"""Bodies that welds alone hold together step as the one body that they are."""
+"""Bodies that only welds connect move as one body."""
 
 import equinox as eqx
 import jax
@@ -53,7 +53,9 @@ def parts():
 
 
 def forces(of):
-    """Loads and dampers to the ground and to a body on a joint, at points of members `a` to `c`."""
+    """Return loads and dampers to the ground and to a body on a joint, at points of bodies `a` to
+    `c`.
+    """
     return [
         rj.Gravity((0.0, 0.0, -9.81)),
         rj.Spring(of("c"), "d", (0.2, -0.5, 0.4), (2.0, 0.1, 0.1), 0.0, 0.7),
