@@ -209,7 +209,7 @@ def _free_directions(model: AbstractMinimalRates, t: Any, y: Unknowns) -> np.nda
 @eqx.filter_jit
 def _scaled_loop_gradient(model: AbstractMinimalRates, t: Any, y: Unknowns) -> tuple[Array, Array]:
     at = model.placed(t, y)
-    loops = loop_gradient(at.prepared, at.t, at.poses, at.places)
+    loops = loop_gradient(at.prepared, at.t, at.poses, at.joint_frames)
     return loops.matrix, loops.scale
 
 

@@ -268,7 +268,7 @@ class AbstractFormulation(AbstractCoordinates):
         """
         kinematics, out, system = self.kinematics(t, y), {}, self.multibody
         for frame in system.frames:
-            row, _ = system.located(frame.body)
+            row, _ = system.locate(frame.body)
             out[frame.name] = frame.at(kinematics.positions[row], kinematics.rotations[row])
         return out
 

@@ -40,7 +40,7 @@ from ..mechanics.stacked.system import (
     prepare_system,
     separate_arrays,
 )
-from ..mechanics.violations import gaps
+from ..mechanics.violations import constraint_violations
 from ..native.ops import vmap_rows
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
@@ -224,7 +224,9 @@ class AbstractCoordinates(eqx.Module):
 
     @compiled
     def _gaps(self, t, y: Unknowns) -> Float[Array, " J"]:
-        return gaps(self.prepared, t, joint_frames_at(self.prepared, self.poses(t, y)))
+        return constraint_violations(
+            self.prepared, t, joint_frames_at(self.prepared, self.poses(t, y))
+        )
 
     def without_multipliers(self, y: Unknowns) -> Unknowns:
         """The unknowns but for multipliers behind them."""
@@ -238,7 +240,7 @@ class AbstractCoordinates(eqx.Module):
         rates = split_by_joint(
             prepared,
             [
-                group.over(lambda joint, r, s: joint.coordinate_rates(r, s), frames.relative, twist)
+                group.map(lambda joint, r, s: joint.coordinate_rates(r, s), frames.relative, twist)
                 for group, frames, twist in zip(
                     prepared.groups,
                     joint_frames,

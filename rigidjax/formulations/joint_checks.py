@@ -26,7 +26,7 @@ from ..mechanics.kinematics.twists import Twists
 from ..mechanics.loads import applied_wrenches
 from ..mechanics.stacked.joints import Poses
 from ..mechanics.stacked.system import PreparedSystem
-from ..mechanics.violations import alignments, by_joint
+from ..mechanics.violations import alignments, largest_by_joint
 from ..native import call_by_kernel
 from ..native.ops import sequential_vmap_on_cpu
 from ..state import State
@@ -145,7 +145,7 @@ def violations(
     largest = jnp.maximum(moving, jnp.max(driven, initial=0.0))
     velocity = rate / jnp.maximum(largest, _REST / TOLERANCE)
     position = jnp.abs(constraint_values(prepared, t, joint_frames)) / allowed
-    return by_joint(prepared, position), by_joint(prepared, velocity)
+    return largest_by_joint(prepared, position), largest_by_joint(prepared, velocity)
 
 
 def _largest_rate(prepared: PreparedSystem, t, poses, joint_frames, twists: Twists) -> Array:

@@ -235,7 +235,7 @@ class AbstractMinimalRates(AbstractFormulation):
     @compiled
     def _jacobian(self, t, y: Unknowns, body: str, u: Float[Array, "3"], axes: str) -> Array:
         at = self.placed(t, y)
-        i, frame = at.prepared.system.located(body)
+        i, frame = at.prepared.system.locate(body)
         T, R = null_space(at.prepared, at.poses, at.joint_frames)[i], at.poses.rotations[i]
         u = u.astype(R.dtype) if frame is None else frame.on_body(u).astype(R.dtype)
         linear = T[:3] - product(R, skew(u)) @ T[3:]

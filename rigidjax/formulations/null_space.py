@@ -23,7 +23,7 @@ from ..mechanics.kinematics.trees import (
     generalised_velocities,
 )
 from ..mechanics.kinematics.twists import Motion
-from ..mechanics.reactions import rotors
+from ..mechanics.reactions import rotor_forces
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..native.ops import vmap_rows
@@ -203,7 +203,9 @@ class NullSpace(AbstractNullSpace):
         if not has_joints(system) or not system.has_armature:
             return system
         poses, joint_frames, twists = self.motion(t, y)
-        forces = rotors(self.prepared, t, poses, joint_frames, twists, self.accelerations(t, y))
+        forces = rotor_forces(
+            self.prepared, t, poses, joint_frames, twists, self.accelerations(t, y)
+        )
         bare = (
             joint if joint.armatures is None else replace_fields(joint, armature=None)
             for joint in system.joints

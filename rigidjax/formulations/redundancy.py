@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..mechanics.constraints import constraint_units
-from ..mechanics.reactions import idle_multipliers
+from ..mechanics.reactions import redundant_multipliers
 
 if TYPE_CHECKING:
     from .descriptor import Descriptor
@@ -33,7 +33,9 @@ def idle_projector(descriptor: "Descriptor", t, y0) -> Float[Array, "m m"]:
     """
     prepared = descriptor.model.prepared
     poses, joint_frames, _ = descriptor.model.motion(t, y0)
-    idle = idle_multipliers(prepared, t, poses, joint_frames, constraint_units(prepared), _CUTOFF)
+    idle = redundant_multipliers(
+        prepared, t, poses, joint_frames, constraint_units(prepared), _CUTOFF
+    )
     q, _, angles = descriptor.split(y0)
     G = descriptor.jacobian(t, q, angles)
     count = len(G) - len(idle)

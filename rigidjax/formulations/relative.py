@@ -150,7 +150,7 @@ class Relative(AbstractNullSpace):
         parts, where = [jnp.zeros(0, state.position.dtype)], [np.zeros(0, int)]
         for _, group, frames, bodies, _ in tree_joints(self.prepared, joint_frames):
             count = self.layout.plain[bodies[0]]
-            found = group.over(lambda joint, r: joint.coordinates(r), frames.relative)
+            found = group.map(lambda joint, r: joint.coordinates(r), frames.relative)
             parts.append(found[:, :count].ravel())
             where.append(np.add.outer(first[bodies], np.arange(count)).ravel())
         free = free_bodies(self.prepared)

@@ -15,7 +15,7 @@ from ..mechanics.dynamics.projections import mass_metric, project_twists
 from ..mechanics.kinematics.poses import joint_frames_at, poses_of_state, with_joint_angles
 from ..mechanics.kinematics.twists import Twists
 from ..mechanics.stacked.system import PreparedSystem
-from ..mechanics.violations import by_joint, closing, gaps
+from ..mechanics.violations import closing_residual, constraint_violations, largest_by_joint
 from ..native import call_by_kernel
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
@@ -96,7 +96,7 @@ def nearest_state(
         return eqx.tree_at(lambda s: (s.position, s.orientation), state, (shifted, turned))
 
     def equations(change):
-        return closing(
+        return closing_residual(
             prepared.holonomic,
             t,
             joint_frames_at(prepared, poses_of_state(prepared, displace(change))),
@@ -112,7 +112,7 @@ def nearest_state(
     found = State(found.position, found.orientation, twists.linear, twists.angular)
     found = with_joint_angles(prepared, found, joint_frames)
     violations = (
-        gaps(prepared, t, joint_frames),
+        constraint_violations(prepared, t, joint_frames),
         _contradictions(prepared, t, joint_frames, given, twists),
     )
     return found, *jax.lax.stop_gradient(violations)
@@ -130,4 +130,4 @@ def _contradictions(prepared, t, joint_frames, given, twists):
     for source in (given, twists):
         parts += [source.linear / lengths, source.angular]
     largest = jnp.max(jnp.stack([jnp.max(jnp.abs(part), initial=0.0) for part in parts]))
-    return by_joint(prepared, rate(twists)) / jnp.where(largest > 0, largest, 1.0)
+    return largest_by_joint(prepared, rate(twists)) / jnp.where(largest > 0, largest, 1.0)

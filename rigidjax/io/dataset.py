@@ -273,7 +273,7 @@ def _frames(
     system: Any = model.system
     p, poses = model.decode(t, y).orientation, model.frame_poses(t, y)
     orientations = [
-        multiply(p[system.located(frame.body)[0]], frame.orientation) for frame in system.frames
+        multiply(p[system.locate(frame.body)[0]], frame.orientation) for frame in system.frames
     ]
     return jnp.stack([x for x, _ in poses.values()]), jnp.stack(orientations)
 

@@ -10,7 +10,7 @@ from ..forces import Gravity, Spring
 from ..formulations import AbstractFormulation
 from ..joints import AbstractJoint
 from ..mechanics import System
-from ..mechanics.stacked.joint_points import known_origins, with_origins
+from ..mechanics.stacked.joint_points import find_origins, with_origins
 
 GROUND = -1
 
@@ -40,7 +40,7 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
     ends = system.joined_bodies
 
     def joint_of(joint: AbstractJoint) -> dict[str, Any]:
-        joint = with_origins(joint, *known_origins(joint, system))
+        joint = with_origins(joint, *find_origins(joint, system))
         first, second = joint.points()
         frame = np.asarray(joint.frame())
         parent_name, child_name = ends[joint.name]

@@ -39,5 +39,5 @@ def check_constant_masses(what: str, system: System) -> None:
 
 
 def has_joints(system: object) -> TypeGuard[System]:
-    """Whether it is a `System` with joints, or other constraints between bodies."""
+    """Return whether it is a `System` with joints, or other constraints between bodies."""
     return isinstance(system, System) and bool(system.joints or system.constraints)

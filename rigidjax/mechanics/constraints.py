@@ -25,8 +25,8 @@ def constraint_values(
     Constraints on velocities alone, which are the last, have the value zero.
     """
     parts = [
-        group.over(lambda joint, r: joint.constraint(r, t), frames.relative).ravel()
-        for group, frames in _selected(prepared, joint_frames, loops_only)
+        group.map(lambda joint, r: joint.constraint(r, t), frames.relative).ravel()
+        for group, frames in _select_groups(prepared, joint_frames, loops_only)
     ]
     free = jnp.zeros(prepared.num_velocity_constraints, prepared.masses.dtype)
     return jnp.concatenate([*parts, *ExtraConstraints(prepared).values(t, joint_frames), free])
@@ -43,12 +43,12 @@ def constraint_rates(
     relative = joint_twists(prepared, joint_frames, twists)
     twists_of = {id(group): twist for group, twist in zip(prepared.groups, relative, strict=True)}
     parts = [
-        group.over(
+        group.map(
             lambda joint, r, s: joint.constraint_rate(r, s, t),
             frames.relative,
             twists_of[id(group)],
         ).ravel()
-        for group, frames in _selected(prepared, joint_frames, loops_only)
+        for group, frames in _select_groups(prepared, joint_frames, loops_only)
     ]
     if prepared.system.constraints:
         parts.append(ExtraConstraints(prepared).rates(t, joint_frames, twists))
@@ -97,7 +97,7 @@ def split_trees_and_loops(
     return values[:count], values[count:]
 
 
-def _selected(
+def _select_groups(
     prepared: PreparedSystem, joint_frames: JointFrames, loops_only: bool
 ) -> Iterator[tuple[JointGroup, GroupFrames]]:
     for group, frames in zip(prepared.groups, joint_frames, strict=True):

@@ -1,4 +1,4 @@
-"""What a system declares: its parts, and the counts and names that follow from them."""
+"""Declaration of a system: its parts, and the counts and names that follow from them."""
 
 from collections.abc import Iterable
 from typing import Self
@@ -52,17 +52,17 @@ class AbstractSystem(eqx.Module):
 
     @property
     def closes(self) -> bool:
-        """Whether anything is imposed on the rates of the trees: loops, couplings, constraints."""
+        """Whether loops, couplings or constraints restrict the rates of the trees."""
         return bool(self.topology.loops or self.constraints)
 
     @property
     def velocity_constraints(self) -> tuple[VelocityConstraint, ...]:
-        """Those of the constraints that are on velocities alone."""
+        """The constraints on velocities alone."""
         return tuple(one for one in self.constraints if isinstance(one, VelocityConstraint))
 
     @property
     def position_constraints(self) -> tuple[AbstractPositionConstraint, ...]:
-        """The other constraints that are no joint."""
+        """The constraints on positions that are no joint."""
         return tuple(one for one in self.constraints if isinstance(one, AbstractPositionConstraint))
 
     @property
@@ -84,7 +84,7 @@ class AbstractSystem(eqx.Module):
 
     @property
     def rates_of_bodies(self) -> tuple[int, ...]:
-        """Number of minimal velocities that each body adds to its tree."""
+        """Number of generalised velocities that each body adds to its tree."""
         return tuple(
             self.rates_of_free if j is None else self.joints[j].num_rates
             for j in self.topology.joints
@@ -92,13 +92,12 @@ class AbstractSystem(eqx.Module):
 
     @property
     def rates_of_free(self) -> int:
-        """Number of minimal velocities of a body on no joint: six, or three where translation is
-        left out (see `fixed_point.system_of`)."""
+        """Number of generalised velocities of a free body: six, or three without translation."""
         return 6 if self.translates else 3
 
     @property
     def all_forces(self) -> tuple[AbstractForce, ...]:
-        """The forces, and the damping that joints bring along."""
+        """The forces, and the damping of joints."""
         dampings = [
             JointDamping(joint=joint.name, damping=joint.dampings[k], component=k)
             for joint in self.joints
@@ -109,9 +108,9 @@ class AbstractSystem(eqx.Module):
 
     @property
     def armatures(self) -> Float[Array, " f"] | None:
-        """Inertia that rotors add to each minimal velocity, (f,); `None` if they add none.
+        """Inertia that rotors add to each generalised velocity, (f,); `None` without any.
 
-        The rotor of a prescribed motion adds nothing: it loads the drive alone.
+        The rotor of a prescribed motion loads its drive alone.
         """
         if not any(j.armatures is not None and not j.is_driven for j in self.joints):
             return None
@@ -138,8 +137,7 @@ class AbstractSystem(eqx.Module):
 
     @property
     def tracked_joints(self) -> tuple[int, ...]:
-        """Joints whose whole turns matter: those with an angle that a force, a
-        coupling or `tracked` names."""
+        """Joints whose revolutions count: a force, a coupling or `tracked` names their angle."""
         coupled = {name for one in self.constraints for name in one.unwrapped_joints()}
         followed = {name for force in self.forces for name in force.joint_names()}
         wanted = self._joint_rows({*followed, *coupled, *self.tracked})
@@ -173,8 +171,8 @@ class AbstractSystem(eqx.Module):
         """Names of the joints whose unwrapped angles a `State` of the system holds."""
         return tuple(self.joints[j].name for j in self.angle_joints)
 
-    def located(self, name: str) -> tuple[int, Frame | None]:
-        """Row of the body called `name`, or that of the frame called so, and the frame.
+    def locate(self, name: str) -> tuple[int, Frame | None]:
+        """Return the row of the body called `name`, or of the body of that frame, and the frame.
 
         **Errors:** `ValueError` with the nearest name if there is none.
         """
@@ -188,7 +186,8 @@ class AbstractSystem(eqx.Module):
         return body_index(self.bodies, name), None
 
     def joint_index(self, name: str) -> int:
-        """Index of the joint called `name`; `ValueError` with the nearest name if there is none."""
+        """Return the index of the joint called `name`; `ValueError` with the nearest name if there
+        is none."""
         names = [joint.name for joint in self.joints]
         if name not in names:
             hint = did_you_mean(name, names, f" The joints are {names}.")
@@ -196,12 +195,13 @@ class AbstractSystem(eqx.Module):
         return names.index(name)
 
     def _joint_rows(self, names: Iterable[str]) -> set[int]:
-        """Indices of the joints of these names."""
+        """Return the indices of the joints of these names."""
         rows = {joint.name: j for j, joint in enumerate(self.joints)}
         return {rows[name] for name in names}
 
     def reference_state(self) -> State:
-        """Poses and twists given to the bodies when they were built; joint angles are zero."""
+        """Return the poses and twists given to the bodies when they were built; joint angles are
+        zero."""
         position = stack_rows([body.position for body in self.bodies])
         state = State(
             position,

@@ -1,6 +1,7 @@
 """A body with a fixed point, as a system of one body."""
 
 import functools
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,11 +17,11 @@ from .topology import find_topology
 
 
 def system_of(system: System | FixedPointBody) -> System:
-    """The system, or that of a body with a fixed point: a ball joint to the ground with its
-    translation left out.
+    """Return the system, or the system of a body with a fixed point.
 
-    The fixed point takes the place of the centre of mass, at rest at the origin. Nothing pulls it,
-    so that the mass, of which nothing is known, is of no effect: it is one.
+    That is a ball joint to the ground without its translation. The fixed point takes the role of
+    the centre of mass, at rest at the origin. Nothing accelerates it, so that the mass, which is
+    not known, has no effect: it is one.
     """
     if isinstance(system, System):
         return system
@@ -37,7 +38,7 @@ def system_of(system: System | FixedPointBody) -> System:
 
 
 def _forces_on(body: FixedPointBody) -> tuple[AbstractForce, ...]:
-    """Its potential and its moment, about the fixed point."""
+    """Return its potential and its moment, about the fixed point, as forces."""
     forces: list[AbstractForce] = []
     if body.potential is not None:
         forces.append(AttitudePotential("body", body.potential))
@@ -50,7 +51,7 @@ _ONE_BODY = find_topology(["body"], ())
 
 
 @functools.cache
-def _at_rest(dtype):
-    """One, a vector of zeros, and the quaternion of no rotation: never a part of a trace."""
+def _at_rest(dtype: Any):
+    """Return one, a vector of zeros and the identity quaternion, outside any trace."""
     with eval_context():
         return tuple(jax.device_put(np.asarray(x, dtype)) for x in (1.0, np.zeros(3), np.eye(4)[0]))

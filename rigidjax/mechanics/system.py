@@ -32,11 +32,11 @@ from .declaration import AbstractSystem
 from .dynamics.loops import loop_rank
 from .energies import potential_energy
 from .loads import applied_wrenches, force_virials
-from .stacked.joint_points import checked_points
+from .stacked.joint_points import check_points
 from .stacked.system import prepare_system
 from .topology import Topology, draw, find_topology, needs_tree
 
-# Lines of text of a summary.
+# Lines of a summary.
 _LINES = 12
 # Determinant of an inertia over its trace cubed, below which it counts as none about some axis.
 _MASSLESS = 1e-10
@@ -105,26 +105,28 @@ class System(AbstractSystem):
             for items in (joints, forces)
         )
         constraints = [item for item in joints if isinstance(item, AbstractConstraint)]
-        constraints.sort(key=lambda one: not one.is_on_positions)
+        constraints.sort(key=lambda value: not value.is_on_positions)
         joints = tuple(item for item in joints if isinstance(item, AbstractJoint))
-        check_one_precision("`System(...)`", _labelled(bodies, joints, constraints, forces, frames))
+        check_one_precision(
+            "`System(...)`", _label_parts(bodies, joints, constraints, forces, frames)
+        )
         names = [body.name for body in bodies]
         if twice := find_duplicates(names):
             raise ValueError(f"Every body needs a name of its own; got {twice} more than once.")
         self.bodies = bodies
-        self.frames = _checked_frames(frames, bodies)
-        # Looked up here: to call one of its methods takes time that grows with the system.
+        self.frames = _check_frames(frames, bodies)
+        # Looked up here: the time of its methods grows with the system.
         rows = {name: row for row, name in enumerate(names)}
         rows |= {frame.name: rows[frame.body] for frame in self.frames}
         for joint in joints:
             if joint.at_centre:
                 body_index(bodies, joint.child)
             _check_ends(self, rows, joint, (joint.parent, joint.child))
-        joints = tuple(checked_points(joint, self) for joint in joints)
+        joints = tuple(check_points(joint, self) for joint in joints)
         for force in forces:
             _check_ends(self, rows, force, force.body_names())
             force.check_bodies(bodies)
-        self.joints = _with_own_names(joints)
+        self.joints = _make_names_unique(joints)
         given = collections.Counter(joint.name for joint in joints)
         by_name = {joint.name: joint for joint in self.joints}
         for force in forces:
@@ -138,13 +140,13 @@ class System(AbstractSystem):
                     self.joint_index(name)  # raises
                 force.check_joint(by_name[name])
         self.forces = forces
-        self.constraints = self._attached(tuple(constraints))
+        self.constraints = self._attach_constraints(tuple(constraints))
         self.topology = find_topology(names, joints, frames)
         for j in self.topology.loops:
             if isinstance(self.joints[j], Free):
                 raise ValueError(
-                    f"The body {self.joints[j].child!r} hangs on the ground already; leave `Free` "
-                    "out, or name it first and let other joints close loops."
+                    f"The body {self.joints[j].child!r} is attached to the ground already; leave "
+                    "`Free` out, or name it first and let other joints close loops."
                 )
             if needs_tree(self.joints[j]):
                 raise ValueError(
@@ -159,11 +161,11 @@ class System(AbstractSystem):
         self.tracked = ()
         self.translates = True
 
-    def _attached(self, constraints: tuple[AbstractConstraint, ...]):
-        """The constraints of these joints, checked."""
+    def _attach_constraints(self, constraints: tuple[AbstractConstraint, ...]):
+        """Check constraints and attach them to the joints."""
         for constraint in constraints:
             for name in constraint.body_names():
-                self.located(name)  # or it raises
+                self.locate(name)  # or it raises
             for name in constraint.joint_names():
                 self.joint_index(name)
         if twice := find_duplicates(item.name for item in (*self.joints, *constraints)):
@@ -196,9 +198,9 @@ class System(AbstractSystem):
                 )
 
     def tracking(self, names: Iterable[str]) -> "System":
-        """The same system, with the angles of these joints followed beyond pi.
+        """Return the system with the revolutions of these joints counted.
 
-        Their angles become unknowns of a formulation, as those are on which a force depends.
+        Their angles become unknowns of a formulation, as angles are on which a force depends.
 
         **Errors:** `ValueError` for an unknown name, or a joint without an angle of its own.
         """
@@ -231,22 +233,21 @@ class System(AbstractSystem):
         return draw([body.name for body in self.bodies], self.joints, self.topology)
 
     def with_all_mass(self, state: T) -> T:
-        """Return the state, or unknowns; an error if a body has lost the inertia that it had when
-        this was made.
+        """Return the state, or unknowns; an error if a body has lost its inertia since then.
 
-        Whether all have it decides how accelerations are found, by elimination along the trees or
-        by a mass matrix, and so it cannot depend on values that are changed later.
+        Whether all bodies have inertia decides how accelerations are computed, by elimination
+        along the trees or by a mass matrix, and cannot depend on values that change later.
         """
         if not self.has_all_mass:
             return state
         least = [_least_inertia(body.inertia) for body in self.bodies]
         least = jnp.stack(least) if is_traced(least) else np.stack(least)
 
-        def checked(one):
-            kept = (check(least, lambda x: x > _MASSLESS, _LOST_MASS) > 0).all()
-            return one * kept.astype(one.dtype)
+        def check_mass(value):
+            has_mass = (check(least, lambda x: x > _MASSLESS, _LOST_MASS) > 0).all()
+            return value * has_mass.astype(value.dtype)
 
-        return checked_with_derivatives(state, checked)
+        return checked_with_derivatives(state, check_mass)
 
     def wrenches(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "L 6"]:
         """Applied force (space components, N) and moment about the centre of mass (body components,
@@ -262,7 +263,7 @@ class System(AbstractSystem):
         return potential_energy(prepare_system(self), t, kinematics)
 
 
-def _labelled(
+def _label_parts(
     bodies: Sequence[Body],
     joints: Sequence[AbstractJoint],
     constraints: Sequence[AbstractConstraint],
@@ -280,11 +281,11 @@ def _labelled(
 
 
 def _as_tuple(items: Any) -> tuple[Any, ...]:
-    """One item or a sequence of them as a tuple."""
+    """Return one item or a sequence of items as a tuple."""
     return tuple(items) if isinstance(items, Iterable) else (items,)
 
 
-def _checked_frames(frames: tuple[Frame, ...], bodies: tuple[Body, ...]) -> tuple[Frame, ...]:
+def _check_frames(frames: tuple[Frame, ...], bodies: tuple[Body, ...]) -> tuple[Frame, ...]:
     names = [item.name for item in (*bodies, *frames)]
     for frame in frames:
         body_index(bodies, frame.body)
@@ -303,7 +304,7 @@ def _check_ends(
 ) -> None:
     """Raise unless the bodies and frames that it names exist and are not on one body."""
     ends = {
-        name: rows[name] if name in rows else system.located(name)[0]  # which raises
+        name: rows[name] if name in rows else system.locate(name)[0]  # which raises
         for name in names
         if name != "ground" or len(names) == 1
     }
@@ -313,9 +314,9 @@ def _check_ends(
         )
 
 
-def _with_own_names(joints: tuple[AbstractJoint, ...]) -> tuple[AbstractJoint, ...]:
-    """The joints; one that was named after its bodies like an earlier one gets a number."""
-    taken = {joint.name for joint in joints}
+def _make_names_unique(joints: tuple[AbstractJoint, ...]) -> tuple[AbstractJoint, ...]:
+    """Return the joints; a default name that an earlier joint has gets a number."""
+    names = {joint.name for joint in joints}
     seen: set[str] = set()
     out = []
     for joint in joints:
@@ -324,7 +325,7 @@ def _with_own_names(joints: tuple[AbstractJoint, ...]) -> tuple[AbstractJoint, .
                 f"Every joint needs a name of its own; got {joint.name!r} more than once."
             )
         name, count = joint.name, 1
-        while name in seen or (count > 1 and name in taken):
+        while name in seen or (count > 1 and name in names):
             count += 1
             name = f"{joint.name} {count}"
         seen.add(name)
@@ -333,7 +334,7 @@ def _with_own_names(joints: tuple[AbstractJoint, ...]) -> tuple[AbstractJoint, .
 
 
 def _least_inertia(inertia: Any) -> Any:
-    """What is zero if there is no inertia about some axis: the determinant over trace cubed."""
+    """Return the determinant over the cubed trace, zero without inertia about some axis."""
     if inertia.ndim == 1:
         trace = inertia.sum()
         return (inertia / (trace + (trace == 0).astype(trace.dtype))).prod()

@@ -1,4 +1,4 @@
-"""Which body hangs on which: spanning trees and the joints that close loops."""
+"""Spanning trees of a system and the joints that close loops."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -15,10 +15,10 @@ GROUND = -1
 class Topology:
     """Spanning trees of a system; static, hashable. `GROUND` (-1) stands for the inertial frame.
 
-    One entry for each body, in the order of the system: `parents`, the body that it hangs on;
-    `joints`, the index of the joint it hangs by, `None` for a body that is free in space;
-    `reversed`, whether that joint has the body as its parent. `loops` are the indices of the joints
-    that close loops; `order`, the bodies, parents first.
+    One entry for each body, in the order of the system: `parents`, the body that it is attached to;
+    `joints`, the index of the joint that attaches it, `None` for a free body; `reversed`, whether
+    that joint has the body as its parent. `loops` are the indices of the joints that close loops;
+    `order`, the bodies, parents first.
     """
 
     parents: tuple[int, ...]
@@ -52,7 +52,7 @@ class Topology:
 
     @property
     def ancestors(self) -> np.ndarray:
-        """Whether body j is body i or one that it hangs on, shape (L, L), boolean."""
+        """Whether body j is body i or an ancestor of it, shape (L, L), boolean."""
         mask = np.zeros((self.num_bodies, self.num_bodies), bool)
         for i in self.order:
             if self.parents[i] != GROUND:
@@ -116,31 +116,35 @@ def _breadth_first(
 ) -> Topology:
     """Return the trees that the allowed joints span, breadth first."""
     index = _rows(names, frames)
-    at: dict[int, list[int]] = {i: [] for i in index.values()}
+    joints_at: dict[int, list[int]] = {i: [] for i in index.values()}
     for j in allowed:
         joint = joints[j]
         if not joint.closes_loops_only:
-            at[index[joint.parent]].append(j)
-            at[index[joint.child]].append(j)
+            joints_at[index[joint.parent]].append(j)
+            joints_at[index[joint.child]].append(j)
     count = len(names)
     parents, flipped = [GROUND] * count, [False] * count
-    by: list[int | None] = [None] * count
+    joint_of: list[int | None] = [None] * count
     reached, order, used = {GROUND}, [], set()
 
     def grow(start):
         queue = [start]
         while queue:
-            here = queue.pop(0)
-            for j in at[here]:
+            body = queue.pop(0)
+            for j in joints_at[body]:
                 first, second = index[joints[j].parent], index[joints[j].child]
-                there = second if first == here else first
-                if there in reached:
+                neighbour = second if first == body else first
+                if neighbour in reached:
                     continue
-                reached.add(there)
+                reached.add(neighbour)
                 used.add(j)
-                parents[there], by[there], flipped[there] = here, j, there == first
-                order.append(there)
-                queue.append(there)
+                parents[neighbour], joint_of[neighbour], flipped[neighbour] = (
+                    body,
+                    j,
+                    neighbour == first,
+                )
+                order.append(neighbour)
+                queue.append(neighbour)
 
     grow(GROUND)
     for i in range(count):
@@ -149,24 +153,24 @@ def _breadth_first(
             order.append(i)
             grow(i)
     loops = tuple(j for j in range(len(joints)) if j not in used)
-    return Topology(tuple(parents), tuple(by), tuple(flipped), loops, tuple(order))
+    return Topology(tuple(parents), tuple(joint_of), tuple(flipped), loops, tuple(order))
 
 
 def draw(names: Sequence[str], joints: Sequence[AbstractJoint], topology: Topology) -> str:
-    """The trees and loops as lines of text."""
+    """Return the trees and loops as lines of text."""
     lines = ["ground"]
     children: dict[int, list[int]] = {i: [] for i in range(GROUND, topology.num_bodies)}
     for i in topology.order:
         children[topology.parents[i]].append(i)
-    # A stack of its own: a chain may be longer than Python lets functions call themselves.
-    left = [(i, "") for i in reversed(children[GROUND])]
-    while left:
-        i, prefix = left.pop()
+    # An explicit stack: a chain may be longer than the recursion limit of Python.
+    stack = [(i, "") for i in reversed(children[GROUND])]
+    while stack:
+        i, prefix = stack.pop()
         last = i == children[topology.parents[i]][-1]
         j = topology.joints[i]
-        by = "free" if j is None else f"{type(joints[j]).__name__} '{joints[j].name}'"
-        lines.append(f"{prefix}{'└─' if last else '├─'} {names[i]} ({by})")
-        left += [(k, prefix + ("   " if last else "│  ")) for k in reversed(children[i])]
+        kind = "free" if j is None else f"{type(joints[j]).__name__} '{joints[j].name}'"
+        lines.append(f"{prefix}{'└─' if last else '├─'} {names[i]} ({kind})")
+        stack += [(k, prefix + ("   " if last else "│  ")) for k in reversed(children[i])]
     for j in topology.loops:
         joint = joints[j]
         lines.append(

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..mechanics import has_joints
-from ..mechanics.violations import closed_gap
+from ..mechanics.violations import violation_tolerance
 from ..results import JOINTS_OPEN
 
 
@@ -39,5 +39,5 @@ def check_closed(
     if not has_joints(model.system):
         return y, successful
     gap = jnp.max(model.gaps(t, y), initial=0.0)
-    is_open = gap > closed_gap(gap.dtype)
+    is_open = gap > violation_tolerance(gap.dtype)
     return y, diffrax.RESULTS.where(is_open, JOINTS_OPEN, successful)  # pyright: ignore[reportArgumentType]

@@ -162,7 +162,7 @@ def locate_mount(
     system = model.system
     if body is None or isinstance(system, FixedPointBody):
         return body_row(model, body, sensor), None
-    return system.located(body)
+    return system.locate(body)
 
 
 def sensor_name(quantity: str, body: str | None, label: str | None = None) -> str:

@@ -15,7 +15,7 @@ from ..annotations import Scalar
 from ..checks import is_traced
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns, split_chart
-from ..mechanics.violations import closed_gap
+from ..mechanics.violations import violation_tolerance
 from ..native import call_by_kernel
 from ..results import RESULTS
 from ..state import State
@@ -148,7 +148,7 @@ class Solution(eqx.Module):
         gaps = np.asarray(self._along(_gaps))
         times = np.broadcast_to(np.asarray(self.ts)[..., None], gaps.shape)
         known = np.where(np.isfinite(times) & np.isfinite(gaps), gaps, 0.0)
-        if not np.max(known, initial=0.0) > closed_gap(gaps.dtype):
+        if not np.max(known, initial=0.0) > violation_tolerance(gaps.dtype):
             return ()
         where = np.unravel_index(np.argmax(known), known.shape)
         joint = self.model.multibody.closing_names[where[-1]]

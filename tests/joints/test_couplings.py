@@ -200,7 +200,7 @@ def test_invalid_arguments_raise():
         rj.Constraint(lambda t, poses: jnp.eye(3), "a")
     with pytest.raises(ValueError, match="2 for 1 equations"):
         distance((True, False))
-    with pytest.raises(ValueError, match="hangs on the ground already"):
+    with pytest.raises(ValueError, match="is attached to the ground already"):
         rj.System(rods()[0], [hinge("a", 0.0), rj.Free("a")])
     with pytest.raises(ValueError, match=r"armature=\.\.\.\)` must not be negative"):
         hinge("a", 0.0, armature=-1.0)

@@ -147,7 +147,7 @@ def test_independent_blocks_are_decomposed_separately(rng):
     parts = [small[0] @ small[1], -2.0 * small[0] @ small[1], redundant[0] @ redundant[1]]
     places = [((0, 4, 5), (2, 3, 4, 7, 9)), ((1, 2, 3), (0, 1, 5, 6, 8))]
     places.append((range(6, 11), range(11, 15)))
-    blocks = Blocks.of((*places, ((11,), ())))
+    blocks = Blocks.from_rows((*places, ((11,), ())))
     assert len(blocks.parts) == 3 and len(blocks.stacks()) == 2
     J = jnp.zeros((12, 16))
     for (rows, columns), part in zip(places, parts, strict=True):
@@ -191,4 +191,4 @@ def test_independent_blocks_are_decomposed_separately(rng):
 
 def test_blocks_with_a_common_column_are_merged():
     touched = [((0,), (0, 1)), ((1,), (4,)), ((2,), (2, 3)), ((3,), (1, 2))]
-    assert Blocks.of(touched).parts == (((1,), (4,)), ((0, 2, 3), (0, 1, 2, 3)))
+    assert Blocks.from_rows(touched).parts == (((1,), (4,)), ((0, 2, 3), (0, 1, 2, 3)))

@@ -113,12 +113,12 @@ def least_change_of_trees(
     # Gradients of the constraints of each group, and their pseudo-inverses.
     gradients = {}
     for _, group, frames, _, _ in tree_joints(prepared, dual_frames):
-        G = group.over(lambda joint, r: joint.constraint_jacobian(r, t), frames.relative)
+        G = group.map(lambda joint, r: joint.constraint_jacobian(r, t), frames.relative)
         gradients[id(group)] = G, jax.vmap(_right_inverse)(G)
 
     def subspace_in_constraints(group: JointGroup, frames: GroupFrames) -> Float[Array, "n k 6"]:
         # The columns of the null space keep open joints as they are to first order only.
-        S = group.over(lambda joint, r: joint.null_space(r), frames.relative)
+        S = group.map(lambda joint, r: joint.null_space(r), frames.relative)
         G, P = gradients[id(group)]
         return jnp.swapaxes(S - P @ (G @ S), 1, 2)
 

@@ -115,7 +115,7 @@ def constraint_elimination_accelerations(
     free = joints.inverse_mass(free_forces(prepared, t, kinematics))
     bias = joint_bias(prepared, t, poses, nu, twists)
     gamma = [
-        group.over(
+        group.map(
             lambda joint, r, b: short_sum(joint.constraint_jacobian(r, t), b, axis=1),
             frames.relative,
             bias[g],

@@ -30,10 +30,10 @@ class JointGradients(eqx.Module):
         r"""Return $G\,w$."""
         w = jnp.concatenate([w, jnp.zeros((1, 6), w.dtype)])
 
-        def on(block, rows):
+        def apply_block(block, rows):
             return short_sum(block, take(w, rows)[:, None], axis=2)
 
-        return on(self.on_parent, self.parents) + on(self.on_child, self.children)
+        return apply_block(self.on_parent, self.parents) + apply_block(self.on_child, self.children)
 
     def transpose(self, lam: Float[Array, "J m"]) -> Float[Array, "L 6"]:
         r"""Return $G^T\lambda$."""

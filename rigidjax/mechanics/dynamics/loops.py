@@ -149,7 +149,7 @@ def loop_jacobian(
     for group, frames in zip(prepared.groups, joint_frames, strict=True):
         if not group.closes_loops:
             continue
-        G = group.over(lambda joint, r: joint.constraint_jacobian(r, t), frames.relative)
+        G = group.map(lambda joint, r: joint.constraint_jacobian(r, t), frames.relative)
         # Common ancestors of both bodies move them alike.
         signs = paths[list(group.children)] - paths[list(group.parents)].astype(float)
         around = _padded_indices(signs != 0)
@@ -218,7 +218,7 @@ def loop_blocks(prepared: PreparedSystem) -> Blocks | None:
         masks += [joints[name] for name in constraint.joint_names()]
         masks_of_rows.append((constraint.num_constraints, np.any(masks, axis=0)))
     ends = np.cumsum([count for count, _ in masks_of_rows])
-    blocks = Blocks.of(
+    blocks = Blocks.from_rows(
         (range(end - count, end), np.flatnonzero(mask[bodies]))
         for end, (count, mask) in zip(ends, masks_of_rows, strict=True)
     )

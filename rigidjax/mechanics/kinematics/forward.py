@@ -20,7 +20,7 @@ from ..topology import GROUND, Topology
 from .poses import joint_frames_at, with_joint_angles
 from .trees import body_twists, free_bodies, tree_joints
 
-# Joints in a row up to which poses are found level by level; longer paths by doubling.
+# Depth up to which poses are composed level by level; longer paths use doubling.
 _LEVELS = 12
 
 
@@ -29,7 +29,7 @@ def joint_states(
     coordinates: Float[Array, "*T f"],
     rates: Float[Array, "*T f"] | None = None,
 ) -> State:
-    r"""States of a tree from the coordinates and rates of its joints.
+    """Return states of a tree from the coordinates and rates of its joints.
 
     **Arguments:** `system`, a tree on the ground of joints whose motion is a sum of lengths and one
     angle (`Revolute`, `Prismatic`, `Cylindrical`, `Planar`, `Screw`, `Weld`), none prescribed;
@@ -47,10 +47,10 @@ def joint_states(
             f"`joint_states(coordinates, rates)` take shape ({count},) or (T, {count}), one column "
             f"for each of {list(rate_labels(system))}; got {q.shape} and {nu.shape}."
         )
-    one = state_of_joints
+    of_state = state_of_joints
     if q.ndim > 1:
-        one = jax.vmap(state_of_joints, in_axes=(None, None, 0, 0))
-    return jax.jit(one)(PreparedSystem(system), jnp.zeros((), q.dtype), q, nu)
+        of_state = jax.vmap(state_of_joints, in_axes=(None, None, 0, 0))
+    return jax.jit(of_state)(PreparedSystem(system), jnp.zeros((), q.dtype), q, nu)
 
 
 def state_of_joints(
@@ -59,10 +59,10 @@ def state_of_joints(
     q: Float[Array, " f"],
     nu: Float[Array, " f"],
 ) -> State:
-    """As `joint_states`, of one state of any tree, unchecked.
+    """Return one state of any tree from its joint coordinates; arguments are not checked.
 
-    Prescribed joints are where they have to be at `t`, s, and have no coordinates. A rotation that
-    is free has its rotation vector (rad), of a free body that from space to body axes, behind its
+    Prescribed joints are at their prescribed coordinate at `t`, s, and have no coordinates. A free
+    rotation has its rotation vector (rad), a free body the one from space to body axes, after its
     position (m).
     """
     system = prepared.system
@@ -83,10 +83,11 @@ def state_of_joints(
 
 
 def rate_labels(system: AbstractSystem) -> tuple[str, ...]:
-    r"""Names of the minimal velocities: of each body in turn, those of the joint it hangs on.
+    """Return the names of the generalised velocities, body by body.
 
-    A joint with several has `"joint[0]"`, `"joint[1]"`, ...; a free body `"body.vx"` to
-    `"body.wz"`, velocity in space and angular velocity in body components.
+    A body that is attached to a joint has the name of the joint; `"joint[0]"`, `"joint[1]"`, ... if
+    the joint has several rates. A free body has `"body.vx"` to `"body.wz"`, velocity in space and
+    angular velocity in body components.
     """
     labels: list[str] = []
     of_bodies = zip(system.bodies, system.topology.joints, system.rates_of_bodies, strict=True)
@@ -101,9 +102,9 @@ def rate_labels(system: AbstractSystem) -> tuple[str, ...]:
 
 
 def reference_coordinates(system: AbstractSystem) -> Float[Array, " f"]:
-    """Joint coordinates of a tree in the reference configuration, as `state_of_joints` takes them.
+    """Return the joint coordinates of a tree in the reference configuration.
 
-    Zero, but for bodies that are free.
+    They are zero except for free bodies; see `state_of_joints`.
     """
     parts = [jnp.zeros(0, system.bodies[0].position.dtype)]
     of_bodies = zip(system.bodies, system.topology.joints, system.rates_of_bodies, strict=True)
@@ -126,7 +127,7 @@ def check_tree(system: AbstractSystem) -> None:
 
 
 def check_placeable(system: AbstractSystem) -> None:
-    """Raise `ValueError` unless joint coordinates place all bodies, as `joint_states` needs it."""
+    """Raise `ValueError` unless joint coordinates determine all poses, as `joint_states` needs."""
     check_tree(system)
     for body, j in zip(system.bodies, system.topology.joints, strict=True):
         if j is None:
@@ -151,14 +152,14 @@ def _check_joint(joint: AbstractJoint) -> None:
 
 
 def plain_counts(system: AbstractSystem) -> tuple[int, ...]:
-    """Number of lengths and angles that place each body, rotations that are free apart."""
+    """Return the number of lengths and angles that place each body, without free rotations."""
     turning = turning_bodies(system)
     rates = enumerate(system.rates_of_bodies)
     return tuple(count - 3 if body in turning else count for body, count in rates)
 
 
 def turning_bodies(system: AbstractSystem) -> tuple[int, ...]:
-    """Bodies whose rotation is free: in space, or relative to what they hang on."""
+    """Return the bodies whose rotation is free: in space, or relative to their parent."""
     return tuple(
         body
         for body, j in enumerate(system.topology.joints)
@@ -166,8 +167,8 @@ def turning_bodies(system: AbstractSystem) -> tuple[int, ...]:
     )
 
 
-class Step(eqx.Module):
-    """Poses of bodies from those that they hang on: $R = R_p A$, $x = x_p + R_p b$."""
+class RelativeStep(eqx.Module):
+    """Pose of a body relative to its parent: $R = R_p A$, $x = x_p + R_p b$."""
 
     rotation: Float[Array, "n 3 3"]
     shift: Float[Array, "n 3"]
@@ -179,31 +180,31 @@ def tree_poses(
     coordinates: Float[Array, " q"],
     rotations: Float[Array, "k 3 3"],
 ) -> Poses:
-    """Poses of all bodies from the coordinates of the tree joints.
+    """Return the poses of all bodies from the coordinates of the tree joints.
 
     **Arguments:** `coordinates`, lengths and angles body after body, `plain_counts` of each;
     `rotations` of the `turning_bodies`.
     """
     topology = prepared.system.topology
-    first = np.concatenate([[0], np.cumsum(plain_counts(prepared.system))]).astype(int)
+    first_row = np.concatenate([[0], np.cumsum(plain_counts(prepared.system))]).astype(int)
     turning = {body: k for k, body in enumerate(turning_bodies(prepared.system))}
     turns = jnp.zeros(len(prepared.system.joints), coordinates.dtype)
     parts, where = [], []
     for _, group, _, bodies, sign in tree_joints(prepared, prepared.groups):
         count = plain_counts(prepared.system)[bodies[0]]
-        rows = np.add.outer(first[bodies], np.arange(count)).ravel()
-        own = take(coordinates, rows).reshape(len(bodies), count)
+        rows = np.add.outer(first_row[bodies], np.arange(count)).ravel()
+        coordinates_of_group = take(coordinates, rows).reshape(len(bodies), count)
         if group.joint.is_driven:
-            own = group.over(lambda joint: joint.prescribed_coordinate(t)[None])
+            coordinates_of_group = group.map(lambda joint: joint.prescribed_coordinate(t)[None])
         if group.joint.turns_freely:
             Q = take(rotations, [turning[body] for body in bodies])
-            poses = group.over(lambda joint, q, Q: joint.pose(q, Q), own, Q)
+            poses = group.map(lambda joint, q, Q: joint.pose(q, Q), coordinates_of_group, Q)
         else:
-            poses = group.over(lambda joint, q: joint.pose(q), own)
+            poses = group.map(lambda joint, q: joint.pose(q), coordinates_of_group)
         if group.joint.has_angle:
-            found = group.over(lambda joint, r: joint.coordinates(r), poses)
+            found = group.map(lambda joint, r: joint.coordinates(r), poses)
             k = group.joint.num_translations if count else 0
-            whole = jax.lax.stop_gradient(own[:, k] - found[:, k]) / (2 * jnp.pi)
+            whole = jax.lax.stop_gradient(coordinates_of_group[:, k] - found[:, k]) / (2 * jnp.pi)
             turns = turns.at[np.array(group.indices)].set(
                 2 * jnp.pi * jnp.round(whole), unique_indices=True
             )
@@ -214,9 +215,9 @@ def tree_poses(
         Q = take(rotations, [turning[body] for body in free])
         shift = jnp.zeros((len(free), 3), coordinates.dtype)
         if prepared.system.translates:
-            rows = np.add.outer(first[free], np.arange(3)).ravel()
+            rows = np.add.outer(first_row[free], np.arange(3)).ravel()
             shift = take(coordinates, rows).reshape(-1, 3)
-        parts.append(Step(Q, shift))
+        parts.append(RelativeStep(Q, shift))
         where.append(free)
     order = np.argsort(np.concatenate(where), kind="stable")
     steps = jax.tree.map(lambda *rows: take(jnp.concatenate(rows), order), *parts)
@@ -224,49 +225,49 @@ def tree_poses(
     return Poses(steps.shift, steps.rotation, turns)
 
 
-def _from_the_ground(steps: Step, topology: Topology) -> Step:
-    """Steps from the ground to each body, the ground itself behind them."""
+def _from_the_ground(steps: RelativeStep, topology: Topology) -> RelativeStep:
+    """Compose the steps from the ground to each body; the ground itself is last."""
     L, dtype = topology.num_bodies, steps.shift.dtype
-    ground = Step(jnp.eye(3, dtype=dtype)[None], jnp.zeros((1, 3), dtype))
+    ground = RelativeStep(jnp.eye(3, dtype=dtype)[None], jnp.zeros((1, 3), dtype))
     depths = np.zeros(L + 1, int)
     for body in topology.order:
-        depths[body] = 1 + depths[topology.parents[body]]  # that of the ground is the last one, 0
+        depths[body] = 1 + depths[topology.parents[body]]  # the last entry, 0, is of the ground
     of = lambda steps, rows: jax.tree.map(lambda leaf: take(leaf, rows), steps)  # noqa: E731
     if depths.max() <= _LEVELS:
-        # Level by level: each product once.
+        # Level by level: every product is computed once.
         levels, last, bodies = [ground], np.array([GROUND]), [np.array([L])]
         for depth in range(1, depths.max() + 1):
             rows = np.flatnonzero(depths == depth)
             frames = {int(body): k for k, body in enumerate(last)}
             parents = [frames[topology.parents[row]] for row in rows]
-            levels.append(jax.vmap(_joined)(of(levels[-1], parents), of(steps, rows)))
+            levels.append(jax.vmap(_compose)(of(levels[-1], parents), of(steps, rows)))
             bodies.append(rows)
             last = rows
         order = np.argsort(np.concatenate(bodies))
         return jax.tree.map(lambda *parts: take(jnp.concatenate(parts), order), *levels)
-    # By doubling: after k passes a step leads over 2^k joints.
+    # By doubling: after k passes a step spans 2^k joints.
     steps = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), steps, ground)
     parents = np.array([L if p == GROUND else p for p in topology.parents] + [L])
     while np.any(parents != L):
-        steps = jax.vmap(_joined)(of(steps, parents), steps)
+        steps = jax.vmap(_compose)(of(steps, parents), steps)
         parents = parents[parents]
     return steps
 
 
-def _joined(first: Step, second: Step) -> Step:
-    shift = first.shift + to_space(first.rotation, second.shift)
-    return Step(product(first.rotation, second.rotation), shift)
+def _compose(first_row: RelativeStep, second: RelativeStep) -> RelativeStep:
+    shift = first_row.shift + to_space(first_row.rotation, second.shift)
+    return RelativeStep(product(first_row.rotation, second.rotation), shift)
 
 
-def _steps(group: JointGroup, poses: RelativePose, backwards: np.ndarray) -> Step:
-    """From the bodies that joints of a group hang on to those that hang there."""
+def _steps(group: JointGroup, poses: RelativePose, backwards: np.ndarray) -> RelativeStep:
+    """Return the steps from the parents of the bodies of a group to these bodies."""
 
-    def one(attachments, d, Q, backwards):
+    def of_state(attachments, d, Q, backwards):
         r_p, B_p, r_c, B_c = attachments
         A = product(product(B_p, Q), B_c.T)
         b = r_p + to_space(B_p, d) - to_space(A, r_c)
-        return Step(jnp.where(backwards, A.T, A), jnp.where(backwards, -to_body(A, b), b))
+        return RelativeStep(jnp.where(backwards, A.T, A), jnp.where(backwards, -to_body(A, b), b))
 
-    return jax.vmap(one)(
+    return jax.vmap(of_state)(
         group.attachments, poses.displacement, poses.rotation, jnp.asarray(backwards)
     )

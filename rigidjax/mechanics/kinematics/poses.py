@@ -123,7 +123,7 @@ def joint_coordinates(
     return split_by_joint(
         prepared,
         [
-            group.over(coordinates_of, frames.relative)
+            group.map(coordinates_of, frames.relative)
             for group, frames in zip(prepared.groups, joint_frames, strict=True)
         ],
     )

@@ -118,7 +118,7 @@ def in_order(parts: list[Array], rows_of_parts: list[np.ndarray], empty: Array) 
 
 
 def _joint_null_spaces(group: JointGroup, frames: GroupFrames) -> Float[Array, "n k 6"]:
-    return group.over(lambda joint, r: joint.null_space(r).T, frames.relative)
+    return group.map(lambda joint, r: joint.null_space(r).T, frames.relative)
 
 
 def motion_subspace(
@@ -198,7 +198,7 @@ def joint_twists_from_rates(
         twist = short_sum(joint.null_space(r), rates, axis=1)
         return twist + joint.prescribed_twist(r, t) if driven else twist
 
-    return group.over(of_joint, frames.relative, rates)
+    return group.map(of_joint, frames.relative, rates)
 
 
 def sum_along_paths(prepared: PreparedSystem, values: Float[Array, "L k"]) -> Float[Array, "L k"]:
@@ -313,10 +313,10 @@ def generalised_velocities(
         if bias is not None:
             twist = twist + bias[g]
         elif group.joint.is_driven:
-            twist = twist - group.over(
+            twist = twist - group.map(
                 lambda joint, r: joint.prescribed_twist(r, t), frames.relative
             )
-        rows.append(group.over(lambda j, r, s: j.rates(r, s), frames.relative, twist).ravel())
+        rows.append(group.map(lambda j, r, s: j.rates(r, s), frames.relative, twist).ravel())
         rows_of_parts.append((start[bodies][:, None] + np.arange(count)).ravel())
     free = free_bodies(prepared)
     if len(free):

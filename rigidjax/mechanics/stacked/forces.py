@@ -1,4 +1,4 @@
-"""Forces of one kind, taken together: what is traced and compiled does not grow with them."""
+"""Forces of one kind, stacked, so that the traced program does not grow with their number."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...annotations import Scalar
 from ...bodies.frame import Frame
 from ...forces.base import AbstractForce, Bodies, Kinematics, Loads, Mounts
 from ...joints.replacing import replace_fields
@@ -17,13 +18,13 @@ from ...native.ops import segment_sum, stack_rows, take
 
 
 class ForceGroup(eqx.Module):
-    """Forces that differ in numbers and in the names of their bodies and joints alone.
+    """Forces that differ only in values and in the names of their bodies and joints.
 
-    `force`, the first one, with the leaves of all stacked; `bodies`, those that each one acts on,
-    stacked too, or all bodies of the system, once they are `attached`. Static: `count`, how many
-    forces; `rows`, of the first bodies of all forces, of the second ones and so on, `None` for the
-    ground; `joints`, names, and `frames`, those of the frames that stand for these bodies, `None`
-    for a body itself, likewise; `frames` is empty without any.
+    `force`, the first force with the leaves of all stacked; `bodies`, the bodies that each force
+    acts on, stacked, or all bodies of the system; `None` until the group is attached. Static:
+    `count`, number of forces; `rows`, of the first bodies of all forces, of the second bodies and
+    so on, `None` for the ground; `joints`, names, in the same order; `frames`, names of the frames
+    that forces act on, `None` for a body itself, empty without any frame.
     """
 
     force: AbstractForce
@@ -44,8 +45,8 @@ class ForceGroup(eqx.Module):
         force = self.force
         return force.is_linear and not (force.has_potential and self.bodies.mounts is not None)
 
-    def attached(self, bodies: Bodies, frames: Sequence[Frame]) -> "ForceGroup":
-        """The same forces, acting on these bodies of the system, all of them, or on their frames.
+    def attach(self, bodies: Bodies, frames: Sequence[Frame]) -> "ForceGroup":
+        """Return the forces attached to their bodies, to all bodies, or to frames.
 
         **Arguments:** `bodies`, in the reference configuration.
         """
@@ -58,18 +59,24 @@ class ForceGroup(eqx.Module):
         )
         if self.frames:
             mounted: dict[str | None, Frame] = {frame.name: frame for frame in frames}
-            mounts = [[_mount(mounted.get(name), bodies) for name in of] for of in self.frames]
+            mounts = [
+                [_mount(mounted.get(name), bodies) for name in column] for column in self.frames
+            ]
             points, turns = (
-                jnp.stack([jnp.stack([one[k] for one in column]) for column in mounts], axis=1)
+                jnp.stack(
+                    [jnp.stack([evaluate[k] for evaluate in column]) for column in mounts], axis=1
+                )
                 for k in (0, 1)
             )
-            at = Mounts(points, turns)
-            positions, rotations = jax.vmap(Mounts.frame_poses)(at, seen.positions, seen.rotations)
-            seen = Bodies(seen.masses, positions, rotations, seen.is_ground, at)
+            mount = Mounts(points, turns)
+            positions, rotations = jax.vmap(Mounts.frame_poses)(
+                mount, seen.positions, seen.rotations
+            )
+            seen = Bodies(seen.masses, positions, rotations, seen.is_ground, mount)
         return replace_fields(self, bodies=seen)
 
-    def seen(self, kinematics: Kinematics) -> Kinematics:
-        """What each force sees of the motion, stacked; all of it where it acts on all bodies."""
+    def kinematics_of(self, kinematics: Kinematics) -> Kinematics:
+        """Return the motion of the bodies of each force; of all bodies where it acts on all."""
         if self.acts_on_all:
             return replace_fields(kinematics, joints=())
         return Kinematics(
@@ -81,7 +88,7 @@ class ForceGroup(eqx.Module):
         )
 
     def rows_of(self, values: Float[Array, "L *s"], of_ground: Any) -> Float[Array, "n B *s"]:
-        """Rows of the bodies of each force, (n, B, ...); all of them where it acts on all."""
+        """Return the rows of the bodies of each force, (n, B, ...), or all rows."""
         if self.acts_on_all:
             return values
         ground = jnp.broadcast_to(
@@ -90,59 +97,63 @@ class ForceGroup(eqx.Module):
         columns = [ground if rows is None else take(values, rows) for rows in self.rows]
         return jnp.stack(columns, axis=1)
 
-    def over(self, function: Callable[..., Any], *seen: Any) -> Any:
-        """`function(force, bodies, *seen)` of every force, stacked."""
+    def map(self, function: Callable[..., Any], *seen: Any) -> Any:
+        """Return `function(force, bodies, *seen)` of every force, stacked."""
         arguments = (self.force, self.bodies, *seen)
         if self.count == 1:
             # Without a batch of one: see `each`.
             force, others = _first(self.force), arguments[1:]
-            found = function(force, *(others if self.acts_on_all else _first(others)))
-            return jax.tree.map(lambda leaf: leaf[None], found)
+            values = function(force, *(others if self.acts_on_all else _first(others)))
+            return jax.tree.map(lambda leaf: leaf[None], values)
         axes = (0, *[None if self.acts_on_all else 0] * (len(arguments) - 1))
         return jax.vmap(function, axes, axis_size=self.count)(*arguments)
 
-    def summed(self, values: Float[Array, "n B *s"], num_bodies: int) -> Float[Array, "L *s"]:
-        """Sums of what the forces do to each body of the system."""
+    def sum_by_body(self, values: Float[Array, "n B *s"], num_bodies: int) -> Float[Array, "L *s"]:
+        """Sum the effects of the forces on each body of the system."""
         if self.acts_on_all:
             return values[0] if self.count == 1 else jnp.sum(values, axis=0)
-        given = [k for k, rows in enumerate(self.rows) if rows is not None]
-        if not given:
+        named = [k for k, rows in enumerate(self.rows) if rows is not None]
+        if not named:
             return jnp.zeros((num_bodies, *values.shape[2:]), values.dtype)
-        parts = jnp.concatenate([values[:, k] for k in given])
-        return segment_sum(parts, [row for k in given for row in self.rows[k] or ()], num_bodies)
+        parts = jnp.concatenate([values[:, k] for k in named])
+        return segment_sum(parts, [row for k in named for row in self.rows[k] or ()], num_bodies)
 
     def loads(
         self, t: Float[Array, ""], kinematics: Kinematics
     ) -> tuple[Float[Array, "L 3"] | None, Float[Array, "L 3"] | None]:
-        """Forces, space components, and moments about the centres of mass, body components, on all
-        bodies; `None` where no operation is to be spent on them."""
+        """Return forces, space components, and moments about the centres of mass, body components.
 
-        def one(force, bodies, kinematics):
+        `None` instead of an array of zeros.
+        """
+
+        def evaluate(force, bodies, kinematics):
             return _loads(force, t, bodies, kinematics).wrenches(kinematics.rotations)
 
-        forces, moments = self.over(one, self.seen(kinematics))
+        forces, moments = self.map(evaluate, self.kinematics_of(kinematics))
         L = len(kinematics.positions)
         return (
-            None if forces is None else self.summed(forces, L),
-            None if moments is None else self.summed(moments, L),
+            None if forces is None else self.sum_by_body(forces, L),
+            None if moments is None else self.sum_by_body(moments, L),
         )
 
     def virials(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "L 3 3"]:
-        r"""Symmetric part of $\sum f \otimes u$ of each body (see `SystemMechanics.virials`)."""
+        r"""Return the symmetric part of $\sum f \otimes u$; see `loads.force_virials`."""
 
-        def one(force, bodies, kinematics):
+        def evaluate(force, bodies, kinematics):
             return _loads(force, t, bodies, kinematics).virials(kinematics.rotations)
 
-        return self.summed(self.over(one, self.seen(kinematics)), len(kinematics.positions))
+        return self.sum_by_body(
+            self.map(evaluate, self.kinematics_of(kinematics)), len(kinematics.positions)
+        )
 
     def potential_energy(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, ""]:
-        """Sum of the potential energies."""
+        """Return the sum of the potential energies."""
 
-        def one(force, bodies, kinematics):
+        def evaluate(force, bodies, kinematics):
             return energy_of(force, t, bodies, kinematics)
 
-        found = self.over(one, self.seen(kinematics))
-        return found[0] if self.count == 1 else jnp.sum(found)
+        values = self.map(evaluate, self.kinematics_of(kinematics))
+        return values[0] if self.count == 1 else jnp.sum(values)
 
 
 def group_forces(
@@ -152,10 +163,10 @@ def group_forces(
     ends: dict[str, tuple[str, str]],
     kinds: dict[str, int],
 ) -> list[ForceGroup]:
-    """Forces of the same kind and structure, together, not yet `attached`.
+    """Stack forces of the same kind and structure; the groups are not yet attached.
 
     **Arguments:** `forces`; `names` of the bodies; `frames` of the system; `ends`, the bodies
-    that each joint connects, and `kinds`, the group that it is in, by its name.
+    that each joint connects, and `kinds`, the group of each joint, by its name.
     """
     row = {name: i for i, name in enumerate(names)}
     mounted = {frame.name for frame in frames}
@@ -163,19 +174,23 @@ def group_forces(
     members: dict[Any, list[AbstractForce]] = {}
     for force in forces:
         of_joints, all_ends = force.joint_names(), _ends(force, ends)
-        given = [*force.body_names(), *of_joints]
-        # What names bodies and joints, as long as nothing else has the same text.
-        own = [
+        named = [*force.body_names(), *of_joints]
+        # Fields that name bodies and joints, unless another field has the same text.
+        name_fields = [
             field.name
             for field in dataclasses.fields(force)
-            if isinstance(getattr(force, field.name), str) and getattr(force, field.name) in given
+            if isinstance(getattr(force, field.name), str) and getattr(force, field.name) in named
         ]
-        own = own if len(own) == len(given) else []
-        leaves, structure = jax.tree.flatten(replace_fields(force, **dict.fromkeys(own, "")))
+        name_fields = name_fields if len(name_fields) == len(named) else []
+        leaves, structure = jax.tree.flatten(
+            replace_fields(force, **dict.fromkeys(name_fields, ""))
+        )
         shapes = tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
         on_ground = tuple((name == "ground", name in mounted) for name in all_ends)
-        at = tuple(kinds[name] for name in of_joints)
-        members.setdefault((structure, tuple(own), shapes, on_ground, at), []).append(force)
+        mount = tuple(kinds[name] for name in of_joints)
+        members.setdefault((structure, tuple(name_fields), shapes, on_ground, mount), []).append(
+            force
+        )
     groups = []
     for group in members.values():
         structure = jax.tree.structure(group[0])
@@ -183,8 +198,10 @@ def group_forces(
         force = jax.tree.unflatten(structure, [stack_rows(column) for column in columns])
         # The first bodies of all forces, then the second ones.
         bodies = list(zip(*(_ends(force, ends) for force in group), strict=True))
-        rows = tuple(None if "ground" in of else tuple(row[name] for name in of) for of in bodies)
-        at_frames = tuple(tuple(n if n in mounted else None for n in of) for of in bodies)
+        rows = tuple(
+            None if "ground" in column else tuple(row[name] for name in column) for column in bodies
+        )
+        at_frames = tuple(tuple(n if n in mounted else None for n in column) for column in bodies)
         groups.append(
             ForceGroup(
                 force, None, len(group), rows,
@@ -195,8 +212,8 @@ def group_forces(
     return groups
 
 
-def energy_of(force: AbstractForce, t, bodies: Bodies, kinematics: Kinematics):
-    """The potential energy of a force where its bodies move so, which may have frames on them."""
+def energy_of(force: AbstractForce, t: Scalar, bodies: Bodies, kinematics: Kinematics):
+    """Return the potential energy of a force, which may act on frames of its bodies."""
     return force.potential_energy(t, bodies, _of_frames(bodies, kinematics))
 
 
@@ -205,15 +222,15 @@ def _of_frames(bodies: Bodies, kinematics: Kinematics) -> Kinematics:
 
 
 def _mount(frame: Frame | None, bodies: Bodies):
-    """Origin and rotation of a frame in its body; of the body itself without one."""
+    """Return origin and rotation of a frame in its body; of the body itself without a frame."""
     dtype = bodies.positions.dtype
     if frame is None:
         return jnp.zeros(3, dtype), jnp.eye(3, dtype=dtype)
     return frame.point.astype(dtype), frame.rotation.astype(dtype)
 
 
-def _loads(force: AbstractForce, t, bodies: Bodies, kinematics: Kinematics) -> Loads:
-    """What the law of a force returns, on the bodies; an error that names it for something else."""
+def _loads(force: AbstractForce, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
+    """Return the loads of a force on its bodies; raise an error that names a wrong law."""
     loads = force.loads(t, bodies, _of_frames(bodies, kinematics))
     name = f"`{type(force).__name__}.loads`"
     if not isinstance(loads, Loads):
@@ -231,11 +248,11 @@ def _loads(force: AbstractForce, t, bodies: Bodies, kinematics: Kinematics) -> L
 
 
 def _ends(force: AbstractForce, of_joints: dict[str, tuple[str, str]]) -> list[str]:
-    """Names of the bodies in the order of the rows of its loads."""
+    """Return the names of the bodies in the order of the rows of the loads."""
     pairs = [of_joints[name] for name in force.joint_names()]
     return [*force.body_names(), *(name for pair in pairs for name in pair)]
 
 
-def _first(tree):
-    """The first entry of every array."""
+def _first(tree: Any):
+    """Return the first entry of every array."""
     return jax.tree.map(lambda leaf: leaf[0], tree)

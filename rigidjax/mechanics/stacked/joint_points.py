@@ -1,4 +1,4 @@
-"""Points of joints that are left out: the origins of the frames that stand at their ends."""
+"""Points of joints that are not given: the origins of the frames at their ends."""
 
 from collections.abc import Collection
 from typing import Any
@@ -14,58 +14,61 @@ from ..declaration import AbstractSystem
 _TOGETHER = 1e-6
 
 
-def left_out(joint: AbstractJoint) -> list[str]:
-    """Fields of points that are `None`."""
+def missing_points(joint: AbstractJoint) -> list[str]:
+    """Return the names of the fields of points that are `None`."""
     fields = ("point", "parent_point", "child_point")
     return [name for name in fields if getattr(joint, name, ()) is None]
 
 
 def mounts(joint: AbstractJoint, frames: Collection[str]) -> tuple[str | None, str | None]:
-    """Those of the frames, at the parent and at the child, whose origins points left out are."""
-    fields = {*left_out(joint)}
+    """Return the frames, at parent and child, whose origins stand for missing points."""
+    fields = {*missing_points(joint)}
     ends = (joint.parent, "parent_point"), (joint.child, "child_point")
     parent, child = (
-        name if name in frames and fields & {"point", own} else None for name, own in ends
+        name if name in frames and fields & {"point", own_point} else None
+        for name, own_point in ends
     )
     return parent, child
 
 
 def with_origins(joint: AbstractJoint, parent: Any, child: Any) -> AbstractJoint:
-    """The joint with the origins of its `mounts`, `None` without one, as points left out."""
+    """Return the joint with the origins of its `mounts` as its missing points."""
     either = parent if child is None else child
     origins = {"point": either, "parent_point": parent, "child_point": child}
-    return replace_fields(joint, **{name: origins[name] for name in left_out(joint)})
+    return replace_fields(joint, **{name: origins[name] for name in missing_points(joint)})
 
 
-def known_origins(joint: AbstractJoint, system: AbstractSystem) -> list[np.ndarray | None]:
-    """Origins of its `mounts`, space components, in a system of known values."""
+def find_origins(joint: AbstractJoint, system: AbstractSystem) -> list[np.ndarray | None]:
+    """Return the origins of the `mounts` of a joint, space components, for known values."""
     frames = {frame.name: frame for frame in system.frames}
     found = [None if name is None else frames[name] for name in mounts(joint, frames)]
     bodies = {body.name: body for body in system.bodies} if any(found) else {}
     return [None if frame is None else frame.origin(bodies[frame.body]) for frame in found]
 
 
-def checked_points(joint: AbstractJoint, system: AbstractSystem) -> AbstractJoint:
-    """The joint; `ValueError` for points that cannot be left out, or cannot be where frames are.
+def check_points(joint: AbstractJoint, system: AbstractSystem) -> AbstractJoint:
+    """Return the joint; raise `ValueError` for missing points that no frame supplies.
+
+    Also where the frames at both ends have different origins.
 
     **Arguments:** `system`, which has its bodies and frames.
     """
-    if not (fields := left_out(joint)):
+    if not (fields := missing_points(joint)):
         return joint
-    at = mounts(joint, {frame.name for frame in system.frames})
-    if at == (None, None) and not joint.needs_point:
+    mounted = mounts(joint, {frame.name for frame in system.frames})
+    if mounted == (None, None) and not joint.needs_point:
         return replace_fields(joint, point=vector_leaf(np.zeros(3), "point"))
     names = [joint.parent, joint.child]
-    if lacking := left_out(with_origins(joint, *at)):
+    if still_missing := missing_points(with_origins(joint, *mounted)):
         raise ValueError(
-            f"The joint {joint.name!r} needs `{lacking[0]}`, space components in the reference "
-            f"configuration: it is the origin of a frame only where one is named; got {names}."
+            f"The joint {joint.name!r} needs `{still_missing[0]}`, space components in the "
+            f"reference configuration: a frame supplies it only where one is named; got {names}."
         )
-    frames = [frame for frame in system.frames if frame.name in at]
+    frames = [frame for frame in system.frames if frame.name in mounted]
     carriers = {frame.body for frame in frames}
     if is_traced((joint, frames, [body for body in system.bodies if body.name in carriers])):
         return joint
-    first, second = known_origins(joint, system)
+    first, second = find_origins(joint, system)
     with_origins(joint, first, second).check_points()
     if "point" in fields and first is not None and second is not None:
         size = np.abs([first, second, *(np.asarray(frame.point) for frame in frames)]).max()

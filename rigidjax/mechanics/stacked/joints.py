@@ -1,6 +1,7 @@
-"""Joints of one kind, taken together, and how they are attached to bodies."""
+"""Joints of one kind, stacked, and their attachments to bodies."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...annotations import Scalar
 from ...bodies.frame import Frame
 from ...joints.base import AbstractJoint
 from ...joints.relative_pose import RelativePose
@@ -18,9 +20,9 @@ from .joint_points import mounts, with_origins
 
 
 class Poses(eqx.Module):
-    r"""Poses of all bodies, the ground as the last row.
+    r"""Poses of all bodies, with the ground as the last row.
 
-    `positions`, (L + 1, 3) m; `rotations`, (L + 1, 3, 3); `turns`, whole turns of the angle of each
+    `positions`, (L + 1, 3) m; `rotations`, (L + 1, 3, 3); `turns`, revolutions of the angle of each
     joint beyond $(-\pi, \pi]$, (J,), rad.
     """
 
@@ -39,7 +41,7 @@ def poses_with_ground(
 
 
 class GroupFrames(eqx.Module):
-    """Where the joints of a group are: joint points and frames in space, relative poses."""
+    """Joint points and frames in space and relative poses of the joints of a group."""
 
     point: Float[Array, "n 3"]  # of the child
     frame: Float[Array, "n 3 3"]  # of the parent
@@ -51,7 +53,7 @@ class GroupFrames(eqx.Module):
 
 
 class JointFrames(eqx.Module):
-    """Placement of every group of joints, and the poses in which they are."""
+    """Frames of every group of joints, and the poses of the bodies that they belong to."""
 
     groups: list[GroupFrames]
     poses: Poses
@@ -64,13 +66,13 @@ class JointFrames(eqx.Module):
 
 
 class JointGroup(eqx.Module):
-    """Joints of one kind and their attachments: stacked, with a leading axis of n.
+    """Joints of one kind and their attachments, stacked, with a leading axis of n.
 
     `joint`, a joint whose leaves are stacked; `attachments`, joint points and frames in parents and
-    children, empty until they are `attached`, before which points that are left out are missing.
-    Static: `indices` in the system, `parents` and `children`, rows of the bodies, whether all of
-    them close loops or none, and `mounts`, names of the frames at parents and at children whose
-    origins points left out are, `None` without.
+    children, empty until the group is attached. Static: `indices` in the system, `parents` and
+    `children`, rows of the bodies, `closes_loops`, whether all of them close loops or none, and
+    `mounts`, names of the frames at parents and at children whose origins stand for missing points,
+    `None` without.
     """
 
     joint: AbstractJoint
@@ -81,15 +83,15 @@ class JointGroup(eqx.Module):
     closes_loops: bool = eqx.field(static=True)
     mounts: tuple[tuple[str, ...] | None, ...] = eqx.field(static=True)
 
-    def over(self, function, *stacked):
-        """`function(joint, *values)` for every joint of the group."""
+    def map(self, function: Callable[..., Any], *stacked: Any) -> Any:
+        """Return `function(joint, *values)` for every joint of the group."""
         return eqx.filter_vmap(function)(self.joint, *stacked)
 
     def frames_at(self, poses: Poses) -> GroupFrames:
-        """Points, frames and relative poses of the joints in the poses of the bodies."""
+        """Return points, frames and relative poses of the joints in given poses."""
         parents, children = self.parents, self.children
         x, R = poses.positions, poses.rotations
-        return jax.vmap(placed)(
+        return jax.vmap(frames_between)(
             take(x, parents), take(R, parents), take(x, children), take(R, children),
             self.attachments, take(poses.turns, self.indices),
         )  # fmt: skip
@@ -101,16 +103,16 @@ class JointGroup(eqx.Module):
 
     @property
     def child_point(self) -> Float[Array, "n 3"]:
-        """Joint points in the children, likewise."""
+        """Joint points in the children, from their centres of mass, body components, m."""
         return self.attachments[2]
 
-    def attached(
+    def attach(
         self,
         positions: Float[Array, "L+1 3"],
         rotations: Float[Array, "L+1 3 3"],
         frames: Sequence[Frame],
     ) -> "JointGroup":
-        """The same joints, attached to the bodies and frames in this reference configuration."""
+        """Return the joints attached to bodies and frames in this reference configuration."""
         points = {frame.name: frame.point for frame in frames} if any(self.mounts) else {}
 
         def origins(bodies, names):
@@ -120,7 +122,7 @@ class JointGroup(eqx.Module):
             arms = jnp.stack([points[name] for name in names]).astype(x.dtype)
             return x + jax.vmap(to_space)(R, arms)
 
-        def on(bodies, points, frames):
+        def attach_to(bodies, points, frames):
             x, R = positions[np.array(bodies)], rotations[np.array(bodies)]
             arms = jax.vmap(lambda R, x, point: to_body(R, point - x))(R, x, points)
             return arms, jax.vmap(relative)(R, frames)
@@ -128,64 +130,78 @@ class JointGroup(eqx.Module):
         if self.joint.at_centre:
             n, group = len(self.indices), self
             axes = jnp.broadcast_to(jnp.eye(3, dtype=positions.dtype), (n, 3, 3))
-            of_both = 2 * (jnp.zeros(axes.shape[:2], axes.dtype), axes)
+            attachments = 2 * (jnp.zeros(axes.shape[:2], axes.dtype), axes)
         else:
-            at = [
+            mounted = [
                 origins(*end)
                 for end in zip((self.parents, self.children), self.mounts, strict=True)
             ]
-            group = replace_fields(self, joint=with_origins(self.joint, *at))
-            first, second, frame = group.over(lambda joint: (*joint.points(), joint.frame()))
+            group = replace_fields(self, joint=with_origins(self.joint, *mounted))
+            first, second, frame = group.map(lambda joint: (*joint.points(), joint.frame()))
             # Two frames need not coincide any more where one has been moved.
-            first = first if at[0] is None else at[0]
-            of_both = *on(self.parents, first, frame), *on(self.children, second, frame)
-        return replace_fields(group, attachments=of_both)
+            first = first if mounted[0] is None else mounted[0]
+            attachments = (
+                *attach_to(self.parents, first, frame),
+                *attach_to(self.children, second, frame),
+            )
+        return replace_fields(group, attachments=attachments)
 
     def member(self, rows: Sequence[int]) -> AbstractJoint:
-        """Some of the joints, stacked."""
+        """Return some of the joints, stacked."""
         arrays, rest = eqx.partition(self.joint, eqx.is_array)
         return eqx.combine(take(arrays, rows), rest)
 
     def twists(
         self, place: GroupFrames, v: Float[Array, "L+1 3"], omega: Float[Array, "L+1 3"]
     ) -> Float[Array, "n 6"]:
-        """Relative twists of the children, in the joint frames, from the twists of the bodies."""
+        """Return relative twists of the children in the joint frames."""
         parents, children = self.parents, self.children
 
-        def one(place, v_p, w_p, v_c, w_c):
+        def of_joint(place, v_p, w_p, v_c, w_c):
             w_p, w_c = to_space(place.parent_rotation, w_p), to_space(place.child_rotation, w_c)
             slip = v_c + cross(w_c, place.child_arm) - v_p - cross(w_p, place.parent_arm)
             return jnp.concatenate([to_body(place.frame, slip), to_body(place.frame, w_c - w_p)])
 
-        return jax.vmap(one)(
+        return jax.vmap(of_joint)(
             place, take(v, parents), take(omega, parents), take(v, children), take(omega, children)
         )
 
     def jacobians(
         self, place: GroupFrames, t: Float[Array, ""]
     ) -> tuple[Float[Array, "n m 6"], Float[Array, "n m 6"]]:
-        r"""Gradients of the constraints on the twists $(\dot x, \Omega)$ of parent and child."""
-        G = self.over(lambda joint, r: joint.constraint_jacobian(r, t), place.relative)
+        r"""Return the constraint gradients on the twists $(\dot x, \Omega)$ of parent and child."""
+        G = self.map(lambda joint, r: joint.constraint_jacobian(r, t), place.relative)
 
-        def one(place, G):
+        def of_joint(place, G):
             # Rows of the gradient as forces and moments of unit size, in space components.
             force = jax.vmap(lambda row: to_space(place.frame, row))(G[:, :3])
             moment = jax.vmap(lambda row: to_space(place.frame, row))(G[:, 3:])
 
-            def on(arm, R):
+            def attach_to(arm, R):
                 turned = moment + jax.vmap(lambda f: cross(arm, f))(force)
                 return jnp.concatenate([force, jax.vmap(lambda m: to_body(R, m))(turned)], axis=1)
 
             return (
-                -on(place.parent_arm, place.parent_rotation),
-                on(place.child_arm, place.child_rotation),
+                -attach_to(place.parent_arm, place.parent_rotation),
+                attach_to(place.child_arm, place.child_rotation),
             )
 
-        return jax.vmap(one)(place, G)
+        return jax.vmap(of_joint)(place, G)
 
 
-def placed(x_p, R_p, x_c, R_c, attachments, turns) -> GroupFrames:
-    """A joint between two bodies: poses of parent and child, its points and frames in them."""
+def frames_between(
+    x_p: Float[Array, "3"],
+    R_p: Float[Array, "3 3"],
+    x_c: Float[Array, "3"],
+    R_c: Float[Array, "3 3"],
+    attachments: tuple[Array, ...],
+    turns: Scalar,
+) -> GroupFrames:
+    """Return the frames of a joint between two bodies.
+
+    **Arguments:** poses of parent and child; `attachments`, joint points and frames in them;
+    `turns`, revolutions of the angle.
+    """
     r_p, B_p, r_c, B_c = attachments
     arm_p, arm_c = to_space(R_p, r_p), to_space(R_c, r_c)
     frame, point = product(R_p, B_p), x_c + arm_c
@@ -200,30 +216,32 @@ def group_joints(
     rows: dict[str, int],
     frames: Collection[str],
 ) -> list[JointGroup]:
-    """Joints of the same kind and structure, together, not yet `attached`; loops last.
+    """Stack joints of the same kind and structure; loops are last, and no group is attached yet.
 
     **Arguments:** `joints`; `loops`, the indices of those that close loops; `rows`, of the bodies
-    by name, those of frames and `"ground"` included; `frames`, names.
+    by name, including those of frames and `"ground"`; `frames`, names.
     """
     kinds: dict[object, list[int]] = {}
-    bare = [rename_joint(joint, "", "-", "-") for joint in joints]
-    at = [mounts(joint, frames) for joint in joints]
-    for j, joint in enumerate(bare):
+    unnamed = [rename_joint(joint, "", "-", "-") for joint in joints]
+    mounted = [mounts(joint, frames) for joint in joints]
+    for j, joint in enumerate(unnamed):
         arrays, rest = eqx.partition(joint, eqx.is_array)
         shapes = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(arrays))
-        others = tuple(id(leaf) for leaf in jax.tree.leaves(rest))
-        at_frames = tuple(name is not None for name in at[j])
-        kind = (jax.tree.structure(joint), shapes, others, j in loops, at_frames)
+        other_leaves = tuple(id(leaf) for leaf in jax.tree.leaves(rest))
+        at_frames = tuple(name is not None for name in mounted[j])
+        kind = (jax.tree.structure(joint), shapes, other_leaves, j in loops, at_frames)
         kinds.setdefault(kind, []).append(j)
     groups = []
     for indices in sorted(kinds.values(), key=lambda indices: indices[0] in loops):
-        parts = [eqx.partition(bare[j], eqx.is_array) for j in indices]
+        parts = [eqx.partition(unnamed[j], eqx.is_array) for j in indices]
         arrays = jax.tree.map(lambda *leaves: stack_rows(leaves), *(part[0] for part in parts))
         joint = eqx.combine(arrays, parts[0][1])
         parents = tuple(rows[joints[j].parent] for j in indices)
         children = tuple(rows[joints[j].child] for j in indices)
         closes = indices[0] in loops
-        names = zip(*(at[j] for j in indices), strict=True)
-        of_frames = tuple(None if None in own else own for own in names)
+        names = zip(*(mounted[j] for j in indices), strict=True)
+        of_frames = tuple(
+            None if None in names_of_group else names_of_group for names_of_group in names
+        )
         groups.append(JointGroup(joint, (), tuple(indices), parents, children, closes, of_frames))
     return groups

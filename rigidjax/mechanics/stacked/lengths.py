@@ -1,4 +1,4 @@
-"""Characteristic lengths: what metres are measured by, so that no decision depends on units."""
+"""Characteristic lengths, by which lengths are scaled so that no decision depends on units."""
 
 from collections.abc import Sequence
 
@@ -15,12 +15,12 @@ from .joints import JointGroup
 def characteristic_lengths(
     groups: Sequence[JointGroup], masses: Float[Array, " L"], inertias: Array
 ) -> Float[Array, " L"]:
-    r"""The size of the mechanism that each body belongs to, (L,) m, without derivatives.
+    r"""Return the size of the mechanism that each body belongs to, (L,) m, without derivatives.
 
     It is the largest distance of a joint point from the centre of mass of its body, length of a
     `Distance`, and radius $\sqrt{\mathrm{tr}\,I / 2m}$ within which a body has its mass, over all
     bodies that joints connect with it other than through the ground; 1 where there is none of
-    these. A motion by a length, or by an angle times it, is of the same size.
+    these. A motion by a length is as large as a motion by an angle times this length.
 
     **Arguments:** `groups`, all joints; `masses`, kg; `inertias`, (L, 3) or (L, 3, 3), kg m^2.
     """
@@ -31,7 +31,7 @@ def characteristic_lengths(
     for group in groups:
         if group.joint.at_centre:
             continue
-        first, second = group.over(lambda joint: joint.points())
+        first, second = group.map(lambda joint: joint.points())
         apart = short_sum(second - first, second - first, axis=1)
         for bodies, points in (
             (group.parents, group.parent_point),
@@ -39,13 +39,13 @@ def characteristic_lengths(
         ):
             arms = short_sum(points, points, axis=1)
             squares = squares.at[np.array(bodies)].max(jnp.maximum(arms, apart))
-    connected = _connected(groups, count)
+    connected = _label_mechanisms(groups, count)
     largest = jnp.zeros(count, squares.dtype).at[connected].max(squares[:count])[connected]
     return jax.lax.stop_gradient(jnp.where(largest > 0, jnp.sqrt(largest), 1.0))
 
 
-def _connected(groups: Sequence[JointGroup], count: int) -> np.ndarray:
-    """A number for each body, the same for all that joints connect without the ground, (L,)."""
+def _label_mechanisms(groups: Sequence[JointGroup], count: int) -> np.ndarray:
+    """Return a label for each body, equal for all that joints connect without the ground, (L,)."""
     names = np.arange(count + 1)
     for group in groups:
         for parent, child in zip(group.parents, group.children, strict=True):

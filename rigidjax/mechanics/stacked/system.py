@@ -64,16 +64,16 @@ class PreparedSystem(eqx.Module):
         self.reference = Bodies(self.masses, x, R, (False,) * len(x))
         poses = poses_with_ground(x, R, len(system.joints))
         configuration = poses.positions, poses.rotations, system.frames
-        self.groups = [group.attached(*configuration) for group in arrays.joints]
+        self.groups = [group.attach(*configuration) for group in arrays.joints]
         self.lengths = characteristic_lengths(self.groups, self.masses, self.inertias)
-        self.forces = self._attached(arrays.forces)
+        self.forces = self._attach_forces(arrays.forces)
 
     def stack_forces(self, forces: Sequence[AbstractForce]) -> list[ForceGroup]:
         """Stack and attach forces that act on these bodies beside those of the system."""
-        return self._attached(_stack_forces(self.system, forces, self.groups))
+        return self._attach_forces(_stack_forces(self.system, forces, self.groups))
 
-    def _attached(self, groups: list[ForceGroup]) -> list[ForceGroup]:
-        return [group.attached(self.reference, self.system.frames) for group in groups]
+    def _attach_forces(self, groups: list[ForceGroup]) -> list[ForceGroup]:
+        return [group.attach(self.reference, self.system.frames) for group in groups]
 
     @property
     def num_bodies(self) -> int:
@@ -160,8 +160,8 @@ def separate_arrays(system: AbstractSystem) -> tuple[AbstractSystem, StackedSyst
     """Return the system without its forces and the values of its bodies, and these, stacked.
 
     The number of arguments of a compiled function then does not grow with the number of bodies.
-    Systems of known values are separated once. One with signals, which are told apart, or with
-    masses that change is returned unchanged.
+    Systems of known values are separated once. A system with signals, which are arguments of
+    their own, or with masses that change is returned unchanged.
     """
     cached = _SEPARATED.get(id(system))
     if cached is not None:

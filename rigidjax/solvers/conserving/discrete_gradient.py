@@ -23,7 +23,7 @@ from ...forces.base import Kinematics
 from ...joints.base import AbstractJoint
 from ...joints.replacing import replace_fields
 from ...mechanics.stacked.forces import ForceGroup, energy_of
-from ...mechanics.stacked.joints import placed
+from ...mechanics.stacked.joints import frames_between
 from ...mechanics.stacked.system import PreparedSystem
 from ...native.ops import cross, take
 from ...rotations.guarded import safe_divide
@@ -74,7 +74,9 @@ def energy_correction(
                 zip(middle.joints, joints, strict=True)
             ):
                 row = len(x) + 2 * (i - len(joints))  # of the parent; the child is in the next row
-                frames = placed(x[row], R[row], x[row + 1], R[row + 1], attachments, turns[i])
+                frames = frames_between(
+                    x[row], R[row], x[row + 1], R[row + 1], attachments, turns[i]
+                )
                 joint_views.append(
                     replace_fields(old, coordinates=joint.coordinates(frames.relative))
                 )
@@ -109,13 +111,13 @@ def energy_correction(
             twice = jnp.where(twice > jnp.finfo(twice.dtype).eps ** 0.75 * total, twice, 0.0)
         return -safe_divide(defect_of_work, h * twice) * momenta
 
-    views = [group.seen(kinematics) for kinematics in poses]
+    views = [group.kinematics_of(kinematics) for kinematics in poses]
     all_inertias = prepared.inertias
     inertias = group.rows_of(all_inertias, np.zeros(all_inertias.shape[1:]))
-    wrenches = group.over(
+    wrenches = group.map(
         correct_force, *views, group.rows_of(chords, np.ones(())), inertias, joints
     )
-    return group.summed(wrenches, prepared.num_bodies)
+    return group.sum_by_body(wrenches, prepared.num_bodies)
 
 
 def _joint_rows(

@@ -231,7 +231,7 @@ class _Equations(AbstractMultiplierEquations):
         _, pull_back = jax.vjp(relatives, mean.positions[:-1], mean.rotations[:-1])
         blocks = split_by_group(prepared, mu)
         gradients = [
-            group.over(
+            group.map(
                 lambda joint, r0, r1, mu: joint.mean_gradient(r0, r1, t, mu),
                 before.relative, after.relative, block,
             )

@@ -26,7 +26,7 @@ from ...mechanics.kinematics.poses import (
 )
 from ...mechanics.kinematics.twists import Twists
 from ...mechanics.loads import apply_mass, force_virials, free_forces
-from ...mechanics.reactions import idle_multipliers
+from ...mechanics.reactions import redundant_multipliers
 from ...mechanics.stacked.joints import JointFrames, Poses
 from ...mechanics.stacked.system import PreparedSystem
 from ...rotations.euler_map import euler_map
@@ -77,7 +77,7 @@ class Dynamics(eqx.Module):
         poses, joint_frames = self._poses_and_frames(pose)
         return (
             lam
-            - idle_multipliers(
+            - redundant_multipliers(
                 self.prepared, t, poses, joint_frames, constraint_units(self.prepared)
             )
             @ lam
@@ -88,7 +88,7 @@ class Dynamics(eqx.Module):
         if not self.prepared.system.closes:
             return None
         weights = jnp.ones(self.prepared.num_constraints, pose.x.dtype)
-        return idle_multipliers(self.prepared, t, *self._poses_and_frames(pose), weights)
+        return redundant_multipliers(self.prepared, t, *self._poses_and_frames(pose), weights)
 
     def increment_scales(self, x: Float[Array, "L 3"]) -> Float[Array, "L k"]:
         """Return the scales of pose increments of bodies at positions `x`, m and rad."""
