@@ -198,7 +198,7 @@ class TopStep(AbstractMotionStep):
         step_rotation, V = self._rotation_and_velocity(Z)
         inertia, h, omega = self.prepared.inertias[0], self.h, self.start.omega
         before = rotate_by_half(
-            step_rotation.increment, angular_momentum(inertia, omega), back=True
+            step_rotation.increment, angular_momentum(inertia, omega), inverse=True
         )
         if self.trapezoidal:
             after = rotate_by_half(
@@ -226,11 +226,11 @@ class TopStep(AbstractMotionStep):
             omega = 2.0 * step_rotation.omega - start.omega
         else:
             before = rotate_by_half(
-                step_rotation.increment, angular_momentum(inertia, start.omega), back=True
+                step_rotation.increment, angular_momentum(inertia, start.omega), inverse=True
             )
             after = 2.0 * angular_momentum(inertia, step_rotation.omega) - before
             omega = solve_inertia(
-                inertia, rotate_by_half(step_rotation.increment, after, back=True)
+                inertia, rotate_by_half(step_rotation.increment, after, inverse=True)
             )
         if start.position is None or start.velocity is None:
             return BodyMotion(step_rotation.last, omega)

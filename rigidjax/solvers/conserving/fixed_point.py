@@ -191,7 +191,7 @@ class TrapezoidalRateStep(AbstractMeanRateStep):
         )
         after = rotate_by_half(step_rotation.increment, angular_momentum(inertia, 2.0 * Z - omega))
         gain = after - rotate_by_half(
-            step_rotation.increment, angular_momentum(inertia, omega), back=True
+            step_rotation.increment, angular_momentum(inertia, omega), inverse=True
         )
         moment = mean_moment(self.body, step_rotation, self.conserves)
         return gain if moment is None else gain - self.h * moment

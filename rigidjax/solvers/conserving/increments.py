@@ -104,12 +104,12 @@ def sine(psi: Float[Array, "3"]) -> RotationIncrement:
 
 
 def rotate_by_half(
-    increment: RotationIncrement, v: Float[Array, "3"], back: bool = False
+    increment: RotationIncrement, v: Float[Array, "3"], inverse: bool = False
 ) -> Float[Array, "3"]:
-    """Rotate `v` by half of the rotation, or by its inverse if `back`."""
+    """Rotate `v` by half of the rotation, or by its inverse if `inverse`."""
     p0, p1, p2, p3 = jnp.unstack(increment.half)
     scale = 2.0 / increment.half_squared
-    if back:
+    if inverse:
         p0 = -p0
     v1, v2, v3 = jnp.unstack(v)
     # v + 2/|p|^2 (p0 p x v + p x (p x v))

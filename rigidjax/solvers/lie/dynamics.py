@@ -176,8 +176,8 @@ class Dynamics(eqx.Module):
         )
 
         def work(R):
-            moved = eqx.tree_at(lambda poses: poses.rotations, poses, R)
-            return lam @ constraint_values(prepared, t, joint_frames_at(prepared, moved))
+            rotated = eqx.tree_at(lambda poses: poses.rotations, poses, R)
+            return lam @ constraint_values(prepared, t, joint_frames_at(prepared, rotated))
 
         # R of the quaternion (1 + e) p is (1 + 2 e) R.
         R = poses.rotations

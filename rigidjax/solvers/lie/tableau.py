@@ -106,7 +106,7 @@ def evaluate_stages(
         i, row, node = inputs
         t = jnp.where(node == 1, t1, t0 + node * h)
         rate, output = field(t, weighted_sum(h, row, rates))
-        return jax.tree.map(lambda all, new: all.at[i].set(new), rates, rate), output
+        return jax.tree.map(lambda old, new: old.at[i].set(new), rates, rate), output
 
     s = len(c)
     rates = jax.tree.map(lambda x: jnp.zeros((s, *x.shape), x.dtype), zero)

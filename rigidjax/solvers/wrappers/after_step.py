@@ -225,8 +225,8 @@ class Recharted(AbstractAfterStep):
 
     def after(self, t: Time, y: Y) -> tuple[Y, Jump, diffrax.RESULTS]:
         """Return the unknowns in new charts, if any is close to a singularity."""
-        y, moved = self.model.rechart(jnp.asarray(t), y)
-        return y, moved, diffrax.RESULTS.successful
+        y, has_changed = self.model.rechart(jnp.asarray(t), y)
+        return y, has_changed, diffrax.RESULTS.successful
 
     def step(
         self,

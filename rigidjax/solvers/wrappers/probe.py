@@ -147,9 +147,9 @@ class Probed(AbstractDelegating):
         # Derivatives pass through the replayed step of the unknowns alone. For a multistep
         # method they pass through its state.
         exact = isinstance(self.solver, AbstractDAESolver) and not isinstance(self.solver, BDF)
-        given = terms, t0, t1, y0, args, state.inner
-        given = stop_gradients(given) if exact else given
-        both, error, dense, inner, result = self._step_pair(given, state, made_jump)
+        step_arguments = terms, t0, t1, y0, args, state.inner
+        step_arguments = stop_gradients(step_arguments) if exact else step_arguments
+        both, error, dense, inner, result = self._step_pair(step_arguments, state, made_jump)
         y1, v = both.y, stop_gradients(both.v)
         if exact:
             step_record = _first_half(self.inner.step_record(state.inner, inner), v)
@@ -165,8 +165,8 @@ class Probed(AbstractDelegating):
         state = self._rescale_probe(state._replace(inner=inner, v=v, size=size))
         return y1, error, _select_unknowns(dense), state, result
 
-    def _step_pair(self, given: tuple, state: ProbeState, made_jump: Jump):
-        terms, t0, t1, y0, args, before = given
+    def _step_pair(self, step_arguments: tuple, state: ProbeState, made_jump: Jump):
+        terms, t0, t1, y0, args, before = step_arguments
         both = Probe(y0, stop_gradients(state.v))
         terms = self._linearized_terms(terms, args, state.drive)
         return self.pair.step(terms, t0, t1, both, args, before, made_jump)
@@ -285,8 +285,8 @@ def _zero_multipliers(terms: Terms, y: Y) -> Callable[[Y], Y]:
     index, (_, unravel) = differentiation_index(terms), flatten(y)
     if index is None:
         return lambda v: v
-    kept = np.asarray(index) < max(index)
-    return lambda v: unravel(jnp.where(kept, flatten(v)[0], 0.0))
+    is_differential = np.asarray(index) < max(index)
+    return lambda v: unravel(jnp.where(is_differential, flatten(v)[0], 0.0))
 
 
 def _select_unknowns(dense: DenseInfo):
@@ -308,8 +308,9 @@ def _first_half(tree: PyTree, v: Y):
 def with_probe(kwargs: dict[str, PyTree], wanted: dict[str, PyTree]) -> dict[str, PyTree]:
     """Wrap the solver of a loop in `Probed`, so that steps are accurate for derivatives too.
 
-    The arguments are returned unchanged for fixed steps, for given steps, for structure-preserving
-    methods, and, with a warning, for unknowns of index 2 and 3 without `consistent`.
+    The arguments are returned unchanged for fixed steps, for given steps, for
+    structure-preserving methods, and, with a warning, for unknowns of index 2 and 3 without
+    `consistent`.
 
     **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `wanted`, a tree like `kwargs`, `True` for
     the arrays by which the loop is differentiated.

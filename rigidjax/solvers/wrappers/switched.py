@@ -190,8 +190,8 @@ def _with_switching_times(
     first, unravel = ravel_pytree(y0)
     still = stop_gradients((terms, args))
 
-    def field(t, y, given=still, sides=None):
-        terms, args = given
+    def field(t, y, parameters=still, sides=None):
+        terms, args = parameters
         return evaluate_switches(
             lambda t, y: ravel_pytree(directed_rate(terms, t, unravel(y), args))[0],
             t,
