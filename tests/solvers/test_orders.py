@@ -21,7 +21,7 @@ def march(solver, field, solution, h, count, pin):
     y = solution(zero)
     state = solver.init(term, zero, h, y, None)
     if isinstance(solver, BDF):
-        state = state._replace(past=exact_past(solution, h))
+        state = state._replace(history=exact_past(solution, h))
 
     def step(i, val):
         y, state, _ = val
