@@ -197,8 +197,8 @@ class AbstractUserConstraint(AbstractConstraint):
         )
         if len(self.lengths) != count:
             raise ValueError(
-                f"`{kind}(lengths=...)` must be one flag, or {count}, one for each equation; got "
-                f"{len(self.lengths)}."
+                f"`{kind}(lengths=...)` must have one flag for each equation; got "
+                f"{len(self.lengths)} for {count} equations."
             )
 
     @abc.abstractmethod
