@@ -59,7 +59,7 @@ CASES = {
     "mounting on a symmetric body": (
         lambda: mounted(SYMMETRIC),
         [{"mounting", "rate[0]", "rate[1]"}],
-        ["mounting, rate[0] and rate[1] are not determined each: changing them together"],
+        ["mounting, rate[0] and rate[1] are not determined individually: changing them together"],
     ),
     "bias and drift on a sphere": (
         lambda: mounted(SPHERE),
@@ -70,7 +70,7 @@ CASES = {
             {"drift", "torque3"},
             {"mounting", "rate[0]", "rate[1]"},
         ],
-        ["bias[2] + rate[2] = -3.9", "drift and torque3 are not determined each"],
+        ["bias[2] + rate[2] = -3.9", "drift and torque3 are not determined individually"],
     ),
     "pendulum": (
         lambda: pendulum(0.0, UNSEEN),
@@ -96,7 +96,7 @@ CASES = {
     "damper and motor in parallel": (
         lambda: servo(0, 3, 0.5),
         [{"c", "K"}],
-        ["c and K are not determined each: changing them together"],
+        ["c and K are not determined individually: changing them together"],
     ),
     "springs in parallel": (
         lambda: servo(2, 3, 0),
@@ -106,12 +106,15 @@ CASES = {
     "servo without a known torque": (
         lambda: servo(2, 0, 0.5),
         [{"I3", "k1", "k2", "c", "K"}],
-        ["I3, k1, k2, c and K are not determined each"],
+        ["I3, k1, k2, c and K are not determined individually"],
     ),
     "oscillator": (
         lambda: servo(0, 0, 0),
         [{"c", "K"}, {"k1", "k2"}, {"I3", "k2", "K"}],
-        ["I3, k2 and K are not determined each", "k1 and k2 are not determined each"],
+        [
+            "I3, k2 and K are not determined individually",
+            "k1 and k2 are not determined individually",
+        ],
     ),
     "a measured torque fixes the scale": (lambda: driven_arm(0.01), [], ["All 3"]),
 }

@@ -1,1 +1,1 @@
-"""What planned runs tell, and runs that tell the most."""
+"""Information content of planned runs, and design of informative experiments."""

@@ -1,4 +1,4 @@
-"""Criteria of optimal experiments: how much a run tells, as one number."""
+"""Scalar criteria of optimal experiment design."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,23 +10,23 @@ from jaxtyping import Array, Bool, Float
 
 
 def d_criterion(R: Float[Array, "k k"]) -> Float[Array, ""]:
-    r"""$\frac{1}{2k} \log\det F$: minus the logarithm of the mean radius of the ellipsoid."""
+    r"""Return $\frac{1}{2k} \log\det F$: minus the log of the mean radius of the ellipsoid."""
     return jnp.mean(jnp.log(jnp.abs(jnp.diag(R))))
 
 
 def a_criterion(R: Float[Array, "k k"]) -> Float[Array, ""]:
-    r"""$-\frac12 \log(\frac1k \mathrm{tr}\,F^{-1})$: minus that of the rms standard deviation."""
+    r"""Return $-\frac12 \log(\frac1k \mathrm{tr}\,F^{-1})$: minus the log rms deviation."""
     inverse = solve_triangular(R, jnp.eye(len(R), dtype=R.dtype))
     return -0.5 * jnp.log(jnp.sum(inverse**2) / len(R))
 
 
 def e_criterion(R: Float[Array, "k k"]) -> Float[Array, ""]:
-    r"""$\frac12 \log\lambda_{\min}(F)$: minus that of the largest radius of the ellipsoid."""
+    r"""Return $\frac12 \log\lambda_{\min}(F)$: minus the log largest radius of the ellipsoid."""
     return jnp.log(jnp.linalg.svd(R, compute_uv=False)[-1])
 
 
-# Each is minus the logarithm of a relative standard deviation of some kind: larger is better, and
-# one more means 2.7 times as sharp.
+# Each criterion is minus the logarithm of a relative standard deviation: larger is better, and an
+# increase of one divides the standard deviation by e.
 CRITERIA: dict[str, Callable[[Array], Array]] = {
     "D": d_criterion,
     "A": a_criterion,
@@ -37,14 +37,14 @@ CRITERIA: dict[str, Callable[[Array], Array]] = {
 def information_factor(
     jacobian: Float[Array, "N p"], count: int, tolerance: Any
 ) -> tuple[Float[Array, "k k"], Bool[Array, ""]]:
-    r"""Triangular $R$ with $R^T R$ the information on the last `count` parameters.
+    """Return the triangular $R$ with $R^T R$ the information on the last `count` parameters.
 
-    The others are unknown too: what remains is the Schur complement, the inverse of the block of
-    the covariance, here without forming the information of all.
+    The other parameters are unknown too: $R^T R$ is the Schur complement, the inverse of the block
+    of the covariance, computed without forming the whole information matrix.
 
-    **Returns:** $R$, and whether the information on all parameters is regular: no singular value
-    of the Jacobian is below `tolerance` times the largest. Otherwise $R$ holds errors of the
-    derivatives, whose determinant is not zero but means nothing.
+    **Returns:** $R$, and whether the information on all parameters is regular: no singular value of
+    the Jacobian is below `tolerance` times the largest. Otherwise $R$ consists of errors of the
+    derivatives, and its determinant has no meaning.
     """
     R = jnp.linalg.qr(jacobian, mode="r")
     values = jnp.linalg.svd(jax.lax.stop_gradient(R), compute_uv=False)

@@ -1,4 +1,4 @@
-"""Experiments that tell as much as they can."""
+"""Optimal design of experiments."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from jaxtyping import ArrayLike
 from ...formulations import AbstractFormulation
 from ...state import State
 from ..checked_arguments import check_parameters
-from ..parameters import Parameter, apply_starts
+from ..parameters import Experiment, Parameter, apply_starts
 from ..prior_rows import check_no_prior
 from ..simulation import Settings, Simulation, resolve_simulation
 from ..transforms import Bounded
@@ -20,9 +20,9 @@ from .excitation import Excitation, evaluate_excitation
 from .maximise import Designer, maximise
 from .plan import RunPlan, make_plan
 
-# Part of the largest condition at which the information is regular.
+# Fraction of the largest regular condition number above which a note warns.
 _CLOSE_TO_SINGULAR = 0.1
-# Coordinates between the bounds, -1 and 1, within which a search starts.
+# Largest coordinate of a start; the bounds are -1 and 1.
 _INSIDE = 0.98
 
 
@@ -32,16 +32,16 @@ class Design:
 
     **Attributes:**
 
-    - `model`, `state0`: the planned run with the best inputs in it.
+    - `model`, `state0`: the planned run with the best inputs.
     - `inputs`: their values by label.
-    - `before`, `after`: the `Excitation` of the run as it was given and as designed; both in
-      changes relative to the parameters of the run that was given.
-    - `criterion`, its name; `value`, what was reached (see `rj.design_experiment`).
-    - `values`: of every start, the run that was given first; `-inf` where the simulation fails
-      at the start, or the information is singular there, to the accuracy of the derivatives.
+    - `before`, `after`: the `Excitation` of the given run and of the designed one, both in changes
+      relative to the parameters of the given run.
+    - `criterion`, its name; `value`, its best value (see `rj.design_experiment`).
+    - `values`: for every start, the given run first; `-inf` if the simulation fails at the start,
+      or if the information is singular there within the accuracy of the derivatives.
     - `history`: the criterion after each iteration of the best start.
     - `converged`: whether the best start met the tolerance.
-    - `notes`: what to know of the design, in words.
+    - `notes`: warnings about the design.
     """
 
     model: AbstractFormulation
@@ -87,43 +87,44 @@ def design_experiment(
     simulation: Simulation | None = None,
     **settings: Unpack[Settings],
 ) -> Design:
-    r"""Choose inputs so that a run tells as much as it can about parameters.
+    r"""Choose inputs so that a run is as informative about parameters as possible.
 
-    BFGS on the criterion with its exact gradient (forward mode over the forward sensitivities),
-    from several starts at once. The optimum holds for the values of the parameters in the model:
-    design again when they are better known.
+    BFGS maximises the criterion with its exact gradient (forward mode over the forward
+    sensitivities), from several starts at once. The optimum holds for the parameter values in the
+    model: repeat the design when they are known better.
 
-    The information is that of all parameters, with what their priors add. A run in which it is
-    singular has no criterion: no step is taken to it, and a start there is given up. So a prior of
-    what the run cannot tell, such as a scale, makes the others designable.
+    The information is that of all parameters, including their priors. A run with singular
+    information has no criterion: a step to it is rejected, and a start there is given up. A prior
+    on a combination that the run cannot determine, such as a scale, therefore makes the other
+    parameters designable.
 
-    Criteria are minus the logarithm of a standard deviation, relative to the parameters as they
-    are given, with $F$ the information on relative changes of the $k$ parameters of interest:
+    Criteria are minus the logarithm of a standard deviation, relative to the given parameters,
+    where $F$ is the information on relative changes of the $k$ parameters of interest:
 
     - `"D"`, $\frac{1}{2k}\log\det F$: the mean radius of the ellipsoid of uncertainty.
     - `"A"`, $-\frac12\log(\frac1k\mathrm{tr} F^{-1})$: the rms standard deviation.
     - `"E"`, $\frac12\log\lambda_{\min}(F)$: the largest radius. It is not smooth where the two
-      smallest eigenvalues meet, as they often do at the optimum: BFGS may then stop short of it.
+      smallest eigenvalues meet, as they often do at the optimum, and BFGS may then stop short of
+      it.
 
     **Arguments:**
 
     - `model`, `state0`, `ts`, `noise`, `parameters`, `simulation`, `settings`: as in
       `rj.excitation`.
-    - `inputs`: what is chosen, leaves of the model (coefficients of an `rj.FourierSeries`), the
-      start state or the sensors (where they sit), each a `Parameter` with the transformation
-      `rj.identification.Bounded`. An input may be a parameter too, as unknown start rates are. A
-      `start` replaces what the model holds.
+    - `inputs`: the chosen quantities: leaves of the model (coefficients of an `rj.FourierSeries`),
+      the start state or the sensors (their positions), each a `Parameter` with the transformation
+      `rj.identification.Bounded`. An input may also be one of `parameters`, such as unknown start
+      rates. A `start` replaces the value in the model.
     - `criterion`: `"D"`, `"A"` or `"E"`.
-    - `interest`: names of parameters, or labels of components, that matter; `None` for all. The
+    - `interest`: names of parameters, or labels of components, of interest; `None` for all. The
       others are unknown too, and are eliminated (Schur complement).
-    - `num_starts`: the run as given and as many others, drawn uniformly within the bounds with
-      `seed`.
+    - `num_starts`: number of starts: the given run, and others drawn uniformly within the bounds
+      with `seed`.
     - `max_iterations`, `tolerance`: of BFGS, relative and absolute.
 
     **Returns:** a `Design`.
-    **Raises:** `ValueError` and `TypeError` for arguments that do not fit, for a start outside of
-    its bounds, for an input with a prior, and if no start determines the parameters;
-    `SimulationError`.
+    **Raises:** `ValueError` and `TypeError` for arguments that do not fit, for a start outside its
+    bounds, for an input with a prior, and if no start determines the parameters; `SimulationError`.
     **Source:** Pronzato, Automatica 44(2), 2008 (criteria); Swevers et al., IEEE Trans. Robotics
     and Automation 13(5), 1997 (Fourier series).
     """
@@ -137,8 +138,8 @@ def design_experiment(
             "`design_experiment(num_starts=..., max_iterations=...)` must be at least 1; got "
             f"{num_starts} and {max_iterations}."
         )
-    how = resolve_simulation("design_experiment", simulation, settings)
-    plan = make_plan("design_experiment", model, state0, ts, noise, parameters, how)
+    run_settings = resolve_simulation("design_experiment", simulation, settings)
+    plan = make_plan("design_experiment", model, state0, ts, noise, parameters, run_settings)
     inputs = check_parameters("design_experiment", inputs, "inputs")
     plan = dataclasses.replace(plan, experiment=apply_starts(inputs, plan.experiment))
     _check_inputs(plan, inputs)
@@ -147,12 +148,12 @@ def design_experiment(
     scale = plan.scale()
     references = tuple(p.leaf(plan.experiment) for p in inputs)
     designer = Designer(plan, inputs, references, jnp.asarray(scale), order, count, criterion)
-    found = maximise(designer, _starts(designer, num_starts, seed), max_iterations, tolerance)
-    values = np.where(np.asarray(found.feasible), np.asarray(found.value), -np.inf)
+    maxima = maximise(designer, _starts(designer, num_starts, seed), max_iterations, tolerance)
+    values = np.where(np.asarray(maxima.feasible), np.asarray(maxima.value), -np.inf)
     best = int(np.argmax(values))
     if values[best] == -np.inf:
         _raise_infeasible(before)
-    experiment = designer.experiment(found.u[best])
+    experiment = designer.experiment(maxima.u[best])
     after = evaluate_excitation(plan, experiment, scale)
     return Design(
         model=experiment.model,
@@ -163,8 +164,8 @@ def design_experiment(
         criterion=criterion,
         value=float(values[best]),
         values=values,
-        history=np.asarray(found.history[best])[: int(found.iterations[best])],
-        converged=bool(found.converged[best]),
+        history=np.asarray(maxima.history[best])[: int(maxima.iterations[best])],
+        converged=bool(maxima.converged[best]),
         notes=_notes(after, float(plan.resolution)),
     )
 
@@ -204,7 +205,7 @@ def _notes(after: Excitation, tolerance: float) -> tuple[str, ...]:
 
 
 def _raise_infeasible(given: Excitation) -> NoReturn:
-    """Say why no start will do, by the run as it was given."""
+    """Raise `ValueError` with the reason why no start is feasible, judged by the given run."""
     if given.identifiability.identifiable:
         raise ValueError(
             "`design_experiment`: the run that was given determines the parameters, but the "
@@ -219,27 +220,27 @@ def _raise_infeasible(given: Excitation) -> NoReturn:
 
 
 def _order_components(plan: RunPlan, interest: Sequence[str] | None) -> tuple[tuple[int, ...], int]:
-    """Fitted components, those of interest last, and how many these are."""
+    """Return the fitted components, those of interest last, and the number of interest."""
     table = plan.component_table()
-    labels, chosen = table.labels, table.fitted_indices.tolist()
+    labels, fitted = table.labels, table.fitted_indices.tolist()
     if interest is None:
-        return tuple(chosen), len(chosen)
+        return tuple(fitted), len(fitted)
     wanted = {interest} if isinstance(interest, str) else set(interest)
     names = [plan.parameters[g].name for g in table.groups]
-    unknown = wanted - {labels[k] for k in chosen} - {names[k] for k in chosen}
+    unknown = wanted - {labels[k] for k in fitted} - {names[k] for k in fitted}
     if unknown or not wanted:
         raise ValueError(
             "`design_experiment(interest=...)` takes names of parameters or labels out of "
-            f"{[labels[k] for k in chosen]}; got {interest!r}."
+            f"{[labels[k] for k in fitted]}; got {interest!r}."
         )
-    matters = [k for k in chosen if labels[k] in wanted or names[k] in wanted]
-    return tuple([k for k in chosen if k not in matters] + matters), len(matters)
+    of_interest = [k for k in fitted if labels[k] in wanted or names[k] in wanted]
+    return tuple([k for k in fitted if k not in of_interest] + of_interest), len(of_interest)
 
 
 def _starts(designer: Designer, num_starts: int, seed: int) -> jnp.ndarray:
-    """Angles of the inputs as given, and of others drawn uniformly within their bounds.
+    """Return angles of the given inputs, and of others drawn uniformly within their bounds.
 
-    Those that are given on a bound start inside: there the sine has no derivative.
+    Inputs that are given on a bound start inside it, because the sine has no derivative there.
     """
     given = np.concatenate(
         [
@@ -252,10 +253,12 @@ def _starts(designer: Designer, num_starts: int, seed: int) -> jnp.ndarray:
     return jnp.asarray(np.arcsin(np.concatenate([given[None], drawn])), given.dtype)
 
 
-def _label_inputs(inputs, experiment):
-    out = {}
+def _label_inputs(inputs: Sequence[Parameter], experiment: Experiment) -> dict[str, float]:
+    values_by_label = {}
     for p in inputs:
         leaf = p.leaf(experiment)
         labels, values = p.component_labels(leaf.shape), np.asarray(leaf).reshape(-1)
-        out.update({labels[i]: float(values[i]) for i in p.transform.fitted(leaf.shape)})
-    return out
+        values_by_label.update(
+            {labels[i]: float(values[i]) for i in p.transform.fitted(leaf.shape)}
+        )
+    return values_by_label

@@ -1,4 +1,4 @@
-"""What a planned run would tell about parameters, before anything is measured."""
+"""Fisher information of a planned run."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -20,27 +20,27 @@ from .plan import RunPlan, make_plan
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Excitation:
-    r"""Fisher information of a planned run, and what follows from it.
+    r"""Fisher information of a planned run, and quantities derived from it.
 
     For noise that is normal and independent from sample to sample, no unbiased estimate has a
-    covariance below $F^{-1}$ (Cramer and Rao), and least squares reach it where the problem is
-    nearly linear within the uncertainty.
+    covariance below $F^{-1}$ (Cramer and Rao). Least squares reach it if the problem is nearly
+    linear within the uncertainty.
 
     **Attributes:**
 
     - `labels`, `units`, `values`: of the parameters, (p,), as in a `Fit`.
-    - `information`: $F = J^T J$ with $J$ the derivatives of all readings, each divided by its
-      noise, and below them those of the residuals of the priors, (p, p), in units of the
-      parameters; `covariance` its inverse, infinite where a parameter is not determined;
-      `correlations`.
-    - `scale`: the size of each parameter, (p,): the largest component of it, 1 if all are zero.
-      `relative_information` is that of relative changes, which the scores are made of.
+    - `information`: $F = J^T J$, where $J$ has the derivatives of all readings, each divided by its
+      noise, and below them the derivatives of the residuals of the priors, (p, p), in units of the
+      parameters; `covariance`, its inverse, infinite for undetermined parameters; `correlations`.
+    - `scale`: the size of each parameter, (p,): its largest component, 1 if all are zero.
+      `relative_information` is that of relative changes, from which the scores are computed.
     - `d_score` $\log\det F$, `a_score` $\mathrm{tr}\,F^{-1}$, `e_score` $\lambda_{\min}(F)$,
-      `modified_e_score` $\lambda_{\max}/\lambda_{\min}$: more is better for D and E.
-    - `condition`: of the weighted Jacobian in relative changes, the root of the last one.
+      `modified_e_score` $\lambda_{\max}/\lambda_{\min}$: larger is better for D and E.
+    - `condition`: of the weighted Jacobian in relative changes, the square root of
+      `modified_e_score`.
     - `identifiability`: the verdict, as for a fit.
-    - `num_readings`: scalar readings.
-    - `notes`: which parameters have a prior.
+    - `num_readings`: number of scalar readings.
+    - `notes`: names of parameters with a prior.
     """
 
     labels: tuple[str, ...]
@@ -70,7 +70,7 @@ class Excitation:
 
     @property
     def std(self) -> dict[str, float]:
-        """Standard deviations to be expected, by label."""
+        """Expected standard deviations, by label."""
         deviations = np.sqrt(np.diag(self.covariance))
         return {label: float(x) for label, x in zip(self.labels, deviations, strict=True)}
 
@@ -98,36 +98,37 @@ def excitation(
     simulation: Simulation | None = None,
     **settings: Unpack[Settings],
 ) -> Excitation:
-    r"""Fisher information of a planned run, without any data.
+    r"""Return the Fisher information of a planned run, without any data.
 
-    A prior of a parameter adds its own information, that of a linearisation as in the covariance
-    of a `Fit`: $1/\sigma_i^2$ for a `GaussianPrior`, the second derivatives of the divergence for
-    a `LogDetPrior` around the value that is planned.
+    A prior of a parameter adds its own information, linearised as in the covariance of a `Fit`:
+    $1/\sigma_i^2$ for a `GaussianPrior`, the second derivatives of the divergence for a
+    `LogDetPrior` at the planned value.
 
     **Arguments:**
 
-    - `model`, `state0`: the run as it is planned, with the values that are expected for the
-      parameters; a `start` of a parameter replaces what the model holds.
+    - `model`, `state0`: the planned run, with the expected values of the parameters; a `start` of a
+      parameter replaces the value in the model.
     - `ts`: times of the samples, increasing, shape (T,), s. The run starts at `ts[0]`.
-    - `noise`: for each sensor the standard deviation of its noise, in its unit: one number, one
-      for each channel (C,), or for each sample and channel (T, C); `inf` where none is taken.
-    - `parameters`: what would be fitted to the data, each a `Parameter`, with a prior or without.
-    - `simulation`: an `rj.Simulation`, or its arguments one by one as `settings`: `rtol` and so on.
+    - `noise`: for each sensor the standard deviation of its noise, in its unit: one number, one per
+      channel (C,), or per sample and channel (T, C); `inf` for a sample that is not taken.
+    - `parameters`: the parameters that would be fitted, each a `Parameter`, with or without a
+      prior.
+    - `simulation`: an `rj.Simulation`, or its arguments as keywords in `settings`, such as `rtol`.
 
     **Returns:** an `Excitation`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit; `SimulationError`.
     **Source:** Swevers et al., IEEE Trans. Robotics and Automation 13(5), 1997; Pronzato,
     Automatica 44(2), 2008.
     """
-    how = resolve_simulation("excitation", simulation, settings)
-    plan = make_plan("excitation", model, state0, ts, noise, parameters, how)
+    run_settings = resolve_simulation("excitation", simulation, settings)
+    plan = make_plan("excitation", model, state0, ts, noise, parameters, run_settings)
     return evaluate_excitation(plan, plan.experiment)
 
 
 def evaluate_excitation(
     plan: RunPlan, experiment: Experiment, scale: np.ndarray | None = None
 ) -> Excitation:
-    """The excitation of an experiment that has the structure of that of the plan.
+    """Return the excitation of an experiment with the same structure as that of the plan.
 
     **Arguments:** `scale` of all components; that of the plan if left out.
     **Raises:** `SimulationError`.
@@ -141,15 +142,15 @@ def evaluate_excitation(
     )
     scale = plan.scale() if scale is None else scale
     spectrum, verdict = judge(table, table.values, jacobian, 1.0, float(plan.resolution))
-    chosen = table.fitted_indices
-    part, J = table.subset(chosen), jacobian[:, chosen]
-    regular = spectrum.rank == len(chosen)
-    sizes = np.linalg.svd(np.linalg.qr(J * scale[chosen], mode="r"), compute_uv=False)
+    indices = table.fitted_indices
+    fitted, J = table.subset(indices), jacobian[:, indices]
+    regular = spectrum.rank == len(indices)
+    sizes = np.linalg.svd(np.linalg.qr(J * scale[indices], mode="r"), compute_uv=False)
     return Excitation(
-        labels=part.labels,
-        units=part.units,
-        values=part.values,
-        scale=scale[chosen],
+        labels=fitted.labels,
+        units=fitted.units,
+        values=fitted.values,
+        scale=scale[indices],
         information=J.T @ J,
         covariance=spectrum.covariance(),
         correlations=spectrum.correlations(),

@@ -1,4 +1,4 @@
-"""The largest value of a criterion of a planned run, over its inputs."""
+"""Maximisation of a criterion of a planned run over its inputs."""
 
 import equinox as eqx
 import jax
@@ -13,14 +13,14 @@ from .plan import RunPlan
 
 
 class Designer(eqx.Module):
-    r"""A criterion as a function of angles, whose sines are the coordinates of the inputs.
+    """A criterion as a function of angles, whose sines are the coordinates of the inputs.
 
-    The coordinates of `Bounded` are between -1 and 1. A step of an angle beyond a bound comes back,
-    so that the search needs to know of no bounds.
+    Coordinates of `Bounded` lie between -1 and 1. A step of an angle beyond a bound returns inside,
+    so that the optimiser need not handle bounds.
 
-    **Attributes:** `plan`; `inputs`, and `references`, their leaves as given; `scale`, of all
-    components of the parameters; `order`, the fitted components with those of interest, `count` of
-    them, last; `criterion`, its name.
+    **Attributes:** `plan`; `inputs`, and `references`, their given leaves; `scale`, of all
+    components of the parameters; `order`, the fitted components, with the `count` ones of interest
+    last; `criterion`, its name.
     """
 
     plan: RunPlan
@@ -32,12 +32,12 @@ class Designer(eqx.Module):
     criterion: str = eqx.field(static=True)
 
     def experiment(self, u: Float[Array, " q"]) -> Experiment:
-        """The experiment with the inputs in it."""
+        """Return the experiment with these inputs."""
         leaves = leaves_from_coordinates(self.inputs, self.references, jnp.sin(u))
         return replace_leaves(self.inputs, self.plan.experiment, leaves)
 
     def value(self, u: Float[Array, " q"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
-        """The criterion, and whether the simulation succeeds and the information is regular."""
+        """Return the criterion, and whether simulation succeeds and information is regular."""
         J, result = self.plan.jacobian(self.experiment(u), self.order)
         relative = J * self.scale[jnp.asarray(self.order)][None]
         R, regular = information_factor(relative, self.count, self.plan.resolution)
@@ -46,7 +46,7 @@ class Designer(eqx.Module):
     def value_and_gradient(
         self, u: Float[Array, " q"]
     ) -> tuple[Float[Array, ""], Float[Array, " q"], Bool[Array, ""]]:
-        """The criterion, its gradient by forward mode, and whether there are both."""
+        """Return the criterion, its gradient by forward mode, and whether both are valid."""
 
         def push(direction):
             value, slope, okay = jax.jvp(self.value, (u,), (direction,), has_aux=True)
@@ -58,11 +58,11 @@ class Designer(eqx.Module):
 
 
 class Maximum(eqx.Module):
-    """Where the maximisation of every start ended, with the starts in front.
+    """Results of the maximisation from all starts, with a leading start axis.
 
     **Attributes:** `u`, angles, see `Designer`; `value`, of the criterion; `feasible`, whether
-    there was one at the start, with a gradient; `converged`; `iterations`; `history` of the
-    criterion, `-inf` beyond the end.
+    value and gradient were valid at the start; `converged`; `iterations`; `history` of the
+    criterion, `-inf` after the end.
     """
 
     u: Float[Array, "S q"]
@@ -77,17 +77,19 @@ class Maximum(eqx.Module):
 def maximise(
     designer: Designer, starts: Float[Array, "S q"], max_iterations: int, tolerance: float
 ) -> Maximum:
-    """Maximise from all starts at once; a start that is not feasible ends at once."""
+    """Maximise from all starts at once; an infeasible start ends immediately."""
     return jax.vmap(lambda u: _maximise(designer, u, max_iterations, tolerance))(starts)
 
 
-def _maximise(designer, start, max_iterations, tolerance):
+def _maximise(
+    designer: Designer, start: Float[Array, " q"], max_iterations: int, tolerance: float
+) -> Maximum:
     @jax.custom_jvp
     def loss(u):
         value, _, okay = designer.value_and_gradient(u)
         return jnp.where(okay, -value, jnp.inf)
 
-    # The gradient is found together with the value, by one solve, and then only multiplied with.
+    # One solve yields value and gradient; the derivative rule then only multiplies.
     @loss.defjvp
     def _(primals, tangents):
         value, gradient, okay = designer.value_and_gradient(*primals)
@@ -102,7 +104,7 @@ def _maximise(designer, start, max_iterations, tolerance):
     first = solver.init(function, start, None, {}, shape, None, frozenset())
     dynamic, static = eqx.partition(first, eqx.is_array)
 
-    def unfinished(carry):
+    def is_searching(carry):
         _, _, iterations, done, _ = carry
         return ~done & (iterations < max_iterations)
 
@@ -119,7 +121,7 @@ def _maximise(designer, start, max_iterations, tolerance):
 
     history = jnp.full(max_iterations, -jnp.inf, start.dtype)
     carry = (start, dynamic, jnp.array(0), jnp.array(False), history)
-    u, dynamic, iterations, done, history = jax.lax.while_loop(unfinished, body, carry)
+    u, dynamic, iterations, done, history = jax.lax.while_loop(is_searching, body, carry)
     value = -eqx.combine(dynamic, static).f_info.as_min()
     feasible = jnp.isfinite(value)
     return Maximum(u, value, feasible, done & feasible, iterations, history)

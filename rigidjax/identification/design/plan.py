@@ -1,4 +1,4 @@
-"""A run that is planned: where it starts, what reads it, what it is to tell."""
+"""Planned runs."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -31,8 +31,8 @@ from ..simulation import Simulation
 class RunPlan(eqx.Module):
     """A planned run and its parameters.
 
-    **Attributes:** `experiment`; `parameters`; `ts` (T,); `weights`, of each sensor the reciprocals
-    of its noise, (T, C); `simulation`.
+    **Attributes:** `experiment`; `parameters`; `ts` (T,); `weights`, reciprocals of the noise of
+    each sensor, (T, C); `simulation`.
     """
 
     experiment: Experiment
@@ -43,26 +43,26 @@ class RunPlan(eqx.Module):
 
     @property
     def resolution(self) -> Float[Array, ""]:
-        """Singular values of the Jacobian that count as zero, relative to the largest."""
+        """Relative singular value of the Jacobian below which it counts as zero."""
         return self.simulation.resolution(self.ts.dtype)
 
     @property
     def num_readings(self) -> int:
-        """Number of scalar readings that count."""
+        """Number of scalar readings with a weight."""
         return int(sum(np.count_nonzero(np.asarray(w)) for w in self.weights))
 
     def component_table(self) -> ComponentTable:
-        """All components of the parameters."""
+        """Return the table of all components of the parameters."""
         return component_table([(p, p.leaf(self.experiment).shape, "") for p in self.parameters])
 
     def values(self, experiment: Experiment) -> Float[Array, " K"]:
-        """All components of the parameters, in physical units."""
+        """Return all components of the parameters, in physical units."""
         return ParametrisedExperiment(experiment, self.parameters).values()
 
     def scale(self) -> np.ndarray:
-        """What a relative change of each component relates to, (K,): its reach.
+        """Return the size that relative changes of each component refer to, (K,).
 
-        A component that is zero counts in its own unit.
+        It is the magnitude of the component, or one, in its unit, if the component is zero.
         """
         table = self.component_table().with_values(self.values(self.experiment))
         magnitudes = table.magnitudes(table.values)
@@ -76,14 +76,14 @@ class RunPlan(eqx.Module):
         **Arguments:** `chosen`, indices of the components; `None` for all.
         **Returns:** the Jacobian, with the rows of the priors below it, and the result of the run.
         """
-        varied = ParametrisedExperiment(experiment, self.parameters)
-        _, prior = varied.prior()
+        parametrised = ParametrisedExperiment(experiment, self.parameters)
+        _, prior = parametrised.prior()
         columns = np.arange(prior.shape[1]) if chosen is None else np.asarray(chosen)
-        found = linearise_run(
-            varied, jnp.eye(prior.shape[1], dtype=prior.dtype)[columns], self.ts, self.simulation,
-            self.weights, during_solve=False,
-        )  # fmt: skip
-        return jnp.concatenate([found.jacobian, prior[:, columns]]), found.aux
+        directions = jnp.eye(prior.shape[1], dtype=prior.dtype)[columns]
+        run = linearise_run(
+            parametrised, directions, self.ts, self.simulation, self.weights, during_solve=False
+        )
+        return jnp.concatenate([run.jacobian, prior[:, columns]]), run.aux
 
 
 def make_plan(
@@ -95,9 +95,9 @@ def make_plan(
     parameters: Parameter | Sequence[Parameter],
     simulation: Simulation,
 ) -> RunPlan:
-    """A plan from checked arguments of the function `entry`.
+    """Return a plan from checked arguments of the function `entry`.
 
-    **Errors:** `TypeError` and `ValueError`.
+    **Errors:** `TypeError` and `ValueError` for arguments that do not fit.
     """
     check_model(entry, model)
     parameters = check_parameters(entry, parameters)
@@ -110,19 +110,22 @@ def make_plan(
     check_precision(entry, model, sensors, parameters)
     model = unwrap_measured_angles(model, sensors)
     dtype = common_dtype(model, state0)
-    at = jnp.asarray(check_sample_times(ts, f"{entry}(ts=...)"), dtype)
-    state0 = jax.tree.map(lambda x: x.astype(dtype), model.check_state(state0, at[0]))
+    sample_times = jnp.asarray(check_sample_times(ts, f"{entry}(ts=...)"), dtype)
+    state0 = jax.tree.map(lambda x: x.astype(dtype), model.check_state(state0, sample_times[0]))
     experiment = apply_starts(parameters, Experiment(model, state0, sensors))
-    # An input may be a parameter too: from here on what the experiment holds counts.
+    # The experiment now holds the start values, also of parameters that are inputs.
     parameters = tuple(dataclasses.replace(p, start=None) for p in parameters)
-    wrong = "positive, in {}, `inf` where nothing is read"
+    requirement = "positive, in {}, `inf` where nothing is read"
     weights = tuple(
-        1 / jnp.asarray(check_noise(s, noise[s], len(at), wrong.format(s.unit_in(model))), dtype)
+        1
+        / jnp.asarray(
+            check_noise(s, noise[s], len(sample_times), requirement.format(s.unit_in(model))), dtype
+        )
         for s in sensors
     )
-    # Never differentiated backwards.
+    # The plan is only differentiated in forward mode.
     simulation = simulation.prepared(dtype, adjoint=NestedForwardMode())
-    plan = RunPlan(experiment, parameters, at, weights, simulation)
+    plan = RunPlan(experiment, parameters, sample_times, weights, simulation)
     table = plan.component_table()
     table.check_labels()
     if plan.num_readings < table.fitted_indices.size:

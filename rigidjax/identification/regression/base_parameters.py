@@ -1,27 +1,28 @@
-"""Base parameters: the fewest combinations of parameters on which a linear model depends."""
+"""Base parameters: a minimal set of combinations that determine a linear model."""
 
 import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
-# Coefficients below this, between columns of unit length, are round-off.
+# Coefficients between unit columns below this value are round-off.
 _ROUND_OFF = 1e-9
-# Columns below this part of the longest are round-off themselves.
+# Columns shorter than this fraction of the longest are round-off.
 _IDLE = 1e-13
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class BaseParameters:
-    r"""What the columns of a matrix determine: $Y\pi = Y_b\,K\pi$ with the fewest rows of $K$.
+    r"""Combinations of parameters that the columns of a matrix determine, $Y\pi = Y_b\,K\pi$.
 
     **Attributes:**
 
     - `labels`: of all p parameters.
-    - `chosen`: those whose columns are a basis, one for each base parameter.
-    - `combinations`, $K$, (r, p): the base parameters are $K\pi$, one in each chosen column.
-    - `idle`: parameters that act on nothing.
-    - `singular_values`: of the matrix with columns of unit length, idle ones left out.
+    - `chosen`: indices of basis columns, one per base parameter.
+    - `combinations`, $K$, (r, p), with the minimal number of rows: the base parameters are $K\pi$,
+      with coefficient one for the chosen column.
+    - `idle`: parameters without effect.
+    - `singular_values`: of the matrix with columns of unit length, without idle ones.
     """
 
     labels: tuple[str, ...]
@@ -37,12 +38,12 @@ class BaseParameters:
 
     @property
     def condition(self) -> float:
-        """Of the base parameters' columns, each of unit length (upper bound: of all columns)."""
+        """Condition number of the base columns of unit length, an upper bound of that of all."""
         return float(self.singular_values[0] / self.singular_values[self.rank - 1])
 
     @property
     def expressions(self) -> tuple[str, ...]:
-        """Each base parameter in words, such as `"upper.Izz + 0.25 fore.m"`."""
+        """Each base parameter as text, such as `"upper.Izz + 0.25 fore.m"`."""
         rows = zip(self.combinations, self.chosen, strict=True)
         return tuple(_expression_text(row, self.labels, k) for row, k in rows)
 
@@ -57,14 +58,13 @@ class BaseParameters:
 def base_parameters(
     matrix: np.ndarray, labels: Sequence[str], tolerance: float = 1e-8
 ) -> BaseParameters:
-    """Base parameters of a matrix, from a rank-revealing QR decomposition.
+    """Return the base parameters of a matrix, from a rank-revealing QR decomposition.
 
-    Columns are taken in their order; one that is a combination of earlier ones is regrouped into
-    them. So the parameters of bodies near the ground take up those of the bodies further out.
+    Columns are processed in order, and a column that depends on earlier ones is regrouped into
+    them. Parameters of bodies near the ground thus absorb those of bodies further out.
 
     **Arguments:** `matrix` (N, p), such as a regressor of all samples; `labels` (p,); `tolerance`:
-    the part of a column, relative to its length, that is independent of the earlier ones, below
-    which the column counts as dependent.
+    relative length of the independent part of a column below which it counts as dependent.
     **Errors:** `ValueError` for labels that do not fit, values that are not finite, a zero matrix.
     **Source:** Gautier, J. Robotic Systems 8 (1991) 485, Sections 3 and 4.
     """
@@ -76,19 +76,20 @@ def base_parameters(
         )
     if not np.isfinite(matrix).all():
         raise ValueError("`base_parameters(matrix=...)` must be finite numbers.")
-    # Scaled before the decomposition: units differ by many orders of magnitude.
+    # Columns are scaled first, because their units differ by many orders of magnitude.
     size = np.linalg.norm(matrix, axis=0)
     if not size.any():
         raise ValueError("`base_parameters(matrix=...)` is zero: no parameter acts on anything.")
-    # Units set the ratio of columns, not `tolerance`: masses of micrometres are 1e-12 of moments.
+    # The ratio of columns depends on units: micrometres make masses 1e12 times smaller than
+    # moments.
     acts = size > _IDLE * size.max()
-    # Columns of the same lengths and angles.
+    # The triangular factor has columns of the same lengths and angles.
     unit = np.asarray(np.linalg.qr(matrix[:, acts] / size[acts], mode="r"))
     independent = _independent_columns(unit, tolerance)
-    rest = np.setdiff1d(np.arange(unit.shape[1]), independent)
+    dependent_in_active = np.setdiff1d(np.arange(unit.shape[1]), independent)
     active = np.flatnonzero(acts)
-    chosen, dependent = active[independent], active[rest]
-    weights = np.linalg.lstsq(unit[:, independent], unit[:, rest], rcond=None)[0]
+    chosen, dependent = active[independent], active[dependent_in_active]
+    weights = np.linalg.lstsq(unit[:, independent], unit[:, dependent_in_active], rcond=None)[0]
     weights = np.where(np.abs(weights) > _ROUND_OFF, weights, 0.0)
     combinations = np.zeros((len(chosen), matrix.shape[1]))
     combinations[np.arange(len(chosen)), chosen] = 1.0
@@ -103,9 +104,9 @@ def base_parameters(
 
 
 def solve_least_squares(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Least squares of a matrix of full rank by QR with columns of unit length; and $(A^TA)^{-1}$.
+    """Return the least-squares solution of a matrix of full rank, and $(A^TA)^{-1}$.
 
-    Normal equations would lose half of the digits.
+    It uses QR with columns of unit length; normal equations would lose half of the digits.
     """
     size = np.linalg.norm(matrix, axis=0)
     Q, R = np.linalg.qr(matrix / size)
@@ -114,22 +115,22 @@ def solve_least_squares(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarr
 
 
 def _independent_columns(unit: np.ndarray, tolerance: float) -> np.ndarray:
-    """Columns that are not combinations of earlier ones, by Gram-Schmidt done twice."""
+    """Return columns that do not depend on earlier ones, by Gram-Schmidt applied twice."""
     basis = np.zeros((unit.shape[0], 0))
-    found = []
+    independent = []
     for k, column in enumerate(unit.T):
-        left = column - basis @ (basis.T @ column)
-        left = left - basis @ (basis.T @ left)
-        length = np.linalg.norm(left)
+        remainder = column - basis @ (basis.T @ column)
+        remainder = remainder - basis @ (basis.T @ remainder)
+        length = np.linalg.norm(remainder)
         if length > tolerance:
-            found.append(k)
-            basis = np.column_stack([basis, left / length])
-    return np.array(found, int)
+            independent.append(k)
+            basis = np.column_stack([basis, remainder / length])
+    return np.array(independent, int)
 
 
-def _expression_text(row, labels, chosen):
+def _expression_text(row: np.ndarray, labels: tuple[str, ...], chosen: int) -> str:
     parts = [labels[chosen]]
-    for k in np.flatnonzero(row):
+    for k in np.flatnonzero(row).tolist():
         if k == chosen:
             continue
         size = abs(row[k])

@@ -1,4 +1,4 @@
-r"""Regression of inertial parameters that some distribution of mass has."""
+"""Physically consistent regression of inertial parameters."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -13,28 +13,29 @@ from .base_parameters import base_parameters, solve_least_squares
 from .regression import JointData, Regression
 from .regressor import with_inertial_parameters
 
-# Path of weights: each stage starts where the last ended, a factor closer to the data.
+# Factor between the weights of successive stages; each stage starts at the last solution.
 _FACTOR = 3.0
 _MAX_STEPS = 100
-# Part of the way to the boundary that a step may go: from next to it, it takes many steps back.
+# Largest fraction of the distance to the boundary for a step; closer to it, Newton's method needs
+# many steps to return.
 _TO_BOUNDARY = 0.8
-# Half of Newton's decrement is the distance to the minimum, in units of the cost.
+# Newton decrement, in units of the weight, at which the iteration has converged.
 _DECREMENT = 1e-12
-# Smallest eigenvalue of a prior's pseudo-inertia, of unit diagonal, that counts as positive.
+# Smallest eigenvalue of a prior's pseudo-inertia, scaled to unit diagonal, that counts as positive.
 _FLAT = 1e-12
 
 
 class ConsistencyError(RuntimeError):
-    """A physically consistent solution that was not found; the message says how far it came."""
+    """Failure to find a physically consistent solution."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class ConsistentRegression:
-    r"""Inertial parameters with a positive definite pseudo-inertia of every body.
+    """Inertial parameters with a positive definite pseudo-inertia of every body.
 
     **Attributes:** `data`; `parameters` (p,) in the order of `data.labels`; `covariance` (p, p),
-    the inverse of the second derivatives of what was minimised, data and prior; `divergence`, that
-    from the prior, of all bodies and positive terms; `num_steps`, of Newton.
+    the inverse of the second derivatives of the minimised function, of data and prior; `divergence`
+    from the prior, of all bodies and positive terms; `num_steps`, of Newton's method.
     """
 
     data: JointData
@@ -46,8 +47,8 @@ class ConsistentRegression:
     def __repr__(self) -> str:
         std = np.sqrt(np.diag(self.covariance))
         lines = [
-            f"{label} = {estimate_text(value, own)} +- {std_text(own)}"
-            for label, value, own in zip(
+            f"{label} = {estimate_text(value, deviation)} +- {std_text(deviation)}"
+            for label, value, deviation in zip(
                 self.data.labels, self.parameters.tolist(), std.tolist(), strict=True
             )
         ]
@@ -60,13 +61,13 @@ class ConsistentRegression:
 
     @property
     def system(self) -> System:
-        """The system with these bodies; joint terms (friction, rotors) are not part of it."""
+        """The system with the estimated bodies, without joint terms (friction, rotors)."""
         count = 10 * self.data.system.num_bodies
         return with_inertial_parameters(self.data.system, self.parameters[:count])
 
     @property
     def bodies(self) -> dict[str, MassProperties]:
-        """Mass properties of every body by name, in the axes of its frame as it was given."""
+        """Mass properties of every body by name, in the axes of its original frame."""
         names = [body.name for body in self.data.system.bodies]
         parts = self.parameters[: 10 * len(names)].reshape(-1, 10)
         return {
@@ -87,25 +88,25 @@ def consistent_regression(
     prior: Mapping[str, MassProperties] | None = None,
     weight: float = 1.0,
 ) -> ConsistentRegression:
-    r"""The physically consistent parameters nearest to the torques and to a prior.
+    r"""Return the physically consistent parameters closest to the torques and to a prior.
 
-    Minimises, over all pseudo-inertias $P_i$ that are positive definite,
-    $$\tfrac12 \sum |Y\pi - \tau|^2/\sigma^2 + w \sum_i d(P_i, P^0_i), \quad
-    d(P, P^0) = \log\frac{\det P^0}{\det P} + \mathrm{tr}(P^{0\,-1} P) - 4,$$
-    with the Bregman divergence of $-\log\det$, which does not depend on the axes or units in which
-    bodies are described. Rotor inertias and frictions stay positive by the same term for one
-    number, their prior the size of the linear solution. The problem is convex in $\pi$, with one
-    minimum, to which Newton's method converges from any physical start; it is the
-    linear-matrix-inequality problem as $w \to 0$. (In log-Cholesky parameters the same minimum is
-    found, by a problem that is not convex.)
+    Minimises, over all positive definite pseudo-inertias $P_i$,
+    $$\tfrac12 \sum |Y\pi - \tau|^2/\sigma^2 + w \sum_i d(P_i, P^0_i), \quad d(P, P^0) =
+    \log\frac{\det P^0}{\det P} + \mathrm{tr}(P^{0\,-1} P) - 4,$$
+    where the Bregman divergence of $-\log\det$ does not depend on the axes or units in which bodies
+    are described. Rotor inertias and frictions stay positive by the analogous term for a scalar;
+    their prior is the magnitude of the linear solution. The problem is convex in $\pi$ and has one
+    minimum, to which Newton's method converges from any physical start. For $w \to 0$ it becomes
+    the linear-matrix-inequality problem. Log-Cholesky parameters have the same minimum, but the
+    problem is then not convex.
 
     **Arguments:** `regression`, with the noise that weighs the torques; `prior`, mass properties by
     the name of the body, in the frame of that body (from a drawing: the centre of mass need not be
-    at its origin), the model's own for those left out; `weight`, $w$: one counts a prior as much
-    as one measured torque.
+    at its origin), by default those of the model; `weight`, $w$: one counts a prior as much as one
+    measured torque.
     **Errors:** `ValueError` for a weight that is not positive, an unknown body, a prior without
-    positive definite pseudo-inertia (a point, a thin rod), parameters without prior of which the
-    data say nothing; `ConsistencyError`.
+    positive definite pseudo-inertia (a point, a thin rod), undetermined parameters without prior;
+    `ConsistencyError`.
     **Source:** Lee, Wensing, Park, IEEE Trans. Robot. 36 (2020) 78, eq. (21), (28); Wensing, Kim,
     Slotine, IEEE Robot. Autom. Lett. 3 (2018) 60, eq. (12).
     """
@@ -118,7 +119,7 @@ def consistent_regression(
     start = _prior_parameters(regression, {} if prior is None else prior)
     barrier = _Barrier(start, data.positive, [body.name for body in data.system.bodies])
     W = (data.matrix / regression.noise[:, None]).reshape(-1, len(start))
-    # Compressed to p rows; what the last row would add to the cost is constant.
+    # Compressed to p rows; the last row only adds a constant to the cost.
     stacked = np.column_stack([W, (data.torques / regression.noise).ravel()])
     factor = np.asarray(np.linalg.qr(stacked, mode="r"))
     A, b = factor[: len(start), :-1], factor[: len(start), -1]
@@ -152,7 +153,7 @@ def _prior_parameters(regression: Regression, prior: Mapping[str, MassProperties
 
 
 def _parameter_magnitudes(regression: Regression) -> np.ndarray:
-    """Magnitudes of all parameters from the linear solution; half of a sum for what is in one."""
+    """Return magnitudes of all parameters from the linear solution; half a sum if regrouped."""
     base = regression.base
     sizes = np.abs(regression.parameters)
     for k in np.flatnonzero(sizes == 0.0):
@@ -163,7 +164,7 @@ def _parameter_magnitudes(regression: Regression) -> np.ndarray:
 
 
 def _check_free(A: np.ndarray, free: np.ndarray, labels: tuple[str, ...]) -> None:
-    """Parameters without a prior (offsets, extra columns) must be determined by the data."""
+    """Raise `ValueError` unless the data determine all parameters without a prior."""
     if not free.any():
         return
     names = [label for label, f in zip(labels, free, strict=True) if f]
@@ -178,7 +179,7 @@ def _check_free(A: np.ndarray, free: np.ndarray, labels: tuple[str, ...]) -> Non
 
 
 class _Barrier:
-    """The divergence from the prior, of the blocks of parameters that must stay positive."""
+    """Divergence from the prior, of the blocks of parameters that must stay positive."""
 
     def __init__(self, prior: np.ndarray, positive: np.ndarray, names: list[str]):
         self.prior, self.positive, self.num_bodies = prior, positive, len(names)
@@ -194,12 +195,12 @@ class _Barrier:
             self.inverses.append(np.linalg.inv(block))
         self.determinants = [np.linalg.slogdet(block)[1] for block in self._blocks(prior)]
 
-    def _blocks(self, pi):
+    def _blocks(self, pi: np.ndarray) -> list[np.ndarray]:
         parts = pi[: 10 * self.num_bodies].reshape(-1, 10)
         return [np.einsum("k,kij->ij", part, _PSEUDO) for part in parts]
 
     def value(self, pi: np.ndarray) -> float:
-        """The divergence, infinite where something is not positive."""
+        """Return the divergence, infinite where a block is not positive."""
         ratio = pi[self.positive] / self.prior[self.positive]
         if not np.all(ratio > 0):
             return np.inf
@@ -215,22 +216,22 @@ class _Barrier:
         return float(total)
 
     def rows(self, pi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Matrix $C$ and vector $c$ with the gradient $C^T c$ and second derivatives $C^T C$."""
+        """Return $C$ and $c$ with the gradient $C^T c$ and the second derivatives $C^T C$."""
         k = np.flatnonzero(self.positive)
         matrix, vector = np.zeros((len(k), len(pi))), pi[k] / self.prior[k] - 1
         matrix[np.arange(len(k)), k] = 1 / pi[k]
         matrices, vectors = [matrix], [vector]
         for i, (block, inverse) in enumerate(zip(self._blocks(pi), self.inverses, strict=True)):
             L = np.linalg.cholesky(block)
-            turned = np.linalg.solve(L, np.linalg.solve(L, _PSEUDO).swapaxes(1, 2))
+            relative = np.linalg.solve(L, np.linalg.solve(L, _PSEUDO).swapaxes(1, 2))
             matrix = np.zeros((16, len(pi)))
-            matrix[:, 10 * i : 10 * i + 10] = turned.reshape(10, 16).T
+            matrix[:, 10 * i : 10 * i + 10] = relative.reshape(10, 16).T
             matrices.append(matrix)
             vectors.append((L.T @ inverse @ L - np.eye(4)).ravel())
         return np.concatenate(matrices), np.concatenate(vectors)
 
     def distance(self, pi: np.ndarray, direction: np.ndarray) -> float:
-        """The multiple of a direction at which the first block stops being positive."""
+        """Return the multiple of a direction at which the first block becomes singular."""
         relative = self.rows(pi)[0] @ direction
         scalars = np.count_nonzero(self.positive)
         blocks = relative[scalars:].reshape(-1, 4, 4)
@@ -238,10 +239,12 @@ class _Barrier:
         return -1 / least if least < 0 else np.inf
 
 
-def _newton(A, b, barrier: _Barrier, weight: float, pi: np.ndarray) -> tuple[np.ndarray, int]:
-    """Minimum of the data's and the prior's part, by damped Newton steps; and their number.
+def _newton(
+    A: np.ndarray, b: np.ndarray, barrier: _Barrier, weight: float, pi: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Return the minimum for one weight, by damped Newton steps, and their number.
 
-    Of our own, not optimistix's: its minimisers know no domain, and a step out of it ends them.
+    Optimistix's minimisers do not support a domain: a step that leaves it ends them.
     """
 
     def cost(pi):
@@ -270,24 +273,26 @@ def _newton(A, b, barrier: _Barrier, weight: float, pi: np.ndarray) -> tuple[np.
     raise ConsistencyError(f"No optimum within {_MAX_STEPS} steps at weight {weight:.3g}.")
 
 
-def _newton_rows(A, b, barrier: _Barrier, weight: float, pi: np.ndarray):
-    """A Newton step as a least-squares problem."""
+def _newton_rows(
+    A: np.ndarray, b: np.ndarray, barrier: _Barrier, weight: float, pi: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a Newton step as a least-squares problem."""
     C, c = barrier.rows(pi)
     root = np.sqrt(weight)
     return np.concatenate([A, root * C]), np.concatenate([A @ pi - b, root * c])
 
 
 def _pseudo_inertias() -> np.ndarray:
-    """The pseudo-inertia (4, 4) of each unit parameter, (10, 4, 4)."""
-    out = np.zeros((10, 4, 4))
-    out[0, 3, 3] = 1.0
+    """Return the pseudo-inertia (4, 4) of each unit parameter, (10, 4, 4)."""
+    pseudo_inertias = np.zeros((10, 4, 4))
+    pseudo_inertias[0, 3, 3] = 1.0
     for k in range(3):
-        out[1 + k, k, 3] = out[1 + k, 3, k] = 1.0
+        pseudo_inertias[1 + k, k, 3] = pseudo_inertias[1 + k, 3, k] = 1.0
     for k, (i, j) in enumerate([(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)]):
         inertia = np.zeros((3, 3))
         inertia[i, j] = inertia[j, i] = 1.0
-        out[4 + k, :3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    return out
+        pseudo_inertias[4 + k, :3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    return pseudo_inertias
 
 
 _PSEUDO = _pseudo_inertias()

@@ -1,4 +1,4 @@
-r"""Linear regression of inertial parameters: the motion is known, the torques are measured."""
+"""Linear regression of inertial parameters from known motion and measured torques."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from ..statistics.digits import estimate_text, std_text
 from .base_parameters import BaseParameters, base_parameters, solve_least_squares
 from .regressor import check_tree, inverse_dynamics, parameter_labels, split_gravity
 
-# What joints add to the torque, by name: a function of rates and accelerations.
+# Torque terms of joints by name, as functions of rates and accelerations.
 _TERMS = {
     "rotor": lambda rate, acceleration: acceleration,
     "viscous": lambda rate, acceleration: rate,
@@ -28,11 +28,11 @@ _TERMS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class JointData:
-    r"""The linear model of measured torques, $\tau = Y\pi$, sample by sample.
+    r"""Linear model of measured torques, $\tau = Y\pi$, sample by sample.
 
-    **Attributes:** `system`; `labels` (p,) of the parameters, ten for each body, then those of the
+    **Attributes:** `system`; `labels` (p,) of the parameters: ten per body, then those of the
     joints, then those of `extra`; `joints` (f,); `matrix`, $Y$, (T, f, p); `torques` (T, f), N m or
-    N, with what known forces (springs) exert added. **Source:** see `regressor`.
+    N, plus the torques of known forces (springs). **Source:** see `regressor`.
     """
 
     system: System
@@ -47,16 +47,16 @@ class JointData:
 
     @property
     def positive(self) -> np.ndarray:
-        """Which parameters cannot be negative: rotor inertias and frictions, (p,)."""
+        """Which parameters must be positive: rotor inertias and frictions, (p,)."""
         ends = (".rotor", ".viscous", ".coulomb")
         return np.array([label.endswith(ends) for label in self.labels])
 
     def torques_of(self, parameters: np.ndarray) -> np.ndarray:
-        """Torques (T, f) of actuators with these parameters (p,), springs' included."""
+        """Return the torques (T, f) for these parameters (p,), including those of known forces."""
         return self.matrix @ parameters
 
     def rms(self, parameters: np.ndarray) -> np.ndarray:
-        """Root mean square of the residual torque of each joint, (f,), N m or N."""
+        """Return the root mean square of the residual torque of each joint, (f,), N m or N."""
         return np.sqrt(np.mean((self.torques_of(parameters) - self.torques) ** 2, axis=0))
 
 
@@ -70,39 +70,39 @@ def joint_data(
     terms: Sequence[str] = (),
     extra: Mapping[str, ArrayLike] | None = None,
 ) -> JointData:
-    r"""Measured motion and torques of a tree as a linear model of its parameters.
+    """Return measured motion and torques of a tree as a linear model of its parameters.
 
-    Forces of the model other than gravity are known: what they exert is subtracted.
+    Forces of the model other than gravity are known: their effect is subtracted.
 
     **Arguments:**
 
     - `model`: a tree on the ground, or a formulation of one, placed by its joint coordinates (see
       `joint_states`).
     - `coordinates`, `rates`, `accelerations`: (T, f), m and rad, one column for each of
-      `rate_labels`, smoothed but not delayed.
+      `rate_labels`, smoothed without delay.
     - `torques`: of the actuators, on the child of each joint, (T, f), N m or N.
-    - `terms`: what else each joint has, of `"rotor"` (a reflected inertia, times the acceleration),
-      `"viscous"` (times the rate), `"coulomb"` (times the sign of the rate: leave samples at rest
-      out), `"offset"`.
-    - `extra`: more parameters by label, and their columns (T, f), such as coupled friction.
+    - `terms`: further terms of each joint: `"rotor"` (a reflected inertia, times the acceleration),
+      `"viscous"` (times the rate), `"coulomb"` (times the sign of the rate: omit samples at rest),
+      `"offset"`.
+    - `extra`: further parameters by label, with their columns (T, f), such as coupled friction.
 
     **Errors:** `ValueError` for shapes, values that are not finite, unknown terms, duplicate
-    labels, and for what `regressor` and `joint_states` do not take.
+    labels, and models that `regressor` or `joint_states` reject.
     """
     system = check_tree(model)
     check_placeable(system)
     joints = rate_labels(system)
-    given = {
+    arguments = {
         "coordinates": coordinates,
         "rates": rates,
         "accelerations": accelerations,
         "torques": torques,
     }
-    q, v, a, tau = (_check_samples(name, value, joints) for name, value in given.items())
+    q, v, a, tau = (_check_samples(name, value, joints) for name, value in arguments.items())
     if len({len(q), len(v), len(a), len(tau)}) > 1:
         raise ValueError(
             "`joint_data(...)` needs as many samples of each; got "
-            f"{ {name: len(np.asarray(value)) for name, value in given.items()} }."
+            f"{ {name: len(np.asarray(value)) for name, value in arguments.items()} }."
         )
     prepared, gravity = split_gravity(system)
     inertial, applied = (
@@ -160,19 +160,19 @@ def _check_samples(
 
 
 def _joint_columns(values: np.ndarray) -> np.ndarray:
-    """One column for each joint, that acts on this joint alone, (T, f, f)."""
+    """Return one column per joint that acts on this joint alone, (T, f, f)."""
     return values[:, :, None] * np.eye(values.shape[1])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Regression:
-    r"""Weighted linear least squares of the base parameters.
+    """Weighted linear least squares of the base parameters.
 
-    **Attributes:** `data`; `base`, which combinations are determined; `values` (r,) of the base
+    **Attributes:** `data`; `base`, the determined combinations; `values` (r,) of the base
     parameters and their `covariance` (r, r), in SI units, for independent residuals; `noise` (f,),
-    standard deviation of each joint's torque, N m or N: as given, or as estimated;
-    `noise_is_known`; `parameters` (p,), the solution with zero for all that is regrouped, which
-    predicts torques but is in general no set of bodies: see `consistent_regression`.
+    standard deviation of each joint's torque, N m or N, given or estimated; `noise_is_known`;
+    `parameters` (p,), the solution with zero for all regrouped parameters, which predicts torques
+    but is in general not physical: see `consistent_regression`.
     """
 
     data: JointData
@@ -205,13 +205,13 @@ class Regression:
 def regress(
     data: JointData, *, noise: ArrayLike | None = None, tolerance: float = 1e-8
 ) -> Regression:
-    r"""Least squares of the base parameters, each joint weighted by its noise.
+    """Estimate the base parameters by least squares, each joint weighted by its noise.
 
-    Without `noise`, a first solution with equal weights gives that of each joint, from its
-    residuals; the second uses it.
+    Without `noise`, the residuals of a first solution with equal weights give the noise of each
+    joint, and a second solution uses it.
 
-    **Arguments:** `data`, of `joint_data`; `noise`, standard deviation of each joint's torque (f,),
-    N m or N; `tolerance`, see `base_parameters`.
+    **Arguments:** `data`, from `joint_data`; `noise`, standard deviation of each joint's torque
+    (f,), N m or N; `tolerance`, see `base_parameters`.
     **Errors:** `ValueError` for noise that is not positive, and fewer samples than parameters.
     **Source:** Gautier, Khalil, Int. J. Robotics Res. 11 (1992) 362; weights: Gautier, Proc.
     IEEE/ASME Int. Conf. Adv. Intelligent Mechatronics (1997) 37.
@@ -232,8 +232,8 @@ def regress(
         )
     values, _ = _solve_weighted(data, base, sigma)
     if noise is None:
-        left = data.matrix[:, :, base.chosen] @ values - data.torques
-        sigma = np.sqrt(np.sum(left**2, axis=0) * f / freedom)
+        residuals = data.matrix[:, :, base.chosen] @ values - data.torques
+        sigma = np.sqrt(np.sum(residuals**2, axis=0) * f / freedom)
         if not np.all(sigma > 0):
             sigma = np.maximum(sigma, np.finfo(float).eps * max(1.0, np.abs(data.torques).max()))
     values, covariance = _solve_weighted(data, base, sigma)
@@ -250,7 +250,9 @@ def regress(
     )
 
 
-def _solve_weighted(data: JointData, base: BaseParameters, sigma: np.ndarray):
-    """Weighted solution and its covariance."""
+def _solve_weighted(
+    data: JointData, base: BaseParameters, sigma: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weighted solution and its covariance."""
     W = (data.matrix[:, :, base.chosen] / sigma[:, None]).reshape(-1, base.rank)
     return solve_least_squares(W, (data.torques / sigma).ravel())

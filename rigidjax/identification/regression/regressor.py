@@ -1,4 +1,4 @@
-r"""Inverse dynamics of trees as a matrix times the inertial parameters of the bodies."""
+"""Inverse dynamics of trees as a matrix times the inertial parameters of the bodies."""
 
 from typing import Any
 
@@ -28,27 +28,28 @@ from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body, to_space
 from ...state import State
 
-# In the order of `MassProperties.parameters`.
+# Names in the order of `MassProperties.parameters`.
 NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
 
 def regressor(
     model: System | AbstractFormulation, states: State, accelerations: ArrayLike
 ) -> Float[Array, "*T f p"]:
-    r"""The matrix $Y$ with $\tau = Y(q, \dot q, \ddot q)\,\pi$, the inverse dynamics of a tree.
+    r"""Return the matrix $Y$ of the inverse dynamics $\tau = Y(q, \dot q, \ddot q)\,\pi$ of a tree.
 
-    $\tau$ are the generalised forces on the minimal velocities $\nu$ (`rate_labels`) that the
-    motion needs against inertia and gravity, those of actuators and all other forces together.
-    $\pi$ are, body by body, the ten of `MassProperties.parameters`: mass, first moments and inertia
-    about the origin of the body frame, in its axes. That origin, where `Body.position` is, need not
-    be the centre of mass here. Columns are derivatives of the wrench, exact as it is linear.
+    $\tau$ are the generalised forces on the generalised velocities $\nu$ (`rate_labels`) that the
+    motion requires against inertia and gravity: those of actuators and all other forces together.
+    $\pi$ contains for each body the ten values of `MassProperties.parameters`: mass, first moments,
+    and inertia about the origin of the body frame, in its axes. That origin, at `Body.position`,
+    need not be the centre of mass here. Columns are derivatives of the wrench, which are exact
+    because it is linear.
 
-    **Arguments:** `model`, a tree, or a formulation of one; its masses and inertias do not matter,
-    its `Gravity` does; `states`, leaves (L, ...) or (T, L, ...); `accelerations`, $\dot\nu$, (f,)
-    or (T, f), m/s^2 and rad/s^2.
+    **Arguments:** `model`, a tree, or a formulation of one; its masses and inertias are ignored,
+    its `Gravity` is used; `states`, leaves (L, ...) or (T, L, ...); `accelerations`, $\dot\nu$,
+    (f,) or (T, f), m/s^2 and rad/s^2.
     **Returns:** shape (f, 10 L), or (T, f, 10 L).
     **Errors:** `ValueError` for closed loops, prescribed motions, motors, wrong shapes; `TypeError`
-    for what is no system of bodies.
+    if the model is not a system of bodies.
     **Source:** Atkeson, An, Hollerbach, Int. J. Robotics Res. 5 (1986) 101, eq. (9), (12).
     """
     system = check_tree(model)
@@ -82,7 +83,7 @@ def _regressor_of_state(prepared: PreparedSystem, gravity, state: State, nu_dot)
 def inverse_dynamics(
     prepared: PreparedSystem, gravity: Float[Array, "3"], poses: Poses, nu, nu_dot
 ) -> tuple[Float[Array, "f p"], Float[Array, " f"]]:
-    """The regressor, and the generalised forces of all forces that `mechanics` has."""
+    """Return the regressor, and the generalised forces of all forces of the system."""
     t, joint_frames = jnp.zeros((), nu.dtype), joint_frames_at(prepared, poses)
     twists = body_twists(prepared, t, poses, joint_frames, nu)
     change = body_accelerations(prepared, t, poses, nu, nu_dot)
@@ -97,10 +98,16 @@ def inverse_dynamics(
     return Y, jnp.einsum("lif,li->f", T, applied)
 
 
-def _wrench_columns(R, omega, a, alpha) -> Float[Array, "6 10"]:
-    """Wrench at the origin of a body frame for each inertial parameter, force in space components.
+def _wrench_columns(
+    R: Float[Array, "3 3"],
+    omega: Float[Array, "3"],
+    a: Float[Array, "3"],
+    alpha: Float[Array, "3"],
+) -> Float[Array, "6 10"]:
+    """Return the wrench at the origin of a body frame for each inertial parameter.
 
-    `a`, acceleration of the origin less gravity, space; `alpha`, angular, body components.
+    The force is in space components. `a`, acceleration of the origin minus gravity, space
+    components; `alpha`, angular acceleration, body components.
     """
     a_body = to_body(R, a)
 
@@ -116,7 +123,7 @@ def _wrench_columns(R, omega, a, alpha) -> Float[Array, "6 10"]:
 
 
 def check_tree(model: Any) -> System:
-    """The system of a model, checked to be a tree that moves freely."""
+    """Return the system of a model, after checking that it is a tree with free joints."""
     system = model.system if isinstance(model, AbstractFormulation) else model
     if not isinstance(system, System):
         raise TypeError(
@@ -153,7 +160,7 @@ def check_tree(model: Any) -> System:
 
 
 def split_gravity(system: System) -> tuple[PreparedSystem, Float[Array, "3"]]:
-    """Mechanics with all forces but gravity, and the sum of gravity, m/s^2."""
+    """Return the system with all forces but gravity, prepared, and the sum of gravity, m/s^2."""
     total = jnp.zeros(3, system.bodies[0].mass.dtype)
     for force in system.forces:
         if isinstance(force, Gravity):
@@ -164,23 +171,22 @@ def split_gravity(system: System) -> tuple[PreparedSystem, Float[Array, "3"]]:
 
 
 def inertial_parameters(system: System) -> Float[Array, " p"]:
-    """The ten parameters of every body, (10 L,), about the origins of the body frames."""
+    """Return the ten parameters of every body, (10 L,), about the origins of the body frames."""
     return jnp.concatenate([body.mass_properties.parameters() for body in system.bodies])
 
 
 def parameter_labels(system: System) -> tuple[str, ...]:
-    """`"body.m"`, `"body.mx"`, ..., `"body.Izz"`, in the order of `inertial_parameters`."""
+    """Return `"body.m"`, `"body.mx"`, ..., `"body.Izz"`, in the order of `inertial_parameters`."""
     return tuple(f"{body.name}.{name}" for body in system.bodies for name in NAMES)
 
 
 def with_inertial_parameters(system: System, parameters: ArrayLike) -> System:
-    """The same tree of bodies with other inertial parameters, its joints and frames where they
-    are.
+    """Return the tree with other inertial parameters; joints and frames keep their places.
 
     **Arguments:** `system`, whose forces are `Gravity` or act on joints or frames; `parameters`,
     (10 L,), physical.
-    **Errors:** `ValueError` for a wrong shape, for parameters that are not physical, for a force
-    that is attached to a body, as body frames move to the new centres of mass.
+    **Errors:** `ValueError` for a wrong shape, for parameters that are not physical, and for a
+    force attached to a body, as body frames move to the new centres of mass.
     """
     values = np.asarray(parameters, float)
     if values.shape != (10 * system.num_bodies,):
@@ -195,11 +201,15 @@ def with_inertial_parameters(system: System, parameters: ArrayLike) -> System:
                 f"{type(force).__name__} on {list(force.body_names())} is attached. Build "
                 "the system anew."
             )
-    found = [MassProperties.from_parameters(part) for part in values.reshape(-1, 10)]
+    properties = [MassProperties.from_parameters(part) for part in values.reshape(-1, 10)]
     bodies = [
-        _replace_mass_properties(body, one) for body, one in zip(system.bodies, found, strict=True)
+        _replace_mass_properties(body, body_properties)
+        for body, body_properties in zip(system.bodies, properties, strict=True)
     ]
-    arms = {body.name: one.center for body, one in zip(bodies, found, strict=True)}
+    arms = {
+        body.name: body_properties.center
+        for body, body_properties in zip(bodies, properties, strict=True)
+    }
     frames = [
         eqx.tree_at(lambda f: f.point, frame, frame.point - arms[frame.body])
         for frame in system.frames
@@ -208,11 +218,11 @@ def with_inertial_parameters(system: System, parameters: ArrayLike) -> System:
     return new.tracking(system.tracked) if system.tracked else new
 
 
-def _replace_mass_properties(body: Body, found: MassProperties) -> Body:
-    arm = to_space(euler_map(body.orientation), found.center)
+def _replace_mass_properties(body: Body, properties: MassProperties) -> Body:
+    arm = to_space(euler_map(body.orientation), properties.center)
     spin = to_space(euler_map(body.orientation), body.angular_velocity)
     return eqx.tree_at(
         lambda b: (b.mass, b.inertia, b.position, b.velocity),
         body,
-        (found.mass, found.tensor, body.position + arm, body.velocity + cross(spin, arm)),
+        (properties.mass, properties.tensor, body.position + arm, body.velocity + cross(spin, arm)),
     )

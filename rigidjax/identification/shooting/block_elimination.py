@@ -1,10 +1,9 @@
-r"""Least squares with the structure of segments in a row, at a cost linear in their number.
+r"""Least squares for chains of segments, at a cost linear in their number.
 
-Unknowns are the starts of the segments $s_1, \dots, s_K$ of every run, the parameters of every
-run, and those that all runs share. The rows of a segment contain its start and the parameters,
-those of a gap two starts. The starts are eliminated one after the other by orthogonal
-transformations, then the parameters of the runs, so that no product of the Jacobian with itself is
-formed.
+Unknowns are the starts of the segments $s_1, \dots, s_K$ of every run, the parameters of every run,
+and the shared parameters. The rows of a segment contain its start and the parameters, the rows of a
+gap two starts. Orthogonal transformations eliminate one start after the other, then the parameters
+of the runs, without forming $J^T J$.
 """
 
 from typing import Any
@@ -18,20 +17,21 @@ def solve_step(
     prior: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     damping: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""The step $\min |J\delta + r|^2 + |D\delta|^2$.
+    r"""Return the step $\min |J\delta + r|^2 + |D\delta|^2$.
 
     **Arguments:**
 
-    - `data`: residuals (B, K, N) and their derivatives by (shared, own, start), (B, K, N, S+P+n).
-    - `gaps`: (B, K-1, G), their derivatives by what the segment before depends on and by what the
-      one behind does, (B, K-1, G, S+P+n).
-    - `prior`: residuals of the shared parameters (R,) and their derivatives (R, S), of those of
-      the runs (B, Q) and theirs (B, Q, P).
-    - `damping`: the diagonal $D$ for shared (S,), own (B, P), starts (B, K, n).
+    - `data`: residuals (B, K, N) and their derivatives with respect to (shared, per-run, start),
+      (B, K, N, S+P+n).
+    - `gaps`: (B, K-1, G), their derivatives with respect to the unknowns of the segment before and
+      of the segment after, (B, K-1, G, S+P+n).
+    - `prior`: residuals of the shared parameters (R,) and their derivatives (R, S); residuals of
+      the per-run parameters (B, Q) and their derivatives (B, Q, P).
+    - `damping`: the diagonal $D$ for shared (S,), per-run (B, P), starts (B, K, n).
 
     **Returns:** the step in the shape of `damping`.
     """
-    (r, J), (g, before, behind) = data, gaps
+    (r, J), (g, before, after) = data, gaps
     shared_r, shared_J, per_run_r, per_run_J = prior
     d_shared, d_per_run, d_start = damping
     runs, count, n = d_start.shape
@@ -46,24 +46,26 @@ def solve_step(
         rows.append(_diagonal_rows(d_start[:, k], 2 * n + m + 1))
         rows.append(np.insert(carry, np.full(n, n), 0.0, axis=2))
         if k + 1 < count:
-            both = before[:, k][..., order] + behind[:, k][..., order]
-            blocks = [before[:, k, :, m:], behind[:, k, :, m:], both, g[:, k, :, None]]
+            both = before[:, k][..., order] + after[:, k][..., order]
+            blocks = [before[:, k, :, m:], after[:, k, :, m:], both, g[:, k, :, None]]
             rows.append(np.concatenate(blocks, 2))
         R = _triangular_factor(np.concatenate(rows, axis=1))
         factors.append(R[:, :n])
         carry = R[:, n:, n:]
     num_per_run = d_per_run.shape[1]
-    # There is no start behind the last segment.
-    known = np.concatenate(
+    # There is no start after the last segment.
+    extended = np.concatenate(
         [per_run_J, np.zeros((*per_run_r.shape, shared)), per_run_r[..., None]], axis=2
     )
-    R = np.concatenate([carry[:, :, n:], known, _diagonal_rows(d_per_run, m + 1)], axis=1)
+    R = np.concatenate([carry[:, :, n:], extended, _diagonal_rows(d_per_run, m + 1)], axis=1)
     R = _triangular_factor(R)
-    rest = R[:, num_per_run:, num_per_run:].reshape(-1, shared + 1)
-    known = np.concatenate([shared_J, shared_r[:, None]], axis=1)
-    rest = np.concatenate([rest, known, _diagonal_rows(d_shared[None], shared + 1)[0]])
-    rest = _triangular_factor(rest)
-    step_shared = _back_substitute(rest[None, :shared, :shared], rest[None, :shared, -1])[0]
+    remaining = R[:, num_per_run:, num_per_run:].reshape(-1, shared + 1)
+    extended = np.concatenate([shared_J, shared_r[:, None]], axis=1)
+    remaining = np.concatenate([remaining, extended, _diagonal_rows(d_shared[None], shared + 1)[0]])
+    remaining = _triangular_factor(remaining)
+    step_shared = _back_substitute(remaining[None, :shared, :shared], remaining[None, :shared, -1])[
+        0
+    ]
     right = R[:, :num_per_run, -1] + R[:, :num_per_run, num_per_run:-1] @ step_shared
     step_per_run = _back_substitute(R[:, :num_per_run, :num_per_run], right)
     parameters = np.concatenate(
@@ -72,24 +74,24 @@ def solve_step(
     steps = np.zeros((runs, count + 1, n))
     for k in reversed(range(count)):
         F = factors[k]
-        known = np.concatenate([steps[:, k + 1], parameters, np.ones((runs, 1))], axis=1)
-        steps[:, k] = _back_substitute(F[:, :, :n], np.einsum("bij,bj->bi", F[:, :, n:], known))
+        extended = np.concatenate([steps[:, k + 1], parameters, np.ones((runs, 1))], axis=1)
+        steps[:, k] = _back_substitute(F[:, :, :n], np.einsum("bij,bj->bi", F[:, :, n:], extended))
     return step_shared, step_per_run, steps[:, :-1]
 
 
 def _triangular_factor(rows: np.ndarray) -> Any:
-    """The triangular factor of stacked matrices."""
+    """Return the triangular factors of stacked matrices."""
     return np.linalg.qr(rows, mode="r")
 
 
 def _diagonal_rows(d: np.ndarray, columns: int) -> np.ndarray:
-    """Rows (B, n, columns) with `d` (B, n) on their diagonal."""
-    out = np.zeros((*d.shape, columns))
-    at = np.arange(d.shape[1])
-    out[:, at, at] = d
-    return out
+    """Return rows (B, n, columns) with `d` (B, n) on their diagonal."""
+    rows = np.zeros((*d.shape, columns))
+    index = np.arange(d.shape[1])
+    rows[:, index, index] = d
+    return rows
 
 
 def _back_substitute(R: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The solution of R x = -right."""
+    """Return the solution of R x = -right."""
     return -np.linalg.solve(R, right[..., None])[..., 0]

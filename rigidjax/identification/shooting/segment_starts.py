@@ -1,4 +1,4 @@
-"""Starts of segments, from the samples of each segment alone."""
+"""Start states of segments, each from its own samples."""
 
 from typing import Any
 
@@ -15,98 +15,100 @@ from ..fit.problem import FitProblem
 from .segment_fit import DAMPING, DOWN, MOST, UP, SegmentFit, segment_costs
 from .segments import LinearSegments, SegmentSamples, SegmentUnknowns
 
-# Relative decrease of the cost below which a fit ends, and its iterations.
+# Relative decrease of the cost below which a fit ends, and its maximum number of iterations.
 _ENOUGH, _MAX_ITERATIONS = 1e-3, 15
-# Parts of a segment whose samples count for its start, one after the other, before all do.
+# Fractions of a segment that are fitted one after the other, before the whole segment.
 _HORIZONS = (0.1, 0.3)
-# A segment whose residuals are this many times the median of all has a wrong start.
+# Ratio of a segment's residuals to the median above which its start is considered wrong.
 _BAD = 3.0
 
 
 def fit_starts(
     fit: SegmentFit, noise: float | None
 ) -> tuple[SegmentUnknowns, LinearSegments, float]:
-    """Starts that fit the segments each for itself, with the parameters as they are.
+    """Fit the start of each segment separately, with the parameters held fixed.
 
-    **Arguments:** `noise` of a weighted residual, `None` to find it from what is left.
-    **Returns:** parameters and starts, the segments there, and the noise.
+    **Arguments:** `noise` of a weighted residual, `None` to estimate it from the residuals.
+    **Returns:** the unknowns, the segments linearised there, and the noise.
     """
     shared, per_run = fit.problem.start_coordinates()
     shape = (*fit.cut.ts.shape[:2], 2 * len(fit.independent))
-    at = SegmentUnknowns(shared, per_run, jnp.zeros(shape, per_run.dtype))
-    whole = _horizon_mask(fit, 1.0)
+    unknowns = SegmentUnknowns(shared, per_run, jnp.zeros(shape, per_run.dtype))
+    all_samples = _horizon_mask(fit, 1.0)
     for horizon in _HORIZONS:
-        at, _ = _fit_segments(fit, at, _horizon_mask(fit, horizon), noise)
-    at, found = _fit_segments(fit, at, whole, noise)
+        unknowns, _ = _fit_segments(fit, unknowns, _horizon_mask(fit, horizon), noise)
+    unknowns, linear = _fit_segments(fit, unknowns, all_samples, noise)
     for _ in range(shape[1]):
-        cost = segment_costs(found)
+        cost = segment_costs(linear)
         bad = ~(cost <= _BAD**2 * np.median(cost, axis=1, keepdims=True))
-        # One behind another that is bad is guessed when that is good.
-        again = np.pad(bad[:, 1:] & ~bad[:, :-1], ((0, 0), (1, 0)))
-        if not again.any():
+        # A bad segment is retried only if the one before it is good, from whose end it continues.
+        retried = np.pad(bad[:, 1:] & ~bad[:, :-1], ((0, 0), (1, 0)))
+        if not retried.any():
             break
-        before = fit.bases
-        fit.bases = _continue_from_previous(before, found.final, again)
-        at, new = _fit_segments(fit, at, whole, noise)
-        better = again & (segment_costs(new) < cost)
-        fit.bases = _where_segments(better, fit.bases, before)
-        found = _select_segments(better, new, found)
+        old_bases = fit.bases
+        fit.bases = _continue_from_previous(old_bases, linear.final, retried)
+        unknowns, new = _fit_segments(fit, unknowns, all_samples, noise)
+        better = retried & (segment_costs(new) < cost)
+        fit.bases = _where_segments(better, fit.bases, old_bases)
+        linear = _select_segments(better, new, linear)
         if not better.any():
             break
-    found = fit.linearise(at)
+    linear = fit.linearise(unknowns)
     if noise is None:
         counts = sum(np.count_nonzero(w) for w in fit.cut.weights)
-        noise = float(np.sqrt(np.sum(segment_costs(found)) / counts))
-    return at, found, noise
+        noise = float(np.sqrt(np.sum(segment_costs(linear)) / counts))
+    return unknowns, linear, noise
 
 
 def _horizon_mask(fit: SegmentFit, horizon: float) -> np.ndarray:
-    """Which residuals lie in this part of their segment, (N,), three samples at least."""
+    """Return which residuals are in this fraction of their segment, (N,); at least 3 samples."""
     length = fit.cut.ts.shape[2]
     first = np.arange(length) < max(3, np.ceil(horizon * length))
     return np.concatenate([np.repeat(first, w.shape[-1]) for w in fit.cut.weights])
 
 
 def _fit_segments(
-    fit: SegmentFit, at: SegmentUnknowns, within: np.ndarray, noise: float | None
+    fit: SegmentFit, unknowns: SegmentUnknowns, within: np.ndarray, noise: float | None
 ) -> tuple[SegmentUnknowns, LinearSegments]:
-    """Levenberg-Marquardt for every segment at once, each with a damping of its own."""
-    found = fit.linearise(at)
-    damping = np.full(at.change.shape[:2], DAMPING)
-    # A part of what is left, or of the noise.
-    least = np.count_nonzero(within) * (noise or 0.0) ** 2
+    """Fit all segments at once by Levenberg-Marquardt, each with its own damping."""
+    linear = fit.linearise(unknowns)
+    damping = np.full(unknowns.change.shape[:2], DAMPING)
+    # The decrease is relative to the cost, or to that of the noise.
+    smallest = np.count_nonzero(within) * (noise or 0.0) ** 2
     for _ in range(_MAX_ITERATIONS):
-        step = _damped_steps(found, within, at.change.shape[-1], damping)
-        trial = eqx.tree_at(lambda u: u.change, at, at.change + step)
+        step = _damped_steps(linear, within, unknowns.change.shape[-1], damping)
+        trial = eqx.tree_at(lambda u: u.change, unknowns, unknowns.change + step)
         new = fit.linearise(trial)
-        old_cost, new_cost = segment_costs(found, within), segment_costs(new, within)
+        old_cost, new_cost = segment_costs(linear, within), segment_costs(new, within)
         better = new_cost < old_cost
-        change = np.where(better[..., None], trial.change, at.change)
-        at = eqx.tree_at(lambda u: u.change, at, change)
-        found = _select_segments(better, new, found)
+        change = np.where(better[..., None], trial.change, unknowns.change)
+        unknowns = eqx.tree_at(lambda u: u.change, unknowns, change)
+        linear = _select_segments(better, new, linear)
         damping = np.clip(damping * np.where(better, DOWN, UP), 0.0, MOST)
-        if not np.any(better & (old_cost - new_cost > _ENOUGH * (old_cost + least))):
+        if not np.any(better & (old_cost - new_cost > _ENOUGH * (old_cost + smallest))):
             break
-    return fit.rebase(at, found), found
+    return fit.rebase(unknowns, linear), linear
 
 
 def guess_starts(problem: FitProblem, runs: Runs, pieces: SegmentSamples) -> State:
-    """The start state of the run at every node, improved by what sensors read there."""
+    """Return the start state of the run at every node, improved by the sensor readings there."""
     shape = pieces.ts.shape[:2]
     given = jax.tree.map(lambda x: np.repeat(np.asarray(x), shape[1], 0), problem.runs.state0)
     first = [
         first_valid_values(*(np.asarray(x).reshape(-1, *x.shape[2:]) for x in pair))
         for pair in zip(pieces.values, pieces.weights, strict=True)
     ]
-    found = improve_states(problem.model, runs.sensors, given, first)
-    return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), found)
+    improved_states = improve_states(problem.model, runs.sensors, given, first)
+    return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), improved_states)
 
 
-def _damped_steps(found: Any, within: np.ndarray, n: int, damping: np.ndarray) -> np.ndarray:
-    """Damped steps of the starts of all segments, (B, K, n)."""
-    use = found.okay[..., None] & within
-    J = np.where(use[..., None], found.jacobian[..., -n:], 0.0)
-    r = np.where(use, found.residuals, 0.0)
+def _damped_steps(
+    linear: LinearSegments, within: np.ndarray, n: int, damping: np.ndarray
+) -> np.ndarray:
+    """Return damped steps of the starts of all segments, (B, K, n)."""
+    use = linear.okay[..., None] & within
+    J = np.where(use[..., None], linear.jacobian[..., -n:], 0.0)
+    r = np.where(use, linear.residuals, 0.0)
     size = np.linalg.norm(J, axis=2)
     D = np.sqrt(damping)[..., None] * np.where(size > 0, size, 1.0)
     rows = np.concatenate([J, D[..., None] * np.eye(n)], axis=2)
@@ -117,23 +119,23 @@ def _damped_steps(found: Any, within: np.ndarray, n: int, damping: np.ndarray) -
 def _select_segments(
     better: np.ndarray, new: LinearSegments, old: LinearSegments
 ) -> LinearSegments:
-    """`new` in the segments where it is better. Gaps belong to no segment: they are left as old."""
+    """Return `new` in segments where it is better, else `old`; gaps are those of `old`."""
 
-    def fields(found):
+    def fields(segments):
         return [
-            found.residuals,
-            found.jacobian,
-            found.states,
-            found.final,
-            found.angles,
-            found.okay,
+            segments.residuals,
+            segments.jacobian,
+            segments.states,
+            segments.final,
+            segments.angles,
+            segments.okay,
         ]
 
     return eqx.tree_at(fields, old, _where_segments(better, fields(new), fields(old)))
 
 
 def _where_segments(mask: np.ndarray, first: Any, second: Any) -> Any:
-    """`first` in the segments of the mask, `second` in the others."""
+    """Return `first` in the segments of the mask, `second` in the others."""
 
     def pick(a, b):
         return np.where(mask.reshape(*mask.shape, *(1,) * (a.ndim - 2)), a, b)
@@ -141,7 +143,7 @@ def _where_segments(mask: np.ndarray, first: Any, second: Any) -> Any:
     return jax.tree.map(pick, first, second)
 
 
-def _continue_from_previous(bases: State, final: State, again: np.ndarray) -> State:
-    """Bases of these segments where the segments before them end."""
+def _continue_from_previous(bases: State, final: State, retried: np.ndarray) -> State:
+    """Return base states that continue from the end of the previous segment, where `retried`."""
     shifted = jax.tree.map(lambda x: np.concatenate([x[:, :1], x[:, :-1]], axis=1), final)
-    return _where_segments(again, shifted, bases)
+    return _where_segments(retried, shifted, bases)

@@ -1,1 +1,1 @@
-"""Covariances, what data determine, tests of residuals."""
+"""Covariances, identifiability, and tests of residuals."""

@@ -1,4 +1,4 @@
-"""Covariance of estimates, also where the data do not determine them."""
+"""Covariance of estimates, including undetermined ones."""
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class Spectrum:
         self.scale = np.where(
             idle, np.where(magnitudes > 0, magnitudes, 1.0), 1 / np.where(idle, 1.0, size)
         )
-        # The triangular factor has the same singular values, and is small.
+        # The triangular factor has the same singular values and fewer rows.
         factor = np.linalg.qr(jacobian * self.scale, mode="r")
         _, values, rows = np.linalg.svd(factor, full_matrices=True)
         self.values = np.zeros(len(self.scale))
@@ -57,22 +57,22 @@ class Spectrum:
 
     @property
     def condition(self) -> float:
-        """Largest over smallest singular value; infinite if something is not determined."""
+        """Largest over smallest singular value; infinite if a combination is undetermined."""
         if self.rank < len(self.values):
             return float("inf")
         return float(self.values[0] / self.values[-1])
 
     def undetermined(self) -> np.ndarray:
-        """Which parameters take part in a combination that is not determined, (p,)."""
+        """Return which parameters occur in an undetermined combination, (p,)."""
         if self.null.shape[1] == 0:
             return np.zeros(len(self.scale), bool)
         part = np.sqrt(np.sum(self.null**2, axis=1))
         return part > 1e-3 * part.max()
 
     def std_of(self, combination: np.ndarray) -> float:
-        """Standard deviation of a linear combination (p,) of the parameters.
+        """Return the standard deviation of a linear combination (p,) of the parameters.
 
-        Infinite if it is not determined.
+        It is infinite for an undetermined combination.
         """
         along = self.vectors.T @ (combination * self.scale)
         if np.linalg.norm(along[self.rank :]) > 1e-6 * np.linalg.norm(along):
@@ -82,39 +82,39 @@ class Spectrum:
         )
 
     def covariance(self) -> np.ndarray:
-        """Covariance (p, p) of the parameters.
+        """Return the covariance (p, p) of the parameters.
 
-        Parameters that are not determined have infinite variance, and infinite covariance with
-        each other where they can only change together; no entry is NaN.
+        Undetermined parameters have infinite variance, and infinite covariance with each other if
+        they can only change together; no entry is NaN.
         """
         basis = self.vectors[:, : self.rank] / self.values[: self.rank]
         covariance = self.variance * (basis @ basis.T)
-        loose = self.undetermined()
-        if loose.any():
-            covariance[loose, :] = 0.0
-            covariance[:, loose] = 0.0
+        undetermined = self.undetermined()
+        if undetermined.any():
+            covariance[undetermined, :] = 0.0
+            covariance[:, undetermined] = 0.0
             shared = self.null @ self.null.T
             together = np.abs(shared) > 1e-6
-            both = np.outer(loose, loose) & together
+            both = np.outer(undetermined, undetermined) & together
             covariance[both] = np.sign(shared[both]) * np.inf
         return covariance * np.outer(self.scale, self.scale)
 
     def correlations(self) -> np.ndarray:
-        """Correlations (p, p); of parameters that are not determined, their limit."""
+        """Return the correlations (p, p); for undetermined parameters, their limits."""
         basis = self.vectors[:, : self.rank] / self.values[: self.rank]
-        correlations = _normalised(basis @ basis.T)
-        loose = self.undetermined()
-        if loose.any():
-            limit = _normalised(self.null @ self.null.T)
-            correlations[loose, :] = limit[loose, :]
-            correlations[:, loose] = limit[:, loose]
+        correlations = _normalise(basis @ basis.T)
+        undetermined = self.undetermined()
+        if undetermined.any():
+            limit = _normalise(self.null @ self.null.T)
+            correlations[undetermined, :] = limit[undetermined, :]
+            correlations[:, undetermined] = limit[:, undetermined]
             np.fill_diagonal(correlations, 1.0)
         return correlations
 
 
-def _normalised(matrix):
+def _normalise(matrix: np.ndarray) -> np.ndarray:
     size = np.sqrt(np.diag(matrix))
     size = np.where(size > 0, size, 1.0)
-    out = matrix / np.outer(size, size)
-    np.fill_diagonal(out, 1.0)
-    return out
+    normalised = matrix / np.outer(size, size)
+    np.fill_diagonal(normalised, 1.0)
+    return normalised

@@ -1,4 +1,4 @@
-"""What the data determine, sharply or not at all, in words."""
+"""Verdict on the identifiability of parameters."""
 
 import dataclasses
 import itertools
@@ -17,18 +17,20 @@ from .ambiguity import (
 from .covariance import Spectrum
 from .digits import estimate_text, std_text
 
-# Parameters at least this correlated may have a combination that is much sharper than they are.
+# Correlation above which the sum or difference of two parameters may be much more precise than they
+# are.
 _CORRELATED = 0.9
-# A combination is worth a sentence if its relative standard deviation gains this factor.
+# Factor by which the standard deviation of a combination must be smaller to be reported.
 _SHARPER = 3.0
-# A standard deviation above this part of the value is worth a sentence: the parameter is "hardly
-# determined"; or zero within its error, if that is below the second part of what it started from.
+# A parameter whose standard deviation exceeds the fraction `_WEAK` of its value is reported: as
+# "hardly determined" if the standard deviation also exceeds the fraction `_ZERO` of its possible
+# change, else as zero within its error.
 _WEAK, _ZERO = 0.5, 0.1
 
 
 @dataclasses.dataclass(frozen=True)
 class Combination:
-    """A combination of parameters that is known better than they are."""
+    """A combination of parameters that is known more precisely than the parameters."""
 
     label: str
     value: float
@@ -38,7 +40,7 @@ class Combination:
     parts_std: tuple[float, ...]
 
     def __str__(self) -> str:
-        each = " and ".join(
+        parts_text = " and ".join(
             f"{part} to {std_text(std)}"
             for part, std in zip(self.parts, self.parts_std, strict=True)
         )
@@ -46,7 +48,7 @@ class Combination:
         return (
             f"{self.label} = {estimate_text(self.value, self.std)}{unit} is sharp, known to "
             f"{std_text(self.std)}{unit}; "
-            f"{each} are not."
+            f"{parts_text} are not."
         )
 
 
@@ -58,13 +60,13 @@ class Identifiability:
 
     - `identifiable`: whether every fitted parameter is determined.
     - `rank` and `num_parameters`, of the Fisher information.
-    - `condition`: of the weighted Jacobian with columns of norm one, whatever the units and values
-      of the parameters; squared, that of the Fisher information in this scaling.
+    - `condition`: of the weighted Jacobian with columns of norm one, independent of the units and
+      values of the parameters; its square is that of the Fisher information in this scaling.
     - `singular_values`: in the same scaling.
     - `undetermined`: changes of parameters, by label, that change no prediction: relative to the
-      value, the largest being one; absolute where a parameter is zero as far as the data tell.
-    - `sharp`: combinations known better than the parameters in them.
-    - `messages`: all of it in words.
+      value, with a largest entry of one; absolute for parameters without a significant value.
+    - `sharp`: combinations that are known more precisely than the parameters in them.
+    - `messages`: the verdict in words.
     """
 
     identifiable: bool
@@ -94,26 +96,26 @@ def judge(
     relative singular value that counts as zero.
     **Returns:** the spectrum of the fitted components, and the verdict.
     """
-    magnitudes, chosen = table.magnitudes(starts), table.fitted_indices
-    part = table.subset(chosen)
-    # Columns of the triangular factor have the same norms and products, and are short.
+    magnitudes, indices = table.magnitudes(starts), table.fitted_indices
+    fitted = table.subset(indices)
+    # The triangular factor has the same column norms and products, and fewer rows.
     jacobian = np.asarray(np.linalg.qr(jacobian, mode="r"))
-    spectrum = Spectrum(jacobian[:, chosen], tolerance, magnitudes[chosen], variance)
-    undetermined, messages = describe_ambiguity(spectrum, part)
+    spectrum = Spectrum(jacobian[:, indices], tolerance, magnitudes[indices], variance)
+    undetermined, messages = describe_ambiguity(spectrum, fitted)
     if not messages:
         messages = _describe_held(Spectrum(jacobian, tolerance, magnitudes, variance), table)
     std = np.sqrt(np.diag(spectrum.covariance()))
-    weak = _describe_weak(part, std, magnitudes[chosen])
+    weak = _describe_weak(fitted, std, magnitudes[indices])
     messages = [*messages, *weak] if undetermined else [*weak, *messages]
-    sharp = _sharp_combinations(part, spectrum)
+    sharp = _sharp_combinations(fitted, spectrum)
     messages += [str(combination) for combination in sharp]
-    if spectrum.rank == len(chosen):
-        # Behind what is hardly determined: the worst news comes first.
-        messages.insert(len(weak), f"All {len(chosen)} fitted parameters are determined.")
+    if spectrum.rank == len(indices):
+        # After the hardly determined parameters: the worst news comes first.
+        messages.insert(len(weak), f"All {len(indices)} fitted parameters are determined.")
     return spectrum, Identifiability(
-        identifiable=spectrum.rank == len(chosen),
+        identifiable=spectrum.rank == len(indices),
         rank=spectrum.rank,
-        num_parameters=len(chosen),
+        num_parameters=len(indices),
         condition=spectrum.condition,
         singular_values=tuple(float(x) for x in spectrum.values),
         undetermined=tuple(undetermined),
@@ -122,8 +124,8 @@ def judge(
     )
 
 
-def _describe_weak(table, std, magnitudes):
-    """Parameters whose standard deviation is as large as they are."""
+def _describe_weak(table: ComponentTable, std: np.ndarray, magnitudes: np.ndarray) -> list[str]:
+    """Return sentences on parameters whose standard deviation is as large as their value."""
     largest = table.magnitudes(table.values)
     messages = []
     for label, value, deviation, size, possible in zip(
@@ -139,8 +141,8 @@ def _describe_weak(table, std, magnitudes):
     return messages
 
 
-def _describe_held(spectrum, table):
-    """What would not be determined without the values that are held fixed."""
+def _describe_held(spectrum: Spectrum, table: ComponentTable) -> list[str]:
+    """Return sentences on results that rest on the values of components that are held fixed."""
     held = {label for label, f in zip(table.labels, table.fitted, strict=True) if not f}
     has_value = has_significant_value(spectrum, table)
     idle, messages = [], []
@@ -159,7 +161,7 @@ def _describe_held(spectrum, table):
     return messages
 
 
-def _describe_dependence(change, held, common):
+def _describe_dependence(change: dict[str, float], held: list[str], common: bool) -> str:
     fixed = join_names(held)
     if common:
         return (
@@ -174,8 +176,8 @@ def _describe_dependence(change, held, common):
     )
 
 
-def _sharp_combinations(table, spectrum):
-    found = []
+def _sharp_combinations(table: ComponentTable, spectrum: Spectrum) -> list[Combination]:
+    combinations = []
     covariance = spectrum.covariance()
     std = np.sqrt(np.diag(covariance))
     for i, j in itertools.combinations(range(len(table.labels)), 2):
@@ -186,11 +188,11 @@ def _sharp_combinations(table, spectrum):
         sign = -1.0 if covariance[i, j] > 0 else 1.0
         gradient = np.zeros(len(table.labels))
         gradient[i], gradient[j] = 1.0, sign
-        # Not from the covariance, where the difference of two large numbers would cancel.
+        # The covariance would lose digits by cancellation.
         combined = spectrum.std_of(gradient)
         if _SHARPER * combined > min(std[i], std[j]):
             continue
-        found.append(
+        combinations.append(
             Combination(
                 label=f"{table.labels[i]} {'-' if sign < 0 else '+'} {table.labels[j]}",
                 value=float(table.values[i] + sign * table.values[j]),
@@ -200,4 +202,4 @@ def _sharp_combinations(table, spectrum):
                 parts_std=(float(std[i]), float(std[j])),
             )
         )
-    return found
+    return combinations

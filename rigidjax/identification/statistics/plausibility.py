@@ -1,22 +1,22 @@
-"""Whether the bodies of a fit can exist."""
+"""Plausibility of the masses and inertias of a fit."""
 
 import numpy as np
 
 from ...formulations import AbstractFormulation
 from ...mechanics import System
 
-# Of osmium, the densest material, kg/m^3.
+# Density of osmium, the densest material, kg/m^3.
 _DENSEST = 22_600.0
-# Moments may be so much more than the triangle inequality allows: flat bodies, fitted.
+# Tolerance of the triangle inequality, for fitted flat bodies.
 _SLACK = 1.01
 
 
 def plausibility_notes(model: AbstractFormulation) -> list[str]:
-    r"""A sentence for each body whose mass and inertia, fitted or held, no body has.
+    r"""Return a sentence for each body whose mass and inertia no body can have.
 
-    Of all bodies with the mass $m$ and the radius of gyration $k$ about the centre of mass,
-    $k^2 = \operatorname{tr} J / 2m$, the ball of the radius $\sqrt{5/3}\,k$ is the least dense.
-    Where that would be denser than any material, one of the numbers, or its unit, is wrong.
+    Of all bodies with mass $m$ and radius of gyration $k$ about the centre of mass, $k^2 =
+    \operatorname{tr} J / 2m$, the ball of radius $\sqrt{5/3}\,k$ has the smallest density. If it
+    exceeds that of any material, a value or its unit is wrong.
     """
     system = model.system
     bodies = system.bodies if isinstance(system, System) else ()

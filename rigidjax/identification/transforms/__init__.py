@@ -1,4 +1,4 @@
-"""Coordinates in which parameters are fitted: every real vector is an admissible parameter."""
+"""Coordinates of fitted parameters, in which every real vector is an admissible value."""
 
 from .base import AbstractTransform as AbstractTransform
 from .elementwise import Bounded as Bounded, Free as Free, Positive as Positive

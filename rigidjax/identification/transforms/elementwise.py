@@ -1,4 +1,4 @@
-"""Transformations that act on each element of an array by itself."""
+"""Transformations of individual array elements."""
 
 from typing import Any, ClassVar
 
@@ -20,12 +20,12 @@ from .base import (
 
 Indices = tuple[int, ...] | None
 
-# Part of its start value below which a positive parameter is taken for zero.
+# Fraction of its start value at which a positive parameter counts as zero.
 _ZERO = 1e-12
 
 
 class AbstractElementwise(AbstractElements):
-    """A transformation of the elements `which` of an array; the others stay as they are."""
+    """A transformation of the elements `which` of an array; the others are held fixed."""
 
     which: eqx.AbstractVar[Indices]
 
@@ -33,7 +33,7 @@ class AbstractElementwise(AbstractElements):
         names, which = element_names(shape), self.which
         if which is not None:
             if not which or len(set(which)) < len(which):
-                raise ValueError(f"`which` must hold different numbers of elements; got {which}")
+                raise ValueError(f"`which` must hold different indices of elements; got {which}")
             wrong = [i for i in which if not 0 <= i < len(names)]
             if wrong:
                 raise ValueError(f"`which` must be between 0 and {len(names) - 1}; got {wrong[0]}")
@@ -43,19 +43,19 @@ class AbstractElementwise(AbstractElements):
         return tuple(range(int(np.prod(shape)))) if self.which is None else tuple(self.which)
 
     def _elements_on_limits(self, leaf: np.ndarray, sides: np.ndarray, lower: Any, upper: Any):
-        """The elements on their bounds."""
-        found, count = [], int(np.prod(leaf.shape))
+        """Return the elements that are on their bounds."""
+        active, count = [], int(np.prod(leaf.shape))
         for k, side in zip(self.fitted(leaf.shape), sides, strict=True):
             if side:
                 limit = float(np.broadcast_to(lower if side < 0 else upper, leaf.shape).flat[k])
-                found.append(ActiveLimit("", np.eye(count)[k], limit, bool(side < 0)))
-        return tuple(found)
+                active.append(ActiveLimit("", np.eye(count)[k], limit, bool(side < 0)))
+        return tuple(active)
 
 
 class Free(AbstractElementwise):
-    """Any real number; the coordinate is the number itself.
+    """An unbounded value, which is its own coordinate.
 
-    **Arguments:** `which`, numbers of the elements (of the flattened array) that are fitted; `None`
+    **Arguments:** `which`, indices of the elements (of the flattened array) that are fitted; `None`
     for all.
     """
 
@@ -82,12 +82,13 @@ class Free(AbstractElementwise):
 
 
 class Positive(AbstractElementwise):
-    r"""A positive number $\theta = e^u$.
+    r"""A positive value $\theta = e^u$.
 
-    Data that would have it at zero or below drive it to a negligible part of its start value; it is
-    then on its bound. `Bounded(0.0, inf)` reaches zero itself, and can start there.
+    Data whose optimum is zero or negative drive the value to a negligible fraction of its start,
+    where it counts as being on its bound. `Bounded(0.0, inf)` reaches zero exactly, and can start
+    there.
 
-    **Arguments:** `which`, as of `Free`.
+    **Arguments:** `which`, as in `Free`.
     """
 
     which: Indices = eqx.field(static=True, default=None)
@@ -118,13 +119,13 @@ class Positive(AbstractElementwise):
 
 
 class Bounded(AbstractElementwise):
-    r"""A number between bounds, which it may reach.
+    """A value between bounds, which it can reach.
 
-    The coordinate is linear: the number from the middle between its bounds, in units of half their
-    distance; with one bound, the number from this bound. An optimum on a bound is found exactly.
+    The coordinate is linear: the offset from the middle between the bounds, in units of half their
+    distance; with a single bound, the offset from it. An optimum on a bound is found exactly.
 
     **Arguments:** `lower` and `upper`, $a < b$, numbers or arrays in the shape of the parameter,
-    infinite where there is no bound; `which`, as of `Free`.
+    infinite without a bound; `which`, as in `Free`.
     """
 
     lower: Float[Array, "..."]
@@ -154,7 +155,7 @@ class Bounded(AbstractElementwise):
         a, b = self._bounds(reference)
         origin, unit, lower, upper = self._scale(reference)
         inside = origin + unit * clip_value(u, lower, upper)
-        # On a bound without the rounding of the sum.
+        # On a bound the value is exact, without the rounding of the sum.
         exact = jnp.where(u <= lower, a, jnp.where(u >= upper, b, jnp.clip(inside, a, b)))
         return _put(reference, self.which, inside + jax.lax.stop_gradient(exact - inside))
 
@@ -169,13 +170,15 @@ class Bounded(AbstractElementwise):
     def active_limits(self, leaf: np.ndarray, sides: np.ndarray) -> tuple[ActiveLimit, ...]:
         return self._elements_on_limits(leaf, sides, self.lower, self.upper)
 
-    def _bounds(self, leaf):
+    def _bounds(self, leaf: Array | np.ndarray) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
         lower = jnp.broadcast_to(self.lower, leaf.shape).astype(leaf.dtype)
         upper = jnp.broadcast_to(self.upper, leaf.shape).astype(leaf.dtype)
         return _take(lower, self.which), _take(upper, self.which)
 
-    def _scale(self, leaf):
-        """Origin and unit of the coordinates, and their limits."""
+    def _scale(
+        self, leaf: Array
+    ) -> tuple[Float[Array, " k"], Float[Array, " k"], Float[Array, " k"], Float[Array, " k"]]:
+        """Return origin and unit of the coordinates, and their lower and upper limits."""
         a, b = self._bounds(leaf)
         below, above = jnp.isfinite(a), jnp.isfinite(b)
         both, zero, one = below & above, jnp.zeros_like(a), jnp.ones_like(a)
@@ -187,12 +190,12 @@ class Bounded(AbstractElementwise):
         return origin, unit, lower, upper
 
 
-def _take(leaf, which):
+def _take(leaf: Array | np.ndarray, which: Indices) -> Any:
     flat = leaf.reshape(-1)
     return flat if which is None else flat[np.asarray(which)]
 
 
-def _put(reference, which, values):
+def _put(reference: Array, which: Indices, values: Float[Array, " k"]) -> Array:
     if which is None:
         return values.reshape(reference.shape)
     return reference.reshape(-1).at[np.asarray(which)].set(values).reshape(reference.shape)

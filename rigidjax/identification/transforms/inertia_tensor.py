@@ -1,4 +1,4 @@
-"""A full inertia tensor that some distribution of mass has."""
+"""Inertia tensors that are physically possible."""
 
 from typing import ClassVar
 
@@ -15,15 +15,15 @@ _MARGIN_OF_TRACE = 1e-3
 
 
 class InertiaTensor(AbstractTransform):
-    r"""Symmetric tensor (3, 3) in the log-Cholesky coordinates of its Euler tensor.
+    r"""Symmetric tensor (3, 3) in log-Cholesky coordinates of its Euler tensor.
 
     $E = L D L^T$ with $D = \mathrm{diag}(e^{2 u_1}, e^{2 u_2}, e^{2 u_3})$ and the upper triangular
-    $L = ((1, u_4, u_6), (0, 1, u_5), (0, 0, 1))$, times a scale of the start value: positive
-    definite whatever $u$ is. The rotational part of `MassProperties.from_log_cholesky` with the
-    columns of the factor divided by their diagonal, and the axes in a cyclic order in which the
-    body at the start of the fit is thinnest along the first. A common scale of all moments is a
-    straight line. A body that is flat across an axis near the first has one logarithm at its end,
-    and no other coordinate grows.
+    $L = ((1, u_4, u_6), (0, 1, u_5), (0, 0, 1))$, times a scale from the start value, is positive
+    definite for every $u$. The coordinates are those of the rotational part of
+    `MassProperties.from_log_cholesky`, with the columns of the factor divided by their diagonal and
+    the axes in the cyclic order in which the body is thinnest along the first axis at the start of
+    the fit. Scaling all moments by a common factor is then a straight line in $u$. For a body that
+    is flat across an axis near the first, only one logarithm diverges.
 
     **Source:** Rucker, Wensing, IEEE Robot. Autom. Lett. 7 (2022) 6797.
     """
@@ -46,11 +46,11 @@ class InertiaTensor(AbstractTransform):
         if not bool(nearest.moved):
             return leaf, ""
         moments = np.linalg.eigvalsh(leaf)
-        found = np.linalg.eigvalsh(np.asarray(nearest.inertia))
+        new_moments = np.linalg.eigvalsh(np.asarray(nearest.inertia))
         return np.asarray(nearest.inertia), (
             f"the start, with principal moments {moments} kg m^2, violates the triangle inequality "
             "or is on the limit of a flat body; the fit started from the nearest physical inertia, "
-            f"with {found} kg m^2"
+            f"with {new_moments} kg m^2"
         )
 
     def coordinates(self, leaf: Array) -> Float[Array, " k"]:
@@ -87,36 +87,43 @@ class InertiaTensor(AbstractTransform):
         none = no_limits(6, reference.dtype)
         scale = _scale(reference)
         floor = 0.5 * jnp.log(euler_floor(2 * scale) / scale)
-        # The square of the exponential is linear in the inertia.
+        # The Euler tensor is linear in the square of the exponential.
         return none._replace(lower=none.lower.at[:3].set(floor), reach=none.reach.at[:3].set(0.5))
 
     def active_limits(self, leaf: np.ndarray, sides: np.ndarray) -> tuple[ActiveLimit, ...]:
-        # Of the Euler tensor E = 1/2 tr(I) 1 - I, along the directions in which it is zero.
+        # Directions in which the Euler tensor E = 1/2 tr(I) 1 - I is zero.
         _, axes = np.linalg.eigh(np.asarray(euler_tensor(jnp.asarray(leaf))))
-        found = []
+        active = []
         for n in axes.T[: int(np.count_nonzero(sides[:3] < 0))]:
             squares, products = n * n, -2 * n[[1, 0, 0]] * n[[2, 2, 1]]
             name = f"principal Euler value about ({', '.join(f'{x:.3f}' for x in n)})"
             combination = np.concatenate([0.5 - squares, products])
-            found.append(ActiveLimit(name, combination, 0.0, True))
-        return tuple(found)
+            active.append(ActiveLimit(name, combination, 0.0, True))
+        return tuple(active)
 
 
-def _scale(inertia):
-    """Half the trace, so that coordinates are of order one in any unit."""
+def _scale(inertia: Float[Array, "3 3"]) -> Float[Array, ""]:
+    """Return half the trace, with which coordinates are of order one in any unit."""
     return 0.5 * (inertia[0, 0] + inertia[1, 1] + inertia[2, 2])
 
 
 def _thinnest(inertia: Array) -> Array:
-    """Number of the axis along which a body is thinnest: of the largest minor of its tensor."""
+    """Return the axis along which a body is thinnest: that of the largest minor of its tensor."""
     a, b, c, d, e, f = symmetric_components(euler_tensor(inertia))
     return jnp.argmax(jnp.stack([b * c - d * d, a * c - e * e, a * b - f * f]))
 
 
 def _roll(components: Array, shift: Array) -> Array:
-    """Components in another cyclic order of the axes, those off the diagonal by the third axis."""
+    """Permute components cyclically; the axis missing in an off-diagonal one is its number."""
     return jnp.concatenate([jnp.roll(part, shift) for part in (components[:3], components[3:])])
 
 
-def _symmetric(a, b, c, d, e, f):
+def _symmetric(
+    a: Float[Array, ""],
+    b: Float[Array, ""],
+    c: Float[Array, ""],
+    d: Float[Array, ""],
+    e: Float[Array, ""],
+    f: Float[Array, ""],
+) -> Float[Array, "3 3"]:
     return jnp.stack([a, f, e, f, b, d, e, d, c]).reshape(3, 3)

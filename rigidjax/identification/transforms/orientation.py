@@ -1,4 +1,4 @@
-"""Orientations, as unit quaternions."""
+"""Orientations, stored as unit quaternions."""
 
 from typing import ClassVar
 
@@ -12,10 +12,10 @@ from .base import AbstractTransform, ActiveLimit, Limits, element_names, no_limi
 
 
 class Orientation(AbstractTransform):
-    r"""Unit quaternions (..., 4) by rotation vectors from the start value, $p = p_0 \exp(u)$.
+    r"""Unit quaternions (..., 4), by rotation vectors from the start value, $p = p_0 \exp(u)$.
 
-    What is reported is the rotation vector of $p$ itself, and as its uncertainty that of a small
-    rotation about the body axes, rad.
+    Reported are the rotation vector of $p$ and, as its uncertainty, that of a small rotation about
+    the body axes, rad.
     """
 
     is_bounded: ClassVar[bool] = False
@@ -38,10 +38,10 @@ class Orientation(AbstractTransform):
         return jnp.zeros(leaf.size // 4 * 3, leaf.dtype)
 
     def leaf(self, u: Float[Array, " k"], reference: Array) -> Array:
-        turned = jax.vmap(lambda p, v: so3.multiply(p, so3.exp_quaternion(v)))(
+        rotated = jax.vmap(lambda p, v: so3.multiply(p, so3.exp_quaternion(v)))(
             reference.reshape(-1, 4), u.reshape(-1, 3)
         )
-        return turned.reshape(reference.shape)
+        return rotated.reshape(reference.shape)
 
     def estimates(self, leaf: Array) -> Float[Array, " c"]:
         return jax.vmap(so3.log_quaternion)(leaf.reshape(-1, 4)).reshape(-1)
@@ -50,10 +50,10 @@ class Orientation(AbstractTransform):
         return self.leaf(change, leaf)
 
     def change(self, leaf: Array, new: Array) -> Float[Array, " c"]:
-        turned = jax.vmap(lambda p, q: so3.log_quaternion(so3.multiply(so3.conjugate(p), q)))(
+        rotation = jax.vmap(lambda p, q: so3.log_quaternion(so3.multiply(so3.conjugate(p), q)))(
             leaf.reshape(-1, 4), new.reshape(-1, 4)
         )
-        return turned.reshape(-1)
+        return rotation.reshape(-1)
 
     def spread(self, reference: Array) -> Float[Array, " k"]:
         return jnp.ones_like(self.coordinates(reference))

@@ -1,4 +1,4 @@
-"""Principal moments of inertia that some distribution of mass has."""
+"""Principal moments of inertia that are physically possible."""
 
 import itertools
 from typing import ClassVar
@@ -13,32 +13,32 @@ from .base import AbstractElements, ActiveLimit, Limits, clip_value
 
 _NAMES = ("I1", "I2", "I3")
 
-# How far inside of the physical inertias a fit starts: principal Euler values as a part of half
-# the trace, or of the smallest moment that is fixed.
+# Distance of start values to the boundary of the physical inertias: principal Euler values relative
+# to half the trace, and relative to the smallest moment that is fixed.
 _MARGIN_OF_TRACE = 1e-3
 _MARGIN_OF_FIXED = 2e-2
 
-# Principal Euler values of principal moments.
+# Matrix that maps principal moments to principal Euler values.
 _EULER_VALUES = 0.5 * np.array([[-1.0, 1, 1], [1, -1, 1], [1, 1, -1]])
 
 
 def euler_floor(trace: Array) -> Array:
-    """Euler value that stands for zero, of a body whose moments have this sum."""
+    """Return the Euler value that counts as zero for a body whose moments have this sum."""
     return 0.03 * np.sqrt(jnp.finfo(trace.dtype).eps) * trace
 
 
 class PrincipalInertia(AbstractElements):
-    r"""Principal moments with principal Euler values that are never negative.
+    r"""Principal moments whose principal Euler values are never negative.
 
     With $I_i = E_j + E_k$ a body is physical if no $E_i = \frac12(I_j + I_k - I_i)$ is negative.
 
     - All moments fitted: $E_i = e^{u_i}$.
-    - $I_k$ fixed: $E_i + E_j = I_k$ is divided by $E_i = \frac12 I_k (1 + u_1)$, $|u_1| \le 1$,
-      and $E_k = e^{u_2}$.
+    - $I_k$ fixed: $E_i + E_j = I_k$ is divided by $E_i = \frac12 I_k (1 + u_1)$, $|u_1| \le 1$, and
+      $E_k = e^{u_2}$.
     - $I_j$ and $I_k$ fixed: $I_i$ is linear in $u$ between $|I_j - I_k|$ and $I_j + I_k$.
 
-    A linear coordinate reaches the limit of a flat body. A logarithm ends where the Euler value is
-    a negligible part of the trace, `euler_floor`, which stands for the limit.
+    A linear coordinate reaches the limit of a flat body exactly. A logarithm stops at the
+    negligible Euler value `euler_floor`, which represents the limit.
 
     **Arguments:** `fixed`, the moments that keep their start value, such as `("I3",)`.
     """
@@ -72,8 +72,8 @@ class PrincipalInertia(AbstractElements):
         margin = _MARGIN_OF_TRACE * 0.5 * leaf.sum()
         if fixed:
             margin = min(margin, _MARGIN_OF_FIXED * leaf[fixed].min())
-        moved = _nearest_physical(leaf, fixed, margin)
-        if moved is leaf:
+        nearest = _nearest_physical(leaf, fixed, margin)
+        if nearest is leaf:
             return leaf, ""
         values = _EULER_VALUES @ leaf
         lowest = int(np.argmin(values))
@@ -83,9 +83,9 @@ class PrincipalInertia(AbstractElements):
             if values[lowest] < 0
             else f"is on the limit of a flat body (E{lowest + 1} = {values[lowest]:.4g} kg m^2)"
         )
-        return moved, (
+        return nearest, (
             f"the start {_format_moments(leaf)} kg m^2 {reason}; the fit started from the nearest "
-            f"physical inertia, {_format_moments(moved)} kg m^2"
+            f"physical inertia, {_format_moments(nearest)} kg m^2"
         )
 
     def coordinates(self, leaf: Array) -> Float[Array, " k"]:
@@ -141,7 +141,8 @@ class PrincipalInertia(AbstractElements):
         elif len(free) == 2:
             flat = [j if sides[0] > 0 else i] * bool(sides[0]) + [k] * bool(sides[1] < 0)
         elif sides[0]:
-            # The upper bound of I_i is E_i = 0, the lower one that of the greater of the others.
+            # The upper bound of I_i is E_i = 0; at its lower bound the Euler value of the larger
+            # fixed moment is zero.
             flat = [i if sides[0] > 0 else (j if leaf[j] > leaf[k] else k)]
         else:
             flat = []
@@ -150,8 +151,8 @@ class PrincipalInertia(AbstractElements):
             for axis in flat
         )
 
-    def _axes(self):
-        """Axes in cyclic order: the last, or the last two, are fixed."""
+    def _axes(self) -> tuple[int, int, int]:
+        """Return the axes in cyclic order, with the fixed ones last."""
         free = self.fitted((3,))
         if len(free) == 2:
             k = 3 - free[0] - free[1]
@@ -159,10 +160,10 @@ class PrincipalInertia(AbstractElements):
         return free[0], (free[0] + 1) % 3, (free[0] + 2) % 3
 
 
-def _nearest_physical(moments, fixed, margin):
-    """Moments with the smallest change (Euclidean) such that every Euler value is >= `margin`.
+def _nearest_physical(moments: np.ndarray, fixed: list[int], margin: float) -> np.ndarray:
+    """Return the nearest moments (Euclidean) with every Euler value at least `margin`.
 
-    Each set of active bounds has one candidate, the least change that meets them with equality.
+    Each set of active bounds has one candidate, the smallest change with equality in them.
     """
     gap = margin - _EULER_VALUES @ moments
     if np.all(gap <= 0):
@@ -183,5 +184,5 @@ def _nearest_physical(moments, fixed, margin):
     return best.astype(moments.dtype)
 
 
-def _format_moments(moments):
+def _format_moments(moments: np.ndarray) -> str:
     return "(" + ", ".join(f"{x:.6g}" for x in moments) + ")"
