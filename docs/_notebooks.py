@@ -1,4 +1,6 @@
-"""Notebooks as pages: with the results that `make notebooks` left in `.cache/notebooks`, or without any."""
+"""Notebooks as pages, with the results of `make notebooks` in `.cache/notebooks` where they
+exist.
+"""
 
 import base64
 import html
@@ -16,7 +18,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def on_config(config):
-    """The menu: all notebooks."""
+    """Add all notebooks to the menu."""
     pages = [f"notebooks/{path.stem}.md" for path in sources()]
     config["nav"].insert(-2, {"Notebooks": pages})
     return config
@@ -40,7 +42,7 @@ def sources():
 
 
 def cells_of(path):
-    """The cells, executed if there is a run of the same cells."""
+    """Return the cells, executed if the results belong to equal cells."""
     cells = json.loads(path.read_text("utf-8"))["cells"]
     done = EXECUTED / path.name
     if done.exists():
@@ -53,7 +55,7 @@ def cells_of(path):
 
 
 def page(name, cells, is_executed):
-    """The page in Markdown, and its figures by the names of their files."""
+    """Return the page in Markdown, and its figures by file name."""
     parts, pictures = [], {}
     for cell in cells:
         source = joined(cell["source"]).strip()
@@ -74,7 +76,7 @@ def page(name, cells, is_executed):
 
 
 def shown(output, name, pictures):
-    """What a cell printed, returned or drew."""
+    """Return the printed, returned and drawn output of a cell."""
     if output["output_type"] == "stream":
         return [printed(joined(output["text"]))]
     if output["output_type"] == "error":
@@ -95,14 +97,14 @@ def shown(output, name, pictures):
 
 
 def printed(text):
-    """Text as it was printed; longer fences where it has fences itself."""
+    """Return printed text in a fence that is longer than fences within it."""
     text = COLOURS.sub("", text).rstrip()
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}text\n{text}\n{fence}"
 
 
 def relinked(text):
-    """Links to pages of the site lead there, those to other files of the repository are text."""
+    """Redirect links to pages of the site; links to other files become text."""
     text = re.sub(r"\]\(\.\./docs/([\w/]+\.md)", r"](../\1", text)
     return re.sub(r"\[([^\]]+)\]\(\.\./(?![\w/]+\.md)[^)]*\)", r"\1", text)
 

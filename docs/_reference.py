@@ -1,4 +1,6 @@
-"""Pages of the reference, from the program: every public name by concept, and a page for each class that is chosen."""
+"""Pages of the reference: every public name by concept, and a page for each class of some
+concepts.
+"""
 
 import functools
 import gzip
@@ -19,10 +21,10 @@ import rigidjax as rj
 from rigidjax.joints.relative_pose import RelativePose
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Short programs for classes of these names, and what `docs/gallery/make.py` kept of them.
+# Short examples for classes of these names, and their runs, stored by `docs/gallery/make.py`.
 RUNS = ROOT / "docs" / "reference_runs"
 
-# Groups of the reference: modules with their titles; then folders of the package whose names `rj` itself has.
+# Groups of the reference: modules with their titles, then folders whose names `rj` exports.
 MODULES = {
     "solvers": "Solvers",
     "projection": "Projections",
@@ -41,9 +43,9 @@ CONCEPTS = {
     "forces": "Forces",
     "formulations": "Formulations",
 }
-# Of these every class has a page of its own.
+# Groups whose classes have separate pages.
 OWN_PAGES = ("Rotations", "Joints", "Forces", "Formulations")
-# Constraints of each joint, on the displacement d and the rotation Q, and a motion of it: arguments, and d and the
+# Constraints of each joint on the displacement d and the rotation Q, and a motion: arguments, and d and the
 # rotation vector of Q for two angles.
 JOINTS = {
     "Revolute": (
@@ -94,7 +96,7 @@ JOINTS = {
 
 
 def on_config(config):
-    """The menu: pages of single classes below those of their concept."""
+    """Add pages of single classes to the menu, below their concept."""
     entries = next(entry["Reference"] for entry in config["nav"] if "Reference" in entry)
     for title in OWN_PAGES:
         page = f"reference/{title.lower()}.md"
@@ -126,7 +128,7 @@ def on_files(files, config):
 
 @functools.cache
 def reference():
-    """Public names by group: full names of where they are defined, each once."""
+    """Return public names by group, with the full names of their definitions, each once."""
     groups = {title: {} for title in (*CONCEPTS.values(), "Simulation", *MODULES.values())}
     for module, title in MODULES.items():
         for name, thing in public(importlib.import_module(f"rigidjax.{module}")):
@@ -155,7 +157,7 @@ def defined(thing):
 
 @functools.cache
 def classes(title):
-    """The public classes of a group, by name."""
+    """Return the public classes of a group, by name."""
     names = reference()[title]
     return {name: getattr(rj, name) for name in names if inspect.isclass(getattr(rj, name, None))}
 
@@ -183,7 +185,7 @@ def index():
 
 
 def group_page(title, names, alone):
-    """What a concept has: a table of its classes, and everything else in full."""
+    """Return a table of the classes of a concept, and all other names in full."""
     lines = [f"# {title}", ""]
     if alone:
         lines += ["| | |", "|---|---|"]
@@ -202,7 +204,7 @@ def first_sentence(thing):
 
 
 def class_page(title, name):
-    """The docstring, what can be computed of the class, and where it is used."""
+    """Return the docstring of a class, computed facts, and links to examples."""
     parts = [f"# {name}", ""]
     if title == "Joints" and name in JOINTS:
         parts += joint_facts(name)
@@ -213,7 +215,7 @@ def class_page(title, name):
         ]
     if (RUNS / f"{name}.py").exists():
         _, text, code = (RUNS / f"{name}.py").read_text("utf-8").split('"""', 2)
-        parts += [frame_of(name, text), "", f"{text} The program is [below](#example).", ""]
+        parts += [frame_of(name, text), "", f"{text} The code is [below](#example).", ""]
         example = ["## Example", "", f"```python\n{code.strip()}\n```", ""]
     else:
         example = []
@@ -241,7 +243,7 @@ def frame_of(name, text):
 
 
 def joint_facts(name):
-    """Constraints, rates and coordinates of a joint, and a motion of it."""
+    """Return constraints, rates and coordinates of a joint, and a motion."""
     joint = motion_of(name)[0].joints[0]
     loops = "none of a tree: it closes a loop" if joint.closes_loops_only else str(joint.num_rates)
     return [
@@ -261,7 +263,7 @@ def joint_facts(name):
 
 @functools.cache
 def motion_of(name):
-    """A system of one body on the joint, states that the joint allows, and their times."""
+    """Return a system of one body on the joint, admissible states, and their times."""
     arguments = JOINTS[name][1]
     offset = np.array([0.35, 0.0, 0.0])
     if name == "Distance":
@@ -297,7 +299,9 @@ def motion_of(name):
 
 
 def relative_poses(name, ts):
-    """Displacements (T, 3) and rotations of the child's joint frame, components of the parent's."""
+    """Return displacements (T, 3) and rotations of the child's joint frame, components of the
+    parent's.
+    """
     a, b = 1.2 * np.sin(0.25 * np.pi * ts), 0.9 * np.sin(0.5 * np.pi * ts)
     d, vectors = (np.array(rows, float) for rows in zip(*map(JOINTS[name][2], a, b), strict=True))
     if (

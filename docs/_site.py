@@ -1,4 +1,4 @@
-"""Pages that are made from the program when the site is built, mathematics, and a check of all links."""
+"""Generated pages, mathematics, and a check of all links."""
 
 import gzip
 import html
@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 GALLERY = ROOT / "docs" / "gallery"
 LOG = logging.getLogger("mkdocs.hooks.site")
 
-# Where the site has what guides link to outside of `docs`, the longer beginnings first.
+# Paths in the site of files outside `docs`, longer prefixes first.
 BESIDE = {
     "../../benchmarks/figures/": "../figures/",
     "../benchmarks/figures/": "figures/",
@@ -30,7 +30,7 @@ BESIDE = {
 
 
 def on_config(config):
-    """Put guides that the menu does not name at the end of the guides."""
+    """Append guides that are not in the menu."""
     guides = next(entry["Guides"] for entry in config["nav"] if "Guides" in entry)
     named = str(config["nav"])
     present = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
@@ -39,7 +39,7 @@ def on_config(config):
 
 
 def on_files(files, config):
-    """Add the generated pages, and those that lie elsewhere in the repository."""
+    """Add the generated pages, and pages that are elsewhere in the repository."""
 
     def add(path, text):
         files.append(File.generated(config, path, content=text))
@@ -66,7 +66,7 @@ def description(path):
 
 
 def gallery(names):
-    lines = ["# Gallery", "", "Each with its code and the run to play with.", ""]
+    lines = ["# Gallery", "", "Examples with their code and a playable view.", ""]
     for name in names:
         picture = f"![{headline(name)}](gallery/{name}.png)"
         lines += [f"## [{headline(name)}](gallery/{name}.md)", "", picture, ""]
@@ -80,26 +80,26 @@ def example(name):
         f"# {headline(name)}\n\n{text}\n\n"
         f'<iframe src="{name}-view.html" title="{html.escape(text)}" loading="lazy" '
         'style="width: 100%; height: 30rem; border: 0; border-radius: 8px"></iframe>\n\n'
-        f"[The same as a page of its own]({name}-view.html)\n\n```python\n{code}\n```\n"
+        f"[Open the view in a separate page]({name}-view.html)\n\n```python\n{code}\n```\n"
     )
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Links to the files beside `docs`, which the site has in other places."""
+    """Adapt links to files outside `docs`, which have other paths in the site."""
     for here, there in BESIDE.items():
         markdown = markdown.replace(f"]({here}", f"]({there}")
     return markdown
 
 
 def on_page_content(content, page, config, files):
-    """Formulas as MathML, which browsers draw without a program."""
+    """Convert formulas to MathML, which browsers render without scripts."""
 
     def formula(found):
         text = html.unescape(found.group(3))
         display = "block" if found.group(2) == r"\[" else "inline"
         return convert(text, display=display)
 
-    # Each part of a docstring begins a line.
+    # Each part of a docstring begins on a new line.
     parts = "Arguments|Attributes|Returns|Raises|Errors|Source"
     content = re.sub(rf"(?<!<p>)<strong>({parts}):</strong>", r"<br><strong>\1:</strong>", content)
     pattern = r'<(span|div) class="arithmatex">(\\\(|\\\[)(.*?)(?:\\\)|\\\])</\1>'
@@ -124,7 +124,7 @@ class _Links(HTMLParser):
 
 
 def on_post_build(config):
-    """Warn, and so fail, for links inside of the site that lead nowhere, and for what is not in it."""
+    """Warn, and so fail, for broken links within the site, and for content from the network."""
     site = pathlib.Path(config["site_dir"])
     pages = {}
     for path in site.rglob("*.html"):

@@ -1,4 +1,4 @@
-"""Bricard's mechanism: six hinges that should lock, and move."""
+"""Bricard's mechanism: six hinges that move although their count predicts a rigid structure."""
 
 import numpy as np
 

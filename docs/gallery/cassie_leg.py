@@ -1,4 +1,4 @@
-"""A leg of the robot Cassie: two rods close it, motors crouch and stretch it, and pushes at the foot bend its springs."""
+"""A leg of the robot Cassie: two rods close loops, motors crouch and stretch it, and pushes at the foot bend its springs."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""A satellite with wheels inside."""
+"""A satellite with internal wheels."""
 
 import numpy as np
 

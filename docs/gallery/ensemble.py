@@ -1,4 +1,4 @@
-"""An ensemble: the same throw with a little more or less spin, twelve times."""
+"""An ensemble: a throw with twelve slightly different spins."""
 
 import jax
 import jax.numpy as jnp

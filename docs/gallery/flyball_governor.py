@@ -1,4 +1,4 @@
-"""A flyball governor: its spring and its weights find a balance."""
+"""A flyball governor: its spring balances its weights."""
 
 import numpy as np
 

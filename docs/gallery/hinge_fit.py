@@ -1,4 +1,4 @@
-"""A fit of a thrown hinge: tracked poses of two links in the air, and over them the flight that fits."""
+"""A fit of a thrown hinge: tracked poses of two links in flight, overlaid with the fitted motion."""
 
 import jax
 import jax.numpy as jnp

@@ -1,7 +1,8 @@
-"""Run the examples of the gallery and of the reference, and keep what they show: `python docs/gallery/make.py [NAME ...]`.
+"""Run the examples of the gallery and of the reference, and store their views: `python
+docs/gallery/make.py [NAME ...]`.
 
-Of each, `shown` is kept: the data of the page, and for the gallery a filmstrip as a picture. The documentation is
-built from these files; nothing is simulated then.
+For each example `shown` is stored: the data of the page, and for the gallery a filmstrip as a
+picture. The documentation is built from these files without simulating.
 """
 
 import gzip
@@ -23,7 +24,7 @@ def make(path: pathlib.Path) -> None:
     """Run one example and write its files."""
     shown = runpy.run_path(str(path))["shown"]
     data = json.dumps(shown.scene, allow_nan=False, separators=(",", ":")).encode()
-    # Without a time in its head, so that the same data are the same file.
+    # Without a time stamp, so that equal data give equal files.
     path.with_suffix(".json.gz").write_bytes(gzip.compress(data, mtime=0))
     if path.parent == HERE:
         strip = plotting.plot_filmstrip(shown, 5)

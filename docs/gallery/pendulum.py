@@ -1,4 +1,4 @@
-"""A double pendulum of two boxes, let go from the side."""
+"""A double pendulum of two boxes, released from the side."""
 
 import numpy as np
 

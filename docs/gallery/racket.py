@@ -1,4 +1,4 @@
-"""A racket turns over: a spin about the middle axis is unstable."""
+"""A racket flips over: rotation about the middle axis is unstable."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A robot arm of six hinges: motors with a spring and a damper each follow a motion that is asked for."""
+"""A robot arm of six hinges: motors with a spring and a damper each follow a prescribed motion."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""A Stewart platform: six legs that are pushed in and out, each by a motor with a spring and a damper."""
+"""A Stewart platform: six legs, each extended by a motor with a spring and a damper."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,4 @@
-"""A swing-up: the force on a cart that brings its pole up, found with the derivatives of the run."""
+"""A swing-up: the force on a cart that raises its pole, optimised with derivatives of the run."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,4 @@
-"""Synthesis by gradient: a four-bar whose coupler point goes along a line, found from a rough one."""
+"""Synthesis by gradients: a four-bar whose coupler point follows a line, optimised from a rough design."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,4 @@
-"""A fast symmetric top under gravity: it precesses and nods."""
+"""A fast symmetric top under gravity: precession and nutation."""
 
 import numpy as np
 

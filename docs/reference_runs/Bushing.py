@@ -1,4 +1,4 @@
-"""A machine on an elastic mount that was hit: it sways, turns and comes to rest."""
+"""A machine on an elastic mount after an impact: it oscillates and comes to rest."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A ball that slides in a bowl, z = (x² + 2 y²) / 2, without a joint for it."""
+"""A ball that slides in a bowl, z = (x² + 2 y²) / 2, by a user-defined constraint."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Two gears: the small one turns twice as fast, the other way round."""
+"""Two gears: the small one rotates twice as fast, in the opposite direction."""
 
 import jax.numpy as jnp
 import numpy as np

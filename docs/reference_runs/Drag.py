@@ -1,4 +1,4 @@
-"""Two balls thrown alike, one of them in air."""
+"""Two balls thrown with equal velocity, one of them in air."""
 
 import numpy as np
 

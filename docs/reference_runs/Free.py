@@ -1,4 +1,4 @@
-"""A satellite with an arm, free in space: as the arm moves, the hull turns against it."""
+"""A floating satellite with an arm: as the arm moves, the hull rotates against it."""
 
 import jax.numpy as jnp
 import numpy as np

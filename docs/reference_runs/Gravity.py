@@ -1,4 +1,4 @@
-"""A brick is thrown: its centre of mass goes along a parabola, and it tumbles as if there were no gravity."""
+"""A thrown brick: its centre of mass follows a parabola, and it tumbles as if there were no gravity."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""An arm that a motor with a spring and a damper takes to where it is asked to be."""
+"""An arm that a motor with a spring and a damper moves to a set point."""
 
 import jax.numpy as jnp
 import numpy as np

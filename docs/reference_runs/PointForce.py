@@ -1,4 +1,4 @@
-"""A raft with a thruster that turns with it, off its centre: a curve at first, and the faster it turns the straighter."""
+"""A raft with a thruster off its centre, which rotates with it."""
 
 import numpy as np
 

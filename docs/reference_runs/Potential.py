@@ -1,4 +1,4 @@
-"""Two bodies that attract each other as planets do, with an energy of one's own."""
+"""Two bodies that attract each other like planets, by a user-defined energy."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,4 @@
-"""A ball on a spring, let go from the side: it swings and bounces."""
+"""A ball on a spring, released from the side: it swings and bounces."""
 
 import numpy as np
 

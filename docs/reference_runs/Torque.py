@@ -1,4 +1,4 @@
-"""A satellite that a moment along a body axis spins up, a little off its principal axis."""
+"""A satellite spun up by a moment about a body axis, slightly off its principal axis."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A lid that was opened by 1.5 rad: a spring on its hinge shuts it, and a damper brings it to rest."""
+"""A lid opened by 1.5 rad: a spring on its hinge shuts it, and a damper brings it to rest."""
 
 import numpy as np
 

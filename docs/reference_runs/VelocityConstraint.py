@@ -1,4 +1,4 @@
-"""A coin that rolls without slipping on the ground: it leans, and goes round in a curve."""
+"""A coin that rolls without slipping on the ground along a curve."""
 
 import jax.numpy as jnp
 import numpy as np
