@@ -121,8 +121,8 @@ class GeneralizedAlpha(AbstractStructureSolver):
         kind = type(model).__name__
         if isinstance(model, Absolute):
             raise ValueError(
-                f"{needs}: it imposes the joints on positions; got index={model.index}. For this "
-                "index use `rj.solvers.Radau5()`."
+                f"{needs}: it imposes the joints on positions; got index={model.index}. For "
+                "another index use `rj.solvers.Radau5()`."
             )
         raise ValueError(
             f"{needs}, or without joints `rj.NullSpace(system, rj.Quaternion())` in body rates; "

@@ -28,7 +28,7 @@ def test_unsupported_models_raise(solver):
     )  # fmt: skip
     assert_refused(
         rj.Absolute(BODY, index=3), STATE0, solver,
-        rf"`{name}` finds the multipliers.*index=3.*`rj.solvers.Radau5\(\)`",
+        rf"`{name}` solves for the multipliers.*index=3.*`rj.solvers.Radau5\(\)`",
     )  # fmt: skip
     assert_refused(
         rj.NullSpace(BODY, rates="space"), STATE0, solver, rf'`{name}` .*Use rates="body"'
