@@ -1,1 +1,1 @@
-"""Elementary functions of vectors, without a mathematical library."""
+"""Elementary and special functions of vectors, without a mathematical library."""

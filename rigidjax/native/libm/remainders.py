@@ -1,5 +1,7 @@
-"""Remainders of floating-point numbers, exact: LLVM's own are not on a GPU, where they have the
-error of the quotient."""
+"""Exact remainders of floating-point numbers.
+
+LLVM's `frem` is not exact on a GPU, where the rounding error of the quotient enters.
+"""
 
 import math
 
@@ -8,13 +10,13 @@ from llvmlite import ir
 
 
 def remainder(module: ir.Module, dtype: np.dtype, kind: ir.Type) -> ir.Function:
-    """The function of a module that gives the remainder of two numbers, with the first one's sign.
+    """Return the function of a module that computes the remainder with the sign of the dividend.
 
-    **Arguments:** `dtype` of the numbers; `kind`, the same as LLVM calls it.
+    Integer multiples of the divisor, scaled by powers of two, are subtracted, the largest first. A
+    quotient below `2**digits`, rounded to an integer, is too large by one at most. The remaining
+    difference is exact, because it has no more digits than the divisor.
 
-    Multiples of the divisor by powers of two, the largest one first, are taken away as often as
-    they fit. A quotient below `2**digits`, rounded to a whole number, is too large by one at most;
-    what is left over is exact, since it has no more digits than the divisor.
+    **Arguments:** `dtype` of the operands; `kind`, the corresponding LLVM type.
     """
     digits = np.finfo(dtype).nmant
     name = f"remainder.f{8 * dtype.itemsize}"
@@ -23,47 +25,47 @@ def remainder(module: ir.Module, dtype: np.dtype, kind: ir.Type) -> ir.Function:
     function = ir.Function(module, ir.FunctionType(kind, [kind, kind]), name)
     function.linkage = "internal"
     a, b = function.args
-    entry, none, finite, whole, head, larger, taken, end = (
+    entry, undefined, finite, reduce, scale, larger, subtract, end = (
         function.append_basic_block(k)
         for k in ("entry", "none", "finite", "whole", "head", "larger", "taken", "end")
     )
     build = ir.IRBuilder(entry)
 
-    def called(name, *args):
+    def intrinsic(name, *args):
         full = f"llvm.{name}.f{8 * dtype.itemsize}"
-        known = module.globals.get(full)
+        declared = module.globals.get(full)
         return build.call(
-            known or ir.Function(module, ir.FunctionType(kind, [kind] * len(args)), full), args
+            declared or ir.Function(module, ir.FunctionType(kind, [kind] * len(args)), full), args
         )
 
     zero, infinity, most = (ir.Constant(kind, x) for x in (0.0, math.inf, 2.0**digits))
-    x, d = called("fabs", a), called("fabs", b)
-    is_known = build.and_(build.fcmp_ordered("<", x, infinity), build.fcmp_ordered(">", d, zero))
-    build.cbranch(is_known, finite, none)
-    build.position_at_end(none)
+    x, d = intrinsic("fabs", a), intrinsic("fabs", b)
+    is_defined = build.and_(build.fcmp_ordered("<", x, infinity), build.fcmp_ordered(">", d, zero))
+    build.cbranch(is_defined, finite, undefined)
+    build.position_at_end(undefined)
     build.ret(ir.Constant(kind, math.nan))
     build.position_at_end(finite)
-    build.cbranch(build.fcmp_ordered("<", d, infinity), whole, end)
-    build.position_at_end(whole)
+    build.cbranch(build.fcmp_ordered("<", d, infinity), reduce, end)
+    build.position_at_end(reduce)
     rest = build.phi(kind)
     rest.add_incoming(x, finite)
-    build.cbranch(build.fcmp_ordered("<", rest, d), end, head)
-    build.position_at_end(head)
+    build.cbranch(build.fcmp_ordered("<", rest, d), end, scale)
+    build.position_at_end(scale)
     step = build.phi(kind)
-    step.add_incoming(d, whole)
+    step.add_incoming(d, reduce)
     quotient = build.fdiv(rest, step)
-    build.cbranch(build.fcmp_ordered(">=", quotient, most), larger, taken)
+    build.cbranch(build.fcmp_ordered(">=", quotient, most), larger, subtract)
     build.position_at_end(larger)
     step.add_incoming(build.fmul(step, most), larger)
-    build.branch(head)
-    build.position_at_end(taken)
-    left = called("fma", build.fneg(called("trunc", quotient)), step, rest)
+    build.branch(scale)
+    build.position_at_end(subtract)
+    left = intrinsic("fma", build.fneg(intrinsic("trunc", quotient)), step, rest)
     left = build.select(build.fcmp_ordered("<", left, zero), build.fadd(left, step), left)
-    rest.add_incoming(left, taken)
-    build.branch(whole)
+    rest.add_incoming(left, subtract)
+    build.branch(reduce)
     build.position_at_end(end)
     out = build.phi(kind)
     out.add_incoming(x, finite)
-    out.add_incoming(rest, whole)
-    build.ret(called("copysign", out, a))
+    out.add_incoming(rest, reduce)
+    build.ret(intrinsic("copysign", out, a))
     return function

@@ -1,11 +1,12 @@
-"""A batch on all cores: threads of XLA take pieces of it until none is left.
+"""Batches on all cores: threads of XLA's pool take chunks of a batch until none is left.
 
-The thread that was called works too, and waits only for pieces that another one has begun: threads
-that are busy elsewhere, or that come too late, find nothing to do. So nobody waits for a thread
-that cannot run.
+The calling thread works as well, and waits only for chunks that other threads have begun. A thread
+that is busy elsewhere or starts late finds no chunk left, so that no thread waits for one that
+cannot run.
 """
 
 import os
+from typing import Any
 
 from llvmlite import ir
 
@@ -13,24 +14,27 @@ from ..lowering.builder import I64, Builder, Value, int64
 from ..lowering.lanes import POINTER
 from .ffi_frame import CallFrame
 
-# Members of a piece at least; pieces for each thread.
-_MEMBERS, _PIECES = 32, 8
+# Smallest number of batch elements of a chunk; number of chunks for each thread.
+_MIN_CHUNK, _CHUNKS_PER_THREAD = 32, 8
 _SETTING = "RIGIDJAX_KERNEL_THREADS"
-# What the threads share: the next member, members that are done, threads that may still look
-# here, the arguments and results, the number of members, the size of a piece.
-_NEXT, _DONE, _USERS, _INPUTS, _OUTPUTS, _COUNT, _PIECE, _SLOTS = range(8)
+# Slots of the state that the threads share: the next batch element, the number of finished ones,
+# the number of threads that may still access the state, pointers to arguments and results, the
+# number of batch elements, and the size of a chunk.
+_NEXT, _DONE, _USERS, _INPUTS, _OUTPUTS, _COUNT, _CHUNK, _NUM_SLOTS = range(8)
 
 
 def max_threads() -> int:
-    """Threads that a call may take, all of XLA's if 0: the environment's RIGIDJAX_KERNEL_THREADS.
+    """Return the number of threads that a call may use; 0 for all threads of XLA's pool.
 
-    **Raises:** `ValueError` if that is no number of threads.
+    The environment variable RIGIDJAX_KERNEL_THREADS sets it.
+
+    **Raises:** `ValueError` if the variable is not a non-negative integer.
     """
     asked = os.environ.get(_SETTING, "0")
     if not asked.isdecimal():
         raise ValueError(
-            f"The variable {_SETTING} of the environment must be a number of threads (0: as many "
-            f"as XLA has); got {asked!r}."
+            f"The environment variable {_SETTING} must be a number of threads (0: as many as XLA "
+            f"has); got {asked!r}."
         )
     return int(asked)
 
@@ -38,12 +42,16 @@ def max_threads() -> int:
 def emit_parallel_batch(
     frame: CallFrame, count: Value, inputs: Value, outputs: Value, width: int, run: ir.Function
 ) -> None:
-    """Emit what does all members of a batch; `run(inputs, outputs, first, last)` does some.
+    """Emit code that computes a batch in chunks, in parallel.
 
-    At the end of the handler's block, and leaves it there.
+    The code is appended at the builder's position, which afterwards is behind it.
+
+    **Arguments:** `count`, number of batch elements; `inputs` and `outputs`, arrays of pointers;
+    `width`, number of lanes; `run`, the function `run(inputs, outputs, first, last)` that computes
+    a range of batch elements.
     """
     build, module = frame.builder, frame.builder.module
-    smallest = int64(_MEMBERS)
+    smallest = int64(_MIN_CHUNK)
     several, alone, end = (build.append_basic_block(name) for name in ("several", "alone", "end"))
     build.cbranch(build.icmp_signed(">", count, smallest), several, alone)
     build.position_at_end(alone)
@@ -54,44 +62,44 @@ def emit_parallel_batch(
     if most := max_threads():
         limit = int64(most)
         threads = build.select(build.icmp_signed("<", threads, limit), threads, limit)
-    pieces = build.mul(threads, int64(_PIECES))
-    piece = build.sdiv(build.add(count, build.sub(pieces, int64(1))), pieces)
-    # Whole blocks of lanes.
-    piece = build.mul(
-        build.sdiv(build.add(piece, int64(width - 1)), int64(width)),
+    chunks = build.mul(threads, int64(_CHUNKS_PER_THREAD))
+    chunk = build.sdiv(build.add(count, build.sub(chunks, int64(1))), chunks)
+    # A chunk is a multiple of the number of lanes.
+    chunk = build.mul(
+        build.sdiv(build.add(chunk, int64(width - 1)), int64(width)),
         int64(width),
     )
-    piece = build.select(build.icmp_signed("<", piece, smallest), smallest, piece)
-    shared = build.call(module.globals["malloc"], [int64(8 * _SLOTS)])
+    chunk = build.select(build.icmp_signed("<", chunk, smallest), smallest, chunk)
+    shared = build.call(module.globals["malloc"], [int64(8 * _NUM_SLOTS)])
     zero, one = (int64(k) for k in (0, 1))
-    # One more than threads: this one looks again at the end.
+    # The calling thread counts twice: it accesses the state again while it waits.
     users = build.add(threads, one)
     for slot, value in (
-        (_NEXT, zero), (_DONE, zero), (_USERS, users), (_COUNT, count), (_PIECE, piece),
+        (_NEXT, zero), (_DONE, zero), (_USERS, users), (_COUNT, count), (_CHUNK, chunk),
         (_INPUTS, build.ptrtoint(inputs, I64)), (_OUTPUTS, build.ptrtoint(outputs, I64)),
     ):  # fmt: skip
-        build.store(value, _slot(build, shared, slot))
-    work = _emit_worker(module, run)
+        build.store(value, _slot_pointer(build, shared, slot))
+    worker = _emit_worker(module, run)
     call, waiting, ready = (build.append_basic_block(k) for k in ("call", "waiting", "ready"))
-    turn, first_turn = build.append_basic_block("turn"), build.block
-    build.branch(turn)
-    build.position_at_end(turn)
+    loop, entry = build.append_basic_block("turn"), build.block
+    build.branch(loop)
+    build.position_at_end(loop)
     k = build.phi(I64)
-    k.add_incoming(one, first_turn)
+    k.add_incoming(one, entry)
     asking = build.append_basic_block("asking")
     build.cbranch(build.icmp_signed("<", k, threads), asking, call)
     build.position_at_end(asking)
-    refused = frame.schedule(work, shared)
-    # Nobody comes for what was refused.
-    lost = build.select(refused, one, zero)
-    build.atomic_rmw("sub", _slot(build, shared, _USERS), lost, "acq_rel")
+    refused = frame.schedule(worker, shared)
+    # A task that XLA refused will not release the state.
+    missing = build.select(refused, one, zero)
+    build.atomic_rmw("sub", _slot_pointer(build, shared, _USERS), missing, "acq_rel")
     k.add_incoming(build.add(k, one), build.block)
-    build.branch(turn)
+    build.branch(loop)
     build.position_at_end(call)
-    build.call(work, [shared])
+    build.call(worker, [shared])
     build.branch(waiting)
     build.position_at_end(waiting)
-    done = build.load_atomic(_slot(build, shared, _DONE), "acquire", 8, typ=I64)
+    done = build.load_atomic(_slot_pointer(build, shared, _DONE), "acquire", 8, typ=I64)
     rest = build.append_basic_block("rest")
     build.cbranch(build.icmp_signed("<", done, count), rest, ready)
     build.position_at_end(rest)
@@ -103,16 +111,16 @@ def emit_parallel_batch(
     build.position_at_end(end)
 
 
-def _slot(build, shared, k):
+def _slot_pointer(build: Builder, shared: Value, k: int) -> Value:
     return build.gep(shared, [int64(k)], source_etype=I64)
 
 
-def _declare(module, name, kind):
+def _declare(module: ir.Module, name: str, kind: ir.FunctionType) -> Any:
     return module.globals.get(name) or ir.Function(module, kind, name)
 
 
-def _emit_release(module):
-    """The function by which a thread says that it looks at what is shared no more."""
+def _emit_release(module: ir.Module) -> Any:
+    """Return the function by which a thread releases the shared state; the last one frees it."""
     if "leave" in module.globals:
         return module.globals["leave"]
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "leave")
@@ -120,35 +128,35 @@ def _emit_release(module):
     (shared,) = function.args
     build = Builder(function.append_basic_block("entry"))
     one = int64(1)
-    users = build.atomic_rmw("sub", _slot(build, shared, _USERS), one, "acq_rel")
+    users = build.atomic_rmw("sub", _slot_pointer(build, shared, _USERS), one, "acq_rel")
     with build.if_then(build.icmp_signed("==", users, one)):
         build.call(module.globals["free"], [shared])
     build.ret_void()
     return function
 
 
-def _emit_worker(module, run):
-    """The function of a thread: pieces until there are none."""
+def _emit_worker(module: ir.Module, run: ir.Function) -> ir.Function:
+    """Return the function of a thread, which takes chunks until there are none."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "work")
     function.linkage = "internal"
     (shared,) = function.args
-    entry, piece, end = (function.append_basic_block(name) for name in ("entry", "piece", "end"))
+    entry, chunk, end = (function.append_basic_block(name) for name in ("entry", "piece", "end"))
     build = Builder(entry)
-    size, count = (build.load(_slot(build, shared, k), typ=I64) for k in (_PIECE, _COUNT))
+    size, count = (build.load(_slot_pointer(build, shared, k), typ=I64) for k in (_CHUNK, _COUNT))
     take = function.append_basic_block("take")
     build.branch(take)
     build.position_at_end(take)
-    first = build.atomic_rmw("add", _slot(build, shared, _NEXT), size, "acq_rel")
-    build.cbranch(build.icmp_signed("<", first, count), piece, end)
-    build.position_at_end(piece)
+    first = build.atomic_rmw("add", _slot_pointer(build, shared, _NEXT), size, "acq_rel")
+    build.cbranch(build.icmp_signed("<", first, count), chunk, end)
+    build.position_at_end(chunk)
     last = build.add(first, size)
     last = build.select(build.icmp_signed("<", last, count), last, count)
     arrays = [
-        build.inttoptr(build.load(_slot(build, shared, k), typ=I64), POINTER)
+        build.inttoptr(build.load(_slot_pointer(build, shared, k), typ=I64), POINTER)
         for k in (_INPUTS, _OUTPUTS)
     ]
     build.call(run, [*arrays, first, last])
-    build.atomic_rmw("add", _slot(build, shared, _DONE), build.sub(last, first), "acq_rel")
+    build.atomic_rmw("add", _slot_pointer(build, shared, _DONE), build.sub(last, first), "acq_rel")
     build.branch(take)
     build.position_at_end(end)
     build.call(_emit_release(module), [shared])

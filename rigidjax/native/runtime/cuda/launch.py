@@ -1,18 +1,19 @@
-"""Kernels on a machine with a GPU: loaded by CUDA's driver, launched on XLA's stream.
+"""Kernels on a GPU: loaded by the CUDA driver and launched on XLA's stream.
 
-The handler that XLA calls is code of the processor: it reads the buffers from the call frame,
-takes scratch memory from XLA and calls the driver. Python takes no part in a call.
+The handler that XLA calls is host code: it reads the buffers from the call frame, allocates scratch
+memory by XLA and calls the driver. No Python code runs in a call.
 """
 
 import ctypes
 import functools
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import jax
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
-from ...lowering.builder import I32, I64, int32, int64
+from ...lowering.builder import I32, I64, Builder, Value, int32, int64
 from ...lowering.lanes import POINTER
 from ...lowering.registry import NoRule
 from .. import disk as disk
@@ -21,75 +22,75 @@ from ..ffi_frame import CallFrame, global_variable
 from ..kernel import REGISTRY_LOCK, Signature, get_kernel
 from . import host_fallback as host, ptx as gpu
 
-# Threads of a block; threads at most of a kernel with scratch memory; members up to which the
-# processor computes them (see `host`).
+# Threads of a block; largest number of threads of a kernel with scratch memory; largest batch that
+# the host computes (see `host_fallback`).
 _BLOCK, _THREADS, _SMALL_BATCH = gpu.WARP, 1 << 17, gpu.WARP
 _LIBRARY = "libcuda.so.1"
-# Of a jit option of CUDA: where it writes what is wrong with a text, and how much at most.
+# JIT options of CUDA: the buffer for error messages and its size.
 _LOG, _LOG_BYTES = 5, 6
 
 
 class Driver(Protocol):
-    """What is asked of CUDA's driver."""
+    """Functions that are needed of the CUDA driver."""
 
     def load(self, ptx: str) -> int:
-        """A kernel of a text, as the driver names it."""
+        """Load PTX and return the driver's handle of the kernel."""
         ...
 
     def address(self, name: str) -> int:
-        """Where one of its functions begins."""
+        """Return the address of a function of the driver."""
         ...
 
 
 class Cuda:
-    """CUDA's driver, which JAX has loaded too.
+    """The CUDA driver of this machine, which JAX uses as well.
 
-    **Errors:** `OSError` on a machine without one; `RuntimeError` for one that is too old.
+    **Errors:** `OSError` on a machine without a driver; `RuntimeError` for one older than CUDA 12.
     """
 
     def __init__(self):
         self._library = ctypes.CDLL(_LIBRARY)
         if not hasattr(self._library, "cuLibraryLoadData"):
             raise RuntimeError(f"{_LIBRARY} is older than CUDA 12.")
-        self._called("cuInit", 0)
+        self._call("cuInit", 0)
 
     def load(self, ptx: str) -> int:
-        """A kernel of a text, compiled for the GPU that it runs on.
+        """Load PTX, compile it for the GPU, and return the driver's handle of the kernel.
 
-        **Raises:** `RuntimeError` if the driver does not take it.
+        **Raises:** `RuntimeError` if the driver rejects it.
         """
         log = ctypes.create_string_buffer(4_096)
         options = (ctypes.c_int * 2)(_LOG, _LOG_BYTES)
         values = (ctypes.c_void_p * 2)(ctypes.addressof(log), ctypes.sizeof(log))
         library, kernel = ctypes.c_void_p(), ctypes.c_void_p()
         text = ptx.encode() + b"\0"
-        self._called(
+        self._call(
             "cuLibraryLoadData", ctypes.byref(library), text, options, values, 2, None, None, 0,
             log=log,
         )  # fmt: skip
-        self._called("cuLibraryGetKernel", ctypes.byref(kernel), library, gpu.NAME.encode())
+        self._call("cuLibraryGetKernel", ctypes.byref(kernel), library, gpu.NAME.encode())
         return kernel.value or 0
 
     def address(self, name: str) -> int:
-        """Where a function of the driver begins."""
+        """Return the address of a function of the driver."""
         return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
 
-    def _called(self, name, *args, log=None):
+    def _call(self, name: str, *args: Any, log: Any = None) -> None:
         code = getattr(self._library, name)(*args)
         if code:
             text = ctypes.c_char_p()
             self._library.cuGetErrorName(code, ctypes.byref(text))
-            more = log.value.decode(errors="replace") if log is not None else ""
-            known = (text.value or b"").decode()
+            log_text = log.value.decode(errors="replace") if log is not None else ""
+            error_name = (text.value or b"").decode()
             raise RuntimeError(
-                f'CUDA\'s {name} failed with {known} ({code}). {more} Use `backend="xla"`, or a '
-                "driver for CUDA 12 or newer."
+                f"CUDA's {name} failed with {error_name} ({code}). {log_text} Use "
+                '`backend="xla"`, or a driver for CUDA 12 or newer.'
             )
 
 
 @functools.cache
 def find_driver() -> Driver | None:
-    """CUDA's driver; `None` on a machine without one."""
+    """Return the CUDA driver; `None` on a machine without one."""
     try:
         return Cuda()
     except (OSError, RuntimeError):
@@ -98,27 +99,27 @@ def find_driver() -> Driver | None:
 
 @functools.cache
 def find_architecture() -> str | None:
-    """The newest of `GPUS` that all of JAX's GPUs can run; `None` without such a GPU."""
+    """Return the newest of `GPUS` that all GPUs of JAX support; `None` if there is none."""
     try:
         devices = jax.devices("cuda")
     except RuntimeError:
         return None
     capabilities = [int(d.compute_capability.replace(".", "")) for d in devices]
-    fit = [name for name in GPUS if int(name[3:]) <= min(capabilities)]
-    return fit[-1] if fit else None
+    supported = [name for name in GPUS if int(name[3:]) <= min(capabilities)]
+    return supported[-1] if supported else None
 
 
 @functools.cache
 def scratch_limit() -> int:
-    """Bytes of scratch memory that a kernel takes at most: an eighth of the smallest GPU's."""
+    """Return the largest scratch memory of a kernel, in bytes: an eighth of the smallest GPU's."""
     stats = [device.memory_stats() or {} for device in jax.devices("cuda")]
-    return min(one.get("bytes_limit", 8 << 30) for one in stats) // 8
+    return min(device_stats.get("bytes_limit", 8 << 30) for device_stats in stats) // 8
 
 
 def why_not_on_default_device(closed: ClosedJaxpr) -> list[str]:
-    """What keeps a program from being a kernel on JAX's default device; empty if nothing."""
-    chosen = getattr(jax.config, "jax_default_device", None)
-    platform = getattr(chosen, "platform", chosen) or jax.default_backend()
+    """Return why a jaxpr cannot be a kernel on JAX's default device; empty if it can."""
+    device = getattr(jax.config, "jax_default_device", None)
+    platform = getattr(device, "platform", device) or jax.default_backend()
     if platform == "cpu":
         return []
     if platform in ("gpu", "cuda") and find_driver() and find_architecture():
@@ -130,9 +131,9 @@ def why_not_on_default_device(closed: ClosedJaxpr) -> list[str]:
 
 
 class Handler:
-    """What XLA calls in programs for GPUs.
+    """Host function that XLA calls in computations for GPUs.
 
-    **Arguments:** `text`, its module; `values` of the module's variables, by name.
+    **Arguments:** `text`, its LLVM module; `values`, the values of the module's variables, by name.
 
     **Attributes:** `address`.
     """
@@ -145,27 +146,28 @@ class Handler:
 
 
 def make_gpu_handler(ptx: str, handler: str, cuda: Driver) -> Handler:
-    """The handler of a kernel of the GPU, of both texts."""
+    """Load PTX and return a handler that launches its kernel; `handler` is an LLVM module."""
     return Handler(handler, {"kernel": cuda.load(ptx), "launch": cuda.address("cuLaunchKernel")})
 
 
 def make_host_handler(handler: str, code: MachineCode, cuda: Driver) -> Handler:
-    """The handler of a kernel of the processor, of its text and that kernel's code."""
+    """Return a handler, given as an LLVM module, that calls the CPU kernel `code`."""
     values = {name: cuda.address(name) for name in host.FUNCTIONS}
     return Handler(handler, {"computed": code.address("handler"), **values})
 
 
-def _why_too_many_buffers(closed):
+def _why_too_many_buffers(closed: ClosedJaxpr) -> list[str]:
     buffers = len(closed.in_avals) + len(closed.out_avals)
     if buffers <= gpu.MAX_POINTERS:
         return []
-    return [f"a kernel of CUDA's takes {gpu.MAX_POINTERS} arrays at most, this has {buffers}"]
+    return [f"a CUDA kernel takes {gpu.MAX_POINTERS} arrays at most, this has {buffers}"]
 
 
 class RegisteredKernel(NamedTuple):
-    """A kernel that XLA knows.
+    """A kernel that is registered with XLA.
 
-    **Attributes:** `name`; `source`, its program, kept so that its address stays its own.
+    **Attributes:** `name`, its registered name; `source`, its jaxpr, kept alive because its address
+    is a key.
     """
 
     name: str
@@ -177,32 +179,32 @@ _handlers: dict[str, Handler] = {}
 
 
 def emit_texts(
-    closed: ClosedJaxpr, signature: Signature, processor: str, limit: int
+    closed: ClosedJaxpr, signature: Signature, architecture: str, limit: int
 ) -> tuple[str, str]:
-    """A program as PTX, and the module of its handler; `limit` as of `handler_text`."""
-    made = gpu.ptx(closed, signature, processor)
-    return made.ptx, handler_text(closed, signature, made.scratch, limit)
+    """Return a jaxpr as PTX, and the LLVM module of its handler; `limit` as in `handler_text`."""
+    kernel = gpu.ptx(closed, signature, architecture)
+    return kernel.ptx, handler_text(closed, signature, kernel.scratch, limit)
 
 
 def get_gpu_kernel(
     closed: ClosedJaxpr, signature: Signature, size: int | None
 ) -> RegisteredKernel | None:
-    """The kernel of a program for a batch of this size; `None` on a machine without such a GPU.
+    """Return the kernel of a jaxpr for a batch of this size; `None` without a supported GPU.
 
-    Few members are the processor's work (see `host`).
+    Small batches are computed by the host (see `host_fallback`).
 
-    **Raises:** `NoRule`; `RuntimeError` if CUDA's driver does not take it.
+    **Raises:** `NoRule`; `RuntimeError` if the CUDA driver rejects the kernel.
     """
-    cuda, processor = find_driver(), find_architecture()
-    if cuda is None or processor is None:
+    cuda, architecture = find_driver(), find_architecture()
+    if cuda is None or architecture is None:
         return None
-    are_few = (1 if size is None else size) <= _SMALL_BATCH
-    if not are_few and (reasons := _why_too_many_buffers(closed)):
+    is_small = (1 if size is None else size) <= _SMALL_BATCH
+    if not is_small and (reasons := _why_too_many_buffers(closed)):
         raise NoRule(*reasons)
-    key = id(closed), signature, are_few
+    key = id(closed), signature, is_small
     with REGISTRY_LOCK:
         if key not in _kernels:
-            if are_few:
+            if is_small:
                 code, text = (
                     get_kernel(closed, signature).code,
                     host.handler_text(closed, signature),
@@ -211,17 +213,17 @@ def get_gpu_kernel(
                     (code.name, text), lambda: make_host_handler(text, code, cuda)
                 )
             else:
-                both = emit_texts(closed, signature, processor, scratch_limit())
-                name = _register_with_xla(both, lambda: make_gpu_handler(*both, cuda))
+                texts = emit_texts(closed, signature, architecture, scratch_limit())
+                name = _register_with_xla(texts, lambda: make_gpu_handler(*texts, cuda))
             _kernels[key] = RegisteredKernel(name, closed)
         return _kernels[key]
 
 
-def _register_with_xla(texts, made):
-    """The name by which XLA knows a handler. Programs that differ in names alone have the same."""
+def _register_with_xla(texts: tuple[str, ...], make: Callable[[], Handler]) -> str:
+    """Register a handler with XLA and return its name; equal texts share one handler."""
     name = f"rigidjax_{disk.digest(*texts)}"
     if name not in _handlers:
-        _handlers[name] = made()
+        _handlers[name] = make()
         kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
         capsule = jax.ffi.pycapsule(kind(_handlers[name].address))
         jax.ffi.register_ffi_target(name, capsule, platform="CUDA", api_version=1)
@@ -229,31 +231,31 @@ def _register_with_xla(texts, made):
 
 
 def handler_text(closed: ClosedJaxpr, signature: Signature, scratch: int, limit: int) -> str:
-    """The module of the function that XLA calls; its variables are to be set before.
+    """Return the LLVM module of the handler, whose variables are set before the first call.
 
-    **Arguments:** `scratch`, bytes of scratch memory for a thread, and `limit`, for all.
+    **Arguments:** `scratch`, bytes of scratch memory of one thread; `limit`, of all threads.
     """
     module = ir.Module("rigidjax")
     variables = [global_variable(module, name) for name in ("kernel", "launch")]
     frame = CallFrame(ir.Function(module, ir.FunctionType(POINTER, [POINTER]), "handler"))
     build, nothing = frame.builder, ir.Constant(POINTER, None)
-    count = frame.first_extent(frame.results, 0) if signature.is_batch else _number(1)
-    with build.if_then(build.icmp_signed("<", count, _number(1))):
+    count = frame.first_extent(frame.results, 0) if signature.is_batch else int64(1)
+    with build.if_then(build.icmp_signed("<", count, int64(1))):
         build.ret(nothing)
     threads = count
     if scratch:
-        most = _number(min(_THREADS, max(limit // scratch, _BLOCK)))
+        most = int64(min(_THREADS, max(limit // scratch, _BLOCK)))
         threads = build.select(build.icmp_signed("<", count, most), count, most)
-    blocks = build.sdiv(build.add(threads, _number(_BLOCK - 1)), _number(_BLOCK))
+    blocks = build.sdiv(build.add(threads, int64(_BLOCK - 1)), int64(_BLOCK))
     stream = frame.stream()
-    size = build.mul(blocks, _number(_BLOCK * scratch))
-    memory = frame.allocate(size) if scratch else _number(0)
-    # Where the values of the kernel's arguments are.
+    size = build.mul(blocks, int64(_BLOCK * scratch))
+    memory = frame.allocate(size) if scratch else int64(0)
+    # The driver takes an array of pointers to the values of the kernel's arguments.
     first = gpu.pointer_array(build, [build.inttoptr(x, POINTER) for x in (count, memory)])
-    places = [_pointer_at(build, first, k) for k in range(2)]
+    values = [_pointer_at(build, first, k) for k in range(2)]
     for buffers, avals in (frame.arguments, closed.in_avals), (frame.results, closed.out_avals):
         pointers = frame.pointers(buffers, len(avals))
-        places += [_pointer_at(build, pointers, k) for k in range(len(avals))]
+        values += [_pointer_at(build, pointers, k) for k in range(len(avals))]
     kind = ir.FunctionType(I32, [POINTER, *[I32] * 7, *[POINTER] * 3]).as_pointer()
     kernel, launch = (build.load(v, typ=I64) for v in variables)
     extents = build.trunc(blocks, I32), *(int32(n) for n in (1, 1, _BLOCK, 1, 1, 0))
@@ -263,7 +265,7 @@ def handler_text(closed: ClosedJaxpr, signature: Signature, scratch: int, limit:
             build.inttoptr(kernel, POINTER),
             *extents,
             stream,
-            gpu.pointer_array(build, places),
+            gpu.pointer_array(build, values),
             nothing,
         ],
     )
@@ -275,9 +277,5 @@ def handler_text(closed: ClosedJaxpr, signature: Signature, scratch: int, limit:
     return str(module)
 
 
-def _number(value):
-    return int64(value)
-
-
-def _pointer_at(build, pointers, k):
-    return build.gep(pointers, [_number(k)], source_etype=POINTER)
+def _pointer_at(build: Builder, pointers: Value, k: int) -> Value:
+    return build.gep(pointers, [int64(k)], source_etype=POINTER)
