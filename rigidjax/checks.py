@@ -121,10 +121,10 @@ def raise_or_collect(tree: Any, violated: Bool[Array, " n"], messages: Sequence[
 
 
 def _raise_first(tree: Any, violated: Bool[Array, " n"], messages: Sequence[str]) -> Any:
-    def checked(tree, violated):
+    def raise_first(tree, violated):
         return eqx.branched_error_if(tree, violated.any(), jnp.argmax(violated), messages)
 
-    return opaque_call(checked, tree, violated)
+    return opaque_call(raise_first, tree, violated)
 
 
 def _raise_unless_batched(violated: Bool[Array, " n"], messages: Sequence[str]) -> Bool[Array, ""]:

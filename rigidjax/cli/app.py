@@ -1,4 +1,4 @@
-"""The program and its commands."""
+"""The command-line application and its commands."""
 
 import os
 import pathlib
@@ -32,8 +32,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         from .._version import __version__
 
         typer.echo(f"rigidjax {__version__}")
@@ -41,24 +41,25 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def _double_precision(
+def _configure_jax(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    # The library leaves this to the program that uses it; this is one.
+    # The library never changes `jax.config`; the command line is an application and may.
     jax.config.update("jax_enable_x64", True)
     folder = cache_folder(os.environ.get("JAX_COMPILATION_CACHE_DIR"))
     jax.config.update("jax_compilation_cache_dir", folder)
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
-        # A command compiles more than a hundred small programs: a fifth of its second call.
+        # A command compiles many small functions, which together take a noticeable time.
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
-def cache_folder(given: str | None) -> str:
-    """Where compiled programs are kept for the next call: as given, or in the user's cache."""
-    if given is not None:
-        return given
+def cache_folder(folder: str | None) -> str:
+    """Return the folder of JAX's persistent cache, by default in the user's cache."""
+    if folder is not None:
+        return folder
     base = os.environ.get("XDG_CACHE_HOME")
     return str(pathlib.Path(base or pathlib.Path.home() / ".cache") / "rigidjax" / "jax")
 
@@ -75,6 +76,6 @@ app.command("demo")(demo)
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Run the console script."""
     exit_on_signals()
     app()

@@ -1,4 +1,4 @@
-"""Checks of numbers and paths given on the command line; all raise `ValueError` or `OSError`."""
+"""Checks of numbers and paths on the command line, which raise `ValueError` or `OSError`."""
 
 import math
 import os
@@ -7,29 +7,29 @@ import pathlib
 import jax.numpy as jnp
 
 
-def tolerance(option: str, value: float) -> float:
-    """A tolerance that double precision can reach."""
+def check_tolerance(option: str, value: float) -> float:
+    """Return a tolerance that double precision can reach."""
     smallest = 10 * float(jnp.finfo(jnp.float64).eps)
     if not value >= smallest:
         raise ValueError(
-            f"`{option} {value:g}` is below what double precision reaches; give at least "
+            f"`{option} {value:g}` is below what double precision reaches; use at least "
             f"{smallest:.1e}."
         )
     if not value < 1:
-        raise ValueError(f"`{option} {value:g}` is no tolerance; give a number below 1.")
+        raise ValueError(f"`{option} {value:g}` is not a tolerance; use a number below 1.")
     return value
 
 
-def positive(option: str, value: float) -> float:
-    """A positive number."""
+def check_positive(option: str, value: float) -> float:
+    """Return a positive finite number."""
     if not 0 < value < math.inf:
         raise ValueError(f"`{option} {value:g}` must be positive.")
     return value
 
 
-def readable(path: str | os.PathLike[str]) -> pathlib.Path:
-    """A file that is there."""
-    found = pathlib.Path(path)
-    if not found.is_file():
-        raise FileNotFoundError(f"There is no file {found}.")
-    return found
+def check_readable(path: str | os.PathLike[str]) -> pathlib.Path:
+    """Return the path of an existing file."""
+    file = pathlib.Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"There is no file {file}.")
+    return file

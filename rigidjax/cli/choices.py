@@ -1,4 +1,4 @@
-"""Names on the command line and what they stand for."""
+"""Names on the command line, and the classes and functions that they select."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -41,7 +41,7 @@ ROTATIONS: dict[str, Callable[[], AbstractRotation]] = {
     **{sequence.lower(): lambda s=sequence: EulerAngles(s) for sequence in _SEQUENCES},
 }
 
-# The type checker takes the property `MuntheKaas.is_adaptive` for a field.
+# The type checker mistakes the property `MuntheKaas.is_adaptive` for a field.
 _MuntheKaas: Any = solvers.MuntheKaas
 
 SOLVERS: dict[str, Callable[[], diffrax.AbstractSolver]] = {
@@ -73,7 +73,7 @@ SOLVERS: dict[str, Callable[[], diffrax.AbstractSolver]] = {
 
 
 def is_adaptive(method: diffrax.AbstractSolver) -> bool:
-    """Whether a solver has an error estimate to choose its steps by."""
+    """Whether a solver has an error estimate that controls its steps."""
     if isinstance(method, solvers.AbstractStructureSolver):
         return method.is_adaptive
     return isinstance(method, diffrax.AbstractAdaptiveSolver)
@@ -89,27 +89,27 @@ FORMULATIONS: dict[str, type[AbstractFormulation]] = {
 
 
 def pick(kind: str, name: str, names: Iterable[str]) -> str:
-    """The one of `names` that `name` spells, in any case and with either dash.
+    """Return the element of `names` that equals `name` up to case, hyphens and underscores.
 
-    **Raises:** `ValueError` with the nearest name.
+    **Raises:** `ValueError` with the most similar name.
     """
     names = list(names)
-    wanted = name.lower().replace("_", "-")
-    if wanted in names:
-        return wanted
-    hint = did_you_mean(wanted, names, f" There are: {', '.join(names)}.", 0.5)
+    key = name.lower().replace("_", "-")
+    if key in names:
+        return key
+    hint = did_you_mean(key, names, f" There are: {', '.join(names)}.", 0.5)
     raise ValueError(f"There is no {kind} {name!r}.{hint}")
 
 
-def solver(name: str) -> diffrax.AbstractSolver:
-    """The solver `name`."""
+def make_solver(name: str) -> diffrax.AbstractSolver:
+    """Return the solver `name` with its default options."""
     return SOLVERS[pick("solver", name, SOLVERS)]()
 
 
-def problem(name: str, settings: Iterable[str] = ()) -> Problem:
-    """The problem `name`, built with settings such as `disturbance=1e-3`.
+def make_problem(name: str, settings: Iterable[str] = ()) -> Problem:
+    """Return the problem `name`, built with settings such as `disturbance=1e-3`.
 
-    **Raises:** `ValueError` for an unknown problem or setting, and for a value that is no number.
+    **Raises:** `ValueError` for an unknown problem or setting, and for a value of a wrong type.
     """
     build = find(name)
     known = inspect.signature(build).parameters
@@ -124,7 +124,7 @@ def problem(name: str, settings: Iterable[str] = ()) -> Problem:
         kind = type(known[key].default)
         try:
             arguments[key] = kind(text)
-        except ValueError as error:  # text is text: what it says is checked by the problem
+        except ValueError as error:  # strings always convert; the problem checks them
             raise ValueError(
                 f"`--set {key}=` takes a number ({kind.__name__}); got {text!r}."
             ) from error
@@ -132,7 +132,7 @@ def problem(name: str, settings: Iterable[str] = ()) -> Problem:
 
 
 def describe(model: AbstractFormulation) -> str:
-    """A formulation in a few words."""
+    """Describe a formulation in a few words."""
     rotation = type(model.rotation).__name__
     if isinstance(model.rotation, EulerAngles):
         rotation += f" {model.rotation.sequence}"
@@ -144,33 +144,34 @@ def describe(model: AbstractFormulation) -> str:
     return ", ".join(words)
 
 
-def formulation(
+def make_formulation(
     system: Any, name: str, rotation: str, rates: str, recharting: bool, index: int = 0
 ) -> AbstractFormulation:
-    """The formulation `name` of a system.
+    """Return the formulation `name` of a system.
 
-    **Raises:** `ValueError` for unknown names and for combinations that do not exist.
+    **Raises:** `ValueError` for unknown names and unsupported combinations.
     """
     name = pick("formulation", name, FORMULATIONS)
     rotation = pick("rotation", rotation, ROTATIONS)
     rates = pick("kind of rates", rates, ("body", "space"))
     if rates == "space" and name != "null-space":
         raise ValueError(
-            "`--rates space` goes with `--formulation null-space`: others take coordinate rates."
+            "`--rates space` requires `--formulation null-space`; use `--rates body` otherwise."
         )
     if index and name not in ("absolute", "euler-parameters"):
         raise ValueError(
-            f"`--index {index}` goes with `--formulation absolute` and `euler-parameters`."
+            f"`--index {index}` requires `--formulation absolute` or `euler-parameters`."
         )
     if name in ("euler-parameters", "hamiltonian"):
         if rotation != "quaternion":
-            raise ValueError(f"`--formulation {name}` goes with `--rotation quaternion`.")
+            raise ValueError(f"`--formulation {name}` requires `--rotation quaternion`.")
         if name == "hamiltonian":
             return Hamiltonian(system)
         return EulerParameters(system, index=index)
-    built = ROTATIONS[rotation]()
+    parametrization = ROTATIONS[rotation]()
     if name == "absolute":
-        return Absolute(system, built, index, recharting=recharting)
+        return Absolute(system, parametrization, index, recharting=recharting)
     if name == "relative":
-        return Relative(system, built, recharting)
-    return NullSpace(system, built, "space" if rates == "space" else "body", recharting)
+        return Relative(system, parametrization, recharting)
+    components = "space" if rates == "space" else "body"
+    return NullSpace(system, parametrization, components, recharting)

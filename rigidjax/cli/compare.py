@@ -21,13 +21,13 @@ def compare(
     problem: ProblemName,
     solver: SolverName = "dopri5",
     rtol: Annotated[
-        float, typer.Option(help="Relative tolerance, also taken as the absolute one.")
+        float, typer.Option(help="Relative tolerance, also used as the absolute one.")
     ] = 1e-9,
     t1: EndTime = None,
     projection: WithProjection = True,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Only formulations with this in their name; may be repeated."),
+        typer.Option(help="Only formulations whose name contains this; may be repeated."),
     ] = None,
     setting: Settings = None,
     plot: Annotated[
@@ -35,11 +35,11 @@ def compare(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Solve a problem in every formulation: work, errors and drifts in one table.
+    """Solve a problem in every formulation and print work, errors and drifts in one table.
 
-    Each formulation is run at four tolerances, from the one given to a thousand times it. The last
-    column of the table says how many evaluations of the right-hand side it takes for the same
-    error, relative to the first row.
+    Each formulation is run at four tolerances, from the given one to 1000 times as large. The last
+    column of the table is the number of evaluations of the right-hand side for the same error,
+    relative to the first row.
 
     Examples:
 
@@ -52,15 +52,16 @@ def compare(
     `rigidjax compare tennis_racket --set disturbance=1e-5 --rtol 1e-6`
     """
     with bad_input():
-        example = choices.problem(problem, setting or ())
-        method = choices.solver(solver)
+        example = choices.make_problem(problem, setting or ())
+        method = choices.make_solver(solver)
         if not choices.is_adaptive(method):
             raise ValueError(
-                f"`--solver {solver}` has no error estimate; a comparison is made at tolerances."
+                f"`--solver {solver}` has no error estimate, which a comparison needs. Use an "
+                "adaptive solver such as dopri5."
             )
-        rtol = checks.tolerance("--rtol", rtol)
-        end = example.t1 if t1 is None else checks.positive("--t1", t1)
-        models = _chosen(example, only or ())
+        rtol = checks.check_tolerance("--rtol", rtol)
+        end = example.t1 if t1 is None else checks.check_positive("--t1", t1)
+        models = _select_models(example, only or ())
         check_outputs([Output("--plot", plot, FIGURE)], force)
     stream = errors()
     with stream.status(example.name) as status:
@@ -73,8 +74,8 @@ def compare(
             projection=projection,
             report=lambda label: status.update(f"{example.name}: {label}"),
         )
-    how = f"{solver} at {rtol:g}, {'' if projection else 'no '}projection"
-    title = f"{example.title}, {end:g} s, {how}"
+    method_text = f"{solver} at {rtol:g}, {'' if projection else 'no '}projection"
+    title = f"{example.title}, {end:g} s, {method_text}"
     print_comparison(console(), comparison, title)
     if plot is not None:
         from .. import plotting
@@ -83,8 +84,8 @@ def compare(
     print_outputs({"figure": plot})
 
 
-def _chosen(example: Problem, only: Sequence[str]) -> dict[str, AbstractFormulation]:
-    """The formulations whose labels have any of these words, all without words."""
+def _select_models(example: Problem, only: Sequence[str]) -> dict[str, AbstractFormulation]:
+    """Return the formulations whose labels contain any of the words, without words all."""
     models = formulations(example.system)
     for word in only:
         if not any(word.lower() in label.lower() for label in models):
@@ -98,7 +99,7 @@ def _chosen(example: Problem, only: Sequence[str]) -> dict[str, AbstractFormulat
 
 
 def print_comparison(target: Console, comparison: Comparison, title: str) -> None:
-    """The table of a comparison, with what its numbers are; labels are `kind, coordinates`."""
+    """Print the table of a comparison and its legend; labels are `kind, coordinates`."""
     table = Table(
         title=title, title_justify="left", title_style="bold", box=None, header_style="bold"
     )
@@ -123,10 +124,10 @@ def print_comparison(target: Console, comparison: Comparison, title: str) -> Non
         if kind != group:
             group = kind
             table.add_row(kind)
-        table.add_row(f"  {name}", *_cells(row, moves))
+        table.add_row(f"  {name}", *_format_cells(row, moves))
     target.print(table)
     target.print(
-        f"All at the end. Errors: of entries of R and of body rates (rad/s)"
+        f"All values are those at the end. Errors: of entries of R and of body rates (rad/s)"
         f"{' and of centres of mass (m)' if moves else ''}, against {comparison.reference}. "
         "Drift: of the constraints, of their rates (1/s), of the energy "
         "(relative). Relative work: evaluations of the right-hand side for the same error, in "
@@ -137,24 +138,25 @@ def print_comparison(target: Console, comparison: Comparison, title: str) -> Non
         if row.failure:
             target.print(f"{row.label}: {row.failure}")
     for label, reason in comparison.left_out.items():
-        target.print(f"{label}: left out. {reason}", style="dim", markup=False)
+        target.print(f"{label}: omitted. {reason}", style="dim", markup=False)
 
 
-def _cells(row: Row, moves: bool) -> list[str]:
+def _format_cells(row: Row, moves: bool) -> list[str]:
     minimal = row.position_drift == 0 and row.velocity_drift == 0
-    drifts = ["-", "-"] if minimal else [_power(row.position_drift), _power(row.velocity_drift)]
+    drifts = [row.position_drift, row.velocity_drift]
+    drifts = ["-", "-"] if minimal else [_format(drift) for drift in drifts]
     return [
         str(row.num_unknowns),
         str(row.num_steps),
         str(row.num_rhs),
-        _power(row.error_rotation),
-        _power(row.error_rate),
-        *([_power(row.error_position)] if moves else []),
+        _format(row.error_rotation),
+        _format(row.error_rate),
+        *([_format(row.error_position)] if moves else []),
         *drifts,
-        _power(row.energy_drift),
+        _format(row.energy_drift),
         "-" if math.isnan(row.work) else f"{row.work:.2f}",
     ]
 
 
-def _power(value: float) -> str:
+def _format(value: float) -> str:
     return "failed" if math.isnan(value) else f"{value:.1e}"

@@ -17,7 +17,7 @@ from .fit import fit_racket, racket_case
 from .messages import bad_input, console, errors, fail
 from .outputs import FIGURE, NETCDF, REPORT, Output, check_outputs
 
-# What is written, each with the endings of its kind.
+# Files that are written, with the permitted suffixes of their kind.
 FILES = {
     "racket_motion.png": FIGURE,
     "racket_motion.nc": NETCDF,
@@ -29,11 +29,11 @@ FILES = {
 
 def demo(
     out: Annotated[
-        pathlib.Path, typer.Option(help="Folder of the figures; its earlier ones are overwritten.")
+        pathlib.Path, typer.Option(help="Folder of the figures; existing ones are overwritten.")
     ] = pathlib.Path("out"),
     data: Annotated[
         pathlib.Path | None,
-        typer.Option(help="Measured tosses; those in the repository if not given."),
+        typer.Option(help="Measured tosses; by default those in the repository."),
     ] = None,
 ) -> None:
     """Simulate a racket that flips, compare the formulations, fit a real one; draw figures.
@@ -76,10 +76,10 @@ def _demonstrate(out: pathlib.Path, case: Case) -> None:
         atol=1e-11,
     )
     rate = np.asarray(solution.states.angular_velocity)[:, 0, 0]
-    turns = np.asarray(solution.ts)[1:][np.diff(np.sign(rate)) != 0]
+    flips = np.asarray(solution.ts)[1:][np.diff(np.sign(rate)) != 0]
     target.print(
-        f"{racket.title}: it turns over {len(turns)} times in {racket.t1:g} s, at "
-        + ", ".join(f"{t:.2f}" for t in turns)
+        f"{racket.title}: it flips {len(flips)} times in {racket.t1:g} s, at "
+        + ", ".join(f"{t:.2f}" for t in flips)
         + " s."
     )
     plotting.save_figure(plotting.plot_motion(solution, racket.title), out / names[0], force=True)
@@ -88,7 +88,7 @@ def _demonstrate(out: pathlib.Path, case: Case) -> None:
         out / names[1],
         force=True,
     )
-    target.rule("[bold]2. The same motion in every formulation")
+    target.rule("[bold]2. This motion in every formulation")
     with errors().status(racket.name) as status:
         comparison = compare(
             racket,

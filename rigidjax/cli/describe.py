@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .case import read_case
-from .choices import problem as problem_named
+from .choices import make_problem
 from .messages import bad_input, print_outputs
 from .options import Force
 from .outputs import PAGE, Output, check_outputs
@@ -18,11 +18,11 @@ def describe(
     ],
     html: Annotated[
         pathlib.Path | None,
-        typer.Option(help="The page to write; named after the model if not given."),
+        typer.Option(help="The page to write; by default named after the model."),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Write a page of HTML with what a model consists of: bodies, joints, forces, a view of it.
+    """Write an HTML page that describes a model: bodies, joints, forces, and a view.
 
     Examples:
 
@@ -40,7 +40,7 @@ def describe(
             case = read_case(model)
             shown, state, title = case.model, None, case.title
         else:
-            problem = problem_named(model)
+            problem = make_problem(model)
             shown, state, title = problem.system, problem.state0, problem.title
         write_model_page(shown, target, state=state, title=title, force=force)
     print_outputs({"page": target})

@@ -1,4 +1,4 @@
-"""What the commands that fit have in common: progress, endings, and what is printed."""
+"""Shared parts of the commands that fit: progress, failures, and printed results."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ from .progress import fit_progress
 
 
 class Timed(NamedTuple):
-    """A fit, and how long it took, s."""
+    """A fit and its duration, s."""
 
     fit: Fit
     seconds: float
 
 
 def run_identification(arguments: Sequence[Any], options: Mapping[str, Any]) -> Timed:
-    """Call `rj.identify`, every iteration on the error stream; end the program if it refuses.
+    """Call `rj.identify` and report iterations on the error stream; exit if it raises.
 
     **Arguments:** `arguments` and `options` of `rj.identify`.
     """
@@ -35,13 +35,13 @@ def run_identification(arguments: Sequence[Any], options: Mapping[str, Any]) -> 
     except IdentificationError as error:
         fail(str(error), code=1)
     except ValueError as error:
-        # What the data themselves do not allow: too few samples for the parameters.
+        # The data do not permit a fit, for example too few samples for the parameters.
         fail(str(error))
     return Timed(found, time.monotonic() - begin)
 
 
 def print_summary(target: Console, title: str, timed: Timed, runs: str = "run") -> None:
-    """One line: how much data, how many parameters, how it ended."""
+    """Print one line: the size of the data, the number of parameters, and the outcome."""
     found = timed.fit
     count = len(found.run_names)
     plural = {"run": "runs", "toss": "tosses"}[runs]
@@ -53,17 +53,17 @@ def print_summary(target: Console, title: str, timed: Timed, runs: str = "run") 
 
 
 def print_estimates(target: Console, found: Fit) -> None:
-    """A table of all estimates with their intervals."""
+    """Print a table of all estimates with their intervals."""
     _print_table(target, ESTIMATES, estimate_rows(found))
 
 
 def print_from_start(target: Console, found: Fit, unit: str, scale: float, shown: str) -> None:
-    """A table of the estimates of one unit, scaled to another, and of what they started from."""
+    """Print a table of the estimates in one unit, scaled to another, and their initial values."""
     rows = []
-    for label, value, start, own in zip(
+    for label, value, start, unit_of_label in zip(
         found.labels, found.values, found.starts, found.units, strict=True
     ):
-        if own == unit:
+        if unit_of_label == unit:
             std = scale * found.std[label]
             text = estimate_text(scale * float(value), std)
             rows.append((label, text, std_text(std), f"{scale * start:.4g}", shown))
@@ -81,13 +81,13 @@ def _print_table(target: Console, headings: Sequence[str], rows: Sequence[Sequen
 
 
 def print_residuals(target: Console, found: Fit) -> None:
-    """Root mean squares of every sensor, over all and by run."""
+    """Print the root mean square of the residuals of every sensor, over all runs and by run."""
     for sensor in found.sensors:
         by_run = found.rms_by_run[sensor.name]
-        of = "" if len(found.sensors) == 1 else f" of the {sensor.name}"
+        sensor_text = "" if len(found.sensors) == 1 else f" of the {sensor.name}"
         target.print(
             escape(
-                f"residual{of}: {found.rms[sensor.name]:.4g} "
+                f"residual{sensor_text}: {found.rms[sensor.name]:.4g} "
                 f"{found.sensor_units[sensor.name]} rms over all; "
                 + ", ".join(f"{name}: {value:.3g}" for name, value in by_run.items())
             )
@@ -95,7 +95,7 @@ def print_residuals(target: Console, found: Fit) -> None:
 
 
 def print_verdict(target: Console, found: Fit, whiteness: bool = False) -> None:
-    """What the data determine, and what was noted on the way."""
+    """Print which parameters the data determine, and the notes of the fit."""
     tests = whiteness_texts(found) if whiteness else []
     for warning in warning_texts(found):
         target.print(f"[bold]Warning[/]: {escape(warning)}")

@@ -23,7 +23,7 @@ from .fitting import (
 from .messages import bad_input, console, fail, print_outputs
 from .options import Force, ReportFile
 from .outputs import NETCDF, PAGE, REPORT, Output, check_outputs
-from .progress import working
+from .progress import show_spinner
 
 
 def identify_case(
@@ -40,8 +40,8 @@ def identify_case(
     """Fit the parameters of a model to measurements, all described in one file.
 
     The case names the model (a problem, or bodies, joints and forces), the data with their units,
-    the parameters and the method; see docs/identification.md. Ends with code 1 if there is no
-    optimum: what is written then says so.
+    the parameters and the method; see docs/identification.md. The exit code is 1 if the fit did not
+    converge, which the written files also state.
 
     Examples:
 
@@ -51,9 +51,9 @@ def identify_case(
     """
     with bad_input():
         loaded = read_case(case)
-        given = Outputs(out, html, report)
+        options = Outputs(out, html, report)
         outputs = Outputs(
-            *(a if a is not None else b for a, b in zip(given, loaded.outputs, strict=True))
+            *(a if a is not None else b for a, b in zip(options, loaded.outputs, strict=True))
         )
         files = (
             Output("--out", outputs.netcdf, NETCDF),
@@ -62,7 +62,7 @@ def identify_case(
         )
         check_outputs(files, force, [case, *loaded.files])
         if outputs.html is not None:
-            # Raises without matplotlib, before any work.
+            # Raises without matplotlib, before the fit starts.
             with style():
                 pass
     target = console()
@@ -75,21 +75,21 @@ def identify_case(
     print_residuals(target, timed.fit)
     print_verdict(target, timed.fit, whiteness=True)
     with io.together():
-        write(loaded, timed.fit, outputs, force)
+        write_outputs(loaded, timed.fit, outputs, force)
     print_outputs({"report": outputs.report, "everything": outputs.netcdf, "page": outputs.html})
     if not timed.fit.converged:
-        fail(f"The fit did not converge: {timed.fit.result}. Its numbers are no estimates.", code=1)
+        fail(f"The fit did not converge: {timed.fit.result}. Its values are not estimates.", code=1)
 
 
-def write(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> None:
-    """Write the files that are asked for."""
+def write_outputs(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> None:
+    """Write the requested files."""
     if outputs.report is not None:
         found.report(outputs.report, force)
     if outputs.netcdf is None and outputs.html is None:
         return
-    how: Any = {k: v for k, v in loaded.options.items() if k in Settings.__annotations__}
-    with working("predicting and writing"):
-        runs = fitted_runs(found, loaded.measurements, **how)
+    settings: Any = {k: v for k, v in loaded.options.items() if k in Settings.__annotations__}
+    with show_spinner("predicting and writing"):
+        runs = fitted_runs(found, loaded.measurements, **settings)
         predicted = [run.values for run in runs]
         if outputs.netcdf is not None:
             attributes = {
@@ -105,7 +105,7 @@ def write(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> None:
             from .. import plotting
             from ..viewer import view_fit
 
-            begins = np.isfinite(runs[0].states.orientation[0]).all()
+            has_motion = np.isfinite(runs[0].states.orientation[0]).all()
             plotting.write_fit_page(
                 found,
                 loaded.measurements,
@@ -113,6 +113,6 @@ def write(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> None:
                 outputs.html,
                 title=loaded.title,
                 case=loaded.text,
-                motion=view_fit(found, loaded.measurements[0], runs[0]) if begins else None,
+                motion=view_fit(found, loaded.measurements[0], runs[0]) if has_motion else None,
                 force=force,
             )

@@ -7,7 +7,7 @@ from rich.table import Table
 from .. import problems
 from .messages import console
 
-_KNOWN = {
+_REFERENCES = {
     "closed form": "motion in closed form",
     "an integration with 40 digits": "end state to 40 digits",
     "": "no stored reference",
@@ -15,7 +15,7 @@ _KNOWN = {
 
 
 def list_problems() -> None:
-    """List the problems, what is known of them, and where their data are from.
+    """List the problems, their reference solutions, and the sources of their data.
 
     Example: `rigidjax list`
     """
@@ -24,9 +24,9 @@ def list_problems() -> None:
     table.add_column()
     for name, build in problems.all().items():
         problem = build()
-        parts = [f"{problem.t1:g} s", _KNOWN[problem.known]]
+        parts = [f"{problem.t1:g} s", _REFERENCES[problem.known]]
         parts += [
-            f"--set {key}={_text(parameter.default)}"
+            f"--set {key}={_format(parameter.default)}"
             for key, parameter in inspect.signature(build).parameters.items()
         ]
         table.add_row(name, problem.title)
@@ -34,5 +34,5 @@ def list_problems() -> None:
     console().print(table)
 
 
-def _text(value: object) -> str:
+def _format(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)

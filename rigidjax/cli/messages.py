@@ -1,4 +1,4 @@
-"""What the command line says, and how it ends on bad input."""
+"""Messages of the command line, and its exit on bad input."""
 
 import contextlib
 import pathlib
@@ -12,50 +12,50 @@ from rich.markup import escape
 
 from . import choices
 
-# What the tables need. A narrower terminal breaks the lines, but nothing is left out.
+# Width of the tables. A narrower terminal wraps the lines, but no column is dropped.
 _WIDTH = 112
 
 
 def console() -> Console:
-    """Where results go."""
+    """Return the console for results."""
     return Console(highlight=False, width=max(Console().width, _WIDTH))
 
 
 def errors() -> Console:
-    """Where messages about what went wrong go."""
+    """Return the console for errors and progress."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def fail(message: str, code: int = 2) -> NoReturn:
-    """End the program with a message; code 2 is bad input, 1 a computation that failed."""
-    errors().print(f"[bold red]Error:[/] {escape(in_shell(message))}")
+    """Exit with a message; code 2 means bad input, 1 a failed computation."""
+    errors().print(f"[bold red]Error:[/] {escape(translate_message(message))}")
     raise typer.Exit(code)
 
 
-def in_shell(message: str) -> str:
-    """A message of the library without what can be done in Python only, names as in a shell."""
+def translate_message(message: str) -> str:
+    """Return a message of the library without hints for Python, with command-line names."""
 
-    def name(found: re.Match[str]) -> str:
-        kind, called = found.groups()
-        return f"{f'the {kind} ' if kind else ''}`{_names().get(called, called)}`"
+    def name(match: re.Match[str]) -> str:
+        kind, class_name = match.groups()
+        return f"{f'the {kind} ' if kind else ''}`{_option_names().get(class_name, class_name)}`"
 
     message = re.sub(r" `throw=False` [^.]*\.", "", message)
     message = re.sub(r"`(?:(\w+)=)?rj\.(?:\w+\.)*(\w+)\([^`]*\)`", name, message)
     return message.replace("`recharting=True`", "`--recharting`")
 
 
-def _names() -> dict[str, str]:
-    """Names in a shell by those of classes."""
-    named = [
-        kind
-        for known in (choices.FORMULATIONS, choices.SOLVERS, choices.ROTATIONS)
-        for kind in known.items()
+def _option_names() -> dict[str, str]:
+    """Return names on the command line by names of classes."""
+    items = [
+        item
+        for choice in (choices.FORMULATIONS, choices.SOLVERS, choices.ROTATIONS)
+        for item in choice.items()
     ]
-    return {kind.__name__: name for name, kind in named}
+    return {kind.__name__: name for name, kind in items}
 
 
 def print_outputs(files: Mapping[str, pathlib.Path | None]) -> None:
-    """Say what was written where, by what it is; files without a path were not."""
+    """Print the paths of written files with their descriptions; skip files without a path."""
     for name, path in files.items():
         if path is not None:
             console().print(f"{name}: {path}", markup=False)
@@ -63,9 +63,9 @@ def print_outputs(files: Mapping[str, pathlib.Path | None]) -> None:
 
 @contextlib.contextmanager
 def bad_input() -> Iterator[None]:
-    """Errors raised inside are about what the user gave: a message and exit code 2, no traceback.
+    """Turn errors about the user's input into a message and exit code 2, without a traceback.
 
-    Only for the checks of arguments, which raise before any computation.
+    Use this context only for checks of arguments, which raise before any computation.
     """
     try:
         yield

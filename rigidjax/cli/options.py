@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options that several commands share."""
 
 import pathlib
 from typing import Annotated
@@ -13,7 +13,9 @@ Settings = Annotated[
     typer.Option("--set", help="A setting of the problem, such as disturbance=1e-3."),
 ]
 SolverName = Annotated[str, typer.Option(help=f"{', '.join(choices.SOLVERS)}.")]
-EndTime = Annotated[float | None, typer.Option(help="End time in s; the problem's if not given.")]
+EndTime = Annotated[
+    float | None, typer.Option(help="End time in s; by default that of the problem.")
+]
 WithProjection = Annotated[
     bool, typer.Option(help="Project onto the constraints after every step.")
 ]

@@ -1,4 +1,4 @@
-"""What runs and fits that take long say on the error stream."""
+"""Progress of long runs and fits, on the error stream."""
 
 import contextlib
 import time
@@ -23,43 +23,43 @@ from rich.progress import (
 from ..identification.fit.least_squares import Iteration
 from .messages import errors
 
-# Seconds before a bar appears, and the smallest advance that it shows.
-_PATIENCE = 1.0
-_INCREASE = 0.01
+# Seconds before a bar appears, and the smallest increment that it shows.
+_DELAY = 1.0
+_INCREMENT = 0.01
 
 
 class Reporter(diffrax.AbstractProgressMeter):
-    """A diffrax progress meter that calls a function with how far the run is, from 0 to 1."""
+    """A diffrax progress meter that passes the progress of a run, from 0 to 1, to a function."""
 
     report: Callable[[float], None] = eqx.field(static=True)
 
     def init(self) -> Any:
-        """What was reported last."""
+        """Return the state: the progress that was reported last."""
         return jnp.zeros(())
 
     def step(self, state: Any, progress: Any) -> Any:
-        """Report if the run has advanced enough."""
+        """Report the progress if it advanced by at least the increment."""
 
         def show(progress):
             io_callback(self.report, None, progress)
             return progress
 
         progress = jnp.asarray(progress, state.dtype)
-        due = progress - state >= _INCREASE
+        due = progress - state >= _INCREMENT
         return jax.lax.cond(due, show, lambda progress: state, progress)
 
     def close(self, state: Any) -> None:
-        """Nothing to do: the bar belongs to whoever made it."""
+        """Do nothing: the bar is closed by its owner."""
 
 
 @contextlib.contextmanager
-def progress_bar(text: str, wanted: bool | None = None) -> Iterator[diffrax.AbstractProgressMeter]:
-    """A meter for `rj.simulate(progress=...)`, its bar on the error stream after a second.
+def progress_bar(text: str, enabled: bool | None = None) -> Iterator[diffrax.AbstractProgressMeter]:
+    """Provide a meter for `rj.simulate(progress=...)` with a bar that appears after a second.
 
-    **Arguments:** `text` beside the bar; `wanted`, `None` for on a terminal only.
+    **Arguments:** `text` beside the bar; `enabled`, `None` to show it only on a terminal.
     """
     stream = errors()
-    if not (stream.is_terminal if wanted is None else wanted):
+    if not (stream.is_terminal if enabled is None else enabled):
         yield diffrax.NoProgressMeter()
         return
     columns = TextColumn(text), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
@@ -70,7 +70,7 @@ def progress_bar(text: str, wanted: bool | None = None) -> Iterator[diffrax.Abst
     def report(progress: Any) -> None:
         nonlocal first
         first = time.monotonic() if first is None else first
-        if time.monotonic() - first >= _PATIENCE:
+        if time.monotonic() - first >= _DELAY:
             bar.start()
             bar.update(task, completed=float(progress))
 
@@ -80,8 +80,8 @@ def progress_bar(text: str, wanted: bool | None = None) -> Iterator[diffrax.Abst
         bar.stop()
 
 
-def working(text: str) -> Progress:
-    """A context in which a spinner and a clock say on the error stream what is being done."""
+def show_spinner(text: str) -> Progress:
+    """Return a context that shows a spinner, a text and the elapsed time on the error stream."""
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     stream = errors()
     progress = Progress(*columns, console=stream, transient=True, disable=not stream.is_terminal)
@@ -91,22 +91,24 @@ def working(text: str) -> Progress:
 
 @contextlib.contextmanager
 def fit_progress() -> Iterator[Callable[[Iteration], None]]:
-    """A function to be called after every iteration of a fit: its number, cost and time.
+    """Provide a function that reports an iteration of a fit: its number, cost and time.
 
-    On a terminal they are one line that changes, elsewhere a line each.
+    On a terminal one line is updated, elsewhere every iteration prints a line.
     """
     stream, begin = errors(), time.monotonic()
 
-    def line(at: Iteration) -> None:
-        stream.print(f"{time.monotonic() - begin:8.1f} s  {_words(at)}", markup=False)
+    def print_line(iteration: Iteration) -> None:
+        elapsed = time.monotonic() - begin
+        stream.print(f"{elapsed:8.1f} s  {_describe_iteration(iteration)}", markup=False)
 
-    with working("compiling") as progress:
+    with show_spinner("compiling") as progress:
         if stream.is_terminal:
-            yield lambda at: progress.update(progress.task_ids[0], description=_words(at))
+            task = progress.task_ids[0]
+            yield lambda i: progress.update(task, description=_describe_iteration(i))
         else:
-            yield line
+            yield print_line
 
 
-def _words(at: Iteration) -> str:
-    stage = f"horizon {at.horizon:g}, " if at.horizon < 1 else ""
-    return f"{stage}iteration {at.number}, cost {at.cost:.6g}"
+def _describe_iteration(iteration: Iteration) -> str:
+    stage = f"horizon {iteration.horizon:g}, " if iteration.horizon < 1 else ""
+    return f"{stage}iteration {iteration.number}, cost {iteration.cost:.6g}"

@@ -36,18 +36,18 @@ def sweep(
     batch: Annotated[int | None, typer.Option(min=1, help="Members of a shard.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process.")] = None,
     lengths: Annotated[
-        str | None, typer.Option(help="A parameter by which members take longer.")
+        str | None, typer.Option(help="A parameter that predicts the durations of members.")
     ] = None,
     html: Annotated[
-        pathlib.Path | None, typer.Option(help="Where `report` writes its page.")
+        pathlib.Path | None, typer.Option(help="The page that `report` writes.")
     ] = None,
     force: Force = False,
 ) -> None:
-    """Run a function of a Python file for many parameters; go on where a sweep was stopped.
+    """Run a function of a Python file for many parameters; continue an interrupted sweep.
 
-    The function gets the parameters of one member by name and returns arrays, see
-    docs/ensembles.md. Any number of processes and hosts that see the same store may work on it at
-    the same time, and any may be killed: the call that is made again computes what is missing.
+    The function receives the parameters of one member by name and returns arrays, see
+    docs/ensembles.md. Any number of processes and hosts that share a store may work on it at the
+    same time. After a process was killed, the same call computes the missing members.
 
     Examples:
 
@@ -61,85 +61,86 @@ def sweep(
         with bad_input():
             if store is None:
                 raise ValueError(f"`sweep {task}` takes a store: `sweep {task} STORE.zarr`.")
-            opened = Store(store)
+            existing = Store(store)
         if task == "status":
-            _status(opened)
+            _print_status(existing)
         else:
-            _report(opened, html or pathlib.Path(f"{opened.path.stem}.html"), force)
+            _write_report(existing, html or pathlib.Path(f"{existing.path.stem}.html"), force)
         return
     with bad_input():
         if store is not None:
-            raise ValueError(f"The argument {store} is too much; use {_USAGE}.")
+            raise ValueError(f"The argument {store} is not expected; use {_USAGE}.")
         if parameters is None or out is None:
-            raise ValueError("A sweep takes `--parameters FILE` and `--out STORE.zarr`.")
+            raise ValueError("A sweep needs `--parameters FILE` and `--out STORE.zarr`.")
         if workers > 1 and worker is not None:
-            raise ValueError("Give `--workers` or `--worker`, not both.")
-        place = read_rank(worker)
-        run = _named(loaded(task), task)
+            raise ValueError("Use `--workers` or `--worker`, not both.")
+        rank = read_rank(worker)
+        run = _name_errors(load_function(task), task)
     if workers > 1:
-        given = ["sweep", task, "--parameters", parameters, "--out", out, "--threads", threads or 1]
-        given += [] if batch is None else ["--batch", batch]
-        given += [] if lengths is None else ["--lengths", lengths]
+        command = ["sweep", task, "--parameters", parameters, "--out", out]
+        command += ["--threads", threads or 1]
+        command += [] if batch is None else ["--batch", batch]
+        command += [] if lengths is None else ["--lengths", lengths]
         with bad_input():
-            run_workers([str(part) for part in given], out, workers)
+            run_workers([str(part) for part in command], out, workers)
     else:
         try:
             with bad_input():
-                found = ensemble(
+                result = ensemble(
                     run, parameters, out=out, batch=batch, threads=threads,
-                    worker=place, progress=place[0] == 0, lengths=lengths,
+                    worker=rank, progress=rank[0] == 0, lengths=lengths,
                 )  # fmt: skip
         except _RunError as error:
             fail(str(error), code=1)
-        if place[0] != 0:
+        if rank[0] != 0:
             return
-        console().print(repr(found), markup=False)
-    _status(Store(out))
+        console().print(repr(result), markup=False)
+    _print_status(Store(out))
 
 
-def loaded(task: str) -> Any:
-    """The function that FILE.py:FUNCTION names.
+def load_function(task: str) -> Any:
+    """Return the function that FILE.py:FUNCTION names.
 
-    **Raises:** `ValueError` and `FileNotFoundError` if there is none.
+    **Raises:** `ValueError` and `FileNotFoundError` if it does not exist.
     """
     file, _, name = task.rpartition(":")
     path = pathlib.Path(file)
     if not file or path.suffix != ".py":
         raise ValueError(f"{task!r} does not name a function; use {_USAGE}.")
-    checks.readable(path)
-    # Its own imports are looked for beside it.
+    checks.check_readable(path)
+    # The file may import modules of its folder.
     sys.path.insert(0, str(path.parent.resolve()))
     spec: Any = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise ValueError(f"{path} cannot be imported: {_said(error, path)}") from error
+        raise ValueError(f"{path} cannot be imported: {_describe_error(error, path)}") from error
     if not callable(getattr(module, name, None)):
         raise ValueError(f"{path} has no function {name!r}.")
     return getattr(module, name)
 
 
 class _RunError(Exception):
-    """What the function of a sweep raised, in words."""
+    """Error in the function of a sweep, with a description."""
 
 
-def _named(run: Any, task: str) -> Any:
-    """The function, whose errors say where they come from."""
+def _name_errors(run: Any, task: str) -> Any:
+    """Wrap a function so that its errors name the task and the line."""
 
-    def named(parameters: Any) -> Any:
+    def run_with_named_errors(parameters: Any) -> Any:
         try:
             return run(parameters)
         except Exception as error:
-            said = _said(error, pathlib.Path(task.rpartition(":")[0]))
-            given = f" It got the parameters {', '.join(parameters)}."
-            raise _RunError(f"{task} raised {said}{given}") from error
+            text = _describe_error(error, pathlib.Path(task.rpartition(":")[0]))
+            names = f" It got the parameters {', '.join(parameters)}."
+            raise _RunError(f"{task} raised {text}{names}") from error
 
-    return named
+    return run_with_named_errors
 
 
-def _said(error: Exception, path: pathlib.Path) -> str:
-    """An error's type, the first line of its text, and the last line of the file that led to it."""
+def _describe_error(error: Exception, path: pathlib.Path) -> str:
+    """Return an error's type, the first line of its text, and the last line in the file `path`."""
     text = str(error).strip().partition("\n")[0]
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f.lineno for f in frames if pathlib.Path(f.filename).resolve() == path.resolve()]
@@ -147,7 +148,7 @@ def _said(error: Exception, path: pathlib.Path) -> str:
     return f"{type(error).__name__}: {text}{where}."
 
 
-def _status(store: Store) -> None:
+def _print_status(store: Store) -> None:
     console().print(
         f"{store.path}: {store.num_done()} of {store.count} members in {len(store.done())} of "
         f"{store.num_shards} shards, {store.failed()} failed",
@@ -156,7 +157,7 @@ def _status(store: Store) -> None:
     )
 
 
-def _report(store: Store, html: pathlib.Path, force: bool) -> None:
+def _write_report(store: Store, html: pathlib.Path, force: bool) -> None:
     with bad_input():
         check_outputs([Output("--html", html, PAGE)], force, [])
         if store.missing():

@@ -19,17 +19,17 @@ def view_files(
     ],
     out: Annotated[
         pathlib.Path | None,
-        typer.Option(help="The page to write; named after the first file if not given."),
+        typer.Option(help="The page to write; by default named after the first file."),
     ] = None,
     title: Annotated[
-        str | None, typer.Option(help="A heading; that of the first file if not given.")
+        str | None, typer.Option(help="A heading; by default the title of the first file.")
     ] = None,
     theme: Annotated[str, typer.Option(help=f"{', '.join(THEMES)}.")] = "auto",
     force: Force = False,
 ) -> None:
-    """Show trajectories in three dimensions, as one page of HTML that stands alone.
+    """Show trajectories in three dimensions, in one self-contained HTML page.
 
-    Several are drawn over each other.
+    Several trajectories are drawn together.
 
     Examples:
 

@@ -14,6 +14,7 @@ from ..mechanics.constraints import constraint_rates, constraint_units
 from ..mechanics.dynamics.projections import mass_metric, project_twists
 from ..mechanics.kinematics.poses import joint_frames_at, poses_of_state, with_joint_angles
 from ..mechanics.kinematics.twists import Twists
+from ..mechanics.stacked.joints import JointFrames
 from ..mechanics.stacked.system import PreparedSystem
 from ..mechanics.violations import closing_residual, constraint_violations, largest_by_joint
 from ..native import call_by_kernel
@@ -74,7 +75,9 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
 
 
 @eqx.filter_jit
-def _solve_as_kernel(system, state, t):
+def _solve_as_kernel(
+    system: System, state: State, t: Float[Array, ""]
+) -> tuple[State, Float[Array, " J"], Float[Array, " J"]]:
     """Return the consistent state and the violations of positions and of velocities by joint."""
     return call_by_kernel(nearest_state, system, state, t)
 
@@ -118,7 +121,13 @@ def nearest_state(
     return found, *jax.lax.stop_gradient(violations)
 
 
-def _contradictions(prepared, t, joint_frames, given, twists):
+def _contradictions(
+    prepared: PreparedSystem,
+    t: Float[Array, ""],
+    joint_frames: JointFrames,
+    given: Twists,
+    twists: Twists,
+) -> Float[Array, " J"]:
     """Return the violation of each joint's velocities relative to the largest velocity."""
 
     def rate(twists):

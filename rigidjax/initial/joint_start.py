@@ -14,6 +14,8 @@ from ..formulations.null_space import NullSpace
 from ..joints.replacing import replace_fields
 from ..mechanics import System
 from ..mechanics.kinematics.forward import check_tree, reference_coordinates, state_of_joints
+from ..mechanics.kinematics.twists import Twists
+from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..rotations.base import AbstractRotation
 from ..state import State
@@ -107,16 +109,23 @@ class JointStart(AbstractFormulation):
         t = jnp.asarray(t, self.coordinates.dtype)
         return state_of_joints(PreparedSystem(self.system), t, self.coordinates, self.rates)
 
-    def motion(self, t, y):
+    def motion(self, t: Float[Array, ""], y: Unknowns):
         return self.model.motion(t, y)
 
-    def velocities_of(self, t, poses, joint_frames, coordinates, twists):
+    def velocities_of(
+        self,
+        t: Float[Array, ""],
+        poses: Poses,
+        joint_frames: JointFrames,
+        coordinates: Float[Array, "L n"],
+        twists: Twists,
+    ):
         return self.model.velocities_of(t, poses, joint_frames, coordinates, twists)
 
-    def coordinate_rates(self, y, twists):
+    def coordinate_rates(self, y: Unknowns, twists: Twists):
         return self.model.coordinate_rates(y, twists)
 
-    def accelerations(self, t, y):
+    def accelerations(self, t: Float[Array, ""], y: Unknowns):
         return self.model.accelerations(t, y)
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:

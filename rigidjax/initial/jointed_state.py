@@ -85,7 +85,7 @@ def _reference_coordinates(model: Relative, state: State):
 
 
 @eqx.filter_jit
-def _decode(model: Relative, q, nu) -> State:
+def _decode(model: Relative, q: Float[Array, " n"], nu: Float[Array, " f"]) -> State:
     return model.decode(jnp.zeros((), q.dtype), jnp.concatenate([q, nu]))
 
 
@@ -145,7 +145,9 @@ def _check_coupling(coupling: Coupling, found: tuple, asked: tuple) -> tuple:
     return tuple(x + 0.0 * jnp.max(gap) for x in found)
 
 
-def _check_joint(system, name, coordinates, rates) -> tuple[Array | np.ndarray, Array | np.ndarray]:
+def _check_joint(
+    system: System, name: str, coordinates: ArrayLike, rates: ArrayLike
+) -> tuple[Array | np.ndarray, Array | np.ndarray]:
     joint = system.joints[system.joint_index(name)]
     count = joint.num_rates
     pair = [jnp.asarray(x) if is_traced(x) else np.asarray(x, float) for x in (coordinates, rates)]
@@ -216,7 +218,7 @@ def _advance(
     return consistent_state(held, jax.tree.map(limit, *before))
 
 
-def _drive_in_loop(system, given) -> State:
+def _drive_in_loop(system: System, given: Mapping[str, tuple]) -> State:
     """Return the state as `_drive` does, in a loop; only its last step is differentiated."""
     numbers, rest = eqx.partition((system, given), eqx.is_inexact_array)
     fixed, coordinates = eqx.combine(jax.lax.stop_gradient(numbers), rest)
@@ -249,7 +251,7 @@ def _add_angles(system: System, given: Mapping[str, tuple], state: State) -> Sta
     return state.with_angles(names, jnp.stack(joint_angles) if names else None)
 
 
-def _hold(system, given, part) -> System:
+def _hold(system: System, given: Mapping[str, tuple], part: float | Float[Array, ""]) -> System:
     """Return the system without forces, with joints held at a fraction of their coordinates."""
     joints = []
     for joint in system.joints:

@@ -55,7 +55,7 @@ class _Linearised(eqx.Module):
     jacobian: Float[Array, "m n"]
     padding: Float[Array, "m m"]
 
-    def __init__(self, problem: LeastChange, v):
+    def __init__(self, problem: LeastChange, v: Float[Array, " n"]):
         r, J = _value_and_jacobian(problem.equations, v)
         U, keep = _independent_rows(J)
         self.basis = keep[:, None] * U.T
@@ -66,10 +66,10 @@ class _Linearised(eqx.Module):
         solution = -self.saddle @ jnp.concatenate([problem.metric @ v, self.residual])
         self.step, self.multipliers = solution[: len(v)], solution[len(v) :]
 
-    def _matrix(self, curvature):
+    def _matrix(self, curvature: Float[Array, "n n"]) -> Float[Array, "n+m n+m"]:
         return jnp.block([[curvature, self.jacobian.T], [self.jacobian, -self.padding]])
 
-    def newton_saddle(self, problem: LeastChange, v):
+    def newton_saddle(self, problem: LeastChange, v: Float[Array, " n"]) -> Float[Array, "n+m n+m"]:
         """Return the inverse of the Newton matrix of the constrained minimum."""
         multipliers = self.basis.T @ self.multipliers
         gradient = jax.grad(lambda v: multipliers @ problem.equations(v))
@@ -77,14 +77,14 @@ class _Linearised(eqx.Module):
 
 
 @eqx.filter_custom_jvp
-def _solve(problem: LeastChange):
+def _solve(problem: LeastChange) -> Float[Array, " n"]:
     v, size = _find_solution(problem)
     closed = size < _tolerance(v.dtype)
     return jax.lax.cond(closed, lambda v: _find_nearest(problem, v), lambda v: v, v)
 
 
 @_solve.def_jvp
-def _solve_jvp(primals, tangents):
+def _solve_jvp(primals: tuple, tangents: tuple):
     (problem,), (tangent,) = primals, tangents
     v = _solve(problem)
     at = _Linearised(problem, v)
@@ -99,7 +99,7 @@ def _solve_jvp(primals, tangents):
     return v, -(at.newton_saddle(problem, v) @ rates)[: len(v)]
 
 
-def _decompose_rows(J):
+def _decompose_rows(J: Float[Array, "m n"]) -> tuple[Float[Array, "m m"], Float[Array, " m"]]:
     m, n = J.shape
     U, s, _ = jnp.linalg.svd(J, full_matrices=True)
     keep = (s > _CUTOFF * jnp.max(s, initial=0.0)).astype(J.dtype)
@@ -119,12 +119,14 @@ def _independent_rows(J: Float[Array, "m n"]) -> tuple[Float[Array, "m m"], Floa
 
 
 @_independent_rows.defjvp
-def _independent_rows_jvp(primals, tangents):
+def _independent_rows_jvp(primals: tuple, tangents: tuple):
     out = _independent_rows(*primals)
     return out, jax.tree.map(jnp.zeros_like, out)
 
 
-def _value_and_jacobian(equations, v):
+def _value_and_jacobian(
+    equations: Callable[[Array], Array], v: Float[Array, " n"]
+) -> tuple[Float[Array, " m"], Float[Array, "m n"]]:
     """Return values and Jacobian of the equations."""
 
     def value_twice(v):
@@ -155,7 +157,9 @@ def _find_solution(problem: LeastChange) -> tuple[Float[Array, " n"], Float[Arra
     return jax.lax.while_loop(continues, attempt, (0, starts[0], jnp.asarray(jnp.inf, dtype)))[1:]
 
 
-def _levenberg(problem: LeastChange, v, tolerance):
+def _levenberg(
+    problem: LeastChange, v: Float[Array, " n"], tolerance: float
+) -> tuple[Float[Array, " n"], Float[Array, ""]]:
     """Minimise the residual by Levenberg's method in the metric."""
     weights = inverse(problem.metric)
 
@@ -179,7 +183,7 @@ def _levenberg(problem: LeastChange, v, tolerance):
     return jax.lax.while_loop(continues, improve, start)[:2]
 
 
-def _find_nearest(problem: LeastChange, v):
+def _find_nearest(problem: LeastChange, v: Float[Array, " n"]) -> Float[Array, " n"]:
     """Return the solution of stationary size near the solution `v`."""
     n, tolerance = len(v), _tolerance(v.dtype)
 
@@ -216,6 +220,6 @@ def _find_nearest(problem: LeastChange, v):
     return jax.lax.while_loop(continues, improve, start)[0]
 
 
-def _tolerance(dtype) -> float:
+def _tolerance(dtype: jnp.dtype) -> float:
     """Return the tolerance of iterations that converge quadratically."""
     return float(jnp.finfo(dtype).eps) ** 0.5

@@ -53,7 +53,9 @@ class Directions(eqx.Module):
     free: Float[Array, "f k"]
     rest: Float[Array, "f r"]
 
-    def complete(self, loops: LoopGradient, d, residual):
+    def complete(
+        self, loops: LoopGradient, d: Float[Array, " k"], residual: Float[Array, " m"]
+    ) -> Float[Array, " f"]:
         """Return $F d + C y$, (f,), with the $y$ that cancels a `residual` of loop velocities."""
         nu = self.free @ d
         if self.rest.shape[1] == 0:
@@ -120,7 +122,7 @@ def loop_rows_at(system: System, states: State) -> Float[Array, "B K m f"]:
 
 
 @eqx.filter_jit
-def _loop_rows(system, state):
+def _loop_rows(system: System, state: State) -> LoopGradient:
     prepared = PreparedSystem(system)
     poses = poses_of_state(prepared, state.normalized())
     joint_frames = joint_frames_at(prepared, poses)
@@ -175,7 +177,14 @@ def retract(
     return moved, jnp.array(True)
 
 
-def _retract_with_joints(system: System, state, t, directions, positions, rates):
+def _retract_with_joints(
+    system: System,
+    state: State,
+    t: Float[Array, ""],
+    directions: Directions,
+    positions: Float[Array, " k"],
+    rates: Float[Array, " k"],
+) -> tuple[State, Bool[Array, ""]]:
     prepared = PreparedSystem(system)
     t = jnp.asarray(t, state.position.dtype)
     joint_frames = joint_frames_at(prepared, poses_of_state(prepared, state))
@@ -185,11 +194,11 @@ def _retract_with_joints(system: System, state, t, directions, positions, rates)
     at = state.position, state.orientation, angles
     x, p, angles = _integrate_poses(prepared, t, directions, positions, at)
 
-    def closed(_, at):
+    def close(_, at):
         x, p = at
         return _close_joints(prepared, t, x, p, angles)
 
-    x, p = jax.lax.fori_loop(0, _NEWTON_STEPS, closed, (x, p))
+    x, p = jax.lax.fori_loop(0, _NEWTON_STEPS, close, (x, p))
     poses = _poses(prepared, x, p, angles)
     joint_frames = joint_frames_at(prepared, poses)
     twists = body_twists(prepared, t, poses, joint_frames, nu)
@@ -206,7 +215,13 @@ def _retract_with_joints(system: System, state, t, directions, positions, rates)
     return jax.tree.map(lambda new, old: jnp.where(okay, new, old), moved, state), okay
 
 
-def _integrate_poses(prepared, t, directions, positions, at):
+def _integrate_poses(
+    prepared: PreparedSystem,
+    t: Float[Array, ""],
+    directions: Directions,
+    positions: Float[Array, " k"],
+    at: tuple[Array, Array, Array],
+) -> tuple[Array, Array, Array]:
     """Integrate poses and joint angles by Runge-Kutta steps of order 4."""
 
     def velocity(x, p, angles):
@@ -239,7 +254,13 @@ def _integrate_poses(prepared, t, directions, positions, at):
     return jax.lax.fori_loop(0, _STEPS, step, at)
 
 
-def _close_joints(prepared, t, x, p, angles):
+def _close_joints(
+    prepared: PreparedSystem,
+    t: Float[Array, ""],
+    x: Float[Array, "L 3"],
+    p: Float[Array, "L 4"],
+    angles: Float[Array, " A"],
+) -> tuple[Array, Array]:
     """Make one Newton step towards poses that satisfy the constraints."""
     poses = _poses(prepared, x, p, angles)
     change = pose_correction(prepared, t, poses, joint_frames_at(prepared, poses))
@@ -247,11 +268,16 @@ def _close_joints(prepared, t, x, p, angles):
     return x + change[:, :3], _unit(turned)
 
 
-def _unit(p):
+def _unit(p: Float[Array, "L 4"]) -> Float[Array, "L 4"]:
     return p / jnp.sqrt(jnp.sum(p * p, axis=1, keepdims=True))
 
 
-def _poses(prepared, x, p, angles) -> Poses:
+def _poses(
+    prepared: PreparedSystem,
+    x: Float[Array, "L 3"],
+    p: Float[Array, "L 4"],
+    angles: Float[Array, " A"],
+) -> Poses:
     """Return poses with the revolutions that bring joint angles next to `angles`."""
     R = jax.vmap(euler_map)(_unit(p))
     return assemble_poses(prepared, x, R, angles, prepared.system.angle_joints)

@@ -63,7 +63,7 @@ class FourierSeries(eqx.Module):
         return self.offset + waves + jnp.tensordot(jnp.cos(phase), self.cosine, 1)
 
 
-def _coefficients(value, argument):
+def _coefficients(value: ArrayLike | None, argument: str) -> Array | None:
     if value is None:
         return None
     name = f"FourierSeries({argument}=...)"

@@ -53,7 +53,7 @@ def with_static_functions(module: Any, name: str) -> Any:
     if all(map(_is_number, leaves)):
         return module
 
-    def checked(path, leaf):
+    def check_leaf(path, leaf):
         field = f"{name}{jax.tree_util.keystr(path)}"
         if _is_number(leaf):
             return leaf
@@ -64,7 +64,7 @@ def with_static_functions(module: Any, name: str) -> Any:
             "Declare the field as `eqx.field(static=True)`."
         )
 
-    return jax.tree_util.tree_map_with_path(checked, module)
+    return jax.tree_util.tree_map_with_path(check_leaf, module)
 
 
 def check_shapes(function: Callable[..., Any], *shapes: tuple[int, ...]) -> None:

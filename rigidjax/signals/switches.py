@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, primitives as P
+from jax.extend.core import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Primitive,
+    jaxprs_in_params,
+    primitives as P,
+)
 from jaxtyping import Array, Float
 
 _NAME = "rigidjax_switch"
@@ -152,7 +160,7 @@ def evaluate_switches(
 
 
 @functools.cache
-def _wrapped_comparison(primitive):
+def _wrapped_comparison(primitive: Primitive) -> Callable[..., tuple[Array, Array]]:
     """Return a jitted comparison that returns its result and the difference of its operands."""
 
     def switch(*values):
@@ -165,7 +173,7 @@ def _wrapped_comparison(primitive):
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _with_finite_derivative(bind, x, *exponent):
+def _with_finite_derivative(bind: Callable[..., Array], x: Array, *exponent: Array) -> Array:
     """Evaluate a root or a power; its derivative at zero is zero if it would be infinite.
 
     A run passes through such a point, rest for example, in no time. Its derivatives depend on the
@@ -175,7 +183,9 @@ def _with_finite_derivative(bind, x, *exponent):
 
 
 @_with_finite_derivative.defjvp
-def _with_finite_derivative_jvp(bind, primals, tangents):
+def _with_finite_derivative_jvp(
+    bind: Callable[..., Array], primals: tuple[Array, ...], tangents: tuple[Array, ...]
+) -> tuple[Array, Array]:
     x, *exponent = primals
     is_infinite = x == 0
     if exponent:
@@ -187,17 +197,17 @@ def _with_finite_derivative_jvp(bind, primals, tangents):
     return _with_finite_derivative(bind, *primals), tangent
 
 
-def _is_comparison(equation):
+def _is_comparison(equation: Any) -> bool:
     return equation.primitive in _COMPARISONS and jnp.issubdtype(
         equation.invars[0].aval.dtype, jnp.floating
     )
 
 
-def _is_switch(equation):
+def _is_switch(equation: JaxprEqn) -> bool:
     return equation.params.get("name") == _NAME
 
 
-def _hides_comparison(equation):
+def _hides_comparison(equation: Any) -> bool:
     """Whether a sub-jaxpr of an equation other than `jit` compares real values.
 
     Sub-jaxprs with integer results are left out: a binary search in a table does not jump.
@@ -210,7 +220,7 @@ def _hides_comparison(equation):
 
 
 @functools.cache
-def _marked_as_hidden(law_name):
+def _marked_as_hidden(law_name: str) -> Callable[[Any], Any]:
     """Return a jitted identity whose name tells which law has comparisons that are not wrapped."""
 
     def identity(value):
@@ -220,18 +230,18 @@ def _marked_as_hidden(law_name):
     return jax.jit(identity)
 
 
-def _law_name(law):
+def _law_name(law: Callable[..., Any]) -> str:
     function = getattr(law, "function", law)
     return getattr(function, "__qualname__", type(function).__name__)
 
 
-def _plain_call(equation):
+def _plain_call(equation: JaxprEqn) -> Any:
     """Return the jaxpr that a `jit` equation calls, `None` for other equations."""
     is_call = equation.primitive is P.jit_p and not _is_switch(equation)
     return equation.params["jaxpr"] if is_call else None
 
 
-def _any_call(equation):
+def _any_call(equation: JaxprEqn) -> Any:
     """Return the jaxpr that an equation calls, `None` if it is no call.
 
     Besides `jit` these are functions with a custom derivative, `jax.checkpoint`, and the default
@@ -245,11 +255,13 @@ def _any_call(equation):
     return equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
 
 
-def _jaxpr_and_constants(jaxpr) -> tuple[Jaxpr, Sequence[Any]]:
+def _jaxpr_and_constants(jaxpr: Jaxpr | ClosedJaxpr) -> tuple[Jaxpr, Sequence[Any]]:
     return (jaxpr.jaxpr, jaxpr.consts) if isinstance(jaxpr, ClosedJaxpr) else (jaxpr, ())
 
 
-def _contains(jaxpr, matches, call):
+def _contains(
+    jaxpr: Jaxpr, matches: Callable[[JaxprEqn], bool], call: Callable[[JaxprEqn], Any]
+) -> bool:
     """Whether an equation of the jaxpr matches, or one of the jaxprs that it calls."""
     calls = [inner for inner in map(call, jaxpr.eqns) if inner is not None]
     return any(map(matches, jaxpr.eqns)) or any(
@@ -268,7 +280,7 @@ class _Rewriting(NamedTuple):
     call: Callable[..., Any]
     replace: Callable[..., Sequence[Array]]
 
-    def __call__(self, jaxpr, consts, args):
+    def __call__(self, jaxpr: Jaxpr, consts: Sequence[Array], args: Sequence[Array]):
         values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True))
 
         def value(var):
@@ -290,5 +302,5 @@ class _Rewriting(NamedTuple):
             values.update(zip(equation.outvars, results, strict=True))
         return [value(var) for var in jaxpr.outvars]
 
-    def _matches_within(self, inner):
+    def _matches_within(self, inner: Jaxpr | ClosedJaxpr) -> bool:
         return _contains(_jaxpr_and_constants(inner)[0], self.matches, self.call)

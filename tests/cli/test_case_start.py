@@ -82,7 +82,7 @@ def test_initial_state_that_contradicts_sensors_raises(tmp_path, state, end, deg
     text = BEFORE_METHOD.replace("[data]", state + "[data]") + end
     assert_refused(
         r"the start is not fitted; the coordinate of hinge first reads \S+ where the start has "
-        r"\S+. Give it, as `\[state\] joints = { hinge = -?0.4\d+ }`, or fit it",
+        r"\S+. Set the start, as in `\[state\] joints = { hinge = -?0.4\d+ }`, or fit it",
         "identify",
         turned(tmp_path, degrees, text),
     )
@@ -109,10 +109,10 @@ def test_unobserved_initial_state_raises(tmp_path):
     )
     path = tmp_path / "case.toml"
     path.write_text(FREE)
-    message = "start of 'hull' cannot be fitted as a whole.*Add a sensor of type Position"
+    message = "start of 'hull' cannot be fitted completely.*Add a sensor of type Position"
     assert_refused(message, "identify", path)
     path.write_text(FREE.replace("[data]", "[state]\njoints = { a = 1.0 }\n[data]"))
-    assert_refused("`joints` are given, and this model has none", "identify", path)
+    assert_refused("`joints` is set, but this model has no joints", "identify", path)
     position = (
         '[[sensor]]\ntype = "Position"\nbody = "hull"\ncolumns = ["x", "y", "z"]\nnoise = 0.1\n'
     )

@@ -178,7 +178,7 @@ def test_equal_paths_give_equal_functions():
         ("[method]", "[methods]", r"there is no `methods` here. Did you mean `method`"),
         ('title = "Arm on a damped hinge"', "title = 3", r"`title` must be a text; got 3"),
         ('rotation = "q', 'rotation = "k', r"\[model\]: There is no rotation 'kuaterni"),
-        ("[model]", '[model]\nproblem = "four_bar"', r"a whole model; leave out `problem`, or \["),
+        ("[model]", '[model]\nproblem = "four_bar"', r"a complete model; remove `problem` or \["),
         (
             "mass = 1.3 ",
             "mas = 1.3 ",
@@ -201,7 +201,7 @@ def test_equal_paths_give_equal_functions():
         (
             "axis = [0.0, 0.0, 1.0]",
             'axis = [0.0, 0.0, 1.0]\nmotion = "sin(t)"',
-            r"`motion = 'sin\(t\)'` is taken for the name of an \[\[input\]\]",
+            r"`motion = 'sin\(t\)'` must be the name of an \[\[input\]\]",
         ),
         (
             'joint = "hinge"\nst',
@@ -255,7 +255,7 @@ def test_equal_paths_give_equal_functions():
         (
             'unit = "deg"\n',
             'unit = "deg"\nunits = ["deg"]\n',
-            r"give `unit` for all columns, or `un",
+            r"use either `unit` for all columns, or `un",
         ),
         ('unit = "deg"\n', 'units = ["deg", "m"]\n', r"`units` must have 1 entries"),
         # parameters
@@ -302,7 +302,7 @@ def test_equal_paths_give_equal_functions():
         ('path = "model.system.bodies.arm.inertia"\n', "", r"1 \('inertia'\): `path` is missing"),
         # method
         ('"dopri5"', '"dopri6"', r"\[method\]: There is no solver 'dopri6'. Did you mean 'dopri"),
-        ('"dopri5"', '"euler"', r"`solver` must choose its own steps"),
+        ('"dopri5"', '"euler"', r"`solver` must have an error estimate"),
         ("rtol = 1e-8", "rtol = 0", r"\[method\]: `rtol 0` is below what double precision reaches"),
         ("rtol = 1e-8", "rtoll = 1e-8", r"there is no `rtoll` here. Did you mean `rtol`"),
         ("horizons = [0.3, 1.0]", "horizons = [0.3]", r"must increase, from above 0, to 1"),
@@ -366,7 +366,7 @@ def test_fewer_data_than_parameters_raise(tmp_path):
         ('[model]\nproblem = "fourbar"', r"\[model\]: There is no problem 'fourbar'. Did you mean"),
         (
             RACKET.read_text().replace("../..", str(ROOT)) + '[[joint]]\ntype = "Weld"',
-            r"\[joint\] does not go with this kind of model",
+            r"\[joint\] is not used by this kind of model",
         ),
         (
             '[model]\nproblem = "four_bar"\narguments = { n = 2 }',
@@ -435,7 +435,7 @@ def test_forces_are_selected_by_index(tmp_path):
     text = replaced(
         "[data]", '[[force]]\ntype = "TorsionSpring"\njoint = "hinge"\nstiffness = 1.0\n[data]'
     )
-    message = r"forces has 2 called 'TorsionSpring'; take one by its number, 1 or 2"
+    message = r"forces has 2 called 'TorsionSpring'; select one by its number, 1 or 2"
     assert_refused(message, "identify", case_of(tmp_path, text))
 
 

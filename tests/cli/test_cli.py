@@ -11,7 +11,7 @@ from cli.program import assert_refused, call, good, refusal
 
 import rigidjax as rj
 from rigidjax.cli.app import cache_folder
-from rigidjax.cli.messages import in_shell
+from rigidjax.cli.messages import translate_message
 
 COMMANDS = ("list", "run", "compare", "fit", "identify", "demo")
 QUICK = ("run", "free_body", "--samples", "11")
@@ -56,7 +56,7 @@ def test_command_runs_as_a_process(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["body.nc", "body.png"]
     done = program(*QUICK, "--out", "body.nc")
     assert done.returncode == 2
-    assert done.stderr == "Error: body.nc exists; give --force to overwrite it.\n"
+    assert done.stderr == "Error: body.nc exists; use --force to overwrite it.\n"
     assert done.stdout == ""
 
 
@@ -69,8 +69,8 @@ def test_messages_name_command_line_options():
         ("Use `rj.NullSpace(system)` or `rj.Absolute(system, index=0)`.", "`null-space` or `abs"),
         ("`Body(mass=...)` must be positive.", "`Body(mass=...)` must be positive."),
     ):
-        assert expected in in_shell(message)
-        assert "rj." not in in_shell(message) and "throw" not in in_shell(message)
+        assert expected in translate_message(message)
+        assert "rj." not in translate_message(message) and "throw" not in translate_message(message)
 
 
 # --- run
@@ -173,7 +173,7 @@ def test_progress_option():
         (("free_body", "--solver", "x"), "no solver 'x'. There are: dopri8, dopri5"),
         (("free_body", "--rtol", "1e-17"), "`--rtol 1e-17` is below what double precision reaches"),
         (("free_body", "--rtol", "nan"), "`--rtol nan` is below what double precision reaches"),
-        (("free_body", "--rtol", "2"), "`--rtol 2` is no tolerance; give a number below 1"),
+        (("free_body", "--rtol", "2"), "`--rtol 2` is not a tolerance; use a number below 1"),
         (("free_body", "--t1", "0"), "`--t1 0` must be positive"),
         (("free_body", "--t1", "-1"), "`--t1 -1` must be positive"),
         (("free_body", "--t1", "inf"), "`--t1 inf` must be positive"),
@@ -204,21 +204,21 @@ def test_invalid_input_exits_with_code_two(command, arguments, message):
         (("--rotation", "zzz"), "no rotation 'zzz'"),
         (("--formulation", "null"), "no formulation 'null'. Did you mean 'null-space'"),
         (("--rates", "bod"), "no kind of rates 'bod'. Did you mean 'body'"),
-        (("--rates", "space", "--formulation", "absolute"), "goes with `--formulation null-space`"),
+        (("--rates", "space", "--formulation", "absolute"), "requires `--formulation null-space`"),
         (
             ("--formulation", "euler-parameters", "--rotation", "linear"),
-            "goes with `--rotation quaternion`",
+            "requires `--rotation quaternion`",
         ),
         (
             ("--formulation", "hamiltonian", "--rotation", "linear"),
-            "`--formulation hamiltonian` goes with `--rotation quaternion`",
+            "`--formulation hamiltonian` requires `--rotation quaternion`",
         ),
-        (("--index", "3"), "`--index 3` goes with `--formulation absolute` and"),
+        (("--index", "3"), "`--index 3` requires `--formulation absolute` or"),
         (("--index", "5", "--formulation", "absolute"), r"must be 0, 1, 2 or 3; got 5"),
         (("--index", "3", "--formulation", "absolute"), r"Use the solver `radau5`"),
         (("--atol", "0"), "`--atol 0` is below what double precision reaches"),
         (("--dt", "0"), "`--dt 0` must be positive"),
-        (("--dt", "1e-9"), "`--dt 1e-09` is more than 10000000 steps"),
+        (("--dt", "1e-9"), "`--dt 1e-09` gives more than 10000000 steps"),
         (("--samples", "1"), "`--samples 1` must be 2 or more"),
         (("--out", "missing/a.nc"), "Cannot write missing/a.nc: No such file or directory"),
         (("--out", "."), "Cannot write .: it is a folder"),
@@ -249,7 +249,7 @@ def test_existing_output_is_kept_without_force(tmp_path, arguments):
     *arguments, name = arguments
     path = tmp_path / name
     path.write_text("old")
-    assert f"{name} exists; give --force to overwrite it." in refusal(*arguments, path)
+    assert f"{name} exists; use --force to overwrite it." in refusal(*arguments, path)
     assert path.read_text() == "old"
 
 
@@ -383,7 +383,7 @@ def test_run_with_a_structure_preserving_solver():
     change = re.search(r"change of energy\s+(\S+) of", text)
     assert float(change[1]) < 1e-10
     how = ("run", "free_body", "--solver", "energy-momentum")
-    assert_refused("has no error estimate: give it a step with --dt", *how)
+    assert_refused("has no error estimate: set a fixed step with --dt", *how)
 
 
 @pytest.mark.exhaustive
@@ -410,7 +410,7 @@ def test_run_of_several_bodies(tmp_path):
     assert "Chain of 4 rods, revolute joints" in text
     assert "position of rod 1 at 0.1 s" in text
     assert "angular velocity of rod 3" in text
-    assert "and 1 more bodies; --out has all" in text
+    assert "and 1 more bodies; see --out" in text
     assert "no reference" in text
     assert path.stat().st_size > 10_000
     assert_refused("must be 1 or more; got 0", "run", "chain", "--set", "n=0")

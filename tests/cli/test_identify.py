@@ -141,7 +141,7 @@ def test_existing_files_are_kept(fitted):
     _, *paths = fitted
     for option, path in zip(("--out", "--html", "--report"), paths, strict=True):
         before = path.read_bytes()
-        assert_refused("exists; give --force to overwrite it", "identify", RACKET, option, path)
+        assert_refused("exists; use --force to overwrite it", "identify", RACKET, option, path)
         assert path.read_bytes() == before
 
 

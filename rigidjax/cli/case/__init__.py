@@ -1,3 +1,3 @@
-"""A case of identification, described in a file in TOML."""
+"""Cases of identification, described in TOML files."""
 
 from .case import Case as Case, read_case as read_case

@@ -1,4 +1,4 @@
-"""A case file as a whole."""
+"""Reading of a complete case file."""
 
 import os
 import pathlib
@@ -14,8 +14,8 @@ from .inputs import read_inputs
 from .method import Outputs, read_method, read_outputs
 from .model import read_model
 from .parameters import read_parameters
-from .start import check_seen, start_of_runs
-from .table import Table
+from .start import check_start_is_observable, start_of_runs
+from .table import CaseTable
 
 _TABLES = (
     "title",
@@ -36,9 +36,9 @@ _TABLES = (
 
 
 class Case(NamedTuple):
-    """The arguments of `rj.identify`, with the title and the text of the file they are from.
+    """Arguments of `rj.identify`, with title and text of the case file.
 
-    `files` are those with the measurements.
+    `files` are the files with the measurements.
     """
 
     title: str
@@ -55,40 +55,41 @@ class Case(NamedTuple):
 def read_case(
     path: str | os.PathLike[str], changes: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Case:
-    """Read a case from a file in TOML; nothing in it is evaluated.
+    """Read a case from a TOML file; nothing in it is executed.
 
-    **Arguments:** `changes`: by the names of its tables, values in the place of those in the file.
-    **Errors:** `ValueError` with the file and the table (or the line, of the case or of the data);
-    `OSError` for files that cannot be read.
+    **Arguments:** `path`; `changes`, values that replace those of the file, by name of the table.
+    **Errors:** `ValueError` that names the file and the table or line; `OSError` for files that
+    cannot be read.
     """
     path = pathlib.Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"There is no case {path}.")
     try:
         text = path.read_text(encoding="utf-8")
-        given = tomllib.loads(text)
+        content = tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not text in UTF-8: {error}.") from error
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path} is not TOML: {error}.") from error
-    top = Table(given | {k: {**given[k], **v} for k, v in (changes or {}).items()}, str(path))
-    top.asked |= set(_TABLES)
-    top.done()
+    changed = {key: {**content[key], **values} for key, values in (changes or {}).items()}
+    top = CaseTable(content | changed, str(path))
+    top.requested |= set(_TABLES)
+    top.reject_unknown()
     title = top.text("title", path.stem)
     common = read_common(top, path.parent)
     inputs = read_inputs(top, path.parent, common)
     model = read_model(top, inputs)
     options, outputs = read_method(top), read_outputs(top, path.parent)
     data = read_data(top, path.parent, common)
-    runs = [inputs.into(top, run) for run in data.runs]
+    runs = [inputs.attach(top, run) for run in data.runs]
     sensors = data.runs[0].sensors
     for sensor in sensors:
-        top.checked(sensor.check, model.formulation)
+        top.call(sensor.check, model.formulation)
     state0 = model.state0 or model.formulation.multibody.reference_state()
     parameters = read_parameters(top, Experiment(model.formulation, state0, sensors))
     for key in top.values:
-        top.fail(f"[{key}] does not go with this kind of model, which has none; leave it out.")
-    check_seen(top, model.formulation, sensors, parameters)
+        top.fail(f"[{key}] is not used by this kind of model; remove it.")
+    check_start_is_observable(top, model.formulation, sensors, parameters)
     return Case(
         title,
         text,

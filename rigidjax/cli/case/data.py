@@ -1,4 +1,4 @@
-"""The measurements of a case: `[data]` and `[[sensor]]`."""
+"""Measurements of a case: `[data]` and `[[sensor]]`."""
 
 import inspect
 import pathlib
@@ -10,7 +10,7 @@ from ... import identification
 from ...identification import Measurements, read_csv, read_netcdf
 from ...identification.data.units import factor, quantities_of
 from .. import checks
-from .table import Table, array_of_tables, by_name
+from .table import CaseTable, array_of_tables, by_name
 
 _SENSORS = by_name(
     identification.Accelerometer,
@@ -26,9 +26,10 @@ _SENSORS = by_name(
 
 
 class Clock:
-    """The stamp that is 0 s in all files of a case: that of the first one which is read.
+    """Origin of time in all files of a case: the first time stamp of the file that is read first.
 
-    **Attributes:** `time_zero`, see `read_csv`; `file`, where it is from, empty before the first.
+    **Attributes:** `time_zero`, see `read_csv`; `file`, the name of this file, empty before it is
+    read.
     """
 
     def __init__(self):
@@ -36,17 +37,20 @@ class Clock:
         self.file = ""
 
     def take(self, file: pathlib.Path, time_zero: str | None) -> None:
-        """Keep the first file's stamp. **Errors:** `ValueError` for another kind of clock."""
+        """Store the time stamp of the first file.
+
+        **Errors:** `ValueError` for a further file with another kind of clock.
+        """
         if self.file and (time_zero is None) != (self.time_zero is None):
             raise ValueError(
-                f"the times of {self.file} and {file.name} are not of one clock: one of them has "
-                "dates or stamps since 1970, the other one has not."
+                f"the times of {self.file} and {file.name} are not from one clock: one of the "
+                "files has dates or time stamps since 1970, the other has not."
             )
         self.file, self.time_zero = self.file or file.name, time_zero
 
 
 class Source(NamedTuple):
-    """Where samples are: sensors of one source are read together, on the same times."""
+    """Location of samples in a file; sensors of one source share their times."""
 
     file: pathlib.Path
     time: str
@@ -59,12 +63,12 @@ class Source(NamedTuple):
     clock: Clock
 
 
-# What holds if nothing is said; every sensor may name a file of its own.
-_NOWHERE = Source(pathlib.Path(), "time_s", "", None, "raise", 1, None, None, Clock())
+# Defaults of `[data]`; every sensor may name another file.
+_DEFAULT_SOURCE = Source(pathlib.Path(), "time_s", "", None, "raise", 1, None, None, Clock())
 
 
 class _Channel(NamedTuple):
-    """One sensor, how it is written, and its noise in its own unit (`None` if not known)."""
+    """A sensor, its columns and units, and its noise in the unit of the sensor (or `None`)."""
 
     sensor: Any
     source: Source
@@ -75,46 +79,46 @@ class _Channel(NamedTuple):
 
 
 class Data(NamedTuple):
-    """The runs, and the files that they are from."""
+    """Measured runs and the files that contain them."""
 
     runs: list[Measurements]
     files: tuple[str, ...]
 
 
-def read_common(top: Table, folder: pathlib.Path) -> Source:
-    """Where samples are if a sensor or an input does not say so: `[data]`.
+def read_common(top: CaseTable, folder: pathlib.Path) -> Source:
+    """Read `[data]`, the default source of samples for sensors and inputs.
 
     **Arguments:** `folder`, to which file names are relative.
     **Errors:** `ValueError` naming the table.
     """
     table = top.table("data", {})
-    common = _source(table, folder, _NOWHERE._replace(clock=Clock()))
-    table.done()
+    common = _source(table, folder, _DEFAULT_SOURCE._replace(clock=Clock()))
+    table.reject_unknown()
     return common
 
 
 def read_series(
-    table: Table, folder: pathlib.Path, common: Source, reader: Any, columns: tuple[str, ...]
+    table: CaseTable, folder: pathlib.Path, common: Source, reader: Any, columns: tuple[str, ...]
 ) -> tuple[list[Measurements], str]:
-    """The runs of one reader of columns, in SI units as they are written, and their file.
+    """Read the runs of one reader of columns, without unit conversion; return also their file.
 
     **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
     """
-    # What drives a run is not thinned with what is read of it.
+    # The key `every` thins out the sensors, not the inputs.
     source = _own_source(table, folder, common._replace(every=1))
     channel = _Channel(reader, source, columns, {}, None, None)
     return _read(table, source, [channel]), str(source.file)
 
 
-def read_data(top: Table, folder: pathlib.Path, common: Source) -> Data:
-    """The runs of a case; sensors that are in different files are merged run by run.
+def read_data(top: CaseTable, folder: pathlib.Path, common: Source) -> Data:
+    """Read the runs of a case; sensors in different files are merged run by run.
 
     **Arguments:** `folder`, to which file names are relative; `common`, see `read_common`.
     **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
     """
     channels = [_channel(t, folder, common) for t in array_of_tables(top, "sensor")]
     if not channels:
-        top.fail("there is no [[sensor]]: what was measured, and in which columns it is.")
+        top.fail("there is no [[sensor]]; add one for each measured quantity, with its columns.")
     sources: dict[Source, list[_Channel]] = {}
     for channel in channels:
         sources.setdefault(channel.source, []).append(channel)
@@ -123,10 +127,10 @@ def read_data(top: Table, folder: pathlib.Path, common: Source) -> Data:
     if len(parts) == 1:
         return Data(parts[0], files)
     order = [channel.sensor for channel in channels]
-    return Data(_merged(top, list(sources), parts, order), files)
+    return Data(_merge(top, list(sources), parts, order), files)
 
 
-def _source(table: Table, folder: pathlib.Path, common: Source) -> Source:
+def _source(table: CaseTable, folder: pathlib.Path, common: Source) -> Source:
     file = table.text("file", None)
     return Source(
         common.file if file is None else folder / file,
@@ -134,21 +138,21 @@ def _source(table: Table, folder: pathlib.Path, common: Source) -> Source:
         table.text("time_unit", common.time_unit),
         table.text("run", common.run),
         table.text("gaps", common.gaps),
-        table.take("every", "a whole number", common.every),
+        table.take("every", "an integer", common.every),
         table.text("delimiter", common.delimiter),
         table.text("decimal", common.decimal),
         common.clock,
     )
 
 
-def _own_source(table: Table, folder: pathlib.Path, common: Source) -> Source:
+def _own_source(table: CaseTable, folder: pathlib.Path, common: Source) -> Source:
     source = _source(table, folder, common)
-    if source.file == _NOWHERE.file:
-        table.fail("`file` is missing, here or in [data]: where the samples are.")
+    if source.file == _DEFAULT_SOURCE.file:
+        table.fail("`file` is missing; name the file of the samples here or in [data].")
     return source
 
 
-def _channel(table: Table, folder, common: Source) -> _Channel:
+def _channel(table: CaseTable, folder: pathlib.Path, common: Source) -> _Channel:
     kind = table.pick("type", _SENSORS)
     source = _own_source(table, folder, common)
     if table.has("columns") and isinstance(table.values["columns"], str):
@@ -160,37 +164,37 @@ def _channel(table: Table, folder, common: Source) -> _Channel:
     noise, noise_unit = table.numbers("noise", None), table.text("noise_unit", None)
     sensor = _sensor(table, kind)
     if unit is not None and units is not None:
-        table.fail("give `unit` for all columns, or `units` for each of them.")
-    of_columns: dict[Any, str] = {} if unit is None else {sensor: unit}
+        table.fail("use either `unit` for all columns, or `units` for each of them.")
+    column_units: dict[Any, str] = {} if unit is None else {sensor: unit}
     if units is not None:
         if len(units) != len(columns):
             table.fail(f"`units` must have {len(columns)} entries, one for each column.")
-        of_columns = dict(zip(columns, units, strict=True))
-    foreign = any(table.checked(factor, u) != 1.0 for u in of_columns.values())
-    if noise is not None and noise_unit is None and foreign:
+        column_units = dict(zip(columns, units, strict=True))
+    needs_conversion = any(table.call(factor, u) != 1.0 for u in column_units.values())
+    if noise is not None and noise_unit is None and needs_conversion:
         table.fail(
-            f"say in which unit `noise` is: `noise_unit`, such as {unit!r} or the sensor's own, "
-            f"{sensor.unit!r}."
+            f"the unit of `noise` is ambiguous; set `noise_unit`, such as {unit!r} or "
+            f"{sensor.unit!r}, the unit of the sensor."
         )
     if noise is not None:
         quantities = quantities_of(sensor.unit)
-        scale = 1.0 if noise_unit is None else table.checked(factor, noise_unit, *quantities)
+        scale = 1.0 if noise_unit is None else table.call(factor, noise_unit, *quantities)
         noise = np.asarray(noise, float) * scale
-    return _Channel(sensor, source, columns, of_columns, orientation, noise)
+    return _Channel(sensor, source, columns, column_units, orientation, noise)
 
 
-def _sensor(table: Table, kind: Any) -> Any:
-    """A sensor from the keys that are left; `delay` is one of any of them."""
+def _sensor(table: CaseTable, kind: Any) -> Any:
+    """Build a sensor from the remaining keys; every sensor accepts `delay`."""
     if "delay" in inspect.signature(kind).parameters:
         return table.build(kind)
     delay = table.number("delay", None)
     sensor = table.build(kind)
-    return sensor if delay is None else table.checked(identification.Delayed, sensor, delay)
+    return sensor if delay is None else table.call(identification.Delayed, sensor, delay)
 
 
-def _read(top: Table, source: Source, group: list[_Channel]) -> list[Measurements]:
-    table = Table({}, f"{top.where}, [data]")
-    checks.readable(source.file)
+def _read(top: CaseTable, source: Source, group: list[_Channel]) -> list[Measurements]:
+    table = CaseTable({}, f"{top.where}, [data]")
+    checks.check_readable(source.file)
     units = {key: unit for channel in group for key, unit in channel.units.items()}
     if source.time_unit:
         units["time"] = source.time_unit
@@ -207,17 +211,19 @@ def _read(top: Table, source: Source, group: list[_Channel]) -> list[Measurement
     columns = {c.sensor: c.columns for c in group}
     options["time_zero"] = source.clock.time_zero
     if source.file.suffix.lower() in (".nc", ".nc4", ".h5"):
-        runs = table.checked(read_netcdf, source.file, columns, **options)
+        runs = table.call(read_netcdf, source.file, columns, **options)
     else:
         options |= {"delimiter": source.delimiter, "decimal": source.decimal}
-        runs = table.checked(read_csv, source.file, columns, **options)
-    table.checked(source.clock.take, source.file, runs[0].time_zero)
+        runs = table.call(read_csv, source.file, columns, **options)
+    table.call(source.clock.take, source.file, runs[0].time_zero)
     return runs
 
 
-def _merged(top: Table, sources, parts, order) -> list[Measurements]:
+def _merge(
+    top: CaseTable, sources: list[Source], parts: list[list[Measurements]], order: list[Any]
+) -> list[Measurements]:
     names = [[run.name for run in runs] for runs in parts]
-    if any(found != names[0] for found in names):
+    if any(run_names != names[0] for run_names in names):
         listed = "; ".join(f"{s.file.name}: {n}" for s, n in zip(sources, names, strict=True))
         top.fail(f"the files of the sensors must have the same runs in the same order; {listed}.")
     out = []

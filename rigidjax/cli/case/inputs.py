@@ -1,4 +1,4 @@
-"""What drives the model of a case: `[[input]]`, from columns of the data or as a Fourier series."""
+"""Inputs of the model of a case: `[[input]]`, from columns of the data or as a Fourier series."""
 
 import inspect
 import pathlib
@@ -15,53 +15,57 @@ from ...signals.fourier import FourierSeries
 from ...signals.signal import Extrapolation, Interpolation, Signal
 from .. import choices
 from .data import Source, read_series
-from .table import Table, array_of_tables
+from .table import CaseTable, array_of_tables
 
-# Keys of a force, a joint or a body with a fixed point that take the name of an input.
+# Keys of a force, a joint or a body with a fixed point whose value may be the name of an input.
 _LAWS = ("moment", "torque", "force", "motion")
 
 
 class Inputs(NamedTuple):
-    """Laws by name, with the tables of the first run in them; tables of all runs by name; files."""
+    """Inputs of a case.
+
+    **Attributes:** `laws` by name, with the samples of the first run; `tables`, samples of all runs
+    by name of the input and of the run; `files`.
+    """
 
     laws: dict[str, Any]
     tables: dict[str, dict[str, tuple[Any, Any]]]
     files: tuple[str, ...]
 
-    def put(self, table: Table, kind: Any = None) -> dict[str, Any]:
-        """Laws that a table names, by the key, for the arguments of `kind`; taken out of it."""
+    def put(self, table: CaseTable, kind: Any = None) -> dict[str, Any]:
+        """Remove the keys of a table that name inputs; return the laws as arguments of `kind`."""
         known = _LAWS if kind is None else inspect.signature(kind).parameters
-        found = {}
+        laws = {}
         for key in _LAWS:
             if key in known and isinstance(table.values.get(key), str):
                 name = table.text(key)
                 if not self.laws:
                     table.fail(
-                        f"`{key} = {name!r}` is taken for the name of an [[input]], and there is "
-                        "none. Laws of another kind are functions: write such a case in Python."
+                        f"`{key} = {name!r}` must be the name of an [[input]], and there is none. "
+                        "Other laws are functions; write such a case in Python."
                     )
-                found[key] = self.laws[table.checked(choices.pick, f"`{key}`", name, self.laws)]
-        return found
+                laws[key] = self.laws[table.call(choices.pick, f"`{key}`", name, self.laws)]
+        return laws
 
-    def into(self, top: Table, run: Measurements) -> Measurements:
-        """A run with its own tables."""
-        own = {}
+    def attach(self, top: CaseTable, run: Measurements) -> Measurements:
+        """Return a run with its samples of the inputs."""
+        samples = {}
         for name, tables in self.tables.items():
             if run.name not in tables:
                 top.fail(
                     f"[[input]] {name!r} has no run {run.name!r}, which the sensors have; it has "
                     f"{', '.join(map(repr, tables))}."
                 )
-            own[name] = tables[run.name]
-        inputs = top.checked(check_inputs, own)
+            samples[name] = tables[run.name]
+        inputs = top.call(check_inputs, samples)
         return eqx.tree_at(lambda m: m.inputs, run, inputs, is_leaf=lambda x: x is run.inputs)
 
 
-def read_inputs(top: Table, folder: pathlib.Path, common: Source) -> Inputs:
-    """The inputs of a case.
+def read_inputs(top: CaseTable, folder: pathlib.Path, common: Source) -> Inputs:
+    """Read the inputs of a case.
 
-    **Arguments:** `folder`, to which file names are relative; `common`, where samples are if an
-    input does not say so.
+    **Arguments:** `folder`, to which file names are relative; `common`, the default source of
+    samples.
     **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
     """
     laws, tables, files = {}, {}, []
@@ -79,22 +83,22 @@ def read_inputs(top: Table, folder: pathlib.Path, common: Source) -> Inputs:
 
 
 def _samples(
-    table: Table, folder: pathlib.Path, common: Source
+    table: CaseTable, folder: pathlib.Path, common: Source
 ) -> tuple[dict[str, tuple[Any, Any]], str]:
-    """Times and values of every run, and the file they are from."""
+    """Read times and values of every run; return also their file."""
     columns = table.texts("columns")
     if len(columns) not in (1, 3):
-        table.fail(f"`columns` must be one column, or three of a vector; got {list(columns)}.")
-    scale = table.checked(factor, table.text("unit", ""))
-    found: dict[str, tuple[Any, Any]] = {}
+        table.fail(f"`columns` must be one, or three of a vector; got {list(columns)}.")
+    scale = table.call(factor, table.text("unit", ""))
+    samples: dict[str, tuple[Any, Any]] = {}
     runs, file = read_series(table, folder, common, _Columns(len(columns)), columns)
     for run in runs:
-        there = np.asarray(run.mask[0]).all(axis=1)
-        found[run.name] = np.asarray(run.ts)[there], scale * np.asarray(run.values[0])[there]
-    return found, file
+        valid = np.asarray(run.mask[0]).all(axis=1)
+        samples[run.name] = np.asarray(run.ts)[valid], scale * np.asarray(run.values[0])[valid]
+    return samples, file
 
 
-def _signal(table: Table, name: str, first: tuple[Any, Any]) -> Signal:
+def _signal(table: CaseTable, name: str, first: tuple[Any, Any]) -> Signal:
     options: dict[str, Any] = {}
     for key, kind, default in (
         ("interpolation", Interpolation, "linear"),
@@ -104,12 +108,12 @@ def _signal(table: Table, name: str, first: tuple[Any, Any]) -> Signal:
     for key in ("gain", "delay", "bias"):
         if table.has(key):
             options[key] = table.numbers(key)
-    table.done()
-    return table.checked(Signal, *first, name=name, **options)
+    table.reject_unknown()
+    return table.call(Signal, *first, name=name, **options)
 
 
 class _Columns(AbstractReading):
-    """A number or a vector, to be read as those of sensors are."""
+    """A scalar or a vector that is read from columns like a sensor."""
 
     count: int = eqx.field(static=True)
     unit: ClassVar[str] = "1"

@@ -1,47 +1,47 @@
-"""How a case is fitted, and where the results go: `[method]` and `[output]`."""
+"""Options of the fit and output files of a case: `[method]` and `[output]`."""
 
 import pathlib
 from typing import Any, NamedTuple
 
 from ...identification import Cauchy, Huber, Squares
 from .. import checks, choices
-from .table import Table
+from .table import CaseTable
 
 _METHODS = {name: name for name in ("levenberg-marquardt", "gauss-newton")}
 _LOSSES = {"squares": Squares, "huber": Huber, "cauchy": Cauchy}
 
 
 class Outputs(NamedTuple):
-    """Files to be written; `None` for none."""
+    """Output files; `None` for files that are not written."""
 
     netcdf: pathlib.Path | None
     html: pathlib.Path | None
     report: pathlib.Path | None
 
 
-def read_method(top: Table) -> dict[str, Any]:
-    """Options of `rj.identify` from `[method]`.
+def read_method(top: CaseTable) -> dict[str, Any]:
+    """Read options of `rj.identify` from `[method]`.
 
     **Errors:** `ValueError` naming the table.
     """
     table = top.table("method", {})
     options: dict[str, Any] = {}
     if table.has("solver"):
-        solver = table.checked(choices.solver, table.text("solver"))
+        solver = table.call(choices.make_solver, table.text("solver"))
         if not choices.is_adaptive(solver):
-            table.fail("`solver` must choose its own steps: one with an error estimate.")
+            table.fail("`solver` must have an error estimate, which controls its steps.")
         options["solver"] = solver
     for key in ("rtol", "atol"):
         if table.has(key):
-            options[key] = table.checked(checks.tolerance, key, table.number(key))
+            options[key] = table.call(checks.check_tolerance, key, table.number(key))
     for key in ("tolerance", "start_spread"):
         if table.has(key):
-            options[key] = table.checked(checks.positive, key, table.number(key))
+            options[key] = table.call(checks.check_positive, key, table.number(key))
     if table.has("horizons"):
         options["horizons"] = table.take("horizons", "an array")
     for key in ("max_iterations", "max_steps", "starts", "segments"):
         if table.has(key):
-            options[key] = table.take(key, "a whole number")
+            options[key] = table.take(key, "an integer")
             if options[key] < 1:
                 table.fail(f"`{key}` must be 1 or more; got {options[key]}.")
     if table.has("method"):
@@ -49,16 +49,16 @@ def read_method(top: Table) -> dict[str, Any]:
     if table.has("loss"):
         options["loss"] = table.pick("loss", _LOSSES)()
     if table.has("seed"):
-        options["seed"] = table.take("seed", "a whole number")
+        options["seed"] = table.take("seed", "an integer")
     if table.has("projection"):
         options["projection"] = table.take("projection", "true or false")
-    table.done()
+    table.reject_unknown()
     return options
 
 
-def read_outputs(top: Table, folder: pathlib.Path) -> Outputs:
-    """Files from `[output]`, relative to the folder of the case."""
+def read_outputs(top: CaseTable, folder: pathlib.Path) -> Outputs:
+    """Read the output files from `[output]`, relative to the folder of the case."""
     table = top.table("output", {})
     paths = [table.text(key, None) for key in Outputs._fields]
-    table.done()
+    table.reject_unknown()
     return Outputs(*(None if path is None else folder / path for path in paths))

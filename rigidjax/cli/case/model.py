@@ -1,6 +1,6 @@
-"""The model of a case: a problem of the package, or bodies, joints and forces in tables."""
+"""Model of a case: a problem of the package, or bodies, joints and forces in tables."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ... import bodies, forces, joints
 from ...bodies import Body, FixedPointBody
@@ -11,7 +11,7 @@ from ...state import State
 from .. import choices
 from .inputs import Inputs
 from .start import read_state
-from .table import Table, array_of_tables, by_name
+from .table import CaseTable, array_of_tables, by_name
 
 _JOINTS = by_name(
     joints.Coupling,
@@ -44,60 +44,61 @@ _MOMENTS = by_name(bodies.ConstantMoment, bodies.LinearDrag, bodies.QuadraticDra
 class Model(NamedTuple):
     """A formulation and the state at the first sample.
 
-    Without a state the case says nothing about it; see `start_of_runs`.
+    The state is `None` if the case does not define it; see `start_of_runs`.
     """
 
     formulation: AbstractFormulation
     state0: State | None
 
 
-def read_model(top: Table, inputs: Inputs) -> Model:
-    """The tables `[model]`, `[state]`, `[fixed_point_body]`, `[[body]]`, `[[joint]]`, `[[force]]`,
-    `[[frame]]`.
+def read_model(top: CaseTable, inputs: Inputs) -> Model:
+    """Read `[model]`, `[state]`, `[fixed_point_body]` and the tables of bodies and joints.
 
-    **Arguments:** `inputs`, which forces, joints and moments may name.
+    These are `[[body]]`, `[[joint]]`, `[[force]]` and `[[frame]]`.
+
+    **Arguments:** `inputs`, whose names forces, joints and moments may contain.
     **Errors:** `ValueError` naming the table.
     """
     table = top.table("model", {})
     state0: State | None = None
-    given = [k for k in ("fixed_point_body", "body") if top.has(k)]
+    kinds = [k for k in ("fixed_point_body", "body") if top.has(k)]
     if table.has("problem"):
-        if given:
-            table.fail(f"`problem` is a whole model; leave out `problem`, or [{given[0]}].")
+        if kinds:
+            table.fail(f"`problem` is a complete model; remove `problem` or [{kinds[0]}].")
         system, state0 = _problem(table)
-    elif given == ["fixed_point_body"]:
+    elif kinds == ["fixed_point_body"]:
         system = _fixed_point_body(top.table("fixed_point_body"), inputs)
-    elif given == ["body"]:
+    elif kinds == ["body"]:
         system = _system(top, inputs)
     else:
         table.fail(
             "a model is one of: `problem`, the name of a problem (`rigidjax list`); "
             "[fixed_point_body]; or [[body]] tables with [[joint]] and [[force]]"
-            + (", and not two of them." if given else ".")
+            + (", and not two of them." if kinds else ".")
         )
-    formulation = table.checked(
-        choices.formulation,
+    formulation = table.call(
+        choices.make_formulation,
         system,
         table.text("formulation", "null-space"),
         table.text("rotation", "quaternion"),
         table.text("rates", "body"),
         table.take("recharting", "true or false", True),
-        table.take("index", "a whole number", 0),
+        table.take("index", "an integer", 0),
     )
-    table.done()
+    table.reject_unknown()
     if top.has("state"):
         state0 = read_state(formulation, top.table("state"))
     return Model(formulation, state0)
 
 
-def _problem(table):
-    build = table.checked(find, table.text("problem"))
+def _problem(table: CaseTable) -> tuple[System | FixedPointBody, State]:
+    build = table.call(find, table.text("problem"))
     arguments = table.table("arguments", {})
     problem = arguments.build(build)
     return problem.system, problem.state0
 
 
-def _fixed_point_body(table, inputs):
+def _fixed_point_body(table: CaseTable, inputs: Inputs) -> FixedPointBody:
     parts = inputs.put(table)
     for key, kinds in (("potential", _POTENTIALS), ("moment", _MOMENTS)):
         if table.has(key):
@@ -107,21 +108,21 @@ def _fixed_point_body(table, inputs):
     return table.build(FixedPointBody, **parts)
 
 
-def _system(top, inputs):
-    built = [_body(table) for table in array_of_tables(top, "body")]
-    links = [_driven(table, _JOINTS, inputs) for table in array_of_tables(top, "joint")]
-    loads = [_driven(table, _FORCES, inputs) for table in array_of_tables(top, "force")]
+def _system(top: CaseTable, inputs: Inputs) -> System:
+    parts = [_body(table) for table in array_of_tables(top, "body")]
+    links = [_build_with_inputs(t, _JOINTS, inputs) for t in array_of_tables(top, "joint")]
+    loads = [_build_with_inputs(t, _FORCES, inputs) for t in array_of_tables(top, "force")]
     frames = [table.build(bodies.Frame) for table in array_of_tables(top, "frame")]
-    return top.checked(System, built, links, loads, frames)
+    return top.call(System, parts, links, loads, frames)
 
 
-def _body(table):
+def _body(table: CaseTable) -> Body:
     if table.has("shape"):
         return table.build(table.pick("shape", _SHAPES))
     return table.build(Body)
 
 
-def _driven(table, kinds, inputs):
-    """A joint or a force, with inputs in the places of laws that it names."""
+def _build_with_inputs(table: CaseTable, kinds: dict[str, Any], inputs: Inputs) -> Any:
+    """Build a joint or a force whose keys may name inputs as laws."""
     kind = table.pick("type", kinds)
     return table.build(kind, skip=("motion",), **inputs.put(table, kind))

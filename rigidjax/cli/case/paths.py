@@ -1,4 +1,4 @@
-"""Where a parameter is: a dotted path into an experiment, looked up and never evaluated."""
+"""Paths of parameters: dotted paths into an experiment, resolved without `eval`."""
 
 import dataclasses
 import re
@@ -15,48 +15,48 @@ _PART = re.compile(r'\.?([A-Za-z]\w*)|\.(\d+)|\[(\d+)\]|\["([^"\]]+)"\]')
 
 @dataclasses.dataclass(frozen=True)
 class LeafPath:
-    """A path as a function of an experiment; equal paths are equal functions."""
+    """A path as a callable on an experiment; equal paths compare equal."""
 
     steps: tuple[str | int, ...]
 
     def __call__(self, experiment: Any) -> Any:
-        found = experiment
+        node = experiment
         for step in self.steps:
-            found = found[step] if isinstance(step, int) else getattr(found, step)
-        return found
+            node = node[step] if isinstance(step, int) else getattr(node, step)
+        return node
 
 
 def find_leaf(path: str, experiment: Any) -> LeafPath:
-    """The array that a path such as `model.system.bodies.arm.mass` names.
+    """Resolve a path to an array, such as `model.system.bodies.arm.mass`.
 
-    A part is a field of what is before it; or of several bodies, joints, forces or sensors one, by
-    its number (from 0) or its name (of a force: its type, if there is only one such). A name that
-    is no word is written `bodies["rod 1"]`.
+    A part of the path is a field of the preceding object, or selects one of several bodies, joints,
+    forces or sensors, by its index (from 0) or its name (a force: by its type, if it is the only
+    force of this type). A name that is not an identifier is written `bodies["rod 1"]`.
 
-    **Errors:** `ValueError` for a path that cannot be read, leads nowhere (with what there is, and
-    the nearest name), or does not end at an array of numbers.
+    **Errors:** `ValueError` for a path that cannot be parsed, does not exist (with the existing
+    names and the most similar one), or does not end at an array of numbers.
     """
     steps: list[str | int] = []
-    found, before = experiment, ""
-    for part in _parts(path):
-        step = _step(found, part, path, before)
-        found = found[step] if isinstance(step, int) else getattr(found, step)
+    node, before = experiment, ""
+    for part in _split(path):
+        step = _resolve(node, part, path, before)
+        node = node[step] if isinstance(step, int) else getattr(node, step)
         steps.append(step)
         before = f"{before}.{part}" if before else part
-    if found is None:
-        found = materialise_leaves(experiment, [LeafPath(tuple(steps))])
-        found = LeafPath(tuple(steps))(found)
-    if not eqx.is_inexact_array(found):
-        names = _names(found)
+    if node is None:
+        node = materialise_leaves(experiment, [LeafPath(tuple(steps))])
+        node = LeafPath(tuple(steps))(node)
+    if not eqx.is_inexact_array(node):
+        names = _names(node)
         raise ValueError(
             f"`path = {path!r}` must end at an array of numbers; {before or 'it'} is "
-            f"{type(found).__name__}"
-            + (f". Go on with one of: {', '.join(names)}." if names else ".")
+            f"{type(node).__name__}"
+            + (f". Continue with one of: {', '.join(names)}." if names else ".")
         )
     return LeafPath(tuple(steps))
 
 
-def _parts(path):
+def _split(path: str) -> list[str]:
     parts, end = [], 0
     while end < len(path):
         match = _PART.match(path, end)
@@ -70,46 +70,47 @@ def _parts(path):
     return parts
 
 
-def _step(found, part, path, before) -> str | int:
-    names = _names(found)
-    if isinstance(found, tuple | list):
-        if part.isdigit() and int(part) < len(found):
+def _resolve(node: Any, part: str, path: str, before: str) -> str | int:
+    """Return the field or index of `node` that a part of the path names."""
+    names = _names(node)
+    if isinstance(node, tuple | list):
+        if part.isdigit() and int(part) < len(node):
             return int(part)
-        called = [k for k, name in enumerate(names) if name == part]
-        if len(called) == 1:
-            return called[0]
-        if called:
+        indices = [k for k, name in enumerate(names) if name == part]
+        if len(indices) == 1:
+            return indices[0]
+        if indices:
             raise ValueError(
-                f"`path = {path!r}`: {before} has {len(called)} called {part!r}; take one by its "
-                f"number, {' or '.join(map(str, called))}."
+                f"`path = {path!r}`: {before} has {len(indices)} called {part!r}; select one by "
+                f"its number, {' or '.join(map(str, indices))}."
             )
     elif part in names:
         return part
     hint = did_you_mean(part, names)
-    there = f"there are: {', '.join(names)}" if names else "nothing is inside of it"
+    existing = f"there are: {', '.join(names)}" if names else "it has no parts"
     raise ValueError(
-        f"`path = {path!r}`: {before or 'the experiment'} has no {part!r}; {there}.{hint}"
+        f"`path = {path!r}`: {before or 'the experiment'} has no {part!r}; {existing}.{hint}"
     )
 
 
-def _names(found: Any) -> list[str]:
-    """What can be named inside of something: fields with arrays in them, or names of items."""
-    if isinstance(found, tuple | list):
-        return [_name(item) for item in found]
-    if not isinstance(found, eqx.Module):
+def _names(node: Any) -> list[str]:
+    """Return the names of the parts of `node`: fields with arrays, or names of items."""
+    if isinstance(node, tuple | list):
+        return [_name(item) for item in node]
+    if not isinstance(node, eqx.Module):
         return []
-    return [f.name for f in dataclasses.fields(found) if _has_numbers(found, f.name)]
+    return [f.name for f in dataclasses.fields(node) if _has_arrays(node, f.name)]
 
 
-def _has_numbers(found: Any, name: str) -> bool:
-    """Whether there are arrays in a field, or it was left out and stands for zero."""
-    value = getattr(found, name)
+def _has_arrays(node: Any, name: str) -> bool:
+    """Whether a field contains arrays, or was omitted and represents zero."""
+    value = getattr(node, name)
     if value is None:
-        return zero_of_field(found, name) is not None
+        return zero_of_field(node, name) is not None
     return any(map(eqx.is_inexact_array, jax.tree.leaves(value)))
 
 
 def _name(item: Any) -> str:
-    """The name of a body, joint or sensor; of a force its type."""
+    """Return the name of a body, joint or sensor, or the type of a force."""
     name = getattr(item, "name", None)
     return name if isinstance(name, str) else type(item).__name__

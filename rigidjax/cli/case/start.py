@@ -1,4 +1,4 @@
-"""The state at the first sample: `[state]`, or what sensors of joints say first."""
+"""State at the first sample: from `[state]`, or from the first samples of joint sensors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,31 +26,38 @@ from ...mechanics import System, has_joints
 from ...sensors.joint import num_coordinates
 from ...state import State
 from .paths import LeafPath
-from .table import Table
+from .table import CaseTable
 
-# A start that is not fitted may be off the first samples by so many standard deviations,
-# and by a part of all that is measured,
-_FAR, _PART = 10.0, 0.01
-# as so many first samples say.
-_FIRST = 3
+# A start that is not fitted may differ from the first samples by this number of standard deviations
+# of the noise plus this fraction of the range of the measurements. It is rejected if the first
+# samples, of this number, all differ by more.
+_MAX_DEVIATIONS, _MAX_FRACTION = 10.0, 0.01
+_NUM_FIRST = 3
 
-# What neither acts on a body by its place or velocity nor reads them; nothing is said of others.
-_PLACELESS_FORCES = (Gravity, Motor, PointForce, Torque, TorsionSpring)
-_PLACELESS_SENSORS = (Accelerometer, Attitude, Gyroscope, JointCoordinate, JointRate, JointTorque)
+# Forces and sensors that do not depend on the position and velocity of a body.
+_POSITION_FREE_FORCES = (Gravity, Motor, PointForce, Torque, TorsionSpring)
+_POSITION_FREE_SENSORS = (
+    Accelerometer,
+    Attitude,
+    Gyroscope,
+    JointCoordinate,
+    JointRate,
+    JointTorque,
+)
 
 
-def read_state(formulation: AbstractFormulation, table: Table) -> State:
-    """The table `[state]`; what it leaves out is as in the reference configuration.
+def read_state(formulation: AbstractFormulation, table: CaseTable) -> State:
+    """Read the table `[state]`; omitted values are those of the reference configuration.
 
     **Errors:** `ValueError` naming the table.
     """
     if table.has("joints") or table.has("joint_rates"):
         if not has_joints(formulation.system):
-            table.fail("`joints` are given, and this model has none.")
+            table.fail("`joints` is set, but this model has no joints.")
         values = [_by_joint(table, key) for key in ("joints", "joint_rates")]
-        table.asked -= {*_ROWS, "angles"}
-        table.done()
-        return table.checked(jointed_state, formulation.system, *values)
+        table.requested -= {*_ROWS, "angles"}
+        table.reject_unknown()
+        return table.call(jointed_state, formulation.system, *values)
     reference = formulation.multibody.reference_state()
     parts = {}
     for key in _ROWS:
@@ -58,46 +65,46 @@ def read_state(formulation: AbstractFormulation, table: Table) -> State:
         if parts[key] is None:
             parts[key] = getattr(reference, key)
     parts["angles"] = _by_joint(table, "angles")
-    table.done()
-    return table.checked(lambda: formulation.check_state(State(**parts)))
+    table.reject_unknown()
+    return table.call(lambda: formulation.check_state(State(**parts)))
 
 
 _ROWS = ("position", "orientation", "velocity", "angular_velocity")
 
 
-def _by_joint(table, key):
+def _by_joint(table: CaseTable, key: str) -> dict[str, Any]:
     part = table.table(key, {})
     return {name: part.numbers(name) for name in list(part.values)}
 
 
 def start_of_runs(
-    top: Table,
+    top: CaseTable,
     formulation: AbstractFormulation,
     runs: Sequence[Measurements],
     parameters: Sequence[Parameter],
-    given: State | None,
+    state0: State | None,
 ) -> State | list[State] | None:
-    """Start states of a case, as `rj.identify` takes them.
+    """Return the start states of a case for `rj.identify`.
 
-    Where the start of a system with joints is fitted and not given, the fit starts from the first
-    samples of the joints. Where it is not fitted, it has to agree with them.
+    If the start of a system with joints is fitted and the case has no `[state]`, the fit starts
+    from the first samples of the joint sensors. A start that is not fitted must agree with them.
 
-    **Errors:** `ValueError` for a start that is not fitted and that first samples contradict, and
-    for first samples that the joints do not allow.
+    **Errors:** `ValueError` for a start that is not fitted and contradicts the first samples, and
+    for first samples that violate the joints.
     """
     if not has_joints(formulation.system):
-        return given
-    fitted = {kind for parameter in parameters for kind in _fitted(parameter)}
-    state = formulation.multibody.reference_state() if given is None else given
+        return state0
+    fitted = {kind for parameter in parameters for kind in _fitted_sensor_types(parameter)}
+    state = formulation.multibody.reference_state() if state0 is None else state0
     for run in runs:
-        top.checked(_check_first, formulation, run, state, fitted, parameters)
-    if given is not None or not fitted:
+        top.call(_check_first_samples, formulation, run, state, fitted, parameters)
+    if state0 is not None or not fitted:
         return state
-    return [top.checked(_first_state, formulation, run, fitted) for run in runs]
+    return [top.call(_first_state, formulation, run, fitted) for run in runs]
 
 
-def _fitted(parameter: Parameter) -> tuple[type, ...]:
-    """Of which sensors the readings at the start are fitted with a parameter."""
+def _fitted_sensor_types(parameter: Parameter) -> tuple[type, ...]:
+    """Return the types of joint sensors whose readings at the start a parameter determines."""
     where: Any = parameter.where
     if isinstance(where, StartSelector):
         return (JointCoordinate,) * where.positions + (JointRate,) * where.rates
@@ -106,62 +113,64 @@ def _fitted(parameter: Parameter) -> tuple[type, ...]:
     return ()
 
 
-def _of_joints(formulation, run) -> list[tuple[Any, int, Any, int]]:
-    """Sensors of joints whose reading is one of the numbers that place them.
+def _joint_sensors(
+    formulation: AbstractFormulation, run: Measurements
+) -> list[tuple[Any, int, Any, int]]:
+    """Return the sensors that measure one coordinate of a joint, or its rate.
 
-    Each with its number, the joint, and which of its numbers it is.
+    Every entry has the sensor, its index, the joint, and the index of the coordinate.
     """
-    out = []
+    entries = []
     for k, outer in enumerate(run.sensors):
         sensor = outer.sensor if isinstance(outer, Delayed) else outer
         if isinstance(sensor, JointCoordinate | JointRate):
             joint, part = sensor.coordinate(formulation)
             if num_coordinates(joint) == joint.num_rates:
-                out.append((sensor, k, joint, part))
-    return out
+                entries.append((sensor, k, joint, part))
+    return entries
 
 
 def _first_state(formulation: Any, run: Measurements, fitted: set[type]) -> State:
-    """What is fitted, from the first samples; the rest as in the reference configuration."""
-    found: dict[type, dict[str, np.ndarray]] = {JointCoordinate: {}, JointRate: {}}
-    for sensor, k, joint, part in _of_joints(formulation, run):
-        # Of a loop one joint determines the others, and noise would contradict it.
-        others = {name for values in found.values() for name in values} - {joint.name}
+    """Return the state of the first samples; the rest is that of the reference configuration."""
+    readings: dict[type, dict[str, np.ndarray]] = {JointCoordinate: {}, JointRate: {}}
+    for sensor, k, joint, part in _joint_sensors(formulation, run):
+        # One joint of a loop determines the others; noisy readings of these would contradict it.
+        others = {name for values in readings.values() for name in values} - {joint.name}
         if type(sensor) not in fitted or (formulation.system.closes and others):
             continue
-        values = found[type(sensor)].setdefault(joint.name, np.zeros(joint.num_rates))
+        values = readings[type(sensor)].setdefault(joint.name, np.zeros(joint.num_rates))
         first = np.flatnonzero(run.mask[k][:, 0])[0]
         values[part] = sensor.ideal_value(run.values[k][first])
-    if not any(found.values()):
+    if not any(readings.values()):
         return formulation.system.reference_state()
-    return jointed_state(formulation.system, found[JointCoordinate], found[JointRate])
+    return jointed_state(formulation.system, readings[JointCoordinate], readings[JointRate])
 
 
 def _is_calibrated(sensor: Any, parameters: Sequence[Parameter], experiment: Experiment) -> bool:
-    """Whether the bias or the scale of a sensor is fitted, so that its first sample tells less."""
+    """Whether bias or scale of a sensor is fitted, so that its first sample is not conclusive."""
     for where in (where for p in parameters for where in (p.where, *p.tied)):
         try:
             leaf = where(experiment)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-            continue  # Not of a sensor; reported by name where parameters are checked.
+            continue  # not a parameter of a sensor; `read_parameters` reports wrong paths
         if leaf is sensor.bias or leaf is sensor.scale:
             return True
     return False
 
 
-def _check_first(
+def _check_first_samples(
     formulation: Any,
     run: Measurements,
     state: State,
     fitted: set[type],
     parameters: Sequence[Parameter],
 ) -> None:
-    """Raise `ValueError` if a sensor of a joint first reads something else than the start."""
+    """Raise `ValueError` if the first samples of a joint sensor contradict the start."""
     experiment = Experiment(formulation, state, run.sensors)
     sensors = [
-        found
-        for found in _of_joints(formulation, run)
-        if type(found[0]) not in fitted and not _is_calibrated(found[0], parameters, experiment)
+        entry
+        for entry in _joint_sensors(formulation, run)
+        if type(entry[0]) not in fitted and not _is_calibrated(entry[0], parameters, experiment)
     ]
     if not sensors:
         return
@@ -174,35 +183,37 @@ def _check_first(
 
     for (sensor, k, joint, _), start in zip(sensors, read(model, y, t), strict=True):
         rows = np.flatnonzero(run.mask[k][:, 0])
-        if rows[0] >= _FIRST:
-            continue  # It begins later and tells nothing of the start.
+        if rows[0] >= _NUM_FIRST:
+            continue  # the sensor starts later
         values = np.asarray(run.values[k])[rows]
-        noise = np.asarray(run.noise[k])[0, 0] if run.noise[k] is not None else _noise(values)
-        off = values[:_FIRST] - float(start)
+        noise = (
+            np.asarray(run.noise[k])[0, 0] if run.noise[k] is not None else _estimate_noise(values)
+        )
+        off = values[:_NUM_FIRST] - float(start)
         if isinstance(sensor, JointCoordinate) and sensor.unit_in(model) == "rad":
             off -= 2 * np.pi * np.round(off / (2 * np.pi))
         off = np.abs(off)
-        if np.all(off > _FAR * noise + _PART * np.ptp(values)):
+        if np.all(off > _MAX_DEVIATIONS * noise + _MAX_FRACTION * np.ptp(values)):
             key = "joints" if isinstance(sensor, JointCoordinate) else "joint_rates"
             first = float(sensor.ideal_value(values[0]))
-            of_run = f" in the run {run.name!r}" if run.name else ""
+            run_text = f" in the run {run.name!r}" if run.name else ""
             raise ValueError(
-                f"the start is not fitted; the {sensor.name}{of_run} first reads "
-                f"{values[0]:.4g} where the start has {float(start):.4g}. Give it, as "
+                f"the start is not fitted; the {sensor.name}{run_text} first reads "
+                f"{values[0]:.4g} where the start has {float(start):.4g}. Set the start, as in "
                 f"`[state] {key} = {{ {joint.name} = {first:.4g} }}`, or fit it, with a "
                 '[[parameter]] whose `path` is "start_state".'
             )
 
 
-def _noise(values: np.ndarray) -> float:
-    """Standard deviation of noise that is not known, from what is left of a smooth motion."""
-    return float(np.std(np.diff(values, n=2)) / np.sqrt(6)) if len(values) > _FIRST else np.inf
+def _estimate_noise(values: np.ndarray) -> float:
+    """Estimate the standard deviation of the noise from second differences of a smooth motion."""
+    return float(np.std(np.diff(values, n=2)) / np.sqrt(6)) if len(values) > _NUM_FIRST else np.inf
 
 
-def check_seen(
-    top: Table, formulation: AbstractFormulation, sensors: Any, parameters: Sequence[Parameter]
+def check_start_is_observable(
+    top: CaseTable, formulation: AbstractFormulation, sensors: Any, parameters: Sequence[Parameter]
 ) -> None:
-    """Raise `ValueError` for a fitted start of a free body whose place acts on nothing."""
+    """Raise `ValueError` if a fitted start contains the unobservable position of a free body."""
     system = formulation.system
     starts = [p for p in parameters if isinstance(p.where, StartSelector) and p.prior is None]
     if not (starts and isinstance(system, System)) or system.closes:
@@ -213,11 +224,12 @@ def check_seen(
         if joint is None
     ]
     inner = [s.sensor if isinstance(s, Delayed) else s for s in sensors]
-    blind = all(type(s) in _PLACELESS_SENSORS for s in inner)
-    if free and blind and all(type(force) in _PLACELESS_FORCES for force in system.forces):
+    sensors_blind = all(type(s) in _POSITION_FREE_SENSORS for s in inner)
+    forces_blind = all(type(force) in _POSITION_FREE_FORCES for force in system.forces)
+    if free and sensors_blind and forces_blind:
         top.fail(
-            f"the start of {free[0]!r} cannot be fitted as a whole: nothing that is measured "
-            "depends on the place and the velocity of this free body. Add a sensor of type "
-            "Position; or, in place of start_state, fit `state0.angular_velocity` and "
-            '`state0.orientation` (with `transform = "orientation"`).'
+            f"the start of {free[0]!r} cannot be fitted completely: no measurement depends on the "
+            "position and the velocity of this free body. Add a sensor of type Position; or, "
+            "instead of start_state, fit `state0.angular_velocity` and `state0.orientation` (with "
+            '`transform = "orientation"`).'
         )
