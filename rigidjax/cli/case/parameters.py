@@ -17,7 +17,7 @@ from ...identification import (
     start_state,
 )
 from ...identification.data.units import UNITS, canonical
-from ...identification.parameters import materialise_parameters, insert_start_change
+from ...identification.parameters import insert_start_change, materialise_parameters
 from .paths import find_leaf
 from .table import CaseTable, array_of_tables
 
