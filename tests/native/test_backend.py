@@ -199,7 +199,7 @@ def test_compiler_defect_falls_back_to_xla_with_a_warning(monkeypatch):
     model = rj.NullSpace(top)
     state = rj.State(orientation=[[1.0, 0.0, 0.0, 0.0]], angular_velocity=[[1.0, 2.0, 3.0]])
     expected = rj.simulate(model, state, 0.1, backend="xla")
-    with pytest.warns(UserWarning, match="XLA runs the program in its place.*made wrong"):
+    with pytest.warns(UserWarning, match="XLA runs the computation instead.*made wrong"):
         sol = rj.simulate(model, state, 0.1)
     np.testing.assert_array_equal(sol.ys, expected.ys)
     with (
