@@ -173,7 +173,9 @@ def test_subsampling_with_every(tmp_path):
 
 def test_skipped_samples_are_checked(tmp_path):
     for every in (0, 1.5, True):
-        with pytest.raises(ValueError, match=r"`read_csv\(every=...\)` must be a whole number, 1"):
+        with pytest.raises(
+            ValueError, match=r"`read_csv\(every=...\)` must be a positive integer, 1"
+        ):
             read(tmp_path, GOOD, every=every)
     with pytest.raises(ValueError, match="line 2: `every` = 3 leaves one sample of run a"):
         read(tmp_path, GOOD, every=3)

@@ -1,1 +1,1 @@
-"""Measurements, from arrays and from files."""
+"""Measurements from arrays and files."""

@@ -19,7 +19,7 @@ from .reading import FileLayout, Gaps, make_layout, make_run
 from .time_stamps import Stamps, detect_stamps, relative_times
 from .units import factor
 
-# Bytes that are read at once, and spellings of a sample that was not taken.
+# Bytes that are read at once, and spellings of a missing sample.
 _PART = 2**24
 _GAPS = sorted({f(gap) for gap in GAPS for f in (str.lower, str.upper)} | {"NaN", "None", "Null"})
 _BLANK = re.compile(rb"(?:^|\n)[ \t\r]*\n|\n[ \t\r]+\Z")
@@ -29,7 +29,7 @@ _COMMA = (
     "semicolon."
 )
 
-# Quotation marks, and words that pandas takes for numbers.
+# Quotation marks, and words that pandas parses as numbers.
 _ODD = (b'"', b"true", b"True", b"TRUE", b"false", b"False", b"FALSE")
 
 
@@ -50,9 +50,9 @@ def read_csv(
 ) -> list[Measurements]:
     """Read one or several runs from a file with a header line.
 
-    Empty lines and comments, which begin with `#`, are left out; the names may stand in the last
-    comment before the data. A line below the names may state units, also in brackets. Samples that
-    were not taken are empty cells, `nan`, `NA`, `N/A`, `null` and their like.
+    Empty lines and comments, which begin with `#`, are skipped; the names may be in the last
+    comment before the data. A line below the names may state units, also in brackets. Missing
+    samples are empty cells, `nan`, `NA`, `N/A`, `null` and the like.
 
     Times may be numbers, or dates and times of ISO 8601 (`2026-01-31T13:45:00.5+01:00`, UTC without
     a zone). Stamps of ISO 8601, and those since 1970 in any unit, are counted from the first one in
@@ -63,29 +63,32 @@ def read_csv(
     - `path`: the file, in UTF-8 or UTF-16.
     - `sensors`: for each sensor the names of its columns, in the order of its values.
     - `time`: column of the times, strictly increasing within a run.
-    - `run`: column that says which run a line belongs to (any text); `None` for a single run.
+    - `run`: column with a label of the run that a line belongs to (any text); `None` for a single
+      run.
     - `noise`: as in `Measurements`, in the units of the sensors.
     - `units`: of columns, or of all columns of a sensor, such as `{"t": "ms", gyro: "deg/s"}`
-      (`"time"` also names the column of times); the units of the sensors, and seconds, if left
-      out. Known are those in `rigidjax.identification.data.units.UNITS`.
-    - `orientation`: how each `Attitude` is written: `"wxyz"` or `"xyzw"`, a quaternion with the
-      scalar first or last; `"matrix"`, nine columns R11, R12, ..., R33; or an intrinsic Euler
-      sequence such as `"ZYX"`, three angles in its order. All of them body to space.
-    - `gaps`: `"raise"`, or `"mask"` to take empty cells and `nan` as samples that were not taken.
-    - `every`: of so many samples of each sensor one is used, the first ones included; the others
+      (`"time"` also names the column of times); by default the units of the sensors, and seconds.
+      Known units are those in `rigidjax.identification.data.units.UNITS`.
+    - `orientation`: format of each `Attitude`: `"wxyz"` or `"xyzw"`, a quaternion with the scalar
+      first or last; `"matrix"`, nine columns R11, R12, ..., R33; or an intrinsic Euler sequence
+      such as `"ZYX"`, three angles in its order. All of them map body to space.
+    - `gaps`: `"raise"`, or `"mask"` to treat empty cells and `nan` as missing samples.
+    - `every`: use one of this number of samples of each sensor, starting with the first; the others
       are left out, not averaged.
-    - `delimiter`: between cells, `" "` for any white space; `None` for the one of comma, semicolon,
-      tab and white space that makes the names of the columns cells of the header.
-    - `decimal`: `"."` or `","` in numbers; `None` to see it from the numbers, which must agree.
-    - `time_zero`: that of a run from another file whose clock is the same, to be 0 s here too.
+    - `delimiter`: between cells, `" "` for any white space; `None` to detect it among comma,
+      semicolon, tab and white space from the column names in the header.
+    - `decimal`: `"."` or `","` in numbers; `None` to detect it from the numbers, which must agree.
+    - `time_zero`: the `time_zero` of a run from another file with the same clock, to be 0 s here
+      too.
 
     Columns that are not named are not read.
 
     **Returns:** the runs, in the order in which they begin in the file.
     **Errors:** `ValueError`, with the file and the line, for missing or duplicate columns, gaps,
-    text in numbers, numbers that are not finite, and times out of order; for decimal commas beside
-    points, units that are unknown or contradict each other, stamps that are no seconds and have no
-    unit, and an orientation whose convention is not stated; `OSError` if there is no file.
+    text in numbers, numbers that are not finite, and times out of order; for a mixture of decimal
+    commas and points, units that are unknown or contradict each other, stamps that cannot be
+    seconds and have no unit, and an orientation whose convention is not stated; `OSError` if there
+    is no file.
     """
     if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"`read_csv(delimiter=...)` must be one character; got {delimiter!r}.")
@@ -131,7 +134,7 @@ def _detect_format(
     decimal: str | None,
     time_zero: str | None,
 ) -> tuple["_Format", bytes | None]:
-    """How a file is written, from its first lines; and its text in UTF-8 if it is in UTF-16."""
+    """Return the format of a file, from its first lines, and its text in UTF-8 if in UTF-16."""
     with open(path, "rb") as file:
         mark = file.read(2)
         data = (
@@ -161,30 +164,30 @@ def _detect_format(
 def _merge_units(
     path: Any, header: Header, layout: FileLayout, units: dict[Any, str]
 ) -> dict[Any, str]:
-    """Units of the columns: those of the call, and those of the line below the names.
+    """Return the units of the columns, from the call and from the line below the names.
 
     **Errors:** `ValueError` where the two contradict each other.
     """
     sensor_of = {name: columns.sensor for columns in layout.sensors for name in columns.names}
     for name, unit in header.units.items():
         keys = (name, "time" if name == layout.time else sensor_of[name])
-        said = next((units[key] for key in keys if key in units), None)
-        if said is not None and factor(said) != factor(unit):
+        given = next((units[key] for key in keys if key in units), None)
+        if given is not None and factor(given) != factor(unit):
             raise ValueError(
                 f"{path}, line {header.before}: the column {name!r} is in {unit!r}, and `units` "
-                f"says {said!r}."
+                f"says {given!r}."
             )
-        if said is None:
+        if given is None:
             units[name] = unit
     return units
 
 
-def _locate_row(path, lines, k):
+def _locate_row(path: str | os.PathLike[str], lines: np.ndarray, k: int) -> str:
     return f"{path}, line {lines[k]}"
 
 
 class _Block(NamedTuple):
-    """Lines of a file: their numbers, the run of each (a number of its own), the cells read."""
+    """Lines of a file: their numbers, the index of the run of each, and the cells read."""
 
     lines: np.ndarray
     runs: np.ndarray
@@ -192,11 +195,11 @@ class _Block(NamedTuple):
 
 
 class _Format(NamedTuple):
-    """How the lines of a file are written.
+    """Format of the lines of a file.
 
-    **Attributes:** `columns` and `run` are places in a line; `stamps`, how times are written if not
-    as plain numbers; `decimal`, "," or "." if it is known; `seen`, lines with a decimal comma and
-    with a decimal point.
+    **Attributes:** `columns` and `run` are indices of cells in a line; `stamps`, the format of
+    times that are not plain numbers; `decimal`, "," or "." if known; `seen`, the first lines with a
+    decimal comma and with a decimal point.
     """
 
     path: str | os.PathLike[str]
@@ -211,12 +214,12 @@ class _Format(NamedTuple):
 
 
 def _read_blocks(form: _Format, data: bytes | None, runs: dict[str, int]) -> Iterator[_Block]:
-    """The file in parts; `runs` gets the names of the runs with their numbers.
+    """Yield the file in parts, and add the names of the runs with their indices to `runs`.
 
-    Plain parts are read by pandas. From the first that is not, on (it has a quotation mark, or
-    something is wrong in it), line by line, to say what is wrong and where.
+    Plain parts are parsed by pandas. From the first other part on (with a quotation mark or an
+    error), the file is parsed line by line, to locate errors.
 
-    **Arguments:** `data`, the file in UTF-8 if it is written otherwise.
+    **Arguments:** `data`, the file in UTF-8 if it has another encoding.
     """
     with open(form.path, "rb") if data is None else io.BytesIO(data) as file:
         begin = b"".join(file.readline() for _ in range(form.header.before))
@@ -240,7 +243,7 @@ def _read_blocks(form: _Format, data: bytes | None, runs: dict[str, int]) -> Ite
 
 
 def _parse_plain(form: _Format, part: bytes, line: int, runs: dict[str, int]) -> _Block | None:
-    """A part of whole lines, the first of which is `line`; `None` if it is not plain."""
+    """Parse a part of whole lines that begins at `line`; return `None` if it is not plain."""
     import pandas
 
     numbers, part = _strip_comments(part, line)
@@ -254,7 +257,7 @@ def _parse_plain(form: _Format, part: bytes, line: int, runs: dict[str, int]) ->
     wanted = form.columns if form.run is None else [*form.columns, form.run]
     kinds: dict[Any, Any] = dict.fromkeys(form.columns, "float64")
     kinds |= dict.fromkeys(exact_times, str)
-    # Later ones round every number correctly, and warn of this option.
+    # Later versions round every number correctly, and warn about this option.
     is_early = tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1)
     exact: dict[str, Any] = {"float_precision": "round_trip"} if is_early else {}
     try:
@@ -276,7 +279,7 @@ def _parse_plain(form: _Format, part: bytes, line: int, runs: dict[str, int]) ->
         if form.stamps is not None:
             texts = ["" if x is np.nan else str(x) for x in columns[0]]
             columns[0] = relative_times(form.stamps, texts)
-    except ValueError:  # Read line by line, it is found out where and why.
+    except ValueError:  # Parsing line by line locates and explains the error.
         return None
     table = np.stack(columns, axis=1)
     wrong = np.isinf(table) if form.gaps == "mask" else ~np.isfinite(table)
@@ -287,22 +290,22 @@ def _parse_plain(form: _Format, part: bytes, line: int, runs: dict[str, int]) ->
     if len(form.seen) > 1:
         return None
     if form.run is None:
-        which = np.full(len(table), runs.setdefault("", 0))
+        run_indices = np.full(len(table), runs.setdefault("", 0))
     else:
-        codes, found = pandas.factorize(frame[form.run])
-        which = np.array([runs.setdefault(str(x).strip(), len(runs)) for x in found])[codes]
-    return _Block(numbers, which, table)
+        codes, labels = pandas.factorize(frame[form.run])
+        run_indices = np.array([runs.setdefault(str(x).strip(), len(runs)) for x in labels])[codes]
+    return _Block(numbers, run_indices, table)
 
 
 def _strip_comments(part: bytes, line: int) -> tuple[np.ndarray, bytes]:
-    """Numbers of the lines with data in a part, and the part without the others."""
+    """Return the numbers of the lines with data in a part, and the part without the others."""
     count = part.count(b"\n") + (part[-1:] not in (b"\n", b""))
     numbers = np.arange(line, line + count)
     if b"#" not in part and not _BLANK.search(part):
         return numbers, part
     lines = part.split(b"\n")[:count]
-    kept = [k for k, x in enumerate(lines) if x.strip() and not x.lstrip().startswith(b"#")]
-    return numbers[kept], b"\n".join(lines[k] for k in kept)
+    data_lines = [k for k, x in enumerate(lines) if x.strip() and not x.lstrip().startswith(b"#")]
+    return numbers[data_lines], b"\n".join(lines[k] for k in data_lines)
 
 
 def _has_plain_ends(part: bytes) -> bool:
@@ -310,7 +313,7 @@ def _has_plain_ends(part: bytes) -> bool:
 
 
 def _is_regular(form: _Format, part: bytes) -> bool:
-    """Whether all lines have plain ends and as many cells as the header."""
+    """Return whether all lines have plain ends and as many cells as the header."""
     if part.endswith(b"\r"):
         part = part[:-1]
     if not _has_plain_ends(part):
@@ -323,8 +326,8 @@ def _is_regular(form: _Format, part: bytes) -> bool:
 
 
 def _parse_lines(form: _Format, text: TextIO, before: int, runs: dict[str, int]) -> _Block:
-    """All that is left, checked cell by cell; `before`, how many lines came before it."""
-    lines, which, table = array.array("q"), array.array("q"), array.array("d")
+    """Parse all remaining lines cell by cell; `before`, the number of lines before them."""
+    lines, run_indices, table = array.array("q"), array.array("q"), array.array("d")
     pairs, count = list(zip(form.names, form.columns, strict=True)), len(form.header.names)
     reader = _Cells(text, form.header.delimiter)
     with _errors_with_location(form.path, lambda: before + reader.line_num):
@@ -343,13 +346,13 @@ def _parse_lines(form: _Format, text: TextIO, before: int, runs: dict[str, int])
                 table.append(_parse_cell(form, line, name, cells[k], k == form.columns[0]))
             lines.append(line)
             key = "" if form.run is None else cells[form.run].strip()
-            which.append(runs.setdefault(key, len(runs)))
+            run_indices.append(runs.setdefault(key, len(runs)))
     shape = (len(lines), len(form.columns))
-    return _Block(np.array(lines, int), np.array(which, int), np.array(table).reshape(shape))
+    return _Block(np.array(lines, int), np.array(run_indices, int), np.array(table).reshape(shape))
 
 
 class _Cells:
-    """The cells of lines that are no comments; `line_num` is the number of the last line."""
+    """Iterator over the cells of lines that are not comments; `line_num` numbers the last line."""
 
     def __init__(self, text: TextIO, delimiter: str):
         self._lines = (self._count_line(line) for line in text)
@@ -367,8 +370,8 @@ class _Cells:
 
 
 @contextlib.contextmanager
-def _errors_with_location(path, line: Callable[[], int]) -> Iterator[None]:
-    """Errors of decoding and of quotation marks, with the file and the line."""
+def _errors_with_location(path: str | os.PathLike[str], line: Callable[[], int]) -> Iterator[None]:
+    """Add the file and the line to errors of decoding and of quotation marks."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -381,24 +384,27 @@ def _column_index(path: Any, header: Header, name: str) -> int:
     names, line = header.names, header.line
     if not any(names):
         raise ValueError(f"{path}, line 1: there is no header with the names of the columns.")
-    found = [k for k, column in enumerate(names) if column == name]
-    if len(found) > 1:
-        raise ValueError(f"{path}, line {line}: there are {len(found)} columns called {name!r}.")
+    indices = [k for k, column in enumerate(names) if column == name]
+    if len(indices) > 1:
+        raise ValueError(f"{path}, line {line}: there are {len(indices)} columns called {name!r}.")
     if len(names) == 1 and names != [name]:
         raise ValueError(
             f"{path}, line {line}: there is one column only, {names[0]!r}. Say what is between "
             'columns, such as `delimiter=";"`.'
         )
-    if not found:
+    if not indices:
         raise ValueError(
             f"{path}, line {line}: there is no column {name!r}; the columns are {names}."
             + did_you_mean(name, names)
         )
-    return found[0]
+    return indices[0]
 
 
 def _parse_cell(form: _Format, line: int, column: str, cell: str, is_time: bool) -> float:
-    """The number in a cell. **Errors:** `ValueError` with the line and the column."""
+    """Return the number in a cell.
+
+    **Errors:** `ValueError` with the line and the column.
+    """
     text, where = cell.strip(), f"{form.path}, line {line}: column {column!r}"
     if text.lower() in GAPS:
         if form.gaps == "mask":
@@ -430,7 +436,7 @@ def _parse_cell(form: _Format, line: int, column: str, cell: str, is_time: bool)
 
 
 def _raise_decimals(form: _Format, where: str, text: str) -> None:
-    """Raise `ValueError` for decimal commas beside decimal points, or those that were not said."""
+    """Raise `ValueError` for mixed decimal commas and points, or those that `decimal` excludes."""
     if not form.seen:
         return
     if len(form.seen) > 1:

@@ -1,4 +1,4 @@
-"""The lines before the data of a comma-separated file: comments, names, units."""
+"""Lines before the data of a comma-separated file: comments, names, units."""
 
 import csv
 import io
@@ -10,11 +10,11 @@ from typing import NamedTuple, TextIO
 from .time_stamps import _ISO
 from .units import factor
 
-# Any white space between cells.
+# Delimiter that stands for any white space.
 BLANKS = " "
 _DELIMITERS = (",", ";", "\t", BLANKS)
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
-# Spellings of a sample that was not taken, in lower case.
+# Spellings of a missing sample, in lower case.
 GAPS = frozenset(
     {"", "nan", "+nan", "-nan", "na", "n/a", "#n/a", "null", "none", "1.#qnan", "-1.#ind"}
 )
@@ -22,11 +22,11 @@ _NO_UNIT = ("", "-", "--")
 
 
 class Header(NamedTuple):
-    """What stands before the data of a file.
+    """The lines before the data of a file.
 
-    **Attributes:** `names` of the columns, and the `line` that they are in; `delimiter`; `units`
-    by column, where a line below the names states them; `before`, the number of lines before the
-    data; `first`, the cells of the first line of data, empty if there is none.
+    **Attributes:** `names` of the columns, and the `line` that contains them; `delimiter`; `units`
+    by column, if a line below the names states them; `before`, the number of lines before the data;
+    `first`, the cells of the first line of data, empty if there is none.
     """
 
     names: list[str]
@@ -45,7 +45,7 @@ def split_cells(line: str, delimiter: str) -> list[str]:
 
 
 def is_comment(line: str) -> bool:
-    """Return whether a line holds no data: it is empty, or begins with `#`."""
+    """Return whether a line has no data: it is empty, or begins with `#`."""
     return not line.strip() or line.lstrip().startswith("#")
 
 
@@ -54,13 +54,12 @@ def read_header(
 ) -> Header:
     """Read the lines before the data.
 
+    The names are in the first line that is not a comment; or in the last comment before it, if it
+    contains numbers. A delimiter that is not given is the one for which the wanted names are cells.
+
     **Arguments:** `numeric`, the columns with numbers that are read, times first; `run`, a column
-    with text; `delimiter`, `None` to find it.
-
-    The names are in the first line that is no comment; or in the last comment before it, where it
-    holds numbers. A delimiter that is not given is the one that makes the wanted names cells.
-
-    **Errors:** `ValueError` for a unit that is not known, and for a file without names.
+    with text; `delimiter`, `None` to detect it.
+    **Errors:** `ValueError` for an unknown unit, and for a file without names.
     """
     wanted = [*numeric, *([] if run is None else [run])]
     lines = enumerate(text, start=1)
@@ -79,7 +78,7 @@ def read_header(
             if set(wanted) <= set(names):
                 return Header(names, comment[0], mark, {}, skipped, split_cells(line, mark))
     mark = _find_delimiter(line, candidates, wanted)
-    # A name in quotation marks may go over several lines.
+    # A name in quotation marks may extend over several lines.
     counted = itertools.chain([line], (rest for _, rest in lines))
     if mark == BLANKS:
         names, size = line.split(), 1
@@ -114,7 +113,7 @@ def _find_delimiter(line: str, candidates: Sequence[str], wanted: Sequence[str])
     for mark, names in rows.items():
         if set(wanted) <= set(names):
             return mark
-    # For the message: the one that finds most names that are wanted, or else most columns.
+    # For the error message: the delimiter with most of the wanted names, or else most columns.
     return max(rows, key=lambda mark: (len(set(wanted) & set(rows[mark])), mark == ","))
 
 
@@ -125,24 +124,24 @@ def _read_units(
     cells = [cell.strip() for cell in cells]
     if len(cells) != len(names) or not set(wanted) <= set(names):
         return None
-    of = {name: cell.strip("[](){}") for name, cell in zip(names, cells, strict=True)}
-    time = of[wanted[0]]
+    cell_of = {name: cell.strip("[](){}") for name, cell in zip(names, cells, strict=True)}
+    time = cell_of[wanted[0]]
     if time.lower() in GAPS - {""} or _NUMBER.fullmatch(time) or _ISO.fullmatch(time):
         return None
-    if all(cell in _NO_UNIT or _NUMBER.fullmatch(cell) for cell in of.values()):
+    if all(cell in _NO_UNIT or _NUMBER.fullmatch(cell) for cell in cell_of.values()):
         return None
     units = {}
     for name in wanted:
-        if of[name] in _NO_UNIT:
+        if cell_of[name] in _NO_UNIT:
             continue
         try:
-            factor(of[name])
+            factor(cell_of[name])
         except ValueError as error:
             raise ValueError(
                 f"{path}, line {line}: the line below the names is no line of data, and no line of "
-                f"units: {of[name]!r} below {name!r}. {error}"
+                f"units: {cell_of[name]!r} below {name!r}. {error}"
             ) from error
-        units[name] = of[name]
+        units[name] = cell_of[name]
     return units
 
 
@@ -157,5 +156,5 @@ def convert_to_utf8(path: object, data: bytes) -> bytes | None:
 
 
 def open_text(data: bytes) -> TextIO:
-    """Return a stream of text with the ends of lines as they are."""
+    """Return a stream of text with unchanged line ends."""
     return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")

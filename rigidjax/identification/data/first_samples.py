@@ -1,25 +1,26 @@
-"""Samples that tell the state at the start of a run, and whether they are close enough to it."""
+"""First samples of runs as start values, and whether they are early enough."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jaxtyping import Array
 
 from ...sensors import AbstractSensor
 from .measurements import Runs
 
-# Number of samples through which a line is laid to estimate how fast a reading changes.
+# Number of samples of the line fit that estimates the rate of a reading.
 _WINDOW = 10
-# A line is trusted beyond its samples for this part of the time that they cover.
+# Extrapolation of the line that is trusted, as a fraction of the time its samples cover.
 _TRUSTED = 0.5
 
 
 class FirstSample(NamedTuple):
-    """Sample of one sensor in one run that is closest in time to the start of the run.
+    """The sample of a sensor in one run that is closest in time to the start of the run.
 
     **Attributes:** `value`, shape value_shape, every channel from its own first sample; `gap`, s,
-    the largest time between the start and the sample of a channel; `late`, whether the reading
-    may have changed by more than its noise within that time.
+    the longest time between the start and the sample of a channel; `late`, whether the reading may
+    have changed by more than its noise within that time.
     """
 
     value: np.ndarray
@@ -28,28 +29,28 @@ class FirstSample(NamedTuple):
 
 
 def first_samples(runs: Runs, k: int) -> list[FirstSample]:
-    """Return the first sample of the sensor number `k` that counts, in every run.
+    """Return the first valid sample of sensor number `k`, in every run.
 
-    The time of a sample is that of the motion it tells of: earlier than its time stamp where the
-    sensor has a delay.
+    The time of a sample is that of the measured motion, which precedes its time stamp by the delay
+    of the sensor.
     """
     sensor = runs.sensors[k]
     _, delay = sensor.on_time()
     delay = 0.0 if delay is None else float(delay)
-    found = []
+    samples = []
     for b, length in enumerate(runs.lengths):
         ts = np.asarray(runs.ts[b][:length], float)
         values, weights = (np.asarray(x[k][b][:length]) for x in (runs.values, runs.weights))
         times = ts - delay - ts[0]
-        found.append(_first_sample(sensor, times, values, weights, runs.noise_is_known))
-    return found
+        samples.append(_first_sample(sensor, times, values, weights, runs.noise_is_known))
+    return samples
 
 
 def first_valid_values(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the first samples (R, *value_shape) that count, each channel its own.
+    """Return the first valid samples (R, *value_shape), separately for each channel.
 
-    A channel without any has its first value. **Arguments:** `values` (R, T, *value_shape);
-    `weights` (R, T, C), zero where a sample does not count.
+    A channel without a valid sample has its first value. **Arguments:** `values` (R, T,
+    *value_shape); `weights` (R, T, C), zero for invalid samples.
     """
     shape = values.shape
     flat = values.reshape(*shape[:2], -1)
@@ -59,7 +60,7 @@ def first_valid_values(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _valid_elements(weights: np.ndarray, size: int) -> np.ndarray:
-    """Return which values count, (..., size): of an orientation all of a sample, or none."""
+    """Return which elements are valid, (..., size): for an orientation all of a sample, or none."""
     counts = weights > 0
     if counts.shape[-1] == size:
         return counts
@@ -81,7 +82,7 @@ def _first_sample(
     late, gaps = False, []
     for channel, used in enumerate((weights > 0).T):
         rows = np.flatnonzero(used)
-        # In the order of their distance from the start.
+        # Sorted by distance from the start.
         rows = rows[np.argsort(np.abs(times[rows]), kind="stable")][:_WINDOW]
         gap = abs(float(times[rows[0]]))
         gaps.append(gap)
@@ -114,5 +115,5 @@ def _is_nearly_constant(
     return abs(slope) * gap <= noise
 
 
-def _residuals(sensor, values, first):
+def _residuals(sensor: AbstractSensor, values: Any, first: Any) -> Array:
     return jax.vmap(sensor.residual, in_axes=(0, None))(values, first)

@@ -1,4 +1,4 @@
-"""Measured inputs of runs: tables of their own for the signals of a model."""
+"""Measured inputs of runs: tables for the signals of a model, one per run."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ from ...signals.signal import Signal, signals_of, with_signals
 if TYPE_CHECKING:
     from ..parameters import Experiment, Parameter
 
-# A table that ends where a run does, relative to its length, has no room for a delay.
+# Relative margin beyond a run within which a table leaves no room for a delay.
 _ROOM = 1e-9
 
 
 class InputTable(eqx.Module):
-    """What a run has of a `Signal` for itself; padded by infinite times if there are runs beside.
+    """Table of a `Signal` for one run, padded by infinite times if other runs have longer tables.
 
     `ts` (K,) s, `values` (K, *shape), `slopes` of a spline.
     """
@@ -31,8 +31,11 @@ class InputTable(eqx.Module):
 
 
 def check_inputs(inputs: Mapping[str, Any] | None) -> dict[str, tuple[Array, Array]]:
-    """Times and values by the names of signals. **Errors:** `TypeError`, `ValueError`."""
-    found = {}
+    """Return times and values by the names of signals.
+
+    **Errors:** `TypeError` and `ValueError` for other inputs.
+    """
+    checked = {}
     for name, pair in dict(inputs or {}).items():
         if not isinstance(name, str) or not name:
             raise TypeError(
@@ -47,53 +50,53 @@ def check_inputs(inputs: Mapping[str, Any] | None) -> dict[str, tuple[Array, Arr
             signal = Signal(*pair)
         except ValueError as error:
             raise ValueError(f"`Measurements(inputs=...)`, {name!r}: {error}") from error
-        found[name] = signal.ts, signal.values
-    return found
+        checked[name] = signal.ts, signal.values
+    return checked
 
 
 def make_tables(model: Any, inputs: Sequence[dict[str, Any]]) -> dict[str, InputTable]:
-    """The inputs of all runs side by side, with the runs in front of every array.
+    """Return the inputs of all runs, with a leading run axis.
 
-    **Errors:** `ValueError` for runs with other inputs than the first one, for a name that no
-    signal of the model has, and values of another shape.
+    **Errors:** `ValueError` for runs with different inputs, for a name that no signal of the model
+    has, and values of another shape.
     """
     names = list(inputs[0])
-    if any(set(one) != set(names) for one in inputs):
+    if any(set(run_inputs) != set(names) for run_inputs in inputs):
         raise ValueError(
             "All runs must have the same `Measurements(inputs=...)`; got "
-            f"{' and '.join(sorted({str(sorted(one)) for one in inputs}))}."
+            f"{' and '.join(sorted({str(sorted(run_inputs)) for run_inputs in inputs}))}."
         )
     return {
-        name: _stack_tables(_find_signal(model, name), [one[name] for one in inputs])
+        name: _stack_tables(_find_signal(model, name), [run_inputs[name] for run_inputs in inputs])
         for name in names
     }
 
 
-def _find_signal(model, name):
+def _find_signal(model: Any, name: str) -> Signal:
     signals = signals_of(model)
-    found = [signal for signal in signals if signal.name == name]
-    if not found:
+    matches = [signal for signal in signals if signal.name == name]
+    if not matches:
         known = sorted({signal.name for signal in signals if signal.name})
         raise ValueError(
             f"`Measurements(inputs=...)` names {name!r}, but no `Signal` of the model has this "
             f"name; there are {known}. Give it one: `rj.Signal(..., name={name!r})`."
         )
-    if len({(s.interpolation, s.values.shape[1:]) for s in found}) > 1:
+    if len({(s.interpolation, s.values.shape[1:]) for s in matches}) > 1:
         raise ValueError(
             f"The signals called {name!r} must be alike, in interpolation and shape of values, to "
             "have one input."
         )
-    return found[0]
+    return matches[0]
 
 
 def pad_rows(array: Any, length: int, mode: Any = "edge", **options: Any) -> np.ndarray:
-    """An array with so many rows, the further ones as `numpy.pad` makes them."""
+    """Pad an array to `length` rows, as `numpy.pad` does."""
     array = np.asarray(array)
     width = [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1)
     return np.pad(array, width, mode, **options)
 
 
-def _stack_tables(signal, pairs):
+def _stack_tables(signal: Signal, pairs: Sequence[tuple[Array, Array]]) -> InputTable:
     length, tables = max(len(ts) for ts, _ in pairs), []
     for ts, values in pairs:
         if values.shape[1:] != signal.values.shape[1:]:
@@ -101,12 +104,12 @@ def _stack_tables(signal, pairs):
                 f"`Measurements(inputs=...)`: values of {signal.name!r} must have shape "
                 f"{('K', *signal.values.shape[1:])}, as in the model; got {values.shape}."
             )
-        own = Signal(ts, values, signal.interpolation)
+        run_signal = Signal(ts, values, signal.interpolation)
         tables.append(
             (
-                pad_rows(own.ts, length, "constant", constant_values=np.inf),
-                pad_rows(own.values, length),
-                None if own.slopes is None else pad_rows(own.slopes, length),
+                pad_rows(run_signal.ts, length, "constant", constant_values=np.inf),
+                pad_rows(run_signal.values, length),
+                None if run_signal.slopes is None else pad_rows(run_signal.slopes, length),
             )
         )
     dtype = signal.values.dtype
@@ -118,11 +121,11 @@ def _stack_tables(signal, pairs):
 
 
 def insert_tables(model: Any, tables: Mapping[str, InputTable]) -> Any:
-    """The model with the tables of one run in its signals of these names."""
+    """Return the model with the tables of one run in its signals of these names."""
     if not tables:
         return model
 
-    def replaced(signal: Signal):
+    def replace_table(signal: Signal):
         table = tables.get(signal.name)
         if table is None:
             return signal
@@ -133,7 +136,7 @@ def insert_tables(model: Any, tables: Mapping[str, InputTable]) -> Any:
             is_leaf=lambda leaf: leaf is None,
         )
 
-    return with_signals(model, replaced)
+    return with_signals(model, replace_table)
 
 
 def check_coverage(
@@ -144,13 +147,13 @@ def check_coverage(
 ) -> None:
     """Raise `ValueError` for a run that leaves the table of a signal, at once or in the fit.
 
-    **Arguments:** an experiment for each run, with its own tables; `spans`, first and last time of
+    **Arguments:** `experiments`, one per run, with their tables; `spans`, first and last time of
     the runs, s; `names` of the runs.
     """
     if not signals_of(experiments[0].model):
         return
-    numbers = itertools.count()
-    marked = jax.tree.map(lambda _: next(numbers), experiments[0])
+    counter = itertools.count()
+    marked = jax.tree.map(lambda _: next(counter), experiments[0])
     fitted = {where(marked) for p in parameters for where in (p.where, *p.tied)}
     marks = signals_of(marked.model)
     for experiment, (begin, end), run in zip(experiments, spans, names, strict=True):

@@ -1,4 +1,4 @@
-"""What was measured in one run, and several runs side by side."""
+"""Measurements of one run, and batches of several runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -22,17 +22,17 @@ class Measurements(eqx.Module):
 
     - `ts`: times of the samples, strictly increasing, shape (T,), s. The run starts at `ts[0]`.
     - `values`: for each sensor its samples, shape (T, *sensor.value_shape), in the sensor's unit.
-    - `noise`: standard deviation of a sensor's noise, one number, one for each channel (C,), or
-      one for each sample and channel (T, C). It may be left out for all sensors: it is then
-      estimated from the residuals, one number for each sensor.
+    - `noise`: standard deviation of a sensor's noise, one number, one per channel (C,), or one per
+      sample and channel (T, C). If it is left out for all sensors, it is estimated from the
+      residuals, one number per sensor.
     - `mask`: for a sensor with gaps, where its samples count, shape (T,) or (T, C).
     - `name`: of the run, for reports.
-    - `inputs`: what drove the run, by the name of an `rj.Signal` of the model: a pair of times (K,)
-      and values, which take the place of those in the model.
-    - `time_zero`: the date and time of 0 s, ISO 8601, where it is known: see `read_csv`.
+    - `inputs`: measured inputs of the run, by the name of an `rj.Signal` of the model: a pair of
+      times (K,) and values, which replace those in the model.
+    - `time_zero`: the date and time of 0 s, ISO 8601, if known: see `read_csv`.
 
     **Errors:** `ValueError` and `TypeError` for wrong shapes, times out of order, values that are
-    not finite (outside of the mask), non-positive noise.
+    not finite (outside the mask), non-positive noise.
     """
 
     ts: Float[Array, " T"]
@@ -99,31 +99,31 @@ class Measurements(eqx.Module):
         name: str = "",
         inputs: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
     ) -> "Measurements":
-        """One run of sensors that were read at different times, such as at different rates.
+        """Return one run of sensors with different sampling times, such as different rates.
 
-        Its times are the union of theirs, with gaps where a sensor was not read; times that differ
-        by less than 1e-9 of the run are one. All clocks must agree.
+        Its times are the union of all times, with gaps where a sensor has no sample; times that
+        differ by less than 1e-9 of the run are merged. All clocks must agree.
 
         **Arguments:** `series`: for each sensor its times (T,), strictly increasing, s, and its
         samples (T, *sensor.value_shape); `noise`, `mask`, `name` and `inputs` as in `Measurements`,
-        by the sensor's own samples.
-        **Errors:** those of `Measurements`; `ValueError` for other numbers of times than samples.
+        for the sensor's own samples.
+        **Errors:** those of `Measurements`; `ValueError` if times and samples differ in number.
         """
         return cls(**merge(series, noise, mask), name=name, inputs=inputs)
 
     def counted(self, k: int) -> np.ndarray:
-        """Samples of the sensor number k, (T, *value_shape), NaN where they do not count."""
+        """Return the samples of sensor number `k`, (T, *value_shape), NaN where masked."""
         values = np.asarray(self.values[k])
         used = _used_elements(self.mask[k], (len(values), values[0].size))
         return np.where(used.reshape(values.shape), values, np.nan)
 
 
 class Runs(eqx.Module):
-    """Runs of different length side by side: padded in time, with weight zero for what is padded.
+    """A batch of runs of different length, padded in time with zero weights.
 
     **Attributes:** `ts` (B, T), padded with the last time; for each sensor `values` (B, T, ...) and
-    `weights` (B, T, C), the reciprocals of the noise; `inputs`, those of each run; `lengths` (B,)
-    and `names`, static.
+    `weights` (B, T, C), the reciprocals of the noise; `inputs` of each run; `lengths` (B,) and
+    `names`, static.
     """
 
     ts: Float[Array, "B T"]
@@ -143,7 +143,7 @@ class Runs(eqx.Module):
     def by_sensor(
         self, residuals: Array
     ) -> Iterator[tuple[AbstractSensor, np.ndarray, np.ndarray]]:
-        """Sensors with their weights and weighted residuals, (B, T, C), from all those (B, N)."""
+        """Yield sensors with their weights and weighted residuals (B, T, C), from all (B, N)."""
         begin = 0
         for sensor, weights in zip(self.sensors, map(np.asarray, self.weights), strict=True):
             end = begin + weights[0].size
@@ -152,10 +152,10 @@ class Runs(eqx.Module):
 
 
 def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
-    """Several runs as one batch.
+    """Return several runs as one batch.
 
-    **Errors:** `TypeError` for what is no `Measurements`; `ValueError` for none, for runs with
-    different sensors, and for noise given for some sensors or runs only.
+    **Errors:** `TypeError` for objects other than `Measurements`; `ValueError` for none, for runs
+    with different sensors, and for noise given for some sensors or runs only.
     """
     runs = [measurements] if isinstance(measurements, Measurements) else list(measurements)
     if not runs:
@@ -182,7 +182,7 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
         )
     length = max(len(run.ts) for run in runs)
 
-    # Stacked on the host: operations on arrays of JAX are compiled one by one.
+    # NumPy stacks without compiling; JAX would compile each operation separately.
     def stacked(arrays: Any) -> Array:
         return jnp.asarray(np.stack(arrays))
 
@@ -206,13 +206,13 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
     )
 
 
-def _describe_missing_noise(runs):
-    """Sensors that have no noise, by name, each with its runs if it has some in others."""
+def _describe_missing_noise(runs: Sequence[Measurements]) -> str:
+    """Return the sensors without noise, by name, each with its runs if others have noise."""
     parts = []
     for k, sensor in enumerate(runs[0].sensors):
         lacking = [run.name or str(i + 1) for i, run in enumerate(runs) if run.noise[k] is None]
-        some = f" in the runs {lacking}" if len(lacking) < len(runs) else ""
-        parts += [f"the {sensor.name}{some}"] if lacking else []
+        in_runs = f" in the runs {lacking}" if len(lacking) < len(runs) else ""
+        parts += [f"the {sensor.name}{in_runs}"] if lacking else []
     return ", ".join(parts) + "."
 
 
@@ -230,7 +230,7 @@ def _check_mask(sensor: Any, mask: Any, length: int) -> Any:
 
 
 def _used_elements(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Which numbers of samples count, (T, numbers): of an orientation all of a sample, or none."""
+    """Return which elements of samples count, (T, size): of an orientation all, or none."""
     mask = np.asarray(mask)
     return mask if mask.shape == shape else np.broadcast_to(mask.any(axis=1)[:, None], shape)
 
@@ -253,7 +253,7 @@ def _check_samples(sensor: Any, values: Any, mask: Any, length: int) -> Any:
     if not used.any(axis=0).all():
         raise ValueError(f"The {argument} have a channel in which every sample is masked.")
     if not valid.all():
-        # Gaps take the value of the last sample that counts: no NaN reaches a derivative.
+        # Gaps take the value of the last valid sample, so that no NaN reaches a derivative.
         last = np.maximum.accumulate(np.where(valid, np.arange(length)[:, None], -1), axis=0)
         last = np.where(last < 0, valid.argmax(axis=0), last)
         array = np.take_along_axis(flat, last, axis=0).reshape(shape)

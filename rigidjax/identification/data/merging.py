@@ -1,4 +1,4 @@
-"""Series with times of their own on one axis of time."""
+"""Merging of time series with different sampling times."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from ...checks import check_increasing
 
-# Times closer than this part of the whole span are one time, written with round-off.
+# Times closer than this fraction of the whole span are equal up to round-off.
 _SAME = 1e-9
 
 
@@ -16,7 +16,7 @@ def merge(
     noise: Mapping[Any, Any] | None,
     mask: Mapping[Any, Any] | None,
 ) -> dict[str, Any]:
-    """Series of sensors on the union of their times, with gaps where one has no sample.
+    """Merge series of sensors on the union of their times, with gaps between their samples.
 
     **Arguments, errors:** as `Measurements.merged`.
     **Returns:** `ts`, `values`, `noise` and `mask` of `Measurements`.
@@ -28,30 +28,32 @@ def merge(
         )
     no_noise = not noise
     noise, mask = dict(noise or {}), dict(mask or {})
-    own = {sensor: _check_series(sensor, pair) for sensor, pair in series.items()}
-    ts = np.unique(np.concatenate([times for times, _ in own.values()]))
+    checked = {sensor: _check_series(sensor, pair) for sensor, pair in series.items()}
+    ts = np.unique(np.concatenate([times for times, _ in checked.values()]))
     same = np.diff(ts, prepend=-np.inf) <= _SAME * (ts[-1] - ts[0])
     ts = ts[~same]
     samples, stds, masks = {}, {}, {}
-    for sensor, (times, values) in own.items():
+    for sensor, (times, values) in checked.items():
         rows = np.searchsorted(ts, times, side="right") - 1
         samples[sensor] = _scatter_rows(values, rows, len(ts), np.nan)
-        there = np.asarray(mask.pop(sensor, np.ones(len(times), bool)))
-        masks[sensor] = _scatter_rows(there, rows, len(ts), False)
-        given = noise.pop(sensor, None)
-        if given is not None:
-            given = np.asarray(given, float)
-            stds[sensor] = _scatter_rows(given, rows, len(ts), 1.0) if given.ndim == 2 else given
-    for argument, rest in (("noise", noise), ("mask", mask)):
-        if rest:
-            names = [getattr(sensor, "name", sensor) for sensor in rest]
+        is_valid = np.asarray(mask.pop(sensor, np.ones(len(times), bool)))
+        masks[sensor] = _scatter_rows(is_valid, rows, len(ts), False)
+        deviation = noise.pop(sensor, None)
+        if deviation is not None:
+            deviation = np.asarray(deviation, float)
+            stds[sensor] = (
+                _scatter_rows(deviation, rows, len(ts), 1.0) if deviation.ndim == 2 else deviation
+            )
+    for argument, unused in (("noise", noise), ("mask", mask)):
+        if unused:
+            names = [getattr(sensor, "name", sensor) for sensor in unused]
             raise ValueError(
                 f"`Measurements.merged({argument}=...)` names {names}, which have no values."
             )
     return {"ts": ts, "values": samples, "noise": None if no_noise else stds, "mask": masks}
 
 
-def _check_series(sensor, pair):
+def _check_series(sensor: Any, pair: Any) -> tuple[np.ndarray, np.ndarray]:
     name = getattr(sensor, "name", sensor)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ValueError(
@@ -70,12 +72,12 @@ def _check_series(sensor, pair):
     return times, values
 
 
-def _scatter_rows(values, rows, length, fill):
+def _scatter_rows(values: np.ndarray, rows: np.ndarray, length: int, fill: Any) -> np.ndarray:
     if len(values) != len(rows):
         raise ValueError(
             f"Noise and mask of a series with {len(rows)} samples must have as many rows; got "
             f"{len(values)}."
         )
-    out = np.full((length, *values.shape[1:]), fill, values.dtype)
-    out[rows] = values
-    return out
+    scattered = np.full((length, *values.shape[1:]), fill, values.dtype)
+    scattered[rows] = values
+    return scattered

@@ -1,7 +1,7 @@
-"""Measurements from NetCDF files, with the units that their variables state."""
+"""Measurements from NetCDF files, with the units of their variables."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +38,12 @@ def read_netcdf(
 
     - `path`: the file.
     - `sensors`: for each sensor the variable with its samples, along time and one more dimension
-      (none for a sensor with one value), or the names of one variable for each component.
-    - `time`: the variable with the times, along one dimension, or along `run` and another one,
-      then padded with NaN at the end of shorter runs.
+      (none for a sensor with one value), or the names of one variable per component.
+    - `time`: the variable with the times, along one dimension, or along `run` and another one, then
+      padded with NaN at the end of shorter runs.
     - `run`: the dimension along which there are several runs; `None` for a single run.
-    - `units`: in place of the attribute `units` of variables, by their names, or by sensor;
-      every variable must have one or the other.
+    - `units`: replaces the attribute `units` of variables, by their names, or by sensor; every
+      variable must have one or the other.
     - `noise`, `orientation`, `gaps`, `every`, `time_zero`: as in `read_csv`; NaN are gaps.
 
     **Returns:** the runs.
@@ -53,7 +53,7 @@ def read_netcdf(
     """
     import xarray
 
-    # Times stay numbers: their unit is converted here, with that of the other variables.
+    # Times are not decoded: their unit is converted here, like those of other variables.
     with xarray.open_dataset(
         path, engine="h5netcdf", decode_times=False, decode_timedelta=False
     ) as opened:
@@ -100,16 +100,16 @@ def read_netcdf(
 def _read_times(
     path: Any, data: "xarray.Dataset", layout: FileLayout, time_zero: str | None
 ) -> Any:
-    """Times in their unit, counted from `time_zero` or the first one where they are stamps.
+    """Return times in their unit, counted from `time_zero` or the first one if they are stamps.
 
-    **Returns:** also the stamp that is 0 s, `None` where times are plain numbers.
+    **Returns:** also the stamp that is 0 s, `None` if times are plain numbers.
     """
     values = np.asarray(data[layout.time].values)
     plain = _read_numbers(path, data, layout.time)
-    there = np.flatnonzero(np.isfinite(plain))
-    if not there.size:
+    finite = np.flatnonzero(np.isfinite(plain))
+    if not finite.size:
         return plain, None
-    first = values.flat[there[0]].item()
+    first = values.flat[finite[0]].item()
     _, _, since = str(data[layout.time].attrs.get("units", "")).partition(" since ")
     if time_zero is None and abs(first) * layout.time_factor < LEAST_STAMP:
         return plain, None
@@ -119,7 +119,15 @@ def _read_times(
     return (values - first).astype(float) + float(total - stamps.zero), stamps.time_zero
 
 
-def _make_runs(path, data, layout: FileLayout, blocks, run, noise, time_zero):
+def _make_runs(
+    path: Any,
+    data: "xarray.Dataset",
+    layout: FileLayout,
+    blocks: dict[Any, np.ndarray],
+    run: str | None,
+    noise: Mapping[Any, Any] | None,
+    time_zero: str | None,
+) -> list[Measurements]:
     times, zero = _read_times(path, data, layout, time_zero)
     count = 1 if run is None else data.sizes[run]
     if run is not None and run in data[layout.time].dims:
@@ -127,28 +135,28 @@ def _make_runs(path, data, layout: FileLayout, blocks, run, noise, time_zero):
     else:
         times = np.broadcast_to(times, (count, *times.shape))
     labels = [""] if run is None else [str(x) for x in np.asarray(data[run])]
-    out = []
+    runs = []
     for b in range(count):
         # Shorter runs are padded at the end.
-        there = np.flatnonzero(np.isfinite(times[b]))
-        end = there[-1] + 1 if there.size else 0
+        finite = np.flatnonzero(np.isfinite(times[b]))
+        end = finite[-1] + 1 if finite.size else 0
         if end == 0:
             raise ValueError(f"{path}: the variable {layout.time!r} has no finite time.")
         table = np.concatenate(
             [times[b, :end, None], *(blocks[c.sensor][b, :end] for c in layout.sensors)], axis=1
         )
-        of_run = f"{path}, run {labels[b]}" if run is not None else str(path)
+        location = f"{path}, run {labels[b]}" if run is not None else str(path)
         if layout.gaps == "raise":
-            _raise_gaps(of_run, table, layout.names)
-        out.append(make_run(layout, table, _row_locator(of_run), noise, labels[b], zero))
-    return out
+            _raise_gaps(location, table, layout.names)
+        runs.append(make_run(layout, table, _row_locator(location), noise, labels[b], zero))
+    return runs
 
 
-def _row_locator(where):
+def _row_locator(where: str) -> Callable[[int], str]:
     return lambda k: f"{where}, sample {k}"
 
 
-def _raise_gaps(where, table, names):
+def _raise_gaps(where: str, table: np.ndarray, names: Sequence[str]) -> None:
     rows, columns = np.nonzero(~np.isfinite(table))
     if len(rows):
         raise ValueError(
@@ -157,7 +165,7 @@ def _raise_gaps(where, table, names):
         )
 
 
-def _check_variable(path, data: "xarray.Dataset", name: str) -> str:
+def _check_variable(path: Any, data: "xarray.Dataset", name: str) -> str:
     if name in data.variables:
         return name
     known = [str(variable) for variable in data.variables]
@@ -167,7 +175,7 @@ def _check_variable(path, data: "xarray.Dataset", name: str) -> str:
     )
 
 
-def _read_numbers(path, data, name) -> np.ndarray:
+def _read_numbers(path: Any, data: "xarray.Dataset", name: str) -> np.ndarray:
     values = np.asarray(data[name].values)
     if not (np.issubdtype(values.dtype, np.floating) or np.issubdtype(values.dtype, np.integer)):
         raise ValueError(
@@ -179,8 +187,15 @@ def _read_numbers(path, data, name) -> np.ndarray:
     return values
 
 
-def _read_samples(path, data, group, sensor, run, axis) -> np.ndarray:
-    """Samples of a sensor, (runs, T, components)."""
+def _read_samples(
+    path: Any,
+    data: "xarray.Dataset",
+    group: Sequence[str],
+    sensor: Any,
+    run: str | None,
+    axis: Any,
+) -> np.ndarray:
+    """Return the samples of a sensor, (runs, T, components)."""
     blocks = []
     for name in group:
         dims = list(data[name].dims)
@@ -199,12 +214,12 @@ def _read_samples(path, data, group, sensor, run, axis) -> np.ndarray:
     return np.concatenate(blocks, axis=2)
 
 
-def _read_unit(path, data, name, given: str | None) -> str:
+def _read_unit(path: Any, data: "xarray.Dataset", name: str, given: str | None) -> str:
     unit = data[name].attrs.get("units") if given is None else given
     if unit is None:
         raise ValueError(
             f"{path}: the variable {name!r} has no attribute `units`. State it with "
             f'`units={{{name!r}: "..."}}`.'
         )
-    # "seconds since 2024-01-01" counts seconds.
+    # The unit of "seconds since 2024-01-01" is the second.
     return str(unit).partition(" since ")[0]

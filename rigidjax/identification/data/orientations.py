@@ -1,4 +1,4 @@
-"""Orientations as files write them, as unit quaternions with the scalar first, body to space."""
+"""Conversion of orientations in files to unit quaternions, scalar first, body to space."""
 
 from collections.abc import Callable
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from ...rotations import EulerAngles
 
-# How far from a rotation rounded numbers may be.
+# Deviation of rounded numbers from a rotation that is accepted.
 _TOLERANCE = 1e-3
 
 
 def num_columns(convention: str | None, sensor: str) -> int:
-    """Number of columns of an orientation that is written in a convention.
+    """Return the number of columns of an orientation in a convention.
 
     **Arguments:** `convention`: `"wxyz"` or `"xyzw"`, a quaternion with the scalar first or last;
     `"matrix"`, R11, R12, ..., R33, body to space; or an intrinsic Euler sequence such as `"ZYX"`,
     angles in its order. `sensor`, its name, for messages.
-    **Errors:** `ValueError` that asks for it if it is `None`, and for an unknown one.
+    **Errors:** `ValueError` for `None`, which asks for a convention, and for an unknown one.
     """
     if convention is None:
         raise ValueError(
@@ -47,38 +47,39 @@ def num_columns(convention: str | None, sensor: str) -> int:
 def as_quaternions(
     values: np.ndarray, convention: str, place: Callable[[int], str], sensor: str
 ) -> np.ndarray:
-    """Unit quaternions (T, 4), scalar first, of orientations (T, n) in a convention.
+    """Return unit quaternions (T, 4), scalar first, of orientations (T, n) in a convention.
 
-    Rows with NaN stay NaN. **Arguments:** `values`, angles in rad; `place(k)`, where row k is.
-    **Errors:** `ValueError` for a quaternion that is not of unit length, or a matrix that is no
+    Rows with NaN stay NaN. **Arguments:** `values`, angles in rad; `place(k)`, the location of row
+    k.
+    **Errors:** `ValueError` for a quaternion that is not of unit length, or a matrix that is not a
     rotation, to within 1e-3.
     """
-    # When it is needed: as long as half of all imports.
+    # Imported here because it takes long.
     from scipy.spatial.transform import Rotation
 
-    there = np.isfinite(values).all(axis=1)
-    out = np.full((len(values), 4), np.nan)
-    rows = values[there]
+    finite = np.isfinite(values).all(axis=1)
+    quaternions = np.full((len(values), 4), np.nan)
+    rows = values[finite]
     if convention in ("wxyz", "xyzw"):
-        found = rows if convention == "wxyz" else np.roll(rows, 1, axis=1)
-        norm = np.linalg.norm(found, axis=1, keepdims=True)
+        converted = rows if convention == "wxyz" else np.roll(rows, 1, axis=1)
+        norm = np.linalg.norm(converted, axis=1, keepdims=True)
         wrong, what = np.abs(norm[:, 0] - 1), "a quaternion of unit length"
-        found = found / np.where(norm > 0, norm, 1.0)
+        converted = converted / np.where(norm > 0, norm, 1.0)
     elif convention == "matrix":
         R = rows.reshape(-1, 3, 3)
         wrong = np.abs(R @ np.swapaxes(R, 1, 2) - np.eye(3)).max(axis=(1, 2), initial=0.0)
         wrong, what = np.where(np.linalg.det(R) > 0, wrong, np.inf), "a rotation matrix"
         R = np.where((wrong > _TOLERANCE)[:, None, None], np.eye(3), R)
-        found = Rotation.from_matrix(R).as_quat(scalar_first=True)
+        converted = Rotation.from_matrix(R).as_quat(scalar_first=True)
     else:
         wrong, what = np.zeros(len(rows)), ""
-        found = Rotation.from_euler(convention, rows).as_quat(scalar_first=True)
+        converted = Rotation.from_euler(convention, rows).as_quat(scalar_first=True)
     bad = np.flatnonzero(wrong > _TOLERANCE)
     if bad.size:
-        k = int(np.flatnonzero(there)[bad[0]])
+        k = int(np.flatnonzero(finite)[bad[0]])
         raise ValueError(
             f"{place(k)}: the {sensor} must be {what} to within {_TOLERANCE:g}; got {values[k]} as "
             f"{convention!r}."
         )
-    out[there] = found
-    return out
+    quaternions[finite] = converted
+    return quaternions

@@ -1,4 +1,4 @@
-"""What files of measurements have in common: columns of sensors, units, gaps, times in order."""
+"""Parsing that all file formats share: columns of sensors, units, gaps, order of times."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ Gaps = Literal["raise", "mask"]
 
 
 class SensorColumns(NamedTuple):
-    """How one sensor is written: names of its columns, factors to SI units, orientation."""
+    """Columns of one sensor: their names, factors to SI units, and orientation convention."""
 
     sensor: Any
     names: tuple[str, ...]
@@ -25,7 +25,7 @@ class SensorColumns(NamedTuple):
 
 
 class FileLayout(NamedTuple):
-    """How a file is written: the column of time with its factor to seconds, and the sensors."""
+    """Layout of a file: the time column with its factor to seconds, and the sensors."""
 
     time: str
     time_factor: float
@@ -48,16 +48,16 @@ def make_layout(
     every: int,
     function: str,
 ) -> FileLayout:
-    """Check how a file is said to be written.
+    """Return the layout of a file, after checking the arguments that describe it.
 
     **Errors:** `ValueError` for a number of columns that does not fit a sensor, an orientation
-    whose convention is not stated, an unknown unit, or one for a column that is not read.
+    whose convention is not stated, an unknown unit, or a unit of a column that is not read.
     """
     if gaps not in ("raise", "mask"):
         raise ValueError(f'`{function}(gaps=...)` must be "raise" or "mask"; got {gaps!r}.')
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise ValueError(
-            f"`{function}(every=...)` must be a whole number, 1 for all samples; got {every!r}."
+            f"`{function}(every=...)` must be a positive integer, 1 for all samples; got {every!r}."
         )
     units, orientation = dict(units or {}), dict(orientation or {})
     for argument, given in (("units", units), ("orientation", orientation)):
@@ -67,7 +67,7 @@ def make_layout(
                     f"`{function}({argument}=...)` names the sensor {key.name!r}, of which nothing "
                     "is read."
                 )
-    found = tuple(
+    columns_by_sensor = tuple(
         _make_columns(s, names, units, orientation.pop(s, None), function)
         for s, names in sensors.items()
     )
@@ -76,9 +76,9 @@ def make_layout(
             f"`{function}(orientation=...)` takes sensors as keys, such as `rj.Attitude()`; got "
             f"{list(orientation)}."
         )
-    read = [name for columns in found for name in columns.names]
-    if twice := find_duplicates((time, *read)):
-        raise ValueError(f"`{function}` is to read the columns {twice} more than once.")
+    read = [name for columns in columns_by_sensor for name in columns.names]
+    if repeated := find_duplicates((time, *read)):
+        raise ValueError(f"`{function}` is to read the columns {repeated} more than once.")
     unread = [k for k in units if isinstance(k, str) and k not in (time, "time", *read)]
     if unread:
         raise ValueError(
@@ -90,10 +90,16 @@ def make_layout(
         seconds = factor(unit, "time")
     except ValueError as error:
         raise ValueError(f"Column {time!r}: {error}") from error
-    return FileLayout(time, seconds, found, gaps, every)
+    return FileLayout(time, seconds, columns_by_sensor, gaps, every)
 
 
-def _make_columns(sensor, names, units, convention, function):
+def _make_columns(
+    sensor: Any,
+    names: Sequence[str],
+    units: Mapping[Any, str],
+    convention: str | None,
+    function: str,
+) -> SensorColumns:
     is_orientation = sensor.value_shape == (4,)
     if is_orientation:
         size = num_columns(convention, sensor.name)
@@ -132,15 +138,16 @@ def make_run(
     name: str,
     time_zero: str | None = None,
 ) -> Measurements:
-    """One run from a table of numbers as they are in the file.
+    """Return one run from a table of numbers as they are in the file.
 
     **Arguments:** `table` (T, columns), in the order of `layout.names`, NaN for gaps; `place(k)`,
-    where row k is, for messages; `noise`, as in `Measurements`.
-    **Errors:** `ValueError` for one sample only, and times that do not increase or are missing.
+    the location of row k, for messages; `noise`, as in `Measurements`.
+    **Errors:** `ValueError` for fewer than two samples, and times that are missing or do not
+    increase.
     """
-    of_run = f" of run {name}" if name else ""
+    run_text = f" of run {name}" if name else ""
     if len(table) < 2:
-        raise ValueError(f"{place(0)}: there is only one sample{of_run}.")
+        raise ValueError(f"{place(0)}: there is only one sample{run_text}.")
     ts = table[:, 0] * layout.time_factor
     missing = np.flatnonzero(~np.isfinite(ts))
     if missing.size:
@@ -149,14 +156,14 @@ def make_run(
     if late.size:
         k = int(late[0]) + 1
         raise ValueError(
-            f"{place(k)}: the times{of_run} must increase, column {layout.time!r} goes from "
+            f"{place(k)}: the times{run_text} must increase, column {layout.time!r} goes from "
             f"{table[k - 1, 0]:g} ({place(k - 1).rpartition(', ')[2]}) to {table[k, 0]:g}. Sort "
             "the lines and remove repeated ones; say which column tells runs apart (`run=`)."
         )
     if layout.every > 1:
         rows, table = _thin(layout, table)
         if len(rows) < 2:
-            raise ValueError(f"{place(0)}: `every` = {layout.every} leaves one sample{of_run}.")
+            raise ValueError(f"{place(0)}: `every` = {layout.every} leaves one sample{run_text}.")
         noise = {
             sensor: _select_noise_rows(std, rows, len(ts)) for sensor, std in (noise or {}).items()
         }
@@ -165,34 +172,34 @@ def make_run(
     for columns in layout.sensors:
         end = begin + len(columns.names)
         part = table[:, begin:end] * columns.factors
-        there = np.isfinite(part)
+        is_valid = np.isfinite(part)
         if columns.orientation is not None:
             part = as_quaternions(part, columns.orientation, place, columns.sensor.name)
-            there = there.all(axis=1)
+            is_valid = is_valid.all(axis=1)
         values[columns.sensor] = part.reshape(len(table), *columns.sensor.value_shape)
-        if not there.all():
-            mask[columns.sensor] = there
+        if not is_valid.all():
+            mask[columns.sensor] = is_valid
         begin = end
     return Measurements(ts, values, noise, mask=mask, name=name, time_zero=time_zero)
 
 
 def _thin(layout: FileLayout, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that are kept, and the table of them, with gaps where another sensor's sample was."""
+    """Return the indices of the rows that are kept, and their table, with gaps between samples."""
     thin, begin = np.full_like(table, np.nan), 1
     for columns in layout.sensors:
         end = begin + len(columns.names)
-        taken = np.flatnonzero(np.isfinite(table[:, begin:end]).any(axis=1))[:: layout.every]
-        thin[taken, begin:end] = table[taken, begin:end]
+        sampled = np.flatnonzero(np.isfinite(table[:, begin:end]).any(axis=1))[:: layout.every]
+        thin[sampled, begin:end] = table[sampled, begin:end]
         begin = end
     rows = np.flatnonzero(np.isfinite(thin).any(axis=1))
     return rows, thin[rows]
 
 
-def _place_of_row(place, rows, k):
+def _place_of_row(place: Callable[[int], str], rows: np.ndarray, k: int) -> str:
     return place(int(rows[k]))
 
 
 def _select_noise_rows(noise: Any, rows: np.ndarray, length: int) -> Any:
-    """Noise of the samples that are kept, where it is given for each."""
+    """Return the noise of the samples that are kept, where it is given per sample."""
     noise = np.asarray(noise)
     return noise[rows] if noise.ndim == 2 and len(noise) == length else noise

@@ -1,4 +1,4 @@
-"""How measured angles count revolutions: seen from the samples, and from where the run starts."""
+"""Revolutions of measured angles, from the samples and from the start of the run."""
 
 import dataclasses
 import math
@@ -14,34 +14,34 @@ from ...sensors import JointCoordinate
 from ...state import State
 from .measurements import Runs
 
-# First samples below this angle, rad, are in the same revolution as any start below half a turn.
+# First samples below this angle, rad, are in the same revolution as any start below pi.
 _SURE = 0.8 * math.pi
 
 
 def detect_angle_ranges(
     model: AbstractFormulation, all_runs: Sequence[Runs]
 ) -> tuple[list[Runs], list[str]]:
-    """Return the runs with sensors that know how they count revolutions, and notes on that.
+    """Return the runs with sensors that know their range of angles, and notes on the ranges.
 
-    Sensors are the same in all runs.
+    All runs have the same sensors.
     """
     sensors, notes = [], []
     for k, sensor in enumerate(all_runs[0].sensors):
-        new, told = sensor.in_range(
+        new, sensor_notes = sensor.in_range(
             model, [x for runs in all_runs for x in _valid_samples(runs, k)]
         )
         sensors.append(new)
-        notes += told
+        notes += sensor_notes
     return [dataclasses.replace(runs, sensors=tuple(sensors)) for runs in all_runs], notes
 
 
 def align_revolutions(
     model: AbstractFormulation, runs: Runs, states: Sequence[State]
 ) -> tuple[Runs, list[str]]:
-    """Return the runs with revolutions of joints counted from the start states, and notes on that.
+    """Return the runs with revolutions of joints counted from the start states, and notes.
 
-    An encoder may have turned before the run. Whole turns by which its first sample differs from
-    the start are taken off all samples of the run.
+    An encoder may have turned before the run. The whole revolutions by which its first sample
+    differs from the start are subtracted from all samples of the run.
     """
     values, notes = list(runs.values), []
     for k, sensor in enumerate(runs.sensors):
@@ -49,7 +49,7 @@ def align_revolutions(
         if not (isinstance(encoder, JointCoordinate) and encoder.tracked_joints(model)):
             continue
         if encoder.period is not None and math.isfinite(encoder.period):
-            continue  # Compared modulo a turn.
+            continue  # Compared modulo a revolution.
         for b, name in enumerate(runs.names):
             first = float(values[k][b, 0])
             if not (np.asarray(runs.weights[k][b, 0]) > 0).any():
@@ -57,25 +57,25 @@ def align_revolutions(
             if abs(float(encoder.ideal_value(first))) < _SURE:
                 continue
             predicted = float(_predict_at_start(model, sensor, states[b], runs.ts[b, 0]))
-            turn = 2 * math.pi * float(encoder.scale)
-            turns = round((first - predicted) / turn)
-            if turns:
-                values[k] = values[k].at[b].add(-turns * turn)
+            revolution = 2 * math.pi * float(encoder.scale)
+            num_revolutions = round((first - predicted) / revolution)
+            if num_revolutions:
+                values[k] = values[k].at[b].add(-num_revolutions * revolution)
                 notes.append(
-                    f"The {sensor.name} starts {turns:+d} revolutions from the start state in the "
-                    f"run {name!r}; they are taken off its samples."
+                    f"The {sensor.name} starts {num_revolutions:+d} revolutions from the start "
+                    f"state in the run {name!r}; they are subtracted from its samples."
                 )
     return dataclasses.replace(runs, values=tuple(values)), notes
 
 
 def _valid_samples(runs: Runs, k: int) -> list[np.ndarray]:
-    """Return the samples of the sensor number `k` in every run, NaN where they do not count."""
-    out = []
+    """Return the samples of sensor number `k` in every run, NaN where they do not count."""
+    samples = []
     for b, length in enumerate(runs.lengths):
         values = np.array(runs.values[k][b][:length], float)
         values[~(np.asarray(runs.weights[k][b][:length]) > 0).any(axis=1)] = np.nan
-        out.append(values)
-    return out
+        samples.append(values)
+    return samples
 
 
 @eqx.filter_jit

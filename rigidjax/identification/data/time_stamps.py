@@ -1,4 +1,4 @@
-"""Time stamps of files, as times that keep their resolution."""
+"""Conversion of time stamps in files to times, without loss of resolution."""
 
 import datetime
 import re
@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Times beyond this, s, are stamps since 1970: as floating-point numbers they are coarse.
+# Times beyond this, s, are stamps since 1970, which floating-point numbers resolve poorly.
 LEAST_STAMP = 10**8
-# Stamps of seconds beyond the year 2200 are in another unit.
+# Stamps beyond the year 2200, if read as seconds, are in another unit.
 _LATEST = Decimal("7.3e9")
 _ISO = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?"
@@ -18,11 +18,11 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 class Stamps(NamedTuple):
-    """How a column writes times that are counted from one of them.
+    """Format of a column of stamps, and the stamp from which times are counted.
 
-    **Attributes:** `zero`, the stamp that is 0 s, in the unit of the column; `factor`, seconds in
-    that unit; `is_iso`, whether stamps are dates and times of ISO 8601; `has_zone`, whether these
-    state their zone; without one they are UTC.
+    **Attributes:** `zero`, the stamp that is 0 s, in the unit of the column; `factor`, seconds per
+    unit; `is_iso`, whether stamps are dates and times of ISO 8601; `has_zone`, whether these state
+    their zone, otherwise UTC.
     """
 
     zero: Decimal
@@ -36,10 +36,10 @@ class Stamps(NamedTuple):
         return _format_iso(self.zero * self.factor)
 
     def relative(self, text: str) -> float:
-        """Return a stamp less `zero`, in the unit of the column, from exact numbers.
+        """Return a stamp minus `zero`, in the unit of the column, computed exactly.
 
-        NaN for an empty cell. **Errors:** `ValueError` for another text, or a zone where others
-        state none.
+        NaN for an empty cell. **Errors:** `ValueError` for another text, or a zone where other
+        stamps have none.
         """
         text = text.strip()
         if not text or text.lower() == "nan":
@@ -55,12 +55,13 @@ class Stamps(NamedTuple):
 def detect_stamps(
     first: str, column: str, factor: float, is_stated: bool, time_zero: str | None
 ) -> Stamps | None:
-    """Return how a column writes its times, by its first cell; `None` for plain small numbers.
+    """Return the format of a column of times, from its first cell; `None` for small numbers.
 
-    **Arguments:** `first`, the cell; `column`, its name; `factor`, seconds in the unit, which the
-    user or the file stated if `is_stated`; `time_zero`, the stamp that is to be 0 s, ISO 8601.
-    **Errors:** `ValueError` that says what was understood: for stamps whose unit is not stated and
-    cannot be seconds, a unit of dates, and a `time_zero` that is none.
+    **Arguments:** `first`, the cell; `column`, its name; `factor`, seconds per unit, where
+    `is_stated` tells whether the user or the file stated the unit; `time_zero`, the stamp that is
+    to be 0 s, ISO 8601.
+    **Errors:** `ValueError` that explains the interpretation: for stamps whose unit is not stated
+    and cannot be seconds, for a unit of dates, and an invalid `time_zero`.
     """
     first, unit = first.strip(), Decimal(repr(factor))
     zero = None if time_zero is None else _parse_time_zero(time_zero)
@@ -75,7 +76,7 @@ def detect_stamps(
     try:
         number = _parse_number(first)
     except ValueError:
-        return None  # Named where all cells are read.
+        return None  # The parser of the cells reports it.
     if zero is None and abs(number * unit) < LEAST_STAMP:
         return None
     if not is_stated and number > _LATEST:
@@ -115,10 +116,10 @@ def _parse_number(text: str) -> Decimal:
 
 def _parse_iso(text: str) -> tuple[Decimal, bool]:
     """Return seconds since 1970 of a date and time, and whether it states its zone."""
-    found = _ISO.fullmatch(text)
-    if not found:
+    match = _ISO.fullmatch(text)
+    if not match:
         raise ValueError(f"a time must be as 2026-01-31T13:45:00.5 or with a zone; got {text!r}")
-    date, hours, minutes, seconds, fraction, zone = found.groups()
+    date, hours, minutes, seconds, fraction, zone = match.groups()
     try:
         days = datetime.date.fromisoformat(date).toordinal() - _EPOCH
     except ValueError as error:
@@ -148,7 +149,7 @@ def _parse_time_zero(text: str) -> Decimal:
 
 
 def _describe_in_units(number: Decimal) -> str:
-    """Say what a stamp is in other units."""
+    """Return a text with the date of a stamp in other units."""
     for name, power in (("milliseconds", 3), ("microseconds", 6), ("nanoseconds", 9)):
         seconds = number.scaleb(-power)
         if LEAST_STAMP < seconds < _LATEST:

@@ -1,4 +1,4 @@
-"""Units in which data files are written, and what they are in SI units and radians."""
+"""Units of data files, and their factors to SI units and radians."""
 
 import math
 import re
@@ -7,7 +7,7 @@ from ...checks import did_you_mean
 
 _TURN = 2 * math.pi
 
-# By quantity; the first of each is the unit that sensors use.
+# Units by quantity; the first of each is the unit that sensors use.
 UNITS: dict[str, dict[str, float]] = {
     "angle": {"rad": 1.0, "mrad": 1e-3, "deg": _TURN / 360, "rev": _TURN},
     "angular velocity": {
@@ -67,12 +67,13 @@ _SPELLINGS = {
 
 
 def factor(unit: str, *quantities: str) -> float:
-    """What one `unit` is in SI units and radians.
+    """Return the factor from a unit to SI units and radians.
 
-    Spelled as in `UNITS`, or with usual variants: `m/s2`, `m s-2`, `N*m`, `Nm`, `degrees`.
+    Units are spelled as in `UNITS`, or with usual variants: `m/s2`, `m s-2`, `N*m`, `Nm`,
+    `degrees`.
 
-    **Arguments:** `unit`; `quantities`, those that it may measure, such as "angle"; none for any.
-    **Errors:** `ValueError` for an unknown unit, with those that are known, and for one of another
+    **Arguments:** `unit`; `quantities` that it may measure, such as "angle"; none for any.
+    **Errors:** `ValueError` for an unknown unit, with the known ones, and for a unit of another
     quantity.
     """
     name = canonical(unit)
@@ -90,7 +91,7 @@ def factor(unit: str, *quantities: str) -> float:
 
 
 def canonical(unit: str) -> str:
-    """A unit as it is spelled in `UNITS`, if it is there; any other text comes back cleaned."""
+    """Return a unit as it is spelled in `UNITS`; any other text is only cleaned."""
     if not isinstance(unit, str):
         raise ValueError(f'A unit is a text such as "deg/s"; got {unit!r}.')
     name = unit.strip().replace("**", "^").replace("²", "^2").replace("⁻¹", "-1")
@@ -101,12 +102,12 @@ def canonical(unit: str) -> str:
 
 
 def quantities_of(unit: str) -> tuple[str, ...]:
-    """What a unit of a sensor, such as "rad or m", measures."""
+    """Return the quantities that a unit of a sensor, such as "rad or m", measures."""
     names = [canonical(part) for part in unit.split(" or ")]
     return tuple(q for q, units in UNITS.items() if any(units.get(name) == 1.0 for name in names))
 
 
 def known_units(*quantities: str) -> str:
-    """The units of some quantities, or of all, as text."""
+    """Return the units of some quantities, or of all, as text."""
     chosen = quantities or tuple(UNITS)
     return "; ".join(f"{q}: {', '.join(UNITS[q])}" for q in chosen)

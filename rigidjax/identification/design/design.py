@@ -199,8 +199,9 @@ def _notes(after: Excitation, tolerance: float) -> tuple[str, ...]:
     return (
         f"The designed run is close to one whose information is singular (condition "
         f"{after.condition:.2g}): one combination of the parameters is so sharp that the others "
-        "can hardly be told from errors of the derivatives. Compare its standard deviations with "
-        'those of `criterion="A"`, which asks for every one; plan a shorter run, or give a prior.',
+        "can hardly be distinguished from errors of the derivatives. Compare its standard "
+        'deviations with those of `criterion="A"`, which asks for every one; '
+        "plan a shorter run, or give a prior.",
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike
+from jaxtyping import Array, ArrayLike, Float
 
 from ...checks import find_duplicates, float_array
 from ...formulations import AbstractFormulation
@@ -132,13 +132,19 @@ def joint_data(
 
 
 @jax.jit
-def _inverse_dynamics_of_samples(prepared, gravity, q, v, a):
-    def one(q, v, a):
+def _inverse_dynamics_of_samples(
+    prepared: Any,
+    gravity: Float[Array, "3"],
+    q: np.ndarray,
+    v: np.ndarray,
+    a: np.ndarray,
+) -> tuple[Float[Array, "T f p"], Float[Array, "T f"]]:
+    def evaluate_sample(q, v, a):
         none = jnp.zeros((0, 3, 3), q.dtype)
         poses = tree_poses(prepared, jnp.zeros((), q.dtype), q, none)
         return inverse_dynamics(prepared, gravity, poses, v, a)
 
-    return jax.vmap(one)(jnp.asarray(q), jnp.asarray(v), jnp.asarray(a))
+    return jax.vmap(evaluate_sample)(jnp.asarray(q), jnp.asarray(v), jnp.asarray(a))
 
 
 def _check_samples(

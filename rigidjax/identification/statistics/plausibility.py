@@ -14,7 +14,7 @@ _SLACK = 1.01
 def plausibility_notes(model: AbstractFormulation) -> list[str]:
     r"""Return a sentence for each body whose mass and inertia no body can have.
 
-    Of all bodies with mass $m$ and radius of gyration $k$ about the centre of mass, $k^2 =
+    Among all bodies with mass $m$ and radius of gyration $k$ about the centre of mass, $k^2 =
     \operatorname{tr} J / 2m$, the ball of radius $\sqrt{5/3}\,k$ has the smallest density. If it
     exceeds that of any material, a value or its unit is wrong.
     """
