@@ -184,7 +184,7 @@ def test_equal_paths_give_equal_functions():
             "mas = 1.3 ",
             r"\[\[body\]\] 1 \('arm'\): there is no `mas` here. Did you mean `mass`",
         ),
-        ("mass = 1.3 ", "", r"\[\[body\]\] 1 \('arm'\): `mass` is missing, of Body"),
+        ("mass = 1.3 ", "", r"\[\[body\]\] 1 \('arm'\): `mass` is missing, an argument of Body"),
         ("mass = 1.3 ", "mass = -1.3 ", r"\[\[body\]\] 1 \('arm'\): `Body\(mass"),
         ("mass = 1.3 ", 'mass = "heavy" ', r"`Body\(mass=...\)` must be real numbers; got 'heavy'"),
         (
@@ -212,7 +212,11 @@ def test_equal_paths_give_equal_functions():
         ("[data]", "[state]\nvelocity = [1.0]\n[data]", r"\[state\]: `State\(velocity=...\)` must"),
         # data
         ('"angle.csv"', '"angles.csv"', r"There is no file .*angles\.csv"),
-        ('file = "angle.csv"\n', "", r"\[\[sensor\]\] 1: `file` is missing, here or in \[data\]"),
+        (
+            'file = "angle.csv"\n',
+            "",
+            r"\[\[sensor\]\] 1: `file` is missing; name the file of the samples",
+        ),
         ('"angle_deg"', '"angle"', r"angle\.csv, line 1: there is no column 'angle'.*'angle_deg'"),
         ('["angle_deg"]', '["angle_deg", "t_ms"]', r"must name 1 columns for the sensor 'coordina"),
         ('unit = "deg"\n', 'unit = "degr"\n', r"sensor\]\] 1: The unit 'degr' is not known. Did"),
@@ -221,7 +225,7 @@ def test_equal_paths_give_equal_functions():
             'unit = "deg"\nnoise',
             r"Column 'gx' of the gyroscope of arm: The",
         ),
-        ('noise_unit = "deg"\n', "", r"\[\[sensor\]\] 1: say in which unit `noise` is"),
+        ('noise_unit = "deg"\n', "", r"\[\[sensor\]\] 1: the unit of `noise` is ambiguous"),
         (
             'noise_unit = "deg"\n',
             'noise_unit = "mm/s"\n',
@@ -235,7 +239,7 @@ def test_equal_paths_give_equal_functions():
         (
             "noise = 0.2\n",
             'noise = "2"\n',
-            r"`noise` must be a number or an array of them; got '2'",
+            r"`noise` must be a number or an array of numbers; got '2'",
         ),
         ('time = "t_ms"', 'time = "t"', r"line 1: there is no column 't'"),
         ('time_unit = "ms"', 'time_unit = "mm"', r"Column 't_ms': The unit 'mm' is one of length"),
@@ -268,9 +272,13 @@ def test_equal_paths_give_equal_functions():
         (
             "arm.inertia",
             "arm",
-            r"must end at an array of numbers; model.system.bodies.arm is Body. G",
+            r"must end at an array of numbers; model.system.bodies.arm is Body. C",
         ),
-        ("arm.inertia", "arm.inertia.T", r"model.system.bodies.arm.inertia has no 'T'; nothing is"),
+        (
+            "arm.inertia",
+            "arm.inertia.T",
+            r"model.system.bodies.arm.inertia has no 'T'; it has no parts",
+        ),
         ("arm.inertia", "arm.__init__", r"cannot be read at '.__init__'"),
         (
             "arm.inertia",
@@ -283,7 +291,7 @@ def test_equal_paths_give_equal_functions():
             "which = [3]",
             r"1 \('inertia'\): .*`which` must be between 0 and 2; got 3",
         ),
-        ("which = [2]", "which = [2.5]", r"`which` must be an array of whole numbers; got \[2.5"),
+        ("which = [2]", "which = [2.5]", r"`which` must be an array of integers; got \[2.5"),
         ("which = [2]", 'fixed = ["I3"]', r"there is no `fixed` here"),
         ('transform = "positive"', 'transform = "log"', r"There is no `transform` 'log'"),
         ("lower = 0.0\n", "", r"2 \('damping'\): `lower` is missing.*; it is a number"),
