@@ -198,7 +198,7 @@ def _encode(model: AbstractMinimalRates, state: State, t: ArrayInput) -> Unknown
 def _free_directions(model: AbstractMinimalRates, t: Any, y: Unknowns) -> np.ndarray:
     """Return a basis (f, r) of the generalised velocities that the loop constraints permit."""
     f = model.num_rates
-    if not model.multibody.closes:
+    if not model.multibody.has_loops:
         return np.eye(f)
     J, scale = (np.asarray(part) for part in _scaled_loop_gradient(model, t, y))
     _, sizes, rows = np.linalg.svd(J)
@@ -208,7 +208,7 @@ def _free_directions(model: AbstractMinimalRates, t: Any, y: Unknowns) -> np.nda
 
 @eqx.filter_jit
 def _scaled_loop_gradient(model: AbstractMinimalRates, t: Any, y: Unknowns) -> tuple[Array, Array]:
-    at = model.placed(t, y)
+    at = model.configuration(t, y)
     loops = loop_gradient(at.prepared, at.t, at.poses, at.joint_frames)
     return loops.matrix, loops.scale
 

@@ -100,7 +100,7 @@ class Absolute(AbstractAbsolute):
         return Descriptor(self)
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
-        r"""Multipliers $\lambda$ of the internal constraints and of those of the joints.
+        r"""Return the multipliers $\lambda$ of the internal constraints and of those of the joints.
 
         In postprocessing for index 0, a part of the unknowns otherwise; of least norm if
         constraints are redundant.
@@ -114,11 +114,15 @@ class Absolute(AbstractAbsolute):
             if not self.has_loops:
                 return lam
             y0 = values[: self.layout.size]
-            return lam - Descriptor(self).idle_projector(t, y0) @ lam
+            return lam - Descriptor(self).redundant_projector(t, y0) @ lam
         if has_joints(self.system):
             if self.rotation.num_constraints == 0:
                 return self.joint_multipliers(t, y)
             return Descriptor(self).accelerations_and_multipliers(t, values)[1]
         return multipliers_of_rotations(
-            self.rotation, self.prepared, t, self.kinematics(t, y), *self.split_coordinates(y)
+            self.rotation,
+            self.prepared_system,
+            t,
+            self.kinematics(t, y),
+            *self.split_coordinates(y),
         )

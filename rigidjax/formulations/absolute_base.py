@@ -1,4 +1,4 @@
-"""What formulations in absolute coordinates have in common."""
+"""Base class of formulations in absolute coordinates."""
 
 import abc
 import functools
@@ -11,17 +11,18 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from ..annotations import Args
+from ..annotations import Args, Scalar
 from ..mechanics import has_joints
 from ..mechanics.constraints import constraint_owners
 from ..mechanics.dynamics.projections import constrained_accelerations, project_twists
 from ..mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces
 from ..mechanics.kinematics.twists import Twists
 from ..mechanics.loads import apply_mass, free_accelerations_and_moments, gyroscopic_moments
+from ..mechanics.stacked.joints import JointFrames, Poses
 from ..native.ops import vmap_rows
 from .base import AbstractFormulation
 from .charts import Unknowns, constant_chart, join_chart, split_chart
-from .compiled import compiled
+from .compiled import compile_method
 from .constrained import constrained_acceleration
 from .layout import Layout
 
@@ -34,16 +35,18 @@ class MultiplierEquations(Protocol):
         """The formulation."""
         ...
 
-    def mass_times(self, t, y, rate, index: int) -> Float[Array, " N"]:
-        r"""$A\,\dot y$, (N,)."""
+    def mass_times(
+        self, t: Scalar, y: Float[Array, " N"], rate: Float[Array, " N"], index: int
+    ) -> Float[Array, " N"]:
+        r"""Return $A\,\dot y$, (N,)."""
         ...
 
-    def mass(self, t, y, index: int) -> Float[Array, "N N"]:
-        """Matrix $A$, (N, N)."""
+    def mass(self, t: Scalar, y: Float[Array, " N"], index: int) -> Float[Array, "N N"]:
+        """Return the matrix $A$, (N, N)."""
         ...
 
-    def right_hand_side(self, t, y, index: int) -> Float[Array, " N"]:
-        """Right-hand side $b$, (N,)."""
+    def right_hand_side(self, t: Scalar, y: Float[Array, " N"], index: int) -> Float[Array, " N"]:
+        """Return the right-hand side $b$, (N,)."""
         ...
 
 
@@ -75,11 +78,11 @@ class AbstractAbsolute(AbstractFormulation):
     @property
     def has_loops(self) -> bool:
         """Whether joints close loops, so that constraints may be redundant."""
-        return has_joints(self.system) and self.system.closes
+        return has_joints(self.system) and self.system.has_loops
 
     @property
     def constraint_names(self) -> tuple[str, ...]:
-        """What each of the constraints belongs to, for messages, in the order of `multipliers`."""
+        """Descriptions of the constraints for messages, in the order of `multipliers`."""
         system = self.multibody
         of = "the rotation coordinates"
         internal = [
@@ -87,7 +90,7 @@ class AbstractAbsolute(AbstractFormulation):
             for body in system.bodies
             for _ in range(self.rotation.num_constraints)
         ]
-        bodies_of_rates = constraint_owners(self.prepared)
+        bodies_of_rates = constraint_owners(self.prepared_system)
         return *internal, *(f"the joint {system.closing_names[i]!r}" for i in bodies_of_rates)
 
     @property
@@ -119,12 +122,12 @@ class AbstractAbsolute(AbstractFormulation):
 
     @abc.abstractmethod
     def ordinary_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
-        r"""Right-hand side $\dot y$ of the ordinary differential equation, index 0."""
+        r"""Return the right-hand side $\dot y$ of the ordinary differential equation, index 0."""
 
     def residual(
         self, t: Float[Array, ""], y: Float[Array, " N"], y_dot: Float[Array, " N"]
     ) -> Float[Array, " N"]:
-        r"""Residual $F(t, y, \dot y)$ of the equations, zero along a motion.
+        r"""Return the residual $F(t, y, \dot y)$ of the equations, zero along a motion.
 
         For index 1 to 3 the unknowns are $y = (q, v, \lambda)$ (joint angles that are unknowns
         before $\lambda$). **Source:** Lang (1), (3), (4).
@@ -132,13 +135,13 @@ class AbstractAbsolute(AbstractFormulation):
         return self.mass_matrix(t, y) @ y_dot - self.right_hand_side(t, y)
 
     def mass_matrix(self, t: Float[Array, ""], y: Float[Array, " N"]) -> Float[Array, "N N"]:
-        r"""Matrix $A$ of $A(t, y)\,\dot y = b(t, y)$, singular unless the index is 0."""
+        r"""Return the matrix $A$ of $A(t, y)\,\dot y = b(t, y)$, singular unless the index is 0."""
         if self.index == 0:
             return jnp.eye(y.size, dtype=y.dtype)
         return self.equations.mass(jnp.asarray(t, y.dtype), y, self.index)
 
     def right_hand_side(self, t: Float[Array, ""], y: Float[Array, " N"]) -> Float[Array, " N"]:
-        r"""Right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
+        r"""Return the right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
         if self.index == 0:
             return split_chart(self.vector_field(t, y))[0]
         return self.equations.right_hand_side(jnp.asarray(t, y.dtype), y, self.index)
@@ -151,16 +154,16 @@ class AbstractAbsolute(AbstractFormulation):
         return jnp.concatenate([projected, values[size:]])
 
     def explicit_projection(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
-        """Unknowns moved onto the constraints: in closed form, of joints by Newton steps."""
+        """Project onto the constraints: rotations in closed form, joints by Newton steps."""
         if not (self.rotation.num_constraints or has_joints(self.system)):
             return y
-        return self._projected(t, y)
+        return self._project(t, y)
 
-    @compiled
-    def _projected(self, t, y: Unknowns) -> Unknowns:
-        y = self.closed(t, y)
+    @compile_method
+    def _project(self, t: Scalar, y: Unknowns) -> Unknowns:
+        y = self.close_joints(t, y)
         values, _ = split_chart(y)
-        prepared, (x, a) = self.prepared, self.layout.poses(values)
+        prepared, (x, a) = self.prepared_system, self.layout.poses(values)
         v, a_dot = self.layout.twists(values)
         a_dot = vmap_rows(self.rotation.project_rate, a, a_dot, prepared.inertias)
         if not prepared.is_free:
@@ -174,36 +177,43 @@ class AbstractAbsolute(AbstractFormulation):
     @property
     def layout(self) -> Layout:
         system, n = self.multibody, self.rotation.num_coordinates
-        return Layout(system.num_bodies, system.translates, n, n, None, len(self.followed))
+        return Layout(system.num_bodies, system.translates, n, n, None, len(self.unwrapped_joints))
 
-    def velocities_of(self, t, poses, joint_frames, coordinates, twists):
+    def velocities_of(
+        self,
+        t: Scalar,
+        poses: Poses,
+        joint_frames: JointFrames,
+        coordinates: Float[Array, "k n"],
+        twists: Twists,
+    ):
         a_dot = jax.vmap(self.rotation.rate)(coordinates, twists.angular)
         return self.layout.join(twists.linear, a_dot)
 
-    def motion(self, t, y):
+    def motion(self, t: Scalar, y: Unknowns):
         v, _ = self.layout.twists(split_chart(y)[0])
         poses = self.poses(t, y)
         omega = vmap_rows(self.rotation.angular_velocity, *self.split_coordinates(y))
-        return poses, joint_frames_at(self.prepared, poses), Twists(v, omega)
+        return poses, joint_frames_at(self.prepared_system, poses), Twists(v, omega)
 
-    def coordinate_rates(self, y, twists):
+    def coordinate_rates(self, y: Unknowns, twists: Twists):
         return self.split_coordinates(y)[1]
 
-    @compiled
-    def accelerations(self, t, y):
-        w_dot = constrained_accelerations(self.prepared, t, *self.motion(t, y))
+    @compile_method
+    def accelerations(self, t: Scalar, y: Unknowns):
+        w_dot = constrained_accelerations(self.prepared_system, t, *self.motion(t, y))
         return Twists(w_dot[:, :3], w_dot[:, 3:])
 
-    @compiled
+    @compile_method
     def index_0_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
-        r"""Right-hand side $\dot y$ by closed forms of the accelerations."""
-        prepared, (poses, joint_frames, twists) = self.prepared, self.motion(t, y)
+        r"""Return the right-hand side $\dot y$ by closed forms of the accelerations."""
+        prepared, (poses, joint_frames, twists) = self.prepared_system, self.motion(t, y)
         a, a_dot = self.split_coordinates(y)
         if prepared.is_free:
             kinematics = kinematics_for_forces(prepared, poses, joint_frames, twists)
             v_dot, moment = free_accelerations_and_moments(prepared, t, kinematics)
         else:
-            # The moment with reactions that makes the bodies turn like that; the internal
+            # The moment, reactions included, that causes this angular acceleration; the internal
             # constraints are imposed in closed form.
             w_dot = constrained_accelerations(prepared, t, poses, joint_frames, twists)
             v_dot = w_dot[:, :3]
@@ -220,6 +230,6 @@ class AbstractAbsolute(AbstractFormulation):
         return constant_chart(rate, y)
 
     def split_coordinates(self, y: Unknowns) -> tuple[Float[Array, "L n"], Float[Array, "L n"]]:
-        r"""Rotation coordinates $a$ and rates $\dot a$ of each body."""
+        r"""Return rotation coordinates $a$ and rates $\dot a$ of each body."""
         values, _ = split_chart(y)
         return self.layout.poses(values)[1], self.layout.twists(values)[1]

@@ -15,7 +15,7 @@ from ..mechanics.dynamics.pseudo_inverse import pseudo_inverse
 def actuated_rates(
     system: System, labels: Sequence[str], actuated: str | Sequence[str]
 ) -> frozenset[int]:
-    """Return the rows of the minimal velocities of actuated joints.
+    """Return the rows of the generalised velocities of actuated joints.
 
     **Arguments:** `labels`, as `rate_labels`; `actuated`, names of joints of the trees or single
     labels.
@@ -39,8 +39,10 @@ def actuated_rates(
             )
         if joints and name not in rows:
             raise ValueError(
-                f"{what}: the joint {name!r} closes a loop, so that its rate is no minimal "
-                "velocity. Name it before another joint of the loop, which closes it then."
+                f"{what}: the joint {name!r} closes a loop, so that its rate is no generalised "
+                "velocity. Trees grow breadth first from the ground, in the order of the joints: "
+                "name it before another joint of the loop, or leave a joint nearer to the ground "
+                "to the end."
             )
         if not len(rows.get(name, ())):
             hint = did_you_mean(name, rows, f" There are {list(labels)}.")
@@ -54,7 +56,7 @@ def forces_of_actuated(
     rows: frozenset[int],
     loops: LoopGradient | None,
 ) -> tuple[Float[Array, " f"], Float[Array, " f"]]:
-    """Return forces at the actuated rates alone, and what they leave undone.
+    """Return forces at the actuated rates alone, and the missing rest.
 
     Both are equivalent to `tau` up to constraint forces of the loops; the forces are of least norm
     where several are.
@@ -74,12 +76,12 @@ def forces_of_actuated(
         u = pseudo_inverse(columns) @ wanted
         rest = wanted - columns @ u
     forces = jnp.zeros_like(tau).at[chosen].set(u) / scale
-    # Accelerations of 1 rad/s^2 are the measure where no forces are.
+    # Without forces, an acceleration of 1 rad/s^2 sets the scale.
     size = jnp.max(jnp.abs(scaled), initial=0.0) + jnp.trace(scale[:, None] * M * scale)
     return forces, jnp.abs(rest) / jnp.where(size > 0, size, 1.0)
 
 
-def checked_forces(
+def check_forces(
     forces: Float[Array, " f"],
     rest: Float[Array, " f"],
     labels: Sequence[str],
@@ -97,11 +99,11 @@ def checked_forces(
     )
     if is_traced(rest):
 
-        def checked(one):
-            # Not a product: NaN, which a bad lane of a batch gets, has to stay.
-            return one + 0.0 * jnp.max(check(rest, lambda x: x <= small, message), initial=0.0)
+        def check_rest(value):
+            # A sum, not a product, so that NaN of a bad batch element stays NaN.
+            return value + 0.0 * jnp.max(check(rest, lambda x: x <= small, message), initial=0.0)
 
-        return checked_with_derivatives(forces, checked)
+        return checked_with_derivatives(forces, check_rest)
     if rest.size and not np.max(rest) <= small:
         where = labels[int(np.argmax(rest))]
         raise ValueError(f"{message} The most is missing at the rate {where!r}.")

@@ -1,4 +1,4 @@
-"""What every way to write the equations of motion provides."""
+"""Base class of all formulations of the equations of motion."""
 
 import abc
 import functools
@@ -28,7 +28,7 @@ from ..native.ops import cross
 from ..rotations.so3 import multiply
 from ..state import State
 from .charts import Charted, Unknowns, chart_limit, move_chart, needs_no_reference, split_chart
-from .compiled import compiled
+from .compiled import compile_method
 from .coordinates import AbstractCoordinates
 from .joint_checks import check_joints, lacks_mass
 from .unknown_checks import check_form, check_rotations
@@ -42,7 +42,7 @@ class AbstractFormulation(AbstractCoordinates):
     numbers (inertias, masses, parameters of forces) can be differentiated and batched.
 
     The order of `y`: positions $(x, a)$ body after body, velocities (body after body, or the
-    minimal ones of the joints as in `rate_labels`), joint angles that are followed beyond pi,
+    generalised ones of the joints as in `rate_labels`), joint angles that are followed beyond pi,
     multipliers. `rigidjax.io.names.unknown_names(model)` names them.
     """
 
@@ -123,7 +123,7 @@ class AbstractFormulation(AbstractCoordinates):
         rest = jnp.zeros(self.num_algebraic - lam.size, y.dtype)
         return jnp.concatenate([y, lam, rest])
 
-    @compiled
+    @compile_method
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
         """Physical state of the unknowns; the quaternion's sign is arbitrary.
 
@@ -134,7 +134,7 @@ class AbstractFormulation(AbstractCoordinates):
         p = p if reference is None else jax.vmap(multiply)(reference, p)
         poses, joint_frames, twists = self.motion(t, y)
         state = State(poses.positions[:-1], p, twists.linear, twists.angular)
-        return with_joint_angles(self.prepared, state, joint_frames)
+        return with_joint_angles(self.prepared_system, state, joint_frames)
 
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""
@@ -272,24 +272,24 @@ class AbstractFormulation(AbstractCoordinates):
             out[frame.name] = frame.at(kinematics.positions[row], kinematics.rotations[row])
         return out
 
-    @compiled
+    @compile_method
     def energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Total energy, kinetic and potential, J."""
         kinematics = self.kinematics(t, y)
-        prepared = self.prepared
+        prepared = self.prepared_system
         return kinetic_energy(prepared, kinematics) + potential_energy(prepared, t, kinematics)
 
-    @compiled
+    @compile_method
     def kinetic_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Kinetic energy, that of rotors (`armature`) included, J."""
-        return kinetic_energy(self.prepared, self.kinematics(t, y))
+        return kinetic_energy(self.prepared_system, self.kinematics(t, y))
 
-    @compiled
+    @compile_method
     def potential_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Potential energy of the forces that have one, J."""
-        return potential_energy(self.prepared, t, self.kinematics(t, y))
+        return potential_energy(self.prepared_system, t, self.kinematics(t, y))
 
-    @compiled
+    @compile_method
     def momentum(
         self, t: Float[Array, ""], y: Unknowns
     ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
@@ -297,15 +297,15 @@ class AbstractFormulation(AbstractCoordinates):
 
         **Returns:** two arrays of shape (3,), kg m/s and kg m^2/s.
         """
-        return total_momentum(self.prepared, self.kinematics(t, y))
+        return total_momentum(self.prepared_system, self.kinematics(t, y))
 
-    @compiled
+    @compile_method
     def centre_of_mass(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "3"]:
         """Centre of mass of all bodies, (3,) m, space components.
 
         **Errors:** `ValueError` for a `FixedPointBody`.
         """
-        kinematics, prepared = self.kinematics(t, y), self.prepared
+        kinematics, prepared = self.kinematics(t, y), self.prepared_system
         if not prepared.system.translates:
             raise ValueError(
                 "A `FixedPointBody` does not say where its centre of mass is. Use a `System` of a "
@@ -319,8 +319,7 @@ class AbstractFormulation(AbstractCoordinates):
     ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
         """Linear momentum, and angular momentum about the centre of mass, space components.
 
-        Of bodies alone: what rotors (`armature`) have relative to them is left out, as in
-        `momentum`.
+        The motion of rotors (`armature`) relative to the bodies is left out, as in `momentum`.
 
         **Returns:** two arrays of shape (3,), kg m/s and kg m^2/s.
         **Errors:** `ValueError` for a `FixedPointBody`.

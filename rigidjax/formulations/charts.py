@@ -1,4 +1,4 @@
-"""Charts that move on before a minimal parametrization becomes singular (Geradin-Rixen 5.4)."""
+"""Charts that change before a minimal parametrization becomes singular (Geradin-Rixen 5.4)."""
 
 import functools
 import itertools
@@ -27,7 +27,7 @@ class Charted(eqx.Module):
     reference: Float[Array, "L 4"]
 
     def __getitem__(self, index: Any) -> "Charted":
-        """Entries along the leading axes, as of an array: `sol.ys[-1]` is the last one."""
+        """Return entries along the leading axes, as of an array: `sol.ys[-1]` is the last one."""
         return Charted(self.values[index], self.reference[index])
 
 
@@ -35,25 +35,25 @@ Unknowns: TypeAlias = Float[Array, " N"] | Charted
 
 
 def split_chart(y: Unknowns) -> tuple[Float[Array, " N"], Float[Array, "L 4"] | None]:
-    """Unknowns proper and references (`None` for unknowns in the fixed chart)."""
+    """Return the values of unknowns and the references (`None` in the fixed chart)."""
     if isinstance(y, Charted):
         return y.values, y.reference
     return y, None
 
 
 def join_chart(values: Float[Array, " N"], y: Unknowns) -> Unknowns:
-    """`values` in the same chart as `y`."""
+    """Return `values` in the chart of `y`."""
     return Charted(values, y.reference) if isinstance(y, Charted) else values
 
 
 def constant_chart(rate: Float[Array, " N"], y: Unknowns) -> Unknowns:
-    """Rates of the unknowns `y`; the reference of a chart does not change."""
+    """Return rates of the unknowns `y`; the reference of a chart does not change."""
     return Charted(rate, jnp.zeros_like(y.reference)) if isinstance(y, Charted) else rate
 
 
 @functools.cache
 def _icosians() -> np.ndarray:
-    """The 60 rotations of an icosahedron as unit quaternions, one of each pair +-g, (60, 4).
+    """Return the 60 rotations of an icosahedron as unit quaternions, one of each pair +-g, (60, 4).
 
     No rotation is farther than 44.48 degrees from one of them.
     """
@@ -72,12 +72,11 @@ def _icosians() -> np.ndarray:
 
 
 def move_chart(rotation: AbstractRotation, p: Float[Array, "4"]) -> Float[Array, "4"]:
-    """Reference in which the rotation `p` has coordinates far from every singularity.
+    """Return a reference in which the rotation `p` has coordinates far from every singularity.
 
-    Not one in which they are the farthest, but one of 60: the reference is then the same for all
-    nearby `p`. A run that is repeated for its derivatives with steps that differ by round-off ends
-    in the same chart, and derivatives do not flow through the reference. (With references at `p`
-    itself forward derivatives came out wrong by 1e-5 to 1e-3 at a tolerance of 1e-12.)
+    It is one of 60, not the farthest of all: all rotations near `p` have the same reference. A run
+    that is repeated for its derivatives with steps that differ by round-off ends in the same chart,
+    and derivatives do not flow through the reference.
     """
     center = rotation.to_quaternion(rotation.center()).astype(p.dtype)
     references = jnp.asarray(_icosians(), p.dtype)
@@ -86,22 +85,22 @@ def move_chart(rotation: AbstractRotation, p: Float[Array, "4"]) -> Float[Array,
 
 
 def chart_limit(rotation: AbstractRotation) -> Float[Array, ""]:
-    """Distance to a singularity below which a chart moves: half of that at its centre, rad."""
+    """Return the distance to a singularity at which a chart moves: half that at its centre, rad."""
     return 0.5 * rotation.singularity(rotation.center())
 
 
 @singledispatch
 def needs_no_reference(rotation: AbstractRotation, p: Float[Array, "4"]) -> Bool[Array, ""]:
-    """Whether the coordinates of the rotation `p` itself are far from every singularity.
+    """Return whether the coordinates of the rotation `p` itself are far from every singularity.
 
-    Not finite coordinates are not. A parametrization that does not represent every rotation
-    registers its own answer.
+    Coordinates that are not finite are not. A parametrization that does not represent every
+    rotation registers its own answer.
     """
     a = rotation.from_quaternion(jax.lax.stop_gradient(p))
     return jnp.all(jnp.isfinite(a)) & (rotation.singularity(a) > chart_limit(rotation))
 
 
 @needs_no_reference.register
-def _linear_needs_no_reference(rotation: LinearParameters, p):
+def _linear_needs_no_reference(rotation: LinearParameters, p: Float[Array, "4"]):
     # There are no coordinates beyond pi/2. The distance is pi/2 - phi, and cos(phi) = 2 p0^2 - 1.
     return 2.0 * p[0] * p[0] - 1.0 > jnp.sin(chart_limit(rotation))

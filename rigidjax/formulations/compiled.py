@@ -1,8 +1,8 @@
-"""Methods of a model that are compiled once, for all times."""
+"""Methods of a model that are compiled once for all times."""
 
 import functools
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -15,19 +15,22 @@ from .charts import split_chart
 _Method = TypeVar("_Method", bound=Callable[..., object])
 
 
-def compiled(method: _Method) -> _Method:
-    """`equinox.filter_jit` of a method of a time and of unknowns, of a model that is `ready`.
+def compile_method(method: _Method) -> _Method:
+    """Apply `equinox.filter_jit` to a method of a time and of unknowns, of a prepared model.
 
-    That alone would take a time or a vector given as Python numbers as constants, and compile for
-    each anew. Outside of transformations it is a kernel, for which there is less to compile.
+    `filter_jit` alone would take a time or a vector given as Python numbers as constants, and
+    compile for each anew. Outside of transformations the native backend runs the method, which
+    compiles faster.
     """
 
-    def of_ready(self, t, y, args, kwargs):
+    def call_prepared(self, t, y, args, kwargs):
         return method(self.prepare(t), t, y, *args, **kwargs)
 
-    # Not before the first call: both read signatures, a tenth of the time to import the package.
-    jitted = functools.cache(lambda: eqx.filter_jit(of_ready))
-    as_kernel = functools.cache(lambda: eqx.filter_jit(functools.partial(call_by_kernel, of_ready)))
+    # Deferred to the first call: both inspect signatures, which would slow down the import.
+    jitted = functools.cache(lambda: eqx.filter_jit(call_prepared))
+    native = functools.cache(
+        lambda: eqx.filter_jit(functools.partial(call_by_kernel, call_prepared))
+    )
 
     @functools.wraps(method)
     def with_arrays(self, t, y, *args, **kwargs):
@@ -41,11 +44,11 @@ def compiled(method: _Method) -> _Method:
         args = [_array(x) for x in args]
         kwargs = {name: _array(x) for name, x in kwargs.items()}
         model = self if is_traced(self) else self.separate_arrays()
-        call = jitted if is_traced((self, t, y, args, kwargs)) else as_kernel
+        call = jitted if is_traced((self, t, y, args, kwargs)) else native
         return call()(model, t, y, args, kwargs)
 
     return cast(_Method, with_arrays)
 
 
-def _array(value):
+def _array(value: Any):
     return jnp.asarray(value) if isinstance(value, list | tuple) else value

@@ -2,9 +2,10 @@ r"""Closed forms of the index-1 equations of one body for each parametrization.
 
 `constrained_acceleration` solves $M \ddot a + G^T \lambda = \psi$, $G \ddot a = -g^{II}$ for
 $\ddot a$, `internal_multipliers` for $\lambda$, both without forming the matrix. A redundant
-parametrization registers its own closed form; the others have no constraints.
+parametrization registers its own closed form; a minimal one has no constraints.
 """
 
+from collections.abc import Sequence
 from functools import singledispatch
 
 import jax.numpy as jnp
@@ -28,7 +29,7 @@ def constrained_acceleration(
     inertia: Inertia,
     moment: Float[Array, "3"] | None,
 ) -> Float[Array, " n"]:
-    r"""Second derivatives $\ddot a$ of the coordinates of a body under a moment.
+    r"""Return the second derivatives $\ddot a$ of the coordinates of a body under a moment.
 
     For a minimal parametrization $\ddot a = T \dot\Omega + \dot T\,\Omega$ with Euler's equations
     for $\Omega = H \dot a$, which is Lagrange's equation solved for $\ddot a$.
@@ -56,10 +57,11 @@ def internal_multipliers(
     moment: Float[Array, "3"],
     virial: Float[Array, "3 3"],
 ) -> Float[Array, " m"]:
-    r"""Lagrange multipliers of the internal constraints, J.
+    r"""Return the Lagrange multipliers of the internal constraints, J.
 
     **Arguments:** as `constrained_acceleration`; `virial`, the symmetric part of
-    $\sum f \otimes u$ in body components, N m: it moves nothing, but is carried by the multipliers.
+    $\sum f \otimes u$ in body components, N m: it has no effect on the motion, but the multipliers
+    balance it.
     **Returns:** shape (m,), in the order of `rotation.constraint`.
     """
     if rotation.num_constraints > 0:
@@ -68,8 +70,14 @@ def internal_multipliers(
 
 
 @constrained_acceleration.register
-def _quaternion_acceleration(rotation: Quaternion, a, a_dot, inertia, moment):
-    r"""Lang (40), $|p| = 1$ assumed: $\ddot p = M^\sharp \psi_p - |\dot p|^2 p$.
+def _quaternion_acceleration(
+    rotation: Quaternion,
+    a: Float[Array, " n"],
+    a_dot: Float[Array, " n"],
+    inertia: Inertia,
+    moment: Float[Array, "3"] | None,
+):
+    r"""Evaluate Lang (40) with $|p| = 1$: $\ddot p = M^\sharp \psi_p - |\dot p|^2 p$.
 
     With $\bar p\,\dot p = (r, h)$, where $h = \Omega/2$ and $r = 0$ on the manifold,
     $M^\sharp\psi_p = p\,[I^{-1}(\mu/2 - 2 h \times I h) - 2 r h]$. The fictive radial inertia
@@ -101,7 +109,7 @@ def _quaternion_acceleration(rotation: Quaternion, a, a_dot, inertia, moment):
         applied = 0.0 if half_moment is None else solve_inertia(inertia, half_moment)
         c1, c2, c3 = jnp.unstack(-2.0 * gyroscopic - applied)
         h1, h2, h3 = jnp.unstack(half)
-    # The negative of the bracket above: then the product with p needs no change of sign.
+    # The negative of the bracket above, so that the product with p needs no change of sign.
     c1, c2, c3 = c1 + radial * h1, c2 + radial * h2, c3 + radial * h3
     s = q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3
     return jnp.stack(
@@ -115,18 +123,31 @@ def _quaternion_acceleration(rotation: Quaternion, a, a_dot, inertia, moment):
 
 
 @internal_multipliers.register
-def _quaternion_multipliers(rotation: Quaternion, a, a_dot, inertia, moment, virial):
-    r"""Lang (40): $\lambda = \langle p, \psi_p\rangle$, whatever $I_0$ (see the acceleration)."""
+def _quaternion_multipliers(
+    rotation: Quaternion,
+    a: Float[Array, " n"],
+    a_dot: Float[Array, " n"],
+    inertia: Inertia,
+    moment: Float[Array, "3"] | None,
+    virial: Float[Array, "3 3"],
+):
+    r"""Evaluate Lang (40): $\lambda = \langle p, \psi_p\rangle$ for any $I_0$."""
     half = 0.5 * rotation.angular_velocity(a, a_dot)
     value = 8.0 * so3.dot(half, angular_momentum(inertia, half)) + 2.0 * jnp.trace(virial)
     return value[None]
 
 
 @constrained_acceleration.register
-def _director_acceleration(rotation: Directors, a, a_dot, inertia, moment):
-    r"""Lang (23), exactly, also off the manifold, by a 3x3 solve instead of a 15x15 one.
+def _director_acceleration(
+    rotation: Directors,
+    a: Float[Array, " n"],
+    a_dot: Float[Array, " n"],
+    inertia: Inertia,
+    moment: Float[Array, "3"] | None,
+):
+    r"""Evaluate Lang (23), exactly, also off the manifold, by a 3x3 solve instead of a 15x15 one.
 
-    With $\ddot R = R\,(S + \tilde\alpha)$ the constraint fixes the symmetric part alone,
+    With $\ddot R = R\,(S + \tilde\alpha)$ the constraint determines the symmetric part alone,
     $S = -W W^T$, $W = R^{-1}\dot R$; the multipliers are symmetric, $G^T\lambda \simeq \Lambda R$,
     so that the skew part of $R^T(\Psi - \ddot R E) = R^T \Lambda R$ gives three equations for
     $\alpha$: $B\tilde\alpha E + E\tilde\alpha B = \tilde\mu + C W^T E - E W C^T$, $B = R^T R$, $C
@@ -159,15 +180,22 @@ def _director_acceleration(rotation: Directors, a, a_dot, inertia, moment):
 
 
 @internal_multipliers.register
-def _director_multipliers(rotation: Directors, a, a_dot, inertia, moment, virial):
-    r"""$\Lambda = (\Psi - \ddot R E) R^{-1}$, the six multipliers of Lang (19) in their order."""
+def _director_multipliers(
+    rotation: Directors,
+    a: Float[Array, " n"],
+    a_dot: Float[Array, " n"],
+    inertia: Inertia,
+    moment: Float[Array, "3"],
+    virial: Float[Array, "3 3"],
+):
+    r"""Return $\Lambda = (\Psi - \ddot R E) R^{-1}$, the six multipliers of Lang (19)."""
     R = rotation.to_matrix(a)
     a_ddot = constrained_acceleration(rotation, a, a_dot, inertia, moment)
     E = euler_tensor(inertia)
     E = jnp.diag(E) if E.ndim == 1 else E
     body = virial + 0.5 * so3.skew(moment)
     inverse = jnp.linalg.inv(R)
-    # R^T Psi = `body`, since the moment is that of the forces on the directors as they are.
+    # R^T Psi = `body`: the moment is of forces on the actual directors.
     L = (inverse.T @ body - rotation.to_matrix(a_ddot) @ E) @ inverse
     L = 0.5 * (L + L.T)
     return jnp.stack([L[0, 0], L[1, 1], L[2, 2], L[0, 1], L[0, 2], L[1, 2]])
@@ -178,12 +206,12 @@ def _columns(a: Float[Array, "9"]) -> list[list[Array]]:
     return [list(d[0:3]), list(d[3:6]), list(d[6:9])]
 
 
-def _dot(u, v):
+def _dot(u: Sequence[Array], v: Sequence[Array]):
     return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
 
 
-def _gram(R):
-    """Upper triangle of $R^T R$ as 11, 22, 33, 23, 13, 12."""
+def _gram(R: Sequence[Sequence[Array]]):
+    """Return the upper triangle of $R^T R$ as 11, 22, 33, 23, 13, 12."""
     return (
         _dot(R[0], R[0]),
         _dot(R[1], R[1]),
@@ -195,22 +223,23 @@ def _gram(R):
 
 
 def _euler_tensor(inertia: Inertia):
-    """Euler tensor: three principal values, or six components in the order of `_gram`."""
+    """Return three principal values or six components in the order of `_gram`."""
     E = euler_tensor(inertia)
     if E.ndim == 1:
         return tuple(jnp.unstack(E))
     return (E[0, 0], E[1, 1], E[2, 2], E[1, 2], E[0, 2], E[0, 1])
 
 
-def _times_symmetric(Z, E):
+def _times_symmetric(Z: Sequence[Sequence[Array]], E: Sequence[Array]):
     if len(E) == 3:
         return [[Z[i][j] * E[j] for j in range(3)] for i in range(3)]
     full = [[E[0], E[5], E[4]], [E[5], E[1], E[3]], [E[4], E[3], E[2]]]
     return [[_dot(Z[i], full[j]) for j in range(3)] for i in range(3)]
 
 
-def _mixed_cofactors(B, E):
-    r"""cof(B+E) - cof B - cof E = K, $K\alpha \simeq B\tilde\alpha E + E\tilde\alpha B$."""
+def _mixed_cofactors(B: Sequence[Array], E: Sequence[Array]):
+    r"""Return $K$ = cof(B+E) - cof B - cof E with
+    $K\alpha \simeq B\tilde\alpha E + E\tilde\alpha B$."""
     b1, b2, b3, b23, b13, b12 = B
     if len(E) == 3:
         e1, e2, e3 = E
@@ -233,15 +262,16 @@ def _mixed_cofactors(B, E):
     )
 
 
-def _adjugate(K):
-    """Adjugate (same order of components) and inverse determinant of a symmetric 3x3 matrix."""
+def _adjugate(K: Sequence[Array]):
+    """Return the adjugate (same order of components) and the inverse determinant of a symmetric
+    3x3 matrix."""
     a, b, c, d, e, f = K
     k1, k5, k6 = b * c - d * d, d * f - b * e, d * e - c * f
     k2, k3, k4 = a * c - e * e, a * b - f * f, e * f - a * d
     return (k1, k2, k3, k4, k5, k6), 1.0 / (a * k1 + f * k6 + e * k5)
 
 
-def _solve_vector(K, v):
+def _solve_vector(K: Sequence[Array], v: Sequence[Array]):
     (k1, k2, k3, k4, k5, k6), scale = _adjugate(K)
     s = [v[0] * scale, v[1] * scale, v[2] * scale]
     return (
@@ -251,7 +281,7 @@ def _solve_vector(K, v):
     )
 
 
-def _solve_symmetric(K, C):
+def _solve_symmetric(K: Sequence[Array], C: Sequence[Sequence[Array]]):
     (k1, k2, k3, k4, k5, k6), scale = _adjugate(K)
     k1, k2, k3, k4, k5, k6 = (k * scale for k in (k1, k2, k3, k4, k5, k6))
     rows = ((k1, k6, k5), (k6, k2, k4), (k5, k4, k3))

@@ -1,7 +1,7 @@
-r"""Unknowns and the motion of all bodies that they stand for.
+"""Motion of all bodies from the unknowns of a formulation, and back.
 
-Methods are compiled (one by one they would be hundreds of small programs), of a model whose
-mechanics is built once.
+Methods are compiled once for all times (`compile_method`), and a run prepares the arrays of its
+model once.
 """
 
 import abc
@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..bodies.fixed_point import FixedPointBody
 from ..checks import ArrayInput
 from ..forces.base import Kinematics
@@ -48,29 +49,29 @@ from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
 from ..state import State
 from .charts import Unknowns, join_chart, split_chart
-from .compiled import compiled
+from .compiled import compile_method
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar
 else:
     from equinox import AbstractClassVar
 
-# Newton steps of the projection after a time step: what a step leaves is small, so that the second
-# one reaches round-off. With loops it is made where the first one did not, which is seldom; a step
-# of a tree costs about as much as to look.
+# Newton steps of the projection after a time step: the violation is small, so that the second step
+# reaches round-off. With loops it is made only where the first step did not, which is rare; for a
+# tree a step costs as much as the check.
 _NEWTON_STEPS = 2
-# Gap of a joint that counts as round-off, in units of the last place.
+# Violation of a joint that counts as round-off, in units of the last place.
 _ROUND_OFF = 64
-# Reverse mode computes a Newton step again: to keep what it computed, entry by entry, would take
-# more than half of the program.
-_computed_again = functools.partial(jax.checkpoint, prevent_cse=False)
+# Reverse mode recomputes a Newton step: to store its intermediate values would take more than half
+# of the equations.
+_rematerialise = functools.partial(jax.checkpoint, prevent_cse=False)
 
 
 class AbstractCoordinates(eqx.Module):
     """Poses and twists of all bodies from unknowns, and back.
 
-    `built` is the mechanics without its system, once it is computed for a run, or the numbers of
-    the system, once they are `gathered`.
+    `arrays`: `None`, or the parameters of the system stacked for a call of a compiled function, or
+    prepared for a run.
     """
 
     system: eqx.AbstractVar[System | FixedPointBody]
@@ -80,11 +81,11 @@ class AbstractCoordinates(eqx.Module):
 
     @property
     def multibody(self) -> System:
-        """The system; of a body with a fixed point that of one body."""
+        """The system; of a body with a fixed point, a system of one body."""
         return system_of(self.system)
 
     @property
-    def prepared(self) -> PreparedSystem:
+    def prepared_system(self) -> PreparedSystem:
         """The arrays that algorithms work on."""
         if isinstance(self.arrays, PreparedSystem):
             return replace_fields(self.arrays, system=self.multibody)
@@ -103,12 +104,12 @@ class AbstractCoordinates(eqx.Module):
             return self
         if t is not None and self.multibody.has_changing_mass:
             return replace_fields(self, system=self.multibody.at_time(t)).prepare()
-        return replace_fields(self, arrays=replace_fields(self.prepared, system=None))
+        return replace_fields(self, arrays=replace_fields(self.prepared_system, system=None))
 
     @property
     @abc.abstractmethod
     def layout(self) -> Any:
-        """Where the unknowns stand in `y`, an `AbstractLayout`."""
+        """Positions of the unknowns in `y`, an `AbstractLayout`."""
 
     @property
     @abc.abstractmethod
@@ -116,55 +117,65 @@ class AbstractCoordinates(eqx.Module):
         """Numbers of unknowns that its methods take, with and without multipliers."""
 
     @property
-    def followed(self) -> tuple[int, ...]:
+    def unwrapped_joints(self) -> tuple[int, ...]:
         """Joints whose angles are unknowns of their own, because their whole turns matter."""
         return self.multibody.tracked_joints
 
     @abc.abstractmethod
-    def motion(self, t, y: Unknowns) -> tuple[Poses, JointFrames, Twists]:
-        """Poses, placement of the joints, and twists of all bodies."""
+    def motion(self, t: Scalar, y: Unknowns) -> tuple[Poses, JointFrames, Twists]:
+        """Return poses, joint frames and twists of all bodies."""
 
     @abc.abstractmethod
     def velocities_of(
-        self, t, poses, joint_frames, coordinates, twists: Twists
+        self,
+        t: Scalar,
+        poses: Poses,
+        joint_frames: JointFrames,
+        coordinates: Float[Array, "k n"],
+        twists: Twists,
     ) -> Float[Array, " V"]:
-        """Velocity-level unknowns of twists, nearest to them if the joints do not allow them."""
+        """Return the velocity-level unknowns of twists, nearest to twists that the joints do not
+        allow."""
 
     @abc.abstractmethod
     def coordinate_rates(self, y: Unknowns, twists: Twists) -> Float[Array, "k n"]:
-        """Rates of the rotation coordinates."""
+        """Return the rates of the rotation coordinates."""
 
     @abc.abstractmethod
     def accelerations(self, t: Float[Array, ""], y: Unknowns) -> Twists:
-        r"""Accelerations of all bodies, joints included.
+        r"""Return the accelerations of all bodies, joints included.
 
         **Returns:** `linear`, of the centres of mass (of the fixed point, zero), space components,
         (L, 3) m/s^2; `angular`, $\dot\Omega$, body components, (L, 3) rad/s^2.
         """
 
-    def poses(self, t, y: Unknowns) -> Poses:
-        """Poses of all bodies and turns of the joints."""
+    def poses(self, t: Scalar, y: Unknowns) -> Poses:
+        """Return the poses of all bodies and the revolutions of the joints."""
         values, reference = split_chart(y)
         x, a = self.layout.poses(values)
         return assemble_poses(
-            self.prepared, x, self.matrices(a, reference), self.layout.angles(values)
+            self.prepared_system, x, self.matrices(a, reference), self.layout.angles(values)
         )
 
-    def matrices(self, a, reference) -> Float[Array, "k 3 3"]:
-        """Rotation matrices of coordinates in the charts `reference`."""
+    def matrices(
+        self, a: Float[Array, "k n"], reference: Float[Array, "k 4"] | None
+    ) -> Float[Array, "k 3 3"]:
+        """Return the rotation matrices of coordinates in the charts `reference`."""
         R = vmap_rows(self.rotation.to_matrix, a)
         if reference is None:
             return R
         return vmap_rows(lambda p, R: product(euler_map(p), R), reference, R)
 
-    def coordinates_of(self, p: Float[Array, "k 4"], reference) -> Float[Array, "k n"]:
-        """Coordinates of unit quaternions in the charts `reference`."""
+    def coordinates_of(
+        self, p: Float[Array, "k 4"], reference: Float[Array, "k 4"] | None
+    ) -> Float[Array, "k n"]:
+        """Return the coordinates of unit quaternions in the charts `reference`."""
         if reference is not None:
             p = jax.vmap(lambda ref, p: multiply(conjugate(ref), p))(reference, p)
         return jax.vmap(self.rotation.from_quaternion)(p)
 
     def quaternions(self, state: State) -> Float[Array, "k 4"]:
-        """Rotations that the unknowns have coordinates of."""
+        """Return the rotations whose coordinates are unknowns."""
         return state.orientation
 
     @eqx.filter_jit
@@ -174,37 +185,41 @@ class AbstractCoordinates(eqx.Module):
         reference: Float[Array, "k 4"] | None = None,
         t: ArrayInput = 0.0,
     ) -> Float[Array, " N"]:
-        """Unknowns of a state with unit quaternions, unchecked, in the charts `reference`;
-        velocities nearest to it that the joints allow."""
-        return self.prepare().packed(jnp.asarray(t, state.position.dtype), state, reference)
+        """Return the unknowns of a state with unit quaternions in charts `reference`, unchecked.
 
-    def packed(self, t, state: State, reference) -> Float[Array, " N"]:
-        """`pack` of a model that is ready."""
-        prepared, p = self.prepared, state.orientation
+        Velocities are the nearest that the joints allow.
+        """
+        return self.prepare().pack_prepared(jnp.asarray(t, state.position.dtype), state, reference)
+
+    def pack_prepared(
+        self, t: Scalar, state: State, reference: Float[Array, "k 4"] | None
+    ) -> Float[Array, " N"]:
+        """Return `pack` of a prepared model."""
+        prepared, p = self.prepared_system, state.orientation
         a = self.coordinates_of(p, reference)
-        poses = poses_of_state(prepared, state, self.followed)
+        poses = poses_of_state(prepared, state, self.unwrapped_joints)
         joint_frames = joint_frames_at(prepared, poses)
-        angles = joint_angles(prepared, joint_frames, self.followed)
+        angles = joint_angles(prepared, joint_frames, self.unwrapped_joints)
         twists = Twists(state.velocity, state.angular_velocity)
         velocities = self.velocities_of(t, poses, joint_frames, a, twists)
         return self.layout.join_all(state.position, a, velocities, angles)
 
-    @compiled
+    @compile_method
     def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
-        """Poses and twists of all bodies, as forces see them."""
-        return kinematics_for_forces(self.prepared, *self.motion(t, y))
+        """Return poses and twists of all bodies, as forces see them."""
+        return kinematics_for_forces(self.prepared_system, *self.motion(t, y))
 
     def angle_rates(self, joint_frames: JointFrames, twists: Twists) -> Float[Array, " A"]:
-        """Rates of the angles that are unknowns."""
-        return joint_angle_rates(self.prepared, joint_frames, twists, self.followed)
+        """Return the rates of the angles that are unknowns."""
+        return joint_angle_rates(self.prepared_system, joint_frames, twists, self.unwrapped_joints)
 
-    @compiled
+    @compile_method
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Largest violation of the constraints: position level and velocity level (1/s)."""
+        """Return the largest constraint violation: position level and velocity level (1/s)."""
         _, joint_frames, twists = self.motion(t, y)
         a = self.layout.rotations(split_chart(y)[0])
-        position = constraint_values(self.prepared, t, joint_frames)
-        velocity = constraint_rates(self.prepared, t, joint_frames, twists)
+        position = constraint_values(self.prepared_system, t, joint_frames)
+        velocity = constraint_rates(self.prepared_system, t, joint_frames, twists)
         if self.rotation.num_constraints > 0 and len(a):
             internal = jax.vmap(self.rotation.constraint)(a)
             a_dot = self.coordinate_rates(y, twists)
@@ -214,27 +229,29 @@ class AbstractCoordinates(eqx.Module):
         return jnp.max(jnp.abs(position), initial=0.0), jnp.max(jnp.abs(velocity), initial=0.0)
 
     def gaps(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " J"]:
-        """How far each joint is open: lengths over that of the mechanism, angles in rad.
+        """Return the violation of each joint, lengths over that of the mechanism, angles in rad.
 
-        The chord of the angle where the child is the wrong way round in its joint.
+        It is the chord of the angle where the child is the wrong way round in its joint.
         **Returns:** shape (J,), in the order of the system's joints, then of its other constraints;
         empty without any.
         """
         return self._gaps(t, self.without_multipliers(y))
 
-    @compiled
-    def _gaps(self, t, y: Unknowns) -> Float[Array, " J"]:
+    @compile_method
+    def _gaps(self, t: Scalar, y: Unknowns) -> Float[Array, " J"]:
         return constraint_violations(
-            self.prepared, t, joint_frames_at(self.prepared, self.poses(t, y))
+            self.prepared_system, t, joint_frames_at(self.prepared_system, self.poses(t, y))
         )
 
     def without_multipliers(self, y: Unknowns) -> Unknowns:
-        """The unknowns but for multipliers behind them."""
+        """Return the unknowns without the multipliers that follow them."""
         return join_chart(split_chart(y)[0][: self.layout.size], y)
 
-    @compiled
-    def _joint_coordinates(self, t, y: Unknowns):
-        prepared = self.prepared
+    @compile_method
+    def _joint_coordinates(
+        self, t: Scalar, y: Unknowns
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
+        prepared = self.prepared_system
         _, joint_frames, twists = self.motion(t, y)
         found = joint_coordinates(prepared, joint_frames, t)
         rates = split_by_joint(
@@ -253,16 +270,16 @@ class AbstractCoordinates(eqx.Module):
         coordinates = {name: found[j] for name, j in names.items()}
         return coordinates, {name: rates[j] for name, j in names.items()}
 
-    def closed(self, t, y: Unknowns) -> Unknowns:
-        """Unknowns whose positions satisfy all constraints; velocities as they were."""
-        if self.prepared.is_free:
-            return self.on_rotations(y)
-        step = _computed_again(lambda y: self.newton_step(t, y))
-        if not self.multibody.closes:
-            # A loop, since it compiles in half the time.
+    def close_joints(self, t: Scalar, y: Unknowns) -> Unknowns:
+        """Return unknowns whose positions satisfy all constraints; velocities do not change."""
+        if self.prepared_system.is_free:
+            return self.project_rotations(y)
+        step = _rematerialise(lambda y: self.newton_step(t, y))
+        if not self.multibody.has_loops:
+            # A loop compiles in half the time.
             return jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, y: step(y), y)
 
-        def improved(_, carry):
+        def improve(_, carry):
             y, gap = carry
             y = jax.lax.cond(gap > limit, step, lambda y: y, y)
             return y, jax.lax.stop_gradient(jnp.max(self._gaps(t, y), initial=0.0))
@@ -270,48 +287,49 @@ class AbstractCoordinates(eqx.Module):
         dtype = split_chart(y)[0].dtype
         limit = _ROUND_OFF * float(jnp.finfo(dtype).eps)
         start = y, jnp.asarray(jnp.inf, dtype)
-        return jax.lax.fori_loop(0, _NEWTON_STEPS, improved, start)[0]
+        return jax.lax.fori_loop(0, _NEWTON_STEPS, improve, start)[0]
 
-    def on_rotations(self, y: Unknowns) -> Unknowns:
-        """Unknowns whose rotation coordinates satisfy their own constraints."""
+    def project_rotations(self, y: Unknowns) -> Unknowns:
+        """Return unknowns whose rotation coordinates satisfy their own constraints."""
         values, _ = split_chart(y)
         x, a = self.layout.poses(values)
         a, angles = vmap_rows(self.rotation.project, a), self.layout.angles(values)
         return join_chart(self.layout.join_all(x, a, self.layout.velocities(values), angles), y)
 
-    def newton_step(self, t, y: Unknowns) -> Unknowns:
-        """One Newton step towards poses that satisfy all constraints."""
-        y = self.on_rotations(y)
+    def newton_step(self, t: Scalar, y: Unknowns) -> Unknowns:
+        """Make one Newton step towards poses that satisfy all constraints."""
+        y = self.project_rotations(y)
         values, reference = split_chart(y)
         x, a = self.layout.poses(values)
-        prepared, angles, poses = self.prepared, self.layout.angles(values), self.poses(t, y)
+        prepared, angles, poses = self.prepared_system, self.layout.angles(values), self.poses(t, y)
         change = pose_correction(prepared, t, poses, joint_frames_at(prepared, poses))
         a = a + jax.vmap(self.rotation.rate)(a, change[:, 3:])
         a = jax.vmap(self.rotation.project)(a)
         x = x + change[:, :3]
         if angles.size:
             poses = assemble_poses(prepared, x, self.matrices(a, reference), angles)
-            angles = joint_angles(prepared, joint_frames_at(prepared, poses), self.followed)
+            angles = joint_angles(prepared, joint_frames_at(prepared, poses), self.unwrapped_joints)
         velocities = self.layout.velocities(values)
         return join_chart(self.layout.join_all(x, a, velocities, angles), y)
 
-    @compiled
-    def joint_multipliers(self, t, y: Unknowns) -> Float[Array, " m"]:
-        """Multipliers of the joints and other constraints, group by group; see `reactions`."""
+    @compile_method
+    def joint_multipliers(self, t: Scalar, y: Unknowns) -> Float[Array, " m"]:
+        """Return the multipliers of the joints and other constraints, group by group; see
+        `reactions`."""
         poses, joint_frames, twists = self.motion(t, y)
         accelerations = self.accelerations(t, y)
-        return multipliers(self.prepared, t, poses, joint_frames, twists, accelerations)
+        return multipliers(self.prepared_system, t, poses, joint_frames, twists, accelerations)
 
-    @compiled
+    @compile_method
     def reactions(
         self, t: Float[Array, ""], y: Unknowns
     ) -> dict[str, Reaction | ConstraintReaction]:
-        """Reaction force and moment of every joint on its child, by the joint's name.
+        """Return the reaction force and moment of every joint on its child, by the joint's name.
 
         Space components, about the joint point of the child. A constraint that is no joint
         (`Constraint`, `VelocityConstraint`, `Coupling`) has a `ConstraintReaction`: forces and
-        moments on each of its bodies. With redundant constraints they are those of the multipliers
-        of least norm.
+        moments on each of its bodies. With redundant constraints they belong to the multipliers of
+        least norm.
         """
         _, joint_frames, _ = self.motion(t, y)
-        return reactions(self.prepared, t, joint_frames, self.joint_multipliers(t, y))
+        return reactions(self.prepared_system, t, joint_frames, self.joint_multipliers(t, y))

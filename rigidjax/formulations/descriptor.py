@@ -3,9 +3,9 @@ r"""The equations of motion in descriptor form, with multipliers as unknowns.
 $\dot q = v$, $M(q)\,\dot v + G(q, t)^T \lambda = f(q, v, t)$ and the constraints at one of three
 levels: $g(q, t) = 0$ (index 3), $G v + g_t = 0$ (index 2), $G \dot v + \gamma = 0$ (index 1).
 Constraints on velocities alone, $A v + b = 0$, have rows of $G$ too; they have no position level
-and are on velocities where the others are on positions.
-Everything is derived from the constraints, the kinetic energy and the virtual work of forces by
-automatic differentiation, independently of the closed forms of the other formulations.
+and stay on velocities where the others are on positions.
+Automatic differentiation derives everything from the constraints, the kinetic energy and the
+virtual work of forces, independently of the closed forms of the other formulations.
 """
 
 from collections.abc import Callable
@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar, Time
 from ..joints.replacing import replace_fields
 from ..mechanics.constraints import constraint_units, constraint_values
 from ..mechanics.dynamics.pseudo_inverse import ConstrainedEquations
@@ -26,8 +27,8 @@ from ..mechanics.kinematics.twists import Twists
 from ..mechanics.loads import applied_wrenches, force_virials
 from ..native.ops import block_diagonal, cross
 from ..rotations.so3 import skew
-from .compiled import compiled
-from .redundancy import idle_projector
+from .compiled import compile_method
+from .redundancy import redundant_projector
 
 if TYPE_CHECKING:
     from .absolute_base import AbstractAbsolute
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 class Descriptor(eqx.Module):
     """Constraints, masses and generalised forces of a model in the coordinates $q = (x, a)$.
 
-    **Arguments:** `model`; `idle`, the projector onto multipliers that do nothing, (m, m), see
+    **Arguments:** `model`; `idle`, the projector onto multipliers without effect, (m, m), see
     `redundancy`; `None` if there are none; `law`, generalised forces of the model,
-    $f(t, q, v, y_0)$, in the place of Lagrange's.
+    $f(t, q, v, y_0)$, instead of Lagrange's.
     """
 
     model: "AbstractAbsolute"
@@ -47,31 +48,35 @@ class Descriptor(eqx.Module):
 
     @property
     def sizes(self) -> set[int]:
-        """Those of the model."""
+        """Numbers of unknowns that the methods of the model take."""
         return self.model.sizes
 
     def separate_arrays(self) -> "Descriptor":
-        """The same of a model that is gathered."""
+        """Return the equations of the model with separate arrays."""
         return replace_fields(self, model=self.model.separate_arrays())
 
     def prepare(self, t: Float[Array, ""] | None = None) -> "Descriptor":
-        """The same of a model that is ready."""
+        """Return the equations of the prepared model."""
         return replace_fields(self, model=self.model.prepare())
 
-    def constraint(self, t, q: Float[Array, " n"], angles) -> Float[Array, " m"]:
-        """Internal constraints of every rotation, then those of the joints, group by group; zero
-        for those on velocities alone."""
+    def constraint(
+        self, t: Scalar, q: Float[Array, " n"], angles: Float[Array, " A"]
+    ) -> Float[Array, " m"]:
+        """Return internal constraints of every rotation, then constraints of the joints, group by
+        group; zero for constraints on velocities alone."""
         model, layout = self.model, self.model.layout
         x, a = layout.poses(q)
         internal = jax.vmap(model.rotation.constraint)(a).ravel()
-        prepared = model.prepared
+        prepared = model.prepared_system
         poses = assemble_poses(prepared, x, model.matrices(a, None), angles)
         return jnp.concatenate(
             [internal, constraint_values(prepared, t, joint_frames_at(prepared, poses))]
         )
 
-    def constraint_rate(self, t, q, v, angles) -> Float[Array, " m"]:
-        r"""$G v + g_t$, and $A v + b$ of those on velocities alone."""
+    def constraint_rate(
+        self, t: Scalar, q: Float[Array, " n"], v: Float[Array, " n"], angles: Float[Array, " A"]
+    ) -> Float[Array, " m"]:
+        """Return $G v + g_t$, and $A v + b$ of constraints on velocities alone."""
         tangents = (jnp.ones_like(t), v)
         rate = jax.jvp(lambda t, q: self.constraint(t, q, angles), (t, q), tangents)[1]
         return rate + self.slips(t, q, v, angles) if self.num_slips else rate
@@ -79,72 +84,85 @@ class Descriptor(eqx.Module):
     @property
     def num_slips(self) -> int:
         """Number of constraints on velocities alone, the last ones."""
-        return self.model.prepared.num_velocity_constraints
+        return self.model.prepared_system.num_velocity_constraints
 
-    def slips(self, t, q, v, angles) -> Float[Array, " m"]:
-        """$A v + b$ of the constraints on velocities alone, zero for the others."""
-        model, prepared = self.model, self.model.prepared
+    def slips(
+        self, t: Scalar, q: Float[Array, " n"], v: Float[Array, " n"], angles: Float[Array, " A"]
+    ) -> Float[Array, " m"]:
+        """Return $A v + b$ of the constraints on velocities alone, zero for the others."""
+        model, prepared = self.model, self.model.prepared_system
         (x, a), (x_dot, a_dot) = model.layout.poses(q), model.layout.poses(v)
         poses = assemble_poses(prepared, x, model.matrices(a, None), angles)
         twists = Twists(x_dot, jax.vmap(model.rotation.angular_velocity)(a, a_dot))
         count = model.num_multipliers - self.num_slips
         return jnp.pad(ExtraConstraints(prepared).slips(t, poses, twists), (count, 0))
 
-    def constraint_bias(self, t, q, v, angles) -> Float[Array, " m"]:
-        r"""$\gamma$, the part of $\ddot g = G\dot v + \gamma$ without accelerations."""
+    def constraint_bias(
+        self, t: Scalar, q: Float[Array, " n"], v: Float[Array, " n"], angles: Float[Array, " A"]
+    ) -> Float[Array, " m"]:
+        r"""Return $\gamma$, the part of $\ddot g = G\dot v + \gamma$ without accelerations."""
         tangents = (jnp.ones_like(t), v)
         return jax.jvp(lambda t, q: self.constraint_rate(t, q, v, angles), (t, q), tangents)[1]
 
-    def jacobian(self, t, q, angles) -> Float[Array, "m n"]:
-        """Gradient $G$ of the constraints."""
+    def jacobian(
+        self, t: Scalar, q: Float[Array, " n"], angles: Float[Array, " A"]
+    ) -> Float[Array, "m n"]:
+        """Return the gradient $G$ of the constraints."""
         G = jax.jacfwd(lambda q: self.constraint(t, q, angles))(q)
         if not self.num_slips:
             return G
         return G + jax.jacfwd(lambda v: self.slips(t, q, v, angles))(jnp.zeros_like(q))
 
-    def reaction(self, t, q, angles, lam) -> Float[Array, " n"]:
-        r"""$G^T \lambda$."""
+    def reaction(
+        self, t: Scalar, q: Float[Array, " n"], angles: Float[Array, " A"], lam: Float[Array, " m"]
+    ) -> Float[Array, " n"]:
+        r"""Return $G^T \lambda$."""
         _, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
         if not self.num_slips:
             return transpose(lam)[0]
         _, of_slips = jax.vjp(lambda v: self.slips(t, q, v, angles), jnp.zeros_like(q))
         return transpose(lam)[0] + of_slips(lam)[0]
 
-    def mass_matrices(self, q) -> Float[Array, "L k k"]:
-        """Mass matrices of the bodies."""
+    def mass_matrices(self, q: Float[Array, " n"]) -> Float[Array, "L k k"]:
+        """Return the mass matrices of the bodies."""
         model, layout = self.model, self.model.layout
-        prepared, (x, a) = model.prepared, layout.poses(q)
+        prepared, (x, a) = model.prepared_system, layout.poses(q)
         turning = jax.vmap(model.rotation.mass_matrix)(a, prepared.inertias)
         moving = (jnp.ones_like(x) * prepared.masses[:, None])[:, : layout.shift]
         return jax.vmap(lambda m, M: jax.scipy.linalg.block_diag(jnp.diag(m), M))(moving, turning)
 
-    def mass_matrix(self, q) -> Float[Array, "n n"]:
-        """Mass matrix $M$, block diagonal."""
+    def mass_matrix(self, q: Float[Array, " n"]) -> Float[Array, "n n"]:
+        """Return the mass matrix $M$, block diagonal."""
         return block_diagonal(self.mass_matrices(q))
 
-    def momentum(self, q, v) -> Float[Array, " n"]:
-        r"""$M(q)\,v$."""
+    def momentum(self, q: Float[Array, " n"], v: Float[Array, " n"]) -> Float[Array, " n"]:
+        r"""Return $M(q)\,v$."""
         model, layout = self.model, self.model.layout
-        prepared, (_, a), (x_dot, a_dot) = model.prepared, layout.poses(q), layout.poses(v)
+        prepared, (_, a), (x_dot, a_dot) = model.prepared_system, layout.poses(q), layout.poses(v)
         turning = jax.vmap(model.rotation.momentum)(a, a_dot, prepared.inertias)
         return layout.join(prepared.masses[:, None] * x_dot, turning)
 
-    def force(self, t, q, v, y0) -> Float[Array, " n"]:
-        r"""Applied and velocity-dependent generalised forces, $f = \psi - \dot M v + \nabla T$."""
+    def force(
+        self, t: Scalar, q: Float[Array, " n"], v: Float[Array, " n"], y0: Float[Array, " N"]
+    ) -> Float[Array, " n"]:
+        r"""Return applied and velocity-dependent generalised forces,
+        $f = \psi - \dot M v + \nabla T$."""
         if self.law is not None:
             return self.law(self.model, t, q, v, y0)
         _, quadratic = jax.jvp(lambda q: self.momentum(q, v), (q,), (v,))
         kinetic = jax.grad(lambda q: 0.5 * v @ self.momentum(q, v))(q)
-        return self.applied(t, q, y0) - quadratic + kinetic
+        return self.applied_forces(t, q, y0) - quadratic + kinetic
 
-    def applied(self, t, q, y0) -> Float[Array, " n"]:
-        r"""Generalised applied forces: their virtual work on $(\delta x, \delta a)$.
+    def applied_forces(
+        self, t: Scalar, q: Float[Array, " n"], y0: Float[Array, " N"]
+    ) -> Float[Array, " n"]:
+        r"""Return the generalised applied forces, their virtual work on $(\delta x, \delta a)$.
 
         On a rotation it is $\Psi : \delta R$ with $R^T \Psi = S + \frac12 \tilde\mu$, $S$ the
         symmetric part of $\sum f \otimes u$, which matters to multipliers only.
         """
         model, (_, a) = self.model, self.model.layout.poses(q)
-        prepared, kinematics = model.prepared, model.kinematics(t, y0)
+        prepared, kinematics = model.prepared_system, model.kinematics(t, y0)
         wrenches, virials = (
             applied_wrenches(prepared, t, kinematics),
             force_virials(prepared, t, kinematics),
@@ -161,12 +179,14 @@ class Descriptor(eqx.Module):
         turning = jax.vmap(on_coordinates)(a, wrenches[:, 3:], virials)
         return model.layout.join(wrenches[:, :3], turning)
 
-    @compiled
-    def accelerations_and_multipliers(self, t, y0) -> tuple[Array, Array]:
-        r"""$\dot v$ and $\lambda$ of the index-1 equations, of least norm where not unique."""
+    @compile_method
+    def accelerations_and_multipliers(
+        self, t: Scalar, y0: Float[Array, " N"]
+    ) -> tuple[Array, Array]:
+        r"""Return $\dot v$ and $\lambda$ of the index-1 equations; $\lambda$ has the least norm."""
         q, v, angles = self.split(y0)
         G, M, f = self.jacobian(t, q, angles), self.mass_matrix(q), self.force(t, q, v, y0)
-        # Without units: rows and columns of the same size.
+        # Scaled, so that rows and columns have the same size.
         scale, units = self._lengths(q), self.units
         equations = ConstrainedEquations(
             G * scale[None] / units[:, None], scale[:, None] * M * scale[None]
@@ -175,30 +195,28 @@ class Descriptor(eqx.Module):
         v_dot, lam = equations.solve(scale * f, -bias / units)
         v_dot, lam = scale * v_dot, lam / units
         if self.model.has_loops:
-            lam = lam - self.idle_projector(t, y0) @ lam
+            lam = lam - self.redundant_projector(t, y0) @ lam
         return v_dot, lam
 
-    @compiled
-    def idle_projector(self, t, y0) -> Float[Array, "m m"]:
-        """`redundancy.idle_projector` of this system."""
-        return idle_projector(self, t, y0)
+    @compile_method
+    def redundant_projector(self, t: Time, y0: Float[Array, " N"]) -> Float[Array, "m m"]:
+        """Return `redundancy.redundant_projector` of this system."""
+        return redundant_projector(self, t, y0)
 
-    def _lengths(self, q) -> Float[Array, " n"]:
-        """What the coordinates are measured by: rotations by 1."""
+    def _lengths(self, q: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Return the scale of the coordinates: lengths of the mechanism, 1 for rotations."""
         x, a = self.model.layout.poses(q)
-        lengths = self.model.prepared.lengths[:, None] * jnp.ones_like(x)
+        lengths = self.model.prepared_system.lengths[:, None] * jnp.ones_like(x)
         return self.model.layout.join(lengths, jnp.ones_like(a))
 
-    def split(self, y0):
-        """Positions, velocities and joint angles among the unknowns without multipliers."""
+    def split(self, y0: Float[Array, " N"]) -> tuple[Array, Array, Array]:
+        """Return positions, velocities and joint angles of the unknowns without multipliers."""
         layout = self.model.layout
         return y0[: layout.num_positions], layout.velocities(y0), layout.angles(y0)
 
-    # The three indices.
-
-    @compiled
-    def mass(self, t, y, index: int) -> Float[Array, "N N"]:
-        r"""Singular matrix $A$ of $A(t, y)\,\dot y = b(t, y)$."""
+    @compile_method
+    def mass(self, t: Scalar, y: Float[Array, " N"], index: int) -> Float[Array, "N N"]:
+        r"""Return the singular matrix $A$ of $A(t, y)\,\dot y = b(t, y)$."""
         size = self.model.layout.size
         q, _, angles = self.split(y[:size])
         n, m = q.size, self.model.num_multipliers
@@ -211,9 +229,11 @@ class Descriptor(eqx.Module):
             A = A.at[size : size + m, n : 2 * n].set(G if Q is None else G - Q.T @ G)
         return A
 
-    @compiled
-    def mass_times(self, t, y, rate, index: int) -> Float[Array, " N"]:
-        r"""$A(t, y)\,\dot y$ of a rate, (N,), without the matrix."""
+    @compile_method
+    def mass_times(
+        self, t: Scalar, y: Float[Array, " N"], rate: Float[Array, " N"], index: int
+    ) -> Float[Array, " N"]:
+        r"""Return $A(t, y)\,\dot y$ of a rate, (N,), without the matrix."""
         size = self.model.layout.size
         q, _, angles = self.split(y[:size])
         n, m = q.size, self.model.num_multipliers
@@ -227,14 +247,14 @@ class Descriptor(eqx.Module):
             along = along if self.idle is None else along - self.idle.T @ along
         return jnp.concatenate([v, self.momentum(q, v_dot), rest, along])
 
-    @compiled
-    def right_hand_side(self, t, y, index: int) -> Float[Array, " N"]:
-        r"""Right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
+    @compile_method
+    def right_hand_side(self, t: Scalar, y: Float[Array, " N"], index: int) -> Float[Array, " N"]:
+        r"""Return the right-hand side $b$ of $A(t, y)\,\dot y = b(t, y)$."""
         model, size = self.model, self.model.layout.size
         m = model.num_multipliers
         y0, lam, mu = y[:size], y[size : size + m], y[size + m :]
         q, v, angles = self.split(y0)
-        level = self.determined(self.level(t, q, v, angles, index), lam)
+        level = self.regularise(self.level(t, q, v, angles, index), lam)
         balance = self.force(t, q, v, y0) - self.reaction(t, q, angles, lam)
         _, joint_frames, twists = model.motion(t, y0)
         rates = model.angle_rates(joint_frames, twists)
@@ -242,15 +262,22 @@ class Descriptor(eqx.Module):
             positions, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
             v = v - transpose(mu)[0]
             if self.num_slips:
-                # They have no positions: their multipliers are zero.
+                # These constraints have no position level: their multipliers are zero.
                 idle = np.arange(m) >= m - self.num_slips
                 positions = positions - jnp.where(idle, self.units**2 * mu, 0.0)
-            positions = self.determined(positions, mu)
+            positions = self.regularise(positions, mu)
             level = jnp.concatenate([level, positions])
         return jnp.concatenate([v, balance, rates, level])
 
-    def level(self, t, q, v, angles, index: int) -> Float[Array, " m"]:
-        r"""Constraints on positions or velocities, or $-\gamma$ of those on accelerations."""
+    def level(
+        self,
+        t: Scalar,
+        q: Float[Array, " n"],
+        v: Float[Array, " n"],
+        angles: Float[Array, " A"],
+        index: int,
+    ) -> Float[Array, " m"]:
+        r"""Return constraints on positions or velocities, or $-\gamma$ for accelerations."""
         level = {
             1: lambda: -self.constraint_bias(t, q, v, angles),
             2: lambda: self.constraint_rate(t, q, v, angles),
@@ -262,8 +289,10 @@ class Descriptor(eqx.Module):
             level = level - beta**2 * self.constraint(t, q, angles)
         return level
 
-    def determined(self, level, multipliers) -> Float[Array, " m"]:
-        r"""Independent constraints, and in the place of the others that choose multipliers."""
+    def regularise(
+        self, level: Float[Array, " m"], multipliers: Float[Array, " m"]
+    ) -> Float[Array, " m"]:
+        """Replace dependent constraints by equations that determine the redundant multipliers."""
         Q = self.idle
         if Q is None:
             return level
@@ -271,9 +300,9 @@ class Descriptor(eqx.Module):
 
     @property
     def units(self) -> Float[Array, " m"]:
-        """What the constraints are measured by, 1 for those of rotations."""
+        """Scale of the constraints, 1 for those of rotations."""
         model = self.model
-        joints = constraint_units(model.prepared)
+        joints = constraint_units(model.prepared_system)
         return jnp.concatenate(
             [jnp.ones(model.num_multipliers - len(joints), joints.dtype), joints]
         )

@@ -1,12 +1,13 @@
 """Sherif's forms of the rotational equations of motion in Euler parameters."""
 
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
 from ..mechanics import System, check_constant_masses, check_system, has_joints, system_of
@@ -47,8 +48,8 @@ class EulerParameters(AbstractAbsolute):
     $Q_2 = (\partial (A u) / \partial p)^T f = 2 H^T G^T f + 2 p\,u^T f$.
     Together with $p^T \ddot p + \dot p^T \dot p = 0$ all of them have the same solution
     $\ddot p$, (38), (40) and (84), which is what `vector_field` returns, and therefore the same
-    motion. What differs is $\lambda$, and what a method makes of the equations where $\lambda$ is
-    an unknown, `index` 1 to 3. Sherif admits forces alone; a pure moment counts as the couple whose
+    motion. The forms differ in $\lambda$, and methods behave differently where $\lambda$ is an
+    unknown, `index` 1 to 3. Sherif admits forces alone; a pure moment counts as the couple whose
     $\sum f \otimes u$ has no symmetric part.
 
     **Arguments:**
@@ -72,6 +73,7 @@ class EulerParameters(AbstractAbsolute):
     form: Form = eqx.field(static=True)
     index: int = eqx.field(static=True)
     printed: bool = eqx.field(static=True)
+    stabilized: ClassVar[bool] = False  # no further multipliers
 
     def __init__(
         self,
@@ -109,11 +111,6 @@ class EulerParameters(AbstractAbsolute):
         return ReducedEquations(descriptor) if self.form == "no-multiplier" else descriptor
 
     @property
-    def stabilized(self) -> bool:
-        """False: no further multipliers."""
-        return False
-
-    @property
     def baumgarte(self) -> None:
         """`None`: constraints are not stabilised."""
         return None
@@ -129,7 +126,7 @@ class EulerParameters(AbstractAbsolute):
         return False
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
-        r"""Multiplier $\lambda$ of $p^T p = 1$ of each body in the equations of `form`, J.
+        r"""Return the multiplier $\lambda$ of $p^T p = 1$ of each body in this `form`, J.
 
         Unknowns for index 1 to 3.
         **Returns:** shape (L,), or (0,) for `"no-multiplier"`.
@@ -138,7 +135,7 @@ class EulerParameters(AbstractAbsolute):
         values, _ = split_chart(y)
         if self.num_algebraic and values.size == self.num_unknowns:
             return values[self.layout.size :]
-        prepared, kinematics = self.prepared, self.kinematics(t, y)
+        prepared, kinematics = self.prepared_system, self.kinematics(t, y)
         p, p_dot = self.split_coordinates(y)
         if self.form == "no-multiplier":
             return jnp.zeros(0, p.dtype)
@@ -154,7 +151,7 @@ class EulerParameters(AbstractAbsolute):
         return self.printed_field(t, y) if self.printed else self.index_0_field(t, y)
 
     def printed_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
-        r"""Right-hand side $\dot y$ by the equations as they stand, on and off the sphere.
+        r"""Return the right-hand side $\dot y$ of the printed equations, on and off the sphere.
 
         The inverse (35) has $p / |p|^2$ and $\frac14 L^T J^{-1} L / |p|^4$ there, so that
         $\ddot p = \frac14 L^T J^{-1} L\,(Q - c) / |p|^4 - |\dot p|^2 p / |p|^2$.
@@ -162,7 +159,7 @@ class EulerParameters(AbstractAbsolute):
         **Source:** Terze (C.1); Sherif (34), (39).
         """
         values, _ = split_chart(y)
-        layout, prepared = self.layout, self.prepared
+        layout, prepared = self.layout, self.prepared_system
         q, v = values[: layout.num_positions], layout.velocities(values)
         forces = self.generalised_force(t, q, v, values).reshape(layout.num_bodies, -1)
 
@@ -176,8 +173,10 @@ class EulerParameters(AbstractAbsolute):
         shifts = forces[:, :-4] / prepared.masses[:, None]
         return jnp.concatenate([v, jnp.concatenate([shifts, p_ddot], axis=1).ravel()])
 
-    def _along(self, R, moment, virial) -> Float[Array, ""]:
-        """The part of the generalised force along $p$: the multiplier that it asks for."""
+    def _along(
+        self, R: Float[Array, "3 3"], moment: Float[Array, "3"], virial: Float[Array, "3 3"]
+    ) -> Float[Array, ""]:
+        """Return the part of the generalised force along $p$, which determines the multiplier."""
         value = jnp.zeros((), R.dtype)
         if self.form in ("simplified-torque", "virtual-work"):
             value = value + torque_multiplier(virial)
@@ -185,15 +184,17 @@ class EulerParameters(AbstractAbsolute):
             value = value + gradient_multiplier(R, moment, virial)
         return value
 
-    def generalised_force(self, t, q, v, y0) -> Float[Array, " n"]:
-        r"""Forces and $Q - c$ of each body, shape (n,), in the order of the velocities.
+    def generalised_force(
+        self, t: Scalar, q: Float[Array, " n"], v: Float[Array, " n"], y0: Float[Array, " N"]
+    ) -> Float[Array, " n"]:
+        r"""Return forces and $Q - c$ of each body, shape (n,), in the order of the velocities.
 
         $L^T w$ is the quaternion $p\,w$, $\dot L^T w$ is $\dot p\,w$ and $L \dot p$ the vector
         part of $\bar p\,\dot p$; $2 H^T G^T f$ is $Q_1$ and its part along $p$ (for $|p| = 1$).
 
         **Source:** Sherif (23), (29), (69), (82).
         """
-        prepared, kinematics = self.prepared, self.kinematics(t, y0)
+        prepared, kinematics = self.prepared_system, self.kinematics(t, y0)
         _, p = self.layout.poses(q)
         _, p_dot = self.layout.twists(y0)
         wrenches, virials = (
@@ -220,16 +221,17 @@ def gyroscopic_multiplier(
     p_dot: Float[Array, "4"],
     inertia: Float[Array, "3"] | Float[Array, "3 3"],
 ) -> Float[Array, ""]:
-    r"""$-8 p^T \dot L^T J L \dot p = 8 h \cdot J h$, $h = L \dot p$: four times the kinetic energy.
+    r"""Return $-8 p^T \dot L^T J L \dot p = 8 h \cdot J h$, $h = L \dot p$.
 
-    From $p^T \dot L^T v = -(L \dot p) \cdot v$. **Source:** Sherif (30).
+    It is four times the kinetic energy, by $p^T \dot L^T v = -(L \dot p) \cdot v$.
+    **Source:** Sherif (30).
     """
     h = 0.5 * Quaternion().angular_velocity(p, p_dot)
     return 8.0 * so3.dot(h, angular_momentum(inertia, h))
 
 
 def torque_multiplier(virial: Float[Array, "3 3"]) -> Float[Array, ""]:
-    r"""$2 p^T H^T G^T f = 2 u \cdot A^T f$, twice the trace of the virial.
+    r"""Return $2 p^T H^T G^T f = 2 u \cdot A^T f$, twice the trace of the virial.
 
     As quaternions $G^T f = p f_b$ with $f_b = A^T f$, and $H^T q = -q u$, so that
     $H^T G^T f = -p f_b u = p\,(f_b \cdot u,\; u \times f_b)$. **Source:** Sherif (84).
@@ -240,10 +242,10 @@ def torque_multiplier(virial: Float[Array, "3 3"]) -> Float[Array, ""]:
 def gradient_multiplier(
     R: Float[Array, "3 3"], moment: Float[Array, "3"], virial: Float[Array, "3 3"]
 ) -> Float[Array, ""]:
-    r"""$2 u^T f$ with $u$ in body and $f$ in space components, as in Sherif (69).
+    r"""Return $2 u^T f$ with $u$ in body and $f$ in space components, as in Sherif (69).
 
     Summed over the forces it is $2\,\mathrm{tr}(A D)$, $D = \sum f_b \otimes u$; the symmetric part
     of $D$ is the virial, its skew part half the skew matrix of the moment. The value depends on
-    how $A$ is continued to $|p| \ne 1$, Sherif (5), and means nothing in mechanics.
+    how $A$ is continued to $|p| \ne 1$, Sherif (5), and has no mechanical meaning.
     """
     return 2.0 * jnp.sum(R * virial) - 2.0 * so3.dot(so3.unskew(R), moment)

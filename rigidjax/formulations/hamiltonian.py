@@ -6,19 +6,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Args
+from ..annotations import Args, Scalar
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
 from ..mechanics import System, check_constant_masses, check_system, has_joints, system_of
 from ..mechanics.kinematics.poses import joint_frames_at
 from ..mechanics.kinematics.twists import Twists
 from ..mechanics.loads import applied_wrenches, force_virials, free_accelerations
+from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from .base import AbstractFormulation
 from .charts import Unknowns, split_chart
-from .compiled import compiled
+from .compiled import compile_method
 from .layout import Layout
 
 
@@ -79,32 +80,39 @@ class Hamiltonian(AbstractFormulation):
         system = self.multibody
         return Layout(system.num_bodies, system.translates, 4, 4)
 
-    def velocities_of(self, t, poses, joint_frames, coordinates, twists):
+    def velocities_of(
+        self,
+        t: Scalar,
+        poses: Poses,
+        joint_frames: JointFrames,
+        coordinates: Float[Array, "k n"],
+        twists: Twists,
+    ):
         def momentum(q, inertia, omega):
             return 2.0 * so3.multiply(q, so3.pure(angular_momentum(inertia, omega)))
 
-        prepared = self.prepared
+        prepared = self.prepared_system
         p = jax.vmap(momentum)(coordinates, prepared.inertias, twists.angular)
         return self.layout.join(prepared.masses[:, None] * twists.linear, p)
 
-    def motion(self, t, y):
+    def motion(self, t: Scalar, y: Unknowns):
         def omega(q, p, inertia):
             return 0.5 * solve_inertia(inertia, so3.multiply(so3.conjugate(q), p)[1:])
 
-        prepared, poses = self.prepared, self.poses(t, y)
+        prepared, poses = self.prepared_system, self.poses(t, y)
         velocities = self.layout.twists(split_chart(y)[0])[0] / prepared.masses[:, None]
         omegas = jax.vmap(omega)(*self._phases(y), prepared.inertias)
         return poses, joint_frames_at(prepared, poses), Twists(velocities, omegas)
 
-    def coordinate_rates(self, y, twists):
+    def coordinate_rates(self, y: Unknowns, twists: Twists):
         return jax.vmap(self.rotation.rate)(self._phases(y)[0], twists.angular)
 
-    @compiled
-    def accelerations(self, t, y):
-        return free_accelerations(self.prepared, t, self.kinematics(t, y))
+    @compile_method
+    def accelerations(self, t: Scalar, y: Unknowns):
+        return free_accelerations(self.prepared_system, t, self.kinematics(t, y))
 
     def phases(self, y: Unknowns) -> list[tuple[Float[Array, "4"], Float[Array, "4"]]]:
-        """Quaternion $q$ and momentum $p$, kg m^2/s, of each body."""
+        """Return quaternion $q$ and momentum $p$, kg m^2/s, of each body."""
         return list(zip(*self._phases(y), strict=True))
 
     def _phases(self, y: Unknowns) -> tuple[Float[Array, "L 4"], Float[Array, "L 4"]]:
@@ -113,7 +121,7 @@ class Hamiltonian(AbstractFormulation):
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
         model = self.prepare()
-        prepared, layout, kinematics = model.prepared, self.layout, model.kinematics(t, y)
+        prepared, layout, kinematics = model.prepared_system, self.layout, model.kinematics(t, y)
         wrenches = applied_wrenches(prepared, t, kinematics)
 
         def rates(q, p, inertia, moment):
@@ -124,7 +132,7 @@ class Hamiltonian(AbstractFormulation):
             across = solve_inertia(inertia, pi[1:])
             rate = 0.25 * so3.multiply(q, jnp.concatenate([radial, across]))
             slope = 0.25 * so3.multiply(p, jnp.concatenate([-radial, across]))
-            # What of f is along q, the multiplier takes.
+            # The multiplier balances the part of f along q.
             return rate, slope + 2.0 * so3.multiply(q, so3.pure(moment))
 
         q_dot, p_dot = jax.vmap(rates)(*self._phases(y), prepared.inertias, wrenches[:, 3:])
@@ -133,15 +141,19 @@ class Hamiltonian(AbstractFormulation):
         return jnp.concatenate([layout.join(velocities, q_dot), slopes])
 
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        r"""Largest $|g(q)|$, (37), and $|q \cdot p| / (4 J_0)$, (40), 1/s, $J_0$ half the trace."""
+        r"""Return the largest $|g(q)|$, (37), and $|q \cdot p| / (4 J_0)$, (40), 1/s.
+
+        $J_0$ is half the trace of the inertia.
+        """
         q, p = self._phases(y)
-        radial = 4.0 * jax.vmap(_half_trace)(self.prepared.inertias)
+        radial = 4.0 * jax.vmap(_half_trace)(self.prepared_system.inertias)
         velocity = jnp.sum(q * p, axis=1) / radial
         position = jax.vmap(self.rotation.constraint)(q)
         return jnp.max(jnp.abs(position)), jnp.max(jnp.abs(velocity))
 
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
-        r"""$q / |q|$ and $|q|\,(p - q\,(q \cdot p) / |q|^2)$: $G(q)\,p$ and $E(q)\,p$ stay."""
+        r"""Return $q / |q|$ and $|q|\,(p - q\,(q \cdot p) / |q|^2)$, which keep $G(q)\,p$ and
+        $E(q)\,p$."""
         values, _ = split_chart(y)
         layout, (q, p) = self.layout, self._phases(y)
         length = jnp.sqrt(jnp.sum(q * q, axis=1, keepdims=True))
@@ -151,19 +163,19 @@ class Hamiltonian(AbstractFormulation):
         return jnp.concatenate([layout.join(layout.poses(values)[0], unit), momenta])
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
-        r"""$\lambda = q \cdot f$ of each body, $-q \cdot \nabla V$ of a potential; shape (L,), J.
+        r"""Return $\lambda = q \cdot f$ of each body, $-q \cdot \nabla V$ of a potential, (L,), J.
 
-        $2\,\mathrm{tr} \sum f \otimes u$ for $R(q)$ of degree 2; there is no inertial part.
+        It is $2\,\mathrm{tr} \sum f \otimes u$ for $R(q)$ of degree 2; there is no inertial part.
         **Source:** Betsch-Siebert, remark 4.2.
         """
-        virials = force_virials(self.prepared, t, self.kinematics(t, y))
+        virials = force_virials(self.prepared_system, t, self.kinematics(t, y))
         return 2.0 * jnp.trace(virials, axis1=1, axis2=2)
 
 
 def inverse_mass_matrix(
     q: Float[Array, "4"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
 ) -> Float[Array, "4 4"]:
-    r"""$M_4(q)^{-1} = \frac14 Q_l(q)\,J_4^{-1} Q_l(q)^T$ for $|q| = 1$, shape (4, 4), 1/(kg m^2).
+    r"""Return $M_4(q)^{-1} = \frac14 Q_l(q)\,J_4^{-1} Q_l(q)^T$ for $|q| = 1$, (4, 4), 1/(kg m^2).
 
     **Source:** Betsch-Siebert (33).
     """
@@ -172,5 +184,5 @@ def inverse_mass_matrix(
     return 0.25 * (jnp.outer(q, q) / _half_trace(inertia) + G.T @ solved)
 
 
-def _half_trace(inertia):
+def _half_trace(inertia: Float[Array, "3"] | Float[Array, "3 3"]):
     return 0.5 * (jnp.sum(inertia) if inertia.ndim == 1 else jnp.trace(inertia))

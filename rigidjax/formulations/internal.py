@@ -1,4 +1,4 @@
-"""The internal constraints of the rotations of all bodies: drift and multipliers."""
+"""Internal constraints of the rotations of all bodies: drift and multipliers."""
 
 import jax
 from jaxtyping import Array, Float
@@ -12,7 +12,7 @@ from .constrained import internal_multipliers
 
 
 def check_rotation(rotation: AbstractRotation | None) -> AbstractRotation:
-    """`rotation`, the quaternion if it is `None`; `TypeError` if it is something else."""
+    """Return `rotation`, or the quaternion for `None`; raise `TypeError` for anything else."""
     if rotation is None:
         return Quaternion()
     if not isinstance(rotation, AbstractRotation):
@@ -31,7 +31,7 @@ def multipliers_of_rotations(
     coordinates: Float[Array, "L n"],
     rates: Float[Array, "L n"],
 ) -> Float[Array, " m"]:
-    """Multipliers of the internal constraints of all bodies, joined."""
+    """Return the multipliers of the internal constraints of all bodies, in one vector."""
     moments = applied_wrenches(prepared, t, kinematics)[:, 3:]
     virials = force_virials(prepared, t, kinematics)
     each = jax.vmap(lambda *of_body: internal_multipliers(rotation, *of_body))

@@ -1,7 +1,7 @@
-"""Whether a state is one that the joints allow and in which every motion moves some mass."""
+"""Checks that joints allow a state, and that every motion in it has mass."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -10,7 +10,7 @@ import numpy as np
 from jax.core import eval_context
 from jaxtyping import Array, Float
 
-from ..annotations import T
+from ..annotations import Scalar, T
 from ..bodies.body import Body
 from ..checks import ArrayInput, is_traced, raise_or_collect
 from ..mechanics.constraints import (
@@ -24,7 +24,7 @@ from ..mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces,
 from ..mechanics.kinematics.trees import bodies_of_rates, null_space, rate_lengths
 from ..mechanics.kinematics.twists import Twists
 from ..mechanics.loads import applied_wrenches
-from ..mechanics.stacked.joints import Poses
+from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem
 from ..mechanics.violations import alignments, largest_by_joint
 from ..native import call_by_kernel
@@ -74,7 +74,7 @@ def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput, star
             angle = np.degrees(np.arccos(max(cosines[turned], -1.0)))
             raise ValueError(f"{_turned_message(names[turned])} Got {angle:.4g} degrees.")
     if massless[0] >= 0:
-        raise ValueError(_MASSLESS_MESSAGE.format(body=_named(model, int(massless[0]))))
+        raise ValueError(_MASSLESS_MESSAGE.format(body=_describe_body(model, int(massless[0]))))
     return start
 
 
@@ -115,8 +115,8 @@ def _faults(model: "AbstractCoordinates", state: State, t: ArrayInput, massive: 
     return call_by_kernel(_faults_of, *eqx.combine(jax.lax.stop_gradient(numbers), rest), massive)
 
 
-def _faults_of(model, state, t, massive):
-    prepared = model.prepared
+def _faults_of(model: Any, state: State, t: Scalar, massive: bool):
+    prepared = model.prepared_system
     state = state.normalized()
     t = jnp.asarray(t, state.position.dtype)
     poses = poses_of_state(prepared, state)
@@ -131,7 +131,7 @@ _compiled_faults = eqx.filter_jit(_faults)
 
 
 def violations(
-    prepared: PreparedSystem, t, poses: Poses, joint_frames, twists: Twists
+    prepared: PreparedSystem, t: Scalar, poses: Poses, joint_frames: JointFrames, twists: Twists
 ) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
     """How far each joint is open, by the size of its mechanism (rad for angles), beyond round-off
     of positions; and its velocity, by the largest rate."""
@@ -148,7 +148,9 @@ def violations(
     return largest_by_joint(prepared, position), largest_by_joint(prepared, velocity)
 
 
-def _largest_rate(prepared: PreparedSystem, t, poses, joint_frames, twists: Twists) -> Array:
+def _largest_rate(
+    prepared: PreparedSystem, t: Scalar, poses: Poses, joint_frames: JointFrames, twists: Twists
+) -> Array:
     """The largest rate of a motion, rad/s, velocities by the length of their mechanism.
 
     Or that which the forces on a body, were it free, give it in the time in which they move it by
@@ -165,8 +167,8 @@ def _largest_rate(prepared: PreparedSystem, t, poses, joint_frames, twists: Twis
     return jnp.maximum(jnp.max(jnp.abs(moving)), jnp.sqrt(jnp.max(squares)))
 
 
-def _named(model: "AbstractCoordinates", row: int) -> str:
-    """Return a body with the joint that it hangs on, for messages."""
+def _describe_body(model: "AbstractCoordinates", row: int) -> str:
+    """Return a body with the joint that it is attached to, for messages."""
     system = model.multibody
     j, name = system.topology.joints[row], system.bodies[row].name
     if j is None:
@@ -191,14 +193,16 @@ def _all_have_mass(bodies: Sequence[Body]) -> bool:
     return True
 
 
-def _massless(model: "AbstractCoordinates", t, poses, joint_frames) -> Array:
+def _massless(
+    model: "AbstractCoordinates", t: Scalar, poses: Poses, joint_frames: JointFrames
+) -> Array:
     """A body that moves without any mass, or -1, (1,).
 
     Every motion of bodies that all have mass in all directions moves some of it. Otherwise it is
     asked whether the motions that the joints allow are independent where bodies have mass: a
     question of geometry, whatever the masses are.
     """
-    prepared = model.prepared
+    prepared = model.prepared_system
     moved, lacking = jax.vmap(_directions_with_mass)(prepared.masses, prepared.inertias)
     if model.needs_all_mass or not prepared.num_rates:
         return jnp.where(jnp.any(lacking), jnp.argmax(lacking), -1)[None]
@@ -207,7 +211,7 @@ def _massless(model: "AbstractCoordinates", t, poses, joint_frames) -> Array:
         T = null_space(prepared, poses, joint_frames) * rate_lengths(prepared)[None, None]
         T = T.at[:, :3].divide(prepared.lengths[:, None, None])
         rows = jnp.einsum("lij,ljf->lif", moved, T).reshape(-1, prepared.num_rates)
-        if prepared.system.closes:
+        if prepared.system.has_loops:
             rows = jnp.concatenate([rows, loop_gradient(prepared, t, poses, joint_frames).matrix])
         sizes, motion = _weakest(rows)
         body = jnp.asarray(bodies_of_rates(prepared))[jnp.argmax(jnp.abs(motion))]
@@ -217,7 +221,7 @@ def _massless(model: "AbstractCoordinates", t, poses, joint_frames) -> Array:
     return jax.lax.cond(jnp.any(lacking), weakest, lambda: -jnp.ones((), int))[None]
 
 
-def _directions_with_mass(mass, inertia: Float[Array, "3"] | Float[Array, "3 3"]):
+def _directions_with_mass(mass: Scalar, inertia: Float[Array, "3"] | Float[Array, "3 3"]):
     """Projector onto the twists that have mass, (6, 6), and whether some have none."""
     principal = inertia.ndim == 1
     moments, axes = (inertia, jnp.eye(3, dtype=inertia.dtype)) if principal else _principal(inertia)
@@ -232,7 +236,7 @@ _principal = sequential_vmap_on_cpu(lambda inertia: tuple(jnp.linalg.eigh(inerti
 
 
 @sequential_vmap_on_cpu
-def _weakest(rows):
+def _weakest(rows: Float[Array, "m f"]):
     """Singular values, and the motion that belongs to the smallest one."""
     _, sizes, motions = jnp.linalg.svd(rows, full_matrices=False)
     return sizes, motions[-1]

@@ -1,4 +1,4 @@
-"""Where the unknowns of each body stand in the vector of unknowns."""
+"""Positions of the unknowns of each body in the vector of unknowns."""
 
 import abc
 import dataclasses
@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 
 class AbstractLayout(abc.ABC):
-    """Positions, velocities, then the angles of joints that are followed beyond pi."""
+    """Positions, velocities, then the unwrapped angles of joints."""
 
     num_bodies: int
     translates: bool
@@ -31,7 +31,7 @@ class AbstractLayout(abc.ABC):
 
     @abc.abstractmethod
     def rotations(self, y: Float[Array, " N"]) -> Float[Array, "k n"]:
-        """Coordinates of all rotations that are among the unknowns."""
+        """Return the coordinates of all rotations that are among the unknowns."""
 
     @property
     def size(self) -> int:
@@ -39,15 +39,15 @@ class AbstractLayout(abc.ABC):
         return self.num_positions + self.velocity_size + self.num_angles
 
     def velocities(self, y: Float[Array, " N"]) -> Float[Array, " V"]:
-        """All velocity-level unknowns."""
+        """Return all velocity-level unknowns."""
         return y[self.num_positions : self.num_positions + self.velocity_size]
 
     def angles(self, y: Float[Array, " N"]) -> Float[Array, " A"]:
-        """Angles of joints that are unknowns."""
+        """Return the joint angles that are unknowns."""
         return y[self.size - self.num_angles : self.size]
 
     def with_angles(self, y: Float[Array, " N"], other: Float[Array, " N"]) -> Float[Array, " N"]:
-        """`y` with the joint angles of `other`, which know their turns."""
+        """Return `y` with the joint angles of `other`, which include revolutions."""
         if self.num_angles == 0:
             return y
         return jnp.concatenate([y[: self.size - self.num_angles], self.angles(other)])
@@ -55,7 +55,7 @@ class AbstractLayout(abc.ABC):
     def with_velocities(
         self, y: Float[Array, " N"], velocities: Float[Array, " V"]
     ) -> Float[Array, " N"]:
-        """`y` with other velocity-level unknowns."""
+        """Return `y` with other velocity-level unknowns."""
         end = self.num_positions + self.velocity_size
         return jnp.concatenate([y[: self.num_positions], velocities, y[end:]])
 
@@ -101,11 +101,11 @@ class Layout(AbstractLayout):
         return self.poses(y)[1]
 
     def poses(self, y: Float[Array, " N"]) -> tuple[Float[Array, "L 3"], Float[Array, "L n"]]:
-        """Positions and rotation coordinates of all bodies."""
+        """Return positions and rotation coordinates of all bodies."""
         return self._parts(y[: self.num_positions])
 
     def twists(self, y: Float[Array, " N"]) -> tuple[Float[Array, "L 3"], Float[Array, "L k"]]:
-        """Velocities and rotational velocity unknowns of all bodies."""
+        """Return velocities and rotational velocity unknowns of all bodies."""
         return self._parts(self.velocities(y))
 
     def _parts(self, values: Float[Array, " n"]) -> tuple[Array, Array]:
@@ -115,10 +115,15 @@ class Layout(AbstractLayout):
         return rows[:, :3], rows[:, 3:]
 
     def join(self, linear: Float[Array, "L 3"], turning: Float[Array, "L n"]) -> Float[Array, " m"]:
-        """Positions and rotation coordinates of all bodies, or what belongs to them, as unknowns of
-        one level."""
+        """Join linear and rotational quantities of all bodies as unknowns of one level."""
         return jnp.concatenate([linear[:, : self.shift], turning], axis=1).ravel()
 
-    def join_all(self, positions, coordinates, velocities, angles) -> Float[Array, " N"]:
-        """Vector of unknowns (or of their rates) from stacked parts, `velocities` as they stand."""
+    def join_all(
+        self,
+        positions: Float[Array, "L 3"],
+        coordinates: Float[Array, "k n"],
+        velocities: Float[Array, " V"],
+        angles: Float[Array, " A"],
+    ) -> Float[Array, " N"]:
+        """Return all unknowns, or their rates, from parts."""
         return jnp.concatenate([self.join(positions, coordinates), velocities, angles])

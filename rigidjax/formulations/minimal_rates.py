@@ -1,4 +1,4 @@
-r"""What a model whose velocities are minimal says of itself: mass matrix, forces, Jacobians.
+r"""Mass matrix, forces and Jacobians of models in generalised velocities.
 
 The equations of motion are $M \dot\nu + h = \tau$, and with closed loops $\tau + J^T \lambda$.
 """
@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..checks import ArrayInput, vector_leaf
 from ..mechanics import rate_labels
 from ..mechanics.dynamics.composite_rigid_body import generalised_forces, mass_matrix
@@ -31,14 +32,14 @@ from ..mechanics.stacked.system import PreparedSystem
 from ..rotations.base import Rates
 from ..rotations.matrix import product
 from ..rotations.so3 import skew
-from .actuation import actuated_rates, checked_forces, forces_of_actuated
+from .actuation import actuated_rates, check_forces, forces_of_actuated
 from .base import AbstractFormulation
 from .charts import Unknowns, join_chart, split_chart
-from .compiled import compiled
+from .compiled import compile_method
 
 
-class Placed(eqx.Module):
-    """A pose of the whole system, with its consistent minimal velocities in body components."""
+class SystemConfiguration(eqx.Module):
+    """A pose of the whole system, with its consistent generalised velocities in body components."""
 
     prepared: PreparedSystem
     t: Float[Array, ""]
@@ -47,13 +48,13 @@ class Placed(eqx.Module):
     nu: Float[Array, " f"]
 
     def moving(self) -> MotionSubspace:
-        """Motions that the minimal velocities cause."""
+        """Motions that the generalised velocities cause."""
         at = reference_points(self.prepared, self.poses)
         return MotionSubspace(motion_subspace(self.prepared, self.poses, self.joint_frames, at), at)
 
 
 class AbstractMinimalRates(AbstractFormulation):
-    r"""A formulation with minimal velocities $\nu$, named by `rate_labels`."""
+    r"""A formulation with generalised velocities $\nu$, named by `rate_labels`."""
 
     rates: eqx.AbstractVar[Rates]
 
@@ -62,30 +63,30 @@ class AbstractMinimalRates(AbstractFormulation):
         return self.layout.velocities(values)
 
     def as_unknowns(self, poses: Poses, nu: Float[Array, " f"]) -> Float[Array, " f"]:
-        """The inverse of `minimal`, of minimal velocities or of their derivatives."""
+        """The inverse of `minimal`, of generalised velocities or of their derivatives."""
         return nu
 
     @property
     def num_rates(self) -> int:
-        r"""Number of minimal velocities $f$ of the trees."""
+        r"""Number of generalised velocities $f$ of the trees."""
         return self.layout.velocity_size
 
     @property
     def rate_labels(self) -> tuple[str, ...]:
-        """Names of the minimal velocities, in their order (see `rj.rate_labels`)."""
+        """Names of the generalised velocities, in their order (see `rj.rate_labels`)."""
         return rate_labels(self.multibody)
 
-    @compiled
+    @compile_method
     def mass_matrix(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "f f"]:
-        r"""Mass matrix $M$ of the minimal velocities, $\frac12 \nu^T M \nu$ the kinetic energy.
+        r"""Mass matrix $M$ of the generalised velocities, $\frac12 \nu^T M \nu$ the kinetic energy.
 
         With closed loops it is that of the trees. **Returns:** shape (f, f), SI units.
         **Source:** Lang (11), $T^T M T$.
         """
-        at = self.placed(t, y)
+        at = self.configuration(t, y)
         return self._in_rates(y, mass_matrix(at.prepared, at.poses, at.moving()))
 
-    @compiled
+    @compile_method
     def bias_forces(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " f"]:
         r"""Generalised forces $h$ with $M \dot\nu + h = \tau$.
 
@@ -93,7 +94,7 @@ class AbstractMinimalRates(AbstractFormulation):
         damping. $\tau$ is what acts beyond them, zero in a simulation.
         **Returns:** shape (f,), N and N m.
         """
-        at = self.placed(t, y)
+        at = self.configuration(t, y)
         prepared, moving = at.prepared, at.moving()
         motions, twists = motions_and_twists(
             prepared, at.t, at.poses, at.joint_frames, moving.reference_points, at.nu
@@ -118,7 +119,7 @@ class AbstractMinimalRates(AbstractFormulation):
 
         Without loops $\tau = M \dot\nu + h$. With loops many do, since constraint forces can take a
         part: those of least norm, a length of the mechanism (see `docs/systems.md`) for forces.
-        What in `rates_dot` the loops forbid is not seen: it has to satisfy them.
+        `rates_dot` has to satisfy the loops: a part that they forbid has no effect.
 
         With `actuated` the forces are those of these joints alone, all others are passive: as many
         actuated rates as degrees of freedom have unique forces, more have those of least norm,
@@ -136,33 +137,33 @@ class AbstractMinimalRates(AbstractFormulation):
             return self._inverse_dynamics(t, y, rates_dot)
         rows = actuated_rates(self.multibody, self.rate_labels, actuated)
         forces, rest = self._actuated_forces(t, y, rates_dot, rows)
-        return checked_forces(forces, rest, self.rate_labels, actuated)
+        return check_forces(forces, rest, self.rate_labels, actuated)
 
-    @compiled
+    @compile_method
     def _actuated_forces(
         self, t: Float[Array, ""], y: Unknowns, rates_dot: Float[Array, " f"], rows: frozenset[int]
     ) -> tuple[Float[Array, " f"], Float[Array, " f"]]:
-        M, at = self.mass_matrix(t, y), self.placed(t, y)
+        M, at = self.mass_matrix(t, y), self.configuration(t, y)
         tau = M @ rates_dot + self.bias_forces(t, y)
         loops = None
-        if self.multibody.closes:
+        if self.multibody.has_loops:
             loops = loop_gradient(at.prepared, at.t, at.poses, at.joint_frames)
         return forces_of_actuated(M, tau, rows, loops)
 
-    @compiled
+    @compile_method
     def _inverse_dynamics(
         self, t: Float[Array, ""], y: Unknowns, rates_dot: Float[Array, " f"]
     ) -> Float[Array, " f"]:
         tau = self.mass_matrix(t, y) @ rates_dot + self.bias_forces(t, y)
-        if not self.multibody.closes:
+        if not self.multibody.has_loops:
             return tau
-        at = self.placed(t, y)
+        at = self.configuration(t, y)
         loops = loop_gradient(at.prepared, at.t, at.poses, at.joint_frames)
         scaled = loops.scale * tau
         carried = loops.inverse() @ (loops.matrix @ scaled)
         return (scaled - carried) / loops.scale
 
-    @compiled
+    @compile_method
     def forward_dynamics(
         self, t: Float[Array, ""], y: Unknowns, forces: ArrayInput | None = None
     ) -> Float[Array, " f"]:
@@ -178,8 +179,8 @@ class AbstractMinimalRates(AbstractFormulation):
         if forces is None:
             return rates_dot
         forces = self._of_rates(forces, "forward_dynamics(forces=...)")
-        if self.multibody.closes:
-            at = self.placed(t, y)
+        if self.multibody.has_loops:
+            at = self.configuration(t, y)
             loops = factor_loops(at.prepared, at.t, at.poses, at.joint_frames)
             return rates_dot + loops.response(forces)
         return rates_dot + solve(self.mass_matrix(t, y), forces)
@@ -232,9 +233,11 @@ class AbstractMinimalRates(AbstractFormulation):
             raise ValueError(f'`jacobian(axes=...)` must be "body" or "space"; got {axes!r}.')
         return self._jacobian(t, y, body, vector_leaf(point, "jacobian(point=...)"), axes)
 
-    @compiled
-    def _jacobian(self, t, y: Unknowns, body: str, u: Float[Array, "3"], axes: str) -> Array:
-        at = self.placed(t, y)
+    @compile_method
+    def _jacobian(
+        self, t: Scalar, y: Unknowns, body: str, u: Float[Array, "3"], axes: str
+    ) -> Array:
+        at = self.configuration(t, y)
         i, frame = at.prepared.system.locate(body)
         T, R = null_space(at.prepared, at.poses, at.joint_frames)[i], at.poses.rotations[i]
         u = u.astype(R.dtype) if frame is None else frame.on_body(u).astype(R.dtype)
@@ -259,7 +262,7 @@ class AbstractMinimalRates(AbstractFormulation):
         moved = (jnp.ones_like(t), self.vector_field(t, y))
         return jax.jvp(lambda t, y: self.jacobian(t, y, body, point, axes), (t, y), moved)[1]
 
-    @compiled
+    @compile_method
     def apply_impulse(
         self,
         t: Float[Array, ""],
@@ -282,8 +285,8 @@ class AbstractMinimalRates(AbstractFormulation):
         parts = {"impulse": impulse, "moment": moment}
         p = [vector_leaf(value, f"apply_impulse({name}=...)") for name, value in parts.items()]
         f = self.jacobian(t, y, body, point).T @ jnp.concatenate(p)
-        if self.multibody.closes:
-            at = self.placed(t, y)
+        if self.multibody.has_loops:
+            at = self.configuration(t, y)
             change = factor_loops(at.prepared, at.t, at.poses, at.joint_frames).response(f)
         else:
             change = solve(self.mass_matrix(t, y), f)
@@ -291,20 +294,20 @@ class AbstractMinimalRates(AbstractFormulation):
         nu = self.layout.velocities(values) + change
         return join_chart(self.layout.with_velocities(values, nu), y)
 
-    @compiled
-    def placed(self, t: Float[Array, ""], y: Unknowns) -> Placed:
-        """Poses, joints and minimal velocities in body components."""
-        return self.at(t, y)
+    @compile_method
+    def configuration(self, t: Float[Array, ""], y: Unknowns) -> SystemConfiguration:
+        """Poses, joints and generalised velocities in body components."""
+        return self.configuration_prepared(t, y)
 
-    def at(self, t, y: Unknowns) -> Placed:
+    def configuration_prepared(self, t: Scalar, y: Unknowns) -> SystemConfiguration:
         """`placed` of a model that is ready."""
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
-        poses, prepared = self.poses(t, y), self.prepared
+        poses, prepared = self.poses(t, y), self.prepared_system
         joint_frames = joint_frames_at(prepared, poses)
         nu = self.minimal(poses, values)
         nu = consistent_rates(prepared, t, poses, joint_frames, nu)
-        return Placed(prepared, t, poses, joint_frames, nu)
+        return SystemConfiguration(prepared, t, poses, joint_frames, nu)
 
     def _turn(self, y: Unknowns) -> Float[Array, "f f"] | None:
         r"""$P$ with $\nu = P \nu_{body}$ if the rates are in space components, else `None`."""

@@ -1,14 +1,15 @@
-"""Null-space coordinates: redundant positions, minimal velocities."""
+"""Null-space coordinates: redundant positions, generalised velocities."""
 
 import abc
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Args
+from ..annotations import Args, Scalar
 from ..bodies.fixed_point import FixedPointBody
 from ..joints.replacing import replace_fields
 from ..mechanics import System, check_system, has_joints
@@ -22,7 +23,7 @@ from ..mechanics.kinematics.trees import (
     free_rate_rows,
     generalised_velocities,
 )
-from ..mechanics.kinematics.twists import Motion
+from ..mechanics.kinematics.twists import Motion, Twists
 from ..mechanics.reactions import rotor_forces
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem, StackedSystem
@@ -30,7 +31,7 @@ from ..native.ops import vmap_rows
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.matrix import to_body, to_space
 from .charts import Unknowns, constant_chart, join_chart, split_chart
-from .compiled import compiled
+from .compiled import compile_method
 from .internal import check_rotation
 from .layout import Layout
 from .minimal_rates import AbstractMinimalRates
@@ -43,19 +44,30 @@ class AbstractNullSpace(AbstractMinimalRates):
     needs_all_mass: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def joined_rates(self, y: Unknowns, joint_frames, of: Motion) -> Float[Array, " N"]:
+    def joined_rates(
+        self, y: Unknowns, joint_frames: JointFrames, of: Motion
+    ) -> Float[Array, " N"]:
         """Rates of the unknowns in a motion."""
 
     @property
     def num_algebraic(self) -> int:
         return 0
 
-    def velocities_of(self, t, poses, joint_frames, coordinates, twists):
-        nu = generalised_velocities(self.prepared, t, joint_frames, twists)
-        return self.as_unknowns(poses, consistent_rates(self.prepared, t, poses, joint_frames, nu))
+    def velocities_of(
+        self,
+        t: Scalar,
+        poses: Poses,
+        joint_frames: JointFrames,
+        coordinates: Float[Array, "k n"],
+        twists: Twists,
+    ):
+        nu = generalised_velocities(self.prepared_system, t, joint_frames, twists)
+        return self.as_unknowns(
+            poses, consistent_rates(self.prepared_system, t, poses, joint_frames, nu)
+        )
 
-    def motion(self, t, y):
-        at = self.at(t, y)
+    def motion(self, t: Scalar, y: Unknowns):
+        at = self.configuration_prepared(t, y)
         return (
             at.poses,
             at.joint_frames,
@@ -65,32 +77,32 @@ class AbstractNullSpace(AbstractMinimalRates):
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
         return self._field(t, y)
 
-    @compiled
-    def _field(self, t, y: Unknowns) -> Unknowns:
+    @compile_method
+    def _field(self, t: Scalar, y: Unknowns) -> Unknowns:
         _, joint_frames, of = self._moving(t, y)
         return constant_chart(self.joined_rates(y, joint_frames, of), y)
 
-    def _moving(self, t, y: Unknowns) -> tuple[Poses, JointFrames, Motion]:
-        prepared, poses = self.prepared, self.poses(t, y)
+    def _moving(self, t: Scalar, y: Unknowns) -> tuple[Poses, JointFrames, Motion]:
+        prepared, poses = self.prepared_system, self.poses(t, y)
         joint_frames, nu = joint_frames_at(prepared, poses), self.minimal(poses, split_chart(y)[0])
         return poses, joint_frames, compute_accelerations(prepared, t, poses, joint_frames, nu)
 
-    @compiled
-    def accelerations(self, t, y):
+    @compile_method
+    def accelerations(self, t: Scalar, y: Unknowns):
         poses, _, of = self._moving(t, y)
-        return body_accelerations(self.prepared, t, poses, of.rates, of.derivatives)
+        return body_accelerations(self.prepared_system, t, poses, of.rates, of.derivatives)
 
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
         if not (self.rotation.num_constraints or has_joints(self.system)):
             return y
-        return self._projected(t, y)
+        return self._project(t, y)
 
-    @compiled
-    def _projected(self, t, y: Unknowns) -> Unknowns:
-        y = self.closed(t, y)
-        if not self.multibody.closes:
+    @compile_method
+    def _project(self, t: Scalar, y: Unknowns) -> Unknowns:
+        y = self.close_joints(t, y)
+        if not self.multibody.has_loops:
             return y
-        at, (values, _) = self.at(t, y), split_chart(y)
+        at, (values, _) = self.configuration_prepared(t, y), split_chart(y)
         nu = self.as_unknowns(at.poses, at.nu)
         return join_chart(self.layout.with_velocities(values, nu), y)
 
@@ -145,28 +157,28 @@ class NullSpace(AbstractNullSpace):
         system = self.multibody
         return Layout(
             system.num_bodies, system.translates, self.rotation.num_coordinates, 3,
-            sum(system.rates_of_bodies), len(self.followed),
+            sum(system.rates_of_bodies), len(self.unwrapped_joints),
         )  # fmt: skip
 
-    def minimal(self, poses, values):
-        return self._turned(poses, self.layout.velocities(values), to_body)
+    def minimal(self, poses: Poses, values: Float[Array, " N"]):
+        return self._rotate_free(poses, self.layout.velocities(values), to_body)
 
-    def as_unknowns(self, poses, nu):
-        # Of derivatives too: d(R Omega)/dt = R dOmega/dt, since Omega x Omega = 0.
-        return self._turned(poses, nu, to_space)
+    def as_unknowns(self, poses: Poses, nu: Float[Array, " f"]):
+        # It holds for derivatives too: d(R Omega)/dt = R dOmega/dt, since Omega x Omega = 0.
+        return self._rotate_free(poses, nu, to_space)
 
-    def _turned(self, poses, nu, turn):
+    def _rotate_free(self, poses: Poses, nu: Float[Array, " f"], turn: Callable[..., Any]):
         if self.rates == "body":
             return nu
-        free, rows = free_bodies(self.prepared), free_rate_rows(self.prepared)[:, -3:]
-        turned = jax.vmap(turn)(poses.rotations[free], nu[rows])
-        return nu.at[rows].set(turned, unique_indices=True)
+        free, rows = free_bodies(self.prepared_system), free_rate_rows(self.prepared_system)[:, -3:]
+        rotated = jax.vmap(turn)(poses.rotations[free], nu[rows])
+        return nu.at[rows].set(rotated, unique_indices=True)
 
-    def coordinate_rates(self, y, twists):
+    def coordinate_rates(self, y: Unknowns, twists: Twists):
         _, a = self.layout.poses(split_chart(y)[0])
         return vmap_rows(self.rotation.rate, a, twists.angular)
 
-    def joined_rates(self, y, joint_frames, of):
+    def joined_rates(self, y: Unknowns, joint_frames: JointFrames, of: Motion):
         return self.layout.join_all(
             of.twists.linear, self.coordinate_rates(y, of.twists),
             self.as_unknowns(joint_frames.poses, of.derivatives),
@@ -188,23 +200,23 @@ class NullSpace(AbstractNullSpace):
             system = system.at_time(jnp.asarray(t, split_chart(y)[0].dtype))
         return Absolute(system, self.rotation).multipliers(t, self.absolute(t, y))
 
-    @compiled
-    def absolute(self, t, y: Unknowns) -> Float[Array, " N"]:
-        """The same motion in absolute coordinates, in the fixed chart."""
+    @compile_method
+    def absolute(self, t: Scalar, y: Unknowns) -> Float[Array, " N"]:
+        """Return the unknowns in absolute coordinates, in the fixed chart."""
         values, _ = split_chart(y)
         _, _, twists = self.motion(t, y)
         velocities = self.layout.join(twists.linear, self.coordinate_rates(y, twists))
         angles = self.layout.angles(values)
         return self.layout.join_all(*self.layout.poses(values), velocities, angles)
 
-    def _without_rotors(self, t, y: Unknowns) -> System | FixedPointBody:
+    def _without_rotors(self, t: Scalar, y: Unknowns) -> System | FixedPointBody:
         """The system in which what rotors of joints do is given as forces."""
         system = self.system
         if not has_joints(system) or not system.has_armature:
             return system
         poses, joint_frames, twists = self.motion(t, y)
         forces = rotor_forces(
-            self.prepared, t, poses, joint_frames, twists, self.accelerations(t, y)
+            self.prepared_system, t, poses, joint_frames, twists, self.accelerations(t, y)
         )
         bare = (
             joint if joint.armatures is None else replace_fields(joint, armature=None)

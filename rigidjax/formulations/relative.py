@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..bodies.fixed_point import FixedPointBody
 from ..mechanics import System, check_system
 from ..mechanics.constraints import constraint_values
@@ -19,15 +20,15 @@ from ..mechanics.kinematics.poses import (
     with_joint_angles,
 )
 from ..mechanics.kinematics.trees import free_bodies, in_order, tree_joints
-from ..mechanics.kinematics.twists import Twists
-from ..mechanics.stacked.joints import Poses
+from ..mechanics.kinematics.twists import Motion, Twists
+from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..native.ops import take
 from ..rotations.base import AbstractRotation, Rates
 from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..state import State
 from .charts import Unknowns, join_chart, split_chart
-from .compiled import compiled
+from .compiled import compile_method
 from .internal import check_rotation
 from .null_space import AbstractNullSpace, NullSpace
 from .tree_layout import TreeLayout
@@ -36,7 +37,7 @@ from .tree_layout import TreeLayout
 class Relative(AbstractNullSpace):
     r"""The equations of motion in joint coordinates, $y = (q, \nu)$.
 
-    Each body has the coordinates of the joint by which it hangs on its tree: lengths and angles, of
+    Each body has the coordinates of the joint that attaches it to its tree: lengths and angles, of
     any number of turns, and for a ball joint or a body that is free in space the coordinates $a$ of
     the chosen parametrization. Velocities are the joint rates, those of `NullSpace`, so that
     constraints are left only where loops close: they hold on the rates by construction and on the
@@ -103,21 +104,21 @@ class Relative(AbstractNullSpace):
         system = self.multibody
         return TreeLayout(
             plain_counts(system), turning_bodies(system), self.rotation.num_coordinates,
-            system.rates_of_bodies, len(self.followed), system.translates,
+            system.rates_of_bodies, len(self.unwrapped_joints), system.translates,
         )  # fmt: skip
 
     @property
-    def followed(self) -> tuple[int, ...]:
+    def unwrapped_joints(self) -> tuple[int, ...]:
         """Joints of loops whose whole turns matter; those of the trees know theirs."""
         loops = self.multibody.topology.loops
         return tuple(j for j in self.multibody.tracked_joints if j in loops)
 
-    def poses(self, t, y: Unknowns) -> Poses:
+    def poses(self, t: Scalar, y: Unknowns) -> Poses:
         values, reference = split_chart(y)
         plain, a = self.layout.split(values)
         t = jnp.asarray(t, values.dtype)
-        poses = tree_poses(self.prepared, t, plain, self.matrices(a, reference))
-        followed = self.followed
+        poses = tree_poses(self.prepared_system, t, plain, self.matrices(a, reference))
+        followed = self.unwrapped_joints
         if not followed:
             return poses
         missing = self.layout.angles(values) - self._angles(poses)
@@ -127,55 +128,62 @@ class Relative(AbstractNullSpace):
 
     def _angles(self, poses: Poses) -> Float[Array, " A"]:
         """Angles of the joints of loops that are followed."""
-        return joint_angles(self.prepared, joint_frames_at(self.prepared, poses), self.followed)
+        return joint_angles(
+            self.prepared_system,
+            joint_frames_at(self.prepared_system, poses),
+            self.unwrapped_joints,
+        )
 
     def quaternions(self, state: State) -> Float[Array, "k 4"]:
         return self._quaternions(
-            state, joint_frames_at(self.prepared, poses_of_state(self.prepared, state))
+            state,
+            joint_frames_at(self.prepared_system, poses_of_state(self.prepared_system, state)),
         )
 
-    def _quaternions(self, state: State, joint_frames) -> Float[Array, "k 4"]:
+    def _quaternions(self, state: State, joint_frames: JointFrames) -> Float[Array, "k 4"]:
         parts, where = [], []
-        for _, group, frames, bodies, _ in tree_joints(self.prepared, joint_frames):
+        for _, group, frames, bodies, _ in tree_joints(self.prepared_system, joint_frames):
             if group.joint.turns_freely:
                 parts.append(jax.vmap(spurrier_klumpp)(frames.relative.rotation))
                 where.append(bodies)
-        free = free_bodies(self.prepared)
+        free = free_bodies(self.prepared_system)
         parts.append(take(state.orientation, free))
         return in_order(parts, [*where, free], state.orientation)
 
-    def _plain(self, state: State, joint_frames) -> Float[Array, " q"]:
+    def _plain(self, state: State, joint_frames: JointFrames) -> Float[Array, " q"]:
         """Lengths and angles of the joints of the trees, body after body."""
         first = np.concatenate([[0], np.cumsum(self.layout.plain)]).astype(int)
         parts, where = [jnp.zeros(0, state.position.dtype)], [np.zeros(0, int)]
-        for _, group, frames, bodies, _ in tree_joints(self.prepared, joint_frames):
+        for _, group, frames, bodies, _ in tree_joints(self.prepared_system, joint_frames):
             count = self.layout.plain[bodies[0]]
             found = group.map(lambda joint, r: joint.coordinates(r), frames.relative)
             parts.append(found[:, :count].ravel())
             where.append(np.add.outer(first[bodies], np.arange(count)).ravel())
-        free = free_bodies(self.prepared)
+        free = free_bodies(self.prepared_system)
         if self.layout.translates:
             parts.append(take(state.position, free).ravel())
             where.append(np.add.outer(first[free], np.arange(3)).ravel())
         return in_order(parts, where, parts[0])
 
-    def packed(self, t, state: State, reference) -> Float[Array, " N"]:
-        poses = poses_of_state(self.prepared, state)
-        joint_frames = joint_frames_at(self.prepared, poses)
+    def pack_prepared(
+        self, t: Scalar, state: State, reference: Float[Array, "k 4"] | None
+    ) -> Float[Array, " N"]:
+        poses = poses_of_state(self.prepared_system, state)
+        joint_frames = joint_frames_at(self.prepared_system, poses)
         a = self.coordinates_of(self._quaternions(state, joint_frames), reference)
         twists = Twists(state.velocity, state.angular_velocity)
         nu = self.velocities_of(t, poses, joint_frames, a, twists)
-        angles = joint_angles(self.prepared, joint_frames, self.followed)
+        angles = joint_angles(self.prepared_system, joint_frames, self.unwrapped_joints)
         return self.layout.join(self._plain(state, joint_frames), a, nu, angles)
 
-    @compiled
+    @compile_method
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
         poses, joint_frames, twists = self.motion(t, y)
         p = jax.vmap(spurrier_klumpp)(poses.rotations[:-1])
         state = State(poses.positions[:-1], p, twists.linear, twists.angular)
-        return with_joint_angles(self.prepared, state, joint_frames)
+        return with_joint_angles(self.prepared_system, state, joint_frames)
 
-    def _rotation_rates(self, y: Unknowns, nu) -> Float[Array, "k n"]:
+    def _rotation_rates(self, y: Unknowns, nu: Float[Array, " f"]) -> Float[Array, "k n"]:
         """Rates of the rotation coordinates."""
         _, omega = self.layout.split_rates(nu)
         return jax.vmap(self.rotation.rate)(self.layout.rotations(split_chart(y)[0]), omega)
@@ -183,22 +191,22 @@ class Relative(AbstractNullSpace):
     def coordinate_rates(self, y: Unknowns, twists: Twists) -> Float[Array, "k n"]:
         return self._rotation_rates(y, self.layout.velocities(split_chart(y)[0]))
 
-    def joined_rates(self, y, joint_frames, of):
+    def joined_rates(self, y: Unknowns, joint_frames: JointFrames, of: Motion):
         plain, _ = self.layout.split_rates(of.rates)
         angles = self.angle_rates(joint_frames, of.twists)
         return self.layout.join(plain, self._rotation_rates(y, of.rates), of.derivatives, angles)
 
-    def on_rotations(self, y: Unknowns) -> Unknowns:
+    def project_rotations(self, y: Unknowns) -> Unknowns:
         values, _ = split_chart(y)
         layout = self.layout
         plain, a = layout.split(values)
         a, nu = jax.vmap(self.rotation.project)(a), layout.velocities(values)
         return join_chart(layout.join(plain, a, nu, layout.angles(values)), y)
 
-    def newton_step(self, t, y: Unknowns) -> Unknowns:
-        y = self.on_rotations(y)
-        layout, prepared = self.layout, self.prepared.holonomic
-        if not prepared.system.closes:
+    def newton_step(self, t: Scalar, y: Unknowns) -> Unknowns:
+        y = self.project_rotations(y)
+        layout, prepared = self.layout, self.prepared_system.holonomic
+        if not prepared.system.has_loops:
             return y
         values, _ = split_chart(y)
         plain, a = layout.split(values)
@@ -210,7 +218,7 @@ class Relative(AbstractNullSpace):
         change = factor_loops(prepared, t, poses, joint_frames, inertias).correction(residual)
         moved, _ = layout.split_rates(change)
         plain, a = plain + moved, a + self._rotation_rates(y, change)
-        y = self.on_rotations(join_chart(layout.join(plain, a, nu, angles), y))
+        y = self.project_rotations(join_chart(layout.join(plain, a, nu, angles), y))
         if not angles.size:
             return y
         angles = self._angles(self.poses(t, y))

@@ -1,4 +1,4 @@
-"""Where the coordinates of the joints of trees stand in the vector of unknowns."""
+"""Positions of the joint coordinates of trees in the vector of unknowns."""
 
 import dataclasses
 
@@ -12,11 +12,11 @@ from .layout import AbstractLayout
 
 @dataclasses.dataclass(frozen=True)
 class TreeLayout(AbstractLayout):
-    """Coordinates of the joint that each body hangs on: lengths and angles, then its rotation.
+    """Coordinates of the joint of each body: lengths and angles, then its rotation.
 
     **Arguments:** `plain`, lengths and angles of each body; `turning`, the bodies whose rotation is
-    free; `num_coordinates` of a rotation; `rates`, minimal velocities of each body; `num_angles`,
-    those of joints of loops that are followed; `translates`, whether free bodies do.
+    free; `num_coordinates` of a rotation; `rates`, generalised velocities of each body;
+    `num_angles`, unwrapped angles of joints of loops; `translates`, whether free bodies do.
     """
 
     plain: tuple[int, ...]
@@ -59,7 +59,7 @@ class TreeLayout(AbstractLayout):
 
     @property
     def where_of_rates(self) -> tuple[np.ndarray, np.ndarray]:
-        """The same of the minimal velocities: rows (q,), and (k, 3)."""
+        """Rows of lengths and angles, (q,), and of rotations, (k, 3), among the rates."""
         plain: list[int] = []
         turning: list[list[int]] = []
         row = 0
@@ -71,7 +71,7 @@ class TreeLayout(AbstractLayout):
         return np.array(plain, int), np.array(turning, int).reshape(self.num_rotations, 3)
 
     def rows_of(self, body: int) -> tuple[slice, slice]:
-        """Rows of the coordinates of what a body hangs on, and of its rates among all rates."""
+        """Return the rows of the coordinates and of the rates of the joint of a body."""
         own = [
             count + self.num_coordinates * (i in self.turning) for i, count in enumerate(self.plain)
         ]
@@ -79,17 +79,23 @@ class TreeLayout(AbstractLayout):
         return slice(ends[0] - own[body], ends[0]), slice(ends[1] - self.rates[body], ends[1])
 
     def split(self, y: Float[Array, " N"]) -> tuple[Float[Array, " q"], Float[Array, "k n"]]:
-        """Lengths and angles, and coordinates of the rotations."""
+        """Return lengths and angles, and coordinates of the rotations."""
         plain, turning = self.where
         return take(y, plain), take(y, turning.ravel()).reshape(turning.shape)
 
     def split_rates(self, nu: Float[Array, " f"]) -> tuple[Float[Array, " q"], Float[Array, "k 3"]]:
-        """Minimal velocities of lengths and angles, and angular velocities."""
+        """Return rates of lengths and angles, and angular velocities."""
         plain, turning = self.where_of_rates
         return take(nu, plain), take(nu, turning.ravel()).reshape(turning.shape)
 
-    def join(self, plain, turning, velocities, angles) -> Float[Array, " N"]:
-        """Unknowns, or their rates, from parts."""
+    def join(
+        self,
+        plain: Float[Array, " q"],
+        turning: Float[Array, "k n"],
+        velocities: Float[Array, " V"],
+        angles: Float[Array, " A"],
+    ) -> Float[Array, " N"]:
+        """Return unknowns, or their rates, from parts."""
         order = np.argsort(np.concatenate([rows.ravel() for rows in self.where]))
         positions = take(jnp.concatenate([plain, turning.ravel()]), order)
         return jnp.concatenate([positions, velocities, angles])

@@ -33,7 +33,7 @@ def check_form(model: "AbstractFormulation", y: Any) -> Unknowns:
     if values.shape != (model.num_unknowns,):
         raise ValueError(
             f"`simulate(y0=...)` must have shape ({model.num_unknowns},), the unknowns of this "
-            f"`{kind}`; got shape {values.shape}. Of many saved times take one, such as "
+            f"`{kind}`; got shape {values.shape}. Take one of many saved times, such as "
             "`sol.ys[-1]`; for many starts use `jax.vmap`."
         )
     precision = common_dtype(model)

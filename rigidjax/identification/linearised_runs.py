@@ -95,7 +95,8 @@ def simulate_readings(
     punctual = [sensor.on_time() for sensor in experiment.sensors]
     if any(delay is not None for _, delay in punctual):
         return _simulate_delayed_readings(experiment, ts, simulation, (t0, t1), punctual)
-    during_solve = not experiment.model.multibody.closes if during_solve is None else during_solve
+    if during_solve is None:
+        during_solve = not experiment.model.multibody.has_loops
     state0, joints_close = experiment.started(t0)
     read = _SensorReader(experiment.model, experiment.sensors)
     saveat = diffrax.SaveAt(ts=ts, fn=read) if during_solve else diffrax.SaveAt(ts=ts)

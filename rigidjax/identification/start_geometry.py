@@ -69,7 +69,7 @@ def transfer_state(
     systems: list[System] = [reference.multibody, model.multibody]
     before, after = (Relative(s, Quaternion(), recharting=False) for s in systems)
     transferred = after.decode(t, before.pack(state.normalized(), None, t))
-    if not (systems[1].closes or systems[1].velocity_constraints):
+    if not (systems[1].has_loops or systems[1].velocity_constraints):
         return transferred, jnp.array(True)
     closed, position, velocity = nearest_state(systems[1], transferred, t)
     okay = (jnp.max(position) < _CLOSED) & (jnp.max(velocity) < _CLOSED)

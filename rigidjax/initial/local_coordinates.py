@@ -105,7 +105,7 @@ def independent_rates(model: AbstractFormulation, state: State) -> tuple[int, ..
 def loop_rows(model: AbstractFormulation, state: State) -> np.ndarray:
     """Return the dimensionless Jacobian of loop constraints on generalised velocities, (m, f)."""
     system = model.multibody
-    if not system.closes:
+    if not system.has_loops:
         return np.zeros((0, num_rates(model)))
     return np.asarray(_loop_rows(system, state).matrix)
 

@@ -80,7 +80,7 @@ def _angles(model: AbstractFormulation) -> list[str]:
     system = model.system
     if not has_joints(system):
         return []
-    return [f"{system.joints[j].name}.angle" for j in model.followed]
+    return [f"{system.joints[j].name}.angle" for j in model.unwrapped_joints]
 
 
 def _multipliers(model: AbstractFormulation) -> list[str]:

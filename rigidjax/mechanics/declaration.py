@@ -51,7 +51,7 @@ class AbstractSystem(eqx.Module):
         return sum(item.num_constraints for item in (*self.joints, *self.constraints))
 
     @property
-    def closes(self) -> bool:
+    def has_loops(self) -> bool:
         """Whether loops, couplings or constraints restrict the rates of the trees."""
         return bool(self.topology.loops or self.constraints)
 

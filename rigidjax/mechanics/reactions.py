@@ -125,7 +125,7 @@ def multipliers_from_balance(
     those of the loops.
     """
     of_trees = _tree_multipliers(prepared, t, joint_frames)
-    if not prepared.system.closes:
+    if not prepared.system.has_loops:
         return of_trees(balance)
     G = constraint_jacobian(prepared, t, joint_frames)[prepared.num_tree_constraints :]
     loops = loop_gradient(prepared, t, poses, joint_frames)

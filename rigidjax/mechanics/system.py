@@ -183,7 +183,7 @@ class System(AbstractSystem):
         constraints; it needs known values there (not under `jax.jit`).
         """
         free = sum(self.rates_of_bodies)
-        if not self.closes:
+        if not self.has_loops:
             return free
         return free - loop_rank(self)
 
@@ -255,7 +255,7 @@ class System(AbstractSystem):
         return applied_wrenches(prepare_system(self), t, kinematics)
 
     def virials(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, "L 3 3"]:
-        r"""Symmetric part of $\sum f \otimes u$ of each body (`SystemMechanics.virials`), N m."""
+        r"""Return the symmetric part of $\sum f \otimes u$ of each body, N m."""
         return force_virials(prepare_system(self), t, kinematics)
 
     def potential_energy(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, ""]:

@@ -46,7 +46,7 @@ class MassMetric(AbstractProjection):
             # The closed form of a quaternion is optimal in every metric (Lang, Lemma 6.1).
             return model.project(t, y), result
         values, _ = split_chart(y)
-        layout, inertias = model.layout, model.prepared.inertias
+        layout, inertias = model.layout, model.prepared_system.inertias
         x, a = layout.poses(values)
         a, results = jax.vmap(lambda I, a: self.position(rotation, I, a))(inertias, a)
         result, velocities = _first_failure(results), layout.velocities(values)

@@ -125,7 +125,7 @@ def joint_motion(
 ) -> tuple[RelativePose, Float[Array, "6"]]:
     """Return relative pose and twist of a joint, in components of its frame."""
     model = model.prepare()
-    prepared, (_, placements, twists) = model.prepared, model.motion(t, y)
+    prepared, (_, placements, twists) = model.prepared_system, model.motion(t, y)
     relative = joint_twists(prepared, placements, twists)
     index = prepared.system.joint_index(name)
     group = next(g for g, group in enumerate(prepared.groups) if index in group.indices)

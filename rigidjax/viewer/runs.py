@@ -180,7 +180,7 @@ def _forces(
     if not model.layout.translates:
         return None
     kinematics = model.kinematics(t, y)
-    return applied_wrenches(model.prepared, t, kinematics)[:, :3]
+    return applied_wrenches(model.prepared_system, t, kinematics)[:, :3]
 
 
 def _reactions(model: Any, t: Float[Array, ""], y: Unknowns) -> Float[Array, "J 3"]:

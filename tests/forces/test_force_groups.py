@@ -61,7 +61,8 @@ def test_groups_equal_their_single_forces(rng):
     """Wrenches, virials and energies of all together, and the sums over systems of one force."""
     system = chain(4, many, False)
     # Springs to the ground, between bodies; "body" is a name and a choice of axes.
-    kinds = sorted(type(group.force).__name__ for group in rj.NullSpace(system).prepared.forces)
+    groups = rj.NullSpace(system).prepared_system.forces
+    kinds = sorted(type(group.force).__name__ for group in groups)
     assert kinds == ["Bushing", "Drag", "Gravity", "Motor", "Motor", "PointForce", "PointForce",
                      "PointForce", "Spring", "Spring"] + 2 * ["TorsionSpring"]  # fmt: skip
     model = rj.NullSpace(system)
@@ -96,7 +97,7 @@ def test_discrete_derivatives_of_groups(springs, rng):
     x, change = rng.normal(size=(3, 3, 3)), rng.normal(size=(3, 6))
 
     def wrenches(system, x, R):
-        prepared = rj.NullSpace(system).prepared
+        prepared = rj.NullSpace(system).prepared_system
         poses = [assemble_poses(prepared, *pair, jnp.zeros(0)) for pair in zip(x, R, strict=True)]
         chords = 1.0 + 0.1 * jnp.arange(3.0)
         return conserving_wrenches(prepared, T, *poses, change, 0.1, chords)

@@ -154,7 +154,7 @@ def test_zero_forces_are_not_evaluated():
     bodies = kinematics(jax.tree.map(lambda x: x[0], states(1)))
 
     def absent(*forces):
-        groups = rj.NullSpace(rj.System(BODIES, forces=forces)).prepared.forces
+        groups = rj.NullSpace(rj.System(BODIES, forces=forces)).prepared_system.forces
         return [part is None for group in groups for part in group.loads(T, bodies)]
 
     assert absent() == []

@@ -113,7 +113,10 @@ def identities(model):
             "rate of attitude": (rates[1], spin),
             "acceleration": (rates[2], linear),
             "angular acceleration": (rates[3], angular),
-            "kinetic energy": (kinetic_energy(model.prepared, model.kinematics(t, y)), kinetic),
+            "kinetic energy": (
+                kinetic_energy(model.prepared_system, model.kinematics(t, y)),
+                kinetic,
+            ),
             "energy": (energy, total),
             "power": (slope, power),
             "momentum": (

@@ -184,8 +184,8 @@ def four_bar():
     @jax.jit
     def evaluate(y):
         rates_dot = model.vector_field(0.0, y)[3:]
-        placed = model.placed(0.0, y)
-        prepared, places = placed.prepared, placed.places
+        placed = model.configuration(0.0, y)
+        prepared, places = placed.prepared, placed.joint_frames
         loops = loop_gradient(prepared, placed.t, placed.poses, places)
         N = jnp.linalg.svd(loops.matrix)[2][-1] * loops.scale
         tau = model.inverse_dynamics(0.0, y, rates_dot + 2.0 * N)
@@ -246,7 +246,7 @@ def test_actuated_joint_of_a_loop(four_bar):
     np.testing.assert_array_equal(none, 0)
     with pytest.raises(ValueError, match="cannot cause these accelerations: forces are missing"):
         model.inverse_dynamics(0.0, y, wanted + 2.0 * N, actuated=[])
-    with pytest.raises(ValueError, match=r"the joint '.*' closes a loop.*Name it before another"):
+    with pytest.raises(ValueError, match=r"the joint '.*' closes a loop.*name it before another"):
         closing = model.system.joints[model.system.topology.loops[0]].name
         model.inverse_dynamics(0.0, y, wanted, actuated=closing)
 

@@ -7,7 +7,7 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.formulations.descriptor import Descriptor
-from rigidjax.formulations.redundancy import idle_projector
+from rigidjax.formulations.redundancy import redundant_projector
 from rigidjax.solvers import dae_term
 
 FOUR_BAR = rj.problems.four_bar(thickness=0.05)
@@ -47,7 +47,7 @@ def _parts(t, y):
     model = rj.Absolute(FOUR_BAR.system, index=3)
     descriptor = Descriptor(model)
     q, _, angles = descriptor.split(y[: model.layout.size])
-    Q = idle_projector(descriptor, t, y[: model.layout.size])
+    Q = redundant_projector(descriptor, t, y[: model.layout.size])
     return descriptor.jacobian(t, q, angles), Q, descriptor.units
 
 

@@ -196,7 +196,7 @@ def test_models_do_not_leak_tracers():
         def all_of_it(y, model=model, equations=equations, state=state):
             z = equations.model.pack(state)
             q, v, angles = equations.split(z)
-            mass, at = model.prepared.masses, model.placed(ZERO, y)
+            mass, at = model.prepared_system.masses, model.configuration(ZERO, y)
             closed = model.closed(ZERO, y)
             constraints = equations.constraint(ZERO, q, angles), equations.force(ZERO, q, v, z)
             return mass, at.nu, closed, constraints, model.reactions(ZERO, y)
@@ -205,7 +205,7 @@ def test_models_do_not_leak_tracers():
         assert eqx.tree_equal(first, second)
         with jax.checking_leaks():
             assert eqx.tree_equal(first, jax.jit(lambda y: all_of_it(y))(y))
-        assert np.array_equal(first[0], model.prepared.masses)
+        assert np.array_equal(first[0], model.prepared_system.masses)
 
 
 def test_redundant_parametrizations_do_not_rechart():

@@ -41,7 +41,7 @@ def motion(model, y):
 def everything(system, rotation, reactions, formulations):
     """Return all compared quantities as functions of the state."""
     null_space, absolute = rj.NullSpace(system, rotation), rj.Absolute(system, rotation)
-    prepared = null_space.prepared
+    prepared = null_space.prepared_system
 
     def evaluate(state):
         out = {}
@@ -66,7 +66,7 @@ def everything(system, rotation, reactions, formulations):
 
 
 def kinetic_energy(model, t, y):
-    return kinetic_energy(model.prepared, model.kinematics(t, y))
+    return kinetic_energy(model.prepared_system, model.kinematics(t, y))
 
 
 # Compiling costs nearly all the time.

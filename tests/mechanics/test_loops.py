@@ -50,8 +50,8 @@ def four_bar_at_speed():
     def evaluate(speed):
         y = unknowns(speed)
         _, joint_frames, moving = model.motion(ZERO, y)
-        rate = constraint_rates(model.prepared, ZERO, joint_frames, moving)
-        G = flatten_jacobian(constraint_jacobian(model.prepared, ZERO, joint_frames))
+        rate = constraint_rates(model.prepared_system, ZERO, joint_frames, moving)
+        G = flatten_jacobian(constraint_jacobian(model.prepared_system, ZERO, joint_frames))
         of = model.accelerations(ZERO, y)
         reactions = model.reactions(ZERO, y)
         return rate, G, moving, of, reactions, jnp.stack(model.drift(ZERO, y))
@@ -115,7 +115,7 @@ def test_projection_of_many_loops():
     """Trees that are eliminated joint by joint, under loops: the loops are no part of that."""
     problem = rj.problems.n_four_bar(6)
     model = rj.NullSpace(problem.system)
-    assert model.prepared.num_tree_constraints > _DENSE_CONSTRAINTS
+    assert model.prepared_system.num_tree_constraints > _DENSE_CONSTRAINTS
     y = model.encode(problem.state0)
     moved = y + 1e-4 * np.random.default_rng(5).normal(size=y.shape)
     project = jax.jit(lambda y: model.project(ZERO, y)).lower(y).compile(FAST)

@@ -54,7 +54,7 @@ def test_projection_equals_lagrange_multipliers(name):
     t = jnp.zeros(())
 
     def both(y, residual):
-        prepared, poses = model.prepared, model.poses(t, y)
+        prepared, poses = model.prepared_system, model.poses(t, y)
         joint_frames = joint_frames_at(prepared, poses)
         inertias = jax.vmap(inertia_tensor)(prepared.inertias)
         found = least_change_of_trees(
@@ -64,7 +64,7 @@ def test_projection_equals_lagrange_multipliers(name):
         G = constraint_jacobian(prepared, t, joint_frames, trees_only=True)
         return found, joints.correction(residual), jnp.tensordot(G, found, 2) + residual
 
-    residual = jnp.asarray(rng.normal(size=model.prepared.num_tree_constraints))
+    residual = jnp.asarray(rng.normal(size=model.prepared_system.num_tree_constraints))
     for function in (jax.jit(both), native.jit(both)):
         found, expected, gap = function(y, residual)
         np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max() * count)

@@ -35,7 +35,7 @@ def pair(kind):
 
 def constraint(system, rotation):
     """The joint's constraints as a function of the coordinates (x1, a1, x2, a2)."""
-    prepared = rj.NullSpace(system, rotation).prepared
+    prepared = rj.NullSpace(system, rotation).prepared_system
 
     def g(q):
         rows = q.reshape(2, -1)

@@ -86,7 +86,7 @@ def accelerations(model, state):
     decoded = model.decode(t, y)
     violation = jnp.concatenate(
         [
-            constraint_values(model.prepared, t, model.motion(t, y)[1]).ravel(),
+            constraint_values(model.prepared_system, t, model.motion(t, y)[1]).ravel(),
             (decoded.velocity - state.velocity).ravel(),
             (decoded.angular_velocity - state.angular_velocity).ravel(),
         ]

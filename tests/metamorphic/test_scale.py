@@ -132,7 +132,7 @@ def problem_of(system, state):
         model = formulation(system)
         y = model.pack(state)
         out[name] = model.accelerations(ZERO, y)
-    prepared = model.prepared
+    prepared = model.prepared_system
     poses, joint_frames, twists = model.motion(ZERO, y)
     forces = free_forces(
         prepared, ZERO, kinematics_for_forces(prepared, poses, joint_frames, twists)

@@ -64,7 +64,7 @@ def test_accelerations_do_not_depend_on_units(name, formulation):
     for k, u in enumerate(UNITS):
         acceleration, wrenches, kinetic, drift = lane(out, k)
         found = (
-            rj.prepared.prepared.Twists(
+            rj.mechanics.kinematics.twists.Twists(
                 acceleration.linear / u.of(1, 0, -2), acceleration.angular / u.of(0, 0, -2)
             ),
             {j: (f / u.of(1, 1, -2), m / u.of(2, 1, -2)) for j, (f, m) in wrenches.items()},
@@ -86,7 +86,7 @@ def test_accelerations_do_not_depend_on_frames(name, formulation):
         acceleration, wrenches, kinetic, drift = lane(out, len(UNITS) + k)
         R = frame.matrix
         found = (
-            rj.prepared.prepared.Twists(acceleration.linear @ R, acceleration.angular),
+            rj.mechanics.kinematics.twists.Twists(acceleration.linear @ R, acceleration.angular),
             {j: (f @ R, m @ R) for j, (f, m) in wrenches.items()},
             kinetic,
             drift,

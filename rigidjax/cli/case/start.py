@@ -136,7 +136,7 @@ def _first_state(formulation: Any, run: Measurements, fitted: set[type]) -> Stat
     for sensor, k, joint, part in _joint_sensors(formulation, run):
         # One joint of a loop determines the others; noisy readings of these would contradict it.
         others = {name for values in readings.values() for name in values} - {joint.name}
-        if type(sensor) not in fitted or (formulation.system.closes and others):
+        if type(sensor) not in fitted or (formulation.system.has_loops and others):
             continue
         values = readings[type(sensor)].setdefault(joint.name, np.zeros(joint.num_rates))
         first = np.flatnonzero(run.mask[k][:, 0])[0]
@@ -216,7 +216,7 @@ def check_start_is_observable(
     """Raise `ValueError` if a fitted start contains the unobservable position of a free body."""
     system = formulation.system
     starts = [p for p in parameters if isinstance(p.where, StartSelector) and p.prior is None]
-    if not (starts and isinstance(system, System)) or system.closes:
+    if not (starts and isinstance(system, System)) or system.has_loops:
         return
     free = [
         body.name

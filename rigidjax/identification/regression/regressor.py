@@ -130,7 +130,7 @@ def check_tree(model: Any) -> System:
             "The regression of inertial parameters takes a `System`, or a formulation of one; got "
             f"{type(system).__name__}."
         )
-    if system.closes:
+    if system.has_loops:
         closing = [system.joints[j].name for j in system.topology.loops]
         closing += [constraint.name for constraint in system.constraints]
         raise ValueError(

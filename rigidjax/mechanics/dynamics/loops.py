@@ -132,7 +132,7 @@ def consistent_rates(
     nu: Float[Array, " f"],
 ) -> Float[Array, " f"]:
     """Return the rates nearest to `nu`, in kinetic energy, that keep the loops closed."""
-    if not prepared.system.closes:
+    if not prepared.system.has_loops:
         return nu
     twists = body_twists(prepared, t, poses, joint_frames, nu)
     residual = constraint_rates(prepared, t, joint_frames, twists, loops_only=True)

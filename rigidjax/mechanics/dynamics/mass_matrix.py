@@ -32,7 +32,7 @@ def mass_matrix_accelerations(
     points = reference_points(prepared, poses)
     motions, twists = motions_and_twists(prepared, t, poses, joint_frames, points, nu)
     loops = None
-    if prepared.system.closes:
+    if prepared.system.has_loops:
         loops = factor_loops(prepared, t, poses, joint_frames)
         residual = constraint_rates(prepared, t, joint_frames, twists, loops_only=True)
         nu = nu + loops.correction(residual)

@@ -72,7 +72,7 @@ def constrained_accelerations(
 
     _, gamma = differentiate_along_motion(rate, t, poses, twists)
     inertias = jax.vmap(inertia_tensor)(prepared.inertias)
-    if prepared.system.closes:
+    if prepared.system.has_loops:
         return accelerations_with_loops(prepared, t, poses, joint_frames, gamma, forces, inertias)
     free = apply_inverse_mass(prepared, forces)
     joints = tree_constraints(prepared, t, joint_frames, inertias, prepared.masses)
@@ -91,7 +91,7 @@ def smallest_change(
 
     **Arguments:** `inertias`, positive definite.
     """
-    if prepared.system.closes:
+    if prepared.system.has_loops:
         still = jnp.zeros((prepared.num_bodies, 6), residual.dtype)
         return accelerations_with_loops(prepared, t, poses, joint_frames, residual, still, inertias)
     masses = regular_masses(prepared)

@@ -47,7 +47,7 @@ def uses_elimination(system: AbstractSystem) -> bool:
     """
     few = sum(system.rates_of_bodies) <= DENSE_LIMIT
     regular = system.has_all_mass and system.armatures is None
-    return not few and not system.closes and regular
+    return not few and not system.has_loops and regular
 
 
 def compute_accelerations(
@@ -73,7 +73,7 @@ def compute_accelerations(
         if prepared.system.translates:
             derivatives = jnp.concatenate([free.linear, free.angular], axis=1)
         return Motion(nu, twists, derivatives.ravel())
-    if prepared.system.closes:
+    if prepared.system.has_loops:
         return mass_matrix_accelerations(prepared, t, poses, joint_frames, nu)
 
     def by_matrices() -> Motion:

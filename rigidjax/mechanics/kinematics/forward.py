@@ -118,7 +118,7 @@ def reference_coordinates(system: AbstractSystem) -> Float[Array, " f"]:
 
 def check_tree(system: AbstractSystem) -> None:
     """Raise `ValueError` for a system with loops."""
-    if system.closes:
+    if system.has_loops:
         closing = [system.joints[j].name for j in system.topology.loops]
         closing += [constraint.name for constraint in system.constraints]
         raise ValueError(

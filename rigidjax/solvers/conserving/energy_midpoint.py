@@ -137,7 +137,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
     def step_of_body(
         self, model: AbstractFormulation, t0: Scalar, h: Scalar, start: BodyMotion
     ) -> AbstractMotionStep:
-        prepared = model.prepared
+        prepared = model.prepared_system
         arm = _arm_of_joint(prepared) if prepared.groups else None
         return TopStep(
             prepared, model.rotation, t0, h, start, arm,
@@ -164,8 +164,8 @@ class EnergyMidpoint(AbstractOneStepSolver):
         )  # fmt: skip
         position = 0.5 * (start.position + end.position)
         velocity = (end.position - start.position) / h
-        force, _ = _loads(model.prepared, step_rotation, position, velocity)
-        gain = model.prepared.masses[0] * (end.velocity - start.velocity) / h
+        force, _ = _loads(model.prepared_system, step_rotation, position, velocity)
+        gain = model.prepared_system.masses[0] * (end.velocity - start.velocity) / h
         return gain - force
 
 

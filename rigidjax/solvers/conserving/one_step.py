@@ -159,7 +159,7 @@ class AbstractSystemStepSolver(AbstractOneStepSolver):
         if not has_joints(model.system):
             return memory
         twists = decode_phase(model, t0, y0).twists
-        count = model.prepared.num_constraints
+        count = model.prepared_system.num_constraints
         return StepMemory(memory.iterations, memory.valid, twists, jnp.zeros(count, y0.dtype))
 
     def advance(

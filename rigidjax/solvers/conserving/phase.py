@@ -65,7 +65,7 @@ def encode_phase(model: AbstractFormulation, t: Scalar, phase: Phase) -> Float[A
 
     Generalised velocities are those of the nearest twists that the joints allow.
     """
-    prepared, layout = model.prepared, model.layout
+    prepared, layout = model.prepared_system, model.layout
     a = phase.quaternions
     if isinstance(model.rotation, Directors):
         a = jax.vmap(model.rotation.from_quaternion)(a)

@@ -76,7 +76,7 @@ def trapezoidal_step(
     (2006); the mid-point rule on rotations: Simo, Wong (1991), Austin, Krishnaprasad, Wang (1993);
     the mean quaternion: Betsch-Siebert (50), (51); rates of directors: Betsch-Siebert, section 3.
     """
-    prepared = model.prepared
+    prepared = model.prepared_system
     first, scales = start.poses(prepared), increment_scales(prepared, start.positions)
     uses_cayley, assemblies = np.array(is_jointed(prepared)), None
     if (

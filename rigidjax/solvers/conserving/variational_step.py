@@ -40,7 +40,7 @@ def variational_step(
     $h\,\bar v$, conformal rotation vectors and multipliers $h^2\lambda/2$.
     **Source:** Betsch-Siebert, Appendix E; joints as in RATTLE (Andersen 1983; Leimkuhler, Skeel).
     """
-    prepared = model.prepared
+    prepared = model.prepared_system
     first = start.poses(prepared)
     constraint_jacobian = _jacobian(prepared, t0, first)
     scales = increment_scales(prepared, start.positions)

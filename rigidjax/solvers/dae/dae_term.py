@@ -39,7 +39,7 @@ def dae_term(
         state = model.system.reference_state() if state is None else state  # pyright: ignore
         y0 = model.pack(state, None, t)
         # Constant: any projector that is valid at the start will do, so it needs no derivatives.
-        idle = Descriptor(model).idle_projector(t, y0)
+        idle = Descriptor(model).redundant_projector(t, y0)
         idle = jax.lax.stop_gradient(idle)
         descriptor = Descriptor(model, idle)
     right, mass, times = (part(descriptor) for part in (_RightHandSide, _Mass, _MassTimes))

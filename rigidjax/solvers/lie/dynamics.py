@@ -72,7 +72,7 @@ class Dynamics(eqx.Module):
         self, t: Scalar, pose: Pose, lam: Float[Array, " m"]
     ) -> Float[Array, " m"]:
         r"""Return the multipliers of least norm with the same $G^T \lambda$."""
-        if not self.prepared.system.closes:
+        if not self.prepared.system.has_loops:
             return lam
         poses, joint_frames = self._poses_and_frames(pose)
         return (
@@ -85,7 +85,7 @@ class Dynamics(eqx.Module):
 
     def redundant_projection(self, t: Scalar, pose: Pose) -> Float[Array, "m m"] | None:
         r"""Return the projection onto the multipliers with $G^T \lambda = 0$, `None` for trees."""
-        if not self.prepared.system.closes:
+        if not self.prepared.system.has_loops:
             return None
         weights = jnp.ones(self.prepared.num_constraints, pose.x.dtype)
         return redundant_multipliers(self.prepared, t, *self._poses_and_frames(pose), weights)

@@ -144,7 +144,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
         """Return consistent accelerations and initial values of second order."""
         term, direction = unwrap(terms)
         self.check_model(term.model)
-        unknowns, dynamics = GroupUnknowns(term.model), Dynamics(term.model.prepared)
+        unknowns, dynamics = GroupUnknowns(term.model), Dynamics(term.model.prepared_system)
         c, (t0, t1) = coefficients(self.spectral_radius), _model_times(direction, t0, t1)
         h = t1 - t0
         pose, w = unknowns.pose(y0), unknowns.twists(y0)
@@ -169,7 +169,7 @@ class GeneralizedAlpha(AbstractStructureSolver):
     ) -> StepResult[AlphaState]:  # fmt: skip
         term, direction = unwrap(terms)
         unknowns, (t0, t1) = GroupUnknowns(term.model), _model_times(direction, t0, t1)
-        dynamics, c = Dynamics(unknowns.model.prepared), coefficients(self.spectral_radius)
+        dynamics, c = Dynamics(unknowns.model.prepared_system), coefficients(self.spectral_radius)
         h, pose, w = t1 - t0, unknowns.pose(y0), unknowns.twists(y0)
         state = _adapt_to_length(dynamics, t0, pose, w, solver_state, h)
         w = w + state.extra
@@ -271,5 +271,5 @@ def _conclude_step(
 
 def _twice_energy(unknowns: GroupUnknowns, w: Float[Array, "L k"]) -> Float[Array, " L"]:
     r"""Return $2\,\Omega \cdot I\,\Omega$, the inertial part of the multipliers, Lang (40)."""
-    inertias = unknowns.model.prepared.inertias
+    inertias = unknowns.model.prepared_system.inertias
     return jax.vmap(lambda I, w: 2.0 * dot(w, angular_momentum(I, w)))(inertias, w[:, -3:])

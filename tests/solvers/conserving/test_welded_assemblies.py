@@ -124,7 +124,7 @@ def test_derivatives_by_the_mass_of_a_welded_body(parts):
 
 
 def leads(bodies, joints):
-    return assembly_leads(rj.NullSpace(rj.System(bodies, joints)).prepared)
+    return assembly_leads(rj.NullSpace(rj.System(bodies, joints)).prepared_system)
 
 
 def test_partition_into_welded_assemblies(parts):
