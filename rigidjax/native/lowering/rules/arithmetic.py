@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons, choices, conversions: number by number."""
+"""Elementwise primitives: arithmetic, comparisons, selections and conversions."""
 
 import math
 
@@ -13,133 +13,137 @@ from ..lanes import COMPARISONS, is_constant
 from ..registry import rule
 
 
-def _operands(equation):
+def _operand_dtype(equation):
     return np.dtype(equation.invars[0].aval.dtype)
 
 
-def _result(equation):
+def _result_dtype(equation):
     return np.dtype(equation.outvars[0].aval.dtype)
 
 
-def _kinds(equation):
+def _operand_dtypes(equation):
     return [np.dtype(var.aval.dtype) for var in equation.invars]
 
 
-def _two(*names, method, known=None):
-    """A primitive of two numbers by a method of `Lanes`, by `known` of NumPy for known arrays."""
+def _register_binary(*names, method, numpy_function=None):
+    """Register a rule that applies a method of `Lanes` to two elements.
+
+    **Arguments:** `names` of the primitives; `method`; `numpy_function`, which folds constants.
+    """
 
     @rule(*names)
     def emit(em: Emitter, equation, a, b):
-        dtype = _operands(equation)
+        dtype = _operand_dtype(equation)
         function = getattr(em.lanes, method)
         return em.map(
-            lambda x, y: function(dtype, x, y), _result(equation), a, b,
-            dtypes=_kinds(equation), numpy_function=None if is_complex(dtype) else known,
+            lambda x, y: function(dtype, x, y), _result_dtype(equation), a, b,
+            dtypes=_operand_dtypes(equation),
+            numpy_function=None if is_complex(dtype) else numpy_function,
         )  # fmt: skip
 
     return emit
 
 
-_two("add", "add_any", method="add", known=np.add)
-_two("sub", method="sub", known=np.subtract)
-_two("mul", method="mul", known=np.multiply)
-_two("rem", method="rem")
-_two("max", method="max", known=np.maximum)
-_two("min", method="min", known=np.minimum)
-_two("and", method="and_", known=np.bitwise_and)
-_two("or", method="or_", known=np.bitwise_or)
-_two("xor", method="xor", known=np.bitwise_xor)
+_register_binary("add", "add_any", method="add", numpy_function=np.add)
+_register_binary("sub", method="sub", numpy_function=np.subtract)
+_register_binary("mul", method="mul", numpy_function=np.multiply)
+_register_binary("rem", method="rem")
+_register_binary("max", method="max", numpy_function=np.maximum)
+_register_binary("min", method="min", numpy_function=np.minimum)
+_register_binary("and", method="and_", numpy_function=np.bitwise_and)
+_register_binary("or", method="or_", numpy_function=np.bitwise_or)
+_register_binary("xor", method="xor", numpy_function=np.bitwise_xor)
 
 
 @rule("div")
 def _div(em, equation, a, b):
-    """By reciprocals, computed where the divisor is, if that is said to be fixed."""
-    dtype, lanes = _operands(equation), em.lanes
+    """Divide; a `division_p` multiplies by the reciprocal, computed once where `y` is defined."""
+    dtype, lanes = _operand_dtype(equation), em.lanes
 
-    def one(x, y):
+    def compute(x, y):
         if equation.primitive is not division_p:
             return lanes.div(dtype, x, y)
         with em.builder.at_definition_of(y):
             inverse = lanes.div(dtype, dtype.type(1), y)
         return lanes.mul(dtype, x, inverse)
 
-    return em.map(one, dtype, a, b)
+    return em.map(compute, dtype, a, b)
 
 
-def _comparison(name, operator):
+def _register_comparison(name, operator):
     @rule(name)
     def emit(em, equation, a, b):
-        dtype = _operands(equation)
+        dtype = _operand_dtype(equation)
         function = em.lanes.compare
         return em.map(
             lambda x, y: function(dtype, operator, x, y), np.bool_, a, b,
-            dtypes=_kinds(equation),
+            dtypes=_operand_dtypes(equation),
             numpy_function=None if is_complex(dtype) else COMPARISONS[operator],
         )  # fmt: skip
 
 
 for _name, _operator in dict(lt="<", le="<=", gt=">", ge=">=", eq="==", ne="!=").items():
-    _comparison(_name, _operator)
+    _register_comparison(_name, _operator)
 
 
-def _shift(name, kind):
+def _register_shift(name, operation):
     @rule(name)
     def emit(em, equation, a, b):
-        dtype = _operands(equation)
-        return em.map(lambda x, y: em.lanes.shift(dtype, kind, x, y), dtype, a, b)
+        dtype = _operand_dtype(equation)
+        return em.map(lambda x, y: em.lanes.shift(dtype, operation, x, y), dtype, a, b)
 
 
-for _name, _kind in {
+for _name, _operation in {
     "shift_left": "shl",
     "shift_right_logical": "lshr",
     "shift_right_arithmetic": "ashr",
 }.items():
-    _shift(_name, _kind)
+    _register_shift(_name, _operation)
 
 
-def _intrinsic(name, intrinsic, known):
+def _register_intrinsic(name, intrinsic_name, numpy_function):
     @rule(name)
     def emit(em, equation, a):
-        dtype = _operands(equation)
-        return em.map(lambda x: em.lanes.unary(intrinsic, dtype, x, known), dtype, a)
+        dtype = _operand_dtype(equation)
+        return em.map(lambda x: em.lanes.unary(intrinsic_name, dtype, x, numpy_function), dtype, a)
 
 
-for _name, _intrinsic_name, _known in (
+for _name, _intrinsic_name, _numpy_function in (
     ("sqrt", "sqrt", np.sqrt),
     ("floor", "floor", np.floor),
     ("ceil", "ceil", np.ceil),
 ):
-    _intrinsic(_name, _intrinsic_name, _known)
+    _register_intrinsic(_name, _intrinsic_name, _numpy_function)
 
 
-def _function(name, function, known):
-    """A function of numbers of type float64; others are converted."""
+def _register_function(name, function, numpy_function):
+    """Register a function of float64 elements; other types are converted."""
 
     @rule(name)
     def emit(em, equation, a):
-        dtype, double = _operands(equation), np.dtype(np.float64)
+        dtype, double = _operand_dtype(equation), np.dtype(np.float64)
 
-        def one(x):
+        def compute(x):
             if is_constant(x):
-                return dtype.type(known(x))
+                return dtype.type(numpy_function(x))
             out = function(em.functions, em.lanes.convert(x, dtype, double))
             return em.lanes.convert(out, double, dtype)
 
-        return em.map(one, dtype, a)
+        return em.map(compute, dtype, a)
 
 
-def _by_scipy(name):
-    """A function of known numbers; loaded when it is needed, which takes as long as LLVM does."""
+def _scipy_function(name):
+    """Return a function of SciPy; imported when it is first called, because importing is slow."""
 
-    def known(x):
+    def numpy_function(x):
         from scipy import special
 
         return getattr(special, name)(x)
 
-    return known
+    return numpy_function
 
 
-for _name, _of_lanes, _known in (
+for _name, _lanes_function, _numpy_function in (
     ("exp", powers.exp, np.exp),
     ("log", powers.log, np.log),
     ("sin", Functions.sin, np.sin),
@@ -149,18 +153,18 @@ for _name, _of_lanes, _known in (
     ("asinh", special.asinh, np.arcsinh),
     ("acosh", special.acosh, np.arccosh),
     ("atanh", special.atanh, np.arctanh),
-    ("erf", special.erf, _by_scipy("erf")),
-    ("erfc", special.erfc, _by_scipy("erfc")),
-    ("erf_inv", special.erf_inv, _by_scipy("erfinv")),
+    ("erf", special.erf, _scipy_function("erf")),
+    ("erfc", special.erfc, _scipy_function("erfc")),
+    ("erf_inv", special.erf_inv, _scipy_function("erfinv")),
 ):
-    _function(_name, _of_lanes, _known)
+    _register_function(_name, _lanes_function, _numpy_function)
 
 
 @rule("abs")
 def _abs(em, equation, a):
-    dtype = _operands(equation)
+    dtype = _operand_dtype(equation)
 
-    def one(x):
+    def compute(x):
         if is_complex(dtype):
             return em.lanes.complex.abs(dtype, x)
         if dtype.kind == "f":
@@ -170,65 +174,71 @@ def _abs(em, equation, a):
         negative = em.lanes.compare(dtype, "<", x, dtype.type(0))
         return em.lanes.select(dtype, negative, em.lanes.neg(dtype, x), x)
 
-    return em.map(one, _result(equation), a, dtypes=[dtype])
+    return em.map(compute, _result_dtype(equation), a, dtypes=[dtype])
 
 
 @rule("real")
 def _real(em, equation, a):
-    return em.map(lambda x: parts(x)[0], _result(equation), a, dtypes=_kinds(equation))
+    return em.map(
+        lambda x: parts(x)[0], _result_dtype(equation), a, dtypes=_operand_dtypes(equation)
+    )
 
 
 @rule("imag")
 def _imag(em, equation, a):
-    return em.map(lambda x: parts(x)[1], _result(equation), a, dtypes=_kinds(equation))
+    return em.map(
+        lambda x: parts(x)[1], _result_dtype(equation), a, dtypes=_operand_dtypes(equation)
+    )
 
 
 @rule("complex")
 def _complex(em, equation, a, b):
-    dtype = _result(equation)
-    return em.map(lambda x, y: make_pair(dtype, x, y), dtype, a, b, dtypes=_kinds(equation))
+    dtype = _result_dtype(equation)
+    return em.map(
+        lambda x, y: make_pair(dtype, x, y), dtype, a, b, dtypes=_operand_dtypes(equation)
+    )
 
 
 @rule("conj")
 def _conj(em, equation, a):
-    old, new = _operands(equation), _result(equation)
+    old, new = _operand_dtype(equation), _result_dtype(equation)
 
-    def one(x):
+    def compute(x):
         x, y = parts(em.lanes.convert(x, old, new))
         return make_pair(new, x, em.lanes.neg(part_dtype(new), y))
 
-    return em.map(one, new, a, dtypes=[old])
+    return em.map(compute, new, a, dtypes=[old])
 
 
 @rule("round")
 def _round(em, equation, a):
-    dtype = _operands(equation)
+    dtype = _operand_dtype(equation)
     to_even = int(equation.params["rounding_method"]) == 1
     name = "roundeven" if to_even else "round"
-    known = np.round if to_even else _rounded_away
-    return em.map(lambda x: em.lanes.unary(name, dtype, x, known), dtype, a)
+    numpy_function = np.round if to_even else _round_half_away
+    return em.map(lambda x: em.lanes.unary(name, dtype, x, numpy_function), dtype, a)
 
 
-def _rounded_away(x):
-    below = np.trunc(x)
-    return below + np.copysign(np.abs(x - below) >= 0.5, x)
+def _round_half_away(x):
+    truncated = np.trunc(x)
+    return truncated + np.copysign(np.abs(x - truncated) >= 0.5, x)
 
 
 @rule("neg")
 def _neg(em, equation, a):
-    dtype = _operands(equation)
+    dtype = _operand_dtype(equation)
     return em.map(lambda x: em.lanes.neg(dtype, x), dtype, a)
 
 
 @rule("not")
 def _not(em, equation, a):
-    dtype = _operands(equation)
+    dtype = _operand_dtype(equation)
     return em.map(lambda x: em.lanes.not_(dtype, x), dtype, a)
 
 
 @rule("sign")
 def _sign(em, equation, a):
-    dtype = _operands(equation)
+    dtype = _operand_dtype(equation)
     zero, one = dtype.type(0), dtype.type(1)
 
     def sign(x):
@@ -243,111 +253,114 @@ def _sign(em, equation, a):
 
 @rule("square")
 def _square(em, equation, a):
-    dtype = _operands(equation)
-    return em.map(lambda x: _squared(em, dtype, x), dtype, a)
+    dtype = _operand_dtype(equation)
+    return em.map(lambda x: _square_element(em, dtype, x), dtype, a)
 
 
-def _squared(em, dtype, x):
+def _square_element(em, dtype, x):
     return em.lanes.complex.square(dtype, x) if is_complex(dtype) else em.lanes.mul(dtype, x, x)
 
 
 @rule("rsqrt")
 def _rsqrt(em, equation, a):
-    dtype = _operands(equation)
+    dtype = _operand_dtype(equation)
 
-    def one(x):
+    def compute(x):
         return em.lanes.div(dtype, dtype.type(1), em.lanes.unary("sqrt", dtype, x, np.sqrt))
 
-    return em.map(one, dtype, a)
+    return em.map(compute, dtype, a)
 
 
 @rule("integer_pow")
 def _integer_pow(em, equation, a):
-    dtype, power = _operands(equation), equation.params["y"]
+    dtype, power = _operand_dtype(equation), equation.params["y"]
 
-    def one(x):
+    def compute(x):
         lanes, unit = em.lanes, dtype.type(1)
-        inverse_first = power < 0 and is_complex(dtype)
-        # Powers of large complex numbers end as infinity minus infinity, those of inverses as zero.
-        inverse = lanes.div(dtype, unit, x) if inverse_first else x
-        out, base, rest = None, inverse, abs(power)
-        while rest:
-            if rest & 1:
+        inverts_first = power < 0 and is_complex(dtype)
+        # Negative complex powers invert first: a large power can end as infinity minus infinity,
+        # where that of the inverse is zero.
+        inverse = lanes.div(dtype, unit, x) if inverts_first else x
+        out, base, remaining_power = None, inverse, abs(power)
+        while remaining_power:
+            if remaining_power & 1:
                 out = base if out is None else lanes.mul(dtype, out, base)
-            rest >>= 1
-            base = _squared(em, dtype, base) if rest else base
+            remaining_power >>= 1
+            base = _square_element(em, dtype, base) if remaining_power else base
         out = unit if out is None else out
-        if inverse_first:
-            # The inverse of zero has an infinite part and none, whose square is no number.
+        if inverts_first:
+            # The inverse of zero has an infinite and a zero part, and its square would be NaN.
             return lanes.select(dtype, lanes.compare(dtype, "==", x, dtype.type(0)), inverse, out)
         return lanes.div(dtype, unit, out) if power < 0 else out
 
-    return em.map(one, dtype, a)
+    return em.map(compute, dtype, a)
 
 
 @rule("pow")
 def _pow(em, equation, a, b):
-    dtype, exponent = _operands(equation), np.dtype(equation.invars[1].aval.dtype)
+    dtype, exponent_dtype = _operand_dtype(equation), np.dtype(equation.invars[1].aval.dtype)
 
-    def one(x, y):
-        y = em.lanes.convert(y, exponent, dtype)
+    def compute(x, y):
+        y = em.lanes.convert(y, exponent_dtype, dtype)
         if is_constant(x) and is_constant(y):
             return dtype.type(np.power(x, y))
-        double, factor, of_root = np.dtype(np.float64), None, False
+        double, factor, is_of_root = np.dtype(np.float64), None, False
         if is_constant(y) and dtype == double:
-            x, y, factor, of_root = em.lanes.simplify_power(x, y)
+            x, y, factor, is_of_root = em.lanes.simplify_power(x, y)
         x, y = (em.lanes.convert(v, dtype, double) for v in (x, y))
-        out = powers.pow(em.functions, x, y, of_root)
+        out = powers.pow(em.functions, x, y, is_of_root)
         out = out if factor is None else em.lanes.mul(double, out, factor)
         return em.lanes.convert(out, double, dtype)
 
-    return em.map(one, dtype, a, b, dtypes=_kinds(equation))
+    return em.map(compute, dtype, a, b, dtypes=_operand_dtypes(equation))
 
 
 @rule("clamp")
 def _clamp(em, equation, low, x, high):
-    dtype = _result(equation)
+    dtype = _result_dtype(equation)
 
-    def one(low, x, high):
+    def compute(low, x, high):
         return em.lanes.min(dtype, em.lanes.max(dtype, x, low), high)
 
-    return em.map(one, dtype, low, x, high)
+    return em.map(compute, dtype, low, x, high)
 
 
 @rule("is_finite")
 def _is_finite(em, equation, a):
-    dtype = _operands(equation)
+    dtype = _operand_dtype(equation)
 
-    def one(x):
-        size = em.lanes.unary("fabs", dtype, x, np.abs)
-        return em.lanes.compare(dtype, "<", size, dtype.type(math.inf))
+    def compute(x):
+        magnitude = em.lanes.unary("fabs", dtype, x, np.abs)
+        return em.lanes.compare(dtype, "<", magnitude, dtype.type(math.inf))
 
-    return em.map(one, np.bool_, a, dtypes=_kinds(equation))
+    return em.map(compute, np.bool_, a, dtypes=_operand_dtypes(equation))
 
 
 @rule("select_n")
-def _select_n(em, equation, which, *cases):
-    dtype, selector = _result(equation), _operands(equation)
+def _select_n(em, equation, selector, *cases):
+    dtype, selector_dtype = _result_dtype(equation), _operand_dtype(equation)
 
-    def one(which, *values):
-        if selector == np.bool_:
-            return em.lanes.select(dtype, which, values[1], values[0])
+    def compute(selector, *values):
+        if selector_dtype == np.bool_:
+            return em.lanes.select(dtype, selector, values[1], values[0])
         out = values[-1]
         for k in range(len(values) - 2, -1, -1):
-            here = em.lanes.compare(selector, "<=", which, selector.type(k))
-            out = em.lanes.select(dtype, here, values[k], out)
+            is_case = em.lanes.compare(selector_dtype, "<=", selector, selector_dtype.type(k))
+            out = em.lanes.select(dtype, is_case, values[k], out)
         return out
 
-    return em.map(one, dtype, which, *cases, dtypes=_kinds(equation))
+    return em.map(compute, dtype, selector, *cases, dtypes=_operand_dtypes(equation))
 
 
 @rule("convert_element_type")
 def _convert(em, equation, a):
-    old, new = _operands(equation), _result(equation)
+    old, new = _operand_dtype(equation), _result_dtype(equation)
     if old == new:
         return a
     saturates = old.kind == "f" and new.kind in "iu"
-    known = None if saturates or is_complex(old) or is_complex(new) else lambda x: x.astype(new)
+    numpy_function = (
+        None if saturates or is_complex(old) or is_complex(new) else lambda x: x.astype(new)
+    )
     return em.map(
-        lambda x: em.lanes.convert(x, old, new), new, a, dtypes=[old], numpy_function=known
+        lambda x: em.lanes.convert(x, old, new), new, a, dtypes=[old], numpy_function=numpy_function
     )

@@ -1,4 +1,4 @@
-"""Numbers as their bits: counts, order of all of them, other types and precisions."""
+"""Bit-level primitives: counts, bitcasts, reduced precision and the total order of floats."""
 
 import jax
 import jax.numpy as jnp
@@ -12,33 +12,33 @@ from ..lanes import I1, is_constant
 from ..registry import rule
 
 
-def whole(dtype) -> np.dtype:
-    """The type of whole numbers with sign that is as wide."""
+def signed_integer(dtype) -> np.dtype:
+    """Return the signed integer type of the same width."""
     return np.dtype(f"int{8 * np.dtype(dtype).itemsize}")
 
 
 @rule("population_count")
 def _population_count(em: Emitter, equation, a):
     dtype = np.dtype(equation.invars[0].aval.dtype)
-    return em.map(lambda x: em.lanes.unary("ctpop", dtype, x, _ones), dtype, a)
+    return em.map(lambda x: em.lanes.unary("ctpop", dtype, x, _count_ones), dtype, a)
 
 
-def _ones(x):
-    return x.dtype.type(int(x.view(_unsigned(x.dtype))).bit_count())
+def _count_ones(x):
+    return x.dtype.type(int(x.view(_unsigned_integer(x.dtype))).bit_count())
 
 
 @rule("clz")
 def _leading_zeros(em: Emitter, equation, a):
     dtype = np.dtype(equation.invars[0].aval.dtype)
 
-    def one(x):
+    def compute(x):
         if is_constant(x):
-            bits = np.asarray(x, dtype).view(_unsigned(dtype))
+            bits = np.asarray(x, dtype).view(_unsigned_integer(dtype))
             return dtype.type(8 * dtype.itemsize - int(bits).bit_length())
         name, kind = f"llvm.ctlz.{em.lanes.suffix(dtype)}", em.lanes.type(dtype)
         return em.lanes.intrinsic(name, kind, x, ir.Constant(I1, 0))
 
-    return em.map(one, dtype, a)
+    return em.map(compute, dtype, a)
 
 
 @rule("bitcast_convert_type")
@@ -50,37 +50,39 @@ def _bitcast(em: Emitter, equation, a):
 
 
 @expansion("bitcast_convert_type")
-def _parts(x, *, new_dtype):
-    """One number as several, the lowest bits first, or several as one."""
+def _expand_bitcast(x, *, new_dtype):
+    """Split elements into narrower ones, lowest bits first, or combine several into a wider one."""
     old, new = np.dtype(x.dtype), np.dtype(new_dtype)
-    x = jax.lax.bitcast_convert_type(x, _unsigned(old))
-    bits = 8 * min(old.itemsize, new.itemsize)
-    count = max(old.itemsize, new.itemsize) * 8 // bits
-    by = bits * jnp.arange(
-        count, dtype=max(_unsigned(old), _unsigned(new), key=lambda t: t.itemsize)
+    x = jax.lax.bitcast_convert_type(x, _unsigned_integer(old))
+    num_bits = 8 * min(old.itemsize, new.itemsize)
+    count = max(old.itemsize, new.itemsize) * 8 // num_bits
+    shifts = num_bits * jnp.arange(
+        count, dtype=max(_unsigned_integer(old), _unsigned_integer(new), key=lambda t: t.itemsize)
     )
     if new.itemsize < old.itemsize:
-        out = (x[..., None] >> by).astype(_unsigned(new))
+        out = (x[..., None] >> shifts).astype(_unsigned_integer(new))
     else:
-        out = jnp.sum(x.astype(_unsigned(new)) << by, axis=-1, dtype=_unsigned(new))
+        out = jnp.sum(
+            x.astype(_unsigned_integer(new)) << shifts, axis=-1, dtype=_unsigned_integer(new)
+        )
     return jax.lax.bitcast_convert_type(out, new)
 
 
-def _unsigned(dtype):
+def _unsigned_integer(dtype):
     return np.dtype(f"uint{8 * dtype.itemsize}")
 
 
 @expansion("reduce_precision")
 def _reduce_precision(x, *, exponent_bits, mantissa_bits):
-    """Rounded to even; too large is infinite, too small is zero."""
-    info, kind = jnp.finfo(x.dtype), whole(x.dtype)
+    """Round to even; overflow gives infinity, underflow zero."""
+    info, integer_dtype = jnp.finfo(x.dtype), signed_integer(x.dtype)
     if mantissa_bits >= info.nmant and exponent_bits >= info.nexp:
         return x
-    bits = jax.lax.bitcast_convert_type(x, kind)
-    lost = info.nmant - mantissa_bits
-    if lost > 0:
-        last = (bits >> lost) & 1
-        bits = (bits + last + ((1 << (lost - 1)) - 1)) & ~((1 << lost) - 1)
+    bits = jax.lax.bitcast_convert_type(x, integer_dtype)
+    dropped_bits = info.nmant - mantissa_bits
+    if dropped_bits > 0:
+        last_bit = (bits >> dropped_bits) & 1
+        bits = (bits + last_bit + ((1 << (dropped_bits - 1)) - 1)) & ~((1 << dropped_bits) - 1)
     out = jax.lax.bitcast_convert_type(bits, x.dtype)
     if exponent_bits < info.nexp:
         bias = (1 << (exponent_bits - 1)) - 1
@@ -90,25 +92,25 @@ def _reduce_precision(x, *, exponent_bits, mantissa_bits):
     return jnp.where(x != x, x, out).astype(x.dtype)
 
 
-def _ordered(x):
-    """Whole numbers in the order of all numbers: -0 before 0, NaN at the ends."""
+def _to_ordered_integer(x):
+    """Map elements to integers in total order: -0 before 0, NaN at the ends."""
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return x
-    kind = whole(x.dtype)
-    bits = jax.lax.bitcast_convert_type(x, kind)
-    return jnp.where(bits < 0, bits ^ jnp.iinfo(kind).max, bits)
+    integer_dtype = signed_integer(x.dtype)
+    bits = jax.lax.bitcast_convert_type(x, integer_dtype)
+    return jnp.where(bits < 0, bits ^ jnp.iinfo(integer_dtype).max, bits)
 
 
 @expansion("eq_to")
 def _eq_to(x, y):
-    return _ordered(x) == _ordered(y)
+    return _to_ordered_integer(x) == _to_ordered_integer(y)
 
 
 @expansion("le_to")
 def _le_to(x, y):
-    return _ordered(x) <= _ordered(y)
+    return _to_ordered_integer(x) <= _to_ordered_integer(y)
 
 
 @expansion("lt_to")
 def _lt_to(x, y):
-    return _ordered(x) < _ordered(y)
+    return _to_ordered_integer(x) < _to_ordered_integer(y)

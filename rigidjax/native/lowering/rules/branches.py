@@ -1,4 +1,4 @@
-"""Branches: all of them computed if they are small, else those that some lane takes."""
+"""Branches: all are computed if they are small, else only those that some lane takes."""
 
 from typing import Any
 
@@ -12,34 +12,34 @@ from ..lanes import POINTER, is_constant
 from ..memory import ArrayView, Buffer
 from ..registry import rule
 
-# Numbers computed by a branch up to which all branches are computed, and one is chosen.
-_SMALL_BRANCH = 24
+# Cost of a branch up to which all branches are computed and a select instruction chooses.
+_SMALL_BRANCH_COST = 24
 
 
 @rule("cond")
-def _cond(em: Emitter, equation, which, *args):
+def _cond(em: Emitter, equation, index, *args):
     branches = equation.params["branches"]
     index_dtype = np.dtype(equation.invars[0].aval.dtype)
-    which = em.read_element(which, ())
+    index = em.read_element(index, ())
     lanes = em.lanes
-    if is_constant(which):
-        taken_branch = branches[min(max(int(which), 0), len(branches) - 1)]
-        return em.emit(taken_branch, list(args))
+    if is_constant(index):
+        branch = branches[min(max(int(index), 0), len(branches) - 1)]
+        return em.emit(branch, list(args))
     if index_dtype == np.bool_:
-        which, index_dtype = lanes.convert(which, np.bool_, np.int32), np.dtype(np.int32)
+        index, index_dtype = lanes.convert(index, np.bool_, np.int32), np.dtype(np.int32)
     conditions = []
     for k in range(len(branches)):
         operator = "<=" if k == 0 else ">=" if k == len(branches) - 1 else "=="
-        conditions.append(lanes.compare(index_dtype, operator, which, index_dtype.type(k)))
+        conditions.append(lanes.compare(index_dtype, operator, index, index_dtype.type(k)))
     avals = [var.aval for var in equation.outvars]
     buffers = [x.buffer for x in args if isinstance(x, ArrayView)]
     for buffer in buffers:
         buffer.pin_count += 1
     if all(_is_simple(branch.jaxpr) for branch in branches):
-        out = _all_branches(em, branches, conditions, args, avals)
+        out = _emit_all_branches(em, branches, conditions, args, avals)
     else:
-        out = _guarded_branches(
-            em, branches, conditions, args, avals, _different(em, branches, args)
+        out = _emit_guarded_branches(
+            em, branches, conditions, args, avals, _find_divergent_results(em, branches, args)
         )
     for buffer in buffers:
         buffer.pin_count -= 1
@@ -47,32 +47,32 @@ def _cond(em: Emitter, equation, which, *args):
 
 
 def _is_simple(jaxpr: Any) -> bool:
-    small = all(var.aval.size <= FEW_REGISTERS for var in (*jaxpr.invars, *jaxpr.outvars))
-    loops = any(e.primitive.name in ("while", "scan", "cond") for e in jaxpr.eqns)
-    return small and not loops and cost(jaxpr) <= _SMALL_BRANCH
+    is_small = all(var.aval.size <= FEW_REGISTERS for var in (*jaxpr.invars, *jaxpr.outvars))
+    has_loops = any(e.primitive.name in ("while", "scan", "cond") for e in jaxpr.eqns)
+    return is_small and not has_loops and cost(jaxpr) <= _SMALL_BRANCH_COST
 
 
-def _all_branches(em, branches, conditions, args, avals):
-    out = None
+def _emit_all_branches(em, branches, conditions, args, avals):
+    selected = None
     for branch, condition in zip(branches, conditions, strict=True):
         with em.restrict_lanes(em.intersect_mask(em.mask, condition)):
-            one = [_registers(em, x) for x in em.emit(branch, list(args))]
-        if out is None:
-            out = one
+            results = [_to_registers(em, x) for x in em.emit(branch, list(args))]
+        if selected is None:
+            selected = results
             continue
-        out = [
-            _chosen(em, aval.dtype, condition, new, old)
-            for aval, new, old in zip(avals, one, out, strict=True)
+        selected = [
+            _select(em, aval.dtype, condition, new, old)
+            for aval, new, old in zip(avals, results, selected, strict=True)
         ]
-    return out
+    return selected
 
 
-def _registers(em, x):
+def _to_registers(em, x):
     with all_lanes_if(em, is_divergent(x)):
         return em.to_registers(x)
 
 
-def _chosen(em, dtype, condition, new, old):
+def _select(em, dtype, condition, new, old):
     if not emits_uniform_code(em) or not (is_divergent(new) or is_divergent(old)):
         return em.select_array(dtype, condition, new, old)
     with em.vectors.as_lanes():
@@ -80,83 +80,93 @@ def _chosen(em, dtype, condition, new, old):
         return em.select_array(dtype, em.lanes.splat(condition), new, old)
 
 
-def _different(em, branches, args):
-    """Which results differ from lane to lane where the emitter has one (see `mixed`)."""
+def _find_divergent_results(em, branches, args):
+    """Return which results are divergent, in a kernel that emits uniform values as scalars."""
     if not emits_uniform_code(em):
         return [False] * len(branches[0].out_avals)
     marks = tuple(map(is_divergent, args))
-    found = [find_dynamic_indices(branch.jaxpr, marks, False).unknown for branch in branches]
-    return list(map(any, zip(*found, strict=True)))
+    are_divergent = [
+        find_dynamic_indices(branch.jaxpr, marks, False).unknown for branch in branches
+    ]
+    return list(map(any, zip(*are_divergent, strict=True)))
 
 
-def _guarded_branches(em, branches, conditions, args, avals, different):
-    """Branches that are computed only if some lane takes them; see `_different`."""
-    build, outer, single = em.builder, em.mask, em.lanes.width == 1
-    out: list = [None] * len(avals)
+def _emit_guarded_branches(em, branches, conditions, args, avals, is_divergent):
+    """Emit branches that are executed only if some lane takes them.
+
+    **Arguments:** `conditions`, lanes that take each branch; `is_divergent`, for each result.
+    """
+    build, outer_mask, has_one_lane_only = em.builder, em.mask, em.lanes.width == 1
+    merged_results: list = [None] * len(avals)
     for branch, condition in zip(branches, conditions, strict=True):
-        mask = em.intersect_mask(outer, condition)
-        before, inside = build.block, build.append_basic_block("branch")
-        after = build.append_basic_block("after")
-        # Memory for results that are too large for registers, before the first branch.
+        mask = em.intersect_mask(outer_mask, condition)
+        block_before, branch_block = build.block, build.append_basic_block("branch")
+        after_block = build.append_basic_block("after")
+        # Results that are too large for registers are in memory.
         for k, aval in enumerate(avals):
-            if out[k] is None and _is_in_memory(em, aval, args):
-                out[k] = _Pending(aval)
-        build.cbranch(em.lanes.any(mask), inside, after)
-        build.position_at_end(inside)
-        with em.restrict_lanes(None if single else mask):
+            if merged_results[k] is None and _needs_memory(em, aval, args):
+                merged_results[k] = _NotYetComputed(aval)
+        build.cbranch(em.lanes.any(mask), branch_block, after_block)
+        build.position_at_end(branch_block)
+        with em.restrict_lanes(None if has_one_lane_only else mask):
             results = em.emit(branch, list(args))
-            merged = []
-            for aval, old, new, differ in zip(avals, out, results, different, strict=True):
-                with all_lanes_if(em, differ):
-                    new = broadcast_to_lanes(em, new) if differ else new
-                    mask = None if single else condition
-                    merged.append(_merged(em, aval, old, new, mask, args))
-        end = build.block
-        build.branch(after)
-        build.position_at_end(after)
-        parts, out = zip(avals, out, merged, different, strict=True), []
-        for aval, old, new, differ in parts:
-            with all_lanes_if(em, differ):
-                out.append(_joined(em, aval, old, new, before, end))
-    return out
+            new_results = []
+            for aval, old, new, is_divergent_result in zip(
+                avals, merged_results, results, is_divergent, strict=True
+            ):
+                with all_lanes_if(em, is_divergent_result):
+                    new = broadcast_to_lanes(em, new) if is_divergent_result else new
+                    mask = None if has_one_lane_only else condition
+                    new_results.append(_merge(em, aval, old, new, mask, args))
+        end_block = build.block
+        build.branch(after_block)
+        build.position_at_end(after_block)
+        per_result, merged_results = (
+            zip(avals, merged_results, new_results, is_divergent, strict=True),
+            [],
+        )
+        for aval, old, new, is_divergent_result in per_result:
+            with all_lanes_if(em, is_divergent_result):
+                merged_results.append(_emit_phis(em, aval, old, new, block_before, end_block))
+    return merged_results
 
 
-def _is_in_memory(em, aval, args):
-    """Whether a result is large, or may be an argument in memory that is handed on."""
+def _needs_memory(em, aval, args):
+    """Return whether a result is large, or may be an argument in memory that is passed through."""
     return aval.size > em.register_limit or any(
         isinstance(x, ArrayView) and x.shape == aval.shape and x.buffer.dtype == aval.dtype
         for x in args
     )
 
 
-class _Pending:
-    """A result in memory that no branch has given yet."""
+class _NotYetComputed:
+    """A result in memory that no branch has computed so far."""
 
     def __init__(self, aval):
         self.aval = aval
 
 
-def _merged(em, aval, old, new, condition, args):
-    """A branch's result in its lanes, what there was before in the others (inside the branch).
+def _merge(em, aval, old, new, condition, args):
+    """Merge the results of a branch with those before it, inside the branch.
 
-    **Arguments:** `condition`, in which lanes the branch is taken; `None` for all of them.
+    **Arguments:** `condition`, lanes that take the branch; `None` for all of them.
     """
     dtype = np.dtype(aval.dtype)
-    if isinstance(old, _Pending):
-        whole = isinstance(new, ArrayView) and new.covers_buffer and not new.buffer.shared
-        # An argument, perhaps changed in place. (What an inner branch hands on may be kept too,
-        # but its address is known in this branch only.)
-        if whole and any(isinstance(x, ArrayView) and new.buffer is x.buffer for x in args):
+    if isinstance(old, _NotYetComputed):
+        is_usable = isinstance(new, ArrayView) and new.covers_buffer and not new.buffer.shared
+        # The result may be an argument, perhaps changed in place. Buffers that inner branches
+        # allocate are copied, because their blocks do not dominate the code after this branch.
+        if is_usable and any(isinstance(x, ArrayView) and new.buffer is x.buffer for x in args):
             return new
         out = em.memory.allocate(aval.shape, dtype)
         return em.copy_to_memory(new, dtype, into=out)
     if isinstance(old, ArrayView):
-        same = isinstance(new, ArrayView) and new.buffer is old.buffer
-        if same and new.covers_buffer:
+        is_same_buffer = isinstance(new, ArrayView) and new.buffer is old.buffer
+        if is_same_buffer and new.covers_buffer:
             return old
-        # In another order it is read while it would be changed.
-        if same or old.buffer.pin_count:
-            # Some branches hand an argument on, others do not: a copy (see `_joined`).
+        # A permuted view of the same buffer would be read while it is overwritten.
+        if is_same_buffer or old.buffer.pin_count:
+            # Only some branches return the argument itself: see `_emit_phis`.
             return em.copy_to_memory(new, dtype, into=em.copy_to_memory(old, dtype), mask=condition)
         return em.copy_to_memory(new, dtype, into=old, mask=condition)
     new = em.to_registers(new)
@@ -165,23 +175,23 @@ def _merged(em, aval, old, new, condition, args):
     return em.select_array(dtype, condition, new, old)
 
 
-def _joined(em, aval, old, new, before, end):
-    """Numbers after a branch: its own if it was taken."""
+def _emit_phis(em, aval, old, new, block_before, branch_end):
+    """Return a result after a branch: that of the branch if it was taken, else the one before."""
     if isinstance(new, ArrayView):
         if not isinstance(old, ArrayView) or new.buffer is old.buffer:
             return new
-        # The copy is there only if the branch was taken. Nobody may write either in this place.
+        # The copy exists only if the branch was taken. Neither buffer may be overwritten from here.
         pointer = em.builder.phi(POINTER)
-        for one, block in ((old, before), (new, end)):
-            pointer.add_incoming(one.buffer.pointer, block)
-            one.buffer.pin_count += 1
+        for view, block in ((old, block_before), (new, branch_end)):
+            pointer.add_incoming(view.buffer.pointer, block)
+            view.buffer.pin_count += 1
         buffer = Buffer(
             pointer, new.buffer.dtype, new.buffer.size, is_owned=False, pin_count=1,
             pitch=new.buffer.pitch, lanes=new.buffer.lanes,
         )  # fmt: skip
         return ArrayView(buffer, new.shape, new.strides)
     dtype = np.dtype(aval.dtype)
-    out = em.emit_phis(new, dtype, end)
-    first = np.full(new.shape, dtype.type(0)) if old is None else old
-    em.add_incoming(out, first, dtype, before)
+    out = em.emit_phis(new, dtype, branch_end)
+    initial = np.full(new.shape, dtype.type(0)) if old is None else old
+    em.add_incoming(out, initial, dtype, block_before)
     return out

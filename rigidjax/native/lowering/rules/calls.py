@@ -1,7 +1,7 @@
-"""Calls of programs that are emitted once, as functions of the kernel (see `repeated`).
+"""Calls of jaxprs that are emitted once as functions of the kernel (see `passes.outlining`).
 
-Arrays are handed over in memory. Whole numbers that are known at emission are not: the function is
-made for them.
+Arrays are passed in memory. Integer arguments that are compile-time constants are not passed: the
+function is specialised for their values.
 """
 
 import dataclasses
@@ -18,20 +18,20 @@ from ..lanes import POINTER
 from ..memory import ArrayView, Buffer, EmittedArray, row_major_strides
 from ..registry import rule
 
-_NOTHING = ir.Constant(POINTER, None)
+_NULL = ir.Constant(POINTER, None)
 
 
 @dataclasses.dataclass(frozen=True)
 class SharedFunction:
-    """A program as a function `(workspace, *arguments that are not known, *results)`.
+    """A jaxpr as a function `(workspace, *arguments that are not constant, *results)`.
 
-    **Attributes:** `function`; `bytes`, of its workspace; `known`, results that are known at
-    emission, by their numbers; `source`, kept so that its address stays its own.
+    **Attributes:** `function`; `bytes`, size of its workspace; `constant_results`, results that are
+    compile-time constants, by position; `source`, kept alive because the cache key has its id.
     """
 
     function: ir.Function
     bytes: int
-    known: dict[int, EmittedArray]
+    constant_results: dict[int, EmittedArray]
     source: ClosedJaxpr
 
 
@@ -40,7 +40,7 @@ def _shared_call(em: Emitter, equation, *args):
     closed = equation.params["jaxpr"]
     if em.lanes.width > 1 or em.mask is not None:
         return em.emit(closed, list(args))
-    known = [
+    constants = [
         x if aval.dtype.kind in "iub" and em.are_constant(x) else None
         for x, aval in zip(args, closed.in_avals, strict=True)
     ]
@@ -48,46 +48,55 @@ def _shared_call(em: Emitter, equation, *args):
         id(closed),
         tuple(
             None if x is None else np.asarray(em.to_registers(x).tolist(), aval.dtype).tobytes()
-            for x, aval in zip(known, closed.in_avals, strict=True)
+            for x, aval in zip(constants, closed.in_avals, strict=True)
         ),
     )
     if key not in em.shared_functions:
-        em.shared_functions[key] = _made(em, closed, known)
-    made = em.shared_functions[key]
+        em.shared_functions[key] = _emit_function(em, closed, constants)
+    shared_function = em.shared_functions[key]
     results: list[Any] = [
-        made.known[k] if k in made.known else em.memory.allocate(aval.shape, aval.dtype)
+        shared_function.constant_results[k]
+        if k in shared_function.constant_results
+        else em.memory.allocate(aval.shape, aval.dtype)
         for k, aval in enumerate(closed.out_avals)
     ]
-    workspace = em.memory.allocate((made.bytes,), np.int8)
-    given = [
-        _handed_over(em, x, aval.dtype)
-        for x, aval, own in zip(args, closed.in_avals, known, strict=True)
-        if own is None
+    workspace = em.memory.allocate((shared_function.bytes,), np.int8)
+    pointers = [
+        _pointer_to(em, x, aval.dtype)
+        for x, aval, constant in zip(args, closed.in_avals, constants, strict=True)
+        if constant is None
     ]
-    targets = [_NOTHING if k in made.known else x.buffer.pointer for k, x in enumerate(results)]
-    em.builder.call(made.function, [workspace.buffer.pointer, *given, *targets])
+    result_pointers = [
+        _NULL if k in shared_function.constant_results else x.buffer.pointer
+        for k, x in enumerate(results)
+    ]
+    em.builder.call(
+        shared_function.function, [workspace.buffer.pointer, *pointers, *result_pointers]
+    )
     return [
-        em.to_registers(x) if k not in made.known and x.size <= em.register_limit else x
+        em.to_registers(x)
+        if k not in shared_function.constant_results and x.size <= em.register_limit
+        else x
         for k, x in enumerate(results)
     ]
 
 
-def _handed_over(em, x, dtype):
-    """A pointer to the numbers of an array, in order."""
+def _pointer_to(em, x, dtype):
+    """Return a pointer to the contiguous elements of an array."""
     if not x.size:
-        return _NOTHING
+        return _NULL
     x = em.find_source(x)
     if not isinstance(x, ArrayView) or x.strides != row_major_strides(x.shape):
         x = em.copy_to_memory(x, dtype)
     return em.memory.element_address(x, (0,) * x.ndim)
 
 
-def _made(em, closed, known) -> SharedFunction:
-    """The function of a program, for arguments of which some are known."""
+def _emit_function(em, closed, constants) -> SharedFunction:
+    """Emit a jaxpr as a function; `constants` has its constant arguments, else `None`."""
     module = em.builder.module
-    num_given, num_results = sum(x is None for x in known), len(closed.out_avals)
-    kind = ir.FunctionType(ir.VoidType(), [POINTER] * (1 + num_given + num_results))
-    function = ir.Function(module, kind, module.get_unique_name("shared"))
+    num_arguments, num_results = sum(x is None for x in constants), len(closed.out_avals)
+    function_type = ir.FunctionType(ir.VoidType(), [POINTER] * (1 + num_arguments + num_results))
+    function = ir.Function(module, function_type, module.get_unique_name("shared"))
     function.linkage = "internal"
     function.attributes.add("noinline")
     workspace, *pointers = function.args
@@ -96,23 +105,25 @@ def _made(em, closed, known) -> SharedFunction:
     start = function.append_basic_block("start")
     builder.branch(start)
     builder.position_at_end(start)
-    own = Emitter(builder, 1, workspace, em.vectors.width, em.shared_functions)
-    given, targets = iter(pointers[:num_given]), pointers[num_given:]
-    limits = own.find_register_limits(closed.jaxpr, known)
+    emitter = Emitter(builder, 1, workspace, em.vectors.width, em.shared_functions)
+    argument_pointers, result_pointers = iter(pointers[:num_arguments]), pointers[num_arguments:]
+    limits = emitter.find_register_limits(closed.jaxpr, constants)
     args = [
-        load_argument(own, next(given), aval, None, limit) if x is None else x
-        for x, aval, limit in zip(known, closed.in_avals, limits, strict=True)
+        load_argument(emitter, next(argument_pointers), aval, None, limit) if x is None else x
+        for x, aval, limit in zip(constants, closed.in_avals, limits, strict=True)
     ]
-    found = {}
-    for k, (result, aval) in enumerate(zip(own.emit(closed, args), closed.out_avals, strict=True)):
-        if own.are_constant(result):
-            found[k] = result
+    constant_results = {}
+    for k, (result, aval) in enumerate(
+        zip(emitter.emit(closed, args), closed.out_avals, strict=True)
+    ):
+        if emitter.are_constant(result):
+            constant_results[k] = result
             continue
         if not aval.size:
             continue
-        target = Buffer(targets[k], np.dtype(aval.dtype), aval.size)
-        own.copy_to_memory(
+        target = Buffer(result_pointers[k], np.dtype(aval.dtype), aval.size)
+        emitter.copy_to_memory(
             result, aval.dtype, ArrayView(target, aval.shape, row_major_strides(aval.shape))
         )
     builder.ret_void()
-    return SharedFunction(function, own.memory.bytes, found, closed)
+    return SharedFunction(function, emitter.memory.bytes, constant_results, closed)

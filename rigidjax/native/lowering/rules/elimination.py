@@ -1,7 +1,7 @@
-"""Inverses and LU factors in memory, each lane with pivots of its own.
+"""Matrix inverses and LU factors in memory, with pivots of each lane.
 
-Columns are eliminated four at a time: they are worked off beside the matrix, and what is left of
-it is read and written a quarter as often.
+Columns are eliminated in blocks of four: a block is factorised in a separate panel, so that the
+remaining matrix is read and written a quarter as often.
 """
 
 import functools
@@ -21,245 +21,266 @@ from ..matrices import ColumnPerLane, Matrix, RowPerLane, along_row
 from ..memory import EmittedArray
 from ..registry import rule
 
-# Rows up to which elimination in registers is as good; of inverses, as Radau5 of a body has them
-# (16 runs of 7 unknowns: 5.8 ms in registers, 6.4 in memory).
+# Size up to which elimination in registers is as fast; it is larger for inverses.
 _FEW, _FEW_OF_INVERSES = 5, 7
-# Columns that are eliminated at the same time.
+# Number of columns in a block.
 _COLUMNS = 4
 
 
 @rule("inverse")
 def _inverse(em: Emitter, equation, A):
-    """By Gauss-Jordan elimination in place; not finite if there is no inverse."""
+    """Invert a matrix by Gauss-Jordan elimination in place; not finite if it is singular."""
     dtype, n = np.dtype(equation.outvars[0].aval.dtype), A.shape[-1]
     if A.ndim != 2 or n <= _FEW_OF_INVERSES or dtype.kind not in "fc":
         return em.emit(expand(equation), [A])
-    return _Inverse(em, A, dtype).result()
+    return _Inverse(em, A, dtype).emit()
 
 
 @rule("lu")
 def _lu(em: Emitter, equation, A):
-    """Factors of a matrix whose rows are exchanged: (LU, pivots, permutation), as LAPACK's."""
+    """Factorise a matrix with partial pivoting as LAPACK does: (LU, pivots, permutation)."""
     dtype = np.dtype(equation.outvars[0].aval.dtype)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape[0] <= _FEW or dtype.kind not in "fc":
         return em.emit(expand(equation), [A])
-    return _Factors(em, A, dtype).results()
+    return _LUFactors(em, A, dtype).emit()
 
 
 class _Elimination:
-    """A matrix `A`, and beside it four of its columns, each a row of `panel`."""
+    """A matrix `A` and a panel that holds four of its columns as rows."""
 
     def __init__(self, em: Emitter, A: EmittedArray, dtype: np.dtype):
         self.em, self.dtype, self.n = em, dtype, A.shape[0]
-        self.real = part_dtype(dtype)
+        self.real_dtype = part_dtype(dtype)
         self.step = em.vectors.width
-        # Rows end where a whole part of them does.
+        # Rows are padded to a multiple of the vector length.
         length = -(-self.n // self.step) * self.step
         self.A = Matrix(em, (self.n, length), dtype)
         self.panel = Matrix(em, (_COLUMNS, length + self.step), dtype)
         self.A.fill(em.to_memory(A, dtype))
         self.panel.fill()
 
-    def plus(self, k: Value, count: int) -> Value:
+    def add_index(self, k: Value, count: int) -> Value:
         return self.em.builder.add(k, int64(count)) if count else k
 
     def along_row(self):
         return along_row(self.em, self.step)
 
     def find_pivot(self, q: int, first: Value, is_free: Callable[[Value, Value], Any]) -> Any:
-        """Where column `q` of the panel is largest or NaN, among rows that are free.
+        """Return the row of the largest entry (or of a NaN) in row `q` of the panel.
 
-        `is_free(i, number)` is told the row, as an integer and as a number of lanes.
+        **Arguments:** `q`; `first`, first row of the search; `is_free(i, row_number)`, which must
+        return whether a row can be chosen, from its index as an integer and as a lane value.
         """
-        em, lanes, build, real = self.em, self.em.lanes, self.em.builder, self.real
+        em, lanes, build, real_dtype = self.em, self.em.lanes, self.em.builder, self.real_dtype
         with self.along_row():
-            before, start = build.block, [real.type(-1), np.int64(0)]
+            block_before, initial_values = build.block, [real_dtype.type(-1), np.int64(0)]
             with nests.loop_range(em, first, int64(self.n), self.step, at_least_once=True) as i:
-                best, where = lanes.phi(real), lanes.phi(np.int64)
-                number = self._numbered(i)
-                size = self._size(self.panel.read(q, i))
-                is_number = lanes.compare(real, "==", size, size)
-                size = lanes.select(real, is_number, size, real.type(np.inf))
-                size = lanes.select(real, is_free(i, number), size, real.type(-1))
-                better = lanes.compare(real, ">", size, best)
-                new: list[Any] = [
-                    lanes.select(real, better, size, best),
-                    lanes.select(np.int64, better, number, where),
+                best_magnitude, best_row = lanes.phi(real_dtype), lanes.phi(np.int64)
+                row_number = self._row_numbers(i)
+                magnitude = self._magnitude(self.panel.read(q, i))
+                is_number = lanes.compare(real_dtype, "==", magnitude, magnitude)
+                magnitude = lanes.select(real_dtype, is_number, magnitude, real_dtype.type(np.inf))
+                magnitude = lanes.select(
+                    real_dtype, is_free(i, row_number), magnitude, real_dtype.type(-1)
+                )
+                is_better = lanes.compare(real_dtype, ">", magnitude, best_magnitude)
+                candidates: list[Any] = [
+                    lanes.select(real_dtype, is_better, magnitude, best_magnitude),
+                    lanes.select(np.int64, is_better, row_number, best_row),
                 ]
-                for phi, kind, one, value in zip(
-                    (best, where), (real, np.dtype(np.int64)), start, new, strict=True
+                for phi, dtype, initial, value in zip(
+                    (best_magnitude, best_row),
+                    (real_dtype, np.dtype(np.int64)),
+                    initial_values,
+                    candidates,
+                    strict=True,
                 ):
-                    lanes.add_incoming(kind, phi, one, before)
-                    lanes.add_incoming(kind, phi, value, build.block)
-            found: list[Any] = [new]
+                    lanes.add_incoming(dtype, phi, initial, block_before)
+                    lanes.add_incoming(dtype, phi, value, build.block)
+            candidates_of_lanes: list[Any] = [candidates]
             if self.step > 1:
-                found = [tuple(lanes.extract_lane(x, t) for x in new) for t in range(self.step)]
+                candidates_of_lanes = [
+                    tuple(lanes.extract_lane(x, t) for x in candidates) for t in range(self.step)
+                ]
 
-        def larger(a, b):
-            same = lanes.compare(real, "==", a[0], b[0])
+        def choose_larger(a, b):
+            is_equal = lanes.compare(real_dtype, "==", a[0], b[0])
             is_first = lanes.compare(np.int64, "<", b[1], a[1])
-            better = lanes.compare(real, ">", b[0], a[0])
-            better = lanes.or_(np.bool_, better, lanes.and_(np.bool_, same, is_first))
-            kinds = real, np.dtype(np.int64)
-            return [lanes.select(kinds[t], better, b[t], a[t]) for t in range(2)]
+            is_better = lanes.compare(real_dtype, ">", b[0], a[0])
+            is_better = lanes.or_(np.bool_, is_better, lanes.and_(np.bool_, is_equal, is_first))
+            dtypes = real_dtype, np.dtype(np.int64)
+            return [lanes.select(dtypes[t], is_better, b[t], a[t]) for t in range(2)]
 
-        return functools.reduce(larger, found)[1]
+        return functools.reduce(choose_larger, candidates_of_lanes)[1]
 
-    def _numbered(self, i):
-        """The row's number in all lanes, or those of the rows from there on."""
+    def _row_numbers(self, i):
+        """Return the row number in all lanes, or those of the rows in a vector."""
         if self.step == 1:
             return self.em.lanes.splat(i)
-        steps = ir.Constant(ir.VectorType(I64, self.step), [int64(t) for t in range(self.step)])
-        return self.em.builder.add(self.em.lanes.splat(i), steps)
+        offsets = ir.Constant(ir.VectorType(I64, self.step), [int64(t) for t in range(self.step)])
+        return self.em.builder.add(self.em.lanes.splat(i), offsets)
 
-    def _size(self, x):
-        absolute = [
-            self.em.lanes.unary("fabs", self.real, one, np.abs) for one in self.panel.split_parts(x)
+    def _magnitude(self, x):
+        magnitudes = [
+            self.em.lanes.unary("fabs", self.real_dtype, part, np.abs)
+            for part in self.panel.split_parts(x)
         ]
-        return functools.reduce(functools.partial(self.em.lanes.add, self.real), absolute)
+        return functools.reduce(functools.partial(self.em.lanes.add, self.real_dtype), magnitudes)
 
-    def combine(self, rows, others, factors, first, own=None, sign="add") -> None:
-        """Add other rows times factors to rows of `A`, or subtract them, from column `first` on.
+    def combine(self, rows, readers, factors, first, is_pivot_row=None, operation="add") -> None:
+        """Add products of other rows and factors to rows of `A`, or subtract them.
 
-        Where `own` holds, nothing is left of the row.
+        **Arguments:** `rows`, indices; `readers`, functions that load an entry of the other rows;
+        `factors`, per row and other row; `first`, column from which on rows change;
+        `is_pivot_row`, per row, the lanes in which it is zero before; `operation`, "add" or "sub".
         """
         em, lanes, dtype = self.em, self.em.lanes, self.dtype
-        method = getattr(lanes, sign)
+        method = getattr(lanes, operation)
         with self.along_row():
-            spread = [[self.A.splat(factor) for factor in of] for of in factors]
+            splat_factors = [
+                [self.A.splat(factor) for factor in row_factors] for row_factors in factors
+            ]
             with nests.loop_range(em, first, int64(self.n), self.step) as j:
-                numbers = [self.A.read(i, j) for i in rows]
-                if own is not None:
-                    numbers = [
-                        lanes.select(dtype, gone, dtype.type(0), x)
-                        for gone, x in zip(own, numbers, strict=True)
+                elements = [self.A.read(i, j) for i in rows]
+                if is_pivot_row is not None:
+                    elements = [
+                        lanes.select(dtype, is_zero, dtype.type(0), x)
+                        for is_zero, x in zip(is_pivot_row, elements, strict=True)
                     ]
-                for p, other in enumerate(others):
-                    read = other(j)
-                    numbers = [
-                        method(dtype, x, lanes.mul(dtype, of[p], read))
-                        for x, of in zip(numbers, spread, strict=True)
+                for p, reader in enumerate(readers):
+                    entry = reader(j)
+                    elements = [
+                        method(dtype, x, lanes.mul(dtype, row_factors[p], entry))
+                        for x, row_factors in zip(elements, splat_factors, strict=True)
                     ]
-                for i, x in zip(rows, numbers, strict=True):
+                for i, x in zip(rows, elements, strict=True):
                     self.A.write(i, j, x)
 
-    def rows_together(self, first: Value, function: Callable[[list[Value]], None]) -> None:
-        """A function of rows from `first` on, an even number: of two of a real matrix at once."""
-        together = 1 if is_complex(self.dtype) else 2
-        last = self.n - self.n % together
-        with nests.loop_range(self.em, first, int64(last), together) as i:
-            function([self.plus(i, t) for t in range(together)])
-        if last < self.n:
-            function([int64(last)])
+    def loop_over_row_pairs(self, first: Value, function: Callable[[list[Value]], None]) -> None:
+        """Call a function for the rows from `first` on, two at once if the matrix is real.
+
+        The number of these rows must be even.
+        """
+        rows_per_iteration = 1 if is_complex(self.dtype) else 2
+        end_of_pairs = self.n - self.n % rows_per_iteration
+        with nests.loop_range(self.em, first, int64(end_of_pairs), rows_per_iteration) as i:
+            function([self.add_index(i, t) for t in range(rows_per_iteration)])
+        if end_of_pairs < self.n:
+            function([int64(end_of_pairs)])
 
 
 class _Inverse(_Elimination):
-    """Rows stay where they are: pivots are looked for in those that are free."""
+    """Gauss-Jordan elimination that leaves rows in place and marks those that had a pivot."""
 
-    def result(self) -> EmittedArray:
+    def emit(self) -> EmittedArray:
         em, lanes, memory = self.em, self.em.lanes, self.em.memory
         shape = (_COLUMNS, self.A.shape[1])
-        self.others = Matrix(em, shape, self.dtype)
-        self.free = memory.allocate((self.A.shape[1],), self.real)
+        self.pivot_rows = Matrix(em, shape, self.dtype)
+        self.free = memory.allocate((self.A.shape[1],), self.real_dtype)
         self.rows, self.columns = (memory.allocate((self.n,), np.int64) for _ in range(2))
         with em.loop(self.A.shape[1]) as i:
-            inside = em.builder.icmp_signed("<", i, int64(self.n))
-            one, zero = (lanes.value(self.real.type(x), self.real) for x in (1, 0))
-            memory.write(self.free, (i,), em.builder.select(inside, one, zero))
+            is_inside = em.builder.icmp_signed("<", i, int64(self.n))
+            one, zero = (lanes.value(self.real_dtype.type(x), self.real_dtype) for x in (1, 0))
+            memory.write(self.free, (i,), em.builder.select(is_inside, one, zero))
         nests.loop_blocks(em, self.n, _COLUMNS, self._eliminate)
         out = memory.allocate((self.n, self.n), self.dtype)
         with em.loop(self.n) as i:
             row = RowPerLane(self.A, memory.read(self.rows, (i,)))
             with em.loop(self.n) as j:
-                at = memory.read(self.columns, (j,))
-                memory.write(out, (i, j), self._entry(row, at))
-        for one in (self.A, self.panel, self.others):
-            one.release()
+                column_index = memory.read(self.columns, (j,))
+                memory.write(out, (i, j), self._read_entry(row, column_index))
+        for matrix in (self.A, self.panel, self.pivot_rows):
+            matrix.release()
         for view in (self.free, self.rows, self.columns):
             memory.release(view.buffer)
         return em.load_if_small(out)
 
-    def _entry(self, row, at):
-        """An entry of a row, both different from lane to lane."""
-        em, kind = self.em, element_type(self.dtype)
+    def _read_entry(self, row, column_index):
+        """Load the entry of a row and column that both differ by lane."""
+        em, type_ = self.em, element_type(self.dtype)
         values = []
         for starts in row.row_starts:
             loads = []
             for t, start in enumerate(starts):
-                place = em.lanes.extract_lane(at, t)
-                place = em.builder.mul(place, int64(row.width)) if row.width > 1 else place
-                address = em.builder.gep(start, [place], source_etype=kind)
-                loads.append(em.builder.load(address, typ=kind, align=self.real.itemsize))
+                offset = em.lanes.extract_lane(column_index, t)
+                offset = em.builder.mul(offset, int64(row.width)) if row.width > 1 else offset
+                address = em.builder.gep(start, [offset], source_etype=type_)
+                loads.append(em.builder.load(address, typ=type_, align=self.real_dtype.itemsize))
             values.append(em.lanes.pack_lanes(loads))
         return self.A.combine_parts(values)
 
-    def _is_free(self, i, _):
+    def _is_free_row(self, i, _):
         read = self.em.memory.read if self.step == 1 else self.em.vectors.read
-        return self.em.lanes.compare(self.real, ">", read(self.free, (i,)), self.real.type(0))
+        return self.em.lanes.compare(
+            self.real_dtype, ">", read(self.free, (i,)), self.real_dtype.type(0)
+        )
 
     def _eliminate(self, k, count):
         em, lanes, dtype, memory = self.em, self.em.lanes, self.dtype, self.em.memory
-        columns = [self.plus(k, c) for c in range(count)]
+        columns = [self.add_index(k, c) for c in range(count)]
         with em.loop(self.n) as i:
             for c, column in enumerate(columns):
                 self.panel.write(c, i, self.A.read(i, column))
         pivots = []
         for q, column in enumerate(columns):
-            p = self.find_pivot(q, int64(0), self._is_free)
+            p = self.find_pivot(q, int64(0), self._is_free_row)
             pivots.append(p)
-            memory.scatter(self.free, p, self.real.type(0), None)
+            memory.scatter(self.free, p, self.real_dtype.type(0), None)
             memory.write(self.rows, (column,), p)
             memory.scatter(self.columns, p, lanes.splat(column), None)
-            own = ColumnPerLane(self.panel, p)
-            pivot = lanes.div(dtype, dtype.type(1), own.read(q))
-            row = [pivot if c == q else lanes.mul(dtype, own.read(c), pivot) for c in range(count)]
+            pivot_column = ColumnPerLane(self.panel, p)
+            pivot = lanes.div(dtype, dtype.type(1), pivot_column.read(q))
+            pivot_row = [
+                pivot if c == q else lanes.mul(dtype, pivot_column.read(c), pivot)
+                for c in range(count)
+            ]
             with self.along_row():
-                spread = [self.panel.splat(one) for one in row]
+                splat_row = [self.panel.splat(entry) for entry in pivot_row]
                 with nests.loop_range(em, int64(0), int64(self.n), self.step) as i:
                     factor = self.panel.read(q, i)
                     for c in range(count):
-                        part = lanes.mul(dtype, factor, spread[c])
+                        product = lanes.mul(dtype, factor, splat_row[c])
                         if c == q:
-                            new = lanes.neg(dtype, part)
+                            entry = lanes.neg(dtype, product)
                         else:
-                            new = lanes.sub(dtype, self.panel.read(c, i), part)
-                        self.panel.write(c, i, new)
+                            entry = lanes.sub(dtype, self.panel.read(c, i), product)
+                        self.panel.write(c, i, entry)
             for c in range(count):
-                own.write(c, row[c])
-        self._take_rows(pivots)
+                pivot_column.write(c, pivot_row[c])
+        self._copy_pivot_rows(pivots)
 
-        def rest(rows):
+        def update_rows(rows):
             factors = [[self.panel.read(c, i) for c in range(count)] for i in rows]
-            own = [
+            is_pivot_row = [
                 functools.reduce(
                     functools.partial(lanes.or_, np.bool_),
                     [lanes.compare(np.int64, "==", lanes.splat(i), p) for p in pivots],
                 )
                 for i in rows
             ]
-            others = [functools.partial(self.others.read, c) for c in range(count)]
-            self.combine(rows, others, factors, int64(0), own)
-            for i, of in zip(rows, factors, strict=True):
-                for column, factor in zip(columns, of, strict=True):
+            pivot_rows = [functools.partial(self.pivot_rows.read, c) for c in range(count)]
+            self.combine(rows, pivot_rows, factors, int64(0), is_pivot_row)
+            for i, row_factors in zip(rows, factors, strict=True):
+                for column, factor in zip(columns, row_factors, strict=True):
                     self.A.write(i, column, factor)
 
-        self.rows_together(int64(0), rest)
+        self.loop_over_row_pairs(int64(0), update_rows)
 
-    def _take_rows(self, pivots):
+    def _copy_pivot_rows(self, pivots):
         rows = [RowPerLane(self.A, p) for p in pivots]
         with self.along_row(), nests.loop_range(self.em, int64(0), int64(self.n), self.step) as j:
             for c, row in enumerate(rows):
-                self.others.write(c, j, row.read(j))
+                self.pivot_rows.write(c, j, row.read(j))
 
 
-class _Factors(_Elimination):
-    """Rows are exchanged, each lane's own."""
+class _LUFactors(_Elimination):
+    """LU factorisation, in which every lane exchanges its rows."""
 
-    def results(self) -> list[EmittedArray]:
+    def emit(self) -> list[EmittedArray]:
         em, memory = self.em, self.em.memory
         shape = (self.n,)
         self.pivots = memory.allocate(shape, np.int32)
-        self.order = em.copy_to_memory(
+        self.permutation = em.copy_to_memory(
             em.constant(np.arange(self.n, dtype=np.int32)), np.dtype(np.int32)
         )
         nests.loop_blocks(em, self.n, _COLUMNS, self._eliminate)
@@ -268,11 +289,11 @@ class _Factors(_Elimination):
             memory.write(out, index, self.A.read(*index))
         self.A.release()
         self.panel.release()
-        return [em.load_if_small(x) for x in (out, self.pivots, self.order)]
+        return [em.load_if_small(x) for x in (out, self.pivots, self.permutation)]
 
     def _eliminate(self, k, count):
         em, lanes, dtype, memory = self.em, self.em.lanes, self.dtype, self.em.memory
-        columns = [self.plus(k, c) for c in range(count)]
+        columns = [self.add_index(k, c) for c in range(count)]
         last = int64(self.n)
         with nests.loop_range(em, k, last) as i:
             for c, column in enumerate(columns):
@@ -280,35 +301,38 @@ class _Factors(_Elimination):
         for q, column in enumerate(columns):
 
             def is_free(i, number, column=column):
-                below = lanes.compare(np.int64, ">=", number, lanes.splat(column))
-                inside = lanes.compare(np.int64, "<", number, np.int64(self.n))
-                return lanes.and_(np.bool_, below, inside)
+                is_below = lanes.compare(np.int64, ">=", number, lanes.splat(column))
+                is_inside = lanes.compare(np.int64, "<", number, np.int64(self.n))
+                return lanes.and_(np.bool_, is_below, is_inside)
 
             p = self.find_pivot(q, k, is_free)
             memory.write(self.pivots, (column,), lanes.convert(p, np.int64, np.int32))
-            moved = memory.read(self.order, (column,))
-            memory.write(self.order, (column,), memory.gather(self.order, p))
-            memory.scatter(self.order, p, moved, None)
-            self._exchange(column, p)
-            own, row = ColumnPerLane(self.panel, p), []
+            displaced = memory.read(self.permutation, (column,))
+            memory.write(self.permutation, (column,), memory.gather(self.permutation, p))
+            memory.scatter(self.permutation, p, displaced, None)
+            self._exchange_rows(column, p)
+            pivot_column, pivot_row = ColumnPerLane(self.panel, p), []
             for c in range(count):
-                moved = self.panel.read(c, column)
-                row.append(own.read(c))
-                own.write(c, moved)
-                self.panel.write(c, column, row[c])
-            # A pivot of zero leaves its column as it is, as in LAPACK: zeros, as it is the largest.
-            is_zero = lanes.compare(dtype, "==", row[q], dtype.type(0))
-            pivot = lanes.select(dtype, is_zero, dtype.type(1), row[q])
+                displaced = self.panel.read(c, column)
+                pivot_row.append(pivot_column.read(c))
+                pivot_column.write(c, displaced)
+                self.panel.write(c, column, pivot_row[c])
+            # As in LAPACK, a column of zeros, whose pivot is zero, is not scaled.
+            is_zero = lanes.compare(dtype, "==", pivot_row[q], dtype.type(0))
+            pivot = lanes.select(dtype, is_zero, dtype.type(1), pivot_row[q])
             inverse = lanes.div(dtype, dtype.type(1), pivot)
             with self.along_row():
-                spread, scale = [self.panel.splat(x) for x in row], self.panel.splat(inverse)
-                with nests.loop_range(em, self.plus(column, 1), last, self.step) as i:
+                splat_row, scale = (
+                    [self.panel.splat(x) for x in pivot_row],
+                    self.panel.splat(inverse),
+                )
+                with nests.loop_range(em, self.add_index(column, 1), last, self.step) as i:
                     factor = lanes.mul(dtype, self.panel.read(q, i), scale)
                     self.panel.write(q, i, factor)
                     for c in range(q + 1, count):
-                        part = lanes.mul(dtype, factor, spread[c])
-                        self.panel.write(c, i, lanes.sub(dtype, self.panel.read(c, i), part))
-        right = self.plus(k, count)
+                        product = lanes.mul(dtype, factor, splat_row[c])
+                        self.panel.write(c, i, lanes.sub(dtype, self.panel.read(c, i), product))
+        first_right = self.add_index(k, count)
         with nests.loop_range(em, k, last) as i:
             for c, column in enumerate(columns):
                 self.A.write(i, column, self.panel.read(c, i))
@@ -316,20 +340,26 @@ class _Factors(_Elimination):
             return
         for q in range(1, count):
             factors = [self.panel.read(c, columns[q]) for c in range(q)]
-            self.combine([columns[q]], self._others(columns[:q]), [factors], right, sign="sub")
+            self.combine(
+                [columns[q]],
+                self._row_readers(columns[:q]),
+                [factors],
+                first_right,
+                operation="sub",
+            )
 
-        def rest(rows):
+        def update_rows(rows):
             factors = [[self.panel.read(c, i) for c in range(count)] for i in rows]
-            self.combine(rows, self._others(columns), factors, right, sign="sub")
+            self.combine(rows, self._row_readers(columns), factors, first_right, operation="sub")
 
-        self.rows_together(right, rest)
+        self.loop_over_row_pairs(first_right, update_rows)
 
-    def _others(self, rows):
+    def _row_readers(self, rows):
         return [functools.partial(self.A.read, row) for row in rows]
 
-    def _exchange(self, k, p):
-        own = RowPerLane(self.A, p)
+    def _exchange_rows(self, k, p):
+        pivot_row = RowPerLane(self.A, p)
         with self.along_row(), nests.loop_range(self.em, int64(0), int64(self.n), self.step) as j:
-            one, other = self.A.read(k, j), own.read(j)
-            self.A.write(k, j, other)
-            own.write(j, one)
+            row_entry, pivot_entry = self.A.read(k, j), pivot_row.read(j)
+            self.A.write(k, j, pivot_entry)
+            pivot_row.write(j, row_entry)

@@ -1,6 +1,6 @@
-"""Entries at places that may be known at run time only, and differ from lane to lane.
+"""Dynamic slices and updates, whose indices may differ from lane to lane.
 
-At places that are known when the kernel is emitted, they are a matter of names.
+Slices of registers at constant indices emit no instructions.
 """
 
 import itertools
@@ -13,54 +13,57 @@ from ..lanes import is_constant
 from ..memory import ArrayView
 from ..registry import rule
 
-# Numbers of a slice from which on it is tested whether it starts at one place in all lanes.
+# Size of a slice from which on the kernel tests whether all lanes have the same start.
 _LONG_SLICE = 16
 
 
-def _shape(equation):
+def result_shape(equation):
+    """Return the shape of an equation's first result."""
     return tuple(equation.outvars[0].aval.shape)
 
 
-def _dtype(equation):
+def result_dtype(equation):
+    """Return the dtype of an equation's first result."""
     return np.dtype(equation.outvars[0].aval.dtype)
 
 
-def _integer(em, x, dtype):
-    """An index as a number of type int64."""
+def to_int64(em, x, dtype):
+    """Return an index as int64."""
     if np.dtype(dtype) == np.uint64:
         x = em.lanes.min(np.uint64, x, np.uint64(np.iinfo(np.int64).max))
     return em.lanes.convert(x, dtype, np.int64)
 
 
-def _clamped(em, x, highest):
+def clamp_index(em, x, highest):
+    """Clamp an int64 index to 0, ..., `highest`."""
     lanes = em.lanes
     x = lanes.max(np.int64, x, np.int64(0))
     return lanes.min(np.int64, x, np.int64(highest))
 
 
-def _starts(em, equation, indices, first, shape, sizes):
-    """Start of a slice along each axis, moved so that the slice lies inside."""
+def _clamped_starts(em, equation, indices, first_operand, shape, sizes):
+    """Return the start along each axis, clamped so that the slice lies within the array."""
     out = []
-    for k, (index, n, size) in enumerate(zip(indices, shape, sizes, strict=True)):
-        dtype = equation.invars[first + k].aval.dtype
-        out.append(_clamped(em, _integer(em, em.read_element(index, ()), dtype), n - size))
+    for axis, (index, n, size) in enumerate(zip(indices, shape, sizes, strict=True)):
+        dtype = equation.invars[first_operand + axis].aval.dtype
+        out.append(clamp_index(em, to_int64(em, em.read_element(index, ()), dtype), n - size))
     return out
 
 
 def flat_index_per_lane(em, view, index):
-    """Number of an entry in its buffer, where the index may differ from lane to lane."""
-    at, rest = np.int64(0), []
+    """Return the index of an element in its buffer, for an index per lane."""
+    flat_index, offset = np.int64(0), []
     for i, stride in zip(index, view.strides, strict=True):
         term = em.lanes.mul(np.int64, i, np.int64(stride))
-        at = em.lanes.add(np.int64, at, term)
+        flat_index = em.lanes.add(np.int64, flat_index, term)
     if is_constant(view.offset):
-        return em.lanes.add(np.int64, at, np.int64(view.offset))
-    rest = em.lanes.splat(view.offset) if em.lanes.width > 1 else view.offset
-    return em.lanes.add(np.int64, at, rest)
+        return em.lanes.add(np.int64, flat_index, np.int64(view.offset))
+    offset = em.lanes.splat(view.offset) if em.lanes.width > 1 else view.offset
+    return em.lanes.add(np.int64, flat_index, offset)
 
 
-def _read(em, x, index):
-    """An entry whose index may differ from lane to lane (numbers of type int64)."""
+def read_per_lane(em, x, index):
+    """Load an element with an index per lane, int64."""
     if all(is_constant(i) for i in index):
         return em.read_element(x, tuple(int(i) for i in index))
     return em.memory.gather(x, em.lanes.value(flat_index_per_lane(em, x, index), np.int64))
@@ -68,110 +71,112 @@ def _read(em, x, index):
 
 @rule("dynamic_slice")
 def _dynamic_slice(em: Emitter, equation, x, *indices):
-    shape, dtype = _shape(equation), _dtype(equation)
-    starts = _starts(em, equation, indices, 1, x.shape, shape)
+    shape, dtype = result_shape(equation), result_dtype(equation)
+    starts = _clamped_starts(em, equation, indices, 1, x.shape, shape)
     if all(is_constant(s) for s in starts):
-        cut = tuple(slice(int(s), int(s) + n) for s, n in zip(starts, shape, strict=True))
+        slices = tuple(slice(int(s), int(s) + n) for s, n in zip(starts, shape, strict=True))
         if not isinstance(x, ArrayView):
-            return x[(*cut, ...)]
-        at = em.memory.flat_index(x, tuple(int(s) for s in starts))
-        return em.load_if_small(ArrayView(x.buffer, shape, x.strides, at))
+            return x[(*slices, ...)]
+        start_index = em.memory.flat_index(x, tuple(int(s) for s in starts))
+        return em.load_if_small(ArrayView(x.buffer, shape, x.strides, start_index))
     if not isinstance(x, ArrayView) and x.size <= 8:
-        return _chosen(em, x, starts, shape, dtype)
+        return _select_slice(em, x, starts, shape, dtype)
     x = em.to_memory(x, dtype)
     in_registers = math.prod(shape) <= em.register_limit
-    into = None if in_registers else em.memory.allocate(shape, dtype)
+    target = None if in_registers else em.memory.allocate(shape, dtype)
 
-    def together(at):
-        part = ArrayView(x.buffer, shape, x.strides, at)
-        return em.to_registers(part) if into is None else em.copy_to_memory(part, dtype, into)
+    def copy_uniform(start_index):
+        view = ArrayView(x.buffer, shape, x.strides, start_index)
+        return em.to_registers(view) if target is None else em.copy_to_memory(view, dtype, target)
 
-    def apart():
-        if into is not None:
+    def copy_per_lane():
+        if target is not None:
             with em.loop_nest(shape) as index:
-                em.memory.write(into, index, _read(em, x, _moved(em, starts, index)))
-            return into
+                em.memory.write(target, index, read_per_lane(em, x, add_offset(em, starts, index)))
+            return target
         out = np.empty(shape, object)
         for index in np.ndindex(shape):
-            out[index] = _read(em, x, _moved(em, starts, index))
+            out[index] = read_per_lane(em, x, add_offset(em, starts, index))
         return out
 
-    return _at_one_place(em, x, starts, shape, dtype, together, apart)
+    return _branch_on_uniform_start(em, x, starts, shape, dtype, copy_uniform, copy_per_lane)
 
 
-def _at_one_place(em, x, starts, shape, dtype, together, apart):
-    """`together(position)` where a slice starts at one place in all lanes, else `apart()`.
+def _branch_on_uniform_start(em, x, starts, shape, dtype, uniform, per_lane):
+    """Emit `uniform(start_index)` if all lanes have the same start, else `per_lane()`.
 
-    Lanes that make their steps at the same time read and write their records so: vectors, in the
-    place of one number of each lane after another.
+    Lanes that take their steps together read and write the same rows of their tables. Vectors are
+    then loaded and stored, instead of one element per lane.
     """
     build, lanes = em.builder, em.lanes
     if lanes.width == 1 or math.prod(shape) < _LONG_SLICE:
-        return apart()
-    firsts, same = list(starts), np.True_
+        return per_lane()
+    first_lane_starts, is_uniform = list(starts), np.True_
     for axis, start in enumerate(starts):
         if not is_constant(start):
-            active = start
+            active_start = start
             if em.mask is not None:
-                active = lanes.select(np.int64, em.mask, start, np.int64(0))
-            firsts[axis] = lanes.max_over_lanes(np.int64, active)
-            is_same = lanes.compare(np.int64, "==", start, lanes.splat(firsts[axis]))
-            same = lanes.and_(np.bool_, same, is_same)
+                active_start = lanes.select(np.int64, em.mask, start, np.int64(0))
+            first_lane_starts[axis] = lanes.max_over_lanes(np.int64, active_start)
+            is_equal = lanes.compare(np.int64, "==", start, lanes.splat(first_lane_starts[axis]))
+            is_uniform = lanes.and_(np.bool_, is_uniform, is_equal)
     if em.mask is not None:
-        same = lanes.or_(np.bool_, same, lanes.not_(np.bool_, em.mask))
+        is_uniform = lanes.or_(np.bool_, is_uniform, lanes.not_(np.bool_, em.mask))
     blocks = [build.append_basic_block(name) for name in ("together", "apart", "after")]
-    build.cbranch(lanes.all(same), *blocks[:2])
-    ends = []
-    for block, form in zip(
-        blocks, (lambda: together(em.memory.flat_index(x, tuple(firsts))), apart), strict=False
+    build.cbranch(lanes.all(is_uniform), *blocks[:2])
+    exits = []
+    for block, emit_branch in zip(
+        blocks,
+        (lambda: uniform(em.memory.flat_index(x, tuple(first_lane_starts))), per_lane),
+        strict=False,
     ):
         build.position_at_end(block)
-        found = form()
-        ends.append((found, build.block))
+        results = emit_branch()
+        exits.append((results, build.block))
         build.branch(blocks[2])
     build.position_at_end(blocks[2])
-    (found, end), (other, other_end) = ends
-    if not isinstance(found, np.ndarray):
-        return found
-    out = em.emit_phis(found, dtype, end)
-    em.add_incoming(out, other, dtype, other_end)
+    (results, exit_block), (other_results, other_exit_block) = exits
+    if not isinstance(results, np.ndarray):
+        return results
+    out = em.emit_phis(results, dtype, exit_block)
+    em.add_incoming(out, other_results, dtype, other_exit_block)
     return out
 
 
 @rule("lockstep_max")
-def _most_of_all(em, equation, count):
-    """The largest count of all lanes that are at work."""
-    lanes, dtype, own = em.lanes, _dtype(equation), em.read_element(count, ())
-    if lanes.width == 1 or is_constant(own):
+def _lockstep_max(em, equation, count):
+    """Return the maximum over all active lanes."""
+    lanes, dtype, value = em.lanes, result_dtype(equation), em.read_element(count, ())
+    if lanes.width == 1 or is_constant(value):
         return count
     if em.mask is not None:
-        own = lanes.select(dtype, em.mask, own, dtype.type(0))
+        value = lanes.select(dtype, em.mask, value, dtype.type(0))
     out = np.empty((), object)
-    out[()] = lanes.splat(lanes.max_over_lanes(dtype, own))
+    out[()] = lanes.splat(lanes.max_over_lanes(dtype, value))
     return out
 
 
-def _chosen(em, x, starts, shape, dtype):
-    """A slice of a few registers, by comparing its start with every possible one."""
-    highest = [n - size for n, size in zip(x.shape, shape, strict=True)]
+def _select_slice(em, x, starts, shape, dtype):
+    """Select a slice of few registers by comparing its start with every possible one."""
+    max_start = [n - size for n, size in zip(x.shape, shape, strict=True)]
     out = None
-    for start in itertools.product(*(range(n + 1) for n in highest)):
-        part = x[tuple(slice(s, s + n) for s, n in zip(start, shape, strict=True))]
+    for start in itertools.product(*(range(n + 1) for n in max_start)):
+        slice_ = x[tuple(slice(s, s + n) for s, n in zip(start, shape, strict=True))]
         if out is None:
-            out = part.copy()
+            out = slice_.copy()
             continue
-        here = np.True_
-        for asked, s in zip(starts, start, strict=True):
-            here = em.lanes.and_(
-                np.bool_, here, em.lanes.compare(np.int64, "==", asked, np.int64(s))
+        is_match = np.True_
+        for start_of_lane, s in zip(starts, start, strict=True):
+            is_match = em.lanes.and_(
+                np.bool_, is_match, em.lanes.compare(np.int64, "==", start_of_lane, np.int64(s))
             )
         for index in np.ndindex(shape):
-            out[index] = em.lanes.select(dtype, here, part[index], out[index])
+            out[index] = em.lanes.select(dtype, is_match, slice_[index], out[index])
     return out
 
 
-def _moved(em, starts, index):
-    """A start plus an index that is the same in all lanes."""
+def add_offset(em, starts, index):
+    """Add an offset that is the same in all lanes to the start."""
     out = []
     for start, i in zip(starts, index, strict=True):
         if is_constant(i):
@@ -183,7 +188,7 @@ def _moved(em, starts, index):
 
 
 def is_writable(x):
-    """Whether an array is whole, in memory of the kernel, and read by nobody else."""
+    """Return whether an array is all of a buffer that the kernel may overwrite."""
     return (
         isinstance(x, ArrayView)
         and x.buffer.is_owned
@@ -192,97 +197,101 @@ def is_writable(x):
     )
 
 
-def as_writable(em, x, dtype, *read):
-    """The array itself if nobody else reads it, nor one of those that are `read` meanwhile."""
-    shared = any(
-        isinstance(y, ArrayView) and isinstance(x, ArrayView) and y.buffer is x.buffer for y in read
+def as_writable(em, x, dtype, *read_operands):
+    """Return the array if it may be overwritten and none of `read_operands` aliases it, else a
+    copy."""
+    is_aliased = any(
+        isinstance(y, ArrayView) and isinstance(x, ArrayView) and y.buffer is x.buffer
+        for y in read_operands
     )
-    return x if is_writable(x) and not shared else em.copy_to_memory(x, dtype)
+    return x if is_writable(x) and not is_aliased else em.copy_to_memory(x, dtype)
 
 
-def prepare_carries(em, arrays, dtypes, limits):
-    """What the variables of a loop start from, in registers or in memory that it may change.
+def prepare_carries(em, arrays, dtypes, register_limits):
+    """Prepare the initial carries of a loop, in registers or in memory that it may overwrite.
 
-    **Arguments:** `limits`, entries up to which each is held in registers.
+    **Arguments:** `register_limits`, size up to which each carry is held in registers.
     """
-    out, taken = [], set()
-    for x, dtype, largest in zip(arrays, dtypes, limits, strict=True):
-        if x.size <= largest:
+    out, used_buffers = [], set()
+    for x, dtype, register_limit in zip(arrays, dtypes, register_limits, strict=True):
+        if x.size <= register_limit:
             out.append(em.to_registers(x))
             continue
-        # Two variables may start from the same array.
-        mine = is_writable(x) and id(x.buffer) not in taken
-        before = em.memory.bytes
-        out.append(x if mine else em.copy_to_memory(x, dtype))
-        taken.add(id(out[-1].buffer))
+        # Two carries may have the same initial array.
+        may_overwrite = is_writable(x) and id(x.buffer) not in used_buffers
+        bytes_before = em.memory.bytes
+        out.append(x if may_overwrite else em.copy_to_memory(x, dtype))
+        used_buffers.add(id(out[-1].buffer))
         if isinstance(x, ArrayView) and not any(x.strides):
-            # One number again and again: a table that turns fill row by row.
-            em.memory.count_as_table(before)
+            # A broadcast scalar is the start of a table that the iterations fill row by row.
+            em.memory.count_as_table(bytes_before)
     return out
 
 
 @rule("dynamic_update_slice")
 def _dynamic_update_slice(em, equation, x, update, *indices):
-    dtype = _dtype(equation)
-    starts = _starts(em, equation, indices, 2, x.shape, update.shape)
-    known = all(is_constant(s) for s in starts)
+    dtype = result_dtype(equation)
+    starts = _clamped_starts(em, equation, indices, 2, x.shape, update.shape)
+    is_constant_start = all(is_constant(s) for s in starts)
     if not isinstance(x, ArrayView):
-        if known:
+        if is_constant_start:
             out = x.copy()
-            cut = tuple(
+            slices = tuple(
                 slice(int(s), int(s) + n) for s, n in zip(starts, update.shape, strict=True)
             )
-            out[(*cut, ...)] = em.to_registers(update)
+            out[(*slices, ...)] = em.to_registers(update)
             return out
         if x.size <= 64:
-            return _updated(em, x, em.to_registers(update), starts, dtype)
-    return _written(em, x, update, starts, dtype, em.mask)
+            return _update_registers(em, x, em.to_registers(update), starts, dtype)
+    return _update_memory(em, x, update, starts, dtype, em.mask)
 
 
-def _updated(em, x, update, starts, dtype):
-    """Registers with a slice replaced, by comparing its start with every possible one."""
+def _update_registers(em, x, update, starts, dtype):
+    """Update a slice of registers by comparing its start with every possible one."""
     out = x.copy()
-    highest = [n - size for n, size in zip(x.shape, update.shape, strict=True)]
-    for start in itertools.product(*(range(n + 1) for n in highest)):
-        here = np.True_
-        for asked, s in zip(starts, start, strict=True):
-            here = em.lanes.and_(
-                np.bool_, here, em.lanes.compare(np.int64, "==", asked, np.int64(s))
+    max_start = [n - size for n, size in zip(x.shape, update.shape, strict=True)]
+    for start in itertools.product(*(range(n + 1) for n in max_start)):
+        is_match = np.True_
+        for start_of_lane, s in zip(starts, start, strict=True):
+            is_match = em.lanes.and_(
+                np.bool_, is_match, em.lanes.compare(np.int64, "==", start_of_lane, np.int64(s))
             )
-        for index in np.ndindex(update.shape):
-            at = tuple(s + i for s, i in zip(start, index, strict=True))
-            out[at] = em.lanes.select(dtype, here, update[index], out[at])
+        for offset in np.ndindex(update.shape):
+            index = tuple(s + i for s, i in zip(start, offset, strict=True))
+            out[index] = em.lanes.select(dtype, is_match, update[offset], out[index])
     return out
 
 
-def _written(em, x, update, starts, dtype, mask):
-    """Memory with a slice replaced, in the lanes of `mask`; in place where nobody else reads."""
+def _update_memory(em, x, update, starts, dtype, mask):
+    """Update a slice of an array in memory in the lanes of `mask`, in place if possible."""
     out = as_writable(em, x, dtype, update)
-    # A copy may change in all lanes.
+    # A copy is private: all lanes of it may change.
     mask = mask if out is x else None
-    known = all(is_constant(s) for s in starts)
-    if known:
-        at = em.memory.flat_index(out, tuple(int(s) for s in starts))
-        part = ArrayView(out.buffer, update.shape, out.strides, at)
-        em.copy_to_memory(update, dtype, into=part, mask=mask)
+    is_constant_start = all(is_constant(s) for s in starts)
+    if is_constant_start:
+        start_index = em.memory.flat_index(out, tuple(int(s) for s in starts))
+        target = ArrayView(out.buffer, update.shape, out.strides, start_index)
+        em.copy_to_memory(update, dtype, into=target, mask=mask)
         return out
 
-    def put(index, value):
-        at = flat_index_per_lane(em, out, _moved(em, starts, index))
-        em.memory.scatter(out, em.lanes.value(at, np.int64), value, mask)
+    def write_element(index, value):
+        flat_index = flat_index_per_lane(em, out, add_offset(em, starts, index))
+        em.memory.scatter(out, em.lanes.value(flat_index, np.int64), value, mask)
 
-    def together(at):
-        part = ArrayView(out.buffer, update.shape, out.strides, at)
-        em.copy_to_memory(update, dtype, into=part, mask=mask)
+    def write_uniform(start_index):
+        target = ArrayView(out.buffer, update.shape, out.strides, start_index)
+        em.copy_to_memory(update, dtype, into=target, mask=mask)
         return out
 
-    def apart():
+    def write_per_lane():
         if isinstance(update, ArrayView):
             with em.loop_nest(update.shape) as index:
-                put(index, em.memory.read(update, index))
+                write_element(index, em.memory.read(update, index))
         else:
             for index in np.ndindex(update.shape):
-                put(index, update[index])
+                write_element(index, update[index])
         return out
 
-    return _at_one_place(em, out, starts, update.shape, dtype, together, apart)
+    return _branch_on_uniform_start(
+        em, out, starts, update.shape, dtype, write_uniform, write_per_lane
+    )

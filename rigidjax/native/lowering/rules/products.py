@@ -1,4 +1,4 @@
-"""Sums, extremes and products of arrays."""
+"""Sums, extrema and products of arrays."""
 
 import functools
 import math
@@ -16,60 +16,66 @@ from ..memory import ArrayView
 from ..registry import NoRule, rule
 from .structure import transpose
 
-# Entries of a line from which on its extreme is looked for in a loop.
+# Length from which on the index of an extreme element is searched in a loop.
 _LONG_LINE = 16
 
 
-def _dtype(equation):
+def _result_dtype(equation):
     return np.dtype(equation.outvars[0].aval.dtype)
 
 
-def _reduction(names, method, start):
-    """Those of Equinox over a batch (`unvmap_any`) are over batches inside of the program: members
-    of a kernel know nothing of each other."""
+def _register_reduction(names, method, start):
+    """Register a reduction by a method of `Lanes`, with its initial value.
+
+    Equinox's reductions over a batch (`unvmap_any`) reduce batch axes of the jaxpr: batch elements
+    of a kernel are independent.
+    """
 
     @rule(*names)
     def emit(em: Emitter, equation, x):
         dtype = np.dtype(equation.invars[0].aval.dtype)
         axes = equation.params.get("axes", range(x.ndim))
-        return reduced(em, x, axes, dtype, getattr(em.lanes, method), start)
+        return reduce(em, x, axes, dtype, getattr(em.lanes, method), start)
 
     return emit
 
 
-def reduced(em, x, axes, dtype, function, start):
-    """Entries along axes taken together by a function of two numbers."""
+def reduce(em, x, axes, dtype, function, start):
+    """Reduce along axes by a function of two elements."""
     order = [*axes, *(k for k in range(x.ndim) if k not in axes)]
     x = transpose(x, order)
-    along, rest = x.shape[: len(axes)], x.shape[len(axes) :]
+    reduced_shape, kept_shape = x.shape[: len(axes)], x.shape[len(axes) :]
     if x.size <= 4 * em.register_limit:
         x = em.to_registers(x)
-        lines = x.reshape(math.prod(along), *rest)
-        out = np.empty(rest, object)
-        for index in np.ndindex(rest):
+        stacked = x.reshape(math.prod(reduced_shape), *kept_shape)
+        out = np.empty(kept_shape, object)
+        for index in np.ndindex(kept_shape):
             total = None
-            for k in range(len(lines)):
-                one = lines[(k, *index)]
-                total = one if total is None else function(dtype, total, one)
+            for k in range(len(stacked)):
+                element = stacked[(k, *index)]
+                total = element if total is None else function(dtype, total, element)
             out[index] = start(dtype) if total is None else total
         return out
-    x, out = em.to_memory(x, dtype), em.memory.allocate(rest, dtype)
-    line = ArrayView(x.buffer, rest, x.strides[len(along) :], x.offset)
-    if nests.can_vectorise_rows(em, out, [line]):
-        read = functools.partial(em.vectors.read, broadcast=line.strides[-1] == 0)
-        with em.loop_nest(rest[:-1]) as index, nests.loop_over_row_vectors(em, rest[-1]) as first:
+    x, out = em.to_memory(x, dtype), em.memory.allocate(kept_shape, dtype)
+    first_of_each = ArrayView(x.buffer, kept_shape, x.strides[len(reduced_shape) :], x.offset)
+    if nests.can_vectorise_rows(em, out, [first_of_each]):
+        read = functools.partial(em.vectors.read, broadcast=first_of_each.strides[-1] == 0)
+        with (
+            em.loop_nest(kept_shape[:-1]) as index,
+            nests.loop_over_row_vectors(em, kept_shape[-1]) as first,
+        ):
             total = nests.accumulate(
-                em, along, dtype, start(dtype),
-                lambda total, turn: function(dtype, total, read(x, (*turn, *index, first))),
+                em, reduced_shape, dtype, start(dtype),
+                lambda total, k: function(dtype, total, read(x, (*k, *index, first))),
             )  # fmt: skip
             em.vectors.write(out, (*index, first), total)
         return em.load_if_small(out)
-    with em.loop_nest(rest) as index:
+    with em.loop_nest(kept_shape) as index:
 
-        def step(total, turn):
-            return function(dtype, total, em.read_element(x, (*turn, *index)))
+        def step(total, reduced_index):
+            return function(dtype, total, em.read_element(x, (*reduced_index, *index)))
 
-        total = nests.accumulate(em, along, dtype, start(dtype), step)
+        total = nests.accumulate(em, reduced_shape, dtype, start(dtype), step)
         em.memory.write(out, index, total)
     return em.load_if_small(out)
 
@@ -86,18 +92,18 @@ def _highest(dtype):
     return dtype.type(np.inf) if dtype.kind == "f" else dtype.type(np.iinfo(dtype).max)
 
 
-_reduction(["reduce_sum"], "add", lambda dtype: dtype.type(0))
-_reduction(["reduce_prod"], "mul", lambda dtype: dtype.type(1))
-_reduction(["reduce_max", "unvmap_max"], "max", _lowest)
-_reduction(["reduce_min"], "min", _highest)
-_reduction(["reduce_or", "unvmap_any"], "or_", lambda dtype: dtype.type(0))
-_reduction(["reduce_and", "unvmap_all"], "and_", lambda dtype: ~dtype.type(0))
-_reduction(["reduce_xor"], "xor", lambda dtype: dtype.type(0))
+_register_reduction(["reduce_sum"], "add", lambda dtype: dtype.type(0))
+_register_reduction(["reduce_prod"], "mul", lambda dtype: dtype.type(1))
+_register_reduction(["reduce_max", "unvmap_max"], "max", _lowest)
+_register_reduction(["reduce_min"], "min", _highest)
+_register_reduction(["reduce_or", "unvmap_any"], "or_", lambda dtype: dtype.type(0))
+_register_reduction(["reduce_and", "unvmap_all"], "and_", lambda dtype: ~dtype.type(0))
+_register_reduction(["reduce_xor"], "xor", lambda dtype: dtype.type(0))
 
 
 @expansion("psum")
 def _psum(*arrays, axes, **_):
-    """Over batches inside of the program, whose axes are numbers."""
+    """Sum over batch axes of the jaxpr, which are integers."""
     if not all(isinstance(axis, int) for axis in axes):
         raise NoRule("`psum` over a named axis")
     return [jnp.sum(x, axis=tuple(axes), dtype=x.dtype) for x in arrays]
@@ -105,124 +111,130 @@ def _psum(*arrays, axes, **_):
 
 @expansion("reduce")
 def _reduce(*arrays, jaxpr, dimensions, **_):
-    """Entries along axes taken together by a function, one after the other."""
+    """Reduce along axes by a jaxpr, sequentially."""
     count = len(arrays) // 2
-    lines = [jnp.moveaxis(x, dimensions, range(len(dimensions))) for x in arrays[:count]]
-    rest = lines[0].shape[len(dimensions) :]
-    lines = [x.reshape(-1, math.prod(rest)) for x in lines]
-    combined = jax.vmap(jaxpr_as_fun(jaxpr))
+    stacked = [jnp.moveaxis(x, dimensions, range(len(dimensions))) for x in arrays[:count]]
+    kept_shape = stacked[0].shape[len(dimensions) :]
+    stacked = [x.reshape(-1, math.prod(kept_shape)) for x in stacked]
+    combine = jax.vmap(jaxpr_as_fun(jaxpr))
 
     def step(total, entry):
-        return tuple(combined(*total, *entry)), None
+        return tuple(combine(*total, *entry)), None
 
-    start = tuple(jnp.full(math.prod(rest), x) for x in arrays[count:])
-    total, _ = jax.lax.scan(step, start, tuple(lines))
-    return [x.reshape(rest) for x in total]
+    start = tuple(jnp.full(math.prod(kept_shape), x) for x in arrays[count:])
+    total, _ = jax.lax.scan(step, start, tuple(stacked))
+    return [x.reshape(kept_shape) for x in total]
 
 
 @rule("argmax", "argmin")
-def _argument(em, equation, x):
-    """Index of the first extreme entry; of the first NaN if there is one."""
+def _argmax_or_argmin(em, equation, x):
+    """Return the index of the first extreme element, or of the first NaN."""
     (axis,) = equation.params["axes"]
-    dtype, index_dtype = np.dtype(equation.invars[0].aval.dtype), _dtype(equation)
+    dtype, index_dtype = np.dtype(equation.invars[0].aval.dtype), _result_dtype(equation)
     is_max = equation.primitive.name == "argmax"
     operator = ">" if is_max else "<"
     if x.ndim == 1 and x.size > _LONG_LINE and not em.are_constant(x):
-        extreme, lowest = (em.lanes.max, _lowest) if is_max else (em.lanes.min, _highest)
-        return _place_of_extreme(em, x, dtype, index_dtype, extreme, lowest(dtype))
+        extreme, initial = (em.lanes.max, _lowest) if is_max else (em.lanes.min, _highest)
+        return _index_of_extreme(em, x, dtype, index_dtype, extreme, initial(dtype))
     if x.size > 4 * em.register_limit and not em.are_constant(x):
         return em.emit(expand(equation), [x])
     x = np.moveaxis(em.to_registers(x), axis, 0)
     out = np.empty(x.shape[1:], object)
     lanes = em.lanes
     for index in np.ndindex(out.shape):
-        best, where = x[(0, *index)], index_dtype.type(0)
+        best, best_index = x[(0, *index)], index_dtype.type(0)
         for k in range(1, len(x)):
-            one = x[(k, *index)]
-            better = lanes.compare(dtype, operator, one, best)
+            candidate = x[(k, *index)]
+            is_better = lanes.compare(dtype, operator, candidate, best)
             if dtype.kind == "f":
-                is_new = lanes.compare(dtype, "!=", one, one)
-                better = lanes.or_(np.bool_, better, is_new)
-                is_nan = lanes.compare(dtype, "!=", best, best)
-                better = lanes.and_(np.bool_, better, lanes.not_(np.bool_, is_nan))
-            best = lanes.select(dtype, better, one, best)
-            where = lanes.select(index_dtype, better, index_dtype.type(k), where)
-        out[index] = where
+                candidate_is_nan = lanes.compare(dtype, "!=", candidate, candidate)
+                is_better = lanes.or_(np.bool_, is_better, candidate_is_nan)
+                best_is_nan = lanes.compare(dtype, "!=", best, best)
+                is_better = lanes.and_(np.bool_, is_better, lanes.not_(np.bool_, best_is_nan))
+            best = lanes.select(dtype, is_better, candidate, best)
+            best_index = lanes.select(index_dtype, is_better, index_dtype.type(k), best_index)
+        out[index] = best_index
     return out
 
 
-def _argument_of_many(extreme):
-    def of(x, *, axes, index_dtype):
+def _expand_argmax(extreme):
+    def expand_argmax(x, *, axes, index_dtype):
         (axis,) = axes
-        is_it = (x == extreme(x, axis=axis, keepdims=True)) | (x != x)
-        places = jax.lax.broadcasted_iota(index_dtype, x.shape, axis)
-        return jnp.min(jnp.where(is_it, places, x.shape[axis]), axis=axis)
+        is_extreme = (x == extreme(x, axis=axis, keepdims=True)) | (x != x)
+        indices = jax.lax.broadcasted_iota(index_dtype, x.shape, axis)
+        return jnp.min(jnp.where(is_extreme, indices, x.shape[axis]), axis=axis)
 
-    return of
-
-
-expansion("argmax")(_argument_of_many(jnp.max))
-expansion("argmin")(_argument_of_many(jnp.min))
+    return expand_argmax
 
 
-def _place_of_extreme(em, x, dtype, index_dtype, extreme, start):
-    """The same for a long line: the extreme, then the first entry that is it or NaN."""
-    x, places = em.to_memory(x, dtype), em.emit_table(np.arange(x.size, dtype=index_dtype))
+expansion("argmax")(_expand_argmax(jnp.max))
+expansion("argmin")(_expand_argmax(jnp.min))
+
+
+def _index_of_extreme(em, x, dtype, index_dtype, extreme, start):
+    """Return that index for a long array: find the extreme, then the first element equal to it."""
+    x, indices = em.to_memory(x, dtype), em.emit_table(np.arange(x.size, dtype=index_dtype))
     lanes, read = em.lanes, em.memory.read
-    best = nests.accumulate(
+    extreme_value = nests.accumulate(
         em, x.shape, dtype, start, lambda out, k: extreme(dtype, out, read(x, k))
     )
-    none = index_dtype.type(x.size)
+    not_found = index_dtype.type(x.size)
 
-    def step(found, k):
-        one = read(x, k)
-        is_it = lanes.compare(dtype, "==", one, best)
+    def step(found_index, k):
+        element = read(x, k)
+        is_extreme = lanes.compare(dtype, "==", element, extreme_value)
         if dtype.kind == "f":
-            is_it = lanes.or_(np.bool_, is_it, lanes.compare(dtype, "!=", one, one))
-        is_first = lanes.and_(np.bool_, is_it, lanes.compare(index_dtype, "==", found, none))
-        return lanes.select(index_dtype, is_first, read(places, k), found)
+            is_extreme = lanes.or_(
+                np.bool_, is_extreme, lanes.compare(dtype, "!=", element, element)
+            )
+        is_first = lanes.and_(
+            np.bool_, is_extreme, lanes.compare(index_dtype, "==", found_index, not_found)
+        )
+        return lanes.select(index_dtype, is_first, read(indices, k), found_index)
 
     out = np.empty((), object)
-    out[()] = nests.accumulate(em, x.shape, index_dtype, none, step)
+    out[()] = nests.accumulate(em, x.shape, index_dtype, not_found, step)
     return out
 
 
-def _cumulative(name, method, combined):
+def _register_cumulative(name, method, combine):
     @rule(name)
     def emit(em, equation, x):
-        axis, dtype = equation.params["axis"], _dtype(equation)
+        axis, dtype = equation.params["axis"], _result_dtype(equation)
         if x.size > 4 * em.register_limit and not em.are_constant(x):
             return em.emit(expand(equation), [x])
         function = getattr(em.lanes, method)
-        lines = np.moveaxis(em.to_registers(x), axis, 0)
-        out = np.empty(lines.shape, object)
-        order = range(len(lines))
-        order = list(reversed(order) if equation.params["reverse"] else order)
-        for index in np.ndindex(lines.shape[1:]):
+        stacked = np.moveaxis(em.to_registers(x), axis, 0)
+        out = np.empty(stacked.shape, object)
+        indices_in_order = range(len(stacked))
+        indices_in_order = list(
+            reversed(indices_in_order) if equation.params["reverse"] else indices_in_order
+        )
+        for index in np.ndindex(stacked.shape[1:]):
             total = None
-            for k in order:
-                one = lines[(k, *index)]
-                total = one if total is None else function(dtype, total, one)
+            for k in indices_in_order:
+                element = stacked[(k, *index)]
+                total = element if total is None else function(dtype, total, element)
                 out[(k, *index)] = total
         return np.moveaxis(out, 0, axis)
 
-    _scanned(name, combined)
+    _register_scan(name, combine)
 
 
-def _scanned(name, combined):
+def _register_scan(name, combine):
     @expansion(name)
-    def scanned(x, *, axis, reverse):
-        lines = jnp.moveaxis(x, axis, 0)
+    def scan_lines(x, *, axis, reverse):
+        stacked = jnp.moveaxis(x, axis, 0)
         if not x.size:
             return x
 
         def step(total, entry):
-            total = combined(total, entry)
+            total = combine(total, entry)
             return total, total
 
-        first = lines[-1] if reverse else lines[0]
-        others = lines[:-1] if reverse else lines[1:]
-        _, out = jax.lax.scan(step, first, others, reverse=reverse)
+        first = stacked[-1] if reverse else stacked[0]
+        rest = stacked[:-1] if reverse else stacked[1:]
+        _, out = jax.lax.scan(step, first, rest, reverse=reverse)
         parts = [out, first[None]] if reverse else [first[None], out]
         return jnp.moveaxis(jnp.concatenate(parts), 0, axis)
 
@@ -233,14 +245,14 @@ for _name, _method, _combined in (
     ("cummax", "max", jax.lax.max),
     ("cummin", "min", jax.lax.min),
 ):
-    _cumulative(_name, _method, _combined)
-_scanned("cumlogsumexp", jnp.logaddexp)
+    _register_cumulative(_name, _method, _combined)
+_register_scan("cumlogsumexp", jnp.logaddexp)
 
 
 @rule("dot_general")
 def _dot_general(em, equation, a, b):
     (ca, cb), (ba, bb) = equation.params["dimension_numbers"]
-    dtype = _dtype(equation)
+    dtype = _result_dtype(equation)
     sides = []
     for x, contracted, batch, var in ((a, ca, ba, 0), (b, cb, bb, 1)):
         free = [k for k in range(x.ndim) if k not in contracted and k not in batch]
@@ -250,12 +262,15 @@ def _dot_general(em, equation, a, b):
         if old != dtype:
             x = em.map(lambda v, old=old: em.lanes.convert(v, old, dtype), dtype, x)
         sides.append((transpose(x, order), shapes))
-    (a, (batch, rows, along)), (b, (_, columns, _)) = sides
+    (a, (batch, rows, contracted_shape)), (b, (_, columns, _)) = sides
     shape = (*batch, *rows, *columns)
     lanes = em.lanes
-    # Of one lane, several numbers of a row are computed at once where there is a loop.
-    most = MAX_UNROLLED_PRODUCT if lanes.width > 1 else MAX_UNROLLED_PRODUCT // 3
-    if math.prod(shape) * math.prod(along) <= most and math.prod(shape) <= em.register_limit:
+    # In kernels with one lane, a loop computes vectors along a row.
+    max_products = MAX_UNROLLED_PRODUCT if lanes.width > 1 else MAX_UNROLLED_PRODUCT // 3
+    if (
+        math.prod(shape) * math.prod(contracted_shape) <= max_products
+        and math.prod(shape) <= em.register_limit
+    ):
         a, b = em.to_registers(a), em.to_registers(b)
         out = np.empty(shape, object)
         for i in np.ndindex(batch):
@@ -265,22 +280,25 @@ def _dot_general(em, equation, a, b):
                         dtype,
                         [
                             lanes.mul(dtype, a[(*i, *j, *m)], b[(*i, *k, *m)])
-                            for m in np.ndindex(along)
+                            for m in np.ndindex(contracted_shape)
                         ],
                     )
         return out
-    full = (*shape, *along)
+    full = (*shape, *contracted_shape)
     a, b = em.to_memory(a, dtype), em.to_memory(b, dtype)
     i, j, k = len(batch), len(rows), len(columns)
-    of_a = (*a.strides[: i + j], *(0,) * k, *a.strides[i + j :])
-    of_b = (*b.strides[:i], *(0,) * j, *b.strides[i:])
-    factors = [ArrayView(x.buffer, full, own, x.offset) for x, own in ((a, of_a), (b, of_b))]
-    return em.load_if_small(nests.sum_of_products(em, factors, dtype, len(along)))
+    strides_a = (*a.strides[: i + j], *(0,) * k, *a.strides[i + j :])
+    strides_b = (*b.strides[:i], *(0,) * j, *b.strides[i:])
+    factors = [
+        ArrayView(x.buffer, full, strides, x.offset)
+        for x, strides in ((a, strides_a), (b, strides_b))
+    ]
+    return em.load_if_small(nests.sum_of_products(em, factors, dtype, len(contracted_shape)))
 
 
 @rule("cross_product")
 def _cross_product(em, equation, u, v):
-    dtype, shape = _dtype(equation), equation.outvars[0].aval.shape
+    dtype, shape = _result_dtype(equation), equation.outvars[0].aval.shape
     if not em.fits_registers(math.prod(shape), u, v):
         return em.emit(expand(equation), [u, v])
     u, v = (np.broadcast_to(em.to_registers(x), shape).reshape(-1, 3) for x in (u, v))
@@ -295,23 +313,23 @@ def _cross_product(em, equation, u, v):
 
 @rule("short_sum")
 def _short_sum(em, equation, *factors):
-    """Products of arrays whose shapes broadcast, summed over one axis."""
-    dtype, axis = _dtype(equation), equation.params["axis"]
+    """Sum products of arrays whose shapes broadcast over one axis."""
+    dtype, axis = _result_dtype(equation), equation.params["axis"]
     shape = np.broadcast_shapes(*(x.shape for x in factors))
     axis %= len(shape)
     order = [*(k for k in range(len(shape)) if k != axis), axis]
     if not em.fits_registers(math.prod(shape), *factors):
-        kinds = (var.aval.dtype for var in equation.invars)
+        dtypes = (var.aval.dtype for var in equation.invars)
         views = [
-            nests.permute_axes(nests.broadcast_view(em, x, shape, kind), order)
-            for x, kind in zip(factors, kinds, strict=True)
+            nests.permute_axes(nests.broadcast_view(em, x, shape, dtype_of_factor), order)
+            for x, dtype_of_factor in zip(factors, dtypes, strict=True)
         ]
         return em.load_if_small(nests.sum_of_products(em, views, dtype, 1))
-    spread = [np.broadcast_to(em.to_registers(x), shape).transpose(order) for x in factors]
+    operands = [np.broadcast_to(em.to_registers(x), shape).transpose(order) for x in factors]
     mul = functools.partial(em.lanes.mul, dtype)
-    numbers = (x.ravel().tolist() for x in spread)
-    products = [functools.reduce(mul, factors) for factors in zip(*numbers, strict=True)]
+    elements = (x.ravel().tolist() for x in operands)
+    products = [functools.reduce(mul, factors) for factors in zip(*elements, strict=True)]
     count = shape[axis]
-    out = np.empty(math.prod(spread[0].shape[:-1]), object)
+    out = np.empty(math.prod(operands[0].shape[:-1]), object)
     out[:] = [em.lanes.sum(dtype, products[k * count : (k + 1) * count]) for k in range(out.size)]
-    return out.reshape(spread[0].shape[:-1])
+    return out.reshape(operands[0].shape[:-1])

@@ -1,4 +1,4 @@
-"""Programs inside programs, and primitives that are written in JAX."""
+"""Sub-jaxprs, and primitives that are written in JAX."""
 
 import jax
 import jax.numpy as jnp
@@ -15,48 +15,50 @@ from ..registry import NoRule, rule
     "composite", "eval_jaxpr",
 )  # fmt: skip
 def _call(em: Emitter, equation, *args):
-    p = equation.params
-    inner = p.get("jaxpr", p.get("call_jaxpr"))
-    return run_inner(em, inner, args)
+    params = equation.params
+    sub_jaxpr = params.get("jaxpr", params.get("call_jaxpr"))
+    return emit_sub_jaxpr(em, sub_jaxpr, args)
 
 
 @rule("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
 def _custom(em, equation, *args):
-    p = equation.params
-    return run_inner(em, p.get("call_jaxpr", p.get("fun_jaxpr", p.get("jaxpr"))), args)
+    params = equation.params
+    return emit_sub_jaxpr(
+        em, params.get("call_jaxpr", params.get("fun_jaxpr", params.get("jaxpr"))), args
+    )
 
 
 @rule("custom_vmap_call")
 def _custom_vmap(em, equation, *args):
-    return run_inner(em, equation.params["call"], args)
+    return emit_sub_jaxpr(em, equation.params["call"], args)
 
 
 @rule("custom_linear_solve")
 def _custom_linear_solve(em, equation, *args):
-    programs, counts = equation.params["jaxprs"], equation.params["const_lengths"]
-    before = counts.matvec + counts.vecmat
-    own = args[before : before + counts.solve]
-    return em.emit(programs.solve, [*own, *args[sum(counts) :]])
+    jaxprs, counts = equation.params["jaxprs"], equation.params["const_lengths"]
+    num_before = counts.matvec + counts.vecmat
+    consts = args[num_before : num_before + counts.solve]
+    return em.emit(jaxprs.solve, [*consts, *args[sum(counts) :]])
 
 
-def run_inner(em, inner, args):
-    """A program with or without constants of its own."""
-    if hasattr(inner, "consts"):
-        return em.emit(inner, list(args))
-    return em.emit_jaxpr(inner, [], list(args))
+def emit_sub_jaxpr(em, sub_jaxpr, args):
+    """Emit a sub-jaxpr, closed or open."""
+    if hasattr(sub_jaxpr, "consts"):
+        return em.emit(sub_jaxpr, list(args))
+    return em.emit_jaxpr(sub_jaxpr, [], list(args))
 
 
 @expansion("nextafter")
 def _nextafter(x, to):
-    kind = _bits_of(x)
-    bits = jax.lax.bitcast_convert_type(x, kind)
+    dtype = _integer_dtype(x)
+    bits = jax.lax.bitcast_convert_type(x, dtype)
     towards_zero = (x > 0) != (to > x)
-    step = jnp.where(towards_zero, -1, 1).astype(kind)
-    moved = jax.lax.bitcast_convert_type(bits + step, x.dtype)
-    tiny = jax.lax.bitcast_convert_type(jnp.ones(x.shape, kind), x.dtype)
-    moved = jnp.where(x == 0, jnp.where(to > 0, tiny, -tiny), moved)
-    moved = jnp.where(x == to, to, moved)
-    return jnp.where((x != x) | (to != to), x + to, moved)
+    step = jnp.where(towards_zero, -1, 1).astype(dtype)
+    next_value = jax.lax.bitcast_convert_type(bits + step, x.dtype)
+    tiny = jax.lax.bitcast_convert_type(jnp.ones(x.shape, dtype), x.dtype)
+    next_value = jnp.where(x == 0, jnp.where(to > 0, tiny, -tiny), next_value)
+    next_value = jnp.where(x == to, to, next_value)
+    return jnp.where((x != x) | (to != to), x + to, next_value)
 
 
 @expansion("tan")
@@ -71,21 +73,21 @@ def _exp2(x, **_):
 
 @expansion("atan2")
 def _atan2(y, x):
-    steep = jnp.abs(y) > jnp.abs(x)
-    both = (jnp.abs(x) == jnp.abs(y)) & (x != 0)
-    # Quotients of at most one; of two infinite numbers too.
-    small, large = jnp.where(steep, x, y), jnp.where(steep, y, x)
-    ratio = jnp.where(both, 1.0, jnp.abs(small) / jnp.where(large == 0, 1.0, jnp.abs(large)))
+    is_steep = jnp.abs(y) > jnp.abs(x)
+    is_diagonal = (jnp.abs(x) == jnp.abs(y)) & (x != 0)
+    # Divide such that the ratio is at most 1, also for two infinite numbers.
+    small, large = jnp.where(is_steep, x, y), jnp.where(is_steep, y, x)
+    ratio = jnp.where(is_diagonal, 1.0, jnp.abs(small) / jnp.where(large == 0, 1.0, jnp.abs(large)))
     angle = jax.lax.atan(ratio)
-    angle = jnp.where(steep, jnp.pi / 2 - angle, angle)
-    to_left = jax.lax.bitcast_convert_type(x, _bits_of(x)) < 0
+    angle = jnp.where(is_steep, jnp.pi / 2 - angle, angle)
+    to_left = jax.lax.bitcast_convert_type(x, _integer_dtype(x)) < 0
     angle = jnp.where(to_left, jnp.pi - angle, angle)
-    below = jax.lax.bitcast_convert_type(y, _bits_of(y)) < 0
+    below = jax.lax.bitcast_convert_type(y, _integer_dtype(y)) < 0
     angle = jnp.where(below, -angle, angle)
     return jnp.where((x != x) | (y != y), x + y, angle).astype(x.dtype)
 
 
-def _bits_of(x):
+def _integer_dtype(x):
     return jnp.int64 if x.dtype == jnp.float64 else jnp.int32
 
 
@@ -101,26 +103,28 @@ def _acos(x, **_):
 
 @expansion("expm1")
 def _expm1(x, **_):
-    u = jnp.exp(x)
-    usual = (u != 1.0) & (u > 0.1) & (u < 1e6)
-    safe = jnp.where(usual, u, 2.0)
-    near = (safe - 1.0) * (x / jnp.log(safe))
-    return jnp.where(u == 1.0, x, jnp.where(usual, near, u - 1.0))
+    exp_x = jnp.exp(x)
+    is_regular = (exp_x != 1.0) & (exp_x > 0.1) & (exp_x < 1e6)
+    regular_exp = jnp.where(is_regular, exp_x, 2.0)
+    product = (regular_exp - 1.0) * (x / jnp.log(regular_exp))
+    return jnp.where(exp_x == 1.0, x, jnp.where(is_regular, product, exp_x - 1.0))
 
 
 @expansion("tanh")
 def _tanh(x, **_):
-    rest = jnp.expm1(-2.0 * jnp.abs(x))
-    return jnp.where(x == 0, x, jnp.where(x < 0, rest, -rest) / (2.0 + rest))
+    expm1_part = jnp.expm1(-2.0 * jnp.abs(x))
+    return jnp.where(x == 0, x, jnp.where(x < 0, expm1_part, -expm1_part) / (2.0 + expm1_part))
 
 
 @expansion("sinh")
 def _sinh(x, **_):
-    # Half a number before the exponential of a large one overflows.
+    # exp(x) is the square of exp(x / 2), which does not overflow first.
     large = jnp.exp(0.5 * jnp.abs(x))
-    rest = jnp.expm1(jnp.minimum(jnp.abs(x), 20.0))
-    size = jnp.where(jnp.abs(x) < 20.0, 0.5 * (rest + rest / (rest + 1.0)), 0.5 * large * large)
-    return jnp.where(x == 0, x, jnp.where(x < 0, -size, size))
+    expm1_part = jnp.expm1(jnp.minimum(jnp.abs(x), 20.0))
+    magnitude = jnp.where(
+        jnp.abs(x) < 20.0, 0.5 * (expm1_part + expm1_part / (expm1_part + 1.0)), 0.5 * large * large
+    )
+    return jnp.where(x == 0, x, jnp.where(x < 0, -magnitude, magnitude))
 
 
 @expansion("cosh")
@@ -136,22 +140,22 @@ def _logistic(x, **_):
 
 @expansion("log1p")
 def _log1p(x, **_):
-    u = 1.0 + x
-    rest = u - 1.0
-    near = (rest == 0) | (x == jnp.inf)
-    return jnp.where(near, x, jnp.log(u) * (x / jnp.where(near, 1.0, rest)))
+    one_plus_x = 1.0 + x
+    rounded_x = one_plus_x - 1.0
+    is_exact = (rounded_x == 0) | (x == jnp.inf)
+    return jnp.where(is_exact, x, jnp.log(one_plus_x) * (x / jnp.where(is_exact, 1.0, rounded_x)))
 
 
 @rule("platform_index")
 def _platform_index(em, equation):
-    """Which of the programs for several platforms."""
+    """Return the index of the jaxpr for kernels among those for several platforms."""
     branch = kernel_branch(equation.params["platforms"])
     if branch is None:
         raise NoRule("`platform_index` without a program for the CPU")
     return em.constant(np.int32(branch))
 
 
-# Operations of their own from JAX 0.12 on.
+# Primitives that exist from JAX 0.12 on.
 
 
 @expansion("log2")
@@ -166,7 +170,7 @@ def _one_minus_square(x, **_):
 
 @expansion("polynomial")
 def _polynomial(x, *coefficients, **_):
-    """The polynomial of `jnp.polyval`, by Horner's scheme."""
+    """Evaluate a polynomial as `jnp.polyval` does, by Horner's scheme."""
     *others, total = coefficients
     for coefficient in reversed(others):
         total = total * x + coefficient

@@ -1,4 +1,4 @@
-"""Arrays in order along an axis."""
+"""Sorting along an axis."""
 
 import jax
 import jax.numpy as jnp
@@ -9,43 +9,43 @@ from ..emitter import Emitter
 from ..expansions import expansion
 from ..registry import rule
 
-# Entries of a line up to which it is sorted in registers.
-_FEW = 32
+# Length up to which a line is sorted in registers.
+_REGISTER_LIMIT = 32
 
 
 @rule("sort")
 def _sort(em: Emitter, equation, *arrays):
-    """Odd-even transposition of few entries: stable, by the first keys."""
-    p, lanes = equation.params, em.lanes
-    n, entries = arrays[0].shape[p["dimension"]], arrays[0].size
-    if n > _FEW or entries * n // 2 > MAX_UNROLLED_COST:
-        # Stages of sorting are loops over the line, also where it would fit into registers.
-        largest, em.register_limit = em.register_limit, min(em.register_limit, _FEW)
+    """Sort short lines by odd-even transposition, stable; long ones by `_expand_sort`."""
+    params, lanes = equation.params, em.lanes
+    n, entries = arrays[0].shape[params["dimension"]], arrays[0].size
+    if n > _REGISTER_LIMIT or entries * n // 2 > MAX_UNROLLED_COST:
+        # The stages are a loop over the line, so that it is dynamically indexed in memory.
+        outer_limit, em.register_limit = em.register_limit, min(em.register_limit, _REGISTER_LIMIT)
         out = em.emit(expand(equation), list(arrays))
-        em.register_limit = largest
+        em.register_limit = outer_limit
         return out
-    arrays = [np.moveaxis(em.to_registers(x), p["dimension"], 0).copy() for x in arrays]
+    arrays = [np.moveaxis(em.to_registers(x), params["dimension"], 0).copy() for x in arrays]
     dtypes = [np.dtype(var.aval.dtype) for var in equation.outvars]
-    for turn in range(n):
-        for k in range(turn % 2, n - 1, 2):
+    for pass_index in range(n):
+        for k in range(pass_index % 2, n - 1, 2):
             for index in np.ndindex(arrays[0].shape[1:]):
                 low, high = (k, *index), (k + 1, *index)
                 swap, equal = np.False_, np.True_
-                for x, dtype in list(zip(arrays, dtypes, strict=True))[: p["num_keys"]]:
-                    larger = _after(lanes, dtype, x[low], x[high])
-                    swap = lanes.or_(np.bool_, swap, lanes.and_(np.bool_, equal, larger))
-                    smaller = _after(lanes, dtype, x[high], x[low])
-                    same = lanes.not_(np.bool_, lanes.or_(np.bool_, larger, smaller))
-                    equal = lanes.and_(np.bool_, equal, same)
+                for x, dtype in list(zip(arrays, dtypes, strict=True))[: params["num_keys"]]:
+                    is_greater = _is_greater(lanes, dtype, x[low], x[high])
+                    swap = lanes.or_(np.bool_, swap, lanes.and_(np.bool_, equal, is_greater))
+                    is_less = _is_greater(lanes, dtype, x[high], x[low])
+                    is_tied = lanes.not_(np.bool_, lanes.or_(np.bool_, is_greater, is_less))
+                    equal = lanes.and_(np.bool_, equal, is_tied)
                 for x, dtype in zip(arrays, dtypes, strict=True):
                     a, b = x[low], x[high]
                     x[low] = lanes.select(dtype, swap, b, a)
                     x[high] = lanes.select(dtype, swap, a, b)
-    return [np.moveaxis(x, 0, p["dimension"]) for x in arrays]
+    return [np.moveaxis(x, 0, params["dimension"]) for x in arrays]
 
 
-def _after(lanes, dtype, a, b):
-    """Whether `a` comes behind `b`; NaN comes last."""
+def _is_greater(lanes, dtype, a, b):
+    """Return whether `a` is sorted after `b`; NaN comes last."""
     out = lanes.compare(dtype, ">", a, b)
     if dtype.kind != "f":
         return out
@@ -55,53 +55,61 @@ def _after(lanes, dtype, a, b):
 
 
 @expansion("sort")
-def _sorted(*arrays, dimension, num_keys, **_):
-    """Bitonic sorting (Batcher 1968) of places: stable, as the place is the last key."""
-    moved = [jnp.moveaxis(x, dimension, -1) for x in arrays]
-    lines = [x.reshape(-1, x.shape[-1]) for x in moved]
-    out = jax.vmap(lambda *line: _sorted_line(line, num_keys))(*lines)
+def _expand_sort(*arrays, dimension, num_keys, **_):
+    """Sort indices bitonically (Batcher 1968); the index is the last key, so that it is stable."""
+    arrays_sorted_axis_last = [jnp.moveaxis(x, dimension, -1) for x in arrays]
+    lines = [x.reshape(-1, x.shape[-1]) for x in arrays_sorted_axis_last]
+    out = jax.vmap(lambda *line: _sort_line(line, num_keys))(*lines)
     return [
-        jnp.moveaxis(y.reshape(x.shape), -1, dimension) for x, y in zip(moved, out, strict=True)
+        jnp.moveaxis(y.reshape(x.shape), -1, dimension)
+        for x, y in zip(arrays_sorted_axis_last, out, strict=True)
     ]
 
 
-def _sorted_line(line, num_keys):
+def _sort_line(line, num_keys):
     n = len(line[0])
     levels = (n - 1).bit_length()
     stages = [(level, step) for level in range(1, levels + 1) for step in range(level)[::-1]]
-    table, here = jnp.asarray(stages), jnp.arange(1 << levels)
+    table, positions = jnp.asarray(stages), jnp.arange(1 << levels)
 
-    def stage(k, places):
+    def stage(k, order):
         level, step = table[k]
-        others = places[here ^ (1 << step)]
-        # In a line of two to the `level`, every second one downwards.
-        wants_larger = ((here >> step) & 1) != ((here >> level) & 1)
-        return jnp.where(_behind(line[:num_keys], others, places) == wants_larger, others, places)
+        partner_order = order[positions ^ (1 << step)]
+        # Sequences of length 2^level are ascending and descending alternately.
+        wants_larger = ((positions >> step) & 1) != ((positions >> level) & 1)
+        return jnp.where(
+            _comes_after(line[:num_keys], partner_order, order) == wants_larger,
+            partner_order,
+            order,
+        )
 
-    places = jax.lax.fori_loop(0, len(stages), stage, here)[:n] if n > 1 else here[:n]
-    return [x[places] for x in line]
+    order = jax.lax.fori_loop(0, len(stages), stage, positions)[:n] if n > 1 else positions[:n]
+    return [x[order] for x in line]
 
 
-def _behind(keys, a, b):
-    """Whether the entry at place `a` comes behind that at `b`; places beyond the line come last."""
+def _comes_after(keys, a, b):
+    """Return whether the element with index `a` comes after that with index `b`.
+
+    Indices beyond the end of the line come last.
+    """
     n = len(keys[0])
-    behind = a > b
+    is_after = a > b
     for x in reversed(keys):
-        one, other = x[jnp.minimum(a, n - 1)], x[jnp.minimum(b, n - 1)]
-        larger, smaller = one > other, one < other
+        x_a, x_b = x[jnp.minimum(a, n - 1)], x[jnp.minimum(b, n - 1)]
+        is_greater, is_less = x_a > x_b, x_a < x_b
         if jnp.issubdtype(x.dtype, jnp.floating):
-            larger |= (one != one) & (other == other)
-            smaller |= (other != other) & (one == one)
-        behind = larger | (behind & ~smaller)
-    return jnp.where((a < n) & (b < n), behind, a > b)
+            is_greater |= (x_a != x_a) & (x_b == x_b)
+            is_less |= (x_b != x_b) & (x_a == x_a)
+        is_after = is_greater | (is_after & ~is_less)
+    return jnp.where((a < n) & (b < n), is_after, a > b)
 
 
 @expansion("top_k")
 def _top_k(x, *, k, axis, **_):
-    """The largest ones, of equal ones the first, and where they are."""
-    places = jax.lax.broadcasted_iota(jnp.int32, x.shape, axis)
-    # From the last one to the first, so that those that are equal come out in order.
-    numbers, found = jax.lax.sort(
-        [jnp.flip(x, axis), jnp.flip(places, axis)], dimension=axis, num_keys=1
+    """Return the k largest elements, the first ones of equal elements, and their indices."""
+    order = jax.lax.broadcasted_iota(jnp.int32, x.shape, axis)
+    # Sorted from the last element to the first, equal elements keep their order.
+    values, indices = jax.lax.sort(
+        [jnp.flip(x, axis), jnp.flip(order, axis)], dimension=axis, num_keys=1
     )
-    return [jax.lax.slice_in_dim(jnp.flip(y, axis), 0, k, axis=axis) for y in (numbers, found)]
+    return [jax.lax.slice_in_dim(jnp.flip(y, axis), 0, k, axis=axis) for y in (values, indices)]

@@ -1,4 +1,4 @@
-"""Primitives that move numbers about and compute nothing."""
+"""Primitives that only move data."""
 
 import math
 
@@ -11,11 +11,11 @@ from ..nests import permute_axes
 from ..registry import rule
 
 
-def _shape(equation):
+def _result_shape(equation):
     return tuple(equation.outvars[0].aval.shape)
 
 
-def _dtype(equation):
+def _result_dtype(equation):
     return np.dtype(equation.outvars[0].aval.dtype)
 
 
@@ -23,13 +23,13 @@ def _dtype(equation):
     "copy", "copy_p", "stop_gradient", "optimization_barrier", "nonbatchable", "noinline",
     "nondifferentiable", "nondifferentiable_backward", "name", "device_put",
 )  # fmt: skip
-def _same(em, equation, *arrays):
+def _pass_through(em, equation, *arrays):
     return list(arrays)
 
 
 @rule("select_if_vmap")
 def _select_if_vmap(em, equation, condition, yes, no):
-    """What a loop keeps of finished members of a batch: here lanes are masked by the loop."""
+    """Return the new value: the loop itself masks the lanes of finished batch elements."""
     return yes
 
 
@@ -37,11 +37,11 @@ def _select_if_vmap(em, equation, condition, yes, no):
 def _reshape(em: Emitter, equation, x):
     if equation.params["dimensions"] is not None:
         x = transpose(x, equation.params["dimensions"])
-    return reshape(em, x, _shape(equation), _dtype(equation))
+    return reshape(em, x, _result_shape(equation), _result_dtype(equation))
 
 
 def reshape(em, x, shape, dtype):
-    """An array in another shape; copied if that is no view of the same memory."""
+    """Return an array with another shape; a copy if the strides do not allow a view."""
     if not isinstance(x, ArrayView):
         return x.reshape(shape)
     out = x.reshape_view(shape)
@@ -55,13 +55,13 @@ def _squeeze(em, equation, x):
         return np.asarray(np.squeeze(x, axis=tuple(axes)), object)
     keep = [k for k in range(x.ndim) if k not in axes]
     return em.load_if_small(
-        ArrayView(x.buffer, _shape(equation), tuple(x.strides[k] for k in keep), x.offset)
+        ArrayView(x.buffer, _result_shape(equation), tuple(x.strides[k] for k in keep), x.offset)
     )
 
 
 @rule("expand_dims")
 def _expand_dims(em, equation, x):
-    return reshape(em, x, _shape(equation), _dtype(equation))
+    return reshape(em, x, _result_shape(equation), _result_dtype(equation))
 
 
 @rule("transpose")
@@ -70,7 +70,7 @@ def _transpose(em, equation, x):
 
 
 def transpose(x, order):
-    """An array with its axes in another order."""
+    """Return an array with permuted axes."""
     if not isinstance(x, ArrayView):
         return np.transpose(x, order)
     return permute_axes(x, order)
@@ -78,17 +78,17 @@ def transpose(x, order):
 
 @rule("broadcast_in_dim")
 def _broadcast_in_dim(em, equation, x):
-    shape, axes = _shape(equation), equation.params["broadcast_dimensions"]
-    return broadcast(em, x, shape, axes, _dtype(equation))
+    shape, axes = _result_shape(equation), equation.params["broadcast_dimensions"]
+    return broadcast(em, x, shape, axes, _result_dtype(equation))
 
 
 def broadcast(em, x, shape, axes, dtype):
-    """An array along the axes `axes` of a larger one."""
+    """Return an array as axes `axes` of a larger shape, broadcast along the others."""
     if not isinstance(x, ArrayView) and int(np.prod(shape)) <= REGISTERS:
-        own = [1] * len(shape)
+        expanded_shape = [1] * len(shape)
         for axis, n in zip(axes, x.shape, strict=True):
-            own[axis] = n
-        return np.broadcast_to(x.reshape(own), shape)
+            expanded_shape[axis] = n
+        return np.broadcast_to(x.reshape(expanded_shape), shape)
     x = em.to_memory(x, dtype)
     strides = [0] * len(shape)
     for axis, n, stride in zip(axes, x.shape, x.strides, strict=True):
@@ -98,25 +98,27 @@ def broadcast(em, x, shape, axes, dtype):
 
 @rule("tile")
 def _tile(em, equation, x):
-    reps, dtype = equation.params["reps"], _dtype(equation)
-    between = [n for pair in zip(reps, x.shape, strict=True) for n in pair]
-    repeated = broadcast(em, x, tuple(between), range(1, len(between), 2), dtype)
-    return reshape(em, repeated, _shape(equation), dtype)
+    reps, dtype = equation.params["reps"], _result_dtype(equation)
+    interleaved_shape = [n for pair in zip(reps, x.shape, strict=True) for n in pair]
+    repeated = broadcast(
+        em, x, tuple(interleaved_shape), range(1, len(interleaved_shape), 2), dtype
+    )
+    return reshape(em, repeated, _result_shape(equation), dtype)
 
 
 @rule("slice")
 def _slice(em, equation, x):
-    p = equation.params
-    strides = p["strides"] or (1,) * len(p["start_indices"])
-    cuts = tuple(
+    params = equation.params
+    strides = params["strides"] or (1,) * len(params["start_indices"])
+    slices = tuple(
         slice(a, b, c)
-        for a, b, c in zip(p["start_indices"], p["limit_indices"], strides, strict=True)
+        for a, b, c in zip(params["start_indices"], params["limit_indices"], strides, strict=True)
     )
     if not isinstance(x, ArrayView):
-        return x[(*cuts, ...)]
-    offset = em.memory.flat_index(x, tuple(p["start_indices"]))
-    own = tuple(s * c for s, c in zip(x.strides, strides, strict=True))
-    return em.load_if_small(ArrayView(x.buffer, _shape(equation), own, offset))
+        return x[(*slices, ...)]
+    offset = em.memory.flat_index(x, tuple(params["start_indices"]))
+    scaled_strides = tuple(s * c for s, c in zip(x.strides, strides, strict=True))
+    return em.load_if_small(ArrayView(x.buffer, _result_shape(equation), scaled_strides, offset))
 
 
 @rule("rev")
@@ -131,22 +133,26 @@ def _rev(em, equation, x):
 
 @rule("concatenate")
 def _concatenate(em, equation, *arrays):
-    return concatenate(em, arrays, equation.params["dimension"], _shape(equation), _dtype(equation))
+    return concatenate(
+        em, arrays, equation.params["dimension"], _result_shape(equation), _result_dtype(equation)
+    )
 
 
 def concatenate(em, arrays, axis, shape, dtype):
-    """Arrays behind one another along an axis."""
-    known = em.are_constant(*arrays)
-    if known or em.fits_registers(math.prod(shape)):
+    """Concatenate arrays along an axis."""
+    are_constant = em.are_constant(*arrays)
+    if are_constant or em.fits_registers(math.prod(shape)):
         parts = np.concatenate([em.to_registers(x) for x in arrays], axis=axis)
         return em.to_memory(parts, dtype) if parts.size > REGISTERS else parts
     out = em.memory.allocate(shape, dtype)
     start = 0
     for x in arrays:
         if x.size:
-            at = tuple(start if k == axis else 0 for k in range(len(shape)))
-            part = ArrayView(out.buffer, x.shape, out.strides, em.memory.flat_index(out, at))
-            em.copy_to_memory(x, dtype, into=part)
+            start_index = tuple(start if k == axis else 0 for k in range(len(shape)))
+            target = ArrayView(
+                out.buffer, x.shape, out.strides, em.memory.flat_index(out, start_index)
+            )
+            em.copy_to_memory(x, dtype, into=target)
         start += x.shape[axis]
     return out
 
@@ -156,9 +162,9 @@ def _stack(em, equation, *arrays):
     axis = equation.params["axis"]
     shape = list(arrays[0].shape)
     shape.insert(axis, 1)
-    dtype = _dtype(equation)
+    dtype = _result_dtype(equation)
     parts = [reshape(em, x, tuple(shape), dtype) for x in arrays]
-    return concatenate(em, parts, axis, _shape(equation), dtype)
+    return concatenate(em, parts, axis, _result_shape(equation), dtype)
 
 
 @rule("unstack")
@@ -168,18 +174,18 @@ def _unstack(em, equation, x):
 
 
 def index_axis(em, x, axis, k):
-    """The entries whose index along an axis is `k` (the same in all lanes)."""
+    """Return the slice with index `k` along an axis; `k` is the same in all lanes."""
     if not isinstance(x, ArrayView):
         return np.asarray(np.moveaxis(x, axis, 0)[k], object)
     return em.load_if_small(index_axis_view(em, x, axis, k))
 
 
 def index_axis_view(em, x, axis, k):
-    """The same, where an array in memory has them."""
-    at = tuple(k if n == axis else 0 for n in range(x.ndim))
+    """Return that slice as a view of an array in memory."""
+    index = tuple(k if n == axis else 0 for n in range(x.ndim))
     shape = x.shape[:axis] + x.shape[axis + 1 :]
     strides = x.strides[:axis] + x.strides[axis + 1 :]
-    return ArrayView(x.buffer, shape, strides, em.memory.flat_index(x, at))
+    return ArrayView(x.buffer, shape, strides, em.memory.flat_index(x, index))
 
 
 @rule("split")
@@ -188,78 +194,91 @@ def _split(em, equation, x):
     for var in equation.outvars:
         shape = tuple(var.aval.shape)
         if isinstance(x, ArrayView):
-            at = tuple(start if k == axis else 0 for k in range(x.ndim))
-            part = ArrayView(x.buffer, shape, x.strides, em.memory.flat_index(x, at))
-            out.append(em.load_if_small(part))
+            start_index = tuple(start if k == axis else 0 for k in range(x.ndim))
+            view = ArrayView(x.buffer, shape, x.strides, em.memory.flat_index(x, start_index))
+            out.append(em.load_if_small(view))
         else:
-            cut = [slice(None)] * x.ndim
-            cut[axis] = slice(start, start + shape[axis])
-            out.append(x[tuple(cut)])
+            slices = [slice(None)] * x.ndim
+            slices[axis] = slice(start, start + shape[axis])
+            out.append(x[tuple(slices)])
         start += shape[axis]
     return out
 
 
 @rule("pad")
 def _pad(em, equation, x, value):
-    shape, dtype = _shape(equation), _dtype(equation)
+    shape, dtype = _result_shape(equation), _result_dtype(equation)
     config = equation.params["padding_config"]
     value = em.read_element(value, ())
-    fits = em.fits_registers(int(np.prod(shape)), x)
-    x = em.to_registers(x) if fits else x
-    # Where each entry goes; negative padding cuts entries off.
-    places = [
+    fits_registers = em.fits_registers(int(np.prod(shape)), x)
+    x = em.to_registers(x) if fits_registers else x
+    # Positions of the entries along each axis; negative padding removes some of them.
+    positions = [
         low + np.arange(n) * (inner + 1) for (low, _, inner), n in zip(config, x.shape, strict=True)
     ]
-    if fits:
+    if fits_registers:
         out = np.full(shape, None, object)
         out.fill(value)
         for index in np.ndindex(x.shape):
-            at = tuple(int(p[i]) for p, i in zip(places, index, strict=True))
-            if all(0 <= i < n for i, n in zip(at, shape, strict=True)):
-                out[at] = x[index]
+            target = tuple(
+                int(axis_positions[i]) for axis_positions, i in zip(positions, index, strict=True)
+            )
+            if all(0 <= i < n for i, n in zip(target, shape, strict=True)):
+                out[target] = x[index]
         return out
-    kept = []
-    for place, n in zip(places, shape, strict=True):
-        inside = np.flatnonzero((place >= 0) & (place < n))
-        kept.append((int(inside[0]), len(inside)) if len(inside) else (0, 0))
+    inside_ranges = []
+    for axis_positions, n in zip(positions, shape, strict=True):
+        inside = np.flatnonzero((axis_positions >= 0) & (axis_positions < n))
+        inside_ranges.append((int(inside[0]), len(inside)) if len(inside) else (0, 0))
     out = em.memory.allocate(shape, dtype)
     with em.loop_nest(shape) as index:
         em.memory.write(out, index, value)
-    if all(n for _, n in kept):
+    if all(n for _, n in inside_ranges):
         source = em.to_memory(x, dtype)
-        first = tuple(start for start, _ in kept)
-        inner = tuple(n for _, n in kept)
-        part = ArrayView(source.buffer, inner, source.strides, em.memory.flat_index(source, first))
-        at = tuple(int(place[start]) for place, start in zip(places, first, strict=True))
+        first = tuple(start for start, _ in inside_ranges)
+        inner_shape = tuple(n for _, n in inside_ranges)
+        source_view = ArrayView(
+            source.buffer, inner_shape, source.strides, em.memory.flat_index(source, first)
+        )
+        target_index = tuple(
+            int(axis_positions[start])
+            for axis_positions, start in zip(positions, first, strict=True)
+        )
         steps = tuple(s * (c[2] + 1) for s, c in zip(out.strides, config, strict=True))
         em.copy_to_memory(
-            part, dtype, into=ArrayView(out.buffer, inner, steps, em.memory.flat_index(out, at))
+            source_view,
+            dtype,
+            into=ArrayView(out.buffer, inner_shape, steps, em.memory.flat_index(out, target_index)),
         )
     return out
 
 
 @rule("iota")
 def _iota(em, equation):
-    axis, shape, dtype = equation.params["dimension"], _shape(equation), _dtype(equation)
+    axis, shape, dtype = (
+        equation.params["dimension"],
+        _result_shape(equation),
+        _result_dtype(equation),
+    )
     n = shape[axis]
     if math.prod(shape) <= REGISTERS:
         return broadcast(em, em.constant(np.arange(n).astype(dtype)), shape, (axis,), dtype)
     if n <= FOLDING_LIMIT:
-        line = em.emit_table(np.arange(n).astype(dtype))
+        row = em.emit_table(np.arange(n).astype(dtype))
     else:
-        line = em.memory.allocate((n,), dtype)
+        row = em.memory.allocate((n,), dtype)
         with em.loop_nest((n,)) as (k,):
             number = em.lanes.convert(em.lanes.splat(k), np.dtype(np.int64), dtype)
-            em.memory.write(line, (k,), number)
-    return broadcast(em, line, shape, (axis,), dtype)
+            em.memory.write(row, (k,), number)
+    return broadcast(em, row, shape, (axis,), dtype)
 
 
 @rule("empty", "empty2", "create_token")
 def _empty(em, equation, *_):
-    shape, dtype = _shape(equation), _dtype(equation)
+    shape, dtype = _result_shape(equation), _result_dtype(equation)
     if math.prod(shape) <= em.register_limit:
         return em.constant(np.zeros(shape, dtype))
-    before = em.memory.bytes
+    bytes_before = em.memory.bytes
     table = em.memory.allocate(shape, dtype)
-    em.memory.count_as_table(before)
+    em.memory.count_as_table(bytes_before)
     return table

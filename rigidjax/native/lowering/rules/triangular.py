@@ -1,4 +1,4 @@
-"""Triangular systems in memory: unknown by unknown, over the triangle only."""
+"""Triangular systems in memory, by substitution over the triangle only."""
 
 import numpy as np
 
@@ -11,15 +11,15 @@ from ..matrices import Matrix, along_row
 from ..memory import ArrayView
 from ..registry import rule
 
-# Rows up to which a solution in registers is as good.
+# Size up to which a solution in registers is as fast.
 _FEW = 5
-# Columns of the right-hand side, or parts of its rows, that are solved for at the same time.
+# Number of columns (or row vectors) of the right-hand side that are solved at the same time.
 _COLUMNS = 4
 
 
 @rule("triangular_solve")
 def _triangular_solve(em: Emitter, equation, A, B):
-    """Solution of A X = B or X A = B, of one matrix or of a stack."""
+    """Solve A X = B or X A = B, for one matrix or a batch."""
     dtype, params = np.dtype(equation.outvars[0].aval.dtype), equation.params
     if A.shape[-1] <= _FEW or not B.size or dtype.kind not in "fc":
         return em.emit(expand(equation), [A, B])
@@ -28,16 +28,18 @@ def _triangular_solve(em: Emitter, equation, A, B):
     out = em.memory.allocate(B.shape, dtype)
     if params["left_side"] == params["transpose_a"]:
         A, lower = _transposed(A), not lower
-    given, found = (x if params["left_side"] else _transposed(x) for x in (B, out))
-    n, count = given.shape[-2:]
+    right_side, solution = (x if params["left_side"] else _transposed(x) for x in (B, out))
+    n, count = right_side.shape[-2:]
     step = em.vectors.width if count >= em.vectors.width else 1
     X = Matrix(em, (n, -(-count // step) * step), dtype)
-    with em.loop_nest(A.shape[:-2]) as index:
-        one, right, solution = (_member(em, x, index) for x in (A, given, found))
-        X.fill(right)
-        _solve_triangle(em, one, X, step, lower, params["conjugate_a"], params["unit_diagonal"])
-        with em.loop_nest((n, count)) as place:
-            em.memory.write(solution, place, X.read(*place))
+    with em.loop_nest(A.shape[:-2]) as batch_index:
+        matrix, rhs_view, solution_view = (
+            _matrix_view(em, x, batch_index) for x in (A, right_side, solution)
+        )
+        X.fill(rhs_view)
+        _solve_triangle(em, matrix, X, step, lower, params["conjugate_a"], params["unit_diagonal"])
+        with em.loop_nest((n, count)) as index_in_matrix:
+            em.memory.write(solution_view, index_in_matrix, X.read(*index_in_matrix))
     X.release()
     return em.load_if_small(out)
 
@@ -46,17 +48,17 @@ def _transposed(x):
     return nests.permute_axes(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
-def _member(em, x, index):
-    """One matrix of a stack."""
+def _matrix_view(em, x, index):
+    """Return a view of one matrix of a batch."""
     offset = em.memory.flat_index(x, (*index, 0, 0))
     return ArrayView(x.buffer, x.shape[-2:], x.strides[-2:], offset)
 
 
 def _solve_triangle(em, A, X, step, lower, is_conjugate, is_unit):
-    """Unknown by unknown, each of which is taken from the rows of `X` that are left."""
+    """Solve in place of `X`: subtract each solved row from the remaining rows."""
     lanes, build, dtype, n = em.lanes, em.builder, X.dtype, A.shape[0]
 
-    def factor(i, k):
+    def read_entry(i, k):
         x = em.memory.read(A, (i, k))
         return (
             make_pair(dtype, x.real, lanes.neg(X.real_dtype, x.imag))
@@ -65,23 +67,23 @@ def _solve_triangle(em, A, X, step, lower, is_conjugate, is_unit):
         )
 
     def solve(columns):
-        with em.loop(n) as turn:
-            k = turn if lower else build.sub(int64(n - 1), turn)
-            inverse = None if is_unit else lanes.div(dtype, dtype.type(1), factor(k, k))
+        with em.loop(n) as iteration:
+            k = iteration if lower else build.sub(int64(n - 1), iteration)
+            inverse = None if is_unit else lanes.div(dtype, dtype.type(1), read_entry(k, k))
             with along_row(em, step):
-                known = [X.read(k, j) for j in columns]
+                solved = [X.read(k, j) for j in columns]
                 if inverse is not None:
-                    known = [lanes.mul(dtype, x, X.splat(inverse)) for x in known]
-                for j, x in zip(columns, known, strict=True):
+                    solved = [lanes.mul(dtype, x, X.splat(inverse)) for x in solved]
+                for j, x in zip(columns, solved, strict=True):
                     X.write(k, j, x)
             first, last = (build.add(k, int64(1)), int64(n)) if lower else (int64(0), k)
             with nests.loop_range(em, first, last) as i:
-                own = factor(i, k)
+                entry = read_entry(i, k)
                 with along_row(em, step):
-                    own = X.splat(own)
-                    for j, x in zip(columns, known, strict=True):
-                        rest = lanes.sub(dtype, X.read(i, j), lanes.mul(dtype, own, x))
-                        X.write(i, j, rest)
+                    entry = X.splat(entry)
+                    for j, x in zip(columns, solved, strict=True):
+                        remainder = lanes.sub(dtype, X.read(i, j), lanes.mul(dtype, entry, x))
+                        X.write(i, j, remainder)
 
     def solve_parts(first, count):
         first = build.mul(first, int64(step))

@@ -1,7 +1,7 @@
-"""Turns of a loop that do not depend on each other, several at once in a kernel of one lane.
+"""Vectorised loops: in a kernel of one lane, independent iterations become lanes.
 
-They take the place of lanes, as members of a batch do: what all turns have in common is one number
-for all lanes. A Jacobian, column after column, takes a fraction of the time.
+Values that do not depend on the iteration are uniform, as in a batch. The columns of a Jacobian,
+for example, are computed in parallel.
 """
 
 import numpy as np
@@ -15,39 +15,44 @@ from ..memory import ArrayView, EmittedArray
 from .indexing import flat_index_per_lane
 
 
-def in_lanes(
+def map_over_lanes(
     em: Emitter, body: ClosedJaxpr, length: int, consts: list[EmittedArray], xs: list[ArrayView]
 ) -> list[EmittedArray]:
-    """Results of `body(*consts, *(x[k] for x in xs))` for all k, stacked."""
+    """Return the results of `body(*consts, *(x[k] for x in xs))` for all k, stacked."""
     outs = [em.memory.allocate((length, *a.shape), a.dtype) for a in body.out_avals]
     for out in outs:
         out.buffer.pin_count += 1
-    limits = em.find_register_limits(body.jaxpr, [*consts, *(None for _ in xs)])[len(consts) :]
+    register_limits = em.find_register_limits(body.jaxpr, [*consts, *(None for _ in xs)])[
+        len(consts) :
+    ]
     with em.keep_alive([*consts, *xs]):
         with em.vectors.as_lanes():
-            common = [broadcast_to_lanes(em, x) for x in consts]
+            uniform_consts = [broadcast_to_lanes(em, x) for x in consts]
         width = em.vectors.width
         with em.loop(-(-length // width)) as block, em.vectors.as_lanes():
-            first = em.lanes.splat(em.builder.mul(block, int64(width)))
-            turns = em.lanes.add(np.int64, first, em.lanes.lane_indices())
-            # Lanes of which there are no more turns do the last one again.
-            turns = em.lanes.min(np.int64, turns, np.int64(length - 1))
-            now = [_taken(em, x, turns, limit) for x, limit in zip(xs, limits, strict=True)]
-            for out, result in zip(outs, em.emit(body, common + now), strict=True):
-                _store(em, out, turns, result)
+            first_index = em.lanes.splat(em.builder.mul(block, int64(width)))
+            indices = em.lanes.add(np.int64, first_index, em.lanes.lane_indices())
+            # Surplus lanes repeat the last iteration.
+            indices = em.lanes.min(np.int64, indices, np.int64(length - 1))
+            slices = [
+                _load_slices(em, x, indices, register_limit)
+                for x, register_limit in zip(xs, register_limits, strict=True)
+            ]
+            for out, result in zip(outs, em.emit(body, uniform_consts + slices), strict=True):
+                _store_slices(em, out, indices, result)
     for out in outs:
         out.buffer.pin_count -= 1
     return [em.load_if_small(out) for out in outs]
 
 
-def _taken(em, x, turns, limit):
-    """The entries of each lane's turn, in registers up to `limit` of them."""
+def _load_slices(em, x, indices, register_limit):
+    """Load the slice of each lane's iteration, into registers up to a size of `register_limit`."""
     shape, source = x.shape[1:], share_buffer(x)
 
     def read(index):
-        return em.memory.gather(source, _places(em, source, turns, index))
+        return em.memory.gather(source, _flat_indices(em, source, indices, index))
 
-    if source.size // source.shape[0] <= limit:
+    if source.size // source.shape[0] <= register_limit:
         out = np.empty(shape, object)
         for index in np.ndindex(shape):
             out[index] = read(index)
@@ -58,12 +63,12 @@ def _taken(em, x, turns, limit):
     return out
 
 
-def _store(em, out, turns, result):
-    """Set the entries of each lane's turn."""
+def _store_slices(em, out, indices, result):
+    """Store the results of each lane's iteration."""
     target = share_buffer(out)
 
     def write(index, value):
-        em.memory.scatter(target, _places(em, target, turns, index), value, None)
+        em.memory.scatter(target, _flat_indices(em, target, indices, index), value, None)
 
     if isinstance(result, ArrayView):
         with em.loop_nest(result.shape) as index:
@@ -73,7 +78,7 @@ def _store(em, out, turns, result):
             write(index, result[index])
 
 
-def _places(em, x, turns, index):
-    """Where the entry `index` of each lane's turn is."""
-    same = (np.int64(i) if is_constant(i) else em.lanes.splat(i) for i in index)
-    return em.lanes.value(flat_index_per_lane(em, x, (turns, *same)), np.int64)
+def _flat_indices(em, x, indices, index):
+    """Return the flat index of the element `index` in the slice of each lane."""
+    index_in_lanes = (np.int64(i) if is_constant(i) else em.lanes.splat(i) for i in index)
+    return em.lanes.value(flat_index_per_lane(em, x, (indices, *index_in_lanes)), np.int64)

@@ -1,4 +1,4 @@
-"""Gather and scatter: parts of an array that are read or changed, at places known or not."""
+"""Gather and scatter: slices of an array that are read or updated at computed indices."""
 
 import functools
 import math
@@ -11,110 +11,125 @@ from ..lanes import is_constant
 from ..memory import ArrayView, row_major_strides
 from ..registry import rule
 from .indexing import (
-    _clamped,
-    _dtype,
-    _integer,
-    _moved,
-    _read,
-    _shape,
+    add_offset,
     as_writable,
+    clamp_index,
     flat_index_per_lane,
+    read_per_lane,
+    result_dtype,
+    result_shape,
+    to_int64,
 )
 from .structure import index_axis
 
-# Parts of an array from which on a scatter to known places is a loop: LLVM takes longer than in
-# proportion for long programs of reads and writes (23 s for the forces of 196 springs).
-_MANY = 32
+# Number of slices from which on a scatter to constant indices is a loop: LLVM's compile time grows
+# faster than linearly with the number of unrolled loads and stores.
+_MAX_UNROLLED = 32
 
 
 @rule("gather")
 def _gather(em, equation, x, indices):
-    p, shape, dtype = equation.params, _shape(equation), _dtype(equation)
-    d, sizes = p["dimension_numbers"], p["slice_sizes"]
-    fill = p["mode"] == GatherScatterMode.FILL_OR_DROP
-    batch_axes = [k for k in range(len(shape)) if k not in d.offset_dims]
-    kept = [
+    params, shape, dtype = equation.params, result_shape(equation), result_dtype(equation)
+    dimensions, sizes = params["dimension_numbers"], params["slice_sizes"]
+    fill = params["mode"] == GatherScatterMode.FILL_OR_DROP
+    batch_axes = [k for k in range(len(shape)) if k not in dimensions.offset_dims]
+    slice_axes = [
         k
         for k in range(x.ndim)
-        if k not in d.collapsed_slice_dims and k not in d.operand_batching_dims
+        if k not in dimensions.collapsed_slice_dims and k not in dimensions.operand_batching_dims
     ]
-    batching = (d.operand_batching_dims, d.start_indices_batching_dims)
-    window = _SliceStarts(em, equation, indices, x.shape, sizes, d.start_index_map, batching)
-    fits = em.fits_registers(math.prod(shape), x, indices)
-    if window.is_constant:
-        x = x if fits else em.to_memory(x, dtype)
+    batching = (dimensions.operand_batching_dims, dimensions.start_indices_batching_dims)
+    slice_starts = _SliceStarts(
+        em, equation, indices, x.shape, sizes, dimensions.start_index_map, batching
+    )
+    fits_registers = em.fits_registers(math.prod(shape), x, indices)
+    if slice_starts.is_constant:
+        x = x if fits_registers else em.to_memory(x, dtype)
         batch = [shape[k] for k in batch_axes]
         offset, strides = (
             (x.offset, x.strides) if isinstance(x, ArrayView) else (0, row_major_strides(x.shape))
         )
         if is_constant(offset):
-            places, inside = window.positions(batch, offset, strides)
-            if inside.all() or not fill:
-                parts = tuple(shape[k] for k in d.offset_dims)
-                along = tuple(strides[k] for k in kept)
-                if fits:
-                    within = np.array(along, int) @ np.indices(parts).reshape(
-                        len(parts), math.prod(parts)
+            flat_indices, is_inside = slice_starts.positions(batch, offset, strides)
+            if is_inside.all() or not fill:
+                slice_shape = tuple(shape[k] for k in dimensions.offset_dims)
+                slice_strides = tuple(strides[k] for k in slice_axes)
+                if fits_registers:
+                    offsets_in_slice = np.array(slice_strides, int) @ np.indices(
+                        slice_shape
+                    ).reshape(len(slice_shape), math.prod(slice_shape))
+                    flat_indices = (flat_indices[..., None] + offsets_in_slice).reshape(
+                        (*batch, *slice_shape)
                     )
-                    places = (places[..., None] + within).reshape((*batch, *parts))
-                    return _entries(em, x, np.moveaxis(places, range(len(batch)), batch_axes))
-                return _copied_parts(em, x, places, parts, along, shape, batch_axes, dtype)
-    source = x if window.is_constant else em.to_memory(x, dtype)
+                    return _load_elements(
+                        em, x, np.moveaxis(flat_indices, range(len(batch)), batch_axes)
+                    )
+                return _copy_slices(
+                    em, x, flat_indices, slice_shape, slice_strides, shape, batch_axes, dtype
+                )
+    source = x if slice_starts.is_constant else em.to_memory(x, dtype)
 
     def entry(index):
         offset = [0] * x.ndim
-        for axis, k in zip(kept, d.offset_dims, strict=True):
+        for axis, k in zip(slice_axes, dimensions.offset_dims, strict=True):
             offset[axis] = index[k]
-        start, inside = window.at(tuple(index[k] for k in batch_axes), fill)
-        value = _read(em, source, _moved(em, start, offset))
-        return em.lanes.select(dtype, inside, value, _filler(dtype, p["fill_value"]))
+        start, is_inside = slice_starts.find_start(tuple(index[k] for k in batch_axes), fill)
+        value = read_per_lane(em, source, add_offset(em, start, offset))
+        return em.lanes.select(dtype, is_inside, value, _fill_value(dtype, params["fill_value"]))
 
-    if fits:
+    if fits_registers:
         out = np.empty(shape, object)
         for index in np.ndindex(shape):
             out[index] = entry(index)
         return out
     source = em.to_memory(x, dtype)
     out = em.memory.allocate(shape, dtype)
-    window.move_indices_to_memory()
+    slice_starts.move_indices_to_memory()
     with em.loop_nest(shape) as index:
         em.memory.write(out, index, entry(index))
     return out
 
 
-def _entries(em, x, places):
-    """Numbers of an array in registers, by their places in it or in its buffer."""
-    out = np.empty(places.shape, object)
+def _load_elements(em, x, flat_indices):
+    """Load elements of an array by their indices in it or in its buffer."""
+    out = np.empty(flat_indices.shape, object)
     if not isinstance(x, ArrayView):
-        out[...] = x.ravel()[places]
+        out[...] = x.ravel()[flat_indices]
         return out
     if x.is_constant:
-        return em.constant(x.buffer.values[places])  # pyright: ignore[reportOptionalSubscript]
-    line = ArrayView(x.buffer, (x.buffer.size,), (1,))
-    for index, place in np.ndenumerate(places):
-        out[index] = em.memory.read(line, (int(place),))
+        return em.constant(x.buffer.values[flat_indices])  # pyright: ignore[reportOptionalSubscript]
+    flat_view = ArrayView(x.buffer, (x.buffer.size,), (1,))
+    for index, flat_index in np.ndenumerate(flat_indices):
+        out[index] = em.memory.read(flat_view, (int(flat_index),))
     return out
 
 
-def _copied_parts(em, x, places, parts, along, shape, batch_axes, dtype):
-    """Parts of an array in memory, of one shape and with strides `along`, that begin at `places`
-    of its buffer."""
-    out, table = em.memory.allocate(shape, dtype), em.emit_table(places)
+def _copy_slices(em, x, flat_indices, slice_shape, slice_strides, shape, batch_axes, dtype):
+    """Copy slices of an array in memory that start at constant indices of its buffer."""
+    out, table = em.memory.allocate(shape, dtype), em.emit_table(flat_indices)
     others = [k for k in range(len(shape)) if k not in batch_axes]
-    to_part, within = (tuple(out.strides[k] for k in axes) for axes in (batch_axes, others))
-    with em.loop_nest(places.shape) as index:
-        part = ArrayView(x.buffer, parts, along, em.memory.read_scalar(table, index))
-        at = em.memory.flat_index(ArrayView(out.buffer, places.shape, to_part), index)
-        em.copy_to_memory(part, dtype, into=ArrayView(out.buffer, parts, within, at))
+    batch_strides, out_strides = (
+        tuple(out.strides[k] for k in axes) for axes in (batch_axes, others)
+    )
+    with em.loop_nest(flat_indices.shape) as index:
+        source = ArrayView(
+            x.buffer, slice_shape, slice_strides, em.memory.read_scalar(table, index)
+        )
+        flat_index = em.memory.flat_index(
+            ArrayView(out.buffer, flat_indices.shape, batch_strides), index
+        )
+        em.copy_to_memory(
+            source, dtype, into=ArrayView(out.buffer, slice_shape, out_strides, flat_index)
+        )
     return out
 
 
 class _SliceStarts:
-    """Where the parts begin that a gather reads or a scatter changes.
+    """Starts of the slices that a gather reads or a scatter updates.
 
-    **Arguments:** `indices`; `shape` of the array and `sizes` of a part along each of its axes;
-    `axes` that the indices belong to; `batching`, axes of the array and of the indices that go
-    together.
+    **Arguments:** `em`; `equation`; `indices`, its operand; `shape` of the array; `sizes` of a
+    slice along each axis; `axes` that the indices belong to; `batching`, axes of the array and of
+    the indices that correspond.
     """
 
     def __init__(self, em, equation, indices, shape, sizes, axes, batching):
@@ -126,39 +141,39 @@ class _SliceStarts:
         self.is_constant = em.are_constant(indices)
 
     def move_indices_to_memory(self):
-        """Make the indices readable at places that are known at run time only."""
+        """Store the indices in memory, so that they can be dynamically indexed."""
         self.indices = self.em.to_memory(self.indices, self.dtype)
 
     def positions(self, shape, offset, strides):
-        """Where known parts begin in an array with these strides, and which of them were inside of
-        it without being moved."""
-        asked = np.array(np.asarray(self.indices).tolist(), np.int64)
-        asked = asked.reshape(*shape, len(self.axes))
+        """Return constant starts as indices of an array with given strides, and which are in
+        bounds without clamping."""
+        requested = np.array(np.asarray(self.indices).tolist(), np.int64)
+        requested = requested.reshape(*shape, len(self.axes))
         start = np.zeros((*shape, len(self.highest)), np.int64)
-        start[..., self.axes] = np.clip(asked, 0, np.array(self.highest)[list(self.axes)])
-        inside = np.all(start[..., self.axes] == asked, axis=-1)
-        for axis, own in zip(*self.batching, strict=True):
-            start[..., axis] = np.indices(shape)[own]
-        return offset + start @ np.array(strides, np.int64), inside
+        start[..., self.axes] = np.clip(requested, 0, np.array(self.highest)[list(self.axes)])
+        is_inside = np.all(start[..., self.axes] == requested, axis=-1)
+        for axis, batch_axis in zip(*self.batching, strict=True):
+            start[..., axis] = np.indices(shape)[batch_axis]
+        return offset + start @ np.array(strides, np.int64), is_inside
 
-    def at(self, place, checked):
-        """The part's start, moved inside, and whether it was there (if `checked`)."""
+    def find_start(self, index, checks_bounds):
+        """Return the clamped start of a slice, and whether it is in bounds (if checked)."""
         em, lanes = self.em, self.em.lanes
-        start, inside = [np.int64(0)] * len(self.highest), np.True_
+        start, is_inside = [np.int64(0)] * len(self.highest), np.True_
         for k, axis in enumerate(self.axes):
-            asked = _integer(em, em.read_element(self.indices, (*place, k)), self.dtype)
-            start[axis] = _clamped(em, asked, self.highest[axis])
-            if checked:
-                same = lanes.compare(np.int64, "==", asked, start[axis])
-                inside = lanes.and_(np.bool_, inside, same)
-        for axis, own in zip(*self.batching, strict=True):
-            start[axis] = _moved(em, [np.int64(0)], [place[own]])[0]
-        return start, inside
+            requested = to_int64(em, em.read_element(self.indices, (*index, k)), self.dtype)
+            start[axis] = clamp_index(em, requested, self.highest[axis])
+            if checks_bounds:
+                is_unchanged = lanes.compare(np.int64, "==", requested, start[axis])
+                is_inside = lanes.and_(np.bool_, is_inside, is_unchanged)
+        for axis, batch_axis in zip(*self.batching, strict=True):
+            start[axis] = add_offset(em, [np.int64(0)], [index[batch_axis]])[0]
+        return start, is_inside
 
 
-def _filler(dtype, asked):
-    if asked is not None:
-        return dtype.type(asked)
+def _fill_value(dtype, requested):
+    if requested is not None:
+        return dtype.type(requested)
     if dtype.kind in "fc":
         return dtype.type(np.nan)
     if dtype == np.bool_:
@@ -171,35 +186,37 @@ def _filler(dtype, asked):
     "scatter-max", "scatter_max", "scatter-min", "scatter_min", "scatter-sub", "scatter_sub",
 )  # fmt: skip
 def _scatter(em, equation, x, indices, updates):
-    p, dtype, lanes = equation.params, _dtype(equation), em.lanes
+    params, dtype, lanes = equation.params, result_dtype(equation), em.lanes
     name = equation.primitive.name
-    d = p["dimension_numbers"]
+    dimensions = params["dimension_numbers"]
     combinations = dict(add=lanes.add, sub=lanes.sub, mul=lanes.mul, max=lanes.max, min=lanes.min)
     combine: Any = combinations.get(name[-3:])
-    if combine is None and p["update_jaxpr"] is not None:
-        combine = functools.partial(_applied, em, p["update_jaxpr"], p["update_consts"])
+    if combine is None and params["update_jaxpr"] is not None:
+        combine = functools.partial(
+            _apply_update, em, params["update_jaxpr"], params["update_consts"]
+        )
     window_axes = [
         k
         for k in range(x.ndim)
-        if k not in d.inserted_window_dims and k not in d.operand_batching_dims
+        if k not in dimensions.inserted_window_dims and k not in dimensions.operand_batching_dims
     ]
-    scatter_axes = [k for k in range(updates.ndim) if k not in d.update_window_dims]
-    extent = [1] * x.ndim
-    for axis, k in zip(window_axes, d.update_window_dims, strict=True):
-        extent[axis] = updates.shape[k]
-    clip = p["mode"] == GatherScatterMode.CLIP
-    batching = (d.operand_batching_dims, d.scatter_indices_batching_dims)
-    axes = d.scatter_dims_to_operand_dims
-    window = _SliceStarts(em, equation, indices, x.shape, extent, axes, batching)
-    places = math.prod(updates.shape[k] for k in scatter_axes)
-    many = isinstance(updates, ArrayView) and places > _MANY
-    in_memory = isinstance(x, ArrayView) or not window.is_constant or many
+    scatter_axes = [k for k in range(updates.ndim) if k not in dimensions.update_window_dims]
+    slice_sizes = [1] * x.ndim
+    for axis, k in zip(window_axes, dimensions.update_window_dims, strict=True):
+        slice_sizes[axis] = updates.shape[k]
+    clip = params["mode"] == GatherScatterMode.CLIP
+    batching = (dimensions.operand_batching_dims, dimensions.scatter_indices_batching_dims)
+    axes = dimensions.scatter_dims_to_operand_dims
+    slice_starts = _SliceStarts(em, equation, indices, x.shape, slice_sizes, axes, batching)
+    num_slices = math.prod(updates.shape[k] for k in scatter_axes)
+    has_many_slices = isinstance(updates, ArrayView) and num_slices > _MAX_UNROLLED
+    in_memory = isinstance(x, ArrayView) or not slice_starts.is_constant or has_many_slices
     out: Any = x
     out = as_writable(em, x, dtype, indices, updates) if in_memory else out.copy()
     mask = em.mask if out is x else None
     if in_memory:
-        changed = _at_known_places if window.is_constant else _at_any_places
-        changed(em, equation, window, out, updates, window_axes, combine, mask)
+        scatter = _scatter_constant if slice_starts.is_constant else _scatter_dynamic
+        scatter(em, equation, slice_starts, out, updates, window_axes, combine, mask)
         return (
             out
             if isinstance(x, ArrayView) or out.size > em.register_limit
@@ -207,91 +224,111 @@ def _scatter(em, equation, x, indices, updates):
         )
     updates = em.to_registers(updates)
     for index in np.ndindex(updates.shape):
-        start, inside = window.at(tuple(index[k] for k in scatter_axes), not clip)
-        if not inside:
+        start, is_inside = slice_starts.find_start(tuple(index[k] for k in scatter_axes), not clip)
+        if not is_inside:
             continue
         offset = [0] * x.ndim
-        for axis, k in zip(window_axes, d.update_window_dims, strict=True):
+        for axis, k in zip(window_axes, dimensions.update_window_dims, strict=True):
             offset[axis] = index[k]
-        at, value = tuple(int(i) for i in _moved(em, start, offset)), updates[index]
-        out[at] = value if combine is None else combine(dtype, out[at], value)
+        index_out, value = tuple(int(i) for i in add_offset(em, start, offset)), updates[index]
+        out[index_out] = value if combine is None else combine(dtype, out[index_out], value)
     return out
 
 
-def _applied(em, program, constants, dtype, old, new):
-    """What a function of two numbers makes of them."""
+def _apply_update(em, update_jaxpr, constants, dtype, old, new):
+    """Combine two elements by the jaxpr of a scatter."""
     old, new = (np.full((), em.lanes.value(x, dtype), object) for x in (old, new))
-    (out,) = em.emit_jaxpr(program, list(map(em.constant, constants)), [old, new])
+    (out,) = em.emit_jaxpr(update_jaxpr, list(map(em.constant, constants)), [old, new])
     return out[()]
 
 
-def _at_any_places(em, equation, window, out, updates, axes, combine, mask):
-    """Change parts of an array whose places are known at run time only."""
-    p, dtype = equation.params, _dtype(equation)
-    own = p["dimension_numbers"].update_window_dims
-    others = [k for k in range(updates.ndim) if k not in own]
-    clip = p["mode"] == GatherScatterMode.CLIP
-    batch, part = (tuple(updates.shape[k] for k in ks) for ks in (others, own))
+def _scatter_dynamic(em, equation, slice_starts, out, updates, axes, combine, mask):
+    """Update slices of an array in memory whose starts are computed at run time."""
+    params, dtype = equation.params, result_dtype(equation)
+    window_axes = params["dimension_numbers"].update_window_dims
+    batch_axes = [k for k in range(updates.ndim) if k not in window_axes]
+    clip = params["mode"] == GatherScatterMode.CLIP
+    batch_shape, slice_shape = (
+        tuple(updates.shape[k] for k in axes_of_index)
+        for axes_of_index in (batch_axes, window_axes)
+    )
 
-    def put(begin, place, within):
-        start, inside = begin
-        allowed = em.intersect_mask(mask, inside)
-        if is_constant(allowed) and not allowed:
+    def combine_element(start_and_bounds, batch_index, slice_index):
+        start, is_inside = start_and_bounds
+        is_written = em.intersect_mask(mask, is_inside)
+        if is_constant(is_written) and not is_written:
             return  # JAX drops updates out of bounds.
         index, offset = [0] * updates.ndim, [0] * out.ndim
-        for ks, numbers in ((others, place), (own, within)):
-            for k, number in zip(ks, numbers, strict=True):
-                index[k] = number
-        for axis, number in zip(axes, within, strict=True):
-            offset[axis] = number
-        at = em.lanes.value(flat_index_per_lane(em, out, _moved(em, start, offset)), np.int64)
+        for axes_of_index, values in ((batch_axes, batch_index), (window_axes, slice_index)):
+            for k, value_of_axis in zip(axes_of_index, values, strict=True):
+                index[k] = value_of_axis
+        for axis, value_of_axis in zip(axes, slice_index, strict=True):
+            offset[axis] = value_of_axis
+        flat_index = em.lanes.value(
+            flat_index_per_lane(em, out, add_offset(em, start, offset)), np.int64
+        )
         value = em.read_element(updates, tuple(index))
         if combine is not None:
-            value = combine(dtype, em.memory.gather(out, at), value)
-        em.memory.scatter(out, at, value, None if is_constant(allowed) else allowed)
+            value = combine(dtype, em.memory.gather(out, flat_index), value)
+        em.memory.scatter(out, flat_index, value, None if is_constant(is_written) else is_written)
 
-    if updates.size <= _MANY:
-        for place in np.ndindex(batch):
-            begin = window.at(place, not clip)
-            for within in np.ndindex(part):
-                put(begin, place, within)
+    if updates.size <= _MAX_UNROLLED:
+        for batch_index in np.ndindex(batch_shape):
+            start_and_bounds = slice_starts.find_start(batch_index, not clip)
+            for slice_index in np.ndindex(slice_shape):
+                combine_element(start_and_bounds, batch_index, slice_index)
         return
     updates = em.to_memory(updates, dtype)
-    if math.prod(batch) > 1:
-        window.move_indices_to_memory()
-    with em.loop_nest(batch) as place:
-        begin = window.at(place, not clip)
-        with em.loop_nest(part) as within:
-            put(begin, place, within)
+    if math.prod(batch_shape) > 1:
+        slice_starts.move_indices_to_memory()
+    with em.loop_nest(batch_shape) as batch_index:
+        start_and_bounds = slice_starts.find_start(batch_index, not clip)
+        with em.loop_nest(slice_shape) as slice_index:
+            combine_element(start_and_bounds, batch_index, slice_index)
 
 
-def _at_known_places(em, equation, window, out, updates, axes, combine, mask):
-    """Change parts of an array whose places are known."""
-    p, dtype = equation.params, _dtype(equation)
-    own = p["dimension_numbers"].update_window_dims
-    others = [k for k in range(updates.ndim) if k not in own]
-    clip = p["mode"] == GatherScatterMode.CLIP
-    shape, strides = tuple(updates.shape[k] for k in own), tuple(out.strides[k] for k in axes)
+def _scatter_constant(em, equation, slice_starts, out, updates, axes, combine, mask):
+    """Update slices of an array in memory whose starts are compile-time constants."""
+    params, dtype = equation.params, result_dtype(equation)
+    window_axes = params["dimension_numbers"].update_window_dims
+    batch_axes = [k for k in range(updates.ndim) if k not in window_axes]
+    clip = params["mode"] == GatherScatterMode.CLIP
+    shape, strides = (
+        tuple(updates.shape[k] for k in window_axes),
+        tuple(out.strides[k] for k in axes),
+    )
 
-    def put(target, part):
+    def combine_slice(target_view, update):
         if combine is not None:
-            part = em.map(lambda a, b: combine(dtype, a, b), dtype, target, part)
-        em.copy_to_memory(part, dtype, into=target, mask=mask)
+            update = em.map(lambda a, b: combine(dtype, a, b), dtype, target_view, update)
+        em.copy_to_memory(update, dtype, into=target_view, mask=mask)
 
-    batch = [updates.shape[k] for k in others]
-    targets, inside = window.positions(batch, out.offset, out.strides)
-    changed = np.argwhere(inside | clip)
-    if isinstance(updates, ArrayView) and is_constant(updates.offset) and len(changed) > _MANY:
-        along = np.array([updates.strides[k] for k in others], int)
-        sources = updates.offset + changed @ along
-        table = em.emit_table(np.stack([targets[tuple(changed.T)], sources], axis=1))
-        with em.loop(len(changed)) as k:
-            to, at = (em.memory.read_scalar(table, (k, j)) for j in range(2))
-            part = ArrayView(updates.buffer, shape, tuple(updates.strides[k] for k in own), at)
-            put(ArrayView(out.buffer, shape, strides, to), part)
+    batch = [updates.shape[k] for k in batch_axes]
+    target_indices, is_inside = slice_starts.positions(batch, out.offset, out.strides)
+    written_slices = np.argwhere(is_inside | clip)
+    if (
+        isinstance(updates, ArrayView)
+        and is_constant(updates.offset)
+        and len(written_slices) > _MAX_UNROLLED
+    ):
+        batch_strides = np.array([updates.strides[k] for k in batch_axes], int)
+        source_indices = updates.offset + written_slices @ batch_strides
+        table = em.emit_table(
+            np.stack([target_indices[tuple(written_slices.T)], source_indices], axis=1)
+        )
+        with em.loop(len(written_slices)) as k:
+            target_index, source_index = (em.memory.read_scalar(table, (k, j)) for j in range(2))
+            update = ArrayView(
+                updates.buffer, shape, tuple(updates.strides[k] for k in window_axes), source_index
+            )
+            combine_slice(ArrayView(out.buffer, shape, strides, target_index), update)
     else:
-        for place in map(tuple, changed.tolist()):
-            part = updates
-            for axis, index in sorted(zip(others, place, strict=True), reverse=True):
-                part = index_axis(em, part, axis, index)
-            put(ArrayView(out.buffer, shape, strides, int(targets[place])), part)
+        for batch_index in map(tuple, written_slices.tolist()):
+            update = updates
+            for axis, index_on_axis in sorted(
+                zip(batch_axes, batch_index, strict=True), reverse=True
+            ):
+                update = index_axis(em, update, axis, index_on_axis)
+            combine_slice(
+                ArrayView(out.buffer, shape, strides, int(target_indices[batch_index])), update
+            )
