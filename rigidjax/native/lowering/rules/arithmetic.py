@@ -1,31 +1,34 @@
 """Elementwise primitives: arithmetic, comparisons, selections and conversions."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ...libm import powers, special
 from ...libm.functions import Functions
 from ...ops.division import division_p
-from ..complex import is_complex, make_pair, part_dtype, parts
+from ..complex import LaneValue, is_complex, make_pair, part_dtype, parts
 from ..emitter import Emitter
 from ..lanes import COMPARISONS, is_constant
-from ..registry import rule
+from ..memory import EmittedArray
+from ..registry import Equation, rule
 
 
-def _operand_dtype(equation):
+def _operand_dtype(equation: Equation):
     return np.dtype(equation.invars[0].aval.dtype)
 
 
-def _result_dtype(equation):
+def _result_dtype(equation: Equation):
     return np.dtype(equation.outvars[0].aval.dtype)
 
 
-def _operand_dtypes(equation):
+def _operand_dtypes(equation: Equation):
     return [np.dtype(var.aval.dtype) for var in equation.invars]
 
 
-def _register_binary(*names, method, numpy_function=None):
+def _register_binary(*names: str, method: str, numpy_function: Callable[..., Any] | None = None):
     """Register a rule that applies a method of `Lanes` to two elements.
 
     **Arguments:** `names` of the primitives; `method`; `numpy_function`, which folds constants.
@@ -56,7 +59,7 @@ _register_binary("xor", method="xor", numpy_function=np.bitwise_xor)
 
 
 @rule("div")
-def _div(em, equation, a, b):
+def _div(em: Emitter, equation: Equation, a: EmittedArray, b: EmittedArray):
     """Divide; a `division_p` multiplies by the reciprocal, computed once where `y` is defined."""
     dtype, lanes = _operand_dtype(equation), em.lanes
 
@@ -70,7 +73,7 @@ def _div(em, equation, a, b):
     return em.map(compute, dtype, a, b)
 
 
-def _register_comparison(name, operator):
+def _register_comparison(name: str, operator: str):
     @rule(name)
     def emit(em, equation, a, b):
         dtype = _operand_dtype(equation)
@@ -86,7 +89,7 @@ for _name, _operator in dict(lt="<", le="<=", gt=">", ge=">=", eq="==", ne="!=")
     _register_comparison(_name, _operator)
 
 
-def _register_shift(name, operation):
+def _register_shift(name: str, operation: str):
     @rule(name)
     def emit(em, equation, a, b):
         dtype = _operand_dtype(equation)
@@ -101,7 +104,7 @@ for _name, _operation in {
     _register_shift(_name, _operation)
 
 
-def _register_intrinsic(name, intrinsic_name, numpy_function):
+def _register_intrinsic(name: str, intrinsic_name: str, numpy_function: Callable[..., Any]):
     @rule(name)
     def emit(em, equation, a):
         dtype = _operand_dtype(equation)
@@ -116,7 +119,7 @@ for _name, _intrinsic_name, _numpy_function in (
     _register_intrinsic(_name, _intrinsic_name, _numpy_function)
 
 
-def _register_function(name, function, numpy_function):
+def _register_function(name: str, function: Callable[..., Any], numpy_function: Callable[..., Any]):
     """Register a function of float64 elements; other types are converted."""
 
     @rule(name)
@@ -132,7 +135,7 @@ def _register_function(name, function, numpy_function):
         return em.map(compute, dtype, a)
 
 
-def _scipy_function(name):
+def _scipy_function(name: str):
     """Return a function of SciPy; imported when it is first called, because importing is slow."""
 
     def numpy_function(x):
@@ -161,7 +164,7 @@ for _name, _lanes_function, _numpy_function in (
 
 
 @rule("abs")
-def _abs(em, equation, a):
+def _abs(em: Emitter, equation: Equation, a: EmittedArray):
     dtype = _operand_dtype(equation)
 
     def compute(x):
@@ -178,21 +181,21 @@ def _abs(em, equation, a):
 
 
 @rule("real")
-def _real(em, equation, a):
+def _real(em: Emitter, equation: Equation, a: EmittedArray):
     return em.map(
         lambda x: parts(x)[0], _result_dtype(equation), a, dtypes=_operand_dtypes(equation)
     )
 
 
 @rule("imag")
-def _imag(em, equation, a):
+def _imag(em: Emitter, equation: Equation, a: EmittedArray):
     return em.map(
         lambda x: parts(x)[1], _result_dtype(equation), a, dtypes=_operand_dtypes(equation)
     )
 
 
 @rule("complex")
-def _complex(em, equation, a, b):
+def _complex(em: Emitter, equation: Equation, a: EmittedArray, b: EmittedArray):
     dtype = _result_dtype(equation)
     return em.map(
         lambda x, y: make_pair(dtype, x, y), dtype, a, b, dtypes=_operand_dtypes(equation)
@@ -200,7 +203,7 @@ def _complex(em, equation, a, b):
 
 
 @rule("conj")
-def _conj(em, equation, a):
+def _conj(em: Emitter, equation: Equation, a: EmittedArray):
     old, new = _operand_dtype(equation), _result_dtype(equation)
 
     def compute(x):
@@ -211,7 +214,7 @@ def _conj(em, equation, a):
 
 
 @rule("round")
-def _round(em, equation, a):
+def _round(em: Emitter, equation: Equation, a: EmittedArray):
     dtype = _operand_dtype(equation)
     to_even = int(equation.params["rounding_method"]) == 1
     name = "roundeven" if to_even else "round"
@@ -219,25 +222,25 @@ def _round(em, equation, a):
     return em.map(lambda x: em.lanes.unary(name, dtype, x, numpy_function), dtype, a)
 
 
-def _round_half_away(x):
+def _round_half_away(x: np.generic):
     truncated = np.trunc(x)
     return truncated + np.copysign(np.abs(x - truncated) >= 0.5, x)
 
 
 @rule("neg")
-def _neg(em, equation, a):
+def _neg(em: Emitter, equation: Equation, a: EmittedArray):
     dtype = _operand_dtype(equation)
     return em.map(lambda x: em.lanes.neg(dtype, x), dtype, a)
 
 
 @rule("not")
-def _not(em, equation, a):
+def _not(em: Emitter, equation: Equation, a: EmittedArray):
     dtype = _operand_dtype(equation)
     return em.map(lambda x: em.lanes.not_(dtype, x), dtype, a)
 
 
 @rule("sign")
-def _sign(em, equation, a):
+def _sign(em: Emitter, equation: Equation, a: EmittedArray):
     dtype = _operand_dtype(equation)
     zero, one = dtype.type(0), dtype.type(1)
 
@@ -252,17 +255,17 @@ def _sign(em, equation, a):
 
 
 @rule("square")
-def _square(em, equation, a):
+def _square(em: Emitter, equation: Equation, a: EmittedArray):
     dtype = _operand_dtype(equation)
     return em.map(lambda x: _square_element(em, dtype, x), dtype, a)
 
 
-def _square_element(em, dtype, x):
+def _square_element(em: Emitter, dtype: np.dtype, x: LaneValue):
     return em.lanes.complex.square(dtype, x) if is_complex(dtype) else em.lanes.mul(dtype, x, x)
 
 
 @rule("rsqrt")
-def _rsqrt(em, equation, a):
+def _rsqrt(em: Emitter, equation: Equation, a: EmittedArray):
     dtype = _operand_dtype(equation)
 
     def compute(x):
@@ -272,7 +275,7 @@ def _rsqrt(em, equation, a):
 
 
 @rule("integer_pow")
-def _integer_pow(em, equation, a):
+def _integer_pow(em: Emitter, equation: Equation, a: EmittedArray):
     dtype, power = _operand_dtype(equation), equation.params["y"]
 
     def compute(x):
@@ -297,7 +300,7 @@ def _integer_pow(em, equation, a):
 
 
 @rule("pow")
-def _pow(em, equation, a, b):
+def _pow(em: Emitter, equation: Equation, a: EmittedArray, b: EmittedArray):
     dtype, exponent_dtype = _operand_dtype(equation), np.dtype(equation.invars[1].aval.dtype)
 
     def compute(x, y):
@@ -316,7 +319,7 @@ def _pow(em, equation, a, b):
 
 
 @rule("clamp")
-def _clamp(em, equation, low, x, high):
+def _clamp(em: Emitter, equation: Equation, low: EmittedArray, x: EmittedArray, high: EmittedArray):
     dtype = _result_dtype(equation)
 
     def compute(low, x, high):
@@ -326,7 +329,7 @@ def _clamp(em, equation, low, x, high):
 
 
 @rule("is_finite")
-def _is_finite(em, equation, a):
+def _is_finite(em: Emitter, equation: Equation, a: EmittedArray):
     dtype = _operand_dtype(equation)
 
     def compute(x):
@@ -337,7 +340,7 @@ def _is_finite(em, equation, a):
 
 
 @rule("select_n")
-def _select_n(em, equation, selector, *cases):
+def _select_n(em: Emitter, equation: Equation, selector: EmittedArray, *cases: EmittedArray):
     dtype, selector_dtype = _result_dtype(equation), _operand_dtype(equation)
 
     def compute(selector, *values):
@@ -353,7 +356,7 @@ def _select_n(em, equation, selector, *cases):
 
 
 @rule("convert_element_type")
-def _convert(em, equation, a):
+def _convert(em: Emitter, equation: Equation, a: EmittedArray):
     old, new = _operand_dtype(equation), _result_dtype(equation)
     if old == new:
         return a

@@ -1,34 +1,38 @@
 """Bit-level primitives: counts, bitcasts, reduced precision and the total order of floats."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 from llvmlite import ir
 
 from ...passes.analysis import expand
 from ..emitter import Emitter
 from ..expansions import expansion
 from ..lanes import I1, is_constant
-from ..registry import rule
+from ..memory import EmittedArray
+from ..registry import Equation, rule
 
 
-def signed_integer(dtype) -> np.dtype:
+def signed_integer(dtype: np.dtype) -> np.dtype:
     """Return the signed integer type of the same width."""
     return np.dtype(f"int{8 * np.dtype(dtype).itemsize}")
 
 
 @rule("population_count")
-def _population_count(em: Emitter, equation, a):
+def _population_count(em: Emitter, equation: Equation, a: EmittedArray):
     dtype = np.dtype(equation.invars[0].aval.dtype)
     return em.map(lambda x: em.lanes.unary("ctpop", dtype, x, _count_ones), dtype, a)
 
 
-def _count_ones(x):
+def _count_ones(x: np.integer):
     return x.dtype.type(int(x.view(_unsigned_integer(x.dtype))).bit_count())
 
 
 @rule("clz")
-def _leading_zeros(em: Emitter, equation, a):
+def _leading_zeros(em: Emitter, equation: Equation, a: EmittedArray):
     dtype = np.dtype(equation.invars[0].aval.dtype)
 
     def compute(x):
@@ -42,7 +46,7 @@ def _leading_zeros(em: Emitter, equation, a):
 
 
 @rule("bitcast_convert_type")
-def _bitcast(em: Emitter, equation, a):
+def _bitcast(em: Emitter, equation: Equation, a: EmittedArray):
     old, new = (np.dtype(v.aval.dtype) for v in (equation.invars[0], equation.outvars[0]))
     if old.itemsize != new.itemsize:
         return em.emit(expand(equation), [a])
@@ -50,7 +54,7 @@ def _bitcast(em: Emitter, equation, a):
 
 
 @expansion("bitcast_convert_type")
-def _expand_bitcast(x, *, new_dtype):
+def _expand_bitcast(x: Array, *, new_dtype: Any):
     """Split elements into narrower ones, lowest bits first, or combine several into a wider one."""
     old, new = np.dtype(x.dtype), np.dtype(new_dtype)
     x = jax.lax.bitcast_convert_type(x, _unsigned_integer(old))
@@ -68,12 +72,12 @@ def _expand_bitcast(x, *, new_dtype):
     return jax.lax.bitcast_convert_type(out, new)
 
 
-def _unsigned_integer(dtype):
+def _unsigned_integer(dtype: np.dtype):
     return np.dtype(f"uint{8 * dtype.itemsize}")
 
 
 @expansion("reduce_precision")
-def _reduce_precision(x, *, exponent_bits, mantissa_bits):
+def _reduce_precision(x: Array, *, exponent_bits: Any, mantissa_bits: Any):
     """Round to even; overflow gives infinity, underflow zero."""
     info, integer_dtype = jnp.finfo(x.dtype), signed_integer(x.dtype)
     if mantissa_bits >= info.nmant and exponent_bits >= info.nexp:
@@ -92,7 +96,7 @@ def _reduce_precision(x, *, exponent_bits, mantissa_bits):
     return jnp.where(x != x, x, out).astype(x.dtype)
 
 
-def _to_ordered_integer(x):
+def _to_ordered_integer(x: Array):
     """Map elements to integers in total order: -0 before 0, NaN at the ends."""
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return x
@@ -102,15 +106,15 @@ def _to_ordered_integer(x):
 
 
 @expansion("eq_to")
-def _eq_to(x, y):
+def _eq_to(x: Array, y: Array):
     return _to_ordered_integer(x) == _to_ordered_integer(y)
 
 
 @expansion("le_to")
-def _le_to(x, y):
+def _le_to(x: Array, y: Array):
     return _to_ordered_integer(x) <= _to_ordered_integer(y)
 
 
 @expansion("lt_to")
-def _lt_to(x, y):
+def _lt_to(x: Array, y: Array):
     return _to_ordered_integer(x) < _to_ordered_integer(y)

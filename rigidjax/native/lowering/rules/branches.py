@@ -1,23 +1,28 @@
 """Branches: all are computed if they are small, else only those that some lane takes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from jax.core import ShapedArray
+from jax.extend.core import ClosedJaxpr
+from llvmlite import ir
 
 from ...passes.analysis import FEW_REGISTERS, cost
 from ...passes.dynamic_indices import find_dynamic_indices
 from ...passes.uniformity import all_lanes_if, broadcast_to_lanes, emits_uniform_code, is_divergent
+from ..complex import LaneValue
 from ..emitter import Emitter
 from ..lanes import POINTER, is_constant
-from ..memory import ArrayView, Buffer
-from ..registry import rule
+from ..memory import ArrayView, Buffer, EmittedArray
+from ..registry import Equation, rule
 
 # Cost of a branch up to which all branches are computed and a select instruction chooses.
 _SMALL_BRANCH_COST = 24
 
 
 @rule("cond")
-def _cond(em: Emitter, equation, index, *args):
+def _cond(em: Emitter, equation: Equation, index: EmittedArray, *args: EmittedArray):
     branches = equation.params["branches"]
     index_dtype = np.dtype(equation.invars[0].aval.dtype)
     index = em.read_element(index, ())
@@ -52,7 +57,13 @@ def _is_simple(jaxpr: Any) -> bool:
     return is_small and not has_loops and cost(jaxpr) <= _SMALL_BRANCH_COST
 
 
-def _emit_all_branches(em, branches, conditions, args, avals):
+def _emit_all_branches(
+    em: Emitter,
+    branches: Sequence[ClosedJaxpr],
+    conditions: list[LaneValue],
+    args: Sequence[EmittedArray],
+    avals: list[ShapedArray],
+):
     selected = None
     for branch, condition in zip(branches, conditions, strict=True):
         with em.restrict_lanes(em.intersect_mask(em.mask, condition)):
@@ -67,12 +78,14 @@ def _emit_all_branches(em, branches, conditions, args, avals):
     return selected
 
 
-def _to_registers(em, x):
+def _to_registers(em: Emitter, x: EmittedArray):
     with all_lanes_if(em, is_divergent(x)):
         return em.to_registers(x)
 
 
-def _select(em, dtype, condition, new, old):
+def _select(
+    em: Emitter, dtype: np.dtype, condition: LaneValue, new: EmittedArray, old: EmittedArray
+):
     if not emits_uniform_code(em) or not (is_divergent(new) or is_divergent(old)):
         return em.select_array(dtype, condition, new, old)
     with em.vectors.as_lanes():
@@ -80,7 +93,9 @@ def _select(em, dtype, condition, new, old):
         return em.select_array(dtype, em.lanes.splat(condition), new, old)
 
 
-def _find_divergent_results(em, branches, args):
+def _find_divergent_results(
+    em: Emitter, branches: Sequence[ClosedJaxpr], args: Sequence[EmittedArray]
+):
     """Return which results are divergent, in a kernel that emits uniform values as scalars."""
     if not emits_uniform_code(em):
         return [False] * len(branches[0].out_avals)
@@ -91,7 +106,14 @@ def _find_divergent_results(em, branches, args):
     return list(map(any, zip(*are_divergent, strict=True)))
 
 
-def _emit_guarded_branches(em, branches, conditions, args, avals, is_divergent):
+def _emit_guarded_branches(
+    em: Emitter,
+    branches: Sequence[ClosedJaxpr],
+    conditions: list[LaneValue],
+    args: Sequence[EmittedArray],
+    avals: list[ShapedArray],
+    is_divergent: list[bool],
+):
     """Emit branches that are executed only if some lane takes them.
 
     **Arguments:** `conditions`, lanes that take each branch; `is_divergent`, for each result.
@@ -131,7 +153,7 @@ def _emit_guarded_branches(em, branches, conditions, args, avals, is_divergent):
     return merged_results
 
 
-def _needs_memory(em, aval, args):
+def _needs_memory(em: Emitter, aval: ShapedArray, args: Sequence[EmittedArray]):
     """Return whether a result is large, or may be an argument in memory that is passed through."""
     return aval.size > em.register_limit or any(
         isinstance(x, ArrayView) and x.shape == aval.shape and x.buffer.dtype == aval.dtype
@@ -142,11 +164,18 @@ def _needs_memory(em, aval, args):
 class _NotYetComputed:
     """A result in memory that no branch has computed so far."""
 
-    def __init__(self, aval):
+    def __init__(self, aval: ShapedArray):
         self.aval = aval
 
 
-def _merge(em, aval, old, new, condition, args):
+def _merge(
+    em: Emitter,
+    aval: ShapedArray,
+    old: Any,
+    new: Any,
+    condition: LaneValue | None,
+    args: Sequence[EmittedArray],
+):
     """Merge the results of a branch with those before it, inside the branch.
 
     **Arguments:** `condition`, lanes that take the branch; `None` for all of them.
@@ -175,7 +204,9 @@ def _merge(em, aval, old, new, condition, args):
     return em.select_array(dtype, condition, new, old)
 
 
-def _emit_phis(em, aval, old, new, block_before, branch_end):
+def _emit_phis(
+    em: Emitter, aval: ShapedArray, old: Any, new: Any, block_before: ir.Block, branch_end: ir.Block
+):
     """Return a result after a branch: that of the branch if it was taken, else the one before."""
     if isinstance(new, ArrayView):
         if not isinstance(old, ArrayView) or new.buffer is old.buffer:

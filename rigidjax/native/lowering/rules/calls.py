@@ -16,7 +16,7 @@ from ..builder import Builder
 from ..emitter import Emitter
 from ..lanes import POINTER
 from ..memory import ArrayView, Buffer, EmittedArray, row_major_strides
-from ..registry import rule
+from ..registry import Equation, rule
 
 _NULL = ir.Constant(POINTER, None)
 
@@ -36,7 +36,7 @@ class SharedFunction:
 
 
 @rule("shared_call")
-def _shared_call(em: Emitter, equation, *args):
+def _shared_call(em: Emitter, equation: Equation, *args: EmittedArray):
     closed = equation.params["jaxpr"]
     if em.lanes.width > 1 or em.mask is not None:
         return em.emit(closed, list(args))
@@ -81,7 +81,7 @@ def _shared_call(em: Emitter, equation, *args):
     ]
 
 
-def _pointer_to(em, x, dtype):
+def _pointer_to(em: Emitter, x: EmittedArray, dtype: np.dtype):
     """Return a pointer to the contiguous elements of an array."""
     if not x.size:
         return _NULL
@@ -91,7 +91,7 @@ def _pointer_to(em, x, dtype):
     return em.memory.element_address(x, (0,) * x.ndim)
 
 
-def _emit_function(em, closed, constants) -> SharedFunction:
+def _emit_function(em: Emitter, closed: ClosedJaxpr, constants: list[Any]) -> SharedFunction:
     """Emit a jaxpr as a function; `constants` has its constant arguments, else `None`."""
     module = em.builder.module
     num_arguments, num_results = sum(x is None for x in constants), len(closed.out_avals)

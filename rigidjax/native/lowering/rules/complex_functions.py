@@ -1,9 +1,11 @@
 """Elementary functions of complex elements, in terms of real ones."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from ..expansions import Expansion, expansion
 
@@ -19,7 +21,7 @@ _LARGE_EXPONENT = 80.0
 _LARGE_HYPERBOLIC = 40.0
 
 
-def _polar_exp(x, y, factor=1.0):
+def _polar_exp(x: Array, y: Array, factor: float = 1.0):
     """Return the parts of factor exp(x + i y); the imaginary one has the sign of a zero `y`."""
     is_large = (x > _LARGE_EXPONENT) & (x < jnp.inf)
     exp_part = jnp.exp(jnp.where(is_large, 0.5 * x, x))
@@ -30,12 +32,12 @@ def _polar_exp(x, y, factor=1.0):
 
 
 @_complex_expansion("exp")
-def _exp(z, **_):
+def _exp(z: Array, **_: Any):
     return jax.lax.complex(*_polar_exp(z.real, z.imag))
 
 
 @_complex_expansion("log")
-def _log(z, **_):
+def _log(z: Array, **_: Any):
     a, b = jnp.abs(z.real), jnp.abs(z.imag)
     large, small = jnp.maximum(a, b), jnp.minimum(a, b)
     ratio = small / jnp.where((large > 0) & (large < jnp.inf), large, 1.0)
@@ -46,7 +48,7 @@ def _log(z, **_):
 
 
 @_complex_expansion("log1p")
-def _log1p(z, **_):
+def _log1p(z: Array, **_: Any):
     x, y = z.real, z.imag
     log_near_one = 0.5 * jnp.log1p(x * (2.0 + x) + y * y)
     small = (jnp.abs(x) < 0.5) & (jnp.abs(y) < 0.5)
@@ -55,7 +57,7 @@ def _log1p(z, **_):
 
 
 @_complex_expansion("expm1")
-def _expm1(z, **_):
+def _expm1(z: Array, **_: Any):
     x, y = z.real, z.imag
     half = jnp.sin(0.5 * y)
     real, imag = _polar_exp(x, y)
@@ -65,7 +67,7 @@ def _expm1(z, **_):
 
 
 @_complex_expansion("sqrt")
-def _sqrt(z, **_):
+def _sqrt(z: Array, **_: Any):
     # A quarter of z has a modulus that does not overflow, a multiple of it one without underflow.
     largest = jnp.maximum(jnp.abs(z.real), jnp.abs(z.imag))
     is_large, is_small = largest > 1.0, largest < jnp.finfo(largest.dtype).tiny * 2.0**62
@@ -82,23 +84,23 @@ def _sqrt(z, **_):
 
 
 @_complex_expansion("rsqrt")
-def _rsqrt(z, **_):
+def _rsqrt(z: Array, **_: Any):
     is_infinite = (jnp.abs(z.real) == jnp.inf) | (jnp.abs(z.imag) == jnp.inf)
     return jnp.where(is_infinite, 0.0, 1.0 / jnp.sqrt(z))
 
 
 @_complex_expansion("sin")
-def _sin(z, **_):
+def _sin(z: Array, **_: Any):
     hyperbolic = jnp.sinh(jax.lax.complex(-z.imag, z.real))
     return jax.lax.complex(hyperbolic.imag, -hyperbolic.real)
 
 
 @_complex_expansion("cos")
-def _cos(z, **_):
+def _cos(z: Array, **_: Any):
     return jnp.cosh(jax.lax.complex(-z.imag, z.real))
 
 
-def _even_and_odd(z, odd_in_real_part):
+def _even_and_odd(z: Array, odd_in_real_part: bool):
     """Return the parts of cosh(z), or of sinh(z), whose real part is the odd one in x."""
     x, y = z.real, z.imag
     is_far = jnp.abs(x) > _LARGE_HYPERBOLIC
@@ -115,17 +117,17 @@ def _even_and_odd(z, odd_in_real_part):
 
 
 @_complex_expansion("sinh")
-def _sinh(z, **_):
+def _sinh(z: Array, **_: Any):
     return jax.lax.complex(*_even_and_odd(z, True))
 
 
 @_complex_expansion("cosh")
-def _cosh(z, **_):
+def _cosh(z: Array, **_: Any):
     return jax.lax.complex(*_even_and_odd(z, False))
 
 
 @_complex_expansion("tanh")
-def _tanh(z, **_):
+def _tanh(z: Array, **_: Any):
     x, y = z.real, z.imag
     # At an infinite real part the limit does not depend on y.
     y = jnp.where((jnp.abs(x) == jnp.inf) & ~jnp.isfinite(y), 0.0, y)
@@ -139,18 +141,18 @@ def _tanh(z, **_):
 
 
 @_complex_expansion("tan")
-def _tan(z, **_):
+def _tan(z: Array, **_: Any):
     hyperbolic = jnp.tanh(jax.lax.complex(-z.imag, z.real))
     return jax.lax.complex(hyperbolic.imag, -hyperbolic.real)
 
 
 @_complex_expansion("logistic")
-def _logistic(z, **_):
+def _logistic(z: Array, **_: Any):
     return 1.0 / (1.0 + jnp.exp(-z))
 
 
 @_complex_expansion("pow")
-def _pow(z, power):
+def _pow(z: Array, power: Array):
     power = power.astype(z.dtype)
     x, y = z.real, z.imag
     # Zero to the power of a number whose real part is not positive is NaN.
@@ -166,7 +168,7 @@ def _pow(z, power):
 
 
 @_complex_expansion("sign")
-def _sign(z):
+def _sign(z: Array):
     # The modulus of z / 4 does not overflow.
     quarter = jnp.where(jnp.maximum(jnp.abs(z.real), jnp.abs(z.imag)) > 1.0, 0.25, 1.0)
     quarter = quarter.astype(z.real.dtype)

@@ -1,16 +1,21 @@
 """Convolutions, and sums and extrema over sliding windows."""
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from ..expansions import expansion
 from ..registry import NoRule
 
 
-def _extract_windows(x, first, sizes, strides, dilations):
+def _extract_windows(
+    x: Array, first: int, sizes: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+):
     """Return the windows along the axes from `first` on; the axes of a window come last."""
     count = x.ndim - first
     for k in range(count):
@@ -23,9 +28,19 @@ def _extract_windows(x, first, sizes, strides, dilations):
 
 @expansion("conv_general_dilated")
 def _convolution(
-    x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
-    feature_group_count, batch_group_count, preferred_element_type, **_,
-):  # fmt: skip
+    x: Array,
+    kernel: Array,
+    *,
+    window_strides: Any,
+    padding: Any,
+    lhs_dilation: Any,
+    rhs_dilation: Any,
+    dimension_numbers: Any,
+    feature_group_count: Any,
+    batch_group_count: Any,
+    preferred_element_type: Any,
+    **_: Any,
+):
     if batch_group_count != 1:
         raise NoRule("`conv_general_dilated` with `batch_group_count`")
     lhs_axes, rhs_axes, out_axes = (tuple(spec) for spec in dimension_numbers)
@@ -42,7 +57,9 @@ def _convolution(
     return out.reshape(len(x), -1, *out_shape).transpose(np.argsort(out_axes))
 
 
-def _register_window_reduction(name, reduce, start):
+def _register_window_reduction(
+    name: str, reduce: Callable[..., Array], start: Callable[[np.dtype], Any]
+):
     @expansion(name)
     def reduce_windows(
         x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation
@@ -56,13 +73,13 @@ def _register_window_reduction(name, reduce, start):
     return reduce_windows
 
 
-def _lowest(dtype):
+def _lowest(dtype: np.dtype):
     if jnp.issubdtype(dtype, jnp.bool_):
         return False
     return -jnp.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
 
 
-def _highest(dtype):
+def _highest(dtype: np.dtype):
     if jnp.issubdtype(dtype, jnp.bool_):
         return True
     return jnp.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).max

@@ -15,7 +15,7 @@ from .. import nests
 from ..builder import Value, int64
 from ..emitter import Emitter
 from ..memory import ArrayView, EmittedArray
-from ..registry import rule
+from ..registry import Equation, rule
 
 # Size up to which elimination in registers is as fast.
 _FEW = 5
@@ -24,7 +24,7 @@ _COLUMNS = 4
 
 
 @rule("positive_solve")
-def _positive_solve(em: Emitter, equation, H, b):
+def _positive_solve(em: Emitter, equation: Equation, H: EmittedArray, b: EmittedArray):
     """Solve H x = b; NaN if H is not positive definite."""
     dtype = np.dtype(equation.outvars[0].aval.dtype)
     if len(equation.outvars[0].aval.shape) != 1 or H.shape[0] <= _FEW or dtype.kind != "f":
@@ -50,7 +50,7 @@ def _positive_solve(em: Emitter, equation, H, b):
 
 
 @rule("inverse_root")
-def _inverse_root(em: Emitter, equation, H):
+def _inverse_root(em: Emitter, equation: Equation, H: EmittedArray):
     """Return the inverse of the Cholesky factor of H; NaN if H is not positive definite."""
     dtype, n = np.dtype(equation.outvars[0].aval.dtype), H.shape[0]
     if n <= _FEW or dtype.kind != "f":
@@ -78,7 +78,7 @@ def _inverse_root(em: Emitter, equation, H):
 
 
 @rule("cholesky")
-def _cholesky(em: Emitter, equation, H):
+def _cholesky(em: Emitter, equation: Equation, H: EmittedArray):
     """Return the Cholesky factor; NaN on and below the diagonal if H is not positive definite."""
     dtype, n = np.dtype(equation.outvars[0].aval.dtype), H.shape[-1]
     if H.ndim != 2 or n <= _FEW or dtype.kind != "f":
@@ -125,7 +125,9 @@ class _LDLFactors:
         """Return row `k` and the following ones of the same block."""
         return [k, *(self.em.builder.add(k, int64(p)) for p in range(1, _COLUMNS))]
 
-    def _eliminate(self, k, count, update_row):
+    def _eliminate(
+        self, k: Value, count: int, update_row: Callable[[Value, Value, list[Any]], None]
+    ):
         em, dtype = self.em, self.dtype
         lanes, memory, last = em.lanes, em.memory, int64(self.n)
         block_rows = self.block_rows(k)[:count]
@@ -166,11 +168,13 @@ class _LDLFactors:
             self.subtract(self.row(self.A, i), self._columns[:count], factors, first_below, end)
             update_row(k, i, factors)
 
-    def row(self, x, k):
+    def row(self, x: ArrayView, k: Value):
         """Return a view of a row of a matrix."""
         return ArrayView(x.buffer, x.shape[1:], x.strides[1:], self.em.memory.flat_index(x, (k, 0)))
 
-    def subtract(self, x, rows, factors, first, last):
+    def subtract(
+        self, x: ArrayView, rows: list[Any], factors: list[Any], first: Value, last: Value
+    ):
         """Subtract rows times factors from the row `x`, from column `first` to before `last`."""
         em, dtype, build = self.em, self.dtype, self.em.builder
         lanes, vectors = em.lanes, em.vectors
@@ -199,7 +203,7 @@ class _LDLFactors:
         with nests.loop_range(em, first_remaining, last) as j:
             subtract_columns(em.memory, factors, [j])
 
-    def scale(self, x, shape, function):
+    def scale(self, x: ArrayView, shape: tuple[int, ...], function: Callable[[Any, Any], Any]):
         """Replace each entry by a function of it and of the inverse pivot of its row."""
         em = self.em
         with em.loop_nest(shape) as index:

@@ -14,12 +14,12 @@ from llvmlite import ir
 from ...passes.analysis import expand
 from .. import nests
 from ..builder import I64, Value, int64
-from ..complex import is_complex, part_dtype
+from ..complex import LaneValue, is_complex, part_dtype
 from ..emitter import Emitter
 from ..lanes import element_type
 from ..matrices import ColumnPerLane, Matrix, RowPerLane, along_row
 from ..memory import EmittedArray
-from ..registry import rule
+from ..registry import Equation, rule
 
 # Size up to which elimination in registers is as fast; it is larger for inverses.
 _FEW, _FEW_OF_INVERSES = 5, 7
@@ -28,7 +28,7 @@ _COLUMNS = 4
 
 
 @rule("inverse")
-def _inverse(em: Emitter, equation, A):
+def _inverse(em: Emitter, equation: Equation, A: EmittedArray):
     """Invert a matrix by Gauss-Jordan elimination in place; not finite if it is singular."""
     dtype, n = np.dtype(equation.outvars[0].aval.dtype), A.shape[-1]
     if A.ndim != 2 or n <= _FEW_OF_INVERSES or dtype.kind not in "fc":
@@ -37,7 +37,7 @@ def _inverse(em: Emitter, equation, A):
 
 
 @rule("lu")
-def _lu(em: Emitter, equation, A):
+def _lu(em: Emitter, equation: Equation, A: EmittedArray):
     """Factorise a matrix with partial pivoting as LAPACK does: (LU, pivots, permutation)."""
     dtype = np.dtype(equation.outvars[0].aval.dtype)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape[0] <= _FEW or dtype.kind not in "fc":
@@ -113,21 +113,29 @@ class _Elimination:
 
         return functools.reduce(choose_larger, candidates_of_lanes)[1]
 
-    def _row_numbers(self, i):
+    def _row_numbers(self, i: Value):
         """Return the row number in all lanes, or those of the rows in a vector."""
         if self.step == 1:
             return self.em.lanes.splat(i)
         offsets = ir.Constant(ir.VectorType(I64, self.step), [int64(t) for t in range(self.step)])
         return self.em.builder.add(self.em.lanes.splat(i), offsets)
 
-    def _magnitude(self, x):
+    def _magnitude(self, x: Any):
         magnitudes = [
             self.em.lanes.unary("fabs", self.real_dtype, part, np.abs)
             for part in self.panel.split_parts(x)
         ]
         return functools.reduce(functools.partial(self.em.lanes.add, self.real_dtype), magnitudes)
 
-    def combine(self, rows, readers, factors, first, is_pivot_row=None, operation="add") -> None:
+    def combine(
+        self,
+        rows: list[Any],
+        readers: list[Callable[[Value], Any]],
+        factors: list[Any],
+        first: Value,
+        is_pivot_row: list[Any] | None = None,
+        operation: str = "add",
+    ) -> None:
         """Add products of other rows and factors to rows of `A`, or subtract them.
 
         **Arguments:** `rows`, indices; `readers`, functions that load an entry of the other rows;
@@ -195,7 +203,7 @@ class _Inverse(_Elimination):
             memory.release(view.buffer)
         return em.load_if_small(out)
 
-    def _read_entry(self, row, column_index):
+    def _read_entry(self, row: RowPerLane, column_index: Value):
         """Load the entry of a row and column that both differ by lane."""
         em, type_ = self.em, element_type(self.dtype)
         values = []
@@ -209,13 +217,13 @@ class _Inverse(_Elimination):
             values.append(em.lanes.pack_lanes(loads))
         return self.A.combine_parts(values)
 
-    def _is_free_row(self, i, _):
+    def _is_free_row(self, i: Value, _: LaneValue):
         read = self.em.memory.read if self.step == 1 else self.em.vectors.read
         return self.em.lanes.compare(
             self.real_dtype, ">", read(self.free, (i,)), self.real_dtype.type(0)
         )
 
-    def _eliminate(self, k, count):
+    def _eliminate(self, k: Value, count: int):
         em, lanes, dtype, memory = self.em, self.em.lanes, self.dtype, self.em.memory
         columns = [self.add_index(k, c) for c in range(count)]
         with em.loop(self.n) as i:
@@ -266,7 +274,7 @@ class _Inverse(_Elimination):
 
         self.loop_over_row_pairs(int64(0), update_rows)
 
-    def _copy_pivot_rows(self, pivots):
+    def _copy_pivot_rows(self, pivots: list[Value]):
         rows = [RowPerLane(self.A, p) for p in pivots]
         with self.along_row(), nests.loop_range(self.em, int64(0), int64(self.n), self.step) as j:
             for c, row in enumerate(rows):
@@ -291,7 +299,7 @@ class _LUFactors(_Elimination):
         self.panel.release()
         return [em.load_if_small(x) for x in (out, self.pivots, self.permutation)]
 
-    def _eliminate(self, k, count):
+    def _eliminate(self, k: Value, count: int):
         em, lanes, dtype, memory = self.em, self.em.lanes, self.dtype, self.em.memory
         columns = [self.add_index(k, c) for c in range(count)]
         last = int64(self.n)
@@ -354,10 +362,10 @@ class _LUFactors(_Elimination):
 
         self.loop_over_row_pairs(first_right, update_rows)
 
-    def _row_readers(self, rows):
+    def _row_readers(self, rows: list[Any]):
         return [functools.partial(self.A.read, row) for row in rows]
 
-    def _exchange_rows(self, k, p):
+    def _exchange_rows(self, k: Value, p: Value):
         pivot_row = RowPerLane(self.A, p)
         with self.along_row(), nests.loop_range(self.em, int64(0), int64(self.n), self.step) as j:
             row_entry, pivot_entry = self.A.read(k, j), pivot_row.read(j)

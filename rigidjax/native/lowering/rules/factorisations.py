@@ -1,9 +1,11 @@
 """Factorisations of small matrices, written in JAX."""
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from ..expansions import Expansion, expansion
 
@@ -28,7 +30,7 @@ def vmap_over_stacks(dimensions: int):
 
 @expansion("cholesky")
 @vmap_over_stacks(2)
-def _cholesky(A, **_):
+def _cholesky(A: Array, **_: Any):
     """Return the Cholesky factor column by column; NaN if the matrix is not positive definite."""
     n = A.shape[-1]
     rows = jnp.arange(n)
@@ -45,7 +47,16 @@ def _cholesky(A, **_):
 
 @expansion("triangular_solve")
 @vmap_over_stacks(2)
-def _triangular_solve(A, B, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+def _triangular_solve(
+    A: Array,
+    B: Array,
+    *,
+    left_side: Any,
+    lower: Any,
+    transpose_a: Any,
+    conjugate_a: Any,
+    unit_diagonal: Any,
+):
     """Solve A X = B or X A = B row by row."""
     A = A.conj() if conjugate_a else A
     if not left_side:
@@ -67,7 +78,7 @@ def _triangular_solve(A, B, *, left_side, lower, transpose_a, conjugate_a, unit_
 
 @expansion("lu")
 @vmap_over_stacks(2)
-def _lu(A, **_):
+def _lu(A: Array, **_: Any):
     """Factorise a matrix with partial pivoting as LAPACK does: (LU, pivots, permutation)."""
     m, n = A.shape
     count = min(m, n)
@@ -90,14 +101,14 @@ def _lu(A, **_):
     return list(jax.lax.fori_loop(0, count, column, start))
 
 
-def _exchange(x, i, j):
+def _exchange(x: Array, i: Array, j: Array):
     a, b = x[i], x[j]
     return x.at[i].set(b).at[j].set(a)
 
 
 @expansion("lu_pivots_to_permutation")
 @vmap_over_stacks(1)
-def _permutation(pivots, *, permutation_size):
+def _permutation(pivots: Array, *, permutation_size: Any):
     def apply_pivot(k, permutation):
         return _exchange(permutation, k, pivots[k])
 
@@ -107,7 +118,7 @@ def _permutation(pivots, *, permutation_size):
 
 @expansion("householder_product")
 @vmap_over_stacks(2)
-def _householder_product(A, factors):
+def _householder_product(A: Array, factors: Array):
     """Return the product of reflections I - t v v^T, with v below the diagonal of each column."""
     m, n = A.shape
     rows = jnp.arange(m)
@@ -122,13 +133,13 @@ def _householder_product(A, factors):
 
 @expansion("symmetric_product")
 @vmap_over_stacks(2)
-def _symmetric_product(A, C, *, alpha, beta):
+def _symmetric_product(A: Array, C: Array, *, alpha: Any, beta: Any):
     return alpha * A @ A.T + beta * C
 
 
 @expansion("tridiagonal_solve")
 @vmap_over_stacks(1)
-def _tridiagonal_solve(below, diagonal, above, B, **_):
+def _tridiagonal_solve(below: Array, diagonal: Array, above: Array, B: Array, **_: Any):
     """Solve a tridiagonal system with exchanges of neighbouring rows, as LAPACK's `gtsv`."""
     zero = jnp.zeros_like(diagonal[:1])
     zero_row = jnp.zeros_like(B[0])
@@ -162,5 +173,5 @@ def _tridiagonal_solve(below, diagonal, above, B, **_):
         return (new, x), new
 
     last_x = last[2] / last[0]
-    _, X = jax.lax.scan(substitute, (last_x, zero_row), rows, reverse=True)
+    _last, X = jax.lax.scan(substitute, (last_x, zero_row), rows, reverse=True)
     return jnp.concatenate([X, last_x[None]])

@@ -5,43 +5,53 @@ Slices of registers at constant indices emit no instructions.
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from ..complex import LaneValue
 from ..emitter import Emitter
 from ..lanes import is_constant
-from ..memory import ArrayView
-from ..registry import rule
+from ..memory import ArrayView, EmittedArray
+from ..registry import Equation, rule
 
 # Size of a slice from which on the kernel tests whether all lanes have the same start.
 _LONG_SLICE = 16
 
 
-def result_shape(equation):
+def result_shape(equation: Equation):
     """Return the shape of an equation's first result."""
     return tuple(equation.outvars[0].aval.shape)
 
 
-def result_dtype(equation):
+def result_dtype(equation: Equation):
     """Return the dtype of an equation's first result."""
     return np.dtype(equation.outvars[0].aval.dtype)
 
 
-def to_int64(em, x, dtype):
+def to_int64(em: Emitter, x: LaneValue, dtype: np.dtype):
     """Return an index as int64."""
     if np.dtype(dtype) == np.uint64:
         x = em.lanes.min(np.uint64, x, np.uint64(np.iinfo(np.int64).max))
     return em.lanes.convert(x, dtype, np.int64)
 
 
-def clamp_index(em, x, highest):
+def clamp_index(em: Emitter, x: LaneValue, highest: int):
     """Clamp an int64 index to 0, ..., `highest`."""
     lanes = em.lanes
     x = lanes.max(np.int64, x, np.int64(0))
     return lanes.min(np.int64, x, np.int64(highest))
 
 
-def _clamped_starts(em, equation, indices, first_operand, shape, sizes):
+def _clamped_starts(
+    em: Emitter,
+    equation: Equation,
+    indices: Sequence[EmittedArray],
+    first_operand: int,
+    shape: tuple[int, ...],
+    sizes: Sequence[int],
+):
     """Return the start along each axis, clamped so that the slice lies within the array."""
     out = []
     for axis, (index, n, size) in enumerate(zip(indices, shape, sizes, strict=True)):
@@ -50,7 +60,7 @@ def _clamped_starts(em, equation, indices, first_operand, shape, sizes):
     return out
 
 
-def flat_index_per_lane(em, view, index):
+def flat_index_per_lane(em: Emitter, view: Any, index: Sequence[Any]):
     """Return the index of an element in its buffer, for an index per lane."""
     flat_index, offset = np.int64(0), []
     for i, stride in zip(index, view.strides, strict=True):
@@ -62,7 +72,7 @@ def flat_index_per_lane(em, view, index):
     return em.lanes.add(np.int64, flat_index, offset)
 
 
-def read_per_lane(em, x, index):
+def read_per_lane(em: Emitter, x: Any, index: Sequence[Any]):
     """Load an element with an index per lane, int64."""
     if all(is_constant(i) for i in index):
         return em.read_element(x, tuple(int(i) for i in index))
@@ -70,7 +80,7 @@ def read_per_lane(em, x, index):
 
 
 @rule("dynamic_slice")
-def _dynamic_slice(em: Emitter, equation, x, *indices):
+def _dynamic_slice(em: Emitter, equation: Equation, x: EmittedArray, *indices: EmittedArray):
     shape, dtype = result_shape(equation), result_dtype(equation)
     starts = _clamped_starts(em, equation, indices, 1, x.shape, shape)
     if all(is_constant(s) for s in starts):
@@ -102,7 +112,15 @@ def _dynamic_slice(em: Emitter, equation, x, *indices):
     return _branch_on_uniform_start(em, x, starts, shape, dtype, copy_uniform, copy_per_lane)
 
 
-def _branch_on_uniform_start(em, x, starts, shape, dtype, uniform, per_lane):
+def _branch_on_uniform_start(
+    em: Emitter,
+    x: Any,
+    starts: list[LaneValue],
+    shape: Sequence[int],
+    dtype: np.dtype,
+    uniform: Callable[[Any], EmittedArray],
+    per_lane: Callable[[], EmittedArray],
+):
     """Emit `uniform(start_index)` if all lanes have the same start, else `per_lane()`.
 
     Lanes that take their steps together read and write the same rows of their tables. Vectors are
@@ -144,7 +162,7 @@ def _branch_on_uniform_start(em, x, starts, shape, dtype, uniform, per_lane):
 
 
 @rule("lockstep_max")
-def _lockstep_max(em, equation, count):
+def _lockstep_max(em: Emitter, equation: Equation, count: EmittedArray):
     """Return the maximum over all active lanes."""
     lanes, dtype, value = em.lanes, result_dtype(equation), em.read_element(count, ())
     if lanes.width == 1 or is_constant(value):
@@ -156,7 +174,9 @@ def _lockstep_max(em, equation, count):
     return out
 
 
-def _select_slice(em, x, starts, shape, dtype):
+def _select_slice(
+    em: Emitter, x: np.ndarray, starts: list[LaneValue], shape: tuple[int, ...], dtype: np.dtype
+):
     """Select a slice of few registers by comparing its start with every possible one."""
     max_start = [n - size for n, size in zip(x.shape, shape, strict=True)]
     out = None
@@ -175,7 +195,7 @@ def _select_slice(em, x, starts, shape, dtype):
     return out
 
 
-def add_offset(em, starts, index):
+def add_offset(em: Emitter, starts: list[LaneValue], index: Sequence[Any]):
     """Add an offset that is the same in all lanes to the start."""
     out = []
     for start, i in zip(starts, index, strict=True):
@@ -187,7 +207,7 @@ def add_offset(em, starts, index):
     return out
 
 
-def is_writable(x):
+def is_writable(x: EmittedArray):
     """Return whether an array is all of a buffer that the kernel may overwrite."""
     return (
         isinstance(x, ArrayView)
@@ -197,7 +217,7 @@ def is_writable(x):
     )
 
 
-def as_writable(em, x, dtype, *read_operands):
+def as_writable(em: Emitter, x: EmittedArray, dtype: np.dtype, *read_operands: EmittedArray):
     """Return the array if it may be overwritten and none of `read_operands` aliases it, else a
     copy."""
     is_aliased = any(
@@ -207,7 +227,7 @@ def as_writable(em, x, dtype, *read_operands):
     return x if is_writable(x) and not is_aliased else em.copy_to_memory(x, dtype)
 
 
-def prepare_carries(em, arrays, dtypes, register_limits):
+def prepare_carries(em: Emitter, arrays: Any, dtypes: Any, register_limits: Any):
     """Prepare the initial carries of a loop, in registers or in memory that it may overwrite.
 
     **Arguments:** `register_limits`, size up to which each carry is held in registers.
@@ -229,7 +249,9 @@ def prepare_carries(em, arrays, dtypes, register_limits):
 
 
 @rule("dynamic_update_slice")
-def _dynamic_update_slice(em, equation, x, update, *indices):
+def _dynamic_update_slice(
+    em: Emitter, equation: Equation, x: EmittedArray, update: EmittedArray, *indices: EmittedArray
+):
     dtype = result_dtype(equation)
     starts = _clamped_starts(em, equation, indices, 2, x.shape, update.shape)
     is_constant_start = all(is_constant(s) for s in starts)
@@ -246,7 +268,9 @@ def _dynamic_update_slice(em, equation, x, update, *indices):
     return _update_memory(em, x, update, starts, dtype, em.mask)
 
 
-def _update_registers(em, x, update, starts, dtype):
+def _update_registers(
+    em: Emitter, x: np.ndarray, update: np.ndarray, starts: list[LaneValue], dtype: np.dtype
+):
     """Update a slice of registers by comparing its start with every possible one."""
     out = x.copy()
     max_start = [n - size for n, size in zip(x.shape, update.shape, strict=True)]
@@ -262,9 +286,16 @@ def _update_registers(em, x, update, starts, dtype):
     return out
 
 
-def _update_memory(em, x, update, starts, dtype, mask):
+def _update_memory(
+    em: Emitter,
+    x: Any,
+    update: Any,
+    starts: list[LaneValue],
+    dtype: Any,
+    mask: LaneValue | None,
+):
     """Update a slice of an array in memory in the lanes of `mask`, in place if possible."""
-    out = as_writable(em, x, dtype, update)
+    out: Any = as_writable(em, x, dtype, update)
     # A copy is private: all lanes of it may change.
     mask = mask if out is x else None
     is_constant_start = all(is_constant(s) for s in starts)

@@ -5,9 +5,12 @@ factorisation with column pivoting (Drmac and Veselic 2008, algorithm 1), so tha
 values of a graded matrix are accurate relative to their own size.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from ...ops.householder import householder_qr
 from ..expansions import expansion
@@ -20,7 +23,7 @@ _SWEEPS = 30
 
 @expansion("qr")
 @vmap_over_stacks(2)
-def _qr(A, *, full_matrices, pivoting, **_):
+def _qr(A: Array, *, full_matrices: Any, pivoting: Any, **_: Any):
     """Return Q, R and, with `pivoting`, the order of the columns."""
     m, n = A.shape
     Q, R, order = householder_qr(A, pivoting, thin=not full_matrices)
@@ -31,7 +34,7 @@ def _qr(A, *, full_matrices, pivoting, **_):
 
 @expansion("svd")
 @vmap_over_stacks(2)
-def _svd(A, *, full_matrices, compute_uv, subset_by_index=None, **_):
+def _svd(A: Array, *, full_matrices: Any, compute_uv: Any, subset_by_index: Any = None, **_: Any):
     """Return the singular values in descending order, and the orthogonal factors U and V^T."""
     if subset_by_index is not None:
         raise NoRule(
@@ -51,7 +54,7 @@ def _svd(A, *, full_matrices, compute_uv, subset_by_index=None, **_):
         return [s * scale]
     # The columns of W = R^T V are orthogonal, and some may be zero. The Q of its QR factorisation
     # is orthogonal in any case, and equals W up to the scale and sign of the columns.
-    Q_of_W, triangle, _ = householder_qr(W)
+    Q_of_W, triangle, _R = householder_qr(W)
     signs = jnp.where(jnp.diagonal(triangle) < 0, -1.0, 1.0).astype(A.dtype)
     permutation = (jnp.arange(n, dtype=order.dtype)[:, None] == order[None]).astype(A.dtype)
     U = Q[:, :n] @ left
@@ -60,7 +63,7 @@ def _svd(A, *, full_matrices, compute_uv, subset_by_index=None, **_):
     return [s * scale, U, (permutation @ (Q_of_W * signs[None])).T]
 
 
-def _orthogonalise(L):
+def _orthogonalise(L: Array):
     """Return a rotation V, the norms of the columns of L V in descending order, and L V.
 
     The columns of L V are orthogonal. Each round rotates all pairs of columns at once, and the

@@ -2,29 +2,32 @@
 
 import functools
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import jaxpr_as_fun
+from jaxtyping import Array
 
 from ...passes.analysis import MAX_UNROLLED_PRODUCT, expand
 from .. import nests
 from ..emitter import Emitter
 from ..expansions import expansion
-from ..memory import ArrayView
-from ..registry import NoRule, rule
+from ..memory import ArrayView, EmittedArray
+from ..registry import Equation, NoRule, rule
 from .structure import transpose
 
 # Length from which on the index of an extreme element is searched in a loop.
 _LONG_LINE = 16
 
 
-def _result_dtype(equation):
+def _result_dtype(equation: Equation):
     return np.dtype(equation.outvars[0].aval.dtype)
 
 
-def _register_reduction(names, method, start):
+def _register_reduction(names: list[str], method: str, start: Callable[[np.dtype], Any]):
     """Register a reduction by a method of `Lanes`, with its initial value.
 
     Equinox's reductions over a batch (`unvmap_any`) reduce batch axes of the jaxpr: batch elements
@@ -40,7 +43,14 @@ def _register_reduction(names, method, start):
     return emit
 
 
-def reduce(em, x, axes, dtype, function, start):
+def reduce(
+    em: Emitter,
+    x: EmittedArray,
+    axes: Sequence[int],
+    dtype: np.dtype,
+    function: Callable[..., Any],
+    start: Callable[[np.dtype], Any],
+):
     """Reduce along axes by a function of two elements."""
     order = [*axes, *(k for k in range(x.ndim) if k not in axes)]
     x = transpose(x, order)
@@ -80,13 +90,13 @@ def reduce(em, x, axes, dtype, function, start):
     return em.load_if_small(out)
 
 
-def _lowest(dtype):
+def _lowest(dtype: np.dtype):
     if dtype == np.bool_:
         return np.False_
     return dtype.type(-np.inf) if dtype.kind == "f" else dtype.type(np.iinfo(dtype).min)
 
 
-def _highest(dtype):
+def _highest(dtype: np.dtype):
     if dtype == np.bool_:
         return np.True_
     return dtype.type(np.inf) if dtype.kind == "f" else dtype.type(np.iinfo(dtype).max)
@@ -102,7 +112,7 @@ _register_reduction(["reduce_xor"], "xor", lambda dtype: dtype.type(0))
 
 
 @expansion("psum")
-def _psum(*arrays, axes, **_):
+def _psum(*arrays: Array, axes: Any, **_: Any):
     """Sum over batch axes of the jaxpr, which are integers."""
     if not all(isinstance(axis, int) for axis in axes):
         raise NoRule("`psum` over a named axis")
@@ -110,7 +120,7 @@ def _psum(*arrays, axes, **_):
 
 
 @expansion("reduce")
-def _reduce(*arrays, jaxpr, dimensions, **_):
+def _reduce(*arrays: Array, jaxpr: Any, dimensions: Any, **_: Any):
     """Reduce along axes by a jaxpr, sequentially."""
     count = len(arrays) // 2
     stacked = [jnp.moveaxis(x, dimensions, range(len(dimensions))) for x in arrays[:count]]
@@ -122,12 +132,12 @@ def _reduce(*arrays, jaxpr, dimensions, **_):
         return tuple(combine(*total, *entry)), None
 
     start = tuple(jnp.full(math.prod(kept_shape), x) for x in arrays[count:])
-    total, _ = jax.lax.scan(step, start, tuple(stacked))
+    total, _outputs = jax.lax.scan(step, start, tuple(stacked))
     return [x.reshape(kept_shape) for x in total]
 
 
 @rule("argmax", "argmin")
-def _argmax_or_argmin(em, equation, x):
+def _argmax_or_argmin(em: Emitter, equation: Equation, x: EmittedArray):
     """Return the index of the first extreme element, or of the first NaN."""
     (axis,) = equation.params["axes"]
     dtype, index_dtype = np.dtype(equation.invars[0].aval.dtype), _result_dtype(equation)
@@ -157,7 +167,7 @@ def _argmax_or_argmin(em, equation, x):
     return out
 
 
-def _expand_argmax(extreme):
+def _expand_argmax(extreme: Callable[..., Array]):
     def expand_argmax(x, *, axes, index_dtype):
         (axis,) = axes
         is_extreme = (x == extreme(x, axis=axis, keepdims=True)) | (x != x)
@@ -171,7 +181,14 @@ expansion("argmax")(_expand_argmax(jnp.max))
 expansion("argmin")(_expand_argmax(jnp.min))
 
 
-def _index_of_extreme(em, x, dtype, index_dtype, extreme, start):
+def _index_of_extreme(
+    em: Emitter,
+    x: EmittedArray,
+    dtype: np.dtype,
+    index_dtype: np.dtype,
+    extreme: Callable[..., Any],
+    start: Any,
+):
     """Return that index for a long array: find the extreme, then the first element equal to it."""
     x, indices = em.to_memory(x, dtype), em.emit_table(np.arange(x.size, dtype=index_dtype))
     lanes, read = em.lanes, em.memory.read
@@ -197,7 +214,7 @@ def _index_of_extreme(em, x, dtype, index_dtype, extreme, start):
     return out
 
 
-def _register_cumulative(name, method, combine):
+def _register_cumulative(name: str, method: str, combine: Callable[[Array, Array], Array]):
     @rule(name)
     def emit(em, equation, x):
         axis, dtype = equation.params["axis"], _result_dtype(equation)
@@ -221,7 +238,7 @@ def _register_cumulative(name, method, combine):
     _register_scan(name, combine)
 
 
-def _register_scan(name, combine):
+def _register_scan(name: str, combine: Callable[[Array, Array], Array]):
     @expansion(name)
     def scan_lines(x, *, axis, reverse):
         stacked = jnp.moveaxis(x, axis, 0)
@@ -250,7 +267,7 @@ _register_scan("cumlogsumexp", jnp.logaddexp)
 
 
 @rule("dot_general")
-def _dot_general(em, equation, a, b):
+def _dot_general(em: Emitter, equation: Equation, a: EmittedArray, b: EmittedArray):
     (ca, cb), (ba, bb) = equation.params["dimension_numbers"]
     dtype = _result_dtype(equation)
     sides = []
@@ -297,7 +314,7 @@ def _dot_general(em, equation, a, b):
 
 
 @rule("cross_product")
-def _cross_product(em, equation, u, v):
+def _cross_product(em: Emitter, equation: Equation, u: EmittedArray, v: EmittedArray):
     dtype, shape = _result_dtype(equation), equation.outvars[0].aval.shape
     if not em.fits_registers(math.prod(shape), u, v):
         return em.emit(expand(equation), [u, v])
@@ -312,7 +329,7 @@ def _cross_product(em, equation, u, v):
 
 
 @rule("short_sum")
-def _short_sum(em, equation, *factors):
+def _short_sum(em: Emitter, equation: Equation, *factors: EmittedArray):
     """Sum products of arrays whose shapes broadcast over one axis."""
     dtype, axis = _result_dtype(equation), equation.params["axis"]
     shape = np.broadcast_shapes(*(x.shape for x in factors))

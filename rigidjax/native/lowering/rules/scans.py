@@ -1,15 +1,19 @@
 """Scans: loops whose trip count is the same in all lanes."""
 
+from typing import Any
+
 import numpy as np
+from jax.core import ShapedArray
+from jax.extend.core import Jaxpr
 from llvmlite import ir
 
 from ...passes.analysis import is_unrolled, scan_counts, sub_jaxprs
 from ...passes.uniformity import all_lanes_if, broadcast_to_lanes, is_divergent
 from ..complex import LaneValue
 from ..emitter import Emitter
-from ..memory import ArrayView
+from ..memory import ArrayView, EmittedArray
 from ..nests import permute_axes
-from ..registry import rule
+from ..registry import Equation, rule
 from .indexing import prepare_carries
 from .loops import split_arguments
 from .structure import index_axis, index_axis_view
@@ -17,7 +21,7 @@ from .turns import map_over_lanes
 
 
 @rule("scan")
-def _scan(em: Emitter, equation, *args):
+def _scan(em: Emitter, equation: Equation, *args: EmittedArray):
     params = equation.params
     consts, carry, xs = split_arguments(args, *scan_counts(params))
     body, length = params["jaxpr"], params["length"]
@@ -45,7 +49,7 @@ def _scan(em: Emitter, equation, *args):
     return _ScanLoop(em, equation, consts, carry, xs).emit()
 
 
-def _has_call(jaxpr):
+def _has_call(jaxpr: Jaxpr):
     """Return whether a jaxpr calls functions of the kernel, which exist for one lane only."""
     return any(
         equation.primitive.name == "shared_call" or any(map(_has_call, sub_jaxprs(equation)))
@@ -53,29 +57,29 @@ def _has_call(jaxpr):
     )
 
 
-def _all_to_memory(em, equation, xs):
+def _all_to_memory(em: Emitter, equation: Equation, xs: list[EmittedArray]):
     dtypes = [np.dtype(v.aval.dtype) for v in equation.invars[-len(xs) :]] if xs else []
     return [em.to_memory(x, dtype) for x, dtype in zip(xs, dtypes, strict=True)]
 
 
-def _index_first_axis(em, x, k):
+def _index_first_axis(em: Emitter, x: EmittedArray, k: int):
     with all_lanes_if(em, is_divergent(x)):
         return index_axis(em, x, 0, k)
 
 
-def _copy_pinned(em, part, aval):
+def _copy_pinned(em: Emitter, part: EmittedArray, aval: ShapedArray):
     with all_lanes_if(em, is_divergent(part)):
         return em.copy_pinned(part, aval)
 
 
-def _stack(em, parts, aval):
+def _stack(em: Emitter, parts: list[EmittedArray], aval: ShapedArray):
     is_any_divergent = any(map(is_divergent, parts))
     with all_lanes_if(em, is_any_divergent):
         parts = [broadcast_to_lanes(em, part) for part in parts] if is_any_divergent else parts
         return _stack_slices(em, parts, aval)
 
 
-def _stack_slices(em, parts, aval):
+def _stack_slices(em: Emitter, parts: Any, aval: ShapedArray):
     dtype = np.dtype(aval.dtype)
     if em.fits_registers(aval.size, *parts):
         parts = [em.to_registers(part) for part in parts]
@@ -91,11 +95,11 @@ def _stack_slices(em, parts, aval):
 
 
 @rule("for_each")
-def _for_each(em: Emitter, equation, *args):
+def _for_each(em: Emitter, equation: Equation, *args: Any):
     """Emit a fused loop over batched axes; see `passes.loop_fusion`."""
     params, avals = equation.params, [var.aval for var in equation.outvars]
     dtypes = [np.dtype(var.aval.dtype) for var in equation.invars]
-    args = [
+    args = [  # pyright: ignore[reportAssignmentType]
         x if axis is None else em.to_memory(x, dtype)
         for x, axis, dtype in zip(args, params["sources"], dtypes, strict=True)
     ]
@@ -105,7 +109,7 @@ def _for_each(em: Emitter, equation, *args):
         outs.append(em.memory.allocate((params["length"], *shape), aval.dtype))
     for out in outs:
         out.buffer.pin_count += 1
-    with em.keep_alive(args), em.loop(params["length"]) as k:
+    with em.keep_alive(args), em.loop(params["length"]) as k:  # pyright: ignore[reportArgumentType]
         rows = [
             x if axis is None else index_axis(em, x, axis, k)
             for x, axis in zip(args, params["sources"], strict=True)
@@ -126,7 +130,14 @@ def _for_each(em: Emitter, equation, *args):
 class _ScanLoop:
     """A scan at run time."""
 
-    def __init__(self, em, equation, consts, carry, xs):
+    def __init__(
+        self,
+        em: Emitter,
+        equation: Equation,
+        consts: list[EmittedArray],
+        carry: list[EmittedArray],
+        xs: list[EmittedArray],
+    ):
         self.em, self.equation, self.p = em, equation, equation.params
         self.consts, self.carry, self.xs = consts, carry, xs
         self.out_avals = [var.aval for var in equation.outvars[len(carry) :]]
@@ -138,7 +149,7 @@ class _ScanLoop:
         with em.keep_alive([*self.consts, *xs]):
             return self._emit(xs)
 
-    def _emit(self, xs):
+    def _emit(self, xs: list[ArrayView]):
         em, build = self.em, self.em.builder
         outs = [em.memory.allocate(aval.shape, aval.dtype) for aval in self.out_avals]
         operands = [*self.consts, *(None for _ in self.carry), *xs]
@@ -173,7 +184,7 @@ class _ScanLoop:
         ]
         return final + [em.load_if_small(out) for out in outs]
 
-    def _phis(self, carries, block_before):
+    def _phis(self, carries: list[EmittedArray], block_before: ir.Block):
         em = self.em
         phi_arrays, carry = [], []
         for variable, dtype in zip(carries, self.dtypes, strict=True):
@@ -185,7 +196,13 @@ class _ScanLoop:
             carry.append(phi_arrays[-1])
         return phi_arrays, carry
 
-    def _advance(self, carries, carry, phi_arrays, new_carry):
+    def _advance(
+        self,
+        carries: Any,
+        carry: Any,
+        phi_arrays: list[np.ndarray | None],
+        new_carry: Any,
+    ):
         em = self.em
         buffers = [v.buffer for v in carries if isinstance(v, ArrayView)]
         values = []

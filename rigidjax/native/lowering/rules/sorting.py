@@ -1,20 +1,25 @@
 """Sorting along an axis."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from ...passes.analysis import MAX_UNROLLED_COST, expand
 from ..emitter import Emitter
 from ..expansions import expansion
-from ..registry import rule
+from ..lanes import Lanes
+from ..registry import Equation, rule
 
 # Length up to which a line is sorted in registers.
 _REGISTER_LIMIT = 32
 
 
 @rule("sort")
-def _sort(em: Emitter, equation, *arrays):
+def _sort(em: Emitter, equation: Equation, *arrays: Any):
     """Sort short lines by odd-even transposition, stable; long ones by `_expand_sort`."""
     params, lanes = equation.params, em.lanes
     n, entries = arrays[0].shape[params["dimension"]], arrays[0].size
@@ -24,7 +29,7 @@ def _sort(em: Emitter, equation, *arrays):
         out = em.emit(expand(equation), list(arrays))
         em.register_limit = outer_limit
         return out
-    arrays = [np.moveaxis(em.to_registers(x), params["dimension"], 0).copy() for x in arrays]
+    arrays = [np.moveaxis(em.to_registers(x), params["dimension"], 0).copy() for x in arrays]  # pyright: ignore[reportAssignmentType]
     dtypes = [np.dtype(var.aval.dtype) for var in equation.outvars]
     for pass_index in range(n):
         for k in range(pass_index % 2, n - 1, 2):
@@ -44,7 +49,7 @@ def _sort(em: Emitter, equation, *arrays):
     return [np.moveaxis(x, 0, params["dimension"]) for x in arrays]
 
 
-def _is_greater(lanes, dtype, a, b):
+def _is_greater(lanes: Lanes, dtype: np.dtype, a: Any, b: Any):
     """Return whether `a` is sorted after `b`; NaN comes last."""
     out = lanes.compare(dtype, ">", a, b)
     if dtype.kind != "f":
@@ -55,7 +60,7 @@ def _is_greater(lanes, dtype, a, b):
 
 
 @expansion("sort")
-def _expand_sort(*arrays, dimension, num_keys, **_):
+def _expand_sort(*arrays: Array, dimension: Any, num_keys: Any, **_: Any):
     """Sort indices bitonically (Batcher 1968); the index is the last key, so that it is stable."""
     arrays_sorted_axis_last = [jnp.moveaxis(x, dimension, -1) for x in arrays]
     lines = [x.reshape(-1, x.shape[-1]) for x in arrays_sorted_axis_last]
@@ -66,7 +71,7 @@ def _expand_sort(*arrays, dimension, num_keys, **_):
     ]
 
 
-def _sort_line(line, num_keys):
+def _sort_line(line: Sequence[Array], num_keys: int):
     n = len(line[0])
     levels = (n - 1).bit_length()
     stages = [(level, step) for level in range(1, levels + 1) for step in range(level)[::-1]]
@@ -87,7 +92,7 @@ def _sort_line(line, num_keys):
     return [x[order] for x in line]
 
 
-def _comes_after(keys, a, b):
+def _comes_after(keys: Sequence[Array], a: Any, b: Any):
     """Return whether the element with index `a` comes after that with index `b`.
 
     Indices beyond the end of the line come last.
@@ -105,7 +110,7 @@ def _comes_after(keys, a, b):
 
 
 @expansion("top_k")
-def _top_k(x, *, k, axis, **_):
+def _top_k(x: Array, *, k: Any, axis: Any, **_: Any):
     """Return the k largest elements, the first ones of equal elements, and their indices."""
     order = jax.lax.broadcasted_iota(jnp.int32, x.shape, axis)
     # Sorted from the last element to the first, equal elements keep their order.

@@ -1,21 +1,24 @@
 """Primitives that only move data."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ...passes.analysis import REGISTERS
+from ..builder import Value
 from ..emitter import FOLDING_LIMIT, Emitter
-from ..memory import ArrayView
+from ..memory import ArrayView, EmittedArray
 from ..nests import permute_axes
-from ..registry import rule
+from ..registry import Equation, rule
 
 
-def _result_shape(equation):
+def _result_shape(equation: Equation):
     return tuple(equation.outvars[0].aval.shape)
 
 
-def _result_dtype(equation):
+def _result_dtype(equation: Equation):
     return np.dtype(equation.outvars[0].aval.dtype)
 
 
@@ -23,24 +26,26 @@ def _result_dtype(equation):
     "copy", "copy_p", "stop_gradient", "optimization_barrier", "nonbatchable", "noinline",
     "nondifferentiable", "nondifferentiable_backward", "name", "device_put",
 )  # fmt: skip
-def _pass_through(em, equation, *arrays):
+def _pass_through(em: Emitter, equation: Equation, *arrays: EmittedArray):
     return list(arrays)
 
 
 @rule("select_if_vmap")
-def _select_if_vmap(em, equation, condition, yes, no):
+def _select_if_vmap(
+    em: Emitter, equation: Equation, condition: EmittedArray, yes: EmittedArray, no: EmittedArray
+):
     """Return the new value: the loop itself masks the lanes of finished batch elements."""
     return yes
 
 
 @rule("reshape")
-def _reshape(em: Emitter, equation, x):
+def _reshape(em: Emitter, equation: Equation, x: EmittedArray):
     if equation.params["dimensions"] is not None:
         x = transpose(x, equation.params["dimensions"])
     return reshape(em, x, _result_shape(equation), _result_dtype(equation))
 
 
-def reshape(em, x, shape, dtype):
+def reshape(em: Emitter, x: EmittedArray, shape: tuple[int, ...], dtype: np.dtype):
     """Return an array with another shape; a copy if the strides do not allow a view."""
     if not isinstance(x, ArrayView):
         return x.reshape(shape)
@@ -49,7 +54,7 @@ def reshape(em, x, shape, dtype):
 
 
 @rule("squeeze")
-def _squeeze(em, equation, x):
+def _squeeze(em: Emitter, equation: Equation, x: EmittedArray):
     axes = equation.params["dimensions"]
     if not isinstance(x, ArrayView):
         return np.asarray(np.squeeze(x, axis=tuple(axes)), object)
@@ -60,16 +65,16 @@ def _squeeze(em, equation, x):
 
 
 @rule("expand_dims")
-def _expand_dims(em, equation, x):
+def _expand_dims(em: Emitter, equation: Equation, x: EmittedArray):
     return reshape(em, x, _result_shape(equation), _result_dtype(equation))
 
 
 @rule("transpose")
-def _transpose(em, equation, x):
+def _transpose(em: Emitter, equation: Equation, x: EmittedArray):
     return transpose(x, equation.params["permutation"])
 
 
-def transpose(x, order):
+def transpose(x: Any, order: list[int]):
     """Return an array with permuted axes."""
     if not isinstance(x, ArrayView):
         return np.transpose(x, order)
@@ -77,12 +82,14 @@ def transpose(x, order):
 
 
 @rule("broadcast_in_dim")
-def _broadcast_in_dim(em, equation, x):
+def _broadcast_in_dim(em: Emitter, equation: Equation, x: EmittedArray):
     shape, axes = _result_shape(equation), equation.params["broadcast_dimensions"]
     return broadcast(em, x, shape, axes, _result_dtype(equation))
 
 
-def broadcast(em, x, shape, axes, dtype):
+def broadcast(
+    em: Emitter, x: EmittedArray, shape: tuple[int, ...], axes: Sequence[int], dtype: np.dtype
+):
     """Return an array as axes `axes` of a larger shape, broadcast along the others."""
     if not isinstance(x, ArrayView) and int(np.prod(shape)) <= REGISTERS:
         expanded_shape = [1] * len(shape)
@@ -97,7 +104,7 @@ def broadcast(em, x, shape, axes, dtype):
 
 
 @rule("tile")
-def _tile(em, equation, x):
+def _tile(em: Emitter, equation: Equation, x: EmittedArray):
     reps, dtype = equation.params["reps"], _result_dtype(equation)
     interleaved_shape = [n for pair in zip(reps, x.shape, strict=True) for n in pair]
     repeated = broadcast(
@@ -107,7 +114,7 @@ def _tile(em, equation, x):
 
 
 @rule("slice")
-def _slice(em, equation, x):
+def _slice(em: Emitter, equation: Equation, x: EmittedArray):
     params = equation.params
     strides = params["strides"] or (1,) * len(params["start_indices"])
     slices = tuple(
@@ -122,7 +129,7 @@ def _slice(em, equation, x):
 
 
 @rule("rev")
-def _rev(em, equation, x):
+def _rev(em: Emitter, equation: Equation, x: EmittedArray):
     axes = equation.params["dimensions"]
     if not isinstance(x, ArrayView):
         return np.flip(x, axes) if axes else x
@@ -132,13 +139,13 @@ def _rev(em, equation, x):
 
 
 @rule("concatenate")
-def _concatenate(em, equation, *arrays):
+def _concatenate(em: Emitter, equation: Equation, *arrays: EmittedArray):
     return concatenate(
         em, arrays, equation.params["dimension"], _result_shape(equation), _result_dtype(equation)
     )
 
 
-def concatenate(em, arrays, axis, shape, dtype):
+def concatenate(em: Emitter, arrays: Any, axis: int, shape: tuple[int, ...], dtype: np.dtype):
     """Concatenate arrays along an axis."""
     are_constant = em.are_constant(*arrays)
     if are_constant or em.fits_registers(math.prod(shape)):
@@ -158,7 +165,7 @@ def concatenate(em, arrays, axis, shape, dtype):
 
 
 @rule("stack")
-def _stack(em, equation, *arrays):
+def _stack(em: Emitter, equation: Equation, *arrays: EmittedArray):
     axis = equation.params["axis"]
     shape = list(arrays[0].shape)
     shape.insert(axis, 1)
@@ -168,19 +175,19 @@ def _stack(em, equation, *arrays):
 
 
 @rule("unstack")
-def _unstack(em, equation, x):
+def _unstack(em: Emitter, equation: Equation, x: EmittedArray):
     axis = equation.params["axis"]
     return [index_axis(em, x, axis, k) for k in range(x.shape[axis])]
 
 
-def index_axis(em, x, axis, k):
+def index_axis(em: Emitter, x: Any, axis: int, k: Any):
     """Return the slice with index `k` along an axis; `k` is the same in all lanes."""
     if not isinstance(x, ArrayView):
         return np.asarray(np.moveaxis(x, axis, 0)[k], object)
     return em.load_if_small(index_axis_view(em, x, axis, k))
 
 
-def index_axis_view(em, x, axis, k):
+def index_axis_view(em: Emitter, x: ArrayView, axis: int, k: int | Value):
     """Return that slice as a view of an array in memory."""
     index = tuple(k if n == axis else 0 for n in range(x.ndim))
     shape = x.shape[:axis] + x.shape[axis + 1 :]
@@ -189,7 +196,7 @@ def index_axis_view(em, x, axis, k):
 
 
 @rule("split")
-def _split(em, equation, x):
+def _split(em: Emitter, equation: Equation, x: EmittedArray):
     axis, start, out = equation.params["axis"], 0, []
     for var in equation.outvars:
         shape = tuple(var.aval.shape)
@@ -206,7 +213,7 @@ def _split(em, equation, x):
 
 
 @rule("pad")
-def _pad(em, equation, x, value):
+def _pad(em: Emitter, equation: Equation, x: Any, value: Any):
     shape, dtype = _result_shape(equation), _result_dtype(equation)
     config = equation.params["padding_config"]
     value = em.read_element(value, ())
@@ -254,7 +261,7 @@ def _pad(em, equation, x, value):
 
 
 @rule("iota")
-def _iota(em, equation):
+def _iota(em: Emitter, equation: Equation):
     axis, shape, dtype = (
         equation.params["dimension"],
         _result_shape(equation),
@@ -268,13 +275,13 @@ def _iota(em, equation):
     else:
         row = em.memory.allocate((n,), dtype)
         with em.loop_nest((n,)) as (k,):
-            number = em.lanes.convert(em.lanes.splat(k), np.dtype(np.int64), dtype)
+            number = em.lanes.convert(em.lanes.splat(k), np.dtype(np.int64), dtype)  # pyright: ignore[reportArgumentType]
             em.memory.write(row, (k,), number)
     return broadcast(em, row, shape, (axis,), dtype)
 
 
 @rule("empty", "empty2", "create_token")
-def _empty(em, equation, *_):
+def _empty(em: Emitter, equation: Equation, *_: EmittedArray):
     shape, dtype = _result_shape(equation), _result_dtype(equation)
     if math.prod(shape) <= em.register_limit:
         return em.constant(np.zeros(shape, dtype))

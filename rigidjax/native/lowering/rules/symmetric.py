@@ -1,7 +1,10 @@
 """Eigenvalues and eigenvectors of small symmetric matrices, written in JAX."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from ..expansions import expansion
 from .factorisations import vmap_over_stacks
@@ -12,7 +15,7 @@ _SWEEPS = 30
 
 @expansion("eigh")
 @vmap_over_stacks(2)
-def _eigh(A, *, lower, subset_by_index=None, **_):
+def _eigh(A: Array, *, lower: Any, subset_by_index: Any = None, **_: Any):
     """Return eigenvectors and ascending eigenvalues, by Jacobi rotations."""
     n = len(A)
     A = jnp.tril(A) + jnp.tril(A, -1).T if lower else jnp.triu(A) + jnp.triu(A, 1).T
@@ -25,7 +28,7 @@ def _eigh(A, *, lower, subset_by_index=None, **_):
     return [vectors[:, order], values[order] * scale]
 
 
-def _diagonalise(A):
+def _diagonalise(A: Array):
     """Return the diagonal of V^T A V, and the rotation V.
 
     Each round rotates all pairs k, k + half at once. Rows and columns then move as in a round-robin

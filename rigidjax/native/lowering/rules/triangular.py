@@ -1,5 +1,8 @@
 """Triangular systems in memory, by substitution over the triangle only."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from ...passes.analysis import expand
@@ -8,8 +11,8 @@ from ..builder import int64
 from ..complex import make_pair
 from ..emitter import Emitter
 from ..matrices import Matrix, along_row
-from ..memory import ArrayView
-from ..registry import rule
+from ..memory import ArrayView, EmittedArray
+from ..registry import Equation, rule
 
 # Size up to which a solution in registers is as fast.
 _FEW = 5
@@ -18,7 +21,7 @@ _COLUMNS = 4
 
 
 @rule("triangular_solve")
-def _triangular_solve(em: Emitter, equation, A, B):
+def _triangular_solve(em: Emitter, equation: Equation, A: EmittedArray, B: EmittedArray):
     """Solve A X = B or X A = B, for one matrix or a batch."""
     dtype, params = np.dtype(equation.outvars[0].aval.dtype), equation.params
     if A.shape[-1] <= _FEW or not B.size or dtype.kind not in "fc":
@@ -44,17 +47,19 @@ def _triangular_solve(em: Emitter, equation, A, B):
     return em.load_if_small(out)
 
 
-def _transposed(x):
+def _transposed(x: ArrayView):
     return nests.permute_axes(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
-def _matrix_view(em, x, index):
+def _matrix_view(em: Emitter, x: Any, index: Sequence[Any]):
     """Return a view of one matrix of a batch."""
     offset = em.memory.flat_index(x, (*index, 0, 0))
     return ArrayView(x.buffer, x.shape[-2:], x.strides[-2:], offset)
 
 
-def _solve_triangle(em, A, X, step, lower, is_conjugate, is_unit):
+def _solve_triangle(
+    em: Emitter, A: ArrayView, X: Matrix, step: int, lower: bool, is_conjugate: bool, is_unit: bool
+):
     """Solve in place of `X`: subtract each solved row from the remaining rows."""
     lanes, build, dtype, n = em.lanes, em.builder, X.dtype, A.shape[0]
 

@@ -4,11 +4,14 @@ Values that do not depend on the iteration are uniform, as in a batch. The colum
 for example, are computed in parallel.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
 from ...passes.uniformity import broadcast_to_lanes, share_buffer
-from ..builder import int64
+from ..builder import Value, int64
 from ..emitter import Emitter
 from ..lanes import is_constant
 from ..memory import ArrayView, EmittedArray
@@ -45,7 +48,7 @@ def map_over_lanes(
     return [em.load_if_small(out) for out in outs]
 
 
-def _load_slices(em, x, indices, register_limit):
+def _load_slices(em: Emitter, x: ArrayView, indices: Value, register_limit: int):
     """Load the slice of each lane's iteration, into registers up to a size of `register_limit`."""
     shape, source = x.shape[1:], share_buffer(x)
 
@@ -63,7 +66,7 @@ def _load_slices(em, x, indices, register_limit):
     return out
 
 
-def _store_slices(em, out, indices, result):
+def _store_slices(em: Emitter, out: ArrayView, indices: Value, result: EmittedArray):
     """Store the results of each lane's iteration."""
     target = share_buffer(out)
 
@@ -78,7 +81,7 @@ def _store_slices(em, out, indices, result):
             write(index, result[index])
 
 
-def _flat_indices(em, x, indices, index):
+def _flat_indices(em: Emitter, x: Any, indices: Value, index: Sequence[Any]):
     """Return the flat index of the element `index` in the slice of each lane."""
     index_in_lanes = (np.int64(i) if is_constant(i) else em.lanes.splat(i) for i in index)
     return em.lanes.value(flat_index_per_lane(em, x, (indices, *index_in_lanes)), np.int64)

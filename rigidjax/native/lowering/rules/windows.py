@@ -2,14 +2,18 @@
 
 import functools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from jax.extend.core import Jaxpr
 from jax.lax import GatherScatterMode
 
+from ..complex import LaneValue
+from ..emitter import Emitter
 from ..lanes import is_constant
-from ..memory import ArrayView, row_major_strides
-from ..registry import rule
+from ..memory import ArrayView, EmittedArray, row_major_strides
+from ..registry import Equation, rule
 from .indexing import (
     add_offset,
     as_writable,
@@ -28,7 +32,7 @@ _MAX_UNROLLED = 32
 
 
 @rule("gather")
-def _gather(em, equation, x, indices):
+def _gather(em: Emitter, equation: Equation, x: EmittedArray, indices: EmittedArray):
     params, shape, dtype = equation.params, result_shape(equation), result_dtype(equation)
     dimensions, sizes = params["dimension_numbers"], params["slice_sizes"]
     fill = params["mode"] == GatherScatterMode.FILL_OR_DROP
@@ -90,7 +94,7 @@ def _gather(em, equation, x, indices):
     return out
 
 
-def _load_elements(em, x, flat_indices):
+def _load_elements(em: Emitter, x: EmittedArray, flat_indices: np.ndarray):
     """Load elements of an array by their indices in it or in its buffer."""
     out = np.empty(flat_indices.shape, object)
     if not isinstance(x, ArrayView):
@@ -104,7 +108,16 @@ def _load_elements(em, x, flat_indices):
     return out
 
 
-def _copy_slices(em, x, flat_indices, slice_shape, slice_strides, shape, batch_axes, dtype):
+def _copy_slices(
+    em: Emitter,
+    x: Any,
+    flat_indices: np.ndarray,
+    slice_shape: tuple[int, ...],
+    slice_strides: tuple[int, ...],
+    shape: tuple[int, ...],
+    batch_axes: list[int],
+    dtype: np.dtype,
+):
     """Copy slices of an array in memory that start at constant indices of its buffer."""
     out, table = em.memory.allocate(shape, dtype), em.emit_table(flat_indices)
     others = [k for k in range(len(shape)) if k not in batch_axes]
@@ -132,7 +145,16 @@ class _SliceStarts:
     the indices that correspond.
     """
 
-    def __init__(self, em, equation, indices, shape, sizes, axes, batching):
+    def __init__(
+        self,
+        em: Emitter,
+        equation: Equation,
+        indices: EmittedArray,
+        shape: tuple[int, ...],
+        sizes: Sequence[int],
+        axes: Sequence[int],
+        batching: tuple[Sequence[int], Sequence[int]],
+    ):
         self.em = em
         self.indices = em.to_registers(indices) if em.are_constant(indices) else indices
         self.dtype = np.dtype(equation.invars[1].aval.dtype)
@@ -144,7 +166,7 @@ class _SliceStarts:
         """Store the indices in memory, so that they can be dynamically indexed."""
         self.indices = self.em.to_memory(self.indices, self.dtype)
 
-    def positions(self, shape, offset, strides):
+    def positions(self, shape: Sequence[int], offset: Any, strides: Sequence[int]):
         """Return constant starts as indices of an array with given strides, and which are in
         bounds without clamping."""
         requested = np.array(np.asarray(self.indices).tolist(), np.int64)
@@ -156,7 +178,7 @@ class _SliceStarts:
             start[..., axis] = np.indices(shape)[batch_axis]
         return offset + start @ np.array(strides, np.int64), is_inside
 
-    def find_start(self, index, checks_bounds):
+    def find_start(self, index: Sequence[Any], checks_bounds: bool):
         """Return the clamped start of a slice, and whether it is in bounds (if checked)."""
         em, lanes = self.em, self.em.lanes
         start, is_inside = [np.int64(0)] * len(self.highest), np.True_
@@ -171,7 +193,7 @@ class _SliceStarts:
         return start, is_inside
 
 
-def _fill_value(dtype, requested):
+def _fill_value(dtype: np.dtype, requested: Any):
     if requested is not None:
         return dtype.type(requested)
     if dtype.kind in "fc":
@@ -185,7 +207,9 @@ def _fill_value(dtype, requested):
     "scatter", "scatter-update", "scatter-add", "scatter_add", "scatter-mul", "scatter_mul",
     "scatter-max", "scatter_max", "scatter-min", "scatter_min", "scatter-sub", "scatter_sub",
 )  # fmt: skip
-def _scatter(em, equation, x, indices, updates):
+def _scatter(
+    em: Emitter, equation: Equation, x: EmittedArray, indices: EmittedArray, updates: EmittedArray
+):
     params, dtype, lanes = equation.params, result_dtype(equation), em.lanes
     name = equation.primitive.name
     dimensions = params["dimension_numbers"]
@@ -235,14 +259,25 @@ def _scatter(em, equation, x, indices, updates):
     return out
 
 
-def _apply_update(em, update_jaxpr, constants, dtype, old, new):
+def _apply_update(
+    em: Emitter, update_jaxpr: Jaxpr, constants: list[Any], dtype: Any, old: Any, new: Any
+):
     """Combine two elements by the jaxpr of a scatter."""
     old, new = (np.full((), em.lanes.value(x, dtype), object) for x in (old, new))
     (out,) = em.emit_jaxpr(update_jaxpr, list(map(em.constant, constants)), [old, new])
-    return out[()]
+    return out[()]  # pyright: ignore[reportIndexIssue]
 
 
-def _scatter_dynamic(em, equation, slice_starts, out, updates, axes, combine, mask):
+def _scatter_dynamic(
+    em: Emitter,
+    equation: Equation,
+    slice_starts: _SliceStarts,
+    out: ArrayView,
+    updates: EmittedArray,
+    axes: Sequence[int],
+    combine: Callable[..., Any] | None,
+    mask: LaneValue | None,
+):
     """Update slices of an array in memory whose starts are computed at run time."""
     params, dtype = equation.params, result_dtype(equation)
     window_axes = params["dimension_numbers"].update_window_dims
@@ -287,7 +322,16 @@ def _scatter_dynamic(em, equation, slice_starts, out, updates, axes, combine, ma
             combine_element(start_and_bounds, batch_index, slice_index)
 
 
-def _scatter_constant(em, equation, slice_starts, out, updates, axes, combine, mask):
+def _scatter_constant(
+    em: Emitter,
+    equation: Equation,
+    slice_starts: _SliceStarts,
+    out: Any,
+    updates: Any,
+    axes: Sequence[int],
+    combine: Callable[..., Any] | None,
+    mask: LaneValue | None,
+):
     """Update slices of an array in memory whose starts are compile-time constants."""
     params, dtype = equation.params, result_dtype(equation)
     window_axes = params["dimension_numbers"].update_window_dims
@@ -300,7 +344,7 @@ def _scatter_constant(em, equation, slice_starts, out, updates, axes, combine, m
 
     def combine_slice(target_view, update):
         if combine is not None:
-            update = em.map(lambda a, b: combine(dtype, a, b), dtype, target_view, update)
+            update = em.map(lambda a, b: combine(dtype, a, b), dtype, target_view, update)  # pyright: ignore[reportOptionalCall]
         em.copy_to_memory(update, dtype, into=target_view, mask=mask)
 
     batch = [updates.shape[k] for k in batch_axes]
