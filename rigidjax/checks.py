@@ -31,17 +31,17 @@ Rule: TypeAlias = tuple[Callable[[Any], Any], str]
 
 
 def is_traced(value: Any) -> bool:
-    """Whether any leaf of `value` is being traced by a JAX transformation."""
+    """Return whether any leaf of `value` is being traced by a JAX transformation."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
 
 
 def is_tracing() -> bool:
-    """Whether a computation with concrete arrays is traced, as inside `jax.jit`."""
+    """Return whether a computation with concrete arrays is traced, as inside `jax.jit`."""
     return not is_eager() and is_traced(jax.lax.add(0.0, 0.0))
 
 
 def is_eager() -> bool:
-    """Whether no JAX transformation is active."""
+    """Return whether no JAX transformation is active."""
     with eval_context():
         outside = get_opaque_trace_state()
     return get_opaque_trace_state() == outside
@@ -175,7 +175,7 @@ def float_array(value: Any, argument: str, *shapes: tuple[int, ...]) -> Any:
 
 
 def is_wide(dtype: Any) -> bool:
-    """Whether a dtype is floating-point and at least as wide as JAX's default dtype."""
+    """Return whether a dtype is floating-point and at least as wide as JAX's default dtype."""
     default = jnp.finfo(jnp.result_type(float)).bits
     return jnp.issubdtype(dtype, jnp.floating) and jnp.finfo(dtype).bits >= default
 

@@ -26,7 +26,7 @@ RESTORE_TERMINAL = b"\r\x1b[K\x1b[?25h"
 
 
 def is_console_command() -> bool:
-    """Whether this process runs `rigidjax` or `python -m rigidjax`, as opposed to a user's code."""
+    """Return whether this process runs `rigidjax` or `python -m rigidjax`, not a user's code."""
     script = (sys.argv or [""])[0]
     if script == "-m":
         return bool({"rigidjax", "-mrigidjax"} & set(sys.orig_argv))

@@ -67,6 +67,22 @@ def prose(path: pathlib.Path) -> list[str]:
     return [*texts, *comments]
 
 
+def nouns_as_docstrings(tree: ast.Module) -> list[str]:
+    """Return functions, properties apart, whose docstring does not start with a verb."""
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            decorators = {ast.unparse(d).split(".")[-1] for d in node.decorator_list}
+            words = (ast.get_docstring(node) or "").split()
+            if (
+                words
+                and words[0] in ("Whether", "The", "A", "An", "As")
+                and (decorators.isdisjoint(("property", "cached_property")))
+            ):
+                names.append(f"docstring of {node.name}: {words[0]}")
+    return names
+
+
 def untyped_parameters(tree: ast.Module) -> list[str]:
     """Return parameters without a type of top-level functions and methods."""
     names = []
@@ -101,7 +117,7 @@ def violations(path: pathlib.Path) -> list[str]:
         tree = ast.parse(path.read_text("utf-8"))
         found += [f"name {name}" for name in bad_names(tree)]
         if parts[0] == "rigidjax":
-            found += untyped_parameters(tree)
+            found += untyped_parameters(tree) + nouns_as_docstrings(tree)
     return found
 
 

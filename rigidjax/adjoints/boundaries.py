@@ -15,7 +15,7 @@ Tree = dict[str, PyTree]
 
 
 def boundaries_are_wanted(wanted: Tree) -> bool:
-    """Whether cotangents of any time are wanted.
+    """Return whether cotangents of any time are wanted.
 
     The times are the start, the end of the first step, the end, the saved times, and delays of
     signals.

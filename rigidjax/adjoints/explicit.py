@@ -47,7 +47,7 @@ StageVectors: TypeAlias = Float[Array, "S n"] | list[Array]
 
 
 def is_supported(kwargs: Tree) -> bool:
-    """Whether `transpose_run` supports the loop with these arguments."""
+    """Return whether `transpose_run` supports the loop with these arguments."""
     controller = kwargs["stepsize_controller"]
     if type(controller) is KnotController:
         controller = controller.controller
@@ -70,7 +70,7 @@ def _tableau(solver: diffrax.AbstractSolver) -> diffrax.ButcherTableau | None:
 
 
 def _has_unrolled_stages(solver: diffrax.AbstractSolver) -> bool:
-    """Whether the stages of the solver are unrolled."""
+    """Return whether the stages of the solver are unrolled."""
     while type(solver) in (Projected, Recharted, SignalFrozenStep):
         solver = solver.solver  # pyright: ignore[reportAttributeAccessIssue]
     return type(solver) is Unrolled

@@ -47,7 +47,7 @@ SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 
 
 def is_recordable(kwargs: Tree) -> bool:
-    """Whether `record_run` supports the run with these arguments and everything that it saves."""
+    """Return whether `record_run` supports the run with these arguments and all that it saves."""
     saveat, subs = kwargs["saveat"], kwargs["saveat"].subs
     return (
         kwargs["event"] is None
@@ -91,7 +91,7 @@ class _Attempts:
         )  # fmt: skip
 
     def is_running(self, run: Tree) -> Array:
-        """Whether the run makes another attempt."""
+        """Return whether the run makes another attempt."""
         return (run["t"] < self.t1) & run["ok"] & (run["tries"] < self.max_steps)
 
     def attempt(self, run: Tree) -> tuple[Tree, Array | None]:

@@ -8,7 +8,7 @@ from .boundaries import Tree
 
 
 def is_supported(kwargs: Tree) -> bool:
-    """Whether `transpose_run` supports the loop with these arguments."""
+    """Return whether `transpose_run` supports the loop with these arguments."""
     return explicit.is_supported(kwargs) or steps.is_supported(kwargs)
 
 

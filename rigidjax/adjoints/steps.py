@@ -51,7 +51,7 @@ _CONTROLLERS = (
 
 
 def is_supported(kwargs: Tree) -> bool:
-    """Whether `transpose_run` supports the loop with these arguments."""
+    """Return whether `transpose_run` supports the loop with these arguments."""
     solver, controller = kwargs["solver"], kwargs["stepsize_controller"]
     while type(solver) in (Projected, Recharted, SignalFrozenStep, CountingSolver, Switched):
         solver = solver.solver

@@ -478,5 +478,5 @@ def shapes_of(avals: Iterable[Any]) -> list[jax.ShapeDtypeStruct]:
 
 
 def is_batched(inputs: Sequence[Any]) -> bool:
-    """Whether a primitive is being vectorised."""
+    """Return whether a primitive is being vectorised."""
     return any(isinstance(x, BatchTracer) for x in inputs)

@@ -73,7 +73,7 @@ SOLVERS: dict[str, Callable[[], diffrax.AbstractSolver]] = {
 
 
 def is_adaptive(method: diffrax.AbstractSolver) -> bool:
-    """Whether a solver has an error estimate that controls its steps."""
+    """Return whether a solver has an error estimate that controls its steps."""
     if isinstance(method, solvers.AbstractStructureSolver):
         return method.is_adaptive
     return isinstance(method, diffrax.AbstractAdaptiveSolver)

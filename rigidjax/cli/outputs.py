@@ -51,7 +51,7 @@ def check_outputs(
 
 
 def _is_same(path: pathlib.Path, other: str | os.PathLike[str]) -> bool:
-    """Whether two paths name one file, also through links or on a case-insensitive disk."""
+    """Return whether two paths name one file, also through links or on a case-insensitive disk."""
     if os.path.realpath(path) == os.path.realpath(other):
         return True
     return path.exists() and os.path.exists(other) and os.path.samefile(path, other)

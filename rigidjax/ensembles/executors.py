@@ -70,7 +70,7 @@ def _result_with_retries(future: Any, resubmit: Callable[[], Any], part: slice) 
 
 
 def _is_crash(error: Exception) -> bool:
-    """Whether the worker process crashed, as opposed to the user's function raising."""
+    """Return whether the worker process crashed, as opposed to the user's function raising."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return bool(names & {"KilledWorker", "CommClosedError", "CancelledError", "ConnectionError"})
 

@@ -73,7 +73,7 @@ def process_name() -> str:
 
 
 def _is_dead(lease: pathlib.Path) -> bool:
-    """Whether the process that wrote a lease ended; known only for processes of this host."""
+    """Return whether the process that wrote a lease ended, if it ran on this host."""
     try:
         host, _, process = lease.read_text().rpartition(":")
     except FileNotFoundError:

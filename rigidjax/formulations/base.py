@@ -49,7 +49,7 @@ class AbstractFormulation(AbstractCoordinates):
     recharting: eqx.AbstractVar[bool]
 
     def __repr__(self) -> str:
-        """A summary in one line: the system, the options, the number of unknowns."""
+        """Return a summary in one line: the system, the options, the number of unknowns."""
         system = self.system
         if not isinstance(system, System | FixedPointBody):  # a pytree in the form of a model
             return eqx.tree_pformat(self)
@@ -68,15 +68,15 @@ class AbstractFormulation(AbstractCoordinates):
 
     @abc.abstractmethod
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
-        r"""Right-hand side $\dot y$."""
+        r"""Return the right-hand side $\dot y$."""
 
     @abc.abstractmethod
     def project(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
-        """Unknowns moved onto the constraints by the explicit projection of the rotation."""
+        """Project the unknowns onto the constraints by the explicit projection of the rotation."""
 
     @abc.abstractmethod
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
-        """Lagrange multipliers of the internal constraints, all bodies, J."""
+        """Return the Lagrange multipliers of the internal constraints, all bodies, J."""
 
     @property
     def num_unknowns(self) -> int:
@@ -93,7 +93,7 @@ class AbstractFormulation(AbstractCoordinates):
         return {self.layout.size, self.num_unknowns}
 
     def encode(self, state: State, t: ArrayInput = 0.0) -> Float[Array, " N"]:
-        """Unknowns of a physical state.
+        """Return the unknowns of a physical state.
 
         **Arguments:** `state`, with unit quaternions (to 1e-6; normalised here); `t`, s, matters if
         a joint has a prescribed motion.
@@ -108,7 +108,7 @@ class AbstractFormulation(AbstractCoordinates):
         return started(self.separate_arrays(), state, t)
 
     def start(self, state: State, t: ArrayInput = 0.0) -> Float[Array, " N"]:
-        """As `encode`, for a state with unit quaternions, unchecked.
+        """Encode a state with unit quaternions without checks.
 
         Multipliers are those that the accelerations of the state ask for; multipliers of a
         stabilisation are zero.
@@ -125,7 +125,7 @@ class AbstractFormulation(AbstractCoordinates):
 
     @compile_method
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
-        """Physical state of the unknowns; the quaternion's sign is arbitrary.
+        """Return the physical state of the unknowns; the quaternion's sign is arbitrary.
 
         **Arguments:** `t`, s; `y`, shape (num_unknowns,) or `Charted`.
         """
@@ -137,7 +137,7 @@ class AbstractFormulation(AbstractCoordinates):
         return with_joint_angles(self.prepared_system, state, joint_frames)
 
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
-        """The state, checked (errors as in `encode`); its quaternions are not normalised yet."""
+        """Check the state and return it without normalising it; errors as in `encode`."""
         state = self._check_rows(state)
         system = self.multibody
         if not (has_joints(system) or lacks_mass(system.bodies)):
@@ -147,8 +147,8 @@ class AbstractFormulation(AbstractCoordinates):
         return check_joints(self, state, t, state)
 
     def check_unknowns(self, y: Unknowns, t: ArrayInput = 0.0) -> Unknowns:
-        """The unknowns from which a run goes on at `t`, s, checked; in charts if the model moves
-        its charts.
+        """Check the unknowns from which a run continues at `t`, s; return them in charts if the
+        model moves its charts.
 
         **Errors:** `TypeError` for what is no array of unknowns, or has another precision than the
         model; `ValueError` for another shape, NaN, and unknowns that violate constraints of the
@@ -209,7 +209,7 @@ class AbstractFormulation(AbstractCoordinates):
         return raise_or_collect(state, violated, messages)
 
     def chart(self, state: State, t: ArrayInput = 0.0) -> Charted:
-        """Unknowns of a checked state together with the reference rotations of their charts.
+        """Return the unknowns of a checked state with the reference rotations of their charts.
 
         The reference is the identity unless the state is close to a singularity of it.
         """
@@ -238,11 +238,11 @@ class AbstractFormulation(AbstractCoordinates):
         return Charted(values, reference), any_moved
 
     def singularity(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
-        """Smallest distance of any body's coordinates to a singularity, rad; `inf` if none."""
+        """Return the smallest distance of a body's coordinates to a singularity, rad, or `inf`."""
         return jnp.min(self._distances(y), initial=jnp.inf)
 
     def _distances(self, y: Unknowns) -> Float[Array, " k"]:
-        """Distance of the coordinates of every rotation to a singularity."""
+        """Return the distance of the coordinates of every rotation to a singularity."""
         values, _ = split_chart(y)
         distances = jax.vmap(self.rotation.singularity)(self.layout.rotations(values))
         return distances.astype(values.dtype)
@@ -250,7 +250,7 @@ class AbstractFormulation(AbstractCoordinates):
     def joint_coordinates(
         self, t: Float[Array, ""], y: Unknowns
     ) -> tuple[dict[str, Float[Array, " k"]], dict[str, Float[Array, " f"]]]:
-        """Coordinates and rates of every joint, by its name (see `Solution.coordinates`).
+        """Return the coordinates and rates of every joint by name (see `Solution.coordinates`).
 
         **Errors:** `ValueError` for a model without joints.
         """
@@ -261,7 +261,7 @@ class AbstractFormulation(AbstractCoordinates):
     def frame_poses(
         self, t: Float[Array, ""], y: Unknowns
     ) -> dict[str, tuple[Float[Array, "3"], Float[Array, "3 3"]]]:
-        """Pose of every `Frame` of the system by its name.
+        """Return the pose of every `Frame` of the system by its name.
 
         **Returns:** position of the origin, (3,) m, space components, and rotation matrix (3, 3),
         frame to space; nothing for a `FixedPointBody`.
@@ -274,26 +274,26 @@ class AbstractFormulation(AbstractCoordinates):
 
     @compile_method
     def energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
-        """Total energy, kinetic and potential, J."""
+        """Return the total energy, kinetic and potential, J."""
         kinematics = self.kinematics(t, y)
         prepared = self.prepared_system
         return kinetic_energy(prepared, kinematics) + potential_energy(prepared, t, kinematics)
 
     @compile_method
     def kinetic_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
-        """Kinetic energy, that of rotors (`armature`) included, J."""
+        """Return the kinetic energy, that of rotors (`armature`) included, J."""
         return kinetic_energy(self.prepared_system, self.kinematics(t, y))
 
     @compile_method
     def potential_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
-        """Potential energy of the forces that have one, J."""
+        """Return the potential energy of the forces that have one, J."""
         return potential_energy(self.prepared_system, t, self.kinematics(t, y))
 
     @compile_method
     def momentum(
         self, t: Float[Array, ""], y: Unknowns
     ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
-        """Linear and angular momentum (about the origin), space components.
+        """Return the linear and angular momentum (about the origin), space components.
 
         **Returns:** two arrays of shape (3,), kg m/s and kg m^2/s.
         """
@@ -301,7 +301,7 @@ class AbstractFormulation(AbstractCoordinates):
 
     @compile_method
     def centre_of_mass(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "3"]:
-        """Centre of mass of all bodies, (3,) m, space components.
+        """Return the centre of mass of all bodies, (3,) m, space components.
 
         **Errors:** `ValueError` for a `FixedPointBody`.
         """
@@ -317,7 +317,7 @@ class AbstractFormulation(AbstractCoordinates):
     def centroidal_momentum(
         self, t: Float[Array, ""], y: Unknowns
     ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
-        """Linear momentum, and angular momentum about the centre of mass, space components.
+        """Return linear momentum and angular momentum about the centre of mass, space components.
 
         The motion of rotors (`armature`) relative to the bodies is left out, as in `momentum`.
 

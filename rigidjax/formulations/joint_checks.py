@@ -108,8 +108,8 @@ _MASSLESS_MESSAGE = (
 
 
 def _faults(model: "AbstractCoordinates", state: State, t: ArrayInput, massive: bool):
-    """Violations of each joint, position and velocity, relative; alignment of each joint; body that
-    lacks mass or -1; `massive`, whether none does."""
+    """Return relative violations of each joint, position and velocity, its alignment, and a body
+    that lacks mass, or -1; `massive`, whether no body does."""
     # A check has no derivative, nor have factorisations within it.
     numbers, rest = eqx.partition((model, state, t), eqx.is_inexact_array)
     return call_by_kernel(_faults_of, *eqx.combine(jax.lax.stop_gradient(numbers), rest), massive)
@@ -133,8 +133,8 @@ _compiled_faults = eqx.filter_jit(_faults)
 def violations(
     prepared: PreparedSystem, t: Scalar, poses: Poses, joint_frames: JointFrames, twists: Twists
 ) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
-    """How far each joint is open, by the size of its mechanism (rad for angles), beyond round-off
-    of positions; and its velocity, by the largest rate."""
+    """Return the violation of each joint relative to the size of its mechanism (rad for angles),
+    beyond round-off, and its rate relative to the largest rate."""
     units = constraint_units(prepared)
     far = jnp.max(jnp.abs(poses.positions)) * (_ROUND_OFF * jnp.finfo(units.dtype).eps / TOLERANCE)
     allowed = units + jnp.where(constraints_are_lengths(prepared), far, 0.0)
@@ -151,7 +151,7 @@ def violations(
 def _largest_rate(
     prepared: PreparedSystem, t: Scalar, poses: Poses, joint_frames: JointFrames, twists: Twists
 ) -> Array:
-    """The largest rate of a motion, rad/s, velocities by the length of their mechanism.
+    """Return the largest rate of a motion, rad/s, velocities by the length of their mechanism.
 
     Or that which the forces on a body, were it free, give it in the time in which they move it by
     that length: near rest it is this with which rates are compared.
@@ -177,12 +177,12 @@ def _describe_body(model: "AbstractCoordinates", row: int) -> str:
 
 
 def lacks_mass(bodies: Sequence[Body]) -> bool:
-    """Whether bodies, all of whose numbers are known, lack mass or inertia about an axis."""
+    """Return whether bodies of known values lack mass or inertia about an axis."""
     return not is_traced(bodies) and not _all_have_mass(bodies)
 
 
 def _all_have_mass(bodies: Sequence[Body]) -> bool:
-    """Whether bodies, all of whose numbers are known, have mass and inertia about every axis."""
+    """Return whether bodies of known values have mass and inertia about every axis."""
     if is_traced(bodies):
         return False
     for body in bodies:
@@ -196,7 +196,7 @@ def _all_have_mass(bodies: Sequence[Body]) -> bool:
 def _massless(
     model: "AbstractCoordinates", t: Scalar, poses: Poses, joint_frames: JointFrames
 ) -> Array:
-    """A body that moves without any mass, or -1, (1,).
+    """Return a body that moves without any mass, or -1, (1,).
 
     Every motion of bodies that all have mass in all directions moves some of it. Otherwise it is
     asked whether the motions that the joints allow are independent where bodies have mass: a
@@ -222,7 +222,7 @@ def _massless(
 
 
 def _directions_with_mass(mass: Scalar, inertia: Float[Array, "3"] | Float[Array, "3 3"]):
-    """Projector onto the twists that have mass, (6, 6), and whether some have none."""
+    """Return the projector onto the twists that have mass, (6, 6), and whether some have none."""
     principal = inertia.ndim == 1
     moments, axes = (inertia, jnp.eye(3, dtype=inertia.dtype)) if principal else _principal(inertia)
     turns = moments > _MASSLESS * jnp.sum(moments)
@@ -237,6 +237,6 @@ _principal = sequential_vmap_on_cpu(lambda inertia: tuple(jnp.linalg.eigh(inerti
 
 @sequential_vmap_on_cpu
 def _weakest(rows: Float[Array, "m f"]):
-    """Singular values, and the motion that belongs to the smallest one."""
+    """Return the singular values, and the motion that belongs to the smallest one."""
     _, sizes, motions = jnp.linalg.svd(rows, full_matrices=False)
     return sizes, motions[-1]

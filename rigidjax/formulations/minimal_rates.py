@@ -48,7 +48,7 @@ class SystemConfiguration(eqx.Module):
     nu: Float[Array, " f"]
 
     def moving(self) -> MotionSubspace:
-        """Motions that the generalised velocities cause."""
+        """Return the motions that the generalised velocities cause."""
         at = reference_points(self.prepared, self.poses)
         return MotionSubspace(motion_subspace(self.prepared, self.poses, self.joint_frames, at), at)
 
@@ -59,11 +59,11 @@ class AbstractMinimalRates(AbstractFormulation):
     rates: eqx.AbstractVar[Rates]
 
     def minimal(self, poses: Poses, values: Float[Array, " N"]) -> Float[Array, " f"]:
-        r"""$\nu$ of the trees, angular velocities of free bodies in body components."""
+        r"""Return $\nu$ of the trees, angular velocities of free bodies in body components."""
         return self.layout.velocities(values)
 
     def as_unknowns(self, poses: Poses, nu: Float[Array, " f"]) -> Float[Array, " f"]:
-        """The inverse of `minimal`, of generalised velocities or of their derivatives."""
+        """Return the inverse of `minimal`, of generalised velocities or of their derivatives."""
         return nu
 
     @property
@@ -78,17 +78,17 @@ class AbstractMinimalRates(AbstractFormulation):
 
     @compile_method
     def mass_matrix(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "f f"]:
-        r"""Mass matrix $M$ of the generalised velocities, $\frac12 \nu^T M \nu$ the kinetic energy.
+        r"""Return the mass matrix $M$ of the generalised velocities.
 
-        With closed loops it is that of the trees. **Returns:** shape (f, f), SI units.
-        **Source:** Lang (11), $T^T M T$.
+        $\frac12 \nu^T M \nu$ is the kinetic energy. With closed loops $M$ is of the trees.
+        **Returns:** shape (f, f), SI units. **Source:** Lang (11), $T^T M T$.
         """
         at = self.configuration(t, y)
         return self._in_rates(y, mass_matrix(at.prepared, at.poses, at.moving()))
 
     @compile_method
     def bias_forces(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " f"]:
-        r"""Generalised forces $h$ with $M \dot\nu + h = \tau$.
+        r"""Return the generalised forces $h$ with $M \dot\nu + h = \tau$.
 
         Gyroscopic and centrifugal forces, less all forces of the model: gravity, springs, motors,
         damping. $\tau$ is what acts beyond them, zero in a simulation.
@@ -115,7 +115,7 @@ class AbstractMinimalRates(AbstractFormulation):
         rates_dot: ArrayInput,
         actuated: str | Sequence[str] | None = None,
     ) -> Float[Array, " f"]:
-        r"""Generalised forces $\tau$, beyond those of the model, that cause accelerations.
+        r"""Return the generalised forces $\tau$ beyond those of the model that cause accelerations.
 
         Without loops $\tau = M \dot\nu + h$. With loops many do, since constraint forces can take a
         part: those of least norm, a length of the mechanism (see `docs/systems.md`) for forces.
@@ -167,7 +167,7 @@ class AbstractMinimalRates(AbstractFormulation):
     def forward_dynamics(
         self, t: Float[Array, ""], y: Unknowns, forces: ArrayInput | None = None
     ) -> Float[Array, " f"]:
-        r"""Accelerations $\dot\nu$ under generalised forces $\tau$ beyond those of the model.
+        r"""Return the accelerations $\dot\nu$ under generalised forces beyond those of the model.
 
         **Arguments:** `forces`, shape (f,), N and N m, in the order of `rate_labels`; none if left
         out, as in a simulation.
@@ -197,7 +197,7 @@ class AbstractMinimalRates(AbstractFormulation):
     def forward_kinematics(
         self, t: Float[Array, ""], y: Unknowns
     ) -> dict[str, tuple[Float[Array, "3"], Float[Array, "3 3"]]]:
-        """Pose of every body by its name (`"body"` for a `FixedPointBody`), then of every frame.
+        """Return the pose of every body (`"body"` for a `FixedPointBody`) and frame by its name.
 
         **Returns:** position of the centre of mass (of the fixed point; of the frame's origin),
         (3,) m, space components, and rotation matrix (3, 3), body (frame) to space.
@@ -219,7 +219,7 @@ class AbstractMinimalRates(AbstractFormulation):
         point: ArrayInput = (0.0, 0.0, 0.0),
         axes: Literal["body", "space"] = "body",
     ) -> Float[Array, "6 f"]:
-        r"""Gradient of the velocity of a point and of the angular velocity on $\nu$.
+        r"""Return the gradient of the velocity of a point and of the angular velocity on $\nu$.
 
         **Arguments:** `body`, its name or that of a `Frame`; `point`, from the centre of mass (of
         a `FixedPointBody`: from the fixed point; of a frame: from its origin), (3,) m, components
@@ -257,7 +257,7 @@ class AbstractMinimalRates(AbstractFormulation):
         point: ArrayInput = (0.0, 0.0, 0.0),
         axes: Literal["body", "space"] = "body",
     ) -> Float[Array, "6 f"]:
-        r"""Time derivative of `jacobian` along the motion, shape (6, f)."""
+        r"""Return the time derivative of `jacobian` along the motion, shape (6, f)."""
         t = jnp.asarray(t, split_chart(y)[0].dtype)
         moved = (jnp.ones_like(t), self.vector_field(t, y))
         return jax.jvp(lambda t, y: self.jacobian(t, y, body, point, axes), (t, y), moved)[1]
@@ -272,7 +272,7 @@ class AbstractMinimalRates(AbstractFormulation):
         point: ArrayInput = (0.0, 0.0, 0.0),
         moment: ArrayInput = (0.0, 0.0, 0.0),
     ) -> Unknowns:
-        r"""Unknowns after an impulse, which changes velocities at once and poses not at all.
+        r"""Return the unknowns after an impulse, which changes velocities and no pose.
 
         Joints answer with impulses of their own: $M \Delta\nu = J^T p$ on the motions that all of
         them leave free.
@@ -296,11 +296,11 @@ class AbstractMinimalRates(AbstractFormulation):
 
     @compile_method
     def configuration(self, t: Float[Array, ""], y: Unknowns) -> SystemConfiguration:
-        """Poses, joints and generalised velocities in body components."""
+        """Return the poses, joints and generalised velocities in body components."""
         return self.configuration_prepared(t, y)
 
     def configuration_prepared(self, t: Scalar, y: Unknowns) -> SystemConfiguration:
-        """`placed` of a model that is ready."""
+        """Return `configuration` of a prepared model."""
         values, _ = split_chart(y)
         t = jnp.asarray(t, values.dtype)
         poses, prepared = self.poses(t, y), self.prepared_system
@@ -310,7 +310,7 @@ class AbstractMinimalRates(AbstractFormulation):
         return SystemConfiguration(prepared, t, poses, joint_frames, nu)
 
     def _turn(self, y: Unknowns) -> Float[Array, "f f"] | None:
-        r"""$P$ with $\nu = P \nu_{body}$ if the rates are in space components, else `None`."""
+        r"""Return $P$ with $\nu = P \nu_{body}$ for rates in space components, otherwise `None`."""
         if self.rates == "body":
             return None
         values, _ = split_chart(y)

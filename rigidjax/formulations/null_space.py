@@ -47,7 +47,7 @@ class AbstractNullSpace(AbstractMinimalRates):
     def joined_rates(
         self, y: Unknowns, joint_frames: JointFrames, of: Motion
     ) -> Float[Array, " N"]:
-        """Rates of the unknowns in a motion."""
+        """Return the rates of the unknowns in a motion."""
 
     @property
     def num_algebraic(self) -> int:
@@ -186,7 +186,7 @@ class NullSpace(AbstractNullSpace):
         )  # fmt: skip
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
-        r"""Multipliers $\lambda$ of the internal constraints, and of the joints, in postprocessing.
+        r"""Return the multipliers $\lambda$ of internal constraints and joints, in postprocessing.
 
         **Returns:** shape (m,), in the order of `Absolute.multipliers`, J.
         **Source:** Lang (6), (40).
@@ -210,7 +210,7 @@ class NullSpace(AbstractNullSpace):
         return self.layout.join_all(*self.layout.poses(values), velocities, angles)
 
     def _without_rotors(self, t: Scalar, y: Unknowns) -> System | FixedPointBody:
-        """The system in which what rotors of joints do is given as forces."""
+        """Return the system in which what rotors of joints do is given as forces."""
         system = self.system
         if not has_joints(system) or not system.has_armature:
             return system

@@ -127,7 +127,7 @@ class Relative(AbstractNullSpace):
         return Poses(poses.positions, poses.rotations, turns)
 
     def _angles(self, poses: Poses) -> Float[Array, " A"]:
-        """Angles of the joints of loops that are followed."""
+        """Return the angles of the joints of loops that are followed."""
         return joint_angles(
             self.prepared_system,
             joint_frames_at(self.prepared_system, poses),
@@ -151,7 +151,7 @@ class Relative(AbstractNullSpace):
         return in_order(parts, [*where, free], state.orientation)
 
     def _plain(self, state: State, joint_frames: JointFrames) -> Float[Array, " q"]:
-        """Lengths and angles of the joints of the trees, body after body."""
+        """Return the lengths and angles of the joints of the trees, body after body."""
         first = np.concatenate([[0], np.cumsum(self.layout.plain)]).astype(int)
         parts, where = [jnp.zeros(0, state.position.dtype)], [np.zeros(0, int)]
         for _, group, frames, bodies, _ in tree_joints(self.prepared_system, joint_frames):
@@ -184,7 +184,7 @@ class Relative(AbstractNullSpace):
         return with_joint_angles(self.prepared_system, state, joint_frames)
 
     def _rotation_rates(self, y: Unknowns, nu: Float[Array, " f"]) -> Float[Array, "k n"]:
-        """Rates of the rotation coordinates."""
+        """Return the rates of the rotation coordinates."""
         _, omega = self.layout.split_rates(nu)
         return jax.vmap(self.rotation.rate)(self.layout.rotations(split_chart(y)[0]), omega)
 
@@ -225,7 +225,7 @@ class Relative(AbstractNullSpace):
         return join_chart(layout.join(*layout.split(split_chart(y)[0]), nu, angles), y)
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
-        """Multipliers of the joints, group by group, N and N m, in postprocessing.
+        """Return the multipliers of the joints, group by group, N and N m, in postprocessing.
 
         **Returns:** shape (m,), in the order of `Absolute.multipliers`; those of the internal
         constraints of a `FixedPointBody`.

@@ -14,7 +14,7 @@ from .charts import Charted, Unknowns, join_chart, split_chart
 if TYPE_CHECKING:
     from .base import AbstractFormulation
 
-# Violation of the constraints of a rotation that unknowns may have: as of quaternions of a `State`.
+# Admitted violation of the constraints of a rotation, as for quaternions of a `State`.
 _TOLERANCE = 2e-6
 
 
@@ -86,6 +86,6 @@ def check_rotations(model: "AbstractFormulation", y: Unknowns) -> Unknowns:
 
 @eqx.filter_jit
 def _internal_violation(model: "AbstractFormulation", values: Float[Array, " N"]) -> Array:
-    """Largest violation of the constraints of the rotations."""
+    """Return the largest violation of the constraints of the rotations."""
     a = model.layout.rotations(values)
     return jnp.max(jnp.abs(jax.vmap(model.rotation.constraint)(a)))

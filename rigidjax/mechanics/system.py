@@ -259,7 +259,7 @@ class System(AbstractSystem):
         return force_virials(prepare_system(self), t, kinematics)
 
     def potential_energy(self, t: Float[Array, ""], kinematics: Kinematics) -> Float[Array, ""]:
-        """Potential energy of the applied forces, J."""
+        """Return the potential energy of the applied forces, J."""
         return potential_energy(prepare_system(self), t, kinematics)
 
 

@@ -208,7 +208,7 @@ def _is_switch(equation: JaxprEqn) -> bool:
 
 
 def _hides_comparison(equation: Any) -> bool:
-    """Whether a sub-jaxpr of an equation other than `jit` compares real values.
+    """Return whether a sub-jaxpr of an equation other than `jit` compares real values.
 
     Sub-jaxprs with integer results are left out: a binary search in a table does not jump.
     """
@@ -262,7 +262,7 @@ def _jaxpr_and_constants(jaxpr: Jaxpr | ClosedJaxpr) -> tuple[Jaxpr, Sequence[An
 def _contains(
     jaxpr: Jaxpr, matches: Callable[[JaxprEqn], bool], call: Callable[[JaxprEqn], Any]
 ) -> bool:
-    """Whether an equation of the jaxpr matches, or one of the jaxprs that it calls."""
+    """Return whether an equation of the jaxpr matches, or one of the jaxprs that it calls."""
     calls = [inner for inner in map(call, jaxpr.eqns) if inner is not None]
     return any(map(matches, jaxpr.eqns)) or any(
         _contains(_jaxpr_and_constants(inner)[0], matches, call) for inner in calls

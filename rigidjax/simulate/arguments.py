@@ -137,7 +137,7 @@ def takes_tolerances(
     controller: diffrax.AbstractStepSizeController | None,
     dt: ArrayLike | None,
 ) -> bool:
-    """Whether the tolerances of `simulate` have an effect.
+    """Return whether the tolerances of `simulate` have an effect.
 
     They control adaptive steps, or Newton's iteration of an implicit solver with fixed steps.
     """

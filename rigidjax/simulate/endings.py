@@ -27,7 +27,7 @@ _SINGULAR_ANGLE = 1e-3
 
 
 def is_okay(result: diffrax.RESULTS) -> Flag:
-    """Whether a run reached its end or an event."""
+    """Return whether a run reached its end or an event."""
     return (result == RESULTS.successful) | (result == RESULTS.event_occurred)
 
 

@@ -99,7 +99,7 @@ class RunArguments(NamedTuple):
 
 
 def counts_evaluations(solver: diffrax.AbstractSolver) -> bool:
-    """Whether the state of a solver counts evaluations of the vector field."""
+    """Return whether the state of a solver counts evaluations of the vector field."""
     return isinstance(solver, AbstractDAESolver | AbstractStructureSolver)
 
 

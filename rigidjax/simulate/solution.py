@@ -159,7 +159,7 @@ class Solution(eqx.Module):
         )
 
     def evaluate(self, t: Float[Array, ""]) -> State:
-        """State at any time, from dense output (`saveat=diffrax.SaveAt(dense=True)`).
+        """Return the state at any time, from dense output (`saveat=diffrax.SaveAt(dense=True)`).
 
         **Raises:** `ValueError` without dense output.
         """

@@ -103,7 +103,7 @@ def _names(node: Any) -> list[str]:
 
 
 def _has_arrays(node: Any, name: str) -> bool:
-    """Whether a field contains arrays, or was omitted and represents zero."""
+    """Return whether a field contains arrays, or was omitted and represents zero."""
     value = getattr(node, name)
     if value is None:
         return zero_of_field(node, name) is not None

@@ -147,7 +147,7 @@ def _first_state(formulation: Any, run: Measurements, fitted: set[type]) -> Stat
 
 
 def _is_calibrated(sensor: Any, parameters: Sequence[Parameter], experiment: Experiment) -> bool:
-    """Whether bias or scale of a sensor is fitted, so that its first sample is not conclusive."""
+    """Return whether bias or scale of a sensor is fitted, which makes its first sample vague."""
     for where in (where for p in parameters for where in (p.where, *p.tied)):
         try:
             leaf = where(experiment)

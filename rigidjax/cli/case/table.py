@@ -35,7 +35,7 @@ class CaseTable:
         raise ValueError(f"{self.where}: {message}")
 
     def has(self, key: str) -> bool:
-        """Whether the table contains a key that was not yet read."""
+        """Return whether the table contains a key that was not yet read."""
         self.requested.add(key)
         return key in self.values
 

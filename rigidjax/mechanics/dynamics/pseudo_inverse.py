@@ -37,7 +37,7 @@ class Blocks:
 
     @classmethod
     def from_rows(cls, touched: Iterable[tuple[Iterable[int], Iterable[int]]]) -> "Blocks":
-        """Parts of a matrix of which some rows are zero but in some columns, for each of them."""
+        """Return blocks from groups of rows and the columns in which they are not zero."""
         parts: list[tuple[set[int], set[int]]] = []
         for rows, columns in touched:
             joined = set(rows), set(columns)

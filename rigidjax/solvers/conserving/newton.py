@@ -54,7 +54,7 @@ def find_root(step: AbstractStepEquations, Z: Array, limit: int) -> Root:
 
 
 def has_stagnated(size: Float[Array, ""], last: Float[Array, ""]) -> Bool[Array, ""]:
-    r"""Whether Newton increments are small and have stopped to decrease, which is round-off.
+    r"""Return whether Newton increments are small and have stopped to decrease, which is round-off.
 
     The limit for small increments is $\epsilon^{3/5}$ (4e-10 in double precision). This is two
     million times the round-off of a pose and allows for forces that are as much larger than their

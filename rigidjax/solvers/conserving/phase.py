@@ -91,7 +91,7 @@ def encode_phase(model: AbstractFormulation, t: Scalar, phase: Phase) -> Float[A
 
 
 def _may_rescale_velocities(prepared: PreparedSystem) -> bool:
-    """Whether velocities may be multiplied by a factor without violating constraints or momentum.
+    """Return whether velocities can be scaled without violating constraints or momentum.
 
     This excludes prescribed motions and bodies free in space, whose momentum is conserved.
     """
@@ -136,7 +136,7 @@ def midpoint_poses(prepared: PreparedSystem, start: Phase, end: Phase) -> Poses:
 
 
 def is_jointed(prepared: PreparedSystem) -> tuple[bool, ...]:
-    """Whether a joint with constraints is attached to each body (`Free` has none)."""
+    """Return whether a joint with constraints is attached to each body (`Free` has none)."""
     groups = [group for group in prepared.groups if group.joint.num_constraints]
     jointed = {row for group in groups for row in (*group.parents, *group.children)}
     return tuple(row in jointed for row in range(prepared.num_bodies))

@@ -58,5 +58,5 @@ def chart_of(model: NullSpace, y: Vector) -> Chart:
 
 
 def is_inside_chart(rotation_vectors: Float[Array, "... 3"]) -> Flag:
-    """Whether all rotation vectors are inside the chart."""
+    """Return whether all rotation vectors are inside the chart."""
     return jnp.all(jnp.sum(rotation_vectors * rotation_vectors, axis=-1) < _LARGEST_SQUARED_ANGLE)

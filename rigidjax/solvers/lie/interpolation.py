@@ -34,7 +34,7 @@ class ChartInterpolation(AbstractDenseOutput):
     inner: diffrax.AbstractLocalInterpolation
 
     def evaluate_at(self, t: Time) -> Y:
-        """GroupUnknowns at `t`."""
+        """Return the unknowns at `t`."""
         return self.chart.point(self.inner.evaluate(t))
 
 
@@ -59,7 +59,7 @@ class PoseInterpolation(AbstractDenseOutput):
     unknowns: GroupUnknowns
 
     def evaluate_at(self, t: Time) -> Y:
-        """GroupUnknowns at `t`."""
+        """Return the unknowns at `t`."""
         unknowns, layout = self.unknowns, self.unknowns.model.layout
         chart, h = Chart(self.y0, layout, "body"), self.h
         w1 = unknowns.twists(self.y1)

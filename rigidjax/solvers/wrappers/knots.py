@@ -294,7 +294,7 @@ class SignalFrozenStep(AbstractDelegating):
         return freeze_signals(terms, 0.5 * (t0 + t1) if self.fixed else t0, only_jumps=self.fixed)
 
     def _jumps_at_start(self, terms: Terms, t0: Time, t1: Time, made_jump: Jump):
-        """Whether the right-hand side jumps at the start of a step."""
+        """Return whether the right-hand side jumps at the start of a step."""
         if not self.jumps:
             return made_jump
         if not isinstance(_innermost_solver(self.solver), AbstractDAESolver):
