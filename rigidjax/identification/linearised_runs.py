@@ -97,7 +97,7 @@ def simulate_readings(
         return _simulate_delayed_readings(experiment, ts, simulation, (t0, t1), punctual)
     if during_solve is None:
         during_solve = not experiment.model.multibody.has_loops
-    state0, joints_close = experiment.started(t0)
+    state0, joints_close = experiment.start_at(t0)
     read = _SensorReader(experiment.model, experiment.sensors)
     saveat = diffrax.SaveAt(ts=ts, fn=read) if during_solve else diffrax.SaveAt(ts=ts)
     solution = _simulate(experiment, state0, (t0, t1), simulation, saveat)
@@ -140,7 +140,7 @@ def _simulate_delayed_readings(
     **Arguments:** `punctual`, for each sensor its `on_time()`.
     """
     model, (t0, t1) = experiment.model, span
-    state0, joints_close = experiment.started(t0)
+    state0, joints_close = experiment.start_at(t0)
     # First the times of the samples, then the times that each delayed sensor reads.
     delays = [delay for _, delay in undelayed if delay is not None]
     times = [ts, *(ts - delay for delay in delays)]

@@ -38,7 +38,7 @@ class Experiment(eqx.Module):
     start: StartChange | None = None
     reference: AbstractFormulation | None = None
 
-    def started(self, t: Float[Array, ""]) -> tuple[State, Bool[Array, ""]]:
+    def start_at(self, t: Float[Array, ""]) -> tuple[State, Bool[Array, ""]]:
         """Return the state at the first sample, after `start`, and whether its joints close."""
         state, okay = self.state0, jnp.array(True)
         if self.reference is not None:

@@ -120,9 +120,9 @@ def sensitivity(
         mode = "reverse" if len(fitted.labels) > _REVERSE_COST * count else "forward"
     traced = is_traced((parametrised, start, end, subs.ts)) or is_tracing()
     if mode == "reverse" or traced:
-        run_settings = run_settings.prepared(dtype, adjoint=AnyMode())
+        run_settings = run_settings.with_defaults(dtype, adjoint=AnyMode())
     else:
-        run_settings = run_settings.prepared(dtype).forward(model)
+        run_settings = run_settings.with_defaults(dtype).forward(model)
     indices = tuple(table.fitted_indices.tolist())
     values, result, derivatives = _differentiate(
         parametrised, (start, end), subs.ts, run_settings, indices, mode

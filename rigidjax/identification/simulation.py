@@ -64,7 +64,7 @@ class Simulation(eqx.Module):
     max_steps: int = eqx.field(static=True, default=4096)
     backend: str = eqx.field(static=True, default="auto")
 
-    def prepared(
+    def with_defaults(
         self,
         dtype: Any,
         *,

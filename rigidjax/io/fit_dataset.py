@@ -52,7 +52,7 @@ def fit_to_dataset(
         axes[channel] = list(sensor.channels)
         component = [f"{name}_component"] if sensor.value_shape else []
         dims = ("run", "sample", *component)
-        measured = [run.counted(k) for run in measurements]
+        measured = [run.sample_mask(k) for run in measurements]
         residuals = [run[sensor.name] for run in fit.residuals]
         predicted = [run[sensor.name] for run in predictions]
         text, unit = {"sensor": sensor.name}, fit.sensor_units[sensor.name]

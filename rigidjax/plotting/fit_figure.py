@@ -47,7 +47,9 @@ def plot_fit(
 def _predict(fit: Fit, b: int, ts: np.ndarray) -> np.ndarray:
     """Return the predicted readings of the first sensor in the run `b` of the fit."""
     experiment = Experiment(fit.models[b], fit.states[b], fit.sensors_by_run[b][:1])
-    (readings,), result = read_run(experiment, ts, Simulation(max_steps=100_000).prepared(ts.dtype))
+    (readings,), result = read_run(
+        experiment, ts, Simulation(max_steps=100_000).with_defaults(ts.dtype)
+    )
     if result != RESULTS.successful:
         raise SimulationError(RESULTS[result])
     return np.asarray(readings)

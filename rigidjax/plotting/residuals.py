@@ -55,7 +55,7 @@ def draw_run(
     above, below = panel.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     sensor, ts = fit.sensors[k], np.asarray(run.ts)
     lines = predicted.reshape(len(times), -1)
-    dots = run.counted(k).reshape(len(ts), -1)
+    dots = run.sample_mask(k).reshape(len(ts), -1)
     residuals = fit.residuals[b][sensor.name]
     if not sensor.value_shape:
         # Angles in the revolution in which the fit compared them.

@@ -197,7 +197,7 @@ def test_models_do_not_leak_tracers():
             z = equations.model.pack(state)
             q, v, angles = equations.split(z)
             mass, at = model.prepared_system.masses, model.configuration(ZERO, y)
-            closed = model.closed(ZERO, y)
+            closed = model.close_joints(ZERO, y)
             constraints = equations.constraint(ZERO, q, angles), equations.force(ZERO, q, v, z)
             return mass, at.nu, closed, constraints, model.reactions(ZERO, y)
 

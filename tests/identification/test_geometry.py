@@ -84,7 +84,7 @@ def test_derivatives_of_the_initial_state_by_geometry():
     @jax.jit
     def parts(position):
         moved = eqx.tree_at(position_of, experiment, position)
-        found, _ = moved.started(jnp.zeros(()))
+        found, _ = moved.start_at(jnp.zeros(()))
         return jnp.concatenate([found.position[0], found.velocity[0], found.orientation[0]])
 
     x = jnp.array([0.4, 0.0, 0.1])
@@ -167,7 +167,7 @@ def test_geometry_of_a_closed_loop_is_fitted():
     def start(x):
         point = jnp.stack([x, 0 * x, 0 * x])
         moved = eqx.tree_at(where, experiment, point)
-        found, closed = moved.started(jnp.zeros(()))
+        found, closed = moved.start_at(jnp.zeros(()))
         # The pivot on the rocker, whose axes are those of space in the reference configuration.
         pivot = found.position[2] + so3.rotate(found.orientation[2], point - rocker)
         return pivot, (closed, moved.model, found)

@@ -206,7 +206,7 @@ def test_parameters_equal_to_zero_can_be_determined(case, zero, noise):
     assert "changes no prediction" not in str(verdict)
     for label in zero:
         assert abs(fit.estimates[label]) < (4 if noise else 1e-3) * fit.std[label]
-        assert f"{label} cannot be told from zero" in str(verdict)
+        assert f"{label} cannot be distinguished from zero" in str(verdict)
     exact = dict(zip(fit.labels, fit.starts, strict=True))
     assert np.max([abs(fit.estimates[x] - exact[x]) / fit.std[x] for x in fit.labels]) < 4
 
@@ -296,6 +296,6 @@ def test_round_off_columns_carry_no_information():
     assert "k2 is not determined: it changes no prediction." in str(judged(J, np.array([1.0, 1.0])))
     # Zero, in units in which one is as large as 1e13 of the other parameter.
     verdict = judged(J, np.array([1.0, 0.0]))
-    assert verdict.rank == 2 and "k2 cannot be told from zero: 0 with a" in str(verdict)
+    assert verdict.rank == 2 and "k2 cannot be distinguished from zero: 0 with a" in str(verdict)
     # Nor does a value that started at zero tell its size: it may be round-off itself.
     assert judged(J * [1, 1e20], np.array([1.0, 1e-25]), starts=np.array([1.0, 0.0])).rank == 2

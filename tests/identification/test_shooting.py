@@ -165,7 +165,7 @@ def test_priors_apply_with_segments():
         name: float(jnp.sum(at.residuals**2) + jnp.sum(at.prior.residuals**2))
         for name, at in (("start", direct.first), ("best", direct.last), ("shot", later.first))
     }
-    assert shot.closed and bool(direct.converged)
+    assert shot.is_closed and bool(direct.converged)
     # Each of the five stages ends when the cost decreases by less than 1e-3 of itself.
     assert cost["start"] > 1.05 * cost["best"]
     assert cost["shot"] < 1.005 * cost["best"]

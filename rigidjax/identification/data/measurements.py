@@ -111,7 +111,7 @@ class Measurements(eqx.Module):
         """
         return cls(**merge(series, noise, mask), name=name, inputs=inputs)
 
-    def counted(self, k: int) -> np.ndarray:
+    def sample_mask(self, k: int) -> np.ndarray:
         """Return the samples of sensor number `k`, (T, *value_shape), NaN where masked."""
         values = np.asarray(self.values[k])
         used = _used_elements(self.mask[k], (len(values), values[0].size))
@@ -183,7 +183,7 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
     length = max(len(run.ts) for run in runs)
 
     # NumPy stacks without compiling; JAX would compile each operation separately.
-    def stacked(arrays: Any) -> Array:
+    def stack_arrays(arrays: Any) -> Array:
         return jnp.asarray(np.stack(arrays))
 
     def weight(mask: Any, noise: Any, ts: Any) -> np.ndarray:
@@ -195,9 +195,11 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
     ]
     each = range(len(first.sensors))
     return Runs(
-        ts=stacked([pad_rows(run.ts, length) for run in runs]),
-        values=tuple(stacked([pad_rows(run.values[k], length) for run in runs]) for k in each),
-        weights=tuple(stacked([pad_rows(w[k], length, "constant") for w in weights]) for k in each),
+        ts=stack_arrays([pad_rows(run.ts, length) for run in runs]),
+        values=tuple(stack_arrays([pad_rows(run.values[k], length) for run in runs]) for k in each),
+        weights=tuple(
+            stack_arrays([pad_rows(w[k], length, "constant") for w in weights]) for k in each
+        ),
         inputs=tuple(run.inputs for run in runs),
         sensors=first.sensors,
         lengths=tuple(len(run.ts) for run in runs),

@@ -124,7 +124,7 @@ def make_plan(
         for s in sensors
     )
     # The plan is only differentiated in forward mode.
-    simulation = simulation.prepared(dtype, adjoint=NestedForwardMode())
+    simulation = simulation.with_defaults(dtype, adjoint=NestedForwardMode())
     plan = RunPlan(experiment, parameters, sample_times, weights, simulation)
     table = plan.component_table()
     table.check_labels()

@@ -103,7 +103,7 @@ def evaluate(
 
     def evaluate_run(per_run, run):
         experiment = problem.experiment(problem.run_leaves(shared, per_run, run), run)
-        blocks = problem.parametrised(experiment)
+        blocks = problem.parametrise(experiment)
         values = [block.values() for block in blocks]
         directions = jnp.asarray(problem.directions())
         parametrised = ParametrisedExperiment(experiment, problem.parameters)

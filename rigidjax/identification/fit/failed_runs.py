@@ -20,7 +20,7 @@ def explain_failed_run(problem: FitProblem, runs: Runs, b: int) -> str:
     run = jax.tree.map(lambda leaf: leaf[b], problem.runs)
     experiment = problem.experiment(problem.run_leaves(shared, per_run[b], run), run)
     ts = run.ts[: runs.lengths[b]]
-    state, joints_close = experiment.started(ts[0])
+    state, joints_close = experiment.start_at(ts[0])
     if not bool(joints_close):
         return "The joints cannot be closed at the start."
     settings = problem.simulation.forward(experiment.model).arguments

@@ -113,7 +113,7 @@ def _prior_loss(
 
     def squares(per_run, run):
         experiment = problem.experiment(problem.run_leaves(shared, per_run, run), run)
-        return [jnp.sum(part.prior()[0] ** 2) for part in problem.parametrised(experiment)]
+        return [jnp.sum(part.prior()[0] ** 2) for part in problem.parametrise(experiment)]
 
     shared_squares, run_squares = jax.vmap(squares)(per_run, problem.runs)
     return 0.5 * (shared_squares[0] + jnp.sum(run_squares))

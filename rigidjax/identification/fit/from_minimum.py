@@ -123,7 +123,7 @@ def _start_state(experiment: Experiment, t: Float[Array, ""]) -> State:
 
 @eqx.filter_jit
 def _compiled_start_state(experiment: Experiment, t: Float[Array, ""]) -> State:
-    return experiment.started(t)[0]
+    return experiment.start_at(t)[0]
 
 
 def _residual_variance(

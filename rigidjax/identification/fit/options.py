@@ -85,7 +85,7 @@ def make_search(
 
 def trial_simulation(simulation: Simulation, dtype: jnp.dtype) -> Simulation:
     """Return the simulation settings of trials."""
-    return simulation.prepared(dtype, solver=diffrax.Dopri5())
+    return simulation.with_defaults(dtype, solver=diffrax.Dopri5())
 
 
 def check_starts(starts: Any, start_spread: Any, segments: Any) -> None:

@@ -175,7 +175,7 @@ class FitProblem(eqx.Module):
         experiment = Experiment(model, run.state0, self.sensors, self.start_change, reference)
         return replace_leaves(self.parameters, experiment, leaves)
 
-    def parametrised(
+    def parametrise(
         self, experiment: Experiment
     ) -> tuple[ParametrisedExperiment, ParametrisedExperiment]:
         """Return the experiment of a run as functions of shared and of per-run parameters."""

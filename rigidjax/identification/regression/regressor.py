@@ -71,7 +71,12 @@ def regressor(
     return jax.jit(one)(prepared, gravity, states, nu_dot)
 
 
-def _regressor_of_state(prepared: PreparedSystem, gravity, state: State, nu_dot):
+def _regressor_of_state(
+    prepared: PreparedSystem,
+    gravity: Float[Array, "3"],
+    state: State,
+    nu_dot: Float[Array, " f"],
+) -> Float[Array, "f p"]:
     poses = poses_of_state(prepared, state)
     joint_frames, t = joint_frames_at(prepared, poses), jnp.zeros((), state.position.dtype)
     nu = generalised_velocities(
@@ -81,7 +86,11 @@ def _regressor_of_state(prepared: PreparedSystem, gravity, state: State, nu_dot)
 
 
 def inverse_dynamics(
-    prepared: PreparedSystem, gravity: Float[Array, "3"], poses: Poses, nu, nu_dot
+    prepared: PreparedSystem,
+    gravity: Float[Array, "3"],
+    poses: Poses,
+    nu: Float[Array, " f"],
+    nu_dot: Float[Array, " f"],
 ) -> tuple[Float[Array, "f p"], Float[Array, " f"]]:
     """Return the regressor, and the generalised forces of all forces of the system."""
     t, joint_frames = jnp.zeros((), nu.dtype), joint_frames_at(prepared, poses)

@@ -163,7 +163,7 @@ def linearise(segments: Segments, unknowns: SegmentUnknowns) -> LinearSegments:
         chain = jax.scipy.linalg.block_diag(shared_chain, per_run_chain)
         segment = functools.partial(_linearise_segment, problem.simulation, parametrised, chain)
         (r, shared_jacobian), (per_run_r, per_run_jacobian) = (
-            part.prior() for part in problem.parametrised(experiment)
+            part.prior() for part in problem.parametrise(experiment)
         )
         prior = r, shared_jacobian @ shared_chain, per_run_r, per_run_jacobian @ per_run_chain
         return jax.vmap(segment)(change, first, cut, bases, directions), prior
@@ -202,7 +202,7 @@ def _linearise_segment(
 
     def observe(z):
         experiment = parametrised(z[:components])
-        start, joints_close = experiment.started(t)
+        start, joints_close = experiment.start_at(t)
         d = change + z[components:]
         retracted, okay = retract(experiment.model, base, t, directions, d[:half], d[half:])
         state = jax.tree.map(lambda a, b: jnp.where(first, a, b), start.normalized(), retracted)

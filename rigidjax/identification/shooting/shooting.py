@@ -49,7 +49,7 @@ class ShootingResult:
     failures: int
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether the segments join to one trajectory."""
         return self.gap < _CLOSED
 
@@ -60,7 +60,7 @@ class ShootingResult:
             f"{self.failures} of them with a simulation that failed; the largest gap at the end "
             f"is {self.gap:.2g} of the size of the motion."
         ]
-        if not self.closed:
+        if not self.is_closed:
             notes.append(
                 "The gaps between the segments were not closed: the last trajectories are not "
                 "those of whole runs."
@@ -244,7 +244,7 @@ def restore_starts(problem: FitProblem, minimum: Minimum) -> Minimum:
 
     def components(per_run, run):
         experiment = problem.experiment(problem.run_leaves(shared, per_run, run), run)
-        return tuple(part.values() for part in problem.parametrised(experiment))
+        return tuple(part.values() for part in problem.parametrise(experiment))
 
     shared_values, per_run_values = jax.vmap(components)(per_run, problem.runs)
     return eqx.tree_at(

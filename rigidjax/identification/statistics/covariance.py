@@ -62,7 +62,7 @@ class Spectrum:
             return float("inf")
         return float(self.values[0] / self.values[-1])
 
-    def undetermined(self) -> np.ndarray:
+    def undetermined_components(self) -> np.ndarray:
         """Return which parameters occur in an undetermined combination, (p,)."""
         if self.null.shape[1] == 0:
             return np.zeros(len(self.scale), bool)
@@ -89,7 +89,7 @@ class Spectrum:
         """
         basis = self.vectors[:, : self.rank] / self.values[: self.rank]
         covariance = self.variance * (basis @ basis.T)
-        undetermined = self.undetermined()
+        undetermined = self.undetermined_components()
         if undetermined.any():
             covariance[undetermined, :] = 0.0
             covariance[:, undetermined] = 0.0
@@ -103,7 +103,7 @@ class Spectrum:
         """Return the correlations (p, p); for undetermined parameters, their limits."""
         basis = self.vectors[:, : self.rank] / self.values[: self.rank]
         correlations = _normalise(basis @ basis.T)
-        undetermined = self.undetermined()
+        undetermined = self.undetermined_components()
         if undetermined.any():
             limit = _normalise(self.null @ self.null.T)
             correlations[undetermined, :] = limit[undetermined, :]

@@ -135,7 +135,7 @@ def _describe_weak(table: ComponentTable, std: np.ndarray, magnitudes: np.ndarra
             continue
         weak = 0 < _ZERO * possible < deviation
         messages.append(
-            f"{label} {'is hardly determined' if weak else 'cannot be told from zero'}: "
+            f"{label} {'is hardly determined' if weak else 'cannot be distinguished from zero'}: "
             f"{estimate_text(value, deviation)} with a standard deviation of {std_text(deviation)}."
         )
     return messages

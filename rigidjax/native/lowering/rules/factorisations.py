@@ -18,12 +18,12 @@ def vmap_over_stacks(dimensions: int):
 
     def decorate(function: Expansion) -> Expansion:
         @functools.wraps(function)
-        def mapped(*arrays, **params):
+        def call_rule(*arrays, **params):
             if arrays[0].ndim == dimensions:
                 return function(*arrays, **params)
-            return jax.vmap(lambda *arrays_of_one: mapped(*arrays_of_one, **params))(*arrays)
+            return jax.vmap(lambda *arrays_of_one: call_rule(*arrays_of_one, **params))(*arrays)
 
-        return mapped
+        return call_rule
 
     return decorate
 

@@ -156,7 +156,7 @@ def _platform_index(em: Emitter, equation: Equation):
     """Return the index of the jaxpr for kernels among those for several platforms."""
     branch = kernel_branch(equation.params["platforms"])
     if branch is None:
-        raise NoRule("`platform_index` without a program for the CPU")
+        raise NoRule("`platform_index` without a branch for the CPU")
     return em.constant(np.int32(branch))
 
 

@@ -30,8 +30,8 @@ def _triangular_solve(em: Emitter, equation: Equation, A: EmittedArray, B: Emitt
     A, B = (em.to_memory(x, dtype) for x in (A, B))
     out = em.memory.allocate(B.shape, dtype)
     if params["left_side"] == params["transpose_a"]:
-        A, lower = _transposed(A), not lower
-    right_side, solution = (x if params["left_side"] else _transposed(x) for x in (B, out))
+        A, lower = _transpose(A), not lower
+    right_side, solution = (x if params["left_side"] else _transpose(x) for x in (B, out))
     n, count = right_side.shape[-2:]
     step = em.vectors.width if count >= em.vectors.width else 1
     X = Matrix(em, (n, -(-count // step) * step), dtype)
@@ -47,7 +47,7 @@ def _triangular_solve(em: Emitter, equation: Equation, A: EmittedArray, B: Emitt
     return em.load_if_small(out)
 
 
-def _transposed(x: ArrayView):
+def _transpose(x: ArrayView):
     return nests.permute_axes(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
