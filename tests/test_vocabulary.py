@@ -137,10 +137,6 @@ def test_prose_and_names():
     assert not found, "\n".join(found)
 
 
-# Public classes of the same name in several files; to be renamed.
-DUPLICATES = frozenset({"Free"})
-
-
 def test_public_class_names_are_unique():
     files_of = collections.defaultdict(list)
     for path in sorted((ROOT / "rigidjax").rglob("*.py")):
@@ -148,7 +144,7 @@ def test_public_class_names_are_unique():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 files_of[node.name].append(str(path.relative_to(ROOT)))
     duplicates = {name: paths for name, paths in files_of.items() if len(paths) > 1}
-    assert set(duplicates) == DUPLICATES, duplicates
+    assert not duplicates
 
 
 if __name__ == "__main__":

@@ -71,9 +71,11 @@ from .statistics.whiteness import Whiteness as Whiteness, ljung_box as ljung_box
 from .transforms import (
     AbstractTransform as AbstractTransform,
     Bounded as Bounded,
-    Free as Free,
     InertiaTensor as InertiaTensor,
     Orientation as Orientation,
     Positive as Positive,
     PrincipalInertia as PrincipalInertia,
+    Unconstrained as Unconstrained,
 )
+
+Free = Unconstrained

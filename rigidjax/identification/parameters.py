@@ -19,7 +19,7 @@ from .left_out import LeafMark, materialise_leaves
 from .priors import AbstractPrior
 from .start_change import StartChange, StartSelector
 from .start_geometry import picks_geometry, transfer_state
-from .transforms import AbstractTransform, Free
+from .transforms import AbstractTransform, Unconstrained
 
 
 class Experiment(eqx.Module):
@@ -59,8 +59,9 @@ class Parameter(eqx.Module):
       `lambda e: e.state0.angular_velocity`. The leaf may be one that was left out because it is
       zero, such as the damping of a joint. Fits share compiled code if they use the same function
       object.
-    - `transform`, its coordinates: `Free()`, `Positive()`, `Bounded(a, b)`, `PrincipalInertia()`,
-      `InertiaTensor()`, `Orientation()`. A transformation can hold part of the leaf fixed.
+    - `transform`, its coordinates: `Unconstrained()`, `Positive()`, `Bounded(a, b)`,
+      `PrincipalInertia()`, `InertiaTensor()`, `Orientation()`. A transformation can hold part of
+      the leaf fixed.
     - `tied`, functions that pick other leaves of the same shape, which take the same value: two
       equal springs, both wheels.
     - `per_run`, whether every run has a value of its own.
@@ -113,7 +114,7 @@ class Parameter(eqx.Module):
                 f"`Parameter({name!r}, tied=...)` must be a list of functions of an `Experiment`; "
                 f"got {tied!r}."
             )
-        transform = Free() if transform is None else transform
+        transform = Unconstrained() if transform is None else transform
         if not isinstance(transform, AbstractTransform):
             raise TypeError(
                 f"`Parameter({name!r}, transform=...)` must be a transformation such as "

@@ -144,7 +144,7 @@ START = "[[parameter]]\nname = 'p'\npath = 'start_state'\n"
         ),
         (
             f"{PRIOR}{{ type = 'log-det', value = [1, 1, 1], weight = 1 }}\n",
-            r"prior=LogDetPrior.* got Free. Use `GaussianPrior`",
+            r"prior=LogDetPrior.* got Unconstrained. Use `GaussianPrior`",
         ),
         (
             f"{START}positions = false\nrates = false\n",

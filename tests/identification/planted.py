@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 import rigidjax as rj
-from rigidjax.identification import Free, Positive, PrincipalInertia
+from rigidjax.identification import Positive, PrincipalInertia, Unconstrained
 from rigidjax.rotations import so3
 from rigidjax.sensors.base import AbstractReading, unwrap_measured_angles
 
@@ -125,7 +125,7 @@ MOUNTED = (
     p(
         "torque",
         lambda e: e.model.system.moment.value,
-        Free(which=(2,)),
+        Unconstrained(which=(2,)),
         labels=("torque1", "torque2", "torque3"),
         unit="N m",
     ),

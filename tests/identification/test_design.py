@@ -11,13 +11,13 @@ import pytest
 import rigidjax as rj
 from rigidjax.identification import (
     Bounded,
-    Free,
     GaussianPrior,
     Gyroscope,
     LogDetPrior,
     Parameter,
     Positive,
     PrincipalInertia,
+    Unconstrained,
     design_experiment,
     excitation,
 )
@@ -185,7 +185,7 @@ def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="`design_experiment.inputs=....` needs inputs of"):
         design(inputs=())
     with pytest.raises(ValueError, match="The input 'start' needs bounds"):
-        design(inputs=Parameter("start", rates_of, Free()))
+        design(inputs=Parameter("start", rates_of, Unconstrained()))
     with pytest.raises(ValueError, match="input 'start' cannot be used: a bounded parameter must"):
         design(inputs=Parameter("start", rates_of, Bounded(-2.0, 2.0)))
     with pytest.raises(ValueError, match="must start between .*; got .7. 7. 7."):

@@ -6,12 +6,12 @@ import pytest
 import rigidjax as rj
 from rigidjax.identification import (
     Bounded,
-    Free,
     Gyroscope,
     Measurements,
     Parameter,
     Positive,
     PrincipalInertia,
+    Unconstrained,
     excitation,
     identify,
 )
@@ -93,7 +93,9 @@ def test_spin_up_against_hand_calculation():
     moment = rj.ConstantMoment((0.0, 0.0, m))
     model = rj.NullSpace(rj.FixedPointBody((0.3, 0.3, I), moment=moment))
     still = rj.State(angular_velocity=(0.0, 0.0, 0.0))
-    torque = Parameter("m", moment_of, Free(which=(2,)), labels=("m1", "m2", "m"), unit="N m")
+    torque = Parameter(
+        "m", moment_of, Unconstrained(which=(2,)), labels=("m1", "m2", "m"), unit="N m"
+    )
     alone = excitation(model, still, TS, SENSORS, torque)
     expected = np.sum(TS**2) / (I * NOISE) ** 2
     np.testing.assert_allclose(alone.information, [[expected]], rtol=1e-8)

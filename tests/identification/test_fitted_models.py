@@ -10,13 +10,13 @@ import rigidjax as rj
 from rigidjax.identification import (
     Attitude,
     Bounded,
-    Free,
     Gyroscope,
     InertiaTensor,
     Measurements,
     Orientation,
     Parameter,
     PrincipalInertia,
+    Unconstrained,
     identify,
 )
 from rigidjax.rotations import so3
@@ -92,7 +92,7 @@ def test_fit_of_run_parameters_bounds_and_components():
         per_run=True,
         unit="N m",
     )
-    rates = Parameter("omega", cases.rates_of, Free(which=(0, 2)), start=[[0.8, 2.0, 3.2]])
+    rates = Parameter("omega", cases.rates_of, Unconstrained(which=(0, 2)), start=[[0.8, 2.0, 3.2]])
     fit = identify(spun(0.0), runs, [torque, rates], horizons=(0.5, 1.0))
     assert fit.labels == ("omega[0]", "omega[2]", "torque[0][1]", "torque[0][2]")
     np.testing.assert_allclose(fit.values, [1.0, 3.0, *torques], rtol=1e-6)

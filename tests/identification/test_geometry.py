@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import rigidjax as rj
-from rigidjax.identification import Free, Measurements, Parameter, identify
+from rigidjax.identification import Measurements, Parameter, Unconstrained, identify
 from rigidjax.identification.parameters import Experiment, apply_starts
 from rigidjax.rotations import so3
 
@@ -51,7 +51,7 @@ def test_centre_of_mass_from_a_given_state(form):
     truth, start = (0.42, 0.07), [0.6, 1.5]
     model = pendulum(form=form)
     state = rj.jointed_state(model.system, {"h": start[0]}, {"h": start[1]})
-    both = Parameter("com", position_of, Free(which=(0, 2)))
+    both = Parameter("com", position_of, Unconstrained(which=(0, 2)))
     found = fit(model, angles(*truth, start), both, state0=state)
     np.testing.assert_allclose(found.values, truth, rtol=1e-5)
     assert found.failed_evaluations == 0
@@ -61,7 +61,7 @@ def test_centre_of_mass_from_a_given_state(form):
 
 
 def test_centre_of_mass_from_the_reference_state_and_from_its_own_start_value():
-    both = Parameter("com", position_of, Free(which=(0, 2)), start=(0.35, 0.0, 0.02))
+    both = Parameter("com", position_of, Unconstrained(which=(0, 2)), start=(0.35, 0.0, 0.02))
     found = fit(pendulum(), angles(0.42, 0.07, [0.0, 0.0]), both)
     np.testing.assert_allclose(found.values, (0.42, 0.07), rtol=1e-5)
     np.testing.assert_allclose(found.starts, (0.35, 0.02))
@@ -69,7 +69,7 @@ def test_centre_of_mass_from_the_reference_state_and_from_its_own_start_value():
 
 def test_joint_point_is_fitted():
     """The hinge is 0.1 m nearer to the centre of mass than in the model."""
-    point = Parameter("point", lambda e: e.model.system.joints[0].point, Free(which=(0,)))
+    point = Parameter("point", lambda e: e.model.system.joints[0].point, Unconstrained(which=(0,)))
     found = fit(pendulum(0.4), angles(0.3, 0.0, [0.0, 0.0]), point)
     np.testing.assert_allclose(found.values, 0.1, rtol=1e-5)
 
@@ -125,7 +125,7 @@ def crank_angles(length):
 @pytest.mark.parametrize("form", [rj.NullSpace, rj.JointStart])
 def test_geometry_with_a_prescribed_joint_is_fitted(form):
     """The length of a rod on a driven crank."""
-    length = Parameter("x", lambda e: e.model.system.bodies[1].position, Free(which=(0,)))
+    length = Parameter("x", lambda e: e.model.system.bodies[1].position, Unconstrained(which=(0,)))
     found = fit(crank_drive(0.3, form), crank_angles(0.4), length)
     np.testing.assert_allclose(found.values, 0.6, rtol=1e-5)
 

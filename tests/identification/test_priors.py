@@ -14,7 +14,6 @@ import rigidjax as rj
 from rigidjax.ensembles import Store
 from rigidjax.identification import (
     FirstOrder,
-    Free,
     GaussianPrior,
     Gyroscope,
     InertiaTensor,
@@ -23,6 +22,7 @@ from rigidjax.identification import (
     Orientation,
     Parameter,
     PrincipalInertia,
+    Unconstrained,
     excitation,
     identify,
     identify_batch,
@@ -196,7 +196,7 @@ def linear_problem(noise):
         Measurements(TS[:12], {Gyroscope(): v}, known, name=f"run{k}") for k, v in enumerate(values)
     ]
     parameters = [
-        Parameter("bias", bias_of, Free(), prior=GaussianPrior(BIAS_MEAN, BIAS_STD)),
+        Parameter("bias", bias_of, Unconstrained(), prior=GaussianPrior(BIAS_MEAN, BIAS_STD)),
         Parameter("rates", cases.rates_of, per_run=True, prior=GaussianPrior(1.0, RATE_STD)),
     ]
     return data, parameters, values.mean(axis=1)
@@ -327,7 +327,9 @@ def test_invalid_priors_raise():
     with pytest.raises(ValueError, match=r"GaussianPrior\(std=...\)` must be positive, `inf`"):
         GaussianPrior(0.0, (1.0, 0.0))
     moments = LogDetPrior((1.0, 1.0, 1.0), 1.0)
-    with pytest.raises(ValueError, match="'drag', prior=LogDetPrior.* got Free. Use `Gaussian"):
+    with pytest.raises(
+        ValueError, match="'drag', prior=LogDetPrior.* got Unconstrained. Use `Gaussian"
+    ):
         Parameter("drag", cases.drag_of, prior=moments)
     with pytest.raises(TypeError, match=r"'drag', prior=...\)` must be a prior such as"):
         Parameter("drag", cases.drag_of, prior=1.0)  # pyright: ignore[reportArgumentType]

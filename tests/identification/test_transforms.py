@@ -7,11 +7,11 @@ import pytest
 
 from rigidjax.identification import (
     Bounded,
-    Free,
     InertiaTensor,
     Orientation,
     Positive,
     PrincipalInertia,
+    Unconstrained,
 )
 from rigidjax.rotations import so3
 
@@ -20,9 +20,9 @@ TENSOR = np.array([[2.0, 0.3, -0.2], [0.3, 1.7, 0.1], [-0.2, 0.1, 1.2]])
 QUATERNIONS = np.array([[0.5, 0.5, -0.5, 0.5], [1.0, 0.0, 0.0, 0.0]])
 
 CASES = {
-    "free": (Free(), np.array([[1.0, -2.0, 3.0]])),
-    "free, two of three": (Free(which=(0, 2)), np.array([1.0, -2.0, 3.0])),
-    "free number": (Free(), np.array(2.0)),
+    "free": (Unconstrained(), np.array([[1.0, -2.0, 3.0]])),
+    "free, two of three": (Unconstrained(which=(0, 2)), np.array([1.0, -2.0, 3.0])),
+    "free number": (Unconstrained(), np.array(2.0)),
     "positive": (Positive(), np.array([0.1, 2.0])),
     "positive, one of two": (Positive(which=(1,)), np.array([-0.1, 2.0])),
     "bounded": (Bounded(-1.0, 3.0), np.array([0.3, 2.5])),
@@ -270,6 +270,6 @@ def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match=r"needs lower < upper"):
         Bounded(1.0, 1.0)
     with pytest.raises(ValueError, match=r"must be between 0 and 2"):
-        Free(which=(3,)).components((3,))
+        Unconstrained(which=(3,)).components((3,))
     with pytest.raises(ValueError, match=r"different numbers of elements"):
-        Free(which=()).components((3,))
+        Unconstrained(which=()).components((3,))

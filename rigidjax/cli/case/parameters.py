@@ -6,7 +6,6 @@ from typing import Any
 from ...identification import (
     Bounded,
     Experiment,
-    Free,
     GaussianPrior,
     InertiaTensor,
     LogDetPrior,
@@ -14,6 +13,7 @@ from ...identification import (
     Parameter,
     Positive,
     PrincipalInertia,
+    Unconstrained,
     start_state,
 )
 from ...identification.data.units import UNITS, canonical
@@ -22,7 +22,7 @@ from .paths import find_leaf
 from .table import CaseTable, array_of_tables
 
 _TRANSFORMS = {
-    "free": Free,
+    "free": Unconstrained,
     "positive": Positive,
     "bounded": Bounded,
     "principal-inertia": PrincipalInertia,

@@ -1,7 +1,7 @@
 """Coordinates of fitted parameters, in which every real vector is an admissible value."""
 
 from .base import AbstractTransform as AbstractTransform
-from .elementwise import Bounded as Bounded, Free as Free, Positive as Positive
+from .elementwise import Bounded as Bounded, Positive as Positive, Unconstrained as Unconstrained
 from .inertia_tensor import InertiaTensor as InertiaTensor
 from .orientation import Orientation as Orientation
 from .principal_inertia import PrincipalInertia as PrincipalInertia

@@ -52,7 +52,7 @@ class AbstractElementwise(AbstractElements):
         return tuple(active)
 
 
-class Free(AbstractElementwise):
+class Unconstrained(AbstractElementwise):
     """An unbounded value, which is its own coordinate.
 
     **Arguments:** `which`, indices of the elements (of the flattened array) that are fitted; `None`
@@ -88,7 +88,7 @@ class Positive(AbstractElementwise):
     where it counts as being on its bound. `Bounded(0.0, inf)` reaches zero exactly, and can start
     there.
 
-    **Arguments:** `which`, as in `Free`.
+    **Arguments:** `which`, as in `Unconstrained`.
     """
 
     which: Indices = eqx.field(static=True, default=None)
@@ -125,7 +125,7 @@ class Bounded(AbstractElementwise):
     distance; with a single bound, the offset from it. An optimum on a bound is found exactly.
 
     **Arguments:** `lower` and `upper`, $a < b$, numbers or arrays in the shape of the parameter,
-    infinite without a bound; `which`, as in `Free`.
+    infinite without a bound; `which`, as in `Unconstrained`.
     """
 
     lower: Float[Array, "..."]
