@@ -12,6 +12,8 @@ from mechanics import cases
 import rigidjax as rj
 from rigidjax.mechanics.constraints import constraint_jacobian, constraint_rates
 from rigidjax.mechanics.dynamics.constraint_elimination import flatten_jacobian
+from rigidjax.mechanics.energies import kinetic_energy
+from rigidjax.mechanics.kinematics.trees import null_space as null_space_matrix
 from rigidjax.rotations import so3
 
 TIME = jnp.asarray(cases.T)
@@ -48,13 +50,13 @@ def everything(system, rotation, reactions, formulations):
         y = null_space.pack(state, None, TIME)
         state = null_space.decode(TIME, y)
         poses, places, twists = null_space.motion(TIME, y)
-        out["T"] = null_space(prepared, poses, places).reshape(6 * system.num_bodies, -1)
+        out["T"] = null_space_matrix(prepared, poses, places).reshape(6 * system.num_bodies, -1)
         out["G"] = flatten_jacobian(constraint_jacobian(prepared, TIME, places))
         out["rate"] = constraint_rates(prepared, TIME, places, twists)
         for name in formulations:
             model = {"null space": null_space, "absolute": absolute}[name]
             z = y if model is null_space else model.pack(state, None, TIME)
-            of = {"energy": kinetic_energy(model, TIME, z), "momentum": model.momentum(TIME, z)}
+            of = {"energy": kinetic_energy_of(model, TIME, z), "momentum": model.momentum(TIME, z)}
             of["drift"] = jnp.stack(model.drift(TIME, z))
             of["motion"], of["rates"] = motion(model, z)
             if name in reactions:
@@ -65,7 +67,7 @@ def everything(system, rotation, reactions, formulations):
     return evaluate
 
 
-def kinetic_energy(model, t, y):
+def kinetic_energy_of(model, t, y):
     return kinetic_energy(model.prepared_system, model.kinematics(t, y))
 
 
