@@ -29,4 +29,5 @@ def refusal(*arguments, code=2):
 
 
 def assert_refused(message, *arguments, code=2):
-    assert re.search(message, refusal(*arguments, code=code))
+    text = refusal(*arguments, code=code)
+    assert re.search(message, text), text

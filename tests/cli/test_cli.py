@@ -261,7 +261,7 @@ def test_inputs_and_other_formats_are_not_overwritten(tmp_path):
     before = data.read_bytes()
     for path in (data, link):
         arguments = ("fit", "racket", "--data", data, "--report", path, "--force")
-        assert_refused(r"`--report .*\.md` is an input, which is kept", *arguments)
+        assert_refused(r"`--report .*\.md` is an input. Choose another file", *arguments)
     assert_refused("`--out` writes .nc, .nc4 or .h5; got a.csv", *QUICK, "--out", "a.csv")
     twice = ("fit", "racket", "--report", tmp_path / "a.txt", "--plot", tmp_path / "a.txt")
     assert_refused("Outputs must be different files; .*a.txt is named twice", *twice)

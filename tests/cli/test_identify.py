@@ -151,9 +151,9 @@ def test_inputs_are_not_overwritten(tmp_path):
     kept = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
     (tmp_path / "angle.nc").symlink_to(tmp_path / "angle.csv")
     for option, name, message in (
-        ("--out", "angle.csv", "`--out .*angle.csv` is an input, which is kept"),
-        ("--out", "angle.nc", "`--out .*angle.nc` is an input, which is kept"),
-        ("--report", "case.toml", "`--report .*case.toml` is an input, which is kept"),
+        ("--out", "angle.csv", "`--out .*angle.csv` is an input. Choose another file"),
+        ("--out", "angle.nc", "`--out .*angle.nc` is an input. Choose another file"),
+        ("--report", "case.toml", "`--report .*case.toml` is an input. Choose another file"),
         ("--html", "other.csv", "`--html` writes .html or .htm; got .*other.csv"),
         ("--report", "other.nc", "`--report` writes .md, .txt or .json; got .*other.nc"),
     ):

@@ -236,7 +236,7 @@ def test_invalid_input_raises(tmp_path):
     with pytest.raises(ValueError, match="read from .nc and .csv"):
         (tmp_path / "p.txt").touch()
         rj.ensemble(formula, tmp_path / "p.txt")
-    with pytest.raises(ValueError, match="give `simulate` times"):
+    with pytest.raises(ValueError, match="pass `ts` to `simulate`"):
         rj.ensemble(
             lambda p: simulated(p, ts=None, saveat=diffrax.SaveAt(dense=True)),
             {"rate": np.ones(2)},

@@ -44,7 +44,7 @@ def test_work_of_crashed_processes_is_repeated(tmp_path):
     out = tmp_path / "s.zarr"
     found = rj.ensemble(study.run, PARAMETERS, batch=8, executor=Dying(4), out=out, progress=False)
     assert np.array_equal(found.outputs["value"], expected.outputs["value"], equal_nan=True)
-    with pytest.raises(WorkerError, match="Members 0 to 7 ended 5 workers; .*is gone"):
+    with pytest.raises(WorkerError, match="Members 0 to 7 crashed 5 workers; .*is gone"):
         rj.ensemble(study.run, PARAMETERS, batch=8, executor=Dying(1000), progress=False)
 
 

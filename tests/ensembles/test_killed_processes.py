@@ -46,8 +46,8 @@ def dies(phase, monkeypatch):
         "after it claimed": (Lease, "acquire", True),
         "before it computes": (module, "evaluate", False),
         "while it writes": (Store, "_open", True),
-        "before the mark": (Store, "_mark", False),
-        "after the mark": (Store, "_mark", True),
+        "before the mark": (Store, "_mark_complete", False),
+        "after the mark": (Store, "_mark_complete", True),
     }[phase]
     own, calls = getattr(owner, name), []
 
@@ -99,10 +99,10 @@ def test_kill_between_shard_and_mark(tmp_path):
 import os, signal, sys
 sys.path.insert(0, {os.path.dirname(__file__)!r})
 import test_killed_processes
-mark = test_killed_processes.Store._mark
+mark = test_killed_processes.Store._mark_complete
 def killed(self, number, failed):
     mark(self, number, failed) if number == 0 else os.kill(os.getpid(), signal.SIGKILL)
-test_killed_processes.Store._mark = killed
+test_killed_processes.Store._mark_complete = killed
 test_killed_processes.whole({str(path)!r}, worker=(0, 2))
 """
     # In the precision of this process, which the plan names.

@@ -61,7 +61,7 @@ def test_closed_form_against_high_precision(name):
     np.testing.assert_allclose(orientation[0], IDENTITY, atol=1e-14)
     np.testing.assert_allclose(velocity[0], omega, atol=2e-14 * np.abs(omega).max())
     top = Top(tuple(map(float, inertia)), tuple(map(float, omega)), t1)
-    p, w = integrate(top, digits=22, order=24).numbers()
+    p, w = integrate(top, digits=22, order=24).to_arrays()
     # Phases of about 10 rad. The separatrix itself loses one more digit, because the
     # motion there is unstable.
     tolerance = 5e-14 if name == "separatrix" else 1e-14
@@ -233,7 +233,7 @@ def test_closed_form_in_single_precision():
     p, w = exact(inertia, IDENTITY.astype(t.dtype), omega, t)
     assert p.dtype == w.dtype == t.dtype
     top = Top((1.0, 2.0, 3.0), tuple(map(float, omega)), 5.0)
-    expected, rates = integrate(top, digits=20, order=20).numbers()
+    expected, rates = integrate(top, digits=20, order=20).to_arrays()
     np.testing.assert_allclose(p, expected, atol=2e-5)
     np.testing.assert_allclose(w, rates, atol=2e-5)
 

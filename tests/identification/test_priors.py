@@ -258,7 +258,7 @@ def test_priors_in_a_resumed_batch(tmp_path, monkeypatch):
     many = [[*map(shift(k), data)] for k in range(7)]
     fit = functools.partial(identify_batch, SPHERE, many, parameters, horizons=(1.0,), batch_size=2)
     whole, path = fit(out=tmp_path / "whole.zarr"), tmp_path / "killed.zarr"
-    mark = Store._mark
+    mark = Store._mark_complete
 
     def dies(self, number, failed):
         mark(self, number, failed)
@@ -266,7 +266,7 @@ def test_priors_in_a_resumed_batch(tmp_path, monkeypatch):
             raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(Store, "_mark", dies)
+        patched.setattr(Store, "_mark_complete", dies)
         with pytest.raises(Killed):
             fit(out=path)
     assert Store(path).done() == {0, 1}
