@@ -28,7 +28,7 @@ def compile_method(method: _Method) -> _Method:
 
     # Deferred to the first call: both inspect signatures, which would slow down the import.
     jitted = functools.cache(lambda: eqx.filter_jit(call_prepared))
-    native = functools.cache(
+    by_backend = functools.cache(
         lambda: eqx.filter_jit(functools.partial(call_by_kernel, call_prepared))
     )
 
@@ -44,7 +44,7 @@ def compile_method(method: _Method) -> _Method:
         args = [_array(x) for x in args]
         kwargs = {name: _array(x) for name, x in kwargs.items()}
         model = self if is_traced(self) else self.separate_arrays()
-        call = jitted if is_traced((self, t, y, args, kwargs)) else native
+        call = jitted if is_traced((self, t, y, args, kwargs)) else by_backend
         return call()(model, t, y, args, kwargs)
 
     return cast(_Method, with_arrays)

@@ -14,12 +14,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..adjoints.any_mode import AnyMode
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
-from ..native import call_by_kernel
 from ..results import RESULTS
 from ..sensors import AbstractSensor
 from ..sensors.history import SHORTEST_SPAN, continue_motion, shift_in_time
+from ..simulate.backend_policy import choose_call
 from ..simulate.simulate import simulate
 from ..state import State
 from .parameters import Experiment, Parameter, replace_leaves
@@ -155,14 +156,10 @@ def _simulate_delayed_readings(
     sensors = tuple(sensor for sensor, _ in undelayed)
     is_delayed = tuple(delay is not None for _, delay in undelayed)
     read = functools.partial(_read_rows, is_delayed)
-    call = _call_directly if simulation.backend == "xla" else call_by_kernel
+    call = choose_call(AnyMode(backend=simulation.backend))
     readings = call(read, model, sensors, state0, t0, times, fixed, blocks)
     result = RESULTS.where(joints_close, solution.result, RESULTS.joints_open)
     return readings, result
-
-
-def _call_directly(function: Callable[..., T], *args: Any) -> T:
-    return function(*args)
 
 
 def _read_rows(

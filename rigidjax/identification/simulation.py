@@ -10,8 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..adjoints.any_mode import AnyMode
-from ..mechanics import has_joints
 from ..projection import AbstractProjection
 from ..simulate.arguments import (
     DEFAULT_TOLERANCE,
@@ -20,14 +18,9 @@ from ..simulate.arguments import (
     make_controller,
     takes_tolerances,
 )
-from ..solvers.conserving.base import AbstractStructureSolver
-from ..solvers.dae.base import AbstractDAESolver
-from ..solvers.dae.radau import AbstractRadau
-from ..solvers.lie import GeneralizedAlpha
-from ..solvers.lie.base import AbstractGroupSolver
+from ..simulate.backend_policy import adjoint_of_tangents
 
 # Structure-preserving methods whose tangents are faster natively compiled, with joints too.
-_FAST_NATIVE_TANGENTS = AbstractGroupSolver | GeneralizedAlpha
 
 
 class Settings(TypedDict, total=False):
@@ -87,24 +80,10 @@ class Simulation(eqx.Module):
         return dataclasses.replace(self, solver=solver, adjoint=adjoint, **arrays)
 
     def forward(self, model: Any) -> "Simulation":
-        """Return the settings with the fastest adjoint for tangents, unless one is chosen.
-
-        Tangents are compiled natively except where each step eliminates a large matrix, for which
-        LAPACK is faster: in Radau methods, and in structure-preserving methods with joints except
-        those on groups (docs/benchmarks). Tangents of diffrax's implicit methods call back into
-        Python and are not compiled natively either.
-        """
+        """Return the settings with the fastest adjoint for tangents, unless one is chosen."""
         if self.adjoint is not None or self.backend != "auto":
             return self
-        solver = self.solver
-        jointed = isinstance(solver, AbstractStructureSolver) and has_joints(model.system)
-        implicit = isinstance(solver, diffrax.AbstractImplicitSolver)
-        by_xla = (
-            isinstance(solver, AbstractRadau)
-            or (jointed and not isinstance(solver, _FAST_NATIVE_TANGENTS))
-            or (implicit and not isinstance(solver, AbstractDAESolver))
-        )
-        return dataclasses.replace(self, adjoint=AnyMode(backend="xla" if by_xla else "auto"))
+        return dataclasses.replace(self, adjoint=adjoint_of_tangents(self.solver, model.system))
 
     @property
     def arguments(self) -> dict[str, Any]:

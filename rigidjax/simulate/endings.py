@@ -52,7 +52,7 @@ def project_saved(
     def map_over_times():
         return jax.lax.map(lambda sample: project(*sample), (ts, ys))
 
-    return variants(kernel=map_over_times, xla=lambda: jax.vmap(project)(ts, ys))
+    return variants(sequential=map_over_times, batched=lambda: jax.vmap(project)(ts, ys))
 
 
 class ProjectedFunction(eqx.Module):

@@ -9,12 +9,10 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array
 
-from ..adjoints.any_mode import AnyMode
 from ..adjoints.probed_loop import NestedForwardMode
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..mechanics import has_joints
-from ..native import Backend, call_as_single_kernel, call_by_kernel
 from ..projection import AbstractProjection
 from ..signals.signal import signals_of
 from ..solvers import Projected, Recharted, dae_term
@@ -31,6 +29,7 @@ from ..solvers.wrappers.knots import (
     separate_delays,
 )
 from ..state import State
+from .backend_policy import backend_of, choose_call, choose_call_after, choose_call_of_run
 from .endings import (
     ProjectedFunction,
     add_singularity_event,
@@ -107,20 +106,10 @@ def counts_evaluations(solver: diffrax.AbstractSolver) -> bool:
 def integrate(run: RunArguments) -> tuple[Solution, Array]:
     """Return the solution without its model, and whether the run succeeded."""
     run = run._replace(model=separate_delays(run.model, run.t0, run.t1))
-    kernels = isinstance(run.adjoint, AnyMode) and run.adjoint.backend != "xla"
-    call = call_by_kernel if kernels else _call
+    call = choose_call(run.adjoint)
     model, y0, term = call(_prepare, run.model, run.state0, run.y0, run.t0)
     run = run._replace(model=model)
-    solve = functools.partial(call_as_single_kernel, _ran_native) if kernels else _call
-    return solve(_solve, run, y0, term)
-
-
-def _call(function: Callable[..., Any], *args: Any) -> Any:
-    return function(*args)
-
-
-def _ran_native(results: tuple[Solution, Array]) -> bool:
-    return results[0].stats["backend"] == "native"
+    return choose_call_of_run(run.adjoint)(_solve, run, y0, term)
 
 
 def _prepare(
@@ -189,11 +178,10 @@ def _solve(
     result = name_result(solution.result, run.solver, model, run.t0, run.t1)
     saved = ys is not None and run.saves_unknowns
     if between and run.saves_unknowns:
-        call = call_by_kernel if _get_backend(solution) == "native" else _call
-        ys = call(project_saved, stepper, ts, ys, run.t0, y0)
+        ys = choose_call_after(solution)(project_saved, stepper, ts, ys, run.t0, y0)
     if at_event is not None and isinstance(stepper, Projected) and run.interpolates_event:
-        call = call_by_kernel if _get_backend(solution) == "native" else _call
-        at_event = at_event[0], call(project_saved, stepper, *at_event, run.t0, y0)
+        project = functools.partial(choose_call_after(solution), project_saved)
+        at_event = at_event[0], project(stepper, *at_event, run.t0, y0)
     if run.watches_singularity:
         result, mask = mark_singularity(result, mask)
         if saved:
@@ -247,10 +235,6 @@ def _after_projection(stepper: Projected) -> Callable[[Callable[..., Any]], Proj
     return lambda function: ProjectedFunction(function, stepper)
 
 
-def _get_backend(solution: diffrax.Solution) -> Backend:
-    return solution.stats.get("backend", Backend("xla", ("a diffrax adjoint",)))
-
-
 def _collect_stats(
     run: RunArguments, solution: diffrax.Solution, solver: diffrax.AbstractSolver
 ) -> tuple[dict[str, Any], Any]:
@@ -264,7 +248,7 @@ def _collect_stats(
     per_step = explicit_evaluations(solver)
     if per_step is not None:
         stats["num_rhs"] = per_step[0] * stats["num_steps"] + per_step[1]
-    stats["backend"] = _get_backend(solution)
+    stats["backend"] = backend_of(solution)
     if "derivative_error" in solution.stats:
         stats["derivative_error"] = solution.stats["derivative_error"]
     return stats, controller_state

@@ -1,7 +1,6 @@
 """Simulation of a formulation: the entry point `rj.simulate`."""
 
 import contextlib
-import dataclasses
 from typing import Any
 
 import diffrax
@@ -11,13 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike
 
-from ..adjoints.any_mode import AnyMode
 from ..annotations import Flag, Time
 from ..checks import collect_faults, common_dtype, is_traced, is_tracing
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..joints.replacing import replace_fields
-from ..native import BACKENDS, check_backend, opaque_call
+from ..native import check_backend, opaque_call
 from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError, failures_as_nan, record_run
 from ..signals.signal import signals_of
@@ -38,6 +36,7 @@ from .arguments import (
     make_saveat,
     set_root_finder_tolerances,
 )
+from .backend_policy import choose_adjoint
 from .endings import nan_if_failed, raise_on_failure
 from .integration import RunArguments, counts_evaluations, integrate
 from .solution import Solution
@@ -147,7 +146,7 @@ def simulate(
     projected = choose_projection(projection, method)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
-    adjoint = _choose_adjoint(adjoint, check_backend(backend))
+    adjoint = choose_adjoint(adjoint, check_backend(backend))
     max_steps += sum(len(signal.ts) for signal in signals_of(model))
     known = (model, state0, y0, start, end, dt0, saved, controller, method, args)
     traced = is_traced(known) or is_tracing()
@@ -198,27 +197,8 @@ def _check_start(state0: State | None, y0: Unknowns | None, t1: ArrayLike | None
 
 
 # Module constants, because building modules costs more than a short run.
-_ANY_MODE = {name: AnyMode(backend=name) for name in BACKENDS}
 _NO_METER = diffrax.NoProgressMeter()
 _SAVE_END = diffrax.SaveAt(t1=True)
-
-
-def _choose_adjoint(
-    adjoint: diffrax.AbstractAdjoint | None, backend: str
-) -> diffrax.AbstractAdjoint:
-    """Return the adjoint for this backend."""
-    if adjoint is None:
-        return _ANY_MODE[backend]
-    if backend == "auto":
-        return adjoint
-    if isinstance(adjoint, AnyMode):
-        return dataclasses.replace(adjoint, backend=backend)
-    if backend == "native":
-        raise ValueError(
-            '`backend="native"` runs with `rj.AnyMode()`; got '
-            f"`adjoint={type(adjoint).__name__}()`. Omit one of the two."
-        )
-    return adjoint
 
 
 def _nan_leaves(model: AbstractFormulation) -> list[Flag]:

@@ -129,7 +129,10 @@ START = "[[parameter]]\nname = 'p'\npath = 'start_state'\n"
             r"\[prior\]: There is no `type` 'gauss'. Did you mean 'gau",
         ),
         (f"{PRIOR}{{ mean = 3 }}\n", r"\[prior\]: `type` is missing; it is a text"),
-        (f"{PRIOR}{{ type = 'gaussian', mean = 3 }}\n", r"`std` is missing, an argument of GaussianPrior"),
+        (
+            f"{PRIOR}{{ type = 'gaussian', mean = 3 }}\n",
+            r"`std` is missing, an argument of GaussianPrior",
+        ),
         (
             f"{PRIOR}{{ type = 'gaussian', mean = 0, sd = 1 }}\n",
             r"\[prior\]: there is no `sd` here. Did you mean `std`",

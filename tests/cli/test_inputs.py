@@ -108,7 +108,11 @@ def test_a_fourier_series_drives_a_motor(tmp_path):
             '"wheel"\n[data',
             r"There is no `moment` 'wheel'. Did you mean 'wheels'",
         ),
-        ('["a", "b", "c"]', '["a", "b"]', r"\[\[input\]\] 1 .'wheels'.: `columns` must be one, or three"),
+        (
+            '["a", "b", "c"]',
+            '["a", "b"]',
+            r"\[\[input\]\] 1 .'wheels'.: `columns` must be one, or three",
+        ),
         ('"mN m"', '"mN n"', r"\[\[input\]\] 1 .'wheels'.: The unit 'mN n' is not known"),
         ('"hold"', '"step"', r"There is no `interpolation` 'step'"),
         ('unit = "mN m"', "gian = 2.0", r"there is no `gian` here. Did you mean `gain`"),

@@ -141,7 +141,7 @@ def test_kernel_and_xla_variants():
     """Kernels use the first variant, XLA the second; derivatives too."""
 
     def function(x):
-        return variants(kernel=lambda: jnp.sin(x), xla=lambda: 2.0 * jnp.sin(x))
+        return variants(sequential=lambda: jnp.sin(x), batched=lambda: 2.0 * jnp.sin(x))
 
     x = jnp.linspace(0.1, 1.0, 5)
     kernel = native.jit(function)

@@ -71,9 +71,11 @@ def _map_matrices(function: Callable[..., Any], stack: Array, otherwise: Callabl
         return jax.tree.map(lambda x: x[None], function(stack[0]))
 
     if len(stack) == 1:
-        return variants(kernel=lambda: of_single(function), xla=lambda: of_single(otherwise))
+        return variants(
+            sequential=lambda: of_single(function), batched=lambda: of_single(otherwise)
+        )
     return variants(
-        kernel=lambda: jax.lax.map(function, stack), xla=lambda: jax.vmap(otherwise)(stack)
+        sequential=lambda: jax.lax.map(function, stack), batched=lambda: jax.vmap(otherwise)(stack)
     )
 
 
@@ -124,7 +126,7 @@ def pseudo_inverse(
         return _orthogonal_decomposition(A, cutoff)[0]
 
     if blocks is None:
-        return variants(kernel=lambda: by_householder(A), xla=lambda: _at_cutoff(cutoff)(A))
+        return variants(sequential=lambda: by_householder(A), batched=lambda: _at_cutoff(cutoff)(A))
     P = jnp.zeros_like(A.T)
     for rows, columns in blocks.stacks():
         part = A[rows[:, :, None], columns[:, None]]
@@ -213,7 +215,7 @@ def _decompose(J: Float[Array, "m n"], blocks: Blocks | None):
     """
     if blocks is None:
         P, rows, fixed = variants(
-            kernel=lambda: _decompose_by_householder(J), xla=lambda: _decompose_by_lapack(J)
+            sequential=lambda: _decompose_by_householder(J), batched=lambda: _decompose_by_lapack(J)
         )
         return P, [jnp.where(fixed[:, None], 0.0, rows)], fixed.astype(J.dtype)
     P, motions, fixed = jnp.zeros_like(J.T), [], jnp.zeros(J.shape[1], J.dtype)

@@ -84,8 +84,8 @@ def compute_accelerations(
         return constraint_elimination_accelerations(prepared, t, poses, joint_frames, nu, joints)
 
     return variants(
-        kernel=lambda: articulated_body_accelerations(prepared, t, poses, joint_frames, nu),
-        xla=by_matrices,
+        sequential=lambda: articulated_body_accelerations(prepared, t, poses, joint_frames, nu),
+        batched=by_matrices,
     )
 
 
@@ -124,10 +124,10 @@ def tree_correction(
     """Return the change of all twists of least kinetic energy that removes the residual of the
     tree joints."""
     return variants(
-        kernel=lambda: least_change_of_trees(
+        sequential=lambda: least_change_of_trees(
             prepared, t, poses, joint_frames, inertias, masses, residual
         ),
-        xla=lambda: tree_constraints(prepared, t, joint_frames, inertias, masses).correction(
+        batched=lambda: tree_constraints(prepared, t, joint_frames, inertias, masses).correction(
             residual
         ),
     )

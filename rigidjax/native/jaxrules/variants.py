@@ -1,4 +1,4 @@
-"""Two implementations of one function: the kernel variant and the XLA variant.
+"""Two implementations of one function: a sequential and a batched one.
 
 A kernel runs loops of small steps at the speed of the processor. XLA has an overhead for every loop
 iteration and every array, so that few operations on large arrays suit it better. This module needs
@@ -16,13 +16,13 @@ T = TypeVar("T")
 KERNEL_PLATFORM = "native kernel"
 
 
-def variants(*, kernel: Callable[[], T], xla: Callable[[], T]) -> T:
+def variants(*, sequential: Callable[[], T], batched: Callable[[], T]) -> T:
     """Return the result of one of two functions that compute equal values up to round-off.
 
-    **Arguments:** `kernel`, the function that native kernels contain; `xla`, the function that XLA
-    compiles. Only one of both is compiled.
+    **Arguments:** `sequential`, loops of small steps, which native kernels contain; `batched`, few
+    operations on large arrays, which XLA compiles. Only one of both is compiled.
     """
-    return jax.lax.platform_dependent(**{KERNEL_PLATFORM: kernel}, default=xla)
+    return jax.lax.platform_dependent(**{KERNEL_PLATFORM: sequential}, default=batched)
 
 
 def kernel_branch(platforms: tuple[tuple[str, ...] | None, ...]) -> int | None:

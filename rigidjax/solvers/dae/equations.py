@@ -294,8 +294,8 @@ def matrix_of(linear: Callable[[Vector], Vector], y: Vector) -> Float[Array, "m 
     unit = jnp.eye(y.size, dtype=y.dtype)
     # One column after another in native runs, where a batch would take n times the code.
     return variants(
-        kernel=lambda: jax.lax.map(linear, unit).T,
-        xla=lambda: jax.vmap(linear, out_axes=1)(unit),
+        sequential=lambda: jax.lax.map(linear, unit).T,
+        batched=lambda: jax.vmap(linear, out_axes=1)(unit),
     )
 
 

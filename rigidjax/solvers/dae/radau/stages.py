@@ -58,8 +58,8 @@ class StageEquations(AbstractImplicitStep):
     def residual(self, Z: StageValues) -> StageValues:
         points = self.points(Z)
         return variants(
-            kernel=lambda: jax.lax.map(lambda point: self.equations.residual(*point), points),
-            xla=lambda: jax.vmap(self.equations.residual)(*points),
+            sequential=lambda: jax.lax.map(lambda point: self.equations.residual(*point), points),
+            batched=lambda: jax.vmap(self.equations.residual)(*points),
         )
 
     def jacobian(self, Z: StageValues) -> Matrix:
