@@ -203,7 +203,7 @@ def test_compiler_defect_falls_back_to_xla_with_a_warning(monkeypatch):
         sol = rj.simulate(model, state, 0.1)
     np.testing.assert_array_equal(sol.ys, expected.ys)
     with (
-        pytest.warns(UserWarning, match="in its place"),
+        pytest.warns(UserWarning, match="instead"),
         pytest.raises(RuntimeError, match="wrong"),
     ):
         rj.simulate(model, state, 0.1, backend="native")

@@ -8,6 +8,7 @@ from fuzz import generate, jaxprs
 from rule_cases import ARITHMETIC, EPS, SQUARE, X, Y, check
 
 from rigidjax import native
+from rigidjax.native.runtime.codegen import default_width
 from rigidjax.native.runtime.kernel import Kernel, Signature
 
 # More iterations than are unrolled, and no multiple of the lanes.

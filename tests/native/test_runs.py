@@ -166,7 +166,9 @@ def test_only_varying_values_have_tangents(members):
     run, moments, rates = members
     end = lambda m: run("native")(m, rates[0])[0]  # noqa: E731
     program = jax.make_jaxpr(lambda m: jax.jvp(end, (m,), (m,)))(moments[0])
-    (given,) = {e.params["given"] for e in equations(program.jaxpr) if "given" in e.params}
+    (given,) = {
+        e.params["with_tangent"] for e in equations(program.jaxpr) if "with_tangent" in e.params
+    }
     # The moments, of the body and of its mechanics, in the vector field and in the projection.
     assert sum(given) == 4
     assert len(given) > 10
