@@ -110,7 +110,7 @@ def test_degrees_of_freedom(build, dof):
         (lambda: problems.adams_case("xyz"), "There are: revolute, spherical"),
         (lambda: problems.andrews(3.0), "the loops cannot be closed at this angle"),
         (lambda: problems.four_bar().reference([0.0]), "no closed form and is not known"),
-        (lambda: problems.two_bodies().reference([0.1]), "known at t1 = 0.5 s alone"),
+        (lambda: problems.two_bodies().reference([0.1]), "known only at t1 = 0.5 s"),
     ],
 )
 def test_invalid_arguments_raise(call, message):

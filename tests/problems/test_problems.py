@@ -189,7 +189,7 @@ def test_unknown_case_raises():
 
 
 def test_reference_without_closed_form_exists_only_at_the_end():
-    with pytest.raises(ValueError, match="no closed form and is known at t1 = 10 s alone"):
+    with pytest.raises(ValueError, match="no closed form and is known only at t1 = 10 s"):
         problems.heavy_top().reference([1.0, 10.0])
 
 
