@@ -271,5 +271,5 @@ def test_invalid_arguments_raise():
         Bounded(1.0, 1.0)
     with pytest.raises(ValueError, match=r"must be between 0 and 2"):
         Unconstrained(which=(3,)).components((3,))
-    with pytest.raises(ValueError, match=r"different numbers of elements"):
+    with pytest.raises(ValueError, match=r"different indices of elements"):
         Unconstrained(which=()).components((3,))

@@ -241,7 +241,7 @@ def test_unreached_times_are_omitted(racket):
 
 def test_solution_without_times(solution):
     empty = eqx.tree_at(lambda s: s.ts, solution, None)
-    with pytest.raises(ValueError, match="No samples were saved: pass `ts=`"):
+    with pytest.raises(ValueError, match="No times were saved: pass `ts=`"):
         empty.to_xarray()
 
 
