@@ -50,7 +50,7 @@ def run(model, orientation, omega):
         )
         return solution.states, solution.stats["num_steps"]
 
-    return jax.vmap(one)(omega)
+    return jax.vmap(single_top)(omega)
 
 
 def measure(size: int, dtype: str, chunk: int, budget: float) -> dict[str, Any]:
