@@ -233,7 +233,7 @@ class System(AbstractSystem):
         return draw([body.name for body in self.bodies], self.joints, self.topology)
 
     def with_all_mass(self, state: T) -> T:
-        """Return the state, or unknowns; an error if a body has lost its inertia since then.
+        """Return the state, or unknowns; an error if a body has lost the inertia it was built with.
 
         Whether all bodies have inertia decides how accelerations are computed, by elimination
         along the trees or by a mass matrix, and cannot depend on values that change later.

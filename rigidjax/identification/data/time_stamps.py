@@ -149,7 +149,7 @@ def _parse_time_zero(text: str) -> Decimal:
 
 
 def _describe_in_units(number: Decimal) -> str:
-    """Return a text with the date of a stamp in other units."""
+    """Return the date that a stamp has if its unit is ms, us or ns, as a clause for an error."""
     for name, power in (("milliseconds", 3), ("microseconds", 6), ("nanoseconds", 9)):
         seconds = number.scaleb(-power)
         if LEAST_STAMP < seconds < _LATEST:

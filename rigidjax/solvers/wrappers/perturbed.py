@@ -70,7 +70,7 @@ class LinearizedField(eqx.Module):
         rate = self.perturbed.tangent(
             lambda tree, y: tree[0].vf(stop_gradients(t), y, tree[1]), both.y, both.v
         )
-        # The iteration of implicit methods needs the derivative by the probe.
+        # The iteration of implicit methods needs the derivative with respect to the probe.
         rate = stop_gradients(rate) if self.is_explicit else rate
         return Probe(self.term.vf(t, both.y, args), rate)
 

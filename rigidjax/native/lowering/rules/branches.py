@@ -207,7 +207,7 @@ def _merge(
 def _emit_phis(
     em: Emitter, aval: ShapedArray, old: Any, new: Any, block_before: ir.Block, branch_end: ir.Block
 ):
-    """Return a result after a branch: that of the branch if it was taken, else the one before."""
+    """Emit phi nodes of a value after a branch: new if it was taken, otherwise the old value."""
     if isinstance(new, ArrayView):
         if not isinstance(old, ArrayView) or new.buffer is old.buffer:
             return new
