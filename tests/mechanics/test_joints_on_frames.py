@@ -12,7 +12,7 @@ from joints import cases
 import rigidjax as rj
 from rigidjax.cli.case.inputs import Inputs
 from rigidjax.cli.case.model import read_model
-from rigidjax.cli.case.table import Table
+from rigidjax.cli.case.table import CaseTable
 from rigidjax.io.mechanism import describe_mechanism
 from rigidjax.io.names import unknown_names
 from rigidjax.mechanics.stacked.system import PreparedSystem
@@ -125,7 +125,7 @@ def test_joints_on_frames_in_a_case_file():
     inertia = [0.02, 0.06, 0.05]
     position = [0.4, 0.0, 0.0]
     """
-    model = read_model(Table(tomllib.loads(text), "case"), Inputs({}, {}, ())).formulation
+    model = read_model(CaseTable(tomllib.loads(text), "case"), Inputs({}, {}, ())).formulation
     (group,) = PreparedSystem(model.system).groups
     np.testing.assert_allclose(group.child_point, [(-0.4, 0.0, 0.0)])
 
@@ -221,8 +221,8 @@ def test_invalid_frames_raise():
     refused(rj.Weld("a", "one"), r"`Weld` acts between different bodies; \['a', 'one'\] are on one")
     refused(rj.Spherical("a", "b"), rf"origins of \['a', 'b'\], which are {apart:.3g} m apart .*"
             "Move a body or a frame, or give `point`")  # fmt: skip
-    refused(rj.Revolute("one", "two", None, Z, name="pin"), "The joint 'pin' needs `point`, .* is "
-            r"the origin of a frame only where one is named; got \['one', 'two'\]")  # fmt: skip
+    refused(rj.Revolute("one", "two", None, Z, name="pin"), "The joint 'pin' needs `point`, .* a "
+            r"frame supplies it only where one is named; got \['one', 'two'\]")  # fmt: skip
     refused(rj.Distance("one", "b", None, Z), "needs `parent_point`")
     frames.append(rj.Frame("centre", "two"))
     refused(rj.Distance("centre", "one", None, TWO.position), "two different points")
