@@ -78,9 +78,10 @@ class MassMatrixTerm(AbstractDAETerm):
       errors of the derivatives; without it such a run gives a warning.
 
     **Raises:** `ValueError` for an index other than 0 to 3, for `rates` that are not pairs of
-    unknowns, and for matrices of a wrong shape; with `check_start`, an error at run time if the
-    start violates an algebraic equation, if an equation is not the one that `rates` states, or if
-    `product` differs from the product with the matrix.
+    unknowns, for matrices of a wrong shape, and for `product` beside a constant matrix; with
+    `check_start`, an error at run time if the start violates an algebraic equation, if an
+    equation is not the one that `rates` states, or if `product` differs from the product with
+    the matrix.
     **Source:** Hairer-Wanner II, VI.1 and VII.1 (error scaling: the code RADAU5).
     """
 
@@ -97,6 +98,13 @@ class MassMatrixTerm(AbstractDAETerm):
     )
     product: Callable[..., Y] | None = None
     consistent: Callable[..., Y] | None = None
+
+    def __check_init__(self):
+        if self.product is not None and not callable(self.mass):
+            raise ValueError(
+                "`MassMatrixTerm(product=...)` is for a `mass` that is a function; a constant "
+                "matrix is multiplied directly. Omit `product`."
+            )
 
     def vf(self, t: Time, y: Y, args: Args) -> Y:
         """Return the right-hand side $f$."""

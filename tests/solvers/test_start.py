@@ -185,3 +185,5 @@ def test_wrong_mass_matrix_product_raises():
     ):
         begin(Radau5(), term(1.001), ROBERTSON())
     begin(Radau5(), term(1.0), ROBERTSON())
+    with pytest.raises(ValueError, match="constant matrix is multiplied directly. Omit"):
+        MassMatrixTerm(lambda t, y, args: -y, jnp.eye(2), product=lambda t, y, rate, args: rate)
