@@ -136,7 +136,7 @@ class Loads(eqx.Module):
         """Return forces, space components, and moments about the centres of mass, body components.
 
         **Arguments:** `R`, rotations of the bodies.
-        **Returns:** arrays, or `None` for what is zero by construction.
+        **Returns:** forces and moments; `None` instead of an array that is zero by construction.
         """
         forces, moments = self.forces, self.moments
         if forces is not None and self.arms is not None:

@@ -18,8 +18,8 @@ _Method = TypeVar("_Method", bound=Callable[..., object])
 def compile_method(method: _Method) -> _Method:
     """Apply `equinox.filter_jit` to a method of a time and of unknowns, of a prepared model.
 
-    `filter_jit` alone would take a time or a vector given as Python numbers as constants, and
-    compile for each anew. Outside of transformations the native backend runs the method, which
+    `filter_jit` alone would treat a time or a vector of Python numbers as a constant and compile
+    again for every value. Outside transformations the native backend runs the method, because it
     compiles faster.
     """
 

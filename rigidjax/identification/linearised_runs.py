@@ -138,7 +138,7 @@ def _simulate_delayed_readings(
     Before its start the run is continued backwards. Derivatives with respect to a delay are those
     of the exact motion.
 
-    **Arguments:** `punctual`, for each sensor its `on_time()`.
+    **Arguments:** `undelayed`, for each sensor its `on_time()`.
     """
     model, (t0, t1) = experiment.model, span
     state0, joints_close = experiment.start_at(t0)

@@ -1,6 +1,7 @@
 """Choice between the native backend and XLA for runs and for their tangents."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -71,11 +72,7 @@ def choose_call_of_run(adjoint: diffrax.AbstractAdjoint) -> Callable[..., Any]:
     """Return how a run is called: as one kernel if all of it is native, or directly."""
     if choose_call(adjoint) is _call_directly:
         return _call_directly
-
-    def call(function: Callable[..., Any], *args: Any) -> Any:
-        return call_as_single_kernel(_ran_native, function, *args)
-
-    return call
+    return functools.partial(call_as_single_kernel, _ran_native)
 
 
 def _ran_native(results: tuple[Any, Any]) -> bool:

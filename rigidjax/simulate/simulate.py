@@ -81,7 +81,7 @@ def simulate(
       exactly where another run of the same model ended, including revolutions of joints and
       multipliers. With steps of a fixed length it equals the uninterrupted run to round-off, with
       an implicit solver to the tolerance of its Newton iteration. The memory of a solver or a
-      step-size controller is not part of the unknowns and starts anew: the history of
+      step-size controller is not part of the unknowns and is reset: the history of
       `rj.solvers.BDF()`, the accelerations of `GeneralizedAlpha()`, and the velocities of
       `EnergyMomentum()` and similar solvers that violate joints of `NullSpace`.
     - `t1`, `t0`: end and start, s; `t1 > t0`.

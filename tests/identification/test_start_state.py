@@ -85,7 +85,7 @@ def test_unclosable_loop_fails():
 
 
 def readings(model, state, sensors, ts, moved=None):
-    """Exact readings from a start that is moved by a change of the minimal velocities."""
+    """Exact readings from a start that is moved by a change of the generalised velocities."""
     if moved is not None:
         count = len(moved) // 2
         directions = selection(independent_rates(model, state), len(moved) // 2)

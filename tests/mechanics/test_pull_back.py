@@ -92,7 +92,7 @@ def both(function, q):
 
 
 def null_space(system, rotation, q):
-    """Rates of all coordinates for every minimal velocity, from the vector field's positions."""
+    """Rates of all coordinates for every generalised velocity, from the vector field."""
     model = rj.NullSpace(system, rotation)
 
     def rates(nu):

@@ -208,7 +208,7 @@ def with_inertial_parameters(system: System, parameters: ArrayLike) -> System:
             raise ValueError(
                 "`with_inertial_parameters` moves body frames, to which the "
                 f"{type(force).__name__} on {list(force.body_names())} is attached. Build "
-                "the system anew."
+                "a new system."
             )
     properties = [MassProperties.from_parameters(part) for part in values.reshape(-1, 10)]
     bodies = [

@@ -31,7 +31,7 @@ from .constraint_elimination import (
     flatten_jacobian,
 )
 from .joint_gradients import joint_gradients
-from .mass_matrix import mass_matrix_accelerations
+from .mass_matrix_accelerations import mass_matrix_accelerations
 
 # Generalised velocities up to which a dense mass matrix is faster (16 ball joints or 48 hinges).
 DENSE_LIMIT = 48

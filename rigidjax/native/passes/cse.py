@@ -70,8 +70,8 @@ def _equation_key(equation: JaxprEqn, args: Sequence[Hashable]) -> Hashable:
 class _JaxprNumbers:
     """Numbers of sub-jaxprs, equal for jaxprs that compute the same results.
 
-    JAX traces derivatives and branches anew each time, so that equal sub-jaxprs are different
-    objects.
+    JAX traces derivatives and branches separately at every use, so that equal sub-jaxprs are
+    different objects.
     """
 
     def __init__(self):

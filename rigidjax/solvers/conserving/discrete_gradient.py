@@ -59,7 +59,7 @@ def energy_correction(
     The correction of an internal force, whose work depends on relative motion only, is along the
     relative motion, so that it changes neither momentum nor angular momentum.
 
-    **Arguments:** `mechanics`; `group`, forces of one kind; `t`, the middle of the step, s; `h`,
+    **Arguments:** `prepared`; `group`, forces of one kind; `t`, the middle of the step, s; `h`,
     its length, s; `poses`, kinematics at its start, middle and end, with the mean twists; `chords`,
     of the rotations (see `RotationIncrement`), (L,).
     **Returns:** a wrench for each body, (L, 6), moments in body components of the middle.

@@ -172,7 +172,7 @@ class EnergyMidpoint(AbstractOneStepSolver):
 class TopStep(AbstractMotionStep):
     r"""Equations for $W$, with the velocity of the centre of mass and the reaction eliminated.
 
-    **Attributes:** `mechanics`, of one body; `rotation`, the parametrization; `t0`, start of the
+    **Attributes:** `prepared`, of one body; `rotation`, the parametrization; `t0`, start of the
     step, and `h`, its length, s; `start`, the motion at its start; `arm`, $X$, from the joint to
     the centre of mass, (3,) m, body components, `None` for a body with a fixed point; `conformal`,
     whether $h W$ is a conformal rotation vector instead of twice the vector part of Euler

@@ -33,7 +33,7 @@ def conserving_wrenches(
 
     The conservative part does exactly the work $V_0 - V_1$.
 
-    **Arguments:** `mechanics`; `t`, the middle of the step, s; `first`, `middle`, `last`, poses at
+    **Arguments:** `prepared`; `t`, the middle of the step, s; `first`, `middle`, `last`, poses at
     its start, middle and end; `change`, displacements and rotation vectors (body axes of the
     middle) of the step, (L, 6); `h`, its length, s; `chords`, of the rotations (see
     `RotationIncrement`), (L,).

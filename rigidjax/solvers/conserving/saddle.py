@@ -30,7 +30,7 @@ _solve = sequential_vmap_on_cpu(jnp.linalg.solve)
 class AbstractMultiplierEquations(AbstractStepEquations):
     """Equations for the increments of all bodies, (L, 6), followed by the multipliers, (m,).
 
-    **Attributes:** `mechanics`; `scales`, of the increments, whose round-off is about `eps` times
+    **Attributes:** `prepared`; `scales`, of the increments, whose round-off is about `eps` times
     their scale.
     """
 

@@ -51,7 +51,7 @@ class Dynamics(eqx.Module):
     The twists $w$, (L, k), are the velocities of the centres of mass, space components, followed by
     $\Omega$, body components; for one body with a fixed point they are $\Omega$ alone.
 
-    **Arguments:** `mechanics`.
+    **Arguments:** `prepared`, the arrays of the system.
     """
 
     prepared: PreparedSystem

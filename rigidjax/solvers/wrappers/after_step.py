@@ -147,7 +147,7 @@ class AbstractAfterStep(AbstractDelegating):
         of the original step; the state of the solver; the result.
         """
         inner_state, replaced = solver_state
-        # With a Python `True` the wrapped solver knows at compile time that it starts anew.
+        # With a Python `True` the wrapped solver knows at compile time that its memory is reset.
         jump = True if self.always else made_jump | replaced
         y1, error, dense_info, inner_state, result = self.solver.step(
             terms, t0, t1, y0, args, inner_state, jump
