@@ -93,6 +93,7 @@ if _typing.TYPE_CHECKING:
     from . import (
         ensembles as ensembles,
         io as io,
+        models as models,
         plotting as plotting,
         problems as problems,
         viewer as viewer,
@@ -125,7 +126,7 @@ if _typing.TYPE_CHECKING:
 
 
 # Imported on first use, because they take as long to import as the rest of the package.
-_MODULES = ("ensembles", "identification", "io", "plotting", "problems", "viewer")
+_MODULES = ("ensembles", "identification", "io", "models", "plotting", "problems", "viewer")
 _OF_IDENTIFICATION = (
     "Accelerometer",
     "Attitude",

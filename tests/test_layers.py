@@ -27,7 +27,7 @@ LAYERS = (
     ("solvers",),
     ("adjoints",),
     ("simulate",),
-    ("problems",),
+    ("problems", "models"),
     ("io", "identification"),
     ("ensembles",),
     ("plotting", "viewer"),

@@ -94,7 +94,13 @@ def _zero_of_delay(owner: Signal | Gyroscope, field: str) -> Array | None:
 def _check_armature(model: Any) -> None:
     """Raise `ValueError` for an armature that the constructors would reject."""
     system = model.multibody
-    System(system.bodies, (*system.joints, *system.constraints), system.forces, system.frames)
+    System(
+        system.bodies,
+        (*system.joints, *system.constraints),
+        system.forces,
+        system.frames,
+        closing=system.closing,
+    )
     if isinstance(model, AbstractAbsolute):
         raise ValueError(
             "`Absolute` has the masses of the bodies alone; the `armature` of a joint cannot be "

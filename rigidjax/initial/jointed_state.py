@@ -261,4 +261,6 @@ def _hold(system: System, given: Mapping[str, tuple], part: float | Float[Array,
             # Damping and armature have no effect on a held joint.
             joint = replace_fields(joint, motion=motion, damping=None, armature=None)
         joints.append(joint)
-    return System(system.bodies, (*joints, *system.constraints), (), system.frames)
+    return System(
+        system.bodies, (*joints, *system.constraints), (), system.frames, closing=system.closing
+    )

@@ -53,7 +53,7 @@ class AbstractJoint(eqx.Module):
     # Whether the motion depends on the joint point. A point that only says where the reaction acts
     # defaults to the origin.
     needs_point: ClassVar[bool] = True
-    # Whether the joint leads from the inertial frame to the child's frame at its centre of mass.
+    # Whether the joint frames are the body frames at the centres of mass, or the inertial frame.
     at_centre: ClassVar[bool] = False
 
     # Fields that a joint may declare: viscous damping and inertia of a rotor for each rate, and the

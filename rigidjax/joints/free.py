@@ -13,21 +13,22 @@ from .relative_pose import RelativePose, Vector, full_alignment, zero_twist
 
 
 class Free(AbstractJoint):
-    r"""Six degrees of freedom of a body relative to the ground, without constraints.
+    r"""Six degrees of freedom of a body relative to the ground or to another body.
 
-    A body without a joint has this joint implicitly. Naming it chooses the base of a tree that is
-    not attached to the ground, whose pose and twist are unknowns, such as the base of a walking
-    robot; by default the base is the first body of the tree.
+    A body without a joint has this joint, from the ground, implicitly. Naming it chooses the base
+    of a tree that is not attached to the ground, whose pose and twist are unknowns, such as the
+    base of a walking robot; by default the base is the first body of the tree.
 
-    The joint rates are the velocity of the centre of mass, space components, m/s, and the angular
-    velocity, body components, rad/s. The coordinates are the position of the centre of mass and the
-    rotation vector of the body (not continuous beyond pi). Unlike those of other joints, they are
-    not zero in the reference configuration, but where the body frame coincides with the inertial
-    frame.
+    The joint rates are the velocity of the centre of mass relative to the parent, components of the
+    parent (from the ground: space components), m/s, and the relative angular velocity, body
+    components, rad/s. The coordinates are the position of the centre of mass, from that of the
+    parent, and the rotation vector of the body relative to the parent (not continuous beyond pi).
+    Unlike those of other joints, they are not zero in the reference configuration, but where the
+    body frame coincides with the parent's.
 
-    **Arguments:** `child`, name of a body; `name`.
-    **Errors:** `ValueError` for `"ground"`; when the `System` is built, for a body that is attached
-    to the ground already.
+    **Arguments:** `child`, name of a body; `name`; `parent`, name of a body or `"ground"`.
+    **Errors:** `ValueError` for a joint of a body with itself; when the `System` is built, for a
+    body that is attached to the parent already.
     """
 
     parent: str = eqx.field(static=True)
@@ -40,9 +41,9 @@ class Free(AbstractJoint):
     turns_freely: ClassVar[bool] = True
     at_centre: ClassVar[bool] = True
 
-    def __init__(self, child: str, name: str | None = None):
-        self.name = checked_joint_name("Free", "ground", child, name)
-        self.parent, self.child = "ground", child
+    def __init__(self, child: str, name: str | None = None, parent: str = "ground"):
+        self.name = checked_joint_name("Free", parent, child, name)
+        self.parent, self.child = parent, child
 
     @property
     def num_constraints(self) -> int:
@@ -58,7 +59,7 @@ class Free(AbstractJoint):
 
     def points(self) -> tuple[Vector, Vector]:
         raise NotImplementedError(
-            "`Free` has no joint points: it acts at the centre of mass of its body."
+            "`Free` has no joint points: it acts at the centres of mass of its bodies."
         )
 
     def frame(self) -> Float[Array, "3 3"]:

@@ -60,6 +60,7 @@ class System(AbstractSystem):
     - `forces`: one force or a sequence of them (`Gravity`, `PointForce`, `Torque`, `Potential`,
       `Bushing`, `Spring`, `Drag`; on joints `TorsionSpring`, `Motor`).
     - `frames`: one `Frame` on a body or a sequence of them, with names of their own.
+    - `closing`: names of joints that close loops; by default chosen by the order of the joints.
 
     `repr` draws the first of the trees and loops, `draw()` all of them.
 
@@ -77,6 +78,7 @@ class System(AbstractSystem):
     has_all_mass: bool = eqx.field(static=True)
     tracked: tuple[str, ...] = eqx.field(static=True)
     translates: bool = eqx.field(static=True)
+    closing: tuple[str, ...] = eqx.field(static=True)
 
     def __init__(
         self,
@@ -84,6 +86,8 @@ class System(AbstractSystem):
         joints: Sequence[object] = (),
         forces: AbstractForce | Sequence[AbstractForce] = (),
         frames: Frame | Sequence[Frame] = (),
+        *,
+        closing: Sequence[str] = (),
     ):
         bodies, joints, forces, frames = map(_as_tuple, (bodies, joints, forces, frames))
         if not bodies:
@@ -119,8 +123,9 @@ class System(AbstractSystem):
         rows = {name: row for row, name in enumerate(names)}
         rows |= {frame.name: rows[frame.body] for frame in self.frames}
         for joint in joints:
-            if joint.at_centre:
-                body_index(bodies, joint.child)
+            for name in (joint.parent, joint.child) if joint.at_centre else ():
+                if name != "ground":
+                    body_index(bodies, name)
             _check_ends(self, rows, joint, (joint.parent, joint.child))
         joints = tuple(check_points(joint, self) for joint in joints)
         for force in forces:
@@ -141,12 +146,16 @@ class System(AbstractSystem):
                 force.check_joint(by_name[name])
         self.forces = forces
         self.constraints = self._attach_constraints(tuple(constraints))
-        self.topology = find_topology(names, joints, frames)
+        self.closing = tuple(closing)
+        for name in self.closing:
+            self.joint_index(name)  # or it raises
+        self.topology = find_topology(names, self.joints, frames, self.closing)
         for j in self.topology.loops:
             if isinstance(self.joints[j], Free):
                 raise ValueError(
-                    f"The body {self.joints[j].child!r} is attached to the ground already; leave "
-                    "`Free` out, or name it first and let other joints close loops."
+                    f"The body {self.joints[j].child!r} is attached to "
+                    f"{_in_words(self.joints[j].parent)} already; leave `Free` out, or name it "
+                    "first and let other joints close loops."
                 )
             if needs_tree(self.joints[j]):
                 raise ValueError(
@@ -278,6 +287,10 @@ def _label_parts(
             yield f"the {kind} {item.name!r}", item
     for force in forces:
         yield f"the force `{type(force).__name__}`", force
+
+
+def _in_words(name: str) -> str:
+    return "the ground" if name == "ground" else f"the body {name!r}"
 
 
 def _as_tuple(items: Any) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """Spanning trees of a system and the joints that close loops."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -62,17 +62,22 @@ class Topology:
 
 
 def find_topology(
-    names: Sequence[str], joints: Sequence[AbstractJoint], frames: Sequence[Frame] = ()
+    names: Sequence[str],
+    joints: Sequence[AbstractJoint],
+    frames: Sequence[Frame] = (),
+    closing: Collection[str] = (),
 ) -> Topology:
     """Find spanning trees, breadth first from the ground, then from the first body left.
 
-    Joints are taken in their order; a joint between bodies that are connected already, and one that
-    has no global basis of its null space, closes a loop. If that is a joint with `armature`, which
-    only joints of trees can have, another joint of the loop closes it.
+    Joints are taken in their order; a joint named in `closing`, one between bodies that are
+    connected already, and one that has no global basis of its null space, closes a loop. If that is
+    a joint with `armature`, which only joints of trees can have, another joint of the loop closes
+    it, unless `closing` decides.
     """
-    topology = _breadth_first(names, joints, frames, range(len(joints)))
+    allowed = [j for j, joint in enumerate(joints) if joint.name not in closing]
+    topology = _breadth_first(names, joints, frames, allowed)
     needed = [j for j, joint in enumerate(joints) if needs_tree(joint)]
-    if set(needed).isdisjoint(topology.loops):
+    if closing or set(needed).isdisjoint(topology.loops):
         return topology
     tree = (j for j in topology.joints if j is not None)
     ranked = dict.fromkeys([*needed, *tree, *topology.loops])

@@ -1,4 +1,4 @@
-"""Model of a case: a problem of the package, or bodies, joints and forces in tables."""
+"""CaseModel of a case: a problem of the package, or bodies, joints and forces in tables."""
 
 from typing import Any, NamedTuple
 
@@ -41,7 +41,7 @@ _POTENTIALS = by_name(bodies.AxialGravityPotential, bodies.GravityPotential)
 _MOMENTS = by_name(bodies.ConstantMoment, bodies.LinearDrag, bodies.QuadraticDrag)
 
 
-class Model(NamedTuple):
+class CaseModel(NamedTuple):
     """A formulation and the state at the first sample.
 
     The state is `None` if the case does not define it; see `start_of_runs`.
@@ -51,7 +51,7 @@ class Model(NamedTuple):
     state0: State | None
 
 
-def read_model(top: CaseTable, inputs: Inputs) -> Model:
+def read_model(top: CaseTable, inputs: Inputs) -> CaseModel:
     """Read `[model]`, `[state]`, `[fixed_point_body]` and the tables of bodies and joints.
 
     These are `[[body]]`, `[[joint]]`, `[[force]]` and `[[frame]]`.
@@ -88,7 +88,7 @@ def read_model(top: CaseTable, inputs: Inputs) -> Model:
     table.reject_unknown()
     if top.has("state"):
         state0 = read_state(formulation, top.table("state"))
-    return Model(formulation, state0)
+    return CaseModel(formulation, state0)
 
 
 def _problem(table: CaseTable) -> tuple[System | FixedPointBody, State]:

@@ -176,7 +176,8 @@ def split_gravity(system: System) -> tuple[PreparedSystem, Float[Array, "3"]]:
             total = total + force.vector
     others = [force for force in system.forces if not isinstance(force, Gravity)]
     items = (*system.joints, *system.constraints)
-    return PreparedSystem(System(system.bodies, items, others, system.frames)), total
+    unloaded = System(system.bodies, items, others, system.frames, closing=system.closing)
+    return PreparedSystem(unloaded), total
 
 
 def inertial_parameters(system: System) -> Float[Array, " p"]:

@@ -9,8 +9,9 @@ from jaxtyping import Array, Float
 from ...joints.base import AbstractJoint
 from ...joints.relative_pose import RelativePose
 from ...native.ops import take
-from ...rotations.matrix import product, to_body, to_space
-from ...rotations.so3 import exp, log_quaternion
+from ...rotations.euler_map import euler_map
+from ...rotations.matrix import product, relative, to_body, to_space
+from ...rotations.so3 import exp, log, log_quaternion
 from ...rotations.spurrier_klumpp import spurrier_klumpp
 from ...state import State
 from ..declaration import AbstractSystem
@@ -109,8 +110,18 @@ def reference_coordinates(system: AbstractSystem) -> Float[Array, " f"]:
     parts = [jnp.zeros(0, system.bodies[0].position.dtype)]
     of_bodies = zip(system.bodies, system.topology.joints, system.rates_of_bodies, strict=True)
     for body, j, count in of_bodies:
-        if j is None or system.joints[j].at_centre:
+        joint = None if j is None else system.joints[j]
+        if joint is None or (joint.at_centre and joint.parent == "ground"):
             parts += [body.position, log_quaternion(body.orientation)]
+        elif joint.at_centre:
+            parent, child = (
+                system.bodies[system.locate(name)[0]] for name in (joint.parent, joint.child)
+            )
+            R = euler_map(parent.orientation)
+            parts += [
+                to_body(R, child.position - parent.position),
+                log(relative(R, euler_map(child.orientation))),
+            ]
         else:
             parts.append(jnp.zeros(count, body.position.dtype))
     return jnp.concatenate(parts)

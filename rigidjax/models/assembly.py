@@ -1,0 +1,332 @@
+"""Assembly of a `Model` from the description of a file."""
+
+import dataclasses
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import joints
+from ..bodies import Body
+from ..bodies.frame import Frame
+from ..bodies.inertia import nearest_physical
+from ..checks import ArrayInput
+from ..forces import Gravity, TorsionSpring
+from ..mechanics import System
+from .description import GROUND, Description, JointRecord, Link
+from .exchange import GroundFrame
+from .meshes import shape_of
+from .model import Model, Names
+from .placement import Placement
+
+_DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclasses.dataclass
+class _Assembly:
+    """Links that are fixed to each other; the first one gives name and axes."""
+
+    links: list[Link]
+    is_ground: bool = False
+
+    @property
+    def lead(self) -> Link:
+        return self.links[0]
+
+    def mass_properties(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return mass, centre of mass in the lead's frame and inertia about it, lead's axes."""
+        into_lead = self.lead.placement.inverse()
+        parts = [(into_lead.then(link.placement), link) for link in self.links]
+        mass = sum(link.mass for link in self.links)
+        centers = [placement.of_point(link.center) for placement, link in parts]
+        if len(parts) == 1:
+            return mass, self.lead.center, self.lead.inertia
+        if mass == 0:
+            turned = [p.rotation @ link.inertia @ p.rotation.T for p, link in parts]
+            return 0.0, np.zeros(3), np.sum(turned, axis=0)
+        weights = np.array([link.mass for link in self.links]) / mass
+        center = weights @ np.array(centers)
+        inertia = np.zeros((3, 3))
+        for (placement, link), own in zip(parts, centers, strict=True):
+            d = own - center
+            inertia += placement.rotation @ link.inertia @ placement.rotation.T
+            inertia += link.mass * (d @ d * np.eye(3) - np.outer(d, d))
+        return mass, center, inertia
+
+
+def assemble(
+    description: Description,
+    fixed_base: bool | None,
+    lump_fixed: bool,
+    physical: str,
+    gravity: ArrayInput | None,
+    packages: Sequence[str | os.PathLike[str]],
+    meshes: bool,
+) -> Model:
+    """Return the model of a description; see `load` for the arguments.
+
+    **Errors:** `ValueError` for refused features and for joints that cannot be expressed.
+    """
+    report = description.report
+    assemblies = _assemblies(description, lump_fixed)
+    _fix_roots(description, assemblies, fixed_base)
+    bodies, frames = {}, {}
+    for assembly in assemblies:
+        _add_assembly(assembly, description, physical, packages, meshes, bodies, frames)
+    of_link = {link.name: a for a in assemblies for link in a.links}
+    for site in description.frames:
+        link = next(link for link in of_link[site.link].links if link.name == site.link)
+        frames[site.name] = _frame(
+            site.name, of_link[site.link], link.placement.then(site.placement), bodies
+        )
+    frames.setdefault(GROUND, GroundFrame(GROUND, np.zeros(3), (1.0, 0.0, 0.0, 0.0)))
+    named = {GROUND: GROUND} | {
+        link: GROUND if assembly.is_ground else assembly.lead.name
+        for link, assembly in of_link.items()
+    }
+    made, forces = [], []
+    for joint in sorted(description.joints, key=lambda joint: joint.closes_loop):
+        ends = named[joint.parent], named[joint.child]
+        if joint.kind == "fixed" and ends[0] == ends[1]:
+            continue
+        if ends[0] == ends[1]:
+            raise ValueError(
+                f"{report.path}:{joint.line}: the joint {joint.name!r} is between links that are "
+                "fixed to each other."
+            )
+        made.append((joint, _joint(joint, *ends, report)))
+        if joint.stiffness:
+            forces.append(TorsionSpring(joint.name, joint.stiffness, angle=joint.rest))
+        if joint.friction:
+            report.add(
+                "warning", f"joint {joint.name!r}",
+                f"friction of {joint.friction:g} N or N m is not in the equations of motion",
+                joint.line,
+            )  # fmt: skip
+    couplings = [
+        joints.Coupling(one.joint, one.by, one.ratio, name=one.name)
+        for one in description.couplings
+    ]
+    given = description.gravity if gravity is None else gravity
+    forces.insert(0, Gravity(_DEFAULT_GRAVITY if given is None else given))
+    report.check()
+    if not bodies:
+        raise ValueError(
+            f"{report.path}: no link can move; all are fixed to the ground. With "
+            "`fixed_base=False` the base floats."
+        )
+    system = System(
+        list(bodies.values()),
+        [*(joint for _, joint in made), *couplings],
+        forces,
+        [frame for frame in frames.values() if _is_added(frame, bodies)],
+        closing=[joint.name for joint, _ in made if joint.closes_loop],
+    )
+    for j in system.topology.loops:
+        report.add("translated", f"joint {system.joints[j].name!r}", "closes a loop")
+    limits = {joint.name: joint.limits for joint, _ in made if joint.limits is not None}
+    names = Names(
+        tuple(bodies),
+        tuple(joint.name for joint, _ in made),
+        tuple(link.name for link in description.links),
+        tuple(joint.kind for joint, _ in made),
+        tuple((joint.parent, joint.child) for joint, _ in made),
+        tuple(joint.name for joint, _ in made if joint.is_continuous),
+        tuple(joint.name for joint, _ in made if joint.closes_loop),
+        _depth_first(description, {joint.name for joint, _ in made}),
+    )
+    zeros = {joint.name: joint.zero for joint, _ in made}
+    return Model(
+        system, frames, names, limits, tuple(description.actuators), system.reference_state(),
+        zeros, report,
+    )  # fmt: skip
+
+
+def _is_added(frame: Frame | GroundFrame, bodies: dict[str, Body]) -> bool:
+    """Return whether a frame is part of the system: not on the ground, with a name of its own."""
+    return isinstance(frame, Frame) and frame.name not in bodies
+
+
+def _depth_first(description: Description, wanted: set[str]) -> tuple[str, ...]:
+    """Return the wanted joints of the trees depth first, with children sorted by their joints."""
+    below: dict[str, list[JointRecord]] = {}
+    for joint in sorted(description.joints, key=lambda joint: joint.name, reverse=True):
+        if not joint.closes_loop:
+            below.setdefault(joint.parent, []).append(joint)
+    children = {joint.child for joints in below.values() for joint in joints}
+    links = [GROUND, *(link.name for link in description.links)]
+    roots = [link for link in dict.fromkeys(links) if link not in children]
+    stack = [joint for root in reversed(roots) for joint in below.get(root, [])]
+    order = []
+    while stack:
+        joint = stack.pop()
+        order.append(joint.name)
+        stack += below.get(joint.child, [])
+    return tuple(name for name in order if name in wanted)
+
+
+def _assemblies(description: Description, lump_fixed: bool) -> list[_Assembly]:
+    """Return the links, those at fixed joints together, parents first."""
+    lead = {link.name: link.name for link in description.links}
+
+    def find(name: str) -> str:
+        while lead[name] != name:
+            name = lead[name]
+        return name
+
+    for joint in description.joints:
+        if joint.kind == "fixed" and lump_fixed and not joint.closes_loop:
+            parent, child = find(joint.parent), find(joint.child)
+            if parent != child:
+                lead[child] = parent
+    links = {link.name: link for link in description.links}
+    found: dict[str, list[Link]] = {}
+    for link in description.links:
+        found.setdefault(find(link.name), []).append(link)
+    assemblies = []
+    for name, members in found.items():
+        others = [link for link in members if link.name != name]
+        assemblies.append(_Assembly([links[name], *others]))
+        for link in others:
+            description.report.add(
+                "translated", f"link {link.name!r}", f"part of the body {name!r}, with a frame",
+                link.line,
+            )  # fmt: skip
+    return assemblies
+
+
+def _fix_roots(
+    description: Description, assemblies: list[_Assembly], fixed_base: bool | None
+) -> None:
+    """Mark the assemblies that are the ground."""
+    of_link = {link.name: a for a in assemblies for link in a.links}
+    children = {
+        id(of_link[joint.child])
+        for joint in description.joints
+        if not joint.closes_loop and of_link[joint.child] is not of_link.get(joint.parent)
+    }
+    report = description.report
+    for assembly in assemblies:
+        lead = assembly.lead
+        if any(link.name in description.world for link in assembly.links):
+            reason = "is the inertial frame"
+        elif id(assembly) in children:
+            continue
+        elif fixed_base:
+            reason = "is fixed to the ground (`fixed_base=True`)"
+        elif sum(link.mass for link in assembly.links) == 0 and fixed_base is None:
+            reason = "has no mass and is the ground"
+        else:
+            report.add("translated", f"link {lead.name!r}", "is a floating base", lead.line)
+            joint = JointRecord(f"free {GROUND}-{lead.name}", "floating", GROUND, lead.name)
+            description.joints.insert(0, joint)
+            continue
+        assembly.is_ground = True
+        mass = sum(link.mass for link in assembly.links)
+        if mass:
+            reason += f"; its mass of {mass:g} kg does not move"
+        report.add("translated", f"link {lead.name!r}", reason, lead.line)
+
+
+def _add_assembly(
+    assembly: _Assembly,
+    description: Description,
+    physical: str,
+    packages: Sequence[str | os.PathLike[str]],
+    meshes: bool,
+    bodies: dict[str, Body],
+    frames: dict[str, Frame | GroundFrame],
+) -> None:
+    """Add the body of an assembly, and the frames of its links."""
+    report, lead = description.report, assembly.lead
+    if not assembly.is_ground:
+        if lead.name == GROUND:
+            raise ValueError(
+                f"{report.path}:{lead.line}: a moving link is called {GROUND!r}, the name of the "
+                "inertial frame; rename it."
+            )
+        mass, center, inertia = assembly.mass_properties()
+        inertia = _checked_inertia(lead, inertia, report, physical)
+        mass_is_missing = mass == 0 and np.any(inertia)
+        if mass_is_missing:
+            report.add("warning", f"link {lead.name!r}", "has inertia without mass", lead.line)
+        placement = lead.placement
+        shape = shape_of(assembly.links, placement, center, packages, report) if meshes else None
+        bodies[lead.name] = Body(
+            lead.name, mass, inertia, placement.of_point(center), placement.quaternion,
+            physical=False, shape=shape,
+        )  # fmt: skip
+    for link in assembly.links:
+        frames[link.name] = _frame(link.name, assembly, link.placement, bodies)
+
+
+def _frame(
+    name: str, assembly: _Assembly, placement: Placement, bodies: dict[str, Body]
+) -> Frame | GroundFrame:
+    """Return a frame on the body of an assembly, from its placement in space."""
+    if assembly.is_ground:
+        return GroundFrame(name, placement.position, placement.quaternion)
+    body = bodies[assembly.lead.name]
+    center = Placement(np.asarray(body.position), assembly.lead.placement.rotation)
+    on_body = center.inverse().then(placement)
+    return Frame(name, body.name, on_body.position, on_body.quaternion)
+
+
+def _checked_inertia(link: Link, inertia: np.ndarray, report: Any, physical: str) -> np.ndarray:
+    """Return the inertia, or the nearest physical one, with a warning if it is not physical."""
+    euler = np.linalg.eigvalsh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+    size = np.abs(euler).sum()
+    # As `checked_inertia`: rounding of flat bodies and rods.
+    if euler[0] >= -32 * np.finfo(float).eps * size:
+        return inertia
+    text = (
+        f"the inertia is not physical: its smallest principal Euler value is {euler[0]:.3g} "
+        f"kg m^2, {-euler[0] / size:.2g} of its size"
+    )
+    if physical == "error":
+        raise ValueError(f"{report.path}:{link.line}: link {link.name!r}: {text}.")
+    nearest = np.asarray(nearest_physical(inertia).inertia)
+    if physical == "nearest":
+        change = np.abs(nearest - inertia).max()
+        text += f"; replaced by the nearest physical one, which differs by {change:.3g} kg m^2"
+    report.add("warning", f"link {link.name!r}", text, link.line)
+    warnings.warn(
+        f"{report.path}: link {link.name!r}: {text}. See `load(physical=...)`.", stacklevel=5
+    )
+    return nearest if physical == "nearest" else inertia
+
+
+def _joint(joint: JointRecord, parent: str, child: str, report: Any) -> Any:
+    """Return the joint of the system between two bodies."""
+    make: dict[str, Callable[[], Any]] = {
+        "fixed": lambda: joints.Weld(parent, child, joint.point, joint.name),
+        "revolute": lambda: joints.Revolute(
+            parent, child, joint.point, joint.axes[0], name=joint.name, **constants
+        ),
+        "prismatic": lambda: joints.Prismatic(
+            parent, child, joint.axes[0], point=joint.point, name=joint.name, **constants
+        ),
+        "cylindrical": lambda: joints.Cylindrical(
+            parent, child, joint.point, joint.axes[0], joint.name, **constants
+        ),
+        "screw": lambda: joints.Screw(
+            parent, child, joint.point, joint.axes[0], joint.pitch, joint.name, **constants
+        ),
+        "universal": lambda: joints.Universal(
+            parent, child, joint.point, *joint.axes, name=joint.name
+        ),
+        "planar": lambda: joints.Planar(parent, child, joint.point, joint.axes[0], name=joint.name),
+        "spherical": lambda: joints.Spherical(parent, child, joint.point, joint.name),
+        "floating": lambda: joints.Free(child, joint.name, parent),
+    }
+    constants: dict[str, Any] = {"damping": joint.damping, "armature": joint.armature}
+    if joint.kind in ("fixed", "universal", "planar", "spherical", "floating"):
+        for value, what in ((joint.damping, "damping"), (joint.armature, "armature")):
+            if value:
+                report.refuse(
+                    f"{joint.kind} {what}", f"joint {joint.name!r}",
+                    f"{what} of a {joint.kind} joint is not supported", joint.line,
+                )  # fmt: skip
+    return make[joint.kind]()

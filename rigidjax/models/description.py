@@ -1,0 +1,150 @@
+"""Neutral description of a model file, from which a `Model` is assembled."""
+
+import dataclasses
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from .placement import IDENTITY, Placement
+from .report import Report
+
+JointKind: TypeAlias = Literal[
+    "fixed", "revolute", "prismatic", "cylindrical", "screw", "universal", "planar", "spherical",
+    "floating",
+]  # fmt: skip
+
+GROUND = "ground"
+
+
+@dataclasses.dataclass
+class LinkShape:
+    """A visible solid of a link.
+
+    `kind`, `"box"` (edges), `"cylinder"` and `"capsule"` (radius, length), `"sphere"` (radius),
+    `"ellipsoid"` (semi-axes) or `"mesh"` (scale factors); `size`, m; `placement` in the link;
+    `path`, of the file of a mesh.
+    """
+
+    kind: str
+    size: tuple[float, ...]
+    placement: Placement = IDENTITY
+    path: str = ""
+
+
+@dataclasses.dataclass
+class Link:
+    """A link in the reference configuration of the file.
+
+    `placement` of the link frame in space; `center` of mass, (3,) m, and `inertia` about it,
+    (3, 3) kg m^2, in link axes; `line` of the file.
+    """
+
+    name: str
+    placement: Placement = IDENTITY
+    mass: float = 0.0
+    center: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(3))
+    inertia: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((3, 3)))
+    line: int = 0
+    shapes: list[LinkShape] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """Limits of a joint coordinate of the system, `None` where the file gives none.
+
+    `position`, lower and upper coordinate, m or rad, zero in the reference configuration; `rate`,
+    m/s or rad/s; `effort`, N or N m.
+    """
+
+    position: tuple[float, float] | None = None
+    rate: float | None = None
+    effort: float | None = None
+
+
+@dataclasses.dataclass
+class JointRecord:
+    """A joint in the reference configuration of the file.
+
+    `point`, (3,) m, and `axes`, unit vectors (3,), in space; `zero`, the file's coordinate in the
+    reference configuration; `pitch` of a screw, m per revolution; `damping` (N s/m or N m s/rad),
+    `armature` (kg or kg m^2), `friction` (N or N m), `stiffness` and the coordinate `rest` at which
+    that spring is unloaded; `is_continuous`, for hinges that turn without end; `closes_loop`, for
+    joints that are not part of the tree.
+    """
+
+    name: str
+    kind: JointKind
+    parent: str
+    child: str
+    point: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(3))
+    axes: tuple[np.ndarray, ...] = ()
+    zero: float = 0.0
+    pitch: float = 0.0
+    limits: Limits | None = None
+    damping: float = 0.0
+    armature: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    is_continuous: bool = False
+    closes_loop: bool = False
+    line: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class CouplingData:
+    """The coordinate of `joint` is `ratio` times that of `by`, both zero in the reference
+    configuration."""
+
+    joint: str
+    by: str
+    ratio: float
+    name: str | None = None
+    line: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Actuator:
+    """An actuator of a joint, as the file declares it.
+
+    Its force on the joint coordinate q is `gear * (gain * u + bias[0] + bias[1] * gear * q +
+    bias[2] * gear * q')` with the control u, N or N m. `kind` is `"motor"`, `"position"`,
+    `"velocity"` or `"general"`; `control_range` and `force_range` are the limits of u and of the
+    force before the gear, `None` where there are none.
+    """
+
+    name: str
+    joint: str
+    kind: str = "motor"
+    gear: float = 1.0
+    gain: float = 1.0
+    bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    control_range: tuple[float, float] | None = None
+    force_range: tuple[float, float] | None = None
+
+
+@dataclasses.dataclass
+class FrameData:
+    """A named frame on a link, such as a site; `placement` in the link."""
+
+    name: str
+    link: str
+    placement: Placement
+
+
+@dataclasses.dataclass
+class Description:
+    """Links, joints and actuators of a model file, in file order, and the report on it.
+
+    `world`, names of links that are the inertial frame; `gravity`, (3,) m/s^2, or `None`.
+    """
+
+    name: str
+    report: Report
+    links: list[Link] = dataclasses.field(default_factory=list)
+    joints: list[JointRecord] = dataclasses.field(default_factory=list)
+    couplings: list[CouplingData] = dataclasses.field(default_factory=list)
+    actuators: list[Actuator] = dataclasses.field(default_factory=list)
+    frames: list[FrameData] = dataclasses.field(default_factory=list)
+    world: set[str] = dataclasses.field(default_factory=set)
+    gravity: np.ndarray | None = None

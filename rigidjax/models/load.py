@@ -1,0 +1,69 @@
+"""Loading of models from files."""
+
+import os
+import pathlib
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+from ..checks import ArrayInput
+from .assembly import assemble
+from .model import Model
+from .report import Report
+from .urdf import read_urdf
+from .xml_source import parse
+
+
+def load(
+    path: str | os.PathLike[str],
+    ignore: Collection[str] = (),
+    *,
+    fixed_base: bool | None = None,
+    mimic: bool = True,
+    lump_fixed: bool = True,
+    physical: Literal["keep", "nearest", "error"] = "keep",
+    gravity: ArrayInput | None = None,
+    packages: Sequence[str | os.PathLike[str]] = (),
+    meshes: bool = False,
+) -> Model:
+    """Load a robot or mechanism from a URDF, SDF or MJCF file.
+
+    Every element of the file appears in `Model.report`. Features that are not supported raise an
+    error with their lines, unless they are named in `ignore`.
+
+    **Arguments:**
+
+    - `path`, of a file `.urdf`, `.sdf` or `.xml` (MJCF, with the extra `rigidjax[mjcf]`).
+    - `ignore`, names of unsupported features to leave out, as the error gives them.
+    - `fixed_base`: whether links without a joint above them are fixed to the ground; by default
+      links named `world` or `ground`, and those without mass, are. A URDF file without such a link
+      has a floating base.
+    - `mimic`: whether joints with `<mimic>` follow the others (a `Coupling` each).
+    - `lump_fixed`: whether links at fixed joints become part of the body that they are fixed to,
+      with a `Frame` each; otherwise they are bodies with a `Weld`.
+    - `physical`, for inertias that no distribution of mass has: `"keep"` them with a warning,
+      replace them by the `"nearest"` physical one with a warning, or raise an `"error"`.
+    - `gravity`, (3,) m/s^2; by default that of the file, or (0, 0, -9.81) if it has none.
+    - `packages`, folders in which `package://` meshes are searched; `meshes`, whether the viewer
+      shows the meshes of the file (STL and OBJ).
+
+    **Errors:** `OSError` for a file that cannot be read; `ValueError` with line and element for a
+    file that is not well-formed, refers to something that does not exist, or has unsupported
+    features.
+    """
+    path = pathlib.Path(path)
+    if physical not in ("keep", "nearest", "error"):
+        raise ValueError(
+            f'`load(physical=...)` must be "keep", "nearest" or "error"; got {physical!r}.'
+        )
+    if path.suffix.lower() == ".xacro":
+        raise ValueError(
+            f"{path}: macros of xacro are not expanded. Run `xacro {path.name} > model.urdf` and "
+            "load the result."
+        )
+    root, _ = parse(path)
+    report = Report(str(path), ignore)
+    if root.tag == "robot":
+        description = read_urdf(root, report, mimic)
+    else:
+        raise root.error("is no model: a file starts with <robot>, <sdf> or <mujoco>.")
+    return assemble(description, fixed_base, lump_fixed, physical, gravity, packages, meshes)

@@ -1,0 +1,122 @@
+"""Shapes of links for the viewer."""
+
+import os
+import pathlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..bodies.mesh import Mesh
+from .description import Link, LinkShape
+from .placement import Placement
+from .report import Report
+
+_SIDES = 24
+
+
+def shape_of(
+    links: Sequence[Link],
+    body: Placement,
+    center: np.ndarray,
+    packages: Sequence[str | os.PathLike[str]],
+    report: Report,
+) -> Mesh | None:
+    """Return the visible surface of a body, in body axes from its centre of mass.
+
+    **Arguments:** `links` of the body; `body`, placement of the body's link frame in space;
+    `center`, its centre of mass in that frame; `packages`, folders with meshes; `report`, which
+    gets a line for each mesh that is not shown.
+    """
+    origin = Placement(body.of_point(center), body.rotation).inverse()
+    vertices, faces, count = [], [], 0
+    for link in links:
+        for shape in link.shapes:
+            surface = _surface(shape, link, packages, report)
+            if surface is None:
+                continue
+            placement = origin.then(link.placement).then(shape.placement)
+            points = surface.vertices @ placement.rotation.T + placement.position
+            vertices.append(points)
+            faces.append(surface.faces + count)
+            count += len(points)
+    return Mesh(np.concatenate(vertices), np.concatenate(faces)) if vertices else None
+
+
+def _surface(
+    shape: LinkShape, link: Link, packages: Sequence[str | os.PathLike[str]], report: Report
+) -> Mesh | None:
+    subject = f"visual of link {link.name!r}"
+    if shape.kind == "mesh":
+        path = find_mesh(shape.path, report.path, packages)
+        if path is None:
+            report.add("warning", subject, f"the mesh {shape.path} is not found", link.line)
+            return None
+        try:
+            mesh = Mesh.read(path, scale=1.0)
+        except ValueError as error:
+            report.add("warning", subject, f"not shown: {error}", link.line)
+            return None
+        return Mesh(mesh.vertices * np.array(shape.size), mesh.faces)
+    if shape.kind == "box":
+        corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+        quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+        triangles = [t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))]
+        return Mesh(0.5 * corners * np.array(shape.size), triangles)
+    if shape.kind in ("cylinder", "capsule"):
+        radius, length = shape.size
+        return _revolve(
+            [(radius, -length / 2), (radius, length / 2)], round_ends=shape.kind == "capsule"
+        )
+    radii = np.resize(np.array(shape.size), 3)
+    ball = _revolve([(1.0, 0.0)], round_ends=True)
+    return Mesh(ball.vertices * radii, ball.faces)
+
+
+def _revolve(profile: list[tuple[float, float]], round_ends: bool) -> Mesh:
+    """Return the closed surface of a profile of radii and heights, revolved about z."""
+    (first, low), (last, high) = profile[0], profile[-1]
+    if round_ends:
+        angles = np.linspace(0, np.pi / 2, 7)[1:-1]
+        below = [(first * np.sin(a), low - first * np.cos(a)) for a in angles]
+        above = [(last * np.cos(a), high + last * np.sin(a)) for a in angles]
+        profile, low, high = [*below, *profile, *above], low - first, high + last
+    turn = 2 * np.pi * np.arange(_SIDES) / _SIDES
+    rings = [
+        np.stack([r * np.cos(turn), r * np.sin(turn), np.full(_SIDES, z)], axis=1)
+        for r, z in profile
+    ]
+    points = np.concatenate([*rings, [[0, 0, low], [0, 0, high]]])
+    faces, last_ring = [], (len(rings) - 1) * _SIDES
+    for k in range(_SIDES):
+        n = (k + 1) % _SIDES
+        for ring in range(len(rings) - 1):
+            a, b = ring * _SIDES, (ring + 1) * _SIDES
+            faces += [(a + k, a + n, b + n), (a + k, b + n, b + k)]
+        faces += [(len(points) - 2, n, k), (len(points) - 1, last_ring + k, last_ring + n)]
+    return Mesh(points, faces)
+
+
+def find_mesh(
+    name: str, model: str, packages: Sequence[str | os.PathLike[str]]
+) -> pathlib.Path | None:
+    """Return the file of a mesh, searched in folders of packages and beside the model file.
+
+    `package://name/path` is searched as `name/path` and as `path` in the given folders and in those
+    above the model file, other names relative to the model file. Results are existing files inside
+    of these folders.
+    """
+    home = pathlib.Path(model).resolve().parent
+    if "://" not in name:
+        roots, parts = [home], [name]
+    else:
+        scheme, _, rest = name.partition("://")
+        if scheme not in ("package", "model", "file"):
+            return None
+        roots = [pathlib.Path(folder).resolve() for folder in packages] + [home, *home.parents[:4]]
+        parts = [rest, rest.partition("/")[2]]
+    for root in roots:
+        for part in parts:
+            path = (root / part.lstrip("/")).resolve()
+            if part and path.is_file() and path.is_relative_to(root):
+                return path
+    return None

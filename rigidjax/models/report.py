@@ -1,0 +1,98 @@
+"""Report on the elements of a model file: each is read, translated, without meaning, or refused."""
+
+import dataclasses
+from collections.abc import Collection
+from typing import Literal, TypeAlias
+
+Kind: TypeAlias = Literal["read", "translated", "no meaning", "ignored", "warning"]
+
+# Problems that one error lists.
+_SHOWN = 12
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One line of a report.
+
+    `kind`; `line` of the file, 0 if it has none; `subject`, the element, such as `joint 'elbow'`;
+    `text`, what was done with it and why.
+    """
+
+    kind: Kind
+    line: int
+    subject: str
+    text: str
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}{self.subject}: {self.text}"
+
+
+class Report:
+    """Account of all elements of a model file; `str` gives one line for each.
+
+    Entries have the kinds `"read"`; `"translated"`, with the way in which a feature of the file is
+    expressed here; `"no meaning"`, for elements that have no effect on the motion of rigid bodies;
+    `"ignored"`, for unsupported features that the caller chose to leave out; and `"warning"`.
+
+    **Arguments:** `path` of the file, for messages; `ignore`, names of unsupported features that
+    are left out.
+    """
+
+    def __init__(self, path: str, ignore: Collection[str] = ()):
+        self.path = path
+        self.entries: list[Entry] = []
+        self._ignore = {item: False for item in ignore}
+        self._problems: list[str] = []
+
+    def add(self, kind: Kind, subject: str, text: str, line: int = 0) -> None:
+        """Add an entry."""
+        self.entries.append(Entry(kind, line, subject, text))
+
+    def refuse(self, feature: str, subject: str, text: str, line: int = 0) -> None:
+        """Record a feature that is not supported; `check` raises unless it is to be ignored.
+
+        **Arguments:** `feature`, its name in `ignore`; `subject`, the element; `text`, what is not
+        supported.
+        """
+        if feature in self._ignore:
+            self._ignore[feature] = True
+            self.add("ignored", subject, text, line)
+            return
+        place = f"{self.path}:{line}" if line else self.path
+        self._problems.append(f'{place}: {subject}: {text} [ignore=("{feature}",)]')
+
+    def check(self) -> None:
+        """Raise `ValueError` for all refused features, and for names in `ignore` without use."""
+        if self._problems:
+            shown, rest = self._problems[:_SHOWN], len(self._problems) - _SHOWN
+            more = [f"... and {rest} more"] if rest > 0 else []
+            lines = "\n  ".join([*shown, *more])
+            raise ValueError(
+                f"The model file has {len(self._problems)} unsupported features. Correct the file, "
+                "or leave a feature out by the `ignore` behind it:\n  " + lines
+            )
+        unused = [item for item, used in self._ignore.items() if not used]
+        if unused:
+            raise ValueError(
+                f"`load(ignore={unused!r})`: the file has no such unsupported feature; remove it."
+            )
+
+    def of_kind(self, kind: Kind) -> list[Entry]:
+        """Return the entries of one kind."""
+        return [entry for entry in self.entries if entry.kind == kind]
+
+    def __str__(self) -> str:
+        kinds: tuple[Kind, ...] = ("read", "translated", "warning", "ignored", "no meaning")
+        lines = [self.path]
+        for kind in kinds:
+            entries = self.of_kind(kind)
+            if entries:
+                lines.append(f"{kind}:")
+                lines += [f"  {entry}" for entry in entries]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        counts = {entry.kind: len(self.of_kind(entry.kind)) for entry in self.entries}
+        parts = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+        return f"Report on {self.path}: {parts}"

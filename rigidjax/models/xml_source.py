@@ -1,0 +1,166 @@
+"""XML files with the line and the bytes of every element."""
+
+import dataclasses
+import os
+import pathlib
+import re
+from collections.abc import Iterator
+from xml.parsers import expat
+
+import numpy as np
+
+_LARGEST = 64 * 2**20  # bytes
+_DEEPEST = 200  # nested elements
+
+
+@dataclasses.dataclass
+class Element:
+    """An element of an XML file.
+
+    `tag`; `attributes`; `children`; `text`; `line` of its start; `start` and `end`, the bytes of
+    its start tag; `path` of the file.
+    """
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    start: int
+    path: str
+    end: int = 0
+    text: str = ""
+    children: list["Element"] = dataclasses.field(default_factory=list)
+
+    def __str__(self) -> str:
+        name = self.attributes.get("name")
+        return f"<{self.tag}>" if name is None else f"<{self.tag} name={name!r}>"
+
+    def all(self, tag: str) -> list["Element"]:
+        """Return the children with a tag."""
+        return [child for child in self.children if child.tag == tag]
+
+    def first(self, tag: str) -> "Element | None":
+        """Return the only child with a tag, or `None`; `ValueError` for several."""
+        found = self.all(tag)
+        if len(found) > 1:
+            raise found[1].error(f"stands twice in {self}.")
+        return found[0] if found else None
+
+    def walk(self) -> Iterator["Element"]:
+        """Yield the element and all its descendants."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def error(self, text: str) -> ValueError:
+        """Return an error that names file, line and element."""
+        return ValueError(f"{self.path}:{self.line}: {self}: {text}")
+
+    def text_of(self, attribute: str) -> str:
+        """Return an attribute that must be there."""
+        value = self.attributes.get(attribute)
+        if value is None or not value.strip():
+            raise self.error(f"the attribute `{attribute}` is missing.")
+        return value.strip()
+
+    def number(self, attribute: str, default: float | None = None) -> float:
+        """Return an attribute as a number; without `default` it must be there."""
+        if attribute not in self.attributes and default is not None:
+            return default
+        return float(self.vector(attribute, 1)[0])
+
+    def vector(
+        self, attribute: str, count: int, default: tuple[float, ...] | None = None
+    ) -> np.ndarray:
+        """Return an attribute as numbers, shape (count,)."""
+        if attribute not in self.attributes and default is not None:
+            return np.array(default, float)
+        return self._numbers(self.text_of(attribute), count, f"`{attribute}`")
+
+    def numbers(self, count: int) -> np.ndarray:
+        """Return the text of the element as numbers, shape (count,)."""
+        return self._numbers(self.text, count, "its text")
+
+    def _numbers(self, text: str, count: int, name: str) -> np.ndarray:
+        try:
+            values = np.array([float(word) for word in text.split()])
+        except ValueError:
+            values = np.zeros(0)
+        if values.shape != (count,) or not np.isfinite(values).all():
+            what = "a finite number" if count == 1 else f"{count} finite numbers"
+            raise self.error(f"{name} must be {what}; got {text.strip()[:60]!r}.")
+        return values
+
+
+def parse(path: str | os.PathLike[str]) -> tuple[Element, bytes]:
+    """Read an XML file; return its root element and its bytes.
+
+    Nothing else is opened: declarations of document types and entities are refused.
+
+    **Errors:** `OSError` for a file that cannot be read; `ValueError` for a file that is too large
+    or no well-formed XML, with the line.
+    """
+    path = pathlib.Path(path)
+    size = path.stat().st_size
+    if size > _LARGEST:
+        raise ValueError(f"{path} has {size} bytes; a model file has at most {_LARGEST}.")
+    content = path.read_bytes()
+    return parse_bytes(content, str(path)), content
+
+
+def parse_bytes(content: bytes, path: str) -> Element:
+    """Return the root element of an XML document; see `parse`."""
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    roots: list[Element] = []
+    stack: list[Element] = []
+
+    def open_element(tag: str, attributes: dict[str, str]) -> None:
+        if stack and stack[-1].end == 0:
+            stack[-1].end = parser.CurrentByteIndex
+        element = Element(tag, attributes, parser.CurrentLineNumber, parser.CurrentByteIndex, path)
+        (stack[-1].children if stack else roots).append(element)
+        stack.append(element)
+        if len(stack) > _DEEPEST:
+            raise element.error(f"is nested more than {_DEEPEST} deep.")
+
+    def close_element(tag: str) -> None:
+        stack.pop()
+
+    def add_text(text: str) -> None:
+        stack[-1].text += text
+
+    def refuse_doctype(name: str, *rest: object) -> None:
+        raise ValueError(
+            f"{path}:{parser.CurrentLineNumber}: document types and entities are not read; remove "
+            f"<!DOCTYPE {name} ...>."
+        )
+
+    parser.StartElementHandler = open_element
+    parser.EndElementHandler = close_element
+    parser.CharacterDataHandler = add_text
+    parser.StartDoctypeDeclHandler = refuse_doctype
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise ValueError(f"{path}:{error.lineno}: no well-formed XML: {error}.") from None
+    for element in roots[0].walk():
+        element.end = _end_of_tag(content, element.start)
+    return roots[0]
+
+
+_TAG = re.compile(rb"""<(?:[^<>"']|"[^"]*"|'[^']*')*>""")
+
+
+def _end_of_tag(content: bytes, start: int) -> int:
+    match = _TAG.match(content, start)
+    return start if match is None else match.end()
+
+
+def attribute_span(content: bytes, element: Element, attribute: str) -> tuple[int, int]:
+    """Return first and last byte of the value of an attribute, without its quotes."""
+    pattern = rb"""\s%s\s*=\s*(?:"([^"]*)"|'([^']*)')""" % re.escape(attribute.encode())
+    match = re.search(pattern, content[element.start : element.end])
+    if match is None:
+        raise element.error(f"the attribute `{attribute}` is missing.")
+    group = 1 if match.group(1) is not None else 2
+    return element.start + match.start(group), element.start + match.end(group)
