@@ -33,7 +33,8 @@ def compare(
     """Compare mass matrix, bias forces and forward dynamics with another program.
 
     Viscous damping is part of both models with MuJoCo; it is removed here for Pinocchio, whose
-    algorithms leave it out. Couplings and loops are left out: the quantities are those of the tree.
+    algorithms leave it out. Pinocchio, which does not read rotors, is given armatures. Couplings
+    and loops are left out: the quantities are those of the tree.
 
     **Arguments:** `model`; `program`, which must be installed; `path` of the file that the model
     was loaded from; `states`, their number; `seed` of the random states.
@@ -92,6 +93,11 @@ class _Pinocchio:
         self.model = self.pin.buildModelFromUrdf(path, *base)
         (gravity,) = (force.vector for force in model.system.forces if isinstance(force, Gravity))
         self.model.gravity.linear = np.asarray(gravity)
+        # Pinocchio does not read the rotors of transmissions.
+        for joint in model.system.joints:
+            if joint.armatures is not None:
+                first = self.model.joints[self.model.getJointId(joint.name)].idx_v
+                self.model.armature[first : first + joint.num_rates] = np.asarray(joint.armatures)
         self.data = self.model.createData()
 
     def random_state(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
