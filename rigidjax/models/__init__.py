@@ -1,5 +1,5 @@
 """Models from files and back: URDF, SDF and MJCF."""
 
 from .load import load as load
-from .model import Actuator as Actuator, Limits as Limits, Model as Model, Names as Names
+from .model import Actuator as Actuator, JointLimits as JointLimits, Model as Model, Names as Names
 from .report import Report as Report

@@ -49,7 +49,7 @@ class Link:
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
+class JointLimits:
     """Limits of a joint coordinate of the system, `None` where the file gives none.
 
     `position`, lower and upper coordinate, m or rad, zero in the reference configuration; `rate`,
@@ -80,7 +80,7 @@ class JointRecord:
     axes: tuple[np.ndarray, ...] = ()
     zero: float = 0.0
     pitch: float = 0.0
-    limits: Limits | None = None
+    limits: JointLimits | None = None
     damping: float = 0.0
     armature: float = 0.0
     friction: float = 0.0

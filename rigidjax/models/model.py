@@ -9,7 +9,7 @@ from ..bodies.frame import Frame
 from ..mechanics import System
 from ..state import State
 from . import exchange
-from .description import Actuator, JointKind, Limits
+from .description import Actuator, JointKind, JointLimits
 from .exchange import VelocityMap
 from .report import Report
 
@@ -54,7 +54,7 @@ class Model(eqx.Module):
     system: System
     frames: dict[str, Frame | exchange.GroundFrame]
     names: Names = eqx.field(static=True)
-    limits: dict[str, Limits] = eqx.field(static=True)
+    limits: dict[str, JointLimits] = eqx.field(static=True)
     actuators: tuple[Actuator, ...] = eqx.field(static=True)
     state: State
     zeros: dict[str, float] = eqx.field(static=True)

@@ -11,8 +11,8 @@ from .description import (
     CouplingData,
     Description,
     JointKind,
+    JointLimits,
     JointRecord,
-    Limits,
     Link,
     LinkShape,
 )
@@ -362,7 +362,7 @@ def _joint(
     return joint
 
 
-def _limits(element: Element, kind: str, offset: float) -> Limits | None:
+def _limits(element: Element, kind: str, offset: float) -> JointLimits | None:
     limit = element.first("limit")
     if limit is None:
         if kind in ("revolute", "prismatic"):
@@ -377,7 +377,7 @@ def _limits(element: Element, kind: str, offset: float) -> Limits | None:
     values = {}
     for attribute in ("velocity", "effort"):
         values[attribute] = limit.number(attribute) if attribute in limit.attributes else None
-    return Limits(position, values["velocity"], values["effort"])
+    return JointLimits(position, values["velocity"], values["effort"])
 
 
 def _read_transmissions(
