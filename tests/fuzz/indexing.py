@@ -3,6 +3,7 @@
 import numpy as np
 
 from .elementwise import OVERFLOW
+from .reductions import doubt_of_order
 from .writer import UnavailableError, Writer
 
 
@@ -105,7 +106,8 @@ def rows(w: Writer) -> None:
         w.append(f"gather_scatter.take({x}, {chosen})")
     else:
         targets = [w.integer(0, 4) for _ in range(t.shape[0])]
-        w.append(f"gather_scatter.segment_sum({x}, {targets}, 5)", 2.0, "relative")
+        doubt = doubt_of_order("sum", np.dtype(t.dtype).kind, x)
+        w.append(f"gather_scatter.segment_sum({x}, {targets}, 5)", 2.0, "relative", doubt=doubt)
 
 
 def written(w: Writer) -> None:

@@ -8,6 +8,24 @@ from .writer import UnavailableError, Writer
 # Backward stable algorithms: n^2 roundings of the size of the largest element.
 BOUND = "200 * jnp.finfo({x}.dtype).eps * jnp.max(jnp.abs({x})) + 1e3 * jnp.finfo({x}.dtype).tiny"
 
+# The order of the operands decides whether a partial result is beyond the range of numbers.
+HUGE_SUM = "~jnp.isfinite(jnp.sum(jnp.abs(jnp.where(jnp.isfinite({x}), {x}, 0))))"
+EXTREME_PRODUCT = (
+    "(~jnp.isfinite(jnp.prod(jnp.maximum(jnp.abs(jnp.where(jnp.isfinite({x}), {x}, 1)), 1)))"
+    " | (jnp.prod(jnp.minimum(jnp.abs(jnp.where({x} == 0, 1, {x})), 1))"
+    " < jnp.finfo({x}.dtype).tiny))"
+)
+
+
+def doubt_of_order(name: str, kind: str, x: str) -> str:
+    """Return the condition under which the order of a sum or product decides its result."""
+    if kind not in "fc":
+        return ""
+    if name in ("prod", "cumprod"):
+        product = EXTREME_PRODUCT.format(x=x)
+        return f"({product} | {OVERFLOW})" if kind == "c" else product
+    return HUGE_SUM.format(x=x) if name in ("sum", "mean", "var", "cumsum") else ""
+
 
 def reduction(w: Writer) -> None:
     x, t = w.variable(where=lambda t: t.shape and 0 not in t.shape)
@@ -21,7 +39,7 @@ def reduction(w: Writer) -> None:
     }[kind]  # fmt: skip
     name = w.choose(names)
     rounds = name in ("sum", "prod", "mean", "var") and kind in "fc"
-    code, doubt = f"jnp.{name}({x}, {axis})", OVERFLOW if (name, kind) == ("prod", "c") else ""
+    code, doubt = f"jnp.{name}({x}, {axis})", doubt_of_order(name, kind, x)
     w.append(code, 4.0 if rounds else 0.0, "relative" if rounds else "", doubt=doubt)
 
 
@@ -51,7 +69,7 @@ def cumulative(w: Writer) -> None:
     axis = w.integer(0, len(t.shape) - 1)
     rounds = kind in "fc" and name not in ("cummax", "cummin")
     code = f"lax.{name}({x}, axis={axis}, reverse={w.chance(0.3)})"
-    doubt = OVERFLOW if (name, kind) == ("cumprod", "c") else ""
+    doubt = doubt_of_order(name, kind, x)
     w.append(code, 8.0 if rounds else 0.0, "relative" if rounds else "", doubt=doubt)
 
 

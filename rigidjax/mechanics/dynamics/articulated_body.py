@@ -8,8 +8,8 @@ passes. Spatial vectors are in space axes about one point of each tree, so that 
 between bodies are the identity.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -21,6 +21,7 @@ from ...bodies.inertia import inertia_tensor
 from ...native.ops import cross, short_sum, take
 from ...rotations.matrix import matrix, product, to_space
 from ...rotations.so3 import skew
+from ..declaration import AbstractSystem
 from ..kinematics.bias_accelerations import joint_bias_accelerations
 from ..kinematics.poses import kinematics_for_forces
 from ..kinematics.trees import (
@@ -38,7 +39,6 @@ from ..kinematics.twists import Motion, Twists
 from ..loads import free_forces
 from ..stacked.joints import GroupFrames, JointFrames, JointGroup, Poses
 from ..stacked.system import PreparedSystem
-from ..topology import GROUND
 from .block_elimination import invert
 
 
@@ -56,15 +56,25 @@ class _SpatialInertia(NamedTuple):
     moment: Float[Array, "*L 3"]
 
 
+class _Segment(NamedTuple):
+    """Bodies of a chain, parents first, whose joints have equally padded motion subspaces.
+
+    `parent`, the segment that ends with the parent of the first body, `None` for the ground;
+    `width`, the number of rows of the motion subspaces, with rows of zeros.
+    """
+
+    bodies: np.ndarray
+    parent: int | None
+    width: int
+
+
 class _Rows(NamedTuple):
-    """Input of each step of the recursion, parents before children."""
+    """Input of each step of the recursion along a segment, parents before children."""
 
     body: _SpatialInertia
-    S: Float[Array, "L k 6"]  # motion subspace, rows of zeros up to k
-    diagonal: Float[Array, "L k k"]  # added to D: rotor inertia, ones where a row of S is missing
-    bias: Float[Array, "L 6"]  # acceleration at constant rates, less the parent's
-    position: np.ndarray
-    parent: np.ndarray
+    S: Float[Array, "n k 6"]  # motion subspace, rows of zeros up to k
+    diagonal: Float[Array, "n k k"]  # added to D: rotor inertia, ones where a row of S is missing
+    bias: Float[Array, "n 6"]  # acceleration at constant rates, less the parent's
 
 
 def articulated_body_accelerations(
@@ -75,15 +85,16 @@ def articulated_body_accelerations(
     nu: Float[Array, " f"],
 ) -> Motion:
     r"""Compute the accelerations of a system without loops; see `select.compute_accelerations`."""
-    points, (order, parents) = reference_points(prepared, poses), _outward_order(prepared)
+    points, segments = reference_points(prepared, poses), find_segments(prepared.system)
     joint_motions = joint_twists_in_space(prepared, t, poses, joint_frames, points, nu)
-    motions = take(_sum_outwards(take(joint_motions, order), parents), np.argsort(order))
+    motions = _sum_outwards(segments, joint_motions)
     twists = twists_of(poses, points, motions)
     body = _loaded_bodies(prepared, t, poses, joint_frames, points, motions, twists)
     bias = joint_bias_accelerations(prepared, t, poses, joint_frames, points, motions, nu)
     S = motion_subspace(prepared, poses, joint_frames, points)
-    rates, _ = _recursion(_make_rows(prepared, S, body, bias, prepared.system.armatures))
-    return Motion(nu, twists, _unpad_rates(prepared, rates, order))
+    rows = _make_rows(prepared, segments, S, body, bias, prepared.system.armatures)
+    rates, _ = _recursion(segments, rows)
+    return Motion(nu, twists, _unpad_rates(prepared, segments, rates))
 
 
 def least_change_of_trees(
@@ -106,7 +117,7 @@ def least_change_of_trees(
     """
     poses = Poses(poses.positions, jax.vmap(_dual)(poses.rotations), poses.turns)
     dual_frames = JointFrames([_in_dual_frames(frames) for frames in joint_frames], poses)
-    points, order = reference_points(prepared, poses), _outward_order(prepared)[0]
+    points, segments = reference_points(prepared, poses), find_segments(prepared.system)
     still = jnp.zeros_like(points)
     body = _spatial_inertias(masses, inertias, poses, points, still, still)
 
@@ -136,8 +147,8 @@ def least_change_of_trees(
         rows.append(free)
     bias = in_order(closing, rows, jnp.zeros((0, 6), residual.dtype))
     S = motion_subspace(prepared, poses, dual_frames, points, subspace_in_constraints)
-    _, motions = _recursion(_make_rows(prepared, S, body, bias, None))
-    change = twists_of(poses, points, take(motions, np.argsort(order)))
+    _, motions = _recursion(segments, _make_rows(prepared, segments, S, body, bias, None))
+    change = twists_of(poses, points, motions)
     return jnp.concatenate([change.linear, change.angular], axis=1)
 
 
@@ -163,67 +174,79 @@ def _right_inverse(G: Float[Array, "m 6"]) -> Float[Array, "6 m"]:
     return G.T @ invert(square[None])[0, :m, :m]
 
 
+def find_segments(system: AbstractSystem) -> list[_Segment]:
+    """Return the bodies of the trees as chains between branchings, parents before children."""
+    topology, counts = system.topology, system.rates_of_bodies
+    widths = [next(width for width in (1, 3, 6) if width >= count) for count in counts]
+    num_children = np.bincount(np.array(topology.parents) + 1, minlength=len(counts) + 1)[1:]
+    chains: list[list[int]] = []
+    above: list[int | None] = []
+    segment_of: dict[int, int] = {}
+    for body in topology.order:
+        parent = topology.parents[body]
+        segment = segment_of.get(parent)
+        extends = segment is not None and num_children[parent] == 1
+        if segment is None or not (extends and widths[parent] == widths[body]):
+            above.append(segment)
+            chains.append([])
+            segment = len(chains) - 1
+        chains[segment].append(body)
+        segment_of[body] = segment
+    return [
+        _Segment(np.array(chain, int), parent, widths[chain[0]])
+        for chain, parent in zip(chains, above, strict=True)
+    ]
+
+
 def _make_rows(
     prepared: PreparedSystem,
+    segments: Sequence[_Segment],
     S: Float[Array, "f 6"],
     body: _SpatialInertia,
     bias: Float[Array, "L 6"],
     rotors: Float[Array, " f"] | None,
-) -> _Rows:
-    """Return the input of the recursion, parents before children."""
-    order, parents = _outward_order(prepared)
-    S_of_bodies, diagonal = _pad_subspaces(prepared, S, order, rotors)
-    body = _SpatialInertia(*(take(part, order) for part in body))
-    index = np.arange(len(order))
-    return _Rows(body, S_of_bodies, diagonal, take(bias, order), index, parents)
+) -> list[_Rows]:
+    """Return the input of the recursion along each segment."""
+    rows = []
+    for segment in segments:
+        S_of_bodies, diagonal = _pad_subspaces(prepared, segment, S, rotors)
+        own = _SpatialInertia(*(take(part, segment.bodies) for part in body))
+        rows.append(_Rows(own, S_of_bodies, diagonal, take(bias, segment.bodies)))
+    return rows
 
 
-def _outward_order(prepared: PreparedSystem) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bodies with parents before children, and the positions of their parents in this
-    order; the ground is the last."""
-    topology = prepared.system.topology
-    order, count = np.array(topology.order, int), topology.num_bodies
-    position = np.empty(count + 1, int)
-    position[order], position[GROUND] = np.arange(count), count
-    return order, position[np.array(topology.parents)[order]]
+def _in_body_order(segments: Sequence[_Segment], parts: Sequence[Array]) -> Array:
+    """Return rows of all bodies from those of the segments."""
+    order = np.argsort(np.concatenate([segment.bodies for segment in segments]))
+    return take(jnp.concatenate(parts), order)
 
 
-def _is_chain(parents: np.ndarray) -> bool:
-    """Return whether every parent directly precedes its child, so that nothing has to be stored."""
-    return np.array_equal(parents, [len(parents), *range(len(parents) - 1)])
-
-
-def _sum_outwards(values: Float[Array, "L k"], parents: np.ndarray) -> Float[Array, "L k"]:
+def _sum_outwards(segments: Sequence[_Segment], values: Float[Array, "L k"]) -> Float[Array, "L k"]:
     """Sum values over each body and its ancestors."""
-    chain = _is_chain(parents)
 
-    def outwards(sums, row):
-        value, index, parent = row
-        value = _add(value, sums if chain else _row(sums, parent))
-        return value if chain else _set_row(sums, value, index), value
+    def outwards(total, value):
+        total = total + value
+        return total, total
 
-    start = jnp.zeros(values.shape[1:] if chain else (len(parents) + 1, *values.shape[1:]))
-    rows = (values, np.arange(len(parents)), parents)
-    return jax.lax.scan(outwards, start.astype(values.dtype), rows)[1]
-
-
-def _padded_width(prepared: PreparedSystem) -> int:
-    """Return the number of rows k that the motion subspace of every joint is padded to."""
-    most = max(prepared.system.rates_of_bodies)
-    return next(width for width in (1, 3, 6) if width >= most)
+    sums: list[Array] = []
+    for segment in segments:
+        parent = segment.parent
+        start = jnp.zeros(values.shape[1], values.dtype) if parent is None else sums[parent][-1]
+        sums.append(jax.lax.scan(outwards, start, take(values, segment.bodies))[1])
+    return _in_body_order(segments, sums)
 
 
 def _pad_subspaces(
     prepared: PreparedSystem,
+    segment: _Segment,
     S: Float[Array, "f 6"],
-    order: np.ndarray,
     rotors: Float[Array, " f"] | None,
-) -> tuple[Float[Array, "L k 6"], Float[Array, "L k k"]]:
-    """Return the motion subspaces body by body, in the order given, with rows of zeros, and what
-    is added to the diagonal of $D$."""
-    width = _padded_width(prepared)
-    counts = np.array(prepared.system.rates_of_bodies, int)[order]
-    first = first_rate(prepared)[:-1][order]
+) -> tuple[Float[Array, "n k 6"], Float[Array, "n k k"]]:
+    """Return the motion subspaces of the bodies of a segment, with rows of zeros, and what is
+    added to the diagonal of $D$."""
+    width = segment.width
+    counts = np.array(prepared.system.rates_of_bodies, int)[segment.bodies]
+    first = first_rate(prepared)[:-1][segment.bodies]
     slots = np.arange(width)
     rows = np.where(slots < counts[:, None], first[:, None] + slots, len(S))
     with_zeros = S
@@ -234,18 +257,23 @@ def _pad_subspaces(
     if rotors is not None:
         inertias = take(jnp.concatenate([rotors, jnp.zeros(1, rotors.dtype)]), rows.ravel())
         unit = jnp.eye(width, dtype=inertias.dtype)
-        diagonal = diagonal + inertias.reshape(len(order), width)[:, :, None] * unit[None]
-    return take(with_zeros, rows.ravel()).reshape(len(order), width, 6), diagonal
+        diagonal = diagonal + inertias.reshape(len(counts), width)[:, :, None] * unit[None]
+    return take(with_zeros, rows.ravel()).reshape(len(counts), width, 6), diagonal
 
 
 def _unpad_rates(
-    prepared: PreparedSystem, rates: Float[Array, "L k"], order: np.ndarray
+    prepared: PreparedSystem, segments: Sequence[_Segment], rates: Sequence[Float[Array, "n k"]]
 ) -> Float[Array, " f"]:
-    """Return the rates of all bodies one after another, from padded rows in the order given."""
-    width, position = rates.shape[1], np.argsort(order)
-    counts = prepared.system.rates_of_bodies
-    rows = [position[i] * width + k for i, count in enumerate(counts) for k in range(count)]
-    return take(rates.reshape(-1), np.array(rows, int))
+    """Return the rates of all bodies one after another, from the padded rows of the segments."""
+    counts, first = prepared.system.rates_of_bodies, first_rate(prepared)
+    rows = [
+        first[body] + k if k < counts[body] else -1
+        for segment in segments
+        for body in segment.bodies
+        for k in range(segment.width)
+    ]
+    order = np.argsort(rows, kind="stable")[np.count_nonzero(np.array(rows) < 0) :]
+    return take(jnp.concatenate([part.reshape(-1) for part in rates]), order)
 
 
 def _spatial_inertias(
@@ -294,17 +322,16 @@ def _loaded_bodies(
     return body._replace(force=force, moment=moment)
 
 
-def _recursion(rows: _Rows) -> tuple[Float[Array, "L k"], Float[Array, "L 6"]]:
-    """Compute the derivatives of the generalised velocities of each body, (L, k), and of its
-    motion: inwards to the roots, then outwards."""
-    count = len(rows.parent)
-    chain = _is_chain(rows.parent)
-    find: Callable[[Any, Any], Any] = (lambda values, index: values) if chain else _row
+def _recursion(
+    segments: Sequence[_Segment], rows: Sequence[_Rows]
+) -> tuple[list[Float[Array, "n k"]], Float[Array, "L 6"]]:
+    """Compute the derivatives of the generalised velocities of each body, by segment, and of its
+    motion, (L, 6): inwards to the roots, then outwards."""
 
     def inwards(carried: _SpatialInertia, row: _Rows):
         """Add the articulated inertia and bias force of a body to those of its parent (pass 2)."""
         S_v, S_w = row.S[:, :3], row.S[:, 3:]
-        body = _SpatialInertia(*map(_add, row.body, find(carried, row.position)))
+        body = jax.tree.map(jnp.add, row.body, carried)
         # U = I^A S, D = S^T U.
         U_v = _apply_inertia(body.mass, body.H.T, S_v, S_w)
         U_w = _apply_inertia(body.H, body.J, S_v, S_w)
@@ -317,43 +344,33 @@ def _recursion(rows: _Rows) -> tuple[Float[Array, "L k"], Float[Array, "L 6"]]:
         J = _subtract_outer(body.J, W_w, U_w)
         force = _propagate_bias_force(body.force, mass, H.T, W_v, row.bias, u)
         moment = _propagate_bias_force(body.moment, H, J, W_w, row.bias, u)
-        on_parent = _SpatialInertia(mass, H, J, force, moment)
-        if not chain:
-            on_parent = jax.tree.map(jnp.add, on_parent, _row(carried, row.parent))
-            on_parent = _set_row(carried, on_parent, row.parent)
-        return on_parent, (W_v, W_w, _apply(D_inverse, u))
+        return _SpatialInertia(mass, H, J, force, moment), (W_v, W_w, _apply(D_inverse, u))
 
-    def outwards(accelerations: Float[Array, "*L 6"], inputs: tuple[_Rows, Array, Array, Array]):
+    def outwards(acceleration: Float[Array, "6"], inputs: tuple[_Rows, Array, Array, Array]):
         row, W_v, W_w, free = inputs
         # Pass 3: a' = a_parent + c, the acceleration of the joint, a = a' + S times it.
-        start = _add(find(accelerations, row.parent), row.bias)
+        start = acceleration + row.bias
         rates = _joint_acceleration(start, W_v, W_w, free)
         motion = _add_joint_motion(start, row.S, rates)
-        return motion if chain else _set_row(accelerations, motion, row.position), (rates, motion)
+        return motion, (rates, motion)
 
-    no_load = jax.tree.map(
-        lambda part: jnp.zeros(
-            part.shape[1:] if chain else (count + 1, *part.shape[1:]), part.dtype
-        ),
-        rows.body,
-    )
-    _, factors = jax.lax.scan(inwards, no_load, rows, reverse=True)
-    rest = jnp.concatenate([no_load.force, no_load.moment], axis=-1)
-    return jax.lax.scan(outwards, rest, (rows, *factors))[1]
-
-
-def _row(values: Any, index: Array | np.ndarray) -> Any:
-    return jax.tree.map(lambda v: jax.lax.dynamic_index_in_dim(v, index, 0, False), values)
-
-
-def _set_row(values: Any, row: Any, index: Array | np.ndarray) -> Any:
-    return jax.tree.map(
-        lambda v, r: jax.lax.dynamic_update_index_in_dim(v, r, index, 0), values, row
-    )
-
-
-def _add(A: Array, B: Array) -> Array:
-    return A + B
+    unloaded = jax.tree.map(lambda part: jnp.zeros(part.shape[1:], part.dtype), rows[0].body)
+    on_parents, factors = [unloaded] * len(segments), [()] * len(segments)
+    for k in reversed(range(len(segments))):
+        on_parent, factors[k] = jax.lax.scan(inwards, on_parents[k], rows[k], reverse=True)
+        parent = segments[k].parent
+        if parent is not None:
+            on_parents[parent] = jax.tree.map(jnp.add, on_parents[parent], on_parent)
+    rates: list[Array] = []
+    motions: list[Array] = []
+    for segment, row, factor in zip(segments, rows, factors, strict=True):
+        start = jnp.zeros(6, row.bias.dtype)
+        if segment.parent is not None:
+            start = motions[segment.parent][-1]
+        of_segment = jax.lax.scan(outwards, start, (row, *factor))[1]
+        rates.append(of_segment[0])
+        motions.append(of_segment[1])
+    return rates, _in_body_order(segments, motions)
 
 
 def _apply_inertia(

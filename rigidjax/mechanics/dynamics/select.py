@@ -1,8 +1,9 @@
 """Choice of the algorithm that computes accelerations, the only place that makes it.
 
 A free body needs no algorithm. Loops need the mass matrix of the trees. Trees have three: the
-articulated-body algorithm where it runs as a sequence of operations on scalars, otherwise a dense
-mass matrix for few generalised velocities, or elimination of the reactions for many.
+articulated-body algorithm where it runs as a sequence of operations on scalars and the trees have
+few branches, otherwise a dense mass matrix for few generalised velocities, or elimination of the
+reactions for many.
 """
 
 import jax
@@ -21,7 +22,7 @@ from ..kinematics.twists import Motion
 from ..loads import free_accelerations
 from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem
-from .articulated_body import articulated_body_accelerations, least_change_of_trees
+from .articulated_body import articulated_body_accelerations, find_segments, least_change_of_trees
 from .block_elimination import invert
 from .constraint_elimination import (
     AbstractConstraints,
@@ -37,6 +38,9 @@ from .mass_matrix_accelerations import mass_matrix_accelerations
 DENSE_LIMIT = 48
 # Constraints of trees up to which a dense matrix is faster than elimination.
 _DENSE_CONSTRAINTS = 48
+# Chains between branchings up to which the articulated-body algorithm is used: each is code of its
+# own, and the time of compilation grows with them.
+_MOST_SEGMENTS = 64
 
 
 def uses_elimination(system: AbstractSystem) -> bool:
@@ -83,10 +87,12 @@ def compute_accelerations(
         joints = tree_constraints(prepared, t, joint_frames, inertias, prepared.masses)
         return constraint_elimination_accelerations(prepared, t, poses, joint_frames, nu, joints)
 
-    return variants(
-        sequential=lambda: articulated_body_accelerations(prepared, t, poses, joint_frames, nu),
-        batched=by_matrices,
-    )
+    def by_recursion() -> Motion:
+        if len(find_segments(prepared.system)) > _MOST_SEGMENTS:
+            return by_matrices()
+        return articulated_body_accelerations(prepared, t, poses, joint_frames, nu)
+
+    return variants(sequential=by_recursion, batched=by_matrices)
 
 
 def tree_constraints(
@@ -123,11 +129,13 @@ def tree_correction(
 ) -> Float[Array, "L 6"]:
     """Return the change of all twists of least kinetic energy that removes the residual of the
     tree joints."""
-    return variants(
-        sequential=lambda: least_change_of_trees(
-            prepared, t, poses, joint_frames, inertias, masses, residual
-        ),
-        batched=lambda: tree_constraints(prepared, t, joint_frames, inertias, masses).correction(
-            residual
-        ),
-    )
+
+    def by_constraints() -> Float[Array, "L 6"]:
+        return tree_constraints(prepared, t, joint_frames, inertias, masses).correction(residual)
+
+    def by_recursion() -> Float[Array, "L 6"]:
+        if len(find_segments(prepared.system)) > _MOST_SEGMENTS:
+            return by_constraints()
+        return least_change_of_trees(prepared, t, poses, joint_frames, inertias, masses, residual)
+
+    return variants(sequential=by_recursion, batched=by_constraints)
