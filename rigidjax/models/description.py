@@ -68,8 +68,10 @@ class JointRecord:
     `point`, (3,) m, and `axes`, unit vectors (3,), in space; `zero`, the file's coordinate in the
     reference configuration; `pitch` of a screw, m per revolution; `damping` (N s/m or N m s/rad),
     `armature` (kg or kg m^2), `friction` (N or N m), `stiffness` and the coordinate `rest` at which
-    that spring is unloaded; `is_continuous`, for hinges that turn without end; `closes_loop`, for
-    joints that are not part of the tree.
+    that spring is unloaded, zero in the reference configuration; `is_continuous`, for hinges that
+    turn without end; `closes_loop`, for joints that are not part of the tree; `gap`, the
+    displacement in space of the child's side of such a joint from the parent's, whose point and
+    axes are given, if the loop does not close in the file (see `close_loops`).
     """
 
     name: str
@@ -88,19 +90,21 @@ class JointRecord:
     rest: float = 0.0
     is_continuous: bool = False
     closes_loop: bool = False
+    gap: Placement | None = None
     line: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
 class CouplingData:
     """The coordinate of `joint` is `ratio` times that of `by`, both zero in the reference
-    configuration."""
+    configuration, plus `offset`, m or rad, which `close_loops` removes."""
 
     joint: str
     by: str
     ratio: float
     name: str | None = None
     line: int = 0
+    offset: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from ..checks import ArrayInput
 from .assembly import assemble
+from .closure import close_loops
 from .model import Model
 from .report import Report
 from .urdf import read_urdf
@@ -66,4 +67,5 @@ def load(
         description = read_urdf(root, report, mimic)
     else:
         raise root.error("is no model: a file starts with <robot>, <sdf> or <mujoco>.")
+    description = close_loops(description)
     return assemble(description, fixed_base, lump_fixed, physical, gravity, packages, meshes)
