@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
-from .description import CouplingData, Description, JointRecord, Limits
+from .description import CouplingData, Description, JointLimits, JointRecord
 from .placement import IDENTITY, Placement
 
 # Violations that are rounding, relative to the size of the mechanism (at least 1 m).
@@ -32,9 +32,11 @@ def close_loops(description: Description) -> Description:
     ):
         return description
     trees = _Trees(description)
-    if trees.violation(np.zeros(trees.size)) <= trees.tolerance:
-        return _displaced(description, trees, np.zeros(trees.size))
-    return _displaced(description, trees, trees.solve())
+    q = np.zeros(trees.size)
+    if trees.violation(q) > trees.tolerance:
+        q = trees.solve()
+    trees.check(q)
+    return _move_trees(description, trees, q)
 
 
 class _Trees:
@@ -126,10 +128,10 @@ class _Trees:
         for _ in range(5):
             r, J = (np.concatenate(parts) for parts in self.constraints(q))
             q = q - np.linalg.lstsq(J, r, rcond=_RANK)[0]
-        self._check(q)
         return q
 
-    def _check(self, q: np.ndarray) -> None:
+    def check(self, q: np.ndarray) -> None:
+        """Raise `ValueError` for loops that coordinates do not close."""
         sizes = [np.abs(value).max(initial=0.0) for value in self.constraints(q)[0]]
         worst = int(np.argmax(sizes))
         path = self.description.report.path
@@ -147,7 +149,7 @@ class _Trees:
         for joint in self.loops:
             gap = IDENTITY if joint.gap is None else joint.gap
             apart = at[joint.parent].inverse().then(at[joint.child]).then(gap).rotation
-            turns = joint.kind not in ("spherical", "universal", "floating")
+            turns = joint.kind not in ("spherical", "universal")
             free = joint.axes[0] if joint.axes and joint.kind != "prismatic" else None
             cosine = (np.trace(apart) - 1) / 2 if free is None else free @ apart @ free
             if turns and cosine < 0:
@@ -269,7 +271,7 @@ def _loop(joint: JointRecord, apart: Placement) -> tuple[np.ndarray, np.ndarray]
     return np.concatenate([p for p, _ in parts]), np.concatenate([d for _, d in parts])
 
 
-def _displaced(description: Description, trees: _Trees, q: np.ndarray) -> Description:
+def _move_trees(description: Description, trees: _Trees, q: np.ndarray) -> Description:
     """Return the description with its trees at the coordinates `q`."""
     at, _, _ = trees.displacements(q)
     report = description.report
@@ -301,12 +303,17 @@ def _displaced(description: Description, trees: _Trees, q: np.ndarray) -> Descri
         limits = joint.limits
         if limits is not None and limits.position is not None:
             low, high = limits.position
-            limits = Limits((low - moved, high - moved), limits.rate, limits.effort)
+            limits = JointLimits((low - moved, high - moved), limits.rate, limits.effort)
         joints.append(
             dataclasses.replace(
-                joint, point=parent.of_point(joint.point), axes=tuple(axes), gap=None,
-                zero=joint.zero + moved, rest=joint.rest - moved, limits=limits,
-            )  # fmt: skip
+                joint,
+                point=parent.of_point(joint.point),
+                axes=tuple(axes),
+                gap=None,
+                zero=joint.zero + moved,
+                rest=joint.rest - moved,
+                limits=limits,
+            )
         )
     return dataclasses.replace(
         description,
