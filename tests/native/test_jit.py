@@ -12,6 +12,7 @@ import pytest
 from jax.extend.core import jaxpr_as_fun
 
 from rigidjax import native
+from rigidjax.native.jaxrules.primitive import _jit_call
 
 X = jnp.array([1.0, 2.0, -3.0])
 
@@ -146,3 +147,11 @@ def test_why_not_names_the_source_line():
     assert reason == "an argument of type key<fry>"
     with pytest.raises(NotImplementedError, match="no rule for an argument of type key"):
         native.jit(lambda key, x: x)(key, X)
+
+
+def test_call_outside_a_compiled_function_compiles_once():
+    kernel = native.jit(lambda x: jnp.sum(jnp.sin(x)))
+    kernel(X)
+    misses = _jit_call.cache_info().misses
+    np.testing.assert_allclose(kernel(X + 1.0), np.sin(X + 1.0).sum(), rtol=1e-14)
+    assert _jit_call.cache_info().misses == misses

@@ -26,8 +26,7 @@ class _NativeFunction:
         self._traced: dict[tuple, tuple] = {}
 
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
-        leaves, closed, rebuild = self._trace(args, kwargs)
-        missing = why_not(closed)
+        leaves, closed, rebuild, missing = self._trace(args, kwargs)
         if missing:
             raise NotImplementedError(
                 f"`rj.native.jit` has no rule for {', '.join(missing)}. Use `jax.jit`."
@@ -36,7 +35,7 @@ class _NativeFunction:
 
     def why_not(self, *args: PyTree, **kwargs: PyTree) -> list[str]:
         """Return why the function cannot be a kernel for these arguments; empty if it can."""
-        return why_not(self._trace(args, kwargs)[1])
+        return self._trace(args, kwargs)[3]
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., PyTree]:
         """Bind the function to an instance, if it is accessed as a method."""
@@ -48,7 +47,8 @@ class _NativeFunction:
 
     def _trace(
         self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]
-    ) -> tuple[list[Array], ClosedJaxpr, Callable]:
+    ) -> tuple[list[Array], ClosedJaxpr, Callable, list[str]]:
+        """Return the leaves, the jaxpr, a function that rebuilds the results, and its obstacles."""
         arrays, static = eqx.partition((args, kwargs), eqx.is_array_like)
         leaves, structure = jax.tree.flatten(arrays)
         leaves = [jax.numpy.asarray(x) for x in leaves]
@@ -63,9 +63,11 @@ class _NativeFunction:
         closed, rebuild = trace_flat(self._call_function, leaves, structure, static)
         if any(isinstance(const, Tracer) for const in closed.consts):
             # The traced values that the function closes over differ at the next call.
-            return [*closed.consts, *leaves], _constants_to_arguments(closed), rebuild
-        self._traced[key] = closed, rebuild
-        return leaves, closed, rebuild
+            closed_over = [*closed.consts, *leaves]
+            closed = _constants_to_arguments(closed)
+            return closed_over, closed, rebuild, why_not(closed)
+        self._traced[key] = closed, rebuild, why_not(closed)
+        return leaves, *self._traced[key]
 
     def _call_function(self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]) -> PyTree:
         return self._function(*args, **kwargs)

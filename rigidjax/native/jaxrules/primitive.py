@@ -370,9 +370,15 @@ def _transpose(
     return [next(out) if w else None for w in is_wanted]
 
 
+@functools.lru_cache(maxsize=256)
+def _jit_call(primitive: Primitive, params: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
+    """Return a call as a compiled function, the same one each time, so that XLA compiles once."""
+    return jax.jit(functools.partial(primitive.bind, **dict(params)))
+
+
 def _register(primitive: Primitive) -> None:
     def impl(*args, **params):
-        return jax.jit(functools.partial(primitive.bind, **params))(*args)
+        return _jit_call(primitive, tuple(params.items()))(*args)
 
     primitive.def_impl(impl)
     primitive.def_abstract_eval(_abstract)
