@@ -13,7 +13,7 @@ from ..bodies import Body
 from ..bodies.frame import Frame
 from ..bodies.inertia import nearest_physical
 from ..checks import ArrayInput
-from ..forces import Gravity, TorsionSpring
+from ..forces import Bushing, Gravity, TorsionSpring
 from ..mechanics import System
 from .description import GROUND, Description, JointRecord, Link
 from .exchange import GroundFrame
@@ -97,8 +97,7 @@ def assemble(
                 "fixed to each other."
             )
         made.append((joint, _joint(joint, *ends, report)))
-        if joint.stiffness:
-            forces.append(TorsionSpring(joint.name, joint.stiffness, angle=joint.rest))
+        forces += _springs(joint, *ends)
         if joint.friction:
             report.add(
                 "warning", f"joint {joint.name!r}",
@@ -298,6 +297,21 @@ def _checked_inertia(link: Link, inertia: np.ndarray, report: Any, physical: str
     return nearest if physical == "nearest" else inertia
 
 
+def _springs(joint: JointRecord, parent: str, child: str) -> list[Any]:
+    """Return the spring of a joint; of spherical and floating joints with the damping."""
+    if joint.kind in ("spherical", "floating"):
+        along = 0.0 if joint.kind == "spherical" else 1.0
+        stiffness, damping = (
+            value * np.array([along] * 3 + [1.0] * 3) for value in (joint.stiffness, joint.damping)
+        )
+        if not stiffness.any() and not damping.any():
+            return []
+        return [Bushing(parent, child, joint.point, stiffness, damping)]
+    if not joint.stiffness:
+        return []
+    return [TorsionSpring(joint.name, joint.stiffness, angle=joint.rest)]
+
+
 def _joint(joint: JointRecord, parent: str, child: str, report: Any) -> Any:
     """Return the joint of the system between two bodies."""
     make: dict[str, Callable[[], Any]] = {
@@ -323,8 +337,9 @@ def _joint(joint: JointRecord, parent: str, child: str, report: Any) -> Any:
     }
     constants: dict[str, Any] = {"damping": joint.damping, "armature": joint.armature}
     if joint.kind in ("fixed", "universal", "planar", "spherical", "floating"):
+        has_springs = joint.kind in ("spherical", "floating")
         for value, what in ((joint.damping, "damping"), (joint.armature, "armature")):
-            if value:
+            if value and not (has_springs and what == "damping"):
                 report.refuse(
                     f"{joint.kind} {what}", f"joint {joint.name!r}",
                     f"{what} of a {joint.kind} joint is not supported", joint.line,

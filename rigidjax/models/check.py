@@ -112,4 +112,49 @@ class _Pinocchio:
         return M, h, self.pin.aba(self.model, self.data, q, v, tau)
 
 
-_PROGRAMS: dict[str, Any] = {"pinocchio": _Pinocchio}
+class _Mujoco:
+    """MuJoCo without contacts, limits, friction, actuators and equalities."""
+
+    def __init__(self, model: Model, path: str):
+        self.mujoco: Any = importlib.import_module("mujoco")
+        self.model = self.mujoco.MjModel.from_xml_path(path)
+        flags = self.mujoco.mjtDisableBit
+        self.model.opt.disableflags |= flags.mjDSBL_CONSTRAINT | flags.mjDSBL_ACTUATION
+        (gravity,) = (force.vector for force in model.system.forces if isinstance(force, Gravity))
+        self.model.opt.gravity = np.asarray(gravity)
+        _remove_unsupported(self.mujoco, self.model)
+        self.data = self.mujoco.MjData(self.model)
+
+    def random_state(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        q = np.array(self.model.qpos0)
+        self.mujoco.mj_integratePos(self.model, q, rng.standard_normal(self.model.nv), 1.0)
+        return q, rng.standard_normal(self.model.nv)
+
+    def quantities(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[Any, ...]:
+        data, M = self.data, np.zeros((self.model.nv, self.model.nv))
+        data.qpos, data.qvel, data.qfrc_applied = q, v, tau
+        self.mujoco.mj_forward(self.model, data)
+        if hasattr(data, "qM"):  # before MuJoCo 4
+            self.mujoco.mj_fullM(self.model, M, data.qM)
+        else:
+            self.mujoco.mj_fullM(self.model, data, M)
+        return M, data.qfrc_bias - data.qfrc_passive, data.qacc.copy()
+
+
+def _remove_unsupported(mujoco: Any, model: Any) -> None:
+    """Remove from MuJoCo's model what a loaded one lacks, having been ignored."""
+    model.opt.density = model.opt.viscosity = 0.0
+    model.body_gravcomp[:] = 0.0
+    joints = np.isin(model.jnt_type, [mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL])
+    model.dof_armature[joints[model.dof_jntid]] = 0.0
+    for field in ("stiffness", "damping", "armature"):
+        getattr(model, f"tendon_{field}")[:] = 0.0
+    for field in (
+        "dof_dampingpoly", "jnt_stiffnesspoly", "jnt_springyield", "tendon_stiffnesspoly",
+        "tendon_dampingpoly", "actuator_dampingpoly",
+    ):  # fmt: skip
+        if hasattr(model, field):
+            getattr(model, field)[:] = 0.0
+
+
+_PROGRAMS: dict[str, Any] = {"pinocchio": _Pinocchio, "mujoco": _Mujoco}

@@ -8,6 +8,7 @@ from typing import Literal
 from ..checks import ArrayInput
 from .assembly import assemble
 from .closure import close_loops
+from .mjcf import read_mjcf
 from .model import Model
 from .report import Report
 from .urdf import read_urdf
@@ -65,6 +66,8 @@ def load(
     report = Report(str(path), ignore)
     if root.tag == "robot":
         description = read_urdf(root, report, mimic)
+    elif root.tag == "mujoco":
+        description = read_mjcf(root, report)
     else:
         raise root.error("is no model: a file starts with <robot>, <sdf> or <mujoco>.")
     description = close_loops(description)

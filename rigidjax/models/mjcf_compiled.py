@@ -1,0 +1,92 @@
+"""Models that MuJoCo has compiled from an MJCF file."""
+
+import importlib
+from typing import Any
+
+
+from .placement import Placement, from_quaternion
+from .xml_source import Element
+
+
+def import_mujoco() -> Any:
+    """Return the module `mujoco`; `ImportError` with the command that installs it."""
+    try:
+        return importlib.import_module("mujoco")
+    except ImportError as error:
+        raise ImportError(
+            "MJCF files are read by MuJoCo's compiler, which is not installed: "
+            "`pip install rigidjax[mjcf]`."
+        ) from error
+
+
+def make_unique(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken, with a number behind it if necessary, and take it."""
+    result, count = name, 1
+    while result in taken:
+        count += 1
+        result = f"{name} {count}"
+    taken.add(result)
+    return result
+
+
+class CompiledModel:
+    """An MJCF file, compiled by MuJoCo.
+
+    **Attributes:** `mujoco`, the module; `model`, its `MjModel`; `bodies`, a name for each body,
+    in the order of the model; `path` of the file.
+
+    **Errors:** `ImportError` without MuJoCo; `ValueError` for a file that it cannot compile.
+    """
+
+    def __init__(self, root: Element):
+        self.mujoco, self.path = import_mujoco(), root.path
+        try:
+            self.model = self.mujoco.MjModel.from_xml_path(root.path)
+        except ValueError as error:
+            raise ValueError(f"{root.path}: MuJoCo cannot compile the file: {error}") from None
+        self._lines: dict[tuple[str, str], int] = {}
+        for element in root.walk():
+            if "name" in element.attributes:
+                self._lines.setdefault((element.tag, element.attributes["name"]), element.line)
+        given = [self.name("body", b) for b in range(self.model.nbody)]
+        taken = {name for name in given if name}
+        self.bodies = [name or make_unique(f"body {b}", taken) for b, name in enumerate(given)]
+
+    def name(self, kind: str, index: int) -> str | None:
+        """Return the name in the file of an element of a kind, such as `"body"`."""
+        of_kind = getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+        return self.mujoco.mj_id2name(self.model, of_kind, index) or None
+
+    def line(self, name: str | None, *tags: str) -> int:
+        """Return the line of an element; 0 without a name, or in an included file."""
+        lines = (self._lines.get((tag, name), 0) for tag in tags if name)
+        return next(filter(None, lines), 0)
+
+    def parameters(self, field: str, default: float, index: int) -> Any:
+        """Return an entry of an array of the model; `default` if this MuJoCo does not have it."""
+        values = getattr(self.model, field, None)
+        return default if values is None or len(values) == 0 else values[index]
+
+    def disables(self, what: str) -> bool:
+        """Return whether the file has a flag that disables something, such as `"GRAVITY"`."""
+        flag = getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{what}")
+        return bool(self.model.opt.disableflags & flag)
+
+    def placement(self, data: Any, body: int) -> Placement:
+        """Return the placement in space of a body in the configuration of an `MjData`."""
+        return from_quaternion(data.xpos[body], data.xquat[body])
+
+    def site_placement(self, data: Any, site: int) -> Placement:
+        """Return the placement in space of a site in the configuration of an `MjData`."""
+        on_body = from_quaternion(self.model.site_pos[site], self.model.site_quat[site])
+        return self.placement(data, self.model.site_bodyid[site]).then(on_body)
+
+    def first_output(self, actuator: int) -> int:
+        """Return the row of an actuator in arrays of outputs."""
+        return int(self.parameters("actuator_outadr", actuator, actuator))
+
+    def word(self, enum: str, value: int) -> str:
+        """Return the name of a value of an enumeration of MuJoCo, such as `"joint"`."""
+        return getattr(self.mujoco, enum)(value).name.split("_", 1)[-1].lower()
+
+
