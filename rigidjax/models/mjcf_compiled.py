@@ -88,5 +88,3 @@ class CompiledModel:
     def word(self, enum: str, value: int) -> str:
         """Return the name of a value of an enumeration of MuJoCo, such as `"joint"`."""
         return getattr(self.mujoco, enum)(value).name.split("_", 1)[-1].lower()
-
-

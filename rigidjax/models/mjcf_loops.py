@@ -169,7 +169,7 @@ def _add_coupling(
             coefficients[j] = coefficients.get(j, 0.0) + factor * own
     terms = [(joints[j], value) for j, value in coefficients.items() if value]
     if len(terms) == 1:
-        (held, _), = terms
+        ((held, _),) = terms
         description.joints.append(
             JointRecord(
                 equality.name, "fixed", held.parent, held.child, held.point, closes_loop=True,
@@ -207,5 +207,3 @@ def _coefficients(compiled: CompiledModel, kind: str, index: int) -> dict[int, f
         j = int(model.wrap_objid[k])
         result[j] = result.get(j, 0.0) + float(model.wrap_prm[k])
     return result
-
-
