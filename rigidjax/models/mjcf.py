@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .description import Actuator, Description, FrameData, JointKind, JointRecord, Limits, Link
+from .description import Actuator, Description, FrameData, JointKind, JointLimits, JointRecord, Link
 from .mjcf_compiled import CompiledModel, make_unique
 from .mjcf_features import account_for_rest
 from .mjcf_geoms import add_shapes
@@ -22,7 +22,7 @@ def read_mjcf(root: Element, report: Report) -> Description:
     """Return the description of an MJCF file.
 
     The file, with all that it includes, is compiled by MuJoCo. The reference configuration is
-    MuJoCo's `qpos0`, or the nearest one in which the loops are closed.
+    MuJoCo's `qpos0`, or one close to it in which the loops are closed.
 
     **Arguments:** `root` element of the file; `report`, which collects what is read and refused.
     **Errors:** `ImportError` without MuJoCo; `ValueError` for a file that it cannot compile, or
@@ -158,7 +158,7 @@ def _add_inertia_of_actuator(
 
 def _limits(
     compiled: CompiledModel, joint: JointRecord, j: int, report: Report
-) -> Limits | None:  # fmt: skip
+) -> JointLimits | None:  # fmt: skip
     """Return the limits of a hinge or slider in coordinates of the system."""
     model = compiled.model
     position = effort = None
@@ -174,7 +174,7 @@ def _limits(
                 f"the limits {low:g} and {high:g} of the actuator force are read as {effort:g}",
                 joint.line,
             )  # fmt: skip
-    return None if position is None and effort is None else Limits(position, None, effort)
+    return None if position is None and effort is None else JointLimits(position, None, effort)
 
 
 def _add_sites(compiled: CompiledModel, description: Description) -> None:
@@ -208,7 +208,7 @@ def _add_actuators(
             "muscle", "adhesion", "plugin",
         )  # fmt: skip
         subject = f"actuator {given or a!r}"
-        reason = _unsupported(compiled, a, joints)
+        reason = _find_unsupported(compiled, a, joints)
         if reason is not None:
             report.refuse(reason[0], subject, f"{reason[1]} is not supported", line)
             continue
@@ -243,7 +243,7 @@ def _add_actuators(
         report.add("translated", subject, f"{kind} of {joint.name!r}, gear {gear:g}", line)
 
 
-def _unsupported(
+def _find_unsupported(
     compiled: CompiledModel, a: int, joints: list[JointRecord]
 ) -> tuple[str, str] | None:
     """Return name and description of the feature for which an actuator is refused, if any."""

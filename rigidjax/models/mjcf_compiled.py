@@ -3,7 +3,6 @@
 import importlib
 from typing import Any
 
-
 from .placement import Placement, from_quaternion
 from .xml_source import Element
 
@@ -43,7 +42,8 @@ class CompiledModel:
         try:
             self.model = self.mujoco.MjModel.from_xml_path(root.path)
         except ValueError as error:
-            raise ValueError(f"{root.path}: MuJoCo cannot compile the file: {error}") from None
+            text = " ".join(str(error).split())
+            raise ValueError(f"{root.path}: MuJoCo cannot compile the file: {text}") from None
         self._lines: dict[tuple[str, str], int] = {}
         for element in root.walk():
             if "name" in element.attributes:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .description import CouplingData, Description, JointRecord
+from .description import CouplingData, Description, JointKind, JointRecord
 from .mjcf_compiled import CompiledModel, make_unique
 from .report import Report
 
@@ -15,10 +15,10 @@ _SOFT = "rigid here; its `solref` and `solimp` have no meaning"
 
 
 def find_closed_configuration(compiled: CompiledModel, report: Report) -> Any:
-    """Return an `MjData` in MuJoCo's `qpos0`, or the nearest configuration that closes all loops.
+    """Return an `MjData` in MuJoCo's `qpos0`, or a configuration near it that closes all loops.
 
-    Ball joints keep their reference rotation. The configuration is found by Newton steps of least
-    norm in MuJoCo's velocities.
+    Ball joints keep their rotation, which is the zero of their coordinates. The configuration is
+    found by Newton steps of least norm in MuJoCo's velocities.
 
     **Errors:** `ValueError` if no configuration is found.
     """
@@ -39,30 +39,32 @@ def find_closed_configuration(compiled: CompiledModel, report: Report) -> Any:
         if compiled.word("mjtJoint", model.jnt_type[model.dof_jntid[dof]]) == "ball"
     ]  # fmt: skip
     size = max(float(model.stat.extent), 1e-3)
-    for step in range(_MOST_STEPS):
+    steps = 0
+    while True:
         mujoco.mj_fwdPosition(model, data)
         violation = data.efc_pos.copy()
         largest = float(np.abs(violation).max(initial=0.0))
         if largest <= _CLOSED * size:
             break
+        if steps == _MOST_STEPS:
+            raise ValueError(
+                f"{compiled.path}: no configuration is found that satisfies all equalities; the "
+                f"largest violation is {largest:.3g} after {steps} steps from `qpos0`. Correct "
+                'the file, or make an equality inactive (active="false").'
+            )
+        steps += 1
         jacobian = np.array(data.efc_J).reshape(len(violation), model.nv)
         jacobian[:, held] = 0.0
         change = np.linalg.lstsq(jacobian, -violation, rcond=1e-9)[0]
         # Angles change by less than half a radian in a step.
         change *= min(1.0, 0.5 / max(float(np.abs(change).max()), 1e-300))
         mujoco.mj_integratePos(model, data.qpos, change, 1.0)
-    else:
-        raise ValueError(
-            f"{compiled.path}: no configuration is found that satisfies all equalities; the "
-            f"largest violation is {largest:.3g} after {_MOST_STEPS} steps from `qpos0`. Correct "
-            'the file, or make an equality inactive (active="false").'
-        )
     model.opt.disableflags, model.opt.jacobian = kept
-    if step:
+    if steps:
         moved = float(np.abs(data.qpos - model.qpos0).max())
         report.add(
             "translated", "<equality>",
-            f"violated in `qpos0`: the reference configuration is the nearest one that satisfies "
+            f"violated in `qpos0`: the reference configuration is one close to it that satisfies "
             f"all equalities; coordinates differ by {moved:.3g} at most",
         )  # fmt: skip
     return data
@@ -103,7 +105,7 @@ def add_equalities(
 
 
 class _Equality(NamedTuple):
-    index: int
+    row: int
     kind: str
     name: str
     line: int
@@ -117,7 +119,7 @@ def _add_loop(
     compiled: CompiledModel, data: Any, equality: _Equality, description: Description
 ) -> None:
     """Add a `connect` or `weld` as a joint that closes a loop."""
-    model, report, e = compiled.model, description.report, equality.index
+    model, report, e = compiled.model, description.report, equality.row
     ends = [int(model.eq_obj1id[e]), int(model.eq_obj2id[e])]
     values = model.eq_data[e]
     if compiled.word("mjtObj", model.eq_objtype[e]) == "site":
@@ -127,21 +129,21 @@ def _add_loop(
         # The anchor on the second body comes first in a weld.
         anchor = values[:3] if equality.kind == "connect" else values[3:6]
         point = compiled.placement(data, ends[0]).of_point(np.array(anchor))
-    names = [compiled.bodies[b] for b in ends]
+    parent, child = (compiled.bodies[b] for b in ends)
     if model.body_weldid[ends[0]] == model.body_weldid[ends[1]]:
-        text = f"connects {names[0]!r} and {names[1]!r}, which are fixed to each other"
+        text = f"connects {parent!r} and {child!r}, which are fixed to each other"
         report.add("no meaning", equality.subject, text, equality.line)
         return
     if ends[1] == 0:
-        names.reverse()
-    kind = "fixed"
+        parent, child = child, parent
+    kind: JointKind = "fixed"
     if equality.kind == "connect" or values[10] == 0:
         # A weld with `torquescale` zero leaves rotations free.
         kind = "spherical"
     description.joints.append(
-        JointRecord(equality.name, kind, *names, point, closes_loop=True, line=equality.line)
+        JointRecord(equality.name, kind, parent, child, point, closes_loop=True, line=equality.line)
     )
-    text = f"{kind} joint between {names[0]!r} and {names[1]!r}, {_SOFT}"
+    text = f"{kind} joint between {parent!r} and {child!r}, {_SOFT}"
     report.add("translated", equality.subject, text, equality.line)
 
 
@@ -152,7 +154,7 @@ def _add_coupling(
     description: Description,
 ) -> None:
     """Add an equality of joints or tendons as a coupling of two joints, or a joint that is held."""
-    model, report, e = compiled.model, description.report, equality.index
+    model, report, e = compiled.model, description.report, equality.row
     values = model.eq_data[e]
     first, second = int(model.eq_obj1id[e]), int(model.eq_obj2id[e])
     if np.any(values[2:5]) and second >= 0:
