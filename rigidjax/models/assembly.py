@@ -21,7 +21,7 @@ from .meshes import shape_of
 from .model import Model, Names
 from .placement import Placement
 
-_DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
+DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
 
 
 @dataclasses.dataclass
@@ -109,7 +109,7 @@ def assemble(
         for one in description.couplings
     ]
     given = description.gravity if gravity is None else gravity
-    forces.insert(0, Gravity(_DEFAULT_GRAVITY if given is None else given))
+    forces.insert(0, Gravity(DEFAULT_GRAVITY if given is None else given))
     report.check()
     if not bodies:
         raise ValueError(
@@ -196,6 +196,11 @@ def _assemblies(description: Description, lump_fixed: bool) -> list[_Assembly]:
     return assemblies
 
 
+def free_joint_name(base: str) -> str:
+    """Return the name of the joint of a floating base."""
+    return f"free {GROUND}-{base}"
+
+
 def _fix_roots(
     description: Description, assemblies: list[_Assembly], fixed_base: bool | None
 ) -> None:
@@ -219,7 +224,7 @@ def _fix_roots(
             reason = "has no mass and is the ground"
         else:
             report.add("translated", f"link {lead.name!r}", "is a floating base", lead.line)
-            joint = JointRecord(f"free {GROUND}-{lead.name}", "floating", GROUND, lead.name)
+            joint = JointRecord(free_joint_name(lead.name), "floating", GROUND, lead.name)
             description.joints.insert(0, joint)
             continue
         assembly.is_ground = True

@@ -49,6 +49,17 @@ def from_roll_pitch_yaw(position: np.ndarray, angles: np.ndarray) -> Placement:
     return Placement(np.asarray(position, float), rotation)
 
 
+def roll_pitch_yaw(rotation: np.ndarray) -> np.ndarray:
+    """Return angles, (3,) rad, of a rotation Rz(yaw) Ry(pitch) Rx(roll), accurate at any pitch."""
+    R = rotation
+    yaw = np.arctan2(R[1, 0], R[0, 0])
+    c, s = np.cos(yaw), np.sin(yaw)
+    # Angles of the rotation that is left after the yaw; at a pitch of pi/2 any yaw will do.
+    pitch = np.arctan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
+    roll = np.arctan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    return np.array([roll, pitch, yaw])
+
+
 def from_quaternion(position: np.ndarray, quaternion: np.ndarray) -> Placement:
     """Return the placement of a quaternion (4,), scalar first, of any length."""
     rotation = Rotation.from_quat(quaternion, scalar_first=True).as_matrix()

@@ -61,7 +61,7 @@ _KINDS: dict[str, JointKind] = {
     "fixed": "fixed", "continuous": "revolute", "revolute": "revolute", "prismatic": "prismatic",
     "planar": "planar", "floating": "floating", "spherical": "spherical",
 }  # fmt: skip
-_WORLD = ("world", "ground")
+WORLD = ("world", "ground")
 
 
 @dataclasses.dataclass
@@ -107,7 +107,7 @@ def read_urdf(root: Element, report: Report, mimic: bool = True) -> Description:
             text += f"; the reference configuration has {name!r} at the offset {coupling.offset:g}"
         report.add("translated", f"<mimic> of {name!r}", text, coupling.line)
     roots = [name for name in links if name not in parents]
-    description.world = {name for name in roots if name.lower() in _WORLD}
+    description.world = {name for name in roots if name.lower() in WORLD}
     _read_transmissions(root, joints, description)
     return description
 

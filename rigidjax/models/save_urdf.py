@@ -1,0 +1,366 @@
+"""Writer of URDF files."""
+
+import dataclasses
+import pathlib
+import warnings
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from ..bodies import Body
+from ..forces import Gravity
+from ..joints import Coupling, Free, Planar, Prismatic, Revolute, Spherical, Weld
+from ..joints.base import AbstractJoint
+from ..mechanics import System
+from ..mechanics.stacked.joint_points import find_origins
+from .assembly import DEFAULT_GRAVITY, free_joint_name
+from .description import GROUND, Actuator, JointLimits
+from .model import Model
+from .placement import IDENTITY, Placement, about_axis, from_quaternion, roll_pitch_yaw
+from .urdf import WORLD
+
+# Stands for limits that are not given where URDF demands them.
+_UNLIMITED = 1e30
+_KINDS: dict[type, str] = {
+    Revolute: "revolute", Prismatic: "prismatic", Weld: "fixed", Free: "floating",
+    Planar: "planar", Spherical: "spherical",
+}  # fmt: skip
+_LOOPS = "Save the system as `.xml` (MJCF)."
+
+
+@dataclasses.dataclass
+class _Frame:
+    """A link to write: its body, or the ground, and its placement in space."""
+
+    body: str
+    placement: Placement
+
+
+@dataclasses.dataclass
+class _Tree:
+    """Links to write, by name; `root`, the link without a joint: the ground or a floating base."""
+
+    links: dict[str, _Frame]
+    root: str
+
+    @property
+    def floats(self) -> bool:
+        return self.links[self.root].body != GROUND
+
+
+def save_urdf(source: Model | System, path: pathlib.Path, name: str) -> None:
+    """Write a URDF file; see `save`."""
+    model = source if isinstance(source, Model) else None
+    system = source if isinstance(source, System) else source.system
+    _check(system)
+    couplings = _couplings(system)
+    tree = _tree(system, model)
+    lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(name)}>"]
+    bodies = {body.name: body for body in system.bodies}
+    for link, frame in tree.links.items():
+        inertial = _inertial(bodies[link], frame.placement) if link in bodies else []
+        lines += _element("link", {"name": link}, inertial)
+    names = {joint.name for joint in system.joints}
+    for body, j in zip(system.bodies, system.topology.joints, strict=True):
+        if j is None and body.name != tree.root:
+            names.add(free := free_joint_name(body.name))
+            lines += _joint(tree, free, "floating", tree.root, body.name)
+    ends = dict(zip(model.names.joints, model.names.ends, strict=True)) if model else {}
+    for joint in system.joints:
+        parent, child = (_body(system, end) for end in (joint.parent, joint.child))
+        if child == tree.root:
+            continue
+        # The frame or link that the joint names, on the same body.
+        link = ends.get(joint.name, (joint.parent,))[0]
+        if link not in tree.links or tree.links[link].body != parent:
+            link = tree.root if parent == GROUND else parent
+        limits = None if model is None else model.limits.get(joint.name)
+        zeros = {} if model is None else model.zeros
+        lines += _moving_joint(tree, joint, link, child, limits, couplings, zeros)
+    for link, frame in tree.links.items():
+        if link not in bodies and link != tree.root:
+            fixed = f"{link}_fixed"
+            while fixed in names:
+                fixed += "_"
+            names.add(fixed)
+            parent = tree.root if frame.body == GROUND else frame.body
+            lines += _joint(tree, fixed, "fixed", parent, link)
+    lines += _transmissions(system, () if model is None else model.actuators)
+    path.write_text("\n".join([*lines, "</robot>", ""]), "utf-8")
+
+
+def _check(system: System) -> None:
+    """Raise `ValueError` for parts of a system that URDF cannot express."""
+    for j in system.topology.loops:
+        raise ValueError(
+            f"The joint {system.joints[j].name!r} closes a loop; a URDF file is a tree. {_LOOPS}"
+        )
+    for joint in system.joints:
+        kind = type(joint)
+        if kind not in _KINDS:
+            raise ValueError(f"URDF has no joint for the {kind.__name__} {joint.name!r}. {_LOOPS}")
+        if joint.is_driven:
+            raise ValueError(
+                f"The {kind.__name__} {joint.name!r} has a prescribed motion, which a file cannot "
+                "contain; build it without `motion`."
+            )
+    for body, j, is_reversed in zip(
+        system.bodies, system.topology.joints, system.topology.reversed, strict=True
+    ):
+        if body.mass_law is not None:
+            raise ValueError(
+                f"The mass of the body {body.name!r} is a function of time, which a file cannot "
+                "contain; give a number."
+            )
+        if is_reversed and j is not None:
+            joint = system.joints[j]
+            raise ValueError(
+                f"The joint {joint.name!r} has its parent {joint.parent!r} further from the base "
+                f"than its child {joint.child!r}, which URDF does not allow; exchange the two."
+            )
+    for constraint in system.constraints:
+        if not isinstance(constraint, Coupling):
+            raise ValueError(
+                f"URDF cannot contain the {type(constraint).__name__} {constraint.name!r}; leave "
+                "it out."
+            )
+    others = [type(force).__name__ for force in system.forces if not isinstance(force, Gravity)]
+    if others:
+        raise ValueError(
+            f"A file cannot contain the forces {others}; build a `System` without them."
+        )
+    gravity = [np.asarray(force.vector) for force in system.forces if isinstance(force, Gravity)]
+    standard = np.asarray(DEFAULT_GRAVITY, gravity[0].dtype) if gravity else None
+    if standard is None or not np.array_equal(np.sum(gravity, axis=0), standard):
+        got = np.sum(gravity, axis=0).tolist() if gravity else "none"
+        raise ValueError(
+            f"A URDF file cannot contain gravity; readers assume {DEFAULT_GRAVITY} m/s^2, the "
+            f"system has {got}. Build a `System` with that gravity."
+        )
+
+
+def _couplings(system: System) -> dict[str, Coupling]:
+    """Return the couplings by their driven joint."""
+    couplings: dict[str, Coupling] = {}
+    for coupling in system.constraints:
+        assert isinstance(coupling, Coupling)
+        if coupling.joint in couplings:
+            raise ValueError(
+                f"The joint {coupling.joint!r} is driven by two couplings; URDF allows one "
+                f"<mimic>. {_LOOPS}"
+            )
+        couplings[coupling.joint] = coupling
+    for name in couplings:
+        seen, at = {name}, name
+        while at in couplings:
+            at = couplings[at].by
+            if at in seen:
+                raise ValueError(f"The couplings of {sorted(seen)} form a cycle. {_LOOPS}")
+            seen.add(at)
+    return couplings
+
+
+def _body(system: System, name: str) -> str:
+    """Return the body of a name, or the ground."""
+    return GROUND if name == GROUND else system.bodies[system.locate(name)[0]].name
+
+
+def _tree(system: System, model: Model | None) -> _Tree:
+    """Return the links of a system or model, those of bodies with the origin in their joint."""
+    bodies = {body.name: body for body in system.bodies}
+    centers = {
+        name: from_quaternion(np.asarray(body.position), np.asarray(body.orientation))
+        for name, body in bodies.items()
+    }
+    placed: dict[str, _Frame] = {}
+    for frame in system.frames if model is None else model.frames.values():
+        own = from_quaternion(np.asarray(frame.point), np.asarray(frame.orientation))
+        base = IDENTITY if frame.body == GROUND else centers[frame.body]
+        # Composition with an identity is exact.
+        placed[frame.name] = _Frame(frame.body, base.then(own))
+    if model is not None and GROUND not in model.names.links:
+        del placed[GROUND]
+    for i, (name, center) in enumerate(centers.items()):
+        j = system.topology.joints[i]
+        joint = None if j is None else system.joints[j]
+        if joint is not None and not joint.at_centre:
+            origin = _point(joint, system)
+        else:
+            origin = placed[name].placement.position if name in placed else center.position
+        placed[name] = _Frame(name, Placement(origin, center.rotation))
+    order = [*([] if model is None else model.names.links), *bodies, *placed]
+    links = {name: placed[name] for name in dict.fromkeys(order) if name in placed}
+    base = _floating_base(system, links)
+    if base is not None:
+        return _Tree(links, base)
+    for name, link in links.items():
+        if link.body == GROUND and _is_identity(link.placement):
+            return _Tree(links, name)
+    root = next((name for name in ("world", GROUND) if name not in links), None)
+    if root is None:
+        raise ValueError(
+            "Links are called 'world' and 'ground', but are not the ground; rename one."
+        )
+    return _Tree({root: _Frame(GROUND, IDENTITY)} | links, root)
+
+
+def _floating_base(system: System, links: dict[str, _Frame]) -> str | None:
+    """Return the body that is the root of the file; readers put a root at the origin of space."""
+    rows = [i for i, parent in enumerate(system.topology.parents) if parent < 0]
+    if len(rows) > 1 or any(link.body == GROUND for link in links.values()):
+        return None
+    body, j = system.bodies[rows[0]], system.topology.joints[rows[0]]
+    is_free = j is None or (
+        isinstance(system.joints[j], Free) and system.joints[j].name == free_joint_name(body.name)
+    )
+    # A root without mass, or of this name, would be the ground.
+    can_float = bool(body.mass > 0) and body.name.lower() not in WORLD
+    return body.name if is_free and can_float and _is_identity(links[body.name].placement) else None
+
+
+def _is_identity(placement: Placement) -> bool:
+    return not placement.position.any() and np.array_equal(placement.rotation, np.eye(3))
+
+
+def _point(joint: AbstractJoint, system: System) -> np.ndarray:
+    """Return the joint point, space components, in the reference configuration."""
+    point: Any = getattr(joint, "point")  # noqa: B009
+    if point is None:
+        point = next(origin for origin in find_origins(joint, system) if origin is not None)
+    return np.asarray(point)
+
+
+def _inertial(body: Body, link: Placement) -> list[str]:
+    """Return the lines of <inertial>, none for a body without mass."""
+    mass, inertia = float(body.mass), np.asarray(body.inertia_tensor)
+    if mass == 0 and not inertia.any():
+        return []
+    center = link.inverse().of_point(np.asarray(body.position))
+    xx, xy, xz, _, yy, yz, _, _, zz = inertia.ravel()
+    moments = {"ixx": xx, "ixy": xy, "ixz": xz, "iyy": yy, "iyz": yz, "izz": zz}
+    lines = [
+        *_element("origin", {"xyz": center}),
+        *_element("mass", {"value": mass}),
+        *_element("inertia", moments),
+    ]
+    return _element("inertial", {}, lines)
+
+
+def _moving_joint(
+    tree: _Tree, joint: AbstractJoint, parent: str, child: str, limits: JointLimits | None,
+    couplings: dict[str, Coupling], zeros: dict[str, float],
+) -> list[str]:  # fmt: skip
+    """Return the lines of a joint of the system."""
+    kind = _KINDS[type(joint)]
+    position = None if limits is None else limits.position
+    if kind == "revolute" and position is None:
+        kind = "continuous"
+    lines, moved, zero = [], IDENTITY, 0.0
+    given: Any = getattr(joint, "normal" if isinstance(joint, Planar) else "axis", None)
+    axis = np.zeros(3)
+    if given is not None:
+        axis = tree.links[child].placement.rotation.T @ np.asarray(given)
+        axis = axis / np.linalg.norm(axis)
+        lines += _element("axis", {"xyz": axis})
+    if joint.name in couplings:
+        coupling = couplings[joint.name]
+        # The file's coordinate in the reference configuration; independent joints have none.
+        zero = zeros.get(joint.name, 0.0)
+        by = zeros.get(coupling.by, 0.0) if coupling.by in couplings else 0.0
+        ratio = float(coupling.ratio)
+        offset = zero + float(coupling.offset) - ratio * by
+        mimic = {"joint": coupling.by, "multiplier": ratio, "offset": offset}
+        lines += _element("mimic", mimic)
+        if isinstance(joint, Prismatic):
+            moved = Placement(-zero * axis, np.eye(3))
+        else:
+            moved = about_axis(np.zeros(3), axis, -zero)
+    if limits is not None or isinstance(joint, Prismatic):
+        lines += _limit(limits, zero, kind)
+    if joint.dampings is not None:
+        lines += _element("dynamics", {"damping": float(joint.dampings[0])})
+    return _joint(tree, joint.name, kind, parent, child, lines, moved)
+
+
+def _limit(limits: JointLimits | None, zero: float, kind: str) -> list[str]:
+    limits = JointLimits() if limits is None else limits
+    values = {}
+    if kind in ("revolute", "prismatic"):
+        low, high = (-_UNLIMITED, _UNLIMITED) if limits.position is None else limits.position
+        values = {"lower": low + zero, "upper": high + zero}
+    for attribute, value in (("effort", limits.effort), ("velocity", limits.rate)):
+        values[attribute] = _UNLIMITED if value is None else value
+    return _element("limit", values)
+
+
+def _joint(
+    tree: _Tree, name: str, kind: str, parent: str, child: str, lines: list[str] | None = None,
+    moved: Placement = IDENTITY,
+) -> list[str]:  # fmt: skip
+    """Return the lines of a joint; `moved`, placement of the child at the coordinate zero."""
+    parent_link, child_link = (tree.links[link].placement for link in (parent, child))
+    placement = parent_link.inverse().then(child_link).then(moved)
+    origin = {"xyz": placement.position, "rpy": roll_pitch_yaw(placement.rotation)}
+    inner = [
+        *_element("parent", {"link": parent}),
+        *_element("child", {"link": child}),
+        *_element("origin", origin),
+        *(lines or []),
+    ]
+    return _element("joint", {"name": name, "type": kind}, inner)
+
+
+def _transmissions(system: System, actuators: tuple[Actuator, ...]) -> list[str]:
+    """Return transmissions for the actuators, and for rotors without an actuator."""
+    driven = {joint.name for joint in system.joints}
+    kept = [one for one in actuators if one.joint in driven]
+    if lost := [one.name for one in actuators if one.joint not in driven]:
+        warnings.warn(
+            f"The actuators {lost} drive joints that are not in the system and are left out.",
+            stacklevel=4,
+        )
+    if more := [one.name for one in kept if one != Actuator(one.name, one.joint, gear=one.gear)]:
+        warnings.warn(
+            f"A URDF file contains joint and gear of the actuators {more}; their laws and ranges "
+            "are left out.",
+            stacklevel=4,
+        )
+    rotors = {
+        joint.name: float(joint.armatures[0])
+        for joint in system.joints
+        if joint.armatures is not None
+    }
+    lines = []
+    for one in kept:
+        rotor = rotors.pop(one.joint, 0.0) if one.gear else 0.0
+        lines += _transmission(one.name, one.joint, one.gear, rotor)
+    for joint, armature in rotors.items():
+        lines += _transmission(f"{joint}_rotor", joint, 1.0, armature)
+    return lines
+
+
+def _transmission(name: str, joint: str, gear: float, armature: float) -> list[str]:
+    reduction = f"  <mechanicalReduction>{_number(gear)}</mechanicalReduction>"
+    lines = [
+        *_element("joint", {"name": joint}),
+        *_element("actuator", {"name": name}, [reduction]),
+    ]
+    if armature:
+        lines += _element("rotor_inertia", {"value": armature / gear**2})
+    return _element("transmission", {"name": f"{name}_transmission"}, lines)
+
+
+def _element(tag: str, attributes: dict[str, Any], lines: list[str] | None = None) -> list[str]:
+    """Return the lines of an element, its children indented."""
+    words = [tag]
+    for name, value in attributes.items():
+        text = value if isinstance(value, str) else " ".join(map(_number, np.atleast_1d(value)))
+        words.append(f"{name}={quoteattr(text)}")
+    start = f"  <{' '.join(words)}"
+    return [start + "/>"] if not lines else [start + ">", *(f"  {x}" for x in lines), f"  </{tag}>"]
+
+
+def _number(value: float) -> str:
+    # Without the sign of a negative zero.
+    return repr(float(value) + 0.0)

@@ -1,0 +1,225 @@
+"""Models and systems that are written to URDF files and loaded again."""
+
+import dataclasses
+import pathlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax import models
+from rigidjax.models.check import compare
+
+ARM = pathlib.Path(__file__).parent / "data" / "arm.urdf"
+DOWN = rj.Gravity((0, 0, -9.81))
+
+
+def rod(name, **options):
+    return rj.Body(name, 1.5, (0.02, 0.03, 0.04), **options)
+
+
+def quaternion(*vector):
+    return rj.RotationVector().to_quaternion(jnp.array(vector, float))
+
+
+def assert_equal(first, second):
+    """Compare all names and the topology, and all arrays to round-off; quaternions up to sign."""
+    assert jax.tree.structure(first) == jax.tree.structure(second)
+    for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
+        sign = np.sign(np.sum(a * b)) if a.shape == (4,) else 1.0
+        np.testing.assert_allclose(b, sign * a, rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("options", [{}, {"lump_fixed": False}, {"mimic": False}], ids=str)
+def test_round_trip_of_an_arm(tmp_path, options):
+    model = models.load(ARM, **options)
+    models.save(model, tmp_path / "arm.urdf")
+    again = models.load(tmp_path / "arm.urdf", **options)
+    assert_equal(model.system, again.system)
+    assert_equal(model.frames, again.frames)
+    assert model.names == again.names
+    assert model.actuators == again.actuators
+    assert model.zeros == again.zeros
+    assert model.limits == again.limits
+
+
+def test_pinocchio_reads_the_file(tmp_path):
+    pytest.importorskip("pinocchio")
+    model = models.load(ARM, mimic=False)
+    models.save(model, tmp_path / "arm.urdf")
+    assert max(compare(model, "pinocchio", tmp_path / "arm.urdf", states=3)) < 1e-12
+
+
+def test_round_trip_of_a_system(tmp_path):
+    """All joints that URDF has, two trees, a frame, and joints at frames."""
+    system = rj.System(
+        [
+            rod("base", position=(1, 2, 3), orientation=quaternion(0.3, -0.2, 0.5)),
+            rod("upper", position=(1, 2, 4), orientation=quaternion(0, 3.1, 0)),
+            rod("slider", position=(1, 1, 4)),
+            rod("plate", position=(0, 1, 5), orientation=quaternion(np.pi / 2, 0, 0)),
+            rod("ball", position=(0, 0, 5)),
+            rod("fixed", position=(0, 0, 6)),
+            rj.Body("point", 0.0, np.zeros(3), (1, 2, 5)),
+        ],
+        [
+            rj.Free("base", "float"),
+            rj.Revolute("base", "upper", (1, 2, 3.5), (0, 2, 1), name="hinge", damping=2),
+            rj.Prismatic("base", "slider", (1, 1, 0), point=(0, 0, 3), name="slide", armature=0.3),
+            rj.Planar("slider", "plate", (0, 1, 4), (0, 0, 1), "plane"),
+            rj.Spherical("tip", "ball", name="socket"),
+            rj.Weld("ball", "fixed", (0, 0, 5.5), "weld"),
+            rj.Revolute("upper", "point", (1, 2, 5), (1, 0, 0), name="last"),
+            rj.Coupling("last", "hinge", -2.0),
+        ],
+        DOWN,
+        rj.Frame("tip", "plate", (0, 0.3, -0.2), quaternion(0, 0, 1)),
+    )  # fmt: skip
+    models.save(system, tmp_path / "all.urdf")
+    again = models.load(tmp_path / "all.urdf", lump_fixed=False).system
+    assert [joint.name for joint in again.joints] == [
+        *(joint.name for joint in system.joints), "tip_fixed"
+    ]  # fmt: skip
+    for body, own in zip(system.bodies, again.bodies, strict=False):
+        assert body.name == own.name
+        np.testing.assert_allclose(own.mass, body.mass)
+        np.testing.assert_allclose(own.position, body.position, rtol=1e-14, atol=1e-14)
+        np.testing.assert_allclose(own.inertia, body.inertia_tensor, rtol=1e-14, atol=1e-16)
+        np.testing.assert_allclose(abs(own.orientation @ body.orientation), 1, rtol=1e-14)
+    for joint, own in zip(system.joints, again.joints, strict=False):
+        assert type(joint) is type(own)
+        assert (own.parent, own.child) == (joint.parent, joint.child)
+        for field in ("axis", "normal"):
+            if hasattr(joint, field):
+                axis = np.asarray(getattr(joint, field))
+                expected = axis / np.linalg.norm(axis)
+                np.testing.assert_allclose(getattr(own, field), expected, rtol=1e-14, atol=1e-15)
+    points = [
+        (1, 2, 3.5), (0, 0, 3), (0, 1, 4), system.frames[0].in_space(system.bodies[3])[0],
+        (0, 0, 5.5), (1, 2, 5),
+    ]  # fmt: skip
+    for joint, point in zip(again.joints[1:], points, strict=False):
+        np.testing.assert_allclose(joint.point, point, rtol=1e-14, atol=1e-14)
+    assert again.joints[1].damping == 2
+    np.testing.assert_allclose(again.joints[2].armature, 0.3, rtol=1e-15)
+    assert_equal(again.constraints, system.constraints)
+
+
+def test_floating_bases(tmp_path):
+    """A base at the origin is the root of the file; another is attached to a link `world`."""
+    joint = rj.Revolute("base", "arm", (0, 0, 0.5), (1, 0, 0), name="hip")
+    arm = rod("arm", position=(0, 0, 1))
+    for position, roots in (((0, 0, 0), ["base"]), ((0, 0, 2), ["world"])):
+        base = rod("base", position=position)
+        system = rj.System([base, arm], [joint], DOWN)
+        models.save(system, tmp_path / "robot.urdf")
+        model = models.load(tmp_path / "robot.urdf")
+        assert list(model.names.links[:1]) == roots
+        assert [joint.name for joint in model.system.joints] == ["free ground-base", "hip"]
+        np.testing.assert_allclose(model.system.bodies[0].position, position, atol=1e-15)
+        models.save(model, tmp_path / "again.urdf")
+        assert_equal(model.system, models.load(tmp_path / "again.urdf").system)
+
+
+def test_coupling_with_an_offset(tmp_path):
+    """The reference configuration of the file is one in which the coupling is closed."""
+    system = rj.System(
+        [rod("a", position=(0, 0, 1)), rod("b", position=(0, 0, 2))],
+        [
+            rj.Revolute("ground", "a", (0, 0, 0), (1, 0, 0), name="first"),
+            rj.Revolute("a", "b", (0, 0, 1.5), (1, 0, 0), name="second"),
+            rj.Coupling("second", "first", 1.0, 0.4),
+        ],
+        DOWN,
+    )
+    models.save(system, tmp_path / "model.urdf")
+    body = models.load(tmp_path / "model.urdf").system.bodies[1]
+    np.testing.assert_allclose(
+        body.position, (0, -0.5 * np.sin(0.4), 1.5 + 0.5 * np.cos(0.4)), atol=1e-15
+    )
+
+
+def pair(*joints, forces=DOWN, **options):
+    bodies = [rod("a", position=(0, 0, 1)), rod("b", position=(0, 0, 2), **options)]
+    return rj.System(bodies, joints, forces)
+
+
+def hinge(parent, child, name, **options):
+    return rj.Revolute(parent, child, (0, 0, 0), (1, 0, 0), name=name, **options)
+
+
+FIRST, SECOND = hinge("ground", "a", "first"), hinge("a", "b", "second")
+ERRORS = {
+    "loop": (pair(FIRST, SECOND, rj.Weld("ground", "b", name="third")), "'second' closes a loop"),
+    "kind": (
+        pair(FIRST, rj.Universal("a", "b", (0, 0, 0), (1, 0, 0), (0, 1, 0), name="cross")),
+        r"no joint for the Universal 'cross'. Save the system as `.xml`",
+    ),
+    "motion": (
+        pair(FIRST, hinge("a", "b", "driven", motion=lambda t: t)),
+        "Revolute 'driven' has a prescribed motion",
+    ),
+    "reversed": (pair(FIRST, hinge("b", "a", "back")), "'back' has its parent 'b' further"),
+    "constraint": (
+        pair(FIRST, SECOND, rj.Constraint(lambda t, p: p["a"][0][:1], ["a"], lengths=[True])),
+        "URDF cannot contain the Constraint",
+    ),
+    "force": (
+        pair(FIRST, SECOND, forces=[DOWN, rj.TorsionSpring("first", 1.0)]),
+        r"the forces \['TorsionSpring'\]",
+    ),
+    "gravity": (pair(FIRST, SECOND, forces=rj.Gravity((0, 0, 1))), r"has \[0.0, 0.0, 1.0\]"),
+    "no gravity": (pair(FIRST, SECOND, forces=()), "the system has none"),
+    "mimics": (
+        pair(
+            FIRST, SECOND, rj.Coupling("second", "first", 1.0),
+            rj.Coupling("second", "first", 1.0, name="same"),
+        ),
+        "'second' is driven by two couplings",
+    ),
+    "cycle": (
+        pair(
+            FIRST, SECOND, rj.Coupling("second", "first", 1.0),
+            rj.Coupling("first", "second", 1.0),
+        ),
+        r"\['first', 'second'\] form a cycle",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors(tmp_path, case):
+    system, message = ERRORS[case]
+    with pytest.raises(ValueError, match=message):
+        models.save(system, tmp_path / "model.urdf")
+    assert not list(tmp_path.iterdir())
+
+
+def test_variable_mass_is_an_error(tmp_path):
+    tank = rj.Body("tank", lambda t: 2.0 - t, (1, 1, 1))
+    with pytest.raises(ValueError, match="mass of the body 'tank' is a function of time"):
+        models.save(rj.System(tank, (), DOWN), tmp_path / "model.urdf")
+
+
+def test_unknown_suffix_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="must end in .urdf or .xml; got"):
+        models.save(pair(FIRST, SECOND), tmp_path / "model.sdf")
+
+
+def test_actuators_that_lose_something_give_warnings(tmp_path):
+    model = models.load(ARM)
+    others = (
+        models.Actuator("servo", "roll", "position", gain=5.0, bias=(0.0, -5.0, 0.0)),
+        models.Actuator("pump", "flange"),
+    )
+    model = dataclasses.replace(model, actuators=(*model.actuators, *others))
+    with (
+        pytest.warns(UserWarning, match=r"The actuators \['pump'\] drive joints that are not"),
+        pytest.warns(UserWarning, match=r"joint and gear of the actuators \['servo'\]"),
+    ):
+        models.save(model, tmp_path / "arm.urdf")
+    again = models.load(tmp_path / "arm.urdf")
+    assert [one.name for one in again.actuators] == ["yaw_motor", "servo"]
+    assert_equal(model.system, again.system)
