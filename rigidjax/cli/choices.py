@@ -106,6 +106,12 @@ def make_solver(name: str) -> diffrax.AbstractSolver:
     return SOLVERS[pick("solver", name, SOLVERS)]()
 
 
+def solver_name(method: diffrax.AbstractSolver) -> str:
+    """Return the name of a solver on the command line."""
+    names = [name for name, kind in SOLVERS.items() if kind.__name__ == type(method).__name__]
+    return names[0]
+
+
 def make_problem(name: str, settings: Iterable[str] = ()) -> Problem:
     """Return the problem `name`, built with settings such as `disturbance=1e-3`.
 
@@ -145,13 +151,13 @@ def describe(model: AbstractFormulation) -> str:
 
 
 def make_formulation(
-    system: Any, name: str, rotation: str, rates: str, recharting: bool, index: int = 0
+    system: Any, formulation: str, rotation: str, rates: str, recharting: bool, index: int = 0
 ) -> AbstractFormulation:
-    """Return the formulation `name` of a system.
+    """Return the formulation of a system.
 
     **Raises:** `ValueError` for unknown names and unsupported combinations.
     """
-    name = pick("formulation", name, FORMULATIONS)
+    name = pick("formulation", formulation, FORMULATIONS)
     rotation = pick("rotation", rotation, ROTATIONS)
     rates = pick("kind of rates", rates, ("body", "space"))
     if rates == "space" and name != "null-space":

@@ -1,8 +1,8 @@
 """`rigidjax run`."""
 
 import pathlib
-from collections.abc import Iterable
-from typing import Annotated, Any
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from .. import io
+from ..formulations import AbstractFormulation
 from ..mechanics import has_joints
 from ..problems import Problem
 from ..problems.comparison import errors_against
@@ -17,32 +18,43 @@ from ..results import SimulationError
 from ..simulate.simulate import simulate
 from ..simulate.solution import Solution
 from . import checks, choices
+from .case import read_run_case
 from .messages import bad_input, console, fail, print_outputs
-from .options import EndTime, Force, ProblemName, Settings, SolverName, WithProjection
-from .outputs import FIGURE, NETCDF, Output, check_outputs
+from .model_files import is_model_file
+from .options import Force, Settings
+from .outputs import FIGURE, NETCDF, PAGE, Output, check_outputs
 from .progress import progress_bar
 
 
 def run(
-    problem: ProblemName,
-    rotation: Annotated[
+    problem: Annotated[
         str,
-        typer.Option(
-            help="quaternion, directors, rotation-vector, rodrigues, conformal, linear, or Euler "
-            "angles as zxz, zyx, ..."
+        typer.Argument(
+            help="A problem, see `rigidjax list`; a case in TOML; or a URDF, SDF or MJCF file."
         ),
-    ] = "quaternion",
+    ],
+    rotation: Annotated[
+        str | None,
+        typer.Option(
+            help="quaternion (default), directors, rotation-vector, rodrigues, conformal, linear, "
+            "or Euler angles as zxz, zyx, ..."
+        ),
+    ] = None,
     formulation: Annotated[
-        str, typer.Option(help="null-space, absolute, euler-parameters, hamiltonian.")
-    ] = "null-space",
+        str | None,
+        typer.Option(help="null-space (default), relative, absolute, euler-parameters, hamiltonian."),
+    ] = None,
     rates: Annotated[
-        str, typer.Option(help="Angular velocity as an unknown: body or space components.")
-    ] = "body",
+        str | None,
+        typer.Option(help="Angular velocity as an unknown: body (default) or space components."),
+    ] = None,
     index: Annotated[
-        int,
+        int | None,
         typer.Option(help="Differentiation index 0 to 3 of absolute and euler-parameters."),
-    ] = 0,
-    solver: SolverName = "dopri8",
+    ] = None,
+    solver: Annotated[
+        str | None, typer.Option(help=f"{', '.join(choices.SOLVERS)}; by default dopri8.")
+    ] = None,
     rtol: Annotated[
         float | None, typer.Option(help="Relative tolerance of the step size; by default 1e-9.")
     ] = None,
@@ -52,14 +64,26 @@ def run(
     dt: Annotated[
         float | None, typer.Option(help="A fixed step in s, instead of tolerances.")
     ] = None,
-    t1: EndTime = None,
+    t1: Annotated[
+        float | None,
+        typer.Option(
+            help="End time in s; by default that of the problem or case, 1 s of a model file."
+        ),
+    ] = None,
     samples: Annotated[
-        int, typer.Option(help="Number of saved times, including both ends.")
-    ] = 1001,
-    projection: WithProjection = True,
+        int | None,
+        typer.Option(help="Number of saved times, including both ends; by default 1001."),
+    ] = None,
+    projection: Annotated[
+        bool | None,
+        typer.Option(help="Project onto the constraints after every step; by default yes."),
+    ] = None,
     recharting: Annotated[
-        bool, typer.Option(help="Change charts before minimal coordinates become singular.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            help="Change charts before minimal coordinates become singular; by default yes."
+        ),
+    ] = None,
     setting: Settings = None,
     out: Annotated[
         pathlib.Path | None, typer.Option(help="Write the trajectory to this NetCDF file.")
@@ -67,13 +91,20 @@ def run(
     plot: Annotated[
         pathlib.Path | None, typer.Option(help="Draw the motion into this file (.png, .pdf, ...).")
     ] = None,
+    html: Annotated[
+        pathlib.Path | None, typer.Option(help="Write a page with the motion in three dimensions.")
+    ] = None,
     force: Force = False,
     progress: Annotated[
         bool | None,
         typer.Option(help="Show a progress bar; by default on a terminal, for long runs."),
     ] = None,
 ) -> None:
-    """Simulate a problem; print its final state, errors and work.
+    """Simulate a problem, a case or a model file; print its final state, errors and work.
+
+    A case is a file in TOML with a model, `[state]`, `[[motor]]`, `[[force]]` and `[run]`; see
+    docs/robots.md. Options override its values. A model file starts from its reference
+    configuration.
 
     Examples:
 
@@ -88,29 +119,50 @@ def run(
     `rigidjax run heavy_top --formulation absolute --index 3 --solver radau5 --rtol 1e-7`
 
     `rigidjax run four_bar --solver energy-momentum --dt 1e-3`
+
+    `rigidjax run case.toml --t1 2 --out run.nc`
+
+    `rigidjax run arm.urdf --html arm.html`
     """
     with bad_input():
-        example = choices.make_problem(problem, setting or ())
-        model = choices.make_formulation(
-            example.system, formulation, rotation, rates, recharting, index
-        )
-        method = choices.make_solver(solver)
+        form = {
+            "formulation": formulation,
+            "rotation": rotation,
+            "rates": rates,
+            "recharting": recharting,
+            "index": index,
+        }
+        form = {key: value for key, value in form.items() if value is not None}
+        if is_model_file(problem) and (out is not None or html is not None):
+            form["meshes"] = True  # for the pages
+        example, model, settings, inputs = _task(problem, setting or (), form)
+        method = settings.get("solver") if solver is None else choices.make_solver(solver)
+        method = choices.make_solver("dopri8") if method is None else method
+        solver = choices.solver_name(method)
+        dt = settings.get("dt") if dt is None else checks.check_positive("--dt", dt)
+        rtol = settings.get("rtol") if rtol is None else checks.check_tolerance("--rtol", rtol)
+        atol = settings.get("atol") if atol is None else checks.check_tolerance("--atol", atol)
         if dt is None and rtol is None:
             rtol = _RTOL
-        rtol = None if rtol is None else checks.check_tolerance("--rtol", rtol)
-        atol = rtol if atol is None else checks.check_tolerance("--atol", atol)
-        rtol = atol if rtol is None else rtol
+        atol, rtol = rtol if atol is None else atol, atol if rtol is None else rtol
         end = example.t1 if t1 is None else checks.check_positive("--t1", t1)
+        if not end:
+            raise ValueError(f"{problem} has no end time: set `t1` in its table [run], or `--t1`.")
         if dt is None and not choices.is_adaptive(method):
             raise ValueError(
                 f"`--solver {solver}` has no error estimate: set a fixed step with --dt."
             )
-        if dt is not None and end / checks.check_positive("--dt", dt) > _MAX_STEPS:
+        if dt is not None and end / dt > _MAX_STEPS:
             raise ValueError(f"`--dt {dt:g}` gives more than {_MAX_STEPS} steps; use a larger one.")
+        samples = settings.get("samples", 1001) if samples is None else samples
         if samples < 2:
             raise ValueError(f"`--samples {samples}` must be 2 or more.")
-        files = Output("--out", out, NETCDF), Output("--plot", plot, FIGURE)
-        check_outputs(files, force)
+        files = (
+            Output("--out", out, NETCDF),
+            Output("--plot", plot, FIGURE),
+            Output("--html", html, PAGE),
+        )
+        check_outputs(files, force, inputs)
     with bad_input(), progress_bar(example.name, progress) as meter:
         try:
             solution = simulate(
@@ -121,9 +173,9 @@ def run(
                 solver=method,
                 dt=dt,
                 **({} if rtol is None else {"rtol": rtol, "atol": atol}),
-                projection=projection,
+                projection=settings.get("projection", True) if projection is None else projection,
                 progress=meter,
-                max_steps=_MAX_STEPS,
+                max_steps=settings.get("max_steps", _MAX_STEPS),
             )
         except SimulationError as error:
             fail(str(error), code=1)
@@ -138,7 +190,42 @@ def run(
             from .. import plotting
 
             plotting.save_figure(plotting.plot_motion(solution, example.title), plot, force)
-    print_outputs({"trajectory": out, "figure": plot})
+        if html is not None:
+            from ..viewer import view
+
+            view(solution, title=example.title).save(html, force)
+    print_outputs({"trajectory": out, "figure": plot, "page": html})
+
+
+class _Task(NamedTuple):
+    """A problem, its formulation, settings of its run, and the files that describe it."""
+
+    problem: Problem
+    model: AbstractFormulation
+    settings: Mapping[str, Any]
+    files: tuple[str, ...] = ()
+
+
+def _task(name: str, settings: Iterable[str], form: Mapping[str, Any]) -> _Task:
+    """Return the problem, case or model file of a name.
+
+    **Arguments:** `settings`, those of `--set`; `form`, options of the formulation that were given.
+    """
+    if not (name.endswith(".toml") or is_model_file(name)):
+        example = choices.make_problem(name, settings)
+        return _Task(example, choices.make_formulation(example.system, **_FORM | form), {})
+    if settings:
+        raise ValueError("`--set` changes problems; change a case in its file.")
+    case = read_run_case(name, {"model": form} if form else None)
+    title, end = case.title, case.settings.get("t1", 0.0)
+    example = Problem(title, title, case.model.system, case.state0, end, name)
+    return _Task(example, case.model, case.settings, case.files)
+
+
+_FORM = {
+    "formulation": "null-space", "rotation": "quaternion", "rates": "body", "recharting": True,
+    "index": 0,
+}  # fmt: skip
 
 
 _MAX_STEPS = 10_000_000

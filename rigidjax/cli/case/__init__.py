@@ -1,3 +1,8 @@
-"""Cases of identification, described in TOML files."""
+"""Cases of identification and simulation, described in TOML files."""
 
-from .case import Case as Case, read_case as read_case
+from .case import (
+    Case as Case,
+    RunCase as RunCase,
+    read_case as read_case,
+    read_run_case as read_run_case,
+)

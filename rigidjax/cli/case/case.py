@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from ...formulations import AbstractFormulation
 from ...identification import Experiment, Measurements, Parameter
 from ...state import State
+from ..model_files import is_model_file
 from .data import read_common, read_data
 from .inputs import read_inputs
-from .method import Outputs, read_method, read_outputs
+from .method import SETTINGS, Outputs, read_method, read_outputs, read_run
 from .model import read_model
 from .parameters import read_parameters
 from .start import check_start_is_observable, start_of_runs
@@ -24,6 +25,7 @@ _TABLES = (
     "body",
     "joint",
     "force",
+    "motor",
     "frame",
     "state",
     "data",
@@ -31,6 +33,7 @@ _TABLES = (
     "sensor",
     "parameter",
     "method",
+    "run",
     "output",
 )
 
@@ -38,7 +41,7 @@ _TABLES = (
 class Case(NamedTuple):
     """Arguments of `rj.identify`, with title and text of the case file.
 
-    `files` are the files with the measurements.
+    `files` are the files that it refers to: measurements, and the model.
     """
 
     title: str
@@ -52,6 +55,21 @@ class Case(NamedTuple):
     files: tuple[str, ...]
 
 
+class RunCase(NamedTuple):
+    """Model, start and settings of one simulation, with title and text of the case file.
+
+    `settings` are those of `[run]` and `[method]`: `t1` and `samples`, and arguments of
+    `rj.simulate`. `files` are the files that the case refers to.
+    """
+
+    title: str
+    text: str
+    model: AbstractFormulation
+    state0: State
+    settings: dict[str, Any]
+    files: tuple[str, ...]
+
+
 def read_case(
     path: str | os.PathLike[str], changes: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Case:
@@ -62,24 +80,12 @@ def read_case(
     cannot be read.
     """
     path = pathlib.Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no case {path}.")
-    try:
-        text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not text in UTF-8: {error}.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path} is not TOML: {error}.") from error
-    changed = {key: {**content[key], **values} for key, values in (changes or {}).items()}
-    top = CaseTable(content | changed, str(path))
-    top.requested |= set(_TABLES)
-    top.reject_unknown()
-    title = top.text("title", path.stem)
+    top, title, text = _open_case(path, changes)
     common = read_common(top, path.parent)
     inputs = read_inputs(top, path.parent, common)
-    model = read_model(top, inputs)
+    model = read_model(top, inputs, path.parent)
     options, outputs = read_method(top), read_outputs(top, path.parent)
+    read_run(top)  # for `rigidjax run`
     data = read_data(top, path.parent, common)
     runs = [inputs.attach(top, run) for run in data.runs]
     sensors = data.runs[0].sensors
@@ -87,8 +93,7 @@ def read_case(
         top.call(sensor.check, model.formulation)
     state0 = model.state0 or model.formulation.multibody.reference_state()
     parameters = read_parameters(top, Experiment(model.formulation, state0, sensors))
-    for key in top.values:
-        top.fail(f"[{key}] is not used by this kind of model; remove it.")
+    _reject_rest(top)
     check_start_is_observable(top, model.formulation, sensors, parameters)
     return Case(
         title,
@@ -99,5 +104,63 @@ def read_case(
         start_of_runs(top, model.formulation, data.runs, parameters, model.state0),
         options,
         outputs,
-        tuple(dict.fromkeys((*data.files, *inputs.files))),
+        _distinct(*data.files, *inputs.files, model.file),
     )
+
+
+def read_run_case(
+    path: str | os.PathLike[str], changes: Mapping[str, Mapping[str, Any]] | None = None
+) -> RunCase:
+    """Read the simulation that a case describes; its sensors and parameters are not used.
+
+    A model file is a case with this model alone, from its reference configuration.
+
+    **Arguments** and **errors:** as of `read_case`. Inputs have the samples of the first run.
+    """
+    path = pathlib.Path(path)
+    top, title, text = _open_case(path, changes)
+    for key in ("sensor", "parameter", "output"):
+        top.values.pop(key, None)
+    common = read_common(top, path.parent)
+    inputs = read_inputs(top, path.parent, common)
+    model = read_model(top, inputs, path.parent)
+    settings = {k: v for k, v in read_method(top).items() if k in SETTINGS} | read_run(top)
+    _reject_rest(top)
+    state0 = model.state0 or model.formulation.multibody.reference_state()
+    files = _distinct(str(path), *inputs.files, model.file)
+    return RunCase(title, text, model.formulation, state0, settings, files)
+
+
+def _open_case(
+    path: pathlib.Path, changes: Mapping[str, Mapping[str, Any]] | None
+) -> tuple[CaseTable, str, str]:
+    """Return the tables of a case with the given changes, its title and its text."""
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no case {path}.")
+    if is_model_file(str(path)):
+        text = f"[model]\nfile = '{path.name}'\n"
+        content: dict[str, Any] = {"model": path.name, "run": {"t1": 1.0}}
+    else:
+        try:
+            text = path.read_text(encoding="utf-8")
+            content = tomllib.loads(text)
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is not text in UTF-8: {error}.") from error
+        except tomllib.TOMLDecodeError as error:
+            raise ValueError(f"{path} is not TOML: {error}.") from error
+    if isinstance(content.get("model"), str):
+        content["model"] = {"file": content["model"]}
+    changed = {key: {**content.get(key, {}), **new} for key, new in (changes or {}).items()}
+    top = CaseTable(content | changed, str(path))
+    top.requested |= set(_TABLES)
+    top.reject_unknown()
+    return top, top.text("title", path.stem), text
+
+
+def _reject_rest(top: CaseTable) -> None:
+    for key in top.values:
+        top.fail(f"[{key}] is not used by this kind of model; remove it.")
+
+
+def _distinct(*files: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(file for file in files if file is not None))

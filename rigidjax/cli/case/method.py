@@ -1,4 +1,4 @@
-"""Options of the fit and output files of a case: `[method]` and `[output]`."""
+"""Options of fits and runs, and output files of a case: `[method]`, `[run]` and `[output]`."""
 
 import pathlib
 from typing import Any, NamedTuple
@@ -9,6 +9,9 @@ from .table import CaseTable
 
 _METHODS = {name: name for name in ("levenberg-marquardt", "gauss-newton")}
 _LOSSES = {"squares": Squares, "huber": Huber, "cauchy": Cauchy}
+
+# Options of `[method]` that are also settings of a run.
+SETTINGS = ("solver", "rtol", "atol", "projection", "max_steps")
 
 
 class Outputs(NamedTuple):
@@ -54,6 +57,29 @@ def read_method(top: CaseTable) -> dict[str, Any]:
         options["projection"] = table.take("projection", "true or false")
     table.reject_unknown()
     return options
+
+
+def read_run(top: CaseTable) -> dict[str, Any]:
+    """Read `[run]`: end time, number of samples and settings of a simulation.
+
+    **Errors:** `ValueError` naming the table.
+    """
+    table = top.table("run", {})
+    settings: dict[str, Any] = {}
+    if table.has("solver"):
+        settings["solver"] = table.call(choices.make_solver, table.text("solver"))
+    for key in ("t1", "dt"):
+        if table.has(key):
+            settings[key] = table.call(checks.check_positive, key, table.number(key))
+    for key in ("rtol", "atol"):
+        if table.has(key):
+            settings[key] = table.call(checks.check_tolerance, key, table.number(key))
+    if table.has("samples"):
+        settings["samples"] = table.take("samples", "an integer")
+    if table.has("projection"):
+        settings["projection"] = table.take("projection", "true or false")
+    table.reject_unknown()
+    return settings
 
 
 def read_outputs(top: CaseTable, folder: pathlib.Path) -> Outputs:

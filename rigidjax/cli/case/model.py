@@ -1,5 +1,6 @@
-"""CaseModel of a case: a problem of the package, or bodies, joints and forces in tables."""
+"""Model of a case: a problem of the package, a model file, or bodies, joints and forces in tables."""
 
+import pathlib
 from typing import Any, NamedTuple
 
 from ... import bodies, forces, joints
@@ -9,6 +10,7 @@ from ...mechanics import System
 from ...problems import find
 from ...state import State
 from .. import choices
+from ..model_files import load_model
 from .inputs import Inputs
 from .start import read_state
 from .table import CaseTable, array_of_tables, by_name
@@ -42,38 +44,46 @@ _MOMENTS = by_name(bodies.ConstantMoment, bodies.LinearDrag, bodies.QuadraticDra
 
 
 class CaseModel(NamedTuple):
-    """A formulation and the state at the first sample.
+    """A formulation, the state at the first sample, and the model file if there is one.
 
     The state is `None` if the case does not define it; see `start_of_runs`.
     """
 
     formulation: AbstractFormulation
     state0: State | None
+    file: str | None
 
 
-def read_model(top: CaseTable, inputs: Inputs) -> CaseModel:
+def read_model(top: CaseTable, inputs: Inputs, folder: pathlib.Path) -> CaseModel:
     """Read `[model]`, `[state]`, `[fixed_point_body]` and the tables of bodies and joints.
 
-    These are `[[body]]`, `[[joint]]`, `[[force]]` and `[[frame]]`.
+    These are `[[body]]`, `[[joint]]`, `[[force]]`, `[[motor]]` and `[[frame]]`.
 
-    **Arguments:** `inputs`, whose names forces, joints and moments may contain.
-    **Errors:** `ValueError` naming the table.
+    **Arguments:** `inputs`, whose names forces, joints and moments may contain; `folder`, to which
+    the path of a model file is relative.
+    **Errors:** `ValueError` naming the table; `OSError` for a model file that cannot be read.
     """
     table = top.table("model", {})
-    state0: State | None = None
+    state0, file = None, None
     kinds = [k for k in ("fixed_point_body", "body") if top.has(k)]
     if table.has("problem"):
-        if kinds:
-            table.fail(f"`problem` is a complete model; remove `problem` or [{kinds[0]}].")
+        others = ["`file`"] * table.has("file") + [f"[{kind}]" for kind in kinds]
+        if others:
+            table.fail(f"`problem` is a complete model; remove `problem` or {others[0]}.")
         system, state0 = _problem(table)
+    elif table.has("file"):
+        if "fixed_point_body" in kinds:
+            table.fail("`file` is a model; remove `file` or [fixed_point_body].")
+        file = folder / table.text("file")
+        system = _system(top, inputs, _file_system(table, file, folder))
     elif kinds == ["fixed_point_body"]:
         system = _fixed_point_body(top.table("fixed_point_body"), inputs)
     elif kinds == ["body"]:
         system = _system(top, inputs)
     else:
         table.fail(
-            "a model is one of: `problem`, the name of a problem (`rigidjax list`); "
-            "[fixed_point_body]; or [[body]] tables with [[joint]] and [[force]]"
+            "a model is one of: `problem`, the name of a problem (`rigidjax list`); `file`, a URDF, "
+            "SDF or MJCF file; [fixed_point_body]; or [[body]] tables with [[joint]] and [[force]]"
             + (", and not two of them." if kinds else ".")
         )
     formulation = table.call(
@@ -88,7 +98,7 @@ def read_model(top: CaseTable, inputs: Inputs) -> CaseModel:
     table.reject_unknown()
     if top.has("state"):
         state0 = read_state(formulation, top.table("state"))
-    return CaseModel(formulation, state0)
+    return CaseModel(formulation, state0, None if file is None else str(file))
 
 
 def _problem(table: CaseTable) -> tuple[System | FixedPointBody, State]:
@@ -108,12 +118,41 @@ def _fixed_point_body(table: CaseTable, inputs: Inputs) -> FixedPointBody:
     return table.build(FixedPointBody, **parts)
 
 
-def _system(top: CaseTable, inputs: Inputs) -> System:
+def _file_system(table: CaseTable, file: pathlib.Path, folder: pathlib.Path) -> System:
+    """Return the system of a model file, loaded with the options of `[model]`."""
+    options: dict[str, Any] = {
+        key: table.take(key, "true or false")
+        for key in ("fixed_base", "mimic", "lump_fixed", "meshes")
+        if table.has(key)
+    }
+    if table.has("physical"):
+        options["physical"] = table.text("physical")
+    if table.has("gravity"):
+        options["gravity"] = table.numbers("gravity")
+    ignore = table.texts("ignore", ())
+    packages = [folder / path for path in table.texts("packages", ())]
+    return table.call(load_model, file, ignore, packages=packages, **options).system
+
+
+def _system(top: CaseTable, inputs: Inputs, loaded: System | None = None) -> System:
+    """Return the system of the tables, which add to a loaded one."""
     parts = [_body(table) for table in array_of_tables(top, "body")]
     links = [_build_with_inputs(t, _JOINTS, inputs) for t in array_of_tables(top, "joint")]
     loads = [_build_with_inputs(t, _FORCES, inputs) for t in array_of_tables(top, "force")]
+    loads += [t.build(forces.Motor, **inputs.put(t, forces.Motor)) for t in array_of_tables(top, "motor")]
     frames = [table.build(bodies.Frame) for table in array_of_tables(top, "frame")]
-    return top.call(System, parts, links, loads, frames)
+    if loaded is None:
+        return top.call(System, parts, links, loads, frames)
+    if any(isinstance(load, forces.Gravity) for load in loads):
+        top.fail("a model file has gravity; set `gravity` in [model] instead of a [[force]].")
+    return top.call(
+        System,
+        [*loaded.bodies, *parts],
+        [*loaded.joints, *loaded.constraints, *links],
+        [*loaded.forces, *loads],
+        [*loaded.frames, *frames],
+        closing=loaded.closing,
+    )
 
 
 def _body(table: CaseTable) -> Body:
