@@ -14,6 +14,7 @@ from .describe import describe
 from .fit import fit
 from .identify import identify_case
 from .listing import list_problems
+from .model import describe_model
 from .run import run
 from .sweep import sweep
 from .view import view_files
@@ -67,6 +68,7 @@ def cache_folder(folder: str | None) -> str:
 app.command("list")(list_problems)
 app.command("run")(run)
 app.command("describe")(describe)
+app.command("model")(describe_model)
 app.command("compare")(compare)
 app.command("fit")(fit)
 app.command("identify")(identify_case)

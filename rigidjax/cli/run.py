@@ -42,7 +42,9 @@ def run(
     ] = None,
     formulation: Annotated[
         str | None,
-        typer.Option(help="null-space (default), relative, absolute, euler-parameters, hamiltonian."),
+        typer.Option(
+            help="null-space (default), relative, absolute, euler-parameters, hamiltonian."
+        ),
     ] = None,
     rates: Annotated[
         str | None,
@@ -154,9 +156,9 @@ def run(
             )
         if dt is not None and end / dt > _MAX_STEPS:
             raise ValueError(f"`--dt {dt:g}` gives more than {_MAX_STEPS} steps; use a larger one.")
-        samples = settings.get("samples", 1001) if samples is None else samples
-        if samples < 2:
-            raise ValueError(f"`--samples {samples}` must be 2 or more.")
+        count: int = settings.get("samples", 1001) if samples is None else samples
+        if count < 2:
+            raise ValueError(f"`--samples {count}` must be 2 or more.")
         files = (
             Output("--out", out, NETCDF),
             Output("--plot", plot, FIGURE),
@@ -169,7 +171,7 @@ def run(
                 model,
                 example.state0,
                 end,
-                ts=np.linspace(0.0, end, samples),
+                ts=np.linspace(0.0, end, count),
                 solver=method,
                 dt=dt,
                 **({} if rtol is None else {"rtol": rtol, "atol": atol}),
@@ -206,7 +208,7 @@ class _Task(NamedTuple):
     files: tuple[str, ...] = ()
 
 
-def _task(name: str, settings: Iterable[str], form: Mapping[str, Any]) -> _Task:
+def _task(name: str, settings: Iterable[str], form: dict[str, Any]) -> _Task:
     """Return the problem, case or model file of a name.
 
     **Arguments:** `settings`, those of `--set`; `form`, options of the formulation that were given.

@@ -1,4 +1,4 @@
-"""Model of a case: a problem of the package, a model file, or bodies, joints and forces in tables."""
+"""Model of a case: a problem of the package, a model file, or tables of bodies and joints."""
 
 import pathlib
 from typing import Any, NamedTuple
@@ -82,9 +82,9 @@ def read_model(top: CaseTable, inputs: Inputs, folder: pathlib.Path) -> CaseMode
         system = _system(top, inputs)
     else:
         table.fail(
-            "a model is one of: `problem`, the name of a problem (`rigidjax list`); `file`, a URDF, "
-            "SDF or MJCF file; [fixed_point_body]; or [[body]] tables with [[joint]] and [[force]]"
-            + (", and not two of them." if kinds else ".")
+            "a model is one of: `problem`, the name of a problem (`rigidjax list`); `file`, a "
+            "URDF, SDF or MJCF file; [fixed_point_body]; or [[body]] tables with [[joint]] and "
+            "[[force]]" + (", and not two of them." if kinds else ".")
         )
     formulation = table.call(
         choices.make_formulation,
@@ -139,7 +139,9 @@ def _system(top: CaseTable, inputs: Inputs, loaded: System | None = None) -> Sys
     parts = [_body(table) for table in array_of_tables(top, "body")]
     links = [_build_with_inputs(t, _JOINTS, inputs) for t in array_of_tables(top, "joint")]
     loads = [_build_with_inputs(t, _FORCES, inputs) for t in array_of_tables(top, "force")]
-    loads += [t.build(forces.Motor, **inputs.put(t, forces.Motor)) for t in array_of_tables(top, "motor")]
+    loads += [
+        t.build(forces.Motor, **inputs.put(t, forces.Motor)) for t in array_of_tables(top, "motor")
+    ]
     frames = [table.build(bodies.Frame) for table in array_of_tables(top, "frame")]
     if loaded is None:
         return top.call(System, parts, links, loads, frames)

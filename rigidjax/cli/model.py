@@ -1,0 +1,235 @@
+"""`rigidjax model`."""
+
+import json
+import pathlib
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from ..bodies import Body
+from ..bodies.inertia import principal_euler_values
+from ..models import Model
+from ..models.check import compare
+from .choices import pick
+from .messages import bad_input, console, fail
+from .model_files import load_model
+
+# Largest deviation, relative to the largest entry, up to which two programs agree.
+_TOLERANCE = 1e-10
+# The programs of `--check`, with their packages and the suffixes of the files that they read.
+_PROGRAMS = {
+    "pinocchio": ("pip install pin", (".urdf",)),
+    "mujoco": ("pip install mujoco", (".urdf", ".xml", ".mjcf")),
+}
+
+
+def describe_model(
+    file: Annotated[pathlib.Path, typer.Argument(help="A model: URDF, SDF or MJCF.")],
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An unsupported feature to leave out, as the error names it; repeatable."
+        ),
+    ] = None,
+    fixed_base: Annotated[
+        bool | None,
+        typer.Option(
+            "--fixed-base/--floating-base",
+            help="Fix the base to the ground or let it float; by default as the file says.",
+        ),
+    ] = None,
+    mimic: Annotated[bool, typer.Option(help="Couple the joints with <mimic>.")] = True,
+    physical: Annotated[
+        str, typer.Option(help="Inertias that no body has: keep, nearest or error.")
+    ] = "keep",
+    check: Annotated[
+        str | None,
+        typer.Option(help="Compare at 20 random states with pinocchio or mujoco, if installed."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Show a model file: tree, masses, inertias, joints, actuators, and how it was translated.
+
+    With `--check` the exit code is 1 if mass matrix, bias forces or accelerations deviate by more
+    than 1e-10, relative to their largest entry.
+
+    Examples:
+
+    `rigidjax model arm.urdf`
+
+    `rigidjax model panda.urdf --ignore dynamics/D --ignore dynamics/K --check pinocchio`
+    """
+    with bad_input():
+        program = None if check is None else _check_program(check, file)
+        kind: Any = pick("treatment of inertias", physical, ("keep", "nearest", "error"))
+        model = load_model(
+            file, ignore or (), show_warnings=False, fixed_base=fixed_base, mimic=mimic,
+            physical=kind,
+        )  # fmt: skip
+    deviations = None
+    if program is not None:
+        with bad_input():
+            try:
+                deviations = compare(model, program, file)
+            except ModuleNotFoundError as error:
+                fail(f"`--check {program}`: {error}; {_PROGRAMS[program][0]}.")
+    facts = _facts(model, file)
+    if deviations is not None:
+        facts["deviations"] = {"program": program, **deviations._asdict()}
+    if as_json:
+        typer.echo(json.dumps(facts, indent=1))
+    else:
+        _print(model, facts)
+    if deviations is not None and not all(value <= _TOLERANCE for value in deviations):
+        fail(f"The model deviates from {program} by more than {_TOLERANCE:g}.", code=1)
+
+
+def _check_program(name: str, file: pathlib.Path) -> Literal["pinocchio", "mujoco"]:
+    """Return a program that can read a file."""
+    program: Any = pick("program", name, _PROGRAMS)
+    _, suffixes = _PROGRAMS[program]
+    if file.suffix.lower() not in suffixes:
+        raise ValueError(f"`--check {program}` reads {', '.join(suffixes)} files; got {file}.")
+    return program
+
+
+def _facts(model: Model, file: pathlib.Path) -> dict[str, Any]:
+    """Return what the command shows, as JSON can write it."""
+    names = model.names
+    tree = dict(zip(names.joints, zip(names.kinds, names.ends, strict=True), strict=True))
+    return {
+        "file": str(file),
+        "degrees_of_freedom": model.system.num_dof,
+        "mass": float(sum(body.mass for body in model.system.bodies)),
+        "bodies": [_body_facts(body) for body in model.system.bodies],
+        "joints": [
+            {
+                "name": joint.name,
+                "kind": tree[joint.name][0],
+                "parent": tree[joint.name][1][0],
+                "child": tree[joint.name][1][1],
+                "closes_loop": joint.name in names.closing,
+                **_limit_facts(model, joint.name),
+                "damping": _constants(joint, "damping"),
+                "armature": _constants(joint, "armature"),
+            }
+            for joint in model.system.joints
+        ],
+        "couplings": [coupling.name for coupling in model.system.constraints],
+        "actuators": [
+            {
+                "name": actuator.name,
+                "joint": actuator.joint,
+                "kind": actuator.kind,
+                "gear": actuator.gear,
+                "control_range": actuator.control_range,
+                "force_range": actuator.force_range,
+            }
+            for actuator in model.actuators
+        ],
+        "frames": {name: frame.body for name, frame in model.frames.items()},
+        "report": [
+            {"kind": e.kind, "line": e.line, "subject": e.subject, "text": e.text}
+            for e in model.report.entries
+        ],
+    }
+
+
+def _body_facts(body: Body) -> dict[str, Any]:
+    values = np.sort(np.asarray(principal_euler_values(body.inertia)))
+    # Rounding of flat bodies and rods, as when the model is loaded.
+    is_physical = bool(values[0] >= -32 * np.finfo(float).eps * np.abs(values).sum())
+    return {
+        "name": body.name,
+        "mass": float(body.mass),
+        "principal_euler_values": values.tolist(),
+        "is_physical": is_physical,
+    }
+
+
+def _limit_facts(model: Model, name: str) -> dict[str, Any]:
+    """Return the limits of a joint in coordinates of the file; `None` where there are none."""
+    limits, zero = model.limits.get(name), model.zeros[name]
+    if limits is None:
+        return {"position": None, "rate": None, "effort": None}
+    position = limits.position
+    return {
+        "position": None if position is None else [position[0] + zero, position[1] + zero],
+        "rate": limits.rate,
+        "effort": limits.effort,
+    }
+
+
+def _constants(joint: Any, name: str) -> list[float]:
+    """Return a constant of every coordinate of a joint; none where the joint has no such field."""
+    value = getattr(joint, name, None)
+    return [] if value is None else np.ravel(value).tolist()
+
+
+def _print(model: Model, facts: dict[str, Any]) -> None:
+    target = console()
+    count = facts["degrees_of_freedom"]
+    target.print(
+        f"[bold]{escape(facts['file'])}[/]: {escape(model.system.summary)}, {count} degrees of "
+        f"freedom, {facts['mass']:g} kg"
+    )
+    target.print(model.system.draw(), markup=False)
+    rows = [
+        (
+            body["name"], f"{body['mass']:g}",
+            *(f"{value:.4g}" for value in body["principal_euler_values"]),
+            "" if body["is_physical"] else "not physical",
+        )
+        for body in facts["bodies"]
+    ]  # fmt: skip
+    _print_table(("body", "mass kg", "principal Euler values kg m^2", "", "", ""), rows)
+    rows = [
+        (
+            joint["name"], joint["kind"], _range(joint["position"]), _number(joint["rate"]),
+            _number(joint["effort"]), _join_numbers(joint["damping"]),
+            _join_numbers(joint["armature"]),
+        )
+        for joint in facts["joints"]
+    ]  # fmt: skip
+    _print_table(("joint", "kind", "limits", "rate", "effort", "damping", "armature"), rows)
+    if facts["actuators"]:
+        keys = ("name", "joint", "kind")
+        rows = [
+            (
+                *(actuator[key] for key in keys), f"{actuator['gear']:g}",
+                _range(actuator["control_range"]), _range(actuator["force_range"]),
+            )
+            for actuator in facts["actuators"]
+        ]  # fmt: skip
+        _print_table(("actuator", "joint", "kind", "gear", "control", "force"), rows)
+    target.print(str(model.report), markup=False)
+    if "deviations" in facts:
+        deviations = dict(facts["deviations"])
+        program = deviations.pop("program")
+        texts = [f"{name.replace('_', ' ')} {value:.1e}" for name, value in deviations.items()]
+        target.print(f"largest relative deviations from {program}: {', '.join(texts)}")
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
+
+
+def _join_numbers(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+def _range(limits: Sequence[float] | None) -> str:
+    return "" if limits is None else f"{limits[0]:g} to {limits[1]:g}"
+
+
+def _print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    table = Table(box=None, header_style="bold")
+    for heading in headings:
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console().print(table)
