@@ -1,0 +1,98 @@
+"""`rigidjax model`: tables, JSON, comparison with another program, and unusable files."""
+
+import json
+import pathlib
+
+import pytest
+from cli.program import assert_refused, call, good
+
+from rigidjax.models import check
+
+ARM = pathlib.Path(__file__).resolve().parents[1] / "models" / "data" / "arm.urdf"
+
+
+def test_tables_and_report():
+    text = good("model", ARM)
+    assert "5 degrees of freedom, 8.05 kg" in text
+    assert "└─ forearm (Revolute 'elbow')" in text
+    lines = [line.split() for line in text.splitlines()]
+    assert ["pitch", "revolute", "-1.8", "to", "2.1", "2.5", "60", "0.3"] in lines
+    assert ["yaw_motor", "yaw", "motor", "50"] in lines
+    assert "line 139: <transmission name='yaw_drive'>: actuator of 'yaw', reduction 50" in text
+
+
+def test_json_has_limits_of_the_file_and_all_lines_of_the_report():
+    facts = json.loads(good("model", ARM, "--json"))
+    joints = {joint["name"]: joint for joint in facts["joints"]}
+    # The reference configuration of a mimic joint is at its offset, its limits are those of the
+    # file.
+    assert joints["right_slide"]["position"] == [0.0, 0.05]
+    assert joints["yaw"]["position"] is None and joints["yaw"]["effort"] == 80
+    assert joints["yaw"]["armature"] == [pytest.approx(50**2 * 4e-5)]
+    assert facts["couplings"] and facts["degrees_of_freedom"] == 5
+    assert facts["frames"]["camera"] == "wrist" and facts["frames"]["base"] == "ground"
+    subjects = {entry["subject"] for entry in facts["report"]}
+    assert {"<link name='wrist'>", "<joint name='flange'>", "<mimic> of 'right_slide'"} <= subjects
+
+
+def test_options_change_the_model(tmp_path):
+    facts = json.loads(good("model", ARM, "--no-mimic", "--json"))
+    assert facts["couplings"] == [] and facts["degrees_of_freedom"] == 6
+    free = tmp_path / "free.urdf"
+    free.write_text(ARM.read_text().replace('name="world"', 'name="foot"').replace("world", "foot"))
+    assert '"floating"' in good("model", free, "--floating-base", "--json")
+    assert '"floating"' not in good("model", free, "--fixed-base", "--json")
+    assert_refused("the file has no such unsupported feature", "model", ARM, "--ignore", "gear")
+
+
+def test_inertias_without_a_body_are_marked(tmp_path):
+    flat = tmp_path / "flat.urdf"
+    flat.write_text(ARM.read_text().replace("izz='0.0068'", "izz='0.0168'"))
+    text = good("model", flat)
+    row = next(line for line in text.splitlines() if line.startswith(" forearm"))
+    assert row.rstrip().endswith("not physical") and " -0.00" in row
+    assert "warning:" in text
+    assert_refused("the inertia is not physical", "model", flat, "--physical", "error")
+    assert_refused("Did you mean 'nearest'", "model", flat, "--physical", "nearst")
+
+
+def test_comparison_decides_the_exit_code(monkeypatch):
+    def compare(model, program, path):
+        assert program == "pinocchio" and path == ARM
+        return deviations
+
+    monkeypatch.setattr("rigidjax.cli.model.compare", compare)
+    deviations = check.Deviations(1e-15, 2e-15, 1e-11)
+    assert "bias forces 2.0e-15" in good("model", ARM, "--check", "pinocchio")
+    for wrong in (1e-9, float("nan")):
+        deviations = check.Deviations(1e-15, wrong, 1e-11)
+        done = call("model", ARM, "--check", "pinocchio")
+        assert done.exit_code == 1 and "deviates from pinocchio by more than 1e-10" in done.stderr
+
+
+def test_comparison_with_pinocchio():
+    pytest.importorskip("pinocchio")
+    facts = json.loads(good("model", ARM, "--check", "pinocchio", "--json"))
+    assert facts["deviations"].pop("program") == "pinocchio"
+    assert max(facts["deviations"].values()) < 1e-12
+
+
+def test_invalid_input_is_one_line(tmp_path, monkeypatch):
+    noise = tmp_path / "noise.urdf"
+    noise.write_text("no model")
+    sdf = tmp_path / "a.sdf"
+    sdf.write_text("<sdf/>")
+    for arguments, message in (
+        ((tmp_path / "absent.urdf",), "There is no file .*absent.urdf"),
+        ((noise,), "noise.urdf:1: no well-formed XML"),
+        ((ARM, "--check", "drake"), "There is no program 'drake'"),
+        ((sdf, "--check", "pinocchio"), r"reads \.urdf files"),
+    ):
+        assert_refused(message, "model", *arguments)
+
+    def compare(model, program, path):
+        raise ModuleNotFoundError("No module named 'pinocchio'")
+
+    monkeypatch.setattr("rigidjax.cli.model.compare", compare)
+    message = "`--check pinocchio`: No module named 'pinocchio'; pip install pin"
+    assert_refused(message, "model", ARM, "--check", "pinocchio")
