@@ -291,15 +291,16 @@ def _checked_inertia(link: Link, inertia: np.ndarray, report: Any, physical: str
     )
     if physical == "error":
         raise ValueError(f"{report.path}:{link.line}: link {link.name!r}: {text}.")
-    nearest = np.asarray(nearest_physical(inertia).inertia)
+    nearest = inertia
     if physical == "nearest":
+        nearest = np.asarray(nearest_physical(inertia).inertia)
         change = np.abs(nearest - inertia).max()
         text += f"; replaced by the nearest physical one, which differs by {change:.3g} kg m^2"
     report.add("warning", f"link {link.name!r}", text, link.line)
     warnings.warn(
         f"{report.path}: link {link.name!r}: {text}. See `load(physical=...)`.", stacklevel=5
     )
-    return nearest if physical == "nearest" else inertia
+    return nearest
 
 
 def _springs(joint: JointRecord, parent: str, child: str) -> list[Any]:

@@ -11,6 +11,7 @@ from .closure import close_loops
 from .mjcf import read_mjcf
 from .model import Model
 from .report import Report
+from .sdf import read_sdf
 from .urdf import read_urdf
 from .xml_source import parse
 
@@ -68,6 +69,8 @@ def load(
         description = read_urdf(root, report, mimic)
     elif root.tag == "mujoco":
         description = read_mjcf(root, report)
+    elif root.tag == "sdf":
+        description = read_sdf(root, report, mimic)
     else:
         raise root.error("is no model: a file starts with <robot>, <sdf> or <mujoco>.")
     description = close_loops(description)

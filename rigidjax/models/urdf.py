@@ -18,6 +18,7 @@ from .description import (
 )
 from .placement import Placement, about_axis, from_roll_pitch_yaw
 from .report import Report
+from .schema import check_elements
 from .xml_source import Element
 
 # Attributes and children of the elements that have a meaning here.
@@ -113,7 +114,7 @@ def read_urdf(root: Element, report: Report, mimic: bool = True) -> Description:
 
 
 def _check_elements(root: Element, report: Report) -> None:
-    """Refuse unknown elements and attributes; count those without meaning."""
+    """Refuse macros, and unknown elements and attributes."""
     if root.tag != "robot":
         raise root.error("a URDF file starts with <robot>.")
     for element in root.walk():
@@ -123,34 +124,7 @@ def _check_elements(root: Element, report: Report) -> None:
                 "macros of xacro are not expanded. Run `xacro "
                 f"{pathlib.Path(element.path).name} > {stem}.urdf` and load the result."
             )
-    counts: dict[str, list[Element]] = {}
-
-    def check(element: Element) -> None:
-        attributes, children = _SCHEMA[element.tag]
-        for name in element.attributes:
-            if (element.tag, name) in _OTHER_ATTRIBUTES:
-                report.add("no meaning", str(element), f"attribute `{name}`", element.line)
-            elif name not in attributes and not name.startswith("xmlns"):
-                hint = did_you_mean(name, sorted(attributes))
-                report.refuse(
-                    f"{element.tag}/{name}", str(element),
-                    f"the attribute `{name}` is unknown.{hint}", element.line,
-                )  # fmt: skip
-        for child in element.children:
-            if child.tag in children and child.tag in _SCHEMA:
-                check(child)
-            elif child.tag in _WITHOUT_MEANING:
-                counts.setdefault(child.tag, []).append(child)
-            elif child.tag != "transmission":
-                hint = did_you_mean(child.tag, sorted(children))
-                report.refuse(
-                    child.tag, str(element), f"the element <{child.tag}> is unknown.{hint}",
-                    child.line,
-                )  # fmt: skip
-
-    check(root)
-    for tag, found in counts.items():
-        report.add("no meaning", f"<{tag}>", f"{len(found)} {_WITHOUT_MEANING[tag]}", found[0].line)
+    check_elements(root, _SCHEMA, _WITHOUT_MEANING, report, _OTHER_ATTRIBUTES)
 
 
 def _by_name(elements: list[Element], kind: str) -> dict[str, Element]:
