@@ -132,7 +132,9 @@ def _counts(name: str, kind: str, is_continuous: bool, program: Program) -> tupl
     """Return the numbers of coordinates and velocities of a joint in another program."""
     if kind in ("revolute", "prismatic"):
         return (2 if is_continuous and program == "pinocchio" else 1), 1
-    counts = {"spherical": (4, 3), "floating": (7, 6), "planar": (4, 3), "fixed": (0, 0)}
+    counts = {"spherical": (4, 3), "floating": (7, 6), "fixed": (0, 0)}
+    if program == "pinocchio":
+        counts["planar"] = 4, 3
     if kind not in counts:
         raise ValueError(f"The joint {name!r} is {kind}; {program} has no such joint.")
     return counts[kind]
@@ -318,10 +320,11 @@ def _relative_motion(
     if kind == "floating":
         p = q[3:] if program == "mujoco" else jnp.roll(q[3:], 1)
         R = euler_map(p / jnp.sqrt(jnp.sum(p * p)))
-        # Coordinates are those of the child's frame in the parent's.
+        if program == "pinocchio":
+            return _Motion(q[:3], R, to_space(R, v[:3]), to_space(R, v[3:])), angle
+        # MuJoCo's are the pose and the velocity in space.
         d, Q = to_body(R0, q[:3] - p0), relative(R0, R)
-        rate = to_body(R0, v[:3] if program == "mujoco" else to_space(R, v[:3]))
-        return _Motion(d, Q, rate, to_space(Q, v[3:])), angle
+        return _Motion(d, Q, to_body(R0, v[:3]), to_space(Q, v[3:])), angle
     if kind == "spherical":
         p = q if program == "mujoco" else jnp.roll(q, 1)
         Q = euler_map(p / jnp.sqrt(jnp.sum(p * p)))
@@ -390,12 +393,12 @@ def _joint_coordinates(
     if kind == "prismatic":
         return jnp.sum(axis * d)[None] + zero, jnp.sum(axis * rate)[None]
     if kind == "floating":
-        R = product(R0, Q)
-        p, rate = spurrier_klumpp(R), to_space(R0, rate)
         if program == "pinocchio":
-            p, rate = jnp.roll(p, -1), to_body(R, rate)
-        position = p0 + to_space(R0, d)
-        return jnp.concatenate([position, p]), jnp.concatenate([rate, to_body(Q, w)])
+            p = jnp.roll(spurrier_klumpp(Q), -1)
+            return jnp.concatenate([d, p]), jnp.concatenate([to_body(Q, rate), to_body(Q, w)])
+        p = spurrier_klumpp(product(R0, Q))
+        velocity = jnp.concatenate([to_space(R0, rate), to_body(Q, w)])
+        return jnp.concatenate([p0 + to_space(R0, d), p]), velocity
     if kind == "spherical":
         p = spurrier_klumpp(Q)
         return (p if program == "mujoco" else jnp.roll(p, -1)), to_body(Q, w)

@@ -64,9 +64,9 @@ class Model(eqx.Module):
         """Return the state with the configuration `q` and velocity `v` of Pinocchio.
 
         Joints are in Pinocchio's order, depth first with children sorted by the name of their
-        joint. A floating base has the position of its link frame, (3,) m, and the quaternion
-        (x, y, z, w); its velocity is that of the frame's origin, link axes, and the angular
-        velocity, link axes. A continuous joint has cosine and sine of its angle.
+        joint. A floating joint has the position of its link frame, (3,) m, and the quaternion
+        (x, y, z, w), from the joint frame; its velocity is that of the frame's origin, link axes,
+        and the angular velocity, link axes. A continuous joint has cosine and sine of its angle.
 
         **Arguments:** `q`, (n,); `v`, (m,), by default zero.
         **Errors:** `ValueError` for a wrong shape, or a model with closed loops.
