@@ -4,3 +4,4 @@ from .load import load as load
 from .model import Actuator as Actuator, JointLimits as JointLimits, Model as Model, Names as Names
 from .report import Report as Report
 from .save import save as save
+from .update import update as update

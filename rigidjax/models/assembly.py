@@ -25,7 +25,7 @@ DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
 
 
 @dataclasses.dataclass
-class _Assembly:
+class Assembly:
     """Links that are fixed to each other; the first one gives name and axes."""
 
     links: list[Link]
@@ -70,7 +70,7 @@ def assemble(
     **Errors:** `ValueError` for refused features and for joints that cannot be expressed.
     """
     report = description.report
-    assemblies = _assemblies(description, lump_fixed)
+    assemblies = group_links(description, lump_fixed)
     _fix_roots(description, assemblies, fixed_base)
     bodies, frames = {}, {}
     for assembly in assemblies:
@@ -166,7 +166,7 @@ def _depth_first(description: Description, wanted: set[str]) -> tuple[str, ...]:
     return tuple(name for name in order if name in wanted)
 
 
-def _assemblies(description: Description, lump_fixed: bool) -> list[_Assembly]:
+def group_links(description: Description, lump_fixed: bool) -> list[Assembly]:
     """Return the links, those at fixed joints together, parents first."""
     lead = {link.name: link.name for link in description.links}
 
@@ -187,7 +187,7 @@ def _assemblies(description: Description, lump_fixed: bool) -> list[_Assembly]:
     assemblies = []
     for name, members in found.items():
         others = [link for link in members if link.name != name]
-        assemblies.append(_Assembly([links[name], *others]))
+        assemblies.append(Assembly([links[name], *others]))
         for link in others:
             description.report.add(
                 "translated", f"link {link.name!r}", f"part of the body {name!r}, with a frame",
@@ -202,7 +202,7 @@ def free_joint_name(base: str) -> str:
 
 
 def _fix_roots(
-    description: Description, assemblies: list[_Assembly], fixed_base: bool | None
+    description: Description, assemblies: list[Assembly], fixed_base: bool | None
 ) -> None:
     """Mark the assemblies that are the ground."""
     of_link = {link.name: a for a in assemblies for link in a.links}
@@ -235,7 +235,7 @@ def _fix_roots(
 
 
 def _add_assembly(
-    assembly: _Assembly,
+    assembly: Assembly,
     description: Description,
     physical: str,
     packages: Sequence[str | os.PathLike[str]],
@@ -267,7 +267,7 @@ def _add_assembly(
 
 
 def _frame(
-    name: str, assembly: _Assembly, placement: Placement, bodies: dict[str, Body]
+    name: str, assembly: Assembly, placement: Placement, bodies: dict[str, Body]
 ) -> Frame | GroundFrame:
     """Return a frame on the body of an assembly, from its placement in space."""
     if assembly.is_ground:

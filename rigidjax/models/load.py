@@ -8,12 +8,13 @@ from typing import Literal
 from ..checks import ArrayInput
 from .assembly import assemble
 from .closure import close_loops
+from .description import Description
 from .mjcf import read_mjcf
 from .model import Model
 from .report import Report
 from .sdf import read_sdf
 from .urdf import read_urdf
-from .xml_source import parse
+from .xml_source import Element, parse
 
 
 def load(
@@ -65,6 +66,15 @@ def load(
         )
     root, _ = parse(path)
     report = Report(str(path), ignore)
+    description = describe(root, report, mimic)
+    return assemble(description, fixed_base, lump_fixed, physical, gravity, packages, meshes)
+
+
+def describe(root: Element, report: Report, mimic: bool) -> Description:
+    """Return the description of a model file; see `load`.
+
+    **Arguments:** `root` element; `report`, which collects what is read and what is refused.
+    """
     if root.tag == "robot":
         description = read_urdf(root, report, mimic)
     elif root.tag == "mujoco":
@@ -73,5 +83,4 @@ def load(
         description = read_sdf(root, report, mimic)
     else:
         raise root.error("is no model: a file starts with <robot>, <sdf> or <mujoco>.")
-    description = close_loops(description)
-    return assemble(description, fixed_base, lump_fixed, physical, gravity, packages, meshes)
+    return close_loops(description)

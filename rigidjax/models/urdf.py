@@ -375,14 +375,8 @@ def _read_transmissions(
             hint = did_you_mean(name, list(joints))
             raise of_joints[0].error(f"{element} drives {name!r}, which does not exist.{hint}")
         joint, (actuator,) = by_name[name], actuators
-        gear, rotor = 1.0, 0.0
-        for part in (*actuator.children, *element.children):
-            if part.tag == "mechanicalReduction":
-                gear = float(part.numbers(1)[0])
-            elif part.tag.split(":")[-1] == "gear_ratio":
-                gear = part.number("value")
-            elif part.tag.split(":")[-1] == "rotor_inertia":
-                rotor = part.number("value")
+        rotor_element, gear = find_rotor(element, actuator)
+        rotor = 0.0 if rotor_element is None else rotor_element.number("value")
         joint.armature += rotor * gear**2
         description.actuators.append(
             Actuator(actuator.attributes.get("name", name), name, gear=gear)
@@ -391,3 +385,17 @@ def _read_transmissions(
         if rotor:
             text += f", armature {rotor * gear**2:g} kg m^2"
         report.add("translated", str(element), text, element.line)
+
+
+def find_rotor(transmission: Element, actuator: Element) -> tuple[Element | None, float]:
+    """Return the element with the inertia of the rotor, and the gear ratio, of a transmission."""
+    gear, rotor = 1.0, None
+    for part in (*actuator.children, *transmission.children):
+        tag = part.tag.split(":")[-1]
+        if tag == "mechanicalReduction":
+            gear = float(part.numbers(1)[0])
+        elif tag == "gear_ratio":
+            gear = part.number("value")
+        elif tag == "rotor_inertia":
+            rotor = part
+    return rotor, gear

@@ -164,3 +164,13 @@ def attribute_span(content: bytes, element: Element, attribute: str) -> tuple[in
         raise element.error(f"the attribute `{attribute}` is missing.")
     group = 1 if match.group(1) is not None else 2
     return element.start + match.start(group), element.start + match.end(group)
+
+
+def text_span(content: bytes, element: Element) -> tuple[int, int]:
+    """Return first and last byte of the text of an element without children."""
+    end = content.find(b"<", element.end)
+    if element.children or content[element.end - 2 : element.end] == b"/>":
+        raise element.error("has no text.")
+    if content[end : end + 2] != b"</":
+        raise element.error("has a comment in its text, which cannot be replaced.")
+    return element.end, end

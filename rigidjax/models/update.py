@@ -1,0 +1,248 @@
+"""Writing of fitted numbers back into the file that a system came from."""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import tempfile
+import warnings
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..bodies import Body
+from ..joints.base import AbstractJoint
+from ..mechanics import System
+from .assembly import Assembly, group_links
+from .description import Description, Link
+from .load import describe, load
+from .model import Model
+from .placement import from_quaternion
+from .report import Report
+from .update_urdf import UrdfNumbers
+from .xml_edits import Edits
+from .xml_source import parse
+
+# Roundings that a change has to exceed, and those that the written file may differ by.
+_CHANGED, _WRITTEN = 32, 1024
+_SHOWN = 8
+# Fields of joints that are directions, of unit length in loaded systems.
+_DIRECTIONS = ("axis", "axis1", "axis2", "normal")
+
+
+def update(
+    path: str | os.PathLike[str],
+    system: System | Model,
+    out: str | os.PathLike[str],
+    **options: Any,
+) -> None:
+    """Write a model file with the masses, inertias and joint constants of a system.
+
+    The result is the file at `path`, byte by byte, apart from the numbers of masses, centres of
+    mass, inertias, damping and armature that are different in the system. Inertias are written in
+    the axes of the file, whose angles stay. A body of several fixed links changes by its link, and
+    by the first link with an `<inertial>` if that link has none; the others stay. An attribute that
+    an element does not have is added, an element is not. Frames and forces of the system do not
+    matter. The file is written after it has been loaded again and found to give the system.
+
+    **Arguments:** `path` of the URDF, SDF or MJCF file; `system`, with the bodies and joints that
+    `load(path, **options)` gives, such as `fit.model.system`; `out`, the file to write, which may
+    be `path`; `options`, those of `load`.
+    **Errors:** `ValueError` for other bodies or joints, for a change of something else such as the
+    axis of a joint, for an element that is missing or belongs to an included file, and for a mass
+    that is less than that of the other links of a body; nothing is written then. `OSError` for
+    files that cannot be read or written.
+    """
+    path, out = pathlib.Path(path), pathlib.Path(out)
+    system = system.system if isinstance(system, Model) else system
+    with warnings.catch_warnings():
+        # `load` gave the warnings about inertias that are not physical before.
+        warnings.simplefilter("ignore")
+        before = load(path, **options).system
+    _check_names(system, before, path)
+    root, content = parse(path)
+    report = Report(str(path), options.get("ignore", ()))
+    description = describe(root, report, options.get("mimic", True))
+    edits = Edits(content)
+    numbers = {"robot": UrdfNumbers}[root.tag](root, edits)
+    for assembly in group_links(description, options.get("lump_fixed", True)):
+        of_body = [body for body in before.bodies if body.name == assembly.lead.name]
+        if of_body:
+            new = system.bodies[system.locate(assembly.lead.name)[0]]
+            _update_body(assembly, of_body[0], new, description, numbers)
+    for old in before.joints:
+        _update_joint(old, system.joints[system.joint_index(old.name)], numbers)
+    _write(edits.apply(), path, out, root.tag, system, options)
+
+
+def _check_names(system: System, before: System, path: pathlib.Path) -> None:
+    for kind in ("bodies", "joints", "constraints"):
+        ours, theirs = ([item.name for item in getattr(of, kind)] for of in (system, before))
+        if set(ours) != set(theirs):
+            extra, missing = sorted(set(ours) - set(theirs)), sorted(set(theirs) - set(ours))
+            raise ValueError(
+                f"The system has other {kind} than {path}: {extra} are not in the file, {missing} "
+                "not in the system. Give the options that the file was loaded with."
+            )
+
+
+def _in_space(body: Body) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return mass, centre of mass and inertia about it, space components."""
+    pose = from_quaternion(np.asarray(body.position), np.asarray(body.orientation))
+    inertia = np.asarray(body.inertia_tensor, float)
+    return float(body.mass), pose.position, pose.rotation @ inertia @ pose.rotation.T
+
+
+def _update_body(
+    assembly: Assembly, old: Body, new: Body, description: Description, numbers: Any
+) -> None:
+    """Write the numbers of a body, unless they are those of the file."""
+    values = [
+        [np.asarray(part) for part in (body.mass, body.position, body.inertia, body.orientation)]
+        for body in (old, new)
+    ]
+    if all(np.array_equal(a, b) for a, b in zip(*values, strict=True)):
+        return
+    eps = _CHANGED * float(np.finfo(values[0][0].dtype).eps)
+    mass, center, inertia = _in_space(new)
+    with_numbers = [link for link in assembly.links if numbers.has_inertial(link.name)]
+    if not with_numbers:
+        raise ValueError(
+            f"{description.report.path}:{assembly.lead.line}: the body {new.name!r} has mass now; "
+            f"add an <inertial> element to the link {assembly.lead.name!r}."
+        )
+    first = with_numbers[0]
+    others = [link for link in assembly.links if link is not first]
+    own = mass - sum(link.mass for link in others)
+    if others and not own > 0 and mass != own:
+        raise ValueError(
+            f"{description.report.path}:{first.line}: the mass of the body {new.name!r} is "
+            f"{mass:g} kg now, of which the other links have {mass - own:g} kg; none is left for "
+            f"the link {first.name!r}. Change the masses of the other links."
+        )
+    placed = first.placement
+    share = _subtract(mass, center, inertia, others, own)
+    changed = Link(
+        first.name, placed, own, placed.inverse().of_point(share[0]),
+        placed.rotation.T @ share[1] @ placed.rotation,
+    )  # fmt: skip
+    extent = max(np.abs(part).max() for part in (center, values[0][1], placed.position))
+    arms = [np.linalg.norm(link.placement.of_point(link.center) - center) for link in others]
+    size = np.abs(inertia).max() + mass * max(arms, default=0.0) ** 2
+    ratio = mass / own if others and own else 1.0
+    numbers.set_inertial(first, changed, (eps * mass, eps * extent * ratio, eps * size * ratio))
+
+
+def _subtract(
+    mass: float, center: np.ndarray, inertia: np.ndarray, others: list[Link], own: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return centre of mass and inertia of a body without some links, space components."""
+    if not others:
+        return center, inertia
+    centers = [link.placement.of_point(link.center) for link in others]
+    rest = mass * center - sum(
+        (link.mass * c for link, c in zip(others, centers, strict=True)), np.zeros(3)
+    )
+    own_center = rest / own if own else center
+    d = own_center - center
+    inertia = inertia - own * _spread(d)
+    for link, c in zip(others, centers, strict=True):
+        R = link.placement.rotation
+        inertia = inertia - R @ link.inertia @ R.T - link.mass * _spread(c - center)
+    return own_center, inertia
+
+
+def _spread(d: np.ndarray) -> np.ndarray:
+    """Return the inertia of a unit mass at a distance."""
+    return d @ d * np.eye(3) - np.outer(d, d)
+
+
+def _constants(joint: AbstractJoint) -> dict[str, np.ndarray]:
+    """Return damping and armature of the rates of a joint."""
+    found = {"damping": joint.dampings, "armature": joint.armatures}
+    zeros = np.zeros(joint.num_undriven_rates)
+    return {name: zeros if value is None else np.asarray(value) for name, value in found.items()}
+
+
+def _update_joint(old: AbstractJoint, new: AbstractJoint, numbers: Any) -> None:
+    """Write the constants of a joint, unless they are those of the file."""
+    before, after = _constants(old), _constants(new)
+    for name, write in (("damping", numbers.set_damping), ("armature", numbers.set_armature)):
+        a, b = before[name], after[name]
+        if a.shape == b.shape and a.size and not np.array_equal(a, b):
+            eps = _CHANGED * float(np.finfo(b.dtype).eps)
+            write(old.name, float(a[0]), float(b[0]), eps * float(abs(b[0])))
+
+
+def _write(
+    content: bytes,
+    path: pathlib.Path,
+    out: pathlib.Path,
+    tag: str,
+    system: System,
+    options: dict[str, Any],
+) -> None:
+    """Write the file after it has been loaded and compared with the system."""
+    # Files that an MJCF file includes are relative to its folder.
+    folder = path.parent if tag == "mujoco" else out.parent
+    handle, name = tempfile.mkstemp(suffix=path.suffix, prefix=".rigidjax-", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        differences = _differences(system, load(name, **options).system)
+        if differences:
+            more = f" and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
+            raise ValueError(
+                f"{path}: the file with new numbers would not give the system: "
+                f"{', '.join(differences[:_SHOWN])}{more}. `update` writes masses, centres of "
+                "mass, inertias, damping and armature only."
+            )
+        shutil.copymode(path, name)
+        shutil.move(name, out)
+    finally:
+        pathlib.Path(name).unlink(missing_ok=True)
+
+
+def _differences(system: System, again: System) -> list[str]:
+    """Return the quantities of bodies and joints that differ by more than rounding."""
+    eps = _WRITTEN * float(np.finfo(np.asarray(system.bodies[0].mass).dtype).eps)
+    extent = max(1e-3, *(float(np.abs(np.asarray(body.position)).max()) for body in again.bodies))
+    differences = []
+
+    def compare(name: str, a: Any, b: Any, scale: float) -> None:
+        a, b = np.asarray(a), np.asarray(b)
+        if a.shape != b.shape or not np.abs(a - b).max(initial=0.0) <= eps * scale:
+            differences.append(name)
+
+    for old in again.bodies:
+        new = system.bodies[system.locate(old.name)[0]]
+        values = _in_space(old), _in_space(new)
+        for what, a, b in zip(("mass", "centre of mass", "inertia"), *values, strict=True):
+            scale = extent if what == "centre of mass" else float(np.abs(a).max())
+            compare(f"{what} of {old.name!r}", a, b, scale)
+    for old in again.joints:
+        new = system.joints[system.joint_index(old.name)]
+        if (type(old), old.parent, old.child) != (type(new), new.parent, new.child):
+            differences.append(f"kind or bodies of {old.name!r}")
+            continue
+        constants = _constants(new)
+        for what, value in _constants(old).items():
+            scale = float(np.abs(value).max(initial=0.0))
+            compare(f"{what} of {old.name!r}", value, constants[what], scale)
+        for field in dataclasses.fields(old):
+            a, b = (getattr(joint, field.name) for joint in (old, new))
+            if field.name in constants or not eqx.is_array(a):
+                continue
+            if field.name in _DIRECTIONS:
+                compare(f"{field.name} of {old.name!r}", a, b / jnp.linalg.norm(b), 1.0)
+            else:
+                compare(f"{field.name} of {old.name!r}", a, b, extent)
+    by_name = {constraint.name: constraint for constraint in system.constraints}
+    for old in again.constraints:
+        new = by_name[old.name]
+        for a, b in zip(jax.tree.leaves(old), jax.tree.leaves(new), strict=True):
+            compare(f"constants of {old.name!r}", a, b, max(1.0, float(np.abs(a).max())))
+    return differences
