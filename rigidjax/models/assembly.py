@@ -177,6 +177,9 @@ def group_links(description: Description, lump_fixed: bool) -> list[Assembly]:
 
     for joint in description.joints:
         if joint.kind == "fixed" and lump_fixed and not joint.closes_loop:
+            if joint.parent == GROUND:
+                description.world.add(joint.child)
+                continue
             parent, child = find(joint.parent), find(joint.child)
             if parent != child:
                 lead[child] = parent

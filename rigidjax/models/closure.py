@@ -1,20 +1,18 @@
 """Closed configurations of mechanisms with loops."""
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
-from scipy.linalg import expm
-from scipy.spatial.transform import Rotation
 
-from .description import CouplingData, Description, JointLimits, JointRecord
-from .placement import IDENTITY, Placement
+from .description import Description, JointLimits, JointRecord
+from .loop_kinematics import LoopKinematics
+from .placement import IDENTITY
 
-# Violations that are rounding, relative to the size of the mechanism (at least 1 m).
-_ROUNDING = 64 * np.finfo(float).eps
-# Singular values of the constraints below this part of the largest belong to redundant ones.
-_RANK = 1e-10
-_ITERATIONS = 100
-_TURNING = ("spherical", "floating")
+# Axes up to this angle, rad, from parallel differ by the rounding of decimal numbers.
+_PARALLEL = 1e-5
+# Singular values below this part of the largest are zero.
+_RANK = 1e-13
 
 
 def close_loops(description: Description) -> Description:
@@ -31,7 +29,7 @@ def close_loops(description: Description) -> Description:
         coupling.offset for coupling in description.couplings
     ):
         return description
-    trees = _Trees(description)
+    trees = LoopKinematics(description)
     q = np.zeros(trees.size)
     if trees.violation(q) > trees.tolerance:
         q = trees.solve()
@@ -39,239 +37,84 @@ def close_loops(description: Description) -> Description:
     return _move_trees(description, trees, q)
 
 
-class _Trees:
-    """Kinematics of the trees of a description and constraints of its loops, by NumPy.
+def align_axes(description: Description) -> Description:
+    """Return the description with the nearly parallel axes of loops made parallel where it matters.
 
-    Displacements of links are rigid motions of space from the reference configuration of the file.
-    Twists are velocity of the point at the origin and angular velocity, space components.
+    Four parallel hinges form a loop that moves; if rounded numbers of a file turn one of them by
+    1e-7 rad, the loop is locked. Axes of hinges and sliders of a loop that are parallel up to 1e-5
+    rad become parallel to the first of them if the constraints of the loop lose rank thereby. The
+    report has a line for each.
     """
-
-    def __init__(self, description: Description):
-        self.description = description
-        self.joints = _parents_first(description)
-        self.loops = [
-            joint for joint in description.joints if joint.closes_loop and joint.kind != "floating"
-        ]
-        self.columns: dict[str, slice] = {}
-        self.size = 0
-        for joint in self.joints:
-            count = len(_elements(joint)) + 3 * (joint.kind in _TURNING)
-            self.columns[joint.name] = slice(self.size, self.size + count)
-            self.size += count
-        for coupling in description.couplings:
-            for name in (coupling.joint, coupling.by):
-                columns = self.columns.get(name, slice(0, 0))
-                if columns.stop - columns.start != 1:
-                    raise ValueError(
-                        f"{description.report.path}:{coupling.line}: the joint {name!r} of a "
-                        "coupling closes a loop or has several coordinates; loops of such a "
-                        "mechanism cannot be closed."
-                    )
-        points = [joint.point for joint in description.joints]
-        extent = np.abs(np.array(points) - points[0]).max()
-        self.tolerance = _ROUNDING * max(1.0, float(extent))
-
-    def displacements(
-        self, q: np.ndarray
-    ) -> tuple[dict[str, Placement], dict[str, np.ndarray], np.ndarray]:
-        """Return displacements of links, the coordinates that move them, and twists (6, n)."""
-        links = ["ground", *(link.name for link in self.description.links)]
-        at = dict.fromkeys(links, IDENTITY)
-        moves = dict.fromkeys(links, np.zeros(self.size, bool))
-        twists = np.zeros((6, self.size))
-        for joint in self.joints:
-            columns, parent = self.columns[joint.name], at[joint.parent]
-            own, of_joint = _motion(joint, q[columns])
-            twists[:, columns] = _transform(parent, of_joint)
-            at[joint.child] = parent.then(own)
-            moves[joint.child] = moves[joint.parent].copy()
-            moves[joint.child][columns] = True
-        return at, moves, twists
-
-    def constraints(self, q: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return the violations of all loops and couplings, and their Jacobians."""
-        at, moves, twists = self.displacements(q)
-        values, jacobians = [], []
-        for joint in self.loops:
-            parent = at[joint.parent]
-            gap = IDENTITY if joint.gap is None else joint.gap
-            apart = parent.inverse().then(at[joint.child]).then(gap)
-            of_ends = moves[joint.child].astype(float) - moves[joint.parent]
-            value, by_twist = _loop(joint, apart)
-            values.append(value)
-            jacobians.append(by_twist @ _transform(parent.inverse(), twists * of_ends))
-        for coupling in self.description.couplings:
-            row = np.zeros((1, self.size))
-            row[0, self.columns[coupling.joint]] = 1.0
-            row[0, self.columns[coupling.by]] = -coupling.ratio
-            values.append(row @ q - coupling.offset)
-            jacobians.append(row)
-        return values, jacobians
-
-    def violation(self, q: np.ndarray) -> float:
-        """Return the largest violation, m or rad."""
-        return float(np.abs(np.concatenate(self.constraints(q)[0])).max())
-
-    def solve(self) -> np.ndarray:
-        """Return the closed coordinates of least norm, by successive quadratic programs."""
-        q = np.zeros(self.size)
-        for _ in range(_ITERATIONS):
-            r, J = (np.concatenate(parts) for parts in self.constraints(q))
-            full = np.linalg.lstsq(J, J @ q - r, rcond=_RANK)[0] - q
-            step, now = full, np.abs(r).max()
-            # The step reduces the violation to first order; far from the solution only in part.
-            while now > 1e-6 and np.abs(step).max() > 1e-9 and self.violation(q + step) >= now:
-                step = 0.5 * step
-            q = q + step
-            if np.abs(full).max() <= 1e-10 and now <= 1e-10:
-                break
-        for _ in range(5):
-            r, J = (np.concatenate(parts) for parts in self.constraints(q))
-            q = q - np.linalg.lstsq(J, r, rcond=_RANK)[0]
-        return q
-
-    def check(self, q: np.ndarray) -> None:
-        """Raise `ValueError` for loops that coordinates do not close."""
-        sizes = [np.abs(value).max(initial=0.0) for value in self.constraints(q)[0]]
-        worst = int(np.argmax(sizes))
-        path = self.description.report.path
-        records: list[JointRecord | CouplingData] = [*self.loops, *self.description.couplings]
-        record = records[worst]
-        if sizes[worst] > 16 * self.tolerance:
-            name = record.name if isinstance(record, JointRecord) else record.joint
-            before = np.abs(self.constraints(np.zeros(self.size))[0][worst]).max()
-            raise ValueError(
-                f"{path}:{record.line}: the joint {name!r} does not close: its sides are "
-                f"{before:.3g} m or rad apart in the file, and no motion of the other joints was "
-                f"found that brings them closer than {sizes[worst]:.3g} m or rad."
-            )
-        at = self.displacements(q)[0]
-        for joint in self.loops:
-            gap = IDENTITY if joint.gap is None else joint.gap
-            apart = at[joint.parent].inverse().then(at[joint.child]).then(gap).rotation
-            turns = joint.kind not in ("spherical", "universal")
-            free = joint.axes[0] if joint.axes and joint.kind != "prismatic" else None
-            cosine = (np.trace(apart) - 1) / 2 if free is None else free @ apart @ free
-            if turns and cosine < 0:
-                raise ValueError(
-                    f"{path}:{joint.line}: the joint {joint.name!r} does not close: the nearest "
-                    "configuration that was found has its sides turned by half a revolution."
-                )
+    for closing in [joint for joint in description.joints if joint.closes_loop]:
+        members = {joint.name for joint in _loop_of(description, closing)}
+        axes = _parallel_axes([joint for joint in description.joints if joint.name in members])
+        aligned = dataclasses.replace(
+            description,
+            joints=[
+                dataclasses.replace(joint, axes=(axes.get(joint.name, joint.axes[0]),))
+                if len(joint.axes) == 1
+                else joint
+                for joint in description.joints
+            ],
+        )
+        if axes and _rank(aligned, closing.name) < _rank(description, closing.name):
+            for before, after in zip(description.joints, aligned.joints, strict=True):
+                if before.name in axes:
+                    angle = np.linalg.norm(np.cross(before.axes[0], after.axes[0]))
+                    description.report.add(
+                        "translated", f"joint {before.name!r}",
+                        f"axis turned by {angle:.3g} rad, to be parallel to others of the loop at "
+                        f"{closing.name!r}, which could not move otherwise",
+                        before.line,
+                    )  # fmt: skip
+            description = aligned
+    return description
 
 
-def _parents_first(description: Description) -> list[JointRecord]:
-    """Return the joints of the trees, each after the one above its parent."""
+def _loop_of(description: Description, closing: JointRecord) -> list[JointRecord]:
+    """Return the joints of the trees between the links of a closing joint, and itself."""
     above = {joint.child: joint for joint in description.joints if not joint.closes_loop}
-    ordered: dict[str, JointRecord] = {}
-    for joint in above.values():
-        path = [joint]
-        while path[-1].name not in ordered and path[-1].parent in above:
-            path.append(above[path[-1].parent])
-        for one in reversed(path):
-            ordered[one.name] = one
-    return list(ordered.values())
+
+    def path(link: str) -> dict[str, JointRecord]:
+        joints = {}
+        while link in above:
+            joints[above[link].name] = above[link]
+            link = above[link].parent
+        return joints
+
+    first, second = path(closing.parent), path(closing.child)
+    return [(first | second)[name] for name in first.keys() ^ second.keys()] + [closing]
 
 
-def _basis(axis: np.ndarray) -> np.ndarray:
-    """Return two unit vectors perpendicular to an axis and each other, shape (2, 3)."""
-    return np.linalg.svd(axis[None])[2][1:]
-
-
-def _elements(joint: JointRecord) -> list[tuple[np.ndarray, float, float]]:
-    """Return the successive motions of a joint: axis, rotation and advance per unit coordinate."""
-    axes = joint.axes
-    if joint.kind in ("revolute", "universal"):
-        return [(axis, 1.0, 0.0) for axis in axes]
-    if joint.kind == "prismatic":
-        return [(axes[0], 0.0, 1.0)]
-    if joint.kind == "cylindrical":
-        return [(axes[0], 0.0, 1.0), (axes[0], 1.0, 0.0)]
-    if joint.kind == "screw":
-        return [(axes[0], 1.0, joint.pitch / (2 * np.pi))]
-    if joint.kind == "planar":
-        return [*((axis, 0.0, 1.0) for axis in _basis(axes[0])), (axes[0], 1.0, 0.0)]
-    if joint.kind == "floating":
-        return [(axis, 0.0, 1.0) for axis in np.eye(3)]
-    return []
-
-
-def _motion(joint: JointRecord, q: np.ndarray) -> tuple[Placement, np.ndarray]:
-    """Return the displacement of the child by a joint, and the twist per coordinate, (6, k)."""
-    at, twists = IDENTITY, []
-    elements = _elements(joint)
-    for value, (axis, turn, advance) in zip(q[: len(elements)], elements, strict=True):
-        own = np.concatenate([advance * axis + np.cross(joint.point, turn * axis), turn * axis])
-        twists.append(_transform(at, own[:, None]))
-        at = at.then(_rotation(joint.point, turn * value * axis, advance * value * axis))
-    if joint.kind in _TURNING:
-        vector = q[-3:]
-        block = np.zeros((6, 6))
-        block[:3, :3], block[:3, 3:] = np.cross(vector, np.eye(3)).T, np.eye(3)
-        # Integral of the rotations from none to all: angular velocity per rate of the vector.
-        omega = expm(block)[:3, 3:]
-        own = np.concatenate([np.cross(joint.point, omega.T).T, omega])
-        twists.append(_transform(at, own))
-        at = at.then(_rotation(joint.point, vector, np.zeros(3)))
-    return at, np.concatenate(twists, axis=1) if twists else np.zeros((6, 0))
-
-
-def _rotation(point: np.ndarray, vector: np.ndarray, shift: np.ndarray) -> Placement:
-    """Return the displacement by a rotation vector about a point, then by a shift."""
-    rotation = Rotation.from_rotvec(vector).as_matrix()
-    return Placement(point - rotation @ point + shift, rotation)
-
-
-def _transform(placement: Placement, twists: np.ndarray) -> np.ndarray:
-    """Return twists (6, n) in the outer space of a displacement."""
-    omega = placement.rotation @ twists[3:]
-    v = placement.rotation @ twists[:3] + np.cross(placement.position, omega.T).T
-    return np.concatenate([v, omega])
-
-
-def _loop(joint: JointRecord, apart: Placement) -> tuple[np.ndarray, np.ndarray]:
-    """Return the violation of a closing joint, and its derivative by the relative twist.
-
-    `apart`, displacement of the child's side from the parent's, in the reference configuration.
-    """
-    moved, Q = apart.of_point(joint.point), apart.rotation
-    point = moved - joint.point
-    # Derivatives by the twist (v, omega): v + omega x moved, and omega x (Q b).
-    of_point = np.concatenate([np.eye(3), -np.cross(moved, np.eye(3)).T], axis=1)
-    turning = 0.5 * np.array([Q[2, 1] - Q[1, 2], Q[0, 2] - Q[2, 0], Q[1, 0] - Q[0, 1]])
-    of_turning = np.concatenate([np.zeros((3, 3)), 0.5 * (np.trace(Q) * np.eye(3) - Q)], axis=1)
-
-    def along(fixed: np.ndarray, moving: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        turned = Q @ moving
-        of = np.concatenate([np.zeros((len(fixed), 3)), np.cross(turned, fixed)], axis=1)
-        return fixed @ turned, of
-
-    if joint.kind == "spherical":
-        return point, of_point
-    if joint.kind == "fixed":
-        parts = [(point, of_point), (turning, of_turning)]
-    elif joint.kind == "universal":
-        parts = [(point, of_point), along(joint.axes[0][None], joint.axes[1])]
-    else:
-        axis, across = joint.axes[0], _basis(joint.axes[0])
-        aside, tilt = (across @ point, across @ of_point), along(across, axis)
-        if joint.kind == "revolute":
-            parts = [(point, of_point), tilt]
-        elif joint.kind == "prismatic":
-            parts = [aside, (turning, of_turning)]
-        elif joint.kind == "planar":
-            parts = [(axis[None] @ point, axis[None] @ of_point), tilt]
+def _parallel_axes(joints: list[JointRecord]) -> Mapping[str, np.ndarray]:
+    """Return new axes for the joints whose axes are nearly parallel to that of an earlier one."""
+    leaders: list[np.ndarray] = []
+    axes: dict[str, np.ndarray] = {}
+    for joint in joints:
+        if len(joint.axes) != 1:
+            continue
+        (axis,) = joint.axes
+        leader = next(
+            (one for one in leaders if np.linalg.norm(np.cross(one, axis)) <= _PARALLEL), None
+        )
+        if leader is None:
+            leaders.append(axis)
         else:
-            parts = [aside, tilt]
-        if joint.kind == "screw":
-            per_angle = joint.pitch / (2 * np.pi)
-            angle = np.arctan2(2 * turning @ axis, np.trace(Q) - 1)
-            of_angle = np.concatenate([np.zeros(3), axis])
-            advance = axis @ point - per_angle * angle
-            parts.append((advance[None], (axis @ of_point - per_angle * of_angle)[None]))
-    return np.concatenate([p for p, _ in parts]), np.concatenate([d for _, d in parts])
+            parallel = np.copysign(1.0, leader @ axis) * leader
+            if not np.array_equal(parallel, axis):
+                axes[joint.name] = parallel
+    return axes
 
 
-def _move_trees(description: Description, trees: _Trees, q: np.ndarray) -> Description:
+def _rank(description: Description, closing: str) -> int:
+    """Return the rank of the constraints of a closing joint."""
+    trees = LoopKinematics(dataclasses.replace(description, couplings=[]))
+    row = next(k for k, joint in enumerate(trees.loops) if joint.name == closing)
+    values = np.linalg.svd(trees.constraints(np.zeros(trees.size))[1][row], compute_uv=False)
+    return int(np.sum(values > _RANK * values.max(initial=0.0)))
+
+
+def _move_trees(description: Description, trees: LoopKinematics, q: np.ndarray) -> Description:
     """Return the description with its trees at the coordinates `q`."""
     at, _, _ = trees.displacements(q)
     report = description.report
