@@ -22,6 +22,8 @@ from .load import describe, load
 from .model import Model
 from .placement import from_quaternion
 from .report import Report
+from .update_mjcf import MjcfNumbers
+from .update_sdf import SdfNumbers
 from .update_urdf import UrdfNumbers
 from .xml_edits import Edits
 from .xml_source import parse
@@ -58,16 +60,14 @@ def update(
     """
     path, out = pathlib.Path(path), pathlib.Path(out)
     system = system.system if isinstance(system, Model) else system
-    with warnings.catch_warnings():
-        # `load` gave the warnings about inertias that are not physical before.
-        warnings.simplefilter("ignore")
-        before = load(path, **options).system
+    before = _load_quietly(path, options)
     _check_names(system, before, path)
     root, content = parse(path)
     report = Report(str(path), options.get("ignore", ()))
     description = describe(root, report, options.get("mimic", True))
     edits = Edits(content)
-    numbers = {"robot": UrdfNumbers}[root.tag](root, edits)
+    kinds = {"robot": UrdfNumbers, "sdf": SdfNumbers, "mujoco": MjcfNumbers}
+    numbers = kinds[root.tag](root, edits)
     for assembly in group_links(description, options.get("lump_fixed", True)):
         of_body = [body for body in before.bodies if body.name == assembly.lead.name]
         if of_body:
@@ -76,6 +76,13 @@ def update(
     for old in before.joints:
         _update_joint(old, system.joints[system.joint_index(old.name)], numbers)
     _write(edits.apply(), path, out, root.tag, system, options)
+
+
+def _load_quietly(path: str | pathlib.Path, options: dict[str, Any]) -> System:
+    """Return the system of a file without warnings about inertias, which `load` gives."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load(path, **options).system
 
 
 def _check_names(system: System, before: System, path: pathlib.Path) -> None:
@@ -108,13 +115,9 @@ def _update_body(
         return
     eps = _CHANGED * float(np.finfo(values[0][0].dtype).eps)
     mass, center, inertia = _in_space(new)
-    with_numbers = [link for link in assembly.links if numbers.has_inertial(link.name)]
-    if not with_numbers:
-        raise ValueError(
-            f"{description.report.path}:{assembly.lead.line}: the body {new.name!r} has mass now; "
-            f"add an <inertial> element to the link {assembly.lead.name!r}."
-        )
-    first = with_numbers[0]
+    first = next(
+        (link for link in assembly.links if numbers.has_inertial(link.name)), assembly.lead
+    )
     others = [link for link in assembly.links if link is not first]
     own = mass - sum(link.mass for link in others)
     if others and not own > 0 and mass != own:
@@ -192,7 +195,7 @@ def _write(
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        differences = _differences(system, load(name, **options).system)
+        differences = _differences(system, _load_quietly(name, options))
         if differences:
             more = f" and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
             raise ValueError(

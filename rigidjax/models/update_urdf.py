@@ -8,7 +8,7 @@ from .urdf import find_rotor
 from .xml_edits import Edits
 from .xml_source import Element
 
-_TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 
 
 class UrdfNumbers:
@@ -27,14 +27,17 @@ class UrdfNumbers:
         return self.links[link].first("inertial") is not None
 
     def set_inertial(self, old: Link, new: Link, tolerances: tuple[float, float, float]) -> None:
-        """Write mass, centre of mass and inertia of a link.
+        """Write mass, centre of mass and inertia of a link, in the axes of the file.
 
         **Arguments:** `old`, as the file gives them; `new`; `tolerances` of the three, below which
         a number stays as it is.
         **Errors:** `ValueError` that names a missing element.
         """
         inertial = self.links[old.name].first("inertial")
-        assert inertial is not None
+        if inertial is None:
+            raise self.links[old.name].error(
+                "the mass properties of its body are different; add an <inertial> element to it."
+            )
         of_mass, of_center, of_inertia = tolerances
         mass, tensor = (inertial.all(tag)[0] for tag in ("mass", "inertia"))
         self.edits.set_numbers(mass, "value", [new.mass], of_mass)
@@ -51,7 +54,7 @@ class UrdfNumbers:
             self.edits.set_numbers(origin, "xyz", new.center, of_center)
         if np.abs(new.inertia - old.inertia).max() > of_inertia:
             turned = rotation.T @ new.inertia @ rotation
-            for name, index in _TENSOR.items():
+            for name, index in TENSOR.items():
                 self.edits.set_numbers(tensor, name, [turned[index]], of_inertia)
 
     def set_damping(self, joint: str, old: float, new: float, tolerance: float) -> None:

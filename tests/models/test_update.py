@@ -218,7 +218,7 @@ ERRORS = {
         ((re.search(r"<inertial>(?:(?!</inertial>).)*xyz='0.11.*?</inertial>",
                     ARM.read_text("utf-8"), re.S)[0], ""),),
         lambda m: replace_values(m, body__forearm__mass=lambda m: m + 1.0),
-        "the body 'forearm' has mass now; add an <inertial> element to the link 'forearm'",
+        "<link name='forearm'>: the mass properties of its body are different; add an <inertial>",
     ),
 }  # fmt: skip
 
