@@ -17,6 +17,7 @@ from ..mechanics import rate_labels
 from ..mechanics.dynamics.composite_rigid_body import generalised_forces, mass_matrix
 from ..mechanics.dynamics.inverses import solve
 from ..mechanics.dynamics.loops import consistent_rates, factor_loops, loop_gradient
+from ..mechanics.dynamics.select import compute_accelerations
 from ..mechanics.kinematics.bias_accelerations import bias_accelerations
 from ..mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces
 from ..mechanics.kinematics.trees import (
@@ -174,16 +175,17 @@ class AbstractMinimalRates(AbstractFormulation):
         **Returns:** shape (f,).
         **Errors:** `ValueError` for another shape.
         """
-        values, _ = split_chart(self.vector_field(t, y))
-        rates_dot = self.layout.velocities(values)
         if forces is None:
-            return rates_dot
+            values, _ = split_chart(self.vector_field(t, y))
+            return self.layout.velocities(values)
         forces = self._of_rates(forces, "forward_dynamics(forces=...)")
-        if self.multibody.has_loops:
-            at = self.configuration(t, y)
-            loops = factor_loops(at.prepared, at.t, at.poses, at.joint_frames)
-            return rates_dot + loops.response(forces)
-        return rates_dot + solve(self.mass_matrix(t, y), forces)
+        at = self.configuration(t, y)
+        turn = self._turn(y)
+        efforts = forces if turn is None else turn.T @ forces
+        motion = compute_accelerations(at.prepared, at.t, at.poses, at.joint_frames, at.nu, efforts)
+        rates_dot = motion.derivatives
+        # The derivative of the angular velocity in space is R times that in the body: no more.
+        return rates_dot if turn is None else turn @ rates_dot
 
     def _of_rates(self, values: ArrayInput, argument: str) -> Float[Array, " f"]:
         values = jnp.asarray(values)
@@ -323,6 +325,5 @@ class AbstractMinimalRates(AbstractFormulation):
         return M if turn is None else turn @ M @ turn.T
 
     def _out_rates(self, y: Unknowns, h: Float[Array, " f"]) -> Float[Array, " f"]:
-        # The derivative of the angular velocity in space is R times that in the body: no more.
         turn = self._turn(y)
         return h if turn is None else turn @ h

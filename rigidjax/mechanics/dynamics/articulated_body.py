@@ -75,6 +75,7 @@ class _Rows(NamedTuple):
     S: Float[Array, "n k 6"]  # motion subspace, rows of zeros up to k
     diagonal: Float[Array, "n k k"]  # added to D: rotor inertia, ones where a row of S is missing
     bias: Float[Array, "n 6"]  # acceleration at constant rates, less the parent's
+    tau: Float[Array, "n k"]  # generalised forces beyond the applied wrenches
 
 
 def articulated_body_accelerations(
@@ -83,6 +84,7 @@ def articulated_body_accelerations(
     poses: Poses,
     joint_frames: JointFrames,
     nu: Float[Array, " f"],
+    efforts: Float[Array, " f"] | None = None,
 ) -> Motion:
     r"""Compute the accelerations of a system without loops; see `select.compute_accelerations`."""
     points, segments = reference_points(prepared, poses), find_segments(prepared.system)
@@ -92,7 +94,7 @@ def articulated_body_accelerations(
     body = _loaded_bodies(prepared, t, poses, joint_frames, points, motions, twists)
     bias = joint_bias_accelerations(prepared, t, poses, joint_frames, points, motions, nu)
     S = motion_subspace(prepared, poses, joint_frames, points)
-    rows = _make_rows(prepared, segments, S, body, bias, prepared.system.armatures)
+    rows = _make_rows(prepared, segments, S, body, bias, prepared.system.armatures, efforts)
     rates, _ = _recursion(segments, rows)
     return Motion(nu, twists, _unpad_rates(prepared, segments, rates))
 
@@ -147,7 +149,7 @@ def least_change_of_trees(
         rows.append(free)
     bias = in_order(closing, rows, jnp.zeros((0, 6), residual.dtype))
     S = motion_subspace(prepared, poses, dual_frames, points, subspace_in_constraints)
-    _, motions = _recursion(segments, _make_rows(prepared, segments, S, body, bias, None))
+    _, motions = _recursion(segments, _make_rows(prepared, segments, S, body, bias, None, None))
     change = twists_of(poses, points, motions)
     return jnp.concatenate([change.linear, change.angular], axis=1)
 
@@ -205,14 +207,29 @@ def _make_rows(
     body: _SpatialInertia,
     bias: Float[Array, "L 6"],
     rotors: Float[Array, " f"] | None,
+    efforts: Float[Array, " f"] | None,
 ) -> list[_Rows]:
     """Return the input of the recursion along each segment."""
     rows = []
     for segment in segments:
-        S_of_bodies, diagonal = _pad_subspaces(prepared, segment, S, rotors)
+        slots = _padded_slots(prepared, segment)
+        S_of_bodies, diagonal = _pad_subspaces(segment, slots, S, rotors)
         own = _SpatialInertia(*(take(part, segment.bodies) for part in body))
-        rows.append(_Rows(own, S_of_bodies, diagonal, take(bias, segment.bodies)))
+        tau = jnp.zeros(slots.shape, S.dtype)
+        if efforts is not None:
+            tau = take(jnp.append(efforts, 0.0), slots.ravel()).reshape(slots.shape)
+        rows.append(_Rows(own, S_of_bodies, diagonal, take(bias, segment.bodies), tau))
     return rows
+
+
+def _padded_slots(prepared: PreparedSystem, segment: _Segment) -> np.ndarray:
+    """Return the generalised velocity of each row of the motion subspaces of a segment, (n, k).
+
+    Rows of zeros have the number of generalised velocities.
+    """
+    counts = np.array(prepared.system.rates_of_bodies, int)[segment.bodies]
+    first, row = first_rate(prepared)[:-1][segment.bodies], np.arange(segment.width)
+    return np.where(row < counts[:, None], first[:, None] + row, prepared.num_rates)
 
 
 def _in_body_order(segments: Sequence[_Segment], parts: Sequence[Array]) -> Array:
@@ -237,42 +254,30 @@ def _sum_outwards(segments: Sequence[_Segment], values: Float[Array, "L k"]) -> 
 
 
 def _pad_subspaces(
-    prepared: PreparedSystem,
     segment: _Segment,
+    slots: np.ndarray,
     S: Float[Array, "f 6"],
     rotors: Float[Array, " f"] | None,
 ) -> tuple[Float[Array, "n k 6"], Float[Array, "n k k"]]:
     """Return the motion subspaces of the bodies of a segment, with rows of zeros, and what is
     added to the diagonal of $D$."""
-    width = segment.width
-    counts = np.array(prepared.system.rates_of_bodies, int)[segment.bodies]
-    first = first_rate(prepared)[:-1][segment.bodies]
-    slots = np.arange(width)
-    rows = np.where(slots < counts[:, None], first[:, None] + slots, len(S))
+    unit = np.eye(segment.width)
+    diagonal = jnp.asarray(unit * (slots == len(S))[:, :, None], S.dtype)
     with_zeros = S
-    if np.any(rows == len(S)):
+    if np.any(slots == len(S)):
         with_zeros = jnp.concatenate([S, jnp.zeros((1, 6), S.dtype)])
-    missing = np.eye(width) * (slots >= counts[:, None])[:, :, None]
-    diagonal = jnp.asarray(missing, S.dtype)
     if rotors is not None:
-        inertias = take(jnp.concatenate([rotors, jnp.zeros(1, rotors.dtype)]), rows.ravel())
-        unit = jnp.eye(width, dtype=inertias.dtype)
-        diagonal = diagonal + inertias.reshape(len(counts), width)[:, :, None] * unit[None]
-    return take(with_zeros, rows.ravel()).reshape(len(counts), width, 6), diagonal
+        inertias = take(jnp.append(rotors, 0.0), slots.ravel()).reshape(slots.shape)
+        diagonal = diagonal + inertias[:, :, None] * jnp.asarray(unit, inertias.dtype)[None]
+    return take(with_zeros, slots.ravel()).reshape(*slots.shape, 6), diagonal
 
 
 def _unpad_rates(
     prepared: PreparedSystem, segments: Sequence[_Segment], rates: Sequence[Float[Array, "n k"]]
 ) -> Float[Array, " f"]:
     """Return the rates of all bodies one after another, from the padded rows of the segments."""
-    counts, first = prepared.system.rates_of_bodies, first_rate(prepared)
-    rows = [
-        first[body] + k if k < counts[body] else -1
-        for segment in segments
-        for body in segment.bodies
-        for k in range(segment.width)
-    ]
-    order = np.argsort(rows, kind="stable")[np.count_nonzero(np.array(rows) < 0) :]
+    slots = np.concatenate([_padded_slots(prepared, segment).ravel() for segment in segments])
+    order = np.argsort(slots, kind="stable")[: prepared.num_rates]
     return take(jnp.concatenate([part.reshape(-1) for part in rates]), order)
 
 
@@ -337,8 +342,8 @@ def _recursion(
         U_w = _apply_inertia(body.H, body.J, S_v, S_w)
         D_inverse = _invert(_project_inertia(S_v, S_w, U_v, U_w, row.diagonal))
         W_v, W_w = _multiply(U_v, D_inverse), _multiply(U_w, D_inverse)  # U D^{-1}
-        # u = tau - S^T p^A; forces of joints are among the applied wrenches.
-        u = _joint_force(S_v, S_w, body.force, body.moment)
+        # u = tau - S^T p^A; forces of the system on joints are among the applied wrenches.
+        u = row.tau + _joint_force(S_v, S_w, body.force, body.moment)
         # I^a = I^A - U D^{-1} U^T, p^a = p^A + I^a c + U D^{-1} u.
         mass, H = _subtract_outer(body.mass, W_v, U_v), _subtract_outer(body.H, W_w, U_v)
         J = _subtract_outer(body.J, W_w, U_w)
@@ -355,7 +360,8 @@ def _recursion(
         return motion, (rates, motion)
 
     unloaded = jax.tree.map(lambda part: jnp.zeros(part.shape[1:], part.dtype), rows[0].body)
-    on_parents, factors = [unloaded] * len(segments), [()] * len(segments)
+    on_parents = [unloaded] * len(segments)
+    factors: dict[int, tuple[Array, Array, Array]] = {}
     for k in reversed(range(len(segments))):
         on_parent, factors[k] = jax.lax.scan(inwards, on_parents[k], rows[k], reverse=True)
         parent = segments[k].parent
@@ -363,11 +369,11 @@ def _recursion(
             on_parents[parent] = jax.tree.map(jnp.add, on_parents[parent], on_parent)
     rates: list[Array] = []
     motions: list[Array] = []
-    for segment, row, factor in zip(segments, rows, factors, strict=True):
+    for k, (segment, row) in enumerate(zip(segments, rows, strict=True)):
         start = jnp.zeros(6, row.bias.dtype)
         if segment.parent is not None:
             start = motions[segment.parent][-1]
-        of_segment = jax.lax.scan(outwards, start, (row, *factor))[1]
+        of_segment = jax.lax.scan(outwards, start, (row, *factors[k]))[1]
         rates.append(of_segment[0])
         motions.append(of_segment[1])
     return rates, _in_body_order(segments, motions)

@@ -24,8 +24,11 @@ def mass_matrix_accelerations(
     poses: Poses,
     joint_frames: JointFrames,
     nu: Float[Array, " f"],
+    efforts: Float[Array, " f"] | None = None,
 ) -> Motion:
     r"""Compute accelerations by a dense mass matrix of the trees, with closed loops too.
+
+    `efforts` are generalised forces beyond those of the system.
 
     **Source:** Lang (11): $T^T M T \dot\nu = T^T (f - M (\dot T \nu - \dot r))$.
     """
@@ -42,7 +45,7 @@ def mass_matrix_accelerations(
     forces = free_forces(prepared, t, kinematics) - apply_mass(prepared, bias[:, :3], bias[:, 3:])
     if loops is None:
         moving = MotionSubspace(motion_subspace(prepared, poses, joint_frames, points), points)
-        generalised = generalised_forces(prepared, poses, moving, forces)
+        generalised = _add_efforts(generalised_forces(prepared, poses, moving, forces), efforts)
         return Motion(nu, twists, solve(mass_matrix(prepared, poses, moving), generalised))
 
     def rate(t, poses, w):
@@ -54,5 +57,11 @@ def mass_matrix_accelerations(
     w = jnp.concatenate([twists.linear, twists.angular], axis=1)
     rates = (jnp.ones_like(t), pose_rate(poses, twists), bias)
     _, bias_residual = jax.jvp(rate, (t, poses, w), rates)
-    generalised = generalised_forces(prepared, poses, loops.moving, forces)
+    generalised = _add_efforts(generalised_forces(prepared, poses, loops.moving, forces), efforts)
     return Motion(nu, twists, loops.rates(bias_residual, generalised))
+
+
+def _add_efforts(
+    forces: Float[Array, " f"], efforts: Float[Array, " f"] | None
+) -> Float[Array, " f"]:
+    return forces if efforts is None else forces + efforts

@@ -17,13 +17,19 @@ from ...native.ops import divide_by_invariant, short_sum
 from ..constraints import constraint_jacobian
 from ..declaration import AbstractSystem
 from ..kinematics.poses import kinematics_for_forces
-from ..kinematics.trees import body_twists
+from ..kinematics.trees import (
+    MotionSubspace,
+    body_twists,
+    motion_subspace,
+    reference_points,
+)
 from ..kinematics.twists import Motion
 from ..loads import free_accelerations
 from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem
 from .articulated_body import articulated_body_accelerations, find_segments, least_change_of_trees
 from .block_elimination import invert
+from .composite_rigid_body import mass_matrix
 from .constraint_elimination import (
     AbstractConstraints,
     DenseConstraints,
@@ -31,6 +37,7 @@ from .constraint_elimination import (
     constraint_elimination_accelerations,
     flatten_jacobian,
 )
+from .inverses import solve
 from .joint_gradients import joint_gradients
 from .mass_matrix_accelerations import mass_matrix_accelerations
 
@@ -60,9 +67,11 @@ def compute_accelerations(
     poses: Poses,
     joint_frames: JointFrames,
     nu: Float[Array, " f"],
+    efforts: Float[Array, " f"] | None = None,
 ) -> Motion:
     """Compute consistent generalised velocities and their derivatives.
 
+    `efforts` are generalised forces, N and N m, beyond those of the system; none if left out.
     All algorithms agree in consistent poses. Where joints are violated or matrices are no
     rotations, as inside a step, elimination along the trees differs from the others to first order.
     """
@@ -76,13 +85,19 @@ def compute_accelerations(
         derivatives = free.angular
         if prepared.system.translates:
             derivatives = jnp.concatenate([free.linear, free.angular], axis=1)
-        return Motion(nu, twists, derivatives.ravel())
+        derivatives = derivatives.ravel()
+        if efforts is not None:
+            points = reference_points(prepared, poses)
+            S = motion_subspace(prepared, poses, joint_frames, points)
+            moving = MotionSubspace(S, points)
+            derivatives = derivatives + solve(mass_matrix(prepared, poses, moving), efforts)
+        return Motion(nu, twists, derivatives)
     if prepared.system.has_loops:
-        return mass_matrix_accelerations(prepared, t, poses, joint_frames, nu)
+        return mass_matrix_accelerations(prepared, t, poses, joint_frames, nu, efforts)
 
     def by_matrices() -> Motion:
-        if not uses_elimination(prepared.system):
-            return mass_matrix_accelerations(prepared, t, poses, joint_frames, nu)
+        if efforts is not None or not uses_elimination(prepared.system):
+            return mass_matrix_accelerations(prepared, t, poses, joint_frames, nu, efforts)
         inertias = jax.vmap(inertia_tensor)(prepared.inertias)
         joints = tree_constraints(prepared, t, joint_frames, inertias, prepared.masses)
         return constraint_elimination_accelerations(prepared, t, poses, joint_frames, nu, joints)
@@ -90,7 +105,7 @@ def compute_accelerations(
     def by_recursion() -> Motion:
         if len(find_segments(prepared.system)) > _MOST_SEGMENTS:
             return by_matrices()
-        return articulated_body_accelerations(prepared, t, poses, joint_frames, nu)
+        return articulated_body_accelerations(prepared, t, poses, joint_frames, nu, efforts)
 
     return variants(sequential=by_recursion, batched=by_matrices)
 
