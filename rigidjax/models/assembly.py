@@ -120,7 +120,7 @@ def assemble(
         list(bodies.values()),
         [*(joint for _, joint in made), *couplings],
         forces,
-        [frame for frame in frames.values() if _is_added(frame, bodies)],
+        _frames_by_body(frames, bodies),
         closing=[joint.name for joint, _ in made if joint.closes_loop],
     )
     for j in system.topology.loops:
@@ -143,9 +143,11 @@ def assemble(
     )  # fmt: skip
 
 
-def _is_added(frame: Frame | GroundFrame, bodies: dict[str, Body]) -> bool:
-    """Return whether a frame is part of the system: not on the ground, with a name of its own."""
-    return isinstance(frame, Frame) and frame.name not in bodies
+def _frames_by_body(frames: dict[str, Frame | GroundFrame], bodies: dict[str, Body]) -> list[Frame]:
+    """Return the frames of the system, in the order of bodies: those with names of their own."""
+    rows = {name: row for row, name in enumerate(bodies)}
+    added = [f for f in frames.values() if isinstance(f, Frame) and f.name not in bodies]
+    return sorted(added, key=lambda frame: rows[frame.body])
 
 
 def _depth_first(description: Description, wanted: set[str]) -> tuple[str, ...]:

@@ -1,0 +1,432 @@
+"""Writer of MJCF files."""
+
+import dataclasses
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from ..bodies import Body
+from ..forces import Bushing, Gravity, TorsionSpring
+from ..joints import (
+    Coupling,
+    Cylindrical,
+    Free,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Universal,
+    Weld,
+)
+from ..joints.base import AbstractJoint
+from ..mechanics import System
+from ..mechanics.topology import GROUND
+from .model import Model
+from .placement import IDENTITY, Placement, from_quaternion
+
+_WORLD = "world"
+
+
+@dataclasses.dataclass
+class _Axis:
+    """A hinge, slide, ball or free joint of MJCF, with its spring, damper and armature."""
+
+    name: str
+    kind: str
+    point: np.ndarray
+    axis: np.ndarray
+    damping: float = 0.0
+    armature: float = 0.0
+    stiffness: float = 0.0
+    moment: float = 0.0  # of the springs in the reference configuration
+
+    @property
+    def has_coordinate(self) -> bool:
+        return self.kind in ("hinge", "slide")
+
+
+def save_mjcf(source: Model | System, path: pathlib.Path, name: str) -> None:
+    """Write an MJCF file; see `save`.
+
+    Joints of the trees become hinges, slides, ball and free joints: `Cylindrical`, `Universal` and
+    `Planar` joints several of them. Massless bodies between two joints become one body with both.
+    `Spherical` joints and `Weld`s that close loops become the equalities `connect` and `weld`, a
+    `Coupling` the equality `joint`. Body frames are those of the links of a `Model`, and those at
+    the centres of mass otherwise.
+    """
+    system = source if isinstance(source, System) else source.system
+    model = source if isinstance(source, Model) else None
+    writer = _Writer(system, model)
+    root = ElementTree.Element("mujoco", model=name)
+    ElementTree.SubElement(
+        root, "compiler", angle="radian", inertiafromgeom="false", autolimits="true"
+    )
+    ElementTree.SubElement(root, "option", gravity=_text(writer.gravity()))
+    world = ElementTree.SubElement(root, "worldbody")
+    writer.add_bodies(world)
+    writer.add_equalities(ElementTree.SubElement(root, "equality"))
+    if model is not None and model.actuators:
+        _add_actuators(model, ElementTree.SubElement(root, "actuator"))
+    ElementTree.indent(root)
+    pathlib.Path(path).write_text(
+        ElementTree.tostring(root, encoding="unicode") + "\n", encoding="utf-8"
+    )
+
+
+class _Writer:
+    """Elements of the MJCF file of a system.
+
+    `frames`, placement in space of each body's frame; `axes`, MJCF joints of each joint.
+    """
+
+    def __init__(self, system: System, model: Model | None):
+        self.system, self.model = system, model
+        self.topology = system.topology
+        self.rows = {body.name: i for i, body in enumerate(system.bodies)} | {"ground": GROUND}
+        self.rows |= {frame.name: self.rows[frame.body] for frame in system.frames}
+        self.centers = [
+            from_quaternion(np.asarray(body.position), np.asarray(body.orientation))
+            for body in system.bodies
+        ]
+        self.frames = list(self.centers)
+        if model is not None:
+            for i, body in enumerate(system.bodies):
+                own = model.frames[body.name]
+                self.frames[i] = self.centers[i].then(
+                    from_quaternion(np.asarray(own.point), np.asarray(own.orientation))
+                )
+        else:
+            self._move_frames_to_bushings()
+        self.axes: dict[str, list[_Axis]] = {}
+        for i, j in enumerate(self.topology.joints):
+            if j is None:
+                name = f"{system.bodies[i].name} free"
+                self.axes[name] = [_Axis(name, "free", self.frames[i].position, np.zeros(3))]
+            else:
+                joint = system.joints[j]
+                self.axes[joint.name] = _axes_of(joint, self.topology.reversed[i], self.frames[i])
+        self._add_springs()
+
+    def gravity(self) -> np.ndarray:
+        """Return the sum of all gravities."""
+        vectors = [
+            np.asarray(force.vector) for force in self.system.forces if isinstance(force, Gravity)
+        ]
+        return np.sum([np.zeros(3), *vectors], axis=0)
+
+    def _move_frames_to_bushings(self) -> None:
+        """Move the frames of floating bodies to the points where springs hold them."""
+        for force in self.system.forces:
+            if isinstance(force, Bushing):
+                first, second = sorted((self.rows[force.a], self.rows[force.b]))
+                j = self.topology.joints[second]
+                if first == GROUND and (j is None or isinstance(self.system.joints[j], Free)):
+                    rotation = self.frames[second].rotation
+                    self.frames[second] = Placement(np.asarray(force.point), rotation)
+
+    def _add_springs(self) -> None:
+        """Add springs and dampers of forces to the MJCF joints that they act on."""
+        for force in self.system.forces:
+            if isinstance(force, Gravity):
+                continue
+            if isinstance(force, TorsionSpring) and force.joint in self.axes:
+                of_joint = [axis for axis in self.axes[force.joint] if axis.has_coordinate]
+                axis = of_joint[force.component or 0]
+                axis.damping += float(force.damping)
+                axis.stiffness += float(force.stiffness)
+                axis.moment += float(force.stiffness) * float(force.angle)
+            elif isinstance(force, Bushing) and self._add_bushing(force):
+                continue
+            else:
+                raise ValueError(
+                    f"MJCF has no counterpart of the force `{type(force).__name__}`; leave it out. "
+                    "Of the forces, `Gravity`, a `TorsionSpring` on a joint of the tree, and a "
+                    "`Bushing` like a spring of a ball or free joint can be written."
+                )
+
+    def _add_bushing(self, force: Bushing) -> bool:
+        """Add a bushing that is the spring of a ball or free joint; return whether it is one."""
+        ends = {self.rows[force.a], self.rows[force.b]}
+        of_ends = [i for i, parent in enumerate(self.topology.parents) if {i, parent} == ends]
+        axes = self._axes_above(of_ends[0]) if of_ends else []
+        if len(axes) != 1 or axes[0].has_coordinate:
+            return False
+        (axis,) = axes
+        unit = np.diag([0.0 if axis.kind == "ball" else 1.0] * 3 + [1.0] * 3)
+        values = []
+        for given in (force.stiffness, force.damping):
+            matrix = np.asarray(given)
+            if matrix.ndim < 2:
+                alone = np.zeros(6)
+                alone[: 6 if matrix.size == 6 else 3] = matrix
+                matrix = np.diag(alone)
+            values.append(float(matrix[5, 5]))
+            if not np.array_equal(matrix, values[-1] * unit):
+                return False
+        if not np.allclose(force.point, axis.point, 0.0, 1e-12):
+            return False
+        axis.stiffness, axis.damping = axis.stiffness + values[0], axis.damping + values[1]
+        return True
+
+    def add_bodies(self, world: ElementTree.Element) -> None:
+        """Add the bodies with their joints and frames, parents first."""
+        for frame in () if self.model is None else self.model.frames.values():
+            if frame.body == "ground" and frame.name not in ("ground", _WORLD):
+                own = from_quaternion(np.asarray(frame.point), np.asarray(frame.orientation))
+                _add_site(world, frame.name, own)
+        elements = {GROUND: (world, IDENTITY)}
+        for i, (parent, axes) in self._chains().items():
+            above, placement = elements[parent]
+            body, frame_of_body = self.system.bodies[i], self.frames[i]
+            element = self._body_element(above, placement, i)
+            elements[i] = element, frame_of_body
+            for axis in axes:
+                self._add_joint(element, axis, frame_of_body)
+            for frame in self.system.frames:
+                if frame.body == body.name:
+                    own = from_quaternion(np.asarray(frame.point), np.asarray(frame.orientation))
+                    in_space = self.centers[i].then(own)
+                    _add_site(element, frame.name, frame_of_body.inverse().then(in_space))
+
+    def _chains(self) -> dict[int, tuple[int, list[_Axis]]]:
+        """Return each body with mass, its parent with mass and the joints in between.
+
+        Parents come first, children of a body in the order of the system.
+        """
+        chains: dict[int, tuple[int, list[_Axis]]] = {}
+        through: dict[int, tuple[int, list[_Axis]]] = {}
+        for i in self.topology.order:
+            body, parent = self.system.bodies[i], self.topology.parents[i]
+            parent, above = through.get(parent, (parent, []))
+            axes = [*above, *self._axes_above(i)]
+            if self._is_massless(body):
+                self._check_massless(i)
+                through[i] = parent, axes
+                continue
+            rotations = [axis.kind for axis in axes if axis.kind in ("ball", "hinge")]
+            if "ball" in rotations and len(rotations) > 1:
+                raise ValueError(
+                    f"The massless body above {body.name!r} is between a ball joint and another "
+                    "rotation, which MJCF does not allow; give it a mass."
+                )
+            chains[i] = parent, axes
+        children: dict[int, list[int]] = {}
+        for i in sorted(chains):
+            children.setdefault(chains[i][0], []).append(i)
+        order = children.get(GROUND, [])
+        for i in order:  # which grows
+            order += children.get(i, [])
+        return {i: chains[i] for i in order}
+
+    def _is_massless(self, body: Body) -> bool:
+        return not np.any(np.asarray(body.mass)) and not np.any(np.asarray(body.inertia))
+
+    def _check_massless(self, i: int) -> None:
+        """Raise `ValueError` for a massless body that is no link between two joints."""
+        name = self.system.bodies[i].name
+        children = [k for k, parent in enumerate(self.topology.parents) if parent == i]
+        ends = [
+            self.rows[end]
+            for j in self.topology.loops
+            for end in (self.system.joints[j].parent, self.system.joints[j].child)
+        ]
+        frames = [frame for frame in self.system.frames if frame.body == name]
+        if len(children) != 1 or i in ends or frames or not self._axes_above(children[0]):
+            raise ValueError(
+                f"The body {name!r} has no mass. MJCF has massless bodies only between two joints, "
+                "without frames and loops; give it a mass."
+            )
+
+    def _axes_above(self, i: int) -> list[_Axis]:
+        """Return the MJCF joints of the joint that attaches a body."""
+        j = self.topology.joints[i]
+        name = f"{self.system.bodies[i].name} free" if j is None else self.system.joints[j].name
+        return self.axes[name]
+
+    def _body_element(
+        self, above: ElementTree.Element, placement: Placement, i: int
+    ) -> ElementTree.Element:
+        body = self.system.bodies[i]
+        if body.name == _WORLD:
+            raise ValueError(f"A body is called {_WORLD!r}, MuJoCo's inertial frame; rename it.")
+        if body.mass_law is not None:
+            raise ValueError(f"The mass of the body {body.name!r} varies; MJCF has constant ones.")
+        own = placement.inverse().then(self.frames[i])
+        element = ElementTree.SubElement(
+            above, "body", name=body.name, pos=_text(own.position), quat=_text(own.quaternion)
+        )
+        center = self.frames[i].inverse().then(self.centers[i])
+        inertia = np.asarray(body.inertia_tensor)
+        principal = np.linalg.eigvalsh(inertia)
+        if principal[0] + principal[1] < principal[2] * (1 - 1e-12):
+            raise ValueError(
+                f"The inertia of the body {body.name!r} is not physical; MuJoCo does not take it. "
+                'Load the model with `physical="nearest"`.'
+            )
+        inertia = center.rotation @ inertia @ center.rotation.T
+        rows, columns = [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]
+        ElementTree.SubElement(
+            element, "inertial", pos=_text(center.position), mass=_text(body.mass),
+            fullinertia=_text(inertia[rows, columns]),
+        )  # fmt: skip
+        return element
+
+    def _add_joint(self, element: ElementTree.Element, axis: _Axis, frame: Placement) -> None:
+        """Add a joint to a body with a frame."""
+        attributes = {"name": axis.name, "type": axis.kind}
+        zero = 0.0
+        if axis.kind != "free":
+            attributes["pos"] = _text(frame.inverse().of_point(axis.point))
+        if axis.has_coordinate:
+            attributes["axis"] = _text(frame.rotation.T @ axis.axis)
+            zero = 0.0 if self.model is None else self.model.zeros.get(axis.name, 0.0)
+            if zero:
+                attributes["ref"] = _text(zero)
+        for field in ("damping", "armature", "stiffness"):
+            if getattr(axis, field):
+                attributes[field] = _text(getattr(axis, field))
+        if axis.stiffness and axis.has_coordinate:
+            attributes["springref"] = _text(axis.moment / axis.stiffness + zero)
+        limits = None if self.model is None else self.model.limits.get(axis.name)
+        if limits is not None and axis.has_coordinate:
+            if limits.position is not None:
+                attributes["range"] = _text(np.array(limits.position) + zero)
+            if limits.effort is not None:
+                attributes["actuatorfrcrange"] = _text([-limits.effort, limits.effort])
+        ElementTree.SubElement(element, "joint", attributes)
+
+    def add_equalities(self, parent: ElementTree.Element) -> None:
+        """Add the joints that close loops, and the couplings."""
+        for j in self.topology.loops:
+            joint: Any = self.system.joints[j]
+            _check_undriven(joint)
+            ends = [self.rows[joint.parent], self.rows[joint.child]]
+            names = [_WORLD if i == GROUND else self.system.bodies[i].name for i in ends]
+            frames = [IDENTITY if i == GROUND else self.frames[i] for i in ends]
+            point = np.asarray(joint.point) if isinstance(joint, (Spherical, Weld)) else None
+            if isinstance(joint, Spherical):
+                if ends[0] == GROUND:
+                    names.reverse()
+                    frames.reverse()
+                anchor = frames[0].inverse().of_point(np.asarray(joint.point))
+                kind = "connect"
+            elif isinstance(joint, Weld):
+                anchor, kind = frames[1].inverse().of_point(np.asarray(point)), "weld"
+            else:
+                raise ValueError(
+                    f"The {type(joint).__name__} {joint.name!r} closes a loop; MJCF closes loops "
+                    "only by `Spherical` joints and `Weld`s. Let one of these close the loop "
+                    "(`System(closing=...)`)."
+                )
+            ElementTree.SubElement(
+                parent, kind, name=joint.name, body1=names[0], body2=names[1], anchor=_text(anchor)
+            )
+        for constraint in self.system.constraints:
+            if not isinstance(constraint, Coupling):
+                raise ValueError(
+                    f"MJCF has no counterpart of the {type(constraint).__name__} "
+                    f"{constraint.name!r}; leave it out."
+                )
+            values = [constraint.offset, constraint.ratio, 0.0, 0.0, 0.0]
+            ElementTree.SubElement(
+                parent, "joint", name=constraint.name, joint1=constraint.joint,
+                joint2=constraint.by, polycoef=_text(values),
+            )  # fmt: skip
+
+
+def _check_undriven(joint: AbstractJoint) -> None:
+    """Raise `ValueError` for a joint with a prescribed motion."""
+    if joint.is_driven:
+        raise ValueError(
+            f"The motion of the joint {joint.name!r} is prescribed, which MJCF cannot express; "
+            "build it without `motion`."
+        )
+
+
+def _axes_of(joint: Any, is_reversed: bool, frame: Placement) -> list[_Axis]:
+    """Return the MJCF joints of a joint of a tree, outermost first.
+
+    **Arguments:** `is_reversed`, whether the joint's child is nearer to the root of the tree;
+    `frame`, of the body that it attaches.
+    """
+    _check_undriven(joint)
+    kinds: Sequence[tuple[str, str, Any]]
+    if isinstance(joint, Weld):
+        return []
+    if isinstance(joint, Free):
+        if joint.parent != "ground":
+            raise ValueError(
+                f"The Free joint {joint.name!r} has the parent {joint.parent!r}; free joints of "
+                "MJCF are those of bodies in the inertial frame."
+            )
+        return [_Axis(joint.name, "free", frame.position, np.zeros(3))]
+    if isinstance(joint, Spherical):
+        return [_Axis(joint.name, "ball", np.asarray(joint.point), np.zeros(3))]
+    if isinstance(joint, Revolute):
+        kinds = [("", "hinge", joint.axis)]
+    elif isinstance(joint, Prismatic):
+        kinds = [("", "slide", joint.axis)]
+    elif isinstance(joint, Cylindrical):
+        kinds = [(" displacement", "slide", joint.axis), (" angle", "hinge", joint.axis)]
+    elif isinstance(joint, Universal):
+        kinds = [(" first angle", "hinge", joint.axis1), (" second angle", "hinge", joint.axis2)]
+    elif isinstance(joint, Planar):
+        directions = np.asarray(joint.frame()).T
+        kinds = [
+            (" first displacement", "slide", directions[0]),
+            (" second displacement", "slide", directions[1]),
+            (" angle", "hinge", directions[2]),
+        ]
+    else:
+        raise ValueError(
+            f"MJCF has no counterpart of the {type(joint).__name__} {joint.name!r}; it has hinges, "
+            "slides, ball and free joints and series of them."
+        )
+    count = len(kinds)
+    damping, armature = (
+        np.zeros(count) if values is None else np.broadcast_to(np.asarray(values), count)
+        for values in (joint.dampings, joint.armatures)
+    )
+    sign = -1.0 if is_reversed else 1.0
+    axes = [
+        _Axis(
+            joint.name + suffix, kind, np.asarray(joint.point),
+            sign * np.asarray(axis) / np.linalg.norm(np.asarray(axis)),
+            float(damping[k]), float(armature[k]),
+        )
+        for k, (suffix, kind, axis) in enumerate(kinds)
+    ]  # fmt: skip
+    return axes[::-1] if is_reversed else axes
+
+
+def _add_site(parent: ElementTree.Element, name: str, placement: Placement) -> None:
+    position, quaternion = _text(placement.position), _text(placement.quaternion)
+    ElementTree.SubElement(parent, "site", name=name, pos=position, quat=quaternion)
+
+
+def _add_actuators(model: Model, parent: ElementTree.Element) -> None:
+    """Add the actuators of a model."""
+    for actuator in model.actuators:
+        zero = model.zeros.get(actuator.joint, 0.0)
+        constant, by_length, by_rate = actuator.bias
+        bias = [constant - by_length * actuator.gear * zero, by_length, by_rate]
+        attributes = {
+            "name": actuator.name, "joint": actuator.joint, "gear": _text(actuator.gear),
+            "gainprm": _text(actuator.gain), "biastype": "affine", "biasprm": _text(bias),
+        }  # fmt: skip
+        if not any(bias):
+            attributes["biastype"] = "none"
+        for field, limits in (
+            ("ctrlrange", actuator.control_range), ("forcerange", actuator.force_range)
+        ):  # fmt: skip
+            if limits is not None:
+                attributes[field] = _text(limits)
+        ElementTree.SubElement(parent, "general", attributes)
+
+
+def _text(values: Any) -> str:
+    """Return numbers as text, in full precision."""
+    return " ".join(repr(float(value)) for value in np.ravel(np.asarray(values)))

@@ -1,0 +1,416 @@
+"""MJCF files: values against MuJoCo, closed configurations, and errors for what is left out."""
+
+import functools
+import pathlib
+import re
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.models import load
+from rigidjax.models.check import compare
+from rigidjax.models.save_mjcf import save_mjcf
+from rigidjax.rotations.euler_map import euler_map
+
+mujoco = pytest.importorskip("mujoco")
+
+DATA = pathlib.Path(__file__).parent / "data"
+MECHANISM, GRIPPER = DATA / "mechanism.xml", DATA / "gripper.xml"
+
+
+@functools.cache
+def loaded(path):
+    return load(path)
+
+
+def compiled(path):
+    model = mujoco.MjModel.from_xml_path(str(path))
+    return model, mujoco.MjData(model)
+
+
+def write(folder, body="", rest="", options=""):
+    """Write a file with a hinged link `a`, which carries a link `b`; return its path."""
+    path = folder / "model.xml"
+    path.write_text(
+        f"""<mujoco>{options}<worldbody><site name="fixed" pos="0 0 0.4"/>
+        <body name="a"><joint name="one" axis="0 1 0"/><geom size="0.1" pos="0.3 0 0"/>
+        <body name="b" pos="0.6 0 0"><joint name="two" axis="0 1 0"/>
+        <geom size="0.1" pos="0.3 0 0"/><site name="end" pos="0.5 0 0"/></body></body>
+        {body}</worldbody>{rest}</mujoco>"""
+    )
+    return path
+
+
+def test_mass_matrix_bias_forces_and_accelerations_are_those_of_mujoco():
+    deviations = compare(loaded(MECHANISM), "mujoco", MECHANISM, states=5)
+    assert deviations.mass_matrix < 1e-13
+    assert deviations.bias_forces < 1e-13
+    assert deviations.accelerations < 1e-11
+
+
+def test_states_are_those_of_mujoco():
+    model = loaded(MECHANISM)
+    reference, data = compiled(MECHANISM)
+    rng = np.random.default_rng(2)
+    q, v = np.array(reference.qpos0), rng.standard_normal(reference.nv)
+    mujoco.mj_integratePos(reference, q, rng.standard_normal(reference.nv), 1.0)
+    data.qpos, data.qvel = q, v
+    mujoco.mj_forward(reference, data)
+    state = model.from_mujoco(q, v)
+    np.testing.assert_allclose(model.to_mujoco(state)[0], q, atol=1e-14)
+    np.testing.assert_allclose(model.to_mujoco(state)[1], v, atol=1e-14)
+    at = {body.name: i for i, body in enumerate(model.system.bodies)}
+    for name in ("carriage", "floater"):
+        b = reference.body(name).id
+        center, rotation = state.position[at[name]], euler_map(state.orientation[at[name]])
+        np.testing.assert_allclose(center, data.xipos[b], atol=1e-14)
+        np.testing.assert_allclose(rotation, data.xmat[b].reshape(3, 3), atol=1e-14)
+    # A site, on a link that is part of the body of another one.
+    frame = model.frames["tip"]
+    assert frame.body == "pendulum"
+    rotation = euler_map(state.orientation[at["pendulum"]])
+    position = state.position[at["pendulum"]] + rotation @ frame.point
+    np.testing.assert_allclose(position, data.site("tip").xpos, atol=1e-14)
+    np.testing.assert_allclose(model.frames["target"].point, data.site("target").xpos)
+
+
+def test_joints_have_limits_zeros_and_actuators_in_coordinates_of_the_system():
+    model = loaded(MECHANISM)
+    reference, data = compiled(MECHANISM)
+    assert model.names.kinds == (
+        "prismatic", "revolute", "revolute", "spherical", "floating", "revolute"
+    )  # fmt: skip
+    assert model.names.joints[2] == "carriage hinge"
+    assert model.zeros["swing"] == pytest.approx(np.radians(30), abs=1e-15)
+    limits = model.limits["swing"]
+    np.testing.assert_allclose(limits.position, np.radians([-90, 60]), atol=1e-15)
+    assert limits.effort == 5.0
+    assert [actuator.kind for actuator in model.actuators] == [
+        "position", "motor", "velocity", "general"
+    ]  # fmt: skip
+    assert model.actuators[0].control_range == (-30.0, 30.0)
+    assert model.actuators[0].force_range == (-4.0, 4.0)
+    u = np.array([0.1, 0.2, 0.3, 0.4])
+    data.qpos[:2], data.qvel[:2], data.ctrl = (0.3, 0.4), (0.5, 0.6), u
+    data.qpos[-1], data.qvel[-1] = 0.7, 0.8
+    mujoco.mj_forward(reference, data)
+    force = dict.fromkeys(("along", "swing", "wheel"), 0.0)
+    q = {"along": 0.3, "swing": 0.4, "wheel": 0.7}
+    rate = {"along": 0.5, "swing": 0.6, "wheel": 0.8}
+    for actuator, control in zip(model.actuators, u, strict=True):
+        name, gear = actuator.joint, actuator.gear
+        constant, by_length, by_rate = actuator.bias
+        own = actuator.gain * control + constant + by_rate * gear * rate[name]
+        own += by_length * gear * (q[name] - model.zeros[name])
+        force[name] += gear * np.clip(own, *(actuator.force_range or (-np.inf, np.inf)))
+    force["swing"] = np.clip(force["swing"], -limits.effort, limits.effort)
+    expected = [data.qfrc_actuator[reference.joint(name).dofadr[0]] for name in force]
+    np.testing.assert_allclose(list(force.values()), expected, rtol=1e-14)
+
+
+def test_report_accounts_for_all_elements():
+    text = str(loaded(MECHANISM).report)
+    for line in (
+        "line 8: body 'carriage': 1.5 kg",
+        "body 'carriage': its 3 joints are a chain with 2 massless links",
+        "line 10: joint 'along': prismatic, damping 0.4, stiffness 30, limits",
+        "friction of 0.02 N or N m is not in the equations of motion",
+        "site 'carriage': frame 'carriage site'; another frame has its name",
+        "time step 0.005 s, integrator implicitfast",
+        "1 keyframes",
+        "<geom>: 6 geoms",
+    ):
+        assert line in text
+
+
+def test_equalities_close_loops_and_couple_joints():
+    model = loaded(GRIPPER)
+    assert model.names.closing == ("right loop", "left loop")
+    (coupling,) = model.system.constraints
+    assert (coupling.joint, coupling.by, coupling.ratio) == ("left crank", "right crank", -1.0)
+    text = str(model.report)
+    assert "connect 'right loop': spherical joint between 'right tip' and 'right rocker'" in text
+    assert "joint 'gear': `Coupling` of 'left crank' with -1 times 'right crank'" in text
+
+
+def test_gripper_stays_closed():
+    model = loaded(GRIPPER)
+    solution = rj.simulate(
+        rj.NullSpace(model.system), model.state, 10.0, ts=jnp.linspace(0, 10, 101)
+    )
+    swing = np.ptp(solution.coordinates["right crank"])
+    assert swing > 0.05
+    assert solution.position_drift.max() < 1e-12
+    assert solution.velocity_drift.max() < 1e-12
+    np.testing.assert_allclose(
+        solution.coordinates["left crank"], -solution.coordinates["right crank"], atol=1e-12
+    )
+
+
+def weld_at(first, second):
+    """Return a weld of the link `b` to the ground that holds at two angles of the hinges."""
+    c, s = np.cos(first + second), np.sin(first + second)
+    x, z = 0.6 * np.cos(first), -0.6 * np.sin(first)
+    half = 0.5 * (first + second)
+    pose = [s * z - c * x, 0.0, -s * x - c * z, np.cos(half), 0.0, -np.sin(half), 0.0]
+    return f'<weld body1="b" relpose="{" ".join(map(repr, map(float, pose)))}"/>'
+
+
+OPEN = {
+    "connect of sites": '<connect site1="end" site2="fixed"/>',
+    "weld with a relative pose": weld_at(0.4, 0.5),
+    "joint with an offset": '<joint joint1="two" joint2="one" polycoef="0.3 2 0 0 0"/>',
+    "joint that is held": '<joint joint1="two" polycoef="0.3 0 0 0 0"/>',
+    "tendons": '<tendon tendon1="t" tendon2="s" polycoef="0.2 0.5 0 0 0"/>',
+}
+TENDONS = """<tendon><fixed name="t"><joint joint="one" coef="2"/></fixed>
+    <fixed name="s"><joint joint="two" coef="3"/></fixed></tendon>"""
+
+
+@pytest.mark.parametrize("kind", OPEN)
+def test_equalities_violated_in_the_file_move_the_reference_configuration(kind, tmp_path):
+    path = write(tmp_path, rest=f"{TENDONS}<equality>{OPEN[kind]}</equality>")
+    model = load(path)
+    assert "violated in `qpos0`" in str(model.report)
+    reference, data = compiled(path)
+    data.qpos = [model.zeros["one"], model.zeros["two"]]
+    mujoco.mj_fwdPosition(reference, data)
+    equalities = data.efc_type[: data.nefc] == mujoco.mjtConstraint.mjCNSTR_EQUALITY
+    assert equalities.any()
+    assert np.abs(data.efc_pos[: data.nefc][equalities]).max() < 1e-12
+    b = next(body for body in model.system.bodies if body.name == "b")
+    np.testing.assert_allclose(b.position, data.xipos[2], atol=1e-14)
+    if model.system.constraints:
+        (coupling,) = model.system.constraints
+        ratio = {"joint with an offset": 2.0, "tendons": 0.75}[kind]
+        assert coupling.ratio == pytest.approx(ratio, rel=1e-15)
+    else:
+        assert model.names.closing
+
+
+def test_inactive_and_void_equalities_have_no_meaning(tmp_path):
+    equality = """<equality><connect name="off" body1="b" anchor="0.5 0 0" active="false"/>
+        <weld name="void" body1="base"/></equality>"""
+    path = write(tmp_path, '<body name="base"/>', equality)
+    model = load(path)
+    assert model.system.topology.loops == ()
+    assert "connect 'off': is not active" in str(model.report)
+    assert "weld 'void': connects 'base' and 'world', which are fixed" in str(model.report)
+
+
+def test_actuators_add_armature_and_damping(tmp_path):
+    rest = '<actuator><motor joint="one" gear="3" armature="0.2" damping="0.4"/></actuator>'
+    joint = load(write(tmp_path, rest=rest)).system.joints[0]
+    np.testing.assert_allclose([*joint.armature, *joint.damping], [1.8, 3.6])
+
+
+def test_flags_switch_gravity_springs_and_dampers_off(tmp_path):
+    path = write(tmp_path, options='<option><flag gravity="disable" damper="disable"/></option>')
+    path.write_text(path.read_text().replace('name="one"', 'name="one" damping="3"'))
+    model = load(path)
+    assert not np.any(model.system.forces[0].vector)
+    assert model.system.joints[0].damping is None
+    assert "damping, which a <flag> disables" in str(model.report)
+
+
+def test_mocap_bodies_without_connection_are_fixed(tmp_path):
+    model = load(write(tmp_path, '<body name="goal" mocap="true" pos="1 0 0"/>'))
+    assert "mocap body, fixed to the ground" in str(model.report)
+    assert model.frames["goal"].body == "ground"
+
+
+SLIDE = '<body name="c"><joint name="three" type="slide"/><geom size="0.1"/></body>'
+BALL = '<body name="c"><joint name="three" type="ball"{}/><geom size="0.1"/></body>'
+REFUSED = {
+    "gravcomp": ('<body name="c" gravcomp="1"><joint/><geom size="0.1"/></body>', "", ""),
+    "mocap": (
+        '<body name="m" mocap="true"/>', '<equality><weld body1="m" body2="b"/></equality>', "",
+    ),
+    "fluid": ("", "", '<option density="1.2" viscosity="1e-5"/>'),
+    "spherical armature": (BALL.format(' armature="0.1"'), "", ""),
+    "nonlinear damping": (
+        '<body><joint type="slide" damping="1 2"/><geom size="0.1"/></body>', "", "",
+    ),
+    "nonlinear stiffness": (
+        '<body><joint type="slide" stiffness="1 2"/><geom size="0.1"/></body>', "", "",
+    ),
+    "polynomial equality": (
+        "", '<equality><joint joint1="one" joint2="two" polycoef="0 1 2 0 0"/></equality>', "",
+    ),
+    "equality of several joints": (
+        SLIDE,
+        """<tendon><fixed name="t"><joint joint="one" coef="1"/><joint joint="two" coef="1"/>
+        <joint joint="three" coef="1"/></fixed></tendon>
+        <equality><tendon tendon1="t"/></equality>""", "",
+    ),
+    "tendon": (
+        "", """<tendon><spatial stiffness="10"><site site="fixed"/><site site="end"/></spatial>
+        </tendon>""", "",
+    ),
+    "actuator transmission": ("", '<actuator><motor site="end"/></actuator>', ""),
+    "actuator dynamics": (
+        "", '<actuator><general joint="one" dyntype="filter" dynprm="0.1"/></actuator>', "",
+    ),
+    "actuator gain": (
+        "", '<actuator><general joint="one" gaintype="affine" gainprm="0 1"/></actuator>', "",
+    ),
+    "actuator bias": (
+        "", """<actuator><general joint="one" biastype="muscle"
+        biasprm="0.75 1.05 -1 200 0.5 1.6 1.5 1.3 1.2" lengthrange="0.1 1"/></actuator>""", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("feature", REFUSED)
+def test_unsupported_features_are_named(feature, tmp_path):
+    path = write(tmp_path, *REFUSED[feature])
+    with pytest.raises(ValueError, match=rf'(is|are) not .*\[ignore=\("{feature}",\)\]'):
+        load(path)
+    assert load(path, ignore=(feature,)).report.of_kind("ignored")
+
+
+def test_actuators_of_ball_joints_are_refused(tmp_path):
+    path = write(tmp_path, BALL.format(""), '<actuator><motor joint="three"/></actuator>')
+    with pytest.raises(ValueError, match="the transmission to a spherical joint is not supported"):
+        load(path)
+
+
+def test_errors_of_the_compiler_name_the_file(tmp_path):
+    path = write(tmp_path, "<body><joint type='hinged'/></body>")
+    with pytest.raises(ValueError, match=r"model\.xml: MuJoCo cannot compile the file: .*hinged"):
+        load(path)
+
+
+def test_loops_that_cannot_be_closed_are_refused(tmp_path):
+    path = write(tmp_path, rest='<equality><connect site1="end" site2="far"/></equality>')
+    path.write_text(
+        path.read_text().replace("<worldbody>", '<worldbody><site name="far" pos="9 0 0"/>')
+    )
+    with pytest.raises(ValueError, match="no configuration is found that satisfies all equalities"):
+        load(path)
+
+
+def test_missing_mujoco_is_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(ImportError, match=r"pip install rigidjax\[mjcf\]"):
+        load(write(tmp_path))
+
+
+def assert_equal(system, other):
+    """Compare all values and all static fields of two systems."""
+    leaves, structure = jax.tree.flatten(system)
+    others, structure_of_other = jax.tree.flatten(other)
+    assert structure == structure_of_other
+    for value, of_other in zip(leaves, others, strict=True):
+        np.testing.assert_allclose(value, of_other, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("path", [MECHANISM, GRIPPER], ids=lambda path: path.stem)
+def test_saved_models_are_loaded_again(path, tmp_path):
+    model = loaded(path)
+    save_mjcf(model, tmp_path / "saved.xml", "saved")
+    saved = load(tmp_path / "saved.xml")
+    assert_equal(saved.system, model.system)
+    assert (saved.limits, saved.zeros) == (model.limits, model.zeros)
+    assert saved.frames.keys() == model.frames.keys()
+    for actuator, given in zip(saved.actuators, model.actuators, strict=True):
+        assert (actuator.name, actuator.gear, actuator.gain) == (given.name, given.gear, given.gain)
+        np.testing.assert_allclose(actuator.bias, given.bias, atol=1e-14)
+    # MuJoCo has the same mass matrix and bias forces of both files.
+    (reference, data), (again, data_again) = compiled(path), compiled(tmp_path / "saved.xml")
+    q, v = np.array(reference.qpos0), np.linspace(-1, 1, reference.nv)
+    mujoco.mj_integratePos(reference, q, np.sin(np.arange(reference.nv)), 1.0)
+    forces = []
+    for compiled_model, of_model in ((reference, data), (again, data_again)):
+        of_model.qpos, of_model.qvel = q, v
+        mujoco.mj_forward(compiled_model, of_model)
+        forces.append(of_model.qfrc_bias - of_model.qfrc_passive)
+    np.testing.assert_allclose(*forces, rtol=1e-12, atol=1e-12)
+
+
+def bodies(*names, **changes):
+    return [
+        rj.Body(name, changes.get("mass", 1.0), changes.get("inertia", [0.1, 0.2, 0.25]), [0, 0, k])
+        for k, name in enumerate(names)
+    ]
+
+
+def test_other_joints_become_series_of_hinges_and_slides(tmp_path):
+    system = rj.System(
+        bodies("a", "b", "c", "d", "e"),
+        [
+            rj.Cylindrical("ground", "a", [0, 0, 0], [0, 1, 1], "shaft", damping=[0.1, 0.2]),
+            rj.Universal("a", "b", [0, 0, 0.5], [1, 0, 0], [0, 1, 0], "cross"),
+            rj.Planar("ground", "c", [0, 0, 2], [1, 2, 3], "plane"),
+            rj.Weld("c", "d", name="weld"),
+            rj.Revolute("e", "c", [0.1, 0, 2], [0, 0, 1], name="reversed"),
+            rj.Weld("b", "e", name="brace"),
+        ],
+        [rj.TorsionSpring("shaft", 3.0, angle=0.2, component=1), rj.Gravity([0, 0, -9.81])],
+        closing=["brace"],
+    )
+    save_mjcf(system, tmp_path / "saved.xml", "saved")
+    model = load(tmp_path / "saved.xml")
+    kinds = dict(zip(model.names.joints, model.names.kinds, strict=True))
+    assert kinds == {
+        "shaft displacement": "prismatic", "shaft angle": "revolute",
+        "cross first angle": "revolute", "cross second angle": "revolute",
+        "plane first displacement": "prismatic", "plane second displacement": "prismatic",
+        "plane angle": "revolute", "reversed": "revolute", "brace": "fixed",
+    }  # fmt: skip
+    (spring,) = (f for f in model.system.forces if isinstance(f, rj.TorsionSpring))
+    assert (spring.joint, float(spring.angle)) == ("shaft angle", pytest.approx(0.2))
+    angle = model.system.joints[model.system.joint_index("reversed")]
+    assert (angle.parent, angle.child) == ("c", "e")
+    np.testing.assert_allclose(angle.axis, [0, 0, -1], atol=1e-15)
+
+
+A, B = bodies("a", "b")
+HINGE = rj.Revolute("ground", "a", [0, 0, 0], [0, 0, 1], name="hinge")
+ARM = rj.Revolute("a", "b", [0, 0, 0], [0, 0, 1], name="arm")
+NOT_WRITTEN = {
+    "MJCF has no counterpart of the Screw 'screw'": lambda: (
+        [A], [rj.Screw("ground", "a", [0, 0, 0], [0, 0, 1], 0.1, "screw")],
+    ),
+    "The motion of the joint 'drive' is prescribed": lambda: (
+        [A], [rj.Revolute("ground", "a", [0, 0, 0], [0, 0, 1], lambda t: t, "drive")],
+    ),
+    "The Revolute 'arm' closes a loop": lambda: (
+        [A, B], [HINGE, rj.Revolute("ground", "b", [0, 0, 0], [0, 0, 1], name="other"), ARM],
+    ),
+    "The Free joint 'apart' has the parent 'a'": lambda: (
+        [A, B], [HINGE, rj.Free("b", "apart", "a")],
+    ),
+    "MJCF has no counterpart of the force `Drag`": lambda: ([A], [HINGE], [rj.Drag("a", 1.0)]),
+    "no counterpart of the Constraint 'level'": lambda: (
+        [A, B],
+        [HINGE, ARM, rj.Constraint(lambda t, poses: poses["b"][0][2] - 1.0, "b", name="level")],
+    ),
+    "The body 'm' has no mass": lambda: (
+        [*bodies("m", mass=0.0, inertia=np.zeros(3)), A],
+        [rj.Revolute("ground", "m", [0, 0, 0], [0, 0, 1], name="one"), HINGE],
+    ),
+    "massless body above 'a' is between a ball joint": lambda: (
+        [*bodies("m", mass=0.0, inertia=np.zeros(3)), A],
+        [rj.Revolute("ground", "m", [0, 0, 0], [0, 0, 1], name="one"),
+         rj.Spherical("m", "a", [0, 0, 0], "ball")],
+    ),
+    "A body is called 'world'": lambda: ([*bodies("world")], []),
+    "The mass of the body 'rocket' varies": lambda: (
+        [rj.Body("rocket", lambda t: 1.0 - 0.1 * t, [0.1, 0.2, 0.25])], [],
+    ),
+    "The inertia of the body 'thin' is not physical": lambda: (
+        [rj.Body("thin", 1.0, [0.1, 0.1, 0.3], physical=False)], [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", NOT_WRITTEN)
+def test_systems_that_mjcf_cannot_express_are_refused(message, tmp_path):
+    system = rj.System(*NOT_WRITTEN[message]())
+    with pytest.raises(ValueError, match=re.escape(message)):
+        save_mjcf(system, tmp_path / "saved.xml", "saved")
