@@ -1,8 +1,6 @@
 """Writer of MJCF files."""
 
-import dataclasses
 import pathlib
-from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
@@ -10,42 +8,14 @@ import numpy as np
 
 from ..bodies import Body
 from ..forces import Bushing, Gravity, TorsionSpring
-from ..joints import (
-    Coupling,
-    Cylindrical,
-    Free,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    Universal,
-    Weld,
-)
-from ..joints.base import AbstractJoint
+from ..joints import Coupling, Free, Spherical, Weld
 from ..mechanics import System
 from ..mechanics.topology import GROUND
+from .mjcf_joints import MjcfJoint, check_undriven, joints_of_mjcf
 from .model import Model
 from .placement import IDENTITY, Placement, from_quaternion
 
 _WORLD = "world"
-
-
-@dataclasses.dataclass
-class _Axis:
-    """A hinge, slide, ball or free joint of MJCF, with its spring, damper and armature."""
-
-    name: str
-    kind: str
-    point: np.ndarray
-    axis: np.ndarray
-    damping: float = 0.0
-    armature: float = 0.0
-    stiffness: float = 0.0
-    moment: float = 0.0  # of the springs in the reference configuration
-
-    @property
-    def has_coordinate(self) -> bool:
-        return self.kind in ("hinge", "slide")
 
 
 def save_mjcf(source: Model | System, path: pathlib.Path, name: str) -> None:
@@ -100,14 +70,16 @@ class _Writer:
                 )
         else:
             self._move_frames_to_bushings()
-        self.axes: dict[str, list[_Axis]] = {}
+        self.axes: dict[str, list[MjcfJoint]] = {}
         for i, j in enumerate(self.topology.joints):
             if j is None:
                 name = f"{system.bodies[i].name} free"
-                self.axes[name] = [_Axis(name, "free", self.frames[i].position, np.zeros(3))]
+                self.axes[name] = [MjcfJoint(name, "free", self.frames[i].position, np.zeros(3))]
             else:
                 joint = system.joints[j]
-                self.axes[joint.name] = _axes_of(joint, self.topology.reversed[i], self.frames[i])
+                self.axes[joint.name] = joints_of_mjcf(
+                    joint, self.topology.reversed[i], self.frames[i]
+                )
         self._add_springs()
 
     def gravity(self) -> np.ndarray:
@@ -143,8 +115,8 @@ class _Writer:
             else:
                 raise ValueError(
                     f"MJCF has no counterpart of the force `{type(force).__name__}`; leave it out. "
-                    "Of the forces, `Gravity`, a `TorsionSpring` on a joint of the tree, and a "
-                    "`Bushing` like a spring of a ball or free joint can be written."
+                    "Files contain `Gravity`, a `TorsionSpring` on a joint of the tree, and a "
+                    "`Bushing` that is the spring of a ball or free joint."
                 )
 
     def _add_bushing(self, force: Bushing) -> bool:
@@ -191,13 +163,13 @@ class _Writer:
                     in_space = self.centers[i].then(own)
                     _add_site(element, frame.name, frame_of_body.inverse().then(in_space))
 
-    def _chains(self) -> dict[int, tuple[int, list[_Axis]]]:
+    def _chains(self) -> dict[int, tuple[int, list[MjcfJoint]]]:
         """Return each body with mass, its parent with mass and the joints in between.
 
         Parents come first, children of a body in the order of the system.
         """
-        chains: dict[int, tuple[int, list[_Axis]]] = {}
-        through: dict[int, tuple[int, list[_Axis]]] = {}
+        chains: dict[int, tuple[int, list[MjcfJoint]]] = {}
+        through: dict[int, tuple[int, list[MjcfJoint]]] = {}
         for i in self.topology.order:
             body, parent = self.system.bodies[i], self.topology.parents[i]
             parent, above = through.get(parent, (parent, []))
@@ -240,7 +212,7 @@ class _Writer:
                 "without frames and loops; give it a mass."
             )
 
-    def _axes_above(self, i: int) -> list[_Axis]:
+    def _axes_above(self, i: int) -> list[MjcfJoint]:
         """Return the MJCF joints of the joint that attaches a body."""
         j = self.topology.joints[i]
         name = f"{self.system.bodies[i].name} free" if j is None else self.system.joints[j].name
@@ -274,7 +246,7 @@ class _Writer:
         )  # fmt: skip
         return element
 
-    def _add_joint(self, element: ElementTree.Element, axis: _Axis, frame: Placement) -> None:
+    def _add_joint(self, element: ElementTree.Element, axis: MjcfJoint, frame: Placement) -> None:
         """Add a joint to a body with a frame."""
         attributes = {"name": axis.name, "type": axis.kind}
         zero = 0.0
@@ -302,7 +274,7 @@ class _Writer:
         """Add the joints that close loops, and the couplings."""
         for j in self.topology.loops:
             joint: Any = self.system.joints[j]
-            _check_undriven(joint)
+            check_undriven(joint)
             ends = [self.rows[joint.parent], self.rows[joint.child]]
             names = [_WORLD if i == GROUND else self.system.bodies[i].name for i in ends]
             frames = [IDENTITY if i == GROUND else self.frames[i] for i in ends]
@@ -335,71 +307,6 @@ class _Writer:
                 parent, "joint", name=constraint.name, joint1=constraint.joint,
                 joint2=constraint.by, polycoef=_text(values),
             )  # fmt: skip
-
-
-def _check_undriven(joint: AbstractJoint) -> None:
-    """Raise `ValueError` for a joint with a prescribed motion."""
-    if joint.is_driven:
-        raise ValueError(
-            f"The motion of the joint {joint.name!r} is prescribed, which MJCF cannot express; "
-            "build it without `motion`."
-        )
-
-
-def _axes_of(joint: Any, is_reversed: bool, frame: Placement) -> list[_Axis]:
-    """Return the MJCF joints of a joint of a tree, outermost first.
-
-    **Arguments:** `is_reversed`, whether the joint's child is nearer to the root of the tree;
-    `frame`, of the body that it attaches.
-    """
-    _check_undriven(joint)
-    kinds: Sequence[tuple[str, str, Any]]
-    if isinstance(joint, Weld):
-        return []
-    if isinstance(joint, Free):
-        if joint.parent != "ground":
-            raise ValueError(
-                f"The Free joint {joint.name!r} has the parent {joint.parent!r}; free joints of "
-                "MJCF are those of bodies in the inertial frame."
-            )
-        return [_Axis(joint.name, "free", frame.position, np.zeros(3))]
-    if isinstance(joint, Spherical):
-        return [_Axis(joint.name, "ball", np.asarray(joint.point), np.zeros(3))]
-    if isinstance(joint, Revolute):
-        kinds = [("", "hinge", joint.axis)]
-    elif isinstance(joint, Prismatic):
-        kinds = [("", "slide", joint.axis)]
-    elif isinstance(joint, Cylindrical):
-        kinds = [(" displacement", "slide", joint.axis), (" angle", "hinge", joint.axis)]
-    elif isinstance(joint, Universal):
-        kinds = [(" first angle", "hinge", joint.axis1), (" second angle", "hinge", joint.axis2)]
-    elif isinstance(joint, Planar):
-        directions = np.asarray(joint.frame()).T
-        kinds = [
-            (" first displacement", "slide", directions[0]),
-            (" second displacement", "slide", directions[1]),
-            (" angle", "hinge", directions[2]),
-        ]
-    else:
-        raise ValueError(
-            f"MJCF has no counterpart of the {type(joint).__name__} {joint.name!r}; it has hinges, "
-            "slides, ball and free joints and series of them."
-        )
-    count = len(kinds)
-    damping, armature = (
-        np.zeros(count) if values is None else np.broadcast_to(np.asarray(values), count)
-        for values in (joint.dampings, joint.armatures)
-    )
-    sign = -1.0 if is_reversed else 1.0
-    axes = [
-        _Axis(
-            joint.name + suffix, kind, np.asarray(joint.point),
-            sign * np.asarray(axis) / np.linalg.norm(np.asarray(axis)),
-            float(damping[k]), float(armature[k]),
-        )
-        for k, (suffix, kind, axis) in enumerate(kinds)
-    ]  # fmt: skip
-    return axes[::-1] if is_reversed else axes
 
 
 def _add_site(parent: ElementTree.Element, name: str, placement: Placement) -> None:
