@@ -103,6 +103,11 @@ def write(name: str, rows: Sequence[dict[str, Any]], smoke: bool) -> None:
         for row in rows:
             print(json.dumps(row))
         return
+    write_rows(name, rows)
+
+
+def write_rows(name: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Write complete rows to `results/NAME.json`."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     text = ",\n".join(json.dumps(row) for row in rows)

@@ -48,7 +48,8 @@ def load(
       replace them by the `"nearest"` physical one with a warning, or raise an `"error"`.
     - `gravity`, (3,) m/s^2; by default that of the file, or (0, 0, -9.81) if it has none.
     - `packages`, folders in which `package://` meshes are searched; `meshes`, whether the viewer
-      shows the meshes of the file (STL and OBJ).
+      shows the shapes and meshes of the file (STL and OBJ; Collada with the extra
+      `rigidjax[meshes]`).
 
     **Errors:** `OSError` for a file that cannot be read; `ValueError` with line and element for a
     file that is not well-formed, refers to something that does not exist, or has unsupported

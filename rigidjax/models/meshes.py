@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..bodies.mesh import Mesh
+from .collada import read_collada
 from .description import Link, LinkShape
 from .placement import Placement
 from .report import Report
@@ -52,8 +53,9 @@ def _surface(
             report.add("warning", subject, f"the mesh {shape.path} is not found", link.line)
             return None
         try:
-            mesh = Mesh.read(path, scale=1.0)
-        except ValueError as error:
+            is_collada = path.suffix.lower() == ".dae"
+            mesh = read_collada(path) if is_collada else Mesh.read(path, scale=1.0)
+        except (ValueError, ModuleNotFoundError) as error:
             report.add("warning", subject, f"not shown: {error}", link.line)
             return None
         return Mesh(mesh.vertices * np.array(shape.size), mesh.faces)

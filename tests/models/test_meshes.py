@@ -1,0 +1,197 @@
+"""Shapes of loaded models: visuals are placed as the file says, by an independent computation."""
+
+import importlib
+import pathlib
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import rigidjax as rj
+from rigidjax.models.collada import read_collada
+
+# A tetrahedron without symmetry, m.
+CORNERS = np.array([[0.0, 0.0, 0.0], [0.2, 0.0, 0.0], [0.0, 0.3, 0.0], [0.0, 0.0, 0.5]])
+FACES = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+OBJ = "\n".join(
+    [*("v " + " ".join(map(str, row)) for row in CORNERS)]
+    + [*("f " + " ".join(str(k + 1) for k in face) for face in FACES)]
+)
+# In centimetres, with the tetrahedron moved by (0, 0, 2) m by its node.
+COLLADA = f"""<?xml version="1.0"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+  <asset><unit name="centimetre" meter="0.01"/><up_axis>Y_UP</up_axis></asset>
+  <library_geometries><geometry id="solid"><mesh>
+    <source id="points">
+      <float_array id="numbers" count="12">{" ".join(map(str, 100 * CORNERS.ravel()))}</float_array>
+      <technique_common><accessor source="#numbers" count="4" stride="3">
+        <param name="X" type="float"/><param name="Y" type="float"/><param name="Z" type="float"/>
+      </accessor></technique_common>
+    </source>
+    <vertices id="corners"><input semantic="POSITION" source="#points"/></vertices>
+    <triangles count="4">
+      <input semantic="VERTEX" source="#corners" offset="0"/>
+      <p>{" ".join(str(k) for face in FACES for k in face)}</p>
+    </triangles>
+  </mesh></geometry></library_geometries>
+  <library_visual_scenes><visual_scene id="scene"><node id="node">
+    <translate>0 0 200</translate><instance_geometry url="#solid"/>
+  </node></visual_scene></library_visual_scenes>
+  <scene><instance_visual_scene url="#scene"/></scene>
+</COLLADA>
+"""
+ARM = """<robot name="arm">
+  <link name="world"/>
+  <link name="arm">
+    <inertial>
+      <origin xyz="0.1 0.2 0.3" rpy="0.4 0 0"/><mass value="1"/>
+      <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>
+    </inertial>
+    <visual>
+      <origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>
+      <geometry>SOLID</geometry>
+    </visual>
+  </link>
+  <joint name="hinge" type="continuous">
+    <parent link="world"/><child link="arm"/>
+    <origin xyz="0.5 0.6 0.7" rpy="1.0 -0.5 0.3"/><axis xyz="0 0 1"/>
+  </joint>
+  <link name="tool"/>
+  <joint name="mount" type="fixed">
+    <parent link="arm"/><child link="tool"/><origin xyz="0 0 1" rpy="0 1.2 0"/>
+  </joint>
+</robot>
+"""
+
+
+def loaded(folder, solid, **options):
+    path = folder / "arm.urdf"
+    path.write_text(ARM.replace("SOLID", solid))
+    return rj.models.load(path, meshes=True, **options)
+
+
+def place(points, position, angles):
+    """Points in the outer frame, from fixed-axis angles of the format."""
+    return np.array(position) + Rotation.from_euler("xyz", angles).apply(points)
+
+
+def in_space(model, angle=0.0):
+    """The vertices of the body's shape in space."""
+    (body,) = model.system.bodies
+    state = rj.jointed_state(model.system, {"hinge": angle}) if angle else model.state
+    R = Rotation.from_quat(np.array(state.orientation[0]), scalar_first=True)
+    return np.array(state.position[0]) + R.apply(np.array(body.shape.vertices))
+
+
+def expected(points, angle=0.0):
+    """The same through the frames of the file: visual, hinge, joint."""
+    in_link = place(points, (1, 2, 3), (0.1, 0.2, 0.3))
+    turned = Rotation.from_euler("z", angle).apply(in_link)
+    return place(turned, (0.5, 0.6, 0.7), (1.0, -0.5, 0.3))
+
+
+@pytest.fixture
+def meshes(tmp_path):
+    folder = tmp_path / "robot_description" / "meshes"
+    folder.mkdir(parents=True)
+    (folder / "solid.obj").write_text(OBJ)
+    (folder / "solid.dae").write_text(COLLADA)
+    lines = [
+        f"facet normal 0 0 0\nouter loop\n{vertices}\nendloop\nendfacet"
+        for vertices in (
+            "\n".join("vertex " + " ".join(map(str, CORNERS[k])) for k in face) for face in FACES
+        )
+    ]
+    (folder / "solid.stl").write_text("solid x\n" + "\n".join(lines) + "\nendsolid x\n")
+    return tmp_path
+
+
+def test_meshes_are_placed_and_scaled(meshes):
+    solid = '<mesh filename="package://robot_description/meshes/solid.{}" scale="2 1 0.5"/>'
+    scaled = CORNERS * [2, 1, 0.5]
+    model = loaded(meshes, solid.format("obj"))
+    for angle in (0.0, 0.8):
+        np.testing.assert_allclose(in_space(model, angle), expected(scaled, angle), atol=1e-13)
+    of_stl = in_space(loaded(meshes, solid.format("stl")))
+    corners = scaled[np.ravel(FACES)]
+    np.testing.assert_allclose(of_stl, expected(corners), atol=1e-13)
+
+
+def test_packages_are_searched(meshes, tmp_path_factory):
+    solid = '<mesh filename="package://robot_description/meshes/solid.obj"/>'
+    other = tmp_path_factory.mktemp("elsewhere")
+    model = loaded(other, solid, packages=[meshes])
+    np.testing.assert_allclose(in_space(model), expected(CORNERS), atol=1e-13)
+    model = loaded(other, solid)
+    assert model.system.bodies[0].shape is None
+    (warning,) = model.report.of_kind("warning")
+    assert "solid.obj is not found" in warning.text
+    # Paths do not leave the folder of the model.
+    (other / "secret.obj").write_text(OBJ)
+    inside = other / "inside"
+    inside.mkdir()
+    assert loaded(inside, '<mesh filename="../secret.obj"/>').system.bodies[0].shape is None
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_collada_is_read_in_metres(meshes):
+    pytest.importorskip("collada")
+    model = loaded(meshes, '<mesh filename="robot_description/meshes/solid.dae"/>')
+    # Single precision of the reader.
+    points = expected(CORNERS + [0, 0, 2])
+    np.testing.assert_allclose(in_space(model), points, atol=1e-6)
+
+
+def test_collada_needs_the_extra(meshes, monkeypatch):
+    def absent(name):
+        raise ModuleNotFoundError(f"No module named {name!r}")
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    model = loaded(meshes, '<mesh filename="robot_description/meshes/solid.dae"/>')
+    (warning,) = model.report.of_kind("warning")
+    assert 'pip install "rigidjax[meshes]"' in warning.text
+    assert model.system.bodies[0].shape is None
+
+
+def test_other_contents_are_no_collada(tmp_path):
+    path = tmp_path / "a.dae"
+    for content, message in (
+        ("PK", "is no Collada file"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]>' + COLLADA, "is no Collada file"),
+        (COLLADA.replace("#corners", "#none"), "cannot be read as Collada"),
+        (COLLADA.replace('<instance_geometry url="#solid"/>', ""), "has no triangles"),
+    ):
+        path.write_text(content)
+        if "DOCTYPE" not in content and "PK" not in content:
+            pytest.importorskip("collada")
+        with pytest.raises(ValueError, match=message):
+            read_collada(path)
+
+
+@pytest.mark.parametrize(
+    ("solid", "half"),
+    [
+        ('<box size="0.2 0.4 0.6"/>', (0.1, 0.2, 0.3)),
+        ('<cylinder radius="0.1" length="0.6"/>', (0.1, 0.1, 0.3)),
+        ('<sphere radius="0.3"/>', (0.3, 0.3, 0.3)),
+        ('<capsule radius="0.1" length="0.6"/>', (0.1, 0.1, 0.4)),
+    ],
+)
+def test_primitives_are_closed_and_placed(tmp_path, solid, half):
+    model = loaded(tmp_path, solid)
+    (body,) = model.system.bodies
+    # Back into the frame of the visual, the surface has the size of the solid about its middle.
+    R, Q = (Rotation.from_euler("xyz", angles) for angles in ((1.0, -0.5, 0.3), (0.1, 0.2, 0.3)))
+    points = Q.inv().apply(R.inv().apply(in_space(model) - [0.5, 0.6, 0.7]) - [1, 2, 3])
+    np.testing.assert_allclose(points.max(axis=0), half, atol=1e-12)
+    np.testing.assert_allclose(points.min(axis=0), np.negative(half), atol=1e-12)
+    assert body.shape.solid().volume > 0.8 * 4 / 3 * np.pi * np.prod(half) * (1 - 1e-9)
+    np.testing.assert_allclose(points[body.shape.faces].mean(axis=(0, 1)), 0, atol=1e-12)
+
+
+def test_viewer_shows_the_mesh(meshes):
+    model = loaded(meshes, '<mesh filename="robot_description/meshes/solid.obj"/>')
+    scene = rj.view(model.system, state=model.state).scene
+    (shape,) = scene["runs"][0]["bodies"][0]["shapes"]
+    assert shape["kind"] == "mesh" and len(scene["meshes"]) == 1
+    assert scene["meshes"][0]["shape"] == [3 * len(FACES), 3]
