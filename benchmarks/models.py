@@ -98,7 +98,7 @@ def _load(path: pathlib.Path, row: dict[str, Any]) -> models.Model:
     try:
         return models.load(path)
     except ValueError as error:
-        features = _refused(str(error))
+        features = _refused_features(str(error))
         if not features:
             raise
     # An error lists some features only.
@@ -107,12 +107,12 @@ def _load(path: pathlib.Path, row: dict[str, Any]) -> models.Model:
         try:
             return models.load(path, ignore=row["ignored"])
         except ValueError as error:
-            features = _refused(str(error))
+            features = _refused_features(str(error))
             if not features - {*row["ignored"]}:
                 raise
 
 
-def _refused(message: str) -> set[str]:
+def _refused_features(message: str) -> set[str]:
     return set(re.findall(r'\[ignore=\("([^"]+)",\)\]', message))
 
 
@@ -147,7 +147,7 @@ def main() -> None:
 
 
 def _merge(row: dict[str, Any]) -> None:
-    """Write a row in the place of an earlier one of the same file."""
+    """Write a row, which replaces an earlier one of the same file."""
     earlier = common.read("models") if (common.RESULTS / "models.json").exists() else []
     file = row["package"], row["file"]
     kept = [other for other in earlier if (other["package"], other["file"]) != file]
