@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 from _figures import FIGURES, throughputs, work
 from _fit_tables import FIT_TABLES
 from _form_figures import quat_em_table, sherif_table
+from _model_tables import model_table
 from _solution_figures import solutions_table
 from _solver_tables import SOLVER_TABLES, gradient_errors
 from _tables import provenance, span, table
@@ -370,6 +371,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "gpu_runs": ("gpu_runs", gpu_runs_table),
     "chains": ("chains", chain_table),
     "compile": ("compile", compile_table),
+    "models": ("models", model_table),
     **SOLVER_TABLES,
     **FIT_TABLES,
 }

@@ -33,6 +33,7 @@ MODULES = {
     "native": "Native",
     "problems": "Problems",
     "io": "Files",
+    "models": "Models",
     "plotting": "Figures",
     "viewer": "Viewer",
 }

@@ -1,7 +1,6 @@
 """Shapes of loaded models: visuals are placed as the file says, by an independent computation."""
 
 import importlib
-import pathlib
 
 import numpy as np
 import pytest
@@ -14,8 +13,7 @@ from rigidjax.models.collada import read_collada
 CORNERS = np.array([[0.0, 0.0, 0.0], [0.2, 0.0, 0.0], [0.0, 0.3, 0.0], [0.0, 0.0, 0.5]])
 FACES = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
 OBJ = "\n".join(
-    [*("v " + " ".join(map(str, row)) for row in CORNERS)]
-    + [*("f " + " ".join(str(k + 1) for k in face) for face in FACES)]
+    [f"v {x} {y} {z}" for x, y, z in CORNERS] + [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in FACES]
 )
 # In centimetres, with the tetrahedron moved by (0, 0, 2) m by its node.
 COLLADA = f"""<?xml version="1.0"?>
@@ -138,7 +136,7 @@ def test_collada_is_read_in_metres(meshes):
     pytest.importorskip("collada")
     model = loaded(meshes, '<mesh filename="robot_description/meshes/solid.dae"/>')
     # Single precision of the reader.
-    points = expected(CORNERS + [0, 0, 2])
+    points = expected(CORNERS + np.array([0, 0, 2]))
     np.testing.assert_allclose(in_space(model), points, atol=1e-6)
 
 

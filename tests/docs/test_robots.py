@@ -1,0 +1,42 @@
+"""The page on models from files: its case is read, and its code runs."""
+
+import pathlib
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.cli.case import read_run_case
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "robots.md").read_text("utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    shutil.copy(ROOT / "tests" / "models" / "data" / "arm.urdf", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_case_of_the_page(folder):
+    (text,) = re.findall(r"```toml\n(.*?)```", PAGE, re.S)
+    (folder / "case.toml").write_text(text)
+    case = read_run_case(folder / "case.toml")
+    assert isinstance(case.model, rj.Relative) and case.settings["samples"] == 201
+    assert [type(force).__name__ for force in case.model.system.forces][-2:] == [
+        "PointForce", "Motor",
+    ]  # fmt: skip
+
+
+@pytest.mark.exhaustive
+def test_code_of_the_page(folder):
+    defined = {"__name__": "robots"}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.S)), defined)
+    assert len(defined["driven"].forces) == 3
+    np.testing.assert_allclose(defined["M"], defined["M"].T, atol=1e-13)
+    copy = rj.models.load("copy.urdf").system
+    assert [body.name for body in copy.bodies] == list(defined["robot"].names.bodies)
+    assert pathlib.Path("fitted.urdf").read_bytes() == pathlib.Path("arm.urdf").read_bytes()
