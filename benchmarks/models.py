@@ -132,7 +132,7 @@ def main() -> None:
     options = common.arguments(__doc__ or "", add_options)
     common.double_precision()
     if options.smoke:
-        row = {"package": "rigidjax", "file": SMOKE.name, **measure(SMOKE)}
+        row = {"case": SMOKE.name, **measure(SMOKE)}
         common.write("models", [row], True)
         return
     for package in PACKAGES:
@@ -151,7 +151,8 @@ def _merge(row: dict[str, Any]) -> None:
     earlier = common.read("models") if (common.RESULTS / "models.json").exists() else []
     file = row["package"], row["file"]
     kept = [other for other in earlier if (other["package"], other["file"]) != file]
-    rows = [*kept, {"benchmark": "models", **row, **common.environment()}]
+    case = {"benchmark": "models", "case": " ".join(file)}
+    rows = [*kept, {**case, **row, **common.environment()}]
     names = list(dict.fromkeys(package.name for package in PACKAGES))
     rows.sort(key=lambda row: (names.index(row["package"]), row["program"], row["file"]))
     common.write_rows("models", rows)
