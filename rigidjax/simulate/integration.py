@@ -198,6 +198,7 @@ def _solve(
     solution = Solution(
         no_model, ts, ys, stats, result, mask, solution.interpolation,
         solution.solver_state, controller_state, *(at_event or (None, None)),
+        t0=run.t0,
     )  # fmt: skip
     return solution, is_okay(result)
 

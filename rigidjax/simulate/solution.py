@@ -40,6 +40,7 @@ class Solution(eqx.Module):
       counted on the host and missing under a JAX transformation. `derivative_error` is an
       estimate of the relative error of first derivatives, NaN if unknown; see `rj.AnyMode`.
     - `result`: an `rj.RESULTS`; see also `warnings`.
+    - `t0`: start of the run, s.
     - `event_mask`: the mask of the event that ended the run, as in diffrax.
     - `event_time`, `event_y`: time, s, and unknowns of the event that ended the run; NaN if no
       event did, `None` without `event=`. See `event_state`.
@@ -56,9 +57,10 @@ class Solution(eqx.Module):
     controller_state: PyTree
     event_time: Float[Array, ""] | None = None
     event_y: Unknowns | None = None
+    t0: Float[Array, ""] | None = None
 
     def __repr__(self) -> str:
-        """Return a summary of at most eight lines."""
+        """Return a summary of at most nine lines."""
         return "\n".join(summary_lines(self))
 
     @property

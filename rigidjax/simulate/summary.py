@@ -1,11 +1,12 @@
 """Summary of a run in a few lines of text."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
 
 from ..checks import is_traced
+from ..formulations import Relative
 from ..formulations.charts import split_chart
 from ..results import RESULTS
 
@@ -35,7 +36,66 @@ def summary_lines(solution: "Solution") -> list[str]:
             lines.append(f"  {name}: {_format_range(stats[name])}")
     if solution.event_time is not None:
         lines.append(f"  event_time: {_format_range(solution.event_time)} s")
+    rotor = fastest_rotor(solution)
+    if rotor is not None:
+        lines.append(
+            f"  short steps: they resolve each revolution of {rotor.body!r} on {rotor.joint!r} "
+            f"({rotor.rate:.3g} rad/s, {rotor.angle:.2g} rad a step). `rj.Relative` has it as one "
+            "angle"
+        )
     return lines
+
+
+class Rotor(NamedTuple):
+    """A rotating body that dictates the length of steps.
+
+    `body` and `joint`, their names; `rate`, rad/s; `angle`, mean rotation in a step, rad.
+    """
+
+    body: str
+    joint: str
+    rate: float
+    angle: float
+
+
+# Mean rotation in a step, rad, and revolutions from which a rotation dictates the steps.
+_LARGE_ANGLE, _MANY_REVOLUTIONS = 0.5, 10
+
+
+def fastest_rotor(solution: "Solution") -> Rotor | None:
+    """Return the body on a joint whose revolutions the steps of a run resolve one by one.
+
+    Formulations with the orientation of each body as unknowns follow every revolution of a wheel or
+    propeller; in `Relative` its rotation is one angle, which steps need not resolve.
+    **Returns:** `None` for `Relative`, for batches, and where no joint turns that fast.
+    """
+    model = solution.model
+    system, steps = model.multibody, solution.stats.get("num_steps")
+    if isinstance(model, Relative) or not system.angle_joints or np.ndim(steps) or not steps:
+        return None
+    if (
+        solution.ts is None
+        or solution.ys is None
+        or solution.t0 is None
+        or solution.result != RESULTS.successful
+    ):
+        return None
+    values, _ = split_chart(solution.ys)
+    ts = np.asarray(solution.ts)
+    if values.shape[-1:] != (model.num_unknowns,) or len(ts) == 0:
+        return None
+    rates = solution.rates
+    largest = {
+        j: float(np.abs(rates[system.joints[j].name][:, system.joints[j].num_translations]).max())
+        for j in system.angle_joints
+    }
+    j = max(largest, key=lambda j: largest[j])
+    duration = abs(float(ts[-1]) - float(solution.t0))
+    angle = largest[j] * duration / float(steps)
+    if angle < _LARGE_ANGLE or largest[j] * duration < 2 * np.pi * _MANY_REVOLUTIONS:
+        return None
+    joint = system.joints[j]
+    return Rotor(joint.child, joint.name, largest[j], angle)
 
 
 def _format_outcomes(result: Any) -> str:

@@ -169,3 +169,13 @@ def test_results_per_batch_element():
         assert np.allclose(ys[i, 0, :3], half[i] * AXIS, rtol=1e-4)
     with pytest.raises(eqx.EquinoxRuntimeError, match="reached a singularity"):
         jax.block_until_ready(batch(speeds, True))
+
+
+def test_summary_names_the_rotor_that_dictates_the_steps():
+    wheel = rj.Revolute("hub", "rotor", (0, 0, 0), (1, 0, 0), name="wheel")
+    bodies = [rj.Body("hub", 100.0, (20.0, 18.0, 12.0)), rj.Body("rotor", 2.0, (0.01,) * 3)]
+    system = rj.System(bodies, [rj.Free("hub"), wheel])
+    start = rj.jointed_state(system, {}, {"wheel": 100.0})
+    texts = [repr(rj.simulate(form(system), start, 1.0)) for form in (rj.NullSpace, rj.Relative)]
+    assert "each revolution of 'rotor' on 'wheel' (100 rad/s, 0.8" in texts[0]
+    assert "each revolution" not in texts[1]
