@@ -111,10 +111,10 @@ class CouplingData:
 class Actuator:
     """An actuator of a joint, as the file declares it.
 
-    Its force on the joint coordinate q is `gear * (gain * u + bias[0] + bias[1] * gear * q +
-    bias[2] * gear * q')` with the control u, N or N m. `kind` is `"motor"`, `"position"`,
-    `"velocity"` or `"general"`; `control_range` and `force_range` are the limits of u and of the
-    force before the gear, `None` where there are none.
+    Its force on the coordinate q, which is zero in the reference configuration, is `gear * (gain *
+    u + bias[0] + bias[1] * gear * q + bias[2] * gear * q')` with the control u, N or N m. `kind` is
+    `"motor"`, `"position"`, `"velocity"` or `"general"`; `control_range` and `force_range` are the
+    limits of u and of the force before the gear, `None` where there are none.
     """
 
     name: str

@@ -231,18 +231,19 @@ class _Writer:
             above, "body", name=body.name, pos=_text(own.position), quat=_text(own.quaternion)
         )
         center = self.frames[i].inverse().then(self.centers[i])
-        inertia = np.asarray(body.inertia_tensor)
-        principal = np.linalg.eigvalsh(inertia)
+        principal, axes = np.linalg.eigh(np.asarray(body.inertia_tensor))
         if principal[0] + principal[1] < principal[2] * (1 - 1e-12):
             raise ValueError(
                 f"The inertia of the body {body.name!r} is not physical; MuJoCo does not take it. "
                 'Load the model with `physical="nearest"`.'
             )
-        inertia = center.rotation @ inertia @ center.rotation.T
-        rows, columns = [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]
+        # MuJoCo refuses a largest moment above the sum of the others, be it by rounding.
+        principal[2] = min(principal[2], principal[0] + principal[1])
+        axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
+        inertial = center.then(Placement(np.zeros(3), axes))
         ElementTree.SubElement(
-            element, "inertial", pos=_text(center.position), mass=_text(body.mass),
-            fullinertia=_text(inertia[rows, columns]),
+            element, "inertial", pos=_text(inertial.position), quat=_text(inertial.quaternion),
+            mass=_text(body.mass), diaginertia=_text(principal),
         )  # fmt: skip
         return element
 

@@ -6,6 +6,7 @@ import re
 import jax
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import rigidjax as rj
 from rigidjax.models import load
@@ -89,6 +90,16 @@ def test_other_joints_become_series_of_hinges_and_slides(tmp_path):
     angle = model.system.joints[model.system.joint_index("reversed")]
     assert (angle.parent, angle.child) == ("c", "e")
     np.testing.assert_allclose(angle.axis, [0, 0, -1], atol=1e-15)
+
+
+def test_flat_bodies_are_not_refused_for_rounding(tmp_path):
+    for seed in range(10):
+        axes = Rotation.random(random_state=seed).as_matrix()
+        inertia = axes @ np.diag([0.3, 0.7 + seed / 7, 1.0 + seed / 7]) @ axes.T
+        body = rj.Body("plate", 1.0, 0.5 * (inertia + inertia.T))
+        save_mjcf(rj.System([body]), tmp_path / "plate.xml", "plate")
+        (again,) = load(tmp_path / "plate.xml").system.bodies
+        np.testing.assert_allclose(again.inertia, inertia, atol=1e-15 * 32)
 
 
 A, B = bodies("a", "b")
