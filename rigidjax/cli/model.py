@@ -1,6 +1,7 @@
 """`rigidjax model`."""
 
 import json
+import math
 import pathlib
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from ..bodies import Body
 from ..bodies.inertia import principal_euler_values
-from ..models import Model
+from ..models import JointLimits, Model
 from ..models.check import compare
 from .choices import pick
 from .messages import bad_input, console, fail
@@ -79,9 +80,10 @@ def describe_model(
                 fail(f"`--check {program}`: {error}; {_PROGRAMS[program][0]}.")
     facts = _facts(model, file)
     if deviations is not None:
-        facts["deviations"] = {"program": program, **deviations._asdict()}
+        values = {k: v if math.isfinite(v) else None for k, v in deviations._asdict().items()}
+        facts["deviations"] = {"program": program, **values}
     if as_json:
-        typer.echo(json.dumps(facts, indent=1))
+        typer.echo(json.dumps(facts, indent=1, allow_nan=False))
     else:
         _print(model, facts)
     if deviations is not None and not all(value <= _TOLERANCE for value in deviations):
@@ -153,15 +155,18 @@ def _body_facts(body: Body) -> dict[str, Any]:
 
 def _limit_facts(model: Model, name: str) -> dict[str, Any]:
     """Return the limits of a joint in coordinates of the file; `None` where there are none."""
-    limits, zero = model.limits.get(name), model.zeros[name]
-    if limits is None:
-        return {"position": None, "rate": None, "effort": None}
+    limits, zero = model.limits.get(name, JointLimits()), model.zeros[name]
     position = limits.position
     return {
-        "position": None if position is None else [position[0] + zero, position[1] + zero],
-        "rate": limits.rate,
-        "effort": limits.effort,
+        "position": None if position is None else [_finite(x + zero) for x in position],
+        "rate": _finite(limits.rate),
+        "effort": _finite(limits.effort),
     }
+
+
+def _finite(value: float | None) -> float | None:
+    """Return a limit, or `None` for an infinite one."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _constants(joint: Any, name: str) -> list[float]:
@@ -210,7 +215,10 @@ def _print(model: Model, facts: dict[str, Any]) -> None:
     if "deviations" in facts:
         deviations = dict(facts["deviations"])
         program = deviations.pop("program")
-        texts = [f"{name.replace('_', ' ')} {value:.1e}" for name, value in deviations.items()]
+        texts = [
+            f"{name.replace('_', ' ')} {'undefined' if value is None else f'{value:.1e}'}"
+            for name, value in deviations.items()
+        ]
         target.print(f"largest relative deviations from {program}: {', '.join(texts)}")
 
 
@@ -222,8 +230,10 @@ def _join_numbers(values: Sequence[float]) -> str:
     return ", ".join(f"{value:g}" for value in values)
 
 
-def _range(limits: Sequence[float] | None) -> str:
-    return "" if limits is None else f"{limits[0]:g} to {limits[1]:g}"
+def _range(limits: Sequence[float | None] | None) -> str:
+    if limits is None:
+        return ""
+    return " to ".join("open" if value is None else f"{value:g}" for value in limits)
 
 
 def _print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -35,6 +35,14 @@ def test_json_has_limits_of_the_file_and_all_lines_of_the_report():
     assert {"<link name='wrist'>", "<joint name='flange'>", "<mimic> of 'right_slide'"} <= subjects
 
 
+def test_loops_and_open_limits():
+    facts = json.loads(good("model", ARM.with_name("linkage.sdf"), "--json"))
+    joints = {joint["name"]: joint for joint in facts["joints"]}
+    assert [name for name, joint in joints.items() if joint["closes_loop"]] == ["cross"]
+    assert joints["drive"]["position"] == [-6.0, None]
+    assert joints["drive"]["effort"] == 20 and joints["pivot"]["rate"] is None
+
+
 def test_options_change_the_model(tmp_path):
     facts = json.loads(good("model", ARM, "--no-mimic", "--json"))
     assert facts["couplings"] == [] and facts["degrees_of_freedom"] == 6
@@ -68,6 +76,8 @@ def test_comparison_decides_the_exit_code(monkeypatch):
         deviations = check.Deviations(1e-15, wrong, 1e-11)
         done = call("model", ARM, "--check", "pinocchio")
         assert done.exit_code == 1 and "deviates from pinocchio by more than 1e-10" in done.stderr
+        shown = "undefined" if wrong != wrong else "1.0e-09"
+        assert f"bias forces {shown}" in done.stdout
 
 
 def test_comparison_with_pinocchio():
