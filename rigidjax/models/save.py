@@ -1,11 +1,11 @@
 """Writing of systems and models to files."""
 
-import importlib
 import os
 import pathlib
 
 from ..mechanics import System
 from .model import Model
+from .save_mjcf import save_mjcf
 from .save_urdf import save_urdf
 
 
@@ -37,6 +37,6 @@ def save(model: Model | System, path: str | os.PathLike[str], name: str | None =
     if suffix == ".urdf":
         save_urdf(model, path, name)
     elif suffix == ".xml":
-        importlib.import_module(".save_mjcf", __package__).save_mjcf(model, path, name)
+        save_mjcf(model, path, name)
     else:
         raise ValueError(f"`save(path=...)` must end in .urdf or .xml; got {str(path)!r}.")
