@@ -42,6 +42,13 @@ class AbstractImplicitStep(eqx.Module):
         """Return the Jacobian of the flattened residual with respect to the flattened `Z`."""
         return self.linearize(Z)[1]
 
+    def solve_structured(self, Z: Array, right: Array, okay: bool | Flag) -> Array | None:
+        """Solve $J x =$ `right` by the structure of the Jacobian $J$ at `Z`.
+
+        With `okay` false the Jacobian counts as the identity. `None` if it has no such structure.
+        """
+        return None
+
 
 _INVERSE = Inverse()
 
@@ -76,9 +83,12 @@ def _attach_derivatives_jvp(primals: tuple, tangents: tuple):
     _, change = eqx.filter_jvp(lambda step: step.residual(Z), (step,), (d_step,))
     # `None` if the equations depend on no differentiated value, or only through a comparison.
     change = jnp.zeros_like(Z) if change is None else change
+    change = jnp.where(okay, change, 0.0)
+    structured = step.solve_structured(Z, change.ravel(), okay)
+    if structured is not None:
+        return Z, -structured.reshape(Z.shape)
     J = step.jacobian(Z)
     J = jnp.where(okay, J, jnp.eye(Z.size, dtype=Z.dtype))
-    change = jnp.where(okay, change, 0.0)
     if step.rates and isinstance(linear_solver, Inverse):
         s, n = Z.size // Z.shape[-1], Z.shape[-1]
         solution = solve_stages(J.reshape(s, n, s, n), change.reshape(s, n), step.rates)

@@ -1,9 +1,10 @@
 """The equations of a step of the generalised-alpha method, and their Newton iteration."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ...annotations import Count, Flag, Scalar, Vector
@@ -12,6 +13,7 @@ from ..dae.equations import stop_gradients
 from ..implicit import AbstractImplicitStep
 from .chart import Chart, ChartIncrement
 from .dynamics import Dynamics, Pose
+from .tree_elimination import TreePlan, factor_tree, newton_blocks, plan_tree, solve_tree
 
 # Largest number of Newton iterations; about four are usual.
 _MAX_ITERATIONS = 20
@@ -99,11 +101,57 @@ class AlphaStep(AbstractImplicitStep):
     def residual(self, Z: Vector) -> Vector:
         pose, w, rate, _ = self.end(Z)
         lam = self.split_unknowns(Z)[1]
-        forces, gap, G = self.dynamics.evaluate(self.t1, pose, w)
-        balance = self.scale * (self.dynamics.momenta(rate) - forces).ravel() + lam @ G
+        forces, gap, on_bodies = self.dynamics.evaluate(self.t1, pose, w, lam)
+        balance = self.scale * (self.dynamics.momenta(rate) - forces) + on_bodies
         if self.redundant is not None:
             gap = gap + self.redundant @ lam
-        return jnp.concatenate([balance, gap])
+        return jnp.concatenate([balance.ravel(), gap])
+
+    def factor(self, z: Vector) -> Any:
+        """Return the factored Jacobian, at linear cost for a tree."""
+        plan = plan_tree(self.dynamics.prepared)
+        if plan is None:
+            return inverse(self.jacobian(z))
+        return factor_tree(plan, *self._tree_blocks(plan, z))
+
+    def _tree_blocks(self, plan: TreePlan, z: Vector) -> tuple[Array, Array, Array]:
+        n = self.shift.size
+        gradients = self.dynamics.joint_gradients(self.t1, self.end(z)[0])
+
+        def along(seed):
+            tangent = jnp.concatenate([seed.ravel(), jnp.zeros(z.size - n, z.dtype)])
+            change = jax.jvp(lambda z: self.residual(z), (z,), (tangent,))[1]
+            return change[:n].reshape(self.shift.shape), gradients.pad(change[n:])
+
+        return newton_blocks(plan, along, gradients)
+
+    def solve(self, factors: Any, right: Vector) -> Vector:
+        """Return the solution of the linear equations with a factored Jacobian."""
+        plan = plan_tree(self.dynamics.prepared)
+        if plan is None:
+            return factors @ right
+        n, shape = self.shift.size, self.shift.shape
+        gradients = self.dynamics.joint_gradients(self.t1, self.end(jnp.zeros_like(right))[0])
+        gaps = jnp.pad(gradients.pad(right[n:]), ((0, 1), (0, 0)))
+        rows = jnp.concatenate([right[:n].reshape(shape), gaps[plan.joints]], axis=1)
+        solution = solve_tree(plan, factors, rows)
+        joints = plan.joints < len(gradients.counts)
+        order = np.argsort(plan.joints[joints])
+        lam = gradients.unpad(solution[joints][order][:, shape[1] :])
+        return jnp.concatenate([solution[:, : shape[1]].ravel(), lam])
+
+    def solve_structured(self, Z: Array, right: Array, okay: bool | Flag) -> Array | None:
+        plan = plan_tree(self.dynamics.prepared)
+        if plan is None:
+            return None
+        diagonal, up, down = self._tree_blocks(plan, Z)
+        unit = jnp.eye(diagonal.shape[1], dtype=diagonal.dtype)
+        blocks = (
+            jnp.where(okay, diagonal, unit),
+            jnp.where(okay, up, 0.0),
+            jnp.where(okay, down, 0.0),
+        )
+        return self.solve(factor_tree(plan, *blocks), right)
 
 
 def solve_by_newton(step: AlphaStep, start: Vector) -> tuple[Vector, Flag, Count]:
@@ -128,20 +176,21 @@ def solve_by_newton(step: AlphaStep, start: Vector) -> tuple[Vector, Flag, Count
         return ~carry[-1]
 
     def iterate(carry):
-        k, z, size, stale, inverse_of_J, _ = carry
-        inverse_of_J = jax.lax.cond(
-            stale, lambda z: inverse(step.jacobian(z)), lambda z: inverse_of_J, z
-        )
-        change = -inverse_of_J @ step.residual(z)
+        k, z, size, stale, factors, _ = carry
+        factors = jax.lax.cond(stale, lambda z: step.factor(z), lambda z: factors, z)
+        change = -step.solve(factors, step.residual(z))
         new_size = jnp.max(jnp.abs(change[:n]) / scales)
         z = z + change
         largest = jnp.max(jnp.abs(step.shift + step.split_unknowns(z)[0]).ravel() / scales)
         has_stagnated = (new_size >= 0.5 * size) & (new_size <= noise)
         done = (new_size <= eps * largest) | has_stagnated
         ended = done | (k + 1 == _MAX_ITERATIONS) | ~jnp.isfinite(new_size)
-        return k + 1, z, new_size, new_size > _SLOW_CONVERGENCE * size, inverse_of_J, ended
+        return k + 1, z, new_size, new_size > _SLOW_CONVERGENCE * size, factors, ended
 
-    empty = jnp.zeros((start.size, start.size), dtype)
+    empty = jax.tree.map(
+        lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),
+        jax.eval_shape(lambda z: step.factor(z), start),
+    )
     carry = jnp.array(0), start, jnp.array(jnp.inf, dtype), jnp.array(True), empty, jnp.array(False)
     count, z, size, _, _, _ = jax.lax.while_loop(is_running, iterate, carry)
     okay = (size <= noise) & jnp.all(jnp.isfinite(z))

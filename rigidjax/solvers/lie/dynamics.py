@@ -16,6 +16,7 @@ from ...mechanics.constraints import (
     constraint_values,
 )
 from ...mechanics.dynamics.constraint_elimination import flatten_jacobian
+from ...mechanics.dynamics.joint_gradients import JointGradients, joint_gradients
 from ...mechanics.dynamics.projections import constrained_accelerations, smallest_change
 from ...mechanics.kinematics.poses import (
     assemble_poses,
@@ -105,21 +106,27 @@ class Dynamics(eqx.Module):
         return self._select_rates(apply_mass(self.prepared, twists.linear, twists.angular))
 
     def evaluate(
-        self, t: Scalar, pose: Pose, w: Float[Array, "L k"]
-    ) -> tuple[Float[Array, "L k"], Float[Array, " m"], Float[Array, "m Lk"]]:
+        self, t: Scalar, pose: Pose, w: Float[Array, "L k"], lam: Float[Array, " m"]
+    ) -> tuple[Float[Array, "L k"], Float[Array, " m"], Float[Array, "L k"]]:
         r"""Evaluate forces and constraints.
 
-        **Returns:** applied and gyroscopic forces $f$; constraints $g(q, t)$; their Jacobian $G$.
+        **Returns:** applied and gyroscopic forces $f$; constraints $g(q, t)$; $G^T \lambda$.
         """
         prepared, (poses, joint_frames) = self.prepared, self._poses_and_frames(pose)
         forces = free_forces(
             prepared, t, kinematics_for_forces(prepared, poses, joint_frames, self.twists(w))
         )
-        return (
-            self._select_rates(forces),
-            constraint_values(prepared, t, joint_frames),
-            self._gradient(t, joint_frames),
-        )
+        if prepared.system.has_loops or not prepared.system.joints:
+            of_constraints = (lam @ self._gradient(t, joint_frames)).reshape(w.shape)
+        else:
+            gradients = joint_gradients(prepared, t, joint_frames)
+            of_constraints = gradients.transpose(gradients.pad(lam))
+        values = constraint_values(prepared, t, joint_frames)
+        return self._select_rates(forces), values, of_constraints
+
+    def joint_gradients(self, t: Scalar, pose: Pose) -> JointGradients:
+        """Return the gradients of the constraints of a tree, joint by joint."""
+        return joint_gradients(self.prepared, t, self._poses_and_frames(pose)[1])
 
     def _gradient(self, t: Scalar, joint_frames: JointFrames) -> Float[Array, "m Lk"]:
         rows = constraint_jacobian(self.prepared, t, joint_frames)
