@@ -17,7 +17,11 @@ def model_table() -> str:
         mine = [r for r in rows if (r["package"], r["program"]) == (package, program)]
         name = {"pinocchio": "Pinocchio", "mujoco": "MuJoCo"}[program]
         loaded = [r for r in mine if "bodies" in r]
-        close = [r for r in loaded if all((r.get(key) or 1) <= 1e-10 for key in _QUANTITIES)]
+        close = [
+            r
+            for r in loaded
+            if all(r.get(key) is not None and r[key] <= 1e-10 for key in _QUANTITIES)
+        ]
         parts += [
             f"## {package} {mine[0]['version']}, {'URDF' if program == 'pinocchio' else 'MJCF'}",
             f"{len(loaded)} of {len(mine)} files are loaded; {len(close)} of these agree with "
