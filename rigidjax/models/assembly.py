@@ -174,6 +174,7 @@ def group_links(description: Description, lump_fixed: bool) -> list[Assembly]:
 
     def find(name: str) -> str:
         while lead[name] != name:
+            lead[name] = lead[lead[name]]
             name = lead[name]
         return name
 

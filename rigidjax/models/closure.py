@@ -71,6 +71,49 @@ def align_axes(description: Description) -> Description:
     return description
 
 
+def refuse_locked_loops(description: Description) -> Description:
+    """Refuse loops at a dead point, such as a hinge, a hinge and a slider across their line.
+
+    Such a loop has one velocity that its joints allow, but no motion: moved by x, it opens by the
+    order of x^2. Its closing joint is left out if `"dead point"` is ignored.
+    """
+    locked = [
+        joint
+        for joint in description.joints
+        if joint.closes_loop and _is_locked(description, joint)
+    ]
+    for joint in locked:
+        description.report.refuse(
+            "dead point", f"joint {joint.name!r}",
+            "closes a loop at a dead point: its joints allow a velocity but no motion. Left out, "
+            "the loop is open",
+            joint.line,
+        )  # fmt: skip
+    names = {joint.name for joint in locked}
+    kept = [joint for joint in description.joints if joint.name not in names]
+    return dataclasses.replace(description, joints=kept)
+
+
+def _is_locked(description: Description, closing: JointRecord) -> bool:
+    """Return whether a loop by itself has one velocity, along which it cannot move."""
+    trees = LoopKinematics(
+        dataclasses.replace(description, joints=_loop_of(description, closing), couplings=[])
+    )
+    J = np.concatenate(trees.constraints(np.zeros(trees.size))[1])
+    _, values, directions = np.linalg.svd(J)
+    rank = int(np.sum(values > 1e-6 * values.max(initial=0.0)))
+    if trees.size - rank != 1:
+        return False
+    direction, step = directions[-1], 1e-2
+    q = step * direction
+    for _ in range(5):
+        r, J = (np.concatenate(parts) for parts in trees.constraints(q))
+        # Corrections across the velocity only: along it the loop closes where it came from.
+        rows, right = np.concatenate([J, direction[None]]), np.append(r, 0.0)
+        q = q - np.linalg.lstsq(rows, right, rcond=1e-6)[0]
+    return trees.violation(q) > 1e-3 * step**2
+
+
 def _loop_of(description: Description, closing: JointRecord) -> list[JointRecord]:
     """Return the joints of the trees between the links of a closing joint, and itself."""
     above = {joint.child: joint for joint in description.joints if not joint.closes_loop}

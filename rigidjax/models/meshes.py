@@ -105,7 +105,7 @@ def find_mesh(
 
     `package://name/path` is searched as `name/path` and as `path` in the given folders and in those
     above the model file, other names relative to the model file. Results are existing files inside
-    of these folders.
+    these folders, or the folder above the model file's.
     """
     home = pathlib.Path(model).resolve().parent
     if "://" not in name:
@@ -119,6 +119,8 @@ def find_mesh(
     for root in roots:
         for part in parts:
             path = (root / part.lstrip("/")).resolve()
-            if part and path.is_file() and path.is_relative_to(root):
+            # A relative name may lead to a sibling of the model's folder, such as ../meshes.
+            inside = root.parent if root == home and "://" not in name else root
+            if part and path.is_relative_to(inside) and path.is_file():
                 return path
     return None

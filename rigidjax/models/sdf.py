@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .closure import align_axes
+from .closure import align_axes, refuse_locked_loops
 from .description import Description, FrameData, Link, LinkShape
 from .placement import Placement
 from .report import Report
@@ -109,7 +109,7 @@ def read_sdf(root: Element, report: Report, mimic: bool = True) -> Description:
     static = model.first("static")
     if static is not None and parse_flag(static.text, static):
         description.world = set(links)
-    return align_axes(description)
+    return refuse_locked_loops(align_axes(description))
 
 
 def _version(root: Element) -> tuple[int, int]:

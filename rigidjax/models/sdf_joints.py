@@ -1,6 +1,7 @@
 """Joints of SDF files."""
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -158,7 +159,8 @@ def _direction(
     """Return the direction of an axis, space components."""
     xyz = axis.first("xyz")
     value = np.array([0.0, 0.0, 1.0]) if xyz is None else xyz.numbers(3)
-    length = np.linalg.norm(value)
+    # Squares of the components may overflow or vanish.
+    length = math.hypot(*value)
     if not length > 0:
         raise axis.error(f"the axis of {joint} has no direction; give a vector other than 0 0 0.")
     reference = "" if xyz is None else xyz.attributes.get("expressed_in", "")

@@ -1,6 +1,7 @@
 """Reader of URDF files."""
 
 import dataclasses
+import math
 import pathlib
 
 import numpy as np
@@ -16,6 +17,7 @@ from .description import (
     Link,
     LinkShape,
 )
+from .joint_graph import find_cycle
 from .placement import Placement, about_axis, from_roll_pitch_yaw
 from .report import Report
 from .schema import check_elements
@@ -160,13 +162,12 @@ def _parents(links: dict[str, Element], joints: dict[str, Element]) -> dict[str,
                 "tree; closed loops can be loaded from SDF and MJCF files."
             )
         parents[child] = name
-    for link in links:
-        seen, at = {link}, link
-        while at in parents:
-            at = joints[parents[at]].all("parent")[0].text_of("link")
-            if at in seen:
-                raise joints[parents[at]].error(f"the joints around {at!r} form a cycle.")
-            seen.add(at)
+    above = {
+        child: joints[name].all("parent")[0].text_of("link") for child, name in parents.items()
+    }
+    at = find_cycle(above)
+    if at is not None:
+        raise joints[parents[at]].error(f"the joints around {at!r} form a cycle.")
     roots = [link for link in links if link not in parents]
     if len(roots) > 1:
         raise links[roots[1]].error(
@@ -195,20 +196,22 @@ def _mimics(joints: dict[str, Element], report: Report) -> dict[str, _Mimic]:
         found[name] = _Mimic(
             by, mimic.number("multiplier", 1.0), mimic.number("offset", 0.0), mimic.line
         )
-    for name in found:
-        at, seen = name, {name}
-        while at in found:
-            at = found[at].by
-            if at in seen:
-                raise joints[name].error(f"the mimic joints around {at!r} form a cycle.")
-            seen.add(at)
+    at = find_cycle({name: follower.by for name, follower in found.items()})
+    if at is not None:
+        raise joints[at].error(f"the mimic joints around {at!r} form a cycle.")
 
-    # Coordinates in the reference configuration, where independent joints are at zero.
-    def offset(name: str) -> float:
-        own = found.get(name)
-        return 0.0 if own is None else own.offset + own.ratio * offset(own.by)
-
-    return {name: dataclasses.replace(value, offset=offset(name)) for name, value in found.items()}
+    # Coordinates in the reference configuration, where independent joints are at zero. A loop: a
+    # chain of joints may be longer than the recursion limit of Python.
+    offsets: dict[str, float] = {}
+    for start in found:
+        path = [start]
+        while path[-1] in found and path[-1] not in offsets:
+            path.append(found[path[-1]].by)
+        for name in reversed(path):
+            if name not in offsets:
+                own = found.get(name)
+                offsets[name] = 0.0 if own is None else own.offset + own.ratio * offsets[own.by]
+    return {name: dataclasses.replace(one, offset=offsets[name]) for name, one in found.items()}
 
 
 def _origin(element: Element) -> Placement:
@@ -222,7 +225,8 @@ def _origin(element: Element) -> Placement:
 def _axis(element: Element) -> np.ndarray:
     axis = element.first("axis")
     value = np.array([1.0, 0.0, 0.0]) if axis is None else axis.vector("xyz", 3)
-    length = np.linalg.norm(value)
+    # Squares of the components may overflow or vanish.
+    length = math.hypot(*value)
     if axis is not None and not length > 0:
         raise axis.error(f"the axis of {element} has no direction; give a vector other than 0 0 0.")
     return value / length

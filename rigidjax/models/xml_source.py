@@ -11,6 +11,7 @@ import numpy as np
 
 _LARGEST = 64 * 2**20  # bytes
 _DEEPEST = 200  # nested elements
+_MOST = 100_000  # elements
 
 
 @dataclasses.dataclass
@@ -82,7 +83,9 @@ class Element:
 
     def _numbers(self, text: str, count: int, name: str) -> np.ndarray:
         try:
-            values = np.array([float(word) for word in text.split()])
+            # Python reads 1_0 and digits of other scripts, which are no numbers in a model file.
+            plain = text if text.isascii() and "_" not in text else "no number"
+            values = np.array([float(word) for word in plain.split()])
         except ValueError:
             values = np.zeros(0)
         if values.shape != (count,) or not np.isfinite(values).all():
@@ -100,6 +103,9 @@ def parse(path: str | os.PathLike[str]) -> tuple[Element, bytes]:
     or no well-formed XML, with the line.
     """
     path = pathlib.Path(path)
+    # Devices and pipes may have no end.
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no file.")
     size = path.stat().st_size
     if size > _LARGEST:
         raise ValueError(f"{path} has {size} bytes; a model file has at most {_LARGEST}.")
@@ -113,6 +119,7 @@ def parse_bytes(content: bytes, path: str) -> Element:
     parser.buffer_text = True
     roots: list[Element] = []
     stack: list[Element] = []
+    count = 0
 
     def open_element(tag: str, attributes: dict[str, str]) -> None:
         if stack and stack[-1].end == 0:
@@ -120,8 +127,12 @@ def parse_bytes(content: bytes, path: str) -> Element:
         element = Element(tag, attributes, parser.CurrentLineNumber, parser.CurrentByteIndex, path)
         (stack[-1].children if stack else roots).append(element)
         stack.append(element)
+        nonlocal count
+        count += 1
         if len(stack) > _DEEPEST:
             raise element.error(f"is nested more than {_DEEPEST} deep.")
+        if count > _MOST:
+            raise element.error(f"a model file has at most {_MOST} elements.")
 
     def close_element(tag: str) -> None:
         stack.pop()
@@ -143,6 +154,8 @@ def parse_bytes(content: bytes, path: str) -> Element:
         parser.Parse(content, True)
     except expat.ExpatError as error:
         raise ValueError(f"{path}:{error.lineno}: no well-formed XML: {error}.") from None
+    except LookupError as error:
+        raise ValueError(f"{path}: the file cannot be decoded: {error}.") from None
     for element in roots[0].walk():
         element.end = _end_of_tag(content, element.start)
     return roots[0]

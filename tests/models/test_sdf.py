@@ -327,6 +327,26 @@ def test_axes_of_loops_that_rounding_would_lock():
     assert read(bars("1e-3 1 0")).joints[3].axes[0][0] == pytest.approx(1e-3)
 
 
+def test_loops_at_a_dead_point():
+    # Two hinges and a slider across the line between them: both may turn, but only at first.
+    def text(slide):
+        return (
+            '<sdf version="1.9"><model name="m"><link name="a"/><link name="b"/>'
+            '<joint name="p" type="revolute"><parent>world</parent><child>a</child>'
+            "<axis><xyz>0 0 1</xyz></axis></joint>"
+            '<joint name="q" type="revolute"><parent>world</parent><child>b</child>'
+            "<pose>1 0 0 0 0 0</pose><axis><xyz>0 0 1</xyz></axis></joint>"
+            '<joint name="s" type="prismatic"><parent>a</parent><child>b</child>'
+            f"<axis><xyz>{slide}</xyz></axis></joint></model></sdf>"
+        )
+
+    with pytest.raises(ValueError, match="joint 's': closes a loop at a dead point"):
+        read(text("0 1 0"))
+    left_out = read(text("0 1 0"), ignore=("dead point",))
+    assert [joint.name for joint in left_out.joints] == ["p", "q"]
+    assert [joint.name for joint in read(text("1 1 0")).joints] == ["p", "q", "s"]
+
+
 def test_mimic():
     text = pair(
         ("revolute", "<axis><xyz>1 0 0</xyz></axis>"),

@@ -1,0 +1,254 @@
+"""Broken and hostile model files: a clear error each, in bounded time, and nothing is fetched."""
+
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+from rigidjax.models import load
+from rigidjax.models.closure import close_loops
+from rigidjax.models.meshes import find_mesh
+from rigidjax.models.report import Report
+from rigidjax.models.sdf import read_sdf
+from rigidjax.models.urdf import read_urdf
+from rigidjax.models.xml_source import parse_bytes
+
+DATA = pathlib.Path(__file__).parent / "data"
+INERTIA = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+READERS = {".urdf": read_urdf, ".sdf": read_sdf}
+
+
+def link(name, mass="1"):
+    return f'<link name="{name}"><inertial><mass value="{mass}"/>{INERTIA}</inertial></link>'
+
+
+def joint(name, parent, child, inside="", kind="continuous"):
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f"{inside}</joint>"
+    )
+
+
+def robot(*parts):
+    return f'<robot name="r">{"".join(parts)}</robot>'
+
+
+def read(text, suffix=".urdf", ignore=()):
+    """Return the description of a text, without assembling a system."""
+    content = text if isinstance(text, bytes) else text.encode()
+    report = Report(f"m{suffix}", ignore)
+    description = READERS[suffix](parse_bytes(content, f"m{suffix}"), report)
+    report.check()
+    return close_loops(description)
+
+
+AB = (link("a"), link("b"))
+LIMIT = '<limit lower="{}" upper="{}"/>'
+CHAIN = [joint(f"j{k}", f"l{k}", f"l{k + 1}", f'<mimic joint="j{k + 1}"/>') for k in range(3000)]
+XML = {
+    "": "m.urdf:1: no well-formed XML: no element found",
+    robot(*AB)[:60]: "m.urdf:1: no well-formed XML: unclosed token",
+    b"\x00" * 100: "no well-formed XML: not well-formed",
+    "x" * 10_000_000: "no well-formed XML: syntax error",
+    "<robot>" + 100_001 * "<a/>" + "</robot>": "a model file has at most 100000 elements",
+    "<a>" * 100_000: "<a>: is nested more than 200 deep",
+    '<?xml version="1.0" encoding="klingon"?><robot/>': "cannot be decoded: unknown encoding",
+    '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><robot name="&b;"/>': "types and entities",
+    '<!DOCTYPE r SYSTEM "http://127.0.0.1:1/x.dtd"><robot/>': "m.urdf:1: document types and ent",
+    '<robot name="&x;"/>': "undefined entity",
+    "<robot/><robot/>": "junk after document element",
+}
+URDF = {
+    "<html/>": "a URDF file starts with <robot>",
+    robot(): "has no <link>",
+    robot('<link name="a"><visual/></link>'): "has no <geometry> of a known kind",
+    robot(link("a", "-2")): "the mass of .* is negative; got -2 kg",
+    robot(link("a", "nan")): "`value` must be a finite number; got 'nan'",
+    robot(link("a", "inf")): "must be a finite number; got 'inf'",
+    robot(link("a", "heavy")): "must be a finite number; got 'heavy'",
+    robot(link("a", "1_0")): "must be a finite number; got '1_0'",
+    robot(link("a", "\u0661")): "must be a finite number",
+    robot(link("a", "")): "the attribute `value` is missing",
+    robot(link("a"), link("a")): "another link of this name is in line 1",
+    robot(*AB, *(2 * [joint("j", "a", "b")])): "another joint of this name is in line 1",
+    robot(*AB, joint("j", "a", "c")): "there is no link 'c'",
+    robot(*AB, joint("j", "a", "a")): "connects the link 'a' with itself",
+    robot(*AB, joint("j", "a", "b").replace('<parent link="a"/>', "")): "<parent> is missing",
+    robot(*AB, joint("j", "a", "b"), joint("k", "b", "a")): "the joints around '.' form a cycle",
+    robot(*AB, joint("j", "a", "b", kind="hinge")): "there is no joint of the type 'hinge'",
+    robot(*AB): "no joint connects it with 'a'",
+    robot(*AB, joint("j", "a", "b", '<axis xyz="0 0 0"/>')): "has no direction",
+    robot(*AB, joint("j", "a", "b", '<axis xyz="0 1"/>')): "`xyz` must be 3 finite numbers",
+    robot(*AB, joint("j", "a", "b", LIMIT.format(1, -1), "revolute")): "`lower` of .* is above",
+    robot(*AB, joint("j", "a", "b", kind="revolute")): "a revolute joint needs <limit>",
+    robot(*AB, joint("j", "a", "b", '<axis xyzz="0 0 1"/>')): "`xyz` is missing|`xyzz` is unknown",
+    robot(link("a"), "<lnik/>"): "<lnik> is unknown. Did you mean 'link'",
+    robot(*AB, joint("j", "a", "b", '<mimic joint="k"/>')): "follows 'k', which does not exist",
+    robot(*AB, joint("j", "a", "b", '<mimic joint="j"/>')): "mimic joints around 'j' form a cycle",
+    robot(*(link(f"l{k}") for k in range(3001)), *CHAIN[:-1], CHAIN[-1].replace("j3000", "j0")): (
+        "mimic joints around 'j0' form a cycle"
+    ),
+    robot('<xacro:macro name="x"/>'): "no well-formed XML: unbound prefix|macros of xacro",
+}
+BASE = '<sdf version="{}"><model name="m">{}</model></sdf>'
+HINGE = (
+    '<joint name="j" type="revolute"><parent>a</parent><child>b</child>'
+    "<axis><xyz>0 0 1</xyz></axis>{}</joint>"
+)
+TWO = '<link name="a"/><link name="b"/>'
+
+
+def in_axis(inside):
+    return HINGE.format("").replace("</xyz>", f"</xyz>{inside}")
+
+
+def sdf(inside, version="1.9"):
+    return BASE.format(version, inside)
+
+
+SDF = {
+    '<sdf version="1.3"><model name="m"/></sdf>': "versions 1.4 to 1.12 of SDF are read; got '1.3'",
+    '<sdf version="one"/>': "versions 1.4 to 1.12 of SDF are read",
+    "<sdf/>": "the attribute `version` is missing",
+    '<sdf version="1.9"/>': "one model is read from a file; this one has 0",
+    f'<sdf version="1.9">{2 * "<model/>"}</sdf>': "one model is read from a file; this one has 2",
+    sdf(""): "has no <link>",
+    sdf(TWO + TWO): "another <link> of this name is in line 1",
+    sdf('<link name="world"/>'): "the name 'world' is reserved",
+    sdf(TWO + '<link name="j"/>' + HINGE.format("")): "another <link> of this name",
+    sdf("<include><uri>model://x</uri></include>" + TWO): "other files are not read",
+    sdf('<model name="n"/>' + TWO): "nested models are not supported",
+    sdf('<link name="a"><pose relative_to="b"/></link>'): "there is no link, joint or frame 'b'",
+    sdf('<link name="a"><pose relative_to="b"/></link>'
+        '<link name="b"><pose relative_to="a"/></link>'):
+        "the poses around '.' form a cycle",
+    sdf('<frame name="f" attached_to="g"/><frame name="g" attached_to="f"/><link name="a"/>'):
+        "the frames around '.' are attached in a cycle",
+    sdf('<link name="a"><pose>0 0 0</pose></link>'): "its text must be 6 finite numbers",
+    sdf('<link name="a"><pose rotation_format="quat_xyzw">0 0 0 0 0 0 0</pose></link>'):
+        "the quaternion is zero",
+    sdf('<link name="a"><pose rotation_format="axis">0 0 0 0 0 0</pose></link>'):
+        "`rotation_format` must be",
+    sdf('<link name="a"><pose degrees="often">0 0 0 0 0 0</pose></link>'): "must be true or false",
+    sdf('<link name="a"><inertial><mass>-1</mass></inertial></link>'): "mass is negative; got -1",
+    sdf('<link name="a"><inertial><pose relative_to="a">0 0 0 0 0 0</pose></inertial></link>'):
+        "the pose of <inertial> is always relative to its link",
+    sdf('<link name="a"><inertial auto="true"/></link>'): "inertia from collision shapes",
+    sdf('<link name="a"><kinematic>1</kinematic></link>'): "links moved from outside",
+    sdf('<link name="a"><velocity_decay><linear>1</linear></velocity_decay></link>'):
+        "decay of vel",
+    sdf('<link name="a"><visual><geometry><box/></geometry></visual></link>'): "<size> is missing",
+    sdf(TWO + HINGE.format("").replace("revolute", "hinge")): "no joint of the type 'hinge'",
+    sdf(TWO + HINGE.format("").replace("<parent>a</parent>", "")): "<parent> is missing",
+    sdf(TWO + HINGE.format("").replace(">b<", ">world<")):
+        "the child of a joint cannot be the world",
+    sdf(TWO + HINGE.format("").replace(">b<", ">a<")): "connects the link 'a' with itself",
+    sdf(TWO + HINGE.format("").replace(">b<", ">c<")): "there is no link, joint or frame 'c'",
+    sdf(TWO + HINGE.format("").replace("0 0 1", "0 0 0")): "has no direction",
+    sdf(TWO + HINGE.format("").replace("<axis>", "<axs>").replace("</axis>", "</axs>")):
+        "<axis> is missing",
+    sdf(TWO + in_axis("<limit><lower>2</lower><upper>1</upper></limit>")):
+        "<lower> of .* is above <upper>",
+    sdf(TWO + in_axis("<dynamics><damping>-1</damping></dynamics>")):
+        "the damping of .* is negative",
+    sdf(TWO + HINGE.format("").replace("</xyz>", '</xyz><mimic joint="k"/>')): "no joint 'k'",
+    sdf(TWO + HINGE.format("").replace("</xyz>", '</xyz><mimic joint="j"/>')):
+        "mimic joints around 'j' form a cycle",
+    sdf(TWO + HINGE.format("").replace("</xyz>", '</xyz><mimic joint="j" axis="axis2"/>')):
+        "is no single coordinate",
+    sdf(TWO + HINGE.format("<thread_pitch>0</thread_pitch>").replace("revolute", "screw")):
+        "`thread_pitch` is in rad/m and cannot be zero",
+    sdf(TWO + HINGE.format("<axis2/><gearbox_reference_body>a</gearbox_reference_body>")
+        .replace("revolute", "gearbox")): "needs a hinge of 'a' about <axis>",
+    sdf(TWO + HINGE.format("").replace("revolute", "gearbox")):
+        "<gearbox_reference_body> is missing",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", XML, ids=range(len(XML)))
+def test_bad_xml(text):
+    with pytest.raises(ValueError, match=XML[text]):
+        read(text)
+
+
+@pytest.mark.parametrize("text", URDF, ids=range(len(URDF)))
+def test_bad_urdf(text):
+    with pytest.raises(ValueError, match=URDF[text]):
+        read(text)
+
+
+@pytest.mark.parametrize("text", SDF, ids=range(len(SDF)))
+def test_bad_sdf(text):
+    with pytest.raises(ValueError, match=SDF[text]):
+        read(text, ".sdf")
+
+
+def test_bad_paths(tmp_path):
+    noise = tmp_path / "noise.urdf"
+    noise.write_bytes(np.random.default_rng(0).bytes(10_000_000))
+    with pytest.raises(ValueError, match="noise.urdf:1: no well-formed XML"):
+        load(noise)
+    with pytest.raises(ValueError, match="is no file"):
+        load(tmp_path)
+    os.mkfifo(tmp_path / "pipe.urdf")
+    with pytest.raises(ValueError, match="pipe.urdf is no file"):
+        load(tmp_path / "pipe.urdf")
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "none.urdf")
+    huge = tmp_path / "huge.urdf"
+    with huge.open("wb") as file:
+        file.truncate(65 * 2**20)
+    with pytest.raises(ValueError, match="a model file has at most 67108864"):
+        load(huge)
+    root = tmp_path / "root.xml"
+    root.write_text("<html/>")
+    with pytest.raises(ValueError, match="is no model: a file starts with <robot>, <sdf> or"):
+        load(root)
+    ground = tmp_path / "ground.urdf"
+    ground.write_text(robot(link("b"), link("ground"), joint("j", "b", "ground")))
+    with pytest.raises(ValueError, match="a moving link is called 'ground'"):
+        load(ground)
+
+
+def test_names_that_are_allowed():
+    # A joint may be named like a link; a link may be named like the ground, as a root.
+    assert read(robot(*AB, joint("a", "a", "b"))).joints[0].name == "a"
+    assert read(robot(link("ground"), link("b"), joint("j", "ground", "b"))).world == {"ground"}
+    with pytest.raises(ValueError, match="the file has no such unsupported feature"):
+        read(robot(link("a")), ignore=("mesh",))
+
+
+def test_meshes_outside_of_the_folder_are_not_read(tmp_path):
+    for folder in ("package/urdf", "package/meshes"):
+        (tmp_path / folder).mkdir(parents=True)
+    model = str(tmp_path / "package/urdf/m.urdf")
+    for name in ("package/meshes/in.stl", "package/urdf/own.stl", "out.stl"):
+        (tmp_path / name).write_text("solid\nendsolid\n")
+    assert find_mesh("own.stl", model, ()).name == "own.stl"
+    assert find_mesh("../meshes/in.stl", model, ()).name == "in.stl"
+    for name in (
+        "../../out.stl", str(tmp_path / "out.stl"), "https://example.org/x.stl", "",
+        "package://package/../../out.stl", f"file://{tmp_path}/out.stl/../../../etc/passwd",
+    ):  # fmt: skip
+        assert find_mesh(name, model, ()) is None
+
+
+@pytest.mark.parametrize("name", ["arm.urdf", "linkage.sdf"])
+def test_random_changes_end_in_errors_or_models(name):
+    good = (DATA / name).read_bytes()
+    rng = np.random.default_rng(7)
+    pieces = [b"", b"0", b"-", b"nan", b"<", b">", b'"', b"/", b"&", b"1e999", b"\xff", b"world"]
+    outcomes = set()
+    for _ in range(150):
+        content = bytearray(good)
+        for _ in range(rng.integers(1, 4)):
+            at, length = int(rng.integers(len(content))), int(rng.choice([0, 1, 1, 30]))
+            content[at : at + length] = pieces[rng.integers(len(pieces))]
+        try:
+            read(bytes(content), pathlib.Path(name).suffix)
+            outcomes.add("model")
+        except (ValueError, OSError) as error:
+            assert str(error)
+            outcomes.add("error")
+    assert outcomes == {"model", "error"}
