@@ -197,3 +197,27 @@ def test_unnamed_joints_get_unique_names():
     assert doubled.joint_index("weld a-b 2") == 1
     with pytest.raises(ValueError, match="name of its own; got 'x' more than once"):
         rj.System([body("a"), body("b")], [rj.Weld("a", "b", name="x") for _ in range(2)])
+
+
+def test_chosen_joints_close_loops():
+    bodies = [body(name) for name in "abc"]
+    ends = [("ground", "a"), ("a", "b"), ("b", "c"), ("ground", "c")]
+    joints = [rj.Weld(*pair, name=f"j{k}") for k, pair in enumerate(ends)]
+    for k in range(4):
+        chosen = rj.System(bodies, joints, closing=[f"j{k}"]).topology
+        assert chosen.loops == (k,)
+    # A joint that nothing else replaces may be chosen too: its child is free then.
+    free = rj.System(bodies[:1], joints[:1], closing=["j0"]).topology
+    assert (free.loops, free.joints) == ((0,), (None,))
+    with pytest.raises(ValueError, match="j9"):
+        rj.System(bodies, joints, closing=["j9"])
+    armed = [rj.Revolute("ground", "a", P, Z, name="m", armature=0.1)]
+    with pytest.raises(ValueError, match="'m' closes a loop of which every joint has `armature`"):
+        rj.System(bodies[:1], armed, closing=["m"])
+
+
+def test_free_joint_between_bodies():
+    joints = [rj.Free("b", "f", "a"), rj.Weld("ground", "a", name="w")]
+    assert rj.System([body("a"), body("b", X)], joints).topology.parents == (GROUND, 0)
+    with pytest.raises(ValueError, match="'b' is attached to .* already; leave `Free` out"):
+        rj.System([body("a"), body("b", X)], [*joints[1:], rj.Weld("a", "b"), joints[0]])
