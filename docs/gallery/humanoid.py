@@ -2,8 +2,7 @@
 twist.
 
 The right arm moves in the plane of the chest. The angular momentum stays constant, so that the body
-tilts and twists about its long axis; motors hold all other joints.
-"""
+tilts and twists about its long axis; motors hold all other joints."""
 
 import jax.numpy as jnp
 import numpy as np
