@@ -124,11 +124,11 @@ def test_packages_are_searched(meshes, tmp_path_factory):
     assert model.system.bodies[0].shape is None
     (warning,) = model.report.of_kind("warning")
     assert "solid.obj is not found" in warning.text
-    # Paths do not leave the folder of the model.
+    # Paths do not leave the folder above that of the model.
     (other / "secret.obj").write_text(OBJ)
-    inside = other / "inside"
-    inside.mkdir()
-    assert loaded(inside, '<mesh filename="../secret.obj"/>').system.bodies[0].shape is None
+    inside = other / "robot" / "urdf"
+    inside.mkdir(parents=True)
+    assert loaded(inside, '<mesh filename="../../secret.obj"/>').system.bodies[0].shape is None
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
