@@ -9,7 +9,7 @@ from .writer import UnavailableError, Writer
 BOUND = "200 * jnp.finfo({x}.dtype).eps * jnp.max(jnp.abs({x})) + 1e3 * jnp.finfo({x}.dtype).tiny"
 
 # The order of the operands decides whether a partial result is beyond the range of numbers.
-HUGE_SUM = "~jnp.isfinite(jnp.sum(jnp.abs(jnp.where(jnp.isfinite({x}), {x}, 0))))"
+HUGE_SUM = "~jnp.isfinite(2 * jnp.sum(jnp.abs(jnp.where(jnp.isfinite({x}), {x}, 0))))"
 EXTREME_PRODUCT = (
     "(~jnp.isfinite(jnp.prod(jnp.maximum(jnp.abs(jnp.where(jnp.isfinite({x}), {x}, 1)), 1)))"
     " | (jnp.prod(jnp.minimum(jnp.abs(jnp.where({x} == 0, 1, {x})), 1))"

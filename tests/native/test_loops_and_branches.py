@@ -4,6 +4,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from rule_cases import X, Y, check, compare
 
@@ -190,3 +191,44 @@ def test_branches_in_branches_hand_arrays_on(flag):
         return big, big[::-1].cumsum()
 
     compare(function, jnp.linspace(0.0, 1.0, 300), jnp.array(flag), tolerance=1e-13)
+
+
+def passed_through_then_looped(n, p, v):
+    """The loop may not overwrite its start, which a branch returns as it is."""
+    b = jax.lax.cond(p, jnp.exp, lambda v: v, v)
+    start = jnp.zeros((), int), (v, jnp.cumsum(v))
+    step = lambda s: (s[0] + 1, (s[1][1], s[1][1]))  # noqa: E731
+    w, _ = jax.lax.while_loop(lambda s: s[0] < n % 5, step, start)[1]
+    return jnp.sum(w), b
+
+
+def passed_through_in_a_loop(n, p, v):
+    """A carry that is another carry in one branch is copied before that one is overwritten."""
+
+    def body(k, carry):
+        a, _ = carry
+        return 0.1 * jnp.cumsum(a)[::-1], jax.lax.cond(p, lambda a: jnp.exp(-a), lambda a: a, a)
+
+    return jax.lax.fori_loop(0, n, body, (v, 0 * v))
+
+
+def passed_through_in_a_scan(n, p, v):
+    def body(carry, k):
+        a, _ = carry
+        c = jax.lax.cond(p, lambda a: jnp.exp(-a), lambda a: a, a)
+        return (0.1 * jnp.cumsum(a)[::-1], c), c[3]
+
+    return jax.lax.scan(body, (v, 0 * v), jnp.arange(12.0))
+
+
+@pytest.mark.parametrize(
+    "function", [passed_through_then_looped, passed_through_in_a_loop, passed_through_in_a_scan]
+)
+def test_arrays_that_branches_pass_through(function, rng):
+    """Arrays in memory, which the result of a branch may be."""
+    args = np.arange(13), rng.random(13) < 0.5, rng.standard_normal((13, 300))
+    assert 2 < args[1].sum() < 11
+    expected = jax.jit(jax.vmap(function))(*args)
+    actual = jax.jit(jax.vmap(native.jit(function)))(*args)
+    for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)

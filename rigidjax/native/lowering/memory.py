@@ -35,7 +35,8 @@ class Buffer:
     of variables bound to it; `pin_count`, number of reasons to keep it without a bound variable,
     such as a loop carry; `values`, (size,), if it is a compile-time constant; `byte_range`, start
     and end in the kernel's workspace; `pitch`, distance of elements in units of all lanes; `lanes`,
-    number of lanes with separate values.
+    number of lanes with separate values; `aliases`, buffers one of which this one is, by the branch
+    that was taken.
     """
 
     pointer: Value
@@ -49,6 +50,11 @@ class Buffer:
     byte_range: tuple[int, int] = (0, 0)
     pitch: int = 1
     lanes: int = 1
+    aliases: tuple["Buffer", ...] = ()
+
+    def may_alias(self, other: "Buffer") -> bool:
+        """Return whether writing one of two buffers may change the other."""
+        return any(a is b for a in (self, *self.aliases) for b in (other, *other.aliases))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

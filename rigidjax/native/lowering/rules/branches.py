@@ -211,14 +211,16 @@ def _emit_phis(
     if isinstance(new, ArrayView):
         if not isinstance(old, ArrayView) or new.buffer is old.buffer:
             return new
-        # The copy exists only if the branch was taken. Neither buffer may be overwritten from here.
+        # The copy exists only if the branch was taken. Neither buffer may be overwritten from here:
+        # they count as used. A loop that has one as a carry copies the result before it stores it.
         pointer = em.builder.phi(POINTER)
         for view, block in ((old, block_before), (new, branch_end)):
             pointer.add_incoming(view.buffer.pointer, block)
-            view.buffer.pin_count += 1
+            view.buffer.use_count += 1
         buffer = Buffer(
             pointer, new.buffer.dtype, new.buffer.size, is_owned=False, pin_count=1,
             pitch=new.buffer.pitch, lanes=new.buffer.lanes,
+            aliases=(old.buffer, *old.buffer.aliases, new.buffer, *new.buffer.aliases),
         )  # fmt: skip
         return ArrayView(buffer, new.shape, new.strides)
     dtype = np.dtype(aval.dtype)

@@ -339,7 +339,7 @@ class Loop:
         out = []
         for k, (old, value) in enumerate(zip(carry, results, strict=True)):
             is_aliased = isinstance(value, ArrayView) and any(
-                value.buffer is b for b in carry_buffers
+                map(value.buffer.may_alias, carry_buffers)
             )
             is_own_buffer = is_aliased and isinstance(old, ArrayView) and value.buffer is old.buffer
             if is_aliased and not (is_own_buffer and value.covers_buffer):

@@ -213,7 +213,7 @@ class _ScanLoop:
                     and value.buffer is old.buffer
                     and value.covers_buffer
                 )
-                if not is_own_buffer and any(value.buffer is b for b in buffers):
+                if not is_own_buffer and any(map(value.buffer.may_alias, buffers)):
                     value = em.copy_to_memory(value, dtype)
             values.append(value)
         for old, value, phi_array, dtype in zip(
