@@ -8,6 +8,7 @@ import numpy as np
 from ..checks import is_traced
 from ..formulations import Relative
 from ..formulations.charts import split_chart
+from ..mechanics import System
 from ..results import RESULTS
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def fastest_rotor(solution: "Solution") -> Rotor | None:
     **Returns:** `None` for `Relative`, for batches, and where no joint turns that fast.
     """
     model = solution.model
-    system, steps = model.multibody, solution.stats.get("num_steps")
+    system: System = model.multibody
+    steps: Any = solution.stats.get("num_steps")
     if isinstance(model, Relative) or not system.angle_joints or np.ndim(steps) or not steps:
         return None
     if (
