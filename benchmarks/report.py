@@ -300,6 +300,16 @@ def compile_table() -> str:
     return table(header, body) + "\n\n" + provenance(rows)
 
 
+def robot_table() -> str:
+    """Return the table of forward dynamics of robots against Pinocchio."""
+    rows = common.read("robots")
+    keys = ("batch_us", "single_us", "pinocchio_us", "batch_ratio", "single_ratio")
+    body = [[r["case"], str(r["rates"]), *(f"{r[key]:.2f}" for key in keys)] for r in rows]
+    header = ["robot", "rates", "in a batch, us", "alone, us", "`pinocchio.aba`, us"]
+    header += ["batch : Pinocchio", "alone : Pinocchio"]
+    return table(header, body) + "\n\n" + provenance(rows)
+
+
 def drift_table() -> str:
     """Return the table of drifts at the end, and exponents of their growth in time."""
     rows = common.read("drift")
@@ -372,6 +382,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "chains": ("chains", chain_table),
     "compile": ("compile", compile_table),
     "models": ("models", model_table),
+    "robots": ("robots", robot_table),
     **SOLVER_TABLES,
     **FIT_TABLES,
 }

@@ -9,7 +9,7 @@ from .mjcf_compiled import CompiledModel, make_unique
 from .mjcf_features import account_for_rest
 from .mjcf_geoms import add_shapes
 from .mjcf_loops import add_equalities, find_closed_configuration
-from .placement import from_quaternion
+from .placement import IDENTITY, Placement, from_quaternion
 from .report import Report
 from .xml_source import Element
 
@@ -54,6 +54,12 @@ def _add_bodies(compiled: CompiledModel, data: Any, description: Description) ->
         line = compiled.line(name, "body")
         link = Link(name, compiled.placement(data, b), float(model.body_mass[b]), line=line)
         frame = from_quaternion(model.body_ipos[b], model.body_iquat[b])
+        # MuJoCo takes nearly equal frames for equal, and leaves out the difference.
+        same = compiled.word("mjtSameFrame", compiled.parameters("body_sameframe", 0, b))
+        if same == "body":
+            frame = IDENTITY
+        elif same == "bodyrot":
+            frame = Placement(frame.position, IDENTITY.rotation)
         link.center = frame.position
         link.inertia = frame.rotation @ np.diag(model.body_inertia[b]) @ frame.rotation.T
         description.links.append(link)
