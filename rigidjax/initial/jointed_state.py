@@ -1,6 +1,7 @@
 """States from joint coordinates, for trees and closed loops."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -11,13 +12,14 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ..checks import check, check_all, finite_rule, is_traced
-from ..formulations import Relative
 from ..joints import Coupling
 from ..joints.motion import motion_at, motion_rate
 from ..joints.relative_pose import wrap_angle
 from ..joints.replacing import replace_fields
 from ..mechanics import System
-from ..rotations import RotationVector
+from ..mechanics.kinematics.forward import reference_coordinates, state_of_joints
+from ..mechanics.stacked.system import prepare_system
+from ..native import call_by_kernel
 from ..state import State
 from .consistent import consistent_state
 
@@ -66,27 +68,39 @@ def jointed_state(
         given = _add_coupled(system, couplings, given)
         # `given` satisfies the couplings from here on.
         system = replace_fields(system, constraints=())
-    # Coordinates of a ball joint are a rotation vector.
-    model = Relative(system, RotationVector(), recharting=False)
-    q, nu = _reference_coordinates(model, system.reference_state())
-    for body, j in enumerate(system.topology.joints):
+    q = _reference_coordinates(system)
+    nu = jnp.zeros_like(q)
+    end = 0
+    for j, count in zip(system.topology.joints, system.rates_of_bodies, strict=True):
+        rows, end = slice(end, end + count), end + count
         name = "" if j is None else system.joints[j].name
         if name in given:
-            of_coordinates, of_rates = model.layout.rows_of(body)
-            q = q.at[of_coordinates].set(given[name][0], unique_indices=True)
-            nu = nu.at[of_rates].set(given[name][1], unique_indices=True)
-    return _decode(model, q, nu)
+            q, nu = (_set_rows(x, rows, y) for x, y in zip((q, nu), given[name], strict=True))
+    place = _place if is_traced((system, q, nu)) else _place_by_kernel
+    return place(system, q, nu)
+
+
+def _set_rows(x: Any, rows: slice, values: Any) -> Any:
+    """Return an array with other values in these rows; by NumPy if nothing is traced."""
+    if is_traced((x, values)):
+        return jnp.asarray(x).at[rows].set(values, unique_indices=True)
+    x = np.array(x)
+    x[rows] = values
+    return x
 
 
 @eqx.filter_jit
-def _reference_coordinates(model: Relative, state: State):
-    """Return joint coordinates and rates of the reference configuration at rest."""
-    return jnp.split(model.pack(state.at_rest()), [model.layout.num_positions])
+def _reference_coordinates(system: System) -> Float[Array, " f"]:
+    """Return joint coordinates of the reference configuration, rotation vectors of ball joints."""
+    return reference_coordinates(system)
 
 
-@eqx.filter_jit
-def _decode(model: Relative, q: Float[Array, " n"], nu: Float[Array, " f"]) -> State:
-    return model.decode(jnp.zeros((), q.dtype), jnp.concatenate([q, nu]))
+def _state_of_joints(system: System, q: Float[Array, " f"], nu: Float[Array, " f"]) -> State:
+    return state_of_joints(prepare_system(system), jnp.zeros((), q.dtype), q, nu)
+
+
+_place = eqx.filter_jit(_state_of_joints)
+_place_by_kernel = eqx.filter_jit(functools.partial(call_by_kernel, _state_of_joints))
 
 
 def _add_coupled(
