@@ -1,5 +1,6 @@
 """Joints between frames: as between points, and moving with the frames' origins."""
 
+import pathlib
 import tomllib
 
 import equinox as eqx
@@ -125,7 +126,9 @@ def test_joints_on_frames_in_a_case_file():
     inertia = [0.02, 0.06, 0.05]
     position = [0.4, 0.0, 0.0]
     """
-    model = read_model(CaseTable(tomllib.loads(text), "case"), Inputs({}, {}, ())).formulation
+    model = read_model(
+        CaseTable(tomllib.loads(text), "case"), Inputs({}, {}, ()), pathlib.Path()
+    ).formulation
     (group,) = PreparedSystem(model.system).groups
     np.testing.assert_allclose(group.child_point, [(-0.4, 0.0, 0.0)])
 
