@@ -128,7 +128,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def main() -> None:
-    """Measure the chosen models; every row is written at once, beside those of the others."""
+    """Measure the chosen models; write each row at once, beside the rows of the other models."""
     options = common.arguments(__doc__ or "", add_options)
     common.double_precision()
     if options.smoke:

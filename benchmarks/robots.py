@@ -17,7 +17,7 @@ import numpy as np
 import rigidjax as rj
 
 BATCH = 1024
-# Files of example-robot-data, and what is left out of them.
+# Files of example-robot-data, and the unsupported features to ignore in them.
 ROBOTS = {
     "xarm7": ("xarm_description/urdf/xarm7.urdf", ()),
     "solo12": ("solo_description/robots/solo12.urdf", ()),

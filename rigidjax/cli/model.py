@@ -100,7 +100,7 @@ def _check_program(name: str, file: pathlib.Path) -> Literal["pinocchio", "mujoc
 
 
 def _facts(model: Model, file: pathlib.Path) -> dict[str, Any]:
-    """Return what the command shows, as JSON can write it."""
+    """Return the output of the command as values that JSON can express."""
     names = model.names
     tree = dict(zip(names.joints, zip(names.kinds, names.ends, strict=True), strict=True))
     return {

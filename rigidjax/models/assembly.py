@@ -144,7 +144,7 @@ def assemble(
 
 
 def _frames_by_body(frames: dict[str, Frame | GroundFrame], bodies: dict[str, Body]) -> list[Frame]:
-    """Return the frames of the system, in the order of bodies: those with names of their own."""
+    """Return the frames of the system, in the order of bodies, without those named as a body."""
     rows = {name: row for row, name in enumerate(bodies)}
     added = [f for f in frames.values() if isinstance(f, Frame) and f.name not in bodies]
     return sorted(added, key=lambda frame: rows[frame.body])

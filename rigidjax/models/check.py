@@ -158,7 +158,7 @@ class _Mujoco:
 
 
 def _remove_unsupported(mujoco: Any, model: Any) -> None:
-    """Remove from MuJoCo's model what a loaded one lacks, having been ignored."""
+    """Remove the ignored features from MuJoCo's model."""
     model.opt.density = model.opt.viscosity = 0.0
     model.body_gravcomp[:] = 0.0
     joints = np.isin(model.jnt_type, [mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL])

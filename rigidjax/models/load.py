@@ -74,7 +74,7 @@ def load(
 def describe(root: Element, report: Report, mimic: bool) -> Description:
     """Return the description of a model file; see `load`.
 
-    **Arguments:** `root` element; `report`, which collects what is read and what is refused.
+    **Arguments:** `root` element; `report`, to which every element is added.
     """
     if root.tag == "robot":
         description = read_urdf(root, report, mimic)

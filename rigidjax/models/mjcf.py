@@ -24,7 +24,7 @@ def read_mjcf(root: Element, report: Report) -> Description:
     The file, with all that it includes, is compiled by MuJoCo. The reference configuration is
     MuJoCo's `qpos0`, or one close to it in which the loops are closed.
 
-    **Arguments:** `root` element of the file; `report`, which collects what is read and refused.
+    **Arguments:** `root` element of the file; `report`, to which every element is added.
     **Errors:** `ImportError` without MuJoCo; `ValueError` for a file that it cannot compile, or
     loops that cannot be closed.
     """
@@ -68,7 +68,7 @@ def _add_bodies(compiled: CompiledModel, data: Any, description: Description) ->
 
 
 def _add_joints(compiled: CompiledModel, data: Any, description: Description) -> list[JointRecord]:
-    """Add the joints, with massless links between those of one body; return those of the file."""
+    """Add the joints, with massless links between joints of one body; return the file's joints."""
     model, bodies, report = compiled.model, compiled.bodies, description.report
     result = []
     given = [compiled.name("joint", j) for j in range(model.njnt)]

@@ -1,4 +1,4 @@
-"""Account of what an MJCF file has besides bodies, joints, sites, actuators and equalities."""
+"""Account of elements of an MJCF file besides bodies, joints, sites, actuators, equalities."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ _TENDON_FORCES = ("stiffness", "damping", "armature", "frictionloss", "stiffness
 
 
 def account_for_rest(compiled: CompiledModel, report: Report) -> None:
-    """Report what has no meaning here and refuse what is not supported."""
+    """Report elements without meaning here and refuse unsupported ones."""
     model = compiled.model
     integrator = compiled.word("mjtIntegrator", model.opt.integrator)
     report.add(

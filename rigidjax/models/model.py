@@ -48,7 +48,7 @@ class Model(eqx.Module):
     - `state`: the reference configuration of the file, at rest.
     - `zeros`: the file's coordinate of each joint in the reference configuration, where the
       coordinate of the system is zero; m or rad.
-    - `report`: what was read, translated, ignored and what has no meaning here.
+    - `report`: account of all elements of the file, see `Report`.
     """
 
     system: System

@@ -15,7 +15,7 @@ class Entry:
     """One line of a report.
 
     `kind`; `line` of the file, 0 if it has none; `subject`, the element, such as `joint 'elbow'`;
-    `text`, what was done with it and why.
+    `text`, its treatment and the reason.
     """
 
     kind: Kind
@@ -52,8 +52,7 @@ class Report:
     def refuse(self, feature: str, subject: str, text: str, line: int = 0) -> None:
         """Record a feature that is not supported; `check` raises unless it is to be ignored.
 
-        **Arguments:** `feature`, its name in `ignore`; `subject`, the element; `text`, what is not
-        supported.
+        **Arguments:** `feature`, its name in `ignore`; `subject`, the element; `text`, the reason.
         """
         if feature in self._ignore:
             self._ignore[feature] = True

@@ -223,9 +223,9 @@ def _is_identity(placement: Placement) -> bool:
     return not placement.position.any() and np.array_equal(placement.rotation, np.eye(3))
 
 
-def _point(joint: AbstractJoint, system: System) -> np.ndarray:
+def _point(joint: Any, system: System) -> np.ndarray:
     """Return the joint point, space components, in the reference configuration."""
-    point: Any = getattr(joint, "point")  # noqa: B009
+    point = joint.point
     if point is None:
         point = next(origin for origin in find_origins(joint, system) if origin is not None)
     return np.asarray(point)

@@ -82,7 +82,7 @@ def read_sdf(root: Element, report: Report, mimic: bool = True) -> Description:
 
     See `read_joints` for the joints that close loops, and for universal joints and gearboxes.
 
-    **Arguments:** `root` element; `report`, which collects what is read and what is refused;
+    **Arguments:** `root` element; `report`, to which every element is added;
     `mimic`, whether `<mimic>` couples joints.
     **Errors:** `ValueError` with file, line and element for missing, duplicate or misspelt names,
     wrong numbers, negative masses, poses in a circle, several models.

@@ -12,13 +12,13 @@ MODEL, WORLD = "__model__", "world"
 class Frames:
     """Named frames of a model, placed in the frame of the model.
 
-    Poses are relative to `relative_to` or, before version 1.7, to `frame`. By default those of
-    links and frames are relative to the model (a frame's to that which it is attached to), those of
-    joints to their child. Source: http://sdformat.org/tutorials?tut=pose_frame_semantics.
+    Poses are relative to `relative_to` or, before version 1.7, to `frame`. By default,
+    links and frames are placed relative to the model (attached frames relative to their parent),
+    and joints relative to their child. Source: http://sdformat.org/tutorials?tut=pose_frame_semantics.
 
     **Attributes:** `elements`, links, joints and frames by name; `placement` of the model in space.
     **Errors:** `ValueError` for names that are reserved, used twice or unknown, and for poses or
-    attachments that go round in a circle.
+    attachments that contain a cycle.
     """
 
     def __init__(self, model: Element, version: tuple[int, int]):

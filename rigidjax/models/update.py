@@ -10,7 +10,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..bodies import Body
@@ -240,7 +239,7 @@ def _differences(system: System, again: System) -> list[str]:
             if field.name in constants or not eqx.is_array(a):
                 continue
             if field.name in _DIRECTIONS:
-                compare(f"{field.name} of {old.name!r}", a, b / jnp.linalg.norm(b), 1.0)
+                compare(f"{field.name} of {old.name!r}", a, b / np.linalg.norm(b), 1.0)
             else:
                 compare(f"{field.name} of {old.name!r}", a, b, extent)
     by_name = {constraint.name: constraint for constraint in system.constraints}

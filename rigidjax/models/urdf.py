@@ -78,7 +78,7 @@ class _Mimic:
 def read_urdf(root: Element, report: Report, mimic: bool = True) -> Description:
     """Return the description of a URDF file.
 
-    **Arguments:** `root` element; `report`, which collects what is read and what is refused;
+    **Arguments:** `root` element; `report`, to which every element is added;
     `mimic`, whether `<mimic>` couples joints.
     **Errors:** `ValueError` with file, line and element for missing, duplicate or misspelt names,
     wrong numbers, negative masses, and joints that form no tree.

@@ -6,9 +6,8 @@ import jax
 import numpy as np
 
 from ..checks import is_traced
-from ..formulations import Relative
+from ..formulations import NullSpace
 from ..formulations.charts import split_chart
-from ..mechanics import System
 from ..results import RESULTS
 
 if TYPE_CHECKING:
@@ -66,38 +65,31 @@ _LARGE_ANGLE, _MANY_REVOLUTIONS = 0.5, 10
 def fastest_rotor(solution: "Solution") -> Rotor | None:
     """Return the body on a joint whose revolutions the steps of a run resolve one by one.
 
-    Formulations with the orientation of each body as unknowns follow every revolution of a wheel or
-    propeller; in `Relative` its rotation is one angle, which steps need not resolve.
-    **Returns:** `None` for `Relative`, for batches, and where no joint turns that fast.
+    `NullSpace` follows the orientation of every body, also that of a wheel or propeller; in
+    `Relative` its rotation is one angle, which steps need not resolve.
+
+    **Returns:** `None` for other formulations, for batches, and where no joint turns that fast.
     """
-    model = solution.model
-    system: System = model.multibody
+    model, ys, t0 = solution.model, solution.ys, solution.t0
     steps: Any = solution.stats.get("num_steps")
-    if isinstance(model, Relative) or not system.angle_joints or np.ndim(steps) or not steps:
+    if not isinstance(model, NullSpace) or ys is None or t0 is None or np.ndim(steps) or not steps:
         return None
-    if (
-        solution.ts is None
-        or solution.ys is None
-        or solution.t0 is None
-        or solution.result != RESULTS.successful
-    ):
+    values, ts = np.asarray(split_chart(ys)[0]), np.asarray(solution.ts)
+    if values.shape[-1:] != (model.num_unknowns,) or not np.isfinite(ts[-1:]).all():
         return None
-    values, _ = split_chart(solution.ys)
-    ts = np.asarray(solution.ts)
-    if values.shape[-1:] != (model.num_unknowns,) or len(ts) == 0:
+    system, first = model.multibody, model.layout.num_positions
+    rotor, largest = None, 0.0
+    for j, count in zip(system.topology.joints, system.rates_of_bodies, strict=True):
+        joint = None if j is None else system.joints[j]
+        if joint is not None and joint.has_angle and count:
+            rate = float(np.abs(values[:, first + joint.num_translations]).max(initial=0.0))
+            rotor, largest = (joint, rate) if rate > largest else (rotor, largest)
+        first += count
+    rotation = largest * abs(float(ts[-1]) - float(t0)) if len(ts) else 0.0
+    angle = rotation / float(steps)
+    if rotor is None or angle < _LARGE_ANGLE or rotation < 2 * np.pi * _MANY_REVOLUTIONS:
         return None
-    rates = solution.rates
-    largest = {
-        j: float(np.abs(rates[system.joints[j].name][:, system.joints[j].num_translations]).max())
-        for j in system.angle_joints
-    }
-    j = max(largest, key=lambda j: largest[j])
-    duration = abs(float(ts[-1]) - float(solution.t0))
-    angle = largest[j] * duration / float(steps)
-    if angle < _LARGE_ANGLE or largest[j] * duration < 2 * np.pi * _MANY_REVOLUTIONS:
-        return None
-    joint = system.joints[j]
-    return Rotor(joint.child, joint.name, largest[j], angle)
+    return Rotor(rotor.child, rotor.name, largest, angle)
 
 
 def _format_outcomes(result: Any) -> str:

@@ -196,9 +196,13 @@ def test_branches_in_branches_hand_arrays_on(flag):
 def passed_through_then_looped(n, p, v):
     """The loop may not overwrite its start, which a branch returns as it is."""
     b = jax.lax.cond(p, jnp.exp, lambda v: v, v)
+
+    def step(carry):
+        k, (_, second) = carry
+        return k + 1, (second, second)
+
     start = jnp.zeros((), int), (v, jnp.cumsum(v))
-    step = lambda s: (s[0] + 1, (s[1][1], s[1][1]))  # noqa: E731
-    w, _ = jax.lax.while_loop(lambda s: s[0] < n % 5, step, start)[1]
+    w, _ = jax.lax.while_loop(lambda carry: carry[0] < n % 5, step, start)[1]
     return jnp.sum(w), b
 
 

@@ -1,6 +1,7 @@
 """Options of fits and runs, and output files of a case: `[method]`, `[run]` and `[output]`."""
 
 import pathlib
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ...identification import Cauchy, Huber, Squares
@@ -34,12 +35,8 @@ def read_method(top: CaseTable) -> dict[str, Any]:
         if not choices.is_adaptive(solver):
             table.fail("`solver` must have an error estimate, which controls its steps.")
         options["solver"] = solver
-    for key in ("rtol", "atol"):
-        if table.has(key):
-            options[key] = table.call(checks.check_tolerance, key, table.number(key))
-    for key in ("tolerance", "start_spread"):
-        if table.has(key):
-            options[key] = table.call(checks.check_positive, key, table.number(key))
+    options |= _read_numbers(table, ("rtol", "atol"), checks.check_tolerance)
+    options |= _read_numbers(table, ("tolerance", "start_spread"), checks.check_positive)
     if table.has("horizons"):
         options["horizons"] = table.take("horizons", "an array")
     for key in ("max_iterations", "max_steps", "starts", "segments"):
@@ -59,6 +56,13 @@ def read_method(top: CaseTable) -> dict[str, Any]:
     return options
 
 
+def _read_numbers(
+    table: CaseTable, keys: Iterable[str], check: Callable[[str, float], float]
+) -> dict[str, float]:
+    """Return the numbers of a table that are given, checked."""
+    return {key: table.call(check, key, table.number(key)) for key in keys if table.has(key)}
+
+
 def read_run(top: CaseTable) -> dict[str, Any]:
     """Read `[run]`: end time, number of samples and settings of a simulation.
 
@@ -68,12 +72,8 @@ def read_run(top: CaseTable) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     if table.has("solver"):
         settings["solver"] = table.call(choices.make_solver, table.text("solver"))
-    for key in ("t1", "dt"):
-        if table.has(key):
-            settings[key] = table.call(checks.check_positive, key, table.number(key))
-    for key in ("rtol", "atol"):
-        if table.has(key):
-            settings[key] = table.call(checks.check_tolerance, key, table.number(key))
+    settings |= _read_numbers(table, ("t1", "dt"), checks.check_positive)
+    settings |= _read_numbers(table, ("rtol", "atol"), checks.check_tolerance)
     if table.has("samples"):
         settings["samples"] = table.take("samples", "an integer")
     if table.has("projection"):

@@ -21,7 +21,6 @@ from ...bodies.inertia import inertia_tensor
 from ...native.ops import cross, short_sum, take
 from ...rotations.matrix import matrix, product, to_space
 from ...rotations.so3 import skew
-from ..declaration import AbstractSystem
 from ..kinematics.bias_accelerations import joint_bias_accelerations
 from ..kinematics.poses import kinematics_for_forces
 from ..kinematics.trees import (
@@ -40,6 +39,7 @@ from ..loads import free_forces
 from ..stacked.joints import GroupFrames, JointFrames, JointGroup, Poses
 from ..stacked.system import PreparedSystem
 from .block_elimination import invert
+from .segments import Segment, find_segments
 
 
 class _SpatialInertia(NamedTuple):
@@ -54,18 +54,6 @@ class _SpatialInertia(NamedTuple):
     J: Float[Array, "*L 3 3"]
     force: Float[Array, "*L 3"]
     moment: Float[Array, "*L 3"]
-
-
-class _Segment(NamedTuple):
-    """Bodies of a chain, parents first, whose joints have equally padded motion subspaces.
-
-    `parent`, the segment that ends with the parent of the first body, `None` for the ground;
-    `width`, the number of rows of the motion subspaces, with rows of zeros.
-    """
-
-    bodies: np.ndarray
-    parent: int | None
-    width: int
 
 
 class _Rows(NamedTuple):
@@ -176,33 +164,9 @@ def _right_inverse(G: Float[Array, "m 6"]) -> Float[Array, "6 m"]:
     return G.T @ invert(square[None])[0, :m, :m]
 
 
-def find_segments(system: AbstractSystem) -> list[_Segment]:
-    """Return the bodies of the trees as chains between branchings, parents before children."""
-    topology, counts = system.topology, system.rates_of_bodies
-    widths = [next(width for width in (1, 3, 6) if width >= count) for count in counts]
-    num_children = np.bincount(np.array(topology.parents) + 1, minlength=len(counts) + 1)[1:]
-    chains: list[list[int]] = []
-    above: list[int | None] = []
-    segment_of: dict[int, int] = {}
-    for body in topology.order:
-        parent = topology.parents[body]
-        segment = segment_of.get(parent)
-        extends = segment is not None and num_children[parent] == 1
-        if segment is None or not (extends and widths[parent] == widths[body]):
-            above.append(segment)
-            chains.append([])
-            segment = len(chains) - 1
-        chains[segment].append(body)
-        segment_of[body] = segment
-    return [
-        _Segment(np.array(chain, int), parent, widths[chain[0]])
-        for chain, parent in zip(chains, above, strict=True)
-    ]
-
-
 def _make_rows(
     prepared: PreparedSystem,
-    segments: Sequence[_Segment],
+    segments: Sequence[Segment],
     S: Float[Array, "f 6"],
     body: _SpatialInertia,
     bias: Float[Array, "L 6"],
@@ -222,7 +186,7 @@ def _make_rows(
     return rows
 
 
-def _padded_slots(prepared: PreparedSystem, segment: _Segment) -> np.ndarray:
+def _padded_slots(prepared: PreparedSystem, segment: Segment) -> np.ndarray:
     """Return the generalised velocity of each row of the motion subspaces of a segment, (n, k).
 
     Rows of zeros have the number of generalised velocities.
@@ -232,13 +196,7 @@ def _padded_slots(prepared: PreparedSystem, segment: _Segment) -> np.ndarray:
     return np.where(row < counts[:, None], first[:, None] + row, prepared.num_rates)
 
 
-def _in_body_order(segments: Sequence[_Segment], parts: Sequence[Array]) -> Array:
-    """Return rows of all bodies from those of the segments."""
-    order = np.argsort(np.concatenate([segment.bodies for segment in segments]))
-    return take(jnp.concatenate(parts), order)
-
-
-def _sum_outwards(segments: Sequence[_Segment], values: Float[Array, "L k"]) -> Float[Array, "L k"]:
+def _sum_outwards(segments: Sequence[Segment], values: Float[Array, "L k"]) -> Float[Array, "L k"]:
     """Sum values over each body and its ancestors."""
 
     def outwards(total, value):
@@ -250,11 +208,11 @@ def _sum_outwards(segments: Sequence[_Segment], values: Float[Array, "L k"]) -> 
         parent = segment.parent
         start = jnp.zeros(values.shape[1], values.dtype) if parent is None else sums[parent][-1]
         sums.append(jax.lax.scan(outwards, start, take(values, segment.bodies))[1])
-    return _in_body_order(segments, sums)
+    return in_order(sums, [segment.bodies for segment in segments], values)
 
 
 def _pad_subspaces(
-    segment: _Segment,
+    segment: Segment,
     slots: np.ndarray,
     S: Float[Array, "f 6"],
     rotors: Float[Array, " f"] | None,
@@ -273,7 +231,7 @@ def _pad_subspaces(
 
 
 def _unpad_rates(
-    prepared: PreparedSystem, segments: Sequence[_Segment], rates: Sequence[Float[Array, "n k"]]
+    prepared: PreparedSystem, segments: Sequence[Segment], rates: Sequence[Float[Array, "n k"]]
 ) -> Float[Array, " f"]:
     """Return the rates of all bodies one after another, from the padded rows of the segments."""
     slots = np.concatenate([_padded_slots(prepared, segment).ravel() for segment in segments])
@@ -328,7 +286,7 @@ def _loaded_bodies(
 
 
 def _recursion(
-    segments: Sequence[_Segment], rows: Sequence[_Rows]
+    segments: Sequence[Segment], rows: Sequence[_Rows]
 ) -> tuple[list[Float[Array, "n k"]], Float[Array, "L 6"]]:
     """Compute the derivatives of the generalised velocities of each body, by segment, and of its
     motion, (L, 6): inwards to the roots, then outwards."""
@@ -376,7 +334,8 @@ def _recursion(
         of_segment = jax.lax.scan(outwards, start, (row, *factors[k]))[1]
         rates.append(of_segment[0])
         motions.append(of_segment[1])
-    return rates, _in_body_order(segments, motions)
+    rows_of_segments = [segment.bodies for segment in segments]
+    return rates, in_order(motions, rows_of_segments, motions[0])
 
 
 def _apply_inertia(

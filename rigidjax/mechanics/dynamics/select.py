@@ -27,7 +27,7 @@ from ..kinematics.twists import Motion
 from ..loads import free_accelerations
 from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem
-from .articulated_body import articulated_body_accelerations, find_segments, least_change_of_trees
+from .articulated_body import articulated_body_accelerations, least_change_of_trees
 from .block_elimination import invert
 from .composite_rigid_body import mass_matrix
 from .constraint_elimination import (
@@ -40,6 +40,7 @@ from .constraint_elimination import (
 from .inverses import solve
 from .joint_gradients import joint_gradients
 from .mass_matrix_accelerations import mass_matrix_accelerations
+from .segments import find_segments
 
 # Generalised velocities up to which a dense mass matrix is faster (16 ball joints or 48 hinges).
 DENSE_LIMIT = 48

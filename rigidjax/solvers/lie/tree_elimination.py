@@ -18,8 +18,9 @@ from jaxtyping import Array, Float
 from ...forces import Gravity
 from ...forces.base import AbstractForce
 from ...mechanics.declaration import AbstractSystem
-from ...mechanics.dynamics.articulated_body import find_segments
 from ...mechanics.dynamics.joint_gradients import JointGradients
+from ...mechanics.dynamics.segments import find_segments
+from ...mechanics.kinematics.trees import in_order
 from ...mechanics.stacked.system import PreparedSystem
 from ...native.ops import inverse, take
 
@@ -200,8 +201,7 @@ def solve_tree(plan: TreePlan, factors: Factors, right: Float[Array, "L n"]) -> 
             above = parts[segment.parent][-1, :_K]
         rows = jax.tree.map(lambda leaf, s=segment: take(leaf, s.bodies), (inverses, up, right))
         parts.append(jax.lax.scan(outwards, above, rows)[1])
-    order = np.argsort(np.concatenate([segment.bodies for segment in segments]))
-    return take(jnp.concatenate(parts), order)
+    return in_order(parts, [segment.bodies for segment in segments], right)
 
 
 def _inwards(plan: TreePlan, function: Callable, start: Array, rows: tuple) -> Any:
@@ -214,5 +214,5 @@ def _inwards(plan: TreePlan, function: Callable, start: Array, rows: tuple) -> A
         parent = segments[k].parent
         if parent is not None:
             carried[parent] = carried[parent] + total
-    order = np.argsort(np.concatenate([segment.bodies for segment in segments]))
-    return jax.tree.map(lambda *leaves: take(jnp.concatenate(leaves), order), *parts)
+    rows_of_parts = [segment.bodies for segment in segments]
+    return jax.tree.map(lambda *leaves: in_order(list(leaves), rows_of_parts, leaves[0]), *parts)
