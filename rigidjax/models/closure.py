@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .description import Description, JointLimits, JointRecord
+from .description import Actuator, Description, JointLimits, JointRecord
 from .loop_kinematics import LoopKinematics
 from .placement import IDENTITY
 
@@ -20,8 +20,9 @@ def close_loops(description: Description) -> Description:
 
     The coordinates of the trees change, with the least sum of squares (m and rad), until both sides
     of every joint with a `gap`, and the joints of every coupling with an `offset`, fit. Roots of
-    trees stay. Placements, points, axes, `zero`, limits and rests of springs are those of the new
-    reference configuration; the report has a line for each joint that moves.
+    trees and joints that `stays` marks do not move. Placements, points, axes, `zero`, limits, rests
+    of springs and constants of actuators are those of the new reference configuration; the report
+    has a line for each joint that moves.
 
     **Errors:** `ValueError` with joint and gap if no closed configuration is found.
     """
@@ -161,7 +162,7 @@ def _move_trees(description: Description, trees: LoopKinematics, q: np.ndarray) 
     """Return the description with its trees at the coordinates `q`."""
     at, _, _ = trees.displacements(q)
     report = description.report
-    joints = []
+    joints, moves = [], dict[str, float]()
     for joint in description.joints:
         parent, child = at[joint.parent], at[joint.child]
         axes = [parent.rotation @ axis for axis in joint.axes]
@@ -179,7 +180,7 @@ def _move_trees(description: Description, trees: LoopKinematics, q: np.ndarray) 
                 joint.line,
             )  # fmt: skip
             if len(own) == 1:
-                moved = float(own[0])
+                moves[joint.name] = moved = float(own[0])
             else:
                 report.add(
                     "warning", f"joint {joint.name!r}",
@@ -209,4 +210,12 @@ def _move_trees(description: Description, trees: LoopKinematics, q: np.ndarray) 
         ],
         joints=joints,
         couplings=[dataclasses.replace(one, offset=0.0) for one in description.couplings],
+        actuators=[_shift(one, moves.get(one.joint, 0.0)) for one in description.actuators],
     )
+
+
+def _shift(actuator: Actuator, moved: float) -> Actuator:
+    """Return an actuator of a joint whose coordinate has become smaller by `moved`."""
+    constant, by_length, by_rate = actuator.bias
+    constant += by_length * actuator.gear * moved
+    return dataclasses.replace(actuator, bias=(constant, by_length, by_rate))

@@ -71,7 +71,8 @@ class JointRecord:
     that spring is unloaded, zero in the reference configuration; `is_continuous`, for hinges that
     turn without end; `closes_loop`, for joints that are not part of the tree; `gap`, the
     displacement in space of the child's side of such a joint from the parent's, whose point and
-    axes are given, if the loop does not close in the file (see `close_loops`).
+    axes are given, if the loop does not close in the file (see `close_loops`); `stays`, for joints
+    that closing a loop does not move.
     """
 
     name: str
@@ -91,6 +92,7 @@ class JointRecord:
     is_continuous: bool = False
     closes_loop: bool = False
     gap: Placement | None = None
+    stays: bool = False
     line: int = 0
 
 

@@ -31,7 +31,7 @@ class LoopKinematics:
         self.columns: dict[str, slice] = {}
         self.size = 0
         for joint in self.joints:
-            count = len(_elements(joint)) + 3 * (joint.kind in _TURNING)
+            count = 0 if joint.stays else len(_elements(joint)) + 3 * (joint.kind in _TURNING)
             self.columns[joint.name] = slice(self.size, self.size + count)
             self.size += count
         for coupling in description.couplings:
@@ -57,6 +57,9 @@ class LoopKinematics:
         twists = np.zeros((6, self.size))
         for joint in self.joints:
             columns, parent = self.columns[joint.name], at[joint.parent]
+            if joint.stays:
+                at[joint.child], moves[joint.child] = parent, moves[joint.parent]
+                continue
             own, of_joint = _motion(joint, q[columns])
             twists[:, columns] = _transform(parent, of_joint)
             at[joint.child] = parent.then(own)
@@ -125,10 +128,8 @@ class LoopKinematics:
         for joint in self.loops:
             gap = IDENTITY if joint.gap is None else joint.gap
             apart = at[joint.parent].inverse().then(at[joint.child]).then(gap).rotation
-            turns = joint.kind not in ("spherical", "universal")
-            free = joint.axes[0] if joint.axes and joint.kind != "prismatic" else None
-            cosine = (np.trace(apart) - 1) / 2 if free is None else free @ apart @ free
-            if turns and cosine < 0:
+            turns = joint.kind in ("revolute", "cylindrical", "screw", "planar")
+            if turns and joint.axes[0] @ apart @ joint.axes[0] < 0:
                 raise ValueError(
                     f"{path}:{joint.line}: the joint {joint.name!r} does not close: the nearest "
                     "configuration that was found has its sides turned by half a revolution."
@@ -204,6 +205,21 @@ def _transform(placement: Placement, twists: np.ndarray) -> np.ndarray:
     return np.concatenate([v, omega])
 
 
+def _rate_of_rotation_vector(vector: np.ndarray) -> np.ndarray:
+    """Return the derivative of a rotation vector by the angular velocity, space components.
+
+    It is the inverse of the matrix that `_motion` has for rotations about a point.
+    """
+    angle = float(np.linalg.norm(vector))
+    hat = np.cross(vector, np.eye(3)).T
+    # (1 - (angle / 2) / tan(angle / 2)) / angle^2.
+    if angle < 1e-3:
+        factor = 1 / 12 + angle**2 / 720
+    else:
+        factor = (1 - 0.5 * angle / np.tan(0.5 * angle)) / angle**2
+    return np.eye(3) - 0.5 * hat + factor * hat @ hat
+
+
 def _loop(joint: JointRecord, apart: Placement) -> tuple[np.ndarray, np.ndarray]:
     """Return the violation of a closing joint, and its derivative by the relative twist.
 
@@ -213,8 +229,8 @@ def _loop(joint: JointRecord, apart: Placement) -> tuple[np.ndarray, np.ndarray]
     point = moved - joint.point
     # Derivatives by the twist (v, omega): v + omega x moved, and omega x (Q b).
     of_point = np.concatenate([np.eye(3), -np.cross(moved, np.eye(3)).T], axis=1)
-    turning = 0.5 * np.array([Q[2, 1] - Q[1, 2], Q[0, 2] - Q[2, 0], Q[1, 0] - Q[0, 1]])
-    of_turning = np.concatenate([np.zeros((3, 3)), 0.5 * (np.trace(Q) * np.eye(3) - Q)], axis=1)
+    turning = Rotation.from_matrix(Q).as_rotvec()
+    of_turning = np.concatenate([np.zeros((3, 3)), _rate_of_rotation_vector(turning)], axis=1)
 
     def along(fixed: np.ndarray, moving: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         turned = Q @ moving
@@ -240,7 +256,8 @@ def _loop(joint: JointRecord, apart: Placement) -> tuple[np.ndarray, np.ndarray]
             parts = [aside, tilt]
         if joint.kind == "screw":
             per_angle = joint.pitch / (2 * np.pi)
-            angle = np.arctan2(2 * turning @ axis, np.trace(Q) - 1)
+            sine = 0.5 * np.array([Q[2, 1] - Q[1, 2], Q[0, 2] - Q[2, 0], Q[1, 0] - Q[0, 1]]) @ axis
+            angle = np.arctan2(2 * sine, np.trace(Q) - 1)
             of_angle = np.concatenate([np.zeros(3), axis])
             advance = axis @ point - per_angle * angle
             parts.append((advance[None], (axis @ of_point - per_angle * of_angle)[None]))

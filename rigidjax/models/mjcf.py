@@ -8,7 +8,7 @@ from .description import Actuator, Description, FrameData, JointKind, JointLimit
 from .mjcf_compiled import CompiledModel, make_unique
 from .mjcf_features import account_for_rest
 from .mjcf_geoms import add_shapes
-from .mjcf_loops import add_equalities, find_closed_configuration
+from .mjcf_loops import add_equalities, find_reference_configuration
 from .placement import IDENTITY, Placement, from_quaternion
 from .report import Report
 from .xml_source import Element
@@ -22,17 +22,16 @@ def read_mjcf(root: Element, report: Report) -> Description:
     """Return the description of an MJCF file.
 
     The file, with all that it includes, is compiled by MuJoCo. The reference configuration is
-    MuJoCo's `qpos0`, or one close to it in which the loops are closed.
+    MuJoCo's `qpos0`; loops that are open there have a `gap`.
 
     **Arguments:** `root` element of the file; `report`, to which every element is added.
-    **Errors:** `ImportError` without MuJoCo; `ValueError` for a file that it cannot compile, or
-    loops that cannot be closed.
+    **Errors:** `ImportError` without MuJoCo; `ValueError` for a file that it cannot compile.
     """
     compiled = CompiledModel(root)
     description = Description(
         root.attributes.get("model", "model"), report, world={compiled.bodies[0]}
     )
-    data = find_closed_configuration(compiled, report)
+    data = find_reference_configuration(compiled)
     _add_bodies(compiled, data, description)
     joints = _add_joints(compiled, data, description)
     add_shapes(compiled, description.links)
@@ -94,6 +93,8 @@ def _add_joints(compiled: CompiledModel, data: Any, description: Description) ->
                 child = make_unique(f"{bodies[b]}/{name}", links)
                 description.links.append(Link(child, compiled.placement(data, b), line=line))
             joint = JointRecord(name, _KINDS[kind], above, child, data.xanchor[j].copy(), line=line)
+            # The coordinates of MuJoCo's ball joints count from `qpos0`.
+            joint.stays = joint.kind == "spherical"
             _set_properties(compiled, joint, j, data, report)
             description.joints.append(joint)
             result.append(joint)

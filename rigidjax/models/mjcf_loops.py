@@ -4,69 +4,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .description import CouplingData, Description, JointKind, JointRecord
+from .description import CouplingData, Description, JointRecord
 from .mjcf_compiled import CompiledModel, make_unique
-from .report import Report
+from .placement import IDENTITY, Placement, from_quaternion
 
-# Violation of an equality, relative to the size of the model, that counts as rounding.
-_CLOSED = 1e-12
-_MOST_STEPS = 100
 _SOFT = "rigid here; its `solref` and `solimp` have no meaning"
 
 
-def find_closed_configuration(compiled: CompiledModel, report: Report) -> Any:
-    """Return an `MjData` in MuJoCo's `qpos0`, or a configuration near it that closes all loops.
+def find_reference_configuration(compiled: CompiledModel) -> Any:
+    """Return an `MjData` in MuJoCo's `qpos0`, with joints that an equality holds where it does.
 
-    Ball joints keep their rotation, which is the zero of their coordinates. The configuration is
-    found by Newton steps of least norm in MuJoCo's velocities.
-
-    **Errors:** `ValueError` if no configuration is found.
+    Loops and couplings of two joints may be violated there; `close_loops` closes them.
     """
-    mujoco, model = compiled.mujoco, compiled.model
-    data = mujoco.MjData(model)
-    mujoco.mj_kinematics(model, data)
-    if not any(_is_active(compiled, e) for e in range(model.neq)):
-        return data
-    # Sparse Jacobians have another layout; flags must not remove the equalities.
-    kept = model.opt.disableflags, model.opt.jacobian
-    flags = mujoco.mjtDisableBit
-    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-    model.opt.disableflags = (
-        flags.mjDSBL_CONTACT | flags.mjDSBL_LIMIT | flags.mjDSBL_FRICTIONLOSS | flags.mjDSBL_ISLAND
-    )
-    held = [
-        dof for dof in range(model.nv)
-        if compiled.word("mjtJoint", model.jnt_type[model.dof_jntid[dof]]) == "ball"
-    ]  # fmt: skip
-    size = max(float(model.stat.extent), 1e-3)
-    steps = 0
-    while True:
-        mujoco.mj_fwdPosition(model, data)
-        violation = data.efc_pos.copy()
-        largest = float(np.abs(violation).max(initial=0.0))
-        if largest <= _CLOSED * size:
-            break
-        if steps == _MOST_STEPS:
-            raise ValueError(
-                f"{compiled.path}: no configuration is found that satisfies all equalities; the "
-                f"largest violation is {largest:.3g} after {steps} steps from `qpos0`. Correct "
-                'the file, or make an equality inactive (active="false").'
-            )
-        steps += 1
-        jacobian = np.array(data.efc_J).reshape(len(violation), model.nv)
-        jacobian[:, held] = 0.0
-        change = np.linalg.lstsq(jacobian, -violation, rcond=1e-9)[0]
-        # Angles change by less than half a radian in a step.
-        change *= min(1.0, 0.5 / max(float(np.abs(change).max()), 1e-300))
-        mujoco.mj_integratePos(model, data.qpos, change, 1.0)
-    model.opt.disableflags, model.opt.jacobian = kept
-    if steps:
-        moved = float(np.abs(data.qpos - model.qpos0).max())
-        report.add(
-            "translated", "<equality>",
-            f"violated in `qpos0`: the reference configuration is one close to it that satisfies "
-            f"all equalities; coordinates differ by {moved:.3g} at most",
-        )  # fmt: skip
+    model = compiled.model
+    data = compiled.mujoco.MjData(model)
+    for e in range(model.neq):
+        if _is_active(compiled, e) and len(terms := _coefficients_of_equality(compiled, e)) == 1:
+            ((j, coefficient),) = terms.items()
+            at = model.jnt_qposadr[j]
+            data.qpos[at] = model.qpos0[at] + model.eq_data[e, 0] / coefficient
+    compiled.mujoco.mj_kinematics(model, data)
     return data
 
 
@@ -123,12 +80,19 @@ def _add_loop(
     ends = [int(model.eq_obj1id[e]), int(model.eq_obj2id[e])]
     values = model.eq_data[e]
     if compiled.word("mjtObj", model.eq_objtype[e]) == "site":
-        point = compiled.site_placement(data, ends[0]).position
+        sides = [compiled.site_placement(data, site) for site in ends]
         ends = [int(model.site_bodyid[site]) for site in ends]
     else:
         # The anchor on the second body comes first in a weld.
-        anchor = values[:3] if equality.kind == "connect" else values[3:6]
-        point = compiled.placement(data, ends[0]).of_point(np.array(anchor))
+        anchors = values[:3], values[3:6]
+        relative = [IDENTITY.rotation, IDENTITY.rotation]
+        if equality.kind == "weld":
+            anchors = anchors[::-1]
+            relative[0] = from_quaternion(np.zeros(3), values[6:10]).rotation
+        sides = [
+            compiled.placement(data, b).then(Placement(np.array(anchor), rotation))
+            for b, anchor, rotation in zip(ends, anchors, relative, strict=True)
+        ]
     parent, child = (compiled.bodies[b] for b in ends)
     if model.body_weldid[ends[0]] == model.body_weldid[ends[1]]:
         text = f"connects {parent!r} and {child!r}, which are fixed to each other"
@@ -136,13 +100,17 @@ def _add_loop(
         return
     if ends[1] == 0:
         parent, child = child, parent
-    kind: JointKind = "fixed"
+        sides.reverse()
+    kind, gap = "fixed", sides[1].then(sides[0].inverse())
     if equality.kind == "connect" or values[10] == 0:
         # A weld with `torquescale` zero leaves rotations free.
-        kind = "spherical"
+        kind, gap = "spherical", Placement(sides[1].position - sides[0].position, np.eye(3))
     description.joints.append(
-        JointRecord(equality.name, kind, parent, child, point, closes_loop=True, line=equality.line)
-    )
+        JointRecord(
+            equality.name, kind, parent, child, sides[0].position, closes_loop=True, gap=gap,
+            line=equality.line,
+        )
+    )  # fmt: skip
     text = f"{kind} joint between {parent!r} and {child!r}, {_SOFT}"
     report.add("translated", equality.subject, text, equality.line)
 
@@ -156,20 +124,20 @@ def _add_coupling(
     """Add an equality of joints or tendons as a coupling of two joints, or a joint that is held."""
     model, report, e = compiled.model, description.report, equality.row
     values = model.eq_data[e]
-    first, second = int(model.eq_obj1id[e]), int(model.eq_obj2id[e])
-    if np.any(values[2:5]) and second >= 0:
+    if np.any(values[2:5]) and model.eq_obj2id[e] >= 0:
         report.refuse(
             "polynomial equality", equality.subject,
             f"`polycoef` {' '.join(f'{value:g}' for value in values[:5])} is not linear",
             equality.line,
         )  # fmt: skip
         return
-    # In the coordinates of the system the sum of coefficients times coordinates is zero.
-    coefficients: dict[int, float] = {}
-    for object_id, factor in ((first, 1.0), (second, -float(values[1]))):
-        for j, own in _coefficients(compiled, equality.kind, object_id).items():
-            coefficients[j] = coefficients.get(j, 0.0) + factor * own
-    terms = [(joints[j], value) for j, value in coefficients.items() if value]
+    coefficients = _coefficients_of_equality(compiled, e)
+    # The equation is one of displacements from `qpos0`.
+    offset = float(values[0]) - sum(
+        value * (joints[j].zero - float(model.qpos0[model.jnt_qposadr[j]]))
+        for j, value in coefficients.items()
+    )
+    terms = [(joints[j], value) for j, value in coefficients.items()]
     if len(terms) == 1:
         ((held, _),) = terms
         description.joints.append(
@@ -181,7 +149,9 @@ def _add_coupling(
         text = f"the joint {held.name!r} is held at {held.zero:g}"
     elif len(terms) == 2:
         (joint, own), (by, other) = terms
-        coupling = CouplingData(joint.name, by.name, -other / own, equality.name, equality.line)
+        coupling = CouplingData(
+            joint.name, by.name, -other / own, equality.name, equality.line, offset / own
+        )
         description.couplings.append(coupling)
         text = f"`Coupling` of {joint.name!r} with {coupling.ratio:g} times {by.name!r}"
     else:
@@ -192,6 +162,24 @@ def _add_coupling(
         )  # fmt: skip
         return
     report.add("translated", equality.subject, f"{text}, {_SOFT}", equality.line)
+
+
+def _coefficients_of_equality(compiled: CompiledModel, e: int) -> dict[int, float]:
+    """Return the joints of an equality of joints or tendons, with their coefficients.
+
+    The sum of coefficients times displacements from `qpos0` is the constant of the equality.
+    """
+    model = compiled.model
+    kind = compiled.word("mjtEq", model.eq_type[e])
+    if kind not in ("joint", "tendon"):
+        return {}
+    result: dict[int, float] = {}
+    for object_id, factor in (
+        (int(model.eq_obj1id[e]), 1.0), (int(model.eq_obj2id[e]), -float(model.eq_data[e, 1])),
+    ):  # fmt: skip
+        for j, own in _coefficients(compiled, kind, object_id).items():
+            result[j] = result.get(j, 0.0) + factor * own
+    return {j: value for j, value in result.items() if value}
 
 
 def _coefficients(compiled: CompiledModel, kind: str, index: int) -> dict[int, float]:

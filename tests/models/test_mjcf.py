@@ -168,17 +168,24 @@ TENDONS = """<tendon><fixed name="t"><joint joint="one" coef="2"/></fixed>
     <fixed name="s"><joint joint="two" coef="3"/></fixed></tendon>"""
 
 
-@pytest.mark.parametrize("kind", OPEN)
-def test_equalities_violated_in_the_file_move_the_reference_configuration(kind, tmp_path):
-    path = write(tmp_path, rest=f"{TENDONS}<equality>{OPEN[kind]}</equality>")
-    model = load(path)
-    assert "violated in `qpos0`" in str(model.report)
+def closed_data(path, model):
+    """Return MuJoCo's data in the reference configuration, in which all equalities hold."""
     reference, data = compile_model(path)
-    data.qpos = [model.zeros["one"], model.zeros["two"]]
+    data.qpos = model.to_mujoco(model.state)[0]
     mujoco.mj_fwdPosition(reference, data)
     equalities = data.efc_type[: data.nefc] == mujoco.mjtConstraint.mjCNSTR_EQUALITY
     assert equalities.any()
     assert np.abs(data.efc_pos[: data.nefc][equalities]).max() < 1e-12
+    return data
+
+
+@pytest.mark.parametrize("kind", OPEN)
+def test_equalities_violated_in_the_file_move_the_reference_configuration(kind, tmp_path):
+    path = write(tmp_path, rest=f"{TENDONS}<equality>{OPEN[kind]}</equality>")
+    model = load(path)
+    assert "to close the loops" in str(model.report) or "is held at 0.3" in str(model.report)
+    data = closed_data(path, model)
+    np.testing.assert_allclose(data.qpos, [model.zeros["one"], model.zeros["two"]], atol=1e-15)
     b = next(body for body in model.system.bodies if body.name == "b")
     np.testing.assert_allclose(b.position, data.xipos[2], atol=1e-14)
     if model.system.constraints:
@@ -187,6 +194,34 @@ def test_equalities_violated_in_the_file_move_the_reference_configuration(kind, 
         assert coupling.ratio == pytest.approx(ratio, rel=1e-15)
     else:
         assert model.names.closing
+
+
+def test_ball_joints_stay_when_loops_are_closed(tmp_path):
+    # MuJoCo's coordinates of a ball joint count from `qpos0`, those of a free joint do not.
+    body = """<body name="c" pos="0.2 0.3 0"><freejoint/><geom size="0.1"/>
+        <body name="d"><joint name="ball" type="ball"/><geom size="0.1" pos="0.2 0 0"/>
+        <site name="on ball" pos="0.3 0.1 0" euler="10 20 30"/></body></body>"""
+    rest = """<equality><weld site1="end" site2="on ball"/></equality>
+        <actuator><position joint="one" kp="5" gear="2"/></actuator>"""
+    path = write(tmp_path, body, rest)
+    model = load(path)
+    data = closed_data(path, model)
+    assert data.qpos[-4:] == pytest.approx([1, 0, 0, 0])
+    # The force of the servo in that configuration.
+    mujoco.mj_forward(compile_model(path)[0], data)
+    (servo,) = model.actuators
+    assert abs(model.zeros["one"]) > 0.01
+    assert 2 * servo.bias[0] == pytest.approx(data.qfrc_actuator[0], rel=1e-12)
+
+
+def test_joints_are_held_at_any_angle(tmp_path):
+    # Beyond half a revolution, and two that are coupled besides.
+    rest = """<equality><joint joint1="two" polycoef="4 0 0 0 0"/>
+        <joint joint1="one" joint2="two" polycoef="0.5 2 0 0 0"/></equality>"""
+    path = write(tmp_path, rest=rest)
+    model = load(path)
+    assert model.zeros == {"one": pytest.approx(8.5), "two": 4.0, "joint 0": 0.0}
+    closed_data(path, model)
 
 
 def test_inactive_and_void_equalities_have_no_meaning(tmp_path):
@@ -283,11 +318,14 @@ def test_errors_of_the_compiler_name_the_file(tmp_path):
 
 
 def test_loops_that_cannot_be_closed_are_refused(tmp_path):
-    path = write(tmp_path, rest='<equality><connect site1="end" site2="far"/></equality>')
+    path = write(
+        tmp_path, rest='<equality><connect name="far off" site1="end" site2="far"/></equality>'
+    )
     path.write_text(
         path.read_text().replace("<worldbody>", '<worldbody><site name="far" pos="9 0 0"/>')
     )
-    with pytest.raises(ValueError, match="no configuration is found that satisfies all equalities"):
+    message = r"model.xml:\d+: the joint 'far off' does not close: .* 7.\d* m"
+    with pytest.raises(ValueError, match=message):
         load(path)
 
 
