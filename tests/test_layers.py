@@ -22,6 +22,7 @@ LAYERS = (
     ("mechanics",),
     ("formulations",),
     ("sensors",),
+    ("control",),
     ("analysis", "initial"),
     ("projection",),
     ("solvers",),

@@ -1,0 +1,60 @@
+"""The view of a system that controllers and events receive."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+from rigidjax.control import SystemView
+
+ROD = rj.Body.rod(
+    "rod", 1.0, 0.02, mass=1.0, position=(0.5, 0, 0), orientation=(0.5**0.5, 0, 0.5**0.5, 0)
+)
+HINGE = rj.Revolute("ground", "rod", (0, 0, 0), axis=(0, 1, 0), name="hinge")
+TIP = rj.Frame("tip", "rod", (0, 0, 0.5))
+MODEL = rj.NullSpace(rj.System(ROD, HINGE, rj.Gravity((0, 0, -9.81)), frames=[TIP]))
+ANGLE, RATE = 0.3, -0.7
+
+
+def view_at(angle, rate):
+    state = rj.jointed_state(MODEL.system, {"hinge": angle}, {"hinge": rate})
+    return SystemView(MODEL, 0.0, MODEL.encode(state))
+
+
+def test_joints_frames_and_sensors_at_one_time():
+    view = view_at(ANGLE, RATE)
+    np.testing.assert_allclose(view.coordinates["hinge"], [ANGLE], atol=1e-14)
+    np.testing.assert_allclose(view.rates["hinge"], [RATE], atol=1e-14)
+    # The rod is along x at first and turns about y.
+    tip = np.array([np.cos(ANGLE), 0.0, -np.sin(ANGLE)])
+    np.testing.assert_allclose(view.frames["tip"][0], tip, atol=1e-14)
+    np.testing.assert_allclose(view.state.position[0], 0.5 * tip, atol=1e-14)
+    np.testing.assert_allclose(view.sensors[rj.Gyroscope("rod")], [0, RATE, 0], atol=1e-14)
+    np.testing.assert_allclose(view.sensors[rj.JointRate("hinge")], RATE, atol=1e-14)
+    assert list(view.coordinates) == ["hinge"] and len(view.rates) == 1
+
+
+def test_views_are_traced():
+    def angle_and_rate(y):
+        view = SystemView(MODEL, 0.0, y)
+        return view.coordinates["hinge"][0] * view.rates["hinge"][0]
+
+    y = view_at(ANGLE, RATE).y
+    np.testing.assert_allclose(jax.jit(jax.vmap(angle_and_rate))(y[None]), [ANGLE * RATE])
+    assert jnp.isfinite(jax.grad(angle_and_rate)(y)).all()
+
+
+def test_unknown_names():
+    view = view_at(ANGLE, RATE)
+    with pytest.raises(KeyError, match="no joint called 'hinges'. Did you mean 'hinge'"):
+        view.coordinates["hinges"]
+    with pytest.raises(KeyError, match="no frame called 'x'. The frames are"):
+        view.frames["x"]
+    with pytest.raises(TypeError, match="takes a sensor such as"):
+        view.sensors["rod"]
+    with pytest.raises(ValueError, match="wheel"):
+        view.sensors[rj.Gyroscope("wheel")]
+    free = rj.NullSpace(rj.System(rj.Body("ball", 0.2, (1e-4,) * 3)))
+    with pytest.raises(KeyError, match=r"The joints are \[\]"):
+        SystemView(free, 0.0, free.encode(rj.State())).rates["hinge"]
