@@ -15,7 +15,7 @@ from ..bodies.inertia import nearest_physical
 from ..checks import ArrayInput
 from ..forces import Bushing, Gravity, TorsionSpring
 from ..mechanics import System
-from .description import GROUND, Description, JointRecord, Link
+from .description import GROUND, Description, JointRecord, Link, make_unique
 from .exchange import GroundFrame
 from .meshes import shape_of
 from .model import Model, Names
@@ -112,10 +112,8 @@ def assemble(
     forces.insert(0, Gravity(DEFAULT_GRAVITY if given is None else given))
     report.check()
     if not bodies:
-        raise ValueError(
-            f"{report.path}: no link can move; all are fixed to the ground. With "
-            "`fixed_base=False` the base floats."
-        )
+        hint = " With `fixed_base=False` the base floats." if fixed_base else ""
+        raise ValueError(f"{report.path}: no link can move; all are fixed to the ground.{hint}")
     system = System(
         list(bodies.values()),
         [*(joint for _, joint in made), *couplings],
@@ -202,9 +200,9 @@ def group_links(description: Description, lump_fixed: bool) -> list[Assembly]:
     return assemblies
 
 
-def free_joint_name(base: str) -> str:
-    """Return the name of the joint of a floating base."""
-    return f"free {GROUND}-{base}"
+def free_joint_name(base: str, taken: set[str]) -> str:
+    """Return the name of the joint of a floating base, apart from those that are taken."""
+    return make_unique(f"free {GROUND}-{base}", taken)
 
 
 def _fix_roots(
@@ -217,7 +215,7 @@ def _fix_roots(
         for joint in description.joints
         if not joint.closes_loop and of_link[joint.child] is not of_link.get(joint.parent)
     }
-    report = description.report
+    report, taken = description.report, {joint.name for joint in description.joints}
     for assembly in assemblies:
         lead = assembly.lead
         if any(link.name in description.world for link in assembly.links):
@@ -230,7 +228,8 @@ def _fix_roots(
             reason = "has no mass and is the ground"
         else:
             report.add("translated", f"link {lead.name!r}", "is a floating base", lead.line)
-            joint = JointRecord(free_joint_name(lead.name), "floating", GROUND, lead.name)
+            name = free_joint_name(lead.name, taken)
+            joint = JointRecord(name, "floating", GROUND, lead.name)
             description.joints.insert(0, joint)
             continue
         assembly.is_ground = True
@@ -252,11 +251,12 @@ def _add_assembly(
     """Add the body of an assembly, and the frames of its links."""
     report, lead = description.report, assembly.lead
     if not assembly.is_ground:
-        if lead.name == GROUND:
-            raise ValueError(
-                f"{report.path}:{lead.line}: a moving link is called {GROUND!r}, the name of the "
-                "inertial frame; rename it."
-            )
+        for link in assembly.links:
+            if link.name == GROUND:
+                raise ValueError(
+                    f"{report.path}:{link.line}: a moving link is called {GROUND!r}, the name of "
+                    "the inertial frame; rename it."
+                )
         mass, center, inertia = assembly.mass_properties()
         inertia = _checked_inertia(lead, inertia, report, physical)
         mass_is_missing = mass == 0 and np.any(inertia)

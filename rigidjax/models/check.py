@@ -103,9 +103,13 @@ def _dampings(model: Model) -> Float[Array, " f"]:
 class _Pinocchio:
     def __init__(self, model: Model, path: str):
         self.pin: Any = importlib.import_module("pinocchio")
-        floating = [k for k, joint in enumerate(model.system.joints) if joint.at_centre]
-        roots = [k for k in floating if model.system.joints[k].parent == "ground"]
-        base = (self.pin.JointModelFreeFlyer(),) if roots else ()
+        names = model.names
+        # The joint of a root that floats is not in the file, and its parent no link of the file.
+        floats = any(
+            kind == "floating" and parent not in names.links
+            for kind, (parent, _) in zip(names.kinds, names.ends, strict=True)
+        )
+        base = (self.pin.JointModelFreeFlyer(),) if floats else ()
         self.model = self.pin.buildModelFromUrdf(path, *base)
         (gravity,) = (force.vector for force in model.system.forces if isinstance(force, Gravity))
         self.model.gravity.linear = np.asarray(gravity)

@@ -16,6 +16,16 @@ JointKind: TypeAlias = Literal[
 GROUND = "ground"
 
 
+def make_unique(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken, with a number behind it if necessary, and take it."""
+    result, count = name, 1
+    while result in taken:
+        count += 1
+        result = f"{name} {count}"
+    taken.add(result)
+    return result
+
+
 @dataclasses.dataclass
 class LinkShape:
     """A visible solid of a link.

@@ -4,8 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from .description import Actuator, Description, FrameData, JointKind, JointLimits, JointRecord, Link
-from .mjcf_compiled import CompiledModel, make_unique
+from .description import (
+    Actuator,
+    Description,
+    FrameData,
+    JointKind,
+    JointLimits,
+    JointRecord,
+    Link,
+    make_unique,
+)
+from .mjcf_compiled import CompiledModel
 from .mjcf_features import account_for_rest
 from .mjcf_geoms import add_shapes
 from .mjcf_loops import add_equalities, find_reference_configuration

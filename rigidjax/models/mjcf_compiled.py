@@ -3,6 +3,7 @@
 import importlib
 from typing import Any
 
+from .description import make_unique
 from .placement import Placement, from_quaternion
 from .xml_source import Element
 
@@ -16,16 +17,6 @@ def import_mujoco() -> Any:
             "MJCF files are read by MuJoCo's compiler, which is not installed: "
             "`pip install rigidjax[mjcf]`."
         ) from error
-
-
-def make_unique(name: str, taken: set[str]) -> str:
-    """Return a name that is not taken, with a number behind it if necessary, and take it."""
-    result, count = name, 1
-    while result in taken:
-        count += 1
-        result = f"{name} {count}"
-    taken.add(result)
-    return result
 
 
 class CompiledModel:

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .description import CouplingData, Description, JointRecord
-from .mjcf_compiled import CompiledModel, make_unique
+from .description import CouplingData, Description, JointRecord, make_unique
+from .mjcf_compiled import CompiledModel
 from .placement import IDENTITY, Placement, from_quaternion
 
 _SOFT = "rigid here; its `solref` and `solimp` have no meaning"

@@ -64,7 +64,7 @@ def save_urdf(source: Model | System, path: pathlib.Path, name: str) -> None:
     names = {joint.name for joint in system.joints}
     for body, j in zip(system.bodies, system.topology.joints, strict=True):
         if j is None and body.name != tree.root:
-            names.add(free := free_joint_name(body.name))
+            free = free_joint_name(body.name, names)
             lines += _joint(tree, free, "floating", tree.root, body.name)
     ends = dict(zip(model.names.joints, model.names.ends, strict=True)) if model else {}
     for joint in system.joints:
@@ -212,7 +212,8 @@ def _floating_base(system: System, links: dict[str, _Frame]) -> str | None:
         return None
     body, j = system.bodies[rows[0]], system.topology.joints[rows[0]]
     is_free = j is None or (
-        isinstance(system.joints[j], Free) and system.joints[j].name == free_joint_name(body.name)
+        isinstance(system.joints[j], Free)
+        and system.joints[j].name == free_joint_name(body.name, set())
     )
     # A root without mass, or of this name, would be the ground.
     can_float = bool(body.mass > 0) and body.name.lower() not in WORLD

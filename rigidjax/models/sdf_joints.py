@@ -79,12 +79,13 @@ def read_joints(
         joint, axes[element.text_of("name")] = _joint(element, frames, version, description.report)
         joints.append(joint)
     names = [link.name for link in description.links]
+    taken = {*names, *axes}
     chosen = choose_trees(names, joints, description.report)
     for before, joint in zip(joints, chosen, strict=True):
         if joint.kind == "universal":
             of_joint = axes[joint.name]
             in_order = of_joint if joint.parent == before.parent else of_joint[::-1]
-            _add_universal(joint, in_order, description)
+            _add_universal(joint, in_order, taken, description)
         else:
             description.joints.append(joint)
     for element in gearboxes:
@@ -216,8 +217,10 @@ def _read_limit(limit: Element, tag: str, default: float) -> float:
     return value if abs(value) < _NO_LIMIT else float(np.copysign(np.inf, value))
 
 
-def _add_universal(joint: JointRecord, axes: list[_Axis], description: Description) -> None:
-    """Add a universal joint, as two hinges if it needs them."""
+def _add_universal(
+    joint: JointRecord, axes: list[_Axis], taken: set[str], description: Description
+) -> None:
+    """Add a universal joint, as two hinges if it needs them; `taken`, names in the file."""
     report, subject = description.report, f"joint {joint.name!r}"
     perpendicular = abs(joint.axes[0] @ joint.axes[1]) < 1e-9
     if perpendicular and (joint.closes_loop or all(axis.is_plain for axis in axes)):
@@ -238,6 +241,12 @@ def _add_universal(joint: JointRecord, axes: list[_Axis], description: Descripti
             "perpendicular; put two hinges and a link between them into the file."
         )
     cross = f"{joint.name}.cross"
+    for name in (cross, *(f"{joint.name}.{axis.tag}" for axis in axes)):
+        if name in taken:
+            raise ValueError(
+                f"{report.path}:{joint.line}: {subject} becomes two hinges, which need the name "
+                f"{name!r}; rename the other element of this name."
+            )
     description.links.append(Link(cross, Placement(joint.point, np.eye(3)), line=joint.line))
     ends = (joint.parent, cross), (cross, joint.child)
     for axis, direction, (parent, child) in zip(axes, joint.axes, ends, strict=True):

@@ -206,9 +206,10 @@ def test_bad_paths(tmp_path):
     with pytest.raises(ValueError, match="is no model: a file starts with <robot>, <sdf> or"):
         load(root)
     ground = tmp_path / "ground.urdf"
-    ground.write_text(robot(link("b"), link("ground"), joint("j", "b", "ground")))
-    with pytest.raises(ValueError, match="a moving link is called 'ground'"):
-        load(ground)
+    for kind in ("continuous", "fixed"):
+        ground.write_text(robot(link("b"), link("ground"), joint("j", "b", "ground", kind=kind)))
+        with pytest.raises(ValueError, match="a moving link is called 'ground'"):
+            load(ground)
 
 
 def test_names_that_are_allowed():

@@ -120,7 +120,25 @@ def test_floating_bases(tmp_path):
         assert [joint.name for joint in model.system.joints] == ["free ground-base", "hip"]
         np.testing.assert_allclose(model.system.bodies[0].position, position, atol=1e-15)
         models.save(model, tmp_path / "again.urdf")
-        assert_equal(model.system, models.load(tmp_path / "again.urdf").system)
+        again = models.load(tmp_path / "again.urdf")
+        assert_equal(model.system, again.system)
+        pytest.importorskip("pinocchio")
+        assert max(compare(again, "pinocchio", tmp_path / "again.urdf", states=2)) < 1e-12
+
+
+def test_joints_may_have_generated_names(tmp_path):
+    """Joints called like those of floating bases and like those of frames."""
+    joints = [hinge("b", "a", "free ground-b"), hinge("b", "c", "tip_fixed")]
+    bodies = [rod(name, position=(0, 0, z)) for z, name in enumerate("bac")]
+    tip = rj.Frame("tip", "c", (0, 0, 1))
+    models.save(rj.System(bodies, joints, DOWN, tip), tmp_path / "model.urdf")
+    model = models.load(tmp_path / "model.urdf")
+    names = ("free ground-b 2", "free ground-b", "tip_fixed")
+    assert model.names.joints == names
+    models.save(model, tmp_path / "again.urdf")
+    again = models.load(tmp_path / "again.urdf")
+    assert again.names.joints == names
+    assert_equal(model.system, again.system)
 
 
 def test_coupling_with_an_offset(tmp_path):

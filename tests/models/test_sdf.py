@@ -239,6 +239,12 @@ def test_two_hinges_move_like_the_universal_joint(ends):
     )
 
 
+@pytest.mark.parametrize("name", ["j.cross", "j.axis2"])
+def test_names_that_two_hinges_need(name):
+    with pytest.raises(ValueError, match=f"becomes two hinges, which need the name '{name}'"):
+        read(pair(("revolute2", AXES.format("", 0.1)), f'<link name="{name}"/>'))
+
+
 def test_axes_that_are_not_perpendicular_need_two_hinges():
     found = read(pair(("revolute2", AXES.format("", 0.1))))
     assert [joint.kind for joint in found.joints] == ["fixed", "revolute", "revolute"]

@@ -180,9 +180,14 @@ def test_base(tmp_path, arguments, root):
     world = path.read_text().replace('"base"', '"world"')
     path.write_text(world)
     assert rj.models.load(path).names.bodies == ("arm",)
-    with pytest.raises(ValueError, match="no link can move; all are fixed to the ground"):
-        path.write_text(world.replace("revolute", "fixed"))
+    path.write_text(world.replace("revolute", "fixed"))
+    # The base is the ground by its name.
+    with pytest.raises(ValueError, match=r"no link can move; all are fixed to the ground\.$"):
         rj.models.load(path)
+    path.write_text(world.replace("revolute", "fixed").replace('"world"', '"base"'))
+    message = r"no link can move; all are fixed to the ground\. With `fixed_base=False` the base fl"
+    with pytest.raises(ValueError, match=message):
+        rj.models.load(path, fixed_base=True)
 
 
 def test_impossible_inertias(tmp_path):
