@@ -10,7 +10,7 @@ SECONDS ?= 3600
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test test-all fuzz ptxas lint format types notebooks benchmarks-smoke docs dist clean
+.PHONY: help demo test test-all fuzz ptxas peers lint format types notebooks benchmarks-smoke docs dist clean
 .DELETE_ON_ERROR:
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make test-all          those and the long statistics and whole grids"
 	@echo "make fuzz              random jaxprs and systems for SECONDS=$(SECONDS); failures are in out/fuzz"
 	@echo "make ptxas             install NVIDIA's assembler, for the tests of kernels for GPUs"
+	@echo "make peers             install the programs and models that benchmarks and test-all compare with"
 	@echo "make lint              ruff"
 	@echo "make format            ruff, rewriting files"
 	@echo "make types             pyright"
@@ -56,6 +57,13 @@ $(VENV)/.installed-ptxas: $(VENV)/.installed-test
 
 ptxas: $(VENV)/.installed-ptxas
 
+$(VENV)/.installed-peers: $(VENV)/.installed-test
+	@echo "Installing other programs and published models into $(VENV)"
+	@$(PIP) -e ".[plot,test,peers]"
+	@touch $@
+
+peers: $(VENV)/.installed-peers
+
 demo: $(VENV)/.installed
 	$(BIN)/rigidjax demo
 
@@ -64,7 +72,7 @@ test: $(VENV)/.installed-test
 	RIGIDJAX_TEST_X64=0 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 test-all: export RIGIDJAX_TEST_ALL=1
-test-all: test
+test-all: peers test
 
 fuzz: $(VENV)/.installed-test
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)

@@ -6,7 +6,7 @@ import _common as common
 from _tables import provenance, table
 
 # Characters of a reason.
-_LONGEST = 110
+_LONGEST = 170
 
 
 def model_table() -> str:
@@ -45,7 +45,10 @@ def _cells(row: dict[str, Any]) -> list[str]:
             remarks.append(f"{row[key]} {word if row[key] > 1 else word[:-1]}")
     if "mass_matrix" in row and row["accelerations"] is None:
         remarks.append("no accelerations: the mass matrix is singular")
-    remarks += [row[key] for key in ("error", "peer_error") if key in row]
+    elif row.get("condition") is not None:
+        remarks.append(f"condition number of M {row['condition']:.1e}")
+    file = row["file"].rpartition("/")[2]
+    remarks += [row[k].removeprefix(f"{file}: ") for k in ("error", "peer_error") if k in row]
     numbers = ["" if row.get(key) is None else f"{row[key]:.1e}" for key in _QUANTITIES]
     text = "; ".join(
         remark if len(remark) < _LONGEST else f"{remark[:_LONGEST]} ..." for remark in remarks

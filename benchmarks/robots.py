@@ -11,8 +11,8 @@ from typing import Any
 import _common as common
 import jax
 import jax.numpy as jnp
-import models as model_files
 import numpy as np
+from _model_files import PACKAGES, SMOKE, find_models
 
 import rigidjax as rj
 
@@ -92,9 +92,9 @@ def main() -> None:
     options = common.arguments(__doc__ or "")
     common.double_precision()
     if options.smoke:
-        common.write("robots", [measure("arm", model_files.SMOKE, ())], True)
+        common.write("robots", [measure("arm", SMOKE, ())], True)
         return
-    files = {name: path for path, name in model_files.find_models(model_files.PACKAGES[0])}
+    files = {name: path for path, name in find_models(PACKAGES[0])}
     rows = [measure(name, files[path], ignore) for name, (path, ignore) in ROBOTS.items()]
     common.write("robots", rows, False)
 

@@ -20,8 +20,8 @@ from .model import Model
 class Deviations(NamedTuple):
     """Largest relative deviations from another program over random states.
 
-    Each is relative to the largest entry of its quantity in a state. `accelerations` are solutions
-    with random generalised forces.
+    Each is relative to the largest entry of its quantity in a state. `accelerations` are those of
+    `forward_dynamics` under random generalised forces.
     """
 
     mass_matrix: float
@@ -48,8 +48,7 @@ def compare(
     rng = np.random.default_rng(seed)
     worst = np.zeros(3)
     for _ in range(states):
-        q, v = reference.random_state(rng)
-        tau = rng.standard_normal(len(v))
+        q, v, tau = _random_inputs(reference, rng)
         theirs = reference.quantities(q, v, tau)
         arrays = jnp.asarray(q), jnp.asarray(v), jnp.asarray(tau)
         ours = _quantities(model, program, *arrays, program == "pinocchio")
@@ -59,6 +58,29 @@ def compare(
         ]
         worst = np.maximum(worst, gaps)
     return Deviations(*worst.tolist())
+
+
+def mass_matrix_condition(
+    model: Model, program: Program, path: str | os.PathLike[str], states: int = 20, seed: int = 0
+) -> float:
+    """Return the largest condition number of the program's mass matrix in the states of `compare`.
+
+    Accelerations of two programs differ by about this number of rounding errors.
+
+    **Arguments:** those of `compare`.
+    **Returns:** ratio of the largest and the smallest singular value; infinite for a singular
+    matrix.
+    """
+    reference = _PROGRAMS[program](model, os.fspath(path))
+    rng = np.random.default_rng(seed)
+    inputs = [_random_inputs(reference, rng) for _ in range(states)]
+    return max(float(np.linalg.cond(reference.quantities(*input)[0])) for input in inputs)
+
+
+def _random_inputs(reference: Any, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Return coordinates, velocities and generalised forces of another program."""
+    q, v = reference.random_state(rng)
+    return q, v, rng.standard_normal(len(v))
 
 
 def _without_loops(model: Model) -> Model:
@@ -83,11 +105,12 @@ def _quantities(
     trees = Relative(model.system)
     y, t = trees.pack(state), jnp.zeros(())
     of = velocity_map(model, program, state)
-    M, h = trees.mass_matrix(t, y), trees.bias_forces(t, y)
+    M, h, forces = trees.mass_matrix(t, y), trees.bias_forces(t, y), of.forces_from(tau)
     if undamped:
-        h = h - _dampings(model) * trees.layout.velocities(y)
-    M, h = of.mass_matrix(M), of.bias_forces(h, M)
-    return M, h, jnp.linalg.solve(M, tau - h)
+        damping = _dampings(model) * trees.layout.velocities(y)
+        h, forces = h - damping, forces + damping
+    accelerations = of.accelerations(trees.forward_dynamics(t, y, forces))
+    return of.mass_matrix(M), of.bias_forces(h, M), accelerations
 
 
 def _dampings(model: Model) -> Float[Array, " f"]:

@@ -377,7 +377,11 @@ def _read_transmissions(
         name = of_joints[0].text_of("name")
         if name not in by_name:
             hint = did_you_mean(name, list(joints))
-            raise of_joints[0].error(f"{element} drives {name!r}, which does not exist.{hint}")
+            report.refuse(
+                "transmission", str(element), f"drives {name!r}, which does not exist.{hint}",
+                of_joints[0].line,
+            )  # fmt: skip
+            continue
         joint, (actuator,) = by_name[name], actuators
         rotor_element, gear = find_rotor(element, actuator)
         rotor = 0.0 if rotor_element is None else rotor_element.number("value")

@@ -206,3 +206,12 @@ def test_hand_written_equations_agree(bench):
     assert count(traced) == {"sin": 2, "mul": 2, "add": 1}
     loop = jax.make_jaxpr(lambda x: jax.lax.fori_loop(0, 3, lambda i, x: jnp.cos(x), x))(1.0)
     assert count(loop)["cos"] == 1
+
+
+def test_missing_package_of_models_is_an_error(bench):
+    """Rows of a package that is not installed would be missing without a sign."""
+    module = bench("_model_files")
+    for missing in (("no-such-robots", "numpy"), ("numpy", "no_such_module"), ("numpy", "numpy")):
+        package = module.Package(*missing, "no_such_folder", "urdf")
+        with pytest.raises(ModuleNotFoundError, match=f"package {missing[0]} with model files is"):
+            list(module.find_models(package))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.models.check import compare
+from rigidjax.models.check import compare, mass_matrix_condition
 
 # A tree with a rotated inertial frame, a fixed link, a massless link between two hinges, all kinds
 # of joints and the name of a link used for a joint as well.
@@ -61,6 +61,25 @@ def test_mass_matrix_forces_and_accelerations_are_those_of_pinocchio(tmp_path):
     )
     found = compare(rj.models.load(path), "pinocchio", path)
     assert max(found) < 1e-12, found
+
+
+def test_condition_of_the_mass_matrix(tmp_path):
+    """Two sliders of different masses on the ground: the condition number is the ratio of these."""
+    sliders = [joint(link, "prismatic", "world", link, LIMIT) for link in ("base", "tool")]
+    path = write(tmp_path, sliders, ["world", "base"])
+    path.write_text(path.read_text().replace('mass value="1"', 'mass value="0"', 1))
+    model = rj.models.load(path, fixed_base=True)
+    assert mass_matrix_condition(model, "pinocchio", path, 2) == pytest.approx(2.0 / 0.4)
+
+
+def test_transmission_of_a_missing_joint_is_an_error_or_left_out(tmp_path):
+    text = '<transmission name="gone"><joint name="elbow"/><actuator name="motor"/></transmission>'
+    path = write(tmp_path, extra=text)
+    with pytest.raises(ValueError, match=r"'gone'>: drives 'elbow', which does not exist\."):
+        rj.models.load(path)
+    model = rj.models.load(path, ignore=("transmission",))
+    assert model.actuators == ()
+    assert "drives 'elbow'" in model.report.of_kind("ignored")[0].text
 
 
 def test_contents_of_the_model(tree):
