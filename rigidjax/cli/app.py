@@ -14,7 +14,9 @@ from .describe import describe
 from .fit import fit
 from .identify import identify_case
 from .listing import list_problems
+from .messages import bad_input
 from .model import describe_model
+from .plugins import import_installed_plugins, import_plugin
 from .run import run
 from .sweep import sweep
 from .view import view_files
@@ -47,6 +49,12 @@ def _configure_jax(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
+    plugin: Annotated[
+        list[pathlib.Path] | None,
+        typer.Option(
+            help="A Python file with classes that extend rigidjax, see docs/extending.md."
+        ),
+    ] = None,
 ) -> None:
     # The library never changes `jax.config`; the command line is an application and may.
     jax.config.update("jax_enable_x64", True)
@@ -55,6 +63,10 @@ def _configure_jax(
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         # A command compiles many small functions, which together take a noticeable time.
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    with bad_input():
+        import_installed_plugins()
+        for file in plugin or ():
+            import_plugin(file)
 
 
 def cache_folder(folder: str | None) -> str:

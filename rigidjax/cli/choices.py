@@ -1,75 +1,51 @@
 """Names on the command line, and the classes and functions that they select."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import diffrax
 
-from .. import solvers
+from .. import formulations, rotations, solvers
 from ..checks import did_you_mean
-from ..formulations import (
-    Absolute,
-    AbstractAbsolute,
-    AbstractFormulation,
-    EulerParameters,
-    Hamiltonian,
-    NullSpace,
-    Relative,
-)
+from ..formulations import AbstractAbsolute, AbstractFormulation, NullSpace
 from ..problems import Problem, find
-from ..rotations import (
-    AbstractRotation,
-    ConformalRotationVector,
-    Directors,
-    EulerAngles,
-    LinearParameters,
-    Quaternion,
-    RodriguesParameters,
-    RotationVector,
+from ..rotations import AbstractRotation, EulerAngles
+from ..rotations.euler_angles import SEQUENCES
+from .kinds import find_kinds, has_defaults, option_name
+
+# Methods of diffrax for equations without noise; the first is the default.
+_DIFFRAX_SOLVERS = (
+    *(diffrax.Dopri8, diffrax.Dopri5, diffrax.Tsit5, diffrax.Bosh3),
+    *(diffrax.Heun, diffrax.Midpoint, diffrax.Euler),
+    *(diffrax.Kvaerno3, diffrax.Kvaerno4, diffrax.Kvaerno5, diffrax.ImplicitEuler),
 )
 
-_SEQUENCES = ("ZXZ", "XYX", "YZY", "ZYZ", "XZX", "YXY", "XYZ", "YZX", "ZXY", "XZY", "ZYX", "YXZ")
 
-ROTATIONS: dict[str, Callable[[], AbstractRotation]] = {
-    "quaternion": Quaternion,
-    "directors": Directors,
-    "rotation-vector": RotationVector,
-    "rodrigues": RodriguesParameters,
-    "conformal": ConformalRotationVector,
-    "linear": LinearParameters,
-    **{sequence.lower(): lambda s=sequence: EulerAngles(s) for sequence in _SEQUENCES},
-}
+def _by_option(kinds: Iterable[Any]) -> dict[str, Any]:
+    """Return the classes that can be built without arguments, by their names as options."""
+    return {option_name(kind): kind for kind in kinds if has_defaults(kind)}
 
-# The type checker mistakes the property `MuntheKaas.is_adaptive` for a field.
-_MuntheKaas: Any = solvers.MuntheKaas
 
-SOLVERS: dict[str, Callable[[], diffrax.AbstractSolver]] = {
-    "dopri8": diffrax.Dopri8,
-    "dopri5": diffrax.Dopri5,
-    "tsit5": diffrax.Tsit5,
-    "bosh3": diffrax.Bosh3,
-    "heun": diffrax.Heun,
-    "midpoint": diffrax.Midpoint,
-    "euler": diffrax.Euler,
-    "kvaerno3": diffrax.Kvaerno3,
-    "kvaerno4": diffrax.Kvaerno4,
-    "kvaerno5": diffrax.Kvaerno5,
-    "implicit-euler": diffrax.ImplicitEuler,
-    "radau5": solvers.Radau5,
-    "radau9": solvers.Radau9,
-    "radau13": solvers.Radau13,
-    "bdf": solvers.BDF,
-    "odex": solvers.Odex,
-    "seulex": solvers.Seulex,
-    "energy-momentum": solvers.EnergyMomentum,
-    "variational": solvers.Variational,
-    "simo-wong": solvers.SimoWong,
-    "energy-midpoint": solvers.EnergyMidpoint,
-    "munthe-kaas": _MuntheKaas,
-    "commutator-free": solvers.CommutatorFree4,
-    "generalized-alpha": solvers.GeneralizedAlpha,
-}
+def rotation_kinds() -> dict[str, Callable[[], AbstractRotation]]:
+    """Return the parametrizations of rotations by their names on the command line."""
+    kinds = find_kinds(AbstractRotation, rotations)
+    angles = {sequence.lower(): partial(EulerAngles, sequence) for sequence in SEQUENCES}
+    return {**_by_option(kinds.values()), **angles}
+
+
+def solver_kinds() -> dict[str, Callable[[], diffrax.AbstractSolver]]:
+    """Return the solvers by their names on the command line."""
+    kinds = find_kinds(diffrax.AbstractSolver, solvers)
+    return _by_option((*_DIFFRAX_SOLVERS, *kinds.values()))
+
+
+def formulation_kinds() -> dict[str, type[AbstractFormulation]]:
+    """Return the formulations by their names on the command line."""
+    kinds = find_kinds(AbstractFormulation, formulations)
+    return {option_name(kind): kind for kind in kinds.values()}
 
 
 def is_adaptive(method: diffrax.AbstractSolver) -> bool:
@@ -79,37 +55,35 @@ def is_adaptive(method: diffrax.AbstractSolver) -> bool:
     return isinstance(method, diffrax.AbstractAdaptiveSolver)
 
 
-FORMULATIONS: dict[str, type[AbstractFormulation]] = {
-    "null-space": NullSpace,
-    "relative": Relative,
-    "absolute": Absolute,
-    "euler-parameters": EulerParameters,
-    "hamiltonian": Hamiltonian,
-}
+_ENDING = r"(-parameters|-rotation-vector|-prior|\d+)"
 
 
 def pick(kind: str, name: str, names: Iterable[str]) -> str:
     """Return the element of `names` that equals `name` up to case, hyphens and underscores.
 
+    Endings that name its kind, such as `-parameters`, and digits may be left out.
+
     **Raises:** `ValueError` with the most similar name.
     """
     names = list(names)
     key = name.lower().replace("_", "-")
-    if key in names:
-        return key
-    hint = did_you_mean(key, names, f" There are: {', '.join(names)}.", 0.5)
+    same = [x for x in names if _letters(x) == _letters(key)]
+    longer = [x for x in names if re.fullmatch(re.escape(key) + _ENDING, x)]
+    for matches in (same, longer):
+        if len(matches) == 1:
+            return matches[0]
+    hint = did_you_mean(key, map(str.lower, names), f" There are: {', '.join(names)}.", 0.5)
     raise ValueError(f"There is no {kind} {name!r}.{hint}")
+
+
+def _letters(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
 
 
 def make_solver(name: str) -> diffrax.AbstractSolver:
     """Return the solver `name` with its default options."""
-    return SOLVERS[pick("solver", name, SOLVERS)]()
-
-
-def solver_name(method: diffrax.AbstractSolver) -> str:
-    """Return the name of a solver on the command line."""
-    names = [name for name, kind in SOLVERS.items() if kind.__name__ == type(method).__name__]
-    return names[0]
+    kinds = solver_kinds()
+    return kinds[pick("solver", name, kinds)]()
 
 
 def make_problem(name: str, settings: Iterable[str] = ()) -> Problem:
@@ -157,27 +131,31 @@ def make_formulation(
 
     **Raises:** `ValueError` for unknown names and unsupported combinations.
     """
-    name = pick("formulation", formulation, FORMULATIONS)
-    rotation = pick("rotation", rotation, ROTATIONS)
+    kinds, parametrizations = formulation_kinds(), rotation_kinds()
+    name = pick("formulation", formulation, kinds)
+    rotation = pick("rotation", rotation, parametrizations)
     rates = pick("kind of rates", rates, ("body", "space"))
-    if rates == "space" and name != "null-space":
+    known = {kind: inspect.signature(kinds[kind]).parameters for kind in kinds}
+    if rates == "space" and "rates" not in known[name]:
         raise ValueError(
-            "`--rates space` requires `--formulation null-space`; use `--rates body` otherwise."
+            f"`--rates space` requires `--formulation {_names_with('rates', known)}`; use "
+            "`--rates body` otherwise."
         )
-    if index and name not in ("absolute", "euler-parameters"):
+    if index and "index" not in known[name]:
         raise ValueError(
-            f"`--index {index}` requires `--formulation absolute` or `euler-parameters`."
+            f"`--index {index}` requires `--formulation {_names_with('index', known)}`."
         )
-    if name in ("euler-parameters", "hamiltonian"):
-        if rotation != "quaternion":
-            raise ValueError(f"`--formulation {name}` requires `--rotation quaternion`.")
-        if name == "hamiltonian":
-            return Hamiltonian(system)
-        return EulerParameters(system, index=index)
-    parametrization = ROTATIONS[rotation]()
-    if name == "absolute":
-        return Absolute(system, parametrization, index, recharting=recharting)
-    if name == "relative":
-        return Relative(system, parametrization, recharting)
-    components = "space" if rates == "space" else "body"
-    return NullSpace(system, parametrization, components, recharting)
+    if rotation != "quaternion" and "rotation" not in known[name]:
+        raise ValueError(f"`--formulation {name}` requires `--rotation quaternion`.")
+    options = {
+        "rotation": parametrizations[rotation](),
+        "index": index,
+        "rates": rates,
+        "recharting": recharting,
+    }
+    return kinds[name](system, **{key: options[key] for key in options if key in known[name]})
+
+
+def _names_with(argument: str, known: dict[str, Any]) -> str:
+    """Return the formulations that have an argument."""
+    return "` or `".join(name for name in known if argument in known[name])

@@ -46,12 +46,8 @@ def translate_message(message: str) -> str:
 
 def _option_names() -> dict[str, str]:
     """Return names on the command line by names of classes."""
-    items = [
-        item
-        for choice in (choices.FORMULATIONS, choices.SOLVERS, choices.ROTATIONS)
-        for item in choice.items()
-    ]
-    return {kind.__name__: name for name, kind in items}
+    kinds = choices.formulation_kinds() | choices.solver_kinds() | choices.rotation_kinds()
+    return {kind.__name__: name for name, kind in kinds.items() if isinstance(kind, type)}
 
 
 def print_outputs(files: Mapping[str, pathlib.Path | None]) -> None:

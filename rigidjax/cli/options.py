@@ -12,7 +12,7 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="A setting of the problem, such as disturbance=1e-3."),
 ]
-SolverName = Annotated[str, typer.Option(help=f"{', '.join(choices.SOLVERS)}.")]
+SolverName = Annotated[str, typer.Option(help=f"{', '.join(choices.solver_kinds())}.")]
 EndTime = Annotated[
     float | None, typer.Option(help="End time in s; by default that of the problem.")
 ]

@@ -19,6 +19,7 @@ from ..simulate.simulate import simulate
 from ..simulate.solution import Solution
 from . import checks, choices
 from .case import read_run_case
+from .kinds import option_name
 from .messages import bad_input, console, fail, print_outputs
 from .model_files import is_model_file
 from .options import Force, Settings
@@ -35,16 +36,11 @@ def run(
     ],
     rotation: Annotated[
         str | None,
-        typer.Option(
-            help="quaternion (default), directors, rotation-vector, rodrigues, conformal, linear, "
-            "or Euler angles as zxz, zyx, ..."
-        ),
+        typer.Option(help=f"By default quaternion; {', '.join(choices.rotation_kinds())}."),
     ] = None,
     formulation: Annotated[
         str | None,
-        typer.Option(
-            help="null-space (default), relative, absolute, euler-parameters, hamiltonian."
-        ),
+        typer.Option(help=f"By default null-space; {', '.join(choices.formulation_kinds())}."),
     ] = None,
     rates: Annotated[
         str | None,
@@ -55,7 +51,7 @@ def run(
         typer.Option(help="Differentiation index 0 to 3 of absolute and euler-parameters."),
     ] = None,
     solver: Annotated[
-        str | None, typer.Option(help=f"{', '.join(choices.SOLVERS)}; by default dopri8.")
+        str | None, typer.Option(help=f"{', '.join(choices.solver_kinds())}; by default dopri8.")
     ] = None,
     rtol: Annotated[
         float | None, typer.Option(help="Relative tolerance of the step size; by default 1e-9.")
@@ -140,7 +136,7 @@ def run(
         example, model, settings, inputs = _task(problem, setting or (), form)
         method = settings.get("solver") if solver is None else choices.make_solver(solver)
         method = choices.make_solver("dopri8") if method is None else method
-        solver = choices.solver_name(method)
+        solver = option_name(type(method))
         dt = settings.get("dt") if dt is None else checks.check_positive("--dt", dt)
         rtol = settings.get("rtol") if rtol is None else checks.check_tolerance("--rtol", rtol)
         atol = settings.get("atol") if atol is None else checks.check_tolerance("--atol", atol)

@@ -1,19 +1,16 @@
 """`rigidjax sweep`."""
 
-import importlib.util
 import pathlib
-import sys
-import traceback
 from typing import Annotated, Any
 
 import typer
 
 from ..ensembles import Store, ensemble
 from ..ensembles.processes import read_rank, run_workers
-from . import checks
 from .messages import bad_input, console, fail, print_outputs
 from .options import Force
 from .outputs import PAGE, Output, check_outputs
+from .plugins import describe_error, import_file
 
 _USAGE = "`rigidjax sweep FILE.py:FUNCTION`, `sweep status STORE.zarr` or `sweep report STORE.zarr`"
 
@@ -107,15 +104,7 @@ def load_function(task: str) -> Any:
     path = pathlib.Path(file)
     if not file or path.suffix != ".py":
         raise ValueError(f"{task!r} does not name a function; use {_USAGE}.")
-    checks.check_readable(path)
-    # The file may import modules of its folder.
-    sys.path.insert(0, str(path.parent.resolve()))
-    spec: Any = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ValueError(f"{path} cannot be imported: {_describe_error(error, path)}") from error
+    module = import_file(path)
     if not callable(getattr(module, name, None)):
         raise ValueError(f"{path} has no function {name!r}.")
     return getattr(module, name)
@@ -132,20 +121,11 @@ def _name_errors(run: Any, task: str) -> Any:
         try:
             return run(parameters)
         except Exception as error:
-            text = _describe_error(error, pathlib.Path(task.rpartition(":")[0]))
+            text = describe_error(error, pathlib.Path(task.rpartition(":")[0]))
             names = f" It got the parameters {', '.join(parameters)}."
             raise _RunError(f"{task} raised {text}{names}") from error
 
     return run_with_named_errors
-
-
-def _describe_error(error: Exception, path: pathlib.Path) -> str:
-    """Return an error's type, the first line of its text, and the last line in the file `path`."""
-    text = str(error).strip().partition("\n")[0]
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [f.lineno for f in frames if pathlib.Path(f.filename).resolve() == path.resolve()]
-    where = f" ({path}, line {lines[-1]})" if lines else ""
-    return f"{type(error).__name__}: {text}{where}."
 
 
 def _print_status(store: Store) -> None:

@@ -9,8 +9,11 @@ from .base import Rates, check_rates
 from .half_rotation import half_rotation_matrix
 from .minimal import AbstractMinimalRotation
 
-_PROPER = ("ZXZ", "XYX", "YZY", "ZYZ", "XZX", "YXY")
-_TAIT_BRYAN = ("XYZ", "YZX", "ZXY", "XZY", "ZYX", "YXZ")
+# Proper Euler angles, then Tait-Bryan angles.
+SEQUENCES = (
+    *("ZXZ", "XYX", "YZY", "ZYZ", "XZX", "YXY"),
+    *("XYZ", "YZX", "ZXY", "XZY", "ZYX", "YXZ"),
+)
 
 
 def _plus(x: Array, y: Array, sign: int) -> Array:
@@ -39,10 +42,10 @@ class EulerAngles(AbstractMinimalRotation):
     sequence: str = eqx.field(static=True)
 
     def __check_init__(self):
-        if self.sequence not in _PROPER + _TAIT_BRYAN:
+        if self.sequence not in SEQUENCES:
             raise ValueError(
                 "`EulerAngles(sequence)` must be one of "
-                f"{', '.join(_PROPER + _TAIT_BRYAN)} (intrinsic, upper case); "
+                f"{', '.join(SEQUENCES)} (intrinsic, upper case); "
                 f"got {self.sequence!r}."
             )
 

@@ -10,6 +10,7 @@ from ...formulations import AbstractFormulation
 from ...identification import Experiment, Measurements, Parameter
 from ...state import State
 from ..model_files import is_model_file
+from ..plugins import import_installed_plugins
 from .data import read_common, read_data
 from .inputs import read_inputs
 from .method import SETTINGS, Outputs, read_method, read_outputs, read_run
@@ -135,6 +136,7 @@ def _open_case(
     path: pathlib.Path, changes: Mapping[str, Mapping[str, Any]] | None
 ) -> tuple[CaseTable, str, str]:
     """Return the tables of a case with the given changes, its title and its text."""
+    import_installed_plugins()
     if not path.is_file():
         raise FileNotFoundError(f"There is no case {path}.")
     if is_model_file(str(path)):

@@ -6,23 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import identification
+from ... import sensors
 from ...identification import Measurements, read_csv, read_netcdf
 from ...identification.data.units import factor, quantities_of
 from .. import checks
-from .table import CaseTable, array_of_tables, by_name
-
-_SENSORS = by_name(
-    identification.Accelerometer,
-    identification.Attitude,
-    identification.Gyroscope,
-    identification.JointCoordinate,
-    identification.JointRate,
-    identification.JointTorque,
-    identification.Position,
-    identification.ReactionForce,
-    identification.ReactionMoment,
-)
+from ..kinds import find_kinds
+from .table import CaseTable, array_of_tables
 
 
 class Clock:
@@ -153,7 +142,7 @@ def _own_source(table: CaseTable, folder: pathlib.Path, common: Source) -> Sourc
 
 
 def _channel(table: CaseTable, folder: pathlib.Path, common: Source) -> _Channel:
-    kind = table.pick("type", _SENSORS)
+    kind = table.pick("type", find_kinds(sensors.AbstractSensor, sensors))
     source = _own_source(table, folder, common)
     if table.has("columns") and isinstance(table.values["columns"], str):
         columns: Any = table.text("columns")
@@ -189,7 +178,7 @@ def _sensor(table: CaseTable, kind: Any) -> Any:
         return table.build(kind)
     delay = table.number("delay", None)
     sensor = table.build(kind)
-    return sensor if delay is None else table.call(identification.Delayed, sensor, delay)
+    return sensor if delay is None else table.call(sensors.Delayed, sensor, delay)
 
 
 def _read(top: CaseTable, source: Source, group: list[_Channel]) -> list[Measurements]:

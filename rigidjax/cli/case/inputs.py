@@ -14,11 +14,9 @@ from ...sensors.base import AbstractReading
 from ...signals.fourier import FourierSeries
 from ...signals.signal import Extrapolation, Interpolation, Signal
 from .. import choices
+from ..kinds import takes_function
 from .data import Source, read_series
 from .table import CaseTable, array_of_tables
-
-# Keys of a force, a joint or a body with a fixed point whose value may be the name of an input.
-_LAWS = ("moment", "torque", "force", "motion")
 
 
 class Inputs(NamedTuple):
@@ -32,12 +30,17 @@ class Inputs(NamedTuple):
     tables: dict[str, dict[str, tuple[Any, Any]]]
     files: tuple[str, ...]
 
-    def put(self, table: CaseTable, kind: Any = None) -> dict[str, Any]:
-        """Remove the keys of a table that name inputs; return the laws as arguments of `kind`."""
-        known = _LAWS if kind is None else inspect.signature(kind).parameters
+    def build(self, table: CaseTable, kind: Any) -> Any:
+        """Build a joint or a force; arguments that may be functions may name inputs as laws."""
+        parameters = inspect.signature(kind).parameters
+        laws = self.put(table, *(name for name in parameters if takes_function(parameters[name])))
+        return table.build(kind, **laws)
+
+    def put(self, table: CaseTable, *keys: str) -> dict[str, Any]:
+        """Remove those of the keys that name inputs from a table; return the laws by key."""
         laws = {}
-        for key in _LAWS:
-            if key in known and isinstance(table.values.get(key), str):
+        for key in keys:
+            if isinstance(table.values.get(key), str):
                 name = table.text(key)
                 if not self.laws:
                     table.fail(

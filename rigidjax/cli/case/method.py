@@ -4,12 +4,13 @@ import pathlib
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from ...identification import Cauchy, Huber, Squares
+from ... import identification
+from ...identification import AbstractLoss
 from .. import checks, choices
+from ..kinds import find_kinds
 from .table import CaseTable
 
 _METHODS = {name: name for name in ("levenberg-marquardt", "gauss-newton")}
-_LOSSES = {"squares": Squares, "huber": Huber, "cauchy": Cauchy}
 
 # Options of `[method]` that are also settings of a run.
 SETTINGS = ("solver", "rtol", "atol", "projection", "max_steps")
@@ -47,7 +48,7 @@ def read_method(top: CaseTable) -> dict[str, Any]:
     if table.has("method"):
         options["method"] = table.pick("method", _METHODS)
     if table.has("loss"):
-        options["loss"] = table.pick("loss", _LOSSES)()
+        options["loss"] = table.pick("loss", find_kinds(AbstractLoss, identification))()
     if table.has("seed"):
         options["seed"] = table.take("seed", "an integer")
     if table.has("projection"):

@@ -10,37 +10,13 @@ from ...mechanics import System
 from ...problems import find
 from ...state import State
 from .. import choices
+from ..kinds import find_kinds
 from ..model_files import load_model
 from .inputs import Inputs
 from .start import read_state
-from .table import CaseTable, array_of_tables, by_name
+from .table import CaseTable, array_of_tables
 
-_JOINTS = by_name(
-    joints.Coupling,
-    joints.Cylindrical,
-    joints.Distance,
-    joints.Free,
-    joints.Planar,
-    joints.Prismatic,
-    joints.Revolute,
-    joints.Screw,
-    joints.Spherical,
-    joints.Universal,
-    joints.Weld,
-)
-_FORCES = by_name(
-    forces.Bushing,
-    forces.Drag,
-    forces.Gravity,
-    forces.Motor,
-    forces.PointForce,
-    forces.Spring,
-    forces.Torque,
-    forces.TorsionSpring,
-)
-_SHAPES = by_name(Body.box, Body.cylinder, Body.sphere, Body.cone, Body.rod, Body.ellipsoid)
-_POTENTIALS = by_name(bodies.AxialGravityPotential, bodies.GravityPotential)
-_MOMENTS = by_name(bodies.ConstantMoment, bodies.LinearDrag, bodies.QuadraticDrag)
+_SHAPES = {kind: getattr(Body, kind) for kind in "box cylinder sphere cone rod ellipsoid".split()}
 
 
 class CaseModel(NamedTuple):
@@ -109,12 +85,11 @@ def _problem(table: CaseTable) -> tuple[System | FixedPointBody, State]:
 
 
 def _fixed_point_body(table: CaseTable, inputs: Inputs) -> FixedPointBody:
-    parts = inputs.put(table)
-    for key, kinds in (("potential", _POTENTIALS), ("moment", _MOMENTS)):
+    parts = inputs.put(table, "moment")
+    for key, base in (("potential", bodies.AbstractPotential), ("moment", bodies.AbstractMoment)):
         if table.has(key):
             part = table.table(key)
-            kind = part.pick("type", kinds)
-            parts[key] = part.build(kind, skip=("function",))
+            parts[key] = part.build(part.pick("type", find_kinds(base, bodies)))
     return table.build(FixedPointBody, **parts)
 
 
@@ -136,12 +111,13 @@ def _file_system(table: CaseTable, file: pathlib.Path, folder: pathlib.Path) -> 
 
 def _system(top: CaseTable, inputs: Inputs, loaded: System | None = None) -> System:
     """Return the system of the tables, which add to a loaded one."""
+    joint_kinds = find_kinds(joints.AbstractJoint, joints)
+    joint_kinds |= find_kinds(joints.AbstractConstraint, joints)
+    force_kinds = find_kinds(forces.AbstractForce, forces)
     parts = [_body(table) for table in array_of_tables(top, "body")]
-    links = [_build_with_inputs(t, _JOINTS, inputs) for t in array_of_tables(top, "joint")]
-    loads = [_build_with_inputs(t, _FORCES, inputs) for t in array_of_tables(top, "force")]
-    loads += [
-        t.build(forces.Motor, **inputs.put(t, forces.Motor)) for t in array_of_tables(top, "motor")
-    ]
+    links = [inputs.build(t, t.pick("type", joint_kinds)) for t in array_of_tables(top, "joint")]
+    loads = [inputs.build(t, t.pick("type", force_kinds)) for t in array_of_tables(top, "force")]
+    loads += [inputs.build(t, forces.Motor) for t in array_of_tables(top, "motor")]
     frames = [table.build(bodies.Frame) for table in array_of_tables(top, "frame")]
     if loaded is None:
         return top.call(System, parts, links, loads, frames)
@@ -161,9 +137,3 @@ def _body(table: CaseTable) -> Body:
     if table.has("shape"):
         return table.build(table.pick("shape", _SHAPES))
     return table.build(Body)
-
-
-def _build_with_inputs(table: CaseTable, kinds: dict[str, Any], inputs: Inputs) -> Any:
-    """Build a joint or a force whose keys may name inputs as laws."""
-    kind = table.pick("type", kinds)
-    return table.build(kind, skip=("motion",), **inputs.put(table, kind))

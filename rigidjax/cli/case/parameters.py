@@ -3,33 +3,21 @@
 import inspect
 from typing import Any
 
+from ... import identification
 from ...identification import (
-    Bounded,
+    AbstractPrior,
+    AbstractTransform,
     Experiment,
-    GaussianPrior,
-    InertiaTensor,
-    LogDetPrior,
-    Orientation,
     Parameter,
-    Positive,
-    PrincipalInertia,
     Unconstrained,
     start_state,
 )
 from ...identification.data.units import UNITS, canonical
 from ...identification.parameters import insert_start_change, materialise_parameters
+from ..kinds import find_kinds, option_name
 from .paths import find_leaf
 from .table import CaseTable, array_of_tables
 
-_TRANSFORMS = {
-    "free": Unconstrained,
-    "positive": Positive,
-    "bounded": Bounded,
-    "principal-inertia": PrincipalInertia,
-    "inertia-tensor": InertiaTensor,
-    "orientation": Orientation,
-}
-_PRIORS = {"gaussian": GaussianPrior, "log-det": LogDetPrior}
 # The `path` that selects `rj.identification.start_state`.
 _START_STATE = "start_state"
 
@@ -95,11 +83,12 @@ def _prior(table: CaseTable) -> Any:
     if not table.has("prior"):
         return None
     part = table.table("prior")
-    return part.build(part.pick("type", _PRIORS))
+    return part.build(part.pick("type", _by_option(AbstractPrior)))
 
 
 def _transform(table: CaseTable) -> Any:
-    kind = table.pick("transform", _TRANSFORMS, "free")
+    kinds = {"free": Unconstrained, **_by_option(AbstractTransform)}
+    kind = table.pick("transform", kinds, "free")
     readers = {
         "which": table.integers,
         "fixed": table.texts,
@@ -112,3 +101,8 @@ def _transform(table: CaseTable) -> Any:
         if required or table.has(name):
             arguments[name] = readers[name](name)
     return table.call(kind, **arguments)
+
+
+def _by_option(base: type) -> dict[str, Any]:
+    kinds = find_kinds(base, identification)
+    return {option_name(kind): kind for kind in kinds.values()}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from .. import choices
+from ..kinds import takes_only_functions
 
 _REQUIRED: Any = object()
 
@@ -95,14 +96,8 @@ class CaseTable:
         except (ValueError, TypeError) as error:
             raise ValueError(f"{self.where}: {error}") from error
 
-    def build(
-        self, factory: Callable[..., Any], skip: tuple[str, ...] = (), **arguments: Any
-    ) -> Any:
-        """Call a class with the remaining keys as keyword arguments.
-
-        **Arguments:** `skip`, names of arguments that are functions, which a file cannot contain;
-        `arguments`, further keyword arguments.
-        """
+    def build(self, factory: Callable[..., Any], **arguments: Any) -> Any:
+        """Call a class with the remaining keys, and further `arguments`, as keyword arguments."""
         parameters = inspect.signature(factory).parameters
         known = [
             name
@@ -111,12 +106,12 @@ class CaseTable:
         ]
         if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
             known += _POSE
-        for name in skip:
+        for name in [n for n in known if n in parameters and takes_only_functions(parameters[n])]:
             if name in self.values:
                 self.fail(
                     f"`{name}` is a function, which a file cannot contain: write this in Python."
                 )
-        known = [name for name in known if name not in skip]
+            known.remove(name)
         needed = [n for n in known if n in parameters and parameters[n].default is inspect._empty]
         self.requested.update(known)
         self.reject_unknown()
@@ -148,11 +143,6 @@ class CaseTable:
 
 # Keyword arguments that constructors of body shapes pass on to `Body`.
 _POSE = ("position", "orientation", "velocity", "angular_velocity")
-
-
-def by_name(*kinds: Any) -> dict[str, Any]:
-    """Return classes or constructors by their names in lower case."""
-    return {kind.__name__.lower(): kind for kind in kinds}
 
 
 def array_of_tables(top: CaseTable, key: str) -> Iterator[CaseTable]:
