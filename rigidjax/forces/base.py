@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -178,6 +178,9 @@ class AbstractForce(eqx.Module):
     A law is written for one force. Forces that differ only in parameter values and in the names of
     their bodies and joints are evaluated together, by `jax.vmap` of the law.
     """
+
+    # Whether the loads depend on positions or velocities of bodies without joints.
+    depends_on_translation: ClassVar[bool] = True
 
     @abc.abstractmethod
     def body_names(self) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Uniform gravity on every body."""
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -14,6 +16,8 @@ class Gravity(AbstractForce):
     """
 
     vector: Float[Array, "3"]
+
+    depends_on_translation: ClassVar[bool] = False
 
     def __init__(self, vector: ArrayInput):
         self.vector = vector_leaf(vector, "Gravity(vector=...)")

@@ -1,6 +1,7 @@
 """The base class of forces on the coordinate of a joint."""
 
 import abc
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -21,6 +22,8 @@ class AbstractJointForce(AbstractForce):
 
     joint: eqx.AbstractVar[str]
     component: eqx.AbstractVar[int | None]
+
+    depends_on_translation: ClassVar[bool] = False
 
     @abc.abstractmethod
     def generalised_force(

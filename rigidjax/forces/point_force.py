@@ -1,7 +1,7 @@
 """A force that acts at a material point of one body."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import numpy as np
@@ -35,6 +35,8 @@ class PointForce(AbstractForce):
     point: Float[Array, "3"] | None
     force: Any
     frame: Literal["space", "body"] = eqx.field(static=True)
+
+    depends_on_translation: ClassVar[bool] = False
     at: Float[Array, "3"] | None
 
     def __init__(

@@ -1,7 +1,7 @@
 """A pure moment on one body."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -28,6 +28,8 @@ class Torque(AbstractForce):
     body: str = eqx.field(static=True)
     moment: Any
     frame: Literal["body", "space"] = eqx.field(static=True)
+
+    depends_on_translation: ClassVar[bool] = False
 
     def __init__(
         self,

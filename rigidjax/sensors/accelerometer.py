@@ -49,6 +49,7 @@ class Accelerometer(AbstractReading):
     label: str | None = eqx.field(static=True)
     channels: ClassVar[tuple[str, ...]] = ("f1", "f2", "f3")
     unit: ClassVar[str] = "m/s^2"
+    depends_on_translation: ClassVar[bool] = False
     value_shape: ClassVar[tuple[int, ...]] = (3,)
 
     def __init__(

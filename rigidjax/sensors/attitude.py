@@ -40,6 +40,7 @@ class Attitude(AbstractSensor):
     label: str | None = eqx.field(static=True)
     channels: ClassVar[tuple[str, ...]] = ("phi1", "phi2", "phi3")
     unit: ClassVar[str] = "rad"
+    depends_on_translation: ClassVar[bool] = False
     value_shape: ClassVar[tuple[int, ...]] = (4,)
 
     def __init__(self, body: str | None = None, bias: ArrayInput = ZERO, name: str | None = None):

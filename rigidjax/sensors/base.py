@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -32,6 +32,8 @@ class AbstractSensor(eqx.Module):
     """Unit of the residual and of the noise."""
     value_shape: eqx.AbstractClassVar[tuple[int, ...]]
     """Shape of one measured value."""
+    depends_on_translation: ClassVar[bool] = True
+    """Whether the value depends on positions or velocities of bodies without joints."""
 
     @property
     @abc.abstractmethod

@@ -41,6 +41,7 @@ class Gyroscope(AbstractReading):
     label: str | None = eqx.field(static=True)
     channels: ClassVar[tuple[str, ...]] = ("omega1", "omega2", "omega3")
     unit: ClassVar[str] = "rad/s"
+    depends_on_translation: ClassVar[bool] = False
     value_shape: ClassVar[tuple[int, ...]] = (3,)
 
     def __init__(

@@ -29,6 +29,7 @@ class AbstractJointSensor(AbstractReading):
     label: str | None = eqx.field(static=True)
     quantity: eqx.AbstractClassVar[str]
     """Name of the measured quantity, as used in the name of the sensor."""
+    depends_on_translation: ClassVar[bool] = False
     value_shape: ClassVar[tuple[int, ...]] = ()
 
     def __init__(

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 from ... import identification
 from ...identification import AbstractLoss
+from ...identification.fit.options import METHODS
 from .. import checks, choices
 from ..kinds import find_kinds
 from .table import CaseTable
-
-_METHODS = {name: name for name in ("levenberg-marquardt", "gauss-newton")}
 
 # Options of `[method]` that are also settings of a run.
 SETTINGS = ("solver", "rtol", "atol", "projection", "max_steps")
@@ -46,7 +45,7 @@ def read_method(top: CaseTable) -> dict[str, Any]:
             if options[key] < 1:
                 table.fail(f"`{key}` must be 1 or more; got {options[key]}.")
     if table.has("method"):
-        options["method"] = table.pick("method", _METHODS)
+        options["method"] = table.pick("method", {name: name for name in METHODS})
     if table.has("loss"):
         options["loss"] = table.pick("loss", find_kinds(AbstractLoss, identification))()
     if table.has("seed"):

@@ -6,17 +6,12 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from ...forces import Gravity, Motor, PointForce, Torque, TorsionSpring
 from ...formulations import AbstractFormulation, NullSpace
 from ...identification import (
-    Accelerometer,
-    Attitude,
     Delayed,
     Experiment,
-    Gyroscope,
     JointCoordinate,
     JointRate,
-    JointTorque,
     Measurements,
     Parameter,
 )
@@ -33,17 +28,6 @@ from .table import CaseTable
 # samples, of this number, all differ by more.
 _MAX_DEVIATIONS, _MAX_FRACTION = 10.0, 0.01
 _NUM_FIRST = 3
-
-# Forces and sensors that do not depend on the position and velocity of a body.
-_POSITION_FREE_FORCES = (Gravity, Motor, PointForce, Torque, TorsionSpring)
-_POSITION_FREE_SENSORS = (
-    Accelerometer,
-    Attitude,
-    Gyroscope,
-    JointCoordinate,
-    JointRate,
-    JointTorque,
-)
 
 
 def read_state(formulation: AbstractFormulation, table: CaseTable) -> State:
@@ -224,9 +208,8 @@ def check_start_is_observable(
         if joint is None
     ]
     inner = [s.sensor if isinstance(s, Delayed) else s for s in sensors]
-    sensors_blind = all(type(s) in _POSITION_FREE_SENSORS for s in inner)
-    forces_blind = all(type(force) in _POSITION_FREE_FORCES for force in system.forces)
-    if free and sensors_blind and forces_blind:
+    parts = (*inner, *system.forces)
+    if free and not any(part.depends_on_translation for part in parts):
         top.fail(
             f"the start of {free[0]!r} cannot be fitted completely: no measurement depends on the "
             "position and the velocity of this free body. Add a sensor of type Position; or, "

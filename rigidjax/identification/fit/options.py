@@ -31,7 +31,7 @@ from .problem import FitProblem
 from .result import IdentificationError
 
 Method: TypeAlias = Literal["levenberg-marquardt", "gauss-newton"] | FirstOrder
-_METHODS = ("levenberg-marquardt", "gauss-newton")
+METHODS = ("levenberg-marquardt", "gauss-newton")
 
 
 def make_search(
@@ -58,7 +58,7 @@ def make_search(
             "`identify(horizons=...)` must increase, from above 0, to 1, such as "
             f"(0.1, 0.3, 1.0); got {horizons!r}."
         )
-    if not isinstance(method, FirstOrder) and method not in _METHODS:
+    if not isinstance(method, FirstOrder) and method not in METHODS:
         raise ValueError(
             '`identify(method=...)` must be "levenberg-marquardt", "gauss-newton" or '
             f"`rj.identification.FirstOrder(...)`; got {method!r}."
