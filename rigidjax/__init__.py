@@ -33,6 +33,7 @@ from .bodies import (
 )
 from .forces import (
     Bushing as Bushing,
+    Cable as Cable,
     Drag as Drag,
     Gravity as Gravity,
     Motor as Motor,
@@ -61,11 +62,13 @@ from .joints import (
     Cylindrical as Cylindrical,
     Distance as Distance,
     Free as Free,
+    Friction as Friction,
     Planar as Planar,
     Prismatic as Prismatic,
     Revolute as Revolute,
     Screw as Screw,
     Spherical as Spherical,
+    Stop as Stop,
     Universal as Universal,
     VelocityConstraint as VelocityConstraint,
     Weld as Weld,

@@ -298,6 +298,12 @@ def scalar_leaf(value: ArrayInput, argument: str) -> Float[Array, ""]:
     return finite_leaf(value, argument, ())
 
 
+def nonnegative_leaf(value: ArrayInput, argument: str) -> Float[Array, ""]:
+    """Return a finite scalar that is not negative as a module stores it."""
+    rule = (lambda x: x >= 0, f"`{argument}` must not be negative.")
+    return as_leaf(check_all(float_array(value, argument, ()), [finite_rule(argument), rule]))
+
+
 def find_duplicates(names: Iterable[str]) -> list[str]:
     """Return the names that occur more than once, sorted."""
     return sorted(name for name, count in collections.Counter(names).items() if count > 1)

@@ -9,6 +9,7 @@ from .base import (
     Loads as Loads,
 )
 from .bushing import Bushing as Bushing
+from .cable import Cable as Cable
 from .drag import Drag as Drag
 from .gravity import Gravity as Gravity
 from .joint_force import AbstractJointForce as AbstractJointForce

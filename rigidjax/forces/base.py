@@ -194,6 +194,11 @@ class AbstractForce(eqx.Module):
         return ()
 
     @property
+    def needs_different_bodies(self) -> bool:
+        """Whether the bodies that it names must be different ones; yes by default."""
+        return True
+
+    @property
     def acts_on_all(self) -> bool:
         """Whether it acts on all bodies, like gravity, because it names no body and no joint."""
         return not (self.body_names() or self.joint_names())

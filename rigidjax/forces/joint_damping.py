@@ -1,8 +1,16 @@
-"""Generalised forces of the damping and the armature of a joint."""
+"""Generalised forces of the arguments of a joint: damping, friction, spring, stops, armature."""
+
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
+import jax
 from jaxtyping import Array, Float
 
+from ..joints.base import AbstractJoint
+from ..joints.friction import Friction
+from ..joints.stop import Stop
+from .base import AbstractForce, Bodies, Kinematics
 from .joint_force import AbstractJointForce
 
 
@@ -22,6 +30,64 @@ class JointDamping(AbstractJointForce):
         return -self.damping * rate
 
 
+class JointFriction(AbstractJointForce):
+    """Friction on one coordinate, N m or N, from the `friction` of a joint."""
+
+    joint: str = eqx.field(static=True)
+    friction: Friction
+    component: int | None = eqx.field(static=True)
+
+    def generalised_force(
+        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        return self.friction.force(rate)
+
+
+class JointSpring(AbstractJointForce):
+    r"""Spring $-k\,(q - q_0)$ on one coordinate, from the `stiffness` and `rest` of a joint."""
+
+    joint: str = eqx.field(static=True)
+    stiffness: Float[Array, ""]
+    rest: Float[Array, ""] | None
+    component: int | None = eqx.field(static=True)
+
+    def generalised_force(
+        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        return -self.stiffness * self._stretch(coordinate)
+
+    def potential_energy(
+        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
+    ) -> Float[Array, ""]:
+        coordinate = kinematics.joints[0].coordinates[self.component or 0]
+        return 0.5 * self.stiffness * self._stretch(coordinate) ** 2
+
+    def _stretch(self, coordinate: Float[Array, ""]) -> Float[Array, ""]:
+        return coordinate if self.rest is None else coordinate - self.rest
+
+
+class JointStops(AbstractJointForce):
+    """Stops at both ends of one coordinate, N m or N, from the `limits` of a joint."""
+
+    joint: str = eqx.field(static=True)
+    limits: Float[Array, "2"]
+    stop: Stop
+    component: int | None = eqx.field(static=True)
+
+    def generalised_force(
+        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        low, high = self.limits
+        return self.stop.force(low - coordinate, -rate) - self.stop.force(coordinate - high, rate)
+
+    def potential_energy(
+        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
+    ) -> Float[Array, ""]:
+        coordinate = kinematics.joints[0].coordinates[self.component or 0]
+        low, high = self.limits
+        return self.stop.energy(low - coordinate) + self.stop.energy(coordinate - high)
+
+
 class RotorInertia(AbstractJointForce):
     r"""Inertial force $-a\,\ddot q$ of a rotor of inertia $a$ on a joint, N m or N."""
 
@@ -34,3 +100,22 @@ class RotorInertia(AbstractJointForce):
         self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
     ) -> Float[Array, ""]:
         return -self.armature * self.acceleration
+
+
+def forces_of_joint(joint: AbstractJoint) -> list[AbstractForce]:
+    """Return the forces of the arguments of a joint, of every coordinate, without the rotor."""
+    constants: Any = joint
+    laws: list[tuple[Any, Callable[..., AbstractForce], tuple[str, ...]]] = [
+        (constants.damping, JointDamping, ("damping",)),
+        (constants.friction, JointFriction, ("friction",)),
+        (constants.stiffness, JointSpring, ("stiffness", "rest")),
+        (constants.limits, JointStops, ("limits", "stop")),
+    ]
+    forces = []
+    for given, kind, fields in laws:
+        for k in range(joint.num_undriven_rates) if given is not None else ():
+            values = jax.tree.map(
+                lambda leaf, k=k: leaf[k], {name: getattr(joint, name) for name in fields}
+            )
+            forces.append(kind(joint=joint.name, component=k, **values))
+    return forces

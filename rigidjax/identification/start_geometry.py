@@ -11,13 +11,12 @@ from jaxtyping import Array, Bool, Float
 from ..formulations import AbstractFormulation, Relative
 from ..initial import JointStart
 from ..initial.consistent import nearest_state
+from ..joints.replacing import FORCE_FIELDS
 from ..mechanics import System, has_joints
 from ..rotations import Quaternion
 from ..state import State
 from .left_out import LeafMark
 
-# Fields of joints that do not affect poses and velocities.
-_FORCE_FIELDS = ("damping", "armature")
 # Constraint violation, relative to the size of the mechanism, to which loops are closed.
 _CLOSED = 1e-8
 
@@ -25,8 +24,8 @@ _CLOSED = 1e-8
 def picks_geometry(experiment: Any, picked: Iterable[Callable[[Any], Any]]) -> bool:
     """Return whether admissible start states depend on the picked leaves.
 
-    They depend on positions and orientations of bodies, on all fields of joints except damping and
-    armature, on constraints, and on prescribed motions. A `JointStart` follows the geometry anyway.
+    They depend on positions and orientations of bodies, on all fields of joints except those of
+    forces, on constraints, and on prescribed motions. A `JointStart` follows the geometry anyway.
     """
     model = experiment.model
     if isinstance(model, JointStart) or not has_joints(model.system):
@@ -46,7 +45,7 @@ def _is_geometry(names: list[str | None]) -> bool:
         if name == "bodies":
             return names[k + 2] in ("position", "orientation")
         if name == "joints":
-            return names[k + 2] not in _FORCE_FIELDS
+            return names[k + 2] not in FORCE_FIELDS
         if name in ("constraints", "frames"):
             return True
     return False

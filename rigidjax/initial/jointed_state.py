@@ -15,7 +15,7 @@ from ..checks import check, check_all, finite_rule, is_traced
 from ..joints import Coupling
 from ..joints.motion import motion_at, motion_rate
 from ..joints.relative_pose import wrap_angle
-from ..joints.replacing import replace_fields
+from ..joints.replacing import FORCE_FIELDS, replace_fields
 from ..mechanics import System
 from ..mechanics.kinematics.forward import reference_coordinates, state_of_joints
 from ..mechanics.stacked.system import prepare_system
@@ -272,8 +272,8 @@ def _hold(system: System, given: Mapping[str, tuple], part: float | Float[Array,
         if joint.name in given:
             q, rate = given[joint.name]
             motion = _HeldMotion(jnp.asarray(part * q[0]), jnp.asarray(rate[0]))
-            # Damping and armature have no effect on a held joint.
-            joint = replace_fields(joint, motion=motion, damping=None, armature=None)
+            # Forces on its coordinate and the armature have no effect on a held joint.
+            joint = replace_fields(joint, motion=motion, **dict.fromkeys(FORCE_FIELDS))
         joints.append(joint)
     return System(
         system.bodies, (*joints, *system.constraints), (), system.frames, closing=system.closing

@@ -11,11 +11,13 @@ from .constraint import (
 from .cylindrical import Cylindrical as Cylindrical
 from .distance import Distance as Distance
 from .free import Free as Free
+from .friction import Friction as Friction
 from .planar import Planar as Planar
 from .prismatic import Prismatic as Prismatic
 from .revolute import Revolute as Revolute
 from .screw import Screw as Screw
 from .spherical import Spherical as Spherical
+from .stop import Stop as Stop
 from .universal import Universal as Universal
 from .velocity_constraint import VelocityConstraint as VelocityConstraint
 from .weld import Weld as Weld

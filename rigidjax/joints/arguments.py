@@ -1,14 +1,26 @@
 """Checks of the arguments of joints."""
 
-from typing import Any
+from typing import Any, TypeVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, check_all, finite_rule, float_array, vector_leaf
+from ..checks import (
+    ArrayInput,
+    as_leaf,
+    check_all,
+    finite_leaf,
+    finite_rule,
+    float_array,
+    vector_leaf,
+)
 from .base import AbstractJoint
 from .relative_pose import Vector
+from .stop import Stop
+
+Law = TypeVar("Law")
 
 
 def checked_joint_name(kind: str, parent: str, child: str, name: str | None) -> str:
@@ -85,3 +97,85 @@ def rate_constants(
     checked = float_array(value, name, () if shape == () else (count,))
     rule = (lambda x: (x >= 0).all(), f"`{name}` must not be negative.")
     return jnp.broadcast_to(as_leaf(check_all(checked, [finite_rule(name), rule])), count)
+
+
+def constants_of_law(
+    joint: AbstractJoint, law: Law | None, kind: type[Law], argument: str
+) -> Law | None:
+    """Return a law, such as `Friction`, with an entry for each rate of a joint in every constant.
+
+    **Errors:** `TypeError` for another object than a `kind`; `ValueError` for a constant with
+    another number of entries.
+    """
+    name, count = f"{type(joint).__name__}({argument}=...)", joint.num_undriven_rates
+    if law is None:
+        return None
+    if not isinstance(law, kind):
+        raise TypeError(
+            f"`{name}` takes an object, as in `{argument}=rj.{kind.__name__}(...)`; got {law!r}."
+        )
+    for leaf in jax.tree.leaves(law):
+        if leaf.shape not in ((), (count,)):
+            raise ValueError(
+                f"The constants of `{name}` must be scalars or have shape ({count},), an entry for "
+                f"each coordinate of the joint; got {leaf.shape}."
+            )
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, count), law)
+
+
+def checked_spring(
+    joint: AbstractJoint, stiffness: ArrayInput, rest: ArrayInput
+) -> tuple[Float[Array, " f"] | None, Float[Array, " f"] | None]:
+    """Return stiffness and unloaded coordinate of each rate, `None` for plain zeros.
+
+    **Errors:** `ValueError` for a wrong shape, a negative stiffness, a rest without a stiffness,
+    or a prescribed motion.
+    """
+    kind, count = type(joint).__name__, joint.num_undriven_rates
+    stiffnesses = rate_constants(joint, stiffness, "stiffness")
+    if isinstance(rest, int | float) and rest == 0:
+        rests = None
+    else:
+        name = f"{kind}(rest=...)"
+        shape = () if jnp.shape(jnp.asarray(rest)) == () else (count,)
+        rests = jnp.broadcast_to(finite_leaf(rest, name, shape), count)
+        if stiffnesses is None:
+            raise ValueError(f"`{name}` has no effect without `stiffness`; give a stiffness.")
+    _check_undriven(joint, stiffnesses, "stiffness")
+    return stiffnesses, rests
+
+
+def checked_limits(
+    joint: AbstractJoint, limits: ArrayInput | None, stop: Stop | None
+) -> tuple[Float[Array, "f 2"] | None, Stop | None]:
+    """Return the limits of each coordinate and the stops there, by default `Stop()`.
+
+    **Errors:** `ValueError` for a wrong shape, a lower limit that is not below the upper one, a
+    stop without limits, or a prescribed motion; `TypeError` for what is not a `Stop`.
+    """
+    kind, count = type(joint).__name__, joint.num_undriven_rates
+    name = f"{kind}(limits=...)"
+    if limits is None:
+        if stop is not None:
+            raise ValueError(
+                f"`{kind}(stop=...)` is a stop at `limits`; give `limits=(low, high)`."
+            )
+        return None, None
+    shapes = {(count, 2), (2,)} if count == 1 else {(count, 2)}
+    rule = (
+        lambda x: (x[..., 0] < x[..., 1]).all(),
+        f"`{name}` must be (low, high), with the lower limit below the upper one; infinity stands "
+        "for no limit.",
+    )
+    checked = as_leaf(check_all(float_array(limits, name, *shapes), [rule]))
+    _check_undriven(joint, checked, "limits")
+    stops = constants_of_law(joint, Stop() if stop is None else stop, Stop, "stop")
+    return checked.reshape(count, 2), stops
+
+
+def _check_undriven(joint: AbstractJoint, value: Any, argument: str) -> None:
+    if value is not None and joint.is_driven:
+        raise ValueError(
+            f"`{type(joint).__name__}({argument}=...)` acts on a free coordinate; that of "
+            f"{joint.name!r} is prescribed by `motion`. Leave one of them out."
+        )

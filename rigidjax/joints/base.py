@@ -56,10 +56,16 @@ class AbstractJoint(eqx.Module):
     # Whether the joint frames are the body frames at the centres of mass, or the inertial frame.
     at_centre: ClassVar[bool] = False
 
-    # Fields that a joint may declare: viscous damping and inertia of a rotor for each rate, and the
-    # function of time that prescribes the coordinate.
+    # Fields that a joint may declare: for each rate viscous damping, inertia of a rotor, friction,
+    # a spring of some `stiffness` that is unloaded at `rest` (`None` for zero), and `limits` with a
+    # `stop`; and the function of time that prescribes the coordinate.
     damping = None
     armature = None
+    friction = None
+    stiffness = None
+    rest = None
+    limits = None
+    stop = None
     motion = None
 
     @property
@@ -86,6 +92,11 @@ class AbstractJoint(eqx.Module):
     def armatures(self) -> Float[Array, " f"] | None:
         """Rotor inertia of each rate, also of a prescribed one; `None` without rotors."""
         return self.armature
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether it has a force that depends on its coordinates, a spring or stops."""
+        return self.stiffness is not None or self.limits is not None
 
     @property
     def is_driven(self) -> bool:

@@ -7,9 +7,18 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
-from .arguments import checked_axis, checked_joint_name, point_leaf, rate_constants
+from .arguments import (
+    checked_axis,
+    checked_joint_name,
+    checked_limits,
+    checked_spring,
+    constants_of_law,
+    point_leaf,
+    rate_constants,
+)
 from .axes import frame_of_axis, unit_vector
 from .base import AbstractJoint
+from .friction import Friction
 from .relative_pose import (
     RelativePose,
     Vector,
@@ -20,6 +29,7 @@ from .relative_pose import (
     unit_twists,
     zero_twist,
 )
+from .stop import Stop
 
 
 class Cylindrical(AbstractJoint):
@@ -30,8 +40,12 @@ class Cylindrical(AbstractJoint):
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
     `None`; `axis`, (3,), of any length but zero; `name`; `damping`, viscous, and `armature`, the
-    rotor inertia reflected to the joint, both not negative, a scalar for both coordinates or (2,).
-    **Errors:** `ValueError` for wrong shapes, a zero axis, or a joint of a body with itself.
+    rotor inertia reflected to the joint, both not negative, a scalar for both coordinates or (2,);
+    `friction`, a `Friction`; `stiffness`, N/m and N m/rad, not negative, of springs that are
+    unloaded at `rest`, m and rad, each likewise; `limits`, ((low, high), (low, high)), infinite for
+    none, and the `stop` there, by default `Stop()`.
+    **Errors:** `ValueError` for wrong shapes or values, a zero axis, or a joint of a body with
+    itself.
     """
 
     parent: str = eqx.field(static=True)
@@ -41,6 +55,11 @@ class Cylindrical(AbstractJoint):
     axis: Vector
     damping: Float[Array, " f"] | None
     armature: Float[Array, " f"] | None
+    friction: Friction | None
+    stiffness: Float[Array, " f"] | None
+    rest: Float[Array, " f"] | None
+    limits: Float[Array, "f 2"] | None
+    stop: Stop | None
 
     num_translations: ClassVar[int] = 1
     has_angle: ClassVar[bool] = True
@@ -56,6 +75,11 @@ class Cylindrical(AbstractJoint):
         *,
         damping: ArrayInput = 0.0,
         armature: ArrayInput = 0.0,
+        friction: Friction | None = None,
+        stiffness: ArrayInput = 0.0,
+        rest: ArrayInput = 0.0,
+        limits: ArrayInput | None = None,
+        stop: Stop | None = None,
     ):
         self.name = checked_joint_name("Cylindrical", parent, child, name)
         self.parent, self.child = parent, child
@@ -63,6 +87,9 @@ class Cylindrical(AbstractJoint):
         self.axis = checked_axis(axis, "Cylindrical(axis=...)")
         self.damping = rate_constants(self, damping, "damping")
         self.armature = rate_constants(self, armature, "armature")
+        self.friction = constants_of_law(self, friction, Friction, "friction")
+        self.stiffness, self.rest = checked_spring(self, stiffness, rest)
+        self.limits, self.stop = checked_limits(self, limits, stop)
 
     @property
     def num_constraints(self) -> int:

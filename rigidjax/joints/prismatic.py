@@ -9,9 +9,18 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
 from ..rotations.so3 import unskew
-from .arguments import checked_axis, checked_joint_name, point_leaf, rate_constants
+from .arguments import (
+    checked_axis,
+    checked_joint_name,
+    checked_limits,
+    checked_spring,
+    constants_of_law,
+    point_leaf,
+    rate_constants,
+)
 from .axes import frame_of_axis, unit_vector
 from .base import AbstractJoint
+from .friction import Friction
 from .motion import checked_motion, motion_rate
 from .relative_pose import (
     RelativePose,
@@ -21,6 +30,7 @@ from .relative_pose import (
     unit_twists,
     zero_twist,
 )
+from .stop import Stop
 
 
 class Prismatic(AbstractJoint):
@@ -35,8 +45,10 @@ class Prismatic(AbstractJoint):
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `axis`, (3,), of any
     length but zero; `motion`, a function of time, or `None`; `point`, where the reaction acts,
     (3,) m, or `None` for the origin of the named frame, if any, else of space; `name`; `damping`,
-    viscous, N s/m, and `armature`, the rotor inertia reflected to the joint, kg, both not negative.
-    They also load the drive of a prescribed motion.
+    viscous, N s/m, and `armature`, the rotor inertia reflected to the joint, kg, both not negative;
+    `friction`, a `Friction`. These also load the drive of a prescribed motion. For a free
+    coordinate: `stiffness`, N/m, not negative, of a spring that is unloaded at `rest`, m; `limits`,
+    (low, high), m, infinite for none, and the `stop` there, by default `Stop()`.
     **Errors:** `ValueError` for wrong shapes, also of the result of `motion`, a zero axis, or a
     joint of a body with itself.
     """
@@ -49,6 +61,11 @@ class Prismatic(AbstractJoint):
     point: Vector
     damping: Float[Array, " f"] | None
     armature: Float[Array, " f"] | None
+    friction: Friction | None
+    stiffness: Float[Array, " f"] | None
+    rest: Float[Array, " f"] | None
+    limits: Float[Array, "f 2"] | None
+    stop: Stop | None
 
     num_translations: ClassVar[int] = 1
     has_angle: ClassVar[bool] = False
@@ -66,6 +83,11 @@ class Prismatic(AbstractJoint):
         *,
         damping: ArrayInput = 0.0,
         armature: ArrayInput = 0.0,
+        friction: Friction | None = None,
+        stiffness: ArrayInput = 0.0,
+        rest: ArrayInput = 0.0,
+        limits: ArrayInput | None = None,
+        stop: Stop | None = None,
     ):
         self.name = checked_joint_name("Prismatic", parent, child, name)
         self.parent, self.child = parent, child
@@ -75,6 +97,9 @@ class Prismatic(AbstractJoint):
         self.point = point_leaf(point, "Prismatic(point=...)")
         self.damping = rate_constants(self, damping, "damping")
         self.armature = rate_constants(self, armature, "armature")
+        self.friction = constants_of_law(self, friction, Friction, "friction")
+        self.stiffness, self.rest = checked_spring(self, stiffness, rest)
+        self.limits, self.stop = checked_limits(self, limits, stop)
 
     @property
     def num_constraints(self) -> int:

@@ -7,6 +7,9 @@ import equinox as eqx
 
 from .base import AbstractJoint
 
+# Fields of joints that act on their coordinates, and do not affect poses and velocities.
+FORCE_FIELDS = ("damping", "armature", "friction", "stiffness", "rest", "limits", "stop")
+
 Module = TypeVar("Module", bound=eqx.Module)
 
 

@@ -8,9 +8,18 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
-from .arguments import checked_axis, checked_joint_name, point_leaf, rate_constants
+from .arguments import (
+    checked_axis,
+    checked_joint_name,
+    checked_limits,
+    checked_spring,
+    constants_of_law,
+    point_leaf,
+    rate_constants,
+)
 from .axes import frame_of_axis, unit_vector
 from .base import AbstractJoint
+from .friction import Friction
 from .motion import checked_motion, motion_rate
 from .relative_pose import (
     RelativePose,
@@ -23,6 +32,7 @@ from .relative_pose import (
     wrap_angle,
     zero_twist,
 )
+from .stop import Stop
 
 
 class Revolute(AbstractJoint):
@@ -37,7 +47,10 @@ class Revolute(AbstractJoint):
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
     `None`; `axis`, (3,), of any length but zero; `motion`, a function of time, or `None`; `name`;
     `damping`, viscous, N m s, and `armature`, the rotor inertia reflected to the joint, kg m^2,
-    both not negative. They also load the drive of a prescribed motion.
+    both not negative; `friction`, a `Friction`. These also load the drive of a prescribed motion.
+    For a free coordinate: `stiffness`, N m/rad, not negative, of a spring that is unloaded at
+    `rest`, rad; `limits`, (low, high), rad, infinite for none, and the `stop` there, by default
+    `Stop()`.
     **Errors:** `ValueError` for wrong shapes, also of the result of `motion`, a zero axis, or a
     joint of a body with itself.
     """
@@ -50,6 +63,11 @@ class Revolute(AbstractJoint):
     motion: Callable | None
     damping: Float[Array, " f"] | None
     armature: Float[Array, " f"] | None
+    friction: Friction | None
+    stiffness: Float[Array, " f"] | None
+    rest: Float[Array, " f"] | None
+    limits: Float[Array, "f 2"] | None
+    stop: Stop | None
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = True
@@ -66,6 +84,11 @@ class Revolute(AbstractJoint):
         *,
         damping: ArrayInput = 0.0,
         armature: ArrayInput = 0.0,
+        friction: Friction | None = None,
+        stiffness: ArrayInput = 0.0,
+        rest: ArrayInput = 0.0,
+        limits: ArrayInput | None = None,
+        stop: Stop | None = None,
     ):
         self.name = checked_joint_name("Revolute", parent, child, name)
         self.parent, self.child = parent, child
@@ -74,6 +97,9 @@ class Revolute(AbstractJoint):
         self.motion = checked_motion("Revolute", motion)
         self.damping = rate_constants(self, damping, "damping")
         self.armature = rate_constants(self, armature, "armature")
+        self.friction = constants_of_law(self, friction, Friction, "friction")
+        self.stiffness, self.rest = checked_spring(self, stiffness, rest)
+        self.limits, self.stop = checked_limits(self, limits, stop)
 
     @property
     def num_constraints(self) -> int:

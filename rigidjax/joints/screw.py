@@ -10,9 +10,18 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, finite_leaf
 from ..rotations.guarded import arctan2_ratio
-from .arguments import checked_axis, checked_joint_name, point_leaf, rate_constants
+from .arguments import (
+    checked_axis,
+    checked_joint_name,
+    checked_limits,
+    checked_spring,
+    constants_of_law,
+    point_leaf,
+    rate_constants,
+)
 from .axes import frame_of_axis, unit_vector
 from .base import AbstractJoint
+from .friction import Friction
 from .motion import checked_motion, motion_rate
 from .relative_pose import (
     RelativePose,
@@ -25,6 +34,7 @@ from .relative_pose import (
     wrap_angle,
     zero_twist,
 )
+from .stop import Stop
 
 
 class Screw(AbstractJoint):
@@ -36,9 +46,12 @@ class Screw(AbstractJoint):
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
     `None`; `axis`, (3,), of any length but zero; `pitch`, m per revolution; `motion`, a function of
     time that prescribes the coordinate, or `None`; `name`; `damping`, viscous, N m s, and
-    `armature`, the rotor inertia reflected to the joint, kg m^2, both not negative. They also load
-    the drive of a prescribed motion.
-    **Errors:** `ValueError` for wrong shapes, a zero axis, or a joint of a body with itself.
+    `armature`, the rotor inertia reflected to the joint, kg m^2, both not negative; `friction`, a
+    `Friction`. These also load the drive of a prescribed motion. For a free coordinate:
+    `stiffness`, N m/rad, not negative, of a spring that is unloaded at `rest`, rad; `limits`,
+    (low, high), rad, infinite for none, and the `stop` there, by default `Stop()`.
+    **Errors:** `ValueError` for wrong shapes or values, a zero axis, or a joint of a body with
+    itself.
     """
 
     parent: str = eqx.field(static=True)
@@ -50,6 +63,11 @@ class Screw(AbstractJoint):
     motion: Callable | None
     damping: Float[Array, " f"] | None
     armature: Float[Array, " f"] | None
+    friction: Friction | None
+    stiffness: Float[Array, " f"] | None
+    rest: Float[Array, " f"] | None
+    limits: Float[Array, "f 2"] | None
+    stop: Stop | None
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = True
@@ -67,6 +85,11 @@ class Screw(AbstractJoint):
         motion: Callable | None = None,
         damping: ArrayInput = 0.0,
         armature: ArrayInput = 0.0,
+        friction: Friction | None = None,
+        stiffness: ArrayInput = 0.0,
+        rest: ArrayInput = 0.0,
+        limits: ArrayInput | None = None,
+        stop: Stop | None = None,
     ):
         self.name = checked_joint_name("Screw", parent, child, name)
         self.parent, self.child = parent, child
@@ -76,6 +99,9 @@ class Screw(AbstractJoint):
         self.motion = checked_motion("Screw", motion)
         self.damping = rate_constants(self, damping, "damping")
         self.armature = rate_constants(self, armature, "armature")
+        self.friction = constants_of_law(self, friction, Friction, "friction")
+        self.stiffness, self.rest = checked_spring(self, stiffness, rest)
+        self.limits, self.stop = checked_limits(self, limits, stop)
 
     @property
     def num_constraints(self) -> int:

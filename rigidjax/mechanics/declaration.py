@@ -12,7 +12,7 @@ from ..bodies import Body
 from ..bodies.frame import Frame
 from ..checks import as_leaf, did_you_mean
 from ..forces.base import AbstractForce, body_index
-from ..forces.joint_damping import JointDamping
+from ..forces.joint_damping import forces_of_joint
 from ..joints import VelocityConstraint
 from ..joints.base import AbstractJoint
 from ..joints.constraint import AbstractConstraint, AbstractPositionConstraint
@@ -97,14 +97,8 @@ class AbstractSystem(eqx.Module):
 
     @property
     def all_forces(self) -> tuple[AbstractForce, ...]:
-        """The forces, and the damping of joints."""
-        dampings = [
-            JointDamping(joint=joint.name, damping=joint.dampings[k], component=k)
-            for joint in self.joints
-            if joint.dampings is not None
-            for k in range(joint.num_undriven_rates)
-        ]
-        return (*self.forces, *dampings)
+        """The forces, and those of joints: damping, friction, springs and stops."""
+        return (*self.forces, *(f for joint in self.joints for f in forces_of_joint(joint)))
 
     @property
     def armatures(self) -> Float[Array, " f"] | None:
@@ -130,17 +124,19 @@ class AbstractSystem(eqx.Module):
 
     @property
     def force_joints(self) -> tuple[int, ...]:
-        """Joints whose coordinates or rates forces, dampings and rotors depend on."""
+        """Joints whose coordinates or rates forces, those of joints too, and rotors depend on."""
         wanted = self._joint_rows(name for f in self.all_forces for name in f.joint_names())
         rotors = {j for j, joint in enumerate(self.joints) if joint.armatures is not None}
         return tuple(sorted(wanted | rotors))
 
     @property
     def tracked_joints(self) -> tuple[int, ...]:
-        """Joints whose revolutions count: a force, a coupling or `tracked` names their angle."""
+        """Joints whose revolutions count: a force, a coupling or `tracked` names their angle, or
+        they have a spring or stops."""
         coupled = {name for one in self.constraints for name in one.unwrapped_joints()}
         followed = {name for force in self.forces for name in force.joint_names()}
-        wanted = self._joint_rows({*followed, *coupled, *self.tracked})
+        elastic = {joint.name for joint in self.joints if joint.is_elastic}
+        wanted = self._joint_rows({*followed, *coupled, *elastic, *self.tracked})
         return tuple(j for j in self.angle_joints if j in wanted)
 
     @property

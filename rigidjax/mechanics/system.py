@@ -58,7 +58,7 @@ class System(AbstractSystem):
       number behind it. `Coupling`, `Constraint` and `VelocityConstraint` too, which are kept as
       `constraints`, those on velocities last.
     - `forces`: one force or a sequence of them (`Gravity`, `PointForce`, `Torque`, `Potential`,
-      `Bushing`, `Spring`, `Drag`; on joints `TorsionSpring`, `Motor`).
+      `Bushing`, `Spring`, `Cable`, `Drag`; on joints `TorsionSpring`, `Motor`).
     - `frames`: one `Frame` on a body or a sequence of them, with names of their own.
     - `closing`: names of joints that close loops; by default chosen by the order of the joints.
 
@@ -321,7 +321,8 @@ def _check_ends(
         for name in names
         if name != "ground" or len(names) == 1
     }
-    if len(set(ends.values())) < len(ends):
+    exempt = isinstance(item, AbstractForce) and not item.needs_different_bodies
+    if len(set(ends.values())) < len(ends) and not exempt:
         raise ValueError(
             f"A `{type(item).__name__}` acts between different bodies; {list(ends)} are on one."
         )

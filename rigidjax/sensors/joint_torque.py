@@ -18,8 +18,8 @@ class JointTorque(AbstractJointSensor):
     - For a prescribed motion it is the multiplier of the driving constraint (`Reaction.drive`),
       which balances inertia, gravity and all other forces.
     - Otherwise it is the sum of the `Motor`s on this coordinate, evaluated at the time, the
-      coordinate and the rate. Springs and dampers on the joint (`TorsionSpring`, `Bushing`) do not
-      count.
+      coordinate and the rate. Springs and dampers on the joint (`TorsionSpring`, `Bushing`), its
+      friction and its stops do not count.
 
     **Arguments, errors:** those of `JointCoordinate` except `period`, with `bias` in N m or N;
     `ValueError` for a joint that has neither a motor on this coordinate nor a prescribed motion.

@@ -176,12 +176,10 @@ def group_forces(
         of_joints, all_ends = force.joint_names(), _ends(force, ends)
         named = [*force.body_names(), *of_joints]
         # Fields that name bodies and joints, unless another field has the same text.
-        name_fields = [
-            field.name
-            for field in dataclasses.fields(force)
-            if isinstance(getattr(force, field.name), str) and getattr(force, field.name) in named
-        ]
-        name_fields = name_fields if len(name_fields) == len(named) else []
+        fields = {field.name: getattr(force, field.name) for field in dataclasses.fields(force)}
+        name_fields = [name for name, value in fields.items() if _names_parts(value, named)]
+        count = sum(1 if isinstance(fields[name], str) else len(named) for name in name_fields)
+        name_fields = name_fields if count == len(named) else []
         leaves, structure = jax.tree.flatten(
             replace_fields(force, **dict.fromkeys(name_fields, ""))
         )
@@ -210,6 +208,13 @@ def group_forces(
             )
         )  # fmt: skip
     return groups
+
+
+def _names_parts(value: Any, named: Sequence[str]) -> bool:
+    """Return whether a field is one of these names, or the tuple of all of them."""
+    if isinstance(value, tuple):
+        return all(isinstance(name, str) for name in value) and value == tuple(named) != ()
+    return isinstance(value, str) and value in named
 
 
 def energy_of(force: AbstractForce, t: Scalar, bodies: Bodies, kinematics: Kinematics):

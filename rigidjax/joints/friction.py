@@ -1,0 +1,110 @@
+"""Law of the friction in a joint."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..checks import ArrayInput, Rule, as_leaf, check_all, finite_rule, float_array
+
+
+class Stribeck(eqx.Module):
+    r"""Level of friction at rest, `static` $F_s$, and the `velocity` $v_s$ at which it decays."""
+
+    static: Float[Array, " *f"]
+    velocity: Float[Array, " *f"]
+
+
+class Friction(eqx.Module):
+    r"""Friction on the coordinates of a joint, smooth in the rate $v = \dot q$.
+
+    $$F(v) = -\left[F_c + (F_s - F_c)\,e^{-(v/v_s)^2}\right]\tanh\frac{v}{v_0} - d\,v$$
+
+    It is given to a joint, as in `rj.Revolute(..., friction=rj.Friction(0.4))`. Friction opposes
+    the motion at every rate; its power $F v$ is never positive. The sign of the rate is replaced by
+    $\tanh(v / v_0)$, so that the force and all its derivatives are continuous: near rest the joint
+    is a strong damper with the coefficient $F_s / v_0 + d$, or $F_c / v_0 + d$ without $F_s$. A
+    joint at rest under a load $Q$ below the level of friction does not stick but creeps at the
+    rate $v_0 \operatorname{artanh}(Q / F_c)$. Choose $v_0$ well below the rates of interest; the
+    smaller it is, the stiffer are the equations near rest (implicit solvers: `rj.solvers`).
+
+    Forces are N and velocities m/s where the coordinate is a length, N m and rad/s where it is an
+    angle. Every argument is a scalar, or has an entry for each coordinate of the joint.
+
+    **Arguments:**
+
+    - `coulomb`, $F_c$, the level of friction in motion, N or N m.
+    - `viscous`, $d$, N s/m or N m s; in addition to the `damping` of the joint.
+    - `stribeck`: `None`, or the pair $(F_s, v_s)$ of the level of friction at rest, not below
+      $F_c$, and the velocity at which it decays; kept as `stribeck.static` and
+      `stribeck.velocity`. Unless $v_s$ exceeds $v_0$ several times, the peak is lower than $F_s$.
+    - `velocity`, $v_0$, the regularisation velocity, m/s or rad/s.
+
+    **Errors:** `ValueError` for negative values, velocities that are not positive, a level at rest
+    below that in motion, or a wrong shape; when the joint is built, for a wrong number of entries.
+    **Source:** Armstrong-Helouvry, Dupont, Canudas de Wit (1994), Automatica 30, with the
+    regularised sign.
+    """
+
+    coulomb: Float[Array, " *f"]
+    viscous: Float[Array, " *f"]
+    stribeck: Stribeck | None
+    velocity: Float[Array, " *f"]
+
+    def __init__(
+        self,
+        coulomb: ArrayInput,
+        viscous: ArrayInput = 0.0,
+        stribeck: Sequence[ArrayInput] | None = None,
+        velocity: ArrayInput = 0.01,
+    ):
+        self.coulomb = law_constant(coulomb, "Friction(coulomb=...)")
+        self.viscous = law_constant(viscous, "Friction(viscous=...)")
+        self.velocity = law_constant(velocity, "Friction(velocity=...)", is_positive=True)
+        self.stribeck = None
+        if stribeck is not None:
+            if not isinstance(stribeck, Sequence) or len(stribeck) != 2:
+                raise ValueError(
+                    "`Friction(stribeck=...)` must be the level of friction at rest and the "
+                    f"velocity at which it decays, (static, velocity); got {stribeck!r}."
+                )
+            name, level = "Friction(stribeck=...)", self.coulomb
+            rule = (
+                lambda x: (x >= level).all(),
+                f"The level at rest in `{name}` must not be below `coulomb`.",
+            )
+            self.stribeck = Stribeck(
+                law_constant(stribeck[0], name, rules=[rule]),
+                law_constant(stribeck[1], name, is_positive=True),
+            )
+
+    def force(self, rate: Float[Array, ""]) -> Float[Array, ""]:
+        """Return the force, N, or moment, N m, on the coordinate; `rate`, m/s or rad/s."""
+        level = self.coulomb
+        if self.stribeck is not None:
+            decay = jnp.exp(-((rate / self.stribeck.velocity) ** 2))
+            level = level + (self.stribeck.static - level) * decay
+        return -level * jnp.tanh(rate / self.velocity) - self.viscous * rate
+
+
+def law_constant(
+    value: ArrayInput, argument: str, is_positive: bool = False, rules: Sequence[Rule] = ()
+) -> Float[Array, " *f"]:
+    """Return a checked constant of a law, (), or (f,) for the coordinates of a joint.
+
+    **Arguments:** `is_positive`, whether zero is an error, as negative values are; `rules`, more of
+    `checks.check_all`.
+    """
+    array = float_array(value, argument)
+    if array.ndim > 1:
+        raise ValueError(
+            f"`{argument}` must be a scalar or have an entry for each coordinate of the joint; got "
+            f"shape {array.shape}."
+        )
+    sign: Rule = (
+        (lambda x: (x > 0).all(), f"`{argument}` must be positive.")
+        if is_positive
+        else (lambda x: (x >= 0).all(), f"`{argument}` must not be negative.")
+    )
+    return as_leaf(check_all(array, [finite_rule(argument), sign, *rules]))
