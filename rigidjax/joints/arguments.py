@@ -158,7 +158,7 @@ def checked_limits(
     if limits is None:
         if stop is not None:
             raise ValueError(
-                f"`{kind}(stop=...)` is a stop at `limits`; give `limits=(low, high)`."
+                f"`{kind}(stop=...)` has no effect without `limits`; give `limits=(low, high)`."
             )
         return None, None
     shapes = {(count, 2), (2,)} if count == 1 else {(count, 2)}

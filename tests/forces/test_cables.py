@@ -1,0 +1,203 @@
+"""Cords and cables, which pull only."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from forces.multibody import (
+    BODIES,
+    OTHER,
+    POINT,
+    T,
+    along,
+    conserved,
+    first,
+    kinematics,
+    pose,
+    power,
+    states,
+    virial,
+    worst,
+    wrench,
+)
+from forces.test_spring_drag import ARMS
+from formulations import cases
+
+import rigidjax as rj
+from rigidjax.mechanics.stacked.system import PreparedSystem
+
+PULLEY = np.array([0.1, 0.9, -0.4])
+OPTIONS = {"rtol": 1e-11, "atol": 1e-12}
+# From body to body over a pulley on the ground and back to the first body.
+ROUTE = [("one", POINT), ("ground", PULLEY), ("two", OTHER), ("one", None)]
+
+
+def route_points(x, R):
+    return x[0] + R[0] @ ARMS[0], jnp.asarray(PULLEY), x[1] + R[1] @ ARMS[1], x[0]
+
+
+def route_length(closed):
+    def length(x, R):
+        points = route_points(x, R)
+        parts = [b - a for a, b in itertools.pairwise(points)]
+        parts += [points[0] - points[-1]] if closed else []
+        return sum(jnp.sqrt(jnp.sum(part * part)) for part in parts)
+
+    return length
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_cable_is_the_gradient_of_its_energy(closed):
+    """Wrench and virial against a `Potential`, and the power of the damping."""
+    length = route_length(closed)
+    cable = rj.Cable(ROUTE, 3.0, length=0.8, closed=closed)
+    potential = rj.Potential(lambda x, R: 0.5 * 3.0 * jnp.maximum(length(x, R) - 0.8, 0.0) ** 2)
+    damped = rj.Cable(ROUTE, 3.0, 0.01, length=0.8, closed=closed)
+
+    def errors(state):
+        pair = jnp.stack(wrench(cable, state)), jnp.stack(wrench(potential, state))
+        _, rate = along(length, state)
+        lost = power(damped, state) - power(cable, state)
+        return [
+            cases.error(*pair),
+            cases.error(virial(cable, state), virial(potential, state)),
+            conserved(cable, state),
+            cases.error(lost, -0.01 * rate**2),
+        ]
+
+    assert worst(errors) < 1e-11
+
+
+def test_tension_is_the_same_on_both_sides_of_a_point():
+    """A massless pulley carries the sum of two pulls of equal size."""
+    state = first(states())
+    x, R = pose(state)
+    ends = [("ground", (0.2, 0.1, 3.0)), ("one", POINT), ("two", OTHER)]
+    cable = rj.Cable(ends, 7.0, 0.2, length=1.0)
+    forces, _ = wrench(cable, state)
+    start, (over, _, last, _) = jnp.array([0.2, 0.1, 3.0]), route_points(x, R)
+    back, forth = ((b - over) / jnp.linalg.norm(b - over) for b in (start, last))
+    tension = jnp.linalg.norm(forces[1])
+    assert cases.error(forces[1], -tension * forth) < 1e-13
+    assert cases.error(forces[0], tension * (back + forth)) < 1e-13
+    length, rate = along(
+        lambda x, R: (
+            jnp.linalg.norm(route_points(x, R)[0] - start)
+            + jnp.linalg.norm(route_points(x, R)[2] - route_points(x, R)[0])
+        ),
+        state,
+    )
+    assert cases.error(tension, 7.0 * (length - 1.0) + 0.2 * rate) < 1e-13
+
+
+@pytest.mark.float32
+def test_slack_cables_and_cords_exert_nothing():
+    """Also frames as ends; a cord and a cable of two points are the same."""
+    frames = [rj.Frame("f", "one", ARMS[0]), rj.Frame("g", "two", ARMS[1])]
+    state = first(states())
+    distance = float(jnp.linalg.norm(route_points(*pose(state))[0] - route_points(*pose(state))[2]))
+    for length in (0.7 * distance, 1.3 * distance):
+        cord = rj.Spring("one", "two", POINT, OTHER, 3.0, 50.0, length, tension_only=True)
+        cable = rj.Cable([("f", None), ("g", None)], 3.0, 50.0, length)
+        loads = [
+            rj.System(BODIES, (), force, frames).wrenches(T, kinematics(state, *pose(state)))
+            for force in (cord, cable)
+        ]
+        assert cases.error(*loads) < cases.round_off(50)
+        # The damping force is limited to the pull: between zero and twice the pull.
+        tension = float(jnp.linalg.norm(loads[0][0, :3]))
+        pull = max(3.0 * (distance - length), 0.0)
+        assert -1e-6 <= tension <= 2 * pull * (1 + 1e-6)
+        system = rj.System(BODIES, (), cord)
+        energy = float(system.potential_energy(T, kinematics(state, *pose(state))))
+        assert abs(energy - pull**2 / 6.0) < cases.round_off(50)
+
+
+def test_masses_over_a_pulley_follow_the_exact_solution():
+    r"""From rest with the cable just taut, $m_k x_k'' = m_k g - T$ and $T = k (x_1 + x_2)$: the
+    stretch is $e_0 (1 - \cos\omega t)$ with $\omega^2 = k / \mu$. Gradient by the stiffness."""
+    m, g = np.array([2.0, 0.7]), 9.81
+    mu = m.prod() / m.sum()
+    bodies = [rj.Body(n, m[k], (0.1, 0.1, 0.1), (k, 0, -1.0 - k)) for k, n in enumerate("ab")]
+    guides = [rj.Prismatic("ground", n, (0, 0, -1.0), name=f"x{n}") for n in "ab"]
+    points = [("a", None), ("ground", (0, 0, 0)), ("ground", (1, 0, 0)), ("b", None)]
+    ts = np.linspace(0, 0.8, 9)
+
+    def drop(k):
+        cable = rj.Cable(points, k)
+        model = rj.NullSpace(rj.System(bodies, guides, [rj.Gravity((0, 0, -g)), cable]))
+        state = model.system.reference_state()
+        sol = rj.simulate(model, state, ts[-1], ts=ts, **OPTIONS)
+        return -sol.states.position[:, 0, 2] - 1.0, sol.energy
+
+    def exact(k, t=ts):
+        omega = jnp.sqrt(k / mu)
+        stretch_integral = (2 * g * mu / k) * (t**2 / 2 + (jnp.cos(omega * t) - 1) / omega**2)
+        return g * t**2 / 2 - k / m[0] * stretch_integral
+
+    k = jnp.array(40.0)
+    fallen, energy = drop(k)
+    assert np.abs(fallen - exact(k)).max() < 1e-8
+    assert np.ptp(energy) < 1e-8
+    slope = jax.jacfwd(lambda k: drop(k)[0][5])(k)
+    assert cases.error(slope, jax.grad(exact)(k, ts[5])) < 1e-7
+
+
+def test_cord_lets_a_body_fly_and_throws_it_back():
+    """Free flight, half an oscillation, and free flight back with the same speed."""
+    mass, k, length, speed = 2.0, 300.0, 0.5, 1.5
+    body = rj.Body("b", mass, (0.1, 0.1, 0.1), (0.2, 0, 0), velocity=(speed, 0, 0))
+    cord = rj.Spring("ground", "b", (0, 0, 0), None, k, length=length, tension_only=True)
+    model = rj.NullSpace(rj.System(body, (), cord))
+    ts = np.array([0.0, 0.15, 0.25, 0.5])
+    sol = rj.simulate(model, model.system.reference_state(), ts[-1], ts=ts, **OPTIONS)
+    omega = np.sqrt(k / mass)
+    taut = (length - 0.2) / speed
+    inside = length + speed / omega * np.sin(omega * (0.25 - taut))
+    back = length - speed * (0.5 - taut - np.pi / omega)
+    exact = np.array([0.2, 0.2 + 0.15 * speed, inside, back])
+    assert np.abs(sol.states.position[:, 0, 0] - exact).max() < 1e-7
+    assert np.abs(sol.energy - 0.5 * mass * speed**2).max() < 1e-7
+
+
+def test_cables_of_one_kind_are_evaluated_together():
+    bodies = [rj.Body(str(i), 1.0, (0.1, 0.1, 0.1), (i, 0, 0)) for i in range(6)]
+    cables = [
+        rj.Cable([(str(i), None), (str(i + 1), None), ("ground", (0, i, 1))], 2.0 + i, length=1.0)
+        for i in range(4)
+    ]
+    prepared = PreparedSystem(rj.System(bodies, (), cables))
+    assert [group.count for group in prepared.forces] == [4]
+    alone = [rj.System(bodies, (), cable) for cable in cables]
+    state = alone[0].reference_state()
+    at = rj.forces.Kinematics(state.position, np.tile(np.eye(3), (6, 1, 1)), state.velocity,
+                              state.angular_velocity)  # fmt: skip
+    total = sum(system.wrenches(T, at) for system in alone)
+    assert cases.error(rj.System(bodies, (), cables).wrenches(T, at), total) < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "match"),
+    [
+        (lambda: rj.Cable([("one", None)], 1.0), ValueError,
+         r"`Cable\(points=...\)` needs at least two points; got 1"),
+        (lambda: rj.Cable([("one", None), "two"], 1.0), ValueError,
+         r"takes pairs of the name of a body and a point, .*; entry 1 is 'two'"),
+        (lambda: rj.Cable([("one", (1.0, 2.0)), ("two", None)], 1.0), ValueError,
+         r"`Cable\(points=...\)\[0\]` must have shape \(3,\)"),
+        (lambda: rj.Cable(ROUTE, -1.0), ValueError,
+         r"`Cable\(stiffness=...\)` must not be negative. Got -1"),
+        (lambda: rj.Cable(ROUTE, 1.0, -1.0), ValueError, r"`Cable\(damping=...\)` must not be neg"),
+        (lambda: rj.Cable(ROUTE, 1.0, length=-1.0), ValueError,
+         r"`Cable\(length=...\)` must not be negative"),
+        (lambda: rj.Spring("one", "two", POINT, OTHER, -1.0, tension_only=True), ValueError,
+         r"`Spring\(stiffness=...\)` must not be negative"),
+        (lambda: rj.System(BODIES, (), rj.Cable([("one", None), ("tow", None)], 1.0)), ValueError,
+         r"Did you mean 'two'"),
+    ],
+)  # fmt: skip
+def test_invalid_cables_raise(build, error, match):
+    with pytest.raises(error, match=match):
+        build()
