@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check_one_precision
 from ..signals.laws import as_law, check_shapes, with_static_functions
+from ..signals.shared_tables import number_tables
 from ..signals.switches import evaluate_law
 from .euler_equations import angular_momentum, euler_equations, rotational_energy
 from .inertia import checked_inertia
@@ -55,7 +56,7 @@ class FixedPointBody(eqx.Module):
         elif potential is not None:
             self.potential = AutodiffPotential(as_law(potential, "FixedPointBody(potential=...)"))
         if moment is not None:
-            self.moment = as_law(moment, "FixedPointBody(moment=...)")
+            self.moment = number_tables(as_law(moment, "FixedPointBody(moment=...)"))
             check_shapes(self.extra_moment, (), (3, 3), (3,))
         parts = ("inertia", self.inertia), ("potential", self.potential), ("moment", self.moment)
         check_one_precision("`FixedPointBody(...)`", parts)

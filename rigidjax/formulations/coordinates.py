@@ -47,6 +47,7 @@ from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
+from ..signals.shared_tables import freeze_signals
 from ..state import State
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compile_method
@@ -99,12 +100,19 @@ class AbstractCoordinates(eqx.Module):
         return replace_fields(self, system=system, arrays=arrays)
 
     def prepare(self, t: Float[Array, ""] | None = None) -> Self:
-        """Return the model with its arrays prepared, with the masses at a time if they change."""
+        """Return the model with its arrays prepared, at a time if it is given.
+
+        Masses that change then have their values at this time, and signals that are laws by
+        themselves are polynomials around it.
+        """
         if isinstance(self.arrays, PreparedSystem):
             return self
-        if t is not None and self.multibody.has_changing_mass:
-            return replace_fields(self, system=self.multibody.at_time(t)).prepare()
-        return replace_fields(self, arrays=replace_fields(self.prepared_system, system=None))
+        if t is None:
+            return replace_fields(self, arrays=replace_fields(self.prepared_system, system=None))
+        model = freeze_signals(self, t, lambda signal: signal.is_law)
+        if self.multibody.has_changing_mass:
+            model = replace_fields(model, system=model.multibody.at_time(t))
+        return model.prepare()
 
     @property
     @abc.abstractmethod

@@ -27,6 +27,7 @@ from ..joints.base import AbstractJoint
 from ..joints.constraint import AbstractConstraint
 from ..joints.replacing import rename_joint, replace_fields
 from ..signals.laws import with_static_functions
+from ..signals.shared_tables import number_tables
 from ..state import State
 from .declaration import AbstractSystem
 from .dynamics.loops import loop_rank
@@ -114,6 +115,7 @@ class System(AbstractSystem):
         check_one_precision(
             "`System(...)`", _label_parts(bodies, joints, constraints, forces, frames)
         )
+        bodies, joints, forces = number_tables((bodies, joints, forces))
         names = [body.name for body in bodies]
         if twice := find_duplicates(names):
             raise ValueError(f"Every body needs a name of its own; got {twice} more than once.")

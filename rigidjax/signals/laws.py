@@ -7,6 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from .signal import Signal
+
 
 class Law(eqx.Module):
     """A plain function as a part of a model: static, with its bound arguments as leaves.
@@ -39,6 +41,8 @@ def as_law(function: Any, argument: str) -> Any:
     if isinstance(function, jax.tree_util.Partial):
         bound = list(function.args), dict(function.keywords)
         function = _static(function.func, argument, *bound)
+    elif isinstance(function, Signal):
+        return function.replace(is_law=True)
     elif not isinstance(function, eqx.Module):
         return _static(function, argument)
     return with_static_functions(function, argument)

@@ -1,7 +1,9 @@
 """Measured functions of time: tables of samples with interpolation."""
 
+import dataclasses
+import operator
 from collections.abc import Callable
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
@@ -41,22 +43,30 @@ class Signal(eqx.Module):
     itself or as a field of an Equinox module. `rj.simulate` ends its steps at the samples, where
     the function is not smooth. It does not find a signal in the closure of a plain function.
 
+    Each entry of a table with n columns is a law of its own, `signal[k]`. The entries share the
+    times of the table, which a run searches once for all of them:
+
+    ```python
+    torques = rj.Signal(ts, values)  # values of shape (K, 12)
+    motors = [rj.Motor(hinge, torques[k]) for k, hinge in enumerate(hinges)]
+    ```
+
     **Arguments:**
 
     - `ts`: times of the samples, (K,) with K > 1, s, strictly increasing. Derivatives with respect
       to them are zero.
-    - `values`: (K,) for a number, (K, 3) for a vector.
+    - `values`: (K,) for a number, (K, n) for n numbers, such as the 3 components of a vector.
     - `interpolation`: `"linear"`; `"hold"`, each value until the next sample; `"cubic"`, the
       twice continuously differentiable spline whose third derivative is continuous at the second
       and the last but one sample.
-    - `gain`, $g$, a number, and `bias`, $b$, a number or (3,), in the unit of the values.
+    - `gain`, $g$, a number, and `bias`, $b$, a number or (n,), in the unit of the values.
     - `delay`, $\tau$, s; a leaf that can be fitted if it is given, `None` for no delay.
     - `extrapolation`: value of $x$ before the first and after the last sample: `"error"` (a run
       that leaves the table is refused, or ends with a named result), `"constant"`, the nearest
       sample, or `"zero"`.
     - `name`: the name under which `rj.Measurements(inputs=...)` gives every run its own table.
 
-    **Returns**, when called with a time (further arguments are ignored): a number, or (3,).
+    **Returns**, when called with a time (further arguments are ignored): a number, or (n,).
     **Raises:** `ValueError` for wrong shapes, times out of order and values that are not finite.
     **Source:** spline: de Boor, A Practical Guide to Splines, 1978, ch. IV ("not-a-knot").
     """
@@ -70,6 +80,12 @@ class Signal(eqx.Module):
     interpolation: Interpolation = eqx.field(static=True)
     extrapolation: Extrapolation = eqx.field(static=True)
     name: str = eqx.field(static=True)
+    entry: tuple[int, int] | None = eqx.field(static=True)
+    """Index of the entry of a table, and the number of its columns; `None` for a whole table."""
+    table: int | None = eqx.field(static=True)
+    """Number of the table whose times are shared; see `shared_tables.number_tables`."""
+    is_law: bool = eqx.field(static=True)
+    """Whether it is a law by itself, which is evaluated at the time of the system alone."""
 
     def __init__(
         self,
@@ -95,13 +111,53 @@ class Signal(eqx.Module):
         if not isinstance(name, str):
             raise TypeError(f"`Signal(name=...)` must be a text; got {name!r}.")
         self.ts = as_leaf(check_sample_times(ts, "Signal(ts=...)"))
-        count = len(self.ts)
-        self.values = finite_leaf(values, "Signal(values=...)", (count,), (count, 3))
+        self.values = _checked_values(values, len(self.ts))
         self.slopes = _spline_slopes(self.ts, self.values) if interpolation == "cubic" else None
         self.gain, shape = _number(gain, "gain"), self.values.shape[1:]
         self.delay = None if delay is None else _number(delay, "delay")
         self.bias = _number(bias, "bias", (), shape)
         self.interpolation, self.extrapolation, self.name = interpolation, extrapolation, name
+        self.entry = self.table = None
+        self.is_law = False
+
+    def __getitem__(self, index: int) -> "Signal":
+        """Return the function of one entry of a table of shape (K, n), which shares its times.
+
+        **Errors:** `TypeError` for a table of shape (K,), or what is not an integer; `IndexError`
+        for an index out of range.
+        """
+        if self.values.ndim != 2:
+            raise TypeError(
+                "Only a Signal with values of shape (K, n) has entries; got values of shape "
+                f"{self.values.shape}."
+            )
+        count = self.values.shape[1]
+        try:
+            k = range(count)[operator.index(index)]
+        except TypeError as error:
+            raise TypeError(
+                f"The entry of a Signal is an integer, as in `signal[2]`; got {index!r}."
+            ) from error
+        except IndexError as error:
+            raise IndexError(
+                f"`signal[{index}]`: the Signal has {count} entries, numbered from 0."
+            ) from error
+        bias = self.bias[k] if self.bias.ndim else self.bias
+        slopes = None if self.slopes is None else self.slopes[:, k]
+        return self.replace(values=self.values[:, k], slopes=slopes, bias=bias, entry=(k, count))
+
+    def replace(self, **fields: Any) -> "Signal":
+        """Return a copy with other values of these fields, static ones too, unchecked."""
+        copy = object.__new__(Signal)
+        for field in dataclasses.fields(self):
+            value = fields.get(field.name, getattr(self, field.name))
+            object.__setattr__(copy, field.name, value)
+        return copy
+
+    @property
+    def shape_of_table(self) -> tuple[int, ...]:
+        """Shape of a sample of the table, `()` or `(n,)`; for an entry that of the whole table."""
+        return self.values.shape[1:] if self.entry is None else (self.entry[1],)
 
     @property
     def label(self) -> str:
@@ -172,9 +228,12 @@ class Signal(eqx.Module):
         late = t1 - end.knot > allowed * (jnp.abs(end.knot) + jnp.abs(t1))
         return (start.before & early) | (end.after & late)
 
-    def piece(self, t: ArrayLike) -> "Piece":
-        """Return the polynomial of the function from `t` to the next sample."""
-        last, position = len(self.ts) - 1, self.locate(t)
+    def piece(self, t: ArrayLike, position: TablePosition | None = None) -> "Piece":
+        """Return the polynomial of the function from `t` to the next sample.
+
+        **Arguments:** `position` of `t` in the table, if it has been located.
+        """
+        last, position = len(self.ts) - 1, self.locate(t) if position is None else position
         if self.interpolation == "hold":
             k = jnp.clip(position.passed - 1, 0, last)
             coefficients = [self.values[k]]
@@ -255,6 +314,16 @@ def _is_signal(leaf: object) -> bool:
 
 def _number(value: ArrayInput, argument: str, *shapes: tuple[int, ...]) -> Array:
     return finite_leaf(value, f"Signal({argument}=...)", *(shapes or ((),)))
+
+
+def _checked_values(values: ArrayInput, count: int) -> Array:
+    shape = np.shape(values)
+    if len(shape) not in (1, 2) or shape[0] != count or 0 in shape:
+        raise ValueError(
+            f"`Signal(values=...)` must have shape ({count},) or ({count}, n), a row for each "
+            f"sample; got {shape}."
+        )
+    return finite_leaf(values, "Signal(values=...)", shape)
 
 
 def _spline_slopes(ts: Array, values: Array) -> Array:

@@ -23,7 +23,7 @@ from ..checks import (
 from ..formulations import AbstractAbsolute, AbstractFormulation, Charted
 from ..mechanics import check_constant_masses
 from ..projection import AbstractProjection, Explicit
-from ..signals.signal import signals_of
+from ..signals.shared_tables import table_signals
 from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.continuous import continuous
 from ..solvers.dae.base import AbstractDAESolver
@@ -205,7 +205,7 @@ def check_signals(
     """Raise `ValueError` for signals that the solver, its steps or the duration do not permit."""
     fixed = not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController)
     smooth = isinstance(solver, AbstractStructureSolver) and not solver.forces_may_jump
-    for signal in signals_of(model):
+    for signal in table_signals(model):
         if smooth and signal.jumps:
             raise ValueError(
                 f"`{type(solver).__name__}` carries accelerations from step to step, but "

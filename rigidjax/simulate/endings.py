@@ -16,7 +16,7 @@ from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns, split_chart
 from ..native import opaque_call, variants
 from ..results import RESULTS, SimulationError
-from ..signals.signal import signals_of
+from ..signals.shared_tables import table_signals
 from ..solvers import Projected
 from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.wrappers.knots import SIGNAL_NOT_FROZEN
@@ -110,7 +110,7 @@ def name_result(
     if isinstance(solver, AbstractStructureSolver):
         failure = getattr(RESULTS, solver.failure)
         result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
-    exceeds = [jnp.asarray(signal.run_exceeds_table(t0, t1)) for signal in signals_of(model)]
+    exceeds = [jnp.asarray(signal.run_exceeds_table(t0, t1)) for signal in table_signals(model)]
     if exceeds:
         ended = jnp.any(jnp.stack(exceeds))
         name = RESULTS.where(ended, RESULTS.signal_ended, RESULTS.jump_within_step)

@@ -14,6 +14,7 @@ from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..mechanics import has_joints
 from ..projection import AbstractProjection
+from ..signals.shared_tables import table_signals
 from ..signals.signal import signals_of
 from ..solvers import Projected, Recharted, dae_term
 from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
@@ -271,7 +272,7 @@ def _end_steps_at_knots(
     controller: diffrax.AbstractStepSizeController, model: AbstractFormulation
 ) -> diffrax.AbstractStepSizeController:
     """Return the controller; an adaptive one ends its steps at the samples of signals."""
-    signals = signals_of(model)
+    signals = table_signals(model)
     if not signals or not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
         return controller
     knots = tuple(Knots(s.ts, s.delay) for s in signals)

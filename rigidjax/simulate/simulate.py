@@ -18,7 +18,7 @@ from ..joints.replacing import replace_fields
 from ..native import check_backend, opaque_call
 from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError, failures_as_nan, record_run
-from ..signals.signal import signals_of
+from ..signals.shared_tables import check_shared_times, table_signals
 from ..solvers.evaluations import explicit_evaluations, finish_count, start_count
 from ..state import State
 from .arguments import (
@@ -136,6 +136,7 @@ def simulate(
         rtol, atol = check_tolerances(method, stepsize_controller, rtol, atol, dt)
         controller, dt0 = make_controller(method, stepsize_controller, rtol, atol, dt, dtype)
     with contextlib.nullcontext([]) if throw else collect_faults() as state_faults:
+        model = check_shared_times(model)
         if state0 is not None:
             state0 = model.check_state(state0, start)
         if y0 is not None:
@@ -147,7 +148,7 @@ def simulate(
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
     adjoint = choose_adjoint(adjoint, check_backend(backend))
-    max_steps += sum(len(signal.ts) for signal in signals_of(model))
+    max_steps += sum(len(signal.ts) for signal in table_signals(model))
     known = (model, state0, y0, start, end, dt0, saved, controller, method, args)
     traced = is_traced(known) or is_tracing()
     invalid = _any([*time_faults, *state_faults, *_nan_leaves(model)])

@@ -89,7 +89,7 @@ def test_invalid_inputs_raise(runs):
     with pytest.raises(ValueError, match="no `Signal` of the model has this name; there are"):
         made(model_with(ts, torque, INERTIA, 0.0, name="wheel"))
     single = [_with_inputs(run, {"wheels": (ts, torque[:, 0])}) for run in runs]
-    with pytest.raises(ValueError, match=r"values of 'wheels' must have shape \('K', 3\), as in"):
+    with pytest.raises(ValueError, match=r"values of 'wheels' must have shape \(K, 3\), as in"):
         made(model_with(ts, torque, INERTIA, 0.0), stack_runs(single))
     with pytest.raises(ValueError, match="The delay of the Signal 'wheels' is fitted, but its tab"):
         made(model_with(ts, torque, INERTIA, 0.0, extrapolation="error"))

@@ -281,7 +281,7 @@ def test_invalid_signals_raise():
         (([0.0], [1.0]), {}, r"ts=...\)` must have shape \(T,\) with at least two"),
         (([0.0, 1.0, 1.0], X[:3]), {}, "strictly increasing; sample 2 is at 1.0 s after 1.0"),
         (([0.0, np.nan], X[:2]), {}, r"ts=...\)` must be finite"),
-        ((TS, X[:3]), {}, r"values=...\)` must have shape \(6,\) or \(6, 3\)"),
+        ((TS, X[:3]), {}, r"values=...\)` must have shape \(6,\) or \(6, n\)"),
         ((TS, X), {"gain": (1.0, 2.0)}, r"gain=...\)` must have shape \(\)"),
         ((TS, X), {"bias": (1.0, 2.0)}, r"bias=...\)` must have shape \(\)"),
         ((TS, X), {"delay": np.inf}, r"delay=...\)` must be finite"),

@@ -81,7 +81,7 @@ def _find_signal(model: Any, name: str) -> Signal:
             f"`Measurements(inputs=...)` names {name!r}, but no `Signal` of the model has this "
             f"name; there are {known}. Give it one: `rj.Signal(..., name={name!r})`."
         )
-    if len({(s.interpolation, s.values.shape[1:]) for s in matches}) > 1:
+    if len({(s.interpolation, s.shape_of_table) for s in matches}) > 1:
         raise ValueError(
             f"The signals called {name!r} must be alike, in interpolation and shape of values, to "
             "have one input."
@@ -99,10 +99,11 @@ def pad_rows(array: Any, length: int, mode: Any = "edge", **options: Any) -> np.
 def _stack_tables(signal: Signal, pairs: Sequence[tuple[Array, Array]]) -> InputTable:
     length, tables = max(len(ts) for ts, _ in pairs), []
     for ts, values in pairs:
-        if values.shape[1:] != signal.values.shape[1:]:
+        if values.shape[1:] != signal.shape_of_table:
+            expected = ", ".join(["K", *map(str, signal.shape_of_table)])
             raise ValueError(
                 f"`Measurements(inputs=...)`: values of {signal.name!r} must have shape "
-                f"{('K', *signal.values.shape[1:])}, as in the model; got {values.shape}."
+                f"({expected}), as in the model; got {values.shape}."
             )
         run_signal = Signal(ts, values, signal.interpolation)
         tables.append(
@@ -129,12 +130,11 @@ def insert_tables(model: Any, tables: Mapping[str, InputTable]) -> Any:
         table = tables.get(signal.name)
         if table is None:
             return signal
-        return eqx.tree_at(
-            lambda s: (s.ts, s.values, s.slopes),
-            signal,
-            (table.ts, table.values, table.slopes),
-            is_leaf=lambda leaf: leaf is None,
-        )
+        values, slopes = table.values, table.slopes
+        if signal.entry is not None:
+            k, _ = signal.entry
+            values, slopes = values[:, k], None if slopes is None else slopes[:, k]
+        return signal.replace(ts=table.ts, values=values, slopes=slopes)
 
     return with_signals(model, replace_table)
 

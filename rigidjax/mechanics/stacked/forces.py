@@ -15,6 +15,7 @@ from ...bodies.frame import Frame
 from ...forces.base import AbstractForce, Bodies, Kinematics, Loads, Mounts
 from ...joints.replacing import replace_fields
 from ...native.ops import segment_sum, stack_rows, take
+from ...signals.shared_tables import without_entries
 
 
 class ForceGroup(eqx.Module):
@@ -181,7 +182,7 @@ def group_forces(
         count = sum(1 if isinstance(fields[name], str) else len(named) for name in name_fields)
         name_fields = name_fields if count == len(named) else []
         leaves, structure = jax.tree.flatten(
-            replace_fields(force, **dict.fromkeys(name_fields, ""))
+            without_entries(replace_fields(force, **dict.fromkeys(name_fields, "")))
         )
         shapes = tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
         on_ground = tuple((name == "ground", name in mounted) for name in all_ends)

@@ -14,7 +14,7 @@ from jaxtyping import Array, PyTree
 
 from ...annotations import Args, InterpolationClass, Jump, Number, StepResult, Terms, Time, Y
 from ...native import trace_without_mesh
-from ...signals.signal import with_signals
+from ...signals.shared_tables import freeze_signals
 from ..terms import apply_direction, unwrap
 from ..wrappers.after_step import AbstractDelegating
 
@@ -200,7 +200,7 @@ def is_small_field(terms: Terms, t: Time, y: Y, args: Args) -> bool:
 def count_field_elements(terms: Terms, t: Time, y: Y, args: Args) -> int:
     """Return the number of array elements that an evaluation of the vector field computes."""
     # Signals are looked up once per step, not in every stage: they do not count.
-    terms = with_signals(terms, lambda signal: signal.piece(t))
+    terms = freeze_signals(terms, t)
     return _count_elements(trace_without_mesh(lambda t, y: terms.vf(t, y, args), t, y).jaxpr)
 
 

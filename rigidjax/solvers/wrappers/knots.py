@@ -3,7 +3,7 @@ r"""Steps that end where a `Signal` is not smooth.
 `KnotController` cuts the steps of another controller at the samples of signals, and
 `SignalFrozenStep` replaces each signal by its polynomial within the step. Every step therefore has
 a smooth right-hand side with the correct one-sided values at jumps, and the table of a signal is
-searched once per step, by bisection.
+searched once per step, by bisection, also if several laws are entries of it.
 
 Derivatives by the delay of a signal are exact because the ends of steps move with the delay: a
 later jump changes the solution by the difference of the rates on both sides, which is the effect of
@@ -37,7 +37,8 @@ from ...annotations import (
     Vector,
     Y,
 )
-from ...signals.signal import Signal, signals_of, with_signals
+from ...signals.shared_tables import freeze_signals, table_signals
+from ...signals.signal import signals_of, with_signals
 from ..dae.base import AbstractDAESolver
 from ..step_results import RESULTS
 from .after_step import AbstractDelegating
@@ -213,15 +214,6 @@ def signal_delays(controller: PyTree) -> list[Scalar]:
     )
 
 
-def freeze_signals(terms: Terms, t: Time, only_jumps: bool = False) -> Terms:
-    """Replace each signal in the terms by its polynomial from `t` until the next sample."""
-
-    def piece(signal: Signal):
-        return signal if only_jumps and not signal.jumps else signal.piece(t)
-
-    return with_signals(terms, piece)
-
-
 class SignalFrozenStep(AbstractDelegating):
     """A wrapper that replaces signals by their polynomials within each step.
 
@@ -278,7 +270,7 @@ class SignalFrozenStep(AbstractDelegating):
             self.frozen_terms(terms, t0, t1), t0, t1, y0, args, solver_state, jump
         )
         bad = jnp.array(False)
-        for signal in signals_of(terms):
+        for signal in table_signals(terms):
             bad = bad | signal.step_exceeds_table(t0, t1, ends_at_samples=not self.fixed)
             if self.fixed and signal.jumps:
                 margin = _END_TOLERANCE * (t1 - t0)
@@ -290,8 +282,10 @@ class SignalFrozenStep(AbstractDelegating):
 
     def frozen_terms(self, terms: Terms, t0: Time, t1: Time) -> Terms:
         """Return the terms of a step with signals replaced by polynomials."""
+        if not self.fixed:
+            return freeze_signals(terms, t0)
         # The ends of fixed steps differ from samples by round-off in either direction.
-        return freeze_signals(terms, 0.5 * (t0 + t1) if self.fixed else t0, only_jumps=self.fixed)
+        return freeze_signals(terms, 0.5 * (t0 + t1), lambda signal: signal.jumps)
 
     def _jumps_at_start(self, terms: Terms, t0: Time, t1: Time, made_jump: Jump):
         """Return whether the right-hand side jumps at the start of a step."""
@@ -300,7 +294,7 @@ class SignalFrozenStep(AbstractDelegating):
         if not isinstance(_innermost_solver(self.solver), AbstractDAESolver):
             return True  # No evaluation is reused, so that evaluations can be counted.
         jumps = jnp.array(False)
-        for signal in signals_of(terms):
+        for signal in table_signals(terms):
             if signal.jumps:
                 knot = signal.locate(0.5 * (t0 + t1)).knot
                 jumps = jumps | (

@@ -38,7 +38,7 @@ from ...annotations import (
     Vector,
     Y,
 )
-from ...signals.signal import with_signals
+from ...signals.shared_tables import freeze_signals
 from ...signals.switches import Switches, evaluate_switches, find_switches
 from ..conserving.base import ModelTerm
 from ..dae.bdf.bdf import BDF
@@ -126,7 +126,7 @@ def with_switching_times(kwargs: dict[str, PyTree], is_second: bool = False) -> 
     """
     args, state = kwargs["args"], kwargs["init_state"]
     # The comparisons by which a signal finds its piece do not count: steps end at its samples.
-    terms = with_signals(kwargs["terms"], lambda signal: signal.piece(state.tprev))
+    terms = freeze_signals(kwargs["terms"], state.tprev)
     term, _ = unwrap(terms)
     index = differentiation_index(term)
 

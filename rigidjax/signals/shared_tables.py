@@ -1,0 +1,110 @@
+"""Entries of one table: its times are searched once for all signals that share them.
+
+A pytree has no shared leaves: every entry of a table has the times among its own leaves. Entries of
+one table carry the same static number, given where a `System` or a `FixedPointBody` is built.
+"""
+
+import collections
+from collections.abc import Callable
+from typing import Any
+
+from jaxtyping import ArrayLike, PyTree
+
+from ..annotations import T
+from ..checks import check
+from .signal import Piece, Signal, TablePosition, signals_of, with_signals
+
+_OTHER_TIMES = (
+    "Entries of a Signal share the times of its table, but in this model some have other times. "
+    "Replace the times of all entries, or build the system with separate signals."
+)
+
+
+def number_tables(tree: T) -> T:
+    """Return a pytree whose signals carry the number of the table that they share.
+
+    Entries of the same table are recognised by the identity of its times. Entries with a delay
+    search the table at times of their own, because each delay is a separate parameter.
+    """
+    counts = collections.Counter(id(s.ts) for s in signals_of(tree) if _may_share(s))
+    shared = [times for times, count in counts.items() if count > 1]
+    if not shared and all(signal.table is None for signal in signals_of(tree)):
+        return tree
+
+    def with_number(signal: Signal) -> Signal:
+        is_shared = _may_share(signal) and id(signal.ts) in shared
+        return signal.replace(table=shared.index(id(signal.ts)) if is_shared else None)
+
+    return with_signals(tree, with_number)
+
+
+def table_signals(tree: PyTree) -> list[Signal]:
+    """Return the signals of a pytree, of those that share a table only the first."""
+    found: dict[Any, Signal] = {}
+    for position, signal in enumerate(signals_of(tree)):
+        found.setdefault(_table(signal) or position, signal)
+    return list(found.values())
+
+
+def freeze_signals(
+    tree: T, t: ArrayLike, which: Callable[[Signal], bool] = lambda signal: True
+) -> T:
+    """Replace signals in a pytree by their polynomials from `t` until the next sample.
+
+    **Arguments:** `which`, whether a signal is replaced; by default all are.
+    """
+    positions: dict[Any, TablePosition] = {}
+
+    def frozen(signal: Signal) -> Signal | Piece:
+        if not which(signal):
+            return signal
+        table = _table(signal)
+        if table is None:
+            return signal.piece(t)
+        if table not in positions:
+            positions[table] = signal.locate(t)
+        return signal.piece(t, positions[table])
+
+    return with_signals(tree, frozen)
+
+
+def check_shared_times(tree: T) -> T:
+    """Return the pytree, in which signals that share a table have the same times.
+
+    **Errors:** `ValueError` for different times, at run time if they are traced.
+    """
+    times: dict[Any, list[Any]] = {}
+    for signal in signals_of(tree):
+        times.setdefault(_table(signal), []).append(signal.ts)
+    times.pop(None, None)
+    checked = {}
+    for table, (first, *rest) in times.items():
+        others = [ts for ts in rest if ts is not first]
+        if others:
+            checked[table] = check(
+                first,
+                lambda ts, others=others: sum((ts != other).sum() for other in others) == 0,
+                _OTHER_TIMES,
+            )
+    if not checked:
+        return tree
+    return with_signals(
+        tree, lambda signal: signal.replace(ts=checked.get(_table(signal), signal.ts))
+    )
+
+
+def without_entries(tree: T) -> T:
+    """Return a pytree whose signals do not tell which entry of a table they are.
+
+    Laws that differ in it alone then have equal structures.
+    """
+    return with_signals(tree, lambda signal: signal.replace(entry=None))
+
+
+def _table(signal: Signal) -> tuple[int] | None:
+    """Return a key of the shared table of a signal; `None` without one."""
+    return None if signal.table is None or signal.delay is not None else (signal.table,)
+
+
+def _may_share(signal: Signal) -> bool:
+    return signal.entry is not None and signal.delay is None
