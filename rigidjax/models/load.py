@@ -47,9 +47,9 @@ def load(
     - `physical`, for inertias that no distribution of mass has: `"keep"` them with a warning,
       replace them by the `"nearest"` physical one with a warning, or raise an `"error"`.
     - `gravity`, (3,) m/s^2; by default that of the file, or (0, 0, -9.81) if it has none.
-    - `packages`, folders in which `package://` meshes are searched; `meshes`, whether the viewer
-      shows the shapes and meshes of the file (STL and OBJ; Collada with the extra
-      `rigidjax[meshes]`).
+    - `packages`, folders in which `package://` meshes are searched, and that an MJCF file may refer
+      to besides its own folder and those beside it; `meshes`, whether the viewer shows the shapes
+      and meshes of the file (STL and OBJ; Collada with the extra `rigidjax[meshes]`).
 
     **Errors:** `OSError` for a file that cannot be read; `ValueError` with line and element for a
     file that is not well-formed, refers to something that does not exist, or has unsupported
@@ -67,11 +67,16 @@ def load(
         )
     root, _ = parse(path)
     report = Report(str(path), ignore)
-    description = describe(root, report, mimic)
+    description = describe(root, report, mimic, packages)
     return assemble(description, fixed_base, lump_fixed, physical, gravity, packages, meshes)
 
 
-def describe(root: Element, report: Report, mimic: bool) -> Description:
+def describe(
+    root: Element,
+    report: Report,
+    mimic: bool,
+    packages: Sequence[str | os.PathLike[str]] = (),
+) -> Description:
     """Return the description of a model file; see `load`.
 
     **Arguments:** `root` element; `report`, to which every element is added.
@@ -79,7 +84,7 @@ def describe(root: Element, report: Report, mimic: bool) -> Description:
     if root.tag == "robot":
         description = read_urdf(root, report, mimic)
     elif root.tag == "mujoco":
-        description = read_mjcf(root, report)
+        description = read_mjcf(root, report, packages)
     elif root.tag == "sdf":
         description = read_sdf(root, report, mimic)
     else:

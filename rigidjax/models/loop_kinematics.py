@@ -12,6 +12,9 @@ _ROUNDING = 64 * np.finfo(float).eps
 # Singular values of the constraints below this part of the largest belong to redundant ones.
 _RANK = 1e-10
 _ITERATIONS = 100
+# Shortest step, as a part of the full one, and largest violation (m or rad), of an iteration.
+_SHORTEST = 1e-6
+_LARGEST = 1e6
 _TURNING = ("spherical", "floating")
 
 
@@ -92,19 +95,30 @@ class LoopKinematics:
         return float(np.abs(np.concatenate(self.constraints(q)[0])).max())
 
     def solve(self) -> np.ndarray:
-        """Return the closed coordinates of least norm, by successive quadratic programs."""
-        q = np.zeros(self.size)
+        """Return the closed coordinates of least norm, by successive quadratic programs.
+
+        Where no step makes the violation smaller, they are not closed; see `check`.
+        """
+        q, now = np.zeros(self.size), 0.0
         for _ in range(_ITERATIONS):
             r, J = (np.concatenate(parts) for parts in self.constraints(q))
-            full = np.linalg.lstsq(J, J @ q - r, rcond=_RANK)[0] - q
-            step, now = full, np.abs(r).max()
+            now = np.abs(r).max()
+            if now > _LARGEST:
+                break
+            step = full = np.linalg.lstsq(J, J @ q - r, rcond=_RANK)[0] - q
             # The step reduces the violation to first order; far from the solution only in part.
-            while now > 1e-6 and np.abs(step).max() > 1e-9 and self.violation(q + step) >= now:
+            while (
+                now > 1e-6
+                and np.abs(step).max() >= max(1e-9, _SHORTEST * np.abs(full).max())
+                and self.violation(q + step) >= now
+            ):
                 step = 0.5 * step
+            if np.abs(step).max() < _SHORTEST * np.abs(full).max():
+                break
             q = q + step
             if np.abs(full).max() <= 1e-10 and now <= 1e-10:
                 break
-        for _ in range(5):
+        for _ in range(5 if now <= _LARGEST else 0):
             r, J = (np.concatenate(parts) for parts in self.constraints(q))
             q = q - np.linalg.lstsq(J, r, rcond=_RANK)[0]
         return q

@@ -98,6 +98,21 @@ def _revolve(profile: list[tuple[float, float]], round_ends: bool) -> Mesh:
     return Mesh(points, faces)
 
 
+def search_folders(
+    model: str | os.PathLike[str], packages: Sequence[str | os.PathLike[str]]
+) -> list[pathlib.Path]:
+    """Return the folders with files of a model: packages, its own and those beside it."""
+    home = pathlib.Path(model).resolve().parent
+    # A relative name may lead to a sibling of the model's folder, such as ../meshes.
+    beside = home if home.parent == home.parent.parent else home.parent
+    return [*(pathlib.Path(folder).resolve() for folder in packages), beside]
+
+
+def is_inside(path: pathlib.Path, folders: Sequence[pathlib.Path]) -> bool:
+    """Return whether a path is in one of the folders."""
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
 def find_mesh(
     name: str, model: str, packages: Sequence[str | os.PathLike[str]]
 ) -> pathlib.Path | None:
@@ -109,18 +124,16 @@ def find_mesh(
     """
     home = pathlib.Path(model).resolve().parent
     if "://" not in name:
-        roots, parts = [home], [name]
-    else:
-        scheme, _, rest = name.partition("://")
-        if scheme not in ("package", "model", "file"):
-            return None
-        roots = [pathlib.Path(folder).resolve() for folder in packages] + [home, *home.parents[:4]]
-        parts = [rest, rest.partition("/")[2]]
+        path = (home / name).resolve()
+        found = name and is_inside(path, search_folders(model, packages)) and path.is_file()
+        return path if found else None
+    scheme, _, rest = name.partition("://")
+    if scheme not in ("package", "model", "file"):
+        return None
+    roots = [pathlib.Path(folder).resolve() for folder in packages] + [home, *home.parents[:4]]
     for root in roots:
-        for part in parts:
+        for part in (rest, rest.partition("/")[2]):
             path = (root / part.lstrip("/")).resolve()
-            # A relative name may lead to a sibling of the model's folder, such as ../meshes.
-            inside = root.parent if root == home and "://" not in name else root
-            if part and path.is_relative_to(inside) and path.is_file():
+            if part and path.is_relative_to(root) and path.is_file():
                 return path
     return None

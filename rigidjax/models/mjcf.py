@@ -1,5 +1,7 @@
 """Reader of MJCF files, through MuJoCo's own compiler."""
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from .mjcf_compiled import CompiledModel
 from .mjcf_features import account_for_rest
 from .mjcf_geoms import add_shapes
 from .mjcf_loops import add_equalities, find_reference_configuration
+from .mjcf_sources import check_sources
 from .placement import IDENTITY, Placement, from_quaternion
 from .report import Report
 from .xml_source import Element
@@ -27,15 +30,20 @@ _KINDS: tuple[JointKind, ...] = ("floating", "spherical", "prismatic", "revolute
 _TYPES = ("free", "ball", "slide", "hinge")
 
 
-def read_mjcf(root: Element, report: Report) -> Description:
+def read_mjcf(
+    root: Element, report: Report, packages: Sequence[str | os.PathLike[str]] = ()
+) -> Description:
     """Return the description of an MJCF file.
 
     The file, with all that it includes, is compiled by MuJoCo. The reference configuration is
     MuJoCo's `qpos0`; loops that are open there have a `gap`.
 
-    **Arguments:** `root` element of the file; `report`, to which every element is added.
-    **Errors:** `ImportError` without MuJoCo; `ValueError` for a file that it cannot compile.
+    **Arguments:** `root` element of the file; `report`, to which every element is added;
+    `packages`, folders with files that it may refer to.
+    **Errors:** `ImportError` without MuJoCo; `ValueError` for a file that it cannot compile, or
+    that refers to files elsewhere.
     """
+    check_sources(root, packages)
     compiled = CompiledModel(root)
     description = Description(
         root.attributes.get("model", "model"), report, world={compiled.bodies[0]}
@@ -121,6 +129,11 @@ def _set_properties(
     joint.friction = float(model.dof_frictionloss[dof])
     joint.damping = float(model.dof_damping[dof])
     joint.stiffness = float(model.jnt_stiffness[j])
+    for what in ("damping", "armature", "friction", "stiffness"):
+        if getattr(joint, what) < 0:
+            place = f"{report.path}:{joint.line}" if joint.line else report.path
+            value = getattr(joint, what)
+            raise ValueError(f"{place}: {subject}: the {what} is negative; got {value:g}.")
     for field, feature, row in (
         ("dof_dampingpoly", "nonlinear damping", dof),
         ("jnt_stiffnesspoly", "nonlinear stiffness", j),

@@ -1,11 +1,24 @@
 """Models that MuJoCo has compiled from an MJCF file."""
 
 import importlib
+import re
 from typing import Any
+
+import numpy as np
 
 from .description import make_unique
 from .placement import Placement, from_quaternion
 from .xml_source import Element
+
+# Arrays of a model whose entries are finite, and of limits, which may be infinite.
+_FINITE = (
+    "body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia",
+    "body_gravcomp", "jnt_pos", "jnt_axis", "jnt_stiffness", "qpos0", "qpos_spring", "dof_damping",
+    "dof_armature", "dof_frictionloss", "eq_data", "site_pos", "site_quat", "wrap_prm",
+    "actuator_gear", "actuator_gainprm", "actuator_biasprm", "actuator_armature",
+    "actuator_damping",
+)  # fmt: skip
+_RANGES = ("jnt_range", "jnt_actfrcrange", "actuator_ctrlrange", "actuator_forcerange")
 
 
 def import_mujoco() -> Any:
@@ -32,9 +45,10 @@ class CompiledModel:
         self.mujoco, self.path = import_mujoco(), root.path
         try:
             self.model = self.mujoco.MjModel.from_xml_path(root.path)
-        except ValueError as error:
+        except (ValueError, RuntimeError, MemoryError, self.mujoco.FatalError) as error:
             text = " ".join(str(error).split())
             raise ValueError(f"{root.path}: MuJoCo cannot compile the file: {text}") from None
+        self._check_numbers(root)
         self._lines: dict[tuple[str, str], int] = {}
         for element in root.walk():
             if "name" in element.attributes:
@@ -42,6 +56,21 @@ class CompiledModel:
         given = [self.name("body", b) for b in range(self.model.nbody)]
         taken = {name for name in given if name}
         self.bodies = [name or make_unique(f"body {b}", taken) for b, name in enumerate(given)]
+
+    def _check_numbers(self, root: Element) -> None:
+        """Raise `ValueError` for numbers that are not finite, which MuJoCo takes."""
+        fields = [getattr(self.model, name) for name in _FINITE if hasattr(self.model, name)]
+        ranges = [getattr(self.model, name) for name in _RANGES]
+        infinite = any(
+            not np.isfinite(values).all() for values in (*fields, self.model.opt.gravity)
+        )
+        if not infinite and not any(np.isnan(values).any() for values in ranges):
+            return
+        for element in root.walk():
+            for name, text in element.attributes.items():
+                if re.search(r"(?i)(?<!\S)[+-]?(nan|inf|infinity)(?!\S)", text):
+                    raise element.error(f"`{name}` must be finite numbers; got {text[:60]!r}.")
+        raise ValueError(f"{self.path}: the file contains numbers that are not finite.")
 
     def name(self, kind: str, index: int) -> str | None:
         """Return the name in the file of an element of a kind, such as `"body"`."""

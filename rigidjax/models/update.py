@@ -63,7 +63,7 @@ def update(
     _check_names(system, before, path)
     root, content = parse(path)
     report = Report(str(path), options.get("ignore", ()))
-    description = describe(root, report, options.get("mimic", True))
+    description = describe(root, report, options.get("mimic", True), options.get("packages", ()))
     edits = Edits(content)
     kinds = {"robot": UrdfNumbers, "sdf": SdfNumbers, "mujoco": MjcfNumbers}
     numbers = kinds[root.tag](root, edits)

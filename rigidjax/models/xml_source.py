@@ -10,8 +10,8 @@ from xml.parsers import expat
 import numpy as np
 
 _LARGEST = 64 * 2**20  # bytes
-_DEEPEST = 200  # nested elements
-_MOST = 100_000  # elements
+DEEPEST = 200  # nested elements
+MOST = 100_000  # elements
 
 
 @dataclasses.dataclass
@@ -129,10 +129,10 @@ def parse_bytes(content: bytes, path: str) -> Element:
         stack.append(element)
         nonlocal count
         count += 1
-        if len(stack) > _DEEPEST:
-            raise element.error(f"is nested more than {_DEEPEST} deep.")
-        if count > _MOST:
-            raise element.error(f"a model file has at most {_MOST} elements.")
+        if len(stack) > DEEPEST:
+            raise element.error(f"is nested more than {DEEPEST} deep.")
+        if count > MOST:
+            raise element.error(f"a model file has at most {MOST} elements.")
 
     def close_element(tag: str) -> None:
         stack.pop()
