@@ -1,12 +1,14 @@
 """Description of a mechanism by plain text and numbers, for files and for pictures."""
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..bodies import Mesh
 from ..bodies.potentials import AxialGravityPotential, GravityPotential
-from ..forces import Gravity, Spring
+from ..forces import Cable, Gravity, Spring
 from ..formulations import AbstractFormulation
 from ..joints import AbstractJoint
 from ..mechanics import System
@@ -24,7 +26,8 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
     `None`, or `vertices` and `faces` of a mesh), `axis` (from a fixed point towards the centre of
     mass, or `None`). `joints`: `name`, `kind`, `parent` and `child` (rows of the bodies, -1 for
     the ground), and for both of them `point` (3,), m, and `frame` (3, 3), columns, in components
-    of the body. `springs`: their ends, like those of joints. `gravity`: (3,), m/s^2, or `None`.
+    of the body. `springs`: their ends, like those of joints, and `is_cord`, for cords and for
+    the parts of cables. `gravity`: (3,), m/s^2, or `None`.
     """
     system = model.system if isinstance(model, AbstractFormulation) else model
     if not isinstance(system, System):
@@ -79,16 +82,27 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
         "joints": [joint_of(joint) for joint in system.joints if not joint.at_centre],
         "springs": [
             {
-                "parent": rows[body_of.get(force.a, force.a)],
-                "child": rows[body_of.get(force.b, force.b)],
-                "parent_point": end(force.a, force.a_point),
-                "child_point": end(force.b, force.b_point),
+                "parent": rows[body_of.get(first[0], first[0])],
+                "child": rows[body_of.get(last[0], last[0])],
+                "parent_point": end(*first),
+                "child_point": end(*last),
+                "is_cord": is_cord,
             }
-            for force in system.forces
-            if isinstance(force, Spring)
+            for first, last, is_cord in _lines(system)
         ],
         "gravity": np.sum(gravities, axis=0).tolist() if gravities else None,
     }
+
+
+def _lines(system: System) -> Iterator[tuple[tuple[str, Any], tuple[str, Any], bool]]:
+    """Yield both ends, body and point, of every spring and part of a cable, and `is_cord`."""
+    for force in system.forces:
+        if isinstance(force, Spring):
+            yield (force.a, force.a_point), (force.b, force.b_point), force.tension_only
+        elif isinstance(force, Cable):
+            ends = list(zip(force.bodies, force.points, strict=True))
+            for first, last in itertools.pairwise([*ends, ends[0]] if force.closed else ends):
+                yield first, last, True
 
 
 def _fixed_point(body: Any) -> dict[str, Any]:

@@ -144,7 +144,8 @@ class _Film:
         ax.add_collection(surfaces)
         for spring in self.springs:
             ends = [self._project(row, spring[end], spring[f"{end}_point"]) for end in ENDS]
-            ax.plot(*np.array(ends).T[:2], color=GREY, lw=1.0, ls=(0, (1.5, 1)), zorder=1)
+            dashes = "-" if spring.get("is_cord") else (0, (1.5, 1))
+            ax.plot(*np.array(ends).T[:2], color=GREY, lw=1.0, ls=dashes, zorder=1)
         for body, point in self.joints:
             position = self._project(row, body, point)
             ax.plot(*position[:2], "o", color="white", mec="#333333", ms=3.2, mew=0.8, zorder=3)

@@ -27,7 +27,9 @@ def mechanism():
         rj.Cylindrical("ground", "collar", at["collar"], axis=(0, 0, 1)),
         rj.Weld("collar", "cube", at["cube"]),
     ]
-    forces = [rj.Gravity((0, 0, -9.81)), rj.Spring("ground", "ball", (1.8, 0, 1), at["ball"], 10.0)]
+    points = [("ground", (1.8, 0, 0.9)), ("ball", None), ("ground", (1.6, 0, 1))]
+    forces = [rj.Gravity((0, 0, -9.81)), rj.Cable(points, 5.0)]
+    forces += [rj.Spring("ground", "ball", (1.8, 0, 1), at["ball"], 10.0)]
     return rj.System(bodies, joints, forces)
 
 

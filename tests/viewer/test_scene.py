@@ -57,7 +57,11 @@ def test_poses_and_rates_are_those_of_the_states(system):
     # The axis of rotation is the same in space.
     np.testing.assert_allclose(decode_array(run["rates"]), states.angular_velocity, atol=1e-4)
     assert [joint["kind"] for joint in run["joints"]][:3] == ["Revolute", "Universal", "Spherical"]
-    assert len(run["springs"]) == 1
+    assert [spring["is_cord"] for spring in run["springs"]] == [True, True, False]
+    ends = [(spring["parent"], spring["child"]) for spring in run["springs"]]
+    ball = [body["name"] for body in run["bodies"]].index("ball")
+    assert ends == [(-1, ball), (ball, -1), (-1, ball)]
+    np.testing.assert_allclose(run["springs"][1]["child_point"], (1.6, 0, 1))
 
 
 def test_joints_have_their_positions(system):

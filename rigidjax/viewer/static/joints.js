@@ -147,3 +147,9 @@ function springOf(spring, radius, color) {
   const line = fatLine(points, color, 2.2, 1);
   return new Connection(spring.parent, spring.child, spring.parent_point, spring.child_point, line);
 }
+
+/** A straight line along the second axis, of unit length. */
+function cordOf(cord, color) {
+  const line = fatLine([0, -0.5, 0, 0, 0.5, 0], color, 2.2, 1);
+  return new Connection(cord.parent, cord.child, cord.parent_point, cord.child_point, line);
+}

@@ -56,7 +56,9 @@ class RunView {
       this.put("joints", pen.child, this.holder(joint.child));
       if (joint.kind === "Distance") this.addConnection(rodOf(joint, this.size, this.metal));
     }
-    for (const spring of run.springs) this.addConnection(springOf(spring, 0.9 * this.size, ink));
+    for (const spring of run.springs) {
+      this.addConnection(spring.is_cord ? cordOf(spring, ink) : springOf(spring, 0.9 * this.size, ink));
+    }
   }
 
   addConnection(connection) {

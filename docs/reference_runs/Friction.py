@@ -1,0 +1,14 @@
+"""A pendulum that friction in its hinge brings to rest, not at the bottom."""
+
+import numpy as np
+
+import rigidjax as rj
+
+rod = rj.Body.box("rod", (0.8, 0.06, 0.05), mass=1.0, position=(0.4, 0, 0))
+friction = rj.Friction(coulomb=0.6, stribeck=(0.9, 0.1), velocity=0.002)
+hinge = rj.Revolute("ground", "rod", (0, 0, 0), axis=(0, 1, 0), name="hinge", friction=friction)
+system = rj.System(rod, hinge, rj.Gravity((0, 0, -9.81)))
+
+start, ts = system.reference_state(), np.linspace(0, 8, 321)
+sol = rj.simulate(rj.NullSpace(system), start, 8.0, ts=ts)
+shown = rj.view(sol)
