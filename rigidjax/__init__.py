@@ -32,6 +32,7 @@ from .bodies import (
     QuadraticDrag as QuadraticDrag,
 )
 from .forces import (
+    AbstractActuator as AbstractActuator,
     Bushing as Bushing,
     Cable as Cable,
     Drag as Drag,
@@ -51,6 +52,7 @@ from .formulations import (
     NullSpace as NullSpace,
     Relative as Relative,
 )
+from .formulations.view import SystemView as SystemView
 from .initial import (
     JointStart as JointStart,
     consistent_state as consistent_state,
@@ -85,7 +87,9 @@ from .rotations import (
     RotationVector as RotationVector,
     convert as convert,
 )
+from .signals.controllers import SampledController as SampledController
 from .signals.fourier import FourierSeries as FourierSeries
+from .signals.inputs import Input as Input
 from .signals.signal import Signal as Signal
 from .signals.switches import Switch as Switch
 from .simulate.simulate import simulate as simulate

@@ -33,8 +33,9 @@ class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
         'sample, delay included. Add samples, or set `extrapolation="constant"` or "zero".'
     )
     jump_within_step = (
-        "A `Signal` jumps within a step of fixed length. Choose `dt` so that steps end at its "
-        "samples, or use an adaptive step size, whose steps end there automatically."
+        "A `Signal` jumps within a step of fixed length, or a `SampledController` samples there. "
+        "Choose `dt` so that steps end at its samples, or use an adaptive step size, whose steps "
+        "end there automatically."
     )
     invalid_input = (
         "The run did not start: its model, state, times or step are not admissible (a mass, an "

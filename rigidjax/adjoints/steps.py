@@ -32,6 +32,7 @@ from ..solvers.wrappers.after_step import Projected, Recharted
 from ..solvers.wrappers.counting import CountingController, CountingSolver
 from ..solvers.wrappers.knots import KnotController, SignalFrozenStep
 from ..solvers.wrappers.replayable import as_replayable
+from ..solvers.wrappers.sampled import SampledStep
 from ..solvers.wrappers.switched import Switched
 from .boundaries import Boundaries, Tree, after_last_step, boundaries_are_wanted
 from .record import Record, is_recordable, put, record_run, take
@@ -53,7 +54,8 @@ _CONTROLLERS = (
 def is_supported(kwargs: Tree) -> bool:
     """Return whether `transpose_run` supports the loop with these arguments."""
     solver, controller = kwargs["solver"], kwargs["stepsize_controller"]
-    while type(solver) in (Projected, Recharted, SignalFrozenStep, CountingSolver, Switched):
+    wrappers = (SampledStep, Projected, Recharted, SignalFrozenStep, CountingSolver, Switched)
+    while type(solver) in wrappers:
         solver = solver.solver
     while type(controller) in (CountingController, KnotController):
         controller = controller.controller

@@ -1,3 +1,3 @@
-"""Control: inputs of a model, what controllers see of it, and hybrid runs."""
+"""Control: what controllers see of a system, and hybrid runs."""
 
-from .view import SystemView as SystemView
+from ..formulations.view import SystemView as SystemView

@@ -1,5 +1,6 @@
 """Applied forces: laws on poses and twists."""
 
+from .actuator import AbstractActuator as AbstractActuator
 from .attitude_potential import AttitudePotential as AttitudePotential
 from .base import (
     AbstractForce as AbstractForce,

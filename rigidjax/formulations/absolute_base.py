@@ -172,12 +172,16 @@ class AbstractAbsolute(AbstractFormulation):
             twists = project_twists(prepared, t, poses, joint_frames_at(prepared, poses), twists)
             v, a_dot = twists.linear, jax.vmap(self.rotation.rate)(a, twists.angular)
         velocities = self.layout.join(v, a_dot)
-        return join_chart(self.layout.join_all(x, a, velocities, self.layout.angles(values)), y)
+        rest = self.layout.angles_and_states(values)
+        return join_chart(self.layout.join_all(x, a, velocities, rest), y)
 
     @property
     def layout(self) -> Layout:
         system, n = self.multibody, self.rotation.num_coordinates
-        return Layout(system.num_bodies, system.translates, n, n, None, len(self.unwrapped_joints))
+        return Layout(
+            system.num_bodies, system.translates, n, n, None, len(self.unwrapped_joints),
+            system.num_states,
+        )  # fmt: skip
 
     def velocities_of(
         self,
@@ -225,7 +229,7 @@ class AbstractAbsolute(AbstractFormulation):
             twists.linear,
             a_dot,
             self.layout.join(v_dot, a_ddot),
-            self.angle_rates(joint_frames, twists),
+            self.rest_rates(joint_frames, twists),
         )
         return constant_chart(rate, y)
 

@@ -24,7 +24,7 @@ def compile_method(method: _Method) -> _Method:
     """
 
     def call_prepared(self, t, y, args, kwargs):
-        return method(self.prepare(t), t, y, *args, **kwargs)
+        return method(self.bind(t, y).prepare(t), t, y, *args, **kwargs)
 
     # Deferred to the first call: both inspect signatures, which would slow down the import.
     jitted = functools.cache(lambda: eqx.filter_jit(call_prepared))

@@ -6,7 +6,7 @@ model once.
 
 import abc
 import functools
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import equinox as eqx
 import jax
@@ -49,6 +49,7 @@ from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
 from ..signals.shared_tables import freeze_signals
 from ..state import State
+from .binding import bind_controls, initial_states, state_rates
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compile_method
 
@@ -79,6 +80,7 @@ class AbstractCoordinates(eqx.Module):
     arrays: eqx.AbstractVar[PreparedSystem | StackedSystem | None]
     rotation: eqx.AbstractVar[AbstractRotation]
     needs_all_mass: AbstractClassVar[bool]  # or in the directions that the joints leave free
+    takes_controllers: ClassVar[bool] = True
 
     @property
     def multibody(self) -> System:
@@ -98,6 +100,10 @@ class AbstractCoordinates(eqx.Module):
             return self
         system, arrays = separate_arrays(self.system)
         return replace_fields(self, system=system, arrays=arrays)
+
+    def bind(self, t: Scalar, y: Unknowns) -> Self:
+        """Return the model with the values that its inputs and actuators have at `(t, y)`."""
+        return bind_controls(self, t, y)
 
     def prepare(self, t: Float[Array, ""] | None = None) -> Self:
         """Return the model with its arrays prepared, at a time if it is given.
@@ -210,7 +216,13 @@ class AbstractCoordinates(eqx.Module):
         angles = joint_angles(prepared, joint_frames, self.unwrapped_joints)
         twists = Twists(state.velocity, state.angular_velocity)
         velocities = self.velocities_of(t, poses, joint_frames, a, twists)
-        return self.layout.join_all(state.position, a, velocities, angles)
+        return self.layout.join_all(state.position, a, velocities, self.with_initial_states(angles))
+
+    def with_initial_states(self, angles: Float[Array, " A"]) -> Float[Array, " A+s"]:
+        """Append the initial states of actuators and controllers to the joint angles."""
+        if not self.layout.num_states:
+            return angles
+        return jnp.concatenate([angles, initial_states(self.multibody, angles.dtype)])
 
     @compile_method
     def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
@@ -220,6 +232,16 @@ class AbstractCoordinates(eqx.Module):
     def angle_rates(self, joint_frames: JointFrames, twists: Twists) -> Float[Array, " A"]:
         """Return the rates of the angles that are unknowns."""
         return joint_angle_rates(self.prepared_system, joint_frames, twists, self.unwrapped_joints)
+
+    def rest_rates(self, joint_frames: JointFrames, twists: Twists) -> Float[Array, " A+s"]:
+        """Return the rates of the angles that are unknowns, and of the states.
+
+        The values at one time of inputs and states are in the forces of the model.
+        """
+        rates = self.angle_rates(joint_frames, twists)
+        if not self.layout.num_states:
+            return rates
+        return jnp.concatenate([rates, state_rates(self.multibody, rates.dtype)])
 
     @compile_method
     def drift(self, t: Float[Array, ""], y: Unknowns) -> tuple[Float[Array, ""], Float[Array, ""]]:
@@ -301,8 +323,8 @@ class AbstractCoordinates(eqx.Module):
         """Return unknowns whose rotation coordinates satisfy their own constraints."""
         values, _ = split_chart(y)
         x, a = self.layout.poses(values)
-        a, angles = vmap_rows(self.rotation.project, a), self.layout.angles(values)
-        return join_chart(self.layout.join_all(x, a, self.layout.velocities(values), angles), y)
+        a, rest = vmap_rows(self.rotation.project, a), self.layout.angles_and_states(values)
+        return join_chart(self.layout.join_all(x, a, self.layout.velocities(values), rest), y)
 
     def newton_step(self, t: Scalar, y: Unknowns) -> Unknowns:
         """Make one Newton step towards poses that satisfy all constraints."""
@@ -318,7 +340,8 @@ class AbstractCoordinates(eqx.Module):
             poses = assemble_poses(prepared, x, self.matrices(a, reference), angles)
             angles = joint_angles(prepared, joint_frames_at(prepared, poses), self.unwrapped_joints)
         velocities = self.layout.velocities(values)
-        return join_chart(self.layout.join_all(x, a, velocities, angles), y)
+        rest = jnp.concatenate([angles, self.layout.states(values)])
+        return join_chart(self.layout.join_all(x, a, velocities, rest), y)
 
     @compile_method
     def joint_multipliers(self, t: Scalar, y: Unknowns) -> Float[Array, " m"]:

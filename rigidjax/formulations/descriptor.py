@@ -55,6 +55,10 @@ class Descriptor(eqx.Module):
         """Return the equations of the model with separate arrays."""
         return replace_fields(self, model=self.model.separate_arrays())
 
+    def bind(self, t: Scalar, y: Float[Array, " N"]) -> "Descriptor":
+        """Return the equations of the model with the values of its inputs at `(t, y)`."""
+        return replace_fields(self, model=self.model.bind(t, y))
+
     def prepare(self, t: Float[Array, ""] | None = None) -> "Descriptor":
         """Return the equations of the prepared model."""
         return replace_fields(self, model=self.model.prepare())
@@ -257,7 +261,7 @@ class Descriptor(eqx.Module):
         level = self.regularise(self.level(t, q, v, angles, index), lam)
         balance = self.force(t, q, v, y0) - self.reaction(t, q, angles, lam)
         _, joint_frames, twists = model.motion(t, y0)
-        rates = model.angle_rates(joint_frames, twists)
+        rates = model.rest_rates(joint_frames, twists)
         if model.stabilized:
             positions, transpose = jax.vjp(lambda q: self.constraint(t, q, angles), q)
             v = v - transpose(mu)[0]

@@ -74,6 +74,7 @@ class EulerParameters(AbstractAbsolute):
     index: int = eqx.field(static=True)
     printed: bool = eqx.field(static=True)
     stabilized: ClassVar[bool] = False  # no further multipliers
+    takes_controllers: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -49,6 +49,7 @@ class Hamiltonian(AbstractFormulation):
     arrays: PreparedSystem | StackedSystem | None
     rotation: Quaternion
     needs_all_mass: ClassVar[bool] = True
+    takes_controllers: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -8,11 +8,12 @@ from jaxtyping import Array, Float
 
 
 class AbstractLayout(abc.ABC):
-    """Positions, velocities, then the unwrapped angles of joints."""
+    """Positions, velocities, unwrapped angles of joints, then states of controllers."""
 
     num_bodies: int
     translates: bool
     num_angles: int
+    num_states: int
 
     @property
     @abc.abstractmethod
@@ -36,7 +37,7 @@ class AbstractLayout(abc.ABC):
     @property
     def size(self) -> int:
         """Number of unknowns."""
-        return self.num_positions + self.velocity_size + self.num_angles
+        return self.num_positions + self.velocity_size + self.num_angles + self.num_states
 
     def velocities(self, y: Float[Array, " N"]) -> Float[Array, " V"]:
         """Return all velocity-level unknowns."""
@@ -44,13 +45,28 @@ class AbstractLayout(abc.ABC):
 
     def angles(self, y: Float[Array, " N"]) -> Float[Array, " A"]:
         """Return the joint angles that are unknowns."""
-        return y[self.size - self.num_angles : self.size]
+        end = self.size - self.num_states
+        return y[end - self.num_angles : end]
+
+    def states(self, y: Float[Array, " N"]) -> Float[Array, " s"]:
+        """Return the states of actuators and sampled controllers."""
+        return y[self.size - self.num_states : self.size]
+
+    def angles_and_states(self, y: Float[Array, " N"]) -> Float[Array, " A+s"]:
+        """Return the joint angles that are unknowns, and the states."""
+        return y[self.size - self.num_angles - self.num_states : self.size]
+
+    def with_states(self, y: Float[Array, " N"], states: Float[Array, " s"]) -> Float[Array, " N"]:
+        """Return `y` with other states."""
+        start = self.size - self.num_states
+        return jnp.concatenate([y[:start], states, y[self.size :]])
 
     def with_angles(self, y: Float[Array, " N"], other: Float[Array, " N"]) -> Float[Array, " N"]:
-        """Return `y` with the joint angles of `other`, which include revolutions."""
-        if self.num_angles == 0:
+        """Return `y` with the joint angles, which include revolutions, and states of `other`."""
+        if self.num_angles + self.num_states == 0:
             return y
-        return jnp.concatenate([y[: self.size - self.num_angles], self.angles(other)])
+        start = self.size - self.num_angles - self.num_states
+        return jnp.concatenate([y[:start], self.angles_and_states(other)])
 
     def with_velocities(
         self, y: Float[Array, " N"], velocities: Float[Array, " V"]
@@ -68,7 +84,7 @@ class Layout(AbstractLayout):
     **Arguments:** `num_bodies`; `translates`, whether positions and velocities are unknowns, zero
     otherwise; `num_coordinates` of a rotation; `num_rates`, rotational velocities of one body (3 in
     null-space coordinates, `num_coordinates` in absolute ones); `num_velocities`, all of them, if
-    they are not those of each body; `num_angles`.
+    they are not those of each body; `num_angles`; `num_states`.
     """
 
     num_bodies: int
@@ -77,6 +93,7 @@ class Layout(AbstractLayout):
     num_rates: int
     num_velocities: int | None = None
     num_angles: int = 0
+    num_states: int = 0
 
     @property
     def velocity_size(self) -> int:
@@ -123,7 +140,7 @@ class Layout(AbstractLayout):
         positions: Float[Array, "L 3"],
         coordinates: Float[Array, "k n"],
         velocities: Float[Array, " V"],
-        angles: Float[Array, " A"],
+        rest: Float[Array, " A+s"],
     ) -> Float[Array, " N"]:
-        """Return all unknowns, or their rates, from parts."""
-        return jnp.concatenate([self.join(positions, coordinates), velocities, angles])
+        """Return all unknowns, or their rates, from parts; `rest`, joint angles and states."""
+        return jnp.concatenate([self.join(positions, coordinates), velocities, rest])

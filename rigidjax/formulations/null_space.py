@@ -157,7 +157,7 @@ class NullSpace(AbstractNullSpace):
         system = self.multibody
         return Layout(
             system.num_bodies, system.translates, self.rotation.num_coordinates, 3,
-            sum(system.rates_of_bodies), len(self.unwrapped_joints),
+            sum(system.rates_of_bodies), len(self.unwrapped_joints), system.num_states,
         )  # fmt: skip
 
     def minimal(self, poses: Poses, values: Float[Array, " N"]):
@@ -182,7 +182,7 @@ class NullSpace(AbstractNullSpace):
         return self.layout.join_all(
             of.twists.linear, self.coordinate_rates(y, of.twists),
             self.as_unknowns(joint_frames.poses, of.derivatives),
-            self.angle_rates(joint_frames, of.twists),
+            self.rest_rates(joint_frames, of.twists),
         )  # fmt: skip
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
@@ -206,8 +206,8 @@ class NullSpace(AbstractNullSpace):
         values, _ = split_chart(y)
         _, _, twists = self.motion(t, y)
         velocities = self.layout.join(twists.linear, self.coordinate_rates(y, twists))
-        angles = self.layout.angles(values)
-        return self.layout.join_all(*self.layout.poses(values), velocities, angles)
+        rest = self.layout.angles_and_states(values)
+        return self.layout.join_all(*self.layout.poses(values), velocities, rest)
 
     def _without_rotors(self, t: Scalar, y: Unknowns) -> System | FixedPointBody:
         """Return the system in which what rotors of joints do is given as forces."""

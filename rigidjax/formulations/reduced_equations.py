@@ -39,6 +39,10 @@ class ReducedEquations(eqx.Module):
         """Return the equations of the model with separate arrays."""
         return ReducedEquations(self.descriptor.separate_arrays())
 
+    def bind(self, t: Scalar, y: Float[Array, " N"]) -> "ReducedEquations":
+        """Return the equations of the model with the values of its inputs at `(t, y)`."""
+        return ReducedEquations(self.descriptor.bind(t, y))
+
     def prepare(self, t: Float[Array, ""] | None = None) -> "ReducedEquations":
         """Return the equations of the prepared model."""
         return ReducedEquations(self.descriptor.prepare())

@@ -105,6 +105,7 @@ class Relative(AbstractNullSpace):
         return TreeLayout(
             plain_counts(system), turning_bodies(system), self.rotation.num_coordinates,
             system.rates_of_bodies, len(self.unwrapped_joints), system.translates,
+            system.num_states,
         )  # fmt: skip
 
     @property
@@ -174,7 +175,8 @@ class Relative(AbstractNullSpace):
         twists = Twists(state.velocity, state.angular_velocity)
         nu = self.velocities_of(t, poses, joint_frames, a, twists)
         angles = joint_angles(self.prepared_system, joint_frames, self.unwrapped_joints)
-        return self.layout.join(self._plain(state, joint_frames), a, nu, angles)
+        rest = self.with_initial_states(angles)
+        return self.layout.join(self._plain(state, joint_frames), a, nu, rest)
 
     @compile_method
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
@@ -193,15 +195,15 @@ class Relative(AbstractNullSpace):
 
     def joined_rates(self, y: Unknowns, joint_frames: JointFrames, of: Motion):
         plain, _ = self.layout.split_rates(of.rates)
-        angles = self.angle_rates(joint_frames, of.twists)
-        return self.layout.join(plain, self._rotation_rates(y, of.rates), of.derivatives, angles)
+        rest = self.rest_rates(joint_frames, of.twists)
+        return self.layout.join(plain, self._rotation_rates(y, of.rates), of.derivatives, rest)
 
     def project_rotations(self, y: Unknowns) -> Unknowns:
         values, _ = split_chart(y)
         layout = self.layout
         plain, a = layout.split(values)
         a, nu = jax.vmap(self.rotation.project)(a), layout.velocities(values)
-        return join_chart(layout.join(plain, a, nu, layout.angles(values)), y)
+        return join_chart(layout.join(plain, a, nu, layout.angles_and_states(values)), y)
 
     def newton_step(self, t: Scalar, y: Unknowns) -> Unknowns:
         y = self.project_rotations(y)
@@ -210,7 +212,7 @@ class Relative(AbstractNullSpace):
             return y
         values, _ = split_chart(y)
         plain, a = layout.split(values)
-        nu, angles = layout.velocities(values), layout.angles(values)
+        nu, rest = layout.velocities(values), layout.angles_and_states(values)
         poses = self.poses(t, y)
         joint_frames = joint_frames_at(prepared, poses)
         residual = constraint_values(prepared, t, joint_frames, loops_only=True)
@@ -218,11 +220,11 @@ class Relative(AbstractNullSpace):
         change = factor_loops(prepared, t, poses, joint_frames, inertias).correction(residual)
         moved, _ = layout.split_rates(change)
         plain, a = plain + moved, a + self._rotation_rates(y, change)
-        y = self.project_rotations(join_chart(layout.join(plain, a, nu, angles), y))
-        if not angles.size:
+        y = self.project_rotations(join_chart(layout.join(plain, a, nu, rest), y))
+        if not layout.num_angles:
             return y
-        angles = self._angles(self.poses(t, y))
-        return join_chart(layout.join(*layout.split(split_chart(y)[0]), nu, angles), y)
+        rest = jnp.concatenate([self._angles(self.poses(t, y)), layout.states(values)])
+        return join_chart(layout.join(*layout.split(split_chart(y)[0]), nu, rest), y)
 
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         """Return the multipliers of the joints, group by group, N and N m, in postprocessing.

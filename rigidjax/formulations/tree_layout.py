@@ -16,7 +16,8 @@ class TreeLayout(AbstractLayout):
 
     **Arguments:** `plain`, lengths and angles of each body; `turning`, the bodies whose rotation is
     free; `num_coordinates` of a rotation; `rates`, generalised velocities of each body;
-    `num_angles`, unwrapped angles of joints of loops; `translates`, whether free bodies do.
+    `num_angles`, unwrapped angles of joints of loops; `translates`, whether free bodies do;
+    `num_states`, of actuators and controllers.
     """
 
     plain: tuple[int, ...]
@@ -25,6 +26,7 @@ class TreeLayout(AbstractLayout):
     rates: tuple[int, ...]
     num_angles: int
     translates: bool = True
+    num_states: int = 0
 
     @property
     def num_bodies(self) -> int:
@@ -93,12 +95,12 @@ class TreeLayout(AbstractLayout):
         plain: Float[Array, " q"],
         turning: Float[Array, "k n"],
         velocities: Float[Array, " V"],
-        angles: Float[Array, " A"],
+        rest: Float[Array, " A+s"],
     ) -> Float[Array, " N"]:
-        """Return unknowns, or their rates, from parts."""
+        """Return unknowns, or their rates, from parts; `rest`, joint angles and states."""
         order = np.argsort(np.concatenate([rows.ravel() for rows in self.where]))
         positions = take(jnp.concatenate([plain, turning.ravel()]), order)
-        return jnp.concatenate([positions, velocities, angles])
+        return jnp.concatenate([positions, velocities, rest])
 
     def rotations(self, y: Float[Array, " N"]) -> Float[Array, "k n"]:
         return self.split(y)[1]

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from ..bodies import Body
 from ..bodies.frame import Frame
 from ..checks import as_leaf, did_you_mean
+from ..forces.actuator import AbstractActuator, ActuatorAtStates
 from ..forces.base import AbstractForce, body_index
 from ..forces.joint_damping import forces_of_joint
 from ..joints import VelocityConstraint
@@ -18,6 +19,8 @@ from ..joints.base import AbstractJoint
 from ..joints.constraint import AbstractConstraint, AbstractPositionConstraint
 from ..joints.replacing import replace_fields
 from ..native.ops import stack_rows
+from ..signals.controllers import Policy, SampledController, sampled_sources
+from ..signals.inputs import InputTarget
 from ..state import State
 from .topology import Topology
 
@@ -27,7 +30,9 @@ class AbstractSystem(eqx.Module):
 
     `has_all_mass`, whether every body had mass and inertia about every axis when it was declared;
     `tracked`, names of joints whose revolutions are counted besides those that a force depends on;
-    `translates`, whether free bodies translate (see `fixed_point.system_of`).
+    `translates`, whether free bodies translate (see `fixed_point.system_of`); `sources`, the
+    inputs that are computed during a run with their controllers, by name; `is_bound`, whether the
+    values of inputs and the states of actuators at one time are in its forces.
     """
 
     bodies: eqx.AbstractVar[tuple[Body, ...]]
@@ -39,6 +44,8 @@ class AbstractSystem(eqx.Module):
     has_all_mass: eqx.AbstractVar[bool]
     tracked: eqx.AbstractVar[tuple[str, ...]]
     translates: eqx.AbstractVar[bool]
+    sources: eqx.AbstractVar[dict[str, tuple[InputTarget, Policy | SampledController]]]
+    is_bound: eqx.AbstractVar[bool]
 
     @property
     def num_bodies(self) -> int:
@@ -99,6 +106,30 @@ class AbstractSystem(eqx.Module):
     def all_forces(self) -> tuple[AbstractForce, ...]:
         """The forces, and those of joints: damping, friction, springs and stops."""
         return (*self.forces, *(f for joint in self.joints for f in forces_of_joint(joint)))
+
+    @property
+    def state_counts(self) -> tuple[tuple[int | str, int], ...]:
+        """Actuators, by their index among the forces, then sampled controllers, by their input,
+        each with the number of its states."""
+        counts: list[tuple[int | str, int]] = []
+        for k, force in enumerate(self.forces):
+            if isinstance(force, AbstractActuator):
+                counts.append((k, force.num_states))
+            elif isinstance(force, ActuatorAtStates):
+                counts.append((k, force.actuator.num_states))
+        for name, (target, source) in sampled_sources(self.sources).items():
+            counts.append((name, source.num_states(target)))
+        return tuple(counts)
+
+    @property
+    def num_states(self) -> int:
+        """Number of states of actuators and sampled controllers."""
+        return sum(count for _, count in self.state_counts)
+
+    @property
+    def is_controlled(self) -> bool:
+        """Whether policies, sampled controllers or actuators act on the system."""
+        return bool(self.sources) or any(isinstance(f, AbstractActuator) for f in self.forces)
 
     @property
     def armatures(self) -> Float[Array, " f"] | None:

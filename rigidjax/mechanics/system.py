@@ -26,6 +26,8 @@ from ..joints.arguments import has_default_name
 from ..joints.base import AbstractJoint
 from ..joints.constraint import AbstractConstraint
 from ..joints.replacing import rename_joint, replace_fields
+from ..signals.controllers import Policy, SampledController
+from ..signals.inputs import InputTarget
 from ..signals.laws import with_static_functions
 from ..signals.shared_tables import number_tables
 from ..state import State
@@ -80,6 +82,8 @@ class System(AbstractSystem):
     tracked: tuple[str, ...] = eqx.field(static=True)
     translates: bool = eqx.field(static=True)
     closing: tuple[str, ...] = eqx.field(static=True)
+    sources: dict[str, tuple[InputTarget, Policy | SampledController]]
+    is_bound: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -171,6 +175,8 @@ class System(AbstractSystem):
         )
         self.tracked = ()
         self.translates = True
+        self.sources = {}
+        self.is_bound = False
 
     def _attach_constraints(self, constraints: tuple[AbstractConstraint, ...]):
         """Check constraints and attach them to the joints."""

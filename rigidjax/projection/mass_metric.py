@@ -59,7 +59,7 @@ class MassMetric(AbstractProjection):
             result = diffrax.RESULTS.where(
                 diffrax.is_successful(result), _first_failure(results), result
             )
-        joined = layout.join_all(x, a, velocities, layout.angles(values))
+        joined = layout.join_all(x, a, velocities, layout.angles_and_states(values))
         return join_chart(jnp.concatenate([joined, values[layout.size :]]), y), result
 
     def of_system(

@@ -1,5 +1,6 @@
 """Functions as parts of a model: laws of forces, prescribed motions, potentials."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -71,15 +72,29 @@ def with_static_functions(module: Any, name: str) -> Any:
     return jax.tree_util.tree_map_with_path(check_leaf, module)
 
 
-def check_shapes(function: Callable[..., Any], *shapes: tuple[int, ...]) -> None:
+def check_shapes(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
     """Evaluate the shapes of a function's results for arguments of these shapes.
 
     A law that returns a wrong shape then raises where it is given, not where a run is compiled.
     """
     dtype = jnp.result_type(float)
     arguments = (jax.ShapeDtypeStruct(shape, dtype) for shape in shapes)
-    # A lambda, because JAX needs a hashable function.
-    jax.eval_shape(lambda *args: function(*args), *arguments)
+    previous = checks_shapes.value
+    checks_shapes.value = True
+    try:
+        # A lambda, because JAX needs a hashable function.
+        return jax.eval_shape(lambda *args: function(*args), *arguments)
+    finally:
+        checks_shapes.value = previous
+
+
+class _ChecksShapes(threading.local):
+    """Whether only shapes are evaluated, so that inputs without a value may stand in a law."""
+
+    value: bool = False
+
+
+checks_shapes = _ChecksShapes()
 
 
 def _is_number(leaf: Any) -> bool:

@@ -23,6 +23,7 @@ from ..checks import (
 from ..formulations import AbstractAbsolute, AbstractFormulation, Charted
 from ..mechanics import check_constant_masses
 from ..projection import AbstractProjection, Explicit
+from ..signals.controllers import sampled_sources
 from ..signals.shared_tables import table_signals
 from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.continuous import continuous
@@ -35,6 +36,8 @@ _DOPRI8 = diffrax.Dopri8()
 _EXPLICIT = Explicit()
 # Fraction of the duration of a run to which the precision must resolve times.
 _RESOLUTION = 2.5e-4
+# Relative deviation of a multiple of a period that is round-off.
+_SAMPLE_TOLERANCE = 1e-6
 _SAVE_END = diffrax.SaveAt(t1=True)
 # Default of `rtol` and `atol`. It is a separate object, so that an explicit 1e-8 is recognised.
 DEFAULT_TOLERANCE = float("1e-8")
@@ -222,6 +225,33 @@ def check_signals(
             signal.check_reach("`simulate`", float(t0), float(t1))
 
 
+def count_samples(model: AbstractFormulation, t0: Any, t1: Any, dt: Any) -> dict[str, int]:
+    """Return the number of samples of each sampled controller in a run, by input.
+
+    **Errors:** `ValueError` for times that are not known, and for a duration or a period that is
+    not a multiple of the period or of the step.
+    """
+    counts = {}
+    for name, (_, source) in sampled_sources(model.multibody.sources).items():
+        if is_traced((t0, t1, dt)):
+            raise ValueError(
+                f"The sampled controller of the input {name!r} needs known `t0`, `t1` and `dt`, "
+                "because they determine the number of samples; got traced ones."
+            )
+        spans = [("the duration", float(t1) - float(t0), "period", source.period)]
+        if dt is not None:
+            spans.append(("the period", source.period, "step `dt`", float(dt)))
+        for what, length, of, unit in spans:
+            count = length / unit
+            if abs(count - round(count)) > _SAMPLE_TOLERANCE * max(count, 1.0):
+                raise ValueError(
+                    f"The sampled controller of the input {name!r} needs {what} to be a multiple "
+                    f"of its {of}, {unit:g} s; got {length:g} s."
+                )
+        counts[name] = round((float(t1) - float(t0)) / source.period)
+    return counts
+
+
 def _check_step(dt: ArrayLike, dtype: jnp.dtype) -> Any:
     name = "simulate(dt=...)"
     return check(_convert_time(dt, name, dtype), lambda h: h > 0, f"`{name}` must be positive.")
@@ -273,6 +303,11 @@ def check_structure(
     if not isinstance(solver, AbstractStructureSolver):
         return
     name = f"`{type(solver).__name__}`"
+    if model.multibody.is_controlled:
+        raise ValueError(
+            f"{name} does not integrate policies, sampled controllers or actuators with states. "
+            "Use a Runge-Kutta method, or `rj.solvers.Radau5()` or `BDF()`."
+        )
     check_constant_masses(name, model.multibody)
     solver.check_model(model)
     if isinstance(projection, AbstractProjection):

@@ -111,8 +111,8 @@ def name_result(
         failure = getattr(RESULTS, solver.failure)
         result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
     exceeds = [jnp.asarray(signal.run_exceeds_table(t0, t1)) for signal in table_signals(model)]
-    if exceeds:
-        ended = jnp.any(jnp.stack(exceeds))
+    if exceeds or model.multibody.num_states:
+        ended = jnp.any(jnp.stack([jnp.array(False), *exceeds]))
         name = RESULTS.where(ended, RESULTS.signal_ended, RESULTS.jump_within_step)
         result = RESULTS.where(result == RESULTS.promote(SIGNAL_NOT_FROZEN), name, result)
     # Inside a run `JOINTS_OPEN` represents it.

@@ -29,6 +29,7 @@ from ..solvers.wrappers.knots import (
     find_knot_controller,
     separate_delays,
 )
+from ..solvers.wrappers.sampled import SampledStep, sample_times
 from ..state import State
 from .backend_policy import backend_of, choose_call, choose_call_after, choose_call_of_run
 from .endings import (
@@ -53,7 +54,8 @@ class RunArguments(NamedTuple):
     """Checked arguments of `simulate`.
 
     Either `state0` or `y0` is set. `number` counts evaluations of the vector field on the host;
-    `invalid` is a flag that a traced argument is not admissible.
+    `invalid` is a flag that a traced argument is not admissible; `num_samples`, the number of
+    samples of each sampled controller.
     """
 
     model: AbstractFormulation
@@ -73,6 +75,7 @@ class RunArguments(NamedTuple):
     args: Any
     number: np.ndarray | None
     invalid: Array | None
+    num_samples: dict[str, int]
 
     @property
     def watches_singularity(self) -> bool:
@@ -119,7 +122,8 @@ def _prepare(
     """Return the prepared model, its initial unknowns, and its term if it is a DAE."""
     # Prepared values would be those of the whole run, but each step uses its own piece of a signal
     # and the masses at its own time.
-    changes = signals_of(model) or model.multibody.has_changing_mass
+    system = model.multibody
+    changes = signals_of(model) or system.has_changing_mass or system.is_controlled
     model = model if changes else model.prepare()
     dae: Any = model if isinstance(model, AbstractAbsolute) and model.index > 0 else None
     if y0 is None:
@@ -140,7 +144,9 @@ def _solve(
     terms = _make_terms(run, term)
     solver, controller = _make_solver_and_controller(run, terms, y0)
     # Interpolated unknowns are projected like those at the ends of steps.
-    stepper: Any = solver.solver if isinstance(solver, Recharted) else solver
+    stepper: Any = solver
+    while isinstance(stepper, SampledStep | Recharted):
+        stepper = stepper.solver
     interpolated = run.saves_between_steps or run.interpolates_event
     between = isinstance(stepper, Projected) and interpolated
     saveat = run.saveat
@@ -220,10 +226,12 @@ def _make_solver_and_controller(
 ) -> tuple[diffrax.AbstractSolver, diffrax.AbstractStepSizeController]:
     """Return the wrapped solver and the wrapped controller."""
     model, solver = run.model, cast(Any, run.solver)
-    controller = _end_steps_at_knots(run.controller, model)
+    controller = _end_steps_at_knots(run)
     if counts_evaluations(run.solver):
         solver, controller = CountingSolver(solver), CountingController(controller)
     solver = _wrap_solver(_freeze_signals(solver, model, controller), model, run.projection)
+    if run.num_samples:
+        solver = SampledStep(solver, model, run.t0)
     if isinstance(run.adjoint, diffrax.ForwardMode | NestedForwardMode) and not counts_evaluations(
         run.solver
     ):
@@ -268,14 +276,14 @@ def _wrap_solver(
     return Recharted(solver, model) if model.recharting else solver
 
 
-def _end_steps_at_knots(
-    controller: diffrax.AbstractStepSizeController, model: AbstractFormulation
-) -> diffrax.AbstractStepSizeController:
-    """Return the controller; an adaptive one ends its steps at the samples of signals."""
-    signals = table_signals(model)
-    if not signals or not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
+def _end_steps_at_knots(run: RunArguments) -> diffrax.AbstractStepSizeController:
+    """Return the controller; an adaptive one ends its steps at the samples of signals and of
+    controllers."""
+    controller = run.controller
+    knots = tuple(Knots(s.ts, s.delay) for s in table_signals(run.model))
+    knots += tuple(Knots(ts, None) for ts in sample_times(run.model, run.t0, run.num_samples))
+    if not knots or not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
         return controller
-    knots = tuple(Knots(s.ts, s.delay) for s in signals)
     return KnotController(controller, knots)  # pyright: ignore[reportCallIssue]
 
 

@@ -1,6 +1,7 @@
 """Simulation of a formulation: the entry point `rj.simulate`."""
 
 import contextlib
+from collections.abc import Mapping
 from typing import Any
 
 import diffrax
@@ -13,6 +14,7 @@ from jaxtyping import Array, ArrayLike
 from ..annotations import Flag, Time
 from ..checks import collect_faults, common_dtype, is_traced, is_tracing
 from ..formulations import AbstractFormulation
+from ..formulations.binding import bind_inputs
 from ..formulations.charts import Unknowns
 from ..joints.replacing import replace_fields
 from ..native import check_backend, opaque_call
@@ -32,6 +34,7 @@ from .arguments import (
     check_tolerances,
     choose_dense_output,
     choose_projection,
+    count_samples,
     make_controller,
     make_saveat,
     set_root_finder_tolerances,
@@ -57,6 +60,7 @@ def simulate(
     dt: ArrayLike | None = None,
     projection: bool | AbstractProjection = True,
     adjoint: diffrax.AbstractAdjoint | None = None,
+    inputs: Mapping[str, Any] | None = None,
     event: diffrax.Event | None = None,
     progress: bool | diffrax.AbstractProgressMeter = False,
     max_steps: int = 100_000,
@@ -99,6 +103,10 @@ def simulate(
       projection see `Solution.warnings`. Structure-preserving solvers use no projection.
     - `adjoint`: a diffrax adjoint; `None` for `rj.AnyMode()`, forward and reverse mode of any
       order.
+    - `inputs`: values of the `rj.Input`s of the model by name: a number or an array, an
+      `rj.Signal`, a policy `policy(t, view) -> value`, evaluated with the equations, or an
+      `rj.SampledController`; `view` is an `rj.SystemView`. Inputs without an entry have their
+      defaults. `Solution.inputs` has their values.
     - `event`: a `diffrax.Event`; its functions receive the unknowns `y`, see `model.decode`.
     - `progress`: `True` for a progress line, or a diffrax progress meter.
     - `max_steps`: the number of steps, accepted and rejected, after which the run ends with a
@@ -123,6 +131,7 @@ def simulate(
             "`simulate(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
             f"{type(model).__name__}."
         )
+    model = bind_inputs(model, inputs, "simulate(inputs=...)")
     method = check_solver(solver)
     check_event(event)
     check_index(model, method)
@@ -148,7 +157,8 @@ def simulate(
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
     adjoint = choose_adjoint(adjoint, check_backend(backend))
-    max_steps += sum(len(signal.ts) for signal in table_signals(model))
+    num_samples = count_samples(model, start, end, dt)
+    max_steps += sum(len(signal.ts) for signal in table_signals(model)) + sum(num_samples.values())
     known = (model, state0, y0, start, end, dt0, saved, controller, method, args)
     traced = is_traced(known) or is_tracing()
     invalid = _any([*time_faults, *state_faults, *_nan_leaves(model)])
@@ -163,6 +173,7 @@ def simulate(
     run = RunArguments(
         model.separate_arrays(), state0, y0, start, end, dt0, saved, controller, method, projected,
         adjoint, event, progress, max_steps, args, start_count() if count else None, invalid,
+        num_samples,
     )  # fmt: skip
     solution, okay = opaque_call(integrate, run)
     solution = replace_fields(solution, model=model)

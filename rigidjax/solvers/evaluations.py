@@ -12,6 +12,7 @@ from ..annotations import Args, Time, Y
 from .explicit.unrolled import StageLoop, Unrolled
 from .wrappers.after_step import AbstractAfterStep, Projected, Recharted
 from .wrappers.knots import SignalFrozenStep
+from .wrappers.sampled import SampledStep
 
 # Evaluations by the number of the run; callbacks of the counted runs increment them.
 _counts: dict[int, int] = {}
@@ -24,6 +25,7 @@ def base_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
         Projected,
         Recharted,
         SignalFrozenStep,
+        SampledStep,
         Unrolled,
         StageLoop,
     ):
@@ -49,6 +51,8 @@ def explicit_evaluations(solver: diffrax.AbstractSolver) -> tuple[int, int] | No
 
 def _is_fresh(solver: diffrax.AbstractSolver):
     """Return whether every step evaluates the vector field at its start."""
+    if type(solver) is SampledStep:
+        return True
     if type(solver) is Recharted:
         solver = solver.solver
     return type(solver) is Projected or (type(solver) is SignalFrozenStep and solver.jumps)

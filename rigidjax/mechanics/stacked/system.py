@@ -178,7 +178,7 @@ _SEPARATED: dict[int, tuple[AbstractSystem, StackedSystem | None]] = {}
 
 
 def _separate(system: AbstractSystem) -> tuple[AbstractSystem, StackedSystem | None]:
-    if signals_of(system) or system.has_changing_mass:
+    if signals_of(system) or system.has_changing_mass or system.is_controlled:
         return system, None
     bodies = jax.tree.map(lambda leaf: None, system.bodies)
     names = {name for force in system.forces for name in force.joint_names()}

@@ -291,7 +291,7 @@ class SignalFrozenStep(AbstractDelegating):
         """Return whether the right-hand side jumps at the start of a step."""
         if not self.jumps:
             return made_jump
-        if not isinstance(_innermost_solver(self.solver), AbstractDAESolver):
+        if not isinstance(innermost_solver(self.solver), AbstractDAESolver):
             return True  # No evaluation is reused, so that evaluations can be counted.
         jumps = jnp.array(False)
         for signal in table_signals(terms):
@@ -304,7 +304,8 @@ class SignalFrozenStep(AbstractDelegating):
         return jumps if made_jump is True else made_jump | jumps
 
 
-def _innermost_solver(solver: diffrax.AbstractSolver):
+def innermost_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
+    """Return the solver inside all wrappers."""
     while isinstance(solver, diffrax.AbstractWrappedSolver):
         solver = solver.solver
     return solver

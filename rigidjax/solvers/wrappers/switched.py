@@ -48,6 +48,7 @@ from ..explicit.unrolled import directed_rate
 from ..terms import flatten, unwrap
 from .after_step import AbstractDelegating, Blended, with_change
 from .knots import SignalFrozenStep
+from .sampled import SampledStep
 
 
 class Switched(AbstractDelegating):
@@ -168,8 +169,8 @@ def _warn(reason: str):
 
 
 def _wrap(solver: diffrax.AbstractSolver):
-    """Wrap in `Switched`, inside `SignalFrozenStep`, which replaces signals by their pieces."""
-    if isinstance(solver, SignalFrozenStep):
+    """Wrap in `Switched`, inside wrappers that replace signals and values of controllers."""
+    if isinstance(solver, SampledStep | SignalFrozenStep):
         return eqx.tree_at(lambda s: s.solver, solver, _wrap(solver.solver))
     return Switched(solver)
 

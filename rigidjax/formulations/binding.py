@@ -1,0 +1,208 @@
+"""Values of inputs and states of actuators of a model at one time, put into its forces."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..annotations import Scalar
+from ..checks import common_dtype
+from ..forces.actuator import AbstractActuator, ActuatorAtStates
+from ..joints.replacing import replace_fields
+from ..mechanics import System
+from ..signals.controllers import Policy, as_source, is_source, sampled_sources
+from ..signals.inputs import (
+    Input,
+    InputTarget,
+    check_names,
+    check_value,
+    inputs_of,
+    with_inputs,
+)
+from .charts import Unknowns, join_chart, split_chart
+from .view import SystemView
+
+Model = TypeVar("Model")
+
+
+def bind_inputs(model: Model, inputs: Mapping[str, Any] | None, argument: str) -> Model:
+    """Return the model with its inputs bound by name, and all others to their defaults.
+
+    Values and signals take the places of inputs in the model; policies and sampled controllers
+    become `sources` of its system.
+
+    **Arguments:** `inputs`, by name; `argument`, their name in messages.
+    **Errors:** `TypeError` and `ValueError` for an unknown name, a wrong shape, an input without a
+    value, and controllers where the model does not support them.
+    """
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise TypeError(f"`{argument}` must be a dict of values by name; got {inputs!r}.")
+    if inputs is None:
+        return model
+    known, values, sources = inputs_of(model), {}, {}
+    dtype = common_dtype(model)
+    check_names(list(inputs), known, argument)
+    for name, target in known.items():
+        value = inputs.get(name, target.default)
+        if value is None:
+            raise ValueError(
+                f"`{argument}` has no value for the input {name!r}, which has no default. Add "
+                f"`{{{name!r}: ...}}`."
+            )
+        if is_source(value):
+            of_run = InputTarget(target.default, name, target.shape)
+            sources[name] = of_run, as_source(value, of_run, argument)
+        else:
+            values[name] = check_value(value, target, argument, dtype)
+    model = with_inputs(model, values)
+    if not sources:
+        return model
+    _check_sources(model, sources, argument)
+
+    def add_sources(leaf):
+        return replace_fields(leaf, sources=sources) if _is_system(leaf) else leaf
+
+    return jax.tree.map(add_sources, model, is_leaf=_is_system)
+
+
+def _is_system(leaf: object) -> bool:
+    return isinstance(leaf, System)
+
+
+def _check_sources(model: Any, sources: Iterable[str], argument: str) -> None:
+    """Raise if the model does not support controllers of these inputs."""
+    system = model.system
+    if not model.takes_controllers:
+        raise ValueError(
+            f"`{argument}`: `{type(model).__name__}` takes values and signals, no controllers. Use "
+            "`NullSpace`, `Relative` or `Absolute`."
+        )
+    if not isinstance(system, System):
+        raise TypeError(
+            f"`{argument}`: a `FixedPointBody` takes values and signals, no controllers. Use a "
+            "`System` of a `Body` on a `Spherical` joint."
+        )
+    for part in (*system.joints, *system.bodies):
+        driven = set(inputs_of(part)) & set(sources)
+        if driven:
+            raise ValueError(
+                f"`{argument}`: the input {min(driven)!r} prescribes the motion of "
+                f"{part.name!r}, which needs velocities and accelerations. Bind it to a number or "
+                'to a Signal of interpolation="cubic".'
+            )
+
+
+def bind_controls(model: Any, t: Scalar, y: Unknowns) -> Any:
+    """Return the model with the values that inputs and states of actuators have at `(t, y)`.
+
+    The model keeps the unknowns of its actuators and sampled controllers. Models without any, and
+    models that are bound already, are returned unchanged.
+    """
+    system = model.system
+    if not isinstance(system, System) or not system.is_controlled or system.is_bound:
+        return model
+    values, _ = split_chart(y)
+    t = jnp.asarray(t, values.dtype)
+    states = split_states(system, model.layout.states(values))
+    system = replace_fields(system, is_bound=True)
+    held = {
+        name: source.held_value(states[name], target)
+        for name, (target, source) in sampled_sources(system.sources).items()
+    }
+    system = with_inputs(system, held)
+    policies = {name: pair for name, pair in system.sources.items() if isinstance(pair[1], Policy)}
+    # Nothing that a view computes depends on the values of these inputs, or it raises an error.
+    view = SystemView(replace_fields(model, system=_without_defaults(system, policies)), t, y)
+    found = {n: _evaluate(policy, t, view, target) for n, (target, policy) in policies.items()}
+    system = with_inputs(system, found)
+    forces = list(system.forces)
+    for k, force in enumerate(forces):
+        if isinstance(force, AbstractActuator):
+            component = force.component or 0
+            q, v = (of[force.joint][component] for of in (view.coordinates, view.rates))
+            rates = force.state_rates(t, states[k], q, v)
+            forces[k] = ActuatorAtStates(force.joint, force.component, force, states[k], rates)
+    return replace_fields(model, system=replace_fields(system, forces=tuple(forces)))
+
+
+def _evaluate(policy: Any, t: Scalar, view: SystemView, target: InputTarget) -> Array:
+    # Traced once to see which parts of the view it uses: these are computed outside of the law,
+    # because comparisons within the law count as jumps of the force.
+    used = SystemView(view.model, t, view.y)
+    jax.eval_shape(lambda t: policy.function(t, used), t)
+    return policy.evaluate(t, used.precompute(), target)
+
+
+def _without_defaults(system: System, names: Any) -> System:
+    """Return the system in which an input of these names has no value."""
+
+    def replace(leaf):
+        is_named = isinstance(leaf, Input) and leaf.name in names
+        return replace_fields(leaf, default=None) if is_named else leaf
+
+    return jax.tree.map(replace, system, is_leaf=lambda leaf: isinstance(leaf, Input))
+
+
+def split_states(system: Any, states: Float[Array, " s"]) -> dict[Any, Float[Array, " n"]]:
+    """Return the states of each actuator, by its index among the forces, and of each sampled
+    controller, by the name of its input."""
+    start, parts = 0, {}
+    for key, count in system.state_counts:
+        parts[key] = states[start : start + count]
+        start += count
+    return parts
+
+
+def initial_states(system: Any, dtype: Any) -> Float[Array, " s"]:
+    """Return the states of actuators, and of sampled controllers before their first sample."""
+    parts = [jnp.zeros(0, dtype)]
+    for key, _ in system.state_counts:
+        if isinstance(key, int):
+            force = system.forces[key]
+            actuator = force.actuator if isinstance(force, ActuatorAtStates) else force
+            parts.append(jnp.asarray(actuator.initial_states()).astype(dtype))
+        else:
+            target, source = system.sources[key]
+            parts.append(source.initial_states(target, dtype))
+    return jnp.concatenate(parts)
+
+
+def state_rates(system: Any, dtype: Any) -> Float[Array, " s"]:
+    """Return the rates of the states of actuators; zero for those of sampled controllers.
+
+    **Arguments:** `system`, bound at one time.
+    """
+    parts = [jnp.zeros(0, dtype)]
+    for key, count in system.state_counts:
+        rates = system.forces[key].rates if isinstance(key, int) else jnp.zeros(count)
+        parts.append(rates.astype(dtype))
+    return jnp.concatenate(parts)
+
+
+def sample_controllers(model: Any, t: Scalar, y: Unknowns, due: dict[str, Any]) -> Unknowns:
+    """Return the unknowns after the samples of controllers at `t`.
+
+    **Arguments:** `due`, a flag for each input with a sampled controller: whether it samples now.
+    """
+    values, _ = split_chart(y)
+    system, layout = model.multibody, model.layout
+    states = split_states(system, layout.states(values))
+    view = SystemView(bind_controls(model, t, y), t, y)
+    parts = []
+    for key, _ in system.state_counts:
+        old = states[key]
+        if isinstance(key, str):
+            target, source = system.sources[key]
+            parts.append(
+                jax.lax.cond(
+                    due[key],
+                    lambda old, source=source, target=target: source.sample(t, view, old, target),
+                    lambda old: old,
+                    old,
+                )
+            )
+        else:
+            parts.append(old)
+    return join_chart(layout.with_states(values, jnp.concatenate(parts)), y)
