@@ -48,6 +48,17 @@ def takes_only_functions(parameter: inspect.Parameter) -> bool:
     return all(_is_function(x) or x is types.NoneType for x in _alternatives(parameter))
 
 
+def part_kind(parameter: inspect.Parameter) -> type[eqx.Module] | None:
+    """Return the class of an argument that has to be one object, such as the friction of a joint.
+
+    A file describes the object by a table. `None` for other arguments.
+    """
+    kinds = [x for x in _alternatives(parameter) if x is not types.NoneType]
+    if len(kinds) == 1 and isinstance(kinds[0], type) and issubclass(kinds[0], eqx.Module):
+        return kinds[0]
+    return None
+
+
 def has_defaults(kind: Callable[..., Any]) -> bool:
     """Return whether a class can be built without arguments."""
     return not list(_required_arguments(kind))

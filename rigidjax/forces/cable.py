@@ -33,8 +33,8 @@ class Cable(AbstractForce):
 
     - `points`: pairs of a body and a point in the order of the cable, at least two. The body is the
       name of a body or of a frame, `"ground"` is the inertial frame; consecutive points may be on
-      one body. The point is (3,) m, space components, in the reference configuration, or `None`
-      for the origin of the frame or the centre of mass.
+      one body. The point is (3,) m, space components, in the reference configuration. A name alone,
+      or with `None`, stands for the origin of the frame or the centre of mass.
     - `stiffness`, $k$, of the whole cable, N/m; `damping`, $c$, N s/m.
     - `length`, $l_0$, unloaded length, m; `None` for the length in the reference configuration.
     - `closed`: whether it returns from the last point to the first, as a belt does.
@@ -54,7 +54,7 @@ class Cable(AbstractForce):
 
     def __init__(
         self,
-        points: Sequence[tuple[str, ArrayInput | None]],
+        points: Sequence[str | tuple[str, ArrayInput | None]],
         stiffness: ArrayInput,
         damping: ArrayInput = 0.0,
         length: ArrayInput | None = None,
@@ -122,6 +122,8 @@ def _norms(vectors: Float[Array, "S 3"]) -> Float[Array, " S"]:
 
 
 def _checked_pair(pair: object, k: int) -> tuple[str, Float[Array, "3"] | None]:
+    if isinstance(pair, str):
+        return pair, None
     if not isinstance(pair, Sequence) or len(pair) != 2 or not isinstance(pair[0], str):
         raise ValueError(
             f"`Cable(points=...)` takes pairs of the name of a body and a point, (body, point); "

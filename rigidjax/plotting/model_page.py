@@ -113,11 +113,20 @@ def _values(item: Any, omitted: set[str]) -> str:
         value = getattr(item, field.name)
         if field.name in omitted or value is None:
             continue
-        if isinstance(value, str) or eqx.is_array_like(value):
-            texts.append(f"{field.name} {value if isinstance(value, str) else _number(value)}")
-        else:
-            texts.append(f"{field.name} {getattr(value, '__name__', type(value).__name__)}")
+        texts.append(f"{field.name} {_text(value)}")
     return ", ".join(texts)
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return str(value)
+    if eqx.is_array_like(value):
+        return _number(value)
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_text, value))})"
+    name = getattr(value, "__name__", type(value).__name__)
+    is_part = isinstance(value, eqx.Module) and not callable(value)
+    return f"{name}({_values(value, set())})" if is_part else name
 
 
 def _number(value: Any) -> str:

@@ -100,7 +100,7 @@ def test_slack_cables_and_cords_exert_nothing():
     distance = float(jnp.linalg.norm(route_points(*pose(state))[0] - route_points(*pose(state))[2]))
     for length in (0.7 * distance, 1.3 * distance):
         cord = rj.Spring("one", "two", POINT, OTHER, 3.0, 50.0, length, tension_only=True)
-        cable = rj.Cable([("f", None), ("g", None)], 3.0, 50.0, length)
+        cable = rj.Cable(["f", ("g", None)], 3.0, 50.0, length)
         loads = [
             rj.System(BODIES, (), force, frames).wrenches(T, kinematics(state, *pose(state)))
             for force in (cord, cable)
@@ -183,8 +183,8 @@ def test_cables_of_one_kind_are_evaluated_together():
     [
         (lambda: rj.Cable([("one", None)], 1.0), ValueError,
          r"`Cable\(points=...\)` needs at least two points; got 1"),
-        (lambda: rj.Cable([("one", None), "two"], 1.0), ValueError,
-         r"takes pairs of the name of a body and a point, .*; entry 1 is 'two'"),
+        (lambda: rj.Cable(["one", ("two", POINT, 1.0)], 1.0), ValueError,
+         r"takes pairs of the name of a body and a point, .*; entry 1 is \('two', "),
         (lambda: rj.Cable([("one", (1.0, 2.0)), ("two", None)], 1.0), ValueError,
          r"`Cable\(points=...\)\[0\]` must have shape \(3,\)"),
         (lambda: rj.Cable(ROUTE, -1.0), ValueError,

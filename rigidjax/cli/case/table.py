@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from .. import choices
-from ..kinds import takes_only_functions
+from ..kinds import part_kind, takes_only_functions
 
 _REQUIRED: Any = object()
 
@@ -97,7 +97,10 @@ class CaseTable:
             raise ValueError(f"{self.where}: {error}") from error
 
     def build(self, factory: Callable[..., Any], **arguments: Any) -> Any:
-        """Call a class with the remaining keys, and further `arguments`, as keyword arguments."""
+        """Call a class with the remaining keys, and further `arguments`, as keyword arguments.
+
+        Arguments that are objects, such as `friction`, are tables of their own.
+        """
         parameters = inspect.signature(factory).parameters
         known = [
             name
@@ -120,8 +123,13 @@ class CaseTable:
             self.fail(
                 f"`{'`, `'.join(missing)}` is missing, an argument of {factory.__qualname__}."
             )
+        parts = {}
+        for name in known:
+            kind = part_kind(parameters[name]) if name in parameters else None
+            if kind is not None and name in self.values:
+                parts[name] = self.table(name).build(kind)
         values, self.values = self.values, {}
-        return self.call(factory, **values, **arguments)
+        return self.call(factory, **values, **parts, **arguments)
 
     def reject_unknown(self) -> None:
         """Raise `ValueError` for a key that no reader requested."""

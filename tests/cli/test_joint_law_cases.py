@@ -1,0 +1,146 @@
+"""Friction, springs and stops of joints, and cables, in case files and in fits."""
+
+import jax
+import numpy as np
+import pytest
+from cli.case_files import case_of
+
+import rigidjax as rj
+from rigidjax import plotting
+from rigidjax.cli.case import read_case
+from rigidjax.identification import Experiment
+
+CASE = """
+[[body]]
+name = "block"
+mass = 2.0
+inertia = [0.1, 0.1, 0.1]
+[[joint]]
+type = "Prismatic"
+name = "slide"
+parent = "ground"
+child = "block"
+axis = [1.0, 0.0, 0.0]
+stiffness = 20.0
+rest = 0.1
+limits = [-inf, 0.5]
+friction = { coulomb = 1.5, viscous = 0.2, stribeck = [2.0, 0.1], velocity = 0.05 }
+stop = { stiffness = 900.0, dissipation = 0.3 }
+[[force]]
+type = "Cable"
+points = [["ground", [-1.0, 0.0, 0.0]], ["ground", [-1.0, 1.0, 0.0]], "block"]
+stiffness = 5.0
+length = 4.0
+[state]
+joints = { slide = 0.4 }
+joint_rates = { slide = 2.0 }
+[data]
+file = "slide.csv"
+time = "t"
+[[sensor]]
+type = "JointCoordinate"
+joint = "slide"
+columns = ["x"]
+noise = 1e-4
+"""
+PATHS = {
+    "model.system.joints.slide.friction.coulomb": 1.5,
+    "model.system.joints.slide.friction.viscous": 0.2,
+    "model.system.joints.slide.friction.stribeck.static": 2.0,
+    "model.system.joints.slide.friction.velocity": 0.05,
+    "model.system.joints.slide.stiffness": 20.0,
+    "model.system.joints.slide.rest": 0.1,
+    "model.system.joints.slide.stop.dissipation": 0.3,
+    "model.system.forces.Cable.length": 4.0,
+}
+PARAMETERS = "".join(
+    f'[[parameter]]\nname = "p{k}"\npath = "{path}"\n' for k, path in enumerate(PATHS)
+)
+
+
+def experiment(case):
+    return Experiment(case.model, case.state0, case.measurements[0].sensors)
+
+
+def system_of_case():
+    """The system of `CASE`, built in Python."""
+    friction = rj.Friction(1.5, 0.2, (2.0, 0.1), 0.05)
+    slide = rj.Prismatic(
+        "ground", "block", (1, 0, 0), name="slide", stiffness=20.0, rest=0.1,
+        limits=(-np.inf, 0.5), friction=friction, stop=rj.Stop(900.0, 0.3),
+    )  # fmt: skip
+    cable = rj.Cable([("ground", (-1, 0, 0)), ("ground", (-1, 1, 0)), "block"], 5.0, length=4.0)
+    return rj.System(rj.Body("block", 2.0, (0.1, 0.1, 0.1)), [slide], cable)
+
+
+@pytest.fixture(scope="module")
+def run():
+    """The motion of the block, which rebounds from its stop."""
+    system = system_of_case()
+    state = rj.jointed_state(system, {"slide": 0.4}, {"slide": 2.0})
+    ts = np.linspace(0, 1.0, 41)
+    sol = rj.simulate(rj.NullSpace(system), state, 1.0, ts=ts)
+    x = np.asarray(sol.states.position[:, 0, 0])
+    assert x.max() > 0.55
+    return ts, x
+
+
+@pytest.fixture
+def folder(tmp_path, run):
+    rows = [f"{t!r},{x!r}" for t, x in zip(*(values.tolist() for values in run), strict=True)]
+    (tmp_path / "slide.csv").write_text("\n".join(["t,x", *rows]))
+    return tmp_path
+
+
+def test_tables_describe_the_laws_and_paths_find_their_constants(folder):
+    case = read_case(case_of(folder, CASE + PARAMETERS))
+    leaves = [p.leaf(experiment(case)) for p in case.parameters]
+    np.testing.assert_array_equal([float(leaf.squeeze()) for leaf in leaves], [*PATHS.values()])
+    built = system_of_case()
+    for name in ("friction", "stop", "stiffness", "rest", "limits"):
+        ours, theirs = (getattr(s.joints[0], name) for s in (case.model.system, built))
+        assert jax.tree.structure(ours) == jax.tree.structure(theirs)
+        leaves = zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True)
+        assert all(np.array_equal(a, b) for a, b in leaves)
+    assert case.model.system.forces[0].bodies == ("ground", "ground", "block")
+    page = plotting.write_model_page(case.model, folder / "page.html").read_text("utf-8")
+    assert "friction Friction(coulomb (1.5), viscous (0.2), stribeck Stribeck(static (2)" in page
+    assert "bodies (ground, ground, block), points ((-1, 0, 0), (-1, 1, 0), None)" in page
+
+
+def test_fit_finds_friction_and_dissipation(folder):
+    """From wrong values; the positions are those of the run without noise."""
+    text = CASE
+    for name, value in (("coulomb = 1.5", 1.0), ("viscous = 0.2", 0.5), ("dissipation = 0.3", 0.5)):
+        text = text.replace(name, f"{name.split()[0]} = {value}")
+    chosen = [path for path in PATHS if path.rsplit(".", 1)[1] in ("coulomb", "viscous")]
+    chosen += [path for path in PATHS if path.endswith("dissipation")]
+    text += "".join(
+        f'[[parameter]]\nname = "p{k}"\npath = "{path}"\ntransform = "positive"\n'
+        for k, path in enumerate(chosen)
+    )
+    case = read_case(case_of(folder, text))
+    fit = rj.identify(case.model, case.measurements, case.parameters, state0=case.state0)
+    values = [float(np.squeeze(fit.estimates[f"p{k}"])) for k in range(3)]
+    np.testing.assert_allclose(values, [PATHS[path] for path in chosen], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "friction = { coulomb = 1.5, ",
+            "friction = 0.3 #",
+            r"`friction` must be a table; got 0.3",
+        ),
+        ("viscous = 0.2", "viscuous = 0.2", r"\[friction\]: there is no `viscuous` here. Did you"),
+        ("coulomb = 1.5, ", "", r"\[friction\]: `coulomb` is missing, an argument of Friction"),
+        ("coulomb = 1.5", "coulomb = -1.5", r"`Friction\(coulomb=...\)` must not be negative"),
+        ("limits = [-inf, 0.5]", "limits = [0.5, -0.5]", r"`Prismatic\(limits=...\)` must be"),
+        ('"block"]\nstiffness', '"blok"]\nstiffness', r"Did you mean 'block'"),
+    ],
+)
+def test_invalid_tables_are_refused(folder, old, new, message):
+    assert old in CASE
+    with pytest.raises(ValueError, match=message):
+        read_case(case_of(folder, CASE.replace(old, new) + PARAMETERS))
