@@ -15,7 +15,7 @@ from ..joints.base import AbstractJoint
 from ..mechanics import System
 from ..mechanics.stacked.joint_points import find_origins
 from .assembly import DEFAULT_GRAVITY, free_joint_name
-from .description import GROUND, Actuator, JointLimits
+from .description import GROUND, Actuator, JointLimits, make_unique
 from .model import Model
 from .placement import IDENTITY, Placement, about_axis, from_quaternion, roll_pitch_yaw
 from .urdf import WORLD
@@ -197,11 +197,8 @@ def _tree(system: System, model: Model | None) -> _Tree:
     for name, link in links.items():
         if link.body == GROUND and _is_identity(link.placement):
             return _Tree(links, name)
-    root = next((name for name in ("world", GROUND) if name not in links), None)
-    if root is None:
-        raise ValueError(
-            "Links are called 'world' and 'ground', but are not the ground; rename one."
-        )
+    # A root without mass is the ground, whatever its name.
+    root = make_unique("world", set(links))
     return _Tree({root: _Frame(GROUND, IDENTITY)} | links, root)
 
 

@@ -293,8 +293,6 @@ def _add_gearbox(
         along = np.sign(hinge.axes[0] @ direction)
         hinges.append((hinge.name, along if hinge.child == link else -along))
     (by, of_parent), (name, of_child) = hinges
-    if name == by:
-        raise element.error("has one hinge at both ends.")
     value = float(-ratio * of_parent * of_child)
     description.couplings.append(
         CouplingData(name, by, value, element.text_of("name"), element.line)

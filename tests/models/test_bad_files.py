@@ -12,7 +12,8 @@ from rigidjax.models.meshes import find_mesh
 from rigidjax.models.report import Report
 from rigidjax.models.sdf import read_sdf
 from rigidjax.models.urdf import read_urdf
-from rigidjax.models.xml_source import parse_bytes
+from rigidjax.models.xml_edits import Edits
+from rigidjax.models.xml_source import attribute_span, parse_bytes, text_span
 
 DATA = pathlib.Path(__file__).parent / "data"
 INERTIA = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
@@ -77,6 +78,20 @@ URDF = {
     robot(*AB, joint("j", "a", "b").replace('<parent link="a"/>', "")): "<parent> is missing",
     robot(*AB, joint("j", "a", "b"), joint("k", "b", "a")): "the joints around '.' form a cycle",
     robot(*AB, joint("j", "a", "b", kind="hinge")): "there is no joint of the type 'hinge'",
+    robot(
+        *AB, link("c"), joint("j", "a", "c"), joint("k", "b", "c")
+    ): "the link 'c' is the child of 'j' already. A URDF file is a tree",
+    robot(
+        *AB, joint("j", "a", "b", 2 * '<axis xyz="0 0 1"/>')
+    ): "<axis>: stands twice in <joint name",
+    robot(
+        *AB, joint("j", "a", "b", '<dynamics damping="-1"/>')
+    ): "damping of .* is negative; got -1",
+    robot(
+        *AB,
+        joint("j", "a", "b"),
+        '<transmission name="t"><joint name="j"/><joint name="j"/></transmission>',
+    ): "<transmission name='t'>: has 2 joints and 0 actuators; one of each is read",
     robot(*AB): "no joint connects it with 'a'",
     robot(*AB, joint("j", "a", "b", '<axis xyz="0 0 0"/>')): "has no direction",
     robot(*AB, joint("j", "a", "b", '<axis xyz="0 1"/>')): "`xyz` must be 3 finite numbers",
@@ -107,6 +122,11 @@ def sdf(inside, version="1.9"):
     return BASE.format(version, inside)
 
 
+def in_world(inside):
+    world = f'<world name="w">{inside}<model name="m"><link name="a"/></model></world>'
+    return f'<sdf version="1.9">{world}</sdf>'
+
+
 SDF = {
     '<sdf version="1.3"><model name="m"/></sdf>': "versions 1.4 to 1.12 of SDF are read; got '1.3'",
     '<sdf version="one"/>': "versions 1.4 to 1.12 of SDF are read",
@@ -119,6 +139,23 @@ SDF = {
     sdf(TWO + '<link name="j"/>' + HINGE.format("")): "another <link> of this name",
     sdf("<include><uri>model://x</uri></include>" + TWO): "other files are not read",
     sdf('<model name="n"/>' + TWO): "nested models are not supported",
+    in_world("<include/>"): "other files are not read; copy the model into the file",
+    in_world("<joint/>"): "joints between models are not supported",
+    in_world("<frame/>"): "frames of the world are not supported",
+    in_world("<state/>"): "the state of a world, which changes poses, is not supported",
+    in_world("<population/>"): "populations of models are not supported",
+    sdf('<link name="a"><inertial><fluid_added_mass/></inertial></link>'):
+        "added mass of a fluid is not supported",
+    sdf('<pose relative_to="f">0 0 0 0 0 0</pose>' + TWO):
+        "the model is relative to 'f'; only the world is read",
+    sdf('<frame name="f"/><frame name="g"/>' + TWO)
+        .replace('name="m"', 'name="m" canonical_link="f"'):
+        "the canonical link 'f' is no link of the model",
+    sdf(TWO + HINGE.format("") + HINGE.format("")): "another <joint> of this name is in line 1",
+    sdf('<link name="a"><inertial><mass>heavy</mass></inertial></link>'):
+        "<mass>: its text must be a finite number; got 'heavy'",
+    sdf('<link name="a"><inertial><mass>nan</mass></inertial></link>'): "got 'nan'",
+    sdf("<lnik/>" + TWO): "the element <lnik> is unknown. Did you mean 'link'",
     sdf('<link name="a"><pose relative_to="b"/></link>'): "there is no link, joint or frame 'b'",
     sdf('<link name="a"><pose relative_to="b"/></link>'
         '<link name="b"><pose relative_to="a"/></link>'):
@@ -194,6 +231,10 @@ def test_bad_paths(tmp_path):
     os.mkfifo(tmp_path / "pipe.urdf")
     with pytest.raises(ValueError, match="pipe.urdf is no file"):
         load(tmp_path / "pipe.urdf")
+    with pytest.raises(
+        ValueError, match=r"not expanded. Run `xacro r.xacro > model.urdf` and load"
+    ):
+        load(tmp_path / "r.xacro")
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "none.urdf")
     huge = tmp_path / "huge.urdf"
@@ -210,6 +251,17 @@ def test_bad_paths(tmp_path):
         ground.write_text(robot(link("b"), link("ground"), joint("j", "b", "ground", kind=kind)))
         with pytest.raises(ValueError, match="a moving link is called 'ground'"):
             load(ground)
+
+
+def test_replacement_of_numbers_that_are_not_there():
+    content = b'<a b="1"/>'
+    element = parse_bytes(content, "m.xml")
+    with pytest.raises(ValueError, match="m.xml:1: <a>: has 1 numbers; 2 are to be replaced"):
+        Edits(content).set_numbers(element, "b", [1.0, 2.0], 0.0)
+    with pytest.raises(ValueError, match="<a>: has no text"):
+        text_span(content, element)
+    with pytest.raises(ValueError, match="<a>: the attribute `c` is missing"):
+        attribute_span(content, element, "c")
 
 
 def test_names_that_are_allowed():

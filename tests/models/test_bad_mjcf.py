@@ -111,6 +111,9 @@ def test_included_files_are_checked_too(tmp_path):
         write(tmp_path, '<mujocoinclude><include file="x.xml"/></mujocoinclude>', "parts/y.xml")
         with pytest.raises(ValueError, match=message):
             read(path)
+    write(tmp_path, text(body("b", 'pos="0 nan 0"'), tag="mujocoinclude"), "parts/x.xml")
+    with pytest.raises(ValueError, match="m.xml: the file contains numbers that are not finite"):
+        read(path)
     # Files that include the next one, each with its children one level deeper.
     for k in range(300):
         content = f'<mujocoinclude><include file="x{k + 1}.xml"/></mujocoinclude>'

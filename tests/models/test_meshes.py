@@ -152,6 +152,10 @@ def test_collada_needs_the_extra(meshes, monkeypatch):
 
 
 def test_other_contents_are_no_collada(tmp_path):
+    with (tmp_path / "large.dae").open("wb") as file:
+        file.truncate(65 * 2**20)
+    with pytest.raises(ValueError, match="large.dae has more than 67108864 bytes"):
+        read_collada(tmp_path / "large.dae")
     path = tmp_path / "a.dae"
     for content, message in (
         ("PK", "is no Collada file"),

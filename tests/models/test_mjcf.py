@@ -2,6 +2,7 @@
 
 import functools
 import pathlib
+import re
 import sys
 
 import jax.numpy as jnp
@@ -256,6 +257,8 @@ def test_mocap_bodies_without_connection_are_fixed(tmp_path):
 
 
 SLIDE = '<body name="c"><joint name="three" type="slide"/><geom size="0.1"/></body>'
+FLEX = """<flexcomp name="f" type="grid" count="2 2 1" spacing="1 1 1" dim="2" mass="1">
+    <edge equality="true"/></flexcomp>"""
 BALL = '<body name="c"><joint name="three" type="ball"{}/><geom size="0.1"/></body>'
 REFUSED = {
     "gravcomp": ('<body name="c" gravcomp="1"><joint/><geom size="0.1"/></body>', "", ""),
@@ -272,6 +275,13 @@ REFUSED = {
     ),
     "polynomial equality": (
         "", '<equality><joint joint1="one" joint2="two" polycoef="0 1 2 0 0"/></equality>', "",
+    ),
+    "equality flex": (FLEX, "", ""),
+    "flex": (FLEX, "", ""),
+    "plugin": (
+        "", """<actuator><plugin joint="one" plugin="mujoco.pid" instance="p"/></actuator>
+        <extension><plugin plugin="mujoco.pid"><instance name="p"><config key="kp" value="4"/>
+        </instance></plugin></extension>""", "",
     ),
     "equality of several joints": (
         SLIDE,
@@ -300,9 +310,16 @@ REFUSED = {
 @pytest.mark.parametrize("feature", REFUSED)
 def test_unsupported_features_are_named(feature, tmp_path):
     path = write(tmp_path, *REFUSED[feature])
-    with pytest.raises(ValueError, match=rf'(is|are) not .*\[ignore=\("{feature}",\)\]'):
+    with pytest.raises(ValueError, match=rf'(is|are) not .*\[ignore=\("{feature}",\)\]') as error:
         load(path)
-    assert load(path, ignore=(feature,)).report.of_kind("ignored")
+    ignore = re.findall(r'ignore=\("(.*?)",\)', str(error.value))
+    assert load(path, ignore=set(ignore)).report.of_kind("ignored")
+
+
+def test_nonlinear_damping_of_actuators_is_refused(tmp_path):
+    path = write(tmp_path, rest='<actuator><motor joint="one" damping="1 2"/></actuator>')
+    with pytest.raises(ValueError, match="nonlinear damping of its actuator is not supported"):
+        load(path)
 
 
 def test_actuators_of_ball_joints_are_refused(tmp_path):

@@ -308,6 +308,18 @@ def test_gearboxes(first, second, ratio):
     assert theta[1] == pytest.approx(-3 * theta[0])
 
 
+def test_gearboxes_need_both_axes():
+    text = gearbox((("base", "p"), "1 0 0"), (("base", "c"), "1 0 0"))
+    with pytest.raises(ValueError, match="<joint name='g'>: the element <axis2> is missing"):
+        read(text.replace("<axis2><xyz>1 0 0</xyz></axis2>", ""))
+
+
+def test_joints_between_links_that_are_fixed_to_each_other():
+    hinge = '<joint name="k" type="revolute"><parent>a</parent><child>b</child><axis/></joint>'
+    with pytest.raises(ValueError, match="the joint 'k' is between links that are fixed to each"):
+        load_text(pair(("fixed", ""), hinge))
+
+
 def test_axes_of_loops_that_rounding_would_lock():
     # A parallelogram in the xz-plane; the last hinge is turned by 1e-6 rad about z.
     def hinge(name, parent, child, x, z, axis="0 1 0"):

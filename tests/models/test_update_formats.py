@@ -172,6 +172,17 @@ def test_changes(load_file, case):
             assert x is None or abs(x - y).max() <= 1e-15
 
 
+def test_a_missing_inertia_is_not_added(tmp_path):
+    path = tmp_path / "model.sdf"
+    path.write_text(
+        '<sdf version="1.9"><model name="m"><link name="a"><inertial><mass>1</mass></inertial>'
+        "</link></model></sdf>"
+    )
+    system = replace_field(models.load(path), 0, "inertia", lambda value: 2 * value)
+    with pytest.raises(ValueError, match="the element <inertia> is missing; add it with its numb"):
+        models.update(path, system, tmp_path / "new.sdf")
+
+
 def test_a_center_keeps_the_angles_behind_it(load_file):
     path, model = load_file("model.sdf")
     out = path.with_stem("new")
