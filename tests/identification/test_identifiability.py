@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from identification import planted
-from identification.planted import UNSEEN, identified
+from identification.planted import UNSEEN, fit_planted
 
-from rigidjax.identification.parameters import ComponentTable
+from rigidjax.identification.component_table import ComponentTable
 from rigidjax.identification.statistics.identifiability import judge
 
 TRIAXIAL, SYMMETRIC, SPHERE = (0.02, 0.017, 0.006), (0.02, 0.02, 0.03), (0.02, 0.02, 0.02)
@@ -16,8 +16,8 @@ def free_body(inertia, torque, rates=TUMBLING):
     return planted.free_body(inertia, torque, rates), planted.FREE_BODY
 
 
-def mounted(inertia, rates=TUMBLING):
-    return planted.mounted(inertia, rates), planted.MOUNTED
+def mounted_gyroscope(inertia, rates=TUMBLING):
+    return planted.mounted_experiment(inertia, rates), planted.MOUNTED
 
 
 def pendulum(torque, camera):
@@ -55,14 +55,14 @@ CASES = {
         [],
         ["All 4 fitted parameters are determined.", "I1 is hardly determined"],
     ),
-    "mounting on a triaxial body": (lambda: mounted(TRIAXIAL), [], ["All 9"]),
+    "mounting on a triaxial body": (lambda: mounted_gyroscope(TRIAXIAL), [], ["All 9"]),
     "mounting on a symmetric body": (
-        lambda: mounted(SYMMETRIC),
+        lambda: mounted_gyroscope(SYMMETRIC),
         [{"mounting", "rate[0]", "rate[1]"}],
         ["mounting, rate[0] and rate[1] are not determined individually: changing them together"],
     ),
     "bias and drift on a sphere": (
-        lambda: mounted(SPHERE),
+        lambda: mounted_gyroscope(SPHERE),
         [
             {"bias[0]", "rate[0]", "rate[1]"},
             {"bias[1]", "rate[0]", "rate[1]"},
@@ -140,7 +140,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_planted_cases_are_recognised(name):
     case, undetermined, words = CASES[name]
-    fit = identified(*case())
+    fit = fit_planted(*case())
     verdict = fit.identifiability
     assert fit.converged
     assert verdict.num_parameters == len(fit.labels)
@@ -165,7 +165,7 @@ def test_planted_cases_are_recognised(name):
 @pytest.mark.parametrize("name", ["mounting on a symmetric body", "pendulum", "pendulum with both"])
 def test_report_does_not_depend_on_noise(name, seed, noise):
     case, undetermined, _ = CASES[name]
-    verdict = identified(*case(), seed=seed, noise=noise).identifiability
+    verdict = fit_planted(*case(), seed=seed, noise=noise).identifiability
     assert sorted(map(sorted, verdict.undetermined)) == sorted(map(sorted, undetermined))
 
 
@@ -174,13 +174,13 @@ def test_report_does_not_depend_on_noise(name, seed, noise):
     "case, names",
     [
         (lambda: free_body(TRIAXIAL, NO_TORQUE, (0.0, 0.0, 9.0)), "'I1', 'I2'"),
-        (lambda: mounted(TRIAXIAL, (0.0, 0.0, 9.0)), "'mounting'"),
+        (lambda: mounted_gyroscope(TRIAXIAL, (0.0, 0.0, 9.0)), "'mounting'"),
         (lambda: driven_arm(UNSEEN), "'mass', 'I3'"),
     ],
 )
 def test_parameters_without_effect_are_named(case, names):
     with pytest.raises(ValueError, match=rf"parameters \[{names}\] act on nothing that is"):
-        identified(*case())
+        fit_planted(*case())
 
 
 NOTHING = {"bias": (0.0, 0.0, 0.0), "drift": 0.0, "angle": 0.0, "torque": 0.0}
@@ -192,14 +192,15 @@ ZERO = {"bias[0]", "bias[1]", "bias[2]", "drift", "mounting", "torque3"}
 @pytest.mark.parametrize(
     "case, zero",
     [
-        (lambda: (planted.mounted(TRIAXIAL, TUMBLING, **NOTHING), planted.MOUNTED), ZERO),
+        (lambda: (planted.mounted_experiment(TRIAXIAL, TUMBLING, **NOTHING), planted.MOUNTED),
+         ZERO),
         (lambda: (planted.free_body(TRIAXIAL, (0.1, 0, 0), TUMBLING, 0.0), planted.FREE_DRAG),
          {"drag"}),
     ],
 )  # fmt: skip
 def test_parameters_equal_to_zero_can_be_determined(case, zero, noise):
     """The true value is zero, and so is the start: only the data determine the scale."""
-    fit = identified(*case(), noise=noise)
+    fit = fit_planted(*case(), noise=noise)
     verdict = fit.identifiability
     assert verdict.identifiable and fit.converged
     assert f"All {len(fit.labels)} fitted parameters are determined." in str(verdict)
@@ -213,7 +214,9 @@ def test_parameters_equal_to_zero_can_be_determined(case, zero, noise):
 
 def test_undetermined_combinations_with_zeros_have_units():
     zeros = NOTHING | {"torque": 0.02}
-    fit = identified(planted.mounted(SPHERE, TUMBLING, **zeros), planted.MOUNTED, noise=0.0)
+    fit = fit_planted(
+        planted.mounted_experiment(SPHERE, TUMBLING, **zeros), planted.MOUNTED, noise=0.0
+    )
     # With a sensor that is not turned a bias is a rate about the same axis.
     pairs = [{f"bias[{k}]", f"rate[{k}]"} for k in range(3)]
     pairs += [{"drift", "torque3"}, {"mounting", "rate[0]", "rate[1]"}]
@@ -226,7 +229,7 @@ def test_undetermined_combinations_with_zeros_have_units():
 
 def test_undetermined_changes_preserve_the_equations_of_motion():
     """A torque compensates a drift, and a rotated sensor rotates the rates."""
-    fit = identified(*mounted(SPHERE))
+    fit = fit_planted(*mounted_gyroscope(SPHERE))
     value = fit.estimates
     by_labels = {frozenset(c): c for c in fit.identifiability.undetermined}
     change = by_labels[frozenset({"drift", "torque3"})]
@@ -241,7 +244,7 @@ def test_undetermined_changes_preserve_the_equations_of_motion():
     )
 
 
-def judged(jacobian, values, unit="N m/rad", starts=None):
+def judge_jacobian(jacobian, values, unit="N m/rad", starts=None):
     count = len(values)
     labels, units = tuple(f"k{i + 1}" for i in range(count)), (unit,) * count
     fitted, sizes = np.ones(count, bool), np.zeros(count)
@@ -253,9 +256,9 @@ def test_two_parallel_springs_determine_their_sum():
     """By hand: with equal columns the sum has the standard deviation of one of them alone."""
     column = np.random.default_rng(0).normal(size=30)
     column /= 8 * np.linalg.norm(column)
-    verdict = judged(np.stack([column, column], axis=1), np.array([2.0, 3.0]))
+    verdict = judge_jacobian(np.stack([column, column], axis=1), np.array([2.0, 3.0]))
     assert "k1 + k2 = 5.0 N m/rad (standard deviation 8)" in str(verdict)
-    verdict = judged(np.stack([column, -column], axis=1), np.array([2.0, 3.0]))
+    verdict = judge_jacobian(np.stack([column, -column], axis=1), np.array([2.0, 3.0]))
     assert "k1 - k2 = -1.0 N m/rad (standard deviation 8)" in str(verdict)
 
 
@@ -263,13 +266,13 @@ def test_undetermined_powers_give_a_monomial():
     """By hand: readings of a^2 b / c, 12 of them with a standard deviation of one."""
     a, b, c = values = np.array([2.0, 3.0, 4.0])
     gradient = a**2 * b / c * np.array([2 / a, 1 / b, -1 / c])
-    verdict = judged(np.tile(gradient, (12, 1)), values)
+    verdict = judge_jacobian(np.tile(gradient, (12, 1)), values)
     assert "k1^2*k2/k3 = 3.00 (standard deviation 0.29)" in str(verdict)
     assert "Hold two of them fixed at known values." in str(verdict)
 
 
 def test_other_combinations_are_reported_as_changes():
-    verdict = judged(np.tile([1.0, 0.7], (5, 1)), np.array([1.0, 1.0]))
+    verdict = judge_jacobian(np.tile([1.0, 0.7], (5, 1)), np.array([1.0, 1.0]))
     assert "changing them together (k1 by -0.7 %, k2 by +1 %, to first order)" in str(verdict)
 
 
@@ -283,7 +286,7 @@ def test_report_does_not_depend_on_units(power):
         np.array([0.0, 1.0, 0.0, 1e-9, 2.0]),
         2.0 ** (power * np.array([1, -1, 2, 0, 1])),
     )
-    here, there = judged(J, values), judged(J / factor, values * factor)
+    here, there = judge_jacobian(J, values), judge_jacobian(J / factor, values * factor)
     assert there.rank == here.rank == 4 and there.messages[0].startswith("k1, k2 and k5 are not")
     np.testing.assert_allclose(there.singular_values, here.singular_values, atol=1e-14)
     assert [set(c) for c in there.undetermined] == [set(c) for c in here.undetermined]
@@ -292,10 +295,14 @@ def test_report_does_not_depend_on_units(power):
 def test_round_off_columns_carry_no_information():
     """A column as small as round-off, of a parameter of known size; and of one without any."""
     J = np.random.default_rng(4).normal(size=(30, 2)) * np.array([1.0, 1e-13])
-    assert judged(J, np.array([1.0, 1.0])).rank == 1
-    assert "k2 is not determined: it changes no prediction." in str(judged(J, np.array([1.0, 1.0])))
+    assert judge_jacobian(J, np.array([1.0, 1.0])).rank == 1
+    assert "k2 is not determined: it changes no prediction." in str(
+        judge_jacobian(J, np.array([1.0, 1.0]))
+    )
     # Zero, in units in which one is as large as 1e13 of the other parameter.
-    verdict = judged(J, np.array([1.0, 0.0]))
+    verdict = judge_jacobian(J, np.array([1.0, 0.0]))
     assert verdict.rank == 2 and "k2 cannot be distinguished from zero: 0 with a" in str(verdict)
     # Nor does a value that started at zero tell its size: it may be round-off itself.
-    assert judged(J * [1, 1e20], np.array([1.0, 1e-25]), starts=np.array([1.0, 0.0])).rank == 2
+    assert (
+        judge_jacobian(J * [1, 1e20], np.array([1.0, 1e-25]), starts=np.array([1.0, 0.0])).rank == 2
+    )

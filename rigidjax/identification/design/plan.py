@@ -23,8 +23,9 @@ from ..checked_arguments import (
     check_precision,
     check_sensors,
 )
+from ..component_table import ComponentTable, component_table
 from ..linearised_runs import ParametrisedExperiment, linearise_run
-from ..parameters import ComponentTable, Experiment, Parameter, apply_starts, component_table
+from ..parameters import Experiment, Parameter, apply_starts
 from ..simulation import Simulation
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from ..parameters import ComponentTable
+from ..component_table import ComponentTable
 from ..statistics.covariance import Spectrum
 from ..statistics.digits import interval_text, std_text
 from .least_squares import Minimum

@@ -9,8 +9,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...state import State
+from ..component_table import ComponentTable
 from ..data.measurements import Runs
-from ..parameters import ComponentTable, Experiment
+from ..parameters import Experiment
 from ..statistics.ambiguity import join_names
 from ..statistics.identifiability import Identifiability, judge
 from .active_bounds import find_active_bounds

@@ -15,10 +15,10 @@ from ...mechanics.stacked.system import PreparedSystem
 from ...sensors import improve_states, unwrap_measured_angles
 from ...state import State
 from ..checked_arguments import check_precision
+from ..component_table import ComponentTable
 from ..data.first_samples import first_samples
 from ..data.measurements import Runs
 from ..data.revolutions import detect_angle_ranges
-from ..parameters import ComponentTable
 from ..simulation import Simulation
 from ..start_geometry import place_prescribed_joints
 from ..statistics.covariance import columns_without_effect

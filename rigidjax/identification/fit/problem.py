@@ -1,6 +1,7 @@
 """The least-squares problem: experiments, data, and parameters as one vector of coordinates."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -12,6 +13,7 @@ from jaxtyping import Array, Bool, Float
 from ...results import RESULTS
 from ...state import State
 from ..checked_arguments import check_precision
+from ..component_table import ComponentTable, component_table
 from ..data.inputs import InputTable, check_coverage, insert_tables, make_tables
 from ..data.measurements import Runs
 from ..linearised_runs import (
@@ -21,12 +23,10 @@ from ..linearised_runs import (
     weigh_residuals,
 )
 from ..parameters import (
-    ComponentTable,
     Experiment,
     Parameter,
     admissible_start,
     check_leaves,
-    component_table,
     insert_reference,
     insert_start_change,
     leaves_from_coordinates,
@@ -35,7 +35,7 @@ from ..parameters import (
 )
 from ..simulation import Simulation
 from ..start_change import StartChange
-from ..transforms.base import Limits
+from ..transforms.base import AbstractTransform, Limits
 
 
 class RunData(eqx.Module):
@@ -103,48 +103,41 @@ class FitProblem(eqx.Module):
             zip(self.per_run_parameters, self.runs.per_run, strict=True)
         )
 
+    def _concatenate(
+        self,
+        function: Callable[[AbstractTransform, Array], Any],
+        collect: Callable[[Array], Any] = lambda array: array,
+    ) -> tuple[Any, Any]:
+        """Concatenate values of all transformations: shared (S,), and of each run (B, P).
+
+        **Arguments:** `function` of a transformation and a start value, which returns one array or
+        several with an entry for every coordinate; `collect(array)`, this result if all of its
+        arrays are `array`.
+        """
+        shared_pairs, run_pairs = self._parameters_with_starts()
+        shared = [function(p.transform, leaf) for p, leaf in shared_pairs]
+        per_run = [jax.vmap(partial(function, p.transform))(leaf) for p, leaf in run_pairs]
+        dtype = jnp.result_type(self.runs.ts)
+        none, none_of_runs = jnp.zeros(0, dtype), jnp.zeros((self.num_runs, 0), dtype)
+        return (
+            jax.tree.map(lambda *x: jnp.concatenate(x), collect(none), *shared),
+            jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), collect(none_of_runs), *per_run),
+        )
+
     def start_coordinates(self) -> tuple[Float[Array, " S"], Float[Array, "B P"]]:
         """Return the start coordinates: shared, and of each run."""
-        shared_pairs, run_pairs = self._parameters_with_starts()
-        dtype = jnp.result_type(self.runs.ts)
-        shared = [p.transform.coordinates(leaf) for p, leaf in shared_pairs]
-        per_run = [jax.vmap(p.transform.coordinates)(leaf) for p, leaf in run_pairs]
-        return self.clip(
-            jnp.concatenate([jnp.zeros(0, dtype), *shared]),
-            jnp.concatenate([jnp.zeros((self.num_runs, 0), dtype), *per_run], axis=1),
-        )
+        return self.clip(*self._concatenate(lambda transform, leaf: transform.coordinates(leaf)))
 
     def natural_scales(self) -> tuple[Float[Array, " S"], Float[Array, "B P"]]:
         """Return `AbstractTransform.spread` of every coordinate: shared, and of each run."""
-        dtype, (shared_pairs, run_pairs) = (
-            jnp.result_type(self.runs.ts),
-            self._parameters_with_starts(),
-        )
-        shared = [p.transform.spread(leaf) for p, leaf in shared_pairs]
-        per_run = [jax.vmap(p.transform.spread)(leaf) for p, leaf in run_pairs]
-        return (
-            jnp.concatenate([jnp.zeros(0, dtype), *shared]),
-            jnp.concatenate([jnp.zeros((self.num_runs, 0), dtype), *per_run], axis=1),
-        )
+        return self._concatenate(lambda transform, leaf: transform.spread(leaf))
 
     def limits(self) -> tuple[Limits, Limits] | None:
         """Return limits of the coordinates, shared (S,) and per run (B, P); `None` without any."""
         if not any(p.transform.is_bounded for p in self.parameters):
             return None
-        dtype, (shared_pairs, run_pairs) = (
-            jnp.result_type(self.runs.ts),
-            self._parameters_with_starts(),
-        )
-        shared = [p.transform.limits(leaf) for p, leaf in shared_pairs]
-        per_run = [jax.vmap(p.transform.limits)(leaf) for p, leaf in run_pairs]
-        empty = jnp.zeros(0, dtype)
-        shared_pairs = jax.tree.map(
-            lambda *x: jnp.concatenate(x), Limits(empty, empty, empty), *shared
-        )
-        empty = jnp.zeros((self.num_runs, 0), dtype)
-        empty_limits = Limits(empty, empty, empty)
-        return shared_pairs, jax.tree.map(
-            lambda *x: jnp.concatenate(x, axis=1), empty_limits, *per_run
+        return self._concatenate(
+            lambda transform, leaf: transform.limits(leaf), lambda x: Limits(x, x, x)
         )
 
     def clip(

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 
-from ..parameters import ComponentTable
+from ..component_table import ComponentTable
 from .ambiguity import (
     describe_ambiguity,
     has_significant_value,
