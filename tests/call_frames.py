@@ -105,7 +105,7 @@ class Device:
         kind = c.CFUNCTYPE(
             c.c_int, c.c_void_p, *[c.c_uint] * 7, c.c_void_p, c.POINTER(c.c_void_p), c.c_void_p
         )
-        self._driver = {"cuLaunchKernel": kind(self._launched)}
+        self._driver = {"cuLaunchKernel": kind(self._record_launch)}
         pointer, copy = c.c_void_p, (c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p)
         for name, function, kinds in (
             ("cuStreamGetCtx", self._context_of, (pointer, c.POINTER(c.c_void_p))),
@@ -173,7 +173,7 @@ class Device:
         kind = c.CFUNCTYPE(None, c.c_int64, *[c.c_void_p] * (1 + count))
         self._run, self._count = kind(self._host.address(gpu.NAME)), count
 
-    def _launched(self, kernel, gx, gy, gz, bx, by, bz, shared, stream, places, extra):
+    def _record_launch(self, kernel, gx, gy, gz, bx, by, bz, shared, stream, places, extra):
         assert (gy, gz, by, bz, shared, extra) == (1, 1, 1, 1, 0, None)
         assert (kernel, stream) == (42, STREAM)
         self.launches.append((gx, bx))
@@ -206,7 +206,7 @@ class Device:
         assert args[0].bytes == len(self.memory[args[0].data])
         self.freed.append(args[0].data)
 
-    def called(self, handler, arguments, results):
+    def call_handler(self, handler, arguments, results):
         """Call the handler with arrays and return its result."""
         kept = []
 

@@ -84,12 +84,12 @@ def pytest_collection_modifyitems(config, items):
         """Return whether the test, or this case of it, is marked as exhaustive."""
         case = item.callspec.id if hasattr(item, "callspec") else None
 
-        def meant(mark):
+        def applies(mark):
             if "but" in mark.kwargs:
                 return case not in mark.kwargs["but"]
             return not mark.args or case in mark.args
 
-        return any(meant(mark) for mark in item.iter_markers("exhaustive"))
+        return any(applies(mark) for mark in item.iter_markers("exhaustive"))
 
     def is_run(item):
         if is_exhaustive(item) and not EXHAUSTIVE:

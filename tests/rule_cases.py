@@ -81,11 +81,11 @@ def compare(function, *args, tolerance=50 * EPS, batch=7):
     kernel = native.jit(function)
     assert kernel.why_not(*args) == []
     check(jax.jit(kernel)(*args), function(*args), tolerance)
-    many = [jnp.stack([scaled(x, 1 + 0.1 * k) for k in range(batch)]) for x in args]
+    many = [jnp.stack([scale_inexact(x, 1 + 0.1 * k) for k in range(batch)]) for x in args]
     check(jax.jit(jax.vmap(kernel))(*many), jax.vmap(function)(*many), tolerance)
 
 
-def scaled(x, factor):
+def scale_inexact(x, factor):
     return x * factor if jnp.issubdtype(x.dtype, jnp.inexact) else x
 
 

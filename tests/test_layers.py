@@ -37,7 +37,7 @@ LAYERS = (
 HEIGHT = {part: height for height, row in enumerate(LAYERS) for part in row}
 
 
-def imported(path):
+def imported_parts(path):
     """Parts of the package that a module imports when it is imported itself."""
     own = path.relative_to(PACKAGE).with_suffix("").parts
     for node in ast.parse(path.read_text("utf-8")).body:
@@ -56,7 +56,7 @@ def test_no_layer_imports_a_higher_one():
         part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
         if part == "__init__":
             continue
-        for other in imported(path):
+        for other in imported_parts(path):
             if other in HEIGHT and HEIGHT[other] > HEIGHT[part]:
                 wrong.append(f"{path.relative_to(PACKAGE)} imports {other}")
     assert not wrong, "\n".join(wrong)

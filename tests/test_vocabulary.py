@@ -12,7 +12,7 @@ import sys
 import tokenize
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-FOLDERS = "rigidjax", "benchmarks", "examples"
+FOLDERS = "rigidjax", "benchmarks", "examples", "tests", "tools"
 # Openings of sentences without a subject, and words that have a term in the field.
 OPENINGS = re.compile(
     r"(?:^|[.:;?]\s+|\n\s*\n\s*|[-*]\s+)"
@@ -23,7 +23,7 @@ WORDS = re.compile(
     r"no turn|falls apart|fall apart|hangs on|told)\b",
     re.IGNORECASE,
 )
-# Of the compiler: words that have a term, and words that only it may use.
+# Words of the compiler: those that have a term, and those that only it may use.
 COMPILER_WORDS = re.compile(r"\b(programs?|turns?|members?)\b", re.IGNORECASE)
 COMPILER_ALONE = re.compile(r"\b(kernels?|lanes?|jaxprs?|XLA|LLVM|emit(?:s|ted)?)\b", re.IGNORECASE)
 WITHOUT_COMPILER = "mechanics", "formulations", "solvers", "identification"
@@ -129,7 +129,8 @@ def files() -> list[pathlib.Path]:
     """Return the files that the vocabulary is binding for; tables of measurements are left out."""
     python = (p for name in FOLDERS for p in (ROOT / name).rglob("*.py"))
     documents = (p for p in (ROOT / "docs").rglob("*.md") if "benchmarks" not in p.parts)
-    return sorted([*python, *documents, *ROOT.glob("*.md")])
+    this_file = pathlib.Path(__file__).resolve()  # it contains the words
+    return sorted({*python, *documents, *ROOT.glob("*.md")} - {this_file})
 
 
 def test_prose_and_names():

@@ -65,13 +65,15 @@ def test_batch_and_shared_parameters():
     each = jnp.stack([one(theta) for theta in thetas])
     np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(scalar)))(thetas), each, rtol=1e-10)
 
-    def shared(body_part):
+    def sum_over_batch(body_part):
         function = lambda rates: scalar(jnp.concatenate([body_part, rates]))  # noqa: E731
         return jnp.sum(jax.vmap(function)(jnp.stack([THETA[4:], 2 * THETA[4:]])))
 
     first = one(THETA)[:4]
     second = one(jnp.concatenate([THETA[:4], 2 * THETA[4:]]))[:4]
-    np.testing.assert_allclose(jax.jit(jax.grad(shared))(THETA[:4]), first + second, rtol=1e-10)
+    np.testing.assert_allclose(
+        jax.jit(jax.grad(sum_over_batch))(THETA[:4]), first + second, rtol=1e-10
+    )
 
 
 @pytest.mark.exhaustive
@@ -90,12 +92,12 @@ def test_gradient_with_respect_to_times():
     # The last step is as long as t1 asks: its derivative is the field to the method's accuracy.
     np.testing.assert_allclose(forward, expected, rtol=1e-4, atol=1e-4)
 
-    def saved(ts):
+    def save_rate(ts):
         return run(THETA, 0.4, ts=ts).ys[0, 5]
 
     ts = jnp.array([0.11, 0.4])
     np.testing.assert_allclose(
-        jax.jit(jax.grad(saved))(ts), jax.jit(jax.jacfwd(saved))(ts), rtol=1e-9, atol=1e-11
+        jax.jit(jax.grad(save_rate))(ts), jax.jit(jax.jacfwd(save_rate))(ts), rtol=1e-9, atol=1e-11
     )
 
 

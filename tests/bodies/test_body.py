@@ -170,14 +170,14 @@ def test_checks_pass_values_through():
         check_all(3.0, [(lambda x: x > 0, "positive."), (lambda x: x < 2, "below two.")])
 
     @eqx.filter_jit
-    def traced(x):
+    def check_traced(x):
         return check_all(x, [(lambda x: x > 0, "positive."), (lambda x: x < 2, "below two.")])
 
-    assert traced(jnp.array(1.0)) == 1.0
+    assert check_traced(jnp.array(1.0)) == 1.0
     with pytest.raises(eqx.EquinoxRuntimeError, match="below two"):
-        traced(jnp.array(3.0))
+        check_traced(jnp.array(3.0))
     with pytest.raises(eqx.EquinoxRuntimeError, match="positive"):
-        traced(jnp.array(-3.0))
+        check_traced(jnp.array(-3.0))
 
 
 # --- equations of motion -----------------------------------------------------------------------

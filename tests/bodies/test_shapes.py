@@ -8,7 +8,7 @@ import pytest
 from rigidjax.bodies import Body, shapes
 
 
-def sampled(inside, low, high, count=60):
+def integrate_by_midpoints(inside, low, high, count=60):
     """Volume, centre and inertia for unit density by the mid-point rule."""
     axes = [
         lo + (hi - lo) * (np.arange(count) + 0.5) / count for lo, hi in zip(low, high, strict=True)
@@ -54,7 +54,7 @@ SHAPES = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes_against_sampled_bodies(name):
     build, grid = SHAPES[name]
-    volume, center, inertia = sampled(*grid)
+    volume, center, inertia = integrate_by_midpoints(*grid)
     found = build(density=2.0)
     # The mid-point rule with 60 cells across misses up to about 0.5 % at a curved surface.
     np.testing.assert_allclose(found.mass, 2 * volume, rtol=5e-3)

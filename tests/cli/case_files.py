@@ -19,6 +19,6 @@ def case_of(tmp_path, text):
     return path
 
 
-def replaced(old, new):
+def replace_text(old, new):
     assert old in TEXT
     return TEXT.replace(old, new, 1)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from cli.case_files import TEXT, case_of, replaced
+from cli.case_files import TEXT, case_of, replace_text
 from cli.program import assert_refused, good
 
 import rigidjax as rj
@@ -85,7 +85,7 @@ def test_fit_of_initial_state_bias_and_priors(tmp_path):
 
 def test_priors_agree_with_python(tmp_path):
     drawing = "prior = { type = 'log-det', value = [0.02, 0.05, 0.05], weight = 100 }\n"
-    text = replaced(
+    text = replace_text(
         'transform = "positive"\nwhich = [2]\n', f'transform = "principal-inertia"\n{drawing}'
     )
     text = text.replace(

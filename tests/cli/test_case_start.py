@@ -39,7 +39,7 @@ path = "start_state"
 """
 
 
-def turned(tmp_path, degrees, text=TEXT):
+def case_with_offset(tmp_path, degrees, text=TEXT):
     """The pendulum's case with an encoder that reads so much more."""
     path = case_of(tmp_path, text)
     head, *lines = (tmp_path / "angle.csv").read_text().splitlines()
@@ -51,7 +51,9 @@ def turned(tmp_path, degrees, text=TEXT):
 
 def test_initial_state_from_joint_coordinates(tmp_path):
     given = "[state]\njoints = { hinge = 0.44 }\njoint_rates = { hinge = -1.0 }\n"
-    case = read_case(turned(tmp_path, np.degrees(0.44), TEXT.replace("[data]", given + "[data]")))
+    case = read_case(
+        case_with_offset(tmp_path, np.degrees(0.44), TEXT.replace("[data]", given + "[data]"))
+    )
     expected = rj.joint_states(case.model.system, [0.44], [-1.0])
     np.testing.assert_allclose(case.state0.position, expected.position, atol=1e-14)
     np.testing.assert_allclose(case.state0.angular_velocity, expected.angular_velocity, atol=1e-14)
@@ -61,7 +63,7 @@ def test_initial_state_from_first_samples(tmp_path):
     """The fitted positions come from joint sensors; rates without a sensor are those of the
     reference.
     """
-    case = read_case(turned(tmp_path, 25.0, BEFORE_METHOD + START))
+    case = read_case(case_with_offset(tmp_path, 25.0, BEFORE_METHOD + START))
     angle = float(case.measurements[0].values[0][0])
     assert angle == pytest.approx(np.radians(25.0), abs=0.02)
     (state,) = case.state0
@@ -84,7 +86,7 @@ def test_initial_state_that_contradicts_sensors_raises(tmp_path, state, end, deg
         r"the start is not fitted; the coordinate of hinge first reads \S+ where the start has "
         r"\S+. Set the start, as in `\[state\] joints = { hinge = -?0.4\d+ }`, or fit it",
         "identify",
-        turned(tmp_path, degrees, text),
+        case_with_offset(tmp_path, degrees, text),
     )
 
 
@@ -129,6 +131,6 @@ def test_unobserved_initial_state_raises(tmp_path):
 
 def test_initial_state_from_poses_and_unwrapped_angles(tmp_path):
     given = "[state]\nangles = { hinge = 12.6 }\n"
-    case = read_case(turned(tmp_path, 0.0, TEXT.replace("[data]", given + "[data]")))
+    case = read_case(case_with_offset(tmp_path, 0.0, TEXT.replace("[data]", given + "[data]")))
     y = rj.Relative(case.model.system).encode(case.state0)
     np.testing.assert_allclose(y[0], 4 * np.pi, atol=1e-9)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray
-from cli.case_files import PENDULUM, RACKET, ROOT, TEXT, case_of, replaced
+from cli.case_files import PENDULUM, RACKET, ROOT, TEXT, case_of, replace_text
 from cli.program import assert_refused
 
 import rigidjax as rj
@@ -326,7 +326,7 @@ def test_equal_paths_give_equal_functions():
     ],
 )
 def test_invalid_cases_raise(tmp_path, old, new, message):
-    assert_refused(message, "identify", case_of(tmp_path, replaced(old, new)))
+    assert_refused(message, "identify", case_of(tmp_path, replace_text(old, new)))
 
 
 @pytest.mark.parametrize(
@@ -393,7 +393,7 @@ def test_data_from_netcdf(tmp_path):
     """A NetCDF file has the rates in one variable, with its unit as an attribute."""
     path = case_of(
         tmp_path,
-        replaced(
+        replace_text(
             'file = "rates.csv"\ncolumns = ["gx", "gy", "gz"]\nunit = "deg/s"',
             'file = "rates.nc"\ntime = "t"\ncolumns = "rates"\ntime_unit = "ms"',
         ),
@@ -413,7 +413,7 @@ def test_data_from_netcdf(tmp_path):
 
 def test_sensor_errors_are_parameters(tmp_path):
     own = "delay = 0.01\nbias = 0.2\nscale = 1.1\nperiod = inf"
-    text = replaced('joint = "hinge"\nfile', f'joint = "hinge"\n{own}\nfile')
+    text = replace_text('joint = "hinge"\nfile', f'joint = "hinge"\n{own}\nfile')
     text = text.replace(
         'body = "arm"\nfile', 'body = "arm"\ndelay = 0.02\nbias = [0, 0, 0.1]\nfile'
     )
@@ -440,7 +440,7 @@ def test_case_without_parameters_raises(tmp_path):
 
 
 def test_forces_are_selected_by_index(tmp_path):
-    text = replaced(
+    text = replace_text(
         "[data]", '[[force]]\ntype = "TorsionSpring"\njoint = "hinge"\nstiffness = 1.0\n[data]'
     )
     message = r"forces has 2 called 'TorsionSpring'; select one by its number, 1 or 2"

@@ -168,7 +168,7 @@ def test_inputs_are_not_overwritten(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def unfinished(tmp_path_factory):
+def free_case(tmp_path_factory):
     folder = tmp_path_factory.mktemp("free")
     (folder / "free.toml").write_text(FREE)
     ts = np.linspace(0.0, 6.0, 25)
@@ -197,8 +197,8 @@ def unfinished(tmp_path_factory):
 
 
 @pytest.mark.exhaustive
-def test_all_outputs_report_a_missing_optimum(unfinished):
-    result, netcdf, html, report = unfinished
+def test_all_outputs_report_a_missing_optimum(free_case):
+    result, netcdf, html, report = free_case
     assert result.exit_code == 1
     assert "Error: The fit did not converge: no optimum within 4 iterations" in result.stderr
     data = rj.io.load(netcdf)
@@ -210,8 +210,8 @@ def test_all_outputs_report_a_missing_optimum(unfinished):
 
 
 @pytest.mark.exhaustive
-def test_page_escapes_and_shows_orientations(unfinished):
-    page, data = unfinished[2].read_text(), rj.io.load(unfinished[1])
+def test_page_escapes_and_shows_orientations(free_case):
+    page, data = free_case[2].read_text(), rj.io.load(free_case[1])
     assert "<h1>Free &lt;body&gt;</h1>" in page and page.count("<img ") == 5
     assert data["attitude_measured"].attrs["units"] == "1"
     assert data["attitude_residual"].shape == (2, 25, 3)

@@ -41,7 +41,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
-def started(*arguments, folder, program=PROGRAM, **streams):
+def start_process(*arguments, folder, program=PROGRAM, **streams):
     """Start a process that handles Ctrl-C, although a shell ignores it in the background."""
     command = [sys.executable, "-c", LISTENING, *program, *map(str, arguments)]
     return subprocess.Popen(command, cwd=folder, **streams)
@@ -51,7 +51,7 @@ def test_interrupt_during_import(tmp_path):
     code, errors = 0, b""
     # On a busy machine the program may be done before the signal comes: code 0, once more.
     for _ in range(10):
-        with started("--version", folder=tmp_path, stderr=subprocess.PIPE) as process:
+        with start_process("--version", folder=tmp_path, stderr=subprocess.PIPE) as process:
             while process.poll() is None and not _is_caught(process.pid):
                 time.sleep(0.005)
             code = end_of(process)
@@ -86,7 +86,7 @@ def test_interrupt_during_xla(tmp_path):
         "--plot",
         "a.png",
     )
-    with started(*arguments, "--progress", folder=tmp_path, stderr=end) as process:
+    with start_process(*arguments, "--progress", folder=tmp_path, stderr=end) as process:
         # Held by the program alone: reading then comes to an end when the program does.
         os.close(end)
         _wait_for(b"%", terminal, process)
@@ -137,7 +137,7 @@ def test_interrupt_during_output(tmp_path, number):
                         time.sleep(60)
     """
     own = [sys.executable, "-c", code]
-    with started(program=own, folder=tmp_path, stdout=subprocess.PIPE) as process:
+    with start_process(program=own, folder=tmp_path, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline() == b"ready\n"
         assert len(list(tmp_path.iterdir())) == 3
         assert end_of(process, number) == 128 + number
@@ -156,7 +156,7 @@ def test_interrupt_at_any_moment_of_a_fit(tmp_path, seconds):
     outputs = ("--out", tmp_path / "a.nc", "--html", tmp_path / "a.html")
     arguments = ("identify", PENDULUM / "pendulum.toml", *outputs)
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with started(*arguments, folder=tmp_path, **streams) as process:
+    with start_process(*arguments, folder=tmp_path, **streams) as process:
         try:
             code = process.wait(seconds)
         except subprocess.TimeoutExpired:

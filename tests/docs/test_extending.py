@@ -65,9 +65,9 @@ def test_sensor_and_force_can_be_fitted(names):
     model, run = names["model"], names["runs"]["NullSpace"]
     np.testing.assert_allclose(names["fit"].values, -0.05, atol=1e-8)
 
-    def pushed(coefficient):
+    def acceleration_in_plane(coefficient):
         windy = eqx.tree_at(lambda m: m.system.forces[1].coefficient, model, coefficient)
         return windy.vector_field(0.0, run.ys[0])[-5:-3]
 
     # Along the plane: a push at the centre moves the point below it too.
-    assert float(jnp.linalg.norm(jax.jacfwd(pushed)(0.2))) > 0.1
+    assert float(jnp.linalg.norm(jax.jacfwd(acceleration_in_plane)(0.2))) > 0.1

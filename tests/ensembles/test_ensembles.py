@@ -19,7 +19,7 @@ PENDULUM = rj.problems.simple_pendulum()
 TS = np.linspace(0.0, 1.0, 5)
 
 
-def simulated(p, ts: Any = TS, solver=None, **options):
+def simulate_pendulum(p, ts: Any = TS, solver=None, **options):
     state = PENDULUM.state0
     # The bob is 1 m from the hinge, in the direction of x.
     moving = p["rate"] * jnp.array([[0.0, 0.0, 1.0]]), p["rate"] * jnp.array([[0.0, 1.0, 0.0]])
@@ -66,7 +66,7 @@ class Stacked(eqx.Module):
 def pendulums():
     """Return members, one with an infinite rate and two that exceed the step limit."""
     rates = np.array([0.0, 1.0, np.nan, 300.0, 2.0, 200.0, -1.0])
-    run = lambda p: simulated(p, max_steps=100)  # noqa: E731
+    run = lambda p: simulate_pendulum(p, max_steps=100)  # noqa: E731
     return rates, rj.ensemble(run, {"rate": rates}, progress=False)
 
 
@@ -79,7 +79,7 @@ def test_failed_members_are_nan_and_listed(pendulums):
     energy = found.outputs["energy"]
     assert np.isnan(energy[[2, 3, 5]]).all()
     for k in (0, 1, 4, 6):
-        alone = simulated({"rate": jnp.asarray(rates[k])})
+        alone = simulate_pendulum({"rate": jnp.asarray(rates[k])})
         # Energies are 2e-5 J off at this tolerance. One member and several are two kernels, which
         # round differently (1.3e-12 J with the few optimisations of the tests, 2e-15 J without).
         assert np.allclose(energy[k], alone.energy, rtol=1e-12, atol=1e-11)
@@ -88,18 +88,18 @@ def test_failed_members_are_nan_and_listed(pendulums):
     assert found.num_steps[3] == 100 and 0 <= found.reached[3] < 1
     # Outside of an ensemble the same run raises, whatever was compiled inside.
     with pytest.raises(rj.SimulationError, match="maximum number of solver steps"):
-        simulated({"rate": jnp.asarray(300.0)}, max_steps=100)
+        simulate_pendulum({"rate": jnp.asarray(300.0)}, max_steps=100)
 
 
 def test_rerun_of_failed_members(pendulums):
     """Only failed members are computed, with another solver."""
     rates, _ = pendulums
-    run = lambda p, max_steps=100: simulated(p, max_steps=max_steps).energy[-1]  # noqa: E731
+    run = lambda p, max_steps=100: simulate_pendulum(p, max_steps=max_steps).energy[-1]  # noqa: E731
     found = rj.ensemble(run, {"rate": rates[[0, 3]]}, progress=False)
     assert found.failed.tolist() == [1]
     again = found.rerun(max_steps=10_000)
     assert len(again) == 1 and len(again.failed) == 0
-    expected = simulated({"rate": jnp.asarray(rates[3])}).energy[-1]
+    expected = simulate_pendulum({"rate": jnp.asarray(rates[3])}).energy[-1]
     assert np.allclose(again.outputs, expected, rtol=1e-12)
     with pytest.raises(ValueError, match="none failed"):
         again.rerun()
@@ -130,7 +130,7 @@ def test_dataset_has_names_and_units(pendulums):
 @pytest.mark.exhaustive
 def test_members_may_compute_gradients():
     """Members return the derivative of a run by its parameter; a failed run has none."""
-    final = lambda rate: simulated({"rate": rate}, ts=None, max_steps=100).ys[-1, 0]  # noqa: E731
+    final = lambda rate: simulate_pendulum({"rate": rate}, ts=None, max_steps=100).ys[-1, 0]  # noqa: E731
     found = rj.ensemble(
         lambda p: jax.grad(final)(p["rate"]), {"rate": np.array([0.5, 300.0])}, progress=False
     )
@@ -238,7 +238,7 @@ def test_invalid_input_raises(tmp_path):
         rj.ensemble(formula, tmp_path / "p.txt")
     with pytest.raises(ValueError, match="pass `ts` to `simulate`"):
         rj.ensemble(
-            lambda p: simulated(p, ts=None, saveat=diffrax.SaveAt(dense=True)),
+            lambda p: simulate_pendulum(p, ts=None, saveat=diffrax.SaveAt(dense=True)),
             {"rate": np.ones(2)},
         )
 
@@ -262,7 +262,7 @@ def test_mean_and_its_gradient(batch):
 def test_gradient_of_a_mean_of_runs():
     """Against the derivative of each run."""
     rates = {"rate": np.array([0.5, -1.0, 2.0])}
-    energy = lambda x, p: simulated({"rate": x * p["rate"]}, ts=None).ys[-1, 0]  # noqa: E731
+    energy = lambda x, p: simulate_pendulum({"rate": x * p["rate"]}, ts=None).ys[-1, 0]  # noqa: E731
     found = jax.grad(lambda x: rj.ensembles.mean(lambda p: energy(x, p), rates, batch=2))(1.0)
     each = [jax.grad(energy)(1.0, {"rate": jnp.asarray(r)}) for r in rates["rate"]]
     assert np.allclose(found, np.mean(each), rtol=1e-9)

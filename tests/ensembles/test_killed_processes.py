@@ -51,7 +51,7 @@ def dies(phase, monkeypatch):
     }[phase]
     own, calls = getattr(owner, name), []
 
-    def patched(*args, **kwargs):
+    def count_and_die(*args, **kwargs):
         calls.append(name)
         if len(calls) == 2 and not after:
             raise Killed
@@ -62,7 +62,7 @@ def dies(phase, monkeypatch):
             raise Killed
         return found
 
-    monkeypatch.setattr(owner, name, patched)
+    monkeypatch.setattr(owner, name, count_and_die)
     # Killed processes neither return nor touch leases.
     monkeypatch.setattr(Store, "release", lambda self, *numbers: None)
     monkeypatch.setattr(Lease, "__enter__", lambda self: self)

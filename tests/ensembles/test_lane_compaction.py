@@ -21,14 +21,14 @@ def plain(p):
     return jax.lax.while_loop(lambda s: s[0] < p["n"], turn, start)
 
 
-def guarded(p):
+def iterate_guarded(p):
     """Iterate in a loop of Equinox, whose condition is evaluated for the whole batch."""
     turn = lambda s: (s[0] + 1, 0.5 * s[1] + p["x"])  # noqa: E731
     going = lambda s: s[0] < p["n"]  # noqa: E731
     return eqxi.while_loop(going, turn, (jnp.array(0), p["x"]), max_steps=1000, kind="lax")
 
 
-def nested(p):
+def iterate_nested(p):
     """Iterate in two batched loops, the inner one over few elements."""
     inner = lambda k: plain({"n": p["n"] + k, "x": p["x"]})[:2]  # noqa: E731
     return jax.vmap(inner)(jnp.arange(3))
@@ -47,8 +47,10 @@ def by_lanes(function, given):
     return jax.jit(jax.vmap(run))(given)
 
 
-@pytest.mark.exhaustive("64-plain", "64-guarded", "64-nested", "65-guarded", "65-nested")
-@pytest.mark.parametrize("function", [plain, guarded, nested])
+@pytest.mark.exhaustive(
+    "64-plain", "64-iterate_guarded", "64-iterate_nested", "65-iterate_guarded", "65-iterate_nested"
+)
+@pytest.mark.parametrize("function", [plain, iterate_guarded, iterate_nested])
 @pytest.mark.parametrize("count", [COUNT, lane_compaction.LANES + 1, lane_compaction.LANES])
 def test_lane_compaction_equals_vmap(function, count):
     expected = jax.tree.leaves(jax.jit(jax.vmap(function))(members(count)))
@@ -63,14 +65,14 @@ def test_stragglers_occupy_one_lane_each(monkeypatch):
     turns = []
     turn = lane_compaction._Loop.iterate
 
-    def counted(self, consts, carry):
+    def count_iterations(self, consts, carry):
         jax.debug.callback(lambda _: turns.append(1), carry[0])
         return turn(self, consts, carry)
 
-    monkeypatch.setattr(lane_compaction._Loop, "iterate", counted)
+    monkeypatch.setattr(lane_compaction._Loop, "iterate", count_iterations)
     monkeypatch.setattr(lane_compaction, "LANES", 16)
     monkeypatch.setattr(lane_compaction, "_MAX_BLOCK", 100)
-    jax.block_until_ready(by_lanes(guarded, members(250)))
+    jax.block_until_ready(by_lanes(iterate_guarded, members(250)))
     jax.effects_barrier()
     # Under `vmap` the callback is one for each lane.
     total = LENGTHS[:250].sum()
@@ -89,13 +91,13 @@ def test_members_are_computed_in_turn(lanes):
         return s[0] + 1, p["n"], 0.5 * s[2] + p["x"]
 
     @jax.jit
-    def found(given):
+    def map_members(given):
         return lane_compaction.map_with_lane_compaction(
             given, lambda p: (0, p["n"], p["x"]), lambda s: s[0] < s[1], turn,
             lambda p, s: {"value": s[2], "twice": 2 * p["n"]}, lanes,
         )  # fmt: skip
 
-    result = jax.block_until_ready(found(given))
+    result = jax.block_until_ready(map_members(given))
     jax.effects_barrier()
     _, value, _ = jax.vmap(plain)(given)
     assert np.allclose(result["value"], value, rtol=1e-14, atol=0)

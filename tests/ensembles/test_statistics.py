@@ -17,14 +17,14 @@ def values(rng):
     return np.stack(columns, axis=1)
 
 
-def gathered(statistic, values, split):
+def gather_parts(statistic, values, split):
     parts = np.split(values, np.cumsum(split)[:-1])
     return statistic.result(functools.reduce(statistic.merged, map(statistic.of, parts)))
 
 
 @pytest.mark.parametrize("split", SPLITS, ids=str)
 def test_moments_merge_to_round_off(values, split):
-    found = gathered(Moments(), values, split)
+    found = gather_parts(Moments(), values, split)
     assert found["count"] == 1000
     assert np.allclose(found["mean"], values.mean(axis=0), rtol=1e-14)
     assert np.allclose(found["covariance"], np.cov(values.T), rtol=1e-9, atol=1e-9)
@@ -35,7 +35,7 @@ def test_moments_merge_to_round_off(values, split):
 
 @pytest.mark.parametrize("split", SPLITS, ids=str)
 def test_histograms_merge_exactly(values, split):
-    found = gathered(Histogram(-2.0, 3.0, 20), values[:, 1:], split)
+    found = gather_parts(Histogram(-2.0, 3.0, 20), values[:, 1:], split)
     for k in (0, 1):
         column = values[:, 1 + k]
         assert np.array_equal(found["counts"][k], np.histogram(column, found["edges"])[0])
@@ -45,7 +45,7 @@ def test_histograms_merge_exactly(values, split):
 @pytest.mark.parametrize("split", SPLITS, ids=str)
 def test_quantiles_have_the_stated_accuracy(values, split):
     at = (0.0, 0.01, 0.3, 0.5, 0.9, 1.0)
-    found = gathered(Quantiles(at, accuracy=1e-3), values, split)
+    found = gather_parts(Quantiles(at, accuracy=1e-3), values, split)
     # The sketch has whole members: as NumPy does with this method.
     expected = np.quantile(values, at, axis=0, method="lower").T
     assert np.all(np.abs(found["quantiles"] - expected) <= 1.001e-3 * np.abs(expected))

@@ -29,11 +29,11 @@ PARAMETERS = {"start": np.arange(float(COUNT)), "shift": np.linspace(0.0, 1.0, C
 
 
 @pytest.fixture(scope="module")
-def undisturbed():
+def undisturbed_ensemble():
     return rj.ensemble(study.run, PARAMETERS, batch=SHARD, progress=False)
 
 
-def stored(path, run=study.run, parameters=PARAMETERS, **options):
+def store_ensemble(path, run=study.run, parameters=PARAMETERS, **options):
     return rj.ensemble(run, parameters, out=path, progress=False, **{"batch": SHARD, **options})
 
 
@@ -44,13 +44,13 @@ def equal(first, second):
     ) and np.array_equal(first.result, second.result)
 
 
-def test_store_holds_the_outputs(tmp_path, undisturbed):
+def test_store_holds_the_outputs(tmp_path, undisturbed_ensemble):
     """Stored outputs equal those in memory; a complete store is read."""
     path = tmp_path / "s.zarr"
-    found = stored(path)
-    assert equal(found, undisturbed) and found.failed.tolist() == [17]
+    found = store_ensemble(path)
+    assert equal(found, undisturbed_ensemble) and found.failed.tolist() == [17]
     with xarray.open_zarr(path, consolidated=False, chunks=None) as data:
-        assert np.array_equal(data["value"], undisturbed.outputs["value"], equal_nan=True)
+        assert np.array_equal(data["value"], undisturbed_ensemble.outputs["value"], equal_nan=True)
         assert np.array_equal(data["shift"], PARAMETERS["shift"])
         assert data["value"].dims == ("member",)
     store = Store(path)
@@ -58,20 +58,20 @@ def test_store_holds_the_outputs(tmp_path, undisturbed):
     before = {
         k: os.stat(path / "progress" / "done" / str(k)).st_mtime_ns for k in range(store.num_shards)
     }
-    assert equal(stored(path, batch=None), undisturbed)
+    assert equal(store_ensemble(path, batch=None), undisturbed_ensemble)
     assert before == {k: os.stat(path / "progress" / "done" / str(k)).st_mtime_ns for k in before}
 
 
-def test_missing_shards_are_computed(tmp_path, undisturbed):
+def test_missing_shards_are_computed(tmp_path, undisturbed_ensemble):
     """A shard that was written but not marked, or not written at all, is not read as done."""
     path = tmp_path / "s.zarr"
-    stored(path)
+    store_ensemble(path)
     for number in (0, 7, 19):
         (path / "progress" / "done" / str(number)).unlink()
     shutil.rmtree(path / "value" / "c" / "7", ignore_errors=True)
     with pytest.raises(StoreError, match="3 of 20 shards are missing"):
         Store(path).read()
-    assert equal(stored(path), undisturbed)
+    assert equal(store_ensemble(path), undisturbed_ensemble)
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def test_missing_shards_are_computed(tmp_path, undisturbed):
 )
 def test_other_plans_are_rejected(complete, options, message):
     with pytest.raises(StoreError, match=message):
-        stored(complete, **options)
+        store_ensemble(complete, **options)
 
 
 @pytest.fixture(scope="module")
 def complete(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "s.zarr"
-    stored(path)
+    store_ensemble(path)
     return path
 
 
@@ -117,36 +117,36 @@ def test_plans_depend_on_the_function():
 
 def test_invalid_stores_are_rejected(complete, tmp_path):
     with pytest.raises(FileExistsError, match="exists. Choose another name"):
-        stored(complete, resume=False)
+        store_ensemble(complete, resume=False)
     with pytest.raises(StoreError, match=r"folders named \*.zarr"):
-        stored(tmp_path / "s.nc")
+        store_ensemble(tmp_path / "s.nc")
     with pytest.raises(FileNotFoundError, match="there is no folder"):
-        stored(tmp_path / "nowhere" / "s.zarr")
+        store_ensemble(tmp_path / "nowhere" / "s.zarr")
     foreign = tmp_path / "foreign.zarr"
     foreign.mkdir()
     (foreign / "mine.txt").write_text("kept")
     with pytest.raises(StoreError, match="is not a store of an ensemble"):
-        stored(foreign)
+        store_ensemble(foreign)
     assert [p.name for p in foreign.iterdir()] == ["mine.txt"]
     (foreign / "progress").mkdir()
     for plan in ('{"members": 3}', '{"mem', "3"):
         (foreign / "progress" / "plan.json").write_text(plan)
         with pytest.raises(StoreError, match="is not a store of an ensemble"):
-            stored(foreign)
+            store_ensemble(foreign)
     (tmp_path / "file.zarr").touch()
     with pytest.raises(StoreError, match="is not a store of an ensemble"):
-        stored(tmp_path / "file.zarr")
+        store_ensemble(tmp_path / "file.zarr")
     (tmp_path / "file.zarr").unlink()
     with pytest.raises(OSError, match="Cannot write /proc/s.zarr: "):
-        stored("/proc/s.zarr")
+        store_ensemble("/proc/s.zarr")
     with pytest.raises(StoreError, match="names two arrays"):
-        stored(tmp_path / "t.zarr", run=lambda p: p)
+        store_ensemble(tmp_path / "t.zarr", run=lambda p: p)
     assert list(tmp_path.iterdir()) == [foreign]
     with pytest.raises(ValueError, match="not both"):
-        stored(tmp_path / "t.zarr", statistics={"value": rj.ensembles.Moments()})
+        store_ensemble(tmp_path / "t.zarr", statistics={"value": rj.ensembles.Moments()})
 
 
-def test_full_disk_is_reported(tmp_path, monkeypatch, undisturbed):
+def test_full_disk_is_reported(tmp_path, monkeypatch, undisturbed_ensemble):
     """Completed shards are kept, and the same call resumes."""
     path, write = tmp_path / "s.zarr", Store._write
 
@@ -159,10 +159,10 @@ def test_full_disk_is_reported(tmp_path, monkeypatch, undisturbed):
     with pytest.raises(
         OSError, match="No space left.* 4 of 20 shards are complete and kept; free disk space"
     ):
-        stored(path, threads=1)
+        store_ensemble(path, threads=1)
     assert Store(path).done() == {0, 1, 2, 3}
     monkeypatch.setattr(Store, "_write", write)
-    assert equal(stored(path), undisturbed)
+    assert equal(store_ensemble(path), undisturbed_ensemble)
 
 
 def test_leases_expire(tmp_path):
@@ -182,7 +182,7 @@ def test_leases_expire(tmp_path):
     assert not path.exists()
 
 
-def test_claims_last_until_shards_are_written(complete, undisturbed):
+def test_claims_last_until_shards_are_written(complete, undisturbed_ensemble):
     """Two workers that ask ahead of what they have computed never get the same shard."""
     for number in (2, 3, 4):
         (complete / "progress" / "done" / str(number)).unlink()
@@ -196,7 +196,9 @@ def test_claims_last_until_shards_are_written(complete, undisturbed):
     for number in (2, 3, 4):
         part = slice(number * SHARD, (number + 1) * SHARD)
         status = Status(*(np.zeros(SHARD) for _ in Status._fields))
-        first.write(ChunkResult(number, [leaf[part] for leaf in undisturbed.leaves], status))
+        first.write(
+            ChunkResult(number, [leaf[part] for leaf in undisturbed_ensemble.leaves], status)
+        )
     assert list(theirs) == [] and os.listdir(complete / "progress" / "leases") == []
 
 
@@ -241,12 +243,12 @@ def killed_at_random(path, parameters, kills, seed, shard):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("kills", [1, 50])
-def test_killed_workers_are_replaced(tmp_path, file, kills, undisturbed):
+def test_killed_workers_are_replaced(tmp_path, file, kills, undisturbed_ensemble):
     path = tmp_path / "s.zarr"
     killed_at_random(path, file, kills, seed=kills, shard=1 if kills > 1 else SHARD)
     store = Store(path)
     outputs, status = store.read()
-    for values, expected in zip(outputs, undisturbed.leaves, strict=True):
+    for values, expected in zip(outputs, undisturbed_ensemble.leaves, strict=True):
         assert np.allclose(values, expected, rtol=1e-15, atol=0, equal_nan=True)
     assert np.flatnonzero(status.result).tolist() == [17]
     assert sorted(os.listdir(path / "progress" / "done"), key=int) == [

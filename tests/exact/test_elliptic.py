@@ -85,14 +85,14 @@ def test_third_kind_beyond_a_half_period(m1, n):
     f = jacobi(jnp.array(u), m1)
     third = third_kind(f, m1, 1 - n * f.sn**2, 1 - n)
 
-    def expected(u, m1):
+    def third_kind_by_amplitude(u, m1):
         # Amplitude by continuation, then Legendre's integrals.
         sn = mpmath.ellipfun("sn", u, m=1 - m1)
         turns = mpmath.nint(u / (2 * mpmath.ellipk(1 - m1)))
         amplitude = (-1) ** int(turns) * mpmath.asin(sn) + turns * mpmath.pi
         return (mpmath.ellippi(n, amplitude, 1 - m1) - mpmath.ellipf(amplitude, 1 - m1)) / n
 
-    np.testing.assert_allclose(third, mp(expected)(u, m1), rtol=2e-13)
+    np.testing.assert_allclose(third, mp(third_kind_by_amplitude)(u, m1), rtol=2e-13)
 
 
 def test_derivatives_of_jacobi_functions():

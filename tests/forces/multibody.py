@@ -68,7 +68,7 @@ def along(function, state: rj.State):
     return jax.jvp(function, pose(state), (state.velocity, turning(state)))
 
 
-def conserved(force, state: rj.State) -> jax.Array:
+def energy_error(force, state: rj.State) -> jax.Array:
     """Error of the power against the loss of potential energy."""
     return cases.error(power(force, state), -along(energy(force, state), state)[1])
 

@@ -9,7 +9,7 @@ from forces.multibody import (
     ENDS,
     POINT,
     along,
-    conserved,
+    energy_error,
     first,
     kinematics,
     pose,
@@ -34,7 +34,7 @@ DIAGONAL = np.array([3.0, 1.0, 2.0, 0.7, 1.3, 0.4])
 @pytest.mark.parametrize("ends", ENDS, ids="-".join)
 def test_power_is_the_loss_of_potential_energy(ends):
     forces = [rj.Bushing(*ends, POINT, K) for K in (DIAGONAL[:3], FULL)]
-    errors = lambda state: [conserved(force, state) for force in forces]  # noqa: E731
+    errors = lambda state: [energy_error(force, state) for force in forces]  # noqa: E731
     # The logarithm and its derivative add a factor of 1/(pi - angle) or so.
     assert worst(errors) < cases.round_off(200)
 

@@ -69,7 +69,7 @@ def test_groups_equal_their_single_forces(rng):
     y = model.pack(system.reference_state())
     y = y + 0.3 * jnp.asarray(rng.normal(size=y.shape))
 
-    def found(system, kinematics):
+    def evaluate_forces(system, kinematics):
         return (
             system.wrenches(T, kinematics), system.virials(T, kinematics),
             system.potential_energy(T, kinematics),
@@ -78,8 +78,8 @@ def test_groups_equal_their_single_forces(rng):
     @jax.jit
     def both(y):
         kinematics = model.kinematics(T, y)
-        parts = [found(one, kinematics) for one in alone(system)]
-        return found(system, kinematics), jax.tree.map(lambda *parts: sum(parts), *parts)
+        parts = [evaluate_forces(one, kinematics) for one in alone(system)]
+        return evaluate_forces(system, kinematics), jax.tree.map(lambda *parts: sum(parts), *parts)
 
     for together, one_by_one in zip(*both(y), strict=True):
         np.testing.assert_allclose(together, one_by_one, atol=1e-11)
@@ -161,11 +161,11 @@ def test_derivatives_by_parameters_of_one_force(rng):
         return rj.NullSpace(changed).separate_arrays().energy(T, y)
 
     @jax.jit
-    def found(k):
+    def evaluate_forces(k):
         return jax.grad(energy)(k), jax.vmap(energy)(jnp.array([k, k + 1.0])) - energy(k)
 
     slope = energy(jnp.array(2.0)) - energy(jnp.array(1.0))
-    of_one, of_batch = found(jnp.array(1.0))
+    of_one, of_batch = evaluate_forces(jnp.array(1.0))
     assert abs(slope) > 1e-4
     np.testing.assert_allclose(of_one, slope, rtol=1e-10)
     np.testing.assert_allclose(of_batch, [0.0, slope], atol=1e-12)

@@ -52,7 +52,7 @@ LAWS = {
 }
 
 
-def posed(rng):
+def draw_poses(rng):
     """Poses of the hub and of what it carries, by the definition of the coordinates."""
     R0, R_hub0 = (np.asarray(euler_map(body.orientation)) for body in (ARM, HUB))
     R_hub, x_hub = Rotation.random(rng=rng).as_matrix(), rng.normal(size=3)
@@ -81,7 +81,7 @@ def test_power_is_the_rate_of_the_energy():
         for law in LAWS.values()
     ]
     rng = np.random.default_rng(5)
-    x, R, chosen = posed(rng)
+    x, R, chosen = draw_poses(rng)
     prepared = PreparedSystem(systems[0])
     nu = rng.normal(size=prepared.num_rates)
 
@@ -145,12 +145,12 @@ def test_spring_wound_up_by_five_revolutions(formulation):
         model, system.reference_state(), ts[-1], ts=ts, rtol=1e-9, atol=1e-9, projection=False
     )
 
-    def seen(t, y):
+    def evaluate_spring(t, y):
         kinematics = model.kinematics(t, y)
         wrench = system.wrenches(t, kinematics)[0]
         return wrench[2], wrench[5], model.energy(t, y)
 
-    force, moment, found = jax.jit(jax.vmap(seen))(ts, sol.ys)
+    force, moment, found = jax.jit(jax.vmap(evaluate_spring))(ts, sol.ys)
     swing = np.array([0.0, 1.0, 0.0, -1.0])
     assert cases.error(moment, -10 * np.pi * STIFFNESS * swing) < 1e-7
     assert cases.error(force, -SPEED * np.sqrt(SLIDE * MASS) * swing) < 1e-7

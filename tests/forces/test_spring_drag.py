@@ -10,7 +10,7 @@ from forces.multibody import (
     OTHER,
     POINT,
     along,
-    conserved,
+    energy_error,
     first,
     kinematics,
     pose,
@@ -41,7 +41,7 @@ def distance(x, R):
 @pytest.mark.parametrize("ends", ENDS, ids="-".join)
 def test_power_is_the_loss_of_potential_energy(ends):
     forces = [rj.Spring(*ends, POINT, OTHER, 3.0, length=length) for length in (None, 0.0, 0.4)]
-    errors = lambda state: [conserved(force, state) for force in forces]  # noqa: E731
+    errors = lambda state: [energy_error(force, state) for force in forces]  # noqa: E731
     assert worst(errors) < cases.round_off(50)
 
 

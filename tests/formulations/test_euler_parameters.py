@@ -74,7 +74,7 @@ def test_equations_of_the_paper(samples):
         def solve(load):
             return jnp.linalg.solve(augmented, jnp.append(load, -p_dot @ p_dot))
 
-        def closed(moment, lam):
+        def solve_accelerations(moment, lam):
             p_ddot = L.T @ jnp.linalg.inv(J) @ (-2 * L @ L_dot.T @ J @ L @ p_dot + moment / 2)
             return jnp.append(p_ddot - p * (p_dot @ p_dot), lam)
 
@@ -84,11 +84,11 @@ def test_equations_of_the_paper(samples):
             "(7)": (G @ L.T, A),
             "(16)": (2 * L @ L_dot.T, A.T @ A_dot),
             "(17)": (tilde(omega), A.T @ A_dot),
-            "(34), (37), (38)": (solve(-c1 + 2 * L.T @ n), closed(n, 0.0)),
+            "(34), (37), (38)": (solve(-c1 + 2 * L.T @ n), solve_accelerations(n, 0.0)),
             "(35)": (augmented @ inverse, jnp.eye(5)),
             "(39), (40)": (
                 solve(-c2 + 2 * L.T @ n),
-                closed(n, -8 * p @ L_dot.T @ J @ L @ p_dot),
+                solve_accelerations(n, -8 * p @ L_dot.T @ J @ L @ p_dot),
             ),
             "(68)": (B2, 2 * G @ H + 2 * jnp.outer(u, p)),
             "(69)": (B2.T @ f, 2 * H.T @ G.T @ f + 2 * p * (u @ f)),
@@ -97,7 +97,7 @@ def test_equations_of_the_paper(samples):
             "(75)": (B1.T @ f, 2 * H.T @ G.T @ f - 2 * p * (u @ L @ G.T @ f)),
             "(84)": (
                 solve(-c1 + 2 * H.T @ G.T @ f),
-                closed(L @ H.T @ G.T @ f, 2 * p @ H.T @ G.T @ f),
+                solve_accelerations(L @ H.T @ G.T @ f, 2 * p @ H.T @ G.T @ f),
             ),
             "(82) in the dyad of forces": (
                 H.T @ G.T @ f,

@@ -94,11 +94,11 @@ def identities(model):
         f = model.vector_field(t, y)
         one = jnp.ones(())
 
-        def decoded(t, y):
+        def decode_state(t, y):
             s = model.decode(t, y)
             return s.position, jax.vmap(euler_map)(s.orientation), s.velocity, s.angular_velocity
 
-        values, rates = jax.jvp(decoded, (t, y), (one, f))
+        values, rates = jax.jvp(decode_state, (t, y), (one, f))
         energy, slope = jax.jvp(model.energy, (t, y), (one, f))
         linear, angular, power = newton_euler(system, t, x, R, v, omega)
         kinetic, total = energies(system, x, R, v, omega)

@@ -52,17 +52,17 @@ def tree():
     model = rj.Relative(system)
 
     @eqx.filter_jit
-    def packed(model, y):
+    def pack_again(model, y):
         y = model.project(T, y)
         state = model.decode(T, y)
         again = model.pack(state, t=T)
         return y, state, again, model.decode(T, again)
 
-    return system, model, packed(model, jnp.asarray(rng.normal(size=model.num_unknowns)))
+    return system, model, pack_again(model, jnp.asarray(rng.normal(size=model.num_unknowns)))
 
 
 @pytest.fixture(scope="module")
-def evaluated():
+def both_formulations():
     """Return quantities of one state in two formulations."""
 
     @eqx.filter_jit
@@ -88,11 +88,11 @@ def differences(first, second):
 
 
 @pytest.mark.exhaustive
-def test_motion_agrees_with_null_space_for_every_joint(tree, evaluated):
+def test_motion_agrees_with_null_space_for_every_joint(tree, both_formulations):
     system, model, (y, state, *_) = tree
     other = rj.NullSpace(system)
     z = other.encode(state, T)
-    mine, theirs = evaluated(model, T, y), evaluated(other, T, z)
+    mine, theirs = both_formulations(model, T, y), both_formulations(other, T, z)
     for key in ("accelerations", "energy", "mass matrix", "bias"):
         assert max(differences(mine[key], theirs[key])) < 1e-11, key
     np.testing.assert_allclose(

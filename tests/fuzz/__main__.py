@@ -107,7 +107,7 @@ class Campaign:
         try:
             for record in worker.records(until):
                 if record.get("hangs"):
-                    self._failed(kind, current, f"hangs: no result within {HANGING:.0f} s")
+                    self._report_failure(kind, current, f"hangs: no result within {HANGING:.0f} s")
                 elif record.get("begins"):
                     current = record["seed"]
                 else:
@@ -117,7 +117,7 @@ class Campaign:
             code = worker.end()
         if code not in (None, 0):
             said = "".join(worker.errors)[-2000:]
-            self._failed(kind, current, f"the process ended with exit code {code}\n{said}")
+            self._report_failure(kind, current, f"the process ended with exit code {code}\n{said}")
         if current is not None:
             self.seeds[kind] = current + 1
 
@@ -129,7 +129,7 @@ class Campaign:
             where = record.get("file") or record.get("trace", "")
             self._print_failure(record["kind"], record["seed"], record["failure"], where)
 
-    def _failed(self, kind: str, seed: int | None, message: str) -> None:
+    def _report_failure(self, kind: str, seed: int | None, message: str) -> None:
         where = ""
         if kind == "jaxpr" and seed is not None:
             from .run import write_unchecked

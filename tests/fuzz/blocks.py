@@ -132,7 +132,7 @@ def _lines(block: Block, name: str, noisy: str, counter: _Counter) -> Iterator[s
     yield f"    return ({''.join(f'v{k}, ' for k in block.outputs)})"
 
 
-def compiled(text: str, name: str = "function", **names: Any) -> Callable[..., tuple]:
+def compile_function(text: str, name: str = "function", **names: Any) -> Callable[..., tuple]:
     """Return the function that the code defines."""
     scope: dict[str, Any] = {}
     exec(HEADER, scope)
@@ -143,7 +143,7 @@ def compiled(text: str, name: str = "function", **names: Any) -> Callable[..., t
 
 def as_function(block: Block, noisy: str = "", **names: Any) -> Callable[..., tuple]:
     """Return a block as a Python function."""
-    return compiled(source(block, noisy=noisy), **names)
+    return compile_function(source(block, noisy=noisy), **names)
 
 
 def traced_line(line: Line, types: Sequence[Type]) -> tuple[jax.extend.core.ClosedJaxpr, bool]:
@@ -171,10 +171,10 @@ def without_unused(block: Block) -> Block:
         if any(first + k in needed for k in range(len(line.types))):
             kept.append((line, first))
             needed.update(line.args)
-    return renumbered(block, list(reversed(kept)))
+    return renumber(block, list(reversed(kept)))
 
 
-def renumbered(block: Block, kept: Sequence[tuple[Line, int]]) -> Block:
+def renumber(block: Block, kept: Sequence[tuple[Line, int]]) -> Block:
     """Return the block with these lines, given with the old index of their first result."""
     new = {k: k for k in range(len(block.inputs))}
     lines, count = [], len(block.inputs)
@@ -186,7 +186,7 @@ def renumbered(block: Block, kept: Sequence[tuple[Line, int]]) -> Block:
     return Block(block.inputs, tuple(lines), tuple(new[k] for k in block.outputs))
 
 
-def replaced(block: Block, index: int, other: int) -> Block:
+def replace_variable(block: Block, index: int, other: int) -> Block:
     """Use variable `other`, which comes before, wherever `index` is used."""
     swap = lambda k: other if k == index else k  # noqa: E731
     lines = tuple(x._replace(args=tuple(map(swap, x.args))) for x in block.lines)

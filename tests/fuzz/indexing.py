@@ -35,7 +35,7 @@ def shapes(w: Writer) -> None:
     w.append(code)
 
 
-def joined(w: Writer) -> None:
+def write_join(w: Writer) -> None:
     x, t = w.variable(where=lambda t: len(t.shape) > 0)
     y = w.like(t)
     axis = w.integer(0, len(t.shape) - 1)
@@ -47,7 +47,7 @@ def joined(w: Writer) -> None:
     )  # fmt: skip
 
 
-def parted(w: Writer) -> None:
+def write_parts(w: Writer) -> None:
     x, t = w.variable(where=lambda t: len(t.shape) > 0 and t.shape[0] >= 2)
     n = t.shape[0]
     first = w.integer(1, n - 1)
@@ -110,7 +110,7 @@ def rows(w: Writer) -> None:
         w.append(f"gather_scatter.segment_sum({x}, {targets}, 5)", 2.0, "relative", doubt=doubt)
 
 
-def written(w: Writer) -> None:
+def write_scatter(w: Writer) -> None:
     """Scatter with an index of numbers and slices."""
     x, t = w.variable(where=lambda t: t.shape and _size(t.shape) > 0)
     index = _indices(w, t)
@@ -153,7 +153,7 @@ def windows(w: Writer) -> None:
         w.append(f"lax.dynamic_update_slice({x}, {update}, {starts})")
 
 
-def ordered(w: Writer) -> None:
+def write_sort(w: Writer) -> None:
     x, t = w.variable("fiu", lambda t: t.shape and _size(t.shape) > 0)
     axis = w.integer(0, len(t.shape) - 1)
     n = t.shape[-1]
@@ -167,7 +167,7 @@ def ordered(w: Writer) -> None:
     w.append(code)
 
 
-def searched(w: Writer) -> None:
+def write_search(w: Writer) -> None:
     x, t = w.variable("f", lambda t: len(t.shape) == 1 and t.shape[0] > 1)
     try:
         y = w.variable("f", lambda o: o.dtype == t.dtype and len(o.shape) <= 1)[0]
@@ -180,6 +180,6 @@ def searched(w: Writer) -> None:
 
 
 OPERATIONS = {
-    shapes: 4, joined: 1.5, parted: 0.7, triangles: 0.5, read: 2.5, read_many: 1, rows: 0.7,
-    written: 3, written_many: 1, windows: 2, ordered: 1, searched: 0.5,
+    shapes: 4, write_join: 1.5, write_parts: 0.7, triangles: 0.5, read: 2.5, read_many: 1,
+    rows: 0.7, write_scatter: 3, written_many: 1, windows: 2, write_sort: 1, write_search: 0.5,
 }  # fmt: skip

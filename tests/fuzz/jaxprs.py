@@ -55,7 +55,7 @@ def derivative(function: Callable[..., tuple], mode: str) -> Callable[..., Any]:
     if mode == "":
         return function
 
-    def differentiated(*args):
+    def differentiate(*args):
         real = [k for k, x in enumerate(args) if jnp.asarray(x).dtype.kind == "f"]
 
         def of_real(*chosen):
@@ -67,7 +67,7 @@ def derivative(function: Callable[..., tuple], mode: str) -> Callable[..., Any]:
 
         return _MODES[mode](of_real, tuple(jnp.asarray(args[k]) for k in real))
 
-    return differentiated
+    return differentiate
 
 
 def _jvp(function, xs):
@@ -122,29 +122,31 @@ def member(case: Case, k: int) -> list[np.ndarray]:
     return [x[k] if b else x for x, b in zip(case.arguments, case.batched, strict=True)]
 
 
-def _mapped(function: Callable[..., tuple], batched: Sequence[bool]) -> Callable[..., tuple]:
+def _map_in_loop(function: Callable[..., tuple], batched: Sequence[bool]) -> Callable[..., tuple]:
     """Return the function of the batch as a loop, whose iterations kernels run in lanes."""
 
-    def mapped(*args):
+    def map_rows(*args):
         rows = [x for x, b in zip(args, batched, strict=True) if b]
 
-        def one(row):
+        def apply_to_row(row):
             row = iter(row)
             return function(*(next(row) if b else x for x, b in zip(args, batched, strict=True)))
 
-        return jax.lax.map(one, rows)
+        return jax.lax.map(apply_to_row, rows)
 
-    return native.jit(mapped)
+    return native.jit(map_rows)
 
 
-def _mixed(function: Callable[..., tuple], batched: Sequence[bool]) -> Callable[..., tuple]:
+def _mix_with_uniform(
+    function: Callable[..., tuple], batched: Sequence[bool]
+) -> Callable[..., tuple]:
     """Return the function of the batch as a kernel with one more argument and result, which is the
     same for all batch elements, so that uniform values are computed as scalars."""
 
     def with_uniform(uniform, *args):
         return (2.0 * uniform, *function(*args))
 
-    def mixed(*args):
+    def apply_with_uniform(*args):
         uniform = jnp.arange(3.0)
         first = [x[0] if b else x for x, b in zip(args, batched, strict=True)]
         (size,) = {len(x) for x, b in zip(args, batched, strict=True) if b}
@@ -156,7 +158,7 @@ def _mixed(function: Callable[..., tuple], batched: Sequence[bool]) -> Callable[
         )  # fmt: skip
         return tuple(results)
 
-    return mixed
+    return apply_with_uniform
 
 
 def in_form(
@@ -165,7 +167,7 @@ def in_form(
     """Return a function, or its derivative, as a kernel in one of the forms of `check`; "xla"
     returns what the results of a batch are compared with."""
     if form in ("mapped", "mixed"):
-        return (_mapped if form == "mapped" else _mixed)(function, batched)
+        return (_map_in_loop if form == "mapped" else _mix_with_uniform)(function, batched)
     program = derivative(function if form == "xla" else native.jit(function), mode)
     return _batch(program, batched) if any(batched) and form != "member" else program
 

@@ -102,14 +102,14 @@ def doubtful(x: Any, is_wrong: Any, salt: float) -> Any:
 def with_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function of `size` and `phase` of the errors in front of its arguments."""
 
-    def wrapped(size, phase, *args):
+    def call_with_errors(size, phase, *args):
         _state.size, _state.phase = size, phase
         try:
             return function(*args)
         finally:
             del _state.size, _state.phase
 
-    return wrapped
+    return call_with_errors
 
 
 def draws(function: Callable[..., Any], args: Sequence[Any], count: int, seed: int) -> list:

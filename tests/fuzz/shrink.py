@@ -7,7 +7,16 @@ import jax
 import numpy as np
 
 from . import program
-from .blocks import HEADER, Block, Type, as_function, literal, replaced, source, without_unused
+from .blocks import (
+    HEADER,
+    Block,
+    Type,
+    as_function,
+    literal,
+    replace_variable,
+    source,
+    without_unused,
+)
 from .generate import Case
 from .jaxprs import Failure, batch_of, check, member
 
@@ -95,7 +104,7 @@ def _shorter(block: Block) -> Iterator[Block]:
         for k in range(first, first + len(line.types)):
             fits = [j for j in range(first) if types[j] == types[k]]
             for other in sorted({*fits[:1], *(j for j in line.args if j in fits)}):
-                yield replaced(block, k, other)
+                yield replace_variable(block, k, other)
     for n, line in enumerate(block.lines):
         for b, body in enumerate(line.bodies):
             for smaller in _shorter(body):
@@ -124,7 +133,7 @@ def _cut(case: Case) -> Iterator[Case]:
             tuple(x._replace(args=tuple(map(up, x.args))) for x in block.lines),
             tuple(map(up, block.outputs)),
         )
-        cut = replaced(moved, up(k), inputs)
+        cut = replace_variable(moved, up(k), inputs)
         yield _with_block(
             case._replace(
                 block=cut,

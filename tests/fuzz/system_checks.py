@@ -64,7 +64,7 @@ ALGEBRAIC: dict[str, tuple[Callable[[rj.System], Any], Any]] = {
 WITHOUT_JOINTS = ("space rates", "EulerParameters", "Hamiltonian")
 
 
-def supported(system: Any, names: Iterable[str]) -> list[str]:
+def supported_formulations(system: Any, names: Iterable[str]) -> list[str]:
     """Return the formulations that can hold the system: `Absolute` has no rotors in joints, and
     some are those of free bodies."""
     armature = any(np.any(np.asarray(getattr(joint, "armature", 0.0))) for joint in system.joints)
@@ -101,7 +101,7 @@ class Comparison(NamedTuple):
         )
 
 
-def changed(tree: Any, size: float, seed: int) -> Any:
+def perturb(tree: Any, size: float, seed: int) -> Any:
     """Change all numbers by a relative random amount; unit quaternions are normalised later."""
     rng = np.random.default_rng(seed)
 
@@ -113,7 +113,7 @@ def changed(tree: Any, size: float, seed: int) -> Any:
     return jax.tree.map(leaf, tree)
 
 
-def stacked(trees: list) -> Any:
+def stack_trees(trees: list) -> Any:
     """Return trees of the same structure as one with a leading axis."""
     arrays = [eqx.partition(tree, eqx.is_inexact_array)[0] for tree in trees]
     rest = eqx.partition(trees[0], eqx.is_inexact_array)[1]
@@ -122,9 +122,9 @@ def stacked(trees: list) -> Any:
 
 def members(system: Any, state: Any, size: float = CHANGE) -> tuple[Any, Any]:
     """Return the system and the state with some that are changed a little, in one batch."""
-    systems = [system, *(changed(system, size, 2 * k) for k in range(DRAWS))]
-    states = [state, *(changed(state, size, 2 * k + 1).normalized() for k in range(DRAWS))]
-    return stacked(systems), stacked(states)
+    systems = [system, *(perturb(system, size, 2 * k) for k in range(DRAWS))]
+    states = [state, *(perturb(state, size, 2 * k + 1).normalized() for k in range(DRAWS))]
+    return stack_trees(systems), stack_trees(states)
 
 
 def in_batch(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,7 +163,7 @@ def accelerations(
     system: Any, state: Any, rng: np.random.Generator, units: Any
 ) -> list[Comparison]:
     """All explicit formulations by XLA, and one as a kernel."""
-    first, *others = rng.permutation(supported(system, PLAIN))
+    first, *others = rng.permutation(supported_formulations(system, PLAIN))
     systems, states = members(system, state)
     results = {
         name: in_batch(_accelerations(FORMULATIONS[name]))(systems, states)
@@ -185,14 +185,14 @@ def accelerations(
     return out
 
 
-def _saved(states: Any) -> tuple:
+def _saved_arrays(states: Any) -> tuple:
     return states.position, states.orientation, states.velocity, states.angular_velocity
 
 
 def _run(formulation, t1, ts, **options):
     def function(system, state):
         solution = rj.simulate(formulation(system), state, t1, ts=ts, throw=False, **options)
-        return _saved(solution.states), solution.result == rj.RESULTS.successful, solution.ts
+        return _saved_arrays(solution.states), solution.result == rj.RESULTS.successful, solution.ts
 
     return function
 
@@ -206,7 +206,7 @@ NAMES = ("position", "orientation", "velocity", "angular velocity")
 
 def backends(system: Any, state: Any, rng: np.random.Generator, units: Any) -> list[Comparison]:
     """Fixed steps of an explicit formulation: kernel and XLA, in a batch; saved times."""
-    name = str(rng.choice(supported(system, FORMULATIONS)))
+    name = str(rng.choice(supported_formulations(system, FORMULATIONS)))
     t1 = 0.2 * units.time
     ts = np.sort(rng.uniform(0.1, 1.0, 3)) * t1
     solver = [diffrax.Dopri5(), diffrax.Dopri8(), diffrax.Tsit5()][rng.integers(3)]
@@ -234,13 +234,13 @@ def formulations(system: Any, state: Any, rng: np.random.Generator, units: Any) 
     """Adaptive runs of two formulations: they differ by no more than their errors, which runs at
     other tolerances show."""
     chosen: list[tuple[str, Any, Any]] = [("NullSpace", rj.NullSpace, diffrax.Dopri8())]
-    implicit = supported(system, ALGEBRAIC)
+    implicit = supported_formulations(system, ALGEBRAIC)
     algebraic = bool(rng.uniform() < 0.4 and implicit)
     if algebraic:
         name = str(rng.choice(implicit))
         chosen.append((name, *ALGEBRAIC[name]))
     else:
-        name = str(rng.choice(supported(system, FORMULATIONS)[1:]))
+        name = str(rng.choice(supported_formulations(system, FORMULATIONS)[1:]))
         chosen.append((name, FORMULATIONS[name], diffrax.Dopri8()))
     t1 = 0.3 * units.time
     ts = jnp.asarray(np.sort(rng.uniform(0.1, 1.0, 3)) * t1)
@@ -273,25 +273,27 @@ def formulations(system: Any, state: Any, rng: np.random.Generator, units: Any) 
     return out
 
 
-def _scaled(system: Any, theta: Any, weights: list) -> Any:
+def _scale_system(system: Any, theta: Any, weights: list) -> Any:
     """Return a system whose masses, moments of inertia and forces depend on `theta`."""
     factors = (1.0 + w * theta for w in weights)
 
-    def scaled(x):
+    def scale_leaf(x):
         return x * next(factors) if eqx.is_inexact_array(x) else x
 
     bodies = tuple(
-        eqx.tree_at(lambda b: (b.mass, b.inertia), body, (scaled(body.mass), scaled(body.inertia)))
+        eqx.tree_at(
+            lambda b: (b.mass, b.inertia), body, (scale_leaf(body.mass), scale_leaf(body.inertia))
+        )
         for body in system.bodies
     )
-    forces = jax.tree.map(scaled, system.forces)
+    forces = jax.tree.map(scale_leaf, system.forces)
     return eqx.tree_at(lambda s: (s.bodies, s.forces), system, (bodies, forces))
 
 
 def derivatives(system: Any, state: Any, rng: np.random.Generator, units: Any) -> list[Comparison]:
     """Forward and reverse mode of fixed steps, against differences with an estimate of their error;
     second derivatives in forward mode, too."""
-    name = str(rng.choice(supported(system, PLAIN)))
+    name = str(rng.choice(supported_formulations(system, PLAIN)))
     backend = str(rng.choice(["native", "xla"]))
     count = 2 * system.num_bodies
     count += len(jax.tree.leaves(eqx.filter(system.forces, eqx.is_inexact_array)))
@@ -302,10 +304,10 @@ def derivatives(system: Any, state: Any, rng: np.random.Generator, units: Any) -
     )
 
     def end(theta, system=system, state=state):
-        model = FORMULATIONS[name](_scaled(system, theta, weights))
+        model = FORMULATIONS[name](_scale_system(system, theta, weights))
         options = dict(solver=diffrax.Dopri5(), dt=t1 / STEPS, backend=backend)
         states = rj.simulate(model, state, t1, **options).states
-        rows = jnp.concatenate([x[-1] for x in _saved(states)], axis=-1)
+        rows = jnp.concatenate([x[-1] for x in _saved_arrays(states)], axis=-1)
         return (rows / sizes).ravel()
 
     def derivative(theta, *of):
@@ -319,13 +321,13 @@ def derivatives(system: Any, state: Any, rng: np.random.Generator, units: Any) -
     value_error, tangent_error = (float(np.max(allowance(x))) for x in (ends, tangents))
     forward = tangents[0]
 
-    def extrapolated(differences, error):
+    def extrapolate(differences, error):
         """Remove the error of order two; return the result and what explains a difference."""
         better = [(4 * differences[k + 1] - differences[k]) / 3 for k in range(2)]
         return better[1], FACTOR * np.max(np.abs(better[1] - better[0])) + error
 
     slopes = [(values[k] - values[3 + k]) / (2 * steps[k]) for k in range(3)]
-    difference, explained = extrapolated(slopes, value_error / steps[-1] + tangent_error)
+    difference, explained = extrapolate(slopes, value_error / steps[-1] + tangent_error)
     label = f"of {name} ({backend})"
     out = [Comparison(f"derivative {label}, difference", forward, difference, explained)]
     direction = jnp.asarray(np.cos(np.arange(1.0, forward.size + 1.0)))
@@ -343,7 +345,7 @@ def derivatives(system: Any, state: Any, rng: np.random.Generator, units: Any) -
         seconds = in_batch(twice)(*members(system, state))
         curvatures = [(values[k] + values[3 + k] - 2 * values[6]) / steps[k] ** 2 for k in range(3)]
         error = 4 * value_error / steps[-1] ** 2 + float(np.max(allowance(seconds)))
-        difference, explained = extrapolated(curvatures, error)
+        difference, explained = extrapolate(curvatures, error)
         out.append(
             Comparison(f"second derivative {label}, difference", seconds[0], difference, explained)
         )
@@ -363,7 +365,7 @@ class _Level(eqx.Module):
 
 def events(system: Any, state: Any, rng: np.random.Generator, units: Any) -> list[Comparison]:
     """An event of fixed steps: the function is zero there, and kernel and XLA agree."""
-    name = str(rng.choice(supported(system, PLAIN)))
+    name = str(rng.choice(supported_formulations(system, PLAIN)))
     t1 = 0.2 * units.time
     normal = jnp.asarray(rng.normal(size=3))
     options = dict(solver=diffrax.Dopri5(), dt=t1 / STEPS)

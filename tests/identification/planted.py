@@ -35,7 +35,7 @@ def _readings(model, sensors, ts, ys):
     return jax.vmap(lambda t, y: tuple(s.predict(model, t, y) for s in sensors))(ts, ys)
 
 
-def identified(experiment, parameters, seed=0, noise=1.0, start=None, ts=TS, **options):
+def fit_planted(experiment, parameters, seed=0, noise=1.0, start=None, ts=TS, **options):
     """A fit of simulated data with `noise` times the noise that is stated.
 
     From the truth on, or from the model `start`.
@@ -110,7 +110,7 @@ class MountedGyroscope(AbstractReading):
         return jnp.stack([c * w[0] + s * w[1], c * w[1] - s * w[0], third]) + self.bias
 
 
-def mounted(inertia, rates, bias=(0.3, -0.2, 0.1), drift=0.2, angle=0.4, torque=0.02):
+def mounted_experiment(inertia, rates, bias=(0.3, -0.2, 0.1), drift=0.2, angle=0.4, torque=0.02):
     moment = rj.ConstantMoment((0.0, 0.0, torque))
     model = rj.NullSpace(rj.FixedPointBody(inertia, moment=moment))
     sensor = MountedGyroscope(jnp.array(bias), jnp.asarray(drift), jnp.asarray(angle))

@@ -88,7 +88,7 @@ def steps(x, difference=40):
     def half(W):
         return [mpf(1), *(h * value / 4 for value in W)]
 
-    def turned(f, v):
+    def rotate(f, v):
         back = [f[0], -f[1], -f[2], -f[3]]
         norm = mpmath.fsum(a * a for a in f)
         return [a / norm for a in product(product(f, [0, *v]), back)[1:]]
@@ -96,8 +96,8 @@ def steps(x, difference=40):
     def residual(W, before):
         f = half(W)
         back = [f[0], -f[1], -f[2], -f[3]]
-        last = turned(f, [J[i] * (2 * W[i] - before[i]) for i in range(3)])
-        first = turned(back, [J[i] * before[i] for i in range(3)])
+        last = rotate(f, [J[i] * (2 * W[i] - before[i]) for i in range(3)])
+        first = rotate(back, [J[i] * before[i] for i in range(3)])
         return [last[i] - first[i] - h * mu[i] for i in range(3)]
 
     for _ in range(NUM_STEPS):

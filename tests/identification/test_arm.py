@@ -51,15 +51,15 @@ def halves():
     system, prior = system_and_prior(raw)
     zero = np.zeros((len(q), 4))
 
-    def coupled(x):
+    def couple_motor(x):
         """Return the coupling of joints 5 and 6 by motor 6."""
         return np.column_stack([zero, x[:, 1], x[:, 0]])
 
     both = np.sign(v[:, 4] + v[:, 5])[:, None] * np.ones(2)
     extra = {
-        "motor 6.rotor": coupled(a[:, 4:]),
-        "motor 6.viscous": coupled(v[:, 4:]),
-        "motor 6.coulomb": coupled(both),
+        "motor 6.rotor": couple_motor(a[:, 4:]),
+        "motor 6.viscous": couple_motor(v[:, 4:]),
+        "motor 6.coulomb": couple_motor(both),
     }
     middle = len(q) // 2
     parts = slice(EDGE, middle, 3), slice(middle, len(q) - EDGE, 3)

@@ -78,7 +78,7 @@ def parameters(kind, priors=(None, None)):
 
 
 @functools.cache
-def expected(seed, prior=None):
+def solve_by_scipy(seed, prior=None):
     """The least squares within bounds at zero, by SciPy, and standard deviations without bounds."""
 
     def residuals(x):
@@ -107,7 +107,7 @@ BOTH, ONE = 3, 5
 def test_optima_on_bounds(kind, method):
     for seed, held in ((BOTH, ["d", "k"]), (ONE, ["d"])):
         fit = identify(swing(), run(seed), parameters(kind), state0=STATE, method=method)
-        x, std = expected(seed)
+        x, std = solve_by_scipy(seed)
         assert [b.label for b in fit.bounds] == held
         # A logarithm may end where it changes the residuals by a hundredth of the noise.
         np.testing.assert_allclose(fit.values, x, atol=0.02 * std.min())
@@ -153,7 +153,7 @@ def test_prior_counts_at_a_bound():
     """A prior moves the stiffness off its bound; the damping remains on it."""
     prior = GaussianPrior(0.05, 0.001)
     fit = identify(swing(), run(BOTH), parameters("two bounds", (None, prior)), state0=STATE)
-    x, std = expected(BOTH, (0.05, 0.001))
+    x, std = solve_by_scipy(BOTH, (0.05, 0.001))
     np.testing.assert_allclose(fit.values, x, atol=0.02 * std.min())
     assert [b.label for b in fit.bounds] == ["d"]
 
@@ -177,7 +177,7 @@ def test_noise_is_estimated_at_a_bound():
 )
 def test_search_reaches_the_bound_exactly(options):
     fit = identify(swing(), run(ONE), parameters("two bounds"), state0=STATE, **options)
-    x, std = expected(ONE)
+    x, std = solve_by_scipy(ONE)
     np.testing.assert_allclose(fit.values, x, atol=0.02 * std.min())
     assert [b.label for b in fit.bounds] == ["d"]
 
@@ -189,7 +189,7 @@ def test_batch_reaches_bounds():
     )
     assert batch.converged.all()
     for seed, values, held in zip(seeds, batch.values, batch.at_bound, strict=True):
-        x, std = expected(seed)
+        x, std = solve_by_scipy(seed)
         np.testing.assert_allclose(values, x, atol=0.02 * std.min())
         np.testing.assert_array_equal(held, values == 0.0)
     assert np.isfinite(batch.std).all() and 0 < batch.at_bound.sum() < batch.at_bound.size

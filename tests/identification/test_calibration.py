@@ -53,13 +53,13 @@ def test_reading_with_bias_scale_and_misalignment(start, exact):
     run = rj.simulate(MODEL, start, 4.0, ts=TS, rtol=1e-11, atol=1e-11)
 
     @eqx.filter_jit
-    def predicted(sensor):
+    def predict_readings(sensor):
         return jax.vmap(lambda t, y: sensor.predict(MODEL, t, y))(run.ts, run.ys)
 
-    found = predicted(TRUE)
+    found = predict_readings(TRUE)
     assert np.max(np.abs(found - exact)) < 1e-9
     late = rj.Delayed(rj.Gyroscope(bias=BIAS, scale=SCALE, misalignment=TURN), DELAY)
-    again = predicted(late)
+    again = predict_readings(late)
     assert np.array_equal(again, found)
     assert late.name == "delayed gyroscope" and late.channels == TRUE.channels
 

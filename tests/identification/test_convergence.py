@@ -35,8 +35,8 @@ def servo_far_off():
 def test_curved_valley_needs_few_iterations():
     """130 iterations with damping that falls only where a step gains all that was promised."""
     experiment = planted.servo(2, 3, 0.5)
-    fit = planted.identified(experiment, planted.SERVO, start=servo_far_off())
-    near = planted.identified(experiment, planted.SERVO)
+    fit = planted.fit_planted(experiment, planted.SERVO, start=servo_far_off())
+    near = planted.fit_planted(experiment, planted.SERVO)
     assert fit.converged and sum(fit.iterations) < 80
     np.testing.assert_allclose(fit.values, near.values, rtol=1e-5)
 
@@ -92,7 +92,7 @@ class Table(eqx.Module):
 
 
 @pytest.fixture(scope="module")
-def tabulated():
+def fit_tabulated_torque():
     """A fit of a body that a rough table of torques drives, integrated at 1e-6."""
     rng = np.random.default_rng(1)
     knots, ts = np.linspace(0, 8.0, 161), np.linspace(0, 8.0, 401)
@@ -122,12 +122,12 @@ def tabulated():
 
 
 @pytest.mark.exhaustive
-def test_integration_errors_do_not_stop_a_fit_early(tabulated):
+def test_integration_errors_do_not_stop_a_fit_early(fit_tabulated_torque):
     """The sum of squares jumps from trial to trial by more than there is to gain.
 
     At 1e-10 a run takes some 5,000 steps, more than the 4,096 of `max_steps`.
     """
-    fit, truth = tabulated
+    fit, truth = fit_tabulated_torque
     assert fit.converged and fit.offset <= MAX_DISTANCE
     assert any("rtol = 1e-08 in the end: at 1e-06 the fit ended" in note for note in fit.notes)
     assert np.all(np.abs(fit.values - truth) < 4 * np.array(list(fit.std.values())))

@@ -37,7 +37,7 @@ def angle():
     return solve_ivp(rate, (0, 2), [0.3, 9.0], t_eval=TS, rtol=1e-11, atol=1e-11).y[0]
 
 
-def wrapped(angle, lowest):
+def wrap(angle, lowest):
     return (angle - lowest) % TURN + lowest
 
 
@@ -52,11 +52,11 @@ def test_encoder_range_is_detected(angle, lowest, every):
     """Readings within a revolution are compared modulo a revolution; counted revolutions are
     kept.
     """
-    gaps = np.where((TS > 0.5) & (TS < 0.7), np.nan, wrapped(angle, lowest))[::every]
+    gaps = np.where((TS > 0.5) & (TS < 0.7), np.nan, wrap(angle, lowest))[::every]
     encoder, (note,) = read(gaps)
     assert encoder.period == pytest.approx(TURN) and encoder.name == ENCODER.name
     assert "coordinate of hinge lie within one turn" in note and "quarter turn apart" in note
-    r = jax.vmap(encoder.residual)(angle + 0.1, wrapped(angle, lowest))
+    r = jax.vmap(encoder.residual)(angle + 0.1, wrap(angle, lowest))
     np.testing.assert_allclose(r, 0.1, atol=1e-12)
     assert read(angle[::every]) == (ENCODER, [])
     counting = rj.JointCoordinate("hinge", period=np.inf)
@@ -98,7 +98,7 @@ def test_fit_of_sparse_readings_modulo_a_revolution(angle):
     rng = np.random.default_rng(1)
     read = 1.02 * angle + 0.15 + 0.005 * rng.normal(size=angle.size)
     rows = np.flatnonzero((np.arange(101) % 4 == 0) & ((TS < 0.9) | (TS > 1.3)))
-    data = rj.Measurements(TS[rows], {ENCODER: wrapped(read, 0.0)[rows]}, {ENCODER: 0.005})
+    data = rj.Measurements(TS[rows], {ENCODER: wrap(read, 0.0)[rows]}, {ENCODER: 0.005})
     parameters = [
         rj.Parameter("damping", lambda e: e.model.system.joints[0].damping),
         rj.Parameter("bias", lambda e: e.sensors[0].bias),

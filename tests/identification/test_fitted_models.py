@@ -78,12 +78,13 @@ def test_fit_of_run_parameters_bounds_and_components():
     ts = np.linspace(0.0, 1.0, 21)
     omega0 = np.array([1.0, 2.0, 3.0])
 
-    def spun(torque):
+    def spinning_body(torque):
         moment = rj.ConstantMoment([torque, 0.0, 0.0])
         return rj.NullSpace(rj.FixedPointBody(np.array(cases.INERTIA), moment=moment))
 
     runs = [
-        Measurements(ts, {Gyroscope(): cases.simulated_rates(spun(x), omega0, ts)}) for x in torques
+        Measurements(ts, {Gyroscope(): cases.simulated_rates(spinning_body(x), omega0, ts)})
+        for x in torques
     ]
     torque = Parameter(
         "torque",
@@ -93,7 +94,7 @@ def test_fit_of_run_parameters_bounds_and_components():
         unit="N m",
     )
     rates = Parameter("omega", cases.rates_of, Unconstrained(which=(0, 2)), start=[[0.8, 2.0, 3.2]])
-    fit = identify(spun(0.0), runs, [torque, rates], horizons=(0.5, 1.0))
+    fit = identify(spinning_body(0.0), runs, [torque, rates], horizons=(0.5, 1.0))
     assert fit.labels == ("omega[0]", "omega[2]", "torque[0][1]", "torque[0][2]")
     np.testing.assert_allclose(fit.values, [1.0, 3.0, *torques], rtol=1e-6)
     np.testing.assert_allclose([m.system.moment.value[0] for m in fit.models], torques, rtol=1e-6)

@@ -82,24 +82,24 @@ def test_invalid_inputs_raise(runs):
     ts, torque = runs[0].inputs["wheels"]
     stacked, how = stack_runs(runs), None
 
-    def made(model, given=stacked, parameters=PARAMETERS):
+    def build_problem(model, given=stacked, parameters=PARAMETERS):
         anything: Any = how
         return make_problem(model, given, [rj.State()] * 2, parameters, anything)
 
     with pytest.raises(ValueError, match="no `Signal` of the model has this name; there are"):
-        made(model_with(ts, torque, INERTIA, 0.0, name="wheel"))
+        build_problem(model_with(ts, torque, INERTIA, 0.0, name="wheel"))
     single = [_with_inputs(run, {"wheels": (ts, torque[:, 0])}) for run in runs]
     with pytest.raises(ValueError, match=r"values of 'wheels' must have shape \(K, 3\), as in"):
-        made(model_with(ts, torque, INERTIA, 0.0), stack_runs(single))
+        build_problem(model_with(ts, torque, INERTIA, 0.0), stack_runs(single))
     with pytest.raises(ValueError, match="The delay of the Signal 'wheels' is fitted, but its tab"):
-        made(model_with(ts, torque, INERTIA, 0.0, extrapolation="error"))
+        build_problem(model_with(ts, torque, INERTIA, 0.0, extrapolation="error"))
     with pytest.raises(ValueError, match=r"run 1 from 0 to 6 s goes beyond .* covers 0.01 to 6.01"):
-        made(
+        build_problem(
             model_with(ts, torque, INERTIA, 0.01, extrapolation="error"), parameters=PARAMETERS[:1]
         )
     other = _with_inputs(runs[1], {})
     with pytest.raises(ValueError, match=r"All runs must have the same `Measurements\(inputs="):
-        made(model_with(ts, torque, INERTIA, 0.0), stack_runs([runs[0], other]))
+        build_problem(model_with(ts, torque, INERTIA, 0.0), stack_runs([runs[0], other]))
     for inputs, message in (
         ({"wheels": ts}, r"takes a pair \(ts, values\) for the signal 'wheels'; got"),
         ({"wheels": (ts, ts[:3])}, r"'wheels': `Signal\(values=...\)` must have shape"),

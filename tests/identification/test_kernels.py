@@ -21,11 +21,11 @@ def backends(monkeypatch):
     """Record the selected backend of every compiled solve."""
     seen, choose_backend = [], traced_solve.choose_backend
 
-    def noted(*args):
+    def note_backend(*args):
         seen.append(choose_backend(*args))
         return seen[-1]
 
-    monkeypatch.setattr(traced_solve, "choose_backend", noted)
+    monkeypatch.setattr(traced_solve, "choose_backend", note_backend)
     return seen
 
 
@@ -99,14 +99,14 @@ def test_sensitivities_are_kernels(case, backends):
     )
     model = body(rj.ConstantMoment(np.array([1.0, 0.2, -0.3])))
 
-    def found(**how):
+    def run_sensitivity(**how):
         return rj.sensitivity(
             model, STATE, 1.0, parameters, ts=TS, sensors=GYROSCOPE, mode="forward", solver=solver,
             **options, **how,
         )  # fmt: skip
 
-    kernels = found()
+    kernels = run_sensitivity()
     assert backends == ["native"]
-    by_xla = found(adjoint=diffrax.ForwardMode())
+    by_xla = run_sensitivity(adjoint=diffrax.ForwardMode())
     J, expected = (x.jacobian["gyroscope"] for x in (kernels, by_xla))
     np.testing.assert_allclose(J, expected, rtol=0, atol=tolerance * np.max(np.abs(expected)))

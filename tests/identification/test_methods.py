@@ -53,7 +53,7 @@ def closed_form(stiffness=STIFFNESS, damping=DAMPING):
     return angle[:, None], rate[:, None]
 
 
-def measured(noise=None, outliers=0, seed=0):
+def measure(noise=None, outliers=0, seed=0):
     rng = np.random.default_rng(seed)
     values = {
         s: v + NOISE[s] * rng.standard_normal(v.shape)
@@ -70,7 +70,7 @@ def start(stiffness=3.0, damping=0.5):
 
 @pytest.fixture(scope="module")
 def plain():
-    return identify(start(), measured(NOISE), PARAMETERS, **OPTIONS)
+    return identify(start(), measure(NOISE), PARAMETERS, **OPTIONS)
 
 
 @pytest.mark.exhaustive
@@ -79,7 +79,7 @@ def test_methods_agree_on_estimates(plain):
 
     def residual(p):
         angle, rate = closed_form(*p)
-        values = measured().values
+        values = measure().values
         return np.concatenate(
             [
                 ((angle.ravel() - np.asarray(values[0]).ravel()) / NOISE[ANGLE]),
@@ -106,7 +106,7 @@ def test_factorisation_does_not_modify_its_input(rng):
 
 
 def test_gauss_newton_reaches_the_optimum(plain):
-    fit = identify(start(), measured(NOISE), PARAMETERS, **OPTIONS, method="gauss-newton")
+    fit = identify(start(), measure(NOISE), PARAMETERS, **OPTIONS, method="gauss-newton")
     assert np.allclose(fit.values, plain.values, rtol=1e-6)
     assert sum(fit.iterations) <= sum(plain.iterations)
 
@@ -114,7 +114,7 @@ def test_gauss_newton_reaches_the_optimum(plain):
 @pytest.mark.exhaustive
 def test_noise_is_estimated_per_sensor(plain):
     """Both are found to the accuracy of 60 samples, and with them the estimates and their std."""
-    fit = identify(start(), measured(), PARAMETERS, **OPTIONS)
+    fit = identify(start(), measure(), PARAMETERS, **OPTIONS)
     assert any(note.startswith("The noise was estimated from the residuals") for note in fit.notes)
     found = list(fit.noise_by_sensor.values())
     assert np.allclose(found, list(NOISE.values()), rtol=0.25)
@@ -131,7 +131,7 @@ def test_robust_losses_resist_outliers(plain, loss):
     """One sample in ten is far off: least squares is led astray, robust losses are not."""
     std = np.array(list(plain.std.values()))
     true = np.array([STIFFNESS, DAMPING])
-    data = measured(NOISE, outliers=6)
+    data = measure(NOISE, outliers=6)
     squares = identify(start(), data, PARAMETERS, **OPTIONS)
     robust = identify(start(), data, PARAMETERS, **OPTIONS, loss=loss)
     assert np.max(np.abs(squares.values - true) / std) > 10
@@ -162,7 +162,7 @@ def test_several_starts_reach_the_lowest_minimum():
     """From a spring forty times too stiff one start reaches a wrong minimum; of six starts some do
     not.
     """
-    data, far = measured(NOISE), start(160.0, 0.01)
+    data, far = measure(NOISE), start(160.0, 0.01)
     alone = identify(far, data, PARAMETERS, **OPTIONS, throw=False)
     many = identify(far, data, PARAMETERS, **OPTIONS, starts=6, start_spread=4.0)
     assert many.chi_square < 1.5 < alone.chi_square
@@ -170,7 +170,7 @@ def test_several_starts_reach_the_lowest_minimum():
 
 
 def test_invalid_arguments_raise():
-    data = measured(NOISE)
+    data = measure(NOISE)
     with pytest.raises(ValueError, match=r"method=...\).*gauss-newton.*got 'newton'"):
         identify(start(), data, PARAMETERS, state0=STATE0, method="newton")  # pyright: ignore
     with pytest.raises(TypeError, match=r"loss=...\)` must be a loss .*Huber.*got 'huber'"):

@@ -202,7 +202,7 @@ def linear_problem(noise):
     return data, parameters, values.mean(axis=1)
 
 
-def solved(means, noise):
+def solve_normal_equations(means, noise):
     """Normal equations: bias, rates of both runs; values and covariance."""
     one, zero = np.eye(3), np.zeros((3, 3))
     rows = np.block([[one, one, zero], [one, zero, one]])
@@ -223,7 +223,7 @@ def test_gaussian_prior_shifts_the_estimate(noise):
     data, parameters, means = linear_problem(noise)
     fit = identify(SPHERE, data, parameters, horizons=(1.0,))
     noise = fit.noise_by_sensor[Gyroscope().name] if noise is None else noise
-    values, covariance = solved(means, noise)
+    values, covariance = solve_normal_equations(means, noise)
     assert 0.03 < noise < 0.08
     assert fit.identifiability.identifiable
     # The minimisation ends within 1e-6 standard deviations; an estimated noise within 1e-3 of it.
@@ -237,7 +237,7 @@ def test_gaussian_prior_shifts_the_estimate(noise):
 def test_priors_in_a_batch(tmp_path):
     """At once, and one by one into a store."""
     data, parameters, means = linear_problem(0.05)
-    values, covariance = solved(means, 0.05)
+    values, covariance = solve_normal_equations(means, 0.05)
     std = np.sqrt(np.diag(covariance))
     fit = functools.partial(identify_batch, SPHERE, [data, data], parameters, horizons=(1.0,))
     for found in (fit(), fit(batch_size=1, out=tmp_path / "fits.zarr")):
@@ -292,7 +292,7 @@ def test_priors_in_planned_runs():
 def test_priors_in_first_order_methods():
     """The loss of gradient steps includes the priors."""
     data, parameters, means = linear_problem(0.05)
-    values, covariance = solved(means, 0.05)
+    values, covariance = solve_normal_equations(means, 0.05)
     std = np.sqrt(np.diag(covariance))
     steps = FirstOrder(optax.adam(0.05), steps=5)
     fit = identify(SPHERE, data, parameters, horizons=(1.0,), method=steps)

@@ -24,7 +24,7 @@ def same_rotations(found, expected):
     np.testing.assert_allclose(np.abs(np.sum(found * expected, axis=1)), 1.0, rtol=1e-12)
 
 
-def written(tmp_path, names, columns):
+def write_csv(tmp_path, names, columns):
     path = tmp_path / "data.csv"
     lines = [",".join(names)] + [
         ",".join("" if x is None else f"{x!r}" for x in r) for r in columns
@@ -91,7 +91,7 @@ def test_wrong_units_raise(unit, quantities, message):
 
 
 def test_columns_are_converted(tmp_path):
-    path = written(tmp_path, ("t", "a", "b", "c"), [(0, 180.0, 60.0, 1.0), (500, 90.0, 0.0, 2.0)])
+    path = write_csv(tmp_path, ("t", "a", "b", "c"), [(0, 180.0, 60.0, 1.0), (500, 90.0, 0.0, 2.0)])
     units = {"t": "ms", GYRO: "deg/s", "b": "rpm", "c": "rad/s"}
     (run,) = read_csv(path, {GYRO: ("a", "b", "c")}, time="t", units=units)
     np.testing.assert_allclose(run.ts, [0.0, 0.5])
@@ -102,13 +102,13 @@ def test_columns_are_converted(tmp_path):
 
 def test_gaps_become_a_mask(tmp_path):
     rows = [(0.0, 1.0, None, 3.0), (0.1, None, 5.0, 6.0), (0.2, 7.0, 8.0, float("nan"))]
-    path = written(tmp_path, ("time_s", "a", "b", "c"), rows)
+    path = write_csv(tmp_path, ("time_s", "a", "b", "c"), rows)
     (run,) = read_csv(path, {GYRO: ("a", "b", "c")}, gaps="mask")
     np.testing.assert_array_equal(run.mask[0], [[1, 0, 1], [0, 1, 1], [1, 1, 0]])
     np.testing.assert_array_equal(run.values[0], [[1, 5, 3], [1, 5, 6], [7, 8, 6]])
     with pytest.raises(ValueError, match=r'line 2: column \'b\' is empty.*gaps="mask"'):
         read_csv(path, {GYRO: ("a", "b", "c")})
-    path = written(tmp_path, ("time_s", "a", "b", "c"), [(0, 1, 2, 3), (None, 1, 2, 3)])
+    path = write_csv(tmp_path, ("time_s", "a", "b", "c"), [(0, 1, 2, 3), (None, 1, 2, 3)])
     with pytest.raises(ValueError, match=r"line 3: there is no time in column 'time_s'"):
         read_csv(path, {GYRO: ("a", "b", "c")}, gaps="mask")
 
@@ -125,12 +125,12 @@ def test_orientation_conventions(tmp_path, convention):
     names = [f"c{k}" for k in range(rows.shape[1])]
     units = {ATTITUDE: "deg"} if convention.isupper() else {}
     table = [(t, *(float(x) for x in row)) for t, row in zip(TS.tolist(), rows, strict=True)]
-    path = written(tmp_path, ("time_s", *names), table)
+    path = write_csv(tmp_path, ("time_s", *names), table)
     how = {"orientation": {ATTITUDE: convention}, "units": units, "gaps": "mask"}
     (run,) = read_csv(path, {ATTITUDE: names}, **how)
     same_rotations(np.asarray(run.values[0]), p)
     table[1] = (*table[1][:2], None, *table[1][3:])
-    (run,) = read_csv(written(tmp_path, ("time_s", *names), table), {ATTITUDE: names}, **how)
+    (run,) = read_csv(write_csv(tmp_path, ("time_s", *names), table), {ATTITUDE: names}, **how)
     np.testing.assert_array_equal(run.mask[0], [[True] * 3, [False] * 3, [True] * 3])
     same_rotations(np.asarray(run.values[0])[[0, 2]], p[[0, 2]])
 
@@ -150,7 +150,7 @@ def test_orientation_conventions(tmp_path, convention):
     ],
 )
 def test_wrong_layouts_raise(tmp_path, options, message):
-    path = written(tmp_path, ("time_s", "a", "b", "c"), [(0, 1, 2, 3), (1, 1, 2, 3)])
+    path = write_csv(tmp_path, ("time_s", "a", "b", "c"), [(0, 1, 2, 3), (1, 1, 2, 3)])
     with pytest.raises(ValueError, match=message):
         read_csv(path, {GYRO: ("a", "b", "c")}, **options)
 
@@ -170,7 +170,7 @@ def test_wrong_orientations_raise(tmp_path, orientation, names, message):
     identity = np.eye(3).ravel().tolist()
     mirror = np.diag([1.0, 1.0, -1.0]).ravel().tolist()
     rows = [(0, *identity), (1, *mirror)] if len(names) == 9 else [(0, *[1.0] * 9), (1, *mirror)]
-    path = written(tmp_path, ("time_s", *"abcdefghi"), rows)
+    path = write_csv(tmp_path, ("time_s", *"abcdefghi"), rows)
     with pytest.raises(ValueError, match=message):
         read_csv(path, {ATTITUDE: tuple(names)}, orientation=orientation)
 
@@ -228,14 +228,14 @@ def dataset(**changes):
     return data.assign(**changes)
 
 
-def saved(tmp_path, data):
+def write_netcdf(tmp_path, data):
     path = tmp_path / "data.nc"
     data.to_netcdf(path, engine="h5netcdf")
     return path
 
 
 def test_netcdf_with_its_units(tmp_path):
-    path = saved(tmp_path, dataset())
+    path = write_netcdf(tmp_path, dataset())
     (run,) = read_netcdf(path, {GYRO: "rates", PLACE: ("x", "y", "z")})
     np.testing.assert_allclose(run.ts, TS)
     np.testing.assert_allclose(run.values[0], np.radians(np.arange(9.0)).reshape(3, 3))
@@ -258,11 +258,11 @@ def test_netcdf_with_integer_stamps(tmp_path):
     )
     how = {"time": "t", "run": "toss"}
     sensor = {rj.JointCoordinate("hinge"): "q"}
-    a, b = read_netcdf(saved(tmp_path, data), sensor, **how)
+    a, b = read_netcdf(write_netcdf(tmp_path, data), sensor, **how)
     np.testing.assert_allclose([a.ts, b.ts], [[0.0, 1e-9], [5e-9, 1.0]], rtol=1e-15)
     assert a.time_zero == "2023-11-14T22:13:20.123456789Z"
     data["t"] = (("toss", "k"), stamps - first, {"units": "ns since 2023-11-14 22:13:20.123456789"})
-    c, d = read_netcdf(saved(tmp_path, data), sensor, **how, time_zero=a.time_zero)
+    c, d = read_netcdf(write_netcdf(tmp_path, data), sensor, **how, time_zero=a.time_zero)
     np.testing.assert_allclose([c.ts, d.ts], [a.ts, b.ts], rtol=1e-12)
 
 
@@ -277,7 +277,7 @@ def test_netcdf_with_several_runs(tmp_path):
         },
         {"toss": ["a", "b"]},
     )
-    path = saved(tmp_path, data)
+    path = write_netcdf(tmp_path, data)
     how = {"time": "t", "run": "toss", "orientation": {ATTITUDE: "wxyz"}}
     a, b = read_netcdf(path, {ATTITUDE: "q"}, gaps="mask", **how)
     assert (a.name, b.name) == ("a", "b")
@@ -336,7 +336,7 @@ def test_netcdf_with_several_runs(tmp_path):
     ],
 )
 def test_invalid_netcdf_raises(tmp_path, changes, sensors, options, message):
-    path = saved(tmp_path, dataset(**changes))
+    path = write_netcdf(tmp_path, dataset(**changes))
     with pytest.raises(ValueError, match=message):
         read_netcdf(path, sensors, **options)
 

@@ -161,16 +161,16 @@ def test_standard_deviations_match_repetitions(exact_arm):
     errors = []
     for _ in range(200):
         torques = exact_arm.matrix @ PLANTED + noise * rng.normal(size=exact_arm.torques.shape)
-        found = ident.regress(_with(exact_arm, torques), noise=noise)
+        found = ident.regress(_replace_torques(exact_arm, torques), noise=noise)
         errors.append((found.values - truth) / found.std)
     # 12 times 200 squares: a standard deviation of 0.03 about 1.
     assert abs(np.mean(np.square(errors)) - 1) < 0.12
-    estimated = ident.regress(_with(exact_arm, torques))
+    estimated = ident.regress(_replace_torques(exact_arm, torques))
     np.testing.assert_allclose(estimated.noise, noise, rtol=0.15)
     assert not estimated.noise_is_known and found.noise_is_known
 
 
-def _with(data, torques):
+def _replace_torques(data, torques):
     return dataclasses.replace(data, torques=torques)
 
 

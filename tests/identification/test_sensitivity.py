@@ -73,14 +73,16 @@ def test_modes_agree_with_finite_differences():
         np.testing.assert_allclose(J, reverse.jacobian[sensor.name], atol=1e-10 * scale)
     direction = {"inertia": [0.2, -0.1, 0.15], "first_moment": [0.1, 0.2, -0.3]}
 
-    def moved(step):
+    def run_displaced(step):
         at = {key: value + step * np.array(direction[key]) for key, value in values.items()}
         return run(**at).readings
 
     h = 2e-3
 
     def central(step):
-        return jax.tree.map(lambda a, b: (a - b) / (2 * step), moved(step), moved(-step))
+        return jax.tree.map(
+            lambda a, b: (a - b) / (2 * step), run_displaced(step), run_displaced(-step)
+        )
 
     near, far = central(h), central(2 * h)
     along = np.concatenate(list(direction.values()))

@@ -18,7 +18,7 @@ BASE = np.array([0.1, 0.2, -0.3])
 AXIS = np.array([0.0, 0.6, 0.8])
 
 
-def driven(t):
+def motion_law(t):
     return 4.0 + 0.5 * jnp.sin(3.0 * t)
 
 
@@ -32,7 +32,7 @@ def arm():
     ]
     joints = [
         rj.Cylindrical("ground", "fore", BASE, AXIS, name="slide"),
-        rj.Revolute("fore", "tool", (1.4, 0.5, 0.2), (0.2, 0.1, 1.0), driven, name="drive"),
+        rj.Revolute("fore", "tool", (1.4, 0.5, 0.2), (0.2, 0.1, 1.0), motion_law, name="drive"),
     ]
     forces = [
         rj.Gravity(GRAVITY),
@@ -82,12 +82,12 @@ def unknowns(model):
     """A pose and velocities that the joints allow, far from the reference configuration."""
 
     @jax.jit
-    def closed(y):
+    def close_joints(y):
         return jax.lax.fori_loop(0, 6, lambda _, y: model.project(T, y), y)
 
     y = model.start(model.system.reference_state())
     rng = np.random.default_rng(3)
-    y = closed(y + 0.3 * jnp.asarray(rng.normal(size=y.shape)))
+    y = close_joints(y + 0.3 * jnp.asarray(rng.normal(size=y.shape)))
     size = model.layout.num_positions
     y = y.at[size : size + 2].set(jnp.array([-0.8, 1.3]))
     assert float(model.drift(T, y)[0]) < 1e-13
@@ -137,7 +137,7 @@ def test_rates_of_joints_are_derivatives_of_coordinates(readings, rates):
     for key in COORDINATES:
         np.testing.assert_allclose(readings[f"{key} rate"], rates[key], rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(readings["drive rate"], 1.5 * np.cos(3.0 * T), rtol=1e-12)
-    np.testing.assert_allclose(readings["drive"], driven(T), rtol=1e-12)
+    np.testing.assert_allclose(readings["drive"], motion_law(T), rtol=1e-12)
     np.testing.assert_allclose(readings["angle rate"], 1.3, rtol=1e-12)
 
 
@@ -235,11 +235,11 @@ def test_pendulum_readings_in_closed_form():
 
     @jax.jit
     @jax.vmap
-    def found(t, state):
+    def read_sensors(t, state):
         y = model.start(state, t)
         return tuple(sensor.predict(model, t, y) for sensor in sensors)
 
-    angle, force, pivot = found(ts, states)
+    angle, force, pivot = read_sensors(ts, states)
     x = states.position[:, 0]
     np.testing.assert_allclose(angle, np.arctan2(x[:, 1], x[:, 0]), atol=1e-12)
     expected = np.stack([3 * 9.81 * x[:, 1], 0 * ts, 0 * ts], axis=1)

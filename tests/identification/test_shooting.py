@@ -206,7 +206,7 @@ def test_chaotic_double_pendulum_is_fitted():
     model = rj.NullSpace(system.tracking(["shoulder", "elbow"]))
 
     @jax.jit
-    def turned(angles):
+    def state_at_angles(angles):
         unit = selection((0, 1), 2)
         start = system.reference_state()
         return retract(model, start, jnp.zeros(()), unit, angles, jnp.zeros(2))[0]
@@ -214,7 +214,7 @@ def test_chaotic_double_pendulum_is_fitted():
     truth, noise = jnp.array([1.8, 0.6]), 0.01
     sensors = (rj.JointCoordinate("shoulder"), rj.JointCoordinate("elbow"))
     ts = np.linspace(0.0, 3.0, 61)
-    solution = rj.simulate(model, turned(truth), ts[-1], ts=ts, rtol=1e-11, atol=1e-11)
+    solution = rj.simulate(model, state_at_angles(truth), ts[-1], ts=ts, rtol=1e-11, atol=1e-11)
     read = jax.jit(jax.vmap(lambda t, y: [s.predict(model, t, y) for s in sensors]))
     rng = np.random.default_rng(0)
     values = [
@@ -233,7 +233,7 @@ def test_chaotic_double_pendulum_is_fitted():
 
     def fit(**options):
         return identify(
-            model, measured, parameters, state0=turned(off), rtol=1e-6, atol=1e-6,
+            model, measured, parameters, state0=state_at_angles(off), rtol=1e-6, atol=1e-6,
             projection=False, horizons=(1.0,), max_iterations=40, throw=False, **options,
         )  # fmt: skip
 

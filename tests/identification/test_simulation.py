@@ -19,15 +19,15 @@ NOISE = {rj.Gyroscope(): cases.NOISE}
 FAST = {"solver": diffrax.Tsit5(), "rtol": 1e-6, "atol": 1e-7}
 
 
-def fitted(**options):
+def fit_drag(**options):
     start = cases.model(drag=4e-4)
     return rj.identify(start, DATA, DRAG, state0=STATE, horizons=(1.0,), **options)
 
 
 ENTRIES = {
-    "identify": fitted,
+    "identify": fit_drag,
     "identify_batch": lambda **options: identify_batch(MODEL, [DATA], DRAG, **options),
-    "fitted_runs": lambda **options: fitted_runs(fitted(), DATA, **options),
+    "fitted_runs": lambda **options: fitted_runs(fit_drag(), DATA, **options),
     "excitation": lambda **options: rj.excitation(MODEL, STATE, TS, NOISE, DRAG, **options),
     "design_experiment": lambda **options: rj.design_experiment(
         MODEL, STATE, TS, NOISE, DRAG, DRAG, **options
@@ -50,7 +50,7 @@ def test_settings_are_checked(entry):
 
 
 def test_simulation_object_equals_keywords():
-    one, other = fitted(**FAST), fitted(simulation=rj.Simulation(**FAST))
+    one, other = fit_drag(**FAST), fit_drag(simulation=rj.Simulation(**FAST))
     for costs in zip(one.cost, other.cost, strict=True):
         np.testing.assert_array_equal(*costs)
     assert one.values.tolist() == other.values.tolist()
@@ -67,7 +67,7 @@ def test_equal_settings_share_compilation():
     how = rj.Simulation(solver=diffrax.Midpoint(), dt=0.005)
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
-        found = {fitted(simulation=how, throw=False).values.tobytes() for _ in range(1000)}
+        found = {fit_drag(simulation=how, throw=False).values.tobytes() for _ in range(1000)}
     finally:
         for other in others:
             other.kill()
@@ -79,7 +79,7 @@ def test_batch_equals_single_fits():
     """Three sets in two lanes, each as fitted alone; what is held fixed costs no derivative."""
     parameter = cases.parameters(fixed=("I1",))[:2]
     runs = cases.measurements(cases.NOISE, known=True)[1:2]
-    data = [[_shifted(runs[0], 0.01 * k)] for k in range(3)]
+    data = [[_shift_values(runs[0], 0.01 * k)] for k in range(3)]
     start = rj.State(angular_velocity=cases.RATES[1])
     how = {"state0": start, "horizons": (0.5, 1.0)}
     found = identify_batch(MODEL, data, parameter, batch_size=2, **how)
@@ -97,7 +97,7 @@ def test_batch_equals_single_fits():
         identify_batch(MODEL, [data[0], [other]], parameter, **how)
 
 
-def _shifted(run, change):
+def _shift_values(run, change):
     return eqx.tree_at(lambda r: r.values[0], run, run.values[0] + change)
 
 
@@ -109,11 +109,11 @@ def test_fit_with_fixed_steps(solver):
     """With a second-order scheme the estimate converges to that of adaptive steps as steps
     shrink.
     """
-    near = fitted().values
+    near = fit_drag().values
 
     def error(dt):
         how = rj.Simulation(solver=solver, dt=dt)
-        fit = fitted(simulation=how)
+        fit = fit_drag(simulation=how)
         assert fit.converged
         return float(np.abs(fit.values - near)[0])
 

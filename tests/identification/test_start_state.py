@@ -32,7 +32,7 @@ def four_bar():
 
 
 @pytest.fixture(scope="module")
-def moved(four_bar):
+def displace_start(four_bar):
     """Compiled displacement of the four-bar by changes of the crank's angle and rate."""
     model, state = four_bar
     directions = selection(independent_rates(model, state), 3)
@@ -44,30 +44,30 @@ def moved(four_bar):
 
 
 @pytest.mark.exhaustive
-def test_retraction_onto_a_loop(four_bar, moved):
+def test_retraction_onto_a_loop(four_bar, displace_start):
     """The crank moves by the requested change, the loop is closed, and a zero change has no
     effect.
     """
     model, state = four_bar
     change = jnp.array([0.7, 1.5])
-    new, okay = moved(change)
+    new, okay = displace_start(change)
     assert okay
     assert np.max(np.asarray(model.drift(0.0, model.encode(new)))) < 1e-14
     read = jax.jit(lambda s: coordinate(CRANK)(model, s))
     # A Runge-Kutta step of 1/8 of 0.7 rad is off by (0.7/16)^5/60.
     np.testing.assert_allclose(read(new) - read(state), change, atol=3e-7)
-    same, _ = moved(jnp.zeros(2))
+    same, _ = displace_start(jnp.zeros(2))
     for a, b in zip(jax.tree.leaves(same), jax.tree.leaves(state), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-13)
 
 
 @pytest.mark.exhaustive
-def test_derivatives_of_retraction(moved):
+def test_derivatives_of_retraction(displace_start):
     change, h = jnp.array([0.4, -0.8]), 1e-4
-    forward = jax.jacfwd(lambda c: moved(c)[0])(change)
+    forward = jax.jacfwd(lambda c: displace_start(c)[0])(change)
     for k in range(2):
         step = jnp.zeros(2).at[k].set(h)
-        ends = [moved(change + s * step)[0] for s in (1, -1, 2, -2)]
+        ends = [displace_start(change + s * step)[0] for s in (1, -1, 2, -2)]
         for exact, *e in zip(*map(jax.tree.leaves, (forward, *ends)), strict=True):
             found = (8 * (e[0] - e[1]) - (e[2] - e[3])) / (12 * h)
             np.testing.assert_allclose(exact[..., k], found, atol=1e-9)
@@ -84,12 +84,12 @@ def test_unclosable_loop_fails():
     np.testing.assert_array_equal(far.position, state.position)
 
 
-def readings(model, state, sensors, ts, moved=None):
+def readings(model, state, sensors, ts, displace_start=None):
     """Exact readings from a start that is moved by a change of the generalised velocities."""
-    if moved is not None:
-        count = len(moved) // 2
-        directions = selection(independent_rates(model, state), len(moved) // 2)
-        change = jnp.asarray(moved)
+    if displace_start is not None:
+        count = len(displace_start) // 2
+        directions = selection(independent_rates(model, state), len(displace_start) // 2)
+        change = jnp.asarray(displace_start)
         state, _ = jax.jit(retract)(
             model, state, jnp.zeros(()), directions, change[:count], change[count:]
         )
@@ -103,10 +103,10 @@ def mass_of(experiment):
 
 
 @pytest.mark.exhaustive
-def test_initial_state_of_a_loop_is_fitted(four_bar, moved):
+def test_initial_state_of_a_loop_is_fitted(four_bar, displace_start):
     """Start of a closed loop and a mass in it, from one encoder."""
     model, state = four_bar
-    true, _ = moved(jnp.array([0.3, 1.5]))
+    true, _ = displace_start(jnp.array([0.3, 1.5]))
     sensors = (rj.JointCoordinate("revolute ground-rocker"),)
     ts = np.linspace(0.0, 0.5, 26)
     _, values = readings(model, true, sensors, ts)
@@ -177,7 +177,7 @@ def test_initial_rates_of_a_top_are_fitted():
     [
         (lambda m: start_state(m, positions=False, rates=False), "needs `positions=True`"),
         (lambda m: start_state(m.system), "takes a formulation such as"),
-        (lambda m: start_state(welded()), "leave no degree of freedom"),
+        (lambda m: start_state(welded_plate()), "leave no degree of freedom"),
     ],
 )
 def test_invalid_arguments_raise(four_bar, call, message):
@@ -185,7 +185,7 @@ def test_invalid_arguments_raise(four_bar, call, message):
         call(four_bar[0])
 
 
-def welded():
+def welded_plate():
     body = rj.Body("plate", 1.0, (0.1, 0.1, 0.1))
     return rj.NullSpace(rj.System(body, [rj.Weld("ground", "plate")]))
 

@@ -23,7 +23,7 @@ def hinge(body, x, **more):
     return rj.Revolute("ground", body, (x, 0, 0), Y, name=f"hinge {body}", **more)
 
 
-def geared(ratio=-2.0, **more):
+def geared_rods(ratio=-2.0, **more):
     """Two rods on hinges, one turned by the other."""
     joints = [hinge("a", 0.0, **more), hinge("b", 2.0), rj.Coupling("hinge b", "hinge a", ratio)]
     return rj.System(rods(), joints, [GRAVITY])
@@ -41,7 +41,7 @@ def moments():
 )
 @pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative, rj.Absolute])
 def test_gears_follow_the_ratio(kind):
-    system = geared()
+    system = geared_rods()
     model = kind(system)
     state = system.reference_state()
     found = model.accelerations(0.0, model.encode(state)).angular[:, 1]
@@ -79,7 +79,7 @@ def test_gears_over_many_revolutions_and_a_rack():
 
 @pytest.mark.exhaustive
 def test_states_from_joint_coordinates_keep_couplings():
-    system = geared(damping=0.1, armature=0.2)
+    system = geared_rods(damping=0.1, armature=0.2)
     state = rj.jointed_state(system, {"hinge a": 0.4}, {"hinge a": 3.0})
     model = rj.NullSpace(system)
     coordinates, rates = model.joint_coordinates(0.0, model.encode(state))
@@ -208,14 +208,14 @@ def test_invalid_arguments_raise():
         hinge("a", 0.0, motion=jnp.sin, damping=-1.0)
     with pytest.raises(ValueError, match="no discrete form of `Coupling`"):
         rj.simulate(
-            rj.NullSpace(geared()), geared().reference_state(), 0.1,
+            rj.NullSpace(geared_rods()), geared_rods().reference_state(), 0.1,
             solver=rj.solvers.EnergyMomentum(), dt=0.01,
         )  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative])
 def test_coordinates_of_a_driven_gear_are_unwrapped(kind):
-    system = geared(0.5, motion=lambda t: 3.0 * t)
+    system = geared_rods(0.5, motion=lambda t: 3.0 * t)
     start = rj.consistent_state(system)
     sol = rj.simulate(kind(system), start, 4.0, ts=[3.0, 4.0])
     np.testing.assert_allclose(sol.coordinates["hinge a"][:, 0], [9.0, 12.0], atol=1e-9)

@@ -59,7 +59,7 @@ def values(joint, relative, twist, nu):
 
 
 @functools.cache
-def evaluated(kind, count=8):
+def evaluate_at_random(kind, count=8):
     """Coordinates, twists and joint rates drawn at random, and `values` at their poses."""
     rng = np.random.default_rng(11)
     joint = joint_of(kind)
@@ -80,7 +80,7 @@ def evaluated(kind, count=8):
 )
 @every_joint
 def test_constraints_are_zero_in_every_position_that_the_coordinates_give(kind):
-    joint, q, _, _, out = evaluated(kind)
+    joint, q, _, _, out = evaluate_at_random(kind)
     g = out["constraint"]
     assert g.shape[1:] == (cases.NUM_CONSTRAINTS[kind],) == (joint.num_constraints,)
     assert joint.num_constraints + joint.num_rates == 6
@@ -93,7 +93,7 @@ def test_constraints_are_zero_in_every_position_that_the_coordinates_give(kind):
 
 @every_joint
 def test_gradient_is_the_derivative_along_rigid_motions(kind):
-    _, _, twists, _, out = evaluated(kind)
+    _, _, twists, _, out = evaluate_at_random(kind)
     moving = np.einsum("kmi,ki->km", out["gradient"], twists)
     assert error(moving, out["moving"]) < round_off(20)
     assert error(out["rate"], out["moving"] + out["passing"]) < round_off(20)
@@ -102,7 +102,7 @@ def test_gradient_is_the_derivative_along_rigid_motions(kind):
 
 @every_joint
 def test_null_space_and_gradient_complement_each_other(kind):
-    joint, _, _, _, out = evaluated(kind)
+    joint, _, _, _, out = evaluate_at_random(kind)
     G = out["gradient"]
     assert np.all(np.linalg.matrix_rank(G) == joint.num_constraints)
     # Constraints that a displacement changes are lengths.
@@ -122,7 +122,7 @@ def test_null_space_and_gradient_complement_each_other(kind):
 
 @pytest.mark.parametrize("kind", [kind for kind in cases.SCALAR if kind != "Distance"])
 def test_rates_of_coordinates_are_joint_rates(kind):
-    _, _, _, nu, out = evaluated(kind)
+    _, _, _, nu, out = evaluate_at_random(kind)
     if kind.startswith("driven"):
         nu = np.full((len(nu), 1), cases.MOTION_RATE)
     assert error(out["coordinate rates"], nu) < round_off(20)
@@ -146,16 +146,16 @@ def test_derivatives_are_finite_in_the_reference_configuration(kind):
             out.append(joint.null_space(moved).ravel())
         return jnp.concatenate(out)
 
-    def mixed(twist):
+    def mix_components(twist):
         out = everything(twist)
         return out @ jnp.cos(jnp.arange(out.size))
 
     value, reverse, forward, second = jax.jit(
         lambda twist: (
             everything(twist)[: joint.num_constraints],
-            jax.grad(mixed)(twist),
-            jax.jacfwd(mixed)(twist),
-            jax.jacfwd(jax.grad(mixed))(twist),
+            jax.grad(mix_components)(twist),
+            jax.jacfwd(mix_components)(twist),
+            jax.jacfwd(jax.grad(mix_components))(twist),
         )
     )(jnp.zeros(6))
     assert error(value, 0.0 * value) < round_off(1)

@@ -45,7 +45,7 @@ def gliding(system, u=1.0, omega=2.0, slip=0.0):
     )
 
 
-def glided(t, u=1.0, omega=2.0):
+def exact_rates(t, u=1.0, omega=2.0):
     """u and omega at a time: u' = arm omega^2, and the energy is conserved."""
     c = np.sqrt(u**2 + TURNING / MASS * omega**2)
     phase = MASS * ARM * c / TURNING * t + np.arctanh(u / c)
@@ -115,7 +115,7 @@ def glide():
 
 def test_motion_of_a_sleigh(glide):
     run = glide(jnp.array(ARM))
-    u, omega = glided(1.0)
+    u, omega = exact_rates(1.0)
     np.testing.assert_allclose(run.states.angular_velocity[-1, 0, 2], omega, rtol=1e-9)
     speed = jnp.sqrt(jnp.sum(run.states.velocity[-1, 0] ** 2))
     np.testing.assert_allclose(speed, np.hypot(u, ARM * omega), rtol=1e-9)
@@ -131,7 +131,9 @@ def test_lie_group_solvers_satisfy_the_constraint():
     run = rj.simulate(
         model, gliding(model.system), 1.0, solver=rj.solvers.CommutatorFree4(), dt=0.005
     )
-    np.testing.assert_allclose(run.states.angular_velocity[-1, 0, 2], glided(1.0)[1], rtol=1e-9)
+    np.testing.assert_allclose(
+        run.states.angular_velocity[-1, 0, 2], exact_rates(1.0)[1], rtol=1e-9
+    )
     assert np.max(run.velocity_drift) < 1e-13
 
 
@@ -156,7 +158,9 @@ def test_every_index_has_the_same_motion(options):
         rj.Absolute(system, **options), gliding(system), 1.0, solver=rj.solvers.Radau5(),
         rtol=1e-9, atol=1e-9,
     )  # fmt: skip
-    np.testing.assert_allclose(run.states.angular_velocity[-1, 0, 2], glided(1.0)[1], rtol=1e-8)
+    np.testing.assert_allclose(
+        run.states.angular_velocity[-1, 0, 2], exact_rates(1.0)[1], rtol=1e-8
+    )
     assert max(np.max(run.position_drift), np.max(run.velocity_drift)) < 1e-10
 
 

@@ -70,7 +70,7 @@ def test_second_derivatives_through_rematerialisation():
     A, H = matrices(3)
     A, b = A + 2.0 * jnp.eye(3), jnp.arange(1.0, 4.0)
 
-    def chained(solve, root, inverse):
+    def chain_solves(solve, root, inverse):
         def value(x):
             def turn(v, _):
                 S = H + jnp.outer(x, x) + jnp.diag(v * v)
@@ -81,8 +81,8 @@ def test_second_derivatives_through_rematerialisation():
 
         return value
 
-    ours = chained(inverses.solve, inverses.inverse_root, linalg.inverse)
-    of_jax = chained(
+    ours = chain_solves(inverses.solve, inverses.inverse_root, linalg.inverse)
+    of_jax = chain_solves(
         jnp.linalg.solve, lambda S: jnp.linalg.inv(jnp.linalg.cholesky(S)), jnp.linalg.inv
     )
     points = jnp.array([[0.3, -0.2, 0.5], [0.1, 0.4, -0.3]])

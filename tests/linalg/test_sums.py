@@ -45,14 +45,14 @@ def test_first_derivatives(count):
     def total(A, b):
         return jnp.sum(jnp.sin(jax.vmap(product, in_axes=(0, None))(A, b)))
 
-    def expected(A, b):
+    def sum_of_sines(A, b):
         return jnp.sum(jnp.sin(A @ b))
 
     for k in (0, 1):
-        ours, theirs = (jax.grad(f, argnums=k)(A, B[0]) for f in (total, expected))
+        ours, theirs = (jax.grad(f, argnums=k)(A, B[0]) for f in (total, sum_of_sines))
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
     forward = jax.jacfwd(total, argnums=1)(A, B[0])
-    np.testing.assert_allclose(forward, jax.grad(expected, argnums=1)(A, B[0]), rtol=1e-12)
+    np.testing.assert_allclose(forward, jax.grad(sum_of_sines, argnums=1)(A, B[0]), rtol=1e-12)
 
 
 def test_higher_derivatives():

@@ -63,7 +63,7 @@ def matrices(orientation) -> np.ndarray:
     return Rotation.from_quat(np.asarray(orientation), scalar_first=True).as_matrix()
 
 
-def moved(joint, relative, body, on, x, R, forward: bool):
+def pose_across(joint, relative, body, on, x, R, forward: bool):
     """Pose of the body `body` on the other side of a joint from the pose (x, R) of `on`.
 
     `body`, `on`: reference poses. `forward`: whether `body` is the joint's child.
@@ -102,7 +102,7 @@ def random_positions(system: rj.System, joints, rng: np.random.Generator):
         forward = a in found
         here, there = (a, b) if forward else (b, a)
         relative = joint_cases.relative(kind, joint_cases.random_coordinates(kind, rng), rng)
-        found[there] = moved(
+        found[there] = pose_across(
             system.joints[j], relative, poses[there], poses.get(here, ground), *found[here], forward
         )
     x = np.stack([found[name][0] for name in poses])
@@ -130,7 +130,7 @@ def random_state(system: rj.System, joints, rng: np.random.Generator) -> rj.Stat
     return rj.State(x, p, rng.normal(size=x.shape), rng.normal(size=x.shape))
 
 
-def stacked(states) -> rj.State:
+def stack_states(states) -> rj.State:
     """States with a leading axis."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
 

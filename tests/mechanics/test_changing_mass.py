@@ -47,12 +47,12 @@ def test_derivative_by_the_mass_flow():
     system = rocket(Burn(jnp.asarray(0.8)))
     start = system.reference_state()
 
-    def speed(rate):
+    def end_speed(rate):
         burning = eqx.tree_at(lambda s: s.bodies[0].mass_law.rate, system, rate)
         return rj.simulate(rj.NullSpace(burning), start, 5.0).states.velocity[-1, 0, 2]
 
     wanted = jax.grad(lambda r: THRUST / r * jnp.log(MASS / (MASS - 5.0 * r)))(0.8)
-    np.testing.assert_allclose(jax.grad(speed)(0.8), wanted, rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(end_speed)(0.8), wanted, rtol=1e-6)
 
 
 def pendulum(**options):

@@ -99,15 +99,15 @@ def final_angle(parameters, **options):
 
 
 @pytest.fixture(scope="module")
-def expected():
+def reference_slopes():
     slopes = [reference(PARAMETERS + 1e-30j * step).imag * 1e30 for step in np.eye(8)]
     return reference(PARAMETERS).real, np.array(slopes)
 
 
 @pytest.mark.exhaustive
-def test_gradient_of_a_four_bar(expected):
+def test_gradient_of_a_four_bar(reference_slopes):
     """Through the closed loop, within 1e-8 of complex steps."""
-    angle, slopes = expected
+    angle, slopes = reference_slopes
     value, found = jax.jit(jax.value_and_grad(final_angle))(jnp.asarray(PARAMETERS))
     assert abs(float(value) - angle) < 1e-9
     assert np.max(np.abs(np.asarray(found) - slopes)) < 1e-8 * np.max(np.abs(slopes))

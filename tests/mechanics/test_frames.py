@@ -131,21 +131,23 @@ def test_forces_on_a_frame_equal_mounted_forces(model, state):
     ]  # fmt: skip
 
     @eqx.filter_jit
-    def exerted(force, state):
+    def evaluate_force(force, state):
         system = rj.System(bodies, (), force, tool())
         seen = rj.NullSpace(system).kinematics(T, model.encode(state))
         energy = system.potential_energy(T, seen) if type(force) is rj.Spring else T
         return system.wrenches(T, seen), system.virials(T, seen), energy
 
     for first, second in pairs:
-        for one, other in zip(exerted(first, state), exerted(second, state), strict=True):
+        for one, other in zip(
+            evaluate_force(first, state), evaluate_force(second, state), strict=True
+        ):
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
     # Forces of a kind on several frames are stacked.
     frames = [tool(), rj.Frame("hook", "other", OFFSET)]
     system = rj.System(bodies, (), [pairs[0][0], rj.PointForce("hook", force=2 * F)], frames)
     y = model.encode(state)
     both = eqx.filter_jit(lambda s: s.wrenches(T, model.kinematics(T, y)))(system)
-    np.testing.assert_allclose(both[1], exerted(pairs[0][0], state)[0][1], atol=1e-13)
+    np.testing.assert_allclose(both[1], evaluate_force(pairs[0][0], state)[0][1], atol=1e-13)
     np.testing.assert_allclose(both[0, :3], 2 * F)
     np.testing.assert_allclose(both[0, 3:], np.cross(OFFSET, 2 * F), atol=1e-14)
 

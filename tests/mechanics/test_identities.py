@@ -33,11 +33,11 @@ def small_tree() -> rj.System:
 def motion(model, y):
     """Poses, twists and, from the vector field alone, their derivatives."""
 
-    def decoded(y, t):
+    def decode_state(y, t):
         state = model.decode(t, y)
         return state.position, cases.attitudes(state), state.velocity, state.angular_velocity
 
-    return jax.jvp(decoded, (y, TIME), (model.vector_field(TIME, y), jnp.ones(())))
+    return jax.jvp(decode_state, (y, TIME), (model.vector_field(TIME, y), jnp.ones(())))
 
 
 def everything(system, rotation, reactions, formulations):
@@ -79,11 +79,11 @@ ONE, BOTH = ("null space",), ("null space", "absolute")
 
 
 @functools.cache
-def evaluated(size, rotation, formulations, count=3):
+def evaluate_everything(size, rotation, formulations, count=3):
     """`everything` at random states, one compilation."""
     build, joints = SYSTEMS[size]
     system, rng = build(), np.random.default_rng(6)
-    states = cases.stacked([cases.random_state(system, joints, rng) for _ in range(count)])
+    states = cases.stack_states([cases.random_state(system, joints, rng) for _ in range(count)])
     function = jax.jit(
         jax.vmap(everything(system, rotation, REACTIONS[size], formulations)), compiler_options=FAST
     )
@@ -105,7 +105,7 @@ every_case = pytest.mark.parametrize(
 
 @every_case
 def test_admissible_velocities_satisfy_the_constraints(size, rotation, formulations):
-    system, out = evaluated(size, rotation, formulations)
+    system, out = evaluate_everything(size, rotation, formulations)
     T, G = out["T"], out["G"]
     assert error(G @ T, 0.0 * (G @ T)) < round_off(100)
     assert np.all(np.linalg.matrix_rank(T) == system.num_dof)
@@ -120,7 +120,7 @@ def test_admissible_velocities_satisfy_the_constraints(size, rotation, formulati
     [case for case in CASES if ONE not in getattr(case, "values", case)],
 )
 def test_formulations_agree(size, rotation, formulations):
-    _, out = evaluated(size, rotation, formulations)
+    _, out = evaluate_everything(size, rotation, formulations)
     one, two = out["null space"], out["absolute"]
     for a, b in zip(one["motion"], two["motion"], strict=True):
         assert error(a, b) < round_off(100)
@@ -134,7 +134,7 @@ def test_formulations_agree(size, rotation, formulations):
 
 @every_case
 def test_rates_of_poses_are_the_twists(size, rotation, formulations):
-    _, out = evaluated(size, rotation, formulations)
+    _, out = evaluate_everything(size, rotation, formulations)
     for model in formulations:
         (_, R, v, omega), (x_dot, R_dot, _, _) = out[model]["motion"], out[model]["rates"]
         spin = np.asarray(jax.vmap(jax.vmap(so3.skew))(omega))
@@ -142,7 +142,7 @@ def test_rates_of_poses_are_the_twists(size, rotation, formulations):
         assert error(R_dot, R @ spin) < round_off(200)
 
 
-def applied(system, x, R, v, omega):
+def apply_forces(system, x, R, v, omega):
     """Evaluate forces (space) and moments (body) of `cases.forces` explicitly, shape (K, L, 3)
     each.
     """
@@ -170,7 +170,7 @@ def balance(system, motion, rates):
     components.
     """
     x, R, v, omega = motion
-    force, moment = applied(system, x, R, v, omega)
+    force, moment = apply_forces(system, x, R, v, omega)
     mass, inertia = masses(system)
     spin = np.einsum("lij,klj->kli", inertia, omega)
     turn = np.einsum("lij,klj->kli", inertia, rates[3]) + np.cross(omega, spin) - moment
@@ -200,7 +200,7 @@ def joint_wrenches(system, motion, reactions):
 
 @every_case
 def test_reactions_balance_every_body(size, rotation, formulations):
-    system, out = evaluated(size, rotation, formulations)
+    system, out = evaluate_everything(size, rotation, formulations)
     (of,) = (out[name] for name in REACTIONS[size])
     wanted = balance(system, of["motion"], of["rates"])
     found = joint_wrenches(system, of["motion"], of["reactions"])
@@ -212,7 +212,7 @@ def test_reactions_balance_every_body(size, rotation, formulations):
 
 
 def test_reactions_do_no_work_along_joints():
-    system, out = evaluated(*CASES[1])
+    system, out = evaluate_everything(*CASES[1])
     of = out["null space"]
     ball, hinge = (of["reactions"][system.joints[j].name] for j in (0, 1))
     size = np.abs(ball.force).max()
@@ -224,12 +224,12 @@ def test_reactions_do_no_work_along_joints():
 
 @every_case
 def test_power_of_all_forces_is_the_rate_of_kinetic_energy(size, rotation, formulations):
-    system, out = evaluated(size, rotation, formulations)
+    system, out = evaluate_everything(size, rotation, formulations)
     for model in formulations:
         of = out[model]
         x, R, v, omega = of["motion"]
         _, _, v_dot, omega_dot = of["rates"]
-        force, moment = applied(system, x, R, v, omega)
+        force, moment = apply_forces(system, x, R, v, omega)
         power = np.sum(force * v, axis=(1, 2)) + np.sum(moment * omega, axis=(1, 2))
         if size == "all":
             power = power + driving_power(system, out["null space"])
@@ -254,7 +254,7 @@ def driving_power(system, of):
     [("null space", ONE), pytest.param("absolute", BOTH, marks=pytest.mark.exhaustive)],
 )
 def test_joints_conserve_the_momentum_of_free_systems(model, formulations):
-    system, out = evaluated(*CASES[1][:2], formulations)
+    system, out = evaluate_everything(*CASES[1][:2], formulations)
     x, R, v, omega = out[model]["motion"]
     force, moment = balance(system, out[model]["motion"], out[model]["rates"])
     floating = system.topology.roots == system.topology.roots[5]

@@ -67,13 +67,13 @@ def test_four_bar_by_frames_equals_that_by_points(four_bars, tmp_path):
     assert new.topology == old.topology and new.num_dof == 1
 
     @eqx.filter_jit
-    def found(model, state):
+    def evaluate_model(model, state):
         y = model.encode(state)
         return model.vector_field(T, y), model.reactions(T, y)
 
     models = [rj.NullSpace(one) for one in (new, old)]
     assert unknown_names(models[0]) == unknown_names(models[1])
-    first, second = (found(model, state) for model in models)
+    first, second = (evaluate_model(model, state) for model in models)
     assert list(first[1]) == list(second[1])
     close(first, second)
     # Data of figures and views.
@@ -135,7 +135,7 @@ def test_joints_on_frames_in_a_case_file():
 
 @pytest.mark.parametrize("kind", cases.KINDS)
 def test_every_joint_is_at_the_origin_of_a_frame(kind):
-    def on(mount, *names):
+    def joint_on(mount, *names):
         made = cases.KINDS[kind](*names, name="j")
         if mount:
             fields = [f for f in ("point", "parent_point", "child_point") if hasattr(made, f)]
@@ -147,13 +147,16 @@ def test_every_joint_is_at_the_origin_of_a_frame(kind):
     frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)][: 1 + both]
 
     @jax.jit
-    def attached(system):
+    def find_attachments(system):
         return [group.attachments for group in PreparedSystem(system).groups]
 
     for names in (("a", "b"),) if both else (("a", "two"), ("two", "a"), ("ground", "a")):
         given = ["one" if n == "a" else "two" if n == "b" else n for n in names]
-        system = rj.System([ONE, TWO], [on(True, *names)], (), frames)
-        close(attached(system), attached(rj.System([ONE, TWO], [on(False, *given)])))
+        system = rj.System([ONE, TWO], [joint_on(True, *names)], (), frames)
+        close(
+            find_attachments(system),
+            find_attachments(rj.System([ONE, TWO], [joint_on(False, *given)])),
+        )
 
 
 def test_joints_are_stacked(four_bars):
@@ -215,21 +218,31 @@ def test_a_tool_on_a_flange():
 def test_invalid_frames_raise():
     bodies, frames = [ONE, TWO], [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
 
-    def refused(joint, match):
+    def assert_refused(joint, match):
         with pytest.raises(ValueError, match=match):
             rj.System(bodies, [joint], (), frames)
 
     apart = np.linalg.norm(np.subtract(cases.POINT, cases.POINT_2))
-    refused(rj.Weld("a", "c"), r"no body or frame called 'c'. There are \['one', 'two', 'a', 'b'")
-    refused(rj.Weld("a", "one"), r"`Weld` acts between different bodies; \['a', 'one'\] are on one")
-    refused(rj.Spherical("a", "b"), rf"origins of \['a', 'b'\], which are {apart:.3g} m apart .*"
-            "Move a body or a frame, or give `point`")  # fmt: skip
-    refused(rj.Revolute("one", "two", None, Z, name="pin"), "The joint 'pin' needs `point`, .* a "
-            r"frame supplies it only where one is named; got \['one', 'two'\]")  # fmt: skip
-    refused(rj.Distance("one", "b", None, Z), "needs `parent_point`")
+    assert_refused(
+        rj.Weld("a", "c"), r"no body or frame called 'c'. There are \['one', 'two', 'a', 'b'"
+    )
+    assert_refused(
+        rj.Weld("a", "one"), r"`Weld` acts between different bodies; \['a', 'one'\] are on one"
+    )
+    assert_refused(
+        rj.Spherical("a", "b"),
+        rf"origins of \['a', 'b'\], which are {apart:.3g} m apart .*"
+        "Move a body or a frame, or give `point`",
+    )
+    assert_refused(
+        rj.Revolute("one", "two", None, Z, name="pin"),
+        "The joint 'pin' needs `point`, .* a "
+        r"frame supplies it only where one is named; got \['one', 'two'\]",
+    )
+    assert_refused(rj.Distance("one", "b", None, Z), "needs `parent_point`")
     frames.append(rj.Frame("centre", "two"))
-    refused(rj.Distance("centre", "one", None, TWO.position), "two different points")
-    refused(rj.Free("a"), "no body called 'a'")
+    assert_refused(rj.Distance("centre", "one", None, TWO.position), "two different points")
+    assert_refused(rj.Free("a"), "no body called 'a'")
     with pytest.raises(
         TypeError, match=r"`Revolute\(axis=...\)` is missing: it must be a direction"
     ):

@@ -63,20 +63,20 @@ def four_bar_at_speed():
     return model.system, evaluate, smooth
 
 
-def compiled(function, *speeds):
+def evaluate_compiled(function, *speeds):
     out = jax.jit(jax.vmap(function), compiler_options=FAST)(jnp.array(speeds))
     return jax.tree.map(np.asarray, out)
 
 
 @functools.cache
-def evaluated():
+def evaluate_four_bar():
     system, evaluate, _ = four_bar_at_speed()
-    return system, compiled(evaluate, 1.0)
+    return system, evaluate_compiled(evaluate, 1.0)
 
 
 @pytest.mark.exhaustive
 def test_velocities_of_a_redundant_loop_are_consistent():
-    system, (rate, G, moving, _, _, drift) = evaluated()
+    system, (rate, G, moving, _, _, drift) = evaluate_four_bar()
     assert np.linalg.matrix_rank(G[0], tol=1e-9) == 17 == G.shape[1] - 3
     assert np.abs(moving.angular[:, :, 2]).min() > 1e-3
     assert error(rate, 0.0 * rate) < round_off(100)
@@ -88,7 +88,7 @@ def test_velocities_of_a_redundant_loop_are_consistent():
 
 @pytest.mark.exhaustive
 def test_accelerations_of_a_redundant_loop_balance_with_finite_reactions():
-    system, (_, _, moving, of, reactions, _) = evaluated()
+    system, (_, _, moving, of, reactions, _) = evaluate_four_bar()
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(reactions))
     mass = np.array([float(body.mass) for body in system.bodies])
     inward = mass[:, None] * (of.linear - GRAVITY)
@@ -105,7 +105,7 @@ def test_accelerations_of_a_redundant_loop_balance_with_finite_reactions():
 
 def test_derivatives_through_a_redundant_loop():
     _, _, smooth = four_bar_at_speed()
-    value, slope = compiled(jax.value_and_grad(smooth), 1.0, 0.99, 1.01)
+    value, slope = evaluate_compiled(jax.value_and_grad(smooth), 1.0, 0.99, 1.01)
     # The accelerations are quadratic in the speed, so that central differences are exact.
     assert error(slope[:1], (value[2:] - value[1:2]) / 0.02) < 1e-10
 

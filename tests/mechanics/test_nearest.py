@@ -18,7 +18,7 @@ def body(name, x):
     return rj.Body(name, 1.0 + 0.3 * len(name), (0.1, 0.2, 0.25), position=x)
 
 
-def mixed():
+def mixed_system():
     """Joints of most kinds, one from child to parent, a branch, a body on no joint."""
     bodies = [
         body(name, x)
@@ -38,7 +38,7 @@ def mixed():
     return rj.System(bodies, joints)
 
 
-SYSTEMS = {"chain": lambda: rj.problems.chain(10).system, "mixed": mixed}
+SYSTEMS = {"chain": lambda: rj.problems.chain(10).system, "mixed": mixed_system}
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

@@ -43,13 +43,13 @@ class Pull(Tug):
     body: str = "one"
 
 
-def squared(t):
+def quadratic_motion(t):
     return 0.4 * t * t
 
 
 JOINTS = {
     **joints.KINDS,
-    "driven Revolute by a function": lambda a, b: rj.Revolute(a, b, ZERO, AXIS, squared),
+    "driven Revolute by a function": lambda a, b: rj.Revolute(a, b, ZERO, AXIS, quadratic_motion),
     "driven Prismatic by a partial": lambda a, b: rj.Prismatic(
         a, b, AXIS, functools.partial(jnp.multiply, 0.4)
     ),
@@ -71,7 +71,7 @@ FORCES = {
     "Spring": lambda: rj.Spring("one", "two", ZERO, AXIS, 2.0),
     "Bushing": lambda: rj.Bushing("one", "two", ZERO, 2.0),
     "Drag": lambda: rj.Drag("one", 0.3),
-    "Tug": lambda: Tug(squared),
+    "Tug": lambda: Tug(quadratic_motion),
 }
 
 
@@ -114,19 +114,19 @@ def top():
     return rj.FixedPointBody((2.0, 2.0, 1.0), lambda R: R[2, 2], lambda t, R, omega: -0.1 * omega)
 
 
-DRIVEN = rj.NullSpace(pendulum(squared))
+DRIVEN = rj.NullSpace(pendulum(quadratic_motion))
 TOP = rj.NullSpace(top())
 SOLVERS = {
     "Dopri5": (diffrax.Dopri5(), DRIVEN),
     "Kvaerno5": (diffrax.Kvaerno5(), DRIVEN),
-    "Radau5": (rj.solvers.Radau5(), rj.Absolute(pendulum(squared), index=3)),
-    "BDF": (rj.solvers.BDF(), rj.Absolute(pendulum(squared), index=2)),
+    "Radau5": (rj.solvers.Radau5(), rj.Absolute(pendulum(quadratic_motion), index=3)),
+    "BDF": (rj.solvers.BDF(), rj.Absolute(pendulum(quadratic_motion), index=2)),
     "Odex": (rj.solvers.Odex(), TOP),
     "Seulex": (rj.solvers.Seulex(), TOP),
     "EnergyMomentum": (rj.solvers.EnergyMomentum(), DRIVEN),
     "Variational": (rj.solvers.Variational(), DRIVEN),
     "GeneralizedAlpha": (
-        rj.solvers.GeneralizedAlpha(), rj.Absolute(pendulum(squared), index=3)
+        rj.solvers.GeneralizedAlpha(), rj.Absolute(pendulum(quadratic_motion), index=3)
     ),
     "MuntheKaas": (rj.solvers.MuntheKaas(), TOP),
     "SimoWong": (rj.solvers.SimoWong(), TOP),
@@ -164,7 +164,7 @@ def test_every_problem():
 
 
 # One arm whose angle is prescribed: nothing is left to integrate but its position.
-ARM = rj.NullSpace(rj.System(pendulum().bodies[0], pendulum(squared).joints[0]))
+ARM = rj.NullSpace(rj.System(pendulum().bodies[0], pendulum(quadratic_motion).joints[0]))
 
 
 Y = ARM.encode(ARM.system.reference_state())
@@ -217,7 +217,7 @@ def test_invalid_fields_raise():
         r"`Pull.body` is 'one', which is neither .* Declare the field as `eqx.field\(static=True"
     )
     with pytest.raises(TypeError, match=match):
-        rj.System(multibody.BODIES, (), Pull(squared))
+        rj.System(multibody.BODIES, (), Pull(quadratic_motion))
 
 
 def test_unhashable_functions_raise():

@@ -180,11 +180,11 @@ def test_independent_blocks_are_decomposed_separately(rng):
     expected = jnp.sum(reverse[0] * along) + jnp.sum(reverse[1])
     assert abs(change - expected) < round_off(1000) * max(1.0, abs(float(change)))
 
-    def moved(s):
+    def sums_along(s):
         return sums(J + s * along, H + s)
 
-    second = [jax.jit(of(jax.grad(moved)))(0.0) for of in (jax.grad, jax.jacfwd)]
-    expected = jax.jit(jax.jacfwd(jax.jacfwd(moved)))(0.0)
+    second = [jax.jit(of(jax.grad(sums_along)))(0.0) for of in (jax.grad, jax.jacfwd)]
+    expected = jax.jit(jax.jacfwd(jax.jacfwd(sums_along)))(0.0)
     for actual in second:
         assert abs(actual - expected) < round_off(10_000) * max(1.0, abs(float(expected)))
 

@@ -48,7 +48,7 @@ def mechanism(name: str) -> tuple[rj.System, rj.State]:
     return system, jax.tree.map(np.asarray, problem.state0)
 
 
-def evaluated(formulation: str):
+def make_evaluation(formulation: str):
     """Accelerations, reactions, kinetic energy and drift of a system in a state."""
 
     def evaluate(system, state):
@@ -62,15 +62,15 @@ def evaluated(formulation: str):
     return evaluate
 
 
-def batched(formulation: str, systems, states):
+def evaluate_batch(formulation: str, systems, states):
     """Apply `evaluated` to stacked systems of one structure, in one compiled function."""
-    program = jax.jit(jax.vmap(evaluated(formulation)), compiler_options=FAST)
+    program = jax.jit(jax.vmap(make_evaluation(formulation)), compiler_options=FAST)
     return jax.tree.map(np.asarray, program(systems, states))
 
 
 def alone(formulation: str, system, state):
     """`evaluated` of one."""
-    program = jax.jit(evaluated(formulation), compiler_options=FAST)
+    program = jax.jit(make_evaluation(formulation), compiler_options=FAST)
     return jax.tree.map(np.asarray, program(system, jax.tree.map(jnp.asarray, state)))
 
 

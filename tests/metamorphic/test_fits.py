@@ -30,7 +30,7 @@ def fitted(mass, length, time, torque=1.0, drag=DRAG, parameters=PARAMETERS, off
         return rj.NullSpace(rj.FixedPointBody(scale * INERTIA * moment, moment=law))
 
     state = rj.State(angular_velocity=RATES / time)
-    fit = planted.identified(
+    fit = planted.fit_planted(
         (model(1.0, drag), state, {rj.Gyroscope(): NOISE / time}),
         parameters,
         start=model(off, 3 * drag),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from metamorphic import mechanisms
 from metamorphic.mechanisms import BUILD, FORMULATIONS, mechanism, sizes
-from metamorphic.transforms import reordered
+from metamorphic.transforms import reorder
 
 import rigidjax as rj
 
@@ -35,7 +35,7 @@ def compare(found, out, size, rows, called=None, sign=1.0, tolerance=1e-10):
 def test_motion_does_not_depend_on_names_and_order(name, formulation):
     """Other trees are cut from the same loops: also reactions that are not unique are the same."""
     system, state, out, size = base(name, formulation)
-    other, moved, order, called = reordered(system, state, 3)
+    other, moved, order, called = reorder(system, state, 3)
     found = mechanisms.alone(formulation, other, moved)
     compare(found, out, size, np.argsort(order), called)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from metamorphic.mechanisms import BUILD, FAST, mechanism
 from metamorphic.test_units_and_frames import FRAMES, UNITS
-from metamorphic.transforms import Frame, in_frame, in_units, lane, stacked
+from metamorphic.transforms import Frame, in_frame, in_units, lane, stack_trees
 
 import rigidjax as rj
 from rigidjax import solvers
@@ -73,7 +73,7 @@ def final_states(name, label, systems, states, times, **how):
 
 def in_all_units(system, state):
     pairs = [(in_units(system, u), in_units(state, u), u.of(0, 0, 1)) for u in UNITS]
-    return (stacked([pair[i] for pair in pairs]) for i in range(3))
+    return (stack_trees([pair[i] for pair in pairs]) for i in range(3))
 
 
 def error(found, base):
@@ -109,8 +109,8 @@ def test_adaptive_steps_do_not_depend_on_frames(name, label):
     """Results agree to tolerance, since charts and step sizes differ."""
     system, state = problem(name)
     frames = [Frame(), *(FRAMES if name in BUILD else UPRIGHT)]
-    systems = stacked([in_frame(system, f) for f in frames])
-    states = stacked([in_frame(state, f) for f in frames])
+    systems = stack_trees([in_frame(system, f) for f in frames])
+    states = stack_trees([in_frame(state, f) for f in frames])
     times = np.full(len(frames), TIMES[name])
     how = {"solver": solvers.Radau5()} if name == "flyball_governor" else {}
     out = final_states(name, label, systems, states, times, rtol=TOLERANCE, atol=TOLERANCE, **how)

@@ -11,7 +11,7 @@ import pytest
 import scipy.linalg
 from metamorphic import mechanisms
 from metamorphic.mechanisms import FAST, FORMULATIONS, ZERO
-from metamorphic.transforms import Units, in_units, lane, stacked
+from metamorphic.transforms import Units, in_units, lane, stack_trees
 
 import rigidjax as rj
 from rigidjax.mechanics.constraints import constraint_jacobian, constraint_rates
@@ -33,7 +33,7 @@ QUICK = ("bricard", "null space")
 def alike(systems):
     """Systems stacked as if they had the same static parts, which some take from their numbers."""
     structure = jax.tree.structure(systems[0])
-    return stacked([jax.tree.unflatten(structure, jax.tree.leaves(s)) for s in systems])
+    return stack_trees([jax.tree.unflatten(structure, jax.tree.leaves(s)) for s in systems])
 
 
 @functools.cache
@@ -47,7 +47,7 @@ def grid(name, formulation):
                 cases.append((thickness, size, mass))
                 systems.append(in_units(problem.system, units))
                 states.append(in_units(problem.state0, units))
-    return cases, mechanisms.batched(formulation, alike(systems), stacked(states))
+    return cases, mechanisms.evaluate_batch(formulation, alike(systems), stack_trees(states))
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def run(model, solver, states, t0, t1, dt):
     states.
     """
 
-    def one(start):
+    def run_start(start):
         y0 = model.encode(start) if isinstance(start, rj.State) else start
         sol = diffrax.diffeqsolve(
             ModelTerm(model), solver, t0, t1, dt, y0, max_steps=STEPS + 2, throw=False,
@@ -141,7 +141,7 @@ def run(model, solver, states, t0, t1, dt):
         fine = sol.result == diffrax.RESULTS.successful
         return y, model.decode(t1, y), fine & (sol.stats["num_steps"] == STEPS)
 
-    return jax.vmap(one)(states)
+    return jax.vmap(run_start)(states)
 
 
 def steps(problem, make, solver, units=Units()):

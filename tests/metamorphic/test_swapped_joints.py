@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from metamorphic.mechanisms import FAST, FORMULATIONS
-from metamorphic.transforms import replaced
+from metamorphic.transforms import replace_fields
 
 import rigidjax as rj
 from rigidjax.joints.replacing import rename_joint
@@ -66,7 +66,7 @@ def chain(kind):
     return rj.System(bodies, joints, [rj.Gravity((2.0, -1.0, -9.0)), spring])
 
 
-def swapped(joint):
+def swap_ends(joint):
     """Return the joint with parent and child exchanged."""
     new = {}
     if isinstance(joint, rj.Universal):
@@ -75,10 +75,10 @@ def swapped(joint):
         new = {"parent_point": joint.child_point, "child_point": joint.parent_point}
     if getattr(joint, "motion", None) is not None:
         new = {"motion": Waves(-joint.motion.amplitude)}
-    return rename_joint(replaced(joint, **new), joint.name, joint.child, joint.parent)
+    return rename_joint(replace_fields(joint, **new), joint.name, joint.child, joint.parent)
 
 
-def evaluated(model, state):
+def evaluate_state(model, state):
     """Accelerations and reactions in a state."""
 
     def evaluate(model, state):
@@ -123,11 +123,11 @@ def at_joints(system, state):
 @pytest.mark.parametrize("kind", JOINTS)
 def test_motion_does_not_depend_on_the_order_of_parent_and_child(kind, formulation):
     system = chain(kind)
-    other = rj.System(system.bodies, [swapped(joint) for joint in system.joints], system.forces)
+    other = rj.System(system.bodies, [swap_ends(joint) for joint in system.joints], system.forces)
     make = FORMULATIONS[formulation]
     model, turned = make(system), make(other)
     state = moving(system)
-    (w, reactions), (moved, opposite) = evaluated(model, state), evaluated(turned, state)
+    (w, reactions), (moved, opposite) = evaluate_state(model, state), evaluate_state(turned, state)
     np.testing.assert_allclose(moved.linear, w.linear, atol=1e-9)
     np.testing.assert_allclose(moved.angular, w.angular, atol=1e-9)
     assert list(opposite) == list(reactions)

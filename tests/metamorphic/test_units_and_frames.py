@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from metamorphic import mechanisms
 from metamorphic.mechanisms import BUILD, FORMULATIONS, QUICK, mechanism, sizes
-from metamorphic.transforms import Frame, Units, in_frame, in_units, lane, stacked
+from metamorphic.transforms import Frame, Units, in_frame, in_units, lane, stack_trees
 
 import rigidjax as rj
 
@@ -37,8 +37,8 @@ def results(name, formulation):
     system, state = mechanism(name)
     pairs = [(in_units(system, u), in_units(state, u)) for u in UNITS]
     pairs += [(in_frame(system, f), in_frame(state, f)) for f in FRAMES]
-    systems, states = (stacked([pair[i] for pair in pairs]) for i in (0, 1))
-    return system, mechanisms.batched(formulation, systems, states)
+    systems, states = (stack_trees([pair[i] for pair in pairs]) for i in (0, 1))
+    return system, mechanisms.evaluate_batch(formulation, systems, states)
 
 
 def compare(out, wanted, size, tolerance):

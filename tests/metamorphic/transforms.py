@@ -15,10 +15,10 @@ from rigidjax.rotations.euler_map import euler_map
 from rigidjax.rotations.so3 import multiply
 
 
-def changed(tree: Any, rule: Callable) -> Any:
+def change_values(tree: Any, rule: Callable) -> Any:
     """A system or a state, every number of which is `rule(module, name, value)`."""
     if isinstance(tree, (tuple, list)):
-        return type(tree)(changed(item, rule) for item in tree)
+        return type(tree)(change_values(item, rule) for item in tree)
     if not isinstance(tree, eqx.Module):
         return tree
     names = [field.name for field in dataclasses.fields(tree) if not field.metadata.get("static")]
@@ -30,7 +30,7 @@ def changed(tree: Any, rule: Callable) -> Any:
 
     def value(name):
         old = getattr(tree, name)
-        return rule(tree, name, np.asarray(old)) if eqx.is_array(old) else changed(old, rule)
+        return rule(tree, name, np.asarray(old)) if eqx.is_array(old) else change_values(old, rule)
 
     return eqx.tree_at(lambda t: [getattr(t, n) for n in names], tree, [value(n) for n in names])
 
@@ -66,7 +66,7 @@ def in_units(tree: Any, units: Units) -> Any:
         angular = isinstance(module, rj.TorsionSpring) and name in ANGULAR
         return value * units.of(*(ANGULAR if angular else DIMENSIONS).get(name, (0, 0, 0)))
 
-    return changed(tree, rule)
+    return change_values(tree, rule)
 
 
 class Frame(NamedTuple):
@@ -97,10 +97,10 @@ def in_frame(tree: Any, frame: Frame) -> Any:
             return np.asarray(jnp.vectorize(multiply, signature="(4),(4)->(4)")(turn, value))
         return value
 
-    return changed(tree, rule)
+    return change_values(tree, rule)
 
 
-def stacked(trees: list) -> Any:
+def stack_trees(trees: list) -> Any:
     """Systems or states of the same structure as one, with a leading axis."""
     return jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x) for x in leaves]), *trees)
 
@@ -110,7 +110,7 @@ def lane(tree: Any, k: int) -> Any:
     return jax.tree.map(lambda leaf: np.asarray(leaf)[k], tree)
 
 
-def replaced(module: Any, **new: Any) -> Any:
+def replace_fields(module: Any, **new: Any) -> Any:
     """A module with other fields, unchecked; static ones too."""
     clone = object.__new__(type(module))
     for field in dataclasses.fields(module):
@@ -118,17 +118,17 @@ def replaced(module: Any, **new: Any) -> Any:
     return clone
 
 
-def reordered(system: rj.System, state: rj.State, seed: int):
+def reorder(system: rj.System, state: rj.State, seed: int):
     """Bodies, joints and forces in another order under other names, and the order of the bodies."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(system.num_bodies)
     names = {body.name: f"b{rng.integers(10**9)}" for body in system.bodies}
     called = {joint.name: f"j{rng.integers(10**9)}" for joint in system.joints}
     new = {**names, "ground": "ground"}
-    bodies = [replaced(system.bodies[i], name=names[system.bodies[i].name]) for i in order]
+    bodies = [replace_fields(system.bodies[i], name=names[system.bodies[i].name]) for i in order]
     joints = [rename_joint(j, called[j.name], new[j.parent], new[j.child]) for j in system.joints]
     forces = [
-        replaced(
+        replace_fields(
             force, **{k: new[getattr(force, k)] for k in ("a", "b", "body") if hasattr(force, k)}
         )
         for force in system.forces

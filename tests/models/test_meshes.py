@@ -62,7 +62,7 @@ ARM = """<robot name="arm">
 """
 
 
-def loaded(folder, solid, **options):
+def load_arm(folder, solid, **options):
     path = folder / "arm.urdf"
     path.write_text(ARM.replace("SOLID", solid))
     return rj.models.load(path, meshes=True, **options)
@@ -81,8 +81,8 @@ def in_space(model, angle=0.0):
     return np.array(state.position[0]) + R.apply(np.array(body.shape.vertices))
 
 
-def expected(points, angle=0.0):
-    """The same through the frames of the file: visual, hinge, joint."""
+def place_by_frames(points, angle=0.0):
+    """Place points through the frames of the file: visual, hinge, joint."""
     in_link = place(points, (1, 2, 3), (0.1, 0.2, 0.3))
     turned = Rotation.from_euler("z", angle).apply(in_link)
     return place(turned, (0.5, 0.6, 0.7), (1.0, -0.5, 0.3))
@@ -107,20 +107,22 @@ def meshes(tmp_path):
 def test_meshes_are_placed_and_scaled(meshes):
     solid = '<mesh filename="package://robot_description/meshes/solid.{}" scale="2 1 0.5"/>'
     scaled = CORNERS * [2, 1, 0.5]
-    model = loaded(meshes, solid.format("obj"))
+    model = load_arm(meshes, solid.format("obj"))
     for angle in (0.0, 0.8):
-        np.testing.assert_allclose(in_space(model, angle), expected(scaled, angle), atol=1e-13)
-    of_stl = in_space(loaded(meshes, solid.format("stl")))
+        np.testing.assert_allclose(
+            in_space(model, angle), place_by_frames(scaled, angle), atol=1e-13
+        )
+    of_stl = in_space(load_arm(meshes, solid.format("stl")))
     corners = scaled[np.ravel(FACES)]
-    np.testing.assert_allclose(of_stl, expected(corners), atol=1e-13)
+    np.testing.assert_allclose(of_stl, place_by_frames(corners), atol=1e-13)
 
 
 def test_packages_are_searched(meshes, tmp_path_factory):
     solid = '<mesh filename="package://robot_description/meshes/solid.obj"/>'
     other = tmp_path_factory.mktemp("elsewhere")
-    model = loaded(other, solid, packages=[meshes])
-    np.testing.assert_allclose(in_space(model), expected(CORNERS), atol=1e-13)
-    model = loaded(other, solid)
+    model = load_arm(other, solid, packages=[meshes])
+    np.testing.assert_allclose(in_space(model), place_by_frames(CORNERS), atol=1e-13)
+    model = load_arm(other, solid)
     assert model.system.bodies[0].shape is None
     (warning,) = model.report.of_kind("warning")
     assert "solid.obj is not found" in warning.text
@@ -128,15 +130,15 @@ def test_packages_are_searched(meshes, tmp_path_factory):
     (other / "secret.obj").write_text(OBJ)
     inside = other / "robot" / "urdf"
     inside.mkdir(parents=True)
-    assert loaded(inside, '<mesh filename="../../secret.obj"/>').system.bodies[0].shape is None
+    assert load_arm(inside, '<mesh filename="../../secret.obj"/>').system.bodies[0].shape is None
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 def test_collada_is_read_in_metres(meshes):
     pytest.importorskip("collada")
-    model = loaded(meshes, '<mesh filename="robot_description/meshes/solid.dae"/>')
+    model = load_arm(meshes, '<mesh filename="robot_description/meshes/solid.dae"/>')
     # Single precision of the reader.
-    points = expected(CORNERS + np.array([0, 0, 2]))
+    points = place_by_frames(CORNERS + np.array([0, 0, 2]))
     np.testing.assert_allclose(in_space(model), points, atol=1e-6)
 
 
@@ -145,7 +147,7 @@ def test_collada_needs_the_extra(meshes, monkeypatch):
         raise ModuleNotFoundError(f"No module named {name!r}")
 
     monkeypatch.setattr(importlib, "import_module", absent)
-    model = loaded(meshes, '<mesh filename="robot_description/meshes/solid.dae"/>')
+    model = load_arm(meshes, '<mesh filename="robot_description/meshes/solid.dae"/>')
     (warning,) = model.report.of_kind("warning")
     assert 'pip install "rigidjax[meshes]"' in warning.text
     assert model.system.bodies[0].shape is None
@@ -180,7 +182,7 @@ def test_other_contents_are_no_collada(tmp_path):
     ],
 )
 def test_primitives_are_closed_and_placed(tmp_path, solid, half):
-    model = loaded(tmp_path, solid)
+    model = load_arm(tmp_path, solid)
     (body,) = model.system.bodies
     # Back into the frame of the visual, the surface has the size of the solid about its middle.
     R, Q = (Rotation.from_euler("xyz", angles) for angles in ((1.0, -0.5, 0.3), (0.1, 0.2, 0.3)))
@@ -192,7 +194,7 @@ def test_primitives_are_closed_and_placed(tmp_path, solid, half):
 
 
 def test_viewer_shows_the_mesh(meshes):
-    model = loaded(meshes, '<mesh filename="robot_description/meshes/solid.obj"/>')
+    model = load_arm(meshes, '<mesh filename="robot_description/meshes/solid.obj"/>')
     scene = rj.view(model.system, state=model.state).scene
     (shape,) = scene["runs"][0]["bodies"][0]["shapes"]
     assert shape["kind"] == "mesh" and len(scene["meshes"]) == 1

@@ -16,17 +16,17 @@ from rigidjax.native.runtime import codegen as machine
 from rigidjax.native.runtime.kernel import Kernel, Signature, _kernels
 
 
-def prepared(pair, label):
+def prepare_pair(pair, label):
     first, second = pair
     return {"kept": first, "made": jnp.sin(first) * 2.0, "label": label, "other": second + 1.0}
 
 
 def test_pytrees_and_passed_through_values():
     pair = jnp.arange(3.0), jnp.ones(2)
-    kept = call_by_kernel(prepared, pair, "name")
+    kept = call_by_kernel(prepare_pair, pair, "name")
     assert kept["kept"] is pair[0]
     assert kept["label"] == "name"
-    expected = prepared(pair, "name")
+    expected = prepare_pair(pair, "name")
     assert eqx.tree_equal(kept, expected, rtol=1e-15)
     # Nothing is computed: no kernel.
     program = jax.make_jaxpr(lambda pair: call_by_kernel(lambda pair: pair[::-1], pair))(pair)

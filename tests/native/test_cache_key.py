@@ -25,7 +25,7 @@ def name(function, *args, signature=None):
     return compute_cache_key(jax.make_jaxpr(function)(*args), signature)
 
 
-def scaled(factor, axis=0):
+def make_scaling(factor, axis=0):
     inner = jax.jit(lambda x: factor * jnp.cumsum(x, axis=axis))
 
     def function(x):
@@ -35,21 +35,21 @@ def scaled(factor, axis=0):
 
 
 def test_retraced_jaxpr_has_the_same_key():
-    assert name(scaled(2.0), X) == name(scaled(2.0), X)
-    assert name(scaled(X), X) == name(scaled(X + 0.0), X)
+    assert name(make_scaling(2.0), X) == name(make_scaling(2.0), X)
+    assert name(make_scaling(X), X) == name(make_scaling(X + 0.0), X)
 
 
 def test_any_difference_changes_the_key():
     square = np.ones((3, 3))
     names = [
-        name(scaled(2.0), X),
-        name(scaled(np.nextafter(2.0, 3.0)), X),
-        name(scaled(X), X),
-        name(scaled(X + 1e-15), X),
-        name(scaled(2.0), X[:2]),
-        name(scaled(2.0), X.astype(np.float32)),
-        name(scaled(2.0), square),
-        name(scaled(2.0, axis=1), square),
+        name(make_scaling(2.0), X),
+        name(make_scaling(np.nextafter(2.0, 3.0)), X),
+        name(make_scaling(X), X),
+        name(make_scaling(X + 1e-15), X),
+        name(make_scaling(2.0), X[:2]),
+        name(make_scaling(2.0), X.astype(np.float32)),
+        name(make_scaling(2.0), square),
+        name(make_scaling(2.0, axis=1), square),
         name(lambda x, y: x - y, X, X),
         name(lambda x, y: y - x, X, X),
         name(lambda x, y: (x - y, x), X, X),
@@ -58,9 +58,9 @@ def test_any_difference_changes_the_key():
         name(lambda x: x + -0.0, X),
         name(lambda x: x + jnp.float64(0.0), 1.0),
         name(lambda x: x + 0.0, 1.0),
-        name(scaled(2.0), X, signature=Signature((True,), True)),
-        name(scaled(2.0), X, signature=Signature((False,), False)),
-        name(scaled(2.0), X, signature=Signature((False,), False, run_once=True)),
+        name(make_scaling(2.0), X, signature=Signature((True,), True)),
+        name(make_scaling(2.0), X, signature=Signature((False,), False)),
+        name(make_scaling(2.0), X, signature=Signature((False,), False, run_once=True)),
     ]
     assert None not in names
     assert len(set(names)) == len(names)
@@ -80,9 +80,9 @@ def test_equal_keys_imply_equal_text():
 
 
 def test_settings_are_part_of_the_key(monkeypatch):
-    before = name(scaled(2.0), X)
+    before = name(make_scaling(2.0), X)
     monkeypatch.setenv("RIGIDJAX_KERNEL_THREADS", "1")
-    assert name(scaled(2.0), X) != before
+    assert name(make_scaling(2.0), X) != before
 
 
 def test_foreign_functions_and_objects_have_no_key(monkeypatch):
@@ -93,4 +93,4 @@ def test_foreign_functions_and_objects_have_no_key(monkeypatch):
     assert name(lambda x: own.bind(x, what=object()), X) is None
     assert name(lambda key: jax.random.wrap_key_data(key), np.zeros(2, np.uint32)) is None
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
-    assert name(scaled(2.0), X) is None
+    assert name(make_scaling(2.0), X) is None

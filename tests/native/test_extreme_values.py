@@ -43,7 +43,7 @@ def functions(z):
     return [*values, z**-2, (1 + 1j) / z]
 
 
-def rounded(x):
+def round_to_float(x):
     """Return a number of mpmath as a float: infinite above the range, zero below it as in XLA."""
     if abs(x) > LARGEST:
         return float(mpmath.sign(x)) * np.inf
@@ -56,7 +56,9 @@ def test_complex_functions():
         for exact, values in zip(FUNCTIONS.values(), actual, strict=True):
             for z, value in zip(POINTS.tolist(), np.asarray(values).tolist(), strict=True):
                 true = exact(mpmath.mpc(z))
-                expected = np.array([rounded(mpmath.re(true)), rounded(mpmath.im(true))])
+                expected = np.array(
+                    [round_to_float(mpmath.re(true)), round_to_float(mpmath.im(true))]
+                )
                 finite = np.where(np.isfinite(expected), np.abs(expected), 0.0)
                 np.testing.assert_allclose(
                     [value.real, value.imag], expected, rtol=1e-13,

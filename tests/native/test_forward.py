@@ -28,7 +28,7 @@ def scalar(function):
     return lambda x: jnp.sum(jnp.cos(function(x)[0])) * function(x)[1]
 
 
-def mapped(function):
+def sum_in_loop(function):
     """Apply the function in a loop that supports reverse mode."""
     return lambda xs: jnp.sum(jax.lax.map(scalar(function), xs))
 
@@ -40,11 +40,11 @@ def tangent(function):
 COMPOSITIONS = {
     "jvp": (tangent, X),
     "jacfwd": (lambda f: jax.jacfwd(scalar(f)), X),
-    "members, several tangents each": (lambda f: jax.vmap(jax.jacfwd(scalar(f))), MANY),
-    "several tangents of members": (lambda f: jax.jacfwd(jax.vmap(scalar(f))), MANY),
+    "batch, several tangents each": (lambda f: jax.vmap(jax.jacfwd(scalar(f))), MANY),
+    "several tangents of a batch": (lambda f: jax.jacfwd(jax.vmap(scalar(f))), MANY),
     "grad": (lambda f: jax.grad(scalar(f)), X),
     "grad of a jitted function": (lambda f: jax.grad(jax.jit(scalar(f))), X),
-    "grad of members": (lambda f: jax.vmap(jax.grad(scalar(f))), MANY),
+    "grad of a batch": (lambda f: jax.vmap(jax.grad(scalar(f))), MANY),
     "grad of a tangent": (lambda f: jax.grad(lambda x: tangent(f)(x)[1]), X),
     "tangent of a grad": (lambda f: jax.jacfwd(jax.grad(scalar(f))), X),
     "forward twice": (lambda f: jax.jacfwd(jax.jacfwd(scalar(f))), X),
@@ -56,7 +56,7 @@ COMPOSITIONS = {
         ),
         X,
     ),
-    "grad of a loop": (lambda f: jax.grad(mapped(f)), MANY),
+    "grad of a loop": (lambda f: jax.grad(sum_in_loop(f)), MANY),
     "grad of a checkpoint in a loop": (
         lambda f: jax.grad(lambda xs: jnp.sum(jax.lax.map(jax.checkpoint(scalar(f)), xs))),
         MANY,
@@ -127,10 +127,10 @@ def test_forward_mode_of_runs(backend):
 
 
 def test_derivatives_of_batches_with_different_lengths():
-    """Members whose runs take from a few steps to many: as one after the other.
+    """Batch elements that take from a few steps to many agree with one after the other.
 
-    Forward mode has all tangents of a member in a loop of its own; records of reverse mode are read
-    in all lanes at the same time.
+    Forward mode has all tangents of a batch element in a loop of its own; records of reverse mode
+    are read in all lanes at the same time.
     """
     top = rj.problems.heavy_top()
     model = rj.NullSpace(rj.FixedPointBody(top.system.inertia, potential=top.system.potential))

@@ -9,7 +9,7 @@ from rigidjax import native
 from rigidjax.native.passes.hoisting import find_invariant_equations
 
 
-def summed(a, x, turns):
+def sum_sines(a, x, turns):
     """Sum sines of loop-invariant and of varying values."""
 
     def turn(carry):
@@ -30,24 +30,24 @@ def body_of(function, *args):
 
 def test_loop_invariant_code_is_hoisted():
     """Costly functions and their arguments are hoisted; cheap ones and varying ones are not."""
-    found = [e.primitive.name for e in find_invariant_equations(*body_of(summed, 0.3, 0.7, 5))]
+    found = [e.primitive.name for e in find_invariant_equations(*body_of(sum_sines, 0.3, 0.7, 5))]
     assert found == ["sin", "exp"]
 
-    def nested(a, x, turns):
+    def sum_in_nested_loop(a, x, turns):
         return jax.lax.while_loop(
             lambda carry: carry[0] < turns,
-            lambda carry: (carry[0] + 1, carry[1] + summed(a, x, turns)),
+            lambda carry: (carry[0] + 1, carry[1] + sum_sines(a, x, turns)),
             (0, 0.0),
         )[1]
 
-    assert find_invariant_equations(*body_of(nested, 0.3, 0.7, 5)) == ()
+    assert find_invariant_equations(*body_of(sum_in_nested_loop, 0.3, 0.7, 5)) == ()
 
 
 @pytest.mark.parametrize("turns", [0, 1, 6])
 def test_results_are_unchanged(turns):
     """Alone and as a batch, also for loops without iterations."""
-    kernel, a, x = native.jit(summed), jnp.linspace(-2.0, 2.0, 11), jnp.linspace(0.1, 1.0, 11)
-    expected = jax.vmap(summed)(a, x, jnp.full(11, turns))
+    kernel, a, x = native.jit(sum_sines), jnp.linspace(-2.0, 2.0, 11), jnp.linspace(0.1, 1.0, 11)
+    expected = jax.vmap(sum_sines)(a, x, jnp.full(11, turns))
     found = jax.vmap(kernel)(a, x, jnp.full(11, turns))
     np.testing.assert_allclose(found, expected, rtol=1e-14)
     np.testing.assert_allclose(kernel(a[2], x[2], turns), expected[2], rtol=1e-14)

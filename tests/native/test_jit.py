@@ -17,7 +17,7 @@ from rigidjax.native.jaxrules.primitive import _jit_call
 X = jnp.array([1.0, 2.0, -3.0])
 
 
-def doubled(x, by=2.0):
+def multiply(x, by=2.0):
     return x * by
 
 
@@ -39,24 +39,24 @@ def test_function_closing_over_changing_values():
     values = []
     kernel = native.jit(lambda x: x * values[-1])
 
-    def scaled(p):
+    def scale_and_note(p):
         values.append(p)
         return kernel(X)
 
     for p in (2.0, 5.0):
-        np.testing.assert_array_equal(jax.jit(lambda p: scaled(p))(p), p * X)
+        np.testing.assert_array_equal(jax.jit(lambda p: scale_and_note(p))(p), p * X)
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.int8])
 def test_python_scalars_are_weakly_typed(dtype):
     x = jnp.ones(2, dtype)
     number = 2.5 if dtype == jnp.float32 else 2
-    expected = jax.jit(doubled)(x, number)
-    for actual in (native.jit(doubled)(x, number), native.jit(doubled)(x, by=number)):
+    expected = jax.jit(multiply)(x, number)
+    for actual in (native.jit(multiply)(x, number), native.jit(multiply)(x, by=number)):
         assert actual.dtype == expected.dtype == dtype
         np.testing.assert_array_equal(actual, expected)
     # Another dtype of equal shape is another jaxpr.
-    assert native.jit(doubled)(x, jnp.asarray(number, float)).dtype == float
+    assert native.jit(multiply)(x, jnp.asarray(number, float)).dtype == float
 
 
 def test_results_without_cotangent_do_not_contribute():
@@ -76,15 +76,15 @@ def test_derivatives_of_functions_with_a_rule_and_integer_constants():
     order = np.array([1, 2, 0])
 
     @jax.custom_jvp
-    def turned(x):
+    def sines_in_order(x):
         return jnp.sin(x[order])
 
-    @turned.defjvp
+    @sines_in_order.defjvp
     def _(primals, tangents):
-        return turned(*primals), jnp.cos(primals[0][order]) * tangents[0][order]
+        return sines_in_order(*primals), jnp.cos(primals[0][order]) * tangents[0][order]
 
     # Derivatives of loops and of runs are those of a jaxpr that is traced already.
-    function = jaxpr_as_fun(jax.make_jaxpr(turned)(X))
+    function = jaxpr_as_fun(jax.make_jaxpr(sines_in_order)(X))
     tangent = jax.make_jaxpr(lambda x, dx: jax.jvp(function, (x,), (dx,)))(X, 2.0 * X)
     types = {v.aval.dtype for equation in tangent.eqns for v in equation.outvars}
     assert jax.dtypes.float0 in types
@@ -108,7 +108,7 @@ def test_bound_methods():
 
 
 def test_copies_and_pickles():
-    kernel = native.jit(doubled)
+    kernel = native.jit(multiply)
     kernel(X)
     for again in (copy.deepcopy(kernel), pickle.loads(pickle.dumps(kernel))):
         np.testing.assert_array_equal(again(X), 2.0 * X)

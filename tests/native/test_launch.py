@@ -44,7 +44,9 @@ def large(x):
     return jax.lax.fori_loop(0, 1_500, turn, jnp.linspace(0.0, 1.0, 1_000)).sum()
 
 
-def launched(closed, batched, count, inputs, limit=1 << 30, by_processor=False, values=0, **device):
+def launch_kernel(
+    closed, batched, count, inputs, limit=1 << 30, by_processor=False, values=0, **device
+):
     """Return the status of the handler, the results, and the device."""
     signature = Signature(batched, count is not None, num_uniform=values)
     played = Device(closed, signature, **device)
@@ -58,7 +60,7 @@ def launched(closed, batched, count, inputs, limit=1 << 30, by_processor=False, 
     assert version_of(made.address) == VERSION
     lead = () if count is None else (count,)
     results = [np.zeros((*lead, *a.shape), a.dtype) for a in closed.out_avals]
-    return played.called(made.address, inputs, results), results, played
+    return played.call_handler(made.address, inputs, results), results, played
 
 
 @pytest.mark.parametrize(("by_processor", "count"), [(False, 33), (True, 5)])
@@ -66,7 +68,7 @@ def test_shared_values_of_a_batch(by_processor, count):
     """The first results are shared by the batch, and written by its first element."""
     x, y = np.linspace(1.0, 1.4, 3 * count).reshape(-1, 3), np.array([0.01, 0.02, 0.03])
     closed = jax.make_jaxpr(lambda y, x: (2.0 * y, *loops(x, y)))(y, x[0])
-    error, found, _ = launched(
+    error, found, _ = launch_kernel(
         closed, (False, True), count, [y, x], by_processor=by_processor, values=1
     )
     assert error is None
@@ -85,7 +87,7 @@ def test_results_against_xla(by_processor, count):
     y = np.array([0.01, 0.02, 0.03])
     closed = jax.make_jaxpr(loops)(x[0], y)
     given = x[0] if count is None else x[: count or 0]
-    error, found, device = launched(
+    error, found, device = launch_kernel(
         closed, (count is not None, False), count, [given, y], by_processor=by_processor
     )
     assert error is None
@@ -108,7 +110,7 @@ def test_scratch_memory_is_bounded():
     """Threads compute several batch elements if memory does not suffice for all at once."""
     closed = jax.make_jaxpr(large)(1.0)
     x = np.linspace(0.0, 0.5, 200)
-    error, (found,), device = launched(closed, (True,), 200, [x], limit=64 * 9_000)
+    error, (found,), device = launch_kernel(closed, (True,), 200, [x], limit=64 * 9_000)
     assert error is None
     assert device.scratch > gpu.LOCAL_BYTES
     assert device.launches == [(2, 32)]
@@ -134,7 +136,7 @@ RATES = jnp.array([[0.1, 0.0, 20.0], [0.3, 0.1, 10.0], [0.0, 5.0, 1.0]])
 def test_run_as_a_gpu_kernel():
     """A batch of runs, with step-size control and projections, equals XLA."""
     closed = jax.make_jaxpr(end("native"))(RATES[0])
-    error, (found,), _ = launched(closed, (True,), 3, [np.asarray(RATES)])
+    error, (found,), _ = launch_kernel(closed, (True,), 3, [np.asarray(RATES)])
     assert error is None
     np.testing.assert_allclose(found, jax.vmap(end("xla"))(RATES), rtol=1e-11, atol=1e-13)
 
@@ -143,25 +145,25 @@ def test_launch_errors_are_reported():
     """Errors of XLA and CUDA are reported by the call."""
     closed = jax.make_jaxpr(jnp.sin)(1.0)
     for what, by_processor in (("launch", False), ("copy for", True)):
-        error, _, device = launched(
+        error, _, device = launch_kernel(
             closed, (True,), 3, [np.ones(3)], code=700, by_processor=by_processor
         )
         assert error == ERROR
         assert device.messages == [
             (f"CUDA could not {what} a native kernel of rigidjax: its error 700", 13)
         ]
-    error, _, device = launched(
+    error, _, device = launch_kernel(
         closed, (True,), 3, [np.ones(3)], has_context=False, by_processor=True
     )
     assert (error, device.contexts) == (ERROR, [])
     closed = jax.make_jaxpr(large)(1.0)
-    error, _, device = launched(closed, (True,), 3, [np.ones(3)], has_memory=False)
+    error, _, device = launch_kernel(closed, (True,), 3, [np.ones(3)], has_memory=False)
     assert error == REFUSED
     assert device.launches == []
 
 
 @pytest.fixture
-def played(monkeypatch):
+def emulated_gpu(monkeypatch):
     """Emulate a machine with a GPU."""
     device = Device(jax.make_jaxpr(jnp.sin)(1.0), Signature((True,), True))
     monkeypatch.setattr(launch, "find_driver", lambda: device)
@@ -170,48 +172,48 @@ def played(monkeypatch):
     return device
 
 
-def lowered(function, *args):
+def lower_for_gpu(function, *args):
     return jax.jit(function).trace(*args).lower(lowering_platforms=("cuda",)).as_text()
 
 
-def test_lowering_to_a_custom_call(played):
+def test_lowering_to_a_custom_call(emulated_gpu):
     """Lowered for CUDA, a kernel is a call by its name, also for a batch of batches."""
     for _ in range(2):
         # The second jaxpr has equal equations.
         function = native.jit(lambda x: jnp.sin(x) * jnp.cos(x))
-        text = lowered(jax.vmap(jax.vmap(function)), jnp.ones((30, 5)))
+        text = lower_for_gpu(jax.vmap(jax.vmap(function)), jnp.ones((30, 5)))
         assert text.count("@rigidjax_") == 1
-        assert len(played.texts) == 1
-        assert ".target sm_90" in played.texts[0]
+        assert len(emulated_gpu.texts) == 1
+        assert ".target sm_90" in emulated_gpu.texts[0]
 
 
-def test_small_batches_run_on_the_cpu(played):
+def test_small_batches_run_on_the_cpu(emulated_gpu):
     function = native.jit(lambda x: jnp.sin(x) + 2.0 * jnp.cos(x))
     for program, x in (function, 1.0), (jax.vmap(function), jnp.ones(32)):
-        assert lowered(program, x).count("@rigidjax_") == 1
-    assert played.texts == []
+        assert lower_for_gpu(program, x).count("@rigidjax_") == 1
+    assert emulated_gpu.texts == []
 
 
 def test_lowering_to_xla_without_a_driver(monkeypatch):
     monkeypatch.setattr(launch, "find_driver", lambda: None)
-    assert "@rigidjax_" not in lowered(native.jit(jnp.sin), 1.0)
+    assert "@rigidjax_" not in lower_for_gpu(native.jit(jnp.sin), 1.0)
 
 
-def test_too_many_arguments_raise(played):
+def test_too_many_arguments_raise(emulated_gpu):
     closed = jax.make_jaxpr(lambda *x: sum(x))(*[1.0] * gpu.MAX_POINTERS)
     signature = Signature((True,) * gpu.MAX_POINTERS, True)
     with pytest.raises(NoRule, match="takes 500 arrays at most, this has 501"):
         launch.get_gpu_kernel(closed, signature, 1_000)
-    assert played.texts == []
+    assert emulated_gpu.texts == []
 
 
-def test_default_device(monkeypatch, played):
+def test_default_device(monkeypatch, emulated_gpu):
     """`why_not` lists the supported devices."""
     few = jax.make_jaxpr(jnp.sin)(1.0)
     for kind, driver, known in (
-        ("tpu", played, False),
+        ("tpu", emulated_gpu, False),
         ("gpu", None, False),
-        ("gpu", played, True),
+        ("gpu", emulated_gpu, True),
     ):
         monkeypatch.setattr(jax, "default_backend", lambda kind=kind: kind)
         monkeypatch.setattr(launch, "find_driver", lambda driver=driver: driver)

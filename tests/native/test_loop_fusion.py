@@ -159,7 +159,7 @@ PLACES = np.arange(300) * 7 % 130 - 5
 VALUES = jnp.asarray(np.cos(np.arange(900.0)).reshape(300, 3))
 
 
-def summed(values):
+def sum_at_indices(values):
     """Add rows at constant indices, some out of bounds, and read and write others there."""
     added = jnp.zeros((120, 3)).at[PLACES].add(values)
     written = jnp.ones((310, 3)).at[jnp.arange(300) + 5].set(values, mode="drop")
@@ -177,7 +177,7 @@ def summed_in_a_loop(values):
     return jax.lax.while_loop(lambda c: c[0] < 3 + (values[0, 0] > 0), turn, start)
 
 
-@pytest.mark.parametrize("function", [summed, summed_in_a_loop])
+@pytest.mark.parametrize("function", [sum_at_indices, summed_in_a_loop])
 def test_many_constant_indices(function):
     kernel = native.jit(function)
     assert kernel.why_not(VALUES) == []

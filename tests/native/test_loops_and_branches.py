@@ -31,14 +31,14 @@ def test_loops_iterate_as_long_as_each_lane_needs():
 def each_until_its_own_end(limits, table):
     """Apply `jax.vmap` to a loop, whose condition becomes a stack."""
 
-    def one(limit, row):
+    def grow_to_limit(limit, row):
         def turn(carry):
             k, x, row = carry
             return k + 1, x * 1.1 + row[k % 3], row.at[k % 3].add(limit)
 
         return jax.lax.while_loop(lambda carry: carry[1] < limit, turn, (0, 0.1, row))
 
-    return jax.vmap(one)(limits, table)
+    return jax.vmap(grow_to_limit)(limits, table)
 
 
 @pytest.mark.parametrize("count", [1, 6, 300])
@@ -94,7 +94,7 @@ def test_decompositions_of_stacks():
     compare(function, rows, tolerance=1e-12)
 
 
-def nested(x, inner, same=False):
+def write_in_nested_loop(x, inner, same=False):
     """Write tables of 600 elements in a nested loop; all start from the `same` one."""
 
     def write(j, carry):
@@ -123,7 +123,7 @@ def test_loops_within_loops_change_tables_in_place(inner):
     """A table is copied only if two variables start from one table."""
     x = jnp.array(1.3)
     for same in (False, True):
-        function = functools.partial(nested, inner=inner, same=same)
+        function = functools.partial(write_in_nested_loop, inner=inner, same=same)
         compare(function, x)
         text = Kernel(jax.make_jaxpr(function)(x), Signature((False,), False)).text
         # One of them allocates the first table.

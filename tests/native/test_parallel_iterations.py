@@ -16,14 +16,14 @@ COUNT = 9
 TURNS = jnp.linspace(1.0, 1.8, COUNT)
 
 
-def mapped(function):
+def map_iterations(function):
     """Apply `function(index, *args)` for each index, one after another."""
     return lambda *args: jax.lax.map(lambda turn: function(turn, *args), TURNS)
 
 
 def compare(function, *args, tolerance=50 * EPS):
     """Compare a kernel of a single run with XLA, for all iterations at once."""
-    kernel = native.jit(mapped(function))
+    kernel = native.jit(map_iterations(function))
     assert kernel.why_not(*args) == []
     expected = jax.vmap(function, (0, *(None for _ in args)))(TURNS, *args)
     check(jax.jit(kernel)(*args), expected, tolerance)
@@ -105,7 +105,7 @@ def test_any_number_of_iterations(count):
 
 
 def test_derivatives_of_parallel_iterations():
-    """Columns of a Jacobian, and the gradient of a sum over turns."""
+    """Columns of a Jacobian, and the gradient of a sum over iterations."""
 
     def function(x):
         rows = jax.lax.map(lambda k: jnp.sin(k * x) * x[::-1], TURNS)

@@ -57,7 +57,7 @@ PROGRAMS = {**ARITHMETIC, "loops": loops, "matrices": matrices, "stacks": stacks
 QUICK = ("functions", "extremes", "loops")
 
 
-def written(name, architecture):
+def write_ptx(name, architecture):
     closed = whole_run() if name == "run" else jax.make_jaxpr(PROGRAMS[name])(X, Y)
     batched = (True,) * len(closed.in_avals)
     return gpu.ptx(closed, Signature(batched, True), architecture).ptx
@@ -74,7 +74,7 @@ def written(name, architecture):
 )
 def test_ptx_is_assembled(name, architecture, tmp_path):
     source, target = tmp_path / "kernel.ptx", tmp_path / "kernel.cubin"
-    source.write_text(written(name, architecture))
+    source.write_text(write_ptx(name, architecture))
     command = [str(PTXAS), f"-arch={architecture}", str(source), "-o", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -83,7 +83,7 @@ def test_ptx_is_assembled(name, architecture, tmp_path):
 
 def test_ptx_text():
     """The text has an entry, double precision, and no external library."""
-    text = written("functions", "sm_80")
+    text = write_ptx("functions", "sm_80")
     assert ".visible .entry kernel(" in text
     assert "fma.rn.f64" in text
     assert ".extern" not in text
@@ -92,4 +92,4 @@ def test_ptx_text():
 
 def test_unknown_architecture_raises():
     with pytest.raises(ValueError, match="`architecture` must be one of sm_80, .*; got 'sm_1'"):
-        written("choices", "sm_1")
+        write_ptx("choices", "sm_1")

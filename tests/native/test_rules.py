@@ -49,12 +49,12 @@ def test_batches_inside_a_kernel():
     """Vmapped loops of Equinox reduce over the batch of the kernel itself."""
 
     def function(x):
-        def one(v):
+        def reduce_batch(v):
             some, each = eqxi.unvmap_any(v > 1.4), eqxi.unvmap_all(v > 1.4)
             largest = eqxi.unvmap_max(jnp.int32(10 * v))
             return jnp.where(some, v, 0.0), jnp.where(each, v, 0.0), largest + v
 
-        return jax.vmap(one)(x)
+        return jax.vmap(reduce_batch)(x)
 
     kernel = native.jit(function)
     assert kernel.why_not(X) == []

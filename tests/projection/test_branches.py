@@ -32,7 +32,7 @@ SYSTEM = system_of(NAMES)
 MODEL = rj.NullSpace(SYSTEM)
 
 
-def turned(angles, shift=0.0):
+def turned_state(angles, shift=0.0):
     """The reference state, every body turned about the first axis, rad."""
     orientation = jax.vmap(exp_quaternion)(jnp.asarray(angles)[:, None] * jnp.array([[1.0, 0, 0]]))
     position = jnp.tile(jnp.array([shift, shift, 0.0]), (len(angles), 1))
@@ -41,14 +41,14 @@ def turned(angles, shift=0.0):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_half_a_revolution_raises(name):
-    state = turned(np.where(np.array(NAMES) == name, np.pi, 0.0))
+    state = turned_state(np.where(np.array(NAMES) == name, np.pi, 0.0))
     match = f"the joint 'the {name}' is the wrong way round: .* Got 180 degrees"
     with pytest.raises(ValueError, match=match):
         MODEL.encode(state)
 
 
 def test_half_a_revolution_raises_under_jit():
-    encode = eqx.filter_jit(lambda angles: MODEL.encode(turned(angles)))
+    encode = eqx.filter_jit(lambda angles: MODEL.encode(turned_state(angles)))
     np.testing.assert_allclose(encode(jnp.zeros(7))[3], 1.0)
     with pytest.raises(eqx.EquinoxRuntimeError, match="'the planar' is the wrong way round"):
         jax.block_until_ready(encode(jnp.zeros(7).at[4].set(np.pi)))
@@ -60,7 +60,7 @@ def test_half_a_revolution_raises_under_jit():
 @pytest.mark.parametrize("angle", [1.0, 1.6, 2.4, 3.1])
 def test_consistent_state_avoids_the_half_revolution(angle, names):
     """The nearest state is the reference: bodies turn about the axis by which they were turned."""
-    state = rj.consistent_state(system_of(names), turned(np.full(len(names), angle), 0.2))
+    state = rj.consistent_state(system_of(names), turned_state(np.full(len(names), angle), 0.2))
     np.testing.assert_allclose(np.abs(state.orientation[:, 0]), 1.0, atol=1e-12)
     np.testing.assert_allclose(state.position[0], 0.0, atol=1e-12)
     np.testing.assert_allclose(state.position[names.index("planar")], [0.2, 0.2, 0.0], atol=1e-12)
@@ -69,7 +69,7 @@ def test_consistent_state_avoids_the_half_revolution(angle, names):
 @pytest.mark.exhaustive
 def test_consistent_state_from_half_a_revolution():
     """No way back is the shortest; some way is found."""
-    state = rj.consistent_state(SYSTEM, turned(np.full(7, np.pi), 0.2))
+    state = rj.consistent_state(SYSTEM, turned_state(np.full(7, np.pi), 0.2))
     rotations = rj.Quaternion().to_matrix
     assert float(jnp.min(jax.vmap(rotations)(state.orientation)[:, 2, 2])) > 1.0 - 1e-12
     MODEL.encode(state)

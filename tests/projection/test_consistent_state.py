@@ -27,7 +27,7 @@ def crank():
     return rj.System(bodies, joints)
 
 
-def bent(system):
+def bend_joint(system):
     """A guess with the joint between crank and rod off the line."""
     state = system.reference_state()
     return eqx.tree_at(lambda s: s.position, state, state.position + jnp.array([[0.0, 0.1, 0.0]]))
@@ -36,7 +36,7 @@ def bent(system):
 def test_consistent_state_is_a_kernel(crank):
     """Alone, in batches and with derivatives, only checks are left to XLA."""
 
-    def closed(state):
+    def close_crank(state):
         return rj.consistent_state(crank, state).position
 
     def names(program):
@@ -46,9 +46,13 @@ def test_consistent_state_is_a_kernel(crank):
                 for inner in sub_jaxprs(one):
                     yield from names(inner)
 
-    state = bent(crank)
+    state = bend_joint(crank)
     many = jax.tree.map(lambda x: jnp.stack([x, x]), state)
-    for function, at in (closed, state), (jax.jacrev(closed), state), (jax.vmap(closed), many):
+    for function, at in (
+        (close_crank, state),
+        (jax.jacrev(close_crank), state),
+        (jax.vmap(close_crank), many),
+    ):
         found = set(names(jax.make_jaxpr(function)(at).jaxpr))
         assert "native_call" in found
         assert not found & {"svd", "while", "scan", "dot_general"}
@@ -56,7 +60,7 @@ def test_consistent_state_is_a_kernel(crank):
 
 def test_unreachable_states_raise(crank):
     with pytest.raises(ValueError, match="cannot be closed from these positions"):
-        rj.consistent_state(crank, bent(crank), 0.5)
+        rj.consistent_state(crank, bend_joint(crank), 0.5)
 
 
 def test_invalid_arguments_raise(crank):
@@ -68,7 +72,7 @@ def test_invalid_arguments_raise(crank):
 
 @pytest.mark.exhaustive
 def test_derivatives_against_differences(crank):
-    guess = bent(crank)
+    guess = bend_joint(crank)
     compiled = eqx.filter_jit(jax.jacfwd(lambda t: rj.consistent_state(crank, guess, t).position))
     # The slider goes with the drive.
     np.testing.assert_allclose(compiled(-0.5)[2], [1.0, 0.0, 0.0], atol=1e-9)

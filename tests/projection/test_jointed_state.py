@@ -117,13 +117,13 @@ def test_coordinates_and_rates_that_are_traced(system):
         for a, b in zip(jax.tree.leaves(state(q, 2.0)), jax.tree.leaves(many), strict=True):
             np.testing.assert_allclose(b[k], a, rtol=0, atol=1e-12)
 
-    def observed(q):
+    def observe_state(q):
         at = state(q, 2.0)
         return jnp.sum(at.position[1] * jnp.array([1.0, 2.0, 3.0])) + at.velocity[1, 0]
 
-    slope = float(observed(0.3 + h) - observed(0.3 - h)) / (2 * h)
+    slope = float(observe_state(0.3 + h) - observe_state(0.3 - h)) / (2 * h)
     for derivative in (jax.grad, jax.jacfwd):
-        assert float(jax.jit(derivative(observed))(0.3)) == pytest.approx(slope, rel=1e-8)
+        assert float(jax.jit(derivative(observe_state))(0.3)) == pytest.approx(slope, rel=1e-8)
 
 
 def test_invalid_traced_values_raise():

@@ -43,7 +43,7 @@ def samples(model, size, seed=43):
 
 
 @functools.cache
-def compiled(formulation, system, rotation, name):
+def compile_projection(formulation, system, rotation, name):
     """A model, and its projection of a batch: unknowns and where it succeeded."""
     model = formulation(SYSTEMS[system], rotation)
 
@@ -68,7 +68,7 @@ def worst_drift(model, y) -> list[float]:
 @every_rotation
 def test_projected_unknowns_are_consistent(rotation, name):
     for formulation in (rj.Absolute, rj.NullSpace):
-        model, project = compiled(formulation, "bodies", rotation, name)
+        model, project = compile_projection(formulation, "bodies", rotation, name)
         y, perturbed = samples(model, 0.05)
         before = worst_drift(model, perturbed)
         once, success = project(perturbed)
@@ -114,11 +114,11 @@ def matrices(a):
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("size", [1e-6, 0.05])
 def test_mass_metric_of_directors_is_the_nearest(system, size):
-    model, project = compiled(rj.Absolute, system, rj.Directors(), "mass metric")
+    model, project = compile_projection(rj.Absolute, system, rj.Directors(), "mass metric")
     _, perturbed = samples(model, size)
     projected, success = project(perturbed)
     assert np.all(success)
-    explicit, _ = compiled(rj.Absolute, system, rj.Directors(), "explicit")[1](perturbed)
+    explicit, _ = compile_projection(rj.Absolute, system, rj.Directors(), "explicit")[1](perturbed)
     layout = model.layout
     for i, inertia in enumerate(INERTIAS[system]):
         E = 0.5 * np.trace(inertia) * np.eye(3) - inertia
@@ -139,7 +139,7 @@ def test_mass_metric_of_directors_is_the_nearest(system, size):
 
 def test_explicit_velocity_of_directors_is_the_nearest_in_the_mass_metric():
     """A plate has no metric along its normal: there the part of the unit matrix decides."""
-    model, project = compiled(rj.Absolute, "plate", rj.Directors(), "explicit")
+    model, project = compile_projection(rj.Absolute, "plate", rj.Directors(), "explicit")
     _, perturbed = samples(model, 0.05)
     projected, _ = project(perturbed)
     R, R_dot = matrices(projected[:, :9]), matrices(projected[:, 9:])
@@ -155,7 +155,7 @@ def test_explicit_velocity_of_directors_is_the_nearest_in_the_mass_metric():
 @pytest.mark.parametrize("rotation", cases.REDUNDANT[:2], ids=cases.rotation_name)
 def test_quaternions_are_normalised_in_both_metrics(rotation, name):
     """Lang (63): the radial direction is orthogonal to the sphere in every mass metric."""
-    model, project = compiled(rj.Absolute, "bodies", rotation, name)
+    model, project = compile_projection(rj.Absolute, "bodies", rotation, name)
     _, perturbed = samples(model, 0.05)
     projected, _ = project(perturbed)
     layout = model.layout
@@ -184,12 +184,12 @@ def test_minimal_parametrizations_have_nothing_to_project(name):
 
 def test_failed_iteration_is_reported():
     """The failure is in the result, without an exception; one failed body is sufficient."""
-    model, project = compiled(rj.Absolute, "bodies", rj.Directors(), "mass metric")
+    model, project = compile_projection(rj.Absolute, "bodies", rj.Directors(), "mass metric")
     y, perturbed = samples(model, 0.05)
     first, second = (
         y.at[:, rows].set(perturbed[:, rows]) for rows in (slice(3, 12), slice(15, 24))
     )
-    hasty = compiled(rj.Absolute, "bodies", rj.Directors(), "hasty")[1]
+    hasty = compile_projection(rj.Absolute, "bodies", rj.Directors(), "hasty")[1]
     for start in (perturbed, first, second):
         assert not np.any(hasty(start)[1])
     assert np.all(hasty(y)[1])

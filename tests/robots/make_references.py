@@ -44,7 +44,7 @@ def load(folder: pathlib.Path, name: str):
     return model
 
 
-def described(model) -> dict:
+def describe_model(model) -> dict:
     """Bodies and joints in the reference configuration."""
     data, q = model.createData(), pin.neutral(model)
     if model.joints[1].nv == 6:
@@ -152,7 +152,7 @@ def main():
         k = model.getFrameId(frame)
         if k == model.nframes:
             raise ValueError(f"{name} has no frame {frame!r}: {[f.name for f in model.frames]}")
-        parts, body = described(model), model.frames[k].parentJoint
+        parts, body = describe_model(model), model.frames[k].parentJoint
         states = [state(model, parts["kinds"], k, rng) for _ in range(STATES)]
         parts |= {key: np.array([s[key] for s in states]) for key in states[0]}
         parts |= {

@@ -45,7 +45,7 @@ def system_of(data):
     return rj.System(bodies, joints, rj.Gravity(data["gravity"]), tool)
 
 
-def described(model, data):
+def compile_description(model, data):
     """Return a compiled function of joint coordinates and rates for all compared quantities."""
     start = rj.Relative(model.system)
 
@@ -84,7 +84,7 @@ def described(model, data):
 @pytest.mark.parametrize("formulation", [rj.Relative, rj.NullSpace])
 def test_robots_against_pinocchio(formulation, name):
     data = robot(name)
-    function = described(formulation(system_of(data)), data)
+    function = compile_description(formulation(system_of(data)), data)
     for k, q in enumerate(data["coordinates"]):
         found = function(q, data["rates"][k], data["rates_dot"][k])
         errors = {

@@ -35,10 +35,10 @@ def test_guarded_functions_and_three_derivatives(function):
 
     @jax.jit
     @jax.vmap
-    def computed(x):
+    def compute_derivatives(x):
         return jnp.stack([derivative(x) for derivative in derivatives])
 
-    got = np.asarray(computed(jnp.array([0.0, *SQUARES])))
+    got = np.asarray(compute_derivatives(jnp.array([0.0, *SQUARES])))
     exact = np.array(
         [
             [float(mpmath.diff(EXACT[function], mpmath.mpf(x), k, h=1e-13)) for k in range(4)]

@@ -110,7 +110,7 @@ DRIFTS = (1e-2, 1e-3)
 
 
 @pytest.fixture(scope="module")
-def drifted():
+def drifted_rotations():
     """Rotations with errors of 1e-2 and 1e-3 in every entry, and the nearest ones (by SVD)."""
     rng = np.random.default_rng(6)
     R = jax.vmap(so3.exp)(jnp.asarray(rng.uniform(0.2, 2.8, (40, 1)) * cases.unit_vectors(rng, 40)))
@@ -135,12 +135,12 @@ WAYS = {
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_other_projections_of_directors(name, drifted):
+def test_other_projections_of_directors(name, drifted_rotations):
     """Remark 6.3: none gives the nearest rotation; the logarithm differs from it in second order.
 
     It therefore moves the directors least of the three.
     """
-    R, best = drifted
+    R, best = drifted_rotations
     way, order = WAYS[name]
     project = everywhere(way)
     found = project(R)
@@ -153,9 +153,9 @@ def test_other_projections_of_directors(name, drifted):
     assert np.all(sideways > 0.3 * np.power(DRIFTS, order))
 
 
-def test_isotropy_of_projections(drifted):
+def test_isotropy_of_projections(drifted_rotations):
     """6.3: results depend on the order of the directors, or on the frame of space."""
-    R, best = drifted
+    R, best = drifted_rotations
     first, second = (
         everywhere(lambda A, o=o: gram_schmidt(A, o))(R) for o in ((0, 1, 2), (2, 0, 1))
     )
@@ -172,8 +172,8 @@ def test_isotropy_of_projections(drifted):
         gram_schmidt(R[0, 0], (0, 0, 1))
 
 
-def test_matrix_logarithm_and_its_cost(drifted):
-    R = drifted[0][0]
+def test_matrix_logarithm_and_its_cost(drifted_rotations):
+    R = drifted_rotations[0][0]
     expected = np.stack([scipy.linalg.logm(np.asarray(A)) for A in R])
     np.testing.assert_allclose(jax.jit(jax.vmap(matrix_logarithm))(R), expected, atol=1e-12)
     close = so3.exp((jnp.pi - 0.01) * jnp.array([0.6, 0.0, 0.8]))
@@ -198,14 +198,14 @@ def test_lang_39_holds_on_the_unit_sphere_alone(rng):
     M = jax.jit(jax.hessian(energy))(jnp.zeros(4))
     np.testing.assert_allclose(M, Quaternion().mass_matrix(p, INERTIA), atol=1e-13)
 
-    def bordered(A, b):
+    def border(A, b):
         return jnp.block([[A, b[:, None]], [b[None], jnp.zeros((1, 1))]])
 
     Q = jax.jit(jax.jacfwd(lambda x: so3.multiply(p, x)))(jnp.zeros(4))[:, 1:]
     tangential, n = 0.25 * Q @ (Q.T / INERTIA[:, None]), p @ p
-    inverse = jnp.linalg.inv(bordered(M, p))
-    np.testing.assert_allclose(bordered(tangential / n**2, p / n), inverse, atol=1e-13)
-    assert np.max(np.abs(bordered(tangential, p) - inverse)) > 0.1
+    inverse = jnp.linalg.inv(border(M, p))
+    np.testing.assert_allclose(border(tangential / n**2, p / n), inverse, atol=1e-13)
+    assert np.max(np.abs(border(tangential, p) - inverse)) > 0.1
 
 
 def test_lang_lemma_3_1_has_the_other_sign(rng):

@@ -152,7 +152,7 @@ FEATURES: dict[str, tuple[str, Callable[[str], None]]] = {
 }
 
 
-def tried(solver: str, feature: str) -> tuple[str, str]:
+def try_feature(solver: str, feature: str) -> tuple[str, str]:
     """Return `"yes"`, or `"no"` and the error message."""
     try:
         FEATURES[feature][1](solver)
@@ -171,7 +171,7 @@ if __name__ == "__main__":
     found = {}
     for solver in SOLVERS:
         for feature in FEATURES:
-            found[solver, feature], why = tried(solver, feature)
+            found[solver, feature], why = try_feature(solver, feature)
             print(solver, feature, found[solver, feature], why[:300].replace("\n", " "), flush=True)
     marks = re.compile(r"(<!-- begin features -->\n).*?(<!-- end features -->)", re.DOTALL)
     text = PAGE.read_text("utf-8")

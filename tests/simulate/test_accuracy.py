@@ -19,7 +19,7 @@ def moment(t, R, omega):
 
 
 @pytest.fixture(scope="module")
-def expected():
+def reference_run():
     p0 = np.asarray(START.orientation[0])
     return reference.rigid_body(cases.TENSOR, moment, p0, START.angular_velocity[0], TS)
 
@@ -45,10 +45,10 @@ MODELS = [
     )
 )
 @pytest.mark.parametrize("model", MODELS, ids=cases.model_name)
-def test_runs_against_scipy(model, expected):
+def test_runs_against_scipy(model, reference_run):
     """Six revolutions, with re-charting of minimal parametrizations."""
     solution = rj.simulate(model, START, T1, ts=TS, rtol=TOLERANCE, atol=TOLERANCE)
-    R, omega = expected
+    R, omega = reference_run
     # Not compiled, unlike the properties of the solution.
     states = jax.vmap(model.decode)(solution.ts, solution.ys)
     drift = jax.vmap(model.drift)(solution.ts, solution.ys)

@@ -20,7 +20,7 @@ def attitudes(solution):
 
 
 @pytest.fixture(scope="module")
-def expected():
+def reference_ends():
     """At the ends of runs: what is interpolated is less accurate than the steps."""
     model = rj.NullSpace(TOP)
     ends = [attitudes(rj.simulate(model, START, t, rtol=1e-13, atol=1e-13)) for t in TS]
@@ -42,7 +42,7 @@ def expected():
     ],
     ids=lambda value: cases.model_name(value) if hasattr(value, "system") else None,
 )
-def test_order_of_convergence(model, solver, projection, order, expected):
+def test_order_of_convergence(model, solver, projection, order, reference_ends):
     numbers = np.array([64, 90, 128, 180])
     if order == 2:
         numbers = 2 * numbers
@@ -58,7 +58,10 @@ def test_order_of_convergence(model, solver, projection, order, expected):
         assert int(solution.stats["num_rejected_steps"]) == 0
         found = attitudes(solution)
         errors.append(
-            [np.abs(f - e).reshape(3, -1).max(1) for f, e in zip(found, expected, strict=True)]
+            [
+                np.abs(f - e).reshape(3, -1).max(1)
+                for f, e in zip(found, reference_ends, strict=True)
+            ]
         )
         if projection:
             # Also what was interpolated lies on the manifold.

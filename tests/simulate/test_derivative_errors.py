@@ -47,7 +47,7 @@ def final_rate(inputs, rtol, adjoint=None, formulation=rj.NullSpace, solver=None
     return sol.rates["h"][-1, 0], sol.stats
 
 
-def expected():
+def exact_derivatives():
     """Derivatives of the rate at rest: q'' = -FREQUENCY^2 q + moment sin(2 t) / HINGE_INERTIA."""
     turned = FREQUENCY * END
     by_moment = 2 * (np.cos(2 * END) - np.cos(turned)) / (FREQUENCY**2 - 4) / HINGE_INERTIA
@@ -62,7 +62,7 @@ def test_derivatives_of_a_pendulum_at_rest():
         for rate in (0.0, 1e-12, 1e-6):
             inputs = jnp.array([rate, 0.0])
             found, stats = forward(inputs, rtol)
-            error = np.abs(found - expected()).max() / np.abs(expected()).max()
+            error = np.abs(found - exact_derivatives()).max() / np.abs(exact_derivatives()).max()
             assert error < ALLOWED * rtol
             # Local errors may grow on their way to the end.
             assert 0.1 * error < stats["derivative_error"] < ALLOWED * rtol
@@ -89,7 +89,7 @@ def test_multipliers_as_unknowns(index, solver):
         derivative = jax.jit(of(rate, has_aux=True))
         for rtol in (1e-4, 1e-7):
             found, stats = derivative(jnp.zeros(2), rtol)
-            error = np.abs(found - expected()).max() / np.abs(expected()).max()
+            error = np.abs(found - exact_derivatives()).max() / np.abs(exact_derivatives()).max()
             assert error < ALLOWED * rtol
             assert stats["derivative_error"] > 0.1 * error
 
@@ -128,20 +128,22 @@ def test_steps_without_the_probe():
     adjoint = rj.AnyMode(controls_derivatives=False)
     found, stats = jax.jacfwd(lambda x: final_rate(x, 1e-8, adjoint), has_aux=True)(jnp.zeros(2))
     assert stats["num_steps"] < 8
-    assert np.abs(found - expected()).max() > 1.0
+    assert np.abs(found - exact_derivatives()).max() > 1.0
 
 
 def test_second_derivatives_at_rest():
     # By symmetry those of the rate vanish; those of its square are products of first ones.
     square = lambda x: final_rate(x, 1e-8)[0] ** 2  # noqa: E731
     found = jax.jit(jax.jacfwd(jax.jacfwd(square)))(jnp.zeros(2))
-    np.testing.assert_allclose(found, 2 * np.outer(expected(), expected()), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        found, 2 * np.outer(exact_derivatives(), exact_derivatives()), rtol=0, atol=1e-5
+    )
 
 
 def test_batch_at_rest():
     inputs = jnp.array([[0.0, 0.0], [1e-9, 0.0], [0.0, 1e-9]])
     found = jax.jit(jax.vmap(jax.grad(lambda x: final_rate(x, 1e-8)[0])))(inputs)
-    np.testing.assert_allclose(found, np.tile(expected(), (3, 1)), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found, np.tile(exact_derivatives(), (3, 1)), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("backend", ["native", "xla"])

@@ -23,7 +23,7 @@ def counting(t, R, omega):
     return -0.1 * omega
 
 
-def counted(model, **options):
+def count_calls(model, **options):
     calls[0] = 0
     solution = rj.simulate(model, START, 1.0, **options)
     jax.effects_barrier()
@@ -60,7 +60,7 @@ LOOSE = dict(rtol=1e-5, atol=1e-5)
     ids=lambda value: cases.model_name(value) if hasattr(value, "system") else None,
 )
 def test_evaluations_of_explicit_methods(model, solver, options):
-    solution, number = counted(model, solver=solver, **options)
+    solution, number = count_calls(model, solver=solver, **options)
     assert int(solution.stats["num_rhs"]) == number
     total = solution.stats["num_accepted_steps"] + solution.stats["num_rejected_steps"]
     assert int(solution.stats["num_steps"]) == int(total)
@@ -69,7 +69,7 @@ def test_evaluations_of_explicit_methods(model, solver, options):
 def test_first_same_as_last_at_a_change_of_chart():
     """The evaluation that is made afresh in a new chart is not counted."""
     saveat = diffrax.SaveAt(t0=True, steps=True)
-    solution, number = counted(RODRIGUES, solver=diffrax.Dopri5(), saveat=saveat, **LOOSE)
+    solution, number = count_calls(RODRIGUES, solver=diffrax.Dopri5(), saveat=saveat, **LOOSE)
     references = solution.ys.reference[np.isfinite(solution.ts), 0]
     changes = int(np.sum(np.any(np.diff(references, axis=0) != 0, axis=1)))
     assert changes > 0
@@ -92,7 +92,7 @@ def test_first_same_as_last_at_a_change_of_chart():
 )
 def test_evaluations_of_implicit_methods(solver, options, per_step):
     """As many values of the field as were computed, with or without a Jacobian beside them."""
-    solution, number = counted(DIRECTORS, solver=solver, **options)
+    solution, number = count_calls(DIRECTORS, solver=solver, **options)
     assert int(solution.stats["num_rhs"]) == number
     steps = int(solution.stats["num_steps"])
     assert 2 * steps < number < per_step * steps

@@ -22,14 +22,14 @@ def height(t, y, args, **kwargs):
 TOUCH = diffrax.Event(height, optx.Newton(1e-12, 1e-12))
 
 
-def dropped(z, **options):
+def drop_body(z, **options):
     state = rj.State(position=jnp.array([0.0, 0.0, 1.0]) * z)
     return rj.simulate(MODEL, state, 0.6, event=TOUCH, **options)
 
 
 @pytest.mark.parametrize("ts", [None, [0.1, 0.2, 0.6]])
 def test_event_time_and_state_do_not_depend_on_saveat(ts):
-    sol = eqx.filter_jit(dropped)(1.0, ts=ts)
+    sol = eqx.filter_jit(drop_body)(1.0, ts=ts)
     fall = np.sqrt(2 / GRAVITY)
     np.testing.assert_allclose(sol.event_time, fall, rtol=1e-9)
     np.testing.assert_allclose(sol.event_state.position[0], 0.0, atol=1e-9)
@@ -42,7 +42,7 @@ def test_event_time_and_state_do_not_depend_on_saveat(ts):
 
 def test_batch_elements_without_event_have_nan():
     heights = jnp.array([1.0, 5.0])
-    sol = jax.vmap(lambda z: dropped(z, ts=[0.1, 0.2]))(heights)
+    sol = jax.vmap(lambda z: drop_body(z, ts=[0.1, 0.2]))(heights)
     np.testing.assert_allclose(sol.event_time, [np.sqrt(2 / GRAVITY), np.nan], rtol=1e-9)
     state = sol.event_state
     assert np.isnan(state.position[1]).all() and np.isfinite(state.position[0]).all()
@@ -50,7 +50,7 @@ def test_batch_elements_without_event_have_nan():
     assert data.event_position.dims == ("sample", "body", "space")
     np.testing.assert_array_equal(data.event_time, sol.event_time)
     # d/dz sqrt(2 z / g)
-    slope = jax.grad(lambda z: dropped(z, ts=[0.1]).event_time)(1.0)
+    slope = jax.grad(lambda z: drop_body(z, ts=[0.1]).event_time)(1.0)
     np.testing.assert_allclose(slope, 0.5 * np.sqrt(2 / GRAVITY), rtol=1e-7)
 
 
@@ -95,7 +95,7 @@ def test_summaries_have_at_most_twelve_lines():
     model = rj.Relative(system)
     state = system.reference_state()
     many = jax.tree.map(lambda x: jnp.stack([x, x]), state)
-    sol = jax.vmap(lambda z: dropped(z, ts=[0.1, 0.5]))(jnp.array([1.0, 5.0]))
+    sol = jax.vmap(lambda z: drop_body(z, ts=[0.1, 0.5]))(jnp.array([1.0, 5.0]))
     shapes = jax.tree.map(lambda x: 0, (state, sol, model))
     for item in (system, model, state, many, sol, *shapes):
         assert len(repr(item).splitlines()) <= 12

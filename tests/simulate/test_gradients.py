@@ -44,7 +44,7 @@ def end(theta, p, formulation=rj.NullSpace, rotation=None, t1=T1, **options):
 
 
 @pytest.fixture(scope="module")
-def expected():
+def reference_derivatives():
     return np.stack(
         [
             reference.heavy_top_derivatives(np.array(I), WEIGHT, np.array(p), np.array(w), T1)
@@ -59,7 +59,7 @@ def expected():
     MODELS,
     ids=[f"{f.__name__}-{cases.rotation_name(r)}" for f, r in MODELS],
 )
-def test_forward_mode_against_differences(formulation, rotation, expected):
+def test_forward_mode_against_differences(formulation, rotation, reference_derivatives):
     """Through projections and changes of chart alike."""
 
     def function(p, I, w):
@@ -68,12 +68,12 @@ def test_forward_mode_against_differences(formulation, rotation, expected):
 
     found = jax.jit(jax.vmap(function))(*BATCH)
     for i in range(len(POINTS)):
-        assert cases.error(found[i], expected[i]) < 1e-9
+        assert cases.error(found[i], reference_derivatives[i]) < 1e-9
 
 
 @pytest.mark.exhaustive("2")
 @pytest.mark.parametrize(("formulation", "rotation"), [MODELS[0], MODELS[2]], ids=["0", "2"])
-def test_reverse_mode_against_forward_mode(formulation, rotation, expected):
+def test_reverse_mode_against_forward_mode(formulation, rotation, reference_derivatives):
     weights = jnp.asarray(np.random.default_rng(19).normal(size=12))
 
     def function(p, I, w):
@@ -82,7 +82,7 @@ def test_reverse_mode_against_forward_mode(formulation, rotation, expected):
 
     found = jax.jit(jax.vmap(function))(*BATCH)
     for i in range(len(POINTS)):
-        assert cases.error(found[i], np.asarray(weights) @ expected[i]) < 1e-9
+        assert cases.error(found[i], np.asarray(weights) @ reference_derivatives[i]) < 1e-9
 
 
 @pytest.mark.exhaustive
@@ -111,7 +111,7 @@ def test_second_derivatives(formulation, rotation):
 
 
 @pytest.mark.exhaustive
-def test_adjoints_of_diffrax(expected):
+def test_adjoints_of_diffrax(reference_derivatives):
     """Whatever adjoint is given is used, and finds the same derivatives."""
     p, I, w = (part[0] for part in BATCH)
     theta, weights = jnp.concatenate([I, w]), jnp.asarray(np.linspace(-1.0, 1.0, 12))
@@ -119,7 +119,7 @@ def test_adjoints_of_diffrax(expected):
     def scalar(adjoint):
         return jax.jit(lambda theta: weights @ end(theta, p, adjoint=adjoint))
 
-    first = np.asarray(weights) @ expected[0]
+    first = np.asarray(weights) @ reference_derivatives[0]
     v = jnp.array([0.3, -0.2, 0.5, 0.1, 0.4, -0.6])
     slope = jax.jvp(scalar(diffrax.ForwardMode()), (theta,), (v,))[1]
     assert cases.error(slope, first @ v) < 1e-9

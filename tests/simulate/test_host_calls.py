@@ -26,7 +26,7 @@ def primitives(jaxpr):
             yield from primitives(inner)
 
 
-def called(function, *args):
+def find_callbacks(function, *args):
     closed = eqx.filter_make_jaxpr(function)(*args)[0]
     return {name for name in primitives(closed.jaxpr) if "callback" in name}
 
@@ -44,9 +44,9 @@ def test_runs_that_do_not_raise_do_not_call_the_host(model):
 
     system = model.system
     state = system.reference_state() if model is not FREE else rj.State()
-    assert called(run, model, state, jnp.asarray(TS), False) == set()
+    assert find_callbacks(run, model, state, jnp.asarray(TS), False) == set()
     # Where a run is to raise, there is no other way.
-    assert called(run, model, state, jnp.asarray(TS), True) == {"pure_callback"}
+    assert find_callbacks(run, model, state, jnp.asarray(TS), True) == {"pure_callback"}
 
 
 @pytest.mark.exhaustive
@@ -57,7 +57,8 @@ def test_fits_do_not_call_the_host():
     problem, *_ = make_problem(cases.model(), runs, states, cases.parameters(), how)
     search = make_search(runs.ts.dtype)
     assert (
-        called(lambda p, s: minimise_from(p, *p.start_coordinates(), s), problem, search) == set()
+        find_callbacks(lambda p, s: minimise_from(p, *p.start_coordinates(), s), problem, search)
+        == set()
     )
 
 

@@ -55,19 +55,19 @@ def test_dense_output_agrees_with_what_was_saved(everything):
 
 
 @pytest.fixture(scope="module")
-def saved():
+def saved_run():
     return rj.simulate(MODEL, START, 1.0, ts=TS, rtol=1e-10, atol=1e-10)
 
 
-def test_saved_times_do_not_depend_on_what_else_is_saved(saved, everything):
-    assert np.array_equal(saved.ts, TS)
+def test_saved_times_do_not_depend_on_what_else_is_saved(saved_run, everything):
+    assert np.array_equal(saved_run.ts, TS)
     index = [int(np.flatnonzero(np.asarray(everything.ts) == t)[0]) for t in TS]
-    assert cases.error(saved.ys, everything.ys[np.array(index)]) < 1e-13
+    assert cases.error(saved_run.ys, everything.ys[np.array(index)]) < 1e-13
     for key in ("num_steps", "num_accepted_steps", "num_rejected_steps", "num_rhs"):
-        assert int(saved.stats[key]) == int(everything.stats[key])
+        assert int(saved_run.stats[key]) == int(everything.stats[key])
 
 
-def test_saved_functions_receive_projected_unknowns(saved):
+def test_saved_functions_receive_projected_unknowns(saved_run):
     """As for `ts`, interpolated unknowns violate the constraints and are projected."""
 
     def function(t, y, args):
@@ -77,11 +77,11 @@ def test_saved_functions_receive_projected_unknowns(saved):
         MODEL, START, 1.0, saveat=diffrax.SaveAt(ts=TS, fn=function), rtol=1e-10, atol=1e-10
     ).ys
     assert np.max(found[:, -2:]) < 1e-13
-    assert cases.error(found[:, :-2], saved.ys) < 1e-12
+    assert cases.error(found[:, :-2], saved_run.ys) < 1e-12
 
 
 def test_derivatives_with_unreached_times():
-    def reached(inertia):
+    def run_until_failure(inertia):
         body = rj.FixedPointBody(inertia, TOP.potential)
         solution = rj.simulate(
             rj.Absolute(body, rj.Directors()), START, 1.0, ts=TS, solver=diffrax.Heun(), dt=0.05,
@@ -90,33 +90,33 @@ def test_derivatives_with_unreached_times():
         there = jnp.isfinite(solution.ts)
         return jnp.sum(jnp.where(there[:, None], solution.ys, 0.0)), there
 
-    gradient, there = jax.grad(reached, has_aux=True)(jnp.asarray(cases.PRINCIPAL))
+    gradient, there = jax.grad(run_until_failure, has_aux=True)(jnp.asarray(cases.PRINCIPAL))
     assert np.array_equal(there, [True, False, False, False, False])
     assert np.all(np.isfinite(gradient)) and np.min(np.abs(gradient)) > 1e-8
 
 
-def test_quantities_of_a_solution(saved):
-    states = saved.states
+def test_quantities_of_a_solution(saved_run):
+    states = saved_run.states
     assert states.orientation.shape == (5, 1, 4)
     assert states.position.shape == states.velocity.shape == states.angular_velocity.shape
     assert states.position.shape == (5, 1, 3)
-    assert saved.ys.shape == (5, 18)
+    assert saved_run.ys.shape == (5, 18)
     R, omega = cases.attitude(states)[:, 0], np.asarray(states.angular_velocity)[:, 0]
     inertia = np.array(cases.PRINCIPAL)
     energy = 0.5 * np.sum(omega**2 * inertia, -1) + 108.79 * R[:, 2, 2]
-    assert np.allclose(saved.energy, energy, rtol=1e-14)
+    assert np.allclose(saved_run.energy, energy, rtol=1e-14)
     # Interpolated values: less accurate than the steps.
     assert np.ptp(energy) < 1e-5
-    assert np.array_equal(saved.linear_momentum, np.zeros((5, 3)))
+    assert np.array_equal(saved_run.linear_momentum, np.zeros((5, 3)))
     spin = np.einsum("tij,tj->ti", R, inertia * omega)
-    assert np.allclose(saved.angular_momentum, spin, rtol=1e-13, atol=1e-13)
+    assert np.allclose(saved_run.angular_momentum, spin, rtol=1e-13, atol=1e-13)
     assert np.ptp(spin[:, 2]) < 1e-6
-    assert saved.position_drift.shape == saved.velocity_drift.shape == (5,)
-    assert np.max(saved.position_drift) < 1e-14
-    assert saved.multipliers.shape == (5, 6)
-    expected = jax.vmap(MODEL.multipliers)(saved.ts, saved.ys)
-    assert cases.error(saved.multipliers, expected) < 1e-13
-    assert set(saved.stats) == {
+    assert saved_run.position_drift.shape == saved_run.velocity_drift.shape == (5,)
+    assert np.max(saved_run.position_drift) < 1e-14
+    assert saved_run.multipliers.shape == (5, 6)
+    expected = jax.vmap(MODEL.multipliers)(saved_run.ts, saved_run.ys)
+    assert cases.error(saved_run.multipliers, expected) < 1e-13
+    assert set(saved_run.stats) == {
         "num_steps", "num_accepted_steps", "num_rejected_steps", "num_rhs",
         "backend", "derivative_error",
     }  # fmt: skip
@@ -140,13 +140,13 @@ def test_quantities_of_a_batch():
     assert np.allclose(solution.energy[1], jax.vmap(model.energy)(one.ts, one.ys), rtol=1e-14)
 
 
-def test_unsaved_quantities_raise(saved):
+def test_unsaved_quantities_raise(saved_run):
     with pytest.raises(ValueError, match=r"needs dense output: pass `saveat=diffrax.SaveAt\(den"):
-        saved.evaluate(jnp.array(0.5))
-    nothing = eqx.tree_at(lambda s: (s.ts, s.ys), saved, (None, None))
+        saved_run.evaluate(jnp.array(0.5))
+    nothing = eqx.tree_at(lambda s: (s.ts, s.ys), saved_run, (None, None))
     with pytest.raises(ValueError, match="No samples were saved: pass `ts=`"):
         nothing.energy  # noqa: B018
-    other = eqx.tree_at(lambda s: s.ys, saved, saved.ys[:, :3])
+    other = eqx.tree_at(lambda s: s.ys, saved_run, saved_run.ys[:, :3])
     with pytest.raises(ValueError, match=r"`SaveAt\(fn=...\)` did not save the unknowns"):
         other.states  # noqa: B018
 

@@ -34,7 +34,7 @@ def integral(kind, t, delay=0.0):
     return np.sum(X[place] * np.diff(fine))
 
 
-def spun(signal, t1=1.1, **options):
+def spin_body(signal, t1=1.1, **options):
     """Return the angular velocity of a body that rotates about its third axis, and the solution."""
     body = rj.FixedPointBody((0.5, 0.4, INERTIA), moment=signal)
     steps = {} if "dt" in options else {"rtol": 1e-9, "atol": 1e-9}
@@ -84,7 +84,7 @@ def test_steps_end_at_samples_and_jumps_have_exact_derivatives():
             TS, about_axis(X), "hold", delay=delay, gain=gain, bias=jnp.array([0, 0, 1.0]) * bias,
             extrapolation="constant",
         )  # fmt: skip
-        omega, sol = spun(signal)
+        omega, sol = spin_body(signal)
         angle = 2 * jnp.arctan2(sol.states.orientation[-1, 0, 3], sol.states.orientation[-1, 0, 0])
         return jnp.stack([omega, angle]), sol.stats["num_steps"]
 
@@ -155,7 +155,7 @@ def test_equal_samples_with_different_delays():
             rj.Signal(TS, about_axis(s * X), "hold", delay=d, extrapolation="constant")
             for s, d in zip((1.0, -0.4), delays, strict=True)
         )
-        return spun(Two(first, second))[0]
+        return spin_body(Two(first, second))[0]
 
     value, derivative = jax.jit(jax.value_and_grad(end))(jnp.zeros(2))
     np.testing.assert_allclose(value, 0.6 * integral("hold", 1.1) / INERTIA, rtol=1e-11)
@@ -174,7 +174,7 @@ def test_batch_with_different_samples():
     @jax.vmap
     def run(ts):
         signal = rj.Signal(TS, about_axis(X))
-        omega, sol = spun(eqx.tree_at(lambda s: s.ts, signal, ts))
+        omega, sol = spin_body(eqx.tree_at(lambda s: s.ts, signal, ts))
         return omega, sol.stats["num_steps"]
 
     omega, count = run(jnp.stack([steps, padded]))
@@ -188,7 +188,7 @@ def test_batch_with_different_samples():
 
 def test_a_long_table_costs_its_steps():
     ts = np.linspace(0.0, 6.0, 6001)
-    omega, sol = spun(rj.Signal(ts, about_axis(np.sin(40 * ts))), 6.0, max_steps=6100)
+    omega, sol = spin_body(rj.Signal(ts, about_axis(np.sin(40 * ts))), 6.0, max_steps=6100)
     assert sol.stats["num_steps"] <= 6010
     exact = np.trapezoid(np.sin(40 * ts), ts) / INERTIA
     np.testing.assert_allclose(omega, exact, rtol=0, atol=1e-12)
@@ -200,22 +200,22 @@ def test_steps_of_a_fixed_length():
     signal = rj.Signal(ts, about_axis(X[[0, 1, 3, 2]]), "hold")
     exact = (0.25 * X[0] + 0.5 * X[1] + 0.25 * X[3]) / INERTIA
     for solver in (diffrax.Dopri5(), rj.solvers.EnergyMomentum()):
-        omega, _ = spun(signal, 1.0, solver=solver, dt=0.05)
+        omega, _ = spin_body(signal, 1.0, solver=solver, dt=0.05)
         np.testing.assert_allclose(omega, exact, rtol=1e-12)
         with pytest.raises(rj.SimulationError, match="jumps within a step of fixed length"):
-            spun(signal, 1.0, solver=solver, dt=0.1)
+            spin_body(signal, 1.0, solver=solver, dt=0.1)
     delayed = eqx.tree_at(lambda s: s.delay, signal, jnp.array(0.0), is_leaf=lambda x: x is None)
     with pytest.raises(ValueError, match="jumps and has a delay; steps of a fixed length"):
-        spun(delayed, 1.0, dt=0.05)
+        spin_body(delayed, 1.0, dt=0.05)
     with pytest.raises(ValueError, match="`GeneralizedAlpha` carries accelerations from step to"):
-        spun(signal, 1.0, solver=rj.solvers.GeneralizedAlpha(), dt=0.05)
+        spin_body(signal, 1.0, solver=rj.solvers.GeneralizedAlpha(), dt=0.05)
 
 
 def test_run_ends_at_the_end_of_its_table():
     signal = rj.Signal(TS, about_axis(X), name="wheel")
     with pytest.raises(ValueError, match=r"from 0 to 1.4 s .* 'wheel', which covers 0 to 1.3"):
-        spun(signal, 1.4)
-    ended = jax.jit(lambda t1: spun(signal, t1, throw=False)[1].result)
+        spin_body(signal, 1.4)
+    ended = jax.jit(lambda t1: spin_body(signal, t1, throw=False)[1].result)
     assert ended(1.3) == rj.RESULTS.successful
     assert ended(1.4) == rj.RESULTS.signal_ended
 

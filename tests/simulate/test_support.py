@@ -5,7 +5,16 @@ import re
 import jax
 import numpy as np
 import pytest
-from simulate.support_cells import FEATURES, PAGE, SOLVERS, T1, TOLERANCE, TOP, steps_of, tried
+from simulate.support_cells import (
+    FEATURES,
+    PAGE,
+    SOLVERS,
+    T1,
+    TOLERANCE,
+    TOP,
+    steps_of,
+    try_feature,
+)
 
 import rigidjax as rj
 
@@ -109,4 +118,4 @@ def test_support_table_cell(form, solver, reference):
 @pytest.mark.exhaustive(*(f"{s}-{f}" for s in SOLVERS for f in FEATURES if (s, f) not in QUICK))
 @pytest.mark.parametrize(("solver", "feature"), FEATURE_CELLS)
 def test_feature_table_cell(solver, feature):
-    assert tried(solver, feature)[0] == FEATURE_CELLS[solver, feature]
+    assert try_feature(solver, feature)[0] == FEATURE_CELLS[solver, feature]

@@ -23,11 +23,11 @@ def exact(before, behind, place, rate):
     return place + speed * left + 0.5 * behind * left**2
 
 
-def compared(place, x):
+def step_by_comparison(place, x):
     return jnp.where(x > place, 0.0, 1.0)
 
 
-def signed(place, x):
+def step_by_sign(place, x):
     return 0.5 * (1.0 - jnp.sign(x - place))
 
 
@@ -65,13 +65,17 @@ class Constant(eqx.Module):
         return self.force
 
 
-def declared(before, behind, place):
+def declare_switch(before, behind, place):
     return rj.Switch(Ahead(place), Constant(MASS * behind), Constant(MASS * before))
 
 
-def end(inputs, share=compared, form=rj.NullSpace, **options):
+def end(inputs, share=step_by_comparison, form=rj.NullSpace, **options):
     before, behind, place, rate = inputs
-    law = declared(before, behind, place) if share is None else Push(before, behind, place, share)
+    law = (
+        declare_switch(before, behind, place)
+        if share is None
+        else Push(before, behind, place, share)
+    )
     slider = rj.Prismatic("ground", "cart", (1, 0, 0), name="s")
     system = rj.System(rj.Body("cart", MASS, (1, 1, 1)), slider, rj.Motor("s", law))
     start = rj.jointed_state(system, {"s": 0.0}, {"s": rate})
@@ -97,7 +101,7 @@ EXACT = np.array(jax.grad(lambda x: exact(*x))(jnp.asarray(INPUTS)))
     ("options", "allowed"),
     [
         (dict(), 1e-6),
-        (dict(share=signed, form=rj.Relative), 1e-6),
+        (dict(share=step_by_sign, form=rj.Relative), 1e-6),
         (dict(share=product, backend="xla"), 1e-6),
         (dict(solver=rj.solvers.Radau5(), form=rj.Absolute), 1e-6),
         (dict(solver=rj.solvers.BDF(), rtol=1e-9, atol=1e-9), 1e-4),
@@ -117,8 +121,8 @@ def test_two_jumps_in_one_step_and_a_batch_of_positions():
     """Two jumps, for several positions; in half of the batch one step contains both."""
 
     def two(places):
-        one = Push(INPUTS[0], INPUTS[1], places[0], compared)
-        other = Push(jnp.asarray(0.0), jnp.asarray(0.3), places[1], compared)
+        one = Push(INPUTS[0], INPUTS[1], places[0], step_by_comparison)
+        other = Push(jnp.asarray(0.0), jnp.asarray(0.3), places[1], step_by_comparison)
         slider = rj.Prismatic("ground", "cart", (1, 0, 0), name="s")
         forces = [rj.Motor("s", one), rj.Motor("s", other)]
         system = rj.System(rj.Body("cart", MASS, (1, 1, 1)), slider, forces)
@@ -140,13 +144,13 @@ def test_two_jumps_in_one_step_and_a_batch_of_positions():
     np.testing.assert_allclose(found, jax.vmap(jax.grad(by_hand))(places), rtol=1e-5, atol=1e-6)
 
 
-def hidden(place, x):
+def step_in_branch(place, x):
     return jax.lax.cond(x < 1e3, lambda: jnp.where(x > place, 0.0, 1.0), lambda: 1.0)
 
 
 def test_hidden_comparisons_warn_and_a_declared_switch_replaces_them():
     with pytest.warns(UserWarning, match="the law 'Push' compares values inside a loop"):
-        jax.grad(lambda k: end((k, *INPUTS[1:]), share=hidden))(INPUTS[0])
+        jax.grad(lambda k: end((k, *INPUTS[1:]), share=step_in_branch))(INPUTS[0])
     forward, reverse = gradients(share=None)
     np.testing.assert_allclose(forward, EXACT, atol=1e-6)
     np.testing.assert_allclose(reverse, EXACT, atol=1e-6)

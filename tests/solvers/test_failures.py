@@ -35,7 +35,7 @@ def test_end_of_existence_is_reported(solver):
     assert solution.stats["num_steps"] < 2000
 
 
-def troubled(t, y, args):
+def failing_residual(t, y, args):
     """Depending on `args`: 0 = 0, the root of a negative number, or 0 = y^2 + 1 from t = 0 on."""
     nothing, root, square = args
     bad = jnp.sqrt(jnp.where(root > 0, -1.0 - y[1] ** 2, 1.0))
@@ -47,7 +47,7 @@ def troubled(t, y, args):
 @pytest.mark.parametrize("solver", [Radau5(), BDF()], ids=lambda s: type(s).__name__)
 def test_failures_have_names(solver):
     """A singular Newton matrix, a residual that is not finite, no solution of the stages."""
-    term = MassMatrixTerm(troubled, np.diag([1.0, 0.0]))
+    term = MassMatrixTerm(failing_residual, np.diag([1.0, 0.0]))
     outcomes = (RESULTS.singular, RESULTS.nonfinite, RESULTS.nonlinear_divergence)
     for which, outcome in zip(np.eye(3), outcomes, strict=True):
         assert run(solver, term, [1.0, 0.5], args=jnp.asarray(which)).result == outcome
@@ -64,7 +64,7 @@ def test_failed_fixed_step_ends_the_run():
     assert solution.stats["num_steps"] == 1
 
 
-def refused(solver, term, y0):
+def integrate(solver, term, y0):
     controller = solver.controller(1e-6, 1e-6, optx.rms_norm)
     diffrax.diffeqsolve(term, solver, 0.0, 1.0, 0.1, y0, stepsize_controller=controller)
 
@@ -77,23 +77,23 @@ def test_invalid_arguments_raise():
         return -y
 
     with pytest.raises(ValueError, match=r"matrix of shape \(2, 2\).*got shape \(3, 3\)"):
-        refused(Radau5(), MassMatrixTerm(f, np.eye(3)), y)
+        integrate(Radau5(), MassMatrixTerm(f, np.eye(3)), y)
     with pytest.raises(ValueError, match=r"jacobian=...\)` must give a matrix.*got shape \(2,\)"):
-        refused(Radau5(), MassMatrixTerm(f, eye, jacobian=lambda t, y, args: y), y)
+        integrate(Radau5(), MassMatrixTerm(f, eye, jacobian=lambda t, y, args: y), y)
     with pytest.raises(ValueError, match=r"has 3 entries for 2 unknowns"):
-        refused(Radau5(), MassMatrixTerm(f, eye, (1, 2, 2)), y)
+        integrate(Radau5(), MassMatrixTerm(f, eye, (1, 2, 2)), y)
     with pytest.raises(ValueError, match=r"`Seulex` .* of index up to 1; got .*3"):
-        refused(Seulex(), MassMatrixTerm(f, eye, (1, 3)), y)
+        integrate(Seulex(), MassMatrixTerm(f, eye, (1, 3)), y)
     with pytest.raises(ValueError, match=r"holds a differentiation index other than 0 to 3"):
         MassMatrixTerm(f, eye, (1, 4))
     with pytest.raises(ValueError, match=r"max_order=...\)` must be 1 to 5; got 6"):
         BDF(max_order=6)
     with pytest.raises(TypeError, match=r"`Odex` integrates ordinary differential equations"):
-        refused(Odex(), MassMatrixTerm(f, eye), y)
+        integrate(Odex(), MassMatrixTerm(f, eye), y)
     with pytest.raises(TypeError, match=r"`Seulex` takes .* with a constant matrix"):
-        refused(Seulex(), ImplicitTerm(lambda t, y, rate, args: rate + y), y)
+        integrate(Seulex(), ImplicitTerm(lambda t, y, rate, args: rate + y), y)
     with pytest.raises(TypeError, match=r"takes a `diffrax.ODETerm`, a `MassMatrixTerm`"):
-        refused(Radau5(), diffrax.ControlTerm(lambda t, y, args: y, lambda t0, t1: t1 - t0), y)
+        integrate(Radau5(), diffrax.ControlTerm(lambda t, y, args: y, lambda t0, t1: t1 - t0), y)
     with pytest.raises(TypeError, match="integrates real unknowns; got complex128"):
         Radau5().init(diffrax.ODETerm(f), 0.0, 1.0, y.astype(complex), None)
     with pytest.raises(ValueError, match="needs a solver that estimates its error"):

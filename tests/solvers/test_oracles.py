@@ -16,7 +16,7 @@ from rigidjax.solvers import BDF, MassMatrixTerm, Radau5
 R, B = Radau5(), BDF()
 
 # Solver, problem, numbers of positions and of rates, bounds for positions, rates, multipliers.
-# Of Radau IIA rates converge at index 3 with order 3 and multipliers with 2 (at index 2 with 3),
+# Rates of Radau IIA converge at index 3 with order 3 and multipliers with 2 (at index 2 with 3),
 # positions with 5: in these steps, from positions and tolerance, the others get what is left.
 # The multiplier of the pendulum of index 3 is a matter of luck below the tolerance over the square
 # of the step, 1e5 tolerances in 982 steps: at 1e-9 and a few per cent beside, it is off by 6e2 to

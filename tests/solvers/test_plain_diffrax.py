@@ -59,7 +59,7 @@ def solve(field, solver, y0, t1, t0=0.0, tolerance=1e-8, **kwargs):
     )
 
 
-def expected(field, y0, t1, t0=0.0, args=None):
+def solve_by_scipy(field, y0, t1, t0=0.0, args=None):
     """End by SciPy's DOP853 with a tolerance of 1e-12."""
     start, unravel = ravel_pytree(y0)
     rate = jax.jit(lambda t, y: ravel_pytree(field(t, unravel(y), args))[0])
@@ -88,7 +88,7 @@ def test_results_and_steps_agree_with_simulate(solver, problem):
     field, y0, t1, args = PROBLEMS[problem]
     y0 = jax.tree.map(jnp.asarray, y0)
     solution = solve(field, solver, y0, t1, args=args)
-    end = expected(field, y0, t1, args=args)
+    end = solve_by_scipy(field, y0, t1, args=args)
     # Errors of steps add up and grow; SciPy's BDF is off by 1e3 tolerances here.
     assert np.max(np.abs(last(solution) - end) / (1 + np.abs(end))) < 200 * 1e-8
     # The controller takes what the method proposes: few steps are rejected.
@@ -109,13 +109,13 @@ def test_coefficients_of_the_controller(solver, controller):
     y0 = (jnp.asarray(1.0), jnp.asarray(3.0))
     control = diffrax.PIDController(rtol=1e-7, atol=1e-7, **controller)
     solution = solve(lotka_volterra, solver, y0, 5.0, stepsize_controller=control)
-    assert np.max(np.abs(last(solution) - expected(lotka_volterra, y0, 5.0))) < 200 * 1e-7
+    assert np.max(np.abs(last(solution) - solve_by_scipy(lotka_volterra, y0, 5.0))) < 200 * 1e-7
 
 
 @each_solver
 def test_given_and_fixed_steps(solver):
     """`StepTo`, `ConstantStepSize`, and steps clipped to given times."""
-    y0, end = jnp.array([1.0, 0.0]), expected(pendulum, jnp.array([1.0, 0.0]), 1.0)
+    y0, end = jnp.array([1.0, 0.0]), solve_by_scipy(pendulum, jnp.array([1.0, 0.0]), 1.0)
     finder = SimplifiedNewton(rtol=1e-8, atol=1e-8)
     own = type(solver)(root_finder=finder)
     fixed = solve(pendulum, own, y0, 1.0, dt0=0.004, stepsize_controller=diffrax.ConstantStepSize())
@@ -149,7 +149,7 @@ def test_backwards_and_saved_values(solver):
     }
     saveat = diffrax.SaveAt(subs=subs, dense=True)
     solution = solve(pendulum, solver, y0, 0.0, t0=2.0, saveat=saveat)
-    ends = np.array([expected(pendulum, y0, float(t), t0=2.0) for t in times[1:]])
+    ends = np.array([solve_by_scipy(pendulum, y0, float(t), t0=2.0) for t in times[1:]])
     assert np.max(np.abs(solution.ys["times"][1:] - ends)) < 2e-5
     assert np.max(np.abs(jax.vmap(solution.evaluate)(times)[1:] - ends)) < 2e-5
     assert np.max(np.abs(solution.ys["energy"] + 9.81 * np.cos(1.0))) < 2e-4
@@ -203,7 +203,8 @@ def test_batch_without_a_limit_of_steps(solver):
     ends = jax.vmap(end)(starts)
     for angle, found in zip(starts, ends, strict=True):
         assert (
-            np.max(np.abs(found - expected(pendulum, jnp.stack([angle, 0.0 * angle]), 2.0))) < 1e-4
+            np.max(np.abs(found - solve_by_scipy(pendulum, jnp.stack([angle, 0.0 * angle]), 2.0)))
+            < 1e-4
         )
 
 

@@ -34,7 +34,7 @@ def orbit(t):
     return np.stack([np.cos(E) - e, b * np.sin(E), -np.sin(E) / r, b * np.cos(E) / r], axis=-1)
 
 
-def solved(solver, tolerance, adjoint, strength, *more):
+def solve_orbit(solver, tolerance, adjoint, strength, *more):
     """The orbit at `TIMES` and at `more`, by diffrax alone."""
     controller = diffrax.PIDController(rtol=tolerance, atol=tolerance)
     if isinstance(solver, AbstractDAESolver):
@@ -52,7 +52,7 @@ def solved(solver, tolerance, adjoint, strength, *more):
 def both(solver, tolerance):
     """Times and orbit at `TIMES` and at the steps, and the number of these."""
     steps = diffrax.SubSaveAt(steps=True)
-    solution = solved(solver, tolerance, diffrax.ForwardMode(), 1.0, steps)
+    solution = solve_orbit(solver, tolerance, diffrax.ForwardMode(), 1.0, steps)
     return solution.ts, solution.ys, solution.stats["num_accepted_steps"]
 
 
@@ -153,7 +153,7 @@ WEIGHTS = jnp.linspace(1.0, 2.0, 4 * len(TIMES)).reshape(-1, 4)
 
 @eqx.filter_jit
 def total(strength, solver, tolerance):
-    return jnp.sum(WEIGHTS * solved(solver, tolerance, rj.AnyMode(), strength).ys)
+    return jnp.sum(WEIGHTS * solve_orbit(solver, tolerance, rj.AnyMode(), strength).ys)
 
 
 @pytest.fixture(scope="module")

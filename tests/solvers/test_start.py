@@ -84,12 +84,12 @@ def test_consistent_rates_of_implicit_equations():
     begin(Radau5(), cases.robertson_implicit(), ROBERTSON())
 
     # y'^2 = y has two rates, and none near zero: the initial value selects one.
-    def squared(t, y, rate, args):
+    def residual_of_square(t, y, rate, args):
         return rate**2 - y
 
     with pytest.raises(RuntimeError, match=r"number 0 has the residual 4\."):
-        begin(Radau5(), ImplicitTerm(squared), jnp.array([4.0]))
-    rated = ImplicitTerm(squared, rate=lambda t, y, args: jnp.full_like(y, 1.9))
+        begin(Radau5(), ImplicitTerm(residual_of_square), jnp.array([4.0]))
+    rated = ImplicitTerm(residual_of_square, rate=lambda t, y, args: jnp.full_like(y, 1.9))
     begin(Radau5(), rated, jnp.array([4.0]))
 
 

@@ -33,7 +33,7 @@ def mechanism():
     return rj.System(bodies, joints, forces)
 
 
-def turned(count, ts=TS):
+def turned_states(count, ts=TS):
     """States of `count` bodies that turn about oblique axes and go up and down, (T, ...)."""
     angle = np.outer(ts, 1.0 + 0.1 * np.arange(count))
     axis = np.array([0.6, 0.0, 0.8])

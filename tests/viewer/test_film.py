@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from viewer.motions import TS, mechanism, turned
+from viewer.motions import TS, mechanism, turned_states
 
 import rigidjax as rj
 from rigidjax import plotting, viewer
@@ -10,8 +10,8 @@ from rigidjax.plotting.surfaces import faces_of
 
 
 @pytest.fixture(scope="module")
-def shown():
-    return rj.view(mechanism(), state=turned(9), ts=TS)
+def moving_view():
+    return rj.view(mechanism(), state=turned_states(9), ts=TS)
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,8 @@ def test_surfaces_enclose_the_volume_with_normals_outwards(shape, volume):
     assert volume * 0.95 < signed < volume * 1.001
 
 
-def test_a_filmstrip_shows_the_run_at_its_times(shown):
-    figure = plotting.plot_filmstrip(shown, 3, "Strip")
+def test_a_filmstrip_shows_the_run_at_its_times(moving_view):
+    figure = plotting.plot_filmstrip(moving_view, 3, "Strip")
     assert [ax.get_title() for ax in figure.axes] == ["0 s", "1 s", "2 s"]
     assert figure.get_suptitle() == "Strip"
     # Paths grow; bodies are drawn inside the picture.
@@ -46,28 +46,28 @@ def test_a_filmstrip_shows_the_run_at_its_times(shown):
     assert len(polygons) > 9 * 3 and np.all(inside)
 
 
-def test_an_animation_has_a_picture_for_each_time(shown, tmp_path):
+def test_an_animation_has_a_picture_for_each_time(moving_view, tmp_path):
     from PIL import Image
 
-    path = plotting.save_animation(shown, tmp_path / "run.gif", fps=2, width=2.0)
+    path = plotting.save_animation(moving_view, tmp_path / "run.gif", fps=2, width=2.0)
     with Image.open(path) as picture:
-        speed = shown.scene["speed"]
+        speed = moving_view.scene["speed"]
         assert picture.n_frames == round(2 / speed * 2)
         assert picture.info["loop"] == 0
         first = np.asarray(picture.convert("RGB"), int)
         picture.seek(1)
         assert np.any(np.asarray(picture.convert("RGB"), int) != first)
     with pytest.raises(FileExistsError, match="exists"):
-        plotting.save_animation(shown, path)
+        plotting.save_animation(moving_view, path)
 
 
-def test_invalid_input_raises(shown, tmp_path):
+def test_invalid_input_raises(moving_view, tmp_path):
     with pytest.raises(ValueError, match="1 or more"):
-        plotting.plot_filmstrip(shown, 0)
+        plotting.plot_filmstrip(moving_view, 0)
     with pytest.raises(ValueError, match="Change the suffix"):
-        plotting.save_animation(shown, tmp_path / "run.mp4")
+        plotting.save_animation(moving_view, tmp_path / "run.mp4")
     with pytest.raises(ValueError, match="from 1 to 50"):
-        plotting.save_animation(shown, tmp_path / "run.gif", fps=100)
+        plotting.save_animation(moving_view, tmp_path / "run.gif", fps=100)
     with pytest.raises(ValueError, match="more than one time"):
         plotting.save_animation(rj.view(mechanism()), tmp_path / "run.gif")
     assert list(tmp_path.iterdir()) == []

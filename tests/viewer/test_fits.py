@@ -5,7 +5,7 @@ import types
 import jax
 import numpy as np
 import pytest
-from viewer.motions import TS, turned
+from viewer.motions import TS, turned_states
 
 import rigidjax as rj
 from rigidjax.identification import FittedRun
@@ -52,7 +52,7 @@ def test_joint_coordinates_determine_measured_poses():
 
 def test_attitudes_use_fitted_positions_of_free_bodies():
     bodies = [rj.Body.sphere(name, 0.1, mass=1.0) for name in ("a", "b")]
-    states = turned(2)
+    states = turned_states(2)
     fit, run = fitted(rj.System(bodies), states)
     sensors = {rj.Attitude(n): np.asarray(states.orientation[:, k]) for k, n in enumerate("ab")}
     place = np.asarray(states.position[:, 1]) + 0.05
@@ -70,7 +70,7 @@ def test_rates_give_no_poses_and_failed_runs_end_early():
     rates = np.ones((len(TS), 3))
     gaps = np.arange(len(TS)) % 3 > 0
     data = rj.Measurements(TS, {rj.Gyroscope(): rates}, mask={rj.Gyroscope(): gaps})
-    states = jax.tree.map(lambda x: np.array(x), turned(1))
+    states = jax.tree.map(lambda x: np.array(x), turned_states(1))
     fit, run = fitted(system, states)
     states.position[20:] = np.nan
     scene = view_fit(fit, data, run({"gyroscope": rates})).scene

@@ -9,7 +9,7 @@ import pathlib
 import numpy as np
 import pytest
 from external_programs import CHROMEDRIVER, CHROMIUM, NO_BROWSER
-from viewer.motions import TS, mechanism, turned
+from viewer.motions import TS, mechanism, turned_states
 
 import rigidjax as rj
 
@@ -40,14 +40,14 @@ def browser():
 
 @pytest.fixture(scope="module")
 def states():
-    return turned(9)
+    return turned_states(9)
 
 
 @pytest.fixture(scope="module")
 def page(browser, states, tmp_path_factory):
     """The page of a mechanism with every joint, the same run twice, the second with a delay."""
     system = mechanism()
-    later = rj.view(system, state=turned(9, TS + 0.3), ts=TS)
+    later = rj.view(system, state=turned_states(9, TS + 0.3), ts=TS)
     cube = {"cube": TETRAHEDRON}
     shown = rj.view(system, state=states, ts=TS, title="All joints", theme="light", shapes=cube)
     first, second = shown.scene["runs"][0], later.scene["runs"][0]

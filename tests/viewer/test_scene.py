@@ -5,7 +5,7 @@ import json
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from viewer.motions import TS, mechanism, turned
+from viewer.motions import TS, mechanism, turned_states
 
 import rigidjax as rj
 from rigidjax import viewer
@@ -49,7 +49,7 @@ def test_quaternions_of_frames(rng):
 
 
 def test_poses_and_rates_are_those_of_the_states(system):
-    states = turned(9)
+    states = turned_states(9)
     (run,) = rj.view(system, state=states, ts=TS).scene["runs"]
     poses = decode_array(run["poses"])
     np.testing.assert_array_equal(poses[..., :3], np.float32(states.position))
@@ -76,7 +76,7 @@ def test_joints_have_their_positions(system):
 
 
 def test_slider_has_its_range(system):
-    (run,) = rj.view(system, state=turned(9), ts=TS).scene["runs"]
+    (run,) = rj.view(system, state=turned_states(9), ts=TS).scene["runs"]
     slider = next(joint for joint in run["joints"] if joint["kind"] == "Prismatic")
     assert slider["range"] == pytest.approx([0.2 * np.min(np.sin(1.4 * TS)), 0.2], abs=1e-3)
 
@@ -84,7 +84,7 @@ def test_slider_has_its_range(system):
 def test_ten_seconds_of_thirty_bodies_are_below_two_megabytes():
     bodies = [rj.Body.box(f"b{k}", (0.3, 0.2, 0.1), mass=1.0) for k in range(30)]
     ts = np.linspace(0.0, 10.0, 601)
-    page = rj.view(rj.System(bodies), state=turned(30, ts), ts=ts)
+    page = rj.view(rj.System(bodies), state=turned_states(30, ts), ts=ts)
     (run,) = page.scene["runs"]
     run["forces"] = run["reactions"] = encode_array(np.ones((601, 30, 3)), "int16")
     assert run["poses"]["shape"] == [601, 30, 7]
@@ -197,7 +197,7 @@ def test_pages_are_self_contained_and_escape_text(system, tmp_path):
 
 
 def test_invalid_input_raises(system, pendulum):
-    states = turned(9)
+    states = turned_states(9)
     for arguments, options, message in (
         ((), {}, "needs something to show"),
         ((system,), {"labels": ["a", "b"]}, "must be 1 texts"),
@@ -205,7 +205,7 @@ def test_invalid_input_raises(system, pendulum):
         ((system,), {"frames": 1}, "frames"),
         ((system,), {"speed": 0.0}, "positive"),
         ((system,), {"shapes": {"leg": viewer.sphere(1.0)}}, "names \\['leg'\\]"),
-        ((system,), {"state": turned(2)}, "each of the 9 bodies"),
+        ((system,), {"state": turned_states(2)}, "each of the 9 bodies"),
         ((system,), {"state": states, "ts": TS[:3]}, "increasing times"),
         ((pendulum,), {"state": states}, "goes with a model"),
         ((pendulum,), {"quantities": {"q": [1.0]}}, "each of the 5 saved times"),

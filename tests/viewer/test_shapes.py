@@ -11,7 +11,7 @@ from rigidjax.viewer.scene import decode_array
 from rigidjax.viewer.shapes import shapes_of
 
 
-def described(body):
+def describe_body(body):
     (entry,) = describe_mechanism(rj.System([body]))["bodies"]
     return entry
 
@@ -33,7 +33,7 @@ def described(body):
     ],
 )
 def test_solids_have_their_size(body, kind, size):
-    (shape,) = shapes_of(described(body), 1e-3)
+    (shape,) = shapes_of(describe_body(body), 1e-3)
     assert shape.kind == kind
     if size is not None:
         np.testing.assert_allclose(shape.size, size, rtol=1e-6)
@@ -42,7 +42,7 @@ def test_solids_have_their_size(body, kind, size):
 def test_equivalent_box_has_the_inertia(rng):
     turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     inertia = turn @ np.diag([0.05, 0.13, 0.10]) @ turn.T
-    (shape,) = shapes_of(described(rj.Body("b", 2.0, 0.5 * (inertia + inertia.T))), 1e-3)
+    (shape,) = shapes_of(describe_body(rj.Body("b", 2.0, 0.5 * (inertia + inertia.T))), 1e-3)
     a, b, c = np.square(shape.size)
     moments = 2.0 / 12 * np.array([b + c, c + a, a + b])
     np.testing.assert_allclose(shape.axes @ np.diag(moments) @ shape.axes.T, inertia, atol=1e-12)
@@ -50,7 +50,7 @@ def test_equivalent_box_has_the_inertia(rng):
 
 
 def test_apex_of_a_cone_matches_its_inertia():
-    body = described(rj.Body.cone("b", 0.1, 0.4, mass=2.0))
+    body = describe_body(rj.Body.cone("b", 0.1, 0.4, mass=2.0))
     (shape,) = shapes_of(body, 1e-3)
     # Half of the height is a quarter above the centre of mass, towards the apex.
     np.testing.assert_allclose(shape.position, (0.0, 0.0, -0.1), atol=1e-12)
@@ -70,22 +70,22 @@ def test_a_top_stands_on_its_fixed_point():
 def test_plates_of_plane_mechanisms_are_bars_between_their_joints():
     plate = rj.Body("plate", 1.0, (0.5, 0.5, 1.0))
     points = [np.array([-0.4, 0.0, 0.0]), np.array([0.4, 0.0, 0.0])]
-    bar, hub = shapes_of(described(plate), 0.4, points)
+    bar, hub = shapes_of(describe_body(plate), 0.4, points)
     assert (bar.kind, hub.kind) == ("bar", "sphere")
     np.testing.assert_allclose(bar.size[1], 0.8)
     stout = rj.Body("stout", 0.5, (4e-4, 4e-3, 4e-3))
     kinds = [
         s.kind
-        for s in shapes_of(described(stout), 0.15, [0.15 * np.eye(3)[0], -0.15 * np.eye(3)[0]])
+        for s in shapes_of(describe_body(stout), 0.15, [0.15 * np.eye(3)[0], -0.15 * np.eye(3)[0]])
     ]
     assert kinds == ["bar", "sphere"]
-    (disc,) = shapes_of(described(plate), 0.4, [np.zeros(3)])
+    (disc,) = shapes_of(describe_body(plate), 0.4, [np.zeros(3)])
     assert disc.kind == "cylinder"
 
 
 def test_body_without_inertia_is_a_small_ball():
     bob = rj.Body("bob", 1.0, (0.0, 0.0, 0.0))
-    ball, bar = shapes_of(described(bob), 1.0, [np.array([-1.0, 0.0, 0.0])])
+    ball, bar = shapes_of(describe_body(bob), 1.0, [np.array([-1.0, 0.0, 0.0])])
     assert (ball.kind, bar.kind) == ("sphere", "bar")
 
 

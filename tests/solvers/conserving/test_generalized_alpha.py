@@ -231,12 +231,12 @@ def test_damping():
     state0 = rj.State([[1.0, 0, 0]], None, [[1.0, 0, 0]])
     model = rj.NullSpace(system)
 
-    def left(radius):
+    def remaining_energy(radius):
         solver = GeneralizedAlpha(radius)
         return float(rj.simulate(model, state0, 3.0, solver=solver, dt=0.03).energy[0])
 
-    assert left(1.0) == pytest.approx(0.5, rel=0.3)
-    assert left(0.5) < 1e-6
+    assert remaining_energy(1.0) == pytest.approx(0.5, rel=0.3)
+    assert remaining_energy(0.5) < 1e-6
 
 
 @pytest.mark.exhaustive

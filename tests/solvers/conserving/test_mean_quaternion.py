@@ -21,12 +21,12 @@ def run():
     """Runs with the same shapes are compiled once."""
 
     @eqx.filter_jit
-    def compiled(model, state0, solver, dt, t1):
+    def simulate_compiled(model, state0, solver, dt, t1):
         return rj.simulate(
             model, state0, t1, solver=solver, dt=dt, ts=jnp.linspace(0.0, t1, 11), max_steps=4096
         )
 
-    return compiled
+    return simulate_compiled
 
 
 def alone(run, formulation):

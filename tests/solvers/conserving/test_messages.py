@@ -74,14 +74,14 @@ def test_unsupported_energy_midpoint_raises():
     )  # fmt: skip
 
     @eqx.filter_jit
-    def traced(inertia):
+    def run_traced(inertia):
         model = rj.NullSpace(rj.FixedPointBody(inertia))
         state0 = rj.State(angular_velocity=(1.0, 2.0, 2.0))
         return rj.simulate(model, state0, 0.1, solver=EnergyMidpoint(), dt=0.1).ys
 
     with pytest.raises(RuntimeError, match="two equal moments"):
-        traced(jnp.array([6.0, 8.0, 3.0]))
-    assert jnp.all(jnp.isfinite(traced(jnp.array([6.0, 6.0, 3.0]))))
+        run_traced(jnp.array([6.0, 8.0, 3.0]))
+    assert jnp.all(jnp.isfinite(run_traced(jnp.array([6.0, 6.0, 3.0]))))
 
 
 def test_unsupported_saddle_point_form_raises():

@@ -74,7 +74,7 @@ def test_formulation_2_of_the_paper():
     np.testing.assert_allclose(omega[0], expected[1], atol=1e-12)
 
 
-def printed(system):
+def printed_formulation(system):
     """Formulation I, with stages off the unit sphere."""
     return rj.EulerParameters(system, "simplified-gyroscopic", printed=True)
 
@@ -86,7 +86,7 @@ def test_formulation_1_of_the_paper():
     """
     counts = (20, 40, 80)
     expected = np.array([formulation_1(J, P, OMEGA, 1 / n, n)[0] for n in counts])
-    np.testing.assert_allclose(_ours(printed, counts)[0], expected, atol=1e-13)
+    np.testing.assert_allclose(_ours(printed_formulation, counts)[0], expected, atol=1e-13)
     gap = np.max(np.abs(_ours(rj.Absolute, counts)[0] - expected), axis=1)
     assert slope(counts, gap) > 3.7 and 1e-9 < gap[0] < 1e-4
 
@@ -97,11 +97,11 @@ def test_formulation_1_is_of_fourth_order_and_drifts():
     body = rj.FixedPointBody(np.diag(J), rj.AxialGravityPotential(3.0))
     state0, counts = rj.State(None, P, None, OMEGA), (20, 40, 80, 160)
     end = accurate(rj.NullSpace(body), state0, 1.0)
-    errors = attitude_errors(at_steps(printed(body), state0, 1.0, RK4(), counts), end)
+    errors = attitude_errors(at_steps(printed_formulation(body), state0, 1.0, RK4(), counts), end)
     assert abs(slope(counts[1:], errors[1:]) - 4.0) < 0.3
     drifts = [
         rj.simulate(
-            printed(body), state0, 1.0, solver=RK4(), dt=1.0 / n, projection=False
+            printed_formulation(body), state0, 1.0, solver=RK4(), dt=1.0 / n, projection=False
         ).position_drift[-1]
         for n in counts[:3]
     ]
@@ -112,7 +112,7 @@ def test_printed_accelerations_solve_the_printed_equations(rng):
     """(C.1) off the unit sphere, with a moment."""
     q, v = rng.normal(size=(2, 4))
     body = rj.FixedPointBody(np.diag(J), moment=rj.ConstantMoment((0.3, -0.2, 0.5)))
-    found = printed(body).vector_field(jnp.zeros(()), jnp.concatenate([q, v]))
+    found = printed_formulation(body).vector_field(jnp.zeros(()), jnp.concatenate([q, v]))
     L, L_dot = _L(q), _L(v)
     matrix = np.block([[4 * L.T @ J @ L, q[:, None]], [q[None], np.zeros((1, 1))]])
     load = 2 * L.T @ np.array([0.3, -0.2, 0.5]) - 8 * L_dot.T @ J @ L @ v
@@ -143,7 +143,7 @@ def test_long_steps_of_a_fast_top():
     def errors(model, solver):
         return attitude_errors(at_steps(model, problem.state0, 0.1, solver, counts), end)
 
-    first = errors(printed(problem.system), RK4())
+    first = errors(printed_formulation(problem.system), RK4())
     second = errors(rj.NullSpace(problem.system), RK4())
     lie = errors(rj.NullSpace(problem.system), MuntheKaas(RK4()))
     assert np.all(lie < 0.1 * first) and np.all(lie < 0.1 * second)
