@@ -14,6 +14,7 @@ from _figures import FIGURES, throughputs, work
 from _fit_tables import FIT_TABLES
 from _form_figures import quat_em_table, sherif_table
 from _model_tables import model_table
+from _robot_tables import ROBOT_TABLES
 from _solution_figures import solutions_table
 from _solver_tables import SOLVER_TABLES, gradient_errors
 from _tables import provenance, span, table
@@ -300,16 +301,6 @@ def compile_table() -> str:
     return table(header, body) + "\n\n" + provenance(rows)
 
 
-def robot_table() -> str:
-    """Return the table of forward dynamics of robots against Pinocchio."""
-    rows = common.read("robots")
-    keys = ("batch_us", "single_us", "pinocchio_us", "batch_ratio", "single_ratio")
-    body = [[r["case"], str(r["rates"]), *(f"{r[key]:.2f}" for key in keys)] for r in rows]
-    header = ["robot", "rates", "in a batch, us", "alone, us", "`pinocchio.aba`, us"]
-    header += ["batch : Pinocchio", "alone : Pinocchio"]
-    return table(header, body) + "\n\n" + provenance(rows)
-
-
 def drift_table() -> str:
     """Return the table of drifts at the end, and exponents of their growth in time."""
     rows = common.read("drift")
@@ -382,9 +373,9 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "chains": ("chains", chain_table),
     "compile": ("compile", compile_table),
     "models": ("models", model_table),
-    "robots": ("robots", robot_table),
     **SOLVER_TABLES,
     **FIT_TABLES,
+    **ROBOT_TABLES,
 }
 
 

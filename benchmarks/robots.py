@@ -1,8 +1,17 @@
 """Forward dynamics of published robots against Pinocchio: batches, and single calls.
 
 Kernels of `forward_dynamics` with random forces for 1,024 states, and `pinocchio.aba` for the same
-number of states in a loop, in one process, by the time of the processor: least of eight runs each.
+number of states in a loop, in one process on one core, by the time of the processor: least of eight
+runs each. Single calls are those of a compiled function from Python, and those in a compiled loop.
 """
+
+import os
+
+from _one_core import ONE_CORE
+
+os.environ.setdefault("XLA_FLAGS", ONE_CORE)
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 import time
 import warnings
@@ -55,11 +64,19 @@ def measure(name: str, path: Any, ignore: tuple[str, ...]) -> dict[str, Any]:
     t = jnp.zeros(())
     kernel = rj.native.jit(lambda y, tau: trees.forward_dynamics(t, y, tau))
     batch, single = jax.jit(jax.vmap(kernel)), jax.jit(kernel)
+    calls = 200
+
+    @jax.jit
+    def loop(y, tau):
+        # Each call depends on the one before.
+        step = lambda _, y: y.at[n : n + f].add(1e-12 * kernel(y, tau))  # noqa: E731
+        return jax.lax.fori_loop(0, calls, step, y)
+
     first = time.process_time()
     jax.block_until_ready(batch(ys, forces))
     first = time.process_time() - first
     y, tau = ys[0], forces[0]
-    jax.block_until_ready(single(y, tau))
+    jax.block_until_ready((single(y, tau), loop(y, tau)))
     base = (pin.JointModelFreeFlyer(),) if "floating" in model.names.kinds else ()
     peer = pin.buildModelFromUrdf(str(path), *base)
     data = peer.createData()
@@ -72,17 +89,19 @@ def measure(name: str, path: Any, ignore: tuple[str, ...]) -> dict[str, Any]:
         for q in qs:
             pin.aba(peer, data, q, v, generalised)
 
-    calls = 200
     times = {
         "batch": processor_time(lambda: jax.block_until_ready(batch(ys, forces))) / BATCH,
         "single": processor_time(
             lambda: [jax.block_until_ready(single(y, tau)) for _ in range(calls)]
         ) / calls,
+        "inside": processor_time(lambda: jax.block_until_ready(loop(y, tau))) / calls,
         "pinocchio": processor_time(run_peer) / BATCH,
     }  # fmt: skip
     row = {f"{key}_us": round(1e6 * value, 3) for key, value in times.items()}
     ratios = {
-        f"{key}_ratio": round(times[key] / times["pinocchio"], 3) for key in ("batch", "single")
+        f"{key}_ratio": round(value / times["pinocchio"], 3)
+        for key, value in times.items()
+        if key != "pinocchio"
     }
     return {"case": name, "rates": f, **row, **ratios, "first_call_s": round(first, 2)}
 
