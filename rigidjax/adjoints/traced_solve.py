@@ -432,9 +432,11 @@ class TracedSolve:
         leaves = [next(first) if diff else None for diff in self.out_inexact]
         saved = jax.tree.unflatten(self.out_treedef, leaves)[0].save_state
         marks = self.mark_inputs(wanted)
+        # Wrappers and forms of the stages keep the leaves of the solver.
+        pairs = zip(jax.tree.leaves(plain["solver"]), jax.tree.leaves(marks["solver"]), strict=True)
+        marked = {id(leaf) for leaf, is_marked in pairs if is_marked}
         kwargs["solver"] = self.solver_with_stages(kwargs)
-        if kwargs is not plain:
-            marks["solver"] = jax.tree.map(lambda _: False, kwargs["solver"])
+        marks["solver"] = jax.tree.map(lambda leaf: id(leaf) in marked, kwargs["solver"])
         recorded_kwargs = with_probe(kwargs, marks) if self.probes else kwargs
         out = transpose_run(kwargs, recorded_kwargs, saved.ts, saved.ys, marks, is_batched(inputs))
         return jax.tree.leaves(out)

@@ -1,5 +1,6 @@
 """Values of inputs and states of actuators of a model at one time, put into its forces."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -21,6 +22,8 @@ from ..signals.inputs import (
     inputs_of,
     with_inputs,
 )
+from ..signals.shared_tables import number_tables
+from ..signals.signal import Signal
 from .charts import Unknowns, join_chart, split_chart
 from .view import SystemView
 
@@ -56,7 +59,8 @@ def bind_inputs(model: Model, inputs: Mapping[str, Any] | None, argument: str) -
             sources[name] = of_run, as_source(value, of_run, argument)
         else:
             values[name] = check_value(value, target, argument, dtype)
-    model = with_inputs(model, values)
+    # Entries of one signal search its table once.
+    model = number_tables(with_inputs(model, values))
     if not sources:
         return model
     _check_sources(model, sources, argument)
@@ -65,6 +69,32 @@ def bind_inputs(model: Model, inputs: Mapping[str, Any] | None, argument: str) -
         return replace_fields(leaf, sources=sources) if _is_system(leaf) else leaf
 
     return jax.tree.map(add_sources, model, is_leaf=_is_system)
+
+
+def input_values(model: Any, inputs: Mapping[str, Any], t: Scalar, y: Unknowns) -> dict[str, Array]:
+    """Return the values of inputs at `(t, y)` by name.
+
+    **Arguments:** `model`, with its sources; `inputs`, as bound to it.
+    """
+    values, _ = split_chart(y)
+    system, t = model.multibody, jnp.asarray(t, values.dtype)
+    states = split_states(system, model.layout.states(values))
+    view, found = SystemView(replace_fields(model, system=_awaiting(system)), t, y), {}
+    for name, value in inputs.items():
+        target, source = system.sources.get(name, (None, None))
+        if isinstance(source, Policy):
+            found[name] = source.evaluate(t, view, target)
+        elif source is not None:
+            found[name] = source.held_value(states[name], target)
+        else:
+            found[name] = value(t) if isinstance(value, Signal) else jnp.asarray(value, t.dtype)
+    return found
+
+
+def _awaiting(system: Any) -> Any:
+    """Return the bound system in which inputs with policies have no value."""
+    policies = {name for name, pair in system.sources.items() if isinstance(pair[1], Policy)}
+    return _without_defaults(replace_fields(system, is_bound=True), policies)
 
 
 def _is_system(leaf: object) -> bool:
@@ -179,6 +209,21 @@ def state_rates(system: Any, dtype: Any) -> Float[Array, " s"]:
         rates = system.forces[key].rates if isinstance(key, int) else jnp.zeros(count)
         parts.append(rates.astype(dtype))
     return jnp.concatenate(parts)
+
+
+def state_names(system: Any) -> list[str]:
+    """Return names of the states of actuators and sampled controllers, in their order."""
+    names = []
+    for key, count in system.state_counts:
+        if isinstance(key, int):
+            force = system.forces[key]
+            names += [f"{force.joint}.{name}" for name in force.state_names]
+        else:
+            target, source = system.sources[key]
+            held = (source.delay + 1) * math.prod(target.shape)
+            names += [f"{key}.held{k + 1}" for k in range(held)]
+            names += [f"{key}.state{k + 1}" for k in range(count - held)]
+    return names
 
 
 def sample_controllers(model: Any, t: Scalar, y: Unknowns, due: dict[str, Any]) -> Unknowns:

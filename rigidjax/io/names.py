@@ -7,6 +7,7 @@ from ..formulations import (
     Hamiltonian,
     Relative,
 )
+from ..formulations.binding import state_names
 from ..initial import JointStart
 from ..mechanics import has_joints
 from ..mechanics.stacked.system import PreparedSystem
@@ -27,6 +28,8 @@ def unknown_names(model: AbstractFormulation) -> list[str]:
       coordinates a body that is attached to a joint has the rates of that joint instead, such as
       `hinge.rate1`; Hamilton's equations have the momenta `P1` to `P3` and `p1` to `p4`;
     - unwrapped angles of joints, such as `hinge.angle`;
+    - states of actuators, such as `hinge.current`, and of sampled controllers, `u.held1` ... and
+      `u.state1` ...;
     - multipliers of a descriptor form, `lambda1` ..., of bodies (internal constraints) and joints,
       and the multipliers of its stabilisation, `mu1` ...
 
@@ -40,6 +43,7 @@ def unknown_names(model: AbstractFormulation) -> list[str]:
         *_positions(model),
         *_velocities(model),
         *_angles(model),
+        *state_names(model.multibody),
         *_multipliers(model),
     ]
 

@@ -54,7 +54,7 @@ class Input(eqx.Module):
             shapes = ((),) if size is None else ((), self.shape)
             default = finite_leaf(default, f"Input({name!r}, default=...)", *shapes)
             if default.shape != self.shape:
-                default = as_leaf(np.full(self.shape, np.asarray(default)))
+                default = as_leaf(jnp.broadcast_to(default, self.shape))
         self.default = default
 
     @property

@@ -132,6 +132,7 @@ def simulate(
             f"{type(model).__name__}."
         )
     model = bind_inputs(model, inputs, "simulate(inputs=...)")
+    inputs = None if inputs is None else dict(inputs)
     method = check_solver(solver)
     check_event(event)
     check_index(model, method)
@@ -176,7 +177,7 @@ def simulate(
         num_samples,
     )  # fmt: skip
     solution, okay = opaque_call(integrate, run)
-    solution = replace_fields(solution, model=model)
+    solution = replace_fields(solution, model=model, bound_inputs=inputs)
     if run.number is not None:
         stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(run.number))}
         solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)

@@ -14,10 +14,12 @@ from jaxtyping import Array, Float, PyTree
 from ..annotations import Scalar
 from ..checks import is_traced
 from ..formulations import AbstractFormulation
+from ..formulations.binding import input_values
 from ..formulations.charts import Unknowns, split_chart
 from ..mechanics.violations import violation_tolerance
 from ..native import call_by_kernel
 from ..results import RESULTS
+from ..solvers.wrappers.sampled import update_at_samples
 from ..state import State
 from .summary import summary_lines
 
@@ -41,6 +43,7 @@ class Solution(eqx.Module):
       estimate of the relative error of first derivatives, NaN if unknown; see `rj.AnyMode`.
     - `result`: an `rj.RESULTS`; see also `warnings`.
     - `t0`: start of the run, s.
+    - `bound_inputs`: `inputs` of the run; see `inputs`.
     - `event_mask`: the mask of the event that ended the run, as in diffrax.
     - `event_time`, `event_y`: time, s, and unknowns of the event that ended the run; NaN if no
       event did, `None` without `event=`. See `event_state`.
@@ -58,6 +61,7 @@ class Solution(eqx.Module):
     event_time: Float[Array, ""] | None = None
     event_y: Unknowns | None = None
     t0: Float[Array, ""] | None = None
+    bound_inputs: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
         """Return a summary of at most nine lines."""
@@ -130,6 +134,24 @@ class Solution(eqx.Module):
     def rates(self) -> dict[str, Float[Array, "T f"]]:
         """Rates of every joint by its name, shape (T, f), m/s and rad/s; see `coordinates`."""
         return self._along(_coordinates)[1]
+
+    @property
+    def inputs(self) -> dict[str, Float[Array, "T *size"]]:
+        """Values of the inputs of the run by name, shape (T,) or (T, size).
+
+        At a sample of an `rj.SampledController` the value is the new one, which is used from then
+        on. Empty for a run without `inputs=`.
+        """
+        bound = self.bound_inputs
+        if not bound:
+            return {}
+
+        def evaluate(model, t, y):
+            if model.multibody.num_states:
+                y, _ = update_at_samples(model, self.t0, t, y)
+            return input_values(model, bound, t, y)
+
+        return self._along(evaluate)
 
     @property
     def frames(self) -> dict[str, tuple[Float[Array, "T 3"], Float[Array, "T 3 3"]]]:

@@ -14,6 +14,7 @@ from jaxtyping import Array, PyTree
 from ...annotations import (
     Args,
     DenseInfo,
+    Flag,
     History,
     InterpolationClass,
     Jump,
@@ -26,9 +27,18 @@ from ...annotations import (
 )
 from ...formulations import AbstractFormulation
 from ...projection.base import AbstractProjection
+from ...signals.controllers import sampled_sources
+from ..dae.base import AbstractDAESolver
 from ..dense import AbstractDenseOutput
 from .probe_state import map_probe
 from .replayable import AbstractReplayable, as_replayable
+
+
+def innermost_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
+    """Return the solver inside all wrappers."""
+    while isinstance(solver, diffrax.AbstractWrappedSolver):
+        solver = solver.solver
+    return solver
 
 
 class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractReplayable):
@@ -125,11 +135,21 @@ class AbstractAfterStep(AbstractDelegating):
     ) -> ReplayResult:
         """Replay a step of the wrapped solver and replace its end."""
         inner_record, replaced = step_record
-        jump = True if self.always else made_jump | replaced
+        jump = self._jump(made_jump, replaced)
         y1, dense_info, history = self.inner.replay(
             terms, t0, t1, y0, args, history, inner_record, jump
         )
         return *self.finish(t1, y1, dense_info), history
+
+    def _jump(self, made_jump: Jump, replaced: Flag) -> Jump:
+        """Return whether the wrapped solver resets its memory at the start of a step."""
+        if not self.always:
+            return made_jump | replaced
+        is_sampled = bool(sampled_sources(self.model.multibody.sources))
+        if is_sampled and isinstance(innermost_solver(self.solver), AbstractDAESolver):
+            return made_jump  # A multistep method restarts at samples, not after a projection.
+        # With a Python `True` the wrapped solver knows at compile time that its memory is reset.
+        return True
 
     def replaced_step(
         self,
@@ -147,8 +167,7 @@ class AbstractAfterStep(AbstractDelegating):
         of the original step; the state of the solver; the result.
         """
         inner_state, replaced = solver_state
-        # With a Python `True` the wrapped solver knows at compile time that its memory is reset.
-        jump = True if self.always else made_jump | replaced
+        jump = self._jump(made_jump, replaced)
         y1, error, dense_info, inner_state, result = self.solver.step(
             terms, t0, t1, y0, args, inner_state, jump
         )

@@ -41,7 +41,7 @@ from ...signals.shared_tables import freeze_signals, table_signals
 from ...signals.signal import signals_of, with_signals
 from ..dae.base import AbstractDAESolver
 from ..step_results import RESULTS
-from .after_step import AbstractDelegating
+from .after_step import AbstractDelegating, innermost_solver
 
 # Distance, in units of round-off, of coinciding samples of signals with different delays, so that
 # each sample is the end of a step.
@@ -302,10 +302,3 @@ class SignalFrozenStep(AbstractDelegating):
                 )
         # For multistep methods a Python `True` is the small change of a projection.
         return jumps if made_jump is True else made_jump | jumps
-
-
-def innermost_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
-    """Return the solver inside all wrappers."""
-    while isinstance(solver, diffrax.AbstractWrappedSolver):
-        solver = solver.solver
-    return solver

@@ -22,8 +22,8 @@ from ...formulations.binding import sample_controllers
 from ...signals.controllers import sampled_sources
 from ..dae.base import AbstractDAESolver
 from ..step_results import RESULTS
-from .after_step import AbstractDelegating
-from .knots import SIGNAL_NOT_FROZEN, innermost_solver
+from .after_step import AbstractDelegating, innermost_solver
+from .knots import SIGNAL_NOT_FROZEN
 from .probe_state import map_probe
 
 # Distance of a step's ends from a sample, relative to the period, that is round-off.

@@ -1,0 +1,223 @@
+"""Named inputs: values, signals, policies; what they may not be."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+
+import rigidjax as rj
+from rigidjax.io.names import unknown_names
+
+CART = rj.Body.box("cart", (0.2, 0.2, 0.2), mass=1.0)
+POLE = rj.Body("pole", 0.3, (4e-3, 4e-3, 1e-3), position=(0, 0, 0.5))
+SYSTEM = rj.System(
+    [CART, POLE],
+    [
+        rj.Prismatic("ground", "cart", axis=(1, 0, 0), name="slide"),
+        rj.Revolute("cart", "pole", (0, 0, 0), axis=(0, 1, 0), name="hinge"),
+    ],
+    [rj.Gravity((0, 0, -9.81)), rj.Motor("slide", rj.Input("force"))],
+)
+MODEL = rj.Relative(SYSTEM)
+START = rj.jointed_state(SYSTEM, {"hinge": 0.1})
+TIGHT = {"rtol": 1e-11, "atol": 1e-11}
+
+
+def feedback(t, view):
+    q, v = view.coordinates, view.rates
+    return 20 * q["hinge"][0] + 4 * v["hinge"][0] + 0.1 * v["slide"][0]
+
+
+def coordinates(solution):
+    return np.concatenate([solution.coordinates[name] for name in ("slide", "hinge")], axis=-1)
+
+
+def test_values_and_signals_equal_the_same_laws_given_directly():
+    def direct(torque):
+        forces = [SYSTEM.forces[0], rj.Motor("slide", torque)]
+        model = rj.Relative(rj.System(SYSTEM.bodies, SYSTEM.joints, forces))
+        return coordinates(rj.simulate(model, START, 0.5, **TIGHT))
+
+    signal = rj.Signal([0.0, 0.2, 0.6], [1.0, -2.0, 0.5], "hold")
+    for value in (0.7, signal):
+        run = rj.simulate(MODEL, START, 0.5, inputs={"force": value}, **TIGHT)
+        np.testing.assert_allclose(coordinates(run), direct(value), rtol=1e-13)
+    np.testing.assert_allclose(run.inputs["force"], [-2.0])
+    np.testing.assert_allclose(coordinates(rj.simulate(MODEL, START, 0.5)), direct(0.0), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("formulation", "options"),
+    [
+        (rj.Relative, {}),
+        (rj.NullSpace, {}),
+        (rj.Absolute, {}),
+        (lambda s: rj.Absolute(s, index=2), {"solver": rj.solvers.Radau5()}),
+    ],
+    ids=["joint coordinates", "null space", "absolute", "index 2"],
+)
+def test_a_policy_is_evaluated_with_the_equations(formulation, options):
+    """Near the upright pose the closed loop is linear: compare with the matrix exponential."""
+    model, small = formulation(SYSTEM), 1e-6
+    start = rj.jointed_state(SYSTEM, {"hinge": small})
+    M = rj.Relative(SYSTEM).mass_matrix(0.0, MODEL.encode(start))
+    K = np.diag([0.0, -0.3 * 9.81 * 0.5])  # generalised forces are -K q
+    G, D = np.array([[0, 20.0], [0, 0]]), np.array([[0.1, 4.0], [0, 0]])
+    A = np.block(
+        [[np.zeros((2, 2)), np.eye(2)], [np.linalg.solve(M, G - K), np.linalg.solve(M, D)]]
+    )
+    expected = scipy.linalg.expm(A) @ [0, small, 0, 0]
+    tight = {"rtol": 1e-9, "atol": 1e-15}
+    run = rj.simulate(model, start, 1.0, inputs={"force": feedback}, **tight, **options)
+    np.testing.assert_allclose(coordinates(run)[0], expected[:2], rtol=2e-7, atol=1e-13)
+    force = 20 * expected[1] + 4 * expected[3] + 0.1 * expected[2]
+    np.testing.assert_allclose(run.inputs["force"][0], force, rtol=1e-6)
+
+
+class Feedback(eqx.Module):
+    gains: jax.Array
+
+    def __call__(self, t, view):
+        motion = [view.coordinates["hinge"], view.rates["hinge"], view.rates["slide"]]
+        return self.gains @ jnp.concatenate(motion)
+
+
+GAINS = jnp.array([20.0, 4.0, 0.1])
+
+
+def final_coordinates(gains):
+    run = rj.simulate(MODEL, START, 0.5, inputs={"force": Feedback(gains)}, **TIGHT)
+    return jnp.concatenate([run.coordinates["slide"][0], run.coordinates["hinge"][0]])
+
+
+def test_derivatives_by_the_parameters_of_a_policy():
+    forward, reverse = (
+        jax.jit(mode(final_coordinates))(GAINS) for mode in (jax.jacfwd, jax.jacrev)
+    )
+    np.testing.assert_allclose(forward, reverse, rtol=1e-9, atol=1e-13)
+    for k, h in enumerate((1e-2, 1e-2, 1e-2)):
+        step = np.eye(3)[k] * h
+        ends = [final_coordinates(GAINS + c * step) for c in (-2, -1, 1, 2)]
+        slope = (8 * (ends[2] - ends[1]) - (ends[3] - ends[0])) / (12 * h)
+        np.testing.assert_allclose(forward[:, k], slope, rtol=1e-7, atol=1e-10)
+
+
+def test_a_batch_of_policies():
+    gains = GAINS * jnp.array([[0.5], [1.0], [1.5]])
+    each = np.stack([final_coordinates(g) for g in gains])
+    np.testing.assert_allclose(jax.vmap(final_coordinates)(gains), each, rtol=1e-9)
+
+
+def test_computed_torque_by_a_second_model():
+    """A controller that inverts its own model of the arm tracks a path exactly."""
+    gravity = rj.Gravity((0, 0, -9.81))
+    link = rj.Body.rod("link", 1.0, 0.03, mass=2.0, position=(0, 0, -0.5))
+    joint = rj.Revolute("ground", "link", (0, 0, 0), axis=(0, 1, 0), name="joint")
+    plant = rj.Relative(rj.System(link, joint, [gravity, rj.Motor(joint, rj.Input("tau"))]))
+    inner = rj.Relative(rj.System(link, joint, gravity))
+
+    def policy(t, view):
+        y = jnp.concatenate([view.coordinates["joint"], view.rates["joint"]])
+        error = jnp.stack([jnp.sin(t) - y[0], jnp.cos(t) - y[1]])
+        wanted = -jnp.sin(t) + jnp.array([4.0, 4.0]) @ error
+        return inner.inverse_dynamics(t, y, wanted[None])[0]
+
+    start = rj.jointed_state(plant.system, {"joint": 0.0}, {"joint": 1.0})
+    ts = np.linspace(0, 3, 7)
+    run = rj.simulate(plant, start, 3.0, ts=ts, inputs={"tau": policy}, **TIGHT)
+    np.testing.assert_allclose(run.coordinates["joint"][:, 0], np.sin(ts), atol=1e-9)
+
+
+def test_entries_of_a_vector_and_sensors():
+    body = rj.Body("craft", 2.0, (0.3, 0.4, 0.5))
+    wheel = rj.Input("wheels", 3)
+    system = rj.System(body, (), rj.Torque("craft", wheel, frame="body"))
+    gyroscope = rj.Gyroscope("craft")
+    run = rj.simulate(
+        rj.NullSpace(system),
+        rj.State(angular_velocity=(0.1, -0.2, 0.3)),
+        1.0,
+        inputs={"wheels": lambda t, view: -2.0 * view.sensors[gyroscope]},
+        **TIGHT,
+    )
+    assert run.inputs["wheels"].shape == (1, 3)
+    np.testing.assert_allclose(run.inputs["wheels"], -2.0 * run.states.angular_velocity[:, 0])
+    # A moment of minus twice the rate: the rate of the kinetic energy is negative and large.
+    start = 0.5 * np.sum(np.array([0.3, 0.4, 0.5]) * np.array([0.1, -0.2, 0.3]) ** 2)
+    assert run.energy[0] < start * np.exp(-2 * 2.0 / 0.5)
+    assert wheel[1].select(jnp.arange(3.0)) == 1.0 and len(list(wheel)) == 3
+
+
+def test_names_of_states():
+    model = rj.simulate(
+        MODEL,
+        START,
+        0.02,
+        inputs={"force": rj.SampledController(lambda t, v, s: (0.0, s), 0.01, 1)},
+    ).model
+    assert unknown_names(model)[-2:] == ["force.held1", "force.state1"]
+
+
+def simulate(value, model=MODEL, **options):
+    return rj.simulate(model, START, 0.1, inputs={"force": value}, **options)
+
+
+def test_wrong_inputs():
+    with pytest.raises(ValueError, match="no input called 'forces'. Did you mean 'force'"):
+        rj.simulate(MODEL, START, 0.1, inputs={"forces": 1.0})
+    with pytest.raises(TypeError, match="must be a dict of values by name"):
+        rj.simulate(MODEL, START, 0.1, inputs=[1.0])
+    with pytest.raises(ValueError, match=r"inputs=...\)\['force'\]` must have shape \(\)"):
+        simulate([1.0, 2.0])
+    with pytest.raises(ValueError, match=r"Signal of values of shape \(\)"):
+        simulate(rj.Signal([0, 1], np.zeros((2, 3))))
+    with pytest.raises(ValueError, match=r"The policy of the input 'force' must return shape \(\)"):
+        simulate(lambda t, view: view.coordinates["hinge"])
+    with pytest.raises(TypeError, match=r"must be a function policy\(t, view\)"):
+        simulate(lambda t: 1.0)
+    with pytest.raises(KeyError, match="no joint called 'hinges'"):
+        simulate(lambda t, view: view.coordinates["hinges"][0])
+    with pytest.raises(rj.SimulationError, match="no longer finite"):
+        simulate(lambda t, view: jnp.nan * t, dt=0.01)
+    with pytest.raises(ValueError, match="does not integrate policies"):
+        simulate(feedback, rj.NullSpace(SYSTEM), solver=rj.solvers.EnergyMomentum(), dt=0.01)
+    required = rj.Motor("slide", rj.Input("force", default=None))
+    model = rj.Relative(rj.System(SYSTEM.bodies, SYSTEM.joints, required))
+    with pytest.raises(
+        ValueError, match="has no value for the input 'force', which has no default"
+    ):
+        rj.simulate(model, START, 0.1, inputs={})
+    with pytest.raises(ValueError, match="The input 'force' has no value here"):
+        rj.simulate(model, START, 0.1)
+    accelerometer = rj.Accelerometer("pole", (0, 0, 0))
+    with pytest.raises(ValueError, match="cannot depend on forces or accelerations"):
+        simulate(lambda t, view: view.sensors[accelerometer][0])
+    driven = rj.Revolute("ground", "pole", (0, 0, 0), axis=(0, 1, 0), motion=rj.Input("angle"))
+    model = rj.NullSpace(rj.System(POLE, driven))
+    with pytest.raises(ValueError, match="'angle' prescribes the motion"):
+        rj.simulate(model, rj.State(position=(0, 0, 0.5)), 0.1, inputs={"angle": feedback})
+    point = rj.FixedPointBody((1.0, 2.0, 3.0), moment=rj.Input("m", 3))
+    with pytest.raises(TypeError, match="`FixedPointBody` takes values and signals"):
+        rj.simulate(rj.NullSpace(point), rj.State(), 0.1, inputs={"m": feedback})
+    free = rj.System(rj.Body("b", 1.0, (1.0, 1.0, 1.0)), (), rj.Torque("b", rj.Input("m", 3)))
+    with pytest.raises(ValueError, match="`EulerParameters` takes values and signals"):
+        rj.simulate(rj.EulerParameters(free), rj.State(), 0.1, inputs={"m": feedback})
+
+
+def test_wrong_declarations():
+    with pytest.raises(TypeError, match=r"`Input\(name=...\)` must be a text"):
+        rj.Input(3)
+    with pytest.raises(ValueError, match="must not be empty"):
+        rj.Input("")
+    with pytest.raises(ValueError, match="must be an integer above 0 or None"):
+        rj.Input("u", 0)
+    with pytest.raises(ValueError, match="is a scalar and has no entries"):
+        rj.Input("u")[0]
+    with pytest.raises(ValueError, match="has the entries 0 to 2; got 3"):
+        rj.Input("u", 3)[3]
+    forces = [rj.Motor("slide", rj.Input("u")), rj.Motor("hinge", rj.Input("u", 2)[0])]
+    model = rj.Relative(rj.System(SYSTEM.bodies, SYSTEM.joints, forces))
+    with pytest.raises(ValueError, match="has the sizes None and 2 in one model"):
+        rj.simulate(model, START, 0.1, inputs={"u": 0.0})

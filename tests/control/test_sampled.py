@@ -1,0 +1,268 @@
+"""Sampled control against discrete-time references, its derivatives and wrong periods."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.linalg
+
+import rigidjax as rj
+
+PERIOD = 0.01
+TIGHT = {"rtol": 1e-11, "atol": 1e-13}
+
+
+class Gains(eqx.Module):
+    """Linear state feedback; `names` of the joints."""
+
+    K: jax.Array
+    names: tuple[str, ...] = eqx.field(static=True)
+
+    def __call__(self, t, view, count):
+        q = [view.coordinates[name] for name in self.names]
+        v = [view.rates[name] for name in self.names]
+        return -self.K @ jnp.concatenate([*q, *v]), count + 1
+
+
+def lqr(A, B, period):
+    """Return the sampled system and its optimal gains with unit weights."""
+    n, m = B.shape
+    both = scipy.linalg.expm(period * np.block([[A, B], [np.zeros((m, n + m))]]))
+    Ad, Bd = both[:n, :n], both[:n, n:]
+    P = scipy.linalg.solve_discrete_are(Ad, Bd, np.eye(n), np.eye(m))
+    return Ad, Bd, np.linalg.solve(np.eye(m) + Bd.T @ P @ Bd, Bd.T @ P @ Ad)
+
+
+SLIDER = rj.Body("mass", 2.0, (1.0, 1.0, 1.0))
+SLIDE = rj.Prismatic("ground", "mass", axis=(1, 0, 0), name="slide")
+
+
+def slider(torque, **options):
+    return rj.Relative(rj.System(SLIDER, SLIDE, rj.Motor("slide", torque), **options))
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+def test_linear_system_equals_the_matrix_exponential(delay):
+    model = slider(rj.Input("force"))
+    Ad, Bd, K = lqr(np.array([[0, 1.0], [0, 0]]), np.array([[0], [0.5]]), PERIOD)
+    controller = rj.SampledController(
+        lambda t, view, s: (Gains(jnp.asarray(K), ("slide",))(t, view, s)[0][0], s),
+        PERIOD,
+        0,
+        delay=delay,
+    )
+    x, queue, path, forces = np.array([1.0, 0.0]), [0.0] * delay, [], []
+    for _ in range(101):
+        queue.append(float((-K @ x)[0]))
+        path.append(x)
+        forces.append(queue.pop(0))
+        x = Ad @ x + Bd[:, 0] * forces[-1]
+    ts = PERIOD * np.arange(101)
+    start = rj.jointed_state(model.system, {"slide": 1.0})
+    run = rj.simulate(model, start, 1.0, ts=ts, inputs={"force": controller}, **TIGHT)
+    np.testing.assert_allclose(run.coordinates["slide"][:, 0], np.array(path)[:, 0], atol=1e-11)
+    np.testing.assert_allclose(run.inputs["force"], forces, atol=1e-10)
+
+
+def cart_pole(q, v, u):
+    """Accelerations of a point mass on a massless rod on a cart, the angle from upright."""
+    M, m, length, g = 1.0, 0.3, 0.5, 9.81
+    s, c = np.sin(q[1]), np.cos(q[1])
+    mass = np.array([[M + m, m * length * c], [m * length * c, m * length**2]])
+    return np.linalg.solve(mass, [u[0] + m * length * s * v[1] ** 2, m * g * length * s])
+
+
+def double_pendulum(q, v, u):
+    """Accelerations of two point masses on massless rods, relative angles from hanging."""
+    m, length, g = 1.0, 1.0, 9.81
+    a, b, da, db = q[0], q[0] + q[1], v[0], v[0] + v[1]
+    c, s = np.cos(a - b), np.sin(a - b)
+    mass = m * length**2 * np.array([[2, c], [c, 1.0]])
+    # Generalised forces on the absolute angles: the second motor reacts on the first rod.
+    forces = [
+        u[0] - u[1] - m * length**2 * s * db**2 - 2 * m * g * length * np.sin(a),
+        u[1] + m * length**2 * s * da**2 - m * g * length * np.sin(b),
+    ]
+    dda, ddb = np.linalg.solve(mass, forces)
+    return np.array([dda, ddb - dda])
+
+
+def cart_pole_system():
+    cart = rj.Body("cart", 1.0, (1.0, 1.0, 1.0))
+    pole = rj.Body("pole", 0.3, (1e-9, 1e-9, 1e-9), position=(0, 0, 0.5))
+    joints = [
+        rj.Prismatic("ground", "cart", axis=(1, 0, 0), name="slide"),
+        rj.Revolute("cart", "pole", (0, 0, 0), axis=(0, 1, 0), name="hinge"),
+    ]
+    motors = [rj.Motor("slide", rj.Input("u", 1)[0])]
+    return rj.System([cart, pole], joints, [rj.Gravity((0, 0, -9.81)), *motors])
+
+
+def double_pendulum_system():
+    u = rj.Input("u", 2)
+    one = rj.Body("one", 1.0, (1e-9,) * 3, position=(0, 0, -1))
+    two = rj.Body("two", 1.0, (1e-9,) * 3, position=(0, 0, -2))
+    joints = [
+        rj.Revolute("ground", "one", (0, 0, 0), axis=(0, -1, 0), name="first"),
+        rj.Revolute("one", "two", (0, 0, -1), axis=(0, -1, 0), name="second"),
+    ]
+    motors = [rj.Motor("first", u[0]), rj.Motor("second", u[1])]
+    return rj.System([one, two], joints, [rj.Gravity((0, 0, -9.81)), *motors])
+
+
+CASES = {
+    "cart-pole": (cart_pole_system, cart_pole, ("slide", "hinge"), 1, [0.2, 0.3]),
+    "double pendulum": (
+        double_pendulum_system,
+        double_pendulum,
+        ("first", "second"),
+        2,
+        [0.8, -0.5],
+    ),
+}
+
+
+def jacobian(function, x, h=1e-5):
+    columns = [(function(x + h * e) - function(x - h * e)) / (2 * h) for e in np.eye(len(x))]
+    return np.stack(columns, axis=1)
+
+
+def gains_of(accelerations, num_inputs):
+    """Return optimal gains at rest in the reference configuration, to a few digits."""
+    still, none = np.zeros(2), np.zeros(num_inputs)
+    by_q = jacobian(lambda q: accelerations(q, still, none), still)
+    by_u = jacobian(lambda u: accelerations(still, still, u), none)
+    A = np.block([[np.zeros((2, 2)), np.eye(2)], [by_q, np.zeros((2, 2))]])
+    return np.round(lqr(A, np.vstack([np.zeros_like(by_u), by_u]), PERIOD)[2], 2)
+
+
+def integrate_in_pieces(accelerations, K, q0, duration):
+    """Return the state after every sample, by SciPy from sample to sample."""
+
+    def field(t, x, u):
+        return np.concatenate([x[2:], accelerations(x[:2], x[2:], u)])
+
+    x, path = np.array([*q0, 0.0, 0.0]), []
+    for _ in range(round(duration / PERIOD)):
+        options = {"rtol": 1e-12, "atol": 1e-13, "first_step": PERIOD / 2}
+        x = scipy.integrate.solve_ivp(field, (0, PERIOD), x, "DOP853", args=(-K @ x,), **options).y[
+            :, -1
+        ]
+        path.append(x)
+    return np.array(path)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_minute_of_sampled_control_equals_scipy(case):
+    build, accelerations, names, num_inputs, q0 = CASES[case]
+    system, K = build(), gains_of(accelerations, num_inputs)
+    start = rj.jointed_state(system, dict(zip(names, q0, strict=True)))
+    controller = rj.SampledController(Gains(jnp.asarray(K), names), PERIOD, 0)
+    ts = np.concatenate([np.arange(0.1, 3, 0.1), [10.0, 60.0]])
+    model = rj.Relative(system)
+    run = rj.simulate(model, start, 60.0, ts=ts, inputs={"u": controller}, **TIGHT)
+    samples = np.round(ts / PERIOD).astype(int) - 1
+    expected = integrate_in_pieces(accelerations, K, q0, 60.0)[samples]
+    q = np.concatenate([run.coordinates[name] for name in names], axis=1)
+    np.testing.assert_allclose(q, expected[:, :2], atol=1e-8)
+    assert run.ys[-1, -1] == 6000  # the state of the controller counts its samples
+    assert run.stats["num_rejected_steps"] == 0 and run.stats["num_steps"] == 6000
+
+
+def end_of_run(K, formulation=rj.Relative, **options):
+    system = cart_pole_system()
+    start = rj.jointed_state(system, {"slide": 0.2, "hinge": 0.3})
+    controller = rj.SampledController(Gains(K, ("slide", "hinge")), 0.05, 0)
+    model = formulation(system)
+    run = rj.simulate(model, start, 0.5, inputs={"u": controller}, **{**TIGHT, **options})
+    return jnp.concatenate([run.coordinates["slide"][0], run.coordinates["hinge"][0]])
+
+
+K = jnp.array([[-1.0, -25.0, -2.0, -5.0]])
+
+
+def test_derivatives_by_the_gains():
+    forward, reverse = (jax.jit(mode(end_of_run))(K) for mode in (jax.jacfwd, jax.jacrev))
+    np.testing.assert_allclose(forward, reverse, rtol=1e-9, atol=1e-13)
+    direction = jnp.array([[0.3, 1.0, -0.4, 0.2]])
+    ends = [end_of_run(K + h * direction) for h in (-2e-3, -1e-3, 1e-3, 2e-3)]
+    slope = (8 * (ends[2] - ends[1]) - (ends[3] - ends[0])) / 12e-3
+    np.testing.assert_allclose(jnp.sum(forward * direction, axis=(1, 2)), slope, rtol=1e-7)
+
+
+def test_formulations_solvers_and_batches_agree():
+    expected = end_of_run(K)
+    np.testing.assert_allclose(jax.vmap(end_of_run)(jnp.stack([K, 1.1 * K]))[0], expected, 1e-9)
+    np.testing.assert_allclose(end_of_run(K, rj.NullSpace), expected, rtol=1e-8)
+    looser = {"rtol": 1e-10, "atol": 1e-10}
+    implicit = end_of_run(
+        K, lambda s: rj.Absolute(s, index=2), solver=rj.solvers.Radau5(), **looser
+    )
+    np.testing.assert_allclose(implicit, expected, rtol=1e-7)
+    multistep = end_of_run(K, solver=rj.solvers.BDF(), **looser)
+    np.testing.assert_allclose(multistep, expected, rtol=1e-6)
+
+
+def test_a_run_continues_where_another_ended():
+    model = slider(rj.Input("force"))
+
+    def control(t, view, s):
+        return -view.coordinates["slide"][0] - s, 0.9 * s + view.rates["slide"][0]
+
+    inputs = {"force": rj.SampledController(control, 0.1, 0.0, delay=1)}
+    start = rj.jointed_state(model.system, {"slide": 1.0})
+    whole = rj.simulate(model, start, 1.0, inputs=inputs, **TIGHT)
+    half = rj.simulate(model, start, 0.5, inputs=inputs, **TIGHT)
+    rest = rj.simulate(model, None, 1.0, t0=0.5, y0=half.ys[-1], inputs=inputs, **TIGHT)
+    np.testing.assert_allclose(rest.ys, whole.ys, rtol=1e-11)
+
+
+def test_rounded_values():
+    model = slider(rj.Input("force"))
+    start = rj.jointed_state(model.system, {"slide": 1.0})
+    controller = rj.SampledController(
+        lambda t, view, s: (-view.coordinates["slide"][0], s), 0.1, quantum=0.25
+    )
+    ts = np.linspace(0, 2, 21)
+    run = rj.simulate(model, start, 2.0, ts=ts, inputs={"force": controller})
+    values = -0.25 * np.round(np.asarray(run.coordinates["slide"][:, 0]) / 0.25)
+    np.testing.assert_allclose(run.inputs["force"], values, atol=1e-12)
+
+
+def test_wrong_controllers():
+    def hold(t, view, s):
+        return 0.0, s
+
+    with pytest.raises(ValueError, match="must be positive, s; got -0.1"):
+        rj.SampledController(hold, -0.1)
+    with pytest.raises(ValueError, match=r"quantum=...\)` must be positive"):
+        rj.SampledController(hold, 0.1, quantum=0.0)
+    with pytest.raises(ValueError, match="an integer of at least 0; got 0.5"):
+        rj.SampledController(hold, 0.1, delay=0.5)
+    with pytest.raises(TypeError, match=r"must be a function function\(t, view, state\)"):
+        rj.SampledController(lambda t, view: 0.0, 0.1)
+    with pytest.raises(TypeError, match="is a pytree of real numbers and arrays; got 'x'"):
+        rj.SampledController(hold, 0.1, "x")
+    with pytest.raises(ValueError, match="must be a known number"):
+        jax.jit(lambda p: rj.SampledController(hold, p).delay)(0.1)
+    model = slider(rj.Input("force"))
+    start = rj.jointed_state(model.system, {"slide": 1.0})
+
+    def run(function, period, state=None, t1=1.0, **options):
+        controller = rj.SampledController(function, period, state)
+        return rj.simulate(model, start, t1, inputs={"force": controller}, **options)
+
+    with pytest.raises(ValueError, match="the duration to be a multiple of its period, 0.3 s"):
+        run(hold, 0.3)
+    with pytest.raises(ValueError, match=r"the period to be a multiple of its step `dt`, 0.03 s"):
+        run(hold, 0.1, dt=0.03)
+    with pytest.raises(ValueError, match="needs known `t0`, `t1` and `dt`"):
+        jax.jit(lambda t1: run(hold, 0.1, t1=t1).ys)(1.0)
+    with pytest.raises(ValueError, match=r"must return a pair \(value, state\)"):
+        run(lambda t, view, s: 0.0, 0.1)
+    with pytest.raises(ValueError, match="must return a state of the structure"):
+        run(lambda t, view, s: (0.0, (s, s)), 0.1, 0.0)
+    with pytest.raises(ValueError, match=r"of the input 'force' must return shape \(\)"):
+        run(lambda t, view, s: (jnp.zeros(2), s), 0.1)
