@@ -148,7 +148,7 @@ class Solution(eqx.Module):
 
         def evaluate(model, t, y):
             if model.multibody.num_states:
-                y, _ = update_at_samples(model, self.t0, t, y)
+                y, _ = update_at_samples(model, jnp.asarray(self.t0), t, y)
             return input_values(model, bound, t, y)
 
         return self._along(evaluate)
