@@ -31,6 +31,9 @@ from .bodies import (
     Mesh as Mesh,
     QuadraticDrag as QuadraticDrag,
 )
+from .control.contacts import JointStop as JointStop, PlaneContact as PlaneContact
+from .control.restitution import Restitution as Restitution
+from .control.transition import Transition as Transition, TransitionRecord as TransitionRecord
 from .forces import (
     AbstractActuator as AbstractActuator,
     Bushing as Bushing,

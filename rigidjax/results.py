@@ -51,6 +51,32 @@ class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
         "The joints can no longer be closed: the mechanism reached the end of its range, or a "
         "prescribed motion contradicts other joints."
     )
+    transition_at_start = (
+        "A transition is due at the start of the run: its function `when` is zero there and moves "
+        "on in its direction. Start before the transition, or apply its `change` to the start."
+    )
+    transition_without_effect = (
+        "The `change` of a transition returned the state unchanged, so that the motion would go "
+        "on through it. Return another state, or values of inputs; for an event that only ends a "
+        "run use `simulate(event=...)`."
+    )
+    transitions_accumulate = (
+        "Transitions follow one another in ever shorter intervals, like the impacts of a ball that "
+        "comes to rest. Continue from the last one with a model of the motion that follows: a "
+        "contact force, a joint, or another mode."
+    )
+    contact_persists = (
+        "The function `when` of a transition stays at zero after its `change`: the bodies stay in "
+        "contact (a restitution of zero). Continue with a model of the motion that follows: a "
+        "contact force, a joint, or another mode."
+    )
+    max_transitions_reached = (
+        "More transitions occurred than `max_transitions`. If that is intended, raise it."
+    )
+    inadmissible_change = (
+        "The `change` of a transition returned a state that the model does not admit: quaternions "
+        "that are not of unit length, poses that violate joints, or values that are not finite."
+    )
 
 
 # The message of diffrax names no cause. Redefining the entry would warn at every import.

@@ -1,7 +1,7 @@
 """Record of the steps of a run for the discrete adjoint."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import diffrax
 import equinox.internal as eqxi
@@ -60,14 +60,14 @@ def is_recordable(kwargs: Tree) -> bool:
     )
 
 
-class _Attempts:
+class Attempts:
     """The main loop of diffrax, restricted to what `is_recordable` admits, by single attempts.
 
     A run is a dictionary of the boundaries of the next step and their derivatives, the unknowns,
     the states of solver and controller, whether all steps succeeded, and the number of attempts.
     """
 
-    def __init__(self, kwargs: Tree, row_of: Callable[[Scalar, Y, DenseInfo], Array] | None):
+    def __init__(self, kwargs: Tree, row_of: Callable[..., Any] | None):
         self.solver, self.controller, self.terms, self.args, self.t1 = (
             kwargs[key] for key in ("solver", "stepsize_controller", "terms", "args", "t1")
         )
@@ -94,7 +94,7 @@ class _Attempts:
         """Return whether the run makes another attempt."""
         return (run["t"] < self.t1) & run["ok"] & (run["tries"] < self.max_steps)
 
-    def attempt(self, run: Tree) -> tuple[Tree, Array | None]:
+    def attempt(self, run: Tree) -> tuple[Tree, Any]:
         """Return the run after another attempt, and the recorded row of the attempt."""
         t1, t, t_next, y = self.t1, run["t"], run["t_next"], run["y"]
         length = t_next - t
@@ -158,7 +158,7 @@ def record_run(
     `row_of`, a function that returns a row to record for each step of the last segment from its
     length, its start and its dense information.
     """
-    attempts, C = _Attempts(kwargs, row_of), segment
+    attempts, C = Attempts(kwargs, row_of), segment
     run, most = attempts.first(), attempts.max_steps
 
     def record_attempt(val):

@@ -287,14 +287,28 @@ class AbstractMinimalRates(AbstractFormulation):
         parts = {"impulse": impulse, "moment": moment}
         p = [vector_leaf(value, f"apply_impulse({name}=...)") for name, value in parts.items()]
         f = self.jacobian(t, y, body, point).T @ jnp.concatenate(p)
-        if self.multibody.has_loops:
-            at = self.configuration(t, y)
-            change = factor_loops(at.prepared, at.t, at.poses, at.joint_frames).response(f)
-        else:
-            change = solve(self.mass_matrix(t, y), f)
-        values, _ = split_chart(y)
-        nu = self.layout.velocities(values) + change
-        return join_chart(self.layout.with_velocities(values, nu), y)
+        return self.with_rates(y, self.rates_of(y) + self.impulse_response(t, y, f))
+
+    @compile_method
+    def impulse_response(
+        self, t: Float[Array, ""], y: Unknowns, impulses: Float[Array, " f"]
+    ) -> Float[Array, " f"]:
+        r"""Return the change $\Delta\nu$ by generalised impulses, (f,), N s and N m s.
+
+        Joints answer with impulses of their own, as in `apply_impulse`.
+        """
+        if not self.multibody.has_loops:
+            return solve(self.mass_matrix(t, y), impulses)
+        at = self.configuration(t, y)
+        return factor_loops(at.prepared, at.t, at.poses, at.joint_frames).response(impulses)
+
+    def rates_of(self, y: Unknowns) -> Float[Array, " f"]:
+        r"""Return the generalised velocities $\nu$ among the unknowns."""
+        return self.layout.velocities(split_chart(y)[0])
+
+    def with_rates(self, y: Unknowns, nu: Float[Array, " f"]) -> Unknowns:
+        """Return the unknowns with other generalised velocities."""
+        return join_chart(self.layout.with_velocities(split_chart(y)[0], nu), y)
 
     @compile_method
     def configuration(self, t: Float[Array, ""], y: Unknowns) -> SystemConfiguration:

@@ -82,6 +82,14 @@ class AbstractNullSpace(AbstractMinimalRates):
         _, joint_frames, of = self._moving(t, y)
         return constant_chart(self.joined_rates(y, joint_frames, of), y)
 
+    @compile_method
+    def rates_at_constant_velocities(self, t: Scalar, y: Unknowns) -> Unknowns:
+        r"""Return the rate of the unknowns for $\dot\nu = 0$: the velocities of the coordinates."""
+        at = self.configuration_prepared(t, y)
+        twists = body_twists(at.prepared, at.t, at.poses, at.joint_frames, at.nu)
+        of = Motion(at.nu, twists, jnp.zeros_like(at.nu))
+        return constant_chart(self.joined_rates(y, at.joint_frames, of), y)
+
     def _moving(self, t: Scalar, y: Unknowns) -> tuple[Poses, JointFrames, Motion]:
         prepared, poses = self.prepared_system, self.poses(t, y)
         joint_frames, nu = joint_frames_at(prepared, poses), self.minimal(poses, split_chart(y)[0])

@@ -1,6 +1,7 @@
 """Checks of the arguments of `simulate`, and their conversion to arguments of diffrax."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import diffrax
@@ -20,6 +21,7 @@ from ..checks import (
     float_array,
     is_traced,
 )
+from ..control.transition import Transition
 from ..formulations import AbstractAbsolute, AbstractFormulation, Charted
 from ..mechanics import check_constant_masses
 from ..projection import AbstractProjection, Explicit
@@ -194,6 +196,33 @@ def check_event(event: Any) -> None:
     if not isinstance(event, diffrax.Event | None):
         raise TypeError(
             f"`simulate(event=...)` takes a `diffrax.Event(cond_fn, root_finder)`; got {event!r}."
+        )
+
+
+def check_combination(
+    transitions: Sequence[Transition], event: Any, progress: Any, saveat: diffrax.SaveAt | None
+) -> None:
+    """Raise `ValueError` for arguments that a run with transitions does not take."""
+    if not transitions:
+        return
+    if event is not None:
+        raise ValueError(
+            "Give `simulate` either `event=` or `transitions=`, not both: a run with transitions "
+            "goes on until `t1`, or until one of them returns a state unchanged."
+        )
+    if progress is not False:
+        raise ValueError("`simulate(transitions=...)` shows no progress; leave `progress=` out.")
+    if saveat is None:
+        return
+    subs: Any = saveat.subs
+    others = ("dense", "solver_state", "controller_state", "made_jump")
+    wrong = [name for name in others if getattr(saveat, name)]
+    wrong += ["steps"] if subs is None or subs.steps else []
+    if wrong:
+        raise ValueError(
+            f"`simulate(saveat=SaveAt({wrong[0]}=...))` is not possible with `transitions=`, whose "
+            "segments have solvers and steps of their own; use `ts=`, `SaveAt(ts=..., fn=...)`, "
+            "`t0=True` or `t1=True`."
         )
 
 
@@ -392,9 +421,13 @@ def _unset_fields(solver: diffrax.AbstractSolver) -> list[str]:
 
 
 def choose_dense_output(
-    solver: diffrax.AbstractSolver, saveat: diffrax.SaveAt, event: diffrax.Event | None
+    solver: diffrax.AbstractSolver,
+    saveat: diffrax.SaveAt,
+    event: diffrax.Event | None,
+    has_transitions: bool = False,
 ) -> diffrax.AbstractSolver:
     """Return the solver with accurate dense output if values between steps are used."""
     has_times = getattr(saveat.subs, "ts", None) is not None
     finds_events = event is not None and event.root_finder is not None
-    return continuous(solver) if has_times or finds_events or saveat.dense else solver
+    between = has_times or finds_events or saveat.dense or has_transitions
+    return continuous(solver) if between else solver

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..adjoints.probed_loop import NestedForwardMode
+from ..control.transition import Transition
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..mechanics import has_joints
@@ -44,6 +45,7 @@ from .endings import (
     nan_unless_event,
     project_saved,
 )
+from .hybrid import solve_segments
 from .sample_times import without_diffrax_checks
 from .solution import Solution
 
@@ -76,6 +78,8 @@ class RunArguments(NamedTuple):
     number: np.ndarray | None
     invalid: Array | None
     num_samples: dict[str, int]
+    transitions: tuple[Transition, ...] = ()
+    max_transitions: int = 0
 
     @property
     def watches_singularity(self) -> bool:
@@ -113,7 +117,8 @@ def integrate(run: RunArguments) -> tuple[Solution, Array]:
     call = choose_call(run.adjoint)
     model, y0, term = call(_prepare, run.model, run.state0, run.y0, run.t0)
     run = run._replace(model=model)
-    return choose_call_of_run(run.adjoint)(_solve, run, y0, term)
+    solve = functools.partial(solve_segments, _solve) if run.transitions else _solve
+    return choose_call_of_run(run.adjoint)(solve, run, y0, term)
 
 
 def _prepare(
@@ -259,8 +264,9 @@ def _collect_stats(
     if per_step is not None:
         stats["num_rhs"] = per_step[0] * stats["num_steps"] + per_step[1]
     stats["backend"] = backend_of(solution)
-    if "derivative_error" in solution.stats:
-        stats["derivative_error"] = solution.stats["derivative_error"]
+    for name in ("derivative_error", "crossings", "num_search_steps"):
+        if name in solution.stats:
+            stats[name] = solution.stats[name]
     return stats, controller_state
 
 

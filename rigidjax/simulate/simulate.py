@@ -1,7 +1,7 @@
 """Simulation of a formulation: the entry point `rj.simulate`."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import diffrax
@@ -13,6 +13,7 @@ from jaxtyping import Array, ArrayLike
 
 from ..annotations import Flag, Time
 from ..checks import collect_faults, common_dtype, is_traced, is_tracing
+from ..control.transition import Transition, check_transitions
 from ..formulations import AbstractFormulation
 from ..formulations.binding import bind_inputs
 from ..formulations.charts import Unknowns
@@ -25,6 +26,7 @@ from ..solvers.evaluations import explicit_evaluations, finish_count, start_coun
 from ..state import State
 from .arguments import (
     DEFAULT_TOLERANCE,
+    check_combination,
     check_event,
     check_index,
     check_signals,
@@ -62,6 +64,8 @@ def simulate(
     adjoint: diffrax.AbstractAdjoint | None = None,
     inputs: Mapping[str, Any] | None = None,
     event: diffrax.Event | None = None,
+    transitions: Sequence[Transition] = (),
+    max_transitions: int = 100,
     progress: bool | diffrax.AbstractProgressMeter = False,
     max_steps: int = 100_000,
     throw: bool = True,
@@ -108,6 +112,9 @@ def simulate(
       `rj.SampledController`; `view` is an `rj.SystemView`. Inputs without an entry have their
       defaults. `Solution.inputs` has their values.
     - `event`: a `diffrax.Event`; its functions receive the unknowns `y`, see `model.decode`.
+    - `transitions`: a list of `rj.Transition`, events at which the state changes and the run goes
+      on. See `docs/events.md`; `sol.transitions` records them.
+    - `max_transitions`: the number of transitions after which the run ends with a named result.
     - `progress`: `True` for a progress line, or a diffrax progress meter.
     - `max_steps`: the number of steps, accepted and rejected, after which the run ends with a
       named result; every sample of an `rj.Signal` raises the limit by one.
@@ -135,6 +142,8 @@ def simulate(
     inputs = None if inputs is None else dict(inputs)
     method = check_solver(solver)
     check_event(event)
+    transitions = check_transitions(transitions, max_transitions, model)
+    check_combination(transitions, event, progress, saveat)
     check_index(model, method)
     check_structure(model, method, projection, stepsize_controller, dt)
     _check_start(state0, y0, t1)
@@ -153,14 +162,14 @@ def simulate(
             y0 = model.check_unknowns(y0, start)
     check_signals(model, method, controller, start, end, event)
     method = set_root_finder_tolerances(method, controller, rtol, atol)
-    method = choose_dense_output(method, saved, event)
+    method = choose_dense_output(method, saved, event, bool(transitions))
     projected = choose_projection(projection, method)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
     adjoint = choose_adjoint(adjoint, check_backend(backend))
     num_samples = count_samples(model, start, end, dt)
     max_steps += sum(len(signal.ts) for signal in table_signals(model)) + sum(num_samples.values())
-    known = (model, state0, y0, start, end, dt0, saved, controller, method, args)
+    known = (model, state0, y0, start, end, dt0, saved, controller, method, args, transitions)
     traced = is_traced(known) or is_tracing()
     invalid = _any([*time_faults, *state_faults, *_nan_leaves(model)])
     # Adaptive steps with values that are not finite would be rejected forever, so that the run is
@@ -171,10 +180,11 @@ def simulate(
         start, end, dt0, saved = _shorten_to_zero(stopped, start, end, dt0, saved)
     # A host counter belongs to a single run: under a transformation it would not be read.
     count = explicit_evaluations(method) is None and not counts_evaluations(method) and not traced
+    count = count and not transitions
     run = RunArguments(
         model.separate_arrays(), state0, y0, start, end, dt0, saved, controller, method, projected,
         adjoint, event, progress, max_steps, args, start_count() if count else None, invalid,
-        num_samples,
+        num_samples, transitions, max_transitions,
     )  # fmt: skip
     solution, okay = opaque_call(integrate, run)
     solution = replace_fields(solution, model=model, bound_inputs=inputs)
@@ -192,7 +202,7 @@ def simulate(
         opened, _ = opaque_call(integrate, run._replace(saveat=_SAVE_END, number=None))
         warnings = replace_fields(opened, model=model).warnings
         raise SimulationError(" ".join([RESULTS[solution.result], *warnings]))
-    if not traced and np.all(solution.result == RESULTS.max_steps_reached):
+    if not traced and not transitions and np.all(solution.result == RESULTS.max_steps_reached):
         raise SimulationError(f"{RESULTS[solution.result]} {describe_progress(run)}")
     return raise_on_failure(solution, okay, traced)
 

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ..annotations import Scalar
 from ..checks import is_traced
+from ..control.transition import TransitionRecord
 from ..formulations import AbstractFormulation
 from ..formulations.binding import input_values
 from ..formulations.charts import Unknowns, split_chart
@@ -47,6 +48,7 @@ class Solution(eqx.Module):
     - `event_mask`: the mask of the event that ended the run, as in diffrax.
     - `event_time`, `event_y`: time, s, and unknowns of the event that ended the run; NaN if no
       event did, `None` without `event=`. See `event_state`.
+    - `transitions`: the transitions of a hybrid run, `None` without `transitions=`.
     """
 
     model: AbstractFormulation
@@ -62,6 +64,7 @@ class Solution(eqx.Module):
     event_y: Unknowns | None = None
     t0: Float[Array, ""] | None = None
     bound_inputs: dict[str, Any] | None = None
+    transitions: TransitionRecord | None = None
 
     def __repr__(self) -> str:
         """Return a summary of at most nine lines."""

@@ -1,0 +1,197 @@
+"""Impacts by restitution: joint stops, contacts with friction, loops; their derivatives."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import ellipkinc
+
+import rigidjax as rj
+
+G = 9.81
+ROD = rj.Body.rod("rod", 1.0, 0.02, mass=1.0, position=(0, 0, -0.5))
+HINGE = rj.Revolute("ground", "rod", (0, 0, 0), axis=(0, 1, 0), name="hinge")
+SYSTEM = rj.System(ROD, HINGE, rj.Gravity((0, 0, -G)))
+INERTIA = float(np.asarray(ROD.inertia)[1]) + 0.25
+STIFFNESS = 0.5 * G / INERTIA
+E, STOP, RELEASE = 0.7, -0.2, 1.2
+TIGHT = {"rtol": 1e-12, "atol": 1e-12}
+STOPPER = rj.Transition(rj.JointStop("hinge", STOP, "lower"), rj.Restitution(E), name="stop")
+
+
+def impact_times(count):
+    """Times of impacts at a stop, and speeds before them, by elliptic integrals."""
+
+    def from_bottom(angle, k):
+        return ellipkinc(np.arcsin(np.sin(0.5 * angle) / k), k * k) / np.sqrt(STIFFNESS)
+
+    k = np.sin(0.5 * RELEASE)
+    times = [from_bottom(RELEASE, k) + from_bottom(-STOP, k)]
+    speeds = [np.sqrt(2 * STIFFNESS * (np.cos(STOP) - np.cos(RELEASE)))]
+    for _ in range(count - 1):
+        speeds.append(E * speeds[-1])
+        top = np.arccos(np.cos(STOP) - 0.5 * speeds[-1] ** 2 / STIFFNESS)
+        k = np.sin(0.5 * top)
+        times.append(times[-1] + 2 * (from_bottom(top, k) + from_bottom(-STOP, k)))
+    return np.array(times), np.array(speeds)
+
+
+def run_with_stop(model, t1, angle=RELEASE, **options):
+    state = rj.jointed_state(model.system, {"hinge": angle})
+    options = {**TIGHT, "max_transitions": 8, **options}
+    return rj.simulate(model, state, t1, transitions=[STOPPER], **options)
+
+
+def check_pendulum(model, tolerance=1e-9, **options):
+    times, speeds = impact_times(4)
+    sol = run_with_stop(model, 4.0, **options)
+    assert sol.transitions.count == 4
+    np.testing.assert_allclose(sol.transitions.times[:4], times, atol=tolerance)
+    before, after = sol.transitions.before, sol.transitions.after
+    np.testing.assert_allclose(before.angular_velocity[:4, 0, 1], -speeds, rtol=tolerance)
+    np.testing.assert_allclose(after.angular_velocity[:4, 0, 1], E * speeds, rtol=tolerance)
+    return sol
+
+
+def test_pendulum_with_a_stop():
+    sol = check_pendulum(rj.Relative(SYSTEM))
+    np.testing.assert_allclose(sol.transitions.after.angles["hinge"][:4], STOP, atol=1e-12)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["null space", "charts", "index 2", "Euler parameters"])
+def test_pendulum_with_a_stop_in_other_formulations(name):
+    make = {
+        "null space": lambda: (rj.NullSpace(SYSTEM), {}),
+        "charts": lambda: (rj.NullSpace(SYSTEM, rj.RotationVector()), {}),
+        "index 2": lambda: (
+            rj.Absolute(SYSTEM, index=2),
+            {"solver": rj.solvers.Radau5(), "rtol": 1e-10, "atol": 1e-10},
+        ),
+        "Euler parameters": lambda: (rj.Absolute(SYSTEM), {}),
+    }
+    model, options = make[name]()
+    check_pendulum(model, 1e-8, **options)
+
+
+def test_derivatives_equal_the_saltation_matrix():
+    """The end of a run depends on its start by two flows and the matrix between them."""
+    model, e = rj.Relative(SYSTEM), E
+    y0 = model.encode(rj.jointed_state(SYSTEM, {"hinge": RELEASE}))
+
+    def end(y0):
+        sol = rj.simulate(model, y0=y0, t1=1.0, transitions=[STOPPER], max_transitions=2, **TIGHT)
+        return jnp.append(sol.ys[-1], sol.transitions.times[0])
+
+    found = jax.jacfwd(end)(y0)
+    time = end(y0)[-1]
+
+    def flow(y, t0, t1):
+        return rj.simulate(model, y0=y, t0=t0, t1=t1, **TIGHT).ys[-1]
+
+    flow_and_derivative = jax.jit(lambda *x: (flow(*x), jax.jacfwd(flow)(*x)))
+    before, first = flow_and_derivative(y0, 0.0, time)
+    jump = np.diag([1.0, -e])
+    after = jump @ before
+    gradient = np.array([1.0, 0.0])  # of the distance from the stop
+    f_before, f_after = model.vector_field(time, before), model.vector_field(time, after)
+    saltation = jump + np.outer(f_after - jump @ f_before, gradient) / (gradient @ f_before)
+    expected = flow_and_derivative(after, time, 1.0)[1] @ saltation @ first
+    np.testing.assert_allclose(found[:2], expected, rtol=1e-8)
+    np.testing.assert_allclose(found[2], -gradient @ first / (gradient @ f_before), rtol=1e-8)
+    reverse = jax.grad(lambda y0: end(y0) @ jnp.array([1.0, 2.0, 3.0]))(y0)
+    np.testing.assert_allclose(reverse, np.array([1.0, 2.0, 3.0]) @ found, rtol=1e-9)
+    step = 1e-5 * np.eye(2)[0]
+    difference = (end(y0 + step) - end(y0 - step)) / 2e-5
+    np.testing.assert_allclose(found[:, 0], difference, rtol=1e-7)
+
+
+def test_revolutions_survive_an_impact():
+    """The stop of a hinge after two and a half revolutions, in a model that unwraps its angle."""
+    limit = 5 * np.pi
+    free = rj.System(ROD, HINGE).tracking(["hinge"])
+    stop = rj.JointStop("hinge", limit, "upper")
+    sol = rj.simulate(
+        rj.NullSpace(free),
+        rj.jointed_state(free, {"hinge": 0.0}, {"hinge": 4.0}),
+        5.0,
+        ts=[1.0, 5.0],
+        **TIGHT,
+        transitions=[rj.Transition(stop, rj.Restitution(0.5))],
+        max_transitions=2,
+    )
+    time = limit / 4.0
+    np.testing.assert_allclose(sol.transitions.times, [time, np.inf], rtol=1e-12)
+    expected = [4.0, limit - 2.0 * (5.0 - time)]
+    np.testing.assert_allclose(sol.coordinates["hinge"][:, 0], expected, rtol=1e-10)
+    np.testing.assert_allclose(sol.transitions.after.angles["hinge"][0], limit, rtol=1e-12)
+
+
+RADIUS, MASS = 0.1, 0.5
+INERTIA_OF_BALL = 0.4 * MASS * RADIUS**2
+
+
+@pytest.mark.parametrize(("speed", "sticks"), [(0.5, True), (4.0, False)])
+def test_impact_with_friction(speed, sticks):
+    """A ball without spin hits the floor at an angle: rolling after small, sliding after large."""
+    fall, mu, e = 0.2, 0.3, 0.6
+    ball = rj.Body.sphere("ball", RADIUS, mass=MASS)
+    model = rj.NullSpace(rj.System(ball, forces=rj.Gravity((0, 0, -G))))
+    state = rj.State(
+        position=[[0.0, 0.0, RADIUS + fall]], velocity=[[0.6 * speed, 0.8 * speed, 0.0]]
+    )
+    contact = rj.Transition(rj.PlaneContact("ball", radius=RADIUS), rj.Restitution(e, friction=mu))
+    sol = rj.simulate(model, state, 0.3, transitions=[contact], max_transitions=2)
+    after = sol.transitions.after
+    velocity, omega = after.velocity[0, 0], after.angular_velocity[0, 0]
+    down = np.sqrt(2 * G * fall)
+    normal = (1 + e) * MASS * down
+    # The ball rolls with 5/7 of its speed, which takes an impulse of 2/7 of its momentum.
+    tangential = 2 / 7 * MASS * speed if sticks else mu * normal
+    assert sticks == (2 / 7 * MASS * speed < mu * normal)
+    direction = np.array([0.6, 0.8, 0.0])
+    expected = (speed - tangential / MASS) * direction + [0, 0, e * down]
+    np.testing.assert_allclose(velocity, expected, atol=1e-12)
+    spin = np.cross([0, 0, -RADIUS], -tangential * direction) / INERTIA_OF_BALL
+    np.testing.assert_allclose(omega, spin, atol=1e-11)
+
+
+def test_an_elastic_impact_of_a_loop_keeps_energy_and_closes_joints():
+    problem = rj.problems.four_bar()
+    model = rj.NullSpace(problem.system)
+    name = problem.system.bodies[1].name
+    start = rj.simulate(model, problem.state0, 0.2, ts=[0.0, 0.2])
+    wall = start.states.position[-1, 1]
+    normal = -start.states.velocity[-1, 1]
+    contact = rj.Transition(rj.PlaneContact(name, origin=wall, normal=normal), rj.Restitution(1.0))
+    sol = rj.simulate(
+        model, problem.state0, 0.25, ts=[0.1, 0.25], transitions=[contact], max_transitions=1
+    )
+    record = sol.transitions
+    np.testing.assert_allclose(record.times[0], 0.2, atol=1e-6)
+    speeds = [state.velocity[0, 1] @ normal for state in (record.before, record.after)]
+    np.testing.assert_allclose(speeds[1], -speeds[0], rtol=1e-9)
+    np.testing.assert_allclose(sol.energy[1], sol.energy[0], rtol=1e-8)
+    assert sol.position_drift.max() < 1e-10 and sol.velocity_drift.max() < 1e-9
+
+
+def test_arguments():
+    with pytest.raises(ValueError, match="between 0 and 1; got 1.5"):
+        rj.Restitution(1.5)
+    with pytest.raises(ValueError, match="friction=...)` must be >= 0".replace(")", r"\)")):
+        rj.Restitution(0.5, friction=-1.0)
+    with pytest.raises(ValueError, match='"upper" or "lower"; got \'left\''):
+        rj.JointStop("hinge", 0.5, "left")
+    with pytest.raises(ValueError, match="must not be zero"):
+        rj.PlaneContact(normal=(0, 0, 0))
+    with pytest.raises(ValueError, match="must be >= 0; got -1"):
+        rj.PlaneContact(radius=-1.0)
+    model, state = rj.NullSpace(SYSTEM), rj.jointed_state(SYSTEM, {"hinge": RELEASE})
+    for when, change, message in (
+        (rj.JointStop("hinge", 4.0, "upper"), rj.Restitution(1.0), "lies beyond pi"),
+        (rj.JointStop("knee", 1.0, "upper"), rj.Restitution(1.0), "no joint called 'knee'"),
+        (rj.PlaneContact("foot"), rj.Restitution(1.0), "foot"),
+        (STOPPER.when, rj.Restitution(1.0, friction=0.1), "acts at the point of a"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            rj.simulate(model, state, 1.0, transitions=[rj.Transition(when, change)])

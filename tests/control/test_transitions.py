@@ -1,0 +1,229 @@
+"""Hybrid runs: times, states, samples and derivatives of transitions, and how they end."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+
+G = 9.81
+BALL = rj.NullSpace(rj.System(rj.Body("ball", 0.2, (1e-4,) * 3), forces=rj.Gravity((0, 0, -G))))
+FALL, E = np.sqrt(2 / G), 0.8
+# Times of the impacts of a ball that falls from one metre.
+IMPACTS = FALL * (1 + 2 * np.cumsum(np.concatenate([[0], E ** np.arange(1, 30)])))
+
+
+def height(t, view):
+    return view.state.position[0, 2]
+
+
+def reversed_speed(factor):
+    def change(t, state):
+        factors = jnp.stack([1.0, 1.0, -factor])
+        return eqx.tree_at(lambda s: s.velocity, state, factors * state.velocity)
+
+    return change
+
+
+FLOOR = rj.Transition(height, reversed_speed(E), name="floor")
+
+
+def start(z=1.0, speed=0.0):
+    return rj.State(position=jnp.stack([0 * z, 0 * z, z]), velocity=jnp.array([0.0, 0.0, speed]))
+
+
+def flight(z=1.0, speed=0.0, t1=4.0, transitions=(FLOOR,), max_transitions=30, **options):
+    return rj.simulate(
+        BALL, start(z, speed), t1, transitions=transitions, max_transitions=max_transitions,
+        **options,
+    )  # fmt: skip
+
+
+def test_twenty_impacts_of_a_ball():
+    ts = jnp.array([0.3, 0.8, 2.0, 3.9])
+    sol = flight(t1=4.02, ts=ts)
+    record = sol.transitions
+    assert record.count == 20 and record.names == ("floor",)
+    np.testing.assert_allclose(record.times[:20], IMPACTS[:20], rtol=1e-13)
+    assert np.isinf(record.times[20:]).all() and np.isnan(record.before.position[20:]).all()
+    np.testing.assert_array_equal(record.kinds, np.where(np.arange(30) < 20, 0, -1))
+    speeds = G * FALL * E ** np.arange(20)
+    np.testing.assert_allclose(record.before.velocity[:20, 0, 2], -speeds, rtol=1e-11)
+    np.testing.assert_allclose(record.after.velocity[:20, 0, 2], E * speeds, rtol=1e-11)
+    np.testing.assert_allclose(record.after.position[:20, 0, 2], 0.0, atol=1e-13)
+    # Samples of all segments: parabolas between impacts.
+    k = np.searchsorted(IMPACTS, ts) - 1
+    since = np.where(k < 0, ts, ts - IMPACTS[k])
+    expected = np.where(k < 0, 1.0, G * FALL * E ** (k + 1.0) * since) - 0.5 * G * since**2
+    np.testing.assert_array_equal(sol.ts, ts)
+    np.testing.assert_allclose(sol.states.position[:, 0, 2], expected, atol=1e-12)
+    assert sol.stats["num_steps"] < 150
+
+
+def closed_form(z, e):
+    """Times of the first three impacts, then height and speed at t = 1.9 s, after three impacts."""
+    fall, speed = jnp.sqrt(2 * z / G), jnp.sqrt(2 * G * z)
+    times = fall * jnp.stack([1.0 + 0 * e, 1 + 2 * e, 1 + 2 * e + 2 * e**2])
+    s = 1.9 - times[2]
+    return jnp.concatenate(
+        [times, jnp.stack([e**3 * speed * s - 0.5 * G * s**2, e**3 * speed - G * s])]
+    )
+
+
+def simulate_impacts(parameters):
+    z, e = parameters
+    floor = rj.Transition(height, reversed_speed(e))
+    sol = flight(z, t1=1.9, transitions=[floor], max_transitions=4)
+    return jnp.concatenate([sol.transitions.times[:3], sol.ys[-1, jnp.array([2, 9])]])
+
+
+def test_derivatives_through_impacts():
+    """By the start and by the restitution, over which the function `change` closes."""
+    at = jnp.array([1.0, 0.8])
+    exact = jax.jacobian(lambda x: closed_form(*x))(at)
+    np.testing.assert_allclose(simulate_impacts(at), closed_form(*at), rtol=1e-12)
+    np.testing.assert_allclose(jax.jacfwd(simulate_impacts)(at), exact, rtol=1e-10)
+    np.testing.assert_allclose(jax.jacrev(simulate_impacts)(at), exact, rtol=1e-10)
+
+
+@pytest.mark.exhaustive
+def test_second_derivatives_through_impacts():
+    at, weights = jnp.array([1.0, 0.8]), jnp.array([1.0, -2.0, 0.5, 3.0, 0.2])
+    second = jax.jacfwd(jax.jacfwd(lambda x: weights @ simulate_impacts(x)))(at)
+    exact = jax.hessian(lambda x: weights @ closed_form(*x))(at)
+    np.testing.assert_allclose(second, exact, rtol=1e-9)
+
+
+def test_batch_elements_with_different_numbers_of_impacts():
+    heights = np.array([0.5, 1.0, 5.0])
+    record = jax.vmap(lambda z: flight(z, t1=2.0, max_transitions=8).transitions)(heights)
+    expected = np.sqrt(heights)[:, None] * IMPACTS[:8]
+    expected = np.where(expected < 2.0, expected, np.inf)
+    np.testing.assert_allclose(record.times, expected, rtol=1e-12)
+    np.testing.assert_array_equal(record.count, np.isfinite(expected).sum(1))
+
+
+def test_both_crossings_within_one_step():
+    """A long step of free flight touches the ceiling; a start on the floor is no impact."""
+    speed = 6.0
+    top = speed**2 / (2 * G)
+    ceiling = rj.Transition(
+        lambda t, view: top * (1 - 1e-4) - view.state.position[0, 2], reversed_speed(1.0)
+    )
+    sol = flight(0.0, speed, 1.3, [ceiling, FLOOR])
+    before = np.sqrt(2 * G * top * 1e-4)
+    np.testing.assert_allclose(sol.transitions.times[0], (speed - before) / G, rtol=1e-11)
+    np.testing.assert_array_equal(sol.transitions.kinds[:3], [0, 1, -1])
+    np.testing.assert_allclose(sol.transitions.times[1], 2 * (speed - before) / G, rtol=1e-11)
+
+
+def test_simultaneous_transitions_act_in_their_order():
+    """In a corner both walls reverse the ball, each from the state that the other leaves."""
+
+    def wall(axis):
+        def change(t, state):
+            return eqx.tree_at(
+                lambda s: s.velocity, state, state.velocity.at[0, axis].multiply(-0.5)
+            )
+
+        return rj.Transition(lambda t, view: 1.0 - view.state.position[0, axis], change)
+
+    free = rj.NullSpace(rj.System(rj.Body("ball", 0.2, (1e-4,) * 3)))
+    state = rj.State(velocity=jnp.array([1.0, 1.0, 0.0]))
+    # The third one is due no more, because the second has turned the ball round.
+    sol = rj.simulate(free, state, 2.0, transitions=[wall(0), wall(1), wall(1)], max_transitions=4)
+    np.testing.assert_array_equal(sol.transitions.kinds, [0, 1, -1, -1])
+    np.testing.assert_allclose(sol.transitions.times[:2], 1.0, rtol=1e-13)
+    np.testing.assert_allclose(sol.states.position[0, 0], [0.5, 0.5, 0.0], atol=1e-13)
+
+
+def test_directions():
+    """Counting: a spinning body passes an angle in either direction."""
+    speed = 2.0
+
+    def spin(direction):
+        # The change is of no consequence for `when`.
+        def change(t, state):
+            return eqx.tree_at(lambda s: s.position, state, state.position + 1.0)
+
+        crossing = rj.Transition(lambda t, view: jnp.cos(speed * view.t), change, direction)
+        free = rj.NullSpace(rj.System(rj.Body("ball", 0.2, (1e-4,) * 3)))
+        return rj.simulate(free, rj.State(), 5.0, transitions=[crossing], max_transitions=4)
+
+    zeros = (np.arange(4) + 0.5) * np.pi / speed
+    for direction, expected in ((-1, zeros[::2]), (1, zeros[1::2]), (0, zeros)):
+        times = spin(direction).transitions.times
+        expected = np.append(expected[expected < 5], np.full(4, np.inf))[:4]
+        np.testing.assert_allclose(times, expected, rtol=1e-12)
+
+
+def test_a_sample_at_a_transition_shows_the_state_before():
+    first = flight(t1=1.0).transitions.times[0]
+    sol = flight(t1=1.0, saveat=diffrax.SaveAt(t0=True, ts=[first], t1=True))
+    np.testing.assert_array_equal(sol.ts, [0.0, first, 1.0])
+    np.testing.assert_allclose(sol.states.velocity[1, 0, 2], -G * FALL, rtol=1e-12)
+    saved = flight(t1=1.0, saveat=diffrax.SaveAt(ts=[0.1, 0.9], fn=lambda t, y, args: t * y[2]))
+    since = 0.9 - IMPACTS[0]
+    expected = [0.1 * (1 - 0.005 * G), 0.9 * (E * G * FALL * since - 0.5 * G * since**2)]
+    np.testing.assert_allclose(saved.ys, expected, rtol=1e-11)
+
+
+def result_of(**options):
+    return flight(throw=False, **options).result
+
+
+def test_named_results():
+    assert result_of(t1=3.0, max_transitions=3) == rj.RESULTS.max_transitions_reached
+    sol = flight(t1=5.0, max_transitions=200, throw=False)
+    assert sol.result == rj.RESULTS.transitions_accumulate
+    # The impacts accumulate at this time.
+    np.testing.assert_allclose(
+        sol.transitions.times[sol.transitions.count - 1], FALL * (1 + E) / (1 - E), rtol=1e-7
+    )
+    same = rj.Transition(height, lambda t, state: state)
+    assert result_of(transitions=[same]) == rj.RESULTS.transition_without_effect
+    plastic = rj.Transition(height, reversed_speed(0.0))
+    assert result_of(transitions=[plastic]) == rj.RESULTS.contact_persists
+    assert result_of(z=0.0, speed=-1.0) == rj.RESULTS.transition_at_start
+    long = rj.Transition(
+        height, lambda t, s: eqx.tree_at(lambda s: s.orientation, s, 2.0 * s.orientation)
+    )
+    assert result_of(transitions=[long]) == rj.RESULTS.inadmissible_change
+    with pytest.raises(rj.SimulationError, match="raise it"):
+        flight(t1=3.0, max_transitions=3)
+    assert result_of(t1=3.0, max_steps=4) == rj.RESULTS.max_steps_reached
+
+
+def test_arguments():
+    with pytest.raises(TypeError, match="takes a function `when"):
+        rj.Transition(1.0, reversed_speed(E))
+    with pytest.raises(TypeError, match="or a law such as"):
+        rj.Transition(height, 0.8)
+    with pytest.raises(ValueError, match="must be -1"):
+        rj.Transition(height, reversed_speed(E), 2)
+    with pytest.raises(TypeError, match="must be a string"):
+        rj.Transition(height, reversed_speed(E), name=1)
+    with pytest.raises(TypeError, match="takes a list of"):
+        flight(transitions=FLOOR)
+    with pytest.raises(ValueError, match="more than once"):
+        flight(transitions=[FLOOR, FLOOR])
+    with pytest.raises(ValueError, match="positive integer"):
+        flight(max_transitions=0)
+    with pytest.raises(ValueError, match="not both"):
+        flight(event=diffrax.Event(lambda t, y, args, **kwargs: y[2]))
+    with pytest.raises(ValueError, match="shows no progress"):
+        flight(progress=True)
+    for name in ("dense", "steps", "solver_state"):
+        with pytest.raises(ValueError, match=rf"SaveAt\({name}=...\)"):
+            flight(saveat=diffrax.SaveAt(t1=True, **{name: True}))
+    vector = rj.Transition(lambda t, view: view.state.position[0], reversed_speed(E))
+    with pytest.raises(ValueError, match=r"real scalar .* got shape \(3,\)"):
+        flight(transitions=[vector])
+    with pytest.raises(TypeError, match="transition 'a' must return a `State`"):
+        flight(transitions=[rj.Transition(height, lambda t, state: None, name="a")])
+    two = rj.Transition(height, lambda t, state: rj.State(jnp.zeros((2, 3))))
+    with pytest.raises(ValueError, match="of 1 bodies; got 2"):
+        flight(transitions=[two])
