@@ -118,6 +118,7 @@ def _facts(model: Model, file: pathlib.Path) -> dict[str, Any]:
                 **_limit_facts(model, joint.name),
                 "damping": _constants(joint, "damping"),
                 "armature": _constants(joint, "armature"),
+                "friction": _constants(joint.friction, "coulomb"),
             }
             for joint in model.system.joints
         ],
@@ -169,9 +170,9 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _constants(joint: Any, name: str) -> list[float]:
-    """Return a constant of every coordinate of a joint; none where the joint has no such field."""
-    value = getattr(joint, name, None)
+def _constants(owner: Any, name: str) -> list[float]:
+    """Return a constant of every coordinate of a joint; none where the owner has no such field."""
+    value = getattr(owner, name, None)
     return [] if value is None else np.ravel(value).tolist()
 
 
@@ -196,11 +197,12 @@ def _print(model: Model, facts: dict[str, Any]) -> None:
         (
             joint["name"], joint["kind"], _range(joint["position"]), _number(joint["rate"]),
             _number(joint["effort"]), _join_numbers(joint["damping"]),
-            _join_numbers(joint["armature"]),
+            _join_numbers(joint["armature"]), _join_numbers(joint["friction"]),
         )
         for joint in facts["joints"]
     ]  # fmt: skip
-    _print_table(("joint", "kind", "limits", "rate", "effort", "damping", "armature"), rows)
+    heads = ("joint", "kind", "limits", "rate", "effort", "damping", "armature", "friction")
+    _print_table(heads, rows)
     if facts["actuators"]:
         keys = ("name", "joint", "kind")
         rows = [

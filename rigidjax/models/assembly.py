@@ -17,9 +17,11 @@ from ..forces import Bushing, Gravity, TorsionSpring
 from ..mechanics import System
 from .description import GROUND, Description, JointRecord, Link, make_unique
 from .exchange import GroundFrame
+from .joint_laws import JointLaws
 from .meshes import shape_of
 from .model import Model, Names
 from .placement import Placement
+from .report import Report
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -64,6 +66,7 @@ def assemble(
     gravity: ArrayInput | None,
     packages: Sequence[str | os.PathLike[str]],
     meshes: bool,
+    laws: JointLaws,
 ) -> Model:
     """Return the model of a description; see `load` for the arguments.
 
@@ -96,14 +99,8 @@ def assemble(
                 f"{report.path}:{joint.line}: the joint {joint.name!r} is between links that are "
                 "fixed to each other."
             )
-        made.append((joint, _joint(joint, *ends, report)))
+        made.append((joint, _joint(joint, *ends, report, laws)))
         forces += _springs(joint, *ends)
-        if joint.friction:
-            report.add(
-                "warning", f"joint {joint.name!r}",
-                f"friction of {joint.friction:g} N or N m is not in the equations of motion",
-                joint.line,
-            )  # fmt: skip
     couplings = [
         joints.Coupling(one.joint, one.by, one.ratio, name=one.name)
         for one in description.couplings
@@ -324,7 +321,7 @@ def _springs(joint: JointRecord, parent: str, child: str) -> list[Any]:
     return [TorsionSpring(joint.name, joint.stiffness, angle=joint.rest)]
 
 
-def _joint(joint: JointRecord, parent: str, child: str, report: Any) -> Any:
+def _joint(joint: JointRecord, parent: str, child: str, report: Report, laws: JointLaws) -> Any:
     """Return the joint of the system between two bodies."""
     make: dict[str, Callable[[], Any]] = {
         "fixed": lambda: joints.Weld(parent, child, joint.point, joint.name),
@@ -348,6 +345,7 @@ def _joint(joint: JointRecord, parent: str, child: str, report: Any) -> Any:
         "floating": lambda: joints.Free(child, joint.name, parent),
     }
     constants: dict[str, Any] = {"damping": joint.damping, "armature": joint.armature}
+    constants |= laws.arguments_of(joint, report)
     if joint.kind in ("fixed", "universal", "planar", "spherical", "floating"):
         has_springs = joint.kind in ("spherical", "floating")
         for value, what in ((joint.damping, "damping"), (joint.armature, "armature")):

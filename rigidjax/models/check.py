@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from ..forces import Gravity
 from ..formulations import Relative
+from ..joints.base import AbstractJoint
 from ..joints.replacing import replace_fields
 from ..mechanics import System
 from .exchange import Program, velocity_map
@@ -35,8 +36,9 @@ def compare(
     """Compare mass matrix, bias forces and forward dynamics with another program.
 
     Viscous damping is part of both models with MuJoCo; it is removed here for Pinocchio, whose
-    algorithms leave it out. Pinocchio, which does not read rotors, is given armatures. Couplings
-    and loops are left out: the quantities are those of the tree.
+    algorithms leave it out. Pinocchio, which does not read rotors, is given armatures. Friction and
+    stops of joints are left out, and so are couplings and loops: the quantities are those of the
+    tree.
 
     **Arguments:** `model`; `program`, which must be installed; `path` of the file that the model
     was loaded from; `states`, their number; `seed` of the random states.
@@ -84,16 +86,25 @@ def _random_inputs(reference: Any, rng: np.random.Generator) -> tuple[np.ndarray
 
 
 def _without_loops(model: Model) -> Model:
-    """Return the model without couplings, joints that close loops, and forces on these."""
+    """Return the model without couplings, joints that close loops, and forces on these.
+
+    Friction and stops of joints, which the other programs have as constraints, are left out too.
+    """
     system = model.system
     closing = {system.joints[j].name for j in system.topology.loops}
     trees = System(
         system.bodies,
-        [joint for joint in system.joints if joint.name not in closing],
+        [_without_stops(joint) for joint in system.joints if joint.name not in closing],
         [force for force in system.forces if closing.isdisjoint(force.joint_names())],
         system.frames,
     )
     return replace_fields(model, system=trees)
+
+
+def _without_stops(joint: AbstractJoint) -> AbstractJoint:
+    if joint.friction is None and joint.limits is None:
+        return joint
+    return replace_fields(joint, friction=None, limits=None, stop=None)
 
 
 @eqx.filter_jit

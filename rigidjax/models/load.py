@@ -6,9 +6,11 @@ from collections.abc import Collection, Sequence
 from typing import Literal
 
 from ..checks import ArrayInput
+from ..joints import Stop
 from .assembly import assemble
 from .closure import close_loops
 from .description import Description
+from .joint_laws import JointLaws
 from .mjcf import read_mjcf
 from .model import Model
 from .report import Report
@@ -28,6 +30,8 @@ def load(
     gravity: ArrayInput | None = None,
     packages: Sequence[str | os.PathLike[str]] = (),
     meshes: bool = False,
+    friction_velocity: float | None = 0.01,
+    stops: Stop | None = None,
 ) -> Model:
     """Load a robot or mechanism from a URDF, SDF or MJCF file.
 
@@ -50,6 +54,10 @@ def load(
     - `packages`, folders in which `package://` meshes are searched, and that an MJCF file may refer
       to besides its own folder and those beside it; `meshes`, whether the viewer shows the shapes
       and meshes of the file (STL and OBJ; Collada with the extra `rigidjax[meshes]`).
+    - `friction_velocity`, m/s or rad/s: Coulomb friction of joints is an `rj.Friction` with this
+      regularisation velocity; `None` leaves it out.
+    - `stops`, the stops at the position limits of joints, such as `rj.Stop(1e4)`; by default limits
+      are recorded in `Model.limits` and exert no forces.
 
     **Errors:** `OSError` for a file that cannot be read; `ValueError` with line and element for a
     file that is not well-formed, refers to something that does not exist, or has unsupported
@@ -60,6 +68,8 @@ def load(
         raise ValueError(
             f'`load(physical=...)` must be "keep", "nearest" or "error"; got {physical!r}.'
         )
+    laws = JointLaws(friction_velocity, stops)
+    laws.check()
     if path.suffix.lower() == ".xacro":
         raise ValueError(
             f"{path}: macros of xacro are not expanded. Run `xacro {path.name} > model.urdf` and "
@@ -68,7 +78,7 @@ def load(
     root, _ = parse(path)
     report = Report(str(path), ignore)
     description = describe(root, report, mimic, packages)
-    return assemble(description, fixed_base, lump_fixed, physical, gravity, packages, meshes)
+    return assemble(description, fixed_base, lump_fixed, physical, gravity, packages, meshes, laws)
 
 
 def describe(

@@ -149,7 +149,9 @@ def _set_properties(
         joint.limits = _limits(compiled, joint, j, report)
     elif model.jnt_limited[j]:
         report.add("warning", subject, "the limit of its angle is left out", joint.line)
-    for what, flag in (("damping", "DAMPER"), ("stiffness", "SPRING")):
+    for what, flag in (
+        ("damping", "DAMPER"), ("stiffness", "SPRING"), ("friction", "FRICTIONLOSS"),
+    ):  # fmt: skip
         if getattr(joint, what) and compiled.disables(flag):
             report.add("no meaning", subject, f"{what}, which a <flag> disables", joint.line)
             setattr(joint, what, 0.0)

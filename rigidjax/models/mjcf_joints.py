@@ -8,6 +8,8 @@ import numpy as np
 
 from ..joints import Cylindrical, Free, Planar, Prismatic, Revolute, Spherical, Universal, Weld
 from ..joints.base import AbstractJoint
+from .description import JointLimits
+from .joint_laws import check_friction, constants_of_file, limits_of
 from .placement import Placement
 
 
@@ -21,8 +23,10 @@ class MjcfJoint:
     axis: np.ndarray
     damping: float = 0.0
     armature: float = 0.0
+    friction: float = 0.0
     stiffness: float = 0.0
     moment: float = 0.0  # of the springs in the reference configuration
+    limits: JointLimits | None = None  # of a joint with stops
 
     @property
     def has_coordinate(self) -> bool:
@@ -78,16 +82,20 @@ def joints_of_mjcf(joint: Any, is_reversed: bool, frame: Placement) -> list[Mjcf
             "slides, ball and free joints and series of them."
         )
     count = len(kinds)
-    damping, armature = (
-        np.zeros(count) if values is None else np.broadcast_to(np.asarray(values), count)
-        for values in (joint.dampings, joint.armatures)
+    check_friction(joint)
+    constants = constants_of_file(joint)
+    stiffness, rest = (
+        np.zeros(count) if values is None else np.asarray(values)
+        for values in (joint.stiffness, joint.rest)
     )
+    limits = limits_of(joint) or [None] * count
     sign = -1.0 if is_reversed else 1.0
     axes = [
         MjcfJoint(
             joint.name + suffix, kind, np.asarray(joint.point),
             sign * np.asarray(axis) / np.linalg.norm(np.asarray(axis)),
-            float(damping[k]), float(armature[k]),
+            stiffness=float(stiffness[k]), moment=float(stiffness[k] * rest[k]), limits=limits[k],
+            **{name: float(values[k]) for name, values in constants.items()},
         )
         for k, (suffix, kind, axis) in enumerate(kinds)
     ]  # fmt: skip

@@ -11,6 +11,7 @@ from ..forces import Bushing, Gravity, TorsionSpring
 from ..joints import Coupling, Free, Spherical, Weld
 from ..mechanics import System
 from ..mechanics.topology import GROUND
+from .joint_laws import UNLIMITED
 from .mjcf_joints import MjcfJoint, check_undriven, joints_of_mjcf
 from .model import Model
 from .placement import IDENTITY, Placement, from_quaternion
@@ -261,12 +262,15 @@ class _Writer:
         for field in ("damping", "armature", "stiffness"):
             if getattr(axis, field):
                 attributes[field] = _text(getattr(axis, field))
+        if axis.friction:
+            attributes["frictionloss"] = _text(axis.friction)
         if axis.stiffness and axis.has_coordinate:
             attributes["springref"] = _text(axis.moment / axis.stiffness + zero)
-        limits = None if self.model is None else self.model.limits.get(axis.name)
+        limits = axis.limits if self.model is None else self.model.limits.get(axis.name)
         if limits is not None and axis.has_coordinate:
             if limits.position is not None:
-                attributes["range"] = _text(np.array(limits.position) + zero)
+                position = np.clip(limits.position, -UNLIMITED, UNLIMITED)
+                attributes["range"] = _text(position + zero)
             if limits.effort is not None:
                 attributes["actuatorfrcrange"] = _text([-limits.effort, limits.effort])
         ElementTree.SubElement(element, "joint", attributes)

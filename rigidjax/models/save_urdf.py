@@ -16,12 +16,11 @@ from ..mechanics import System
 from ..mechanics.stacked.joint_points import find_origins
 from .assembly import DEFAULT_GRAVITY, free_joint_name
 from .description import GROUND, Actuator, JointLimits, make_unique
+from .joint_laws import UNLIMITED, check_friction, constants_of_file, limits_of
 from .model import Model
 from .placement import IDENTITY, Placement, about_axis, from_quaternion, roll_pitch_yaw
 from .urdf import WORLD
 
-# Stands for limits that are not given where URDF demands them.
-_UNLIMITED = 1e30
 _KINDS: dict[type, str] = {
     Revolute: "revolute", Prismatic: "prismatic", Weld: "fixed", Free: "floating",
     Planar: "planar", Spherical: "spherical",
@@ -75,7 +74,8 @@ def save_urdf(source: Model | System, path: pathlib.Path, name: str) -> None:
         link = ends.get(joint.name, (joint.parent,))[0]
         if link not in tree.links or tree.links[link].body != parent:
             link = tree.root if parent == GROUND else parent
-        limits = None if model is None else model.limits.get(joint.name)
+        own = next(iter(limits_of(joint)), None)
+        limits = own if model is None else model.limits.get(joint.name)
         zeros = {} if model is None else model.zeros
         lines += _moving_joint(tree, joint, link, child, limits, couplings, zeros)
     for link, frame in tree.links.items():
@@ -100,6 +100,12 @@ def _check(system: System) -> None:
         kind = type(joint)
         if kind not in _KINDS:
             raise ValueError(f"URDF has no joint for the {kind.__name__} {joint.name!r}. {_LOOPS}")
+        check_friction(joint)
+        if joint.stiffness is not None:
+            raise ValueError(
+                f"The {kind.__name__} {joint.name!r} has a spring, which a URDF file cannot "
+                "contain; build it without `stiffness`, or save the system as `.xml` (MJCF)."
+            )
         if joint.is_driven:
             raise ValueError(
                 f"The {kind.__name__} {joint.name!r} has a prescribed motion, which a file cannot "
@@ -276,8 +282,14 @@ def _moving_joint(
             moved = about_axis(np.zeros(3), axis, -zero)
     if limits is not None or isinstance(joint, Prismatic):
         lines += _limit(limits, zero, kind)
-    if joint.dampings is not None:
-        lines += _element("dynamics", {"damping": float(joint.dampings[0])})
+    constants = constants_of_file(joint)
+    dynamics = {
+        name: float(constants[name][0])
+        for name, given in (("damping", joint.dampings), ("friction", joint.friction))
+        if given is not None or np.any(constants[name])
+    }
+    if dynamics:
+        lines += _element("dynamics", dynamics)
     return _joint(tree, joint.name, kind, parent, child, lines, moved)
 
 
@@ -285,10 +297,11 @@ def _limit(limits: JointLimits | None, zero: float, kind: str) -> list[str]:
     limits = JointLimits() if limits is None else limits
     values = {}
     if kind in ("revolute", "prismatic"):
-        low, high = (-_UNLIMITED, _UNLIMITED) if limits.position is None else limits.position
+        position = (-np.inf, np.inf) if limits.position is None else limits.position
+        low, high = np.clip(position, -UNLIMITED, UNLIMITED).tolist()
         values = {"lower": low + zero, "upper": high + zero}
     for attribute, value in (("effort", limits.effort), ("velocity", limits.rate)):
-        values[attribute] = _UNLIMITED if value is None else value
+        values[attribute] = UNLIMITED if value is None else value
     return _element("limit", values)
 
 

@@ -17,6 +17,7 @@ from ..joints.base import AbstractJoint
 from ..mechanics import System
 from .assembly import Assembly, group_links
 from .description import Description, Link
+from .joint_laws import check_friction, constants_of_file
 from .load import describe, load
 from .model import Model
 from .placement import from_quaternion
@@ -43,11 +44,12 @@ def update(
     """Write a model file with the masses, inertias and joint constants of a system.
 
     The result is the file at `path`, byte by byte, apart from the numbers of masses, centres of
-    mass, inertias, damping and armature that are different in the system. Inertias are written in
-    the axes of the file, whose angles stay. A body of several fixed links changes by its link, and
-    by the first link with an `<inertial>` if that link has none; the others stay. An attribute that
-    an element does not have is added, an element is not. Frames and forces of the system do not
-    matter. The file is written after it has been loaded again and found to give the system.
+    mass, inertias, damping, Coulomb friction and armature that are different in the system; viscous
+    friction is written as damping. Inertias are written in the axes of the file, whose angles stay.
+    A body of several fixed links changes by its link, and by the first link with an `<inertial>` if
+    that link has none; the others stay. An attribute that an element does not have is added, an
+    element is not. Frames and forces of the system do not matter. The file is written after it has
+    been loaded again and found to give the system.
 
     **Arguments:** `path` of the URDF, SDF or MJCF file; `system`, with the bodies and joints that
     `load(path, **options)` gives, such as `fit.model.system`; `out`, the file to write, which may
@@ -162,17 +164,15 @@ def _spread(d: np.ndarray) -> np.ndarray:
     return d @ d * np.eye(3) - np.outer(d, d)
 
 
-def _constants(joint: AbstractJoint) -> dict[str, np.ndarray]:
-    """Return damping and armature of the rates of a joint."""
-    found = {"damping": joint.dampings, "armature": joint.armatures}
-    zeros = np.zeros(joint.num_undriven_rates)
-    return {name: zeros if value is None else np.asarray(value) for name, value in found.items()}
-
-
 def _update_joint(old: AbstractJoint, new: AbstractJoint, numbers: Any) -> None:
     """Write the constants of a joint, unless they are those of the file."""
-    before, after = _constants(old), _constants(new)
-    for name, write in (("damping", numbers.set_damping), ("armature", numbers.set_armature)):
+    check_friction(new)
+    before, after = constants_of_file(old), constants_of_file(new)
+    for name, write in (
+        ("damping", numbers.set_damping),
+        ("armature", numbers.set_armature),
+        ("friction", numbers.set_friction),
+    ):
         a, b = before[name], after[name]
         if a.shape == b.shape and a.size and not np.array_equal(a, b):
             eps = _CHANGED * float(np.finfo(b.dtype).eps)
@@ -200,7 +200,7 @@ def _write(
             raise ValueError(
                 f"{path}: the file with new numbers would not give the system: "
                 f"{', '.join(differences[:_SHOWN])}{more}. `update` writes masses, centres of "
-                "mass, inertias, damping and armature only."
+                "mass, inertias, damping, Coulomb friction and armature only."
             )
         shutil.copymode(path, name)
         shutil.move(name, out)
@@ -230,13 +230,17 @@ def _differences(system: System, again: System) -> list[str]:
         if (type(old), old.parent, old.child) != (type(new), new.parent, new.child):
             differences.append(f"kind or bodies of {old.name!r}")
             continue
-        constants = _constants(new)
-        for what, value in _constants(old).items():
+        constants = constants_of_file(new)
+        for what, value in constants_of_file(old).items():
             scale = float(np.abs(value).max(initial=0.0))
             compare(f"{what} of {old.name!r}", value, constants[what], scale)
+        laws: list[Any] = [old.friction, new.friction]
+        if None not in laws:
+            a, b = (np.asarray(law.velocity) for law in laws)
+            compare(f"velocity of the friction of {old.name!r}", a, b, float(np.abs(a).max()))
         for field in dataclasses.fields(old):
             a, b = (getattr(joint, field.name) for joint in (old, new))
-            if field.name in constants or not eqx.is_array(a):
+            if field.name in constants or not (eqx.is_array(a) or eqx.is_array(b)):
                 continue
             if field.name in _DIRECTIONS:
                 compare(f"{field.name} of {old.name!r}", a, b / np.linalg.norm(b), 1.0)

@@ -82,6 +82,10 @@ class MjcfNumbers:
         """Write the armature of a joint; see `UrdfNumbers`."""
         self._set_constant(joint, "armature", new - old, tolerance)
 
+    def set_friction(self, joint: str, old: float, new: float, tolerance: float) -> None:
+        """Write the Coulomb friction of a joint; see `UrdfNumbers`."""
+        self._set_constant(joint, "frictionloss", new - old, tolerance)
+
     def _set_constant(self, joint: str, name: str, change: float, tolerance: float) -> None:
         if joint not in self.joints:
             raise ValueError(

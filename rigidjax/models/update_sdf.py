@@ -53,14 +53,21 @@ class SdfNumbers:
 
     def set_damping(self, joint: str, old: float, new: float, tolerance: float) -> None:
         """Write the damping of a joint; see `UrdfNumbers`."""
+        self._set_dynamics(joint, "damping", new, tolerance)
+
+    def set_friction(self, joint: str, old: float, new: float, tolerance: float) -> None:
+        """Write the Coulomb friction of a joint; see `UrdfNumbers`."""
+        self._set_dynamics(joint, "friction", new, tolerance)
+
+    def _set_dynamics(self, joint: str, name: str, new: float, tolerance: float) -> None:
         _, axis = self.axes[joint]
         dynamics = axis.first("dynamics")
         if dynamics is None:
             raise axis.error(
-                f"the damping of {joint!r} is {new:g} now; add "
-                "<dynamics><damping>0</damping></dynamics> to the element."
+                f"the {name} of {joint!r} is {new:g} now; add "
+                f"<dynamics><{name}>0</{name}></dynamics> to the element."
             )
-        self._set(dynamics, "damping", [new], tolerance)
+        self._set(dynamics, name, [new], tolerance)
 
     def set_armature(self, joint: str, old: float, new: float, tolerance: float) -> None:
         """Raise `ValueError`: the format has no armature."""

@@ -59,11 +59,18 @@ class UrdfNumbers:
 
     def set_damping(self, joint: str, old: float, new: float, tolerance: float) -> None:
         """Write the damping of a joint; `old`, as the file gives it."""
+        self._set_dynamics(joint, "damping", new, tolerance)
+
+    def set_friction(self, joint: str, old: float, new: float, tolerance: float) -> None:
+        """Write the Coulomb friction of a joint; `old`, as the file gives it."""
+        self._set_dynamics(joint, "friction", new, tolerance)
+
+    def _set_dynamics(self, joint: str, name: str, new: float, tolerance: float) -> None:
         element = self.joints[joint]
         dynamics = element.first("dynamics")
         if dynamics is None:
-            raise element.error(f"its damping is {new:g} now; add <dynamics/> to the element.")
-        self.edits.set_numbers(dynamics, "damping", [new], tolerance)
+            raise element.error(f"its {name} is {new:g} now; add <dynamics/> to the element.")
+        self.edits.set_numbers(dynamics, name, [new], tolerance)
 
     def set_armature(self, joint: str, old: float, new: float, tolerance: float) -> None:
         """Write the armature of a joint, as the inertia of a rotor in a transmission."""

@@ -125,6 +125,32 @@ def test_fit_finds_friction_and_dissipation(folder):
     np.testing.assert_allclose(values, [PATHS[path] for path in chosen], rtol=1e-4)
 
 
+URDF = """<robot name="arm"><link name="world"/><link name="one"><inertial><mass value="1"/>
+<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+<joint name="hinge" type="revolute"><parent link="world"/><child link="one"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="0.5" effort="9" velocity="9"/><dynamics friction="0.4"/></joint></robot>
+"""
+
+
+def test_model_files_take_friction_and_stops_from_the_case(folder):
+    (folder / "arm.urdf").write_text(URDF)
+    rest = CASE[CASE.index("[data]") :].replace('"slide"', '"hinge"')
+    rest += '[[parameter]]\nname = "m"\npath = "model.system.bodies.one.mass"\n'
+    cases = {
+        "": (0.01, None),
+        "friction_velocity = 0.2\nstops = { stiffness = 300.0 }\n": (0.2, 300.0),
+        "friction = false\n": (None, None),
+    }
+    for options, (velocity, stiffness) in cases.items():
+        text = f'[model]\nfile = "arm.urdf"\n{options}{rest}'
+        (joint,) = read_case(case_of(folder, text)).model.system.joints
+        assert (joint.friction and float(joint.friction.velocity[0])) == velocity
+        assert (joint.stop and float(joint.stop.stiffness[0])) == stiffness
+    text = f'[model]\nfile = "arm.urdf"\nstops = 3.0\n{rest}'
+    with pytest.raises(ValueError, match=r"`stops` must be a table; got 3.0"):
+        read_case(case_of(folder, text))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

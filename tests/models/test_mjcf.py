@@ -116,7 +116,7 @@ def test_report_accounts_for_all_elements():
         "line 8: body 'carriage': 1.5 kg",
         "body 'carriage': its 3 joints are a chain with 2 massless links",
         "line 10: joint 'along': prismatic, damping 0.4, stiffness 30, limits",
-        "friction of 0.02 N or N m is not in the equations of motion",
+        "friction of 0.02 N or N m is Coulomb friction, smooth below 0.01 m/s or rad/s",
         "site 'carriage': frame 'carriage site'; another frame has its name",
         "time step 0.005 s, integrator implicitfast",
         "1 keyframes",

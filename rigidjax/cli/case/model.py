@@ -102,6 +102,12 @@ def _file_system(table: CaseTable, file: pathlib.Path, folder: pathlib.Path) -> 
     }
     if table.has("physical"):
         options["physical"] = table.text("physical")
+    if table.has("friction_velocity"):
+        options["friction_velocity"] = table.number("friction_velocity")
+    if table.has("friction") and not table.take("friction", "true or false"):
+        options["friction_velocity"] = None
+    if table.has("stops"):
+        options["stops"] = table.table("stops").build(joints.Stop)
     if table.has("gravity"):
         options["gravity"] = table.numbers("gravity")
     ignore = table.texts("ignore", ())
