@@ -135,7 +135,8 @@ URDF = """<robot name="arm"><link name="world"/><link name="one"><inertial><mass
 def test_model_files_take_friction_and_stops_from_the_case(folder):
     (folder / "arm.urdf").write_text(URDF)
     rest = CASE[CASE.index("[data]") :].replace('"slide"', '"hinge"')
-    rest += '[state]\njoints = { hinge = 0.4 }\n[[parameter]]\nname = "m"\npath = "model.system.bodies.one.mass"\n'
+    rest += "[state]\njoints = { hinge = 0.4 }\n"
+    rest += '[[parameter]]\nname = "m"\npath = "model.system.bodies.one.mass"\n'
     cases = {
         "": (0.01, None),
         "friction_velocity = 0.2\nstops = { stiffness = 300.0 }\n": (0.2, 300.0),
