@@ -1,10 +1,10 @@
 """Draw docstrings, comments and error messages to be judged against the vocabulary.
 
-    python tools/sample_prose.py [SEED]
+    python tools/sample_prose.py [SEED] [FOLDER ...]
 
-Prints 60 docstrings, 40 comments and 40 error messages of `rigidjax/`, each with file and line. A
-text needs rewriting if it cannot be understood at the first reading, has a private word where the
-field has a term, or says no more than the signature.
+Prints 60 docstrings, 40 comments and 40 error messages of `rigidjax/`, or of some of its folders,
+each with file and line. A text needs rewriting if it cannot be understood at the first reading,
+has a private word where the field has a term, or says no more than the signature.
 """
 
 import ast
@@ -45,9 +45,11 @@ def texts(path: pathlib.Path) -> Iterator[tuple[str, int, str]]:
 
 def main() -> None:
     """Print the sample."""
-    rng = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    seed, *folders = sys.argv[1:] or ["0"]
+    rng = random.Random(int(seed))
     found = {kind: [] for kind in COUNTS}
-    for path in sorted((ROOT / "rigidjax").rglob("*.py")):
+    package = ROOT / "rigidjax"
+    for path in sorted(p for name in folders or ["."] for p in (package / name).rglob("*.py")):
         for kind, line, text in texts(path):
             found[kind].append((path.relative_to(ROOT), line, text))
     for kind, count in COUNTS.items():

@@ -410,7 +410,7 @@ class TracedSolve:
         return trace_without_mesh(forward, *shapes_of([*self.jaxpr.in_avals, *differentiated]))
 
     def all_cotangents(self, inputs: Sequence[Any], wanted: Marks):
-        """Return cotangents of the inputs by the fastest reverse mode, by a single jaxpr."""
+        """Return cotangents of the inputs by the fastest reverse mode, in a single jaxpr."""
 
         def make_jaxpr():
             shapes = shapes_of([*self.jaxpr.in_avals, *self.out_avals])

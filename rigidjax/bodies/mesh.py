@@ -38,7 +38,10 @@ class Mesh:
         if triangles.size == 0:
             raise ValueError("`Mesh(faces=...)` has no triangles.")
         if not (0 <= triangles.min() and triangles.max() < len(points)):
-            raise ValueError(f"`Mesh(faces=...)` must be indices of the {len(points)} vertices.")
+            raise ValueError(
+                f"`Mesh(faces=...)` must be indices of the {len(points)} vertices; got "
+                f"{triangles.min()} to {triangles.max()}."
+            )
         self.vertices, self.faces = points, triangles.astype(int)
         self.vertices.flags.writeable = self.faces.flags.writeable = False
         self._unit_is_known = True

@@ -79,7 +79,8 @@ class AbstractCoordinates(eqx.Module):
     system: eqx.AbstractVar[System | FixedPointBody]
     arrays: eqx.AbstractVar[PreparedSystem | StackedSystem | None]
     rotation: eqx.AbstractVar[AbstractRotation]
-    needs_all_mass: AbstractClassVar[bool]  # or in the directions that the joints leave free
+    # Whether every body needs mass and inertia, not only those that the joints leave free to move.
+    needs_all_mass: AbstractClassVar[bool]
     takes_controllers: ClassVar[bool] = True
 
     @property

@@ -46,7 +46,7 @@ def checked_joint_name(kind: str, parent: str, child: str, name: str | None) -> 
 
 
 def has_default_name(joint: AbstractJoint) -> bool:
-    """Return whether the name of a joint is the one given to joints without a name."""
+    """Return whether a joint has its default name."""
     return joint.name == _default_name(type(joint).__name__, joint.parent, joint.child)
 
 

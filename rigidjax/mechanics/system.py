@@ -148,13 +148,13 @@ class System(AbstractSystem):
                         "own, so that a force can refer to one of them."
                     )
                 if name not in by_name:
-                    self.joint_index(name)  # raises
+                    self.joint_index(name)  # raises with the most similar name
                 force.check_joint(by_name[name])
         self.forces = forces
         self.constraints = self._attach_constraints(tuple(constraints))
         self.closing = tuple(closing)
         for name in self.closing:
-            self.joint_index(name)  # or it raises
+            self.joint_index(name)  # raises if there is none
         self.topology = find_topology(names, self.joints, frames, self.closing)
         for j in self.topology.loops:
             if isinstance(self.joints[j], Free):

@@ -198,7 +198,7 @@ def _motion(joint: JointRecord, q: np.ndarray) -> tuple[Placement, np.ndarray]:
         vector = q[-3:]
         block = np.zeros((6, 6))
         block[:3, :3], block[:3, 3:] = np.cross(vector, np.eye(3)).T, np.eye(3)
-        # Integral of the rotations from none to all: angular velocity per rate of the vector.
+        # Angular velocity per rate of the rotation vector: exp(s vector), integrated from 0 to 1.
         omega = expm(block)[:3, 3:]
         own = np.concatenate([np.cross(joint.point, omega.T).T, omega])
         twists.append(_transform(at, own))

@@ -25,7 +25,7 @@ from .placement import IDENTITY, Placement, from_quaternion
 from .report import Report
 from .xml_source import Element
 
-# By the values of `mjtJoint`.
+# Kinds of joints and their names in the file, in the order of MuJoCo's `mjtJoint`.
 _KINDS: tuple[JointKind, ...] = ("floating", "spherical", "prismatic", "revolute")
 _TYPES = ("free", "ball", "slide", "hinge")
 

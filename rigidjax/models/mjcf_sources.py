@@ -136,7 +136,10 @@ def _refuse_address(element: Element, value: str) -> None:
 
 
 def _size(element: Element) -> int:
-    """Return the number of elements that one makes; raise `ValueError` for arrays without bound."""
+    """Return the number of elements that MuJoCo makes of one element.
+
+    **Errors:** `ValueError` for an array that is larger than any model needs.
+    """
     if element.tag in ("flexcomp", "composite") and "count" in element.attributes:
         return max(1, _product(element, "count"))
     for names in (("nrow", "ncol"), ("width", "height")):

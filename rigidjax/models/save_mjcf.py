@@ -190,7 +190,7 @@ class _Writer:
         for i in sorted(chains):
             children.setdefault(chains[i][0], []).append(i)
         order = children.get(GROUND, [])
-        for i in order:  # which grows
+        for i in order:  # The loop appends the children of every body to the list.
             order += children.get(i, [])
         return {i: chains[i] for i in order}
 

@@ -81,5 +81,5 @@ class SdfNumbers:
         element = parent.first(tag)
         if element is None or not element.text.strip():
             text = " ".join(f"{value:g}" for value in values)
-            raise parent.error(f"the element <{tag}>, {text} now, is missing; add it.")
+            raise parent.error(f"the element <{tag}> is missing; add it with the value {text}.")
         self.edits.set_numbers(element, None, values, tolerance)

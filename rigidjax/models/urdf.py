@@ -200,8 +200,8 @@ def _mimics(joints: dict[str, Element], report: Report) -> dict[str, _Mimic]:
     if at is not None:
         raise joints[at].error(f"the mimic joints around {at!r} form a cycle.")
 
-    # Coordinates in the reference configuration, where independent joints are at zero. A loop: a
-    # chain of joints may be longer than the recursion limit of Python.
+    # Coordinates in the reference configuration, where independent joints are at zero. Without
+    # recursion, because a chain of joints may be longer than Python's recursion limit.
     offsets: dict[str, float] = {}
     for start in found:
         path = [start]

@@ -12,7 +12,7 @@ from forces.multibody import (
     POINT,
     T,
     along,
-    conserved,
+    energy_error,
     first,
     kinematics,
     pose,
@@ -63,7 +63,7 @@ def test_cable_is_the_gradient_of_its_energy(closed):
         return [
             cases.error(*pair),
             cases.error(virial(cable, state), virial(potential, state)),
-            conserved(cable, state),
+            energy_error(cable, state),
             cases.error(lost, -0.01 * rate**2),
         ]
 

@@ -233,7 +233,11 @@ def test_errors(load_file, case):
     [
         (0, {"armature": 1.0}, "armature is 1 now, but SDF has no element for an armature"),
         (1, {"damping": 0.5}, "damping of 'slide' is 0.5 now; add <dynamics><damping>"),
-        (2, {"damping": 0.5}, "<dynamics>: the element <damping>, 0.5 now, is missing; add it"),
+        (
+            2,
+            {"damping": 0.5},
+            "<dynamics>: the element <damping> is missing; add it with the value 0.5",
+        ),
     ],
 )
 def test_constants_without_an_element(load_file, index, constants, message):

@@ -311,7 +311,7 @@ def _recursion(
 
     def outwards(acceleration: Float[Array, "6"], inputs: tuple[_Rows, Array, Array, Array]):
         row, W_v, W_w, free = inputs
-        # Pass 3: a' = a_parent + c, the acceleration of the joint, a = a' + S times it.
+        # Pass 3: a' = a_parent + c, the joint accelerations q'', and a = a' + S q''.
         start = acceleration + row.bias
         rates = _joint_acceleration(start, W_v, W_w, free)
         motion = _add_joint_motion(start, row.S, rates)

@@ -81,7 +81,7 @@ def _expand_stacked_while(
 def split_arguments(
     args: Iterable[Any], first: int, second: int
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """Split a list into its first arguments, the `second` ones after them, and the rest."""
+    """Split a list into its `first` arguments, the next `second` ones, and the rest."""
     args, end = list(args), first + second
     return args[:first], args[first:end], args[end:]
 
