@@ -196,10 +196,12 @@ ERRORS = {
         "model.sdf", 1, "mass", lambda m: m + 1, "model.sdf:18: <mass>: has a comment in its text",
     ),
     "pose": (
-        "model.sdf", 1, "position", lambda x: x + 1, "<inertial>: the element <pose>, 1 1 1 now",
+        "model.sdf", 1, "position", lambda x: x + 1,
+        "<inertial>: the element <pose> is missing; add it with the value 1 1 1",
     ),
     "product": (
-        "model.sdf", 1, "inertia", lambda I: I + 0.01, "<inertia>: the element <ixy>, 0.01 now",
+        "model.sdf", 1, "inertia", lambda I: I + 0.01,
+        "<inertia>: the element <ixy> is missing; add it with the value 0.01",
     ),
     "no numbers": (
         "model.sdf", 2, "mass", lambda m: m + 1, "The link 'plain' needs an <inertial> element",
