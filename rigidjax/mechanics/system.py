@@ -151,10 +151,11 @@ class System(AbstractSystem):
                     self.joint_index(name)  # raises with the most similar name
                 force.check_joint(by_name[name])
         self.forces = forces
-        self.constraints = self._attach_constraints(tuple(constraints))
+        self.constraints = self._attach_constraints(tuple(constraints), rows, by_name)
         self.closing = tuple(closing)
         for name in self.closing:
-            self.joint_index(name)  # raises if there is none
+            if name not in by_name:
+                self.joint_index(name)  # raises
         self.topology = find_topology(names, self.joints, frames, self.closing)
         for j in self.topology.loops:
             if isinstance(self.joints[j], Free):
@@ -178,18 +179,24 @@ class System(AbstractSystem):
         self.sources = {}
         self.is_bound = False
 
-    def _attach_constraints(self, constraints: tuple[AbstractConstraint, ...]):
-        """Check constraints and attach them to the joints."""
+    def _attach_constraints(
+        self,
+        constraints: tuple[AbstractConstraint, ...],
+        rows: dict[str, int],
+        by_name: dict[str, AbstractJoint],
+    ) -> tuple[AbstractConstraint, ...]:
+        """Check constraints and attach them to the joints; `rows` of bodies and frames by name."""
         for constraint in constraints:
             for name in constraint.body_names():
-                self.locate(name)  # or it raises
+                if name not in rows:
+                    self.locate(name)  # raises
             for name in constraint.joint_names():
-                self.joint_index(name)
+                if name not in by_name:
+                    self.joint_index(name)  # raises
         if twice := find_duplicates(item.name for item in (*self.joints, *constraints)):
             raise ValueError(
                 f"Every joint and constraint needs a name of its own; got {twice} more than once."
             )
-        by_name = {joint.name: joint for joint in self.joints}
         return tuple(constraint.bind_joints(by_name) for constraint in constraints)
 
     @property

@@ -4,7 +4,7 @@ import dataclasses
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class Assembly:
 def assemble(
     description: Description,
     fixed_base: bool | None,
-    lump_fixed: bool,
+    lump_fixed: bool | Literal["massless"],
     physical: str,
     gravity: ArrayInput | None,
     packages: Sequence[str | os.PathLike[str]],
@@ -89,10 +89,12 @@ def assemble(
         link: GROUND if assembly.is_ground else assembly.lead.name
         for link, assembly in of_link.items()
     }
-    made, forces = [], []
+    made, forces, fixed = [], [], []
     for joint in sorted(description.joints, key=lambda joint: joint.closes_loop):
         ends = named[joint.parent], named[joint.child]
         if joint.kind == "fixed" and ends[0] == ends[1]:
+            if not joint.closes_loop:
+                fixed.append((joint.name, joint.parent, joint.child))
             continue
         if ends[0] == ends[1]:
             raise ValueError(
@@ -130,6 +132,7 @@ def assemble(
         tuple(joint.name for joint, _ in made if joint.is_continuous),
         tuple(joint.name for joint, _ in made if joint.closes_loop),
         _depth_first(description, {joint.name for joint, _ in made}),
+        tuple(fixed),
     )
     zeros = {joint.name: joint.zero for joint, _ in made}
     return Model(
@@ -163,9 +166,14 @@ def _depth_first(description: Description, wanted: set[str]) -> tuple[str, ...]:
     return tuple(name for name in order if name in wanted)
 
 
-def group_links(description: Description, lump_fixed: bool) -> list[Assembly]:
+def group_links(description: Description, lump_fixed: bool | Literal["massless"]) -> list[Assembly]:
     """Return the links, those at fixed joints together, parents first."""
     lead = {link.name: link.name for link in description.links}
+    kept = {
+        link.name
+        for link in description.links
+        if lump_fixed == "massless" and (link.mass or np.any(link.inertia))
+    }
 
     def find(name: str) -> str:
         while lead[name] != name:
@@ -174,7 +182,8 @@ def group_links(description: Description, lump_fixed: bool) -> list[Assembly]:
         return name
 
     for joint in description.joints:
-        if joint.kind == "fixed" and lump_fixed and not joint.closes_loop:
+        is_tree = joint.kind == "fixed" and not joint.closes_loop
+        if is_tree and lump_fixed and joint.child not in kept:
             if joint.parent == GROUND:
                 description.world.add(joint.child)
                 continue

@@ -76,27 +76,34 @@ def refuse_locked_loops(description: Description) -> Description:
     """Refuse loops at a dead point, such as a hinge, a hinge and a slider across their line.
 
     Such a loop has one velocity that its joints allow, but no motion: moved by x, it opens by the
-    order of x^2. Its closing joint is left out if `"dead point"` is ignored.
+    order of x^2. The configuration is the only one nearby, whichever of the joints closes the loop,
+    and the reactions are not determined in it. The closing joint is left out if `"dead point"` is
+    ignored.
     """
-    locked = [
-        joint
-        for joint in description.joints
-        if joint.closes_loop and _is_locked(description, joint)
-    ]
-    for joint in locked:
+    names = set[str]()
+    for joint in description.joints:
+        opening = _opening(description, joint) if joint.closes_loop else 0.0
+        if opening <= 1e-3:
+            continue
+        names.add(joint.name)
+        others = ", ".join(repr(one.name) for one in _loop_of(description, joint)[:-1])
         description.report.refuse(
             "dead point", f"joint {joint.name!r}",
-            "closes a loop at a dead point: its joints allow a velocity but no motion. Left out, "
-            "the loop is open",
+            f"closes a loop at a dead point: with {others} it allows one velocity but no motion, "
+            f"as the loop opens by {opening:.3g} times the square of a displacement. Its links "
+            "cannot move against each other, whichever joint closes the loop: make the other "
+            "joints fixed and remove this one. Left out, the loop is open",
             joint.line,
         )  # fmt: skip
-    names = {joint.name for joint in locked}
     kept = [joint for joint in description.joints if joint.name not in names]
     return dataclasses.replace(description, joints=kept)
 
 
-def _is_locked(description: Description, closing: JointRecord) -> bool:
-    """Return whether a loop by itself has one velocity, along which it cannot move."""
+def _opening(description: Description, closing: JointRecord) -> float:
+    """Return the violation per square of a displacement of a loop by itself (m, rad).
+
+    It is that along the only velocity, and zero for a loop with none or several.
+    """
     trees = LoopKinematics(
         dataclasses.replace(description, joints=_loop_of(description, closing), couplings=[])
     )
@@ -104,7 +111,7 @@ def _is_locked(description: Description, closing: JointRecord) -> bool:
     _, values, directions = np.linalg.svd(J)
     rank = int(np.sum(values > 1e-6 * values.max(initial=0.0)))
     if trees.size - rank != 1:
-        return False
+        return 0.0
     direction, step = directions[-1], 1e-2
     q = step * direction
     for _ in range(5):
@@ -112,7 +119,7 @@ def _is_locked(description: Description, closing: JointRecord) -> bool:
         # Corrections across the velocity only: along it the loop closes where it came from.
         rows, right = np.concatenate([J, direction[None]]), np.append(r, 0.0)
         q = q - np.linalg.lstsq(rows, right, rcond=1e-6)[0]
-    return trees.violation(q) > 1e-3 * step**2
+    return trees.violation(q) / step**2
 
 
 def _loop_of(description: Description, closing: JointRecord) -> list[JointRecord]:

@@ -25,7 +25,7 @@ def load(
     *,
     fixed_base: bool | None = None,
     mimic: bool = True,
-    lump_fixed: bool = True,
+    lump_fixed: bool | Literal["massless"] = True,
     physical: Literal["keep", "nearest", "error"] = "keep",
     gravity: ArrayInput | None = None,
     packages: Sequence[str | os.PathLike[str]] = (),
@@ -47,7 +47,8 @@ def load(
       has a floating base.
     - `mimic`: whether joints with `<mimic>` follow the others (a `Coupling` each).
     - `lump_fixed`: whether links at fixed joints become part of the body that they are fixed to,
-      with a `Frame` each; otherwise they are bodies with a `Weld`.
+      with a `Frame` each; otherwise they are bodies with a `Weld`. With `"massless"` only links
+      without mass become frames, as in a system with frames and `Weld`s that was saved.
     - `physical`, for inertias that no distribution of mass has: `"keep"` them with a warning,
       replace them by the `"nearest"` physical one with a warning, or raise an `"error"`.
     - `gravity`, (3,) m/s^2; by default that of the file, or (0, 0, -9.81) if it has none.
@@ -70,6 +71,10 @@ def load(
         )
     laws = JointLaws(friction_velocity, stops)
     laws.check()
+    if lump_fixed not in (True, False, "massless"):
+        raise ValueError(
+            f'`load(lump_fixed=...)` must be True, False or "massless"; got {lump_fixed!r}.'
+        )
     if path.suffix.lower() == ".xacro":
         raise ValueError(
             f"{path}: macros of xacro are not expanded. Run `xacro {path.name} > model.urdf` and "

@@ -20,7 +20,8 @@ class Names:
 
     For each joint its kind in `kinds` and its links, parent and child, in `ends`. `continuous` are
     the hinges without limits of a URDF file, `closing` the joints that close loops, and
-    `depth_first` all joints in Pinocchio's order.
+    `depth_first` all joints in Pinocchio's order. `fixed` are the fixed joints between links of one
+    body: name, parent and child.
     """
 
     bodies: tuple[str, ...]
@@ -31,6 +32,7 @@ class Names:
     continuous: tuple[str, ...]
     closing: tuple[str, ...]
     depth_first: tuple[str, ...]
+    fixed: tuple[tuple[str, str, str], ...]
 
 
 class Model(eqx.Module):

@@ -16,9 +16,10 @@ def save(model: Model | System, path: str | os.PathLike[str], name: str | None =
     initial velocities are not written.
 
     A URDF file contains the frames of a `Model` as links, with the mass of a body at the link of
-    its name; links that were fixed to others are fixed to that link directly. The mass of links on
-    the ground is left out, as it does not move. The link of a body of a plain `System` has the axes
-    of the body and its origin in the point of the joint that attaches it. URDF demands limits of
+    its name, and the fixed joints between links of a body. The mass of links on the ground is left
+    out, as it does not move. The link of a body of a plain `System` has the axes of the body and
+    its origin in the point of the joint that attaches it; `Weld`s are fixed joints, frames links
+    without mass, and `load(lump_fixed="massless")` tells these apart. URDF demands limits of
     prismatic joints, and all limits where there is one: 1e30 stands for a limit that is not given.
     Actuators are written as transmissions with their gears, and armature as the inertia of a rotor.
 

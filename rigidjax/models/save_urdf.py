@@ -78,14 +78,16 @@ def save_urdf(source: Model | System, path: pathlib.Path, name: str) -> None:
         limits = own if model is None else model.limits.get(joint.name)
         zeros = {} if model is None else model.zeros
         lines += _moving_joint(tree, joint, link, child, limits, couplings, zeros)
-    for link, frame in tree.links.items():
-        if link not in bodies and link != tree.root:
-            fixed = f"{link}_fixed"
-            while fixed in names:
-                fixed += "_"
-            names.add(fixed)
-            parent = tree.root if frame.body == GROUND else frame.body
-            lines += _joint(tree, fixed, "fixed", parent, link)
+    # The joints of the file first, in their order.
+    of_file = {} if model is None else {child: own for *own, child in model.names.fixed}
+    for link in dict.fromkeys([*of_file, *tree.links]):
+        if link not in tree.links or link in bodies or link == tree.root:
+            continue
+        body = tree.links[link].body
+        name, parent = of_file.get(link, (f"{link}_fixed", ""))
+        if parent not in tree.links or tree.links[parent].body != body:
+            parent = tree.root if body == GROUND else body
+        lines += _joint(tree, make_unique(name, names), "fixed", parent, link)
     lines += _transmissions(system, () if model is None else model.actuators)
     path.write_text("\n".join([*lines, "</robot>", ""]), "utf-8")
 
@@ -200,9 +202,12 @@ def _tree(system: System, model: Model | None) -> _Tree:
     base = _floating_base(system, links)
     if base is not None:
         return _Tree(links, base)
-    for name, link in links.items():
-        if link.body == GROUND and _is_identity(link.placement):
-            return _Tree(links, name)
+    at_rest = [
+        name for name, link in links.items() if link.body == GROUND and _is_identity(link.placement)
+    ]
+    if at_rest:
+        below = set() if model is None else {child for *_, child in model.names.fixed}
+        return _Tree(links, min(at_rest, key=lambda name: name in below))
     # A root without mass is the ground, whatever its name.
     root = make_unique("world", set(links))
     return _Tree({root: _Frame(GROUND, IDENTITY)} | links, root)

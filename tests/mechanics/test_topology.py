@@ -8,6 +8,7 @@ import pytest
 from joints import cases as joint_cases
 
 import rigidjax as rj
+from rigidjax.mechanics.declaration import AbstractSystem
 from rigidjax.mechanics.topology import GROUND, draw, find_topology
 
 P, X, Y, Z = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -221,3 +222,17 @@ def test_free_joint_between_bodies():
     assert rj.System([body("a"), body("b", X)], joints).topology.parents == (GROUND, 0)
     with pytest.raises(ValueError, match="'b' is attached to .* already; leave `Free` out"):
         rj.System([body("a"), body("b", X)], [*joints[1:], rj.Weld("a", "b"), joints[0]])
+
+
+def test_couplings_do_not_search_the_system(monkeypatch):
+    """Methods of a system under construction take a time that grows with it."""
+
+    def refuse(*arguments):
+        raise AssertionError(arguments)
+
+    monkeypatch.setattr(AbstractSystem, "joint_index", refuse)
+    monkeypatch.setattr(AbstractSystem, "locate", refuse)
+    bodies = [rj.Body(name, 1.0, (1.0, 1.0, 1.0)) for name in "abc"]
+    hinges = [rj.Revolute("ground", name, (0, 0, 0), (0, 0, 1), name=name) for name in "abc"]
+    couplings = [rj.Coupling("b", "a", 2.0), rj.Coupling("c", "a", 3.0)]
+    assert len(rj.System(bodies, [*hinges, *couplings]).constraints) == 2

@@ -29,10 +29,14 @@ def assert_equal(first, second):
     assert jax.tree.structure(first) == jax.tree.structure(second)
     for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
         sign = np.sign(np.sum(a * b)) if a.shape == (4,) else 1.0
-        np.testing.assert_allclose(b, sign * a, rtol=1e-14, atol=1e-15)
+        size = max(1.0, np.abs(a).max(initial=0.0))
+        np.testing.assert_allclose(b, sign * a, rtol=1e-14, atol=1e-15 * size)
 
 
-@pytest.mark.parametrize("options", [{}, {"lump_fixed": False}, {"mimic": False}], ids=str)
+OPTIONS = ({}, {"lump_fixed": False}, {"lump_fixed": "massless"}, {"mimic": False})
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_round_trip_of_an_arm(tmp_path, options):
     model = models.load(ARM, **options)
     models.save(model, tmp_path / "arm.urdf")
@@ -43,6 +47,35 @@ def test_round_trip_of_an_arm(tmp_path, options):
     assert model.actuators == again.actuators
     assert model.zeros == again.zeros
     assert model.limits == again.limits
+
+
+def test_fixed_joints_are_kept(tmp_path):
+    """Chains of fixed links, on a body and on the ground, whose root comes last."""
+    path = tmp_path / "model.urdf"
+    names = ("ground_2", "arm", "tool", "tip", "base")
+    solid = """<inertial><origin xyz="0.1 0 0"/><mass value="1"/><inertia ixx="1" ixy="0" ixz="0"
+        iyy="1" iyz="0" izz="1"/></inertial>"""
+    links = [f'<link name="{name}">{solid if name in names[1:3] else ""}</link>' for name in names]
+    joints = [
+        f'<joint name="{name}" type="{kind}"><parent link="{ends[0]}"/><child link="{ends[1]}"/>'
+        f'<origin xyz="{x} 0.2 0" rpy="0 {x} 0.4"/></joint>'
+        for name, kind, ends, x in (
+            ("z", "fixed", ("tool", "tip"), 0.3), ("axle", "continuous", ("ground_2", "arm"), 0.1),
+            ("y", "fixed", ("base", "ground_2"), 0), ("x", "fixed", ("arm", "tool"), 0.7),
+        )
+    ]  # fmt: skip
+    path.write_text(f'<robot name="r">{"".join(links + joints)}</robot>')
+    model = models.load(path)
+    assert model.names.fixed == (
+        ("z", "tool", "tip"),
+        ("y", "base", "ground_2"),
+        ("x", "arm", "tool"),
+    )
+    models.save(model, tmp_path / "again.urdf")
+    again = models.load(tmp_path / "again.urdf")
+    assert again.names == model.names
+    assert_equal(again.system, model.system)
+    assert_equal(again.frames, model.frames)
 
 
 def test_pinocchio_reads_the_file(tmp_path):
@@ -78,10 +111,19 @@ def test_round_trip_of_a_system(tmp_path):
         rj.Frame("tip", "plate", (0, 0.3, -0.2), quaternion(0, 0, 1)),
     )  # fmt: skip
     models.save(system, tmp_path / "all.urdf")
-    again = models.load(tmp_path / "all.urdf", lump_fixed=False).system
-    assert [joint.name for joint in again.joints] == [
-        *(joint.name for joint in system.joints), "tip_fixed"
-    ]  # fmt: skip
+    model = models.load(tmp_path / "all.urdf", lump_fixed="massless")
+    again = model.system
+    assert [joint.name for joint in again.joints] == [joint.name for joint in system.joints]
+    assert [frame.name for frame in again.frames] == ["tip"]
+    assert model.names.fixed == (("tip_fixed", "plate", "tip"),)
+    for point, own in zip(again.frames[0].in_space(again.bodies[3]), system.frames[0].in_space(
+            system.bodies[3]), strict=True):  # fmt: skip
+        np.testing.assert_allclose(point, own, rtol=0, atol=1e-14)
+    models.save(model, tmp_path / "again.urdf")
+    saved = models.load(tmp_path / "again.urdf", lump_fixed="massless")
+    assert saved.names == model.names
+    assert_equal(saved.system, again)
+    assert_equal(saved.frames, model.frames)
     for body, own in zip(system.bodies, again.bodies, strict=False):
         assert body.name == own.name
         np.testing.assert_allclose(own.mass, body.mass)
@@ -90,7 +132,8 @@ def test_round_trip_of_a_system(tmp_path):
         np.testing.assert_allclose(abs(own.orientation @ body.orientation), 1, rtol=1e-14)
     for joint, own in zip(system.joints, again.joints, strict=False):
         assert type(joint) is type(own)
-        assert (own.parent, own.child) == (joint.parent, joint.child)
+        # Loaded joints name bodies; the frame is on the plate.
+        assert (own.parent, own.child) == (joint.parent.replace("tip", "plate"), joint.child)
         for field in ("axis", "normal"):
             if hasattr(joint, field):
                 axis = np.asarray(getattr(joint, field))

@@ -221,6 +221,8 @@ def test_impossible_inertias(tmp_path):
         rj.models.load(path, fixed_base=True, physical="error")
     with pytest.raises(ValueError, match=r'physical=...\)` must be "keep", "nearest" or "error"'):
         rj.models.load(path, physical="maybe")
+    with pytest.raises(ValueError, match=r'lump_fixed=...\)` must be True, False or "massless"'):
+        rj.models.load(path, lump_fixed="some")
     tensors = [np.asarray(m.system.bodies[0].inertia) for m in (kept, near)]
     moments = [np.sort(np.linalg.eigvalsh(tensor)) for tensor in tensors]
     assert moments[0][2] > moments[0][0] + moments[0][1]
