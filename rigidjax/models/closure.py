@@ -126,15 +126,15 @@ def _loop_of(description: Description, closing: JointRecord) -> list[JointRecord
     """Return the joints of the trees between the links of a closing joint, and itself."""
     above = {joint.child: joint for joint in description.joints if not joint.closes_loop}
 
-    def path(link: str) -> dict[str, JointRecord]:
-        joints = {}
+    def path(link: str) -> set[str]:
+        names = set()
         while link in above:
-            joints[above[link].name] = above[link]
+            names.add(above[link].name)
             link = above[link].parent
-        return joints
+        return names
 
-    first, second = path(closing.parent), path(closing.child)
-    return [(first | second)[name] for name in first.keys() ^ second.keys()] + [closing]
+    names = path(closing.parent) ^ path(closing.child)
+    return [joint for joint in description.joints if joint.name in names] + [closing]
 
 
 def _parallel_axes(joints: list[JointRecord]) -> Mapping[str, np.ndarray]:
