@@ -54,7 +54,9 @@ class Transition(eqx.Module):
     - `when(t, view)`: a real scalar; the transition occurs where it crosses zero. `view` is a
       `rj.SystemView`.
     - `change(t, state)`: the `State` after the transition. Joint angles that it leaves out keep
-      their revolutions. Or a law such as `rj.Restitution(0.8)`.
+      their revolutions. Or a pair `(state, {"mode": 1.0})` with values of
+      `rj.Input`s that hold from then on; `when` reads them as `view.inputs["mode"]`. Or a law such
+      as `rj.Restitution(0.8)`.
     - `direction`: -1 for zero crossings of falling values, 1 for rising ones, 0 for both.
     - `name`: in `sol.transitions.names`.
 
@@ -95,6 +97,25 @@ class Transition(eqx.Module):
     def value(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Scalar:
         """Return the value of `when`."""
         return jnp.asarray(self.when(t, SystemView(model, t, y)))
+
+
+def split_change(result: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the state that a `change` returned, and the values of inputs."""
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
+        return result
+    return result, {}
+
+
+def switched_inputs(transitions: Sequence[Transition], t: Scalar, state: State) -> list[str]:
+    """Return the names of the inputs that transitions set.
+
+    **Arguments:** `t`, s, and `state`, of which only types and shapes matter.
+    """
+    names = set()
+    for item in transitions:
+        if not isinstance(item.change, AbstractChange):
+            names |= set(split_change(eqx.filter_eval_shape(item.change, t, state))[1])
+    return sorted(names)
 
 
 def restart(model: AbstractFormulation, t: Scalar, state: State, y: Unknowns) -> Unknowns:
@@ -177,10 +198,15 @@ def check_functions(
         if isinstance(item.change, AbstractChange):
             continue
         state = eqx.filter_eval_shape(model.decode, t, y)
-        changed = eqx.filter_eval_shape(item.change, t, state)
+        changed, values = split_change(eqx.filter_eval_shape(item.change, t, state))
+        if unknown := sorted(set(values) - set(model.multibody.sources)):
+            raise ValueError(
+                f"`change` of {label} sets the input {unknown[0]!r}, which the model does not have."
+            )
         if not isinstance(changed, State):
             raise TypeError(
-                f"`change` of {label} must return a `State`; got {type(changed).__name__}."
+                f"`change` of {label} must return a `State`, or a pair of a state and a dict of "
+                f"values of inputs; got {type(changed).__name__}."
             )
         if changed.num_bodies != state.num_bodies:
             raise ValueError(

@@ -1,7 +1,7 @@
 """Values of inputs and states of actuators of a model at one time, put into its forces."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 import jax
@@ -13,7 +13,14 @@ from ..checks import common_dtype
 from ..forces.actuator import AbstractActuator, ActuatorAtStates
 from ..joints.replacing import replace_fields
 from ..mechanics import System
-from ..signals.controllers import Policy, as_source, is_source, sampled_sources
+from ..signals.controllers import (
+    Policy,
+    SwitchedValue,
+    as_source,
+    checked_result,
+    held_sources,
+    is_source,
+)
 from ..signals.inputs import (
     Input,
     InputTarget,
@@ -30,23 +37,30 @@ from .view import SystemView
 Model = TypeVar("Model")
 
 
-def bind_inputs(model: Model, inputs: Mapping[str, Any] | None, argument: str) -> Model:
+def bind_inputs(
+    model: Model,
+    inputs: Mapping[str, Any] | None,
+    argument: str,
+    switched: Collection[str] = (),
+) -> Model:
     """Return the model with its inputs bound by name, and all others to their defaults.
 
     Values and signals take the places of inputs in the model; policies and sampled controllers
     become `sources` of its system.
 
-    **Arguments:** `inputs`, by name; `argument`, their name in messages.
+    **Arguments:** `inputs`, by name; `argument`, their name in messages; `switched`, names of the
+    inputs whose values transitions set.
     **Errors:** `TypeError` and `ValueError` for an unknown name, a wrong shape, an input without a
     value, and controllers where the model does not support them.
     """
     if inputs is not None and not isinstance(inputs, Mapping):
         raise TypeError(f"`{argument}` must be a dict of values by name; got {inputs!r}.")
-    if inputs is None:
+    if inputs is None and not switched:
         return model
-    known, values, sources = inputs_of(model), {}, {}
+    known, values, sources, inputs = inputs_of(model), {}, {}, inputs or {}
     dtype = common_dtype(model)
     check_names(list(inputs), known, argument)
+    check_names(list(switched), known, "simulate(transitions=...)")
     for name, target in known.items():
         value = inputs.get(name, target.default)
         if value is None:
@@ -54,8 +68,16 @@ def bind_inputs(model: Model, inputs: Mapping[str, Any] | None, argument: str) -
                 f"`{argument}` has no value for the input {name!r}, which has no default. Add "
                 f"`{{{name!r}: ...}}`."
             )
-        if is_source(value):
-            of_run = InputTarget(target.default, name, target.shape)
+        of_run = InputTarget(target.default, name, target.shape)
+        if name in switched:
+            if is_source(value) or isinstance(value, Signal):
+                raise ValueError(
+                    f"`{argument}[{name!r}]` must be a number or an array, the value until the "
+                    f"first transition, because transitions set it; got {value!r}."
+                )
+            value = SwitchedValue(check_value(value, target, argument, dtype))
+            sources[name] = of_run, value
+        elif is_source(value):
             sources[name] = of_run, as_source(value, of_run, argument)
         else:
             values[name] = check_value(value, target, argument, dtype)
@@ -89,6 +111,28 @@ def input_values(model: Any, inputs: Mapping[str, Any], t: Scalar, y: Unknowns) 
         else:
             found[name] = value(t) if isinstance(value, Signal) else jnp.asarray(value, t.dtype)
     return found
+
+
+def held_inputs(model: Any, y: Unknowns) -> dict[str, Array]:
+    """Return the values of inputs that are among the unknowns, by name."""
+    system = model.multibody
+    states = split_states(system, model.layout.states(split_chart(y)[0]))
+    held = held_sources(system.sources).items()
+    return {name: source.held_value(states[name], target) for name, (target, source) in held}
+
+
+def set_inputs(model: Any, y: Unknowns, inputs: Mapping[str, Any]) -> Unknowns:
+    """Return the unknowns with other values of inputs that transitions set.
+
+    **Errors:** `ValueError` for a wrong shape.
+    """
+    system, (values, _) = model.multibody, split_chart(y)
+    states = split_states(system, model.layout.states(values))
+    for name, value in inputs.items():
+        value = checked_result(value, system.sources[name][0], "A transition", values.dtype)
+        states[name] = value.ravel()
+    parts = [states[key] for key, _ in system.state_counts]
+    return join_chart(model.layout.with_states(values, jnp.concatenate(parts)), y)
 
 
 def _awaiting(system: Any) -> Any:
@@ -139,7 +183,7 @@ def bind_controls(model: Any, t: Scalar, y: Unknowns) -> Any:
     system = replace_fields(system, is_bound=True)
     held = {
         name: source.held_value(states[name], target)
-        for name, (target, source) in sampled_sources(system.sources).items()
+        for name, (target, source) in held_sources(system.sources).items()
     }
     system = with_inputs(system, held)
     policies = {name: pair for name, pair in system.sources.items() if isinstance(pair[1], Policy)}
@@ -238,7 +282,7 @@ def sample_controllers(model: Any, t: Scalar, y: Unknowns, due: dict[str, Any]) 
     parts = []
     for key, _ in system.state_counts:
         old = states[key]
-        if isinstance(key, str):
+        if key in due:
             target, source = system.sources[key]
             parts.append(
                 jax.lax.cond(

@@ -49,7 +49,7 @@ from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
 from ..signals.shared_tables import freeze_signals
 from ..state import State
-from .binding import bind_controls, initial_states, state_rates
+from .binding import bind_controls, held_inputs, initial_states, state_rates
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compile_method
 
@@ -105,6 +105,10 @@ class AbstractCoordinates(eqx.Module):
     def bind(self, t: Scalar, y: Unknowns) -> Self:
         """Return the model with the values that its inputs and actuators have at `(t, y)`."""
         return bind_controls(self, t, y)
+
+    def held_inputs(self, y: Unknowns) -> dict[str, Array]:
+        """Return the values of inputs that sampled controllers or transitions have set."""
+        return held_inputs(self, y)
 
     def prepare(self, t: Float[Array, ""] | None = None) -> Self:
         """Return the model with its arrays prepared, at a time if it is given.

@@ -63,6 +63,15 @@ class SystemView:
         return _ByName("frame", names, lambda name: self._part("frames")[name])
 
     @property
+    def inputs(self) -> Mapping[str, Float[Array, " *size"]]:
+        """Values of the inputs that sampled controllers or transitions set, by name.
+
+        An unknown name is a `KeyError`.
+        """
+        held = self.model.held_inputs(self.y)
+        return _ByName("held input", tuple(held), held.__getitem__)
+
+    @property
     def sensors(self) -> "Readings":
         """Readings by sensor, such as `view.sensors[rj.Gyroscope("body")]`.
 

@@ -19,7 +19,7 @@ from ..joints.base import AbstractJoint
 from ..joints.constraint import AbstractConstraint, AbstractPositionConstraint
 from ..joints.replacing import replace_fields
 from ..native.ops import stack_rows
-from ..signals.controllers import Policy, SampledController, sampled_sources
+from ..signals.controllers import Source, held_sources
 from ..signals.inputs import InputTarget
 from ..state import State
 from .topology import Topology
@@ -44,7 +44,7 @@ class AbstractSystem(eqx.Module):
     has_all_mass: eqx.AbstractVar[bool]
     tracked: eqx.AbstractVar[tuple[str, ...]]
     translates: eqx.AbstractVar[bool]
-    sources: eqx.AbstractVar[dict[str, tuple[InputTarget, Policy | SampledController]]]
+    sources: eqx.AbstractVar[dict[str, tuple[InputTarget, Source]]]
     is_bound: eqx.AbstractVar[bool]
 
     @property
@@ -117,7 +117,7 @@ class AbstractSystem(eqx.Module):
                 counts.append((k, force.num_states))
             elif isinstance(force, ActuatorAtStates):
                 counts.append((k, force.actuator.num_states))
-        for name, (target, source) in sampled_sources(self.sources).items():
+        for name, (target, source) in held_sources(self.sources).items():
             counts.append((name, source.num_states(target)))
         return tuple(counts)
 

@@ -26,7 +26,7 @@ from ..joints.arguments import has_default_name
 from ..joints.base import AbstractJoint
 from ..joints.constraint import AbstractConstraint
 from ..joints.replacing import rename_joint, replace_fields
-from ..signals.controllers import Policy, SampledController
+from ..signals.controllers import Source
 from ..signals.inputs import InputTarget
 from ..signals.laws import with_static_functions
 from ..signals.shared_tables import number_tables
@@ -82,7 +82,7 @@ class System(AbstractSystem):
     tracked: tuple[str, ...] = eqx.field(static=True)
     translates: bool = eqx.field(static=True)
     closing: tuple[str, ...] = eqx.field(static=True)
-    sources: dict[str, tuple[InputTarget, Policy | SampledController]]
+    sources: dict[str, tuple[InputTarget, Source]]
     is_bound: bool = eqx.field(static=True)
 
     def __init__(

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -158,6 +158,37 @@ class SampledController(eqx.Module):
                 f"of `state=`, {form(self.state)}; got {form(state)}."
             )
         return ravel_pytree(state)[0].astype(dtype)
+
+
+class SwitchedValue(eqx.Module):
+    """A value of an input that transitions of a hybrid run set, one of the unknowns.
+
+    **Arguments:** `value`, until the first transition.
+    """
+
+    value: Float[Array, " *size"]
+
+    def num_states(self, target: InputTarget) -> int:
+        """Return the number of unknowns that it adds to a run."""
+        return int(np.prod(target.shape))
+
+    def initial_states(self, target: InputTarget, dtype: Any) -> Float[Array, " n"]:
+        """Return its unknowns at the start."""
+        return jnp.asarray(self.value, dtype).ravel()
+
+    def held_value(self, states: Float[Array, " n"], target: InputTarget) -> Float[Array, " *size"]:
+        """Return the value that is in use."""
+        return states.reshape(target.shape)
+
+
+# How an input gets its value during a run.
+Source: TypeAlias = Policy | SampledController | SwitchedValue
+
+
+def held_sources(sources: dict[str, Any]) -> dict[str, tuple[InputTarget, Any]]:
+    """Return the inputs whose values are held among the unknowns, by name."""
+    kinds = SampledController | SwitchedValue
+    return {name: pair for name, pair in sorted(sources.items()) if isinstance(pair[1], kinds)}
 
 
 def sampled_sources(sources: dict[str, Any]) -> dict[str, tuple[InputTarget, SampledController]]:

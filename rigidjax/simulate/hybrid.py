@@ -26,8 +26,10 @@ from ..control.transition import (
     TransitionRecord,
     check_functions,
     restart,
+    split_change,
 )
 from ..formulations import AbstractAbsolute, AbstractFormulation
+from ..formulations.binding import set_inputs
 from ..formulations.charts import Unknowns, constant_chart, split_chart
 from ..mechanics import has_joints
 from ..mechanics.kinematics.poses import joint_frames_at, poses_of_state
@@ -95,6 +97,7 @@ class _HybridRun:
         term: diffrax.AbstractTerm | None,
         y0: Unknowns,
     ):
+        run = run._replace(sampling_start=run.t0)
         self.solve_segment, self.run, self.term, self.y0 = solve, run, term, y0
         self.model, self.transitions = run.model, run.transitions
         check_functions(self.transitions, self.model, run.t0, y0)
@@ -204,9 +207,9 @@ class _HybridRun:
         occurs = (at_once | crosses) & okay & carry.is_running
         exceeds = occurs & (i == run.max_transitions)
         occurs = occurs & ~exceeds
-        y_new, admitted, unchanged = self._change(kind, occurs, t_c, y_c)
+        y_new, admitted, unchanged, switches = self._change(kind, occurs, t_c, y_c)
         rate_after = jnp.stack([r for _, r in self._values_and_rates(t_c, y_new)])[kind]
-        rests = ~at_once & (jnp.abs(rate_after) <= _AT_REST * jnp.abs(rate))
+        rests = ~at_once & ~switches & (jnp.abs(rate_after) <= _AT_REST * jnp.abs(rate))
         interval = t_c - t
         is_short = (interval < self.short) & (last >= 0)
         short = jnp.where(at_once, carry.short, jnp.where(is_short, carry.short + 1, 0))
@@ -254,7 +257,7 @@ class _HybridRun:
         )
         is_last = jnp.arange(len(pairs)) == carry.last
         # Zero up to round-off: the sign of the rate decides, not that of the value.
-        near = is_last | (jnp.abs(values) <= jnp.abs(rates) * self.resolution)
+        near = jnp.abs(values) <= jnp.abs(rates) * jnp.where(is_last, self.short, self.resolution)
         both = self.directions == 0
         side = jnp.where(both, jnp.sign(jnp.where(near, rates, values)), -self.directions)
         side = jnp.where(side == 0, 1.0, side).astype(values.dtype)
@@ -323,31 +326,38 @@ class _HybridRun:
 
     def _change(
         self, kind: Count, occurs: Flag, t: Scalar, y: Unknowns
-    ) -> tuple[Unknowns, Flag, Flag]:
-        """Return the unknowns after a transition, whether they are admissible, and unchanged."""
+    ) -> tuple[Unknowns, Flag, Flag, Flag]:
+        """Return the unknowns after a transition, and whether they are admissible and unchanged.
+
+        The last flag tells whether the transition sets inputs.
+        """
 
         def branch(item):
             return lambda t, y: self._change_by(item, t, y)
 
-        y_new, admitted, unchanged = jax.lax.switch(
+        y_new, admitted, *flags = jax.lax.switch(
             kind, [branch(item) for item in self.transitions], t, y
         )
         keep = occurs & admitted
-        return jax.tree.map(lambda a, b: jnp.where(keep, a, b), y_new, y), admitted, unchanged
+        return jax.tree.map(lambda a, b: jnp.where(keep, a, b), y_new, y), admitted, *flags
 
-    def _change_by(self, item: Transition, t: Scalar, y: Unknowns) -> tuple[Unknowns, Flag, Flag]:
-        model, admitted = self.model, jnp.array(True)
+    def _change_by(
+        self, item: Transition, t: Scalar, y: Unknowns
+    ) -> tuple[Unknowns, Flag, Flag, Flag]:
+        model, admitted, inputs = self.model, jnp.array(True), {}
         if isinstance(item.change, AbstractChange):
             y_new = item.change.apply(model, t, y, item.when)
             unchanged = _are_equal(y_new, y)
         else:
             state = model.decode(t, y)
-            new = _with_revolutions(item.change(t, state), state)
+            changed, inputs = split_change(item.change(t, state))
+            new = _with_revolutions(changed, state)
             unchanged = _are_equal(new, state)
             admitted, new = _is_admissible(model, new, t), new.normalized()
-            y_new = restart(model, t, new, y)
+            y_new = set_inputs(model, restart(model, t, new, y), inputs)
         finite = jnp.all(jnp.isfinite(split_chart(y_new)[0]))
-        return y_new, finite & admitted, unchanged
+        switches = jnp.array(bool(inputs))
+        return y_new, finite & admitted, unchanged & ~switches, switches
 
 
 class _Falling(eqx.Module):

@@ -80,6 +80,12 @@ class RunArguments(NamedTuple):
     num_samples: dict[str, int]
     transitions: tuple[Transition, ...] = ()
     max_transitions: int = 0
+    sampling_start: Array | None = None
+
+    @property
+    def first_sample(self) -> Array:
+        """Time from which the samples of controllers count, s."""
+        return self.t0 if self.sampling_start is None else self.sampling_start
 
     @property
     def watches_singularity(self) -> bool:
@@ -236,7 +242,7 @@ def _make_solver_and_controller(
         solver, controller = CountingSolver(solver), CountingController(controller)
     solver = _wrap_solver(_freeze_signals(solver, model, controller), model, run.projection)
     if run.num_samples:
-        solver = SampledStep(solver, model, run.t0)
+        solver = SampledStep(solver, model, run.first_sample)
     if isinstance(run.adjoint, diffrax.ForwardMode | NestedForwardMode) and not counts_evaluations(
         run.solver
     ):
@@ -287,7 +293,9 @@ def _end_steps_at_knots(run: RunArguments) -> diffrax.AbstractStepSizeController
     controllers."""
     controller = run.controller
     knots = tuple(Knots(s.ts, s.delay) for s in table_signals(run.model))
-    knots += tuple(Knots(ts, None) for ts in sample_times(run.model, run.t0, run.num_samples))
+    knots += tuple(
+        Knots(ts, None) for ts in sample_times(run.model, run.first_sample, run.num_samples)
+    )
     if not knots or not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
         return controller
     return KnotController(controller, knots)  # pyright: ignore[reportCallIssue]

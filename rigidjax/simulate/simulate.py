@@ -13,7 +13,7 @@ from jaxtyping import Array, ArrayLike
 
 from ..annotations import Flag, Time
 from ..checks import collect_faults, common_dtype, is_traced, is_tracing
-from ..control.transition import Transition, check_transitions
+from ..control.transition import Transition, check_transitions, switched_inputs
 from ..formulations import AbstractFormulation
 from ..formulations.binding import bind_inputs
 from ..formulations.charts import Unknowns
@@ -21,6 +21,7 @@ from ..joints.replacing import replace_fields
 from ..native import check_backend, opaque_call
 from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError, failures_as_nan, record_run
+from ..signals.inputs import inputs_of
 from ..signals.shared_tables import check_shared_times, table_signals
 from ..solvers.evaluations import explicit_evaluations, finish_count, start_count
 from ..state import State
@@ -138,11 +139,17 @@ def simulate(
             "`simulate(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
             f"{type(model).__name__}."
         )
-    model = bind_inputs(model, inputs, "simulate(inputs=...)")
-    inputs = None if inputs is None else dict(inputs)
+    transitions = check_transitions(transitions, max_transitions, model)
+    known = inputs_of(model) if transitions else {}
+    switched: Sequence[str] = ()
+    if known:
+        example = model.multibody.reference_state() if state0 is None else state0
+        switched = switched_inputs(transitions, jnp.asarray(t0, float), example)
+    model = bind_inputs(model, inputs, "simulate(inputs=...)", switched)
+    defaults = {name: known[name].default for name in switched if name in known}
+    inputs = {**defaults, **(inputs or {})} or None
     method = check_solver(solver)
     check_event(event)
-    transitions = check_transitions(transitions, max_transitions, model)
     check_combination(transitions, event, progress, saveat)
     check_index(model, method)
     check_structure(model, method, projection, stepsize_controller, dt)

@@ -20,6 +20,7 @@ from ..formulations.charts import Unknowns, split_chart
 from ..mechanics.violations import violation_tolerance
 from ..native import call_by_kernel
 from ..results import RESULTS
+from ..signals.controllers import sampled_sources
 from ..solvers.wrappers.sampled import update_at_samples
 from ..state import State
 from .summary import summary_lines
@@ -150,7 +151,7 @@ class Solution(eqx.Module):
             return {}
 
         def evaluate(model, t, y):
-            if model.multibody.num_states:
+            if sampled_sources(model.multibody.sources):
                 y, _ = update_at_samples(model, jnp.asarray(self.t0), t, y)
             return input_values(model, bound, t, y)
 
