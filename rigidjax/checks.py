@@ -304,6 +304,12 @@ def nonnegative_leaf(value: ArrayInput, argument: str) -> Float[Array, ""]:
     return as_leaf(check_all(float_array(value, argument, ()), [finite_rule(argument), rule]))
 
 
+def positive_leaf(value: ArrayInput, argument: str) -> Float[Array, ""]:
+    """Return a finite, positive scalar as a module stores it."""
+    rule = (lambda x: x > 0, f"`{argument}` must be positive.")
+    return as_leaf(check_all(float_array(value, argument, ()), [finite_rule(argument), rule]))
+
+
 def find_duplicates(names: Iterable[str]) -> list[str]:
     """Return the names that occur more than once, sorted."""
     return sorted(name for name, count in collections.Counter(names).items() if count > 1)

@@ -11,11 +11,15 @@ from .base import (
 )
 from .bushing import Bushing as Bushing
 from .cable import Cable as Cable
+from .dc_motor import DCMotor as DCMotor
 from .drag import Drag as Drag
 from .gravity import Gravity as Gravity
 from .joint_force import AbstractJointForce as AbstractJointForce
+from .lagged_motor import LaggedMotor as LaggedMotor
 from .motor import Motor as Motor
+from .pid_controller import PIController as PIController, PIDController as PIDController
 from .point_force import PointForce as PointForce
+from .position_servo import PositionServo as PositionServo
 from .potential import Potential as Potential
 from .spring import Spring as Spring
 from .torque import Torque as Torque

@@ -4,14 +4,15 @@ import abc
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from ..bodies.body import Body
-from ..signals.laws import check_shapes
+from ..checks import ArrayInput, as_leaf, finite_leaf, positive_leaf, scalar_leaf
+from ..signals.laws import as_law, check_shapes
 from ..signals.switches import evaluate_law
 from .joint_force import AbstractJointForce
 
@@ -44,7 +45,7 @@ class AbstractActuator(AbstractJointForce):
     num_states: eqx.AbstractClassVar[int]
 
     @abc.abstractmethod
-    def rates(self, *args: Array) -> Float[Array, " n"]:
+    def rates(self, *args: Any, **kwargs: Any) -> Float[Array, " n"]:
         """Return the rates of the states, (num_states,).
 
         **Arguments:** `t`, s; `x`, (num_states,); `u`, a scalar; where the method has five
@@ -52,7 +53,7 @@ class AbstractActuator(AbstractJointForce):
         """
 
     @abc.abstractmethod
-    def force(self, *args: Array) -> Float[Array, ""]:
+    def force(self, *args: Any, **kwargs: Any) -> Float[Array, ""]:
         """Return the force, N, or moment, N m, on the child; arguments as for `rates`."""
 
     def initial_states(self) -> Float[Array, " n"]:
@@ -102,11 +103,9 @@ class AbstractActuator(AbstractJointForce):
             f"A `{type(self).__name__}` has states, which only the methods of a formulation know."
         )
 
-    def _evaluate(self, method: Callable[..., Any], t: Array, x: Array, *motion: Array) -> Any:
+    def _evaluate(self, method: Any, t: Array, x: Array, *motion: Array) -> Any:
         arguments = (t, x, self.evaluate_command(t), *motion)
-        return evaluate_law(
-            method, *arguments[: _num_parameters(getattr(type(self), method.__name__)) - 1]
-        )
+        return evaluate_law(method, *arguments[: _num_parameters(method.__func__) - 1])
 
 
 class ActuatorAtStates(AbstractJointForce):
@@ -122,6 +121,41 @@ class ActuatorAtStates(AbstractJointForce):
         self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
     ) -> Float[Array, ""]:
         return self.actuator.evaluate_force(t, self.states, coordinate, rate)
+
+
+# A command as the constructors of actuators accept it.
+Command: TypeAlias = ArrayLike | Callable[..., Any]
+
+
+def command_law(command: Command, argument: str) -> Any:
+    """Return a checked command: a scalar, or a function of time.
+
+    **Errors:** `TypeError` and `ValueError` for another object, and a function that does not
+    return a scalar.
+    """
+    if not callable(command):
+        return scalar_leaf(command, argument)
+    law = as_law(command, argument)
+    shape = check_shapes(lambda t: jnp.asarray(evaluate_law(law, t)), ()).shape
+    if shape != ():
+        raise ValueError(f"`{argument}` must return a scalar; got shape {shape}.")
+    return law
+
+
+def initial_leaf(initial: ArrayInput, count: int, argument: str) -> Float[Array, " n"]:
+    """Return the checked states at the start, (count,); a scalar is the value of all of them."""
+    value = finite_leaf(initial, argument, (), (count,))
+    return value if value.shape else as_leaf(jnp.full(count, value))
+
+
+def limit_leaf(limit: ArrayInput | None, argument: str) -> Float[Array, ""] | None:
+    """Return a checked, positive bound of a magnitude; `None` for no bound."""
+    return None if limit is None else positive_leaf(limit, argument)
+
+
+def limit_magnitude(value: Float[Array, ""], limit: Float[Array, ""] | None) -> Float[Array, ""]:
+    """Return the value within plus and minus the limit, with a kink there."""
+    return value if limit is None else jnp.clip(value, -limit, limit)
 
 
 @functools.cache

@@ -201,6 +201,32 @@ def bind_controls(model: Any, t: Scalar, y: Unknowns) -> Any:
     return replace_fields(model, system=replace_fields(system, forces=tuple(forces)))
 
 
+def bind_start(model: Any) -> Any:
+    """Return the model with actuators at their initial states and undefined inputs at zero.
+
+    Checks of a state use it, which know no other unknowns.
+    """
+    system = model.multibody
+    if not system.is_controlled or system.is_bound:
+        return model
+    dtype = common_dtype(system)
+    undefined = {
+        name: jnp.zeros(target.shape, dtype)
+        for name, target in inputs_of(system).items()
+        if target.default is None
+    }
+    system = with_inputs(system, undefined)
+    forces = [
+        ActuatorAtStates(
+            f.joint, f.component, f, f.initial_states(), jnp.zeros(f.num_states, dtype)
+        )
+        if isinstance(f, AbstractActuator)
+        else f
+        for f in system.forces
+    ]
+    return replace_fields(model, system=replace_fields(system, forces=tuple(forces), is_bound=True))
+
+
 def _evaluate(policy: Any, t: Scalar, view: SystemView, target: InputTarget) -> Array:
     # Traced once to see which parts of the view it uses: these are computed outside of the law,
     # because comparisons within the law count as jumps of the force.

@@ -30,6 +30,7 @@ from ..mechanics.violations import alignments, largest_by_joint
 from ..native import call_by_kernel
 from ..native.ops import sequential_vmap_on_cpu
 from ..state import State
+from .binding import bind_start
 
 if TYPE_CHECKING:
     from .coordinates import AbstractCoordinates
@@ -116,7 +117,7 @@ def _faults(model: "AbstractCoordinates", state: State, t: ArrayInput, massive: 
 
 
 def _faults_of(model: Any, state: State, t: Scalar, massive: bool):
-    prepared = model.prepared_system
+    prepared = bind_start(model).prepared_system
     state = state.normalized()
     t = jnp.asarray(t, state.position.dtype)
     poses = poses_of_state(prepared, state)

@@ -1,0 +1,84 @@
+"""Motor whose force follows its command with a lag."""
+
+from typing import ClassVar
+
+import equinox as eqx
+from jaxtyping import Array, ArrayLike, Float
+
+from ..checks import ArrayInput, positive_leaf
+from ..joints.base import AbstractJoint
+from .actuator import (
+    AbstractActuator,
+    Command,
+    command_law,
+    initial_leaf,
+    limit_leaf,
+    limit_magnitude,
+)
+from .joint_force import checked_component, joint_name
+
+
+class LaggedMotor(AbstractActuator):
+    r"""A motor whose force or moment $Q$ follows its command $u$ with a first-order lag.
+
+    $$\tau\,\dot Q = \operatorname{sat}(u) - Q$$
+
+    where sat limits the magnitude to `limit`, with a kink. $Q$ then never exceeds it.
+
+    **Arguments:**
+
+    - `joint`: a joint of the system, or its name.
+    - `command`, $u$, N m on an angle, N on a displacement: a scalar, a function of time, an
+      `rj.Signal` or an `rj.Input`.
+    - `time_constant`, $\tau$, s.
+    - `limit`: largest magnitude of $u$, N m or N; `None` for none.
+    - `initial`: $Q$ at the start of a run, N m or N.
+    - `component`: index of the coordinate if the joint has several, from 0, lengths before angles.
+
+    **State:** `torque`, $Q$.
+    **Errors:** `ValueError` for a time constant or limit that is not positive, a wrong shape or
+    component; when the `System` is built, for a joint without a free length or angle.
+    """
+
+    joint: str = eqx.field(static=True)
+    command: Command
+    time_constant: Float[Array, ""]
+    limit: Float[Array, ""] | None
+    initial: Float[Array, "1"]
+    component: int | None = eqx.field(static=True)
+
+    num_states: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        joint: str | AbstractJoint,
+        command: Command,
+        time_constant: ArrayLike,
+        limit: ArrayLike | None = None,
+        initial: ArrayInput = 0.0,
+        component: int | None = None,
+    ):
+        name = type(self).__name__
+        self.joint = joint_name(joint, name)
+        self.command = command_law(command, f"{name}(command=...)")
+        self.time_constant = positive_leaf(time_constant, f"{name}(time_constant=...)")
+        self.limit = limit_leaf(limit, f"{name}(limit=...)")
+        self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
+        self.component = checked_component(component, name)
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        return ("torque",)
+
+    def initial_states(self) -> Float[Array, "1"]:
+        return self.initial
+
+    def rates(
+        self, t: Float[Array, ""], x: Float[Array, "1"], u: Float[Array, ""]
+    ) -> Float[Array, "1"]:
+        return (limit_magnitude(u, self.limit) - x) / self.time_constant
+
+    def force(
+        self, t: Float[Array, ""], x: Float[Array, "1"], u: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        return x[0]

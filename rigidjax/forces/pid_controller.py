@@ -1,0 +1,272 @@
+"""Controllers with proportional, integral and derivative action as actuators of a joint."""
+
+from typing import ClassVar, Literal, get_args
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..checks import ArrayInput, check, positive_leaf, scalar_leaf
+from ..joints.base import AbstractJoint
+from .actuator import (
+    AbstractActuator,
+    Command,
+    command_law,
+    initial_leaf,
+    limit_leaf,
+    limit_magnitude,
+)
+from .joint_force import checked_component, joint_name
+
+Variable = Literal["coordinate", "rate"]
+
+
+class PIController(AbstractActuator):
+    r"""Proportional and integral control of the rate or the coordinate of a joint.
+
+    With the error $e = u - y$ of the controlled variable $y$, the integral action $z$ and
+
+    $$v = k_p\,e + z, \qquad Q = \operatorname{sat}(v), \qquad \dot z = k_i\,e + (Q - v) / T_t$$
+
+    sat limits the magnitude to `limit`, with a kink. Beyond it the last term drives the integral
+    action back with the tracking time $T_t$, so that it does not wind up.
+
+    **Arguments:**
+
+    - `joint`: a joint of the system, or its name.
+    - `command`, $u$, the set point, in the unit of $y$: a scalar, a function of time, an
+      `rj.Signal` or an `rj.Input`.
+    - `proportional`, $k_p$, and `integral`, $k_i$: for a rate N m s/rad and N m/rad, for a
+      coordinate N m/rad and N m/(rad s); N and m on a displacement.
+    - `variable`: $y$, `"rate"` or `"coordinate"`.
+    - `limit`: largest magnitude of $Q$, N m or N; `None` for none.
+    - `tracking_time`, $T_t$, s; `None` for $k_p / k_i$.
+    - `initial`: $z$ at the start of a run, N m or N.
+    - `component`: index of the coordinate if the joint has several, from 0, lengths before angles.
+
+    **State:** `integral_action`, $z$, N m or N.
+    **Errors:** `ValueError` for another variable, a limit or tracking time that is not positive, a
+    limit without proportional gain or tracking time, a tracking time without a limit, a wrong shape
+    or component; when the `System` is built, for a joint without a free length or angle.
+    **Source:** Astrom and Murray, Feedback Systems, 2nd ed., 2021, sec. 11.4.
+    """
+
+    joint: str = eqx.field(static=True)
+    command: Command
+    proportional: Float[Array, ""]
+    integral: Float[Array, ""]
+    variable: Variable = eqx.field(static=True)
+    limit: Float[Array, ""] | None
+    tracking_time: Float[Array, ""] | None
+    initial: Float[Array, "1"]
+    component: int | None = eqx.field(static=True)
+
+    num_states: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        joint: str | AbstractJoint,
+        command: Command,
+        proportional: ArrayLike,
+        integral: ArrayLike,
+        variable: Variable = "rate",
+        limit: ArrayLike | None = None,
+        tracking_time: ArrayLike | None = None,
+        initial: ArrayInput = 0.0,
+        component: int | None = None,
+    ):
+        name = type(self).__name__
+        self.joint = joint_name(joint, name)
+        self.command = command_law(command, f"{name}(command=...)")
+        self.proportional = scalar_leaf(proportional, f"{name}(proportional=...)")
+        self.integral = scalar_leaf(integral, f"{name}(integral=...)")
+        self.variable = _checked_variable(variable, name)
+        self.limit = limit_leaf(limit, f"{name}(limit=...)")
+        self.tracking_time, self.proportional = _check_tracking_time(
+            tracking_time, self.limit, self.proportional, f"{name}(tracking_time=...)"
+        )
+        self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
+        self.component = checked_component(component, name)
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        return ("integral_action",)
+
+    def initial_states(self) -> Float[Array, "1"]:
+        return self.initial
+
+    def rates(
+        self,
+        t: Float[Array, ""],
+        x: Float[Array, "1"],
+        u: Float[Array, ""],
+        coordinate: Float[Array, ""],
+        rate: Float[Array, ""],
+    ) -> Float[Array, "1"]:
+        error = u - (rate if self.variable == "rate" else coordinate)
+        return _rate_of_integral_action(self, error, self.proportional * error + x[0])[None]
+
+    def force(
+        self,
+        t: Float[Array, ""],
+        x: Float[Array, "1"],
+        u: Float[Array, ""],
+        coordinate: Float[Array, ""],
+        rate: Float[Array, ""],
+    ) -> Float[Array, ""]:
+        error = u - (rate if self.variable == "rate" else coordinate)
+        return limit_magnitude(self.proportional * error + x[0], self.limit)
+
+
+class PIDController(AbstractActuator):
+    r"""Proportional, integral and derivative control of the coordinate or the rate of a joint.
+
+    With the error $e = u - y$ of the controlled variable $y$, the integral action $z$, the
+    filtered derivative $d$ of $y$ and
+
+    $$v = k_p\,e + z - k_d\,d, \qquad Q = \operatorname{sat}(v), \qquad
+    \dot z = k_i\,e + (Q - v) / T_t, \qquad d = \frac{s}{1 + T_f s}\,y$$
+
+    sat limits the magnitude to `limit`, with a kink. Beyond it the last term of the integral action
+    drives it back with the tracking time $T_t$, so that it does not wind up. The derivative acts on
+    $y$ alone: a jump of the set point causes no jump of $d$. The filter has the state $w$, with
+    $T_f\,\dot w = \dot q - w$; $d = w$ for a coordinate, and $d = \dot w$ for a rate. By default
+    it starts at rest, $w = 0$.
+
+    **Arguments:**
+
+    - `joint`: a joint of the system, or its name.
+    - `command`, $u$, the set point, in the unit of $y$: a scalar, a function of time, an
+      `rj.Signal` or an `rj.Input`.
+    - `proportional`, $k_p$, `integral`, $k_i$, and `derivative`, $k_d$: for a coordinate N m/rad,
+      N m/(rad s) and N m s/rad; N and m on a displacement.
+    - `filter_time`, $T_f$, s.
+    - `variable`: $y$, `"coordinate"` or `"rate"`.
+    - `limit`: largest magnitude of $Q$, N m or N; `None` for none.
+    - `tracking_time`, $T_t$, s; `None` for $k_p / k_i$.
+    - `initial`: $z$ and $w$ at the start of a run, (2,).
+    - `component`: index of the coordinate if the joint has several, from 0, lengths before angles.
+
+    **States:** `integral_action`, $z$, N m or N, and `filtered_rate`, $w$.
+    **Errors:** as of `rj.PIController`; also for a filter time that is not positive.
+    **Source:** Astrom and Murray, Feedback Systems, 2nd ed., 2021, sec. 11.4 and 11.5.
+    """
+
+    joint: str = eqx.field(static=True)
+    command: Command
+    proportional: Float[Array, ""]
+    integral: Float[Array, ""]
+    derivative: Float[Array, ""]
+    filter_time: Float[Array, ""]
+    variable: Variable = eqx.field(static=True)
+    limit: Float[Array, ""] | None
+    tracking_time: Float[Array, ""] | None
+    initial: Float[Array, "2"]
+    component: int | None = eqx.field(static=True)
+
+    num_states: ClassVar[int] = 2
+
+    def __init__(
+        self,
+        joint: str | AbstractJoint,
+        command: Command,
+        proportional: ArrayLike,
+        integral: ArrayLike,
+        derivative: ArrayLike,
+        filter_time: ArrayLike,
+        variable: Variable = "coordinate",
+        limit: ArrayLike | None = None,
+        tracking_time: ArrayLike | None = None,
+        initial: ArrayInput = 0.0,
+        component: int | None = None,
+    ):
+        name = type(self).__name__
+        self.joint = joint_name(joint, name)
+        self.command = command_law(command, f"{name}(command=...)")
+        self.proportional = scalar_leaf(proportional, f"{name}(proportional=...)")
+        self.integral = scalar_leaf(integral, f"{name}(integral=...)")
+        self.derivative = scalar_leaf(derivative, f"{name}(derivative=...)")
+        self.filter_time = positive_leaf(filter_time, f"{name}(filter_time=...)")
+        self.variable = _checked_variable(variable, name)
+        self.limit = limit_leaf(limit, f"{name}(limit=...)")
+        self.tracking_time, self.proportional = _check_tracking_time(
+            tracking_time, self.limit, self.proportional, f"{name}(tracking_time=...)"
+        )
+        self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
+        self.component = checked_component(component, name)
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        return "integral_action", "filtered_rate"
+
+    def initial_states(self) -> Float[Array, "2"]:
+        return self.initial
+
+    def rates(
+        self,
+        t: Float[Array, ""],
+        x: Float[Array, "2"],
+        u: Float[Array, ""],
+        coordinate: Float[Array, ""],
+        rate: Float[Array, ""],
+    ) -> Float[Array, "2"]:
+        error, unlimited = self._evaluate_law(x, u, coordinate, rate)
+        integral = _rate_of_integral_action(self, error, unlimited)
+        return jnp.stack([integral, (rate - x[1]) / self.filter_time])
+
+    def force(
+        self,
+        t: Float[Array, ""],
+        x: Float[Array, "2"],
+        u: Float[Array, ""],
+        coordinate: Float[Array, ""],
+        rate: Float[Array, ""],
+    ) -> Float[Array, ""]:
+        return limit_magnitude(self._evaluate_law(x, u, coordinate, rate)[1], self.limit)
+
+    def _evaluate_law(
+        self, x: Array, u: Array, coordinate: Array, rate: Array
+    ) -> tuple[Array, Array]:
+        """Return the error and the force without a limit."""
+        if self.variable == "coordinate":
+            error, slope = u - coordinate, x[1]
+        else:
+            error, slope = u - rate, (rate - x[1]) / self.filter_time
+        return error, self.proportional * error + x[0] - self.derivative * slope
+
+
+def _rate_of_integral_action(
+    controller: PIController | PIDController, error: Array, unlimited: Array
+) -> Float[Array, ""]:
+    rate = controller.integral * error
+    if controller.limit is None:
+        return rate
+    excess = limit_magnitude(unlimited, controller.limit) - unlimited
+    if controller.tracking_time is None:
+        return rate + controller.integral / controller.proportional * excess
+    return rate + excess / controller.tracking_time
+
+
+def _checked_variable(variable: Variable, name: str) -> Variable:
+    if variable not in get_args(Variable):
+        raise ValueError(
+            f'`{name}(variable=...)` must be "coordinate" or "rate"; got {variable!r}.'
+        )
+    return variable
+
+
+def _check_tracking_time(
+    tracking_time: ArrayLike | None, limit: Array | None, proportional: Array, argument: str
+) -> tuple[Array | None, Array]:
+    """Return the checked tracking time and proportional gain of a controller."""
+    if tracking_time is not None:
+        if limit is None:
+            raise ValueError(f"`{argument}` has no effect without `limit`: give both, or neither.")
+        return positive_leaf(tracking_time, argument), proportional
+    if limit is None:
+        return None, proportional
+    message = (
+        f"`{argument}` is needed, because it is `proportional / integral` by default, and "
+        "`proportional` is not positive."
+    )
+    return None, check(proportional, lambda x: x > 0, message)

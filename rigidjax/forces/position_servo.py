@@ -1,0 +1,109 @@
+"""Position servo with a second-order reference and a limited force."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..checks import ArrayInput, nonnegative_leaf, positive_leaf
+from ..joints.base import AbstractJoint
+from .actuator import (
+    AbstractActuator,
+    Command,
+    command_law,
+    initial_leaf,
+    limit_leaf,
+    limit_magnitude,
+)
+from .joint_force import checked_component, joint_name
+
+
+class PositionServo(AbstractActuator):
+    r"""A servo drive that moves a joint to a commanded position.
+
+    Its set point $s$ follows the command $u$ as a system of second order, and a spring and a damper
+    of limited force hold the joint at the set point:
+
+    $$\ddot s = \omega^2 (u - s) - 2 \zeta \omega\,\dot s, \qquad
+    Q = \operatorname{sat}\bigl(k\,(s - q) + c\,(\dot s - \dot q)\bigr)$$
+
+    sat limits the magnitude to `limit`, with a kink.
+
+    **Arguments:**
+
+    - `joint`: a joint of the system, or its name.
+    - `command`, $u$, the position, rad or m: a scalar, a function of time, an `rj.Signal` or an
+      `rj.Input`.
+    - `stiffness`, $k$, N m/rad or N/m; `damping`, $c$, N m s/rad or N s/m.
+    - `natural_frequency`, $\omega$, rad/s; `damping_ratio`, $\zeta$.
+    - `limit`: largest magnitude of $Q$, N m or N; `None` for none.
+    - `initial`: $s$ and $\dot s$ at the start of a run, (2,). A joint that does not start at 0
+      needs its position here, `(q, 0)`, unless the servo is to move it.
+    - `component`: index of the coordinate if the joint has several, from 0, lengths before angles.
+
+    **States:** `set_point`, $s$, and `set_point_rate`.
+    **Errors:** `ValueError` for a negative stiffness, damping or damping ratio, a frequency or
+    limit that is not positive, a wrong shape or component; when the `System` is built, for a joint
+    without a free length or angle.
+    """
+
+    joint: str = eqx.field(static=True)
+    command: Command
+    stiffness: Float[Array, ""]
+    damping: Float[Array, ""]
+    natural_frequency: Float[Array, ""]
+    damping_ratio: Float[Array, ""]
+    limit: Float[Array, ""] | None
+    initial: Float[Array, "2"]
+    component: int | None = eqx.field(static=True)
+
+    num_states: ClassVar[int] = 2
+
+    def __init__(
+        self,
+        joint: str | AbstractJoint,
+        command: Command,
+        stiffness: ArrayLike,
+        damping: ArrayLike,
+        natural_frequency: ArrayLike,
+        damping_ratio: ArrayLike = 1.0,
+        limit: ArrayLike | None = None,
+        initial: ArrayInput = 0.0,
+        component: int | None = None,
+    ):
+        name = type(self).__name__
+        self.joint = joint_name(joint, name)
+        self.command = command_law(command, f"{name}(command=...)")
+        self.stiffness = nonnegative_leaf(stiffness, f"{name}(stiffness=...)")
+        self.damping = nonnegative_leaf(damping, f"{name}(damping=...)")
+        self.natural_frequency = positive_leaf(natural_frequency, f"{name}(natural_frequency=...)")
+        self.damping_ratio = nonnegative_leaf(damping_ratio, f"{name}(damping_ratio=...)")
+        self.limit = limit_leaf(limit, f"{name}(limit=...)")
+        self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
+        self.component = checked_component(component, name)
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        return "set_point", "set_point_rate"
+
+    def initial_states(self) -> Float[Array, "2"]:
+        return self.initial
+
+    def rates(
+        self, t: Float[Array, ""], x: Float[Array, "2"], u: Float[Array, ""]
+    ) -> Float[Array, "2"]:
+        frequency = self.natural_frequency
+        pull = frequency**2 * (u - x[0]) - 2.0 * self.damping_ratio * frequency * x[1]
+        return jnp.stack([x[1], pull])
+
+    def force(
+        self,
+        t: Float[Array, ""],
+        x: Float[Array, "2"],
+        u: Float[Array, ""],
+        coordinate: Float[Array, ""],
+        rate: Float[Array, ""],
+    ) -> Float[Array, ""]:
+        force = self.stiffness * (x[0] - coordinate) + self.damping * (x[1] - rate)
+        return limit_magnitude(force, self.limit)

@@ -1,0 +1,409 @@
+"""Actuators with states against exact solutions, and their energy balance."""
+
+import functools
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.integrate
+from formulations import cases
+from jax.flatten_util import ravel_pytree
+
+import rigidjax as rj
+
+J, MASS, T1 = 0.3, 2.0, 1.5
+START, SPEED = 0.4, -0.5
+POINT, Z = (0.0, 1.0, 0.5), (0.0, 0.0, 1.0)
+OPTIONS: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12}
+PARAMETERS = {
+    "lag": {"command": 0.7, "time_constant": 0.2, "initial": -0.4},
+    "dc": {
+        "command": 6.0, "resistance": 1.3, "inductance": 0.4, "torque_constant": 0.05,
+        "gear": -8.0, "back_emf": 0.06, "initial": 0.5,
+    },
+    "pid": {
+        "command": 1.2, "proportional": 3.0, "integral": 2.0, "derivative": 0.8,
+        "filter_time": 0.05, "initial": (0.3, 0.1),
+    },
+    "servo": {
+        "command": 0.9, "stiffness": 4.0, "damping": 0.6, "natural_frequency": 5.0,
+        "damping_ratio": 0.7, "initial": (0.4, -0.2),
+    },
+    "pi": {"command": 2.0, "proportional": 0.5, "integral": 1.5, "initial": 0.2},
+}  # fmt: skip
+KINDS: dict[str, Any] = {
+    "lag": rj.LaggedMotor, "dc": rj.DCMotor, "pid": rj.PIDController,
+    "servo": rj.PositionServo, "pi": rj.PIController,
+}  # fmt: skip
+
+
+# Coordinates on which the actuators act: joint, component, and inertia.
+PLACES = {
+    "lag": ("plane", 0, MASS),
+    "servo": ("plane", 1, MASS),
+    "dc": ("plane", 2, J),
+    "pi": ("sleeve", 0, MASS),
+    "pid": ("sleeve", 1, J),
+}
+
+
+def plant(names, parameters=None):
+    """Bodies on a planar and a cylindrical joint at their centres of mass, without gravity."""
+    parameters = PARAMETERS if parameters is None else parameters
+    used = {PLACES[name][0] for name in names}
+    makers = {
+        "plane": (3, lambda: rj.Planar("ground", "plane", (0.0, 0.0, 0.0), Z, name="plane")),
+        "sleeve": (2, lambda: rj.Cylindrical("ground", "sleeve", POINT, Z, name="sleeve")),
+    }
+    places = {"plane": (0.0, 0.0, 0.0), "sleeve": POINT}
+    bodies = [rj.Body(name, MASS, (J, J, J), position=places[name]) for name in sorted(used)]
+    joints = [makers[name][1]() for name in sorted(used)]
+    actuators = [
+        KINDS[name](PLACES[name][0], **parameters[name], component=PLACES[name][1])
+        for name in names
+    ]
+    system = rj.System(bodies, joints, actuators)
+    value, rate = ({name: np.full(makers[name][0], x) for name in used} for x in (START, SPEED))
+    return system, rj.jointed_state(system, value, rate)
+
+
+def run(kind, names, parameters=None, ts=(0.0, T1), options=OPTIONS):
+    system, state = plant(names, parameters)
+    return rj.simulate(kind(system), state, ts[-1], ts=np.asarray(ts), **options)
+
+
+def motion(sol, names):
+    """Coordinate, rate and states of every actuator at the saved times, one row for each time."""
+    columns = []
+    for name in names:
+        joint, k, _ = PLACES[name]
+        columns += [sol.coordinates[joint][:, k, None], sol.rates[joint][:, k, None]]
+    states = jax.vmap(sol.model.layout.states)(jnp.asarray(sol.ys))
+    return jnp.concatenate([*columns, states], axis=1)
+
+
+def linear_system(name, p):
+    """Return the matrix A of z' = A z with z = (q, q', states, 1)."""
+    u, m = p["command"], PLACES[name][2]
+    if name == "lag":
+        tau = p["time_constant"]
+        rows = [[0, 1, 0, 0], [0, 0, 1 / m, 0], [0, 0, -1 / tau, u / tau]]
+    elif name == "dc":
+        N, R, L = p["gear"], p["resistance"], p["inductance"]
+        force = N * p["torque_constant"] / m
+        rows = [[0, 1, 0, 0], [0, 0, force, 0], [0, -N * p["back_emf"] / L, -R / L, u / L]]
+    elif name == "pid":
+        kp, ki, kd, tau = (p[k] for k in ("proportional", "integral", "derivative", "filter_time"))
+        rows = [
+            [0, 1, 0, 0, 0],
+            [-kp / m, 0, 1 / m, -kd / m, kp * u / m],
+            [-ki, 0, 0, 0, ki * u],
+            [0, 1 / tau, 0, -1 / tau, 0],
+        ]
+    elif name == "servo":
+        k, c, w, zeta = (
+            p[key] for key in ("stiffness", "damping", "natural_frequency", "damping_ratio")
+        )
+        rows = [
+            [0, 1, 0, 0, 0],
+            [-k / m, -c / m, k / m, c / m, 0],
+            [0, 0, 0, 1, 0],
+            [0, 0, -(w**2), -2 * zeta * w, w**2 * u],
+        ]
+    else:
+        kp, ki = p["proportional"], p["integral"]
+        rows = [[0, 1, 0, 0], [0, -kp / m, 1 / m, kp * u / m], [0, -ki, 0, ki * u]]
+    rows.append([0] * len(rows[0]))
+    return jnp.stack([jnp.stack([jnp.asarray(x, float) for x in row]) for row in rows])
+
+
+def exact(names, parameters, t=T1):
+    """Return the motion at `t` by matrix exponentials, in the order of `motion`."""
+    joints, states = [], []
+    for name in names:
+        p = parameters[name]
+        x = jnp.atleast_1d(jnp.asarray(p["initial"], float))
+        z = jnp.concatenate([jnp.array([START, SPEED]), x, jnp.ones(1)])
+        z = jax.scipy.linalg.expm(t * linear_system(name, p)) @ z
+        joints, states = [*joints, z[:2]], [*states, z[2:-1]]
+    return jnp.concatenate([*joints, *states])
+
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
+TS = (0.0, *(0.5 * T1 * (1 + NODES)), T1)
+
+
+@functools.cache
+def null_space_run():
+    return run(rj.NullSpace, list(KINDS), ts=TS)
+
+
+@pytest.mark.parametrize("kind", [rj.Relative, rj.Absolute])
+def test_linear_actuators_move_as_the_matrix_exponential(kind):
+    names = list(KINDS)
+    for sol in (null_space_run(), run(kind, names)):
+        assert sol.stats["backend"] == "native"
+        assert cases.error(motion(sol, names)[-1], exact(names, PARAMETERS)) < 1e-9
+
+
+def test_constrained_form_of_index_two_has_the_states_of_a_motor():
+    options = {**OPTIONS, "solver": rj.solvers.Radau5()}
+    sol = run(lambda system: rj.Absolute(system, index=2), ["dc"], options=options)
+    assert cases.error(motion(sol, ["dc"])[-1], exact(["dc"], PARAMETERS)) < 1e-9
+
+
+def test_motor_spins_up_with_two_exponentials():
+    """With the electrical and the mechanical time constant, from the characteristic equation."""
+    p = PARAMETERS["dc"]
+    R, L, N = p["resistance"], p["inductance"], p["gear"]
+    drop = N**2 * p["torque_constant"] * p["back_emf"]
+    roots = np.roots([J * L, J * R, drop])
+    assert np.isreal(roots).all()
+    # The rate approaches the one without load, from its value and slope at the start.
+    final = p["command"] / (N * p["back_emf"])
+    slope = N * p["torque_constant"] * p["initial"] / J
+    parts = np.linalg.solve([[1.0, 1.0], roots], [SPEED - final, slope])
+    rates = null_space_run().rates["plane"][:, 2]
+    assert np.abs(rates - final - np.exp(np.outer(TS, roots)) @ parts).max() < 1e-9
+
+
+def test_energy_is_the_work_of_the_actuators():
+    """By Gauss-Legendre quadrature; a motor turns the supplied energy into work and heat."""
+    sol, names, p = null_space_run(), list(KINDS), PARAMETERS["dc"]
+    rows = np.asarray(motion(sol, names))
+    rates = rows[:, 1 : 2 * len(names) : 2]
+    states = rows[:, 2 * len(names) :]
+    u, e = PARAMETERS["pid"], PARAMETERS["servo"]
+    i = states[:, 1]
+    q_pid, q_servo = rows[:, 4], rows[:, 6]
+    forces = [
+        states[:, 0],
+        p["gear"] * p["torque_constant"] * i,
+        u["proportional"] * (u["command"] - q_pid) + states[:, 2] - u["derivative"] * states[:, 3],
+        e["stiffness"] * (states[:, 4] - q_servo) + e["damping"] * (states[:, 5] - rates[:, 3]),
+        PARAMETERS["pi"]["proportional"] * (PARAMETERS["pi"]["command"] - rates[:, 4])
+        + states[:, 6],
+    ]
+
+    def integral(power):
+        return 0.5 * T1 * WEIGHTS @ power[1:-1]
+
+    work = sum(integral(Q * v) for Q, v in zip(forces, rates.T, strict=True))
+    assert abs(sol.energy[-1] - sol.energy[0] - work) < 1e-9
+    supplied = integral(p["command"] * i - p["resistance"] * i**2)
+    converted = integral(p["gear"] * p["back_emf"] * i * rates[:, 1])
+    stored = 0.5 * p["inductance"] * (i[-1] ** 2 - i[0] ** 2)
+    assert abs(supplied - converted - stored) < 1e-9
+
+
+def test_derivatives_by_parameters_are_exact_in_both_modes():
+    rng = np.random.default_rng(3)
+
+    def check(names, derivative):
+        flat, unravel = ravel_pytree({name: as_arrays(PARAMETERS)[name] for name in names})
+        expected = jax.jacfwd(lambda x: exact(names, unravel(x)))(flat)
+
+        def end(x):
+            return motion(run(rj.NullSpace, names, unravel(x)), names)[-1]
+
+        weights, direction = (jnp.asarray(rng.normal(size=size)) for size in expected.shape)
+        derivative(end, flat, expected, weights, direction)
+
+    def forward(end, flat, expected, weights, direction):
+        found = jax.jvp(end, (flat,), (direction,))[1]
+        assert cases.error(found, expected @ direction) < 1e-7
+
+    def backward(end, flat, expected, weights, direction):
+        found = jax.grad(lambda x: weights @ end(x))(flat)
+        assert cases.error(found, weights @ expected) < 1e-7
+
+    check(list(KINDS), forward)
+    check(["lag", "servo", "dc"], backward)
+
+
+def as_arrays(parameters):
+    return {n: {k: np.asarray(v, float) for k, v in p.items()} for n, p in parameters.items()}
+
+
+@pytest.mark.float32
+def test_a_batch_over_parameters_has_the_runs_of_its_members():
+    """Also in single precision."""
+    names = ["pi", "pid"]
+    factors = jnp.array([0.8, 1.0, 1.3])
+    batch = jax.tree.map(
+        lambda leaf: jnp.multiply.outer(factors, jnp.asarray(leaf)), as_arrays(PARAMETERS)
+    )
+    is_single = jnp.result_type(float) == jnp.float32
+    options = {"rtol": 1e-5, "atol": 1e-6} if is_single else OPTIONS
+
+    def end(parameters):
+        return motion(run(rj.NullSpace, names, parameters, options=options), names)[-1]
+
+    expected = jax.vmap(lambda parameters: exact(names, parameters))(batch)
+    assert cases.error(jax.vmap(end)(batch), expected) < (2e-4 if is_single else 1e-9)
+
+
+LIMITED: dict[str, dict[str, Any]] = {
+    "lag": {"limit": 0.3},
+    "dc": {"command": 20.0, "current_limit": 1.5, "speed_limit": 6.0},
+    "pid": {"limit": 1.1, "tracking_time": 0.4},
+    "servo": {"limit": 0.5},
+    "pi": {"limit": 0.6},
+}
+
+
+def limited_rates(t, z):
+    """Rates of all limited actuators and their joints, written for NumPy."""
+    out, clip = [], np.clip
+    parts = np.split(z, np.cumsum([3, 3, 4, 4]))
+    for (name, p), limits, part in zip(PARAMETERS.items(), LIMITED.values(), parts, strict=True):
+        p = {**p, **limits}
+        q, v, x, u = part[0], part[1], part[2:], p["command"]
+        if name == "lag":
+            force, rates = x[0], (clip(u, -0.3, 0.3) - x) / p["time_constant"]
+        elif name == "dc":
+            slope, R = p["gear"] * p["back_emf"], p["resistance"]
+            top = abs(slope) * p["speed_limit"]
+            drop = clip(clip(u, -top, top) - slope * v, -R * 1.5, R * 1.5)
+            force = p["gear"] * p["torque_constant"] * x[0]
+            rates = (drop - R * x) / p["inductance"]
+        elif name == "pid":
+            raw = p["proportional"] * (u - q) + x[0] - p["derivative"] * x[1]
+            force = clip(raw, -1.1, 1.1)
+            windup = (force - raw) / p["tracking_time"]
+            rates = [p["integral"] * (u - q) + windup, (v - x[1]) / p["filter_time"]]
+        elif name == "servo":
+            force = clip(p["stiffness"] * (x[0] - q) + p["damping"] * (x[1] - v), -0.5, 0.5)
+            w = p["natural_frequency"]
+            rates = [x[1], w**2 * (u - x[0]) - 2 * p["damping_ratio"] * w * x[1]]
+        else:
+            raw = p["proportional"] * (u - v) + x[0]
+            force = clip(raw, -0.6, 0.6)
+            tracking = p["proportional"] / p["integral"]
+            rates = [p["integral"] * (u - v) + (force - raw) / tracking]
+        out += [v, force / PLACES[name][2], *np.atleast_1d(rates)]
+    return np.array(out)
+
+
+def test_limited_actuators_agree_with_scipy():
+    """The forces cross their limits; the current stays within its own."""
+    names = list(KINDS)
+    parameters = {name: {**p, **LIMITED[name]} for name, p in PARAMETERS.items()}
+    sol = run(rj.NullSpace, names, parameters, ts=np.linspace(0.0, 4.0, 41))
+    start = [[START, SPEED, *np.atleast_1d(p["initial"])] for p in PARAMETERS.values()]
+    reference = scipy.integrate.solve_ivp(
+        limited_rates, (0.0, 4.0), np.concatenate(start), "DOP853", rtol=1e-12, atol=1e-13,
+        max_step=0.002,
+    )  # fmt: skip
+    joints = np.concatenate([reference.y[[k, k + 1], -1] for k in (0, 3, 6, 10, 14)])
+    states = reference.y[[2, 5, 8, 9, 12, 13, 16], -1]
+    rows = motion(sol, names)
+    assert cases.error(rows[-1], np.concatenate([joints, states])) < 1e-8
+    current = np.abs(rows[:, 11])
+    assert 1.4 < current.max() <= 1.5 + 1e-9
+    assert abs(rows[-1, 3]) < 6.0
+
+
+class Metered(rj.AbstractActuator):
+    """The lag of the documentation, with its work as a second state."""
+
+    joint: str = eqx.field(static=True)
+    command: Any
+    time_constant: jax.Array
+    component: int | None = eqx.field(static=True, default=None)
+    num_states: ClassVar[int] = 2
+
+    def rates(self, t, x, u, coordinate, rate):
+        return jnp.stack([(u - x[0]) / self.time_constant, x[0] * rate])
+
+    def force(self, t, x, u):
+        return x[0]
+
+
+def test_users_actuator_of_a_policy_does_the_work_that_it_counts():
+    body = rj.Body("arm", MASS, (J, J, J), position=(0.3, 0.0, 0.0))
+    hinge = rj.Revolute("ground", "arm", (0.0, 0.0, 0.0), Z, name="hinge")
+    actuator = Metered("hinge", rj.Input("u", default=None), jnp.array(0.1))
+    system = rj.System([body], [hinge], [actuator, rj.Gravity((0.0, -9.81, 0.0))])
+
+    def policy(t, view):
+        return -3.0 * view.coordinates["hinge"][0] - jnp.sign(view.rates["hinge"][0])
+
+    state = rj.jointed_state(system, {"hinge": START}, {"hinge": SPEED})
+    assert rj.AbstractActuator.state_names.fget(actuator) == ("state1", "state2")
+    sol = rj.simulate(
+        rj.NullSpace(system), state, T1, ts=np.array([0.0, T1]), inputs={"u": policy}, **OPTIONS
+    )
+    work = sol.model.layout.states(sol.ys[-1])[1]
+    assert abs(work) > 0.1
+    assert abs(sol.energy[-1] - sol.energy[0] - work) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "match"),
+    [
+        (lambda: rj.LaggedMotor("h", 1.0, 0.0), ValueError,
+         r"`LaggedMotor\(time_constant=...\)` must be positive. Got 0"),
+        (lambda: rj.LaggedMotor("h", 1.0, 0.1, limit=-2.0), ValueError,
+         r"`LaggedMotor\(limit=...\)` must be positive"),
+        (lambda: rj.LaggedMotor("h", lambda t: jnp.ones(2), 0.1), ValueError,
+         r"`LaggedMotor\(command=...\)` must return a scalar; got shape \(2,\)"),
+        (lambda: rj.LaggedMotor("h", rj.Input("u", 2), 0.1), ValueError,
+         r"`LaggedMotor\(command=...\)` must return a scalar; got shape \(2,\)"),
+        (lambda: rj.LaggedMotor("h", "u", 0.1), TypeError,
+         r"`LaggedMotor\(command=...\)` must be real numbers; got 'u'"),
+        (lambda: rj.LaggedMotor(3, 1.0, 0.1), TypeError, r"`LaggedMotor\(joint=...\)` takes a"),
+        (lambda: rj.DCMotor("h", 1.0, -1.0, 0.1, 0.1), ValueError,
+         r"`DCMotor\(resistance=...\)` must be positive. Got -1"),
+        (lambda: rj.DCMotor("h", 1.0, 1.0, 0.0, 0.1), ValueError,
+         r"`DCMotor\(inductance=...\)` must be positive"),
+        (lambda: rj.DCMotor("h", 1.0, 1.0, 0.1, np.nan), ValueError,
+         r"`DCMotor\(torque_constant=...\)` must be finite"),
+        (lambda: rj.DCMotor("h", 1.0, 1.0, 0.1, 0.1, gear=0.0), ValueError,
+         r"`DCMotor\(gear=...\)` must not be zero"),
+        (lambda: rj.PIDController("h", 1.0, 1.0, 1.0, 1.0, 0.0), ValueError,
+         r"`PIDController\(filter_time=...\)` must be positive"),
+        (lambda: rj.PIDController("h", 1.0, 1.0, 1.0, 1.0, 0.1, "angle"), ValueError,
+         r"`PIDController\(variable=...\)` must be \"coordinate\" or \"rate\"; got 'angle'"),
+        (lambda: rj.PIController("h", 1.0, 1.0, 1.0, tracking_time=1.0), ValueError,
+         r"`PIController\(tracking_time=...\)` has no effect without `limit`"),
+        (lambda: rj.PIController("h", 1.0, 0.0, 1.0, limit=1.0), ValueError,
+         r"`PIController\(tracking_time=...\)` is needed"),
+        (lambda: rj.PositionServo("h", 1.0, -1.0, 1.0, 5.0), ValueError,
+         r"`PositionServo\(stiffness=...\)` must not be negative"),
+        (lambda: rj.PositionServo("h", 1.0, 1.0, 1.0, 5.0, initial=(0.0, 0.0, 0.0)), ValueError,
+         r"`PositionServo\(initial=...\)` must have shape \(\) or \(2,\); got shape \(3,\)"),
+        (lambda: rj.PositionServo("h", 1.0, 1.0, 1.0, 5.0, component=-1), ValueError,
+         r"`PositionServo\(component=...\)` must be None or the number"),
+    ],
+)  # fmt: skip
+def test_impossible_actuators_raise(build, error, match):
+    with pytest.raises(error, match=match):
+        build()
+
+
+def of_rates(function, count=1):
+    """An actuator with these rates."""
+    fields: dict[str, Any] = {"rates": function, "num_states": count}
+    return type("Wrong", (Metered,), fields)("h", 0.0, jnp.array(1.0))
+
+
+@pytest.mark.parametrize(
+    ("actuator", "error", "match"),
+    [
+        (lambda: of_rates(lambda self, t, x, u: jnp.ones(3)), ValueError,
+         r"`Wrong.rates` must return shape \(1,\); got \(3,\)"),
+        (lambda: of_rates(lambda self, t, x: x), TypeError,
+         r"must take \(t, x, u\) or \(t, x, u, coordinate, rate\); got"),
+        (lambda: Metered("h", jnp.ones(2), jnp.array(1.0)), ValueError,
+         r"`Metered\(command=...\)` must return a scalar; got shape \(2,\)"),
+        (lambda: rj.LaggedMotor("other", 1.0, 0.1), ValueError, "no joint called 'other'"),
+    ],
+)  # fmt: skip
+def test_systems_reject_actuators_that_do_not_fit(actuator, error, match):
+    joint = rj.Revolute("ground", "b", (0.0, 0.0, 0.0), Z, name="h")
+    with pytest.raises(error, match=match):
+        rj.System([rj.Body("b", 1.0, (J, J, J))], [joint], [actuator()])
