@@ -36,8 +36,8 @@ PACKAGES = (
 )
 
 
-def find_models(package: Package) -> Iterator[tuple[pathlib.Path, str]]:
-    """Yield the model files of a package and their paths in it.
+def find_folder(package: Package) -> pathlib.Path:
+    """Return the folder with the model files of a package.
 
     **Errors:** `ModuleNotFoundError` if the package is not installed.
     """
@@ -53,15 +53,26 @@ def find_models(package: Package) -> Iterator[tuple[pathlib.Path, str]]:
             f"The package {package.name} with model files is not installed; run `make peers`, or "
             'pip install -c constraints.txt ".[peers]".'
         )
-    home = homes[0].resolve()
+    return homes[0].resolve()
+
+
+def find_models(package: Package) -> Iterator[tuple[pathlib.Path, str]]:
+    """Yield the model files of a package and their paths in it.
+
+    **Errors:** those of `find_folder`.
+    """
+    home = find_folder(package)
     for path in sorted(home.rglob(f"*.{package.suffix}")):
         if package.suffix == "urdf" or "<worldbody" in path.read_text("utf-8", errors="replace"):
             yield path, str(path.relative_to(home))
 
 
-def load_supported(path: pathlib.Path) -> tuple[models.Model | ValueError, list[str]]:
+def load_supported(
+    path: pathlib.Path, home: pathlib.Path
+) -> tuple[models.Model | ValueError, list[str]]:
     """Load a model without the unsupported features that its errors name.
 
+    **Arguments:** `path` of the file; `home`, a folder with all files that it may refer to.
     **Returns:** the model, or the error if it cannot be loaded in this way either, and the
     features.
     """
@@ -70,7 +81,8 @@ def load_supported(path: pathlib.Path) -> tuple[models.Model | ValueError, list[
         warnings.simplefilter("ignore")  # they are in the report
         while True:
             try:
-                return models.load(path, ignore=sorted(ignored)), sorted(ignored)
+                model = models.load(path, ignore=sorted(ignored), packages=[home])
+                return model, sorted(ignored)
             except ValueError as error:
                 features = set(re.findall(r'\[ignore=\("([^"]+)",\)\]', str(error)))
                 if features <= ignored:

@@ -27,7 +27,7 @@ os.environ.setdefault(
 
 import _common as common
 import jax
-from _model_files import PACKAGES, SMOKE, find_models, load_supported
+from _model_files import PACKAGES, SMOKE, find_folder, find_models, load_supported
 
 from rigidjax.models.check import compare, mass_matrix_condition
 
@@ -36,11 +36,14 @@ STATES = 20
 LARGEST = 1e-10
 
 
-def measure(path: pathlib.Path) -> dict[str, Any]:
-    """Return whether a file is loaded or why not, and the deviations from the other program."""
+def measure(path: pathlib.Path, home: pathlib.Path) -> dict[str, Any]:
+    """Return whether a file is loaded or why not, and the deviations from the other program.
+
+    **Arguments:** `path` of the file; `home`, the folder of its package.
+    """
     program: Any = "pinocchio" if path.suffix == ".urdf" else "mujoco"
     begin = time.monotonic()
-    model, ignored = load_supported(path)
+    model, ignored = load_supported(path, home)
     row: dict[str, Any] = {"program": program, "ignored": ignored}
     if isinstance(model, ValueError):
         return row | {"error": _in_one_line(model, path)}
@@ -79,7 +82,7 @@ def main() -> None:
     options = common.arguments(__doc__ or "", add_options)
     common.double_precision()
     if options.smoke:
-        row = {"case": SMOKE.name, **measure(SMOKE)}
+        row = {"case": SMOKE.name, **measure(SMOKE, SMOKE.parent)}
         common.write("models", [row], True)
         return
     chosen = [item for item in PACKAGES if item.name in (options.package or [item.name])]
@@ -93,7 +96,8 @@ def main() -> None:
         for path, name in files[package]:
             if fnmatch.fnmatch(name, options.file):
                 print(package.name, name, flush=True)
-                _merge({"package": package.name, "version": version, "file": name, **measure(path)})
+                row = {"package": package.name, "version": version, "file": name}
+                _merge(row | measure(path, find_folder(package)))
                 jax.clear_caches()
 
 

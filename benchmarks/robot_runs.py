@@ -181,7 +181,7 @@ def compare_steps(
     path: pathlib.Path, count: int, repeats: int, settings: tuple[tuple[Any, float], ...] = SETTINGS
 ) -> list[dict[str, Any]]:
     """Return rows of steps of 20 ms, by `simulate`, and by a step of each solver as a kernel."""
-    pair = Comparison(rj.models.load(path, mimic=False), 0.02)
+    pair = Comparison(rj.models.load(path, mimic=False, friction_velocity=None), 0.02)
     q, v = pair.start(count, 1.0)
     ys = pair.unknowns(q, v)
     ours, kernels = {}, {}

@@ -51,7 +51,7 @@ def measure(name: str, path: Any, ignore: tuple[str, ...]) -> dict[str, Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of inertias that are not physical
-        model = rj.models.load(path, ignore, mimic=False)
+        model = rj.models.load(path, ignore, mimic=False, friction_velocity=None)
     trees, rng = rj.Relative(model.system), np.random.default_rng(0)
     f = trees.num_rates
     start = np.asarray(trees.encode(model.state))

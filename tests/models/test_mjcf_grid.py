@@ -8,36 +8,36 @@ import pathlib
 
 import numpy as np
 import pytest
-from _model_files import PACKAGES, find_models, load_supported
+from _model_files import PACKAGES, find_folder, find_models, load_supported
 
 from rigidjax.models.check import compare
 
 pytestmark = pytest.mark.exhaustive
 
 # Causes outside of rigidjax, and files without anything that moves.
-REASONS = ("MuJoCo cannot compile the file", "no link can move")
+REASONS = ("MuJoCo cannot compile the file", "no link can move", "' does not exist.")
 # The mass matrix is singular: MuJoCo's accelerations are not those of the model.
 SINGULAR = ("general_dyntype.xml",)
 
 
 def find_files():
-    """Return the files of all packages and of the given folders.
+    """Return the files of all packages and of the given folders, each with its folder.
 
     A package that is not installed is an error where these tests run.
     """
     if os.environ.get("RIGIDJAX_TEST_ALL", "0") == "0":
         return []
     folders = [pathlib.Path(p) for p in os.environ.get("RIGIDJAX_MJCF_FOLDERS", "").split(":") if p]
-    paths = [path for folder in folders for path in folder.rglob("*.xml")]
+    files = [(path, folder) for folder in folders for path in folder.rglob("*.xml")]
     for package in PACKAGES:
         if package.suffix == "xml":
-            paths += [path for path, _ in find_models(package)]
-    return sorted(paths)
+            files += [(path, find_folder(package)) for path, _ in find_models(package)]
+    return sorted(files)
 
 
-@pytest.mark.parametrize("path", find_files(), ids=lambda path: "/".join(path.parts[-4:]))
-def test_file_is_equal_to_mujoco_or_has_a_reason(path):
-    model, _ = load_supported(path)
+@pytest.mark.parametrize(("path", "home"), find_files(), ids=lambda path: "/".join(path.parts[-4:]))
+def test_file_is_equal_to_mujoco_or_has_a_reason(path, home):
+    model, _ = load_supported(path, home)
     if isinstance(model, ValueError):
         assert any(reason in str(model) for reason in REASONS), model
         return
