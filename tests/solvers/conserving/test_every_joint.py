@@ -110,3 +110,21 @@ def test_energy_of_a_wound_up_spring():
     turn = 8.0 * np.cos(4.0 * rate)
     assert abs(sol.states.angular_velocity[-1, 0, 2] - turn) < 0.01
     assert abs(sol.energy[-1] - 3.2) < 1e-12
+
+
+def test_energy_of_a_rotor_between_elastic_stops():
+    """The spring of a joint, and impacts within a few steps."""
+    hinge = rj.Revolute(
+        "ground", "rotor", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), stiffness=0.4, rest=0.1,
+        limits=(-0.5, 0.5), stop=rj.Stop(40.0, 0.0, 0.1),
+    )  # fmt: skip
+    rotor = rj.Body("rotor", 1.0, (0.1, 0.1, 0.1), angular_velocity=(0.0, 0.0, 8.0))
+    system = rj.System([rotor], [hinge])
+    sol = rj.simulate(
+        rj.NullSpace(system), system.reference_state(), 1.0, ts=np.linspace(0, 1, 51),
+        solver=EnergyMomentum(), dt=0.01, max_steps=128,
+    )  # fmt: skip
+    angles = np.asarray(sol.states.angles)
+    assert angles.min() < -0.6
+    assert angles.max() > 0.6
+    assert np.ptp(sol.energy) < 1e-12 * sol.energy[0]
