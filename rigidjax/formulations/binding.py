@@ -126,6 +126,8 @@ def set_inputs(model: Any, y: Unknowns, inputs: Mapping[str, Any]) -> Unknowns:
 
     **Errors:** `ValueError` for a wrong shape.
     """
+    if not inputs:
+        return y
     system, (values, _) = model.multibody, split_chart(y)
     states = split_states(system, model.layout.states(values))
     for name, value in inputs.items():
