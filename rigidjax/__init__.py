@@ -13,11 +13,8 @@ if interrupts.is_console_command():
 from . import projection as projection, solvers as solvers
 from ._version import __version__ as __version__
 from .adjoints.any_mode import AnyMode as AnyMode
-from .analysis.linearisation import (
-    Linearisation as Linearisation,
-    equilibrium as equilibrium,
-    linearize as linearize,
-)
+from .analysis.equilibrium import equilibrium as equilibrium
+from .analysis.linearisation import Linearisation as Linearisation, linearize as linearize
 from .bodies import (
     AutodiffPotential as AutodiffPotential,
     AxialGravityPotential as AxialGravityPotential,

@@ -1,55 +1,89 @@
-"""Equilibria, and linearisation about them in the motions that joints and loops permit."""
+"""Linear models about a state or along a trajectory."""
 
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 from numpy.typing import NDArray
 
-from ..checks import ArrayInput, is_traced, is_tracing
-from ..formulations import AbstractMinimalRates, Charted
-from ..formulations.charts import Unknowns, join_chart, split_chart
-from ..mechanics.dynamics.loops import loop_gradient
+from ..annotations import Scalar
+from ..checks import ArrayInput, collect_faults, is_traced, is_tracing, raise_or_collect
+from ..formulations import AbstractNullSpace
+from ..native import call_by_kernel
+from ..sensors import AbstractSensor
 from ..state import State
-
-# Largest number of Newton steps in the search for an equilibrium, largest number of halvings of a
-# step, and largest step, in rad or relative to the size of the mechanism.
-_MAX_STEPS, _MAX_HALVINGS, _MAX_LENGTH = 60, 30, 0.5
-# Fraction of the largest singular value of the loop gradient below which others count as zero.
-_CUTOFF = 1e-8
+from .linear_arguments import (
+    LinearModelRequest,
+    check_inputs,
+    check_sensors,
+    choose_coordinates,
+)
+from .local_motion import check_model, differentiate_motion, encode_state
 
 Complex = NDArray[np.complexfloating]
 
+_WRONG_STATE = "`linearize(state=...)`: one of the states violates the joints or is no rotation."
+
 
 class Linearisation(eqx.Module):
-    r"""Linearisation about a state, $\dot\eta = A\,\eta$ with $\eta = (\delta, \dot\delta)$.
+    r"""Linear model $\dot\xi = f_0 + A\,\xi + B\,\delta u$, $\delta z = C\,\xi + D\,\delta u$.
+
+    $\xi = (\delta, \eta, s)$ are coordinates on the constraint manifold around a state: the changes
+    of independent joint coordinates, of their rates, and of states of actuators. The change of a
+    rotation (of a ball joint or a free body) is a rotation vector in the axes of the angular
+    velocity. The difference of two neighbouring motions satisfies $\dot\xi = A\,\xi + B\,\delta u$
+    along the way. $f_0$ contains the rates at the state itself, which are zero in an equilibrium.
+
+    Results of several states have leading axes; `linear[k]` is one of them.
 
     **Attributes:**
 
-    - `matrix`, $A$, shape (2 r, 2 r), r the degrees of freedom.
-    - `directions`, (f, r), the matrix in $\nu = $ `directions` $\dot\delta$; rows as in `labels`.
-    - `labels` of the generalised velocities of the model.
-    - `acceleration`, $\ddot\delta$ at the state itself, (r,), zero in an equilibrium.
+    - `A` (n, n), `B` (n, m), `C` (z, n), `D` (z, m), `f0` (n,), SI units.
+    - `states` (n), `inputs` (m) and `outputs` (z), the names of rows and columns.
+    - `directions`, $N$ (f, p), the generalised velocities in $\nu = N\,\dot\delta$; `labels`, their
+      names.
     """
 
-    matrix: Float[Array, "2r 2r"]
-    directions: Float[Array, "f r"]
-    acceleration: Float[Array, " r"]
+    A: Float[Array, "*t n n"]
+    B: Float[Array, "*t n m"]
+    C: Float[Array, "*t z n"]
+    D: Float[Array, "*t z m"]
+    f0: Float[Array, "*t n"]
+    directions: Float[Array, "*t f p"]
+    states: tuple[str, ...] = eqx.field(static=True)
+    inputs: tuple[str, ...] = eqx.field(static=True)
+    outputs: tuple[str, ...] = eqx.field(static=True)
     labels: tuple[str, ...] = eqx.field(static=True)
+
+    def __getitem__(self, index: Any) -> "Linearisation":
+        """Return the linear model of one of several states."""
+        return jax.tree.map(lambda leaf: leaf[index], self)
+
+    @property
+    def matrix(self) -> Float[Array, "*t n n"]:
+        """The matrix `A`."""
+        return self.A
+
+    @property
+    def acceleration(self) -> Float[Array, "*t v"]:
+        r"""Accelerations $\dot\eta$ at the state itself, (v,), and rates of states of actuators."""
+        return self.f0[..., self.directions.shape[-1] :]
 
     @property
     def eigenvalues(self) -> Complex:
-        """Eigenvalues of `matrix`, (2 r,) 1/s, sorted by |imaginary part|, then by real part."""
+        """Eigenvalues of `A`, (n,) 1/s, sorted by |imaginary part|, then by real part."""
         return self._sort_eigenpairs()[0]
 
     @property
     def modes(self) -> np.ndarray:
-        r"""Mode shapes in generalised velocities, (f, 2 r), one column for each eigenvalue."""
-        vectors = self._sort_eigenpairs()[1]
-        shapes = np.asarray(self.directions) @ vectors[: len(vectors) // 2]
+        r"""Mode shapes in generalised velocities, (f, n), one column for each eigenvalue."""
+        directions = np.asarray(self.directions)
+        shapes = directions @ self._sort_eigenpairs()[1][: directions.shape[1]]
         return shapes / np.linalg.norm(shapes, axis=0)
 
     @property
@@ -72,204 +106,126 @@ class Linearisation(eqx.Module):
         return bool(np.all(values.real <= 1e-7 * max(1.0, np.max(np.abs(values), initial=0.0))))
 
     def _sort_eigenpairs(self) -> tuple[Complex, Complex]:
+        if self.A.ndim != 2:
+            raise ValueError(
+                f"Eigenvalues are those of one state; these are {self.A.shape[0]} linear models. "
+                "Choose one: `linear[k].eigenvalues`."
+            )
         values: Complex
-        values, vectors = np.linalg.eig(np.asarray(self.matrix))
+        values, vectors = np.linalg.eig(np.asarray(self.A))
         order = np.lexsort((values.real, np.round(np.abs(values.imag), 12)))
         return values[order], vectors[:, order]
 
 
-def linearize(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) -> Linearisation:
-    """Linearise the equations of motion about a state at rest, by exact derivatives.
+def linearize(
+    model: Any,
+    t: ArrayInput,
+    state: State,
+    *,
+    inputs: Sequence[str] | Mapping[str, Any] = (),
+    outputs: Sequence[AbstractSensor] = (),
+    coordinates: str | Sequence[str] | None = None,
+) -> Linearisation:
+    r"""Linearise the equations of motion about a state, by exact derivatives.
 
-    **Arguments:** `model`, `NullSpace` or `Relative`; `state`, usually an equilibrium (see
-    `rj.equilibrium`); its own acceleration is not part of the linear equations; `t`, s.
+    It works under `jax.jit`, `jax.vmap` and `jax.grad`, at the cost of one Jacobian in forward
+    mode. States with a leading axis, such as `sol.states` with `sol.ts`, give the linear models
+    along a trajectory.
+
+    ```python
+    linear = rj.linearize(model, 0.0, state, inputs=["u"], outputs=[rj.JointCoordinate("hinge")])
+    linear.A, linear.B, linear.frequencies
+    ```
+
+    With closed loops, the coordinates belong to independent joints, which are chosen at the state
+    (at the first of several, in the reference configuration if the state is traced). Around a
+    position in which they do not determine the others, give `coordinates`.
+
+    **Arguments:**
+
+    - `model`, `NullSpace` or `Relative`; `t`, s, a scalar, or (T,) for T states; `state`, at rest
+      or moving.
+    - `inputs`, names of `rj.Input`s, which have their defaults at the state, or their values by
+      name, (T, ...) for T states. Other inputs have their defaults. An input that is bound to an
+      `rj.Signal` or a policy has no column in `B`; with a policy `A` is that of the closed loop.
+    - `outputs`, sensors. Their rows in `C` and `D` are those of `sensor.channels`; an `Attitude`
+      has the rotation vector of its change.
+    - `coordinates`, names of joints, or entries of `rate_labels`, whose velocities determine all
+      others; needed for closed loops in a model with traced values.
+
     **Returns:** a `Linearisation`.
-    **Errors:** `TypeError` for another model; `ValueError` for velocities that are not zero, or a
-    state that violates the joints.
+    **Errors:** `TypeError` for another model, or no sensor; `ValueError` for a state that violates
+    the joints, a sensor with a delay, two sensors of one name, coordinates that do not fit, an
+    unknown input, a wrong shape of its value, and an input that prescribes a motion.
     """
-    _check_arguments(model, state)
-    if not np.all(np.asarray(state.velocity) == 0) or not np.all(
-        np.asarray(state.angular_velocity) == 0
-    ):
-        raise ValueError(
-            "`linearize(state=...)` takes a state at rest; got velocities. Use `state.at_rest()`."
-        )
-    y = _encode(model, state, t)
-    N = _free_directions(model, t, y)
-    return _linearise(model, t, y, jnp.asarray(N))[0]
+    model = check_model(model, "linearize")
+    if isinstance(t, State):
+        raise TypeError("`linearize(model, t, state)` takes the time before the state.")
+    if not isinstance(state, State):
+        raise TypeError(f"`linearize(state=...)` takes a `State`; got {type(state).__name__}.")
+    names = check_sensors(model, outputs)
+    is_batch = jnp.ndim(state.position) == 3
+    first = jax.tree.map(lambda leaf: leaf[0], state) if is_batch else state
+    targets, u, others = check_inputs(model, inputs, len(state.position) if is_batch else None)
+    chosen = choose_coordinates(model, first, coordinates)
+    columns = [
+        name if target.size is None else f"{name}[{k}]"
+        for name, target in targets.items()
+        for k in range(target.size or 1)
+    ]
+    request = LinearModelRequest(chosen, targets, others, tuple(outputs), (tuple(columns), names))
+    t = jnp.asarray(t, u.dtype)
+    traced = is_traced((model, state, t, u, others)) or is_tracing()
+    if not is_batch:
+        state = request.bind(model, u).check_state(state, t)
+        return (_linearise if traced else _linearise_by_kernel)(model, t, state, u, request)
+    ts = jnp.broadcast_to(t, (len(state.position),))
+    linearise = _linearise_all if traced else _linearise_all_by_kernel
+    linear, is_wrong = linearise(model, ts, state, u, request)
+    if is_traced(is_wrong):
+        return raise_or_collect(linear, is_wrong.any()[None], [_WRONG_STATE])
+    for k in np.flatnonzero(is_wrong)[:1]:
+        state = jax.tree.map(lambda leaf, k=k: leaf[k], state)
+        request.bind(model, u[k]).check_state(state, ts[k])
+        raise ValueError(_WRONG_STATE)
+    return linear
 
 
-def equilibrium(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) -> State:
-    """Return a state at rest near `state` in which all forces balance.
-
-    Where the stiffness is not positive, a step descends in energy, by at most half a radian (or
-    half the size of the mechanism); elsewhere it is a Newton step. A pendulum thus finds its lower
-    equilibrium. A state that is already an equilibrium is returned, stable or not; `rj.linearize`
-    tells whether it is stable. Directions without stiffness, such as those of a free body, are not
-    changed.
-
-    **Arguments:** `model`, `NullSpace` or `Relative`; `state`, a guess that satisfies the joints,
-    whose velocities are ignored; `t`, s.
-    **Errors:** `TypeError` for another model; `ValueError` if the search does not converge.
-    """
-    _check_arguments(model, state)
-    y = _encode(model, state.at_rest(), t)
-    current, largest = _evaluate_rest(model, t, y), 1e-300
-    for _ in range(_MAX_STEPS):
-        largest = max(largest, current.size, np.abs(current.stiffness).max(initial=0.0))
-        if current.size <= 1e3 * np.finfo(current.acceleration.dtype).eps * largest:
-            return model.decode(jnp.asarray(t, float), y)
-        step = current.step()
-        for _ in range(_MAX_HALVINGS):
-            trial = _displace(model, t, y, current.directions @ jnp.asarray(step))
-            after = _evaluate_rest(model, t, trial)
-            if after.size < current.size or after.energy < current.energy:
-                break
-            step *= 0.5
-        else:
-            break
-        y, current = trial, after
-    raise ValueError(
-        f"`equilibrium` found none: accelerations of {current.size:.3g} (rad/s^2 or m/s^2) remain "
-        "and do not decrease. Pass a `state` closer to an equilibrium."
-    )
+def _linearise_state(
+    model: AbstractNullSpace,
+    t: Scalar,
+    state: State,
+    u: Float[Array, " m"],
+    request: LinearModelRequest,
+) -> Linearisation:
+    bound = request.bind(model, u)
+    y = encode_state(bound, t, state)
+    local = request.chosen.coordinates(model.num_rates, u.dtype)
+    found = differentiate_motion(lambda u: request.bind(model, u), u, t, y, local, request.sensors)
+    states = request.chosen.names(bound)
+    return Linearisation(*found, states, *request.names, model.rate_labels)
 
 
-class _RestState(NamedTuple):
-    """Mass, stiffness, acceleration and energy of a state at rest, in its free directions."""
+def _linearise_states(
+    model: AbstractNullSpace,
+    ts: Float[Array, " T"],
+    states: State,
+    us: Float[Array, "T m"],
+    request: LinearModelRequest,
+) -> tuple[Linearisation, Bool[Array, " T"]]:
+    """Return the linear models of several states, and which states are not admissible."""
 
-    directions: Array
-    mass: np.ndarray
-    stiffness: np.ndarray  # derivative of the accelerations
-    acceleration: np.ndarray
-    energy: float
+    def of_state(t, state, u):
+        with collect_faults() as faults:
+            state = request.bind(model, u).check_state(state, t)
+        is_wrong = jnp.any(jnp.stack([jnp.array(False), *faults]))
+        return _linearise_state(model, t, state, u, request), is_wrong
 
-    @property
-    def size(self) -> float:
-        size = float(np.abs(self.acceleration).max(initial=0.0))
-        return size if np.isfinite(size) else np.inf
-
-    def step(self) -> np.ndarray:
-        """Return Newton's step, or a descent step if the stiffness is not positive."""
-        factor = np.linalg.cholesky(self.mass)
-        inner = -np.linalg.solve(factor, self.mass @ self.stiffness) @ np.linalg.inv(factor).T
-        values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
-        flat = 1e-10 * np.abs(values).max(initial=0.0)
-        if np.all(values > flat):
-            step = np.linalg.solve(self.stiffness, -self.acceleration)
-        else:
-            keep = np.abs(values) > flat
-            along = vectors[:, keep].T @ (factor.T @ self.acceleration) / np.abs(values[keep])
-            step = np.linalg.solve(factor.T, vectors[:, keep] @ along)
-        return step * min(1.0, _MAX_LENGTH / max(np.abs(step).max(initial=0.0), 1e-300))
+    return jax.vmap(of_state)(ts, states, us)
 
 
-def _evaluate_rest(model: AbstractMinimalRates, t: Any, y: Unknowns) -> _RestState:
-    directions = jnp.asarray(_free_directions(model, t, y))
-    linear, mass, energy = _linearise(model, t, y, directions)
-    r = len(linear.acceleration)
-    return _RestState(
-        linear.directions,
-        np.asarray(mass),
-        np.asarray(linear.matrix)[r:, :r],
-        np.asarray(linear.acceleration),
-        float(energy),
-    )
-
-
-def _check_arguments(model: AbstractMinimalRates, state: State) -> None:
-    if not isinstance(model, AbstractMinimalRates):
-        raise TypeError(
-            "`linearize` and `equilibrium` take a `NullSpace` or `Relative` model; got "
-            f"`{type(model).__name__}`."
-        )
-    # A function under `jax.jit` may also build model and state from concrete values.
-    if is_traced((model, state)) or is_tracing():
-        raise ValueError(
-            "`linearize` and `equilibrium` need concrete values: call them outside `jax.jit`."
-        )
-
-
-def _encode(model: AbstractMinimalRates, state: State, t: ArrayInput) -> Unknowns:
-    checked = model.check_state(state, t).normalized()
-    return model.chart(checked, t) if model.recharting else model.start(checked, t)
-
-
-def _free_directions(model: AbstractMinimalRates, t: Any, y: Unknowns) -> np.ndarray:
-    """Return a basis (f, r) of the generalised velocities that the loop constraints permit."""
-    f = model.num_rates
-    if not model.multibody.has_loops:
-        return np.eye(f)
-    J, scale = (np.asarray(part) for part in _scaled_loop_gradient(model, t, y))
-    _, sizes, rows = np.linalg.svd(J)
-    rank = int(np.sum(sizes > _CUTOFF * sizes.max(initial=0.0)))
-    return scale[:, None] * rows[rank:].T
-
-
-@eqx.filter_jit
-def _scaled_loop_gradient(model: AbstractMinimalRates, t: Any, y: Unknowns) -> tuple[Array, Array]:
-    at = model.configuration(t, y)
-    loops = loop_gradient(at.prepared, at.t, at.poses, at.joint_frames)
-    return loops.matrix, loops.scale
-
-
-def _with_rates(model: AbstractMinimalRates, y: Unknowns, nu: Array) -> Unknowns:
-    return join_chart(model.layout.with_velocities(split_chart(y)[0], nu), y)
-
-
-@eqx.filter_jit
-def _linearise(
-    model: AbstractMinimalRates, t: Any, y: Unknowns, N: Float[Array, "f r"]
-) -> tuple[Linearisation, Float[Array, "r r"], Float[Array, ""]]:
-    """Return the linearisation in the directions `N`, their mass matrix, and the energy at rest."""
-    values, _ = split_chart(y)
-    t = jnp.asarray(t, values.dtype)
-    first, f = model.layout.num_positions, model.num_rates
-
-    def rates(y):
-        return split_chart(model.vector_field(t, y))[0]
-
-    still = _with_rates(model, y, jnp.zeros(f, values.dtype))
-
-    def by_position(column):
-        # The change of positions is their rate with these velocities.
-        difference = rates(_with_rates(model, y, column)) - rates(still)
-        change = jnp.where(np.arange(values.size) < first, difference, 0.0)
-        change = join_chart(change, y)
-        if isinstance(change, Charted):
-            change = Charted(change.values, jnp.zeros_like(change.reference))
-        return jax.jvp(rates, (still,), (change,))[1][first : first + f]
-
-    def by_velocity(column):
-        scaled_rates = lambda s: rates(_with_rates(model, y, s * column))  # noqa: E731
-        zero = jnp.zeros((), values.dtype)
-        return jax.jvp(scaled_rates, (zero,), (jnp.ones_like(zero),))[1][first : first + f]
-
-    left_inverse = jnp.linalg.pinv(N)
-    stiffness = left_inverse @ jax.vmap(by_position, 1, 1)(N)
-    damping = left_inverse @ jax.vmap(by_velocity, 1, 1)(N)
-    r = N.shape[1]
-    top = jnp.concatenate([jnp.zeros((r, r)), jnp.eye(r)], axis=1)
-    A = jnp.concatenate([top, jnp.concatenate([stiffness, damping], axis=1)])
-    acceleration = left_inverse @ rates(still)[first : first + f]
-    linear = Linearisation(A, N, acceleration, model.rate_labels)
-    return linear, N.T @ model.mass_matrix(t, still) @ N, model.energy(t, still)
-
-
-@eqx.filter_jit
-def _displace(
-    model: AbstractMinimalRates, t: Any, y: Unknowns, change: Float[Array, " f"]
-) -> Unknowns:
-    """Move by a finite `change` of generalised coordinates, and project onto the constraints."""
-    values, _ = split_chart(y)
-    first = model.layout.num_positions
-    parts = 8
-
-    def advance(_, y):
-        along = split_chart(model.vector_field(t, _with_rates(model, y, change / parts)))[0]
-        still = split_chart(model.vector_field(t, _with_rates(model, y, 0.0 * change)))[0]
-        step = jnp.where(np.arange(values.size) < first, along - still, 0.0)
-        here, _ = split_chart(y)
-        return _with_rates(model, model.project(t, join_chart(here + step, y)), 0.0 * change)
-
-    return jax.lax.fori_loop(0, parts, advance, y)
+_linearise = eqx.filter_jit(_linearise_state)
+_linearise_all = eqx.filter_jit(_linearise_states)
+# Kernels compile faster.
+_linearise_by_kernel = eqx.filter_jit(functools.partial(call_by_kernel, _linearise_state))
+_linearise_all_by_kernel = eqx.filter_jit(functools.partial(call_by_kernel, _linearise_states))

@@ -13,12 +13,15 @@ from ..mechanics.dynamics.pseudo_inverse import pseudo_inverse
 
 
 def actuated_rates(
-    system: System, labels: Sequence[str], actuated: str | Sequence[str]
+    system: System,
+    labels: Sequence[str],
+    actuated: str | Sequence[str],
+    argument: str = "inverse_dynamics(actuated=...)",
 ) -> frozenset[int]:
     """Return the rows of the generalised velocities of actuated joints.
 
     **Arguments:** `labels`, as `rate_labels`; `actuated`, names of joints of the trees or single
-    labels.
+    labels; `argument`, its name in messages.
     **Errors:** `ValueError` for an unknown name, a joint that closes a loop, or one without rates.
     """
     names = (actuated,) if isinstance(actuated, str) else tuple(actuated)
@@ -29,7 +32,7 @@ def actuated_rates(
         if j is not None
     }
     rows |= {label: range(k, k + 1) for k, label in enumerate(labels)}
-    what = "`inverse_dynamics(actuated=...)`"
+    what = f"`{argument}`"
     for name in names:
         joints = [joint for joint in system.joints if joint.name == name]
         if joints and joints[0].is_driven:

@@ -87,8 +87,11 @@ def independent_rates(model: AbstractFormulation, state: State) -> tuple[int, ..
             f"`VelocityConstraint` {system.velocity_constraints[0].name!r} acts on velocities "
             "alone. Give the start instead of fitting it."
         )
-    count = num_rates(model)
-    J = loop_rows(model, state)
+    return independent_columns(loop_rows(system, state))
+
+
+def independent_columns(J: np.ndarray) -> tuple[int, ...]:
+    """Return indices of independent generalised velocities under the constraints `J`, (m, f)."""
     left, dependent = J.copy(), []
     size = np.abs(J).max(initial=0.0)
     for _ in range(min(J.shape)):
@@ -99,14 +102,13 @@ def independent_rates(model: AbstractFormulation, state: State) -> tuple[int, ..
         dependent.append(pivot)
         along = left[:, pivot] / norms[pivot]
         left = left - np.outer(along, along @ left)
-    return tuple(i for i in range(count) if i not in dependent)
+    return tuple(i for i in range(J.shape[1]) if i not in dependent)
 
 
-def loop_rows(model: AbstractFormulation, state: State) -> np.ndarray:
+def loop_rows(system: System, state: State) -> np.ndarray:
     """Return the dimensionless Jacobian of loop constraints on generalised velocities, (m, f)."""
-    system = model.multibody
     if not system.has_loops:
-        return np.zeros((0, num_rates(model)))
+        return np.zeros((0, sum(system.rates_of_bodies)))
     return np.asarray(_loop_rows(system, state).matrix)
 
 

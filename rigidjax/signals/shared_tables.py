@@ -23,17 +23,20 @@ _OTHER_TIMES = (
 def number_tables(tree: T) -> T:
     """Return a pytree whose signals carry the number of the table that they share.
 
-    Entries of the same table are recognised by the identity of its times. Entries with a delay
-    search the table at times of their own, because each delay is a separate parameter.
+    Entries of the same table are recognised by the identity of its times, and a signal that stands
+    in several places by that of its values. Signals with a delay search their tables at times of
+    their own, because each delay is a separate parameter.
     """
-    counts = collections.Counter(id(s.ts) for s in signals_of(tree) if _may_share(s))
-    shared = [times for times, count in counts.items() if count > 1]
+    counts = collections.Counter(
+        _identity(signal) for signal in signals_of(tree) if signal.delay is None
+    )
+    shared = [identity for identity, count in counts.items() if count > 1]
     if not shared and all(signal.table is None for signal in signals_of(tree)):
         return tree
 
     def with_number(signal: Signal) -> Signal:
-        is_shared = _may_share(signal) and id(signal.ts) in shared
-        return signal.replace(table=shared.index(id(signal.ts)) if is_shared else None)
+        is_shared = signal.delay is None and _identity(signal) in shared
+        return signal.replace(table=shared.index(_identity(signal)) if is_shared else None)
 
     return with_signals(tree, with_number)
 
@@ -106,5 +109,5 @@ def _table(signal: Signal) -> tuple[int] | None:
     return None if signal.table is None or signal.delay is not None else (signal.table,)
 
 
-def _may_share(signal: Signal) -> bool:
-    return signal.entry is not None and signal.delay is None
+def _identity(signal: Signal) -> tuple[int, ...]:
+    return (id(signal.ts),) if signal.entry is not None else (id(signal.ts), id(signal.values))

@@ -290,7 +290,7 @@ def test_small_motions_of_a_rolling_cylinder():
     body = rj.Body("cylinder", MASS, (0.1, inertia, 0.1), position=(0, 0, r - d))
     plane = rj.Planar("ground", "cylinder", (0, 0, 0), (0, 1, 0))
     system = rj.System(body, [plane, rj.VelocityConstraint(rolls, "cylinder")], GRAVITY)
-    modes = rj.linearize(rj.NullSpace(system), system.reference_state())
+    modes = rj.linearize(rj.NullSpace(system), 0.0, system.reference_state())
     wanted = np.sqrt(MASS * G * d / (inertia + MASS * (r - d) ** 2))
     np.testing.assert_allclose(modes.frequencies, [wanted], rtol=1e-12)
 

@@ -1,0 +1,341 @@
+"""Linear models with inputs and outputs: closed forms, and differences of nonlinear motions."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.linalg import solve_continuous_are
+
+import rigidjax as rj
+from rigidjax.rotations.so3 import conjugate, log_quaternion, multiply
+
+G = 9.81
+GRAVITY = rj.Gravity((0.0, 0.0, -G))
+CART, POLE, LENGTH = 1.2, 0.3, 0.8
+
+
+def cart_pole(law=None, pole=POLE):
+    """A cart on a rail with a rod that stands on it; the angle is zero upright."""
+    cart = rj.Body.box("cart", (0.4, 0.2, 0.2), mass=CART)
+    rod = rj.Body.rod("rod", LENGTH, mass=pole, position=(0, 0, LENGTH / 2))
+    rail = rj.Prismatic("ground", "cart", axis=(1, 0, 0), name="rail")
+    hinge = rj.Revolute("cart", "rod", (0, 0, 0), (0, 1, 0), name="hinge")
+    motor = rj.Motor("rail", rj.Input("u") if law is None else law)
+    return rj.System([cart, rod], [rail, hinge], [GRAVITY, motor])
+
+
+def cart_pole_rates(x, u):
+    """Textbook equations of the cart-pole, x = (position, angle, rates)."""
+    l, inertia = LENGTH / 2, POLE * LENGTH**2 / 3
+    q, w = x[1], x[3]
+    M = jnp.array([[CART + POLE, POLE * l * jnp.cos(q)], [POLE * l * jnp.cos(q), inertia]])
+    f = jnp.array([u[0] + POLE * l * w**2 * jnp.sin(q), POLE * G * l * jnp.sin(q)])
+    return jnp.concatenate([x[2:], jnp.linalg.solve(M, f)])
+
+
+def state_of(system, x):
+    return rj.jointed_state(system, {"rail": x[0], "hinge": x[1]}, {"rail": x[2], "hinge": x[3]})
+
+
+@pytest.mark.exhaustive(but=("Relative",))
+@pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative])
+def test_cart_pole_at_rest_and_in_motion(kind):
+    system = cart_pole()
+    model = kind(system)
+    xs, us = np.array([[0, 0, 0, 0], [0.3, 0.7, -0.5, 2.0]]), np.array([0.0, 1.7])
+    states = [state_of(system, x) for x in xs]
+    both = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    linear = rj.linearize(model, 0.0, both, inputs={"u": us})
+    assert linear.states == ("rail", "hinge", "rail.rate", "hinge.rate")
+    assert linear.inputs == ("u",)
+    for k, (x, u) in enumerate(zip(xs, us[:, None], strict=True)):
+        A, B = jax.jacfwd(cart_pole_rates, (0, 1))(jnp.asarray(x), jnp.asarray(u))
+        np.testing.assert_allclose(linear.A[k], A, atol=1e-11)
+        np.testing.assert_allclose(linear.B[k], B, atol=1e-12)
+        np.testing.assert_allclose(linear.f0[k], cart_pole_rates(x, u), atol=1e-12)
+    one = rj.linearize(model, 0.0, states[1], inputs={"u": us[1]})
+    np.testing.assert_allclose(one.A, linear[1].A, atol=1e-13)
+
+
+@pytest.mark.exhaustive
+def test_double_pendulum_with_two_torques():
+    """Mass matrix and stiffness of two equal rods in their absolute angles, from the textbook."""
+    rods = [
+        rj.Body.rod(n, 1.0, mass=1.0, position=(0, 0, z)) for n, z in (("a", -0.5), ("b", -1.5))
+    ]
+    joints = [
+        rj.Revolute("ground", "a", (0, 0, 0), (0, 1, 0), name="first"),
+        rj.Revolute("a", "b", (0, 0, -1.0), (0, 1, 0), name="second"),
+    ]
+    torques = rj.Input("torques", 2)
+    motors = [rj.Motor(joint, torques[k]) for k, joint in enumerate(joints)]
+    system = rj.System(rods, joints, [GRAVITY, *motors])
+    linear = rj.linearize(
+        rj.Relative(system), 0.0, system.reference_state(), inputs="torques",
+        outputs=[rj.JointRate("second")],
+    )  # fmt: skip
+    absolute = np.array([[1.0, 0.0], [1.0, 1.0]])
+    M = absolute.T @ np.array([[4 / 3, 1 / 2], [1 / 2, 1 / 3]]) @ absolute
+    K = absolute.T @ (G * np.diag([1.5, 0.5])) @ absolute
+    Minv = np.linalg.inv(M)
+    np.testing.assert_allclose(linear.A[2:], np.hstack([-Minv @ K, np.zeros((2, 2))]), atol=1e-12)
+    np.testing.assert_allclose(linear.B, np.vstack([np.zeros((2, 2)), Minv]), atol=1e-12)
+    np.testing.assert_allclose(linear.C, [[0, 0, 0, 1]], atol=1e-14)
+    assert linear.inputs == ("torques[0]", "torques[1]")
+    assert linear.outputs == ("rate of second",)
+
+
+def transition(model, state, t1, steps, **options):
+    """Return the transition matrix by RK4 steps of the linear models along a run, and the end."""
+    ts = jnp.linspace(0.0, t1, 2 * steps + 1)
+    run = rj.simulate(model, state, t1, ts=ts, rtol=1e-12, atol=1e-12)
+    A = np.asarray(rj.linearize(model, ts, run.states, **options).A)
+    X, h = np.eye(A.shape[1]), t1 / steps
+    for k in range(steps):
+        first = A[2 * k] @ X
+        second = A[2 * k + 1] @ (X + h / 2 * first)
+        third = A[2 * k + 1] @ (X + h / 2 * second)
+        fourth = A[2 * k + 2] @ (X + h * third)
+        X = X + h / 6 * (first + 2 * second + 2 * third + fourth)
+    return X, run
+
+
+def rotation_between(p, q):
+    """Rotation vector from a rotation to another one, in the axes of the first."""
+    return np.asarray(log_quaternion(multiply(conjugate(jnp.asarray(p)), jnp.asarray(q))))
+
+
+@pytest.mark.exhaustive(but=("Relative",))
+@pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative])
+def test_variations_of_a_tumbling_pair_of_bodies(kind):
+    """Differences of two runs of a free body with a second one on a ball joint."""
+    base = rj.Body.box("base", (1.0, 0.6, 0.3), mass=2.0)
+    arm = rj.Body.box("arm", (0.2, 0.3, 0.9), mass=0.7, position=(0.5, 0, 0.6))
+    ball = rj.Spherical("base", "arm", (0.5, 0, 0.15), name="ball")
+    system = rj.System([base, arm], [rj.Free("base"), ball], [rj.Drag("arm", linear=0.4)])
+    model, (free, *_) = kind(system), system.joints
+    rng = np.random.default_rng(2)
+    rates, changes = rng.normal(size=9), 1e-5 * rng.normal(size=(2, 9))
+
+    def start(sign):
+        q, nu = sign * changes[0], rates + sign * changes[1]
+        return rj.jointed_state(
+            system, {free.name: q[:6], "ball": q[6:]}, {free.name: nu[:6], "ball": nu[6:]}
+        )
+
+    X, _ = transition(model, start(0.0), 0.6, 60)
+
+    def end(sign):
+        run = rj.simulate(model, start(sign), 0.6, rtol=1e-12, atol=1e-12)
+        nu = model.layout.velocities(run.ys[-1])
+        return jax.tree.map(lambda leaf: leaf[-1], run.states), np.asarray(nu)
+
+    (plus, fast), (minus, slow) = end(1.0), end(-1.0)
+
+    def relative(state):
+        return multiply(conjugate(state.orientation[0]), state.orientation[1])
+
+    found = np.concatenate(
+        [
+            plus.position[0] - minus.position[0],
+            rotation_between(minus.orientation[0], plus.orientation[0]),
+            rotation_between(relative(minus), relative(plus)),
+            fast - slow,
+        ]
+    )
+    # In the reference configuration all coordinates are zero: these are the local ones there.
+    np.testing.assert_allclose(found, X @ (2 * changes).ravel(), rtol=0, atol=2e-10)
+
+
+def test_variations_of_rates_in_space():
+    """Euler's equations of a free body in space components, linearised by hand at a moment."""
+    inertia = np.array([0.3, 0.5, 0.7])
+    body = rj.System(rj.Body("body", 1.0, inertia))
+    omega = jnp.array([0.4, -1.0, 0.7])
+    start = eqx.tree_at(lambda s: s.angular_velocity, body.reference_state(), omega[None])
+    linear = rj.linearize(rj.NullSpace(body, rates="space"), 0.0, start)
+
+    def rates(xi):
+        # The rotation is exp(phi), so that J is R I R^T; exact to first order.
+        R = jnp.eye(3) + jnp.cross(jnp.eye(3), xi[:3])
+        J = R @ jnp.diag(inertia) @ R.T
+        w = omega + xi[3:]
+        return jnp.linalg.solve(J, -jnp.cross(w, J @ w))
+
+    rows = np.r_[3:6, 9:12]
+    A = np.asarray(linear.A)[np.ix_(rows, rows)]
+    np.testing.assert_allclose(A[3:], jax.jacfwd(rates)(jnp.zeros(6)), atol=1e-12)
+    cross = np.cross(np.eye(3), np.asarray(omega))
+    np.testing.assert_allclose(A[:3], np.hstack([cross, np.eye(3)]), atol=1e-14)
+
+
+def test_four_bar_along_a_trajectory():
+    """Differences of two runs in the angle and the rate of the crank."""
+    problem = rj.problems.four_bar(thickness=0.05)
+    system, model = problem.system, rj.NullSpace(problem.system)
+    crank = model.rate_labels[0]
+
+    def start(change):
+        return rj.jointed_state(system, {crank: 0.4 + change[0]}, {crank: 1.0 + change[1]})
+
+    def end(change):
+        run = rj.simulate(model, start(change), 0.2, rtol=1e-12, atol=1e-12)
+        return np.array([run.coordinates[crank][-1, 0], run.rates[crank][-1, 0]])
+
+    X, _ = transition(model, start((0, 0)), 0.2, 20, coordinates=crank)
+    h = 1e-5
+    differences = [(end(h * e) - end(-h * e)) / (2 * h) for e in np.eye(2)]
+    np.testing.assert_allclose(X.T, differences, rtol=2e-6, atol=2e-6)
+
+
+def compare_transformations(model, mass, state, **options):
+    """Compare `jit`, and derivatives by a mass in both modes, with evaluations and differences."""
+
+    @jax.jit
+    def entries(value, state):
+        changed = eqx.tree_at(mass, model, value)
+        return rj.linearize(changed, 0.0, state, **options).A[-1]
+
+    at, h = jnp.asarray(mass(model)), 1e-4
+    eager = rj.linearize(model, 0.0, state, **options)
+    np.testing.assert_allclose(entries(at, state), eager.A[-1], rtol=1e-10)
+    forward = jax.jit(jax.jacfwd(entries))(at, state)
+    difference = (entries(at + h, state) - entries(at - h, state)) / (2 * h)
+    np.testing.assert_allclose(forward, difference, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(jax.jit(jax.jacrev(entries))(at, state), forward, rtol=1e-9)
+    return entries, eager
+
+
+def test_transformations_of_a_tree():
+    model = rj.Relative(cart_pole())
+    state = state_of(model.system, (0.1, 0.6, 0.3, 1.0))
+    entries, eager = compare_transformations(model, lambda m: m.system.bodies[1].mass, state)
+    masses = jnp.array([POLE, 2 * POLE])
+    many = jax.jit(jax.vmap(entries, (0, None)))(masses, state)
+    np.testing.assert_allclose(many[0], eager.A[-1], rtol=1e-12)
+    np.testing.assert_allclose(many[1], entries(masses[1], state), rtol=1e-12)
+
+
+@pytest.mark.exhaustive
+def test_transformations_of_a_closed_loop():
+    problem = rj.problems.four_bar(thickness=0.05)
+    model = rj.NullSpace(problem.system)
+    crank = model.rate_labels[0]
+    compare_transformations(
+        model, lambda m: m.system.bodies[1].mass, problem.state0, coordinates=[crank]
+    )
+
+
+def test_outputs_against_differences():
+    """Sensors of rates, attitude and acceleration; the force acts on the last one at once."""
+    system = cart_pole()
+    model, x, u = rj.Relative(system), np.array([0.2, 0.5, 1.0, -0.8]), 2.0
+    sensors: Any = [
+        rj.Gyroscope("rod"), rj.Attitude("rod"), rj.Accelerometer("rod", (0.0, 0.0, 0.3))
+    ]  # fmt: skip
+    linear = rj.linearize(model, 0.0, state_of(system, x), inputs={"u": u}, outputs=sensors)
+    assert linear.outputs[3] == "attitude of rod phi1" and linear.C.shape == (9, 4)
+
+    @jax.jit
+    def read(x, u):
+        bound = rj.Relative(cart_pole(u))
+        y = bound.encode(state_of(system, x))
+        return [sensor.predict(bound, jnp.zeros(()), y) for sensor in sensors]
+
+    def difference(plus, minus):
+        return np.concatenate(
+            [s.residual(a, b) for s, a, b in zip(sensors, plus, minus, strict=True)]
+        )
+
+    h = 1e-6
+    C = [difference(read(x + h * e, u), read(x - h * e, u)) / (2 * h) for e in np.eye(4)]
+    np.testing.assert_allclose(linear.C.T, C, atol=1e-8)
+    D = difference(read(x, u + h), read(x, u - h)) / (2 * h)
+    np.testing.assert_allclose(linear.D[:, 0], D, atol=1e-8)
+    assert np.abs(D[6:]).max() > 0.1
+
+
+def test_regulator_of_the_cart_pole():
+    """The gain of the Riccati equation stabilises; a policy gives the closed loop."""
+    model = rj.Relative(cart_pole())
+    upright = model.system.reference_state()
+    linear = rj.linearize(model, 0.0, upright, inputs=["u"])
+    assert not linear.is_stable
+    A, B = np.asarray(linear.A), np.asarray(linear.B)
+    K = jnp.asarray(B.T @ solve_continuous_are(A, B, np.eye(4), np.eye(1)))[0]
+
+    def policy(t, view):
+        q, v = view.coordinates, view.rates
+        return -K @ jnp.stack([q["rail"][0], q["hinge"][0], v["rail"][0], v["hinge"][0]])
+
+    closed = rj.linearize(model, 0.0, upright, inputs={"u": policy})
+    assert closed.is_stable and closed.inputs == ()
+    np.testing.assert_allclose(closed.A, A - B @ np.asarray(K)[None], atol=1e-12)
+
+
+def test_constraints_on_velocities_leave_more_positions():
+    """A blade on a plane: three positions, two velocities, of which one turns the blade."""
+
+    def slip(t, poses, twists):
+        (_, R), (v, _) = poses["sleigh"], twists["sleigh"]
+        return R[:, 1] @ v
+
+    body = rj.Body("sleigh", 2.0, (0.2, 0.2, 0.3))
+    plane = rj.Planar("ground", "sleigh", (0, 0, 0), (0, 0, 1), name="plane")
+    system = rj.System(body, [plane, rj.VelocityConstraint(slip, "sleigh")])
+    moving = eqx.tree_at(
+        lambda s: s.velocity, system.reference_state(), jnp.array([[1.5, 0.0, 0.0]])
+    )
+    position = rj.Position("sleigh")
+    linear = rj.linearize(rj.NullSpace(system), 0.0, moving, outputs=[position])
+    assert linear.A.shape == (5, 5) and linear.states[:3] == ("plane[0]", "plane[1]", "plane[2]")
+    # A turned blade leads aside, at its speed.
+    velocities = np.asarray(linear.C @ linear.A)
+    np.testing.assert_allclose(velocities[:, 2], [0.0, 1.5, 0.0], atol=1e-12)
+
+
+def test_invalid_arguments_raise():
+    system = cart_pole()
+    model, state = rj.Relative(system), system.reference_state()
+    cases: Any = (
+        (TypeError, {"outputs": ["gyro"]}, r"outputs=...\)` takes a sequence of sensors"),
+        (ValueError, {"outputs": [rj.JointRate("rails")]}, "rails"),
+        (ValueError, {"outputs": [rj.JointRate("rail")] * 2}, "more than once"),
+        (ValueError, {"outputs": [rj.Delayed(rj.JointRate("rail"), 0.1)]}, "has a delay"),
+        (ValueError, {"inputs": ["v"]}, "no input called 'v'"),
+        (ValueError, {"inputs": {"u": (1.0, 2.0)}}, r"inputs=...\)\['u'\]` must have shape"),
+        (ValueError, {"coordinates": "hinges"}, "takes joints with free rates; got 'hinges'"),
+        (ValueError, {"coordinates": "hinge"}, "do not determine the others"),
+        (
+            ValueError,
+            {"inputs": {"u": rj.SampledController(lambda t, view, s: (0.0, s), 0.1)}},
+            "has no linear model in continuous time",
+        ),
+    )
+    for kind, options, message in cases:
+        with pytest.raises(kind, match=message):
+            rj.linearize(model, 0.0, state, **options)
+    with pytest.raises(TypeError, match="takes the time before the state"):
+        rj.linearize(model, state, 0.0)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match=r"state=...\)` takes a `State`; got ndarray"):
+        rj.linearize(model, 0.0, np.zeros(4))  # pyright: ignore[reportArgumentType]
+    states = jax.tree.map(lambda x: jnp.stack([x, x]), state)
+    opened = eqx.tree_at(lambda s: s.position, states, states.position.at[1, 0, 2].add(0.1))
+    with pytest.raises(ValueError, match="violate"):
+        rj.linearize(model, 0.0, opened)
+    linear = rj.linearize(model, 0.0, states)
+    with pytest.raises(ValueError, match="Eigenvalues are those of one state"):
+        _ = linear.eigenvalues
+    four_bar = rj.NullSpace(rj.problems.four_bar(thickness=0.05).system)
+    with pytest.raises(ValueError, match="needed for closed loops in a model with traced"):
+        jax.jit(lambda m: rj.linearize(m, 0.0, m.system.reference_state()))(four_bar)
+    needs_value = rj.Relative(cart_pole(rj.Input("u", default=None)))
+    with pytest.raises(ValueError, match="'u' has no default; give its value"):
+        rj.linearize(needs_value, 0.0, state, inputs=["u"])
+    driven = rj.Prismatic("ground", "cart", axis=(1, 0, 0), motion=rj.Input("s"), name="rail")
+    moved = rj.Relative(rj.System(system.bodies[0], [driven]))
+    with pytest.raises(ValueError, match="prescribes the motion of 'rail'"):
+        rj.linearize(moved, 0.0, moved.system.reference_state(), inputs=["s"])
