@@ -122,9 +122,10 @@ def update_at_samples(model: AbstractFormulation, start: Scalar, t: Time, y: Y) 
 
 
 def sample_times(model: AbstractFormulation, t0: Time, counts: dict[str, int]) -> list[Array]:
-    """Return the times of all samples after `t0` of each controller, s."""
+    """Return the times of the samples of each controller between start and end of a run, s."""
     sources = sampled_sources(model.multibody.sources)
     return [
-        jnp.asarray(t0) + sources[name][1].period * jnp.arange(1, n + 1)
-        for name, n in counts.items()
+        jnp.asarray(t0) + sources[name][1].period * jnp.arange(1, count)
+        for name, count in counts.items()
+        if count > 1
     ]
