@@ -124,7 +124,7 @@ def test_energy_of_a_rotor_between_elastic_stops():
         rj.NullSpace(system), system.reference_state(), 1.0, ts=np.linspace(0, 1, 51),
         solver=EnergyMomentum(), dt=0.01, max_steps=128,
     )  # fmt: skip
-    angles = np.asarray(sol.states.angles)
+    (angles,) = (np.asarray(values) for values in sol.states.angles.values())
     assert angles.min() < -0.6
     assert angles.max() > 0.6
     assert np.ptp(sol.energy) < 1e-12 * sol.energy[0]
