@@ -323,7 +323,14 @@ def _joint(
         name, _KINDS[kind], parent, child, placement.position, zero=offset,
         is_continuous=kind == "continuous", line=element.line,
     )  # fmt: skip
-    if kind not in ("fixed", "floating", "spherical"):
+    if kind == "fixed":
+        for tag in ("axis", "limit", "dynamics"):
+            for child_element in element.all(tag):
+                text = f"<{tag}> of a fixed joint"
+                report.add("no meaning", str(element), text, child_element.line)
+        report.add("read", str(element), kind, element.line)
+        return joint
+    if kind not in ("floating", "spherical"):
         joint.axes = (placement.rotation @ _axis(element),)
     joint.limits = _limits(element, kind, offset)
     dynamics = element.first("dynamics")
@@ -383,6 +390,10 @@ def _read_transmissions(
             )  # fmt: skip
             continue
         joint, (actuator,) = by_name[name], actuators
+        if joint.kind == "fixed":
+            text = f"actuator of {name!r}, which is fixed"
+            report.add("no meaning", str(element), text, element.line)
+            continue
         rotor_element, gear = find_rotor(element, actuator)
         rotor = 0.0 if rotor_element is None else rotor_element.number("value")
         joint.armature += rotor * gear**2

@@ -134,6 +134,21 @@ def test_fixed_links_as_welds(tree):
     np.testing.assert_allclose(*energies, rtol=1e-14)
 
 
+def test_forces_on_fixed_joints_have_no_meaning(tmp_path):
+    mount = joint("tool_mount", "fixed", "arm", "tool", f'{LIMIT}<dynamics damping="2"/>')
+    motor = '<joint name="tool_mount"/><actuator name="m"/><rotor_inertia value="1"/>'
+    path = write(tmp_path, [JOINTS[0], mount], ("base", "arm"), f"<transmission name='t'>{motor}"
+                 "</transmission>")  # fmt: skip
+    model = rj.models.load(path, lump_fixed=False)
+    assert not model.actuators and "tool_mount" not in model.limits
+    for line in (
+        "<limit> of a fixed joint",
+        "<dynamics> of a fixed joint",
+        "actuator of 'tool_mount'",
+    ):
+        assert line in str(model.report)
+
+
 def test_coordinates_of_pinocchio_there_and_back(tree, rng):
     _, model = tree
     v = rng.standard_normal(6 + 6 + 1 + 1 + 3 + 1 + 1 + 3)
