@@ -71,7 +71,7 @@ class Model(eqx.Module):
         and the angular velocity, link axes. A continuous joint has cosine and sine of its angle.
 
         **Arguments:** `q`, (n,); `v`, (m,), by default zero.
-        **Errors:** `ValueError` for a wrong shape, or a model with closed loops.
+        **Errors:** `ValueError` for a wrong shape, or a joint that Pinocchio does not have.
         """
         return exchange.from_coordinates(self, "pinocchio", q, v)
 
@@ -89,7 +89,7 @@ class Model(eqx.Module):
         origin, space axes, and the angular velocity, body axes.
 
         **Arguments:** `qpos`, (n,); `qvel`, (m,), by default zero.
-        **Errors:** `ValueError` for a wrong shape.
+        **Errors:** `ValueError` for a wrong shape, or a joint that MuJoCo does not have.
         """
         return exchange.from_coordinates(self, "mujoco", qpos, qvel)
 

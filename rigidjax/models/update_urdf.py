@@ -4,7 +4,7 @@ import numpy as np
 
 from .description import Link
 from .placement import from_roll_pitch_yaw
-from .urdf import find_rotor
+from .urdf_transmissions import find_rotor
 from .xml_edits import Edits
 from .xml_source import Element
 
