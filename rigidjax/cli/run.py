@@ -100,9 +100,9 @@ def run(
 ) -> None:
     """Simulate a problem, a case or a model file; print its final state, errors and work.
 
-    A case is a file in TOML with a model, `[state]`, `[[motor]]`, `[[force]]` and `[run]`; see
-    docs/robots.md. Options override its values. A model file starts from its reference
-    configuration.
+    A case is a file in TOML with a model, `[state]`, `[[motor]]`, `[[force]]`, `[inputs]` and
+    `[run]`; see docs/robots.md. Options override its values. A model file starts from its
+    reference configuration.
 
     Examples:
 
@@ -133,7 +133,7 @@ def run(
         form = {key: value for key, value in form.items() if value is not None}
         if is_model_file(problem) and (out is not None or html is not None):
             form["meshes"] = True  # for the pages
-        example, model, settings, inputs = _task(problem, setting or (), form)
+        example, model, settings, values, read_files = _task(problem, setting or (), form)
         method = settings.get("solver") if solver is None else choices.make_solver(solver)
         method = choices.make_solver("dopri8") if method is None else method
         solver = option_name(type(method))
@@ -160,7 +160,7 @@ def run(
             Output("--plot", plot, FIGURE),
             Output("--html", html, PAGE),
         )
-        check_outputs(files, force, inputs)
+        check_outputs(files, force, read_files)
     with bad_input(), progress_bar(example.name, progress) as meter:
         try:
             solution = simulate(
@@ -174,6 +174,7 @@ def run(
                 projection=settings.get("projection", True) if projection is None else projection,
                 progress=meter,
                 max_steps=settings.get("max_steps", _MAX_STEPS),
+                inputs=values,
             )
         except SimulationError as error:
             fail(str(error), code=1)
@@ -196,11 +197,12 @@ def run(
 
 
 class _Task(NamedTuple):
-    """A problem, its formulation, settings of its run, and the files that describe it."""
+    """A problem, its formulation, settings and inputs of its run, and the files that it is in."""
 
     problem: Problem
     model: AbstractFormulation
     settings: Mapping[str, Any]
+    inputs: Mapping[str, Any]
     files: tuple[str, ...] = ()
 
 
@@ -211,13 +213,13 @@ def _task(name: str, settings: Iterable[str], form: dict[str, Any]) -> _Task:
     """
     if not (name.endswith(".toml") or is_model_file(name)):
         example = choices.make_problem(name, settings)
-        return _Task(example, choices.make_formulation(example.system, **_FORM | form), {})
+        return _Task(example, choices.make_formulation(example.system, **_FORM | form), {}, {})
     if settings:
         raise ValueError("`--set` changes problems; change a case in its file.")
     case = read_run_case(name, {"model": form} if form else None)
     title, end = case.title, case.settings.get("t1", 0.0)
     example = Problem(title, title, case.model.system, case.state0, end, name)
-    return _Task(example, case.model, case.settings, case.files)
+    return _Task(example, case.model, case.settings, case.inputs, case.files)
 
 
 _FORM = {

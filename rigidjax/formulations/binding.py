@@ -208,16 +208,16 @@ def bind_start(model: Any) -> Any:
 
     Checks of a state use it, which know no other unknowns.
     """
+    dtype = common_dtype(model)
+    undefined = {
+        name: jnp.zeros(target.shape, dtype)
+        for name, target in inputs_of(model).items()
+        if target.default is None
+    }
+    model = with_inputs(model, undefined) if undefined else model
     system = model.multibody
     if not system.is_controlled or system.is_bound:
         return model
-    dtype = common_dtype(system)
-    undefined = {
-        name: jnp.zeros(target.shape, dtype)
-        for name, target in inputs_of(system).items()
-        if target.default is None
-    }
-    system = with_inputs(system, undefined)
     forces = [
         ActuatorAtStates(
             f.joint, f.component, f, f.initial_states(), jnp.zeros(f.num_states, dtype)

@@ -50,6 +50,7 @@ _MASSLESS, _MOVES = 1e-14, 1e-8
 def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput, start: T) -> T:
     """Return `start`, the state or its unknowns; errors where the state violates a joint, or a body
     lacks mass that it needs."""
+    model = bind_start(model)
     names, massive = model.multibody.closing_names, _all_have_mass(model.multibody.bodies)
     if is_traced((model, state, t)):
         position, velocity, cosines, massless = _faults(model, state, t, massive)
@@ -117,7 +118,7 @@ def _faults(model: "AbstractCoordinates", state: State, t: ArrayInput, massive: 
 
 
 def _faults_of(model: Any, state: State, t: Scalar, massive: bool):
-    prepared = bind_start(model).prepared_system
+    prepared = model.prepared_system
     state = state.normalized()
     t = jnp.asarray(t, state.position.dtype)
     poses = poses_of_state(prepared, state)

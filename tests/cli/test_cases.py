@@ -443,7 +443,7 @@ def test_forces_are_selected_by_index(tmp_path):
     text = replace_text(
         "[data]", '[[force]]\ntype = "TorsionSpring"\njoint = "hinge"\nstiffness = 1.0\n[data]'
     )
-    message = r"forces has 2 called 'TorsionSpring'; select one by its number, 1 or 2"
+    message = r"forces has 2 called 'TorsionSpring'; select one by its number, 1 or 2, or as one of"
     assert_refused(message, "identify", case_of(tmp_path, text))
 
 

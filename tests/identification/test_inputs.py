@@ -86,7 +86,9 @@ def test_invalid_inputs_raise(runs):
         anything: Any = how
         return make_problem(model, given, [rj.State()] * 2, parameters, anything)
 
-    with pytest.raises(ValueError, match="no `Signal` of the model has this name; there are"):
+    with pytest.raises(
+        ValueError, match="no `Signal` or `Input` of the model has this name; there are"
+    ):
         build_problem(model_with(ts, torque, INERTIA, 0.0, name="wheel"))
     single = [_with_inputs(run, {"wheels": (ts, torque[:, 0])}) for run in runs]
     with pytest.raises(ValueError, match=r"values of 'wheels' must have shape \(K, 3\), as in"):
@@ -101,12 +103,12 @@ def test_invalid_inputs_raise(runs):
     with pytest.raises(ValueError, match=r"All runs must have the same `Measurements\(inputs="):
         build_problem(model_with(ts, torque, INERTIA, 0.0), stack_runs([runs[0], other]))
     for inputs, message in (
-        ({"wheels": ts}, r"takes a pair \(ts, values\) for the signal 'wheels'; got"),
+        ({"wheels": ts}, r"takes a pair \(ts, values\) for 'wheels'; got"),
         ({"wheels": (ts, ts[:3])}, r"'wheels': `Signal\(values=...\)` must have shape"),
     ):
         anything: Any = inputs
         with pytest.raises(ValueError, match=message):
             rj.Measurements(ts, {GYROSCOPE: jnp.zeros((len(ts), 3))}, inputs=anything)
     wrong: Any = {3: (ts, ts)}
-    with pytest.raises(TypeError, match="are names of signals; got 3"):
+    with pytest.raises(TypeError, match="are names of signals or inputs; got 3"):
         rj.Measurements(ts, {GYROSCOPE: jnp.zeros((len(ts), 3))}, inputs=wrong)

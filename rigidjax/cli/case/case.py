@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...formulations import AbstractFormulation
 from ...identification import Experiment, Measurements, Parameter
+from ...signals.inputs import with_inputs
 from ...state import State
 from ..model_files import is_model_file
 from ..plugins import import_installed_plugins
@@ -31,6 +32,7 @@ _TABLES = (
     "state",
     "data",
     "input",
+    "inputs",
     "sensor",
     "parameter",
     "method",
@@ -60,7 +62,8 @@ class RunCase(NamedTuple):
     """Model, start and settings of one simulation, with title and text of the case file.
 
     `settings` are those of `[run]` and `[method]`: `t1` and `samples`, and arguments of
-    `rj.simulate`. `files` are the files that the case refers to.
+    `rj.simulate`; `inputs`, the values of its inputs by name. `files` are the files that the case
+    refers to.
     """
 
     title: str
@@ -68,6 +71,7 @@ class RunCase(NamedTuple):
     model: AbstractFormulation
     state0: State
     settings: dict[str, Any]
+    inputs: dict[str, Any]
     files: tuple[str, ...]
 
 
@@ -85,24 +89,25 @@ def read_case(
     common = read_common(top, path.parent)
     inputs = read_inputs(top, path.parent, common)
     model = read_model(top, inputs, path.parent)
+    formulation = with_inputs(*inputs.bind(top, model.formulation))
     options, outputs = read_method(top), read_outputs(top, path.parent)
     read_run(top)  # for `rigidjax run`
     data = read_data(top, path.parent, common)
     runs = [inputs.attach(top, run) for run in data.runs]
     sensors = data.runs[0].sensors
     for sensor in sensors:
-        top.call(sensor.check, model.formulation)
-    state0 = model.state0 or model.formulation.multibody.reference_state()
-    parameters = read_parameters(top, Experiment(model.formulation, state0, sensors))
+        top.call(sensor.check, formulation)
+    state0 = model.state0 or formulation.multibody.reference_state()
+    parameters = read_parameters(top, Experiment(formulation, state0, sensors))
     _reject_rest(top)
-    check_start_is_observable(top, model.formulation, sensors, parameters)
+    check_start_is_observable(top, formulation, sensors, parameters)
     return Case(
         title,
         text,
-        model.formulation,
+        formulation,
         runs,
         parameters,
-        start_of_runs(top, model.formulation, data.runs, parameters, model.state0),
+        start_of_runs(top, formulation, data.runs, parameters, model.state0),
         options,
         outputs,
         _distinct(*data.files, *inputs.files, model.file),
@@ -125,11 +130,12 @@ def read_run_case(
     common = read_common(top, path.parent)
     inputs = read_inputs(top, path.parent, common)
     model = read_model(top, inputs, path.parent)
+    formulation, values = inputs.bind(top, model.formulation)
     settings = {k: v for k, v in read_method(top).items() if k in SETTINGS} | read_run(top)
     _reject_rest(top)
-    state0 = model.state0 or model.formulation.multibody.reference_state()
+    state0 = model.state0 or formulation.multibody.reference_state()
     files = _distinct(str(path), *inputs.files, model.file)
-    return RunCase(title, text, model.formulation, state0, settings, files)
+    return RunCase(title, text, formulation, state0, settings, values, files)
 
 
 def _open_case(

@@ -30,8 +30,9 @@ def find_leaf(path: str, experiment: Any) -> LeafPath:
     """Resolve a path to an array, such as `model.system.bodies.arm.mass`.
 
     A part of the path is a field of the preceding object, or selects one of several bodies, joints,
-    forces or sensors, by its index (from 0) or its name (a force: by its type, if it is the only
-    force of this type). A name that is not an identifier is written `bodies["rod 1"]`.
+    forces or sensors, by its index (from 0) or its name. A force is selected by its type, if it is
+    the only force of this type, or, on a joint, by type and joint: `forces["DCMotor hinge"]`. A
+    name that is not an identifier is written `bodies["rod 1"]`.
 
     **Errors:** `ValueError` for a path that cannot be parsed, does not exist (with the existing
     names and the most similar one), or does not end at an array of numbers.
@@ -77,12 +78,13 @@ def _resolve(node: Any, part: str, path: str, before: str) -> str | int:
         if part.isdigit() and int(part) < len(node):
             return int(part)
         indices = [k for k, name in enumerate(names) if name == part]
+        indices = indices or [k for k, item in enumerate(node) if _name_on_joint(item) == part]
         if len(indices) == 1:
             return indices[0]
         if indices:
             raise ValueError(
                 f"`path = {path!r}`: {before} has {len(indices)} called {part!r}; select one by "
-                f"its number, {' or '.join(map(str, indices))}."
+                f"its number, {' or '.join(map(str, indices))}{_by_joint(node, indices)}."
             )
     elif part in names:
         return part
@@ -108,6 +110,17 @@ def _has_arrays(node: Any, name: str) -> bool:
     if value is None:
         return zero_of_field(node, name) is not None
     return any(map(eqx.is_inexact_array, jax.tree.leaves(value)))
+
+
+def _name_on_joint(item: Any) -> str:
+    """Return type and joint of a force on a joint, such as `"Motor hinge"`, else an empty text."""
+    joint = getattr(item, "joint", None)
+    return f"{type(item).__name__} {joint}" if isinstance(joint, str) else ""
+
+
+def _by_joint(node: Any, indices: list[int]) -> str:
+    names = [repr(_name_on_joint(node[k])) for k in indices if _name_on_joint(node[k])]
+    return f", or as one of {', '.join(names)}" if len(names) == len(indices) else ""
 
 
 def _name(item: Any) -> str:

@@ -1,4 +1,4 @@
-"""Measured inputs of runs: tables for the signals of a model, one per run."""
+"""Measured inputs of runs: tables for the signals and inputs of a model, one per run."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ...signals.inputs import inputs_of, with_inputs
+from ...signals.shared_tables import number_tables
 from ...signals.signal import Signal, signals_of, with_signals
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ class InputTable(eqx.Module):
 
 
 def check_inputs(inputs: Mapping[str, Any] | None) -> dict[str, tuple[Array, Array]]:
-    """Return times and values by the names of signals.
+    """Return times and values by the names of signals and inputs.
 
     **Errors:** `TypeError` and `ValueError` for other inputs.
     """
@@ -39,12 +41,13 @@ def check_inputs(inputs: Mapping[str, Any] | None) -> dict[str, tuple[Array, Arr
     for name, pair in dict(inputs or {}).items():
         if not isinstance(name, str) or not name:
             raise TypeError(
-                f"The keys of `Measurements(inputs=...)` are names of signals; got {name!r}."
+                "The keys of `Measurements(inputs=...)` are names of signals or inputs; got "
+                f"{name!r}."
             )
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise ValueError(
-                f"`Measurements(inputs=...)` takes a pair (ts, values) for the signal {name!r}; "
-                f"got {type(pair).__name__}."
+                f"`Measurements(inputs=...)` takes a pair (ts, values) for {name!r}; got "
+                f"{type(pair).__name__}."
             )
         try:
             signal = Signal(*pair)
@@ -52,6 +55,29 @@ def check_inputs(inputs: Mapping[str, Any] | None) -> dict[str, tuple[Array, Arr
             raise ValueError(f"`Measurements(inputs=...)`, {name!r}: {error}") from error
         checked[name] = signal.ts, signal.values
     return checked
+
+
+def bind_measured(model: Any, inputs: Mapping[str, tuple[Array, Array]]) -> Any:
+    """Return the model with linear signals of their names for the `rj.Input`s that are measured.
+
+    **Arguments:** `inputs`, of the first run; those of signals of the model have no effect here.
+    **Errors:** `ValueError` for values of another shape than that of the input, and for an input
+    that is neither measured nor has a default.
+    """
+    known = inputs_of(model)
+    if not known:
+        return model
+    signals = {}
+    for name, target in known.items():
+        if name in inputs:
+            signals[name] = Signal(*inputs[name], name=name)
+            _check_shape(name, signals[name].values, target.shape)
+        elif target.default is None:
+            raise ValueError(
+                f"`Measurements(inputs=...)` has no values of the input {name!r}, which has no "
+                f"default. Add `{{{name!r}: (ts, values)}}`, or give `Input(default=...)`."
+            )
+    return number_tables(with_inputs(model, signals))
 
 
 def make_tables(model: Any, inputs: Sequence[dict[str, Any]]) -> dict[str, InputTable]:
@@ -76,10 +102,10 @@ def _find_signal(model: Any, name: str) -> Signal:
     signals = signals_of(model)
     matches = [signal for signal in signals if signal.name == name]
     if not matches:
-        known = sorted({signal.name for signal in signals if signal.name})
+        known = sorted({*inputs_of(model), *(signal.name for signal in signals if signal.name)})
         raise ValueError(
-            f"`Measurements(inputs=...)` names {name!r}, but no `Signal` of the model has this "
-            f"name; there are {known}. Give it one: `rj.Signal(..., name={name!r})`."
+            f"`Measurements(inputs=...)` names {name!r}, but no `Signal` or `Input` of the model "
+            f"has this name; there are {known}. Give it one: `rj.Signal(..., name={name!r})`."
         )
     if len({(s.interpolation, s.shape_of_table) for s in matches}) > 1:
         raise ValueError(
@@ -99,12 +125,7 @@ def pad_rows(array: Any, length: int, mode: Any = "edge", **options: Any) -> np.
 def _stack_tables(signal: Signal, pairs: Sequence[tuple[Array, Array]]) -> InputTable:
     length, tables = max(len(ts) for ts, _ in pairs), []
     for ts, values in pairs:
-        if values.shape[1:] != signal.shape_of_table:
-            expected = ", ".join(["K", *map(str, signal.shape_of_table)])
-            raise ValueError(
-                f"`Measurements(inputs=...)`: values of {signal.name!r} must have shape "
-                f"({expected}), as in the model; got {values.shape}."
-            )
+        _check_shape(signal.name, values, signal.shape_of_table)
         run_signal = Signal(ts, values, signal.interpolation)
         tables.append(
             (
@@ -119,6 +140,16 @@ def _stack_tables(signal: Signal, pairs: Sequence[tuple[Array, Array]]) -> Input
     return InputTable(
         jnp.asarray(np.stack(ts), dtype), jnp.asarray(np.stack(values), dtype), slopes
     )
+
+
+def _check_shape(name: str, values: Array, shape: tuple[int, ...]) -> None:
+    """Raise `ValueError` unless a table has samples of this shape."""
+    if values.shape[1:] != shape:
+        expected = ", ".join(["K", *map(str, shape)])
+        raise ValueError(
+            f"`Measurements(inputs=...)`: values of {name!r} must have shape ({expected}), as in "
+            f"the model; got {values.shape}."
+        )
 
 
 def insert_tables(model: Any, tables: Mapping[str, InputTable]) -> Any:

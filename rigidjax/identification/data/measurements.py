@@ -27,8 +27,9 @@ class Measurements(eqx.Module):
       residuals, one number per sensor.
     - `mask`: for a sensor with gaps, where its samples count, shape (T,) or (T, C).
     - `name`: of the run, for reports.
-    - `inputs`: measured inputs of the run, by the name of an `rj.Signal` of the model: a pair of
-      times (K,) and values, which replace those in the model.
+    - `inputs`: measured inputs of the run, by the name of an `rj.Signal` or an `rj.Input` of the
+      model: a pair of times (K,) and values. They replace the table of the signal; an input gets
+      them with linear interpolation.
     - `time_zero`: the date and time of 0 s, ISO 8601, if known: see `read_csv`.
 
     **Errors:** `ValueError` and `TypeError` for wrong shapes, times out of order, values that are

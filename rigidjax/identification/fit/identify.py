@@ -106,7 +106,7 @@ def identify(
     run_settings = resolve_simulation("identify", simulation, settings)
     check_model("identify", model)
     parameters = check_parameters("identify", parameters)
-    check_starts(starts, start_spread, segments)
+    check_starts(starts, start_spread, segments, model)
     runs = stack_runs(measurements)
     search = make_search(runs.ts.dtype, horizons, method, loss, max_iterations, tolerance)
     model, (runs,), data_notes = prepare_runs(model, [runs])

@@ -17,6 +17,7 @@ from ...state import State
 from ..checked_arguments import check_precision
 from ..component_table import ComponentTable
 from ..data.first_samples import first_samples
+from ..data.inputs import bind_measured
 from ..data.measurements import Runs
 from ..data.revolutions import detect_angle_ranges
 from ..simulation import Simulation
@@ -88,12 +89,17 @@ def trial_simulation(simulation: Simulation, dtype: jnp.dtype) -> Simulation:
     return simulation.with_defaults(dtype, solver=diffrax.Dopri5())
 
 
-def check_starts(starts: Any, start_spread: Any, segments: Any) -> None:
+def check_starts(starts: Any, start_spread: Any, segments: Any, model: Any) -> None:
     """Raise `ValueError` for invalid numbers of starts or segments."""
     if isinstance(segments, bool) or not isinstance(segments, int) or segments < 1:
         raise ValueError(
             "`identify(segments=...)` must be a number of segments, 1 for undivided runs; got "
             f"{segments!r}."
+        )
+    if segments > 1 and model.multibody.num_states:
+        raise ValueError(
+            "`identify(segments=...)` starts segments from states of the bodies; the states of "
+            "actuators are not among them. Fit undivided runs, `segments=1`."
         )
     if not isinstance(starts, int) or starts < 1 or not start_spread > 0:
         raise ValueError(
@@ -105,11 +111,13 @@ def check_starts(starts: Any, start_spread: Any, segments: Any) -> None:
 def prepare_runs(
     model: AbstractFormulation, all_runs: Sequence[Runs]
 ) -> tuple[AbstractFormulation, list[Runs], list[str]]:
-    """Return a model that tracks the measured angles, and runs with the angle ranges of sensors.
+    """Return a model that tracks the measured angles and has signals for the measured inputs, and
+    runs with the angle ranges of sensors.
 
     **Returns:** also notes on the ranges that were detected.
     """
     check_precision("identify", model, all_runs[0].sensors, (), all_runs[0].ts)
+    model = bind_measured(model, all_runs[0].inputs[0])
     for sensor in all_runs[0].sensors:
         sensor.check(model)
     model = unwrap_measured_angles(model, all_runs[0].sensors)
