@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy import special
 
 from rigidjax import native
 from rigidjax.native.passes.analysis import sub_jaxprs
@@ -19,10 +18,6 @@ ARITHMETIC = {
     "four operations": lambda x, y: (x + y, x - y, x * y, x / y, -x, x**3, x**-2),
     "functions": lambda x, y: (jnp.sin(x), jnp.cos(y), jnp.exp(x), jnp.log(y), jnp.sqrt(y), y**x),
     "tan, log1p": lambda x, y: (jnp.tan(x), jnp.log1p(y)),
-    "roots, errors": lambda x, y: (
-        *(jnp.cbrt(x), jnp.arcsinh(x), jnp.arccosh(x * x), jnp.arctanh(x / 4)),
-        *(special.erf(y), special.erfc(x), special.erfinv(x / 4)),
-    ),
     "rounding": lambda x, y: (jnp.floor(x / y), jnp.ceil(y / x), jnp.round(x * y), jnp.sign(x)),
     "comparisons": lambda x, y: (x < y, x >= y, x == y, (x > 0) & ~(y > 1), (x > 0) ^ (y > 1)),
     "choices": lambda x, y: (jnp.where(x > y, x, y), jnp.clip(x, -1.0, 1.0), jnp.maximum(x, y)),
@@ -56,11 +51,9 @@ ARITHMETIC = {
         *(jnp.searchsorted(jnp.sort(x), y), jnp.interp(y, jnp.sort(x), x), jnp.digitize(x, y[:2])),
         *(jax.lax.top_k(jnp.stack([x, -x, x * 0]), 2), jnp.median(x), jnp.partition(y, 1)),
     ),
-    "windows": lambda x, y: (
-        *(jnp.convolve(x, y), jnp.correlate(jnp.tile(x, 3), y, mode="same")),
-        jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (2,), (1,), "SAME"),
-        jax.lax.reduce_window(jnp.outer(x, y), 0.0, jax.lax.add, (2, 2), (1, 2), "SAME"),
-        *(jax.lax.reduce(x, 1.0, lambda a, b: a * b + 1.0, (0,)), jax.lax.cumlogsumexp(y)),
+    "reductions": lambda x, y: (
+        jax.lax.reduce(x, 1.0, lambda a, b: a * b + 1.0, (0,)),
+        jax.lax.cumlogsumexp(y),
     ),
     "precision": lambda x, y: (x.astype(jnp.float32) * jnp.float32(0.1), x.astype(int) + 1),
 }

@@ -73,29 +73,6 @@ def cumulative(w: Writer) -> None:
     w.append(code, 8.0 if rounds else 0.0, "relative" if rounds else "", doubt=doubt)
 
 
-def windows(w: Writer) -> None:
-    x, t = w.variable("f", lambda t: len(t.shape) in (1, 2) and 0 not in t.shape)
-    size = tuple(w.integer(1, min(n, 3)) for n in t.shape)
-    stride = tuple(w.integer(1, 2) for _ in t.shape)
-    operation, start = w.choose(
-        [("lax.add", "0.0"), ("lax.max", "-jnp.inf"), ("lax.min", "jnp.inf")]
-    )
-    padding = w.choose(["SAME", "VALID"])
-    start = f"np.{t.dtype}({start.replace('jnp', 'np')})"
-    w.append(
-        f"lax.reduce_window({x}, {start}, {operation}, {size}, {stride}, '{padding}')",
-        4.0, "relative",
-    )  # fmt: skip
-
-
-def convolution(w: Writer) -> None:
-    x, t = w.variable("f", lambda t: len(t.shape) == 1 and 1 < t.shape[0] <= 40)
-    y = w.variable("f", lambda o: o.dtype == t.dtype and len(o.shape) == 1 and 0 < o.shape[0] < 6)
-    mode = w.choose(["full", "same", "valid"])
-    name = w.choose(["convolve", "correlate"])
-    w.append(f"jnp.{name}({x}, {y[0]}, mode='{mode}')", 8.0, "relative", doubt=OVERFLOW)
-
-
 def product(w: Writer) -> None:
     x, t = w.variable("fiuc", lambda t: t.shape and 0 not in t.shape)
     n = t.shape[-1]
@@ -216,7 +193,7 @@ def tridiagonal(w: Writer) -> None:
 
 
 OPERATIONS = {
-    reduction: 3, bitwise_reduction: 0.5, reduction_by_function: 0.3, cumulative: 1, windows: 0.5,
-    convolution: 0.5, product: 2, einsum: 1, of_this_package: 1, factorisation: 0.7,
+    reduction: 3, bitwise_reduction: 0.5, reduction_by_function: 0.3, cumulative: 1,
+    product: 2, einsum: 1, of_this_package: 1, factorisation: 0.7,
     linear_algebra: 1.2, triangular: 0.4, tridiagonal: 0.3,
 }  # fmt: skip

@@ -115,23 +115,6 @@ def test_updates_that_are_views_of_what_they_change():
     compare(function, line, jnp.array(3))
 
 
-def test_dtypes_of_sums_and_windows():
-    """Sums in the requested dtype, and extremes of Booleans."""
-    line, kernel = jnp.full((1, 1, 9), 100, jnp.int8), jnp.full((1, 1, 3), 100, jnp.int8)
-
-    def function(line, kernel):
-        marks, window = line[0] + kernel[0, 0, 0] > 0, ((1, 2), (1, 1), "VALID")
-        return (
-            jax.lax.conv_general_dilated(
-                line, kernel, (1,), "SAME", preferred_element_type=jnp.int32
-            ),
-            jax.lax.reduce_window(marks, False, jax.lax.max, *window),
-            jax.lax.reduce_window(marks, True, jax.lax.min, *window),
-        )
-
-    compare(function, line, kernel)
-
-
 def test_indices_beyond_the_signed_range():
     places = jnp.array([1, 2**63 + 5], jnp.uint64)
 

@@ -282,6 +282,14 @@ def test_failed_batch_element_has_its_result():
 
 
 def test_auto_states_the_reasons():
+    law = rj.Torque("rod", lambda t, R, rates: jnp.array([0.0, 0.0, jax.scipy.special.erf(t)]))
+    system = rj.System(rj.Body("rod", 1.0, (0.1, 0.1, 0.1)), (), law)
+    sol = rj.simulate(rj.NullSpace(system), system.reference_state(), 1.0, rtol=1e-10, atol=1e-10)
+    assert sol.stats["backend"] == "xla"
+    assert any("`erf`" in reason for reason in sol.stats["backend"].why_not)
+    # The integral of erf from 0 to 1, over the moment of inertia.
+    expected = 10.0 * (jax.scipy.special.erf(1.0) - (1.0 - np.exp(-1.0)) / np.sqrt(np.pi))
+    np.testing.assert_allclose(sol.states.angular_velocity[-1, 0, 2], expected, rtol=1e-9)
     sol = rj.simulate(TOP, START, T1, solver=diffrax.Kvaerno3(), rtol=1e-4, atol=1e-4)
     assert sol.stats["backend"] == "xla"
     assert sol.stats["backend"].why_not

@@ -1,1 +1,1 @@
-"""Elementary and special functions of vectors, without a mathematical library."""
+"""Elementary functions of vectors, without a mathematical library."""

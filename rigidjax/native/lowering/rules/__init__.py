@@ -6,7 +6,6 @@ from . import (  # noqa: F401
     branches,
     calls,
     complex_functions,
-    convolutions,
     definite,
     elimination,
     factorisations,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...libm import powers, special
+from ...libm import powers
 from ...libm.functions import Functions
 from ...ops.division import division_p
 from ..complex import LaneValue, is_complex, make_pair, part_dtype, parts
@@ -135,30 +135,12 @@ def _register_function(name: str, function: Callable[..., Any], numpy_function: 
         return em.map(compute, dtype, a)
 
 
-def _scipy_function(name: str):
-    """Return a function of SciPy; imported when it is first called, because importing is slow."""
-
-    def numpy_function(x):
-        from scipy import special
-
-        return getattr(special, name)(x)
-
-    return numpy_function
-
-
 for _name, _lanes_function, _numpy_function in (
     ("exp", powers.exp, np.exp),
     ("log", powers.log, np.log),
     ("sin", Functions.sin, np.sin),
     ("cos", Functions.cos, np.cos),
     ("atan", Functions.atan, np.arctan),
-    ("cbrt", special.cbrt, np.cbrt),
-    ("asinh", special.asinh, np.arcsinh),
-    ("acosh", special.acosh, np.arccosh),
-    ("atanh", special.atanh, np.arctanh),
-    ("erf", special.erf, _scipy_function("erf")),
-    ("erfc", special.erfc, _scipy_function("erfc")),
-    ("erf_inv", special.erf_inv, _scipy_function("erfinv")),
 ):
     _register_function(_name, _lanes_function, _numpy_function)
 
