@@ -416,9 +416,20 @@ def _joint_coordinates(
     return angle[None], angle_rate[None]
 
 
-@eqx.filter_jit
 def velocity_map(model: "Model", program: Program, state: State) -> VelocityMap:
-    """Return the conversion of velocities, forces and mass matrices in a state."""
+    """Return the conversion of velocities, forces and mass matrices in a state.
+
+    **Errors:** `ValueError` for another program.
+    """
+    if program not in ("pinocchio", "mujoco"):
+        raise ValueError(
+            f'`velocity_map(program=...)` must be "pinocchio" or "mujoco"; got {program!r}.'
+        )
+    return _velocity_map(model, program, state)
+
+
+@eqx.filter_jit
+def _velocity_map(model: "Model", program: Program, state: State) -> VelocityMap:
     trees = Relative(model.system)
     y = trees.pack(state)
     n = trees.layout.num_positions

@@ -65,16 +65,25 @@ def load(
     features.
     """
     path = pathlib.Path(path)
-    if physical not in ("keep", "nearest", "error"):
-        raise ValueError(
-            f'`load(physical=...)` must be "keep", "nearest" or "error"; got {physical!r}.'
-        )
+    for name, value, allowed in (
+        ("physical", physical, ("keep", "nearest", "error")),
+        ("lump_fixed", lump_fixed, (True, False, "massless")),
+        ("fixed_base", fixed_base, (None, True, False)),
+        ("mimic", mimic, (True, False)),
+        ("meshes", meshes, (True, False)),
+    ):
+        if value not in allowed:
+            *words, last = (f'"{word}"' if isinstance(word, str) else str(word) for word in allowed)
+            raise ValueError(
+                f"`load({name}=...)` must be {', '.join(words)} or {last}; got {value!r}."
+            )
+    for name, value in (("ignore", ignore), ("packages", packages)):
+        if isinstance(value, str | os.PathLike):
+            raise ValueError(
+                f"`load({name}=...)` takes several; got {value!r} alone. Write ({str(value)!r},)."
+            )
     laws = JointLaws(friction_velocity, stops)
     laws.check()
-    if lump_fixed not in (True, False, "massless"):
-        raise ValueError(
-            f'`load(lump_fixed=...)` must be True, False or "massless"; got {lump_fixed!r}.'
-        )
     if path.suffix.lower() == ".xacro":
         raise ValueError(
             f"{path}: macros of xacro are not expanded. Run `xacro {path.name} > model.urdf` and "

@@ -236,13 +236,28 @@ def test_impossible_inertias(tmp_path):
         rj.models.load(path, fixed_base=True, physical="error")
     with pytest.raises(ValueError, match=r'physical=...\)` must be "keep", "nearest" or "error"'):
         rj.models.load(path, physical="maybe")
-    with pytest.raises(ValueError, match=r'lump_fixed=...\)` must be True, False or "massless"'):
-        rj.models.load(path, lump_fixed="some")
     tensors = [np.asarray(m.system.bodies[0].inertia) for m in (kept, near)]
     moments = [np.sort(np.linalg.eigvalsh(tensor)) for tensor in tensors]
     assert moments[0][2] > moments[0][0] + moments[0][1]
     np.testing.assert_allclose(moments[1][2], moments[1][0] + moments[1][1], rtol=1e-12)
     assert len(kept.report.of_kind("warning")) == 1
+
+
+def test_options_are_checked(tree):
+    path, model = tree
+    for options, message in (
+        ({"lump_fixed": "some"}, "must be True, False or \"massless\"; got 'some'"),
+        ({"fixed_base": "yes"}, "must be None, True or False; got 'yes'"),
+        ({"mimic": None}, "must be True or False; got None"),
+        ({"meshes": "all"}, "must be True or False; got 'all'"),
+        ({"ignore": "mesh"}, "takes several; got 'mesh' alone. Write \\('mesh',\\)"),
+        ({"packages": "/tmp"}, "takes several; got '/tmp' alone"),
+    ):
+        (name,) = options
+        with pytest.raises(ValueError, match=rf"load\({name}=...\)` {message}"):
+            rj.models.load(path, **options)
+    with pytest.raises(ValueError, match='must be "pinocchio" or "mujoco"; got \'drake\''):
+        model.velocity_map(model.state, "drake")
 
 
 def test_momentum_is_conserved_without_gravity(tree, rng):
