@@ -28,7 +28,6 @@ LAYERS = (
     ("solvers",),
     ("adjoints",),
     ("simulate",),
-    ("stepping",),
     ("problems", "models"),
     ("io", "identification"),
     ("ensembles",),

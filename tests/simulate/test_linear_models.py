@@ -1,6 +1,6 @@
 """Linear models with inputs and outputs: closed forms, and differences of nonlinear motions."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -274,6 +274,30 @@ def test_regulator_of_the_cart_pole():
     closed = rj.linearize(model, 0.0, upright, inputs={"u": policy})
     assert closed.is_stable and closed.inputs == ()
     np.testing.assert_allclose(closed.A, A - B @ np.asarray(K)[None], atol=1e-12)
+
+
+class Lag(rj.AbstractActuator):
+    joint: str = eqx.field(static=True)
+    command: Any
+    component: int | None = eqx.field(static=True, default=None)
+    num_states: ClassVar[int] = 1
+
+    def rates(self, t, x, u):
+        return (u - x) / 0.2
+
+    def force(self, t, x, u):
+        return x[0]
+
+
+def test_states_of_actuators():
+    plain = cart_pole()
+    system = rj.System(plain.bodies, plain.joints, [GRAVITY, Lag("rail", rj.Input("u"))])
+    linear = rj.linearize(rj.Relative(system), 0.0, system.reference_state(), inputs=["u"])
+    direct = rj.linearize(rj.Relative(plain), 0.0, plain.reference_state(), inputs=["u"])
+    expected = np.block([[direct.A, direct.B], [np.zeros((1, 4)), -5.0 * np.eye(1)]])
+    np.testing.assert_allclose(linear.A, expected, atol=1e-12)
+    np.testing.assert_allclose(linear.B[:, 0], [0, 0, 0, 0, 5.0], atol=1e-14)
+    assert linear.states[-1] == "rail.state1"
 
 
 def test_constraints_on_velocities_leave_more_positions():

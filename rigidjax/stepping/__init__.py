@@ -1,1 +1,0 @@
-"""Runs that are advanced one period at a time, for environments, learning and control."""
