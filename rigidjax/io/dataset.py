@@ -40,7 +40,8 @@ def to_dataset(
     and the variable `result`; its trajectories must have the same times. Times that no trajectory
     reached are left out; values are NaN where a single trajectory did not reach the time. The event
     that ended a run is in `event_time`, `event_position` and so on, NaN if no event occurred; a run
-    without `event=` does not have these variables.
+    without `event=` does not have these variables. A hybrid run has `transition_time`, NaN after
+    the last transition, and `transition_kind`.
 
     **Arguments:** `solution`; `attributes` to add, such as `{"source": problem.source}`.
     **Returns:** an `xarray.Dataset` in memory, with NumPy arrays.
@@ -70,7 +71,7 @@ def to_dataset(
         name: _at_reached_times(variable, reached, batch)
         for name, variable in _histories(solution).items()
     }
-    variables |= _at_event(solution, batch)
+    variables |= _at_event(solution, batch) | _transitions(solution, batch)
     variables |= _mass_properties(model, batch)
     variables["mechanism"] = _mechanism(model, batch)
     stats = {}
@@ -223,6 +224,21 @@ def _at_event(solution: Solution, batch: tuple[str, ...]) -> dict[str, Any]:
             {"long_name": f"{name.replace('_', ' ')} at the event", "units": units},
         )
         for name, (values, dims, units) in parts.items()
+    }
+
+
+def _transitions(solution: Solution, batch: tuple[str, ...]) -> dict[str, Any]:
+    """Return times and kinds of the transitions of a hybrid run; empty for other runs."""
+    record = solution.transitions
+    if record is None:
+        return {}
+    names = ", ".join(f"{k} {name!r}" for k, name in enumerate(record.names))
+    dims, times = (*batch, "transition"), np.asarray(record.times)
+    about_times = {"long_name": "time of the transition", "units": "s"}
+    about_kinds = {"long_name": f"kind of the transition ({names}; -1 for none)", "units": "1"}
+    return {
+        "transition_time": (dims, np.where(np.isfinite(times), times, np.nan), about_times),
+        "transition_kind": (dims, np.asarray(record.kinds), about_kinds),
     }
 
 

@@ -61,6 +61,11 @@ def test_twenty_impacts_of_a_ball():
     np.testing.assert_array_equal(sol.ts, ts)
     np.testing.assert_allclose(sol.states.position[:, 0, 2], expected, atol=1e-12)
     assert sol.stats["num_steps"] < 150
+    data = sol.to_xarray()
+    np.testing.assert_array_equal(data.transition_time[:20], record.times[:20])
+    assert np.isnan(data.transition_time[20:]).all() and data.transition_kind.dims == (
+        "transition",
+    )
 
 
 def closed_form(z, e):
