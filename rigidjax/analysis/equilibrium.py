@@ -41,12 +41,19 @@ def equilibrium(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) 
 
     **Arguments:** `model`, `NullSpace` or `Relative`; `state`, a guess that satisfies the joints,
     whose velocities are ignored; `t`, s.
-    **Errors:** `TypeError` for another model; `ValueError` if the search does not converge.
+    **Errors:** `TypeError` for another model; `ValueError` for actuators and controllers with
+    states, and if the search does not converge.
     """
     checked = check_model(model, "equilibrium")
     # A function under `jax.jit` may also build model and state from concrete values.
     if is_traced((model, state)) or is_tracing():
         raise ValueError("`equilibrium` needs concrete values: call it outside `jax.jit`.")
+    if checked.multibody.num_states:
+        raise ValueError(
+            "`equilibrium` balances the forces on bodies; it does not find the states of actuators "
+            "and sampled controllers, which would have to be at rest as well. Replace every "
+            "actuator by an `rj.Motor` with its force at rest."
+        )
     state = checked.check_state(state.at_rest(), t)
     t = jnp.asarray(t, state.position.dtype)
     y = encode_state(checked, t, state)

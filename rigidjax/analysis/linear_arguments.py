@@ -9,10 +9,9 @@ from jax.core import eval_context
 from jaxtyping import Array, Float
 
 from ..checks import common_dtype, find_duplicates, finite_leaf, is_traced
-from ..forces.actuator import AbstractActuator
 from ..formulations import AbstractNullSpace
 from ..formulations.actuation import actuated_rates
-from ..formulations.binding import bind_inputs
+from ..formulations.binding import actuator_state_names, bind_inputs
 from ..initial.local_coordinates import independent_columns, loop_rows, selection
 from ..joints.replacing import replace_fields
 from ..sensors import AbstractSensor
@@ -53,8 +52,7 @@ class IndependentRates(NamedTuple):
             velocities.append(f"{label}.rate" if joined else label)
         chosen = [positions[k] for k in self.positions]
         chosen += [velocities[k] for k in self.velocities]
-        actuators = (f for f in system.forces if isinstance(f, AbstractActuator))
-        return (*chosen, *(f"{a.joint}.{name}" for a in actuators for name in a.state_names))
+        return (*chosen, *actuator_state_names(system.forces))
 
 
 class LinearModelRequest(NamedTuple):

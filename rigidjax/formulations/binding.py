@@ -283,14 +283,26 @@ def state_rates(system: Any, dtype: Any) -> Float[Array, " s"]:
     return jnp.concatenate(parts)
 
 
+def actuator_state_names(forces: Iterable[Any]) -> list[str]:
+    """Return unique names of the states of actuators, in their order.
+
+    Examples are `hinge.current`, for the second coordinate of a joint `sleeve.torque2`, and
+    `hinge.torque (2)` for the second such actuator on one coordinate.
+    """
+    names: list[str] = []
+    for force in forces:
+        if isinstance(force, AbstractActuator):
+            number = "" if force.component is None else force.component + 1
+            names += [f"{force.joint}.{name}{number}" for name in force.state_names]
+    before = [names[:k].count(name) for k, name in enumerate(names)]
+    return [f"{n} ({count + 1})" if count else n for n, count in zip(names, before, strict=True)]
+
+
 def state_names(system: Any) -> list[str]:
     """Return names of the states of actuators and sampled controllers, in their order."""
-    names = []
+    names = actuator_state_names(system.forces)
     for key, count in system.state_counts:
-        if isinstance(key, int):
-            force = system.forces[key]
-            names += [f"{force.joint}.{name}" for name in force.state_names]
-        else:
+        if not isinstance(key, int):
             target, source = system.sources[key]
             held = (source.delay + 1) * math.prod(target.shape)
             names += [f"{key}.held{k + 1}" for k in range(held)]

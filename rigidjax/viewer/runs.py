@@ -179,8 +179,8 @@ def _forces(
     """Return the applied forces, N; `None` for a body with a fixed point."""
     if not model.layout.translates:
         return None
-    kinematics = model.kinematics(t, y)
-    return applied_wrenches(model.prepared_system, t, kinematics)[:, :3]
+    bound, kinematics = model.bind(t, y), model.kinematics(t, y)
+    return applied_wrenches(bound.prepared_system, t, kinematics)[:, :3]
 
 
 def _reactions(model: Any, t: Float[Array, ""], y: Unknowns) -> Float[Array, "J 3"]:

@@ -13,6 +13,7 @@ from formulations import cases
 from jax.flatten_util import ravel_pytree
 
 import rigidjax as rj
+from rigidjax.io.names import unknown_names
 
 J, MASS, T1 = 0.3, 2.0, 1.5
 START, SPEED = 0.4, -0.5
@@ -305,6 +306,21 @@ def test_limited_actuators_agree_with_scipy():
     current = np.abs(rows[:, 11])
     assert 1.4 < current.max() <= 1.5 + 1e-9
     assert abs(rows[-1, 3]) < 6.0
+
+
+def test_states_have_unique_names_and_runs_are_shown(tmp_path):
+    sol = null_space_run()
+    assert list(sol.to_xarray().unknown.values[-7:]) == [
+        "plane.torque1", "plane.current3", "sleeve.integral_action2", "sleeve.filtered_rate2",
+        "plane.set_point2", "plane.set_point_rate2", "sleeve.integral_action1",
+    ]  # fmt: skip
+    rj.view(sol).save(tmp_path / "run.html")
+    twins = [rj.LaggedMotor("h", 1.0, 0.1)] * 2
+    joint = rj.Revolute("ground", "b", (0.0, 0.0, 0.0), Z, name="h")
+    model = rj.NullSpace(rj.System([rj.Body("b", 1.0, (J, J, J))], [joint], twins))
+    assert unknown_names(model)[-2:] == ["h.torque", "h.torque (2)"]
+    with pytest.raises(ValueError, match="`equilibrium` balances the forces on bodies; it does"):
+        rj.equilibrium(model, model.system.reference_state())
 
 
 class Metered(rj.AbstractActuator):
