@@ -327,6 +327,24 @@ def six_table() -> str:
     return _claims_table(rows) + "\n\n" + provenance(rows)
 
 
+def stepping_table() -> str:
+    """Return the table of periods of a batch of environments."""
+    rows = common.read("stepping")
+    body = [
+        [
+            r["case"],
+            str(r["num_steps"]),
+            f"{r['error']:.1e}",
+            f"{1e3 * r['run_seconds_min']:.3g}",
+            f"{r['nanoseconds']:.3g}",
+            f"{r['ratio']:.2f}",
+        ]
+        for r in rows
+    ]
+    head = ["program", "steps", "error", "batch ms, least", "ns an environment", "ratio"]
+    return table(head, body) + "\n\n" + provenance(rows)
+
+
 def lie_group_table() -> str:
     """Return the table of errors at long steps, the time of a step, and the drift of the first
     step.
@@ -373,6 +391,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "chains": ("chains", chain_table),
     "compile": ("compile", compile_table),
     "models": ("models", model_table),
+    "stepping": ("stepping", stepping_table),
     **SOLVER_TABLES,
     **FIT_TABLES,
     **ROBOT_TABLES,

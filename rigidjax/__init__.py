@@ -100,6 +100,7 @@ from .signals.switches import Switch as Switch
 from .simulate.simulate import simulate as simulate
 from .simulate.solution import Solution as Solution
 from .state import State as State
+from .stepping.stepper import Stepper as Stepper, StepperState as StepperState
 
 if _typing.TYPE_CHECKING:
     from . import (

@@ -28,6 +28,7 @@ LAYERS = (
     ("solvers",),
     ("adjoints",),
     ("simulate",),
+    ("stepping",),
     ("problems", "models"),
     ("io", "identification"),
     ("ensembles",),

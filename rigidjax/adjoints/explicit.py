@@ -55,7 +55,7 @@ def is_supported(kwargs: Tree) -> bool:
         _tableau(kwargs["solver"]) is not None
         and type(unwrap(kwargs["terms"])[0]) is diffrax.ODETerm
         and type(controller) in (diffrax.PIDController, diffrax.ConstantStepSize)
-        and not kwargs["saveat"].controller_state
+        and not kwargs["saveat"].solver_state
         and is_recordable(kwargs)
     )
 
@@ -88,7 +88,8 @@ def transpose_run(
 ) -> Tree:  # fmt: skip
     """Return the cotangents of a loop's arguments from those of the saved times and unknowns.
 
-    See `rigidjax.adjoints.reverse.transpose_run`.
+    The state of the controller, which may be saved too, has no derivatives. See
+    `rigidjax.adjoints.reverse.transpose_run`.
     """
     run = _ExplicitRun(kwargs, boundaries_are_wanted(wanted), batched)
     state_of = lambda _, new: ravel_pytree(new[0])[0]  # noqa: E731

@@ -52,7 +52,7 @@ def is_recordable(kwargs: Tree) -> bool:
     return (
         kwargs["event"] is None
         and kwargs["max_steps"] is not None
-        and not (saveat.dense or saveat.solver_state)
+        and not saveat.dense
         and type(subs) is diffrax.SubSaveAt
         and subs.steps == 0
         and not subs.t0

@@ -14,7 +14,7 @@ Trajectories of a batch proceed in lockstep as in `explicit`.
 """
 
 import math
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import diffrax
 import equinox as eqx
@@ -61,13 +61,15 @@ def is_supported(kwargs: Tree) -> bool:
         controller = controller.controller
     # Implicit methods of diffrax are left out: `Kvaerno5` raises errors about infinite values in a
     # batch.
-    kinds = AbstractDAESolver | AbstractStructureSolver | diffrax.AbstractERK
+    kinds: Any = AbstractDAESolver | AbstractStructureSolver
+    if not kwargs["saveat"].solver_state:  # The form of its stages changes the state of an `ERK`.
+        kinds |= diffrax.AbstractERK
     return isinstance(solver, kinds) and type(controller) in _CONTROLLERS and is_recordable(kwargs)
 
 
 def transpose_run(
-    kwargs: Tree, recorded_kwargs: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y, wanted: Tree,
-    batched: bool,
+    kwargs: Tree, recorded_kwargs: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y,
+    ct_solver: PyTree, wanted: Tree, batched: bool,
 ) -> Tree:  # fmt: skip
     """Return the cotangents of a loop's arguments from those of the saved times and unknowns.
 
@@ -78,7 +80,7 @@ def transpose_run(
     record = record_run(
         recorded_kwargs, run.segment, run.record_step if run.is_direct else _state_after, run.moves
     )
-    return run.assemble_cotangents(run.backward(record, ct_ts, ct_ys), ct_ts)
+    return run.assemble_cotangents(run.backward(record, ct_ts, ct_ys, ct_solver), ct_ts)
 
 
 def _state_after(before: SolverState, after: SolverState):
@@ -158,8 +160,11 @@ class _ReplayedRun:
 
     # Backward pass.
 
-    def backward(self, record: Record, ct_ts: Float[Array, " T"] | None, ct_ys: Y):
-        carry, longest = self.last_cotangents(record, ct_ts, ct_ys), record.longest
+    def backward(
+        self, record: Record, ct_ts: Float[Array, " T"] | None, ct_ys: Y, ct_solver: PyTree
+    ):
+        carry = self.last_cotangents(record, ct_ts, ct_ys, ct_solver)
+        longest = record.longest
 
         def transpose_step(*args):
             return self.transpose_step(record, ct_ys, *args)
@@ -189,7 +194,9 @@ class _ReplayedRun:
         val = (longest - 1) // self.segment, carry
         return jax.lax.while_loop(lambda val: val[0] >= 0, transpose_segment, val)[1]
 
-    def last_cotangents(self, record: Record, ct_ts: Float[Array, " T"] | None, ct_ys: Y) -> Tree:
+    def last_cotangents(
+        self, record: Record, ct_ts: Float[Array, " T"] | None, ct_ys: Y, ct_solver: PyTree
+    ) -> Tree:
         """Return the cotangents after the last step."""
         (y, values), lengths = jax.tree.map(jnp.zeros_like, self.differentiable_start(self.state))
         t = jnp.zeros_like(record.end)
@@ -197,6 +204,9 @@ class _ReplayedRun:
             # `SaveAt(t1=True)` saves the end after the other times.
             assert ct_ts is not None
             t, y = ct_ts[-1], jax.tree.map(lambda ct: ct[-1], ct_ys)
+        if self.kwargs["saveat"].solver_state:
+            # The history is a part of the state of the solver.
+            values, lengths = self.recorder.history(ct_solver)
         num_ts = 0 if self.saved_ts is None else len(self.saved_ts)
         return dict(
             start=((y, values), lengths),

@@ -425,20 +425,26 @@ class TracedSolve:
         """
         primals, others, cotangents = self.split(inputs)
         plain = self.kwargs(primals, others)
-        kwargs = with_switching_times(plain)
+        # Runs that save the state of the solver keep their solver: see `probed_loop`.
+        saves_solver = plain["saveat"].solver_state
+        kwargs = plain if saves_solver else with_switching_times(plain)
         if not is_supported(kwargs):
             return self.cotangent(self.reverse, primals, others, cotangents, wanted)
         first = iter(cotangents)
         leaves = [next(first) if diff else None for diff in self.out_inexact]
-        saved = jax.tree.unflatten(self.out_treedef, leaves)[0].save_state
+        final: Any = jax.tree.unflatten(self.out_treedef, leaves)[0]
+        saved = final.save_state
         marks = self.mark_inputs(wanted)
         # Wrappers and forms of the stages keep the leaves of the solver.
         pairs = zip(jax.tree.leaves(plain["solver"]), jax.tree.leaves(marks["solver"]), strict=True)
         marked = {id(leaf) for leaf, is_marked in pairs if is_marked}
         kwargs["solver"] = self.solver_with_stages(kwargs)
         marks["solver"] = jax.tree.map(lambda leaf: id(leaf) in marked, kwargs["solver"])
-        recorded_kwargs = with_probe(kwargs, marks) if self.probes else kwargs
-        out = transpose_run(kwargs, recorded_kwargs, saved.ts, saved.ys, marks, is_batched(inputs))
+        recorded_kwargs = with_probe(kwargs, marks) if self.probes and not saves_solver else kwargs
+        out = transpose_run(
+            kwargs, recorded_kwargs, saved.ts, saved.ys, final.solver_state, marks,
+            is_batched(inputs),
+        )  # fmt: skip
         return jax.tree.leaves(out)
 
     def mark_inputs(self, wanted: Marks):

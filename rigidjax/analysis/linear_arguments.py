@@ -46,10 +46,13 @@ class IndependentRates(NamedTuple):
         ]
         positions, velocities = [], []
         for label, joined in zip(model.rate_labels, of_joint, strict=True):
-            start, part = label[:-2], label[-2:]
-            position = f"{start}{part[1]}" if part[0] == "v" else f"{start}phi{part[1]}"
-            positions.append(label if joined else position)
-            velocities.append(f"{label}.rate" if joined else label)
+            if joined:
+                positions.append(label)
+                velocities.append(f"{label}.rate")
+                continue
+            start, kind, number = label[:-2], label[-2], label[-1]
+            positions.append(f"{start}{number}" if kind == "v" else f"{start}phi{number}")
+            velocities.append(label)
         chosen = [positions[k] for k in self.positions]
         chosen += [velocities[k] for k in self.velocities]
         return (*chosen, *actuator_state_names(system.forces))

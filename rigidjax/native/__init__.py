@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .backend import (
     BACKENDS as BACKENDS,
     Backend as Backend,
+    call_as_kernel as call_as_kernel,
     call_as_single_kernel as call_as_single_kernel,
     call_by_kernel as call_by_kernel,
     check_backend as check_backend,

@@ -117,8 +117,11 @@ def check_tolerances(
     rtol: ArrayLike,
     atol: ArrayLike,
     dt: ArrayLike | None,
+    caller: str = "simulate",
 ) -> tuple[ArrayLike, ArrayLike]:
     """Return both tolerances.
+
+    **Arguments:** `caller`, the name of the function in messages, as in the functions below.
 
     **Errors:** `ValueError` for a tolerance that is passed but would have no effect.
     """
@@ -131,7 +134,7 @@ def check_tolerances(
             else ("stepsize_controller", "Set the tolerances of the controller instead.")
         )
         raise ValueError(
-            f"`simulate({passed[0]}=...)` has no effect with `{other}=`: "
+            f"`{caller}({passed[0]}=...)` has no effect with `{other}=`: "
             f"`{type(solver).__name__}` has no iteration that would use it. {remedy}"
         )
     return rtol, atol
@@ -159,20 +162,21 @@ def make_controller(
     atol: Any,
     dt: ArrayLike | None,
     dtype: jnp.dtype,
+    caller: str = "simulate",
 ) -> tuple[diffrax.AbstractStepSizeController, Any]:
     """Return the controller, and the first or fixed step in s, `None` without `dt`."""
     if controller is not None:
         if not isinstance(controller, diffrax.AbstractStepSizeController):
             raise TypeError(
-                "`simulate(stepsize_controller=...)` takes a diffrax controller such as "
+                f"`{caller}(stepsize_controller=...)` takes a diffrax controller such as "
                 f"`diffrax.PIDController(rtol=..., atol=...)`; got {controller!r}."
             )
-        return controller, None if dt is None else _check_step(dt, dtype)
+        return controller, None if dt is None else _check_step(dt, dtype, caller)
     floor = float(f"{10 * jnp.finfo(dtype).eps:.1g}")  # rounded as in the message
     for name, value in (("rtol", rtol), ("atol", atol)):
-        known = float_array(value, f"simulate({name}=...)", ())
+        known = float_array(value, f"{caller}({name}=...)", ())
         if not is_traced(value) and not known >= 0:
-            raise ValueError(f"`simulate({name}=...)` must be a number >= 0; got {value!r}.")
+            raise ValueError(f"`{caller}({name}=...)` must be a number >= 0; got {value!r}.")
     has_effect = takes_tolerances(solver, controller, dt)
     if has_effect and not is_traced((rtol, atol)) and rtol < floor and atol < floor:
         raise ValueError(
@@ -181,7 +185,7 @@ def make_controller(
             + (f", or use double precision. {BUILD_AFTER_X64}" if dtype == jnp.float32 else ".")
         )
     if dt is not None:
-        return diffrax.ConstantStepSize(), _check_step(dt, dtype)
+        return diffrax.ConstantStepSize(), _check_step(dt, dtype, caller)
     if isinstance(solver, AbstractDAESolver):
         rtol, atol = jnp.asarray(rtol, dtype), jnp.asarray(atol, dtype)
         return solver.controller(rtol, atol, _norm), None
@@ -233,8 +237,12 @@ def check_signals(
     t0: Any,
     t1: Any,
     event: diffrax.Event | None,
+    caller: str = "simulate",
 ) -> None:
-    """Raise `ValueError` for signals that the solver, its steps or the duration do not permit."""
+    """Raise `ValueError` for signals that the solver, its steps or the duration do not permit.
+
+    **Arguments:** `t0`, `t1`, start and end, `None` if they are not known.
+    """
     fixed = not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController)
     smooth = isinstance(solver, AbstractStructureSolver) and not solver.forces_may_jump
     for signal in table_signals(model):
@@ -246,11 +254,12 @@ def check_signals(
             )
         if fixed and signal.jumps and signal.delay is not None:
             raise ValueError(
-                f"`simulate`: {signal.label} jumps and has a delay; steps of a fixed length cannot "
+                f"`{caller}`: {signal.label} jumps and has a delay; steps of a fixed length cannot "
                 "end at its delayed samples. Use an adaptive step size, or `delay=None`."
             )
         # An event may end the run before the end of the table.
-        if event is None and not is_traced((signal.ts, signal.delay, t0, t1)):
+        is_known = not is_traced((signal.ts, signal.delay, t0, t1))
+        if event is None and t0 is not None and t1 is not None and is_known:
             signal.check_reach("`simulate`", float(t0), float(t1))
 
 
@@ -281,8 +290,8 @@ def count_samples(model: AbstractFormulation, t0: Any, t1: Any, dt: Any) -> dict
     return counts
 
 
-def _check_step(dt: ArrayLike, dtype: jnp.dtype) -> Any:
-    name = "simulate(dt=...)"
+def _check_step(dt: ArrayLike, dtype: jnp.dtype, caller: str) -> Any:
+    name = f"{caller}(dt=...)"
     return check(_convert_time(dt, name, dtype), lambda h: h > 0, f"`{name}` must be positive.")
 
 
@@ -327,6 +336,7 @@ def check_structure(
     projection: Any,
     controller: diffrax.AbstractStepSizeController | None,
     dt: ArrayLike | None,
+    caller: str = "simulate",
 ) -> None:
     """Raise `ValueError` for arguments that a structure-preserving solver does not support."""
     if not isinstance(solver, AbstractStructureSolver):
@@ -342,40 +352,42 @@ def check_structure(
     if isinstance(projection, AbstractProjection):
         raise ValueError(
             f"{name} conserves energy and momentum itself; a projection after its steps would "
-            "change them. Omit `simulate(projection=...)`."
+            f"change them. Omit `{caller}(projection=...)`."
         )
     adaptive = isinstance(controller, diffrax.AbstractAdaptiveStepSizeController) or (
         controller is None and dt is None
     )
     if adaptive and not solver.is_adaptive:
-        raise ValueError(f"{name} has steps of a fixed length: pass `simulate(dt=...)`, in s.")
+        raise ValueError(f"{name} has steps of a fixed length: pass `{caller}(dt=...)`, in s.")
 
 
-def check_solver(solver: Any) -> diffrax.AbstractSolver:
+def check_solver(solver: Any, caller: str = "simulate") -> diffrax.AbstractSolver:
     """Return the solver, `Dopri8` for `None`; raise `TypeError` for other objects."""
     if solver is None:
         return _DOPRI8
     if not isinstance(solver, diffrax.AbstractSolver):
         raise TypeError(
-            "`simulate(solver=...)` takes a diffrax solver such as `diffrax.Dopri5()`, an instance "
-            f"and not a class; got {solver!r}."
+            f"`{caller}(solver=...)` takes a diffrax solver such as `diffrax.Dopri5()`, an "
+            f"instance and not a class; got {solver!r}."
         )
     if is_after_step(solver):
         raise TypeError(
-            "`simulate` wraps the solver itself: pass the solver inside "
+            f"`{caller}` wraps the solver itself: pass the solver inside "
             f"{type(solver).__name__} and `projection=`."
         )
     return solver
 
 
-def choose_projection(projection: Any, solver: diffrax.AbstractSolver) -> AbstractProjection | None:
+def choose_projection(
+    projection: Any, solver: diffrax.AbstractSolver, caller: str = "simulate"
+) -> AbstractProjection | None:
     """Return the projection after each step, or `None`; raise `TypeError` for other objects."""
     if projection is True:
         return None if isinstance(solver, AbstractStructureSolver) else _EXPLICIT
     if projection is False or isinstance(projection, AbstractProjection):
         return projection or None
     raise TypeError(
-        "`simulate(projection=...)` takes True, False or a projection such as "
+        f"`{caller}(projection=...)` takes True, False or a projection such as "
         f"`rj.projection.MassMetric()`; got {projection!r}."
     )
 

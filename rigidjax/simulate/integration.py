@@ -131,11 +131,7 @@ def _prepare(
     model: AbstractFormulation, state0: State | None, y0: Unknowns | None, t0: Array
 ) -> tuple[AbstractFormulation, Unknowns, diffrax.AbstractTerm | None]:
     """Return the prepared model, its initial unknowns, and its term if it is a DAE."""
-    # Prepared values would be those of the whole run, but each step uses its own piece of a signal
-    # and the masses at its own time.
-    system = model.multibody
-    changes = signals_of(model) or system.has_changing_mass or system.is_controlled
-    model = model if changes else model.prepare()
+    model = prepare_if_constant(model)
     dae: Any = model if isinstance(model, AbstractAbsolute) and model.index > 0 else None
     if y0 is None:
         assert state0 is not None
@@ -145,6 +141,17 @@ def _prepare(
         state0 = model.decode(t0, y0).normalized()
     # The start was checked for consistency before.
     return model, y0, None if dae is None else dae_term(dae, state0, t0, check_start=False)
+
+
+def prepare_if_constant(model: AbstractFormulation) -> AbstractFormulation:
+    """Return the prepared model, unless its parameters change during a run.
+
+    Prepared values would be those of the whole run, but each step uses its own piece of a signal
+    and the masses at its own time.
+    """
+    system = model.multibody
+    changes = signals_of(model) or system.has_changing_mass or system.is_controlled
+    return model if changes else model.prepare()
 
 
 def _solve(
@@ -240,7 +247,7 @@ def _make_solver_and_controller(
     controller = _end_steps_at_knots(run)
     if counts_evaluations(run.solver):
         solver, controller = CountingSolver(solver), CountingController(controller)
-    solver = _wrap_solver(_freeze_signals(solver, model, controller), model, run.projection)
+    solver = wrap_solver(freeze_signals_of_steps(solver, model, controller), model, run.projection)
     if run.num_samples:
         solver = SampledStep(solver, model, run.first_sample)
     if isinstance(run.adjoint, diffrax.ForwardMode | NestedForwardMode) and not counts_evaluations(
@@ -276,7 +283,7 @@ def _collect_stats(
     return stats, controller_state
 
 
-def _wrap_solver(
+def wrap_solver(
     solver: diffrax.AbstractSolver,
     model: AbstractFormulation,
     projection: AbstractProjection | None,
@@ -301,7 +308,7 @@ def _end_steps_at_knots(run: RunArguments) -> diffrax.AbstractStepSizeController
     return KnotController(controller, knots)  # pyright: ignore[reportCallIssue]
 
 
-def _freeze_signals(
+def freeze_signals_of_steps(
     solver: diffrax.AbstractSolver,
     model: AbstractFormulation,
     controller: diffrax.AbstractStepSizeController,

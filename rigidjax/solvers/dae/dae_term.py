@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from ...annotations import Args, Time, Vector
 from ...formulations import AbstractAbsolute
@@ -14,7 +15,11 @@ from ..terms import MassMatrixTerm
 
 
 def dae_term(
-    model: AbstractAbsolute, state: State | None = None, t: Time = 0.0, check_start: bool = True
+    model: AbstractAbsolute,
+    state: State | None = None,
+    t: Time = 0.0,
+    check_start: bool = True,
+    redundant: Array | None = None,
 ) -> MassMatrixTerm:
     """Return the term of a formulation with multipliers among its unknowns.
 
@@ -31,11 +36,15 @@ def dae_term(
     - `t`: time of the start, s.
     - `check_start`: whether unknowns at the start that violate a constraint give an error with the
       name of the joint.
+    - `redundant`: the projector onto multipliers without effect, (m, m), of an earlier term of the
+      model, instead of that at `state`.
     """
     levels = model.num_algebraic // max(model.num_multipliers, 1)
     names = ("",) * model.layout.size + levels * model.constraint_names
     descriptor = model.equations
-    if model.has_loops:
+    if model.has_loops and redundant is not None:
+        descriptor = Descriptor(model, redundant)
+    elif model.has_loops:
         state = model.system.reference_state() if state is None else state  # pyright: ignore
         y0 = model.pack(state, None, t)
         # Constant: any projector that is valid at the start will do, so it needs no derivatives.

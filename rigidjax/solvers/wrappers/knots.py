@@ -144,7 +144,7 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
         end, inner = self.controller.init(terms, t0, t1, y0, dt0, args, func, error_order)
         passed = tuple(jnp.sum(k.times <= t0) for k in self.knots)
         length = jax.lax.stop_gradient(end - t0)
-        end, cut = self._cut_step(t0, length, passed)
+        end, cut = self.cut_step(t0, length, passed)
         return end, (inner, passed, length, cut)
 
     def adapt_step_size(
@@ -170,7 +170,7 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
             i + (k.time_of(i) <= start).astype(i.dtype)
             for k, i in zip(self.knots, passed, strict=True)
         )
-        end, cut = self._cut_step(start, length, passed)
+        end, cut = self.cut_step(start, length, passed)
         return keep, start, end, jump, (inner, passed, length, cut), result
 
     def boundary_motion(self, controller_state: PyTree, before: Vector) -> Vector:
@@ -187,7 +187,7 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
         with_delay = (jnp.arange(before.shape[0]) == index).astype(before.dtype)
         return jnp.where(cut >= 0, with_delay, before)
 
-    def _cut_step(self, start: Time, length: Time, passed: tuple[Count, ...]):
+    def cut_step(self, start: Time, length: Time, passed: tuple[Count, ...]):
         """Return the end of a step of this length, and the index of the signal that cuts it."""
         end, cut = start + length, jnp.array(-1)
         for j, (knots, i) in enumerate(zip(self.knots, passed, strict=True)):

@@ -1,0 +1,1 @@
+"""Runs that are advanced one period at a time, for environments, learning and control."""

@@ -1,0 +1,291 @@
+"""`rj.Stepper`: periods of a run as pure functions."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import rigidjax as rj
+
+PERIOD = 0.02
+TORQUES = np.array([3.0, -2.0, 5.0, 1.0])
+
+
+def double_pendulum():
+    bodies = [
+        rj.Body(name, 1.0, (0.1, 0.1, 0.001), position=(0, 0, z))
+        for name, z in (("upper", -0.5), ("lower", -1.5))
+    ]
+    joints = [
+        rj.Revolute("ground", "upper", (0, 0, 0), (0, 1, 0), name="shoulder"),
+        rj.Revolute("upper", "lower", (0, 0, -1), (0, 1, 0), name="elbow"),
+    ]
+    forces = [rj.Gravity((0, 0, -9.81)), rj.Motor("elbow", torque=rj.Input("u"))]
+    return rj.System(bodies, joints, forces)
+
+
+def spinning_rod():
+    rod = rj.Body("rod", 1.0, (0.1, 0.1, 0.001), position=(0, 0, -0.5))
+    hinge = rj.Revolute("ground", "rod", (0, 0, 0), (0, 1, 0), name="hinge")
+    forces = [rj.Gravity((0, 0, -9.81)), rj.Motor("hinge", torque=rj.Input("u"))]
+    return rj.System(rod, hinge, forces)
+
+
+PENDULUM = double_pendulum()
+MODEL = rj.Relative(PENDULUM)
+START = rj.jointed_state(PENDULUM, {"shoulder": 0.4, "elbow": -1.0}, {"shoulder": 1.0})
+FIXED = rj.Stepper(MODEL, PERIOD, solver=diffrax.Dopri5(), dt=0.01)
+ROD = spinning_rod()
+
+
+def spinning_at(rate):
+    """Return the state of the hanging rod that turns at a rate, rad/s."""
+    axis, arm = jnp.array([[0.0, 1.0, 0.0]]), jnp.array([[-0.5, 0.0, 0.0]])
+    return rj.State(jnp.array([[0, 0, -0.5]]), velocity=rate * arm, angular_velocity=rate * axis)
+
+
+SPINNING = spinning_at(9.0)
+
+
+def hold_signal(values, period=PERIOD):
+    """Return the piecewise constant input as a signal."""
+    return rj.Signal(
+        period * np.arange(len(values) + 1), np.append(values, values[-1]), interpolation="hold"
+    )
+
+
+def unknowns_after(stepper, y, values):
+    """Return the unknowns after each period, one call each."""
+    found = []
+    for value in values:
+        y = stepper.step(y, {"u": value})
+        found.append(y.unknowns)
+    return y, np.stack(found)
+
+
+@pytest.mark.parametrize(
+    "model, options",
+    [
+        (MODEL, dict(solver=diffrax.Dopri5(), dt=0.01)),
+        (rj.Relative(ROD), dict(rtol=1e-11, atol=1e-11)),
+        (rj.Relative(ROD), dict(solver=rj.solvers.Radau5(), rtol=1e-11, atol=1e-11)),
+        (rj.NullSpace(ROD), dict(solver=rj.solvers.EnergyMomentum(), dt=0.01)),
+    ],
+    ids=["fixed", "adaptive", "Radau5", "EnergyMomentum"],
+)
+def test_periods_equal_one_run_with_a_piecewise_constant_input(model, options):
+    start = START if model is MODEL else SPINNING
+    stepper = rj.Stepper(model, PERIOD, **options)
+    y, found = unknowns_after(stepper, stepper.init(start), TORQUES)
+    end = len(TORQUES) * PERIOD
+    sol = rj.simulate(model, start, end, inputs={"u": hold_signal(TORQUES)}, **options)
+    np.testing.assert_allclose(found[-1], sol.ys[-1], rtol=0, atol=1e-10)
+    assert y.t == pytest.approx(end, abs=1e-15)
+    assert y.result == rj.RESULTS.successful
+    assert int(y.num_steps) <= int(sol.stats["num_steps"]) + len(TORQUES)
+
+
+def test_scan_batch_and_backends_agree():
+    _, singly = unknowns_after(FIXED, FIXED.init(START), TORQUES)
+
+    def rollout(stepper, state, torques):
+        def advance(y, torque):
+            y = stepper.step(y, {"u": torque})
+            return y, y.unknowns
+
+        return jax.lax.scan(advance, stepper.init(state), torques)[1]
+
+    batch = jnp.stack([jnp.asarray(TORQUES), -jnp.asarray(TORQUES)])
+    found = jax.jit(jax.vmap(lambda torques: rollout(FIXED, START, torques)))(batch)
+    np.testing.assert_allclose(found[0], singly, rtol=0, atol=1e-13)
+    by_xla = rj.Stepper(MODEL, PERIOD, solver=diffrax.Dopri5(), dt=0.01, backend="xla")
+    other = jax.jit(lambda torques: rollout(by_xla, START, torques))(batch[1])
+    np.testing.assert_allclose(found[1], other, rtol=0, atol=1e-13)
+
+
+def test_derivatives_agree_with_differences():
+    """By the inputs and by a mass, in both modes."""
+
+    def loss(torques, mass):
+        stepper = eqx.tree_at(lambda s: s.model.system.bodies[1].mass, FIXED, mass)
+
+        def advance(y, torque):
+            y = stepper.step(y, {"u": torque})
+            return y, jnp.sin(y.unknowns).sum()
+
+        y, sums = jax.lax.scan(advance, stepper.init(START), torques)
+        return sums.sum() + stepper.observe(y).coordinates["elbow"][0] ** 2
+
+    point = jnp.asarray(TORQUES), jnp.asarray(1.0)
+    value = jax.jit(loss)
+    reverse = jax.jit(jax.grad(loss, (0, 1)))(*point)
+    tangents = jnp.asarray([0.3, -1.0, 0.7, 0.2]), jnp.asarray(0.5)
+    _, forward = jax.jit(lambda *x: jax.jvp(loss, x, tangents))(*point)
+    h = 1e-4
+    ahead, behind = (
+        value(*(x + s * h * d for x, d in zip(point, tangents, strict=True))) for s in (1, -1)
+    )
+    along = sum(jnp.vdot(g, d) for g, d in zip(reverse, tangents, strict=True))
+    np.testing.assert_allclose(forward, along, rtol=1e-12)
+    np.testing.assert_allclose(forward, (ahead - behind) / (2 * h), rtol=1e-7)
+
+
+@pytest.mark.parametrize("solver", [diffrax.Dopri5(), rj.solvers.BDF()], ids=["adaptive", "BDF"])
+def test_memory_is_carried_with_its_derivatives(solver):
+    """The history of a multistep method depends on the initial rate too."""
+    model, count = rj.Relative(ROD), 5
+    stepper = rj.Stepper(model, PERIOD, solver=solver, rtol=1e-10, atol=1e-10)
+
+    def angle(rate):
+        y = stepper.init(spinning_at(rate))
+        y, _ = jax.lax.scan(lambda y, _: (stepper.step(y), None), y, length=count)
+        return y.unknowns[0]
+
+    def reference(rate):
+        options = dict(rtol=1e-12, atol=1e-12)
+        return rj.simulate(model, spinning_at(rate), count * PERIOD, **options).ys[-1][0]
+
+    found = jax.jit(jax.grad(angle))(9.0)
+    h = 1e-3
+    expected = (reference(9.0 + h) - reference(9.0 - h)) / (2 * h)
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "solver, more", [(diffrax.Dopri5(), 1.0), (rj.solvers.BDF(), 3.0)], ids=["Dopri5", "BDF"]
+)
+def test_nothing_restarts(solver, more):
+    """Revolutions are counted, and a period adds about the step that its end cuts."""
+    stepper = rj.Stepper(rj.NullSpace(ROD), PERIOD, solver=solver)
+    y = jax.jit(lambda y: jax.lax.fori_loop(0, 60, lambda _, y: stepper.step(y), y))(
+        stepper.init(SPINNING)
+    )
+    sol = rj.simulate(rj.NullSpace(ROD), SPINNING, 60 * PERIOD, solver=solver)
+    angle = stepper.observe(y).coordinates["hinge"][0]
+    np.testing.assert_allclose(angle, sol.coordinates["hinge"][-1, 0], atol=1e-5)
+    assert angle > 2 * np.pi
+    assert int(y.num_steps) <= int(sol.stats["num_steps"]) + more * 60
+
+
+def test_loops_keep_their_redundant_constraints():
+    """A planar linkage of hinges has three redundant constraints."""
+    places = {"crank": (0, 0, 0.5), "coupler": (1, 0, 1), "rocker": (2, 0, 0.5)}
+    bodies = [rj.Body(name, 1.0, (0.1, 0.1, 0.1), position=x) for name, x in places.items()]
+    pairs = ("ground", "crank"), ("crank", "coupler"), ("coupler", "rocker"), ("rocker", "ground")
+    points = (0, 0, 0), (0, 0, 1), (2, 0, 1), (2, 0, 0)
+    joints = [
+        rj.Revolute(*pair, x, (0, 1, 0), name=f"hinge {k}")
+        for k, (pair, x) in enumerate(zip(pairs, points, strict=True))
+    ]
+    system = rj.System(bodies, joints, rj.Gravity((3.0, 0, -9.81)))
+    model = rj.Absolute(system, index=2)
+    options = dict(solver=rj.solvers.Radau5(), rtol=1e-6, atol=1e-6)
+    stepper = rj.Stepper(model, 0.05, **options)
+    y = stepper.init(system.reference_state())
+    for _ in range(2):
+        y = stepper.step(y)
+    sol = rj.simulate(model, system.reference_state(), 0.1, **options)
+    n = model.layout.size
+    np.testing.assert_allclose(y.unknowns[:n], sol.ys[-1][:n], atol=1e-6)
+    assert int(y.num_steps) <= int(sol.stats["num_steps"]) + 4
+
+
+def test_policies_and_signals_of_all_periods():
+    def policy(t, view):
+        return -3.0 * view.coordinates["elbow"][0] + 0.5 * t
+
+    options = dict(solver=diffrax.Dopri5(), dt=0.01)
+    stepper = rj.Stepper(MODEL, PERIOD, inputs={"u": policy}, **options)
+    y = stepper.step(stepper.step(stepper.init(START)))
+    sol = rj.simulate(MODEL, START, 2 * PERIOD, inputs={"u": policy}, **options)
+    np.testing.assert_allclose(y.unknowns, sol.ys[-1], rtol=0, atol=1e-13)
+    signal = hold_signal(TORQUES)
+    stepper = rj.Stepper(MODEL, 2 * PERIOD, inputs={"u": signal}, **options)
+    y = stepper.step(stepper.step(stepper.init(START)))
+    sol = rj.simulate(MODEL, START, 4 * PERIOD, inputs={"u": signal}, **options)
+    np.testing.assert_allclose(y.unknowns, sol.ys[-1], rtol=0, atol=1e-13)
+    late = stepper.step(y)
+    assert late.result == rj.RESULTS.signal_ended and jnp.isnan(late.unknowns).all()
+
+
+def test_failures_are_those_of_single_environments():
+    start = jax.vmap(lambda _: FIXED.init(START))(jnp.arange(2))
+    step = jax.jit(jax.vmap(lambda y, torque: FIXED.step(y, {"u": torque})))
+    y = step(start, jnp.array([1.0, jnp.nan]))
+    y = step(y, jnp.array([1.0, 1.0]))
+    alone = FIXED.step(FIXED.step(FIXED.init(START), {"u": 1.0}), {"u": 1.0})
+    np.testing.assert_allclose(y.unknowns[0], alone.unknowns, rtol=0, atol=1e-13)
+    assert jnp.isnan(y.unknowns[1]).all()
+    names = [y.result == rj.RESULTS.successful, y.result == rj.RESULTS.nonfinite_state]
+    assert np.array_equal(names, [[True, False], [False, True]])
+
+    def init(scale):
+        return FIXED.init(eqx.tree_at(lambda s: s.orientation, START, scale * START.orientation))
+
+    begun = jax.jit(jax.vmap(init))(jnp.array([1.0, 3.0]))
+    assert np.array_equal(begun.result == rj.RESULTS.invalid_input, [False, True])
+    assert np.array_equal(jnp.isnan(begun.unknowns).any(1), [False, True])
+    short = rj.Stepper(MODEL, 1.0, solver=diffrax.Dopri5(), max_steps=3)
+    y = short.step(short.init(START))
+    assert y.result == rj.RESULTS.max_steps_reached and jnp.isnan(y.unknowns).all()
+
+
+def test_bad_arguments_when_built():
+    with pytest.raises(TypeError, match="takes a formulation such as"):
+        rj.Stepper(PENDULUM, 0.1)
+    with pytest.raises(ValueError, match=r"Stepper\(period=...\)` must be positive, s; got -1"):
+        rj.Stepper(MODEL, -1.0)
+    with pytest.raises(ValueError, match="known number of seconds; got a traced value"):
+        jax.eval_shape(lambda period: rj.Stepper(MODEL, period), 1.0)
+    with pytest.raises(ValueError, match=r"multiple of the step; got 0.02 s and 0.015 s. Use"):
+        rj.Stepper(MODEL, 0.02, dt=0.015)
+    with pytest.raises(ValueError, match=r"Stepper\(rtol=...\)` has no effect with `dt=`"):
+        rj.Stepper(MODEL, 0.02, dt=0.01, rtol=1e-3)
+    with pytest.raises(TypeError, match=r"Stepper\(solver=...\)` takes a diffrax solver"):
+        rj.Stepper(MODEL, 0.02, solver=diffrax.Dopri5)
+    with pytest.raises(ValueError, match=r"fixed length: pass `Stepper\(dt=...\)`"):
+        rj.Stepper(rj.NullSpace(PENDULUM), 0.02, solver=rj.solvers.EnergyMomentum())
+    with pytest.raises(ValueError, match=r"inputs of `Stepper.step` make them jump"):
+        index_3 = rj.Absolute(PENDULUM, index=3)
+        rj.Stepper(index_3, 0.02, solver=rj.solvers.GeneralizedAlpha(), dt=0.01)
+    with pytest.raises(ValueError, match="is a differential-algebraic equation"):
+        rj.Stepper(rj.Absolute(PENDULUM, index=2), 0.02)
+    with pytest.raises(ValueError, match="does not watch the singularities of `EulerAngles`"):
+        rj.Stepper(rj.NullSpace(PENDULUM, rj.EulerAngles("ZXZ"), recharting=False), 0.02)
+    with pytest.raises(ValueError, match=r"Stepper\(inputs=...\)`: there is no input called 'v'"):
+        rj.Stepper(MODEL, 0.02, inputs={"v": 1.0})
+    controller = rj.SampledController(lambda t, view, state: (0.0, state), 0.01)
+    with pytest.raises(ValueError, match="would sample within periods"):
+        rj.Stepper(MODEL, 0.02, inputs={"u": controller})
+    with pytest.raises(TypeError, match=r"Stepper\(inputs=...\)` must be a dict of values"):
+        rj.Stepper(MODEL, 0.02, inputs=[1.0])
+    with pytest.raises(ValueError, match='must be "auto", "native" or "xla"'):
+        rj.Stepper(MODEL, 0.02, backend="gpu")
+    with pytest.raises(ValueError, match="integer of at least 1; got 0"):
+        rj.Stepper(MODEL, 0.02, max_steps=0)
+
+
+def test_bad_inputs_of_a_step():
+    y = FIXED.init(START)
+    with pytest.raises(ValueError, match=r"there is no input called 'U'. The inputs are"):
+        FIXED.step(y, {"U": 1.0})
+    with pytest.raises(ValueError, match=r"'u': ...}\)` must have shape \(\); got shape \(2,\)"):
+        FIXED.step(y, {"u": jnp.zeros(2)})
+    with pytest.raises(ValueError, match="must be finite numbers"):
+        FIXED.step(y, {"u": np.inf})
+    with pytest.raises(TypeError, match="takes a dict of values by name; got 1.0"):
+        FIXED.step(y, 1.0)
+    with pytest.raises(TypeError, match="Policies and signals are given to"):
+        FIXED.step(y, {"u": lambda t, view: 0.0})
+    bound = rj.Stepper(MODEL, 0.02, inputs={"u": 1.0})
+    with pytest.raises(ValueError, match=r"was given to `Stepper\(inputs=...\)` already"):
+        bound.step(y, {"u": 1.0})
+    motor = rj.Motor("hinge", torque=rj.Input("torque", default=None))
+    system = rj.System(ROD.bodies, ROD.joints, motor)
+    stepper = rj.Stepper(rj.Relative(system), 0.02, solver=diffrax.Dopri5(), dt=0.02)
+    with pytest.raises(ValueError, match="no value for the input 'torque', which has no default"):
+        stepper.step(stepper.init(SPINNING))
+    with pytest.raises(ValueError, match="must be unit quaternions"):
+        FIXED.init(eqx.tree_at(lambda s: s.orientation, START, 3 * START.orientation))
