@@ -336,12 +336,17 @@ def stepping_table() -> str:
             str(r["num_steps"]),
             f"{r['error']:.1e}",
             f"{1e3 * r['run_seconds_min']:.3g}",
+            f"{1e3 * r['cpu_seconds']:.3g}",
             f"{r['nanoseconds']:.3g}",
-            f"{r['ratio']:.2f}",
+            f"{r['ratio']:.3g}",
+            f"{r['ratio_of_cpu_medians']:.3g}",
         ]
         for r in rows
     ]
-    head = ["program", "steps", "error", "batch ms, least", "ns an environment", "ratio"]
+    head = [
+        "program", "steps", "error", "batch ms, least", "CPU ms", "ns an environment", "ratio",
+        "ratio of CPU times",
+    ]  # fmt: skip
     return table(head, body) + "\n\n" + provenance(rows)
 
 
