@@ -187,6 +187,10 @@ def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict
     if states.joint_angles is not None:
         text = "unwrapped angle of the joint"
         histories["joint_angles"] = entry(states.joint_angles, ("joint",), "rad", text)
+    for name, values in solution.inputs.items():
+        is_vector = values.ndim > solution.ts.ndim
+        dims = (f"entry_of_{name}",) if is_vector else ()
+        histories[f"input_{name}"] = entry(values, dims, "", f"value of the input {name!r}")
     if _frame_names(solution.model):
         positions, orientations = solution._along(_frames)
         text = "origin of frames on bodies"

@@ -147,6 +147,8 @@ def test_entries_of_a_vector_and_sensors():
     # A moment of minus twice the rate: the rate of the kinetic energy is negative and large.
     start = 0.5 * np.sum(np.array([0.3, 0.4, 0.5]) * np.array([0.1, -0.2, 0.3]) ** 2)
     assert run.energy[0] < start * np.exp(-2 * 2.0 / 0.5)
+    data = run.to_xarray()["input_wheels"]
+    np.testing.assert_array_equal(data.values, run.inputs["wheels"])
     assert wheel[1].select(jnp.arange(3.0)) == 1.0 and len(list(wheel)) == 3
 
 
