@@ -308,6 +308,20 @@ def test_limited_actuators_agree_with_scipy():
     assert abs(rows[-1, 3]) < 6.0
 
 
+def test_controllers_of_the_other_variable():
+    """A PID controller of a rate, whose derivative is that of the filter; PI of a coordinate."""
+    q, v, u, z, w = 0.4, -0.7, 1.3, 0.2, -0.6
+    pid = rj.PIDController("h", 0.0, 3.0, 2.0, 0.8, 0.05, "rate")
+    arguments = [jnp.array(x) for x in (0.0, [z, w], u, q, v)]
+    assert cases.error(pid.force(*arguments), 3.0 * (u - v) + z - 0.8 * (v - w) / 0.05) < 1e-14
+    assert cases.error(pid.rates(*arguments), [2.0 * (u - v), (v - w) / 0.05]) < 1e-14
+    pi = rj.PIController("h", 0.0, 3.0, 2.0, "coordinate", limit=1.0)
+    arguments[1] = jnp.array([z])
+    raw = 3.0 * (u - q) + z
+    assert raw > 1.0 and pi.force(*arguments) == 1.0
+    assert cases.error(pi.rates(*arguments), [2.0 * (u - q) + 2.0 / 3.0 * (1.0 - raw)]) < 1e-14
+
+
 def test_states_have_unique_names_and_runs_are_shown(tmp_path):
     sol = null_space_run()
     assert list(sol.to_xarray().unknown.values[-7:]) == [
