@@ -70,10 +70,9 @@ def unknowns_after(stepper, y, values):
     [
         (MODEL, dict(solver=diffrax.Dopri5(), dt=0.01)),
         (rj.Relative(ROD), dict(rtol=1e-11, atol=1e-11)),
-        (rj.Relative(ROD), dict(solver=rj.solvers.Radau5(), rtol=1e-11, atol=1e-11)),
         (rj.NullSpace(ROD), dict(solver=rj.solvers.EnergyMomentum(), dt=0.01)),
     ],
-    ids=["fixed", "adaptive", "Radau5", "EnergyMomentum"],
+    ids=["fixed", "adaptive", "EnergyMomentum"],
 )
 def test_periods_equal_one_run_with_a_piecewise_constant_input(model, options):
     start = START if model is MODEL else SPINNING
@@ -153,11 +152,12 @@ def test_memory_is_carried_with_its_derivatives(solver):
     np.testing.assert_allclose(found, expected, rtol=1e-7)
 
 
-@pytest.mark.parametrize(
-    "solver, more", [(diffrax.Dopri5(), 1.0), (rj.solvers.BDF(), 3.0)], ids=["Dopri5", "BDF"]
-)
-def test_nothing_restarts(solver, more):
-    """Revolutions are counted, and a period adds about the step that its end cuts."""
+def test_nothing_restarts():
+    """Revolutions are counted, and a cut at the end of a period adds few steps of BDF.
+
+    With a new start in every period, 60 periods make 1,500 steps instead of 451 (one run: 309).
+    """
+    solver = rj.solvers.BDF()
     stepper = rj.Stepper(rj.NullSpace(ROD), PERIOD, solver=solver)
     y = jax.jit(lambda y: jax.lax.fori_loop(0, 60, lambda _, y: stepper.step(y), y))(
         stepper.init(SPINNING)
@@ -166,7 +166,7 @@ def test_nothing_restarts(solver, more):
     angle = stepper.observe(y).coordinates["hinge"][0]
     np.testing.assert_allclose(angle, sol.coordinates["hinge"][-1, 0], atol=1e-5)
     assert angle > 2 * np.pi
-    assert int(y.num_steps) <= int(sol.stats["num_steps"]) + more * 60
+    assert int(y.num_steps) <= int(sol.stats["num_steps"]) + 3 * 60
 
 
 def test_loops_keep_their_redundant_constraints():
