@@ -1,0 +1,16 @@
+"""An arm that a PID controller holds at its set point against gravity."""
+
+import numpy as np
+
+import rigidjax as rj
+
+arm = rj.Body.box("arm", (0.8, 0.08, 0.06), mass=2.0, position=(0.4, 0, 0))
+hinge = rj.Revolute("ground", "arm", (0, 0, 0), axis=(0, -1, 0), name="hinge")
+motor = rj.PIDController(
+    "hinge", 0.8, proportional=60.0, integral=60.0, derivative=12.0, filter_time=0.02
+)
+system = rj.System(arm, hinge, [rj.Gravity((0, 0, -9.81)), motor])
+
+start, ts = system.reference_state(), np.linspace(0, 6, 241)
+sol = rj.simulate(rj.Relative(system), start, 6.0, ts=ts)
+shown = rj.view(sol)
