@@ -127,7 +127,7 @@ def test_joints_on_frames_in_a_case_file():
     position = [0.4, 0.0, 0.0]
     """
     model = read_model(
-        CaseTable(tomllib.loads(text), "case"), Inputs({}, {}, ()), pathlib.Path()
+        CaseTable(tomllib.loads(text), "case"), Inputs({}, {}, (), {}, {}), pathlib.Path()
     ).formulation
     (group,) = PreparedSystem(model.system).groups
     np.testing.assert_allclose(group.child_point, [(-0.4, 0.0, 0.0)])
