@@ -153,7 +153,7 @@ def check_transitions(
 ) -> tuple[Transition, ...]:
     """Return the transitions of a run as a tuple.
 
-    **Errors:** `TypeError` for what is no sequence of `Transition`, `ValueError` for names that
+    **Errors:** `TypeError` unless it is a sequence of `Transition`, `ValueError` for names that
     occur twice, a `max_transitions` that is no positive integer, and contacts of other models.
     """
     wrong = not isinstance(transitions, Sequence)

@@ -123,8 +123,8 @@ class Readings:
     def __getitem__(self, sensor: Any) -> Array:
         """Return the reading of a sensor, shape `sensor.value_shape`.
 
-        **Errors:** `TypeError` for what is no sensor; `ValueError` if the model lacks the measured
-        quantity.
+        **Errors:** `TypeError` for an object that is not a sensor; `ValueError` if the
+        model lacks the measured quantity.
         """
         if not callable(getattr(sensor, "predict", None)):  # Sensors are defined above this layer.
             raise TypeError(

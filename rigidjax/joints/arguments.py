@@ -151,7 +151,7 @@ def checked_limits(
     """Return the limits of each coordinate and the stops there, by default `Stop()`.
 
     **Errors:** `ValueError` for a wrong shape, a lower limit that is not below the upper one, a
-    stop without limits, or a prescribed motion; `TypeError` for what is not a `Stop`.
+    stop without limits, or a prescribed motion; `TypeError` for an object other than a `Stop`.
     """
     kind, count = type(joint).__name__, joint.num_undriven_rates
     name = f"{kind}(limits=...)"

@@ -250,7 +250,7 @@ def check_num_parameters(function: Any, count: int, argument: str, form: str) ->
 
 
 def _as_number(leaf: Any, argument: str) -> Array:
-    """Return a leaf of the state of a controller; `TypeError` for what is no number or array."""
+    """Return a leaf of the state of a controller; `TypeError` for other objects."""
     if not eqx.is_array_like(leaf) or jnp.issubdtype(jnp.result_type(leaf), jnp.complexfloating):
         raise TypeError(f"`{argument}` is a pytree of real numbers and arrays; got {leaf!r}.")
     return as_leaf(leaf) if isinstance(leaf, np.ndarray) else jnp.asarray(leaf)

@@ -42,9 +42,9 @@ class GymEnvironment(gymnasium.Env):
     - `terminated`: returns whether the episode ends, from a view; `None` for never.
     - `max_periods`: the number of periods after which an episode is truncated; `None` for any.
 
-    **Raises:** `ModuleNotFoundError` without the extra `rigidjax[gym]`; `TypeError` for what is no
-    stepper; `ValueError` for unknown inputs, bounds that are not in order, and results of another
-    shape; `SimulationError` for a period that fails.
+    **Raises:** `ModuleNotFoundError` without the extra `rigidjax[gym]`; `TypeError` for an object
+    that is not a stepper; `ValueError` for unknown inputs, bounds that are not in order, and
+    results of another shape; `SimulationError` for a period that fails.
     """
 
     def __init__(

@@ -197,7 +197,7 @@ class Stepper(eqx.Module):
 
         **Arguments:** `y`, of `init` or `step`; `inputs`, by name, shape () or (size,).
         **Errors:** `ValueError` for an unknown name, a wrong shape, an input without a value and
-        one that was given to `Stepper`; `TypeError` for what is no number.
+        one that was given to `Stepper`; `TypeError` for an object that is not a number.
         """
         values = self._check_values(inputs)
         if is_traced(self):
@@ -208,7 +208,8 @@ class Stepper(eqx.Module):
         """Return a view with coordinates, rates, state, frames and sensor readings of the model.
 
         Sensors that depend on forces, such as accelerometers, see the inputs of the last period.
-        A view contains the model: return what is read from it from `jax.vmap` and `jax.lax.scan`.
+        A view contains the model: functions under `jax.vmap` and `jax.lax.scan` should return
+        values of the view, not the view itself.
         """
         return SystemView(self._bind(y.inputs), y.t, y.unknowns)
 
