@@ -19,6 +19,7 @@ from .evaluation import Evaluation
 from .failed_runs import derivative_mismatch
 from .least_squares import Minimum, Search
 from .losses import Squares
+from .optimum import Optimum
 from .precision import MAX_DISTANCE, noise_floor
 from .problem import FitProblem, StartData
 from .result import LEVEL, Fit
@@ -111,6 +112,7 @@ def make_fit(
         offset=distance,
         bounds=find_active_bounds(problem, minimum, table, runs.names, spectrum),
         cost=tuple(np.asarray(c)[:n] for c, n in zip(minimum.cost, iterations, strict=True)),
+        optimum=Optimum(problem, runs, search, minimum, table),
     )
     texts = tuple(bound.text(fit.quantile(LEVEL, True), LEVEL) for bound in fit.bounds)
     return dataclasses.replace(fit, warnings=(*fit.warnings, *texts))

@@ -13,6 +13,7 @@ from ..statistics.digits import estimate_text, std_text
 from ..statistics.identifiability import Identifiability
 from ..statistics.whiteness import Whiteness, ljung_box, successive_correlation
 from .active_bounds import ActiveBound
+from .optimum import Optimum
 
 # Confidence level of the intervals in reports.
 LEVEL = 0.95
@@ -55,6 +56,7 @@ class Fit:
       the linearisation without bounds.
     - `iterations`, `failed_evaluations`, `cost`: see `Minimum`; one entry per stage where the
       horizon grows in stages.
+    - `optimum`: the problem and its minimum, see `Optimum`.
     """
 
     model: AbstractFormulation
@@ -85,6 +87,7 @@ class Fit:
     offset: float
     bounds: tuple[ActiveBound, ...]
     cost: tuple[np.ndarray, ...]
+    optimum: Optimum
 
     def __repr__(self) -> str:
         estimates = ", ".join(
