@@ -16,7 +16,7 @@ from ..checks import ArrayInput
 from ..forces import Bushing, Gravity, TorsionSpring
 from ..mechanics import System
 from .description import GROUND, Description, JointRecord, Link, make_unique
-from .exchange import GroundFrame
+from .ground_frame import GroundFrame
 from .joint_laws import JointLaws
 from .meshes import shape_of
 from .model import Model, Names

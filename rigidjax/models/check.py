@@ -14,8 +14,9 @@ from ..formulations import Relative
 from ..joints.base import AbstractJoint
 from ..joints.replacing import replace_fields
 from ..mechanics import System
-from .exchange import Program, velocity_map
+from .exchange import velocity_map
 from .model import Model
+from .tree_joints import Program
 
 
 class Deviations(NamedTuple):

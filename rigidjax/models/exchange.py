@@ -1,6 +1,6 @@
-"""Conversion of states, velocities, forces and mass matrices to and from other programs."""
+"""Conversion of states, and of velocities in a state, to those of other programs and back."""
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..checks import float_array, vector_leaf
+from ..checks import float_array
 from ..formulations import Relative
 from ..joints.relative_pose import wrap_angle
 from ..mechanics.kinematics.trees import body_twists
@@ -19,71 +19,21 @@ from ..rotations.matrix import product, relative, to_body, to_space
 from ..rotations.so3 import exp
 from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..state import State
-from .description import GROUND
+from .tree_joints import (
+    Program,
+    TreeJoints,
+    count_coordinates,
+    order_tree_joints,
+    place_frames,
+    with_ground,
+)
+from .velocity_map import VelocityMap
 
 if TYPE_CHECKING:
     from .model import Model
 
-Program: TypeAlias = Literal["pinocchio", "mujoco"]
 Vector: TypeAlias = Float[Array, "3"]
 Matrix: TypeAlias = Float[Array, "3 3"]
-
-
-class GroundFrame(eqx.Module):
-    """A frame at rest: `point`, its origin, (3,) m; `orientation`, (4,), from frame to space."""
-
-    name: str = eqx.field(static=True)
-    point: Vector
-    orientation: Float[Array, "4"]
-
-    def __init__(self, name: str, point: Any, orientation: Any):
-        self.name = name
-        self.point = vector_leaf(point, "GroundFrame(point=...)")
-        self.orientation = jnp.asarray(orientation, float)
-
-    @property
-    def body(self) -> str:
-        """Name of the body: the ground."""
-        return GROUND
-
-
-class VelocityMap(eqx.Module):
-    r"""Conversion from generalised velocities $\nu$ of the trees to those of another program.
-
-    $v = B \nu$ and $\dot v = B \dot\nu + b$. The mass matrix $M$ and the bias forces $h$ of
-    `model.mass_matrix` and `model.bias_forces` become $B^{-T} M B^{-1}$ and
-    $B^{-T} (h - M B^{-1} b)$, generalised forces $B^{-T} \tau$.
-
-    **Attributes:** `matrix`, $B$, (f, f); `bias`, $b$, (f,).
-    """
-
-    matrix: Float[Array, "f f"]
-    bias: Float[Array, " f"]
-
-    def velocities(self, nu: Float[Array, " f"]) -> Float[Array, " f"]:
-        """Return the velocities of the other program."""
-        return self.matrix @ nu
-
-    def accelerations(self, nu_dot: Float[Array, " f"]) -> Float[Array, " f"]:
-        """Return the accelerations of the other program from derivatives of `nu`."""
-        return self.matrix @ nu_dot + self.bias
-
-    def forces(self, tau: Float[Array, " f"]) -> Float[Array, " f"]:
-        """Return the generalised forces of the other program."""
-        return jnp.linalg.solve(self.matrix.T, tau)
-
-    def forces_from(self, tau: Float[Array, " f"]) -> Float[Array, " f"]:
-        """Return generalised forces on `nu` from those of the other program."""
-        return self.matrix.T @ tau
-
-    def mass_matrix(self, M: Float[Array, "f f"]) -> Float[Array, "f f"]:
-        """Return the mass matrix of the other program."""
-        half = jnp.linalg.solve(self.matrix.T, M)
-        return jnp.linalg.solve(self.matrix.T, half.T).T
-
-    def bias_forces(self, h: Float[Array, " f"], M: Float[Array, "f f"]) -> Float[Array, " f"]:
-        """Return the bias forces of the other program; `M`, the mass matrix on `nu`."""
-        return self.forces(h - M @ jnp.linalg.solve(self.matrix, self.bias))
 
 
 class _Motion(NamedTuple):
@@ -95,110 +45,7 @@ class _Motion(NamedTuple):
     w: Array
 
 
-class _Joints(NamedTuple):
-    """The tree joints of a file in the order of another program, stacked.
-
-    For each joint the rows of its bodies, the ground last; its link frames on these bodies; `p0`,
-    `R0`, frame of the child link in the parent's in the reference configuration; `axis` and
-    `anchor` in the child's; `zero`, the file's coordinate in the reference configuration.
-    """
-
-    names: tuple[str, ...]
-    kinds: tuple[str, ...]
-    counts: tuple[tuple[int, int], ...]
-    parents: np.ndarray
-    children: np.ndarray
-    parent_frames: tuple[Array, Array]
-    child_frames: tuple[Array, Array]
-    p0: Float[Array, "J 3"]
-    R0: Float[Array, "J 3 3"]
-    axis: Float[Array, "J 3"]
-    anchor: Float[Array, "J 3"]
-    zero: Float[Array, " J"]
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Numbers of coordinates and of velocities."""
-        return sum(nq for nq, _ in self.counts), sum(nv for _, nv in self.counts)
-
-    @property
-    def groups(self) -> dict[tuple[str, int], np.ndarray]:
-        """Joints of each kind with equal numbers of coordinates."""
-        keys = [(kind, nq) for kind, (nq, _) in zip(self.kinds, self.counts, strict=True)]
-        return {key: np.flatnonzero([key == k for k in keys]) for key in dict.fromkeys(keys)}
-
-
-def _counts(name: str, kind: str, is_continuous: bool, program: Program) -> tuple[int, int]:
-    """Return the numbers of coordinates and velocities of a joint in another program."""
-    if kind in ("revolute", "prismatic"):
-        return (2 if is_continuous and program == "pinocchio" else 1), 1
-    counts = {"spherical": (4, 3), "floating": (7, 6), "fixed": (0, 0)}
-    if program == "pinocchio":
-        counts["planar"] = 4, 3
-    if kind not in counts:
-        raise ValueError(f"The joint {name!r} is {kind}; {program} has no such joint.")
-    return counts[kind]
-
-
-def _joints(model: "Model", program: Program) -> _Joints:
-    """Return the joints of the trees, in the order of the other program."""
-    names, system = model.names, model.system
-    order = names.depth_first if program == "pinocchio" else names.joints
-    order = tuple(name for name in order if name not in names.closing)
-    at = {name: k for k, name in enumerate(names.joints)}
-    kinds = tuple(names.kinds[at[name]] for name in order)
-    rows = {body.name: i for i, body in enumerate(system.bodies)} | {GROUND: system.num_bodies}
-    ends = [names.ends[at[name]] for name in order]
-    frames = [[model.frames[pair[k]] for pair in ends] for k in (0, 1)]
-    bodies = [np.array([rows[frame.body] for frame in of_end]) for of_end in frames]
-    on_body = [
-        (
-            jnp.stack([frame.point for frame in of_end]),
-            jax.vmap(euler_map)(jnp.stack([frame.orientation for frame in of_end])),
-        )
-        for of_end in frames
-    ]
-    reference = system.reference_state()
-    x, R = with_ground(reference.position, jax.vmap(euler_map)(reference.orientation))
-    (x_p, R_p), (x_c, R_c) = (
-        _place_frames(x, R, rows_of_end, *own)
-        for rows_of_end, own in zip(bodies, on_body, strict=True)
-    )
-    axes, points = [], []
-    for k, name in enumerate(order):
-        joint: Any = system.joints[system.joint_index(name)]
-        axis = next(
-            (getattr(joint, field) for field in ("axis", "normal") if hasattr(joint, field)), None
-        )
-        axes.append(jnp.zeros(3) if axis is None else axis / jnp.sqrt(jnp.sum(axis * axis)))
-        points.append(x_c[k] if joint.at_centre or kinds[k] == "prismatic" else joint.point)
-    in_child = jax.vmap(to_body)
-    return _Joints(
-        order, kinds,
-        tuple(
-            _counts(name, kind, name in names.continuous, program)
-            for name, kind in zip(order, kinds, strict=True)
-        ),
-        bodies[0], bodies[1], on_body[0], on_body[1],
-        in_child(R_p, x_c - x_p), jax.vmap(relative)(R_p, R_c),
-        in_child(R_c, jnp.stack(axes)), in_child(R_c, jnp.stack(points) - x_c),
-        jnp.array([model.zeros[name] for name in order]),
-    )  # fmt: skip
-
-
-def with_ground(x: Float[Array, "L 3"], R: Float[Array, "L 3 3"]) -> tuple[Array, Array]:
-    """Return positions and rotations with the ground as the last row."""
-    return jnp.concatenate([x, jnp.zeros((1, 3))]), jnp.concatenate([R, jnp.eye(3)[None]])
-
-
-def _place_frames(
-    x: Array, R: Array, rows: np.ndarray, point: Array, own: Array
-) -> tuple[Array, Array]:
-    """Return origins and rotations of frames on bodies."""
-    return x[rows] + jax.vmap(to_space)(R[rows], point), jax.vmap(product)(R[rows], own)
-
-
-def _scatter(joints: _Joints, parts: list[Array], of: int) -> Array:
+def _scatter(joints: TreeJoints, parts: list[Array], of: int) -> Array:
     """Return coordinates (`of=0`) or velocities (1) of all joints from those of each group."""
     first = np.concatenate([[0], np.cumsum([pair[of] for pair in joints.counts])])
     rows = [
@@ -213,7 +60,7 @@ def from_coordinates(model: "Model", program: Program, q: Any, v: Any) -> State:
     """Return the state with coordinates and velocities of another program."""
     names, kinds = model.names, dict(zip(model.names.joints, model.names.kinds, strict=True))
     pairs = [
-        _counts(name, kinds[name], name in names.continuous, program)
+        count_coordinates(name, kinds[name], name in names.continuous, program)
         for name in names.joints if name not in names.closing
     ]  # fmt: skip
     nq, nv = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
@@ -224,7 +71,7 @@ def from_coordinates(model: "Model", program: Program, q: Any, v: Any) -> State:
 
 @eqx.filter_jit
 def _from_coordinates(model: "Model", program: Program, q: Array, v: Array) -> State:
-    joints = _joints(model, program)
+    joints = order_tree_joints(model, program)
     parts, members, angles = [], [], {}
     first = np.cumsum([(0, 0), *joints.counts], axis=0)
     for (kind, nq), rows in joints.groups.items():
@@ -256,7 +103,7 @@ def _from_coordinates(model: "Model", program: Program, q: Array, v: Array) -> S
     return state.with_angles(names, jnp.stack([angles[n] for n in names]) if names else None)
 
 
-def _compose(model: "Model", joints: _Joints, motion: _Motion) -> _Motion:
+def _compose(model: "Model", joints: TreeJoints, motion: _Motion) -> _Motion:
     """Return the motion of all bodies from that of the joints, level by level from the ground."""
     count = model.system.num_bodies
     zero = jnp.zeros((count + 1, 3))
@@ -341,7 +188,7 @@ def to_coordinates(
     model: "Model", program: Program, state: State
 ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
     """Return coordinates and velocities of another program in a state."""
-    joints = _joints(model, program)
+    joints = order_tree_joints(model, program)
     R_bodies = jax.vmap(euler_map)(state.orientation)
     w_bodies = jax.vmap(to_space)(R_bodies, state.angular_velocity)
     x_all, R_all = with_ground(state.position, R_bodies)
@@ -350,7 +197,7 @@ def to_coordinates(
     )
 
     def motion(rows, frames):
-        x, R = _place_frames(x_all, R_all, rows, *frames)
+        x, R = place_frames(x_all, R_all, rows, *frames)
         w = w_all[rows]
         return _Motion(x, R, v_all[rows] + jax.vmap(cross)(w, x - x_all[rows]), w)
 

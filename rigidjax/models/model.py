@@ -10,8 +10,10 @@ from ..mechanics import System
 from ..state import State
 from . import exchange
 from .description import Actuator, JointKind, JointLimits
-from .exchange import VelocityMap
+from .ground_frame import GroundFrame
 from .report import Report
+from .tree_joints import Program
+from .velocity_map import VelocityMap
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Model(eqx.Module):
     """
 
     system: System
-    frames: dict[str, Frame | exchange.GroundFrame]
+    frames: dict[str, Frame | GroundFrame]
     names: Names = eqx.field(static=True)
     limits: dict[str, JointLimits] = eqx.field(static=True)
     actuators: tuple[Actuator, ...] = eqx.field(static=True)
@@ -97,7 +99,7 @@ class Model(eqx.Module):
         """Return MuJoCo's coordinates and velocities of a state; see `from_mujoco`."""
         return exchange.to_coordinates(self, "mujoco", state)
 
-    def velocity_map(self, state: State, program: exchange.Program) -> VelocityMap:
+    def velocity_map(self, state: State, program: Program) -> VelocityMap:
         """Return the conversion of generalised velocities, forces and mass matrices in a state.
 
         **Arguments:** `state`; `program`, `"pinocchio"` or `"mujoco"`.
