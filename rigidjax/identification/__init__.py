@@ -19,6 +19,7 @@ from .data.netcdf import read_netcdf as read_netcdf
 from .design.design import Design as Design, design_experiment as design_experiment
 from .design.excitation import Excitation as Excitation, excitation as excitation
 from .fit.batch import BatchFit as BatchFit, identify_batch as identify_batch
+from .fit.failed_runs import IdentificationError as IdentificationError
 from .fit.first_order import FirstOrder as FirstOrder
 from .fit.identify import identify as identify
 from .fit.losses import (
@@ -32,7 +33,7 @@ from .fit.predictions import (
     fitted_runs as fitted_runs,
     predictions as predictions,
 )
-from .fit.result import Fit as Fit, IdentificationError as IdentificationError
+from .fit.result import Fit as Fit
 from .parameters import Experiment as Experiment, Parameter as Parameter
 from .priors import (
     AbstractPrior as AbstractPrior,

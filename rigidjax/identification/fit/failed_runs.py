@@ -11,6 +11,10 @@ from .least_squares import Minimum
 from .problem import FitProblem
 
 
+class IdentificationError(RuntimeError):
+    """Failure of an identification to reach an optimum; see `Fit.result`."""
+
+
 def explain_failed_run(problem: FitProblem, runs: Runs, b: int) -> str:
     """Return why run number `b` fails at the start values, from simulating it again.
 

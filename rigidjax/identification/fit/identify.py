@@ -14,6 +14,7 @@ from ..prior_rows import describe_priors
 from ..shooting.shooting import restore_starts, shoot
 from ..simulation import Settings, Simulation, resolve_simulation
 from ..statistics.plausibility import plausibility_notes
+from .failed_runs import IdentificationError
 from .first_order import FirstOrder, descend
 from .from_minimum import make_fit
 from .late_starts import add_late_start_parameter
@@ -33,7 +34,7 @@ from .options import (
 )
 from .precision import refine_tolerances
 from .problem import make_problem
-from .result import Fit, IdentificationError
+from .result import Fit
 
 
 def identify(

@@ -24,12 +24,11 @@ from ..simulation import Simulation
 from ..start_geometry import place_prescribed_joints
 from ..statistics.covariance import columns_without_effect
 from .evaluation import Evaluation
-from .failed_runs import explain_failed_run
+from .failed_runs import IdentificationError, explain_failed_run
 from .first_order import FirstOrder
 from .least_squares import Search
 from .losses import AbstractLoss, Squares
 from .problem import FitProblem
-from .result import IdentificationError
 
 Method: TypeAlias = Literal["levenberg-marquardt", "gauss-newton"] | FirstOrder
 METHODS = ("levenberg-marquardt", "gauss-newton")

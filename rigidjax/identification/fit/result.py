@@ -19,10 +19,6 @@ from .optimum import Optimum
 LEVEL = 0.95
 
 
-class IdentificationError(RuntimeError):
-    """Failure of an identification to reach an optimum; see `Fit.result`."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Fit:
     """Estimates, their uncertainty, and diagnostics of a fit.
