@@ -221,7 +221,8 @@ def _print(model: Model, facts: dict[str, Any]) -> None:
             f"{name.replace('_', ' ')} {'undefined' if value is None else f'{value:.1e}'}"
             for name, value in deviations.items()
         ]
-        target.print(f"largest relative deviations from {program}: {', '.join(texts)}")
+        target.print(f"deviations from {program}, without friction and stops of joints, relative:")
+        target.print(f"  {', '.join(texts)}")
 
 
 def _number(value: float | None) -> str:

@@ -36,10 +36,10 @@ def compare(
 ) -> Deviations:
     """Compare mass matrix, bias forces and forward dynamics with another program.
 
-    Viscous damping is part of both models with MuJoCo; it is removed here for Pinocchio, whose
-    algorithms leave it out. Pinocchio, which does not read rotors, is given armatures. Friction and
-    stops of joints are left out, and so are couplings and loops: the quantities are those of the
-    tree.
+    Viscous damping is part of both models with MuJoCo and of none with Pinocchio, whose algorithms
+    leave it out. Pinocchio, which does not read rotors, is given armatures. Friction and stops of
+    joints are removed from both models, and so are couplings and loops: the quantities are those of
+    the tree.
 
     **Arguments:** `model`; `program`, which must be installed; `path` of the file that the model
     was loaded from; `states`, their number; `seed` of the random states.
@@ -95,14 +95,18 @@ def _without_loops(model: Model) -> Model:
     closing = {system.joints[j].name for j in system.topology.loops}
     trees = System(
         system.bodies,
-        [_without_stops(joint) for joint in system.joints if joint.name not in closing],
+        [
+            _without_friction_and_stops(joint)
+            for joint in system.joints
+            if joint.name not in closing
+        ],
         [force for force in system.forces if closing.isdisjoint(force.joint_names())],
         system.frames,
     )
     return replace_fields(model, system=trees)
 
 
-def _without_stops(joint: AbstractJoint) -> AbstractJoint:
+def _without_friction_and_stops(joint: AbstractJoint) -> AbstractJoint:
     if joint.friction is None and joint.limits is None:
         return joint
     return replace_fields(joint, friction=None, limits=None, stop=None)
@@ -148,6 +152,9 @@ class _Pinocchio:
         self.model = self.pin.buildModelFromUrdf(path, *base)
         (gravity,) = (force.vector for force in model.system.forces if isinstance(force, Gravity))
         self.model.gravity.linear = np.asarray(gravity)
+        # Its algorithms use neither; only its constraints do.
+        for field in ("damping", "lowerDryFrictionLimit", "upperDryFrictionLimit"):
+            getattr(self.model, field)[:] = 0.0
         # Pinocchio does not read the rotors of transmissions.
         for joint in model.system.joints:
             if joint.armatures is not None:

@@ -79,6 +79,7 @@ def test_comparison_decides_the_exit_code(monkeypatch):
         assert done.exit_code == 1 and "deviates from pinocchio by more than 1e-10" in done.stderr
         shown = "undefined" if wrong != wrong else "1.0e-09"
         assert f"bias forces {shown}" in done.stdout
+        assert "from pinocchio, without friction and stops of joints" in done.stdout
 
 
 def test_comparison_with_pinocchio():

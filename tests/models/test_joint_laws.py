@@ -7,6 +7,7 @@ import pytest
 import rigidjax as rj
 from rigidjax import models
 from rigidjax.joints.replacing import replace_fields
+from rigidjax.models.check import compare
 
 ROD = '<inertial><origin xyz="0.2 0 0"/><mass value="1"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>'  # noqa: E501
 URDF = f"""<robot name="arm">
@@ -69,6 +70,18 @@ def test_friction_is_translated_and_limits_are_stops_if_asked(path):
     np.testing.assert_array_equal(joint.limits, [[-1.0, 0.5]])
     assert float(joint.stop.stiffness[0]) == 300
     assert "joint 'first': its limits are elastic stops" in str(stopped.report)
+
+
+@pytest.mark.parametrize("program", ["pinocchio", "mujoco"])
+def test_comparison_leaves_friction_and_stops_out_of_both_models(tmp_path, program):
+    """Random coordinates are beyond the stops."""
+    pytest.importorskip(program)
+    path = tmp_path / ("arm.urdf" if program == "pinocchio" else "arm.xml")
+    # Pinocchio refuses empty elements.
+    path.write_text(FILES[path.name].replace("<dynamics/>", ""), "utf-8")
+    model = models.load(path, stops=rj.Stop(1e4))
+    assert first(model).friction is not None and first(model).limits is not None
+    assert max(compare(model, program, path, states=3)) < 1e-13
 
 
 def test_kinds_and_ranges_that_laws_do_not_fit_are_reported(tmp_path):
