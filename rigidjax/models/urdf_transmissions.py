@@ -2,7 +2,22 @@
 
 from ..checks import did_you_mean
 from .description import Actuator, Description
+from .report import Report
 from .xml_source import Element
+
+# Elements that are read, in an actuator or beside it; Drake's have a prefix.
+_READ = {"mechanicalReduction", "gear_ratio", "rotor_inertia"}
+# Children of a transmission with one joint and one actuator, by the tag of their parent.
+_KNOWN = {
+    "transmission": {"type", "joint", "actuator", *_READ},
+    "actuator": {"hardwareInterface", "role", *_READ},
+    "joint": {"hardwareInterface", "role"},
+}
+# Settings of encoders and controllers.
+_SETTINGS = {
+    "offset", "ignoreTransmissionAbsoluteEncoder", "deadBandLower", "deadBandUpper",
+    "saturationLower", "saturationUpper",
+}  # fmt: skip
 
 
 def read_transmissions(root: Element, joints: dict[str, Element], description: Description) -> None:
@@ -32,6 +47,8 @@ def read_transmissions(root: Element, joints: dict[str, Element], description: D
             text = f"actuator of {name!r}, which is fixed"
             report.add("no meaning", str(element), text, element.line)
             continue
+        for part in (element, of_joints[0], actuator):
+            _check_children(part, report)
         rotor_element, gear = find_rotor(element, actuator)
         rotor = 0.0 if rotor_element is None else rotor_element.number("value")
         joint.armature += rotor * gear**2
@@ -42,6 +59,18 @@ def read_transmissions(root: Element, joints: dict[str, Element], description: D
         if rotor:
             text += f", armature {rotor * gear**2:g} kg m^2"
         report.add("translated", str(element), text, element.line)
+
+
+def _check_children(element: Element, report: Report) -> None:
+    """Refuse unknown children, and report those without meaning."""
+    for child in element.children:
+        if child.tag in _SETTINGS:
+            text = f"<{child.tag}> is a setting of an encoder or controller"
+            report.add("no meaning", str(element), text, child.line)
+        elif child.tag.split(":")[-1] not in (known := _KNOWN[element.tag]):
+            hint = did_you_mean(child.tag, sorted(known))
+            text = f"the element <{child.tag}> is unknown.{hint}"
+            report.refuse(f"transmission/{child.tag}", str(element), text, child.line)
 
 
 def find_rotor(transmission: Element, actuator: Element) -> tuple[Element | None, float]:

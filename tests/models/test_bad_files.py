@@ -92,6 +92,12 @@ URDF = {
         joint("j", "a", "b"),
         '<transmission name="t"><joint name="j"/><joint name="j"/></transmission>',
     ): "<transmission name='t'>: has 2 joints and 0 actuators; one of each is read",
+    robot(
+        *AB,
+        joint("j", "a", "b"),
+        '<transmission name="t"><joint name="j"/><actuator name="m"><rotor_inertai value="1"/>'
+        "</actuator></transmission>",
+    ): "<rotor_inertai> is unknown. Did you mean 'rotor_inertia'",
     robot(*AB): "no joint connects it with 'a'",
     robot(*AB, joint("j", "a", "b", '<axis xyz="0 0 0"/>')): "has no direction",
     robot(*AB, joint("j", "a", "b", '<axis xyz="0 1"/>')): "`xyz` must be 3 finite numbers",

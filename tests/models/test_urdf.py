@@ -102,8 +102,9 @@ def test_contents_of_the_model(tree):
 
 def test_report_has_a_line_for_every_element(tmp_path):
     extra = (
-        '<material name="red"/><gazebo/><transmission name="t"><joint name="arm"/>'
-        '<actuator name="motor"><mechanicalReduction>50</mechanicalReduction>'
+        '<material name="red"/><gazebo/><transmission name="t"><joint name="arm">'
+        '<offset>1</offset></joint><actuator name="motor">'
+        "<mechanicalReduction>50</mechanicalReduction>"
         '<drake:rotor_inertia value="1e-5"/></actuator></transmission>'
     )
     path = write(
@@ -115,7 +116,8 @@ def test_report_has_a_line_for_every_element(tmp_path):
     text = str(model.report)
     for name in (*LINKS, "tool", "arm", "wrist", "hand_joint", "sheet", "rail", "socket", "flight"):
         assert f"'{name}'" in text, name
-    for piece in ("1 materials", "1 settings of Gazebo", "1 calibrations", "armature 0.025"):
+    pieces = "1 materials", "1 settings of Gazebo", "1 calibrations", "<offset>", "armature 0.025"
+    for piece in pieces:
         assert piece in text, piece
     assert model.actuators == (rj.models.Actuator("motor", "arm", gear=50.0),)
     arm = model.system.joints[model.system.joint_index("arm")]
