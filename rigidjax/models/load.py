@@ -86,8 +86,8 @@ def load(
     laws.check()
     if path.suffix.lower() == ".xacro":
         raise ValueError(
-            f"{path}: macros of xacro are not expanded. Run `xacro {path.name} > model.urdf` and "
-            "load the result."
+            f"{path}: macros of xacro are not expanded. Run `xacro {path.name} > "
+            f"{path.stem}_expanded.urdf` and load the result."
         )
     root, _ = parse(path)
     report = Report(str(path), ignore)

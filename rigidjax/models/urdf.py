@@ -121,10 +121,10 @@ def _check_elements(root: Element, report: Report) -> None:
         raise root.error("a URDF file starts with <robot>.")
     for element in root.walk():
         if any("xacro:" in key for key in (element.tag, *element.attributes)):
-            stem = pathlib.Path(element.path).name.removesuffix(".xacro").removesuffix(".urdf")
+            file = pathlib.Path(element.path)
             raise element.error(
-                "macros of xacro are not expanded. Run `xacro "
-                f"{pathlib.Path(element.path).name} > {stem}.urdf` and load the result."
+                f"macros of xacro are not expanded. Run `xacro {file.name} > "
+                f"{file.stem}_expanded.urdf` and load the result."
             )
     check_elements(root, _SCHEMA, _WITHOUT_MEANING, report, _OTHER_ATTRIBUTES)
 

@@ -111,6 +111,9 @@ URDF = {
         "mimic joints around 'j0' form a cycle"
     ),
     robot('<xacro:macro name="x"/>'): "no well-formed XML: unbound prefix|macros of xacro",
+    robot(link("a")).replace("<robot", '<robot xmlns:xacro="x" xacro:name="x"'): (
+        r"Run `xacro (\w+).urdf > \1_expanded.urdf` and load the result"
+    ),
 }
 BASE = '<sdf version="{}"><model name="m">{}</model></sdf>'
 HINGE = (
@@ -238,7 +241,7 @@ def test_bad_paths(tmp_path):
     with pytest.raises(ValueError, match="pipe.urdf is no file"):
         load(tmp_path / "pipe.urdf")
     with pytest.raises(
-        ValueError, match=r"not expanded. Run `xacro r.xacro > model.urdf` and load"
+        ValueError, match=r"not expanded. Run `xacro r.xacro > r_expanded.urdf` and load"
     ):
         load(tmp_path / "r.xacro")
     with pytest.raises(FileNotFoundError):
