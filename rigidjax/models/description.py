@@ -105,6 +105,15 @@ class JointRecord:
     stays: bool = False
     line: int = 0
 
+    def describe(self, kind: str) -> str:
+        """Return a line for the report: `kind`, the type in the file, and what else is read."""
+        constants = [
+            f"{name} {getattr(self, name):g}"
+            for name in ("damping", "stiffness", "armature")
+            if getattr(self, name)
+        ]
+        return ", ".join([kind, *constants, *(["limits"] if self.limits is not None else [])])
+
 
 @dataclasses.dataclass(frozen=True)
 class CouplingData:

@@ -155,12 +155,7 @@ def _set_properties(
         if getattr(joint, what) and compiled.disables(flag):
             report.add("no meaning", subject, f"{what}, which a <flag> disables", joint.line)
             setattr(joint, what, 0.0)
-    words = [
-        f"{what} {getattr(joint, what):g}"
-        for what in ("damping", "stiffness", "armature") if getattr(joint, what)
-    ]  # fmt: skip
-    limits = ["limits"] if joint.limits is not None else []
-    report.add("read", subject, ", ".join([joint.kind, *words, *limits]), joint.line)
+    report.add("read", subject, joint.describe(joint.kind), joint.line)
 
 
 def _add_inertia_of_actuator(

@@ -135,8 +135,7 @@ def _joint(
         joint = dataclasses.replace(joint, **axes[0].constants())
     if kind == "screw":
         joint.pitch = _pitch(element)
-    text = kind + (f", damping {joint.damping:g}" if joint.damping else "")
-    report.add("read", str(element), text, element.line)
+    report.add("read", str(element), joint.describe(kind), element.line)
     return joint, axes
 
 

@@ -342,8 +342,7 @@ def _joint(
         for value, what in ((joint.damping, "damping"), (joint.friction, "friction")):
             if value < 0:
                 raise dynamics.error(f"the {what} of {element} is negative; got {value:g}.")
-    text = kind + (f", damping {joint.damping:g}" if joint.damping else "")
-    report.add("read", str(element), text, element.line)
+    report.add("read", str(element), joint.describe(kind), element.line)
     return joint
 
 
