@@ -1,4 +1,4 @@
-"""Ljung-Box test for whiteness of residuals."""
+"""Tests for whiteness of residuals: Ljung and Box, and Wald and Wolfowitz."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 _LAGS = 10
+# Number of residuals below which the number of runs of signs is not nearly normal.
+_FEWEST_SIGNS = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +59,35 @@ def ljung_box(runs: Sequence[np.ndarray], lags: int | None = None) -> Whiteness 
     statistic = count * (count + 2) * float(np.sum(squares))
     tail = float(special.chdtrc(num_lags, statistic))
     return Whiteness(statistic, num_lags, tail, count)
+
+
+def runs_test(runs: Sequence[np.ndarray]) -> float | None:
+    """Return the p-value of the test of Wald and Wolfowitz for the order of the signs of residuals.
+
+    A run of signs is a stretch of residuals of one sign. Too few of them indicate residuals that
+    change slowly, whatever their distribution, so that outliers do not matter. The number of runs of
+    signs is nearly normal under independence, given the numbers of both signs; it is summed over all
+    runs. Gaps (NaN) and zeros are skipped.
+
+    **Arguments:** `runs`, residuals of one channel, (T,) each.
+    **Returns:** the two-sided p-value, or `None` for fewer than 20 residuals with signs.
+    **Source:** Wald, Wolfowitz, Ann. Math. Statist. 11 (1940) 147.
+    """
+    from scipy import special
+
+    excess, variance, count = 0.0, 0.0, 0
+    for run in map(np.asarray, runs):
+        signs = np.sign(run[np.isfinite(run) & (run != 0)])
+        n, positive = len(signs), int(np.count_nonzero(signs > 0))
+        if n < 2:
+            continue
+        pairs = 2.0 * positive * (n - positive)
+        excess += 1 + np.count_nonzero(signs[1:] != signs[:-1]) - (1 + pairs / n)
+        variance += pairs * (pairs - n) / (n**2 * (n - 1))
+        count += n
+    if count < _FEWEST_SIGNS or not variance > 0:
+        return None
+    return float(special.erfc(abs(excess) / np.sqrt(2 * variance)))
 
 
 def correlations(series: Sequence[np.ndarray], lags: int) -> np.ndarray:
