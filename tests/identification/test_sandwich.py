@@ -31,7 +31,7 @@ def test_long_run_variance_is_that_of_the_autoregression(rng, coefficients):
     assert found.freedom[0] > 300
 
 
-def test_kernel_sum_is_that_over_all_pairs_of_samples(rng):
+def test_windowed_sum_is_that_over_all_pairs_of_samples(rng):
     runs = [rng.normal(size=(n, 3)) for n in (17, 9, 1)]
     mean = np.concatenate(runs).mean(axis=0)
     direct = np.zeros((3, 3))
@@ -40,7 +40,7 @@ def test_kernel_sum_is_that_over_all_pairs_of_samples(rng):
         direct += (run - mean).T @ quadratic_spectral(lags / 2.5) @ (run - mean)
     found = hac_covariance(runs, orders=0, bandwidth=2.5)
     np.testing.assert_allclose(found.matrix, direct, rtol=1e-10)
-    # The kernel as in Andrews, away from zero.
+    # The window as in Andrews, away from zero.
     z = 1.2 * np.pi * 0.7
     exact = 25 / (12 * np.pi**2 * 0.49) * (np.sin(z) / z - np.cos(z))
     np.testing.assert_allclose(quadratic_spectral(np.array([0.7])), exact, rtol=1e-12)
@@ -49,7 +49,7 @@ def test_kernel_sum_is_that_over_all_pairs_of_samples(rng):
 
 @pytest.mark.parametrize(("rho", "count"), [(0.0, 400), (0.9, 400), (0.9, 100)])
 def test_intervals_of_a_mean_cover_it(rng, rho, count):
-    """Of 1,000 series with a mean of zero; the standard deviation of a fraction is 0.007."""
+    """Series with a mean of zero: the standard deviation of a covered fraction is 0.007."""
     covered = []
     for x in autoregression(rng, (rho,) if rho else (), 1000, count):
         found = hac_covariance([x[:, None]])

@@ -2,8 +2,8 @@ r"""Covariances of estimates that hold for residuals that are not independent.
 
 At the optimum the estimates differ from the truth by $-A^{-1}\sum_t s_t$, where $s_t = J_t^T r_t$
 are the scores, one vector per sample time, and $A = J^T J$. Their covariance is the sandwich
-$A^{-1} \Omega A^{-1}$ with $\Omega$ the covariance of $\sum_t s_t$, which is estimated here from the
-scores, without an assumption on the residuals but that they forget their past.
+$A^{-1} \Omega A^{-1}$ with $\Omega$ the covariance of $\sum_t s_t$. It is estimated here from the
+scores, assuming only that distant residuals are independent.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Largest sum of autoregressive coefficients: longer memories cannot be told from a trend.
+# Largest sum of autoregressive coefficients: a longer memory looks like a trend.
 _LARGEST_SUM = 0.97
 
 
@@ -21,7 +21,7 @@ class ScoreCovariance:
     r"""Estimated covariance $\Omega$ of a sum of scores.
 
     **Attributes:** `matrix`, (k, k); `freedom`, (k,), equivalent degrees of freedom of the diagonal
-    entries: an entry is distributed like a chi-square variable of so many degrees.
+    entries: each is nearly distributed like a multiple of a chi-square variable with these degrees.
     """
 
     matrix: np.ndarray
@@ -56,7 +56,7 @@ def hac_covariance(
 
     Each column is prewhitened by an autoregression, whose order is selected by Schwarz's criterion
     and whose sum of coefficients is corrected for its bias in short series; the covariance of the
-    whitened scores is a sum of their autocovariances weighted by the quadratic-spectral kernel,
+    whitened scores is a sum of their autocovariances weighted by the quadratic-spectral window,
     with the automatic bandwidth of Andrews. Means are subtracted first.
 
     **Arguments:** `runs`, scores of independent runs, (T, k) each, in orthonormal coordinates;
@@ -67,7 +67,7 @@ def hac_covariance(
     299; bias: Kendall, Biometrika 41 (1954) 403.
     """
     count = sum(len(run) for run in runs)
-    mean = sum(np.sum(run, axis=0) for run in runs) / max(count, 1)
+    mean = np.sum([np.sum(run, axis=0) for run in runs], axis=0) / max(count, 1)
     centred = [run - mean for run in runs if len(run)]
     if orders is None:
         orders = round(max(map(len, centred), default=0) ** (1 / 3))
@@ -78,7 +78,7 @@ def hac_covariance(
     for run in whitened.scores:
         matrix += run.T @ _weigh_lags(run, bandwidth)
     matrix *= np.outer(whitened.gain, whitened.gain)
-    # The kernel has a squared integral of one.
+    # The window has a squared integral of one.
     spread = 2 * max(bandwidth, 1.0) / max(count, 1) + 4 * whitened.spread
     return ScoreCovariance(matrix, 2 / spread)
 
@@ -119,7 +119,7 @@ def _prewhiten(runs: Sequence[np.ndarray], orders: int) -> _Whitened:
         order = len(coefficients)
         if not order:
             continue
-        rows = np.concatenate([_lagged(x, order) for x in series])
+        rows = np.concatenate([_stack_lags(x, order) for x in series])
         errors = rows[:, 0] - rows[:, 1:] @ coefficients
         total = float(np.sum(coefficients))
         # A mean was subtracted, and autocorrelations of short series are too small.
@@ -138,7 +138,7 @@ def _prewhiten(runs: Sequence[np.ndarray], orders: int) -> _Whitened:
 
 
 def fit_autoregression(series: Sequence[np.ndarray], orders: int) -> np.ndarray:
-    r"""Return the coefficients $a$ of $x_t = \sum_i a_i x_{t-i} + e_t$, of an order at most `orders`.
+    r"""Return the coefficients $a$ of $x_t = \sum_i a_i x_{t-i} + e_t$, at most `orders` of them.
 
     Burg's recursion over all series together, which always returns a stable autoregression; the
     order has the smallest criterion of Schwarz.
@@ -174,14 +174,14 @@ def fit_autoregression(series: Sequence[np.ndarray], orders: int) -> np.ndarray:
     return best
 
 
-def _lagged(x: np.ndarray, order: int) -> np.ndarray:
+def _stack_lags(x: np.ndarray, order: int) -> np.ndarray:
     """Return the rows $(x_t, x_{t-1}, ..., x_{t-p})$, (T - p, p + 1)."""
     count = max(len(x) - order, 0)
     return np.stack([x[order - i : order - i + count] for i in range(order + 1)], axis=1)
 
 
 def _andrews_bandwidth(runs: Sequence[np.ndarray]) -> float:
-    """Return the automatic bandwidth of the quadratic-spectral kernel, in samples.
+    """Return the automatic bandwidth of the quadratic-spectral window, in samples.
 
     It uses a first-order autoregression of each column.
     """
@@ -198,7 +198,7 @@ def _andrews_bandwidth(runs: Sequence[np.ndarray]) -> float:
 
 
 def _weigh_lags(run: np.ndarray, bandwidth: float) -> np.ndarray:
-    """Return for each sample the sum of all samples, weighted by the kernel of their lag."""
+    """Return for each sample the sum of all samples, weighted by the window of their lag."""
     count = len(run)
     if count < 2 or bandwidth < 1e-2:
         return run
@@ -211,7 +211,7 @@ def _weigh_lags(run: np.ndarray, bandwidth: float) -> np.ndarray:
 
 
 def quadratic_spectral(x: np.ndarray) -> np.ndarray:
-    """Return the quadratic-spectral kernel, one at zero; Andrews (1991), (2.7)."""
+    """Return the quadratic-spectral window, one at zero; Andrews (1991), (2.7)."""
     z = 6 * np.pi / 5 * np.asarray(x, float)
     near = np.abs(z) < 1e-2
     far = np.where(near, 1.0, z)

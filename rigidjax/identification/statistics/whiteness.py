@@ -65,9 +65,9 @@ def runs_test(runs: Sequence[np.ndarray]) -> float | None:
     """Return the p-value of the test of Wald and Wolfowitz for the order of the signs of residuals.
 
     A run of signs is a stretch of residuals of one sign. Too few of them indicate residuals that
-    change slowly, whatever their distribution, so that outliers do not matter. The number of runs of
-    signs is nearly normal under independence, given the numbers of both signs; it is summed over all
-    runs. Gaps (NaN) and zeros are skipped.
+    change slowly, whatever their distribution, so that outliers do not matter. Given the numbers of
+    both signs, the number of runs of signs is nearly normal under independence; it is summed over
+    all runs of the data. Gaps (NaN) and zeros are skipped.
 
     **Arguments:** `runs`, residuals of one channel, (T,) each.
     **Returns:** the two-sided p-value, or `None` for fewer than 20 residuals with signs.
