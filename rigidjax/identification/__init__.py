@@ -13,6 +13,12 @@ from ..sensors import (
     ReactionForce as ReactionForce,
     ReactionMoment as ReactionMoment,
 )
+from .comparison.compare import (
+    LikelihoodRatio as LikelihoodRatio,
+    ModelComparison as ModelComparison,
+    compare_models as compare_models,
+)
+from .comparison.likelihood import Likelihood as Likelihood
 from .data.csv import read_csv as read_csv
 from .data.measurements import Measurements as Measurements
 from .data.netcdf import read_netcdf as read_netcdf

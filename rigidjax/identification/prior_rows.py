@@ -68,6 +68,15 @@ def stack_prior_rows(
     return jnp.concatenate(residuals), block_diag(*blocks)
 
 
+def append_rows(
+    first: tuple[Float[Array, " R"], Float[Array, "R K"]],
+    second: tuple[Float[Array, " Q"], Float[Array, "Q K"]],
+) -> tuple[Float[Array, " M"], Float[Array, "M K"]]:
+    """Return two sets of residuals and their derivatives as one."""
+    residuals, jacobian = zip(first, second, strict=True)
+    return jnp.concatenate(residuals), jnp.concatenate(jacobian)
+
+
 def check_no_prior(entry: str, parameters: Sequence[Parameter]) -> None:
     """Raise `ValueError` for parameters with a prior, where a prior would have no meaning."""
     names = [p.name for p in parameters if p.prior is not None]

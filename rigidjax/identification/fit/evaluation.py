@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 from ...results import RESULTS
 from ..linearised_runs import ParametrisedExperiment, linearise_run
-from ..prior_rows import PriorRows
+from ..prior_rows import PriorRows, append_rows
 from .problem import FitProblem
 
 
@@ -113,6 +113,9 @@ def evaluate(
         jacobian = linearised.jacobian @ directions if problem.fitted_only else linearised.jacobian
         okay = linearised.aux == RESULTS.successful
         priors = [block.prior() for block in blocks]
+        if problem.hold is not None:
+            holds = problem.hold_rows(experiment, run)
+            priors = [append_rows(*pair) for pair in zip(priors, holds, strict=True)]
         chain = problem.component_derivatives(shared, per_run, run)
         return values, linearised.residuals, jacobian, chain, okay, priors
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..component_table import ComponentTable
 from ..data.measurements import Runs
+from ..parameters import Parameter
 from .evaluation import Evaluation, evaluate
 from .least_squares import Minimum, Search
 from .problem import FitProblem
@@ -35,3 +36,11 @@ class Optimum:
         Rows are those of `Evaluation.residuals`, run by run; those of priors are left out.
         """
         return self.evaluate().component_jacobian()[:, self.table.fitted_indices]
+
+    def parameter_of(self, label: str) -> Parameter:
+        """Return the parameter to which a component with this label belongs."""
+        shared = len(self.problem.shared_parameters)
+        group = int(self.table.groups[self.table.labels.index(label)])
+        if group >= shared:
+            group = shared + (group - shared) % len(self.problem.per_run_parameters)
+        return self.problem.parameters[group]

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ...results import RESULTS
 from ...state import State
@@ -39,7 +39,10 @@ from ..transforms.base import AbstractTransform, Limits
 
 
 class RunData(eqx.Module):
-    """Per-run data. In a `FitProblem` every array has a leading run axis."""
+    """Per-run data. In a `FitProblem` every array has a leading run axis.
+
+    **Attributes:** `hold` (D,), see `FitProblem.hold`, of the components of the run.
+    """
 
     state0: State
     ts: Float[Array, " T"]
@@ -47,6 +50,7 @@ class RunData(eqx.Module):
     weights: tuple[Float[Array, "T C"], ...]
     per_run: tuple[Array, ...]
     inputs: dict[str, InputTable]
+    hold: Float[Array, " D"] | None = None
 
 
 class StartData(NamedTuple):
@@ -68,7 +72,9 @@ class FitProblem(eqx.Module):
     `runs.per_run`); `start_change`, a zero change of the start state, if that is a parameter;
     `fitted_only`, whether derivatives with respect to components that a transformation holds fixed
     are left out, as zero; `fits_geometry`, whether the start must follow the parameters, see
-    `Experiment.reference`.
+    `Experiment.reference`; `hold`, `None` or weights (C,) of additional residuals, the changes of
+    the shared components from their start. Large weights hold components, a zero weight has no
+    effect.
     """
 
     model: Any
@@ -80,6 +86,7 @@ class FitProblem(eqx.Module):
     start_change: StartChange | None
     fitted_only: bool = eqx.field(static=True, default=False)
     fits_geometry: bool = eqx.field(static=True, default=False)
+    hold: Float[Array, " C"] | None = None
 
     @property
     def shared_parameters(self) -> tuple[Parameter, ...]:
@@ -228,6 +235,38 @@ class FitProblem(eqx.Module):
             lambda p: (p.shared, p.runs.per_run),
             self,
             (tuple(leaf[0] for leaf in leaves[:count]), tuple(leaves[count:])),
+        )
+
+    def with_hold(
+        self, shared: Float[ArrayLike, " C"], per_run: Float[ArrayLike, "B D"]
+    ) -> "FitProblem":
+        """Return the problem with these weights of changes from the start, see `hold`."""
+        return eqx.tree_at(
+            lambda p: (p.hold, p.runs.hold),
+            self,
+            (jnp.asarray(shared), jnp.asarray(per_run)),
+            is_leaf=lambda x: x is None,
+        )
+
+    def hold_rows(
+        self, experiment: Experiment, run: RunData
+    ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """Return residuals that hold shared and per-run components, and their derivatives."""
+
+        assert self.hold is not None and run.hold is not None
+
+        def rows(parameters, starts, weights):
+            leaves = [p.leaf(experiment) for p in parameters]
+            changes = [
+                p.transform.change(start, leaf)
+                for p, start, leaf in zip(parameters, starts, leaves, strict=True)
+            ]
+            change = jnp.concatenate([jnp.zeros(0, weights.dtype), *changes])
+            return weights * change, jnp.diag(weights)
+
+        return (
+            rows(self.shared_parameters, self.shared, self.hold),
+            rows(self.per_run_parameters, run.per_run, run.hold),
         )
 
     def component_table(self, names: Sequence[str]) -> ComponentTable:

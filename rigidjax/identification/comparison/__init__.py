@@ -1,0 +1,1 @@
+"""Comparison of models, and validation on held-out runs."""

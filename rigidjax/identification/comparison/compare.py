@@ -1,0 +1,364 @@
+"""Comparison of fitted models of the same data."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from ...checks import find_duplicates
+from ..fit.result import Fit
+from ..statistics.digits import std_text
+from .chi_bar_square import chi_bar_square_tail, chi_bar_square_weights
+from .cross_validation import cross_validate
+from .likelihood import Likelihood, check_same_data, likelihood
+from .nesting import find_nesting, is_elementwise
+
+# Difference of AICc below which the data do not decide, and p-value that rejects a smaller model.
+_UNDECIDED, _REJECTED = 2.0, 0.05
+# Deviance by which a smaller model may fit better before the larger one counts as not converged.
+_BETTER = 1e-2
+
+
+@dataclasses.dataclass(frozen=True)
+class LikelihoodRatio:
+    """Likelihood-ratio test of a model within a larger one.
+
+    **Attributes:** `smaller`, `larger`, names of the models; `statistic`, the decrease of the
+    deviance; `interior`, number of additional parameters that the smaller model has inside their
+    bounds; `weights`, of the chi-square distributions with `interior` degrees of freedom and up, a
+    single one if no additional parameter is on a bound; `p_value`, the probability of a larger
+    statistic if the smaller model is true.
+    """
+
+    smaller: str
+    larger: str
+    statistic: float
+    interior: int
+    weights: tuple[float, ...]
+    p_value: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class ModelComparison:
+    r"""Criteria of M models of the same data.
+
+    **Attributes:**
+
+    - `names`; `likelihoods`, with the deviance $-2\log L$, the number of parameters, AIC, AICc and
+      BIC of each.
+    - `odds` (M,): relative probabilities $e^{-\Delta/2}$ by AICc, with the sum one.
+    - `ratios`: a `LikelihoodRatio` for each pair of nested models.
+    - `predicted` (M, B): deviance of each run, predicted by a fit without it; NaN for a model that
+      could not be fitted, empty for a single run or without cross-validation.
+    - `best`: name of the model that the data support, the smallest one if they do not decide.
+    - `notes`: limits of the comparison.
+    """
+
+    names: tuple[str, ...]
+    likelihoods: tuple[Likelihood, ...]
+    ratios: tuple[LikelihoodRatio, ...]
+    predicted: Float[np.ndarray, "M B"]
+    notes: tuple[str, ...]
+
+    @property
+    def odds(self) -> Float[np.ndarray, " M"]:
+        """Relative probabilities of the models by AICc, with the sum one."""
+        criterion = np.array([x.aicc for x in self.likelihoods])
+        odds = np.exp(-0.5 * (criterion - criterion.min()))
+        return odds / odds.sum()
+
+    @property
+    def best(self) -> str:
+        """Name of the model that the data support, the smallest one if they do not decide."""
+        criterion = np.array([x.aicc for x in self.likelihoods])
+        best = self.names[int(np.argmin(criterion))]
+        candidates = [
+            (x.num_parameters, name)
+            for x, name, value in zip(self.likelihoods, self.names, criterion, strict=True)
+            if value <= criterion.min() + _UNDECIDED and not self._is_rejected(name, best)
+        ]
+        return min(candidates)[1]
+
+    def _is_rejected(self, smaller: str, larger: str) -> bool:
+        return any(
+            (ratio.smaller, ratio.larger) == (smaller, larger) and ratio.p_value < _REJECTED
+            for ratio in self.ratios
+        )
+
+    @property
+    def sentence(self) -> str:
+        """Which model to use, and how sure the data are."""
+        best = self.best
+        k = self.names.index(best)
+        others = [i for i in range(len(self.names)) if i != k]
+        criterion = [x.aicc for x in self.likelihoods]
+        rival = min(others, key=lambda i: criterion[i])
+        gap = criterion[rival] - criterion[k]
+        if abs(gap) < _UNDECIDED:
+            text = (
+                f"The data do not decide between {best!r} and {self.names[rival]!r} (AICc differs "
+                f"by {abs(gap):.2g}); {best!r} has fewer parameters"
+                if self.likelihoods[k].num_parameters < self.likelihoods[rival].num_parameters
+                else f"The data support {best!r} only weakly: AICc prefers it to "
+                f"{self.names[rival]!r} by {gap:.2g}"
+            )
+        else:
+            text = (
+                f"Use {best!r}: AICc prefers it to {self.names[rival]!r} by {gap:.3g} "
+                f"(odds {np.exp(0.5 * min(gap, 1400.0)):.2g} to 1)"
+            )
+        parts = [text, *(self._ratio_text(ratio) for ratio in self.ratios if best in _pair(ratio))]
+        bic = self.names[int(np.argmin([x.bic for x in self.likelihoods]))]
+        if bic != best:
+            parts.append(f"BIC prefers {bic!r}")
+        if self.predicted.size:
+            parts.append(self._prediction_text(k, rival))
+        return "; ".join(parts) + "."
+
+    def _ratio_text(self, ratio: LikelihoodRatio) -> str:
+        verdict = "rejects" if ratio.p_value < _REJECTED else "does not reject"
+        return (
+            f"the likelihood ratio {verdict} {ratio.smaller!r} within {ratio.larger!r} "
+            f"(p {_p_text(ratio.p_value)})"
+        )
+
+    def _prediction_text(self, k: int, rival: int) -> str:
+        """Return how two models compare in the prediction of runs that were left out."""
+        by_run = self.predicted[rival] - self.predicted[k]
+        if not np.isfinite(by_run).all():
+            return "a model could not be fitted without some of the runs"
+        gain, error = float(by_run.sum()), float(np.sqrt(len(by_run) * by_run.var(ddof=1)))
+        verdict = "better than" if gain > 2 * error else "as well as"
+        verdict = "worse than" if gain < -2 * error else verdict
+        return (
+            f"runs left out are predicted {verdict} by {self.names[rival]!r} (deviance "
+            f"{-gain:+.3g} +- {std_text(error)})"
+        )
+
+    def to_markdown(self) -> str:
+        """Return the table of the criteria, the tests, the sentence and the notes as Markdown."""
+        lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+        lines += [f"| {' | '.join(row)} |" for row in self.rows()]
+        if self.ratios:
+            columns = ("likelihood ratio", "statistic", "distribution", "p")
+            lines += ["", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+        for ratio in self.ratios:
+            row = (
+                f"{ratio.smaller} in {ratio.larger}",
+                f"{ratio.statistic:.4g}",
+                _distribution_text(ratio),
+                _p_text(ratio.p_value),
+            )
+            lines.append(f"| {' | '.join(row)} |")
+        lines += ["", self.sentence]
+        lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
+        return "\n".join(lines) + "\n"
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the criteria as rows of a table with the columns `COLUMNS`.
+
+        Differences are from the smallest value.
+        """
+        values = np.array([[x.deviance, x.aic, x.aicc, x.bic] for x in self.likelihoods])
+        predicted = self.predicted.sum(axis=1) if self.predicted.size else None
+        rows = []
+        for k, name in enumerate(self.names):
+            differences = values[k, 1:] - values[:, 1:].min(axis=0)
+            score = "-" if predicted is None else f"{predicted[k] - np.nanmin(predicted):.4g}"
+            rows.append(
+                (
+                    name,
+                    str(self.likelihoods[k].num_parameters),
+                    f"{values[k, 0]:.6g}",
+                    *(f"{x:.4g}" for x in differences),
+                    f"{self.odds[k]:.2g}",
+                    score,
+                )
+            )
+        return rows
+
+    def __repr__(self) -> str:
+        rows = [COLUMNS, *self.rows()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if k == 0 else cell.rjust(width)
+                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        ]
+        return "\n".join([*lines, self.sentence, *self.notes])
+
+
+# Columns of the table of criteria; all after the deviance are differences from the smallest one.
+COLUMNS = (
+    "model",
+    "parameters",
+    "deviance",
+    "AIC",
+    "AICc",
+    "BIC",
+    "odds",
+    "deviance of runs left out",
+)
+
+
+def compare_models(
+    fits: Sequence[Fit] | Mapping[str, Fit],
+    names: Sequence[str] | None = None,
+    *,
+    folds: int = 5,
+) -> ModelComparison:
+    r"""Compare fitted models of the same data: which one do the data support, and how surely.
+
+    The likelihoods are those of independent normal noise, given or estimated. Nested models are
+    found by their predictions: all parameters of the smaller one are among those of the larger one,
+    which makes the same predictions with the values of the smaller one. For them the likelihood
+    ratio is tested. If the smaller model puts additional parameters on bounds, such as a friction
+    of zero, the statistic is a mixture of chi-square variables, with weights from the covariance
+    of the larger fit. AIC, AICc and BIC also compare models that are not nested. In
+    cross-validation every fold of runs is left out once, all parameters are fitted to the other
+    runs, and the runs left out are predicted; parameters with one value per run are fitted to them
+    first.
+
+    ```python
+    with_damping = rj.identify(model, runs, [stiffness, damping])
+    without = rj.identify(model, runs, [stiffness])
+    print(rj.compare_models({"with damping": with_damping, "without": without}))
+    ```
+
+    **Arguments:** `fits`, two or more converged fits of the same measurements, or a mapping from
+    names to fits; `names`, of the models, by default their numbers; `folds`, the number of groups
+    of runs for cross-validation, at most the number of runs; 0 for none.
+    **Returns:** a `ModelComparison`.
+    **Errors:** `TypeError` and `ValueError` for other arguments, fits that did not converge, of
+    different data, or with a robust loss.
+    **Source:** Burnham and Anderson, Model Selection and Multimodel Inference (2002), chapter 2;
+    Self and Liang, J. Amer. Statist. Assoc. 82 (1987) 605.
+    """
+    if isinstance(fits, Mapping):
+        names = tuple(fits) if names is None else names
+        fits = tuple(fits.values())
+    fits = _check_fits(fits)
+    names = tuple(str(k + 1) for k in range(len(fits))) if names is None else tuple(names)
+    if len(names) != len(fits) or find_duplicates(names):
+        raise ValueError(
+            f"`compare_models(names=...)` must be {len(fits)} different names; got {names}."
+        )
+    num_runs = len(fits[0].run_names)
+    if folds < 0 or folds == 1:
+        raise ValueError(
+            f"`compare_models(folds=...)` must be 0 or a number of groups above 1; got {folds}."
+        )
+    notes = _notes(fits, names)
+    ratios = []
+    for k, small in enumerate(fits):
+        for m, large in enumerate(fits):
+            ratio = _test_nested(small, large, (names[k], names[m]), notes)
+            ratios += [] if ratio is None else [ratio]
+    predicted = np.zeros((len(fits), 0))
+    if folds and num_runs > 1:
+        rows = [cross_validate(fit.optimum, folds) for fit in fits]
+        predicted = np.stack([np.full(num_runs, np.nan) if r is None else r for r in rows])
+    elif folds:
+        notes.append("There is a single run: none can be left out for a prediction.")
+    return ModelComparison(
+        names=names,
+        likelihoods=tuple(map(likelihood, fits)),
+        ratios=tuple(ratios),
+        predicted=predicted,
+        notes=tuple(notes),
+    )
+
+
+def _check_fits(fits: Sequence[Fit]) -> tuple[Fit, ...]:
+    fits = tuple(fits)
+    wrong = [type(fit).__name__ for fit in fits if not isinstance(fit, Fit)]
+    if wrong:
+        raise TypeError(f"`compare_models(fits=...)` takes results of `identify`; got {wrong[0]}.")
+    if len(fits) < 2:
+        raise ValueError(f"`compare_models(fits=...)` takes two or more fits; got {len(fits)}.")
+    for number, fit in enumerate(fits, 1):
+        if not fit.converged:
+            raise ValueError(
+                f"`compare_models(fits=...)` takes converged fits; fit {number} ended with: "
+                f"{fit.result}."
+            )
+    check_same_data(fits)
+    return fits
+
+
+def _notes(fits: Sequence[Fit], names: Sequence[str]) -> list[str]:
+    """Return assumptions of the comparison that the fits contradict."""
+    notes = []
+    for fit, name in zip(fits, names, strict=True):
+        tests = [w for channels in fit.whiteness.values() for w in channels.values() if w]
+        if tests and min(w.p_value for w in tests) < 0.01 / len(tests):
+            notes.append(
+                f"The residuals of {name!r} are not independent, as the likelihoods assume; "
+                "differences between models are then overstated."
+            )
+        if any(p.prior is not None for p in fit.optimum.problem.parameters):
+            notes.append(
+                f"The likelihood of {name!r} is that of the data at estimates that include priors."
+            )
+    return notes
+
+
+def _test_nested(
+    small: Fit, large: Fit, names: tuple[str, str], notes: list[str]
+) -> LikelihoodRatio | None:
+    """Return the test of a model within another one, `None` if it is not nested; add notes."""
+    nesting = find_nesting(small, large)
+    if nesting is None:
+        return None
+    statistic = likelihood(small).deviance - likelihood(large).deviance
+    if statistic < -_BETTER:
+        notes.append(
+            f"{names[1]!r} fits worse than {names[0]!r}, which it contains: it ended in a local "
+            "minimum. Fit it from the values of the smaller model."
+        )
+    on_bound = [k for k, side in enumerate(nesting.sides) if side]
+    if on_bound and not is_elementwise(large, nesting.extra):
+        notes.append(
+            f"{names[0]!r} has a combination of parameters of {names[1]!r} on a bound; its p-value "
+            "is that of parameters inside their bounds, which is too large."
+        )
+        on_bound = []
+    if nuisance := [b.quantity for b in large.bounds if b.label not in nesting.extra]:
+        notes.append(
+            f"{names[1]!r} has {nuisance} on a bound; the p-value of {names[0]!r} is approximate."
+        )
+    labels = [large.labels.index(nesting.extra[k]) for k in on_bound]
+    signs = -nesting.sides[on_bound]
+    covariance = large.covariance[np.ix_(labels, labels)] * np.outer(signs, signs)
+    if not np.isfinite(covariance).all():
+        notes.append(f"The data do not determine all parameters that {names[1]!r} adds.")
+        return None
+    weights = chi_bar_square_weights(covariance)
+    interior = len(nesting.extra) - len(on_bound)
+    return LikelihoodRatio(
+        smaller=names[0],
+        larger=names[1],
+        statistic=statistic,
+        interior=interior,
+        weights=tuple(weights.tolist()),
+        p_value=chi_bar_square_tail(statistic, weights, interior),
+    )
+
+
+def _pair(ratio: LikelihoodRatio) -> tuple[str, str]:
+    return ratio.smaller, ratio.larger
+
+
+def _p_text(p: float) -> str:
+    return f"= {p:.2g}" if p > 1e-15 else "< 1e-15"
+
+
+def _distribution_text(ratio: LikelihoodRatio) -> str:
+    if len(ratio.weights) == 1:
+        return f"chi-square, {ratio.interior}"
+    return "chi-bar-square, " + " + ".join(
+        f"{w:.3g} chi2({ratio.interior + j})" for j, w in enumerate(ratio.weights)
+    )

@@ -1,0 +1,103 @@
+"""Likelihoods of fits, and whether fits are of the same data."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..data.measurements import Runs
+from ..fit.losses import Squares
+from ..fit.result import Fit
+
+# Relative difference of samples up to which they are the same.
+_ROUND_OFF = 1e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class Likelihood:
+    """Likelihood of the data at the estimates.
+
+    **Attributes:** `deviance`, minus twice the logarithm of the probability density of the data;
+    `num_parameters`, with the standard deviations of the noise that were estimated;
+    `num_samples`.
+    """
+
+    deviance: float
+    num_parameters: int
+    num_samples: int
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion."""
+        return self.deviance + 2 * self.num_parameters
+
+    @property
+    def aicc(self) -> float:
+        """Akaike's criterion, corrected for few samples; infinite for too few of them."""
+        rest = self.num_samples - self.num_parameters - 1
+        correction = 2 * self.num_parameters * (self.num_parameters + 1)
+        return self.aic + correction / rest if rest > 0 else np.inf
+
+    @property
+    def bic(self) -> float:
+        """Criterion of Schwarz."""
+        return self.deviance + self.num_parameters * float(np.log(self.num_samples))
+
+
+def likelihood(fit: Fit) -> Likelihood:
+    """Return the likelihood of a fit, for independent normal noise.
+
+    Estimated noise counts with one parameter per sensor and its most likely standard deviation.
+
+    **Errors:** `ValueError` for a robust loss, which has no likelihood.
+    """
+    runs, residuals = fit.optimum.runs, fit.optimum.minimum.last.residuals
+    if not isinstance(fit.optimum.search.loss, Squares):
+        raise ValueError(
+            f"A fit with the loss {type(fit.optimum.search.loss).__name__} has no likelihood; "
+            "compare fits with `loss=None`."
+        )
+    deviance, num_noises = 0.0, 0
+    for _, weights, r in runs.by_sensor(residuals):
+        used = weights > 0
+        count = int(np.count_nonzero(used))
+        log_std = -np.sum(np.log(weights[used]))
+        squares = float(np.sum(r[used] ** 2))
+        if not runs.noise_is_known:
+            num_noises += 1
+            log_std += 0.5 * count * np.log(squares / count)
+            squares = count
+        deviance += squares + 2 * log_std + count * np.log(2 * np.pi)
+    return Likelihood(float(deviance), len(fit.labels) + num_noises, fit.num_residuals)
+
+
+def check_same_data(fits: Sequence[Fit]) -> None:
+    """Raise `ValueError` unless all fits are of the same samples of the same sensors."""
+    first = fits[0].optimum.runs
+    for number, fit in enumerate(fits[1:], 2):
+        if difference := _difference(first, fit.optimum.runs):
+            raise ValueError(
+                f"`compare_models(fits=...)` takes fits of the same data; fit {number} differs "
+                f"from the first one in {difference}."
+            )
+
+
+def _difference(first: Runs, other: Runs) -> str:
+    """Return in what the data of two fits differ, `""` if they are the same."""
+    names = [s.name for s in first.sensors], [s.name for s in other.sensors]
+    if names[0] != names[1]:
+        return f"the sensors, {names[1]} instead of {names[0]}"
+    if first.lengths != other.lengths:
+        return f"the numbers of samples of the runs, {other.lengths} instead of {first.lengths}"
+    if not np.array_equal(first.ts, other.ts):
+        return "the times of the samples"
+    for sensor, a, b, used, other_used in zip(
+        first.sensors, first.values, other.values, first.weights, other.weights, strict=True
+    ):
+        counts = np.asarray(used) > 0
+        if not np.array_equal(counts, np.asarray(other_used) > 0):
+            return f"the mask of the {sensor.name}"
+        a, b = (np.asarray(x)[counts.any(axis=-1)] for x in (a, b))
+        if not np.allclose(a, b, rtol=0, atol=_ROUND_OFF * np.abs(a).max()):
+            return f"the samples of the {sensor.name}"
+    return ""

@@ -1,0 +1,1 @@
+"""Intervals of estimates beyond the linearisation: profiles, bootstrap, posterior samples."""
