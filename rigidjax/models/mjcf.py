@@ -105,6 +105,7 @@ def _add_joints(compiled: CompiledModel, data: Any, description: Description) ->
             kind = int(model.jnt_type[j])
             name = given[j] or make_unique(f"{bodies[b]} {_TYPES[kind]}", taken)
             line = compiled.line(given[j], "joint", "freejoint")
+            line = line or compiled.line(bodies[b], "body")
             child = bodies[b]
             if j < first + count - 1:
                 child = make_unique(f"{bodies[b]}/{name}", links)
@@ -229,7 +230,7 @@ def _add_actuators(
     model, report, taken = compiled.model, description.report, set[str]()
     for a in range(len(model.actuator_trntype)):
         given = compiled.name("actuator", a)
-        line = compiled.line(
+        line = compiled.line_in_section("actuator", a) or compiled.line(
             given, "motor", "position", "velocity", "general", "intvelocity", "damper", "cylinder",
             "muscle", "adhesion", "plugin",
         )  # fmt: skip

@@ -53,6 +53,13 @@ class CompiledModel:
         for element in root.walk():
             if "name" in element.attributes:
                 self._lines.setdefault((element.tag, element.attributes["name"]), element.line)
+        counts = {
+            "equality": self.model.neq, "tendon": self.model.ntendon,
+            "actuator": len(self.model.actuator_trntype),
+        }  # fmt: skip
+        lines = {s: [e.line for section in root.all(s) for e in section.children] for s in counts}
+        # Elements of included files are part of the model, but not of this file.
+        self._lines_of_sections = {s: of for s, of in lines.items() if len(of) == counts[s]}
         given = [self.name("body", b) for b in range(self.model.nbody)]
         taken = {name for name in given if name}
         self.bodies = [name or make_unique(f"body {b}", taken) for b, name in enumerate(given)]
@@ -81,6 +88,11 @@ class CompiledModel:
         """Return the line of an element; 0 without a name, or in an included file."""
         lines = (self._lines.get((tag, name), 0) for tag in tags if name)
         return next(filter(None, lines), 0)
+
+    def line_in_section(self, section: str, index: int) -> int:
+        """Return the line of an element of `equality`, `tendon` or `actuator`, 0 if not known."""
+        lines = self._lines_of_sections.get(section)
+        return 0 if lines is None else lines[index]
 
     def parameters(self, field: str, default: float, index: int) -> Any:
         """Return an entry of an array of the model; `default` if this MuJoCo does not have it."""

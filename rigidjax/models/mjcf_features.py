@@ -94,7 +94,7 @@ def _account_for_tendons(compiled: CompiledModel, report: Report) -> None:
     for k in range(model.ntendon):
         given = compiled.name("tendon", k)
         subject = f"tendon {given or k!r}"
-        line = compiled.line(given, "fixed", "spatial")
+        line = compiled.line_in_section("tendon", k) or compiled.line(given, "fixed", "spatial")
         forces = [
             what for what in _TENDON_FORCES
             if np.any(compiled.parameters(f"tendon_{what}", 0.0, k))

@@ -45,9 +45,8 @@ def add_equalities(
     for e in range(model.neq):
         kind = compiled.word("mjtEq", model.eq_type[e])
         given = compiled.name("equality", e)
-        equality = _Equality(
-            e, kind, make_unique(given or f"{kind} {e}", taken), compiled.line(given, kind)
-        )
+        line = compiled.line_in_section("equality", e) or compiled.line(given, kind)
+        equality = _Equality(e, kind, make_unique(given or f"{kind} {e}", taken), line)
         subject = f"{kind} {equality.name!r}"
         if not _is_active(compiled, e):
             report.add("no meaning", subject, "is not active", equality.line)

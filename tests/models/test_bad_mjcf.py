@@ -68,7 +68,7 @@ BAD = {
     text(body(of_body='quat="0 0 0 0"')): "zero quaternion is not allowed",
     text(body(joint='range="2 1" limited="true"')): r"range\[0\] should be smaller than range\[1\]",
     text(body(joint='name="j" damping="-1"')): "m.xml:1: joint 'j': the damping is negat",
-    text(body(joint='armature="-1"')): "m.xml: joint 'a hinge': the armature is neg.*-1",
+    text(body(joint='armature="-1"')): "m.xml:1: joint 'a hinge': the armature is neg.*-1",
     text(body() + body()): "repeated name 'a' in body",
     text(body(), '<equality><connect body1="a" body2="b" anchor="0 0 0"/></equality>'):
         "unknown element 'b' in equality constraint",
