@@ -1,6 +1,7 @@
 """Every MJCF file of the packages in `benchmarks`: equal to MuJoCo, or an error with its reason.
 
-`RIGIDJAX_MJCF_FOLDERS`, a list of folders like `PATH`, adds files.
+Each is also saved and loaded again. `RIGIDJAX_MJCF_FOLDERS`, a list of folders like `PATH`, adds
+files.
 """
 
 import os
@@ -9,7 +10,9 @@ import pathlib
 import numpy as np
 import pytest
 from _model_files import PACKAGES, find_folder, find_models, load_supported
+from same_systems import assert_same_system
 
+from rigidjax import models
 from rigidjax.models.check import compare
 
 pytestmark = pytest.mark.exhaustive
@@ -36,11 +39,15 @@ def find_files():
 
 
 @pytest.mark.parametrize(("path", "home"), find_files(), ids=lambda path: "/".join(path.parts[-4:]))
-def test_file_is_equal_to_mujoco_or_has_a_reason(path, home):
+def test_file_is_equal_to_mujoco_or_has_a_reason(path, home, tmp_path):
     model, _ = load_supported(path, home)
     if isinstance(model, ValueError):
         assert any(reason in str(model) for reason in REASONS), model
         return
+    models.save(model, tmp_path / "saved.xml")
+    again = models.load(tmp_path / "saved.xml")
+    assert_same_system(model.system, again.system)
+    assert (again.limits, again.zeros) == (model.limits, model.zeros)
     gaps = compare(model, "mujoco", path, states=20)
     assert gaps.mass_matrix < 1e-10
     assert gaps.bias_forces < 1e-10

@@ -7,10 +7,10 @@ in one of the tables with the reason; and each is saved and loaded again.
 import os
 import warnings
 
-import jax
 import numpy as np
 import pytest
 from _model_files import PACKAGES, find_models
+from same_systems import assert_same_system
 
 from rigidjax import models
 from rigidjax.models.check import compare, mass_matrix_condition
@@ -89,7 +89,7 @@ def test_file(tmp_path, name):
             first = models.load(path, ignore, **options)
             models.save(first, saved)
             again = models.load(saved, **options)
-            assert_equal(first.system, again.system)
+            assert_same_system(first.system, again.system)
     same_order = again.names.depth_first == model.names.depth_first
     for of, file in ((model, path), (model if same_order else again, saved)):
         gaps = compare(of, "pinocchio", file, states=20)
@@ -102,11 +102,3 @@ def test_file(tmp_path, name):
             assert gaps.accelerations < condition * np.finfo(float).eps
         else:
             assert gaps.accelerations < 1e-10
-
-
-def assert_equal(first, second):
-    """Compare all names and the topology, and all arrays to round-off; quaternions up to sign."""
-    assert jax.tree.structure(first) == jax.tree.structure(second)
-    for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
-        sign = np.sign(np.sum(a * b)) if a.shape == (4,) else 1.0
-        np.testing.assert_allclose(b, sign * a, rtol=1e-13, atol=1e-15 * max(1, abs(a).max()))

@@ -1,0 +1,13 @@
+"""Comparison of systems."""
+
+import jax
+import numpy as np
+
+
+def assert_same_system(first, second):
+    """Compare all names and the topology, and all arrays to round-off; quaternions up to sign."""
+    assert jax.tree.structure(first) == jax.tree.structure(second)
+    for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
+        sign = np.sign(np.sum(a * b)) if a.shape == (4,) else 1.0
+        size = max(1.0, np.abs(a).max(initial=0.0))
+        np.testing.assert_allclose(b, sign * a, rtol=1e-13, atol=1e-15 * size)
