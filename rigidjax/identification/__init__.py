@@ -19,6 +19,7 @@ from .comparison.compare import (
     compare_models as compare_models,
 )
 from .comparison.likelihood import Likelihood as Likelihood
+from .comparison.validation import PredictedSensor as PredictedSensor, Validation as Validation
 from .data.csv import read_csv as read_csv
 from .data.measurements import Measurements as Measurements
 from .data.netcdf import read_netcdf as read_netcdf

@@ -47,7 +47,7 @@ def add_late_start_parameter(
     **Errors:** `ValueError` naming the sensor, if the start cannot be fitted.
     """
     information = [entry for runs in all_runs for entry in _start_information(model, runs)]
-    fitted = _fitted_fields(model, all_runs[0], parameters)
+    fitted = fitted_start_fields(model, all_runs[0], parameters)
     late = [entry for entry in information if entry.late and not set(entry.bodies) <= fitted]
     if not late:
         return parameters, []
@@ -137,7 +137,7 @@ def _restrict_start(model: AbstractFormulation, start: Parameter, bodies: set[in
     )
 
 
-def _fitted_fields(
+def fitted_start_fields(
     model: AbstractFormulation, runs: Runs, parameters: Sequence[Parameter]
 ) -> set[str]:
     """Return the fields of the start state that the parameters fit."""

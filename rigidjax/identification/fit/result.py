@@ -2,18 +2,23 @@
 
 import dataclasses
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...formulations import AbstractFormulation
 from ...sensors import AbstractSensor
 from ...state import State
+from ..data.measurements import Measurements
 from ..statistics.digits import estimate_text, std_text
 from ..statistics.identifiability import Identifiability
 from ..statistics.whiteness import Whiteness, ljung_box, successive_correlation
 from .active_bounds import ActiveBound
 from .optimum import Optimum
+
+if TYPE_CHECKING:
+    from ..comparison.validation import Validation
 
 # Confidence level of the intervals in reports.
 LEVEL = 0.95
@@ -222,6 +227,35 @@ class Fit:
         from .report import write_report
 
         return write_report(self, path, force)
+
+    def validate(
+        self,
+        held_out: Measurements | Sequence[Measurements],
+        state0: State | Sequence[State] | None = None,
+    ) -> "Validation":
+        """Predict held-out runs, which the fit has not seen, and compare with their readings.
+
+        Every run is predicted twice. The prediction from the start alone uses nothing of the run
+        but its inputs and its start. For the prediction with fitted starts, the start of the run,
+        and other parameters with one value per run, are fitted to its readings, with all other
+        parameters held. Parameters with one value per run begin at the value in the model that the
+        fit was given.
+
+        ```python
+        fit = rj.identify(model, runs[:4], parameters)
+        print(fit.validate(runs[4:]))
+        ```
+
+        **Arguments:** `held_out`, runs with the sensors and measured inputs of the fit, their noise
+        is that of the fit if they have none; `state0`, as in `rj.identify`: if left out, the start
+        is that of the first samples.
+        **Returns:** a `Validation`: a table by sensor and a sentence.
+        **Errors:** `ValueError` for runs with other sensors or without inputs;
+        `IdentificationError` for a run that cannot be simulated.
+        """
+        from ..comparison.validation import validate
+
+        return validate(self.optimum, self.noise_by_sensor, held_out, state0)
 
     def _by_run(self, name: str) -> list[np.ndarray]:
         return [run[name] for run in self.residuals]
