@@ -20,9 +20,25 @@ from .comparison.compare import (
 )
 from .comparison.likelihood import Likelihood as Likelihood
 from .comparison.validation import PredictedSensor as PredictedSensor, Validation as Validation
+from .data.alignment import TimeShift as TimeShift, find_time_shift as find_time_shift
 from .data.csv import read_csv as read_csv
+from .data.filtering import (
+    differentiate as differentiate,
+    differentiate_orientation as differentiate_orientation,
+    lowpass as lowpass,
+    resample as resample,
+)
+from .data.mcap import read_mcap as read_mcap
 from .data.measurements import Measurements as Measurements
 from .data.netcdf import read_netcdf as read_netcdf
+from .data.read import read as read
+from .data.recordings import (
+    cut_run as cut_run,
+    filter_run as filter_run,
+    merge_runs as merge_runs,
+    resample_run as resample_run,
+    shift_run as shift_run,
+)
 from .design.design import Design as Design, design_experiment as design_experiment
 from .design.excitation import Excitation as Excitation, excitation as excitation
 from .fit.batch import BatchFit as BatchFit, identify_batch as identify_batch
@@ -70,6 +86,7 @@ from .regression.regressor import (
 )
 from .sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity
 from .simulation import Simulation as Simulation
+from .start_estimates import estimate_starts as estimate_starts
 from .start_state import start_state as start_state
 from .statistics.identifiability import (
     Combination as Combination,

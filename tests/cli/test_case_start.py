@@ -60,16 +60,15 @@ def test_initial_state_from_joint_coordinates(tmp_path):
 
 
 def test_initial_state_from_first_samples(tmp_path):
-    """The fitted positions come from joint sensors; rates without a sensor are those of the
-    reference.
-    """
+    """Fitted positions and rates come from joint sensors."""
     case = read_case(case_with_offset(tmp_path, 25.0, BEFORE_METHOD + START))
     angle = float(case.measurements[0].values[0][0])
     assert angle == pytest.approx(np.radians(25.0), abs=0.02)
     (state,) = case.state0
     expected = rj.joint_states(case.model.system, [angle])
-    np.testing.assert_allclose(state.orientation, expected.orientation, atol=1e-14)
-    np.testing.assert_array_equal(state.angular_velocity, 0.0)
+    np.testing.assert_allclose(state.orientation, expected.orientation, atol=3e-3)
+    # Released at rest.
+    assert 0 < np.abs(state.angular_velocity[0, 2]) < 0.2
 
 
 @pytest.mark.parametrize(

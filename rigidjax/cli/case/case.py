@@ -86,7 +86,7 @@ def read_case(
     """
     path = pathlib.Path(path)
     top, title, text = _open_case(path, changes)
-    common = read_common(top, path.parent)
+    common, cut = read_common(top, path.parent)
     inputs = read_inputs(top, path.parent, common)
     model = read_model(top, inputs, path.parent)
     formulation = with_inputs(*inputs.bind(top, model.formulation))
@@ -94,7 +94,9 @@ def read_case(
     read_run(top)  # for `rigidjax run`
     data = read_data(top, path.parent, common)
     runs = [inputs.attach(top, run) for run in data.runs]
-    sensors = data.runs[0].sensors
+    if cut is not None:
+        runs = cut.apply(runs, common.column, common.clock.read_column)
+    sensors = runs[0].sensors
     for sensor in sensors:
         top.call(sensor.check, formulation)
     state0 = model.state0 or formulation.multibody.reference_state()
@@ -107,7 +109,7 @@ def read_case(
         formulation,
         runs,
         parameters,
-        start_of_runs(top, formulation, data.runs, parameters, model.state0),
+        start_of_runs(top, formulation, runs, parameters, model.state0),
         options,
         outputs,
         _distinct(*data.files, *inputs.files, model.file),
@@ -127,7 +129,7 @@ def read_run_case(
     top, title, text = _open_case(path, changes)
     for key in ("sensor", "parameter", "output"):
         top.values.pop(key, None)
-    common = read_common(top, path.parent)
+    common, _ = read_common(top, path.parent)
     inputs = read_inputs(top, path.parent, common)
     model = read_model(top, inputs, path.parent)
     formulation, values = inputs.bind(top, model.formulation)

@@ -2,15 +2,18 @@
 
 import inspect
 import pathlib
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+import equinox as eqx
 import numpy as np
 
 from ... import sensors
-from ...identification import Measurements, read_csv, read_netcdf
+from ...identification import Measurements, merge_runs, read
 from ...identification.data.units import factor, quantities_of
+from ...sensors.base import AbstractReading
 from .. import checks
 from ..kinds import find_kinds
+from .preparation import Column, Cut, Preparation, read_cut, read_preparation
 from .table import CaseTable, array_of_tables
 
 
@@ -37,12 +40,30 @@ class Clock:
             )
         self.file, self.time_zero = self.file or file.name, time_zero
 
+    def read_column(self, column: Column) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return times and values of a column, run by run, without gaps."""
+        checks.check_readable(column.file)
+        reader: Any = ReadColumns(1)
+        units = {"time": column.time_unit} if column.time_unit else None
+        runs = read(
+            column.file, {reader: (column.name,)}, time=column.time, run=column.run, units=units,
+            gaps="mask", time_zero=self.time_zero,
+        )  # fmt: skip
+        used = [np.asarray(run.mask[0])[:, 0] for run in runs]
+        return [
+            (np.asarray(run.ts)[rows], np.asarray(run.values[0])[rows])
+            for run, rows in zip(runs, used, strict=True)
+        ]
+
 
 class Source(NamedTuple):
-    """Location of samples in a file; sensors of one source share their times."""
+    """Location of samples in a file; sensors of one source share their times.
+
+    `preparation` states what is done with the samples before they are used.
+    """
 
     file: pathlib.Path
-    time: str
+    time: str | None
     time_unit: str
     run: str | None
     gaps: str
@@ -50,10 +71,23 @@ class Source(NamedTuple):
     delimiter: str | None
     decimal: str | None
     clock: Clock
+    preparation: Preparation
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The file, and that of a reference for its clock."""
+        align = self.preparation.align
+        return (str(self.file), *([] if align is None else [str(align.reference.file)]))
+
+    def column(self, name: str) -> Column:
+        """Return another column of the same file."""
+        return Column(self.file, name, self.time, self.time_unit, self.run)
 
 
 # Defaults of `[data]`; every sensor may name another file.
-_DEFAULT_SOURCE = Source(pathlib.Path(), "time_s", "", None, "raise", 1, None, None, Clock())
+_DEFAULT_SOURCE = Source(
+    pathlib.Path(), None, "", None, "raise", 1, None, None, Clock(), Preparation()
+)
 
 
 class _Channel(NamedTuple):
@@ -74,16 +108,45 @@ class Data(NamedTuple):
     files: tuple[str, ...]
 
 
-def read_common(top: CaseTable, folder: pathlib.Path) -> Source:
-    """Read `[data]`, the default source of samples for sensors and inputs.
+class ReadColumns(AbstractReading):
+    """A scalar or several, read from columns like a sensor."""
+
+    count: int = eqx.field(static=True)
+    unit: ClassVar[str] = "1"
+
+    def __init__(self, count: int):
+        self.count = count
+
+    @property
+    def channels(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return tuple(str(k) for k in range(self.count))
+
+    @property
+    def value_shape(self) -> tuple[int, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return () if self.count == 1 else (self.count,)
+
+    @property
+    def name(self) -> str:
+        return "columns"
+
+    def check(self, model: Any) -> None:
+        return None
+
+    def predict(self, model: Any, t: Any, y: Any) -> Any:
+        raise NotImplementedError("an input is given, not measured")
+
+
+def read_common(top: CaseTable, folder: pathlib.Path) -> tuple[Source, Cut | None]:
+    """Read `[data]`: the default source of samples for sensors and inputs, and how runs are cut.
 
     **Arguments:** `folder`, to which file names are relative.
     **Errors:** `ValueError` naming the table.
     """
     table = top.table("data", {})
     common = _source(table, folder, _DEFAULT_SOURCE._replace(clock=Clock()))
+    cut = read_cut(table)
     table.reject_unknown()
-    return common
+    return common, cut
 
 
 def read_series(
@@ -93,8 +156,9 @@ def read_series(
 
     **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
     """
-    # The key `every` thins out the sensors, not the inputs.
-    source = _own_source(table, folder, common._replace(every=1))
+    # The keys `every`, `cutoff` and `rate` are for the sensors, not for the inputs.
+    common = common._replace(every=1, preparation=common.preparation.without_filters())
+    source = _own_source(table, folder, common)
     channel = _Channel(reader, source, columns, {}, None, None)
     return _read(table, source, [channel]), str(source.file)
 
@@ -112,7 +176,7 @@ def read_data(top: CaseTable, folder: pathlib.Path, common: Source) -> Data:
     for channel in channels:
         sources.setdefault(channel.source, []).append(channel)
     parts = [_read(top, source, group) for source, group in sources.items()]
-    files = tuple(dict.fromkeys(str(source.file) for source in sources))
+    files = tuple(dict.fromkeys(file for source in sources for file in source.files))
     if len(parts) == 1:
         return Data(parts[0], files)
     order = [channel.sensor for channel in channels]
@@ -131,6 +195,7 @@ def _source(table: CaseTable, folder: pathlib.Path, common: Source) -> Source:
         table.text("delimiter", common.delimiter),
         table.text("decimal", common.decimal),
         common.clock,
+        read_preparation(table, folder, common.preparation),
     )
 
 
@@ -188,24 +253,24 @@ def _read(top: CaseTable, source: Source, group: list[_Channel]) -> list[Measure
     if source.time_unit:
         units["time"] = source.time_unit
     noise = {c.sensor: c.noise for c in group if c.noise is not None}
-    options: dict[str, Any] = {
-        "time": source.time,
-        "run": source.run,
-        "noise": noise or None,
-        "units": units,
-        "orientation": {c.sensor: c.orientation for c in group if c.orientation is not None},
-        "gaps": source.gaps,
-        "every": source.every,
-    }
-    columns = {c.sensor: c.columns for c in group}
-    options["time_zero"] = source.clock.time_zero
-    if source.file.suffix.lower() in (".nc", ".nc4", ".h5"):
-        runs = table.call(read_netcdf, source.file, columns, **options)
-    else:
-        options |= {"delimiter": source.delimiter, "decimal": source.decimal}
-        runs = table.call(read_csv, source.file, columns, **options)
-    table.call(source.clock.take, source.file, runs[0].time_zero)
-    return runs
+    runs = table.call(
+        read,
+        source.file,
+        {c.sensor: c.columns for c in group},
+        time=source.time,
+        run=source.run,
+        noise=noise or None,
+        units=units,
+        orientation={c.sensor: c.orientation for c in group if c.orientation is not None},
+        gaps=source.gaps,
+        every=source.every,
+        time_zero=source.clock.time_zero if source.preparation.align is None else None,
+        delimiter=source.delimiter,
+        decimal=source.decimal,
+    )
+    if source.preparation.align is None:
+        table.call(source.clock.take, source.file, runs[0].time_zero)
+    return source.preparation.apply(table, runs, source.column, source.clock.read_column)
 
 
 def _merge(
@@ -215,15 +280,4 @@ def _merge(
     if any(run_names != names[0] for run_names in names):
         listed = "; ".join(f"{s.file.name}: {n}" for s, n in zip(sources, names, strict=True))
         top.fail(f"the files of the sensors must have the same runs in the same order; {listed}.")
-    out = []
-    for runs in zip(*parts, strict=True):
-        series, noise, mask = {}, {}, {}
-        for run in runs:
-            for k, sensor in enumerate(run.sensors):
-                series[sensor] = (run.ts, run.values[k])
-                mask[sensor] = run.mask[k]
-                if run.noise[k] is not None:
-                    noise[sensor] = run.noise[k]
-        series = {sensor: series[sensor] for sensor in order}
-        out.append(Measurements.merged(series, noise or None, mask=mask, name=runs[0].name))
-    return out
+    return [top.call(merge_runs, runs, order) for runs in zip(*parts, strict=True)]

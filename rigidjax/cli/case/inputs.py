@@ -3,7 +3,7 @@
 import inspect
 import pathlib
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import equinox as eqx
 import jax
@@ -13,13 +13,12 @@ from ...checks import common_dtype, did_you_mean
 from ...identification import Measurements
 from ...identification.data.inputs import check_inputs
 from ...identification.data.units import factor
-from ...sensors.base import AbstractReading
 from ...signals.fourier import FourierSeries
 from ...signals.inputs import Input, check_value, inputs_of
 from ...signals.signal import Extrapolation, Interpolation, Signal
 from .. import choices
 from ..kinds import takes_function
-from .data import Source, read_series
+from .data import ReadColumns, Source, read_series
 from .table import CaseTable, array_of_tables
 
 
@@ -182,7 +181,7 @@ def _samples(
         table.fail("`columns` must name at least one column.")
     scale = table.call(factor, table.text("unit", ""))
     samples: dict[str, tuple[Any, Any]] = {}
-    runs, file = read_series(table, folder, common, _Columns(len(columns)), columns)
+    runs, file = read_series(table, folder, common, ReadColumns(len(columns)), columns)
     for run in runs:
         valid = np.asarray(run.mask[0]).all(axis=1)
         samples[run.name] = np.asarray(run.ts)[valid], scale * np.asarray(run.values[0])[valid]
@@ -201,31 +200,3 @@ def _signal(table: CaseTable, name: str, first: tuple[Any, Any]) -> Signal:
             options[key] = table.numbers(key)
     table.reject_unknown()
     return table.call(Signal, *first, name=name, **options)
-
-
-class _Columns(AbstractReading):
-    """A scalar or several that are read from columns like a sensor."""
-
-    count: int = eqx.field(static=True)
-    unit: ClassVar[str] = "1"
-
-    def __init__(self, count: int):
-        self.count = count
-
-    @property
-    def channels(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return tuple(str(k) for k in range(self.count))
-
-    @property
-    def value_shape(self) -> tuple[int, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return () if self.count == 1 else (self.count,)
-
-    @property
-    def name(self) -> str:
-        return "input"
-
-    def check(self, model: Any) -> None:
-        return None
-
-    def predict(self, model: Any, t: Any, y: Any) -> Any:
-        raise NotImplementedError("an input is given, not measured")

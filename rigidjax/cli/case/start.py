@@ -14,11 +14,12 @@ from ...identification import (
     JointRate,
     Measurements,
     Parameter,
+    Position,
 )
 from ...identification.start_change import StartSelector
+from ...identification.start_estimates import estimate_start, joint_sensors
 from ...initial import jointed_state
 from ...mechanics import System, has_joints
-from ...sensors.joint import num_coordinates
 from ...state import State
 from .paths import LeafPath
 from .table import CaseTable
@@ -71,20 +72,29 @@ def start_of_runs(
     """Return the start states of a case for `rj.identify`.
 
     If the start of a system with joints is fitted and the case has no `[state]`, the fit starts
-    from the first samples of the joint sensors. A start that is not fitted must agree with them.
+    from the first samples of the sensors, see `estimate_starts`. A start that is not fitted must
+    agree with them.
 
     **Errors:** `ValueError` for a start that is not fitted and contradicts the first samples, and
     for first samples that violate the joints.
     """
-    if not has_joints(formulation.system):
-        return state0
     fitted = {kind for parameter in parameters for kind in _fitted_sensor_types(parameter)}
+    if not has_joints(formulation.system):
+        positions = [s for s in runs[0].sensors if isinstance(_inner_sensor(s), Position)]
+        if state0 is not None or not (fitted and positions):
+            return state0
+        return [top.call(estimate_start, formulation, run) for run in runs]
     state = formulation.multibody.reference_state() if state0 is None else state0
     for run in runs:
         top.call(_check_first_samples, formulation, run, state, fitted, parameters)
     if state0 is not None or not fitted:
         return state
-    return [top.call(_first_state, formulation, run, fitted) for run in runs]
+    kinds = (JointCoordinate in fitted, JointRate in fitted)
+    return [top.call(estimate_start, formulation, run, *kinds) for run in runs]
+
+
+def _inner_sensor(sensor: Any) -> Any:
+    return sensor.sensor if isinstance(sensor, Delayed) else sensor
 
 
 def _fitted_sensor_types(parameter: Parameter) -> tuple[type, ...]:
@@ -95,39 +105,6 @@ def _fitted_sensor_types(parameter: Parameter) -> tuple[type, ...]:
     if isinstance(where, LeafPath) and where.steps[0] == "state0":
         return (JointCoordinate, JointRate)
     return ()
-
-
-def _joint_sensors(
-    formulation: AbstractFormulation, run: Measurements
-) -> list[tuple[Any, int, Any, int]]:
-    """Return the sensors that measure one coordinate of a joint, or its rate.
-
-    Every entry has the sensor, its index, the joint, and the index of the coordinate.
-    """
-    entries = []
-    for k, outer in enumerate(run.sensors):
-        sensor = outer.sensor if isinstance(outer, Delayed) else outer
-        if isinstance(sensor, JointCoordinate | JointRate):
-            joint, part = sensor.coordinate(formulation)
-            if num_coordinates(joint) == joint.num_rates:
-                entries.append((sensor, k, joint, part))
-    return entries
-
-
-def _first_state(formulation: Any, run: Measurements, fitted: set[type]) -> State:
-    """Return the state of the first samples; the rest is that of the reference configuration."""
-    readings: dict[type, dict[str, np.ndarray]] = {JointCoordinate: {}, JointRate: {}}
-    for sensor, k, joint, part in _joint_sensors(formulation, run):
-        # One joint of a loop determines the others; noisy readings of these would contradict it.
-        others = {name for values in readings.values() for name in values} - {joint.name}
-        if type(sensor) not in fitted or (formulation.system.has_loops and others):
-            continue
-        values = readings[type(sensor)].setdefault(joint.name, np.zeros(joint.num_rates))
-        first = np.flatnonzero(run.mask[k][:, 0])[0]
-        values[part] = sensor.ideal_value(run.values[k][first])
-    if not any(readings.values()):
-        return formulation.system.reference_state()
-    return jointed_state(formulation.system, readings[JointCoordinate], readings[JointRate])
 
 
 def _is_calibrated(sensor: Any, parameters: Sequence[Parameter], experiment: Experiment) -> bool:
@@ -153,7 +130,7 @@ def _check_first_samples(
     experiment = Experiment(formulation, state, run.sensors)
     sensors = [
         entry
-        for entry in _joint_sensors(formulation, run)
+        for entry in joint_sensors(formulation, run)
         if type(entry[0]) not in fitted and not _is_calibrated(entry[0], parameters, experiment)
     ]
     if not sensors:
@@ -207,7 +184,7 @@ def check_start_is_observable(
         for body, joint in zip(system.bodies, system.topology.joints, strict=True)
         if joint is None
     ]
-    inner = [s.sensor if isinstance(s, Delayed) else s for s in sensors]
+    inner = [_inner_sensor(s) for s in sensors]
     parts = (*inner, *system.forces)
     if free and not any(part.depends_on_translation for part in parts):
         top.fail(

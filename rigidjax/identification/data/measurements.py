@@ -99,6 +99,7 @@ class Measurements(eqx.Module):
         mask: Mapping[Any, ArrayLike] | None = None,
         name: str = "",
         inputs: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+        time_zero: str | None = None,
     ) -> "Measurements":
         """Return one run of sensors with different sampling times, such as different rates.
 
@@ -106,11 +107,11 @@ class Measurements(eqx.Module):
         differ by less than 1e-9 of the run are merged. All clocks must agree.
 
         **Arguments:** `series`: for each sensor its times (T,), strictly increasing, s, and its
-        samples (T, *sensor.value_shape); `noise`, `mask`, `name` and `inputs` as in `Measurements`,
-        for the sensor's own samples.
+        samples (T, *sensor.value_shape); `noise`, `mask`, `name`, `inputs` and `time_zero` as in
+        `Measurements`, for the sensor's own samples.
         **Errors:** those of `Measurements`; `ValueError` if times and samples differ in number.
         """
-        return cls(**merge(series, noise, mask), name=name, inputs=inputs)
+        return cls(**merge(series, noise, mask), name=name, inputs=inputs, time_zero=time_zero)
 
     def sample_mask(self, k: int) -> np.ndarray:
         """Return the samples of sensor number `k`, (T, *value_shape), NaN where masked."""

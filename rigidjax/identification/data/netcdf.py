@@ -9,7 +9,7 @@ import numpy as np
 
 from ...checks import did_you_mean
 from .measurements import Measurements
-from .reading import FileLayout, Gaps, make_layout, make_run
+from .reading import FileLayout, Gaps, make_layout, make_run, raise_gaps
 from .time_stamps import LEAST_STAMP, detect_stamps, seconds_of_date
 
 if TYPE_CHECKING:
@@ -147,22 +147,13 @@ def _make_runs(
         )
         location = f"{path}, run {labels[b]}" if run is not None else str(path)
         if layout.gaps == "raise":
-            _raise_gaps(location, table, layout.names)
+            raise_gaps(location, table, layout.names)
         runs.append(make_run(layout, table, _row_locator(location), noise, labels[b], zero))
     return runs
 
 
 def _row_locator(where: str) -> Callable[[int], str]:
     return lambda k: f"{where}, sample {k}"
-
-
-def _raise_gaps(where: str, table: np.ndarray, names: Sequence[str]) -> None:
-    rows, columns = np.nonzero(~np.isfinite(table))
-    if len(rows):
-        raise ValueError(
-            f"{where}, sample {rows[0]}: {names[columns[0]]!r} must be finite; got "
-            f'{table[rows[0], columns[0]]}. For a sample that was not taken, read with gaps="mask".'
-        )
 
 
 def _check_variable(path: Any, data: "xarray.Dataset", name: str) -> str:

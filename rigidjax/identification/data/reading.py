@@ -203,3 +203,13 @@ def _select_noise_rows(noise: Any, rows: np.ndarray, length: int) -> Any:
     """Return the noise of the samples that are kept, where it is given per sample."""
     noise = np.asarray(noise)
     return noise[rows] if noise.ndim == 2 and len(noise) == length else noise
+
+
+def raise_gaps(where: str, table: np.ndarray, names: Sequence[str]) -> None:
+    """Raise `ValueError` for the first value of a table (T, columns) that is not finite."""
+    rows, columns = np.nonzero(~np.isfinite(table))
+    if len(rows):
+        raise ValueError(
+            f"{where}, sample {rows[0]}: {names[columns[0]]!r} must be finite; got "
+            f'{table[rows[0], columns[0]]}. For a sample that was not taken, read with gaps="mask".'
+        )
