@@ -55,12 +55,13 @@ RESTED = Parameter("rest", rest_of, unit="rad")
 OPTIONS = {"horizons": (1.0,), "projection": False}
 
 
-def measure(seed=0, damping=DAMPING, rest=0.0, noise=NOISE, rates=RATES):
+def measure(seed=0, damping=DAMPING, rest=0.0, noise=NOISE, rates=RATES, std=NOISE):
+    """Runs with noise of the standard deviation `std`, of which the fit is given `noise`."""
     rng = np.random.default_rng(seed)
     return [
         Measurements(
             TS,
-            {ANGLE: closed_form(v, damping=damping, rest=rest) + NOISE * rng.normal(size=TS.size)},
+            {ANGLE: closed_form(v, damping=damping, rest=rest) + std * rng.normal(size=TS.size)},
             {ANGLE: noise} if noise else None,
             name=f"run{k}",
         )

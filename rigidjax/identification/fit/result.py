@@ -19,6 +19,7 @@ from .optimum import Optimum
 
 if TYPE_CHECKING:
     from ..comparison.validation import Validation
+    from ..intervals.profile import Profile
 
 # Confidence level of the intervals in reports.
 LEVEL = 0.95
@@ -256,6 +257,39 @@ class Fit:
         from ..comparison.validation import validate
 
         return validate(self.optimum, self.noise_by_sensor, held_out, state0)
+
+    def profile(self, name: str, level: float = 0.95) -> "Profile":
+        r"""Return the profile likelihood of one parameter and its interval.
+
+        The parameter is held at values on both sides of its estimate, and all others are fitted
+        again. The interval has the values that a likelihood-ratio test accepts. It follows the
+        curvature of the model, and near a bound of the parameter its level is right, whereas the
+        linearisation has intervals that are symmetric or end at the bound. Priors count as data.
+        Estimated noise stays at its estimate.
+
+        ```python
+        print(fit.profile("damping"))
+        ```
+
+        **Arguments:** `name`, a label of `Fit.labels`; `level` of the interval, in (0, 1).
+        **Returns:** a `Profile`.
+        **Errors:** `ValueError` for other arguments, for components of orientations, for parameters
+        that the data do not determine, and for robust losses.
+        **Source:** Seber and Wild, *Nonlinear Regression* (1989), Section 5.9.3; near bounds
+        Cowan, Cranmer, Gross, Vitells, Eur. Phys. J. C 71 (2011) 1554.
+        """
+        from ..intervals.profile import profile
+
+        is_label = name in self.labels and 0 < level < 1
+        return profile(
+            self.optimum,
+            name,
+            level=level,
+            std=self.std.get(name, float("nan")),
+            linearised=self.confidence_intervals(level)[name] if is_label else (0.0, 0.0),
+            variance=self.noise**2,
+            freedom=float("inf") if self.noise_is_known else float(self.degrees_of_freedom),
+        )
 
     def _by_run(self, name: str) -> list[np.ndarray]:
         return [run[name] for run in self.residuals]
