@@ -72,6 +72,26 @@ def halves():
     return *data, prior
 
 
+def test_halves_of_the_data_agree_within_their_intervals(halves):
+    """Root-mean-square difference in standard deviations; friction differs between the halves.
+
+    Standard deviations for independent residuals are far too small, and the report says so first.
+    """
+    first, second = (ident.regress(data) for data in halves[:2])
+    assert first.base.chosen == second.base.chosen and first.method == second.method == "hac"
+
+    def differ(method):
+        variance = sum(linear.covariances[method].std ** 2 for linear in (first, second))
+        return np.sqrt(np.mean((first.values - second.values) ** 2 / variance))
+
+    assert differ("hac") < 1.6 and differ("model") > 3
+    text = first.report()
+    assert text.startswith("**Warning: the intervals may")
+    assert "residuals of joint 1, joint 2, joint 3 and 3 more are not white" in text.split("\n")[0]
+    assert "std (model)" in text and "allow for dependence within a run" in text
+    assert str(first).startswith("Warning: ")
+
+
 @pytest.mark.exhaustive
 def test_base_parameters_and_friction(halves):
     """The rank that the source of the data states, and its friction from other measurements."""

@@ -1,14 +1,12 @@
 """Reports of a fit as Markdown or JSON."""
 
 import dataclasses
-import json
 import os
-import pathlib
 from typing import Any
 
 import numpy as np
 
-from ...io.files import write_text
+from ..report_file import write_report_file
 from ..statistics.digits import estimate_text, interval_text, std_text
 from .result import LEVEL, Fit
 
@@ -19,23 +17,8 @@ _SIGNIFICANT = 0.01
 
 
 def write_report(fit: Fit, path: str | os.PathLike[str] | None = None, force: bool = False) -> str:
-    """Return the report as Markdown, or as JSON if `path` ends in `.json`, and write it to `path`.
-
-    The file is replaced atomically.
-
-    **Errors:** `ValueError` for another ending than `.md`, `.txt`, `.json`; `FileExistsError`
-    without `force`; `OSError` for a path that cannot be written.
-    """
-    if path is None:
-        return as_text(fit)
-    suffix = pathlib.Path(path).suffix.lower()
-    if suffix not in (".md", ".txt", ".json"):
-        raise ValueError(
-            f"`report(path)` writes .md, .txt or .json; got {os.fspath(path)!r}. Change the ending."
-        )
-    text = json.dumps(as_record(fit), indent=2) + "\n" if suffix == ".json" else as_text(fit)
-    write_text(path, text, force)
-    return text
+    """Return the report, and write it to `path`; see `write_report_file`."""
+    return write_report_file(path, force, lambda: as_text(fit), lambda: as_record(fit))
 
 
 def as_text(fit: Fit) -> str:

@@ -1,6 +1,7 @@
 """Linear regression of inertial parameters from known motion and measured torques."""
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,26 @@ from ...checks import find_duplicates, float_array
 from ...formulations import AbstractFormulation
 from ...mechanics import System, rate_labels
 from ...mechanics.kinematics.forward import check_placeable, tree_poses
+from ..statistics.covariance import Spectrum
 from ..statistics.digits import estimate_text, std_text
+from ..statistics.estimate_covariance import (
+    CovarianceMethod,
+    EstimateCovariance,
+    check_covariance,
+    model_covariance,
+    sandwich_covariance,
+)
+from ..statistics.plausibility import negative_finding
+from ..statistics.stability import Rows, compare_halves
+from ..statistics.verdict import (
+    Finding,
+    Verdict,
+    dependence_finding,
+    difference_finding,
+    make_verdict,
+    rejected_channels,
+)
+from ..statistics.whiteness import Whiteness, assess_whiteness
 from .base_parameters import BaseParameters, base_parameters, solve_least_squares
 from .regressor import check_tree, inverse_dynamics, parameter_labels, split_gravity
 
@@ -175,29 +195,71 @@ class Regression:
     """Weighted linear least squares of the base parameters.
 
     **Attributes:** `data`; `base`, the determined combinations; `values` (r,) of the base
-    parameters and their `covariance` (r, r), in SI units, for independent residuals; `noise` (f,),
-    standard deviation of each joint's torque, N m or N, given or estimated; `noise_is_known`;
-    `parameters` (p,), the solution with zero for all regrouped parameters, which predicts torques
-    but is in general not physical: see `consistent_regression`.
+    parameters, in SI units; `covariances` by method, see `regress`, and `method`, the one that
+    intervals use; `noise` (f,), standard deviation of each joint's torque, N m or N, given or
+    estimated; `noise_is_known`; `parameters` (p,), the solution with zero for all regrouped
+    parameters, which predicts torques but is in general not physical: see `consistent_regression`;
+    `whiteness`, tests of the residuals of each joint; `findings` against the intervals, see
+    `verdict`.
     """
 
     data: JointData
     base: BaseParameters
     values: np.ndarray
-    covariance: np.ndarray
+    covariances: dict[str, EstimateCovariance]
+    method: str
     noise: np.ndarray
     noise_is_known: bool
     parameters: np.ndarray
+    whiteness: dict[str, Whiteness | None]
+    findings: tuple[Finding, ...]
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Covariance of the base parameters, (r, r)."""
+        return self.covariances[self.method].matrix
 
     @property
     def std(self) -> np.ndarray:
         """Standard deviations of the base parameters, (r,)."""
-        return np.sqrt(np.diag(self.covariance))
+        return self.covariances[self.method].std
 
     @property
     def rms(self) -> np.ndarray:
         """Root mean square of the residual torque of each joint, (f,), N m or N."""
         return self.data.rms(self.parameters)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the intervals may be used, and why; the first line of `report`."""
+        supports = ["residuals are white", "both halves of the data agree"]
+        return make_verdict(self.findings, supports)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons not to trust estimates or standard deviations."""
+        return tuple(finding.text for finding in self.findings)
+
+    def confidence_intervals(self, level: float = 0.95) -> np.ndarray:
+        """Return confidence intervals of the base parameters, (r, 2), by Student's distribution.
+
+        **Arguments:** `level`, the coverage probability, in (0, 1).
+        """
+        covariance = self.covariances[self.method]
+        half = covariance.quantile(level) * covariance.std
+        return np.stack([self.values - half, self.values + half], axis=1)
+
+    def report(self, path: str | os.PathLike[str] | None = None, force: bool = False) -> str:
+        """Return the regression as Markdown; write it to `path` if given.
+
+        **Arguments:** `path`, ending in `.md` or `.txt`, or in `.json` for its values as JSON;
+        `force`, whether to replace an existing file.
+        **Errors:** `ValueError` for another ending; `FileExistsError` without `force`; `OSError`
+        for a path that cannot be written.
+        """
+        from .report import write_report
+
+        return write_report(self, path, force)
 
     def __repr__(self) -> str:
         rows = zip(self.base.expressions, self.values, self.std, strict=True)
@@ -205,23 +267,42 @@ class Regression:
             f"{estimate_text(value, std):>12} +- {std_text(std):>8}   {label}"
             for label, value, std in rows
         ]
-        return "\n".join([f"{self.base.rank} base parameters of {len(self.data.labels)}", *lines])
+        count = f"{self.base.rank} base parameters of {len(self.data.labels)}"
+        return "\n".join([str(self.verdict), count, *lines])
 
 
 def regress(
-    data: JointData, *, noise: ArrayLike | None = None, tolerance: float = 1e-8
+    data: JointData,
+    *,
+    noise: ArrayLike | None = None,
+    tolerance: float = 1e-8,
+    covariance: CovarianceMethod | None = None,
 ) -> Regression:
     """Estimate the base parameters by least squares, each joint weighted by its noise.
 
     Without `noise`, the residuals of a first solution with equal weights give the noise of each
     joint, and a second solution uses it.
 
-    **Arguments:** `data`, from `joint_data`; `noise`, standard deviation of each joint's torque
-    (f,), N m or N; `tolerance`, see `base_parameters`.
-    **Errors:** `ValueError` for noise that is not positive, and fewer samples than parameters.
+    **Arguments:**
+
+    - `data`, from `joint_data`, samples in the order of time.
+    - `noise`, standard deviation of each joint's torque (f,), N m or N.
+    - `tolerance`, see `base_parameters`.
+    - `covariance`, of the estimates: `"model"` for independent residuals of all joints; `"hac"` or
+      `"sandwich"` for residuals that depend on earlier ones and on those of other joints, as in
+      filtered data, see `hac_covariance`; `None` takes the latter where tests reject that the
+      residuals of some joint are white.
+
+    **Errors:** `ValueError` for noise that is not positive, fewer samples than parameters, and an
+    unknown covariance.
     **Source:** Gautier, Khalil, Int. J. Robotics Res. 11 (1992) 362; weights: Gautier, Proc.
     IEEE/ASME Int. Conf. Adv. Intelligent Mechatronics (1997) 37.
     """
+    check_covariance("regress", covariance)
+    if covariance == "cluster":
+        raise ValueError(
+            '`regress(covariance="cluster")` needs several runs, and the data are one. Use "hac".'
+        )
     count, f, _ = data.matrix.shape
     if noise is None:
         sigma = np.ones(f)
@@ -236,29 +317,58 @@ def regress(
         raise ValueError(
             f"There are {count * f} torques for {base.rank} base parameters. Measure more."
         )
-    values, _ = _solve_weighted(data, base, sigma)
+    values = _solve_weighted(data, base, sigma)
     if noise is None:
         residuals = data.matrix[:, :, base.chosen] @ values - data.torques
         sigma = np.sqrt(np.sum(residuals**2, axis=0) * f / freedom)
         if not np.all(sigma > 0):
             sigma = np.maximum(sigma, np.finfo(float).eps * max(1.0, np.abs(data.torques).max()))
-    values, covariance = _solve_weighted(data, base, sigma)
+    values = _solve_weighted(data, base, sigma)
     parameters = np.zeros(len(data.labels))
     parameters[list(base.chosen)] = values
+    residuals = data.torques_of(parameters) - data.torques
+    whiteness = {joint: assess_whiteness([residuals[:, k]]) for k, joint in enumerate(data.joints)}
+    columns = data.matrix[:, :, base.chosen] / sigma[:, None]
+    spectrum = Spectrum(columns.reshape(count * f, -1), 0.0, np.zeros(base.rank), 1.0)
+    run = Rows(columns, residuals / sigma)
+    covariances = {
+        "model": model_covariance(spectrum, np.inf if noise is not None else freedom),
+        "hac": sandwich_covariance(
+            "hac", spectrum, [run.scores(spectrum.basis)], float(np.sum(run.residuals**2))
+        ),
+    }
+    rejected = rejected_channels(whiteness)
+    method = "model" if covariance == "model" or not (covariance or rejected) else "hac"
+    used = covariances[method]
+    halves = compare_halves([run], spectrum.with_score_covariance(used.scores), method)
+    findings = [
+        dependence_finding(rejected, base.expressions, used, covariances),
+        difference_finding({"halves of the data": halves}, base.expressions, used.freedom),
+        negative_finding(
+            [
+                (data.labels[k], value, std)
+                for k, row, value, std in zip(
+                    base.chosen, base.combinations, values, used.std, strict=True
+                )
+                if data.positive[k] and np.count_nonzero(row) == 1
+            ]
+        ),
+    ]
     return Regression(
         data=data,
         base=base,
         values=values,
-        covariance=covariance,
+        covariances=covariances,
+        method=method,
         noise=sigma,
         noise_is_known=noise is not None,
         parameters=parameters,
+        whiteness=whiteness,
+        findings=tuple(finding for finding in findings if finding is not None),
     )
 
 
-def _solve_weighted(
-    data: JointData, base: BaseParameters, sigma: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weighted solution and its covariance."""
+def _solve_weighted(data: JointData, base: BaseParameters, sigma: np.ndarray) -> np.ndarray:
+    """Return the weighted solution."""
     W = (data.matrix[:, :, base.chosen] / sigma[:, None]).reshape(-1, base.rank)
-    return solve_least_squares(W, (data.torques / sigma).ravel())
+    return solve_least_squares(W, (data.torques / sigma).ravel())[0]

@@ -1,5 +1,7 @@
 """Covariance of estimates, including undetermined ones."""
 
+import copy
+
 import numpy as np
 
 
@@ -30,7 +32,9 @@ class Spectrum:
     `ComponentTable.magnitudes`; `variance`, $\sigma^2$, of a weighted residual.
     **Attributes:** `variance`; `scale` (p,), `values` (p,), `vectors` (p, p) in columns, `rank`,
     `null` (p, p - rank), an orthonormal basis of the undetermined combinations, in units of
-    `scale`.
+    `scale`; `basis` (p, rank), changes of the parameters for which the Jacobian has orthonormal
+    columns; `score_covariance` (rank, rank), covariance of the sum of scores in these coordinates,
+    $\sigma^2$ times the identity for independent residuals.
     **Source:** van der Sluis, Numerische Mathematik 14 (1969) 14: among all scalings of columns
     this one has the smallest condition number, up to a factor of at most the square root of p.
     """
@@ -54,6 +58,17 @@ class Spectrum:
         largest = self.values[0] if len(self.scale) else 0.0
         self.rank = int(np.count_nonzero(self.values > tolerance * largest))
         self.null = self.vectors[:, self.rank :]
+        self.basis = self.scale[:, None] * self._scaled_basis()
+        self.score_covariance = variance * np.eye(self.rank)
+
+    def with_score_covariance(self, matrix: np.ndarray) -> "Spectrum":
+        """Return the decomposition with another `score_covariance`, such as that of a sandwich."""
+        spectrum = copy.copy(self)
+        spectrum.score_covariance = matrix
+        return spectrum
+
+    def _scaled_basis(self) -> np.ndarray:
+        return self.vectors[:, : self.rank] / self.values[: self.rank]
 
     @property
     def condition(self) -> float:
@@ -77,9 +92,8 @@ class Spectrum:
         along = self.vectors.T @ (combination * self.scale)
         if np.linalg.norm(along[self.rank :]) > 1e-6 * np.linalg.norm(along):
             return float("inf")
-        return float(
-            np.sqrt(self.variance) * np.linalg.norm(along[: self.rank] / self.values[: self.rank])
-        )
+        along = along[: self.rank] / self.values[: self.rank]
+        return float(np.sqrt(max(along @ self.score_covariance @ along, 0.0)))
 
     def covariance(self) -> np.ndarray:
         """Return the covariance (p, p) of the parameters.
@@ -87,8 +101,8 @@ class Spectrum:
         Undetermined parameters have infinite variance, and infinite covariance with each other if
         they can only change together; no entry is NaN.
         """
-        basis = self.vectors[:, : self.rank] / self.values[: self.rank]
-        covariance = self.variance * (basis @ basis.T)
+        basis = self._scaled_basis()
+        covariance = basis @ self.score_covariance @ basis.T
         undetermined = self.undetermined_components()
         if undetermined.any():
             covariance[undetermined, :] = 0.0
@@ -101,8 +115,8 @@ class Spectrum:
 
     def correlations(self) -> np.ndarray:
         """Return the correlations (p, p); for undetermined parameters, their limits."""
-        basis = self.vectors[:, : self.rank] / self.values[: self.rank]
-        correlations = _normalise(basis @ basis.T)
+        basis = self._scaled_basis()
+        correlations = _normalise(basis @ self.score_covariance @ basis.T)
         undetermined = self.undetermined_components()
         if undetermined.any():
             limit = _normalise(self.null @ self.null.T)

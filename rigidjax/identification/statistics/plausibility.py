@@ -1,12 +1,18 @@
-"""Plausibility of the masses and inertias of a fit."""
+"""Plausibility of the estimates of a fit."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...formulations import AbstractFormulation
 from ...mechanics import System
+from .digits import estimate_text, std_text
+from .verdict import Finding, shorten_names
 
 # Density of osmium, the densest material, kg/m^3.
 _DENSEST = 22_600.0
+# Standard deviations below zero from which a quantity that cannot be negative is implausible.
+_NEGATIVE = 2.5
 # Tolerance of the triangle inequality, for fitted flat bodies.
 _SLACK = 1.01
 
@@ -44,3 +50,27 @@ def plausibility_notes(model: AbstractFormulation) -> list[str]:
                     "mass point, look at its mass, held or fitted, and at units."
                 )
     return notes
+
+
+def negative_finding(quantities: Sequence[tuple[str, float, float]]) -> Finding | None:
+    """Return the finding that quantities are negative that cannot be; `None` if all may be zero.
+
+    **Arguments:** `quantities`, such as masses, dampings and frictions: label, value and standard
+    deviation.
+    """
+    parts = [
+        (label, f"{label} = {estimate_text(value, std)} +- {std_text(std)}", -value / std)
+        for label, value, std in quantities
+        if std > 0 and value < -_NEGATIVE * std
+    ]
+    if not parts:
+        return None
+    names = shorten_names(
+        [f"{label} is negative by {z:.2g} standard deviations" for label, _, z in parts]
+    )
+    return Finding(
+        names,
+        f"{shorten_names([text for _, text, _ in parts])} cannot be negative: {names}. The model "
+        "lacks something that the estimate stands for, or a sign or a unit is wrong.",
+        True,
+    )

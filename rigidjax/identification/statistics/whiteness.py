@@ -12,17 +12,31 @@ _FEWEST_SIGNS = 20
 
 @dataclasses.dataclass(frozen=True)
 class Whiteness:
-    """Result of a test for whiteness.
+    """Result of the tests for whiteness of Ljung and Box, and of Wald and Wolfowitz.
 
-    **Attributes:** `statistic`, chi-square distributed with `lags` degrees of freedom for
-    independent residuals; `p_value`, the probability of a statistic at least as large for
-    independent residuals; `num_samples`.
+    **Attributes:** `statistic` of Ljung and Box, chi-square distributed with `lags` degrees of
+    freedom for independent residuals; `p_value`, the probability of a statistic at least as large
+    for independent residuals; `num_samples`; `signs_p_value`, that of the runs of signs, see
+    `runs_test`, `None` for too few residuals.
     """
 
     statistic: float
     lags: int
     p_value: float
     num_samples: int
+    signs_p_value: float | None = None
+
+    @property
+    def p_values(self) -> list[float]:
+        """The p-values of both tests, where there are enough residuals."""
+        return [p for p in (self.p_value, self.signs_p_value) if p is not None]
+
+    def __str__(self) -> str:
+        """Return the results in words."""
+        text = f"p = {self.p_value:.2g} (Q = {self.statistic:.4g}, {self.lags} lags)"
+        if self.signs_p_value is None:
+            return text
+        return f"{text}, runs of signs p = {self.signs_p_value:.2g}"
 
 
 def ljung_box(runs: Sequence[np.ndarray], lags: int | None = None) -> Whiteness | None:
@@ -59,6 +73,25 @@ def ljung_box(runs: Sequence[np.ndarray], lags: int | None = None) -> Whiteness 
     statistic = count * (count + 2) * float(np.sum(squares))
     tail = float(special.chdtrc(num_lags, statistic))
     return Whiteness(statistic, num_lags, tail, count)
+
+
+def assess_whiteness(runs: Sequence[np.ndarray]) -> Whiteness | None:
+    """Apply `ljung_box` and `runs_test` to the residuals of one channel, (T,) each."""
+    result = ljung_box(runs)
+    return result and dataclasses.replace(result, signs_p_value=runs_test(runs))
+
+
+def reject_jointly(p_values: Sequence[float], level: float) -> np.ndarray:
+    """Return which hypotheses are rejected, such that any false rejection has probability `level`.
+
+    **Source:** Holm, Scandinavian J. Statistics 6 (1979) 65.
+    """
+    values = np.asarray(p_values, float)
+    order = np.argsort(values)
+    passes = values[order] * np.arange(len(values), 0, -1) <= level
+    rejected = np.zeros(len(values), bool)
+    rejected[order[: len(values) if passes.all() else int(np.argmin(passes))]] = True
+    return rejected
 
 
 def runs_test(runs: Sequence[np.ndarray]) -> float | None:

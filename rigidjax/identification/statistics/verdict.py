@@ -1,0 +1,167 @@
+"""Verdict of a fit or regression: whether its intervals may be used."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .ambiguity import join_names
+from .estimate_covariance import METHODS, EstimateCovariance
+from .whiteness import Whiteness, reject_jointly
+
+# Probability of any false alarm of a kind, for a right model and white noise.
+LEVEL = 0.005
+# Ratio of standard deviations above which methods disagree.
+_DISAGREE = 1.2
+# Names in one sentence.
+_MANY = 4
+
+
+class Finding(NamedTuple):
+    """A reason to doubt intervals: in few words for the first line, and in full.
+
+    **Attributes:** `reason`; `text`; `forbids`, whether intervals must not be used, instead of with
+    caution.
+    """
+
+    reason: str
+    text: str
+    forbids: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """Whether intervals may be used, and why.
+
+    **Attributes:** `use`: "yes", "with caution" or "no"; `reasons`, in few words.
+    """
+
+    use: str
+    reasons: tuple[str, ...]
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether anything speaks against the intervals."""
+        return self.use != "yes"
+
+    def __str__(self) -> str:
+        """Return the first line of a report."""
+        reasons = "; ".join(self.reasons)
+        if not self.is_warning:
+            return f"The intervals may be used: {reasons}."
+        may = "may not be used" if self.use == "no" else "may be used with caution only"
+        return f"Warning: the intervals {may}: {reasons}."
+
+
+def make_verdict(findings: Sequence[Finding], supports: Sequence[str]) -> Verdict:
+    """Return the verdict.
+
+    **Arguments:** `findings` against the intervals; `supports`, reasons for them.
+    """
+    if not findings:
+        return Verdict("yes", tuple(supports))
+    use = "no" if any(finding.forbids for finding in findings) else "with caution"
+    ordered = sorted(findings, key=lambda finding: not finding.forbids)
+    return Verdict(use, tuple(dict.fromkeys(finding.reason for finding in ordered)))
+
+
+def rejected_channels(tests: Mapping[str, Whiteness | None]) -> list[str]:
+    """Return the names of the tested series that are not white, each false with `LEVEL` in all."""
+    names, values = [], []
+    for name, test in tests.items():
+        for p_value in [] if test is None else test.p_values:
+            names.append(name)
+            values.append(p_value)
+    rejected = reject_jointly(values, LEVEL)
+    return list(dict.fromkeys(name for name, no in zip(names, rejected, strict=True) if no))
+
+
+def shorten_names(names: Iterable[str]) -> str:
+    """Join names as in a sentence, with a count instead of the last ones of many."""
+    names = list(names)
+    if len(names) <= _MANY:
+        return join_names(names)
+    return ", ".join(names[: _MANY - 1]) + f" and {len(names) - _MANY + 1} more"
+
+
+def dependence_finding(
+    series: Sequence[str],
+    labels: Sequence[str],
+    used: EstimateCovariance,
+    covariances: Mapping[str, EstimateCovariance],
+) -> Finding | None:
+    """Return the finding that residuals are not white; `None` if none of the `series` is rejected.
+
+    **Arguments:** `series`, names of the rejected ones; `labels` of the estimates; the covariance
+    that is `used`; all `covariances`.
+    """
+    if not series:
+        return None
+    reason = f"residuals of {shorten_names(series)} are not white"
+    text = f"Residuals of {shorten_names(series)} are not white (tests of Ljung and Box, and of "
+    text += "runs of signs): the model or the noise lacks something. "
+    others = [c for name, c in covariances.items() if name != "model"]
+    model = covariances["model"]
+    if used.method != "model":
+        text += (
+            f"The intervals allow for {METHODS[used.method]} ({used.method}); the standard "
+            f"deviations are {_describe_ratio(labels, used, model)} those for independent "
+            "residuals. They do not allow for a bias by a wrong model."
+        )
+        return Finding(reason, text, False)
+    if others:
+        text += (
+            "The standard deviations assume independent residuals; those that allow for "
+            f"{METHODS[others[0].method]} ({others[0].method}) are "
+            f"{_describe_ratio(labels, others[0], model)} them."
+        )
+    return Finding(reason, text, True)
+
+
+def _describe_ratio(
+    labels: Sequence[str], first: EstimateCovariance, second: EstimateCovariance
+) -> str:
+    """Return by which factors standard deviations of two methods differ."""
+    finite = np.isfinite(first.std) & np.isfinite(second.std) & (second.std > 0)
+    if not finite.any():
+        return "as large as"
+    ratios = np.where(finite, first.std / np.where(finite, second.std, 1.0), 1.0)
+    k = int(np.argmax(np.abs(np.log(np.maximum(ratios, 1e-300)))))
+    if max(ratios[k], 1 / max(ratios[k], 1e-300)) < _DISAGREE:
+        return "nearly as large as"
+    return f"up to {ratios[k]:.2g} times ({labels[k]})"
+
+
+def difference_finding(
+    differences: Mapping[str, np.ndarray], labels: Sequence[str], freedom: np.ndarray
+) -> Finding | None:
+    """Return the finding that estimates from parts of the data differ beyond their intervals.
+
+    **Arguments:** `differences`, for each part, such as "the first and the second half", those of
+    `compare_with_rest`; `labels` of the estimates; `freedom`, see `EstimateCovariance`.
+    """
+    # Imported here because it takes long.
+    from scipy import stats
+
+    names, values = list(differences), np.array(list(differences.values()))
+    if not values.size:
+        return None
+    p_values = 2 * stats.t.sf(np.abs(values), np.maximum(freedom / 2, 1.0))
+    rejected = reject_jointly(p_values.ravel(), LEVEL).reshape(values.shape)
+    if not rejected.any():
+        return None
+    worst = np.argmax(np.where(rejected, np.abs(values), 0.0), axis=0)
+    parts = [
+        f"{labels[k]} by {abs(values[worst[k], k]):.2g} ({names[worst[k]]})"
+        for k in np.flatnonzero(rejected.any(axis=0))
+    ]
+    reason = (
+        f"parts of the data give different {shorten_names([p.split(' by ')[0] for p in parts])}"
+    )
+    return Finding(
+        reason,
+        "Estimates from parts of the data differ beyond their intervals, in standard deviations "
+        f"of the difference: {shorten_names(parts)}.",
+        True,
+    )
