@@ -56,7 +56,7 @@ def compare_halves(
         scores = [run.scores(spectrum.basis) for run in joined]
         squares = sum(float(np.sum(run.residuals**2)) for run in joined)
         omega = scaled_score_covariance(method, scores, squares).matrix / slope**2
-    total = sum(run.scores(spectrum.basis).sum(axis=0) for run in runs)
+    total = np.sum([run.scores(spectrum.basis).sum(axis=0) for run in runs], axis=0)
     return _compare(_flatten(halves[0]), total, spectrum, omega, slope)
 
 

@@ -148,13 +148,13 @@ def difference_finding(
     if not values.size:
         return None
     p_values = 2 * stats.t.sf(np.abs(values), np.maximum(freedom / 2, 1.0))
-    rejected = reject_jointly(p_values.ravel(), LEVEL).reshape(values.shape)
+    rejected = reject_jointly(p_values.ravel().tolist(), LEVEL).reshape(values.shape)
     if not rejected.any():
         return None
     worst = np.argmax(np.where(rejected, np.abs(values), 0.0), axis=0)
     parts = [
-        f"{labels[k]} by {abs(values[worst[k], k]):.2g} ({names[worst[k]]})"
-        for k in np.flatnonzero(rejected.any(axis=0))
+        f"{labels[k]} by {abs(values[worst[k], k]):.2g} ({names[int(worst[k])]})"
+        for k in np.flatnonzero(rejected.any(axis=0)).tolist()
     ]
     reason = (
         f"parts of the data give different {shorten_names([p.split(' by ')[0] for p in parts])}"
