@@ -57,6 +57,7 @@ from .fit.predictions import (
     predictions as predictions,
 )
 from .fit.result import Fit as Fit
+from .intervals.posterior import Posterior as Posterior
 from .intervals.profile import Profile as Profile
 from .parameters import Experiment as Experiment, Parameter as Parameter
 from .priors import (

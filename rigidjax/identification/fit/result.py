@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from ...formulations import AbstractFormulation
 from ...sensors import AbstractSensor
@@ -19,6 +20,7 @@ from .optimum import Optimum
 
 if TYPE_CHECKING:
     from ..comparison.validation import Validation
+    from ..intervals.posterior import Posterior
     from ..intervals.profile import Profile
 
 # Confidence level of the intervals in reports.
@@ -289,6 +291,48 @@ class Fit:
             linearised=self.confidence_intervals(level)[name] if is_label else (0.0, 0.0),
             variance=self.noise**2,
             freedom=float("inf") if self.noise_is_known else float(self.degrees_of_freedom),
+        )
+
+    def posterior(
+        self, key: PRNGKeyArray, samples: int = 1000, chains: int = 4, warmup: int = 300
+    ) -> "Posterior":
+        r"""Sample the posterior distribution of the parameters by the No-U-Turn sampler.
+
+        Gradients are exact and come from the Jacobian of the residuals. All chains run at once,
+        in coordinates in which the Laplace approximation is a standard normal distribution.
+        Parameters without a prior have a flat one in physical units, within their bounds. Noise
+        that was estimated is integrated out with the prior $1/\sigma$.
+
+        It needs the optional package BlackJAX: `pip install 'rigidjax[posterior]'`.
+
+        ```python
+        posterior = fit.posterior(jax.random.key(0))
+        print(posterior, posterior.intervals())
+        ```
+
+        **Arguments:** `key`, a JAX random key; `samples` of each chain; `chains`, 2 or more;
+        `warmup`, number of samples in which the step size is adapted, which are dropped.
+        **Returns:** a `Posterior`.
+        **Errors:** `ValueError` for other numbers, and for parameters that the data do not
+        determine; `ImportError` without BlackJAX.
+        **Source:** Hoffman and Gelman, J. Mach. Learn. Res. 15 (2014) 1593; R-hat and effective
+        samples: Vehtari, Gelman, Simpson, Carpenter, Bürkner, Bayesian Anal. 16 (2021) 667.
+        """
+        from ..intervals.posterior import sample_posterior
+
+        if not self.identifiability.identifiable:
+            raise ValueError(
+                "`Fit.posterior`: the data do not determine all parameters, so that their "
+                "posterior has no finite width. Fix some of them, or give priors."
+            )
+        return sample_posterior(
+            self.optimum,
+            key,
+            samples,
+            chains,
+            warmup,
+            variance=self.noise**2,
+            bounds={b.label: (b.limit, b.is_lower) for b in self.bounds if b.label is not None},
         )
 
     def _by_run(self, name: str) -> list[np.ndarray]:

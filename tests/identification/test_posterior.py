@@ -1,0 +1,146 @@
+"""Posterior samples against integration on a grid of the closed form of an oscillator."""
+
+import dataclasses
+import importlib
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from identification import oscillator
+
+from rigidjax.identification.intervals.log_posterior import BoundChart
+from rigidjax.identification.intervals.posterior import Posterior, make_log_posterior
+
+# So much noise that the damping may be zero.
+LOUD = 0.3
+DATA = oscillator.measure(seed=2, damping=0.1, noise=LOUD, std=LOUD)
+
+
+def log_density_on_grid(noise_is_known):
+    """Return values of stiffness and damping, and the density at all pairs, up to a factor."""
+    stiffness, damping = np.linspace(2.9, 5.1, 201), np.linspace(0.0, 0.7, 211)
+    squares = 0.0
+    for v, run in zip(oscillator.RATES, DATA, strict=True):
+        angles = oscillator.closed_form(v, stiffness[:, None, None], damping[:, None])
+        squares += np.sum((angles - np.asarray(run.values[0])) ** 2, axis=-1)
+    count = 3 * oscillator.TS.size
+    log = -0.5 * squares / LOUD**2 if noise_is_known else -0.5 * count * np.log(squares)
+    density = np.exp(log - log.max())
+    density[:, 0] *= 0.5  # The trapezoidal rule at the bound.
+    return stiffness, damping, density / density.sum()
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return oscillator.fit(DATA)
+
+
+def test_samples_against_integration_on_a_grid(fit):
+    pytest.importorskip("blackjax")
+    posterior = fit.posterior(jax.random.key(3), samples=800, warmup=200)
+    assert posterior.samples.shape == (4, 800, 2) and not posterior.warnings
+    stiffness, damping, density = log_density_on_grid(True)
+    for label, values, marginal in (
+        ("stiffness", stiffness, density.sum(axis=1)),
+        ("damping", damping, density.sum(axis=0)),
+    ):
+        mean = values @ marginal
+        std = np.sqrt((values - mean) ** 2 @ marginal)
+        error = std / np.sqrt(posterior.effective_samples[label])
+        assert posterior.mean[label] == pytest.approx(mean, abs=4 * error)
+        assert posterior.std[label] == pytest.approx(std, abs=4 * error)
+        ends = np.interp([0.05, 0.95], np.cumsum(marginal), values)
+        assert posterior.intervals(0.9)[label] == pytest.approx(ends, abs=8 * error)
+    assert np.all(posterior.samples[..., 1] > 0)
+    assert "4 chains of 800" in repr(posterior)
+    one_sided = dataclasses.replace(posterior, bounds={"damping": (0.0, True)}).intervals(0.9)
+    assert one_sided["damping"] == (0.0, np.quantile(posterior.flat[:, 1], 0.9))
+
+
+@pytest.mark.parametrize("noise_is_known", [True, False])
+def test_density_and_gradient(fit, noise_is_known):
+    """The density by z is that of the components times the derivative of the components."""
+    if not noise_is_known:
+        runs = dataclasses.replace(fit.optimum.runs, noise_is_known=False)
+        fit = dataclasses.replace(fit, optimum=dataclasses.replace(fit.optimum, runs=runs))
+    posterior = make_log_posterior(fit.optimum, 1.0)
+    evaluate = eqx.filter_jit(lambda z, posterior: posterior.value_and_gradient(z))
+    stiffness, damping, density = log_density_on_grid(noise_is_known)
+    rows = []
+    for z in ([0.0, 0.0], [0.7, -1.2], [-0.5, 0.9]):
+        z = jnp.asarray(z)
+        value, gradient = evaluate(z, posterior)
+        for k in range(2):
+            step = jnp.zeros(2).at[k].set(1e-4)
+            ends = evaluate(z + step, posterior)[0] - evaluate(z - step, posterior)[0]
+            assert float(gradient[k]) == pytest.approx(float(ends) / 2e-4, rel=1e-5, abs=1e-5)
+        components = posterior.components(z)
+        derivative = jax.jacfwd(posterior.components)(z)
+        i, j = (
+            np.searchsorted(x, c) for x, c in zip((stiffness, damping), components, strict=True)
+        )
+        exact = np.log(np.linalg.det(derivative)) + _interpolate(
+            np.log(density), stiffness, damping, components, i, j
+        )
+        rows.append(value - exact)
+    np.testing.assert_allclose(rows, rows[0], atol=2e-3)
+
+
+def _interpolate(table, x, y, point, i, j):
+    a = (point[0] - x[i - 1]) / (x[i] - x[i - 1])
+    b = (point[1] - y[j - 1]) / (y[j] - y[j - 1])
+    low, high = ((1 - b) * row[j - 1] + b * row[j] for row in (table[i - 1], table[i]))
+    return (1 - a) * low + a * high
+
+
+def test_charts_of_bounds():
+    infinity = np.inf
+    chart = BoundChart(
+        jnp.array([-1.0, 0.5, -infinity, -infinity]), jnp.array([2.0, infinity, 3.0, infinity])
+    )
+    u = jnp.array([0.3, 4.0, -2.0, 0.7])
+    x = chart.inverse(u)
+    np.testing.assert_allclose(chart.coordinates(x), u, rtol=1e-12)
+    jacobian = jax.jacfwd(chart.coordinates)(x)
+    np.testing.assert_allclose(chart.slope(x), np.abs(np.diag(jacobian)), rtol=1e-12)
+    assert chart.is_bounded.tolist() == [True, True, True, False]
+    far = chart.coordinates(jnp.array([40.0, -40.0, -40.0, 5.0]))
+    np.testing.assert_allclose(far, [2.0, 0.5, 3.0, 5.0])
+
+
+def test_warnings_name_samples_that_are_not_to_be_trusted():
+    posterior = Posterior(
+        labels=("a", "b"),
+        units=("", ""),
+        samples=np.random.default_rng(0).normal(size=(2, 10, 2)),
+        r_hat={"a": 1.3, "b": 1.0},
+        effective_samples={"a": 7.0, "b": 20.0},
+        divergences=3,
+        acceptance=0.5,
+        evaluations=100,
+        bounds={},
+    )
+    text = " ".join(posterior.warnings)
+    assert "have not mixed in ['a'] (R-hat up to 1.3)" in text
+    assert "only 7 effective samples" in text and "3 trajectories diverged" in text
+    np.testing.assert_allclose(posterior.covariance, np.cov(posterior.flat.T))
+    with pytest.raises(ValueError, match=r"intervals\(level=...\)` lies between 0 and 1.*got 95"):
+        posterior.intervals(95)
+
+
+def test_invalid_arguments_raise(fit, monkeypatch):
+    key = jax.random.key(0)
+    with pytest.raises(ValueError, match=r"posterior\(chains=...\)` must be at least 2; got 1"):
+        fit.posterior(key, chains=1)
+    verdict = dataclasses.replace(fit.identifiability, identifiable=False)
+    with pytest.raises(ValueError, match=r"the data do not determine all parameters"):
+        dataclasses.replace(fit, identifiability=verdict).posterior(key)
+
+    def fail(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", fail)
+    with pytest.raises(ImportError, match=r"BlackJAX, which is not installed: pip install"):
+        fit.posterior(key)
