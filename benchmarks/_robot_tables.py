@@ -64,11 +64,11 @@ def alpha_table() -> str:
         ours = next(r for r in mine if r["program"] == "rigidjax")
         for row in mine:
             ratio = "" if row is ours else f"{ours['seconds'] / row['seconds']:.2f}"
-            body.append(
-                [case, row["method"], f"{1e3 * row['seconds']:.3g}", f"{row['error']:.1e}", ratio]
-            )
-    header = ["case", "program", "a step, ms", "error, m", "rigidjax : Exudyn"]
-    return table(header, body)
+            first = f"{row['first_seconds']:.1f}" if row is ours else ""
+            cells = [f"{1e3 * row['seconds']:.3g}", f"{row['error']:.1e}", ratio, first]
+            body.append([case, row["method"], *cells])
+    header = ["case", "program", "a step, ms", "error, m", "rigidjax : Exudyn", "first call, s"]
+    return table(header, body) + "\n\n" + provenance(rows)
 
 
 def first_run_table() -> str:

@@ -338,27 +338,43 @@ def measure_first_run(path: pathlib.Path) -> list[dict[str, Any]]:
     return rows
 
 
+def find_robot(name: str) -> pathlib.Path:
+    """Return the path of a model of `example-robot-data`."""
+    return next(path for path, found in find_models(PACKAGES[0]) if found == name)
+
+
 def main() -> None:
-    """Measure all cases; with `--smoke` the arm of the tests and a short chain."""
-    options = common.arguments(__doc__ or "")
+    """Measure all cases or that of `--case`, whose rows replace earlier ones; with `--smoke` the
+    arm of the tests.
+    """
+    cases = {
+        "quadruped": lambda: compare_steps(
+            find_robot("solo_description/robots/solo12.urdf"), 1024, 9
+        ),
+        "chain": lambda: compare_falls(20, 1, 15),
+        "chains": lambda: compare_falls(20, 1024, 3),
+        "humanoid": lambda: measure_first_run(
+            find_robot("g1_description/urdf/g1_29dof_rev_1_0.urdf")
+        ),
+        "alpha-20": lambda: compare_alpha_steps(20, 100, 5),
+        "alpha-100": lambda: compare_alpha_steps(100, 100, 2),
+    }
+    options = common.arguments(
+        __doc__ or "", lambda parser: parser.add_argument("--case", choices=cases)
+    )
     common.double_precision()
     warnings.simplefilter("ignore")  # of inertias that are not physical
     if options.smoke:
         rows = [*compare_steps(SMOKE, 2, 1, SETTINGS[:1]), *measure_first_run(SMOKE)]
         common.write("robot_runs", rows, True)
         return
-    files = {name: path for path, name in find_models(PACKAGES[0])}
-    rows = []
-    for case in (
-        lambda: compare_steps(files["solo_description/robots/solo12.urdf"], 1024, 9),
-        lambda: compare_falls(20, 1, 15),
-        lambda: compare_falls(20, 1024, 3),
-        lambda: measure_first_run(files["g1_description/urdf/g1_29dof_rev_1_0.urdf"]),
-        lambda: compare_alpha_steps(20, 100, 5),
-        lambda: compare_alpha_steps(100, 100, 2),
-    ):
-        rows += case()
-        common.write("robot_runs", rows, False)
+    rows = common.read("robot_runs")
+    for name in [options.case] if options.case else cases:
+        shared = common.environment()
+        found = [{"benchmark": "robot_runs", **row, **shared} for row in cases[name]()]
+        measured = {row["case"] for row in found}
+        rows = [*(row for row in rows if row["case"] not in measured), *found]
+        common.write_rows("robot_runs", rows)
         jax.clear_caches()
 
 
