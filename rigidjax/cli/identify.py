@@ -2,15 +2,20 @@
 
 import hashlib
 import pathlib
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
+from rich.console import Console
+from rich.markup import escape
 
 from .. import io
-from ..identification import Fit, fitted_runs
+from ..identification import Fit, IdentificationError, Measurements, fitted_runs
 from ..identification.simulation import Settings
 from ..plotting.style import style
+from ..state import State
+from . import checks
 from .case import Case, read_case
 from .case.method import Outputs
 from .fitting import (
@@ -35,6 +40,18 @@ def identify_case(
         pathlib.Path | None, typer.Option(help="Write a page with figures into this HTML file.")
     ] = None,
     report: ReportFile = None,
+    previous: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="Print and report the changes since this earlier report (.json)."),
+    ] = None,
+    hold_out: Annotated[
+        list[str] | None,
+        typer.Option(help="A run that is not fitted but predicted; may be repeated."),
+    ] = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(help="A parameter whose profile likelihood is printed; may be repeated."),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Fit the parameters of a model to measurements, all described in one file.
@@ -48,6 +65,8 @@ def identify_case(
     `rigidjax identify examples/racket/racket.toml`
 
     `rigidjax identify case.toml --html fit.html --out fit.nc --force`
+
+    `rigidjax identify case.toml --hold-out "run 3" --profile damping --previous old.json`
     """
     with bad_input():
         loaded = read_case(case)
@@ -60,7 +79,11 @@ def identify_case(
             Output("--html", outputs.html, PAGE),
             Output("--report", outputs.report, REPORT),
         )
-        check_outputs(files, force, [case, *loaded.files])
+        inputs = [case, *loaded.files, *([] if previous is None else [previous])]
+        check_outputs(files, force, inputs)
+        if previous is not None:
+            checks.check_readable(previous)
+        loaded, held_out = split_runs(loaded, hold_out or ())
         if outputs.html is not None:
             # Raises without matplotlib, before the fit starts.
             with style():
@@ -75,16 +98,66 @@ def identify_case(
     print_residuals(target, timed.fit)
     print_verdict(target, timed.fit, whiteness=True)
     with io.together():
-        write_outputs(loaded, timed.fit, outputs, force)
+        write_outputs(loaded, timed.fit, outputs, force, previous)
     print_outputs({"report": outputs.report, "everything": outputs.netcdf, "page": outputs.html})
+    print_more(target, timed.fit, held_out, profile or (), previous)
     if not timed.fit.converged:
         fail(f"The fit did not converge: {timed.fit.result}. Its values are not estimates.", code=1)
 
 
-def write_outputs(loaded: Case, found: Fit, outputs: Outputs, force: bool) -> None:
+class HeldOut(NamedTuple):
+    """Runs that are predicted, and their start states or that of all."""
+
+    runs: list[Measurements]
+    state0: State | list[State] | None
+
+
+def split_runs(loaded: Case, names: Sequence[str]) -> tuple[Case, HeldOut]:
+    """Return the case without the runs of these names, and these runs.
+
+    **Errors:** `ValueError` for a name that is no run, and if no run is left.
+    """
+    runs, state0 = loaded.measurements, loaded.state0
+    known = [run.name for run in runs]
+    if missing := [name for name in names if name not in known]:
+        raise ValueError(f"`--hold-out {missing[0]}`: there is no such run. There are: {known}.")
+    if len(names) >= len(runs):
+        raise ValueError("`--hold-out` leaves no run to fit.")
+
+    def select(is_held: bool) -> HeldOut:
+        chosen = [k for k, name in enumerate(known) if (name in names) == is_held]
+        starts = [state0[k] for k in chosen] if isinstance(state0, list) else state0
+        return HeldOut([runs[k] for k in chosen], starts)
+
+    fitted = select(False)
+    return loaded._replace(measurements=fitted.runs, state0=fitted.state0), select(True)
+
+
+def print_more(
+    target: Console,
+    found: Fit,
+    held_out: HeldOut,
+    names: Sequence[str],
+    previous: pathlib.Path | None,
+) -> None:
+    """Print profiles, the prediction of held-out runs, and changes since an earlier report."""
+    try:
+        for name in names:
+            target.print(escape(repr(found.profile(name))))
+        if held_out.runs:
+            target.print(escape(repr(found.validate(held_out.runs, held_out.state0))))
+        if previous is not None:
+            target.print(escape(found.changes_since(previous).sentence))
+    except (ValueError, IdentificationError) as error:
+        fail(str(error))
+
+
+def write_outputs(
+    loaded: Case, found: Fit, outputs: Outputs, force: bool, previous: pathlib.Path | None
+) -> None:
     """Write the requested files."""
     if outputs.report is not None:
-        found.report(outputs.report, force)
+        found.report(outputs.report, force, previous)
     if outputs.netcdf is None and outputs.html is None:
         return
     settings: Any = {k: v for k, v in loaded.options.items() if k in Settings.__annotations__}

@@ -20,6 +20,6 @@ WithProjection = Annotated[
     bool, typer.Option(help="Project onto the constraints after every step.")
 ]
 ReportFile = Annotated[
-    pathlib.Path | None, typer.Option(help="Write the whole report (.md, .txt, .json).")
+    pathlib.Path | None, typer.Option(help="Write the whole report (.md, .txt, .json, .csv).")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]

@@ -11,7 +11,7 @@ from ..plotting.style import figure_format, style
 # Permitted suffixes by kind of file; figures have those of matplotlib.
 NETCDF = (".nc", ".nc4", ".h5")
 PAGE = (".html", ".htm")
-REPORT = (".md", ".txt", ".json")
+REPORT = (".md", ".txt", ".json", ".csv")
 FIGURE = ()
 
 

@@ -56,6 +56,7 @@ from .fit.predictions import (
     fitted_runs as fitted_runs,
     predictions as predictions,
 )
+from .fit.previous import Changes as Changes, EstimateChange as EstimateChange
 from .fit.result import Fit as Fit
 from .intervals.posterior import Posterior as Posterior
 from .intervals.profile import Profile as Profile

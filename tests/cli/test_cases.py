@@ -321,7 +321,11 @@ def test_equal_paths_give_equal_functions():
         ),
         ("horizons = [0.3, 1.0]", "max_iterations = 2", r"must be at least 4; got 2"),
         ("[method]", '[output]\nnetcdf = "no/a.nc"\n[method]', r"Cannot write .*no/a\.nc"),
-        ("[method]", '[output]\nreport = "a.pdf"\n[method]', r"writes .md, .txt or .json; got"),
+        (
+            "[method]",
+            '[output]\nreport = "a.pdf"\n[method]',
+            r"writes .md, .txt, .json or .csv; got",
+        ),
         ("[method]", '[output]\nnetcdf = "a.md"\n[method]', r"`--out` writes .nc, .nc4 or .h5"),
     ],
 )

@@ -308,7 +308,7 @@ def test_fit_rejects_unknown_problems():
     [
         (("--data", "missing.csv"), "There is no file missing.csv"),
         (("--inertia", "-1", "1", "1"), "`--inertia -1` must be positive"),
-        (("--report", "a.pdf"), "`--report` writes .md, .txt or .json; got a.pdf"),
+        (("--report", "a.pdf"), "`--report` writes .md, .txt, .json or .csv; got a.pdf"),
     ],
 )
 def test_invalid_input_of_fit(arguments, message):

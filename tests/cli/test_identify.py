@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from cli.case_files import PENDULUM, RACKET, TEXT, case_of
-from cli.program import assert_refused, call
+from cli.program import assert_refused, call, good
 
 import rigidjax as rj
 
@@ -76,6 +76,25 @@ def test_iterations_are_printed(fitted):
     assert numbers.tolist() == list(range(1, record["iterations"][0] + 1))
     optimum = record["chi_square"] * record["degrees_of_freedom"] / 2
     assert costs[-1] == pytest.approx(optimum, rel=5e-6)  # six digits are printed
+
+
+def test_profile_and_previous_report(fitted):
+    """The earlier report is that of the same fit."""
+    _, _, page, report = fitted
+    case = page.parent / "given" / "pendulum.toml"
+    text = good("identify", case, "--profile", "damping", "--previous", report)
+    assert re.search(r"^damping: the 95 % interval of the profile is 0.1\d+ to 0.1\d+", text, re.M)
+    assert "of the same data, no estimate moved by more than 2 standard errors" in " ".join(
+        text.split()
+    )
+
+
+def test_runs_that_cannot_be_held_out(tmp_path):
+    case = case_of(tmp_path, ONE_HORIZON)
+    options = ("identify", case, "--hold-out")
+    assert_refused("`--hold-out 7`: there is no such run. There are: ", *options, "7")
+    assert_refused("`--hold-out` leaves no run to fit", *options, "")
+    assert_refused("There is no file .*none.json", "identify", case, "--previous", "none.json")
 
 
 def test_table_is_printed(fitted):
@@ -155,7 +174,7 @@ def test_inputs_are_not_overwritten(tmp_path):
         ("--out", "angle.nc", "`--out .*angle.nc` is an input. Choose another file"),
         ("--report", "case.toml", "`--report .*case.toml` is an input. Choose another file"),
         ("--html", "other.csv", "`--html` writes .html or .htm; got .*other.csv"),
-        ("--report", "other.nc", "`--report` writes .md, .txt or .json; got .*other.nc"),
+        ("--report", "other.nc", "`--report` writes .md, .txt, .json or .csv; got .*other.nc"),
     ):
         assert_refused(message, "identify", path, option, tmp_path / name, "--force")
     (tmp_path / "angle.nc").unlink()

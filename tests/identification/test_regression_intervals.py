@@ -96,7 +96,7 @@ def test_reports_are_written(exact, rng, tmp_path):
     assert found.report(tmp_path / "arm.md") == (tmp_path / "arm.md").read_text()
     with pytest.raises(FileExistsError, match="arm.md exists"):
         found.report(tmp_path / "arm.md")
-    with pytest.raises(ValueError, match=r"writes .md, .txt or .json; got .*arm.pdf"):
+    with pytest.raises(ValueError, match=r"writes .md, .txt, .json or .csv; got .*arm.pdf"):
         found.report(tmp_path / "arm.pdf")
 
 

@@ -1,4 +1,4 @@
-"""Reports of a fit as Markdown or JSON."""
+"""Reports of a fit as Markdown, JSON or CSV."""
 
 import dataclasses
 import os
@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..provenance import current_date, data_hash, software_versions
 from ..report_file import write_report_file
 from ..statistics.digits import estimate_text, interval_text, std_text
+from .previous import Changes, changes_since
 from .result import LEVEL, Fit
 
 # Correlation of successive residuals above which the report warns.
@@ -16,12 +18,27 @@ _DEPENDENT = 0.3
 _SIGNIFICANT = 0.01
 
 
-def write_report(fit: Fit, path: str | os.PathLike[str] | None = None, force: bool = False) -> str:
-    """Return the report, and write it to `path`; see `write_report_file`."""
-    return write_report_file(path, force, lambda: as_text(fit), lambda: as_record(fit))
+def write_report(
+    fit: Fit,
+    path: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    previous: str | os.PathLike[str] | None = None,
+) -> str:
+    """Return the report, and write it to `path`; see `write_report_file`.
+
+    **Arguments:** `previous`, an earlier report in JSON; the changes since are reported.
+    """
+    changes = None if previous is None else changes_since(as_record(fit), previous)
+    return write_report_file(
+        path,
+        force,
+        lambda: as_text(fit, changes),
+        lambda: as_record(fit, changes),
+        lambda: as_table(fit),
+    )
 
 
-def as_text(fit: Fit) -> str:
+def as_text(fit: Fit, changes: Changes | None = None) -> str:
     """Return the report as Markdown; failure to converge is stated first."""
     lines = ["# Identification", ""]
     if not fit.converged:
@@ -56,8 +73,13 @@ def as_text(fit: Fit) -> str:
         ]
     lines += ["", "## Whiteness of the residuals (test of Ljung and Box)", ""]
     lines += [f"- {sentence}" for sentence in whiteness_texts(fit)]
+    if changes is not None:
+        lines += ["", "## Changes since the previous fit", "", changes.to_markdown()]
     if fit.notes:
         lines += ["", "## Notes", "", *(f"- {note}" for note in fit.notes)]
+    versions = ", ".join(f"{name} {version}" for name, version in software_versions().items())
+    lines += ["", "## Origin", "", f"- Date: {current_date()}."]
+    lines += [f"- SHA-256 of the data: {data_hash(fit.optimum.runs)}.", f"- Versions: {versions}."]
     return "\n".join(lines) + "\n"
 
 
@@ -87,7 +109,7 @@ def warning_texts(fit: Fit) -> list[str]:
     return [*fit.warnings, *dependence_texts(fit)]
 
 
-def as_record(fit: Fit) -> dict[str, Any]:
+def as_record(fit: Fit, changes: Changes | None = None) -> dict[str, Any]:
     """Return the report as plain values for JSON; infinite numbers become strings."""
     verdict = fit.identifiability
     sides = {b.label: "lower" if b.is_lower else "upper" for b in fit.bounds}
@@ -155,7 +177,22 @@ def as_record(fit: Fit) -> dict[str, Any]:
         },
         "warnings": warning_texts(fit),
         "notes": list(fit.notes),
-    }
+        "date": current_date(),
+        "data_sha256": data_hash(fit.optimum.runs),
+        "versions": software_versions(),
+    } | ({} if changes is None else {"changes": changes.to_record()})
+
+
+def as_table(fit: Fit) -> list[list[Any]]:
+    """Return the estimates as rows of numbers, a heading first, for CSV."""
+    heading = ["parameter", "unit", "estimate", "std", "lower", "upper", "start"]
+    std, intervals = fit.std, fit.confidence_intervals(LEVEL)
+    pairs = zip(fit.labels, fit.units, fit.values.tolist(), fit.starts.tolist(), strict=True)
+    rows = [
+        [label, unit, value, std[label], *intervals[label], start]
+        for label, unit, value, start in pairs
+    ]
+    return [heading, *rows]
 
 
 def dependence_texts(fit: Fit) -> list[str]:

@@ -17,6 +17,7 @@ from ..statistics.identifiability import Identifiability
 from ..statistics.whiteness import Whiteness, ljung_box, successive_correlation
 from .active_bounds import ActiveBound
 from .optimum import Optimum
+from .previous import Changes, changes_since
 
 if TYPE_CHECKING:
     from ..comparison.validation import Validation
@@ -221,15 +222,33 @@ class Fit:
             }
         return results
 
-    def report(self, path: str | os.PathLike[str] | None = None, force: bool = False) -> str:
-        """Return the fit as Markdown; write it to `path` if given, as JSON if it ends in `.json`.
+    def report(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        force: bool = False,
+        previous: str | os.PathLike[str] | None = None,
+    ) -> str:
+        """Return the fit as Markdown; write it to `path` if given, in the format of its ending.
 
-        **Arguments:** `path`; `force`, whether to replace an existing file.
-        **Errors:** `FileExistsError` without `force`; `OSError` for a path that cannot be written.
+        **Arguments:** `path`, ending in `.md`, `.txt`, `.json` with all numbers, or `.csv` with the
+        table of the estimates; `force`, whether to replace an existing file; `previous`, an earlier
+        report in JSON, whose estimates are compared.
+        **Errors:** `ValueError` for another ending, and for another `previous` file;
+        `FileExistsError` without `force`; `OSError` for a path that cannot be read or written.
         """
         from .report import write_report
 
-        return write_report(self, path, force)
+        return write_report(self, path, force, previous)
+
+    def changes_since(self, previous: str | os.PathLike[str]) -> Changes:
+        """Return the changes of the estimates since an earlier report.
+
+        **Arguments:** `previous`, a file that `report("fit.json")` wrote.
+        **Errors:** `OSError` for a file that cannot be read; `ValueError` for other content.
+        """
+        from .report import as_record
+
+        return changes_since(as_record(self), previous)
 
     def validate(
         self,

@@ -1,4 +1,4 @@
-"""Reports of a regression as Markdown or JSON."""
+"""Reports of a regression as Markdown, JSON or CSV."""
 
 import dataclasses
 import os
@@ -20,7 +20,11 @@ def write_report(
 ) -> str:
     """Return the report, and write it to `path`; see `write_report_file`."""
     return write_report_file(
-        path, force, lambda: as_text(regression), lambda: as_record(regression)
+        path,
+        force,
+        lambda: as_text(regression),
+        lambda: as_record(regression),
+        lambda: as_table(regression),
     )
 
 
@@ -83,3 +87,15 @@ def as_record(regression: Regression) -> dict[str, Any]:
             for joint, test in regression.whiteness.items()
         },
     }
+
+
+def as_table(regression: Regression) -> list[list[Any]]:
+    """Return the estimates as rows of numbers, a heading first, for CSV."""
+    columns = (
+        regression.base.expressions,
+        regression.values.tolist(),
+        regression.std.tolist(),
+        *regression.confidence_intervals(LEVEL).T.tolist(),
+    )
+    heading = ["base parameter", "estimate", "std", "lower", "upper"]
+    return [heading, *map(list, zip(*columns, strict=True))]
