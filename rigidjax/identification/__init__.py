@@ -60,6 +60,12 @@ from .fit.previous import Changes as Changes, EstimateChange as EstimateChange
 from .fit.result import Fit as Fit
 from .intervals.posterior import Posterior as Posterior
 from .intervals.profile import Profile as Profile
+from .noise import (
+    AbstractNoise as AbstractNoise,
+    AutoRegressive as AutoRegressive,
+    GaussianProcess as GaussianProcess,
+    RandomWalk as RandomWalk,
+)
 from .parameters import Experiment as Experiment, Parameter as Parameter
 from .priors import (
     AbstractPrior as AbstractPrior,

@@ -183,5 +183,5 @@ def test_invalid_arguments_raise():
         Cauchy(-1.0)
     one = Measurements(TS, {ANGLE: closed_form()[0][:, 0]}, {ANGLE: 1e-3})
     other = Measurements(TS, {ANGLE: closed_form()[0][:, 0]})
-    with pytest.raises(ValueError, match=r"for every sensor of every run, or for none"):
+    with pytest.raises(ValueError, match=r"of a sensor must be given for every run"):
         identify(start(), [one, other], PARAMETERS, state0=STATE0)

@@ -48,6 +48,9 @@ def read_method(top: CaseTable) -> dict[str, Any]:
         options["method"] = table.pick("method", {name: name for name in METHODS})
     if table.has("loss"):
         options["loss"] = table.pick("loss", find_kinds(AbstractLoss, identification))()
+    if table.has("noise"):
+        by_sensor = isinstance(table.values["noise"], dict)
+        options["noise"] = table.take("noise", "a table") if by_sensor else table.text("noise")
     if table.has("seed"):
         options["seed"] = table.take("seed", "an integer")
     if table.has("projection"):

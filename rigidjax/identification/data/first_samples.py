@@ -42,7 +42,7 @@ def first_samples(runs: Runs, k: int) -> list[FirstSample]:
         ts = np.asarray(runs.ts[b][:length], float)
         values, weights = (np.asarray(x[k][b][:length]) for x in (runs.values, runs.weights))
         times = ts - delay - ts[0]
-        samples.append(_first_sample(sensor, times, values, weights, runs.noise_is_known))
+        samples.append(_first_sample(sensor, times, values, weights, runs.has_noise[k]))
     return samples
 
 

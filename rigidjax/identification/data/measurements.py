@@ -23,8 +23,8 @@ class Measurements(eqx.Module):
     - `ts`: times of the samples, strictly increasing, shape (T,), s. The run starts at `ts[0]`.
     - `values`: for each sensor its samples, shape (T, *sensor.value_shape), in the sensor's unit.
     - `noise`: standard deviation of a sensor's noise, one number, one per channel (C,), or one per
-      sample and channel (T, C). If it is left out for all sensors, it is estimated from the
-      residuals, one number per sensor.
+      sample and channel (T, C). Where it is left out, it is estimated from the residuals, one
+      number per sensor.
     - `mask`: for a sensor with gaps, where its samples count, shape (T,) or (T, C).
     - `name`: of the run, for reports.
     - `inputs`: measured inputs of the run, by the name of an `rj.Signal` or an `rj.Input` of the
@@ -125,7 +125,7 @@ class Runs(eqx.Module):
 
     **Attributes:** `ts` (B, T), padded with the last time; for each sensor `values` (B, T, ...) and
     `weights` (B, T, C), the reciprocals of the noise; `inputs` of each run; `lengths` (B,) and
-    `names`, static.
+    `names`, static; `has_noise`, whether the noise of each sensor was given.
     """
 
     ts: Float[Array, "B T"]
@@ -135,7 +135,12 @@ class Runs(eqx.Module):
     sensors: tuple[AbstractSensor, ...]
     lengths: tuple[int, ...] = eqx.field(static=True)
     names: tuple[str, ...] = eqx.field(static=True)
-    noise_is_known: bool = eqx.field(static=True)
+    has_noise: tuple[bool, ...] = eqx.field(static=True)
+
+    @property
+    def noise_is_known(self) -> bool:
+        """Whether the noise of every sensor was given."""
+        return all(self.has_noise)
 
     @property
     def num_samples(self) -> int:
@@ -157,7 +162,7 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
     """Return several runs as one batch.
 
     **Errors:** `TypeError` for objects other than `Measurements`; `ValueError` for none, for runs
-    with different sensors, and for noise given for some sensors or runs only.
+    with different sensors, and for noise of a sensor given for some runs only.
     """
     runs = [measurements] if isinstance(measurements, Measurements) else list(measurements)
     if not runs:
@@ -175,12 +180,12 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
                 "All runs must have the same sensors in the same order; got "
                 f"{[s.name for s in first.sensors]} and {[s.name for s in run.sensors]}."
             )
-    given = [noise is not None for run in runs for noise in run.noise]
-    if any(given) != all(given):
+    given = [[run.noise[k] is not None for run in runs] for k in range(len(first.sensors))]
+    partial = [k for k, known in enumerate(given) if any(known) != all(known)]
+    if partial:
         raise ValueError(
-            "`Measurements(noise=...)` must be given for every sensor of every run, or for none: "
-            "it is then estimated from the residuals of each sensor. It lacks "
-            + _describe_missing_noise(runs)
+            "`Measurements(noise=...)` of a sensor must be given for every run, or for none: it is "
+            "then estimated from its residuals. It lacks " + _describe_missing_noise(runs, partial)
         )
     length = max(len(run.ts) for run in runs)
 
@@ -206,17 +211,22 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
         sensors=first.sensors,
         lengths=tuple(len(run.ts) for run in runs),
         names=tuple(run.name or str(i + 1) for i, run in enumerate(runs)),
-        noise_is_known=all(given),
+        has_noise=tuple(map(all, given)),
     )
 
 
-def _describe_missing_noise(runs: Sequence[Measurements]) -> str:
-    """Return the sensors without noise, by name, each with its runs if others have noise."""
+def rescale_weights(runs: Runs, noise: Sequence[float]) -> Runs:
+    """Return the runs with weights divided by the `noise` of each sensor."""
+    weights = tuple(w / s for w, s in zip(runs.weights, noise, strict=True))
+    return eqx.tree_at(lambda r: r.weights, runs, weights)
+
+
+def _describe_missing_noise(runs: Sequence[Measurements], indices: Sequence[int]) -> str:
+    """Return the names of some sensors, each with its runs without noise."""
     parts = []
-    for k, sensor in enumerate(runs[0].sensors):
+    for k in indices:
         lacking = [run.name or str(i + 1) for i, run in enumerate(runs) if run.noise[k] is None]
-        in_runs = f" in the runs {lacking}" if len(lacking) < len(runs) else ""
-        parts += [f"the {sensor.name}{in_runs}"] if lacking else []
+        parts.append(f"the {runs[0].sensors[k].name} in the runs {lacking}")
     return ", ".join(parts) + "."
 
 

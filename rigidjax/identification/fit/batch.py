@@ -6,36 +6,26 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike
 
 from ...formulations import AbstractFormulation
-from ...native import map_with_lane_compaction
 from ...state import State
 from ..checked_arguments import check_model, check_parameters
 from ..data.measurements import Measurements, Runs, stack_runs
 from ..data.revolutions import align_revolutions
+from ..noise.models import AbstractNoise
+from ..noise.specification import NoiseArgument, noise_models
 from ..parameters import Parameter
 from ..simulation import Settings, Simulation, resolve_simulation
-from .evaluation import Evaluation
+from .batch_noise import fit_sets_with_noise
+from .batch_search import fit_set, fit_sets, stack_sets
 from .first_order import FirstOrder
 from .late_starts import add_late_start_parameter
-from .least_squares import (
-    Minimum,
-    Search,
-    advance_search,
-    begin_search,
-    is_searching,
-    make_minimum,
-    minimise_from,
-)
+from .noise import guess_noise
 from .options import make_search, prepare_runs, start_states, trial_simulation
-from .precision import MAX_DISTANCE
-from .problem import FitProblem, make_problem
-from .trust_region import inverse_gram
+from .problem import make_problem
 
 _SEARCH_OPTIONS = ("horizons", "method", "loss", "max_iterations", "tolerance")
 
@@ -54,6 +44,7 @@ class BatchFit:
     - `chi_square` (N,): sum of squares of the weighted residuals per degree of freedom.
     - `converged` (N,), boolean: fits that did not converge are not at an optimum; `iterations`
       (N,).
+    - `noise_models`: of dependent noise by sensor; their numbers have a leading axis N.
     """
 
     labels: tuple[str, ...]
@@ -64,6 +55,7 @@ class BatchFit:
     chi_square: np.ndarray
     converged: np.ndarray
     iterations: np.ndarray
+    noise_models: dict[str, AbstractNoise]
 
     @property
     def std(self) -> np.ndarray:
@@ -82,6 +74,7 @@ def identify_batch(
     *,
     state0: State | Sequence[State] | None = None,
     starts: Mapping[str, ArrayLike] | None = None,
+    noise: NoiseArgument = "white",
     batch_size: int = 128,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
@@ -95,8 +88,10 @@ def identify_batch(
 
     - `model`, `parameters`, `state0`: as in `rj.identify`; priors are the same for all sets.
     - `data`: N sets, each of one or several runs, with equal times, sensors and shapes; noise must
-      be given.
+      be given, except for sensors with a noise model.
     - `starts`: start values by the name of a parameter, with a leading axis N.
+    - `noise`: as in `rj.identify`; the numbers of a noise model are estimated for each set, the
+      order of `"ar(p)"` for all together. Not with `out` or `progress`.
     - `batch_size`: number of sets that are fitted at once. Finished fits are replaced by waiting
       ones; with `out` or `progress` a batch instead runs until its slowest fit has ended.
     - `out`, `resume`: a Zarr store for the results, written after every `batch_size` fits, from
@@ -121,9 +116,18 @@ def identify_batch(
         raise ValueError(f"`identify_batch(batch_size=...)` must be positive; got {batch_size}.")
     starts = _check_starts(parameters, starts, len(data))
     all_runs = [stack_runs(measurements) for measurements in data]
-    if not all(runs.noise_is_known for runs in all_runs):
+    models = noise_models("identify_batch", noise, all_runs[0].sensors)
+    is_white = all(model is None for model in models)
+    known = [runs.has_noise for runs in all_runs]
+    if not all(k or m is not None for has in known for k, m in zip(has, models, strict=True)):
         raise ValueError(
-            "`identify_batch` takes data of known noise; give `Measurements(noise=...)`."
+            "`identify_batch` takes data of known noise; give `Measurements(noise=...)`, or a "
+            "noise model."
+        )
+    if not is_white and (out is not None or progress):
+        raise ValueError(
+            "`identify_batch(noise=...)` fits all sets together, more than once; leave out `out` "
+            "and `progress`, or use white noise."
         )
     if len({_signature(runs) for runs in all_runs}) > 1:
         raise ValueError(
@@ -138,7 +142,8 @@ def identify_batch(
     for n, runs in enumerate(all_runs):
         if n and state0 is None:
             states = start_states(tracked_model, runs, None)
-        runs, _ = align_revolutions(tracked_model, runs, states)
+        runs, _ = align_revolutions(tracked_model, guess_noise(runs), states)
+        all_runs[n] = runs
         started = [
             dataclasses.replace(p, start=starts[p.name][n]) if p.name in starts else p
             for p in parameters
@@ -147,18 +152,19 @@ def identify_batch(
         problems.append(dataclasses.replace(problem, fitted_only=True))
     search = make_search(all_runs[0].ts.dtype, **search_options)
     samples = np.array([runs.num_samples for runs in all_runs])
-    set_data = [(p.shared, p.runs) for p in problems]
-    stacked = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *set_data)
     size = min(batch_size, len(data))
-    if out is None and not progress:
-        outputs = jax.tree.map(np.asarray, _fit_all(problems[0], stacked, search, size))
+    fitted_noise: dict[str, Any] = {}
+    if not is_white:
+        outputs, fitted_noise = fit_sets_with_noise(problems, all_runs, models, search, size)
+    elif out is None and not progress:
+        outputs = fit_sets(problems[0], stack_sets(problems), search, size)
     else:
         # Imported here because it imports SciPy's statistics, which takes long.
         from ...ensembles import ensemble
 
-        fit_one = functools.partial(_fit_one, problems[0], search)
+        run = functools.partial(fit_set, problems[0], search)
         outputs = ensemble(
-            fit_one, stacked, batch=size, out=out, resume=resume, progress=progress
+            run, stack_sets(problems), batch=size, out=out, resume=resume, progress=progress
         ).outputs
     table = problems[0].component_table(all_runs[0].names)
     indices, fitted = table.fitted_indices, table.subset(table.fitted_indices)
@@ -171,67 +177,14 @@ def identify_batch(
         chi_square=outputs["squares"] / np.maximum(samples - len(indices), 1),
         converged=outputs["converged"],
         iterations=outputs["iterations"],
+        noise_models=fitted_noise,
     )
-
-
-@eqx.filter_jit
-def _fit_all(problem: FitProblem, stacked: Any, search: Search, size: int) -> dict[str, Any]:
-    """Fit all data sets, `size` of them at a time."""
-
-    def start(set_data):
-        set_problem = _replace_data(problem, set_data)
-        shared, per_run = set_problem.start_coordinates()
-        return begin_search(set_problem, shared, per_run, search)
-
-    return map_with_lane_compaction(
-        stacked,
-        start,
-        functools.partial(is_searching, search),
-        lambda set_data, state: advance_search(_replace_data(problem, set_data), search, state),
-        lambda set_data, state: _summarise(make_minimum(_replace_data(problem, set_data), state)),
-        size,
-    )
-
-
-def _fit_one(problem: FitProblem, search: Search, set_data: Any) -> dict[str, Any]:
-    """Fit one data set."""
-    set_problem = _replace_data(problem, set_data)
-    shared, per_run = set_problem.start_coordinates()
-    return _summarise(minimise_from(set_problem, shared, per_run, search))
-
-
-def _replace_data(problem: FitProblem, set_data: Any) -> FitProblem:
-    return eqx.tree_at(lambda p: (p.shared, p.runs), problem, set_data)
-
-
-def _summarise(minimum: Minimum) -> dict[str, Any]:
-    """Return the estimates of one data set, and whether its fit converged."""
-    last = minimum.last
-    chain = jax.scipy.linalg.block_diag(last.shared_chain, *last.per_run_chain)
-    return {
-        "values": jnp.concatenate([last.shared, last.per_run.reshape(-1)]),
-        "covariance": _component_covariance(last, chain),
-        "at_bound": jnp.any((chain != 0) & (minimum.sides != 0)[None], axis=1),
-        "squares": jnp.sum(last.residuals**2),
-        "converged": minimum.converged & (minimum.distance_to_optimum(1.0) <= MAX_DISTANCE),
-        "iterations": jnp.sum(minimum.iterations),
-    }
 
 
 def _signature(runs: Runs) -> tuple[Any, ...]:
     """Return names of the sensors and shapes of samples and inputs."""
     leaves, tree = jax.tree.flatten((runs.ts, runs.values, runs.inputs))
     return tuple(s.name for s in runs.sensors), tree, *map(np.shape, leaves)
-
-
-def _component_covariance(last: Evaluation, chain: Float[Array, "C U"]) -> Float[Array, "C C"]:
-    """Return the covariance of all components for residuals of unit variance.
-
-    **Arguments:** `chain`, derivatives of the components with respect to the coordinates.
-    """
-    prior = last.prior.coordinate_jacobian(last.shared_chain, last.per_run_chain)
-    coordinate_covariance = inverse_gram(jnp.concatenate([last.coordinate_jacobian(), prior]))
-    return chain @ coordinate_covariance @ chain.T
 
 
 def _check_starts(

@@ -1,5 +1,6 @@
 """Residuals and Jacobians of all runs at one point in parameter space."""
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -23,7 +24,8 @@ class Evaluation(eqx.Module):
 
     - `shared` (C,), `per_run` (B, D): components of the shared parameters, and of those of each
       run.
-    - `residuals`: weighted, all sensors of a run in one vector, (B, N).
+    - `residuals`: weighted, all sensors of a run in one vector, (B, N); of sensors with a noise
+      model the innovations, like their derivatives.
     - `jacobian`: their derivatives with respect to all components that a run depends on, shared
       ones first, (B, N, C + D), by forward mode through the accepted steps of the solver. In a
       `Minimum` it is replaced by the triangular factor of each run, which has fewer rows and the
@@ -100,6 +102,20 @@ def evaluate(
     fixed. Derivatives with respect to the coordinates follow by the chain rule, without another
     simulation.
     """
+    plain = evaluate_plain(problem, shared, per_run)
+    if not problem.runs.whitening:
+        return plain
+    rows = jnp.concatenate([plain.residuals[..., None], plain.jacobian], axis=-1)
+    rows = jax.vmap(lambda run, rows: run.whiten(rows))(problem.runs, rows)
+    return eqx.tree_at(lambda e: (e.residuals, e.jacobian), plain, (rows[..., 0], rows[..., 1:]))
+
+
+@eqx.filter_jit
+def evaluate_plain(
+    problem: FitProblem, shared: Float[Array, " S"], per_run: Float[Array, "B P"]
+) -> Evaluation:
+    """Return what `evaluate` returns, with residuals that are weighted, but not whitened."""
+    problem = dataclasses.replace(problem, runs=dataclasses.replace(problem.runs, whitening=()))
 
     def evaluate_run(per_run, run):
         experiment = problem.experiment(problem.run_leaves(shared, per_run, run), run)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.linalg import block_diag
 
 from ...state import State
 from ..component_table import ComponentTable
@@ -15,7 +16,8 @@ from ..parameters import Experiment
 from ..statistics.ambiguity import join_names
 from ..statistics.identifiability import Identifiability, judge
 from .active_bounds import find_active_bounds
-from .evaluation import Evaluation
+from .dependent_noise import FittedNoise
+from .evaluation import Evaluation, evaluate_plain
 from .failed_runs import derivative_mismatch
 from .least_squares import Minimum, Search
 from .losses import Squares
@@ -44,19 +46,19 @@ def make_fit(
     minimum: Minimum,
     notes: list[str],
     search: Search,
-    estimated: dict[str, float],
+    fitted: FittedNoise,
 ) -> Fit:
     """Return the `Fit` at a minimum.
 
-    **Arguments:** `table` of all components; `notes` so far; `search`; `estimated`, standard
-    deviations of the noise that was estimated, by sensor.
+    **Arguments:** `table` of all components; `notes` so far; `search`; `fitted`, the noise.
     """
     first, last = minimum.first, minimum.last
     table = table.with_values(last.components)
     indices, samples = table.fitted_indices, runs.num_samples
     freedom = samples - indices.size
     chi_square = float(np.sum(np.square(np.asarray(last.residuals)))) / max(freedom, 1)
-    variance = _residual_variance(runs, search, last, chi_square, indices.size)
+    has_scale = bool(fitted.models) or any(runs.has_noise)
+    variance = _residual_variance(runs, search, last, chi_square, indices.size, has_scale)
     resolution = float(problem.simulation.resolution(runs.ts.dtype))
     jacobian = last.component_jacobian_with_prior(variance)
     spectrum, verdict = judge(table, first.components, jacobian, variance, resolution)
@@ -75,9 +77,14 @@ def make_fit(
             "the standard deviations rest: the noise, the model or this minimum is not the right "
             "one (`starts=...` looks for other minima)."
         )
-    noise = estimated
-    if not (noise or runs.noise_is_known):
+    noise = fitted.white
+    if not (noise or fitted.models or runs.noise_is_known):
         noise = {runs.sensors[0].name: float(np.sqrt(chi_square))}
+    covariance = spectrum.covariance()
+    if fitted.added_covariance is not None:
+        chains = block_diag(np.asarray(last.shared_chain), *np.asarray(last.per_run_chain))
+        chain = np.asarray(chains)[indices]
+        covariance = covariance + chain @ fitted.added_covariance @ chain.T
     experiments = _experiments(problem, minimum)
     iterations = np.asarray(minimum.iterations)
     fit = Fit(
@@ -93,15 +100,17 @@ def make_fit(
         units=estimates.units,
         values=estimates.values,
         starts=first.components[indices],
-        covariance=spectrum.covariance(),
+        covariance=covariance,
         correlations=spectrum.correlations(),
-        residuals=_unweighted_residuals(runs, last),
+        residuals=_by_run(runs, _plain_residuals(problem, minimum), weighted=False),
+        innovations=_by_run(runs, last.residuals, weighted=True),
         ts=tuple(np.asarray(runs.ts)[b, :n] for b, n in enumerate(runs.lengths)),
         run_names=runs.names,
         num_residuals=samples,
         noise_is_known=runs.noise_is_known,
         noise=float(np.sqrt(variance)),
         noise_by_sensor=noise,
+        noise_models=fitted.models,
         chi_square=chi_square,
         identifiability=verdict,
         result=result,
@@ -130,11 +139,19 @@ def _compiled_start_state(experiment: Experiment, t: Float[Array, ""]) -> State:
 
 
 def _residual_variance(
-    runs: Runs, search: Search, last: Evaluation, chi_square: float, count: int
+    runs: Runs,
+    search: Search,
+    last: Evaluation,
+    chi_square: float,
+    count: int,
+    has_scale: bool,
 ) -> float:
-    """Return the variance of a weighted residual, given the number `count` of fitted parameters."""
+    """Return the variance of a weighted residual, given the number `count` of fitted parameters.
+
+    **Arguments:** `has_scale`, whether weights are in units of a noise that is known or modelled.
+    """
     if isinstance(search.loss, Squares):
-        return 1.0 if runs.noise_is_known else chi_square
+        return 1.0 if has_scale else chi_square
     used = np.concatenate([r[w > 0] for _, w, r in runs.by_sensor(last.residuals)])
     return search.loss.variance(used, count)
 
@@ -208,11 +225,24 @@ def _explain_stall(problem: FitProblem, mismatch: float) -> str:
     )
 
 
-def _unweighted_residuals(runs: Runs, evaluation: Evaluation) -> tuple[dict[str, np.ndarray], ...]:
-    """Return the residuals of each run by sensor, in its unit; NaN where a sample has no weight."""
-    residuals = [{} for _ in runs.lengths]
-    for sensor, weights, scaled in runs.by_sensor(evaluation.residuals):
-        plain = np.where(weights > 0, scaled / np.where(weights > 0, weights, 1.0), np.nan)
+def _plain_residuals(problem: FitProblem, minimum: Minimum) -> Array:
+    """Return the weighted residuals before noise models filter them, (B, N)."""
+    if not problem.runs.whitening:
+        return minimum.last.residuals
+    return evaluate_plain(problem, minimum.shared, minimum.per_run).residuals
+
+
+def _by_run(runs: Runs, residuals: Array, weighted: bool) -> tuple[dict[str, np.ndarray], ...]:
+    """Return the residuals of each run by sensor; NaN where a sample has no weight.
+
+    **Arguments:** `residuals` (B, N), weighted; `weighted`, whether to return them so, or in the
+    sensor's unit.
+    """
+    by_run = [{} for _ in runs.lengths]
+    for sensor, weights, scaled in runs.by_sensor(residuals):
+        used = weights > 0
+        factor = 1.0 if weighted else np.where(used, weights, 1.0)
+        plain = np.where(used, scaled / factor, np.nan)
         for b, length in enumerate(runs.lengths):
-            residuals[b][sensor.name] = plain[b, :length]
-    return tuple(residuals)
+            by_run[b][sensor.name] = plain[b, :length]
+    return tuple(by_run)

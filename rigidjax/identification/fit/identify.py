@@ -9,6 +9,7 @@ from ...state import State
 from ..checked_arguments import check_model, check_parameters
 from ..data.measurements import Measurements, stack_runs
 from ..data.revolutions import align_revolutions
+from ..noise.specification import NoiseArgument, noise_models
 from ..parameters import Parameter
 from ..prior_rows import describe_priors
 from ..shooting.shooting import restore_starts, shoot
@@ -18,10 +19,9 @@ from .failed_runs import IdentificationError
 from .first_order import FirstOrder, descend
 from .from_minimum import make_fit
 from .late_starts import add_late_start_parameter
-from .least_squares import minimise
 from .losses import AbstractLoss, Squares
 from .multi_start import find_best_start
-from .noise import alternate_fit_and_noise, describe_noise, guess_noise, noise_from_weights
+from .noise import fit_with_noise, guess_noise
 from .options import (
     Method,
     check_start,
@@ -47,6 +47,7 @@ def identify(
     horizons: Sequence[float] = (0.1, 0.3, 1.0),
     method: Method = "levenberg-marquardt",
     loss: AbstractLoss | None = None,
+    noise: NoiseArgument = "white",
     starts: int = 1,
     start_spread: float = 0.5,
     seed: int = 0,
@@ -84,6 +85,13 @@ def identify(
       starts with gradient steps, for large or stochastic problems.
     - `loss`: of a residual in units of the noise; `Huber()` or `Cauchy()` against outliers. `None`
       for least squares.
+    - `noise`: the kind of noise, for all sensors or in a dictionary by sensor: `"white"`;
+      `"ar1"`, ... `"ar8"`, autoregressive, `"ar(p)"` of a selected order; `"gp"`, a Gaussian
+      process with a time constant, plus white noise; `"random-walk"`, a bias that walks at random,
+      plus white noise; or `AutoRegressive`, `GaussianProcess` and `RandomWalk` objects of
+      `rj.identification`, whose numbers are kept if given. Other numbers are estimated by
+      restricted maximum likelihood, alternating with the fit. Residuals are whitened by a Kalman
+      filter.
     - `starts`: number of starts that are minimised at once, under `vmap`; the fit continues from
       the lowest minimum. The first start is the given one; others are drawn around it with `seed`,
       within `start_spread` of the natural scale of each coordinate (logarithms, angles) or of its
@@ -110,6 +118,7 @@ def identify(
     check_starts(starts, start_spread, segments, model)
     runs = stack_runs(measurements)
     search = make_search(runs.ts.dtype, horizons, method, loss, max_iterations, tolerance)
+    models = noise_models("identify", noise, runs.sensors)
     model, (runs,), data_notes = prepare_runs(model, [runs])
     states = start_states(model, runs, state0)
     runs, new_notes = align_revolutions(model, runs, states)
@@ -137,13 +146,9 @@ def identify(
     if isinstance(method, FirstOrder):
         problem, note = descend(problem, search.loss, method)
         notes.append(note)
-    noise = {}
-    if noise_is_usable:
-        minimum = minimise(problem, search)
-    else:
-        problem, runs, minimum, reason = alternate_fit_and_noise(problem, runs, search, count)
-        noise = noise_from_weights(runs)
-        notes.append(describe_noise(runs, noise, reason, model))
+    fitted = fit_with_noise(problem, runs, search, count, models, noise_is_usable)
+    problem, runs, minimum = fitted.problem, fitted.runs, fitted.minimum
+    notes += fitted.notes
     check_start(problem, runs, table, minimum.first)
     problem, minimum, new_notes = refine_tolerances(problem, runs, search, minimum)
     notes += new_notes
@@ -151,7 +156,7 @@ def identify(
         notes += shooting.notes(bool(minimum.converged))
     if problem is not given_problem:
         minimum = restore_starts(given_problem, minimum)
-    fit = make_fit(problem, runs, table, minimum, notes, search, noise)
+    fit = make_fit(problem, runs, table, minimum, notes, search, fitted)
     fit = dataclasses.replace(fit, notes=(*fit.notes, *plausibility_notes(fit.model)))
     if throw and not fit.converged:
         raise IdentificationError(

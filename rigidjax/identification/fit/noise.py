@@ -1,54 +1,82 @@
-"""Estimation of unknown noise from the residuals, sensor by sensor."""
+"""Estimation of unknown noise from the residuals, alternating with the fit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import equinox as eqx
 import numpy as np
 
 from ...formulations import AbstractFormulation
-from ..data.measurements import Runs
+from ..data.measurements import Runs, rescale_weights
+from ..noise.differences import difference_noise
+from ..noise.models import AbstractNoise
+from .dependent_noise import FittedNoise, fit_dependent_noise
 from .least_squares import Minimum, Search, minimise
 from .losses import AbstractLoss, Squares
 from .problem import FitProblem
 
-# Relative change of the noise estimates below which they have converged.
+# Relative change of the standard deviations below which white noise has converged.
 _SETTLED = 1e-3
 _MAX_ROUNDS = 20
 # Initial guess of the noise if there are priors, relative to the spread of the samples.
 _SMALL = 1e-2
+# Largest white noise, in multiples of what successive samples show.
+_LARGEST = 10.0
 # Median of the absolute value of a standard normal variable.
 _MEDIAN = 0.6744897501960817
 
 
 def guess_noise(runs: Runs, priors: bool = False) -> Runs:
-    """Return the runs with weights from the spread of each sensor's samples.
+    """Return the runs with weights from the spread of the samples of sensors without given noise.
 
     **Arguments:** `priors`, whether priors are weighed against the noise. With a guess as large as
     the motion they would dominate the data; from a small guess the noise grows to the residuals.
     """
     factors = []
-    for values, weights in zip(runs.values, runs.weights, strict=True):
+    for values, weights, known in zip(runs.values, runs.weights, runs.has_noise, strict=True):
         counts = np.asarray(weights).max(axis=-1) > 0
         samples = np.asarray(values)[counts].reshape(int(counts.sum()), -1)
         spread = float(np.sqrt(np.mean(np.var(samples, axis=0))))
-        factors.append((spread if spread > 0 else 1.0) * (_SMALL if priors else 1.0))
+        guess = (spread if spread > 0 else 1.0) * (_SMALL if priors else 1.0)
+        factors.append(1.0 if known else guess)
     return rescale_weights(runs, factors)
 
 
-def rescale_weights(runs: Runs, noise: Sequence[float]) -> Runs:
-    """Return the runs with weights divided by the `noise` of each sensor."""
-    weights = tuple(w / s for w, s in zip(runs.weights, noise, strict=True))
-    return eqx.tree_at(lambda r: r.weights, runs, weights)
+def fit_with_noise(
+    problem: FitProblem,
+    runs: Runs,
+    search: Search,
+    num_parameters: int,
+    models: Sequence[AbstractNoise | str | None],
+    noise_is_usable: bool,
+) -> FittedNoise:
+    """Minimise, and estimate the unknown numbers of the noise.
+
+    **Arguments:** `models`, see `noise_models`; `noise_is_usable`, whether white noise is known as
+    far as a fit needs it.
+    """
+    if any(model is not None for model in models):
+        return fit_dependent_noise(problem, runs, search, models)
+    if noise_is_usable:
+        return FittedNoise(problem, runs, minimise(problem, search), {}, {}, [])
+    problem, runs, minimum, reason = _alternate(problem, runs, search, num_parameters)
+    white = {
+        sensor.name: 1.0 / float(np.asarray(w).max())
+        for sensor, w, known in zip(runs.sensors, runs.weights, runs.has_noise, strict=True)
+        if not known
+    }
+    notes = [_describe_white(runs, white, reason, problem.model)]
+    return FittedNoise(problem, runs, minimum, white, {}, notes)
 
 
-def alternate_fit_and_noise(
+def _alternate(
     problem: FitProblem, runs: Runs, search: Search, num_parameters: int
 ) -> tuple[FitProblem, Runs, Minimum, str]:
-    """Alternate between fitting and estimating the noise of each sensor until it converges.
+    """Alternate between fitting and estimating the white noise of each sensor until it converges.
 
     The runs start with the weights of `guess_noise`. The variance of each sensor is that of its
     residuals, corrected for the number of parameters in proportion to its samples; with a robust
-    loss it follows from the median of the absolute residuals.
+    loss it follows from the median of the absolute residuals. It is limited to a multiple of what
+    successive samples show, so that a model that does not fit is not taken for noise.
 
     **Returns:** problem and runs with the final weights, the minimum, and why the noise did not
     converge, `""` if it did.
@@ -57,9 +85,13 @@ def alternate_fit_and_noise(
     """
     minimum = minimise(problem, search)
     first = minimum.first
+    limits = [
+        _LARGEST * difference_noise(*map(np.asarray, (runs.ts, values, weights)))
+        for values, weights in zip(runs.values, runs.weights, strict=True)
+    ]
     next_search, noise = search.with_full_horizons(), np.ones(len(runs.sensors))
     for _ in range(_MAX_ROUNDS):
-        noise = _estimate_noise(runs, minimum, search.loss, num_parameters)
+        noise = _estimate_white(runs, minimum, search.loss, num_parameters, limits)
         if not bool(minimum.converged):
             return problem, runs, minimum, "an intermediate fit did not converge"
         if not np.all(noise > 0):
@@ -78,34 +110,41 @@ def _replace_weights(problem: FitProblem, runs: Runs) -> FitProblem:
     return eqx.tree_at(lambda p: p.runs.weights, problem, runs.weights)
 
 
-def _estimate_noise(
-    runs: Runs, minimum: Minimum, loss: AbstractLoss, num_parameters: int
+def _estimate_white(
+    runs: Runs,
+    minimum: Minimum,
+    loss: AbstractLoss,
+    num_parameters: int,
+    limits: Sequence[float],
 ) -> np.ndarray:
-    """Return the standard deviation of each sensor's weighted residuals; 1 for right weights."""
+    """Return the standard deviation of each sensor's weighted residuals; 1 for right weights.
+
+    **Arguments:** `limits` of the noise, in the sensors' units.
+    """
     share = num_parameters / max(runs.num_samples, 1)
     noise = []
-    for _, weights, residuals in runs.by_sensor(minimum.last.residuals):
+    by_sensor = runs.by_sensor(minimum.last.residuals)
+    for (_, weights, residuals), known, limit in zip(
+        by_sensor, runs.has_noise, limits, strict=True
+    ):
         r = residuals[weights > 0]
-        if isinstance(loss, Squares):
+        if known:
+            noise.append(1.0)
+        elif isinstance(loss, Squares):
             noise.append(np.sqrt(np.mean(r**2) / max(1 - share, 1e-9)))
         else:
             noise.append(np.median(np.abs(r)) / _MEDIAN / np.sqrt(max(1 - share, 1e-9)))
+        if not known:
+            noise[-1] = min(noise[-1], limit * weights.max())
     return np.asarray(noise)
 
 
-def noise_from_weights(runs: Runs) -> dict[str, float]:
-    """Return the noise of each sensor, from weights that are equal within a sensor."""
-    return {
-        sensor.name: 1.0 / float(np.asarray(w).max())
-        for sensor, w in zip(runs.sensors, runs.weights, strict=True)
-    }
-
-
-def describe_noise(
-    runs: Runs, noise: dict[str, float], reason: str, model: AbstractFormulation
+def _describe_white(
+    runs: Runs, noise: Mapping[str, float], reason: str, model: AbstractFormulation
 ) -> str:
     """Return a note on the estimated noise, with the reason if it did not converge."""
-    estimates = ", ".join(f"{s.name} {noise[s.name]:.4g} {s.unit_in(model)}" for s in runs.sensors)
+    units = {s.name: s.unit_in(model) for s in runs.sensors}
+    estimates = ", ".join(f"{name} {value:.4g} {units[name]}" for name, value in noise.items())
     if not reason:
         return f"The noise was estimated from the residuals: {estimates}."
     return (

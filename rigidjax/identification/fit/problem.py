@@ -22,6 +22,7 @@ from ..linearised_runs import (
     simulate_readings,
     weigh_residuals,
 )
+from ..noise.whitening import Whitening
 from ..parameters import (
     Experiment,
     Parameter,
@@ -41,7 +42,8 @@ from ..transforms.base import AbstractTransform, Limits
 class RunData(eqx.Module):
     """Per-run data. In a `FitProblem` every array has a leading run axis.
 
-    **Attributes:** `hold` (D,), see `FitProblem.hold`, of the components of the run.
+    **Attributes:** `hold` (D,), see `FitProblem.hold`, of the components of the run; `whitening` of
+    each sensor, `None` for white noise, empty if all are white.
     """
 
     state0: State
@@ -51,6 +53,19 @@ class RunData(eqx.Module):
     per_run: tuple[Array, ...]
     inputs: dict[str, InputTable]
     hold: Float[Array, " D"] | None = None
+    whitening: tuple[Whitening | None, ...] = ()
+
+    def whiten(self, rows: Float[Array, "N E"]) -> Float[Array, "N E"]:
+        """Return rows of weighted residuals, filtered by the noise models of their sensors."""
+        if not any(w is not None for w in self.whitening):
+            return rows
+        sizes = [w.size for w in self.weights]
+        parts = jnp.split(rows, np.cumsum(sizes)[:-1])
+        filtered = [
+            part if filter is None else filter(part.reshape(*w.shape, -1)).reshape(part.shape)
+            for filter, w, part in zip(self.whitening, self.weights, parts, strict=True)
+        ]
+        return jnp.concatenate(filtered)
 
 
 class StartData(NamedTuple):
@@ -192,12 +207,15 @@ class FitProblem(eqx.Module):
     def residuals(
         self, leaves: Sequence[Array], run: RunData
     ) -> tuple[Float[Array, " N"], Bool[Array, ""]]:
-        """Return the weighted residuals of one run, predicted minus measured, and success."""
+        """Return the weighted residuals of one run, predicted minus measured, and success.
+
+        Those of a noise model are whitened.
+        """
         experiment = self.experiment(leaves, run)
         readings, result = simulate_readings(experiment, run.ts, self.simulation)
         triples = zip(experiment.sensors, readings, run.values, strict=True)
         r = weigh_residuals([sensor_residuals(*triple) for triple in triples], run.weights)
-        return r, result == RESULTS.successful
+        return run.whiten(r[:, None])[:, 0], result == RESULTS.successful
 
     def component_derivatives(
         self, shared: Float[Array, " S"], per_run: Float[Array, " P"], run: RunData

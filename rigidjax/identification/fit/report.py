@@ -259,6 +259,9 @@ def verdict_texts(fit: Fit) -> list[str]:
 def noise_text(fit: Fit) -> str:
     """Return a sentence on the noise that the standard deviations assume."""
     text = "Standard deviations assume independent residuals"
+    if fit.noise_models:
+        names = ", ".join(fit.noise_models)
+        return f"Standard deviations rest on the noise models of the sensors: {names}."
     if fit.noise_is_known:
         given = "with the noise that was given; chi square per degree of freedom"
         return f"{text} {given} {fit.chi_square:.4g}."

@@ -12,6 +12,7 @@ from ...formulations import AbstractFormulation
 from ...sensors import AbstractSensor
 from ...state import State
 from ..data.measurements import Measurements
+from ..noise.models import AbstractNoise
 from ..statistics.digits import estimate_text, std_text
 from ..statistics.identifiability import Identifiability
 from ..statistics.whiteness import Whiteness, ljung_box, successive_correlation
@@ -45,11 +46,14 @@ class Fit:
     - `correlations` (k, k).
     - `residuals`: for each run by sensor name, predicted minus measured, (T, C) in the sensor's
       unit; NaN for masked samples.
+    - `innovations`: the residuals that the fit minimised, in units of their standard deviation as
+      far as that is known: weighted, and whitened by `noise_models`; like `residuals`.
     - `ts`: times of each run; `run_names`.
     - `num_residuals`, the number of scalar samples; `noise_is_known`, whether noise was given;
       `noise`, the standard deviation of a weighted residual: 1 if noise was given, else estimated
       from the residuals, in the sensor's unit; `noise_by_sensor`, estimated noise of each sensor,
-      in its unit. `chi_square`: sum of squares of the weighted residuals per degree of freedom.
+      in its unit; `noise_models`, by sensor, of dependent noise; `chi_square`: sum of squares of
+      the weighted residuals per degree of freedom.
     - `identifiability`: the verdict; `print(fit.identifiability)`.
     - `result`: "converged", or the reason why not; `converged`. `warnings`: reasons not to trust
       estimates or standard deviations, and remedies. `notes`: changes of the input and recovered
@@ -82,6 +86,8 @@ class Fit:
     noise_is_known: bool
     noise: float
     noise_by_sensor: dict[str, float]
+    noise_models: dict[str, AbstractNoise]
+    innovations: tuple[dict[str, np.ndarray], ...]
     chi_square: float
     identifiability: Identifiability
     result: str
@@ -199,24 +205,24 @@ class Fit:
 
     @property
     def autocorrelation(self) -> dict[str, float]:
-        """Correlation of successive residuals, pooled over runs and channels, by sensor.
+        """Correlation of successive innovations, pooled over runs and channels, by sensor.
 
         It is near zero for independent residuals, which the covariance assumes. If residuals k
         samples apart have the correlation r^k, standard deviations are too small by about sqrt((1 +
         r) / (1 - r)).
         """
-        return {s.name: successive_correlation(self._by_run(s.name)) for s in self.sensors}
+        return {s.name: successive_correlation(self._innovations(s.name)) for s in self.sensors}
 
     @property
     def whiteness(self) -> dict[str, dict[str, Whiteness | None]]:
-        """Results of the Ljung-Box test on the residuals of each channel, by sensor and channel.
+        """Results of the Ljung-Box test on the innovations of each channel, by sensor and channel.
 
         `None` for too few residuals. A small `p_value` indicates that residuals are not
         independent, contrary to the assumption of the covariance; see `ljung_box`.
         """
         results = {}
         for s in self.sensors:
-            runs = self._by_run(s.name)
+            runs = self._innovations(s.name)
             results[s.name] = {
                 c: ljung_box([r[:, k] for r in runs]) for k, c in enumerate(s.channels)
             }
@@ -356,6 +362,9 @@ class Fit:
 
     def _by_run(self, name: str) -> list[np.ndarray]:
         return [run[name] for run in self.residuals]
+
+    def _innovations(self, name: str) -> list[np.ndarray]:
+        return [run[name] for run in self.innovations]
 
 
 def _rms(values: Any) -> float:

@@ -1,0 +1,114 @@
+"""The search for the minima of many data sets at once."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...native import map_with_lane_compaction
+from .evaluation import Evaluation
+from .least_squares import (
+    Minimum,
+    Search,
+    advance_search,
+    begin_search,
+    is_searching,
+    make_minimum,
+    minimise_from,
+)
+from .precision import MAX_DISTANCE
+from .problem import FitProblem
+from .trust_region import inverse_gram
+
+
+def set_data(problem: FitProblem) -> Any:
+    """Return what differs between the problems of different data sets."""
+    return problem.shared, problem.runs
+
+
+def replace_data(problem: FitProblem, data: Any) -> FitProblem:
+    """Return the problem of one data set, see `set_data`."""
+    return eqx.tree_at(lambda p: (p.shared, p.runs), problem, data)
+
+
+def stack_sets(problems: Sequence[FitProblem]) -> Any:
+    """Return the data of all sets, with a leading axis."""
+    data = map(set_data, problems)
+    return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *data)
+
+
+def fit_sets(problem: FitProblem, stacked: Any, search: Search, size: int) -> dict[str, Any]:
+    """Fit all data sets, `size` of them at a time.
+
+    **Returns:** the results of `fit_set` as NumPy arrays, with the points of the minima: their
+    coordinates, leaves, residuals, and derivatives of components by coordinates.
+    """
+    return jax.tree.map(np.asarray, _fit_all(problem, stacked, search, size))
+
+
+@eqx.filter_jit
+def _fit_all(problem: FitProblem, stacked: Any, search: Search, size: int) -> dict[str, Any]:
+    """Fit all data sets, `size` of them at a time."""
+
+    def start(data):
+        set_problem = replace_data(problem, data)
+        shared, per_run = set_problem.start_coordinates()
+        return begin_search(set_problem, shared, per_run, search)
+
+    return map_with_lane_compaction(
+        stacked,
+        start,
+        functools.partial(is_searching, search),
+        lambda data, state: advance_search(replace_data(problem, data), search, state),
+        lambda data, state: _with_point(make_minimum(replace_data(problem, data), state)),
+        size,
+    )
+
+
+def fit_set(problem: FitProblem, search: Search, data: Any) -> dict[str, Any]:
+    """Fit one data set; return its estimates, and whether its fit converged."""
+    set_problem = replace_data(problem, data)
+    shared, per_run = set_problem.start_coordinates()
+    return _summarise(minimise_from(set_problem, shared, per_run, search))
+
+
+def _summarise(minimum: Minimum) -> dict[str, Any]:
+    """Return the estimates at a minimum, and whether the fit converged."""
+    last = minimum.last
+    chain = jax.scipy.linalg.block_diag(last.shared_chain, *last.per_run_chain)
+    return {
+        "values": jnp.concatenate([last.shared, last.per_run.reshape(-1)]),
+        "covariance": _component_covariance(last, chain),
+        "at_bound": jnp.any((chain != 0) & (minimum.sides != 0)[None], axis=1),
+        "squares": jnp.sum(last.residuals**2),
+        "converged": minimum.converged & (minimum.distance_to_optimum(1.0) <= MAX_DISTANCE),
+        "iterations": jnp.sum(minimum.iterations),
+    }
+
+
+def _with_point(minimum: Minimum) -> dict[str, Any]:
+    """Return the estimates at a minimum, with its coordinates, leaves and residuals."""
+    last = minimum.last
+    return _summarise(minimum) | {
+        "chain": jax.scipy.linalg.block_diag(last.shared_chain, *last.per_run_chain),
+        "shared": minimum.shared,
+        "per_run": minimum.per_run,
+        "sides": minimum.sides,
+        "leaves": minimum.leaves,
+        "residuals": minimum.last.residuals,
+    }
+
+
+def _component_covariance(last: Evaluation, chain: Float[Array, "C U"]) -> Float[Array, "C C"]:
+    """Return the covariance of all components for residuals of unit variance.
+
+    **Arguments:** `chain`, derivatives of the components with respect to the coordinates.
+    """
+    prior = last.prior.coordinate_jacobian(last.shared_chain, last.per_run_chain)
+    coordinate_covariance = inverse_gram(jnp.concatenate([last.coordinate_jacobian(), prior]))
+    return chain @ coordinate_covariance @ chain.T

@@ -1,0 +1,230 @@
+"""Estimation of the numbers of noise models by restricted maximum likelihood."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix as optx
+from jaxtyping import Array, Bool, Float
+
+from .models import AbstractNoise
+from .whitening import SampleGaps, Whitening, make_whitening
+
+# Diagonal that is added to the normal matrix with columns of norm one.
+_RIDGE = 1e-12
+_MAX_STEPS = 100
+# Largest standard deviation of the logarithm of a number of the noise.
+_WIDEST = 1.0
+
+
+class SensorNoise(eqx.Module):
+    """Noise model of one sensor and what is known of it.
+
+    **Attributes:** `model`, `None` for white noise; `gaps` (B, T, C); `white_is_known`, whether the
+    noise of the measurements was given: white residuals then have unit variance.
+    """
+
+    model: AbstractNoise | None
+    gaps: SampleGaps
+    white_is_known: bool = eqx.field(static=True)
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether the likelihood has coordinates for this sensor."""
+        return not (self.white_is_known if self.model is None else self.model.is_known)
+
+    def guess(self, std: float, interval: float) -> Float[np.ndarray, " d"]:
+        """Return the start coordinates; none if everything is known.
+
+        The coordinate of white noise is the logarithm of a factor.
+        """
+        if not self.is_estimated:
+            return np.zeros(0)
+        if self.model is None:
+            return np.zeros(1)
+        return self.model.guess(std, interval, self.white_is_known)
+
+    def model_at(self, coordinates: Float[Array, " d"]) -> AbstractNoise | None:
+        """Return the model with the numbers of its coordinates."""
+        if self.model is None or self.model.is_known:
+            return self.model
+        return self.model.at(coordinates, self.white_is_known)
+
+    def whitening(self, coordinates: Float[Array, " d"]) -> Whitening | None:
+        """Return the filters of all runs, `None` for white noise."""
+        model = self.model_at(coordinates)
+        if model is None:
+            return None
+        return jax.vmap(lambda gaps: make_whitening(model, gaps))(self.gaps)
+
+    def first_whitening(self, std: float) -> Whitening | None:
+        """Return filters to begin with: of white noise, if the model has no numbers yet.
+
+        **Arguments:** `std` of white noise, in the sensor's unit.
+        """
+        if self.model is None or self.model.is_known:
+            return self.whitening(self._blank_coordinates())
+        scale = 1.0 if self.white_is_known and not self.model.counts_samples else 1.0 / std
+        size = eqx.filter_eval_shape(self.whitening, self._blank_coordinates()).gain.shape[-1]
+        gaps = self.gaps
+        zeros = jnp.zeros((*gaps.gap.shape, size), gaps.gap.dtype)
+        scale = jnp.where(gaps.counts, scale, 0.0).astype(zeros.dtype)
+        transition = jnp.zeros((*zeros.shape, size), zeros.dtype)
+        return Whitening(transition, zeros, gaps.weight, scale, gaps.counts)
+
+    def _blank_coordinates(self) -> Float[Array, " d"]:
+        return jnp.asarray(self.guess(1.0, 1.0), self.gaps.gap.dtype)
+
+
+class LinearisedSensor(eqx.Module):
+    """Plain weighted residuals (B, T, C) of one sensor and their derivatives (B, T, C, E)."""
+
+    residuals: Float[Array, "B T C"]
+    jacobian: Float[Array, "B T C E"]
+
+
+def split_coordinates(
+    coordinates: Float[Array, " d"], sensors: Sequence[SensorNoise]
+) -> list[Float[Array, " k"]]:
+    """Return the coordinates of each sensor."""
+    counts = [len(s.guess(1.0, 1.0)) for s in sensors]
+    return jnp.split(coordinates, np.cumsum(counts)[:-1])
+
+
+class LinearisedFit(eqx.Module):
+    """A fit that is linearised at its minimum, as a function of the numbers of the noise.
+
+    **Attributes:** `sensors` and `linearised`, for each sensor; `prior`, residuals (R,) of unit
+    variance and their derivatives (R, U) by all coordinates; `num_shared`, number S of the shared
+    columns among E = S + P, the others belonging to each run.
+    """
+
+    sensors: tuple[SensorNoise, ...]
+    linearised: tuple[LinearisedSensor, ...]
+    prior: tuple[Float[Array, " R"], Float[Array, "R U"]]
+    num_shared: int = eqx.field(static=True)
+
+    def deviance(self, coordinates: Float[Array, " d"]) -> Float[Array, ""]:
+        r"""Return minus twice the logarithm of the restricted likelihood, up to a constant.
+
+        $\log|V| + \log|X^T V^{-1} X| + r^T V^{-1} r$ with the residual $r$ of the generalised least
+        squares fit: the parameters of the linearised model are integrated out, so that their number
+        does not bias the noise.
+
+        **Source:** Harville, J. Am. Stat. Assoc. 72 (1977) 320, (4.2).
+        """
+        factor, size, projection, squares, log_variance = self._reduce(coordinates)
+        log_normal = jnp.sum(jnp.log(jnp.diagonal(factor))) + jnp.sum(jnp.log(size))
+        return log_variance + 2 * log_normal + squares - jnp.sum(projection**2)
+
+    def estimates(
+        self, coordinates: Float[Array, " d"]
+    ) -> tuple[Float[Array, " U"], Float[Array, "U U"]]:
+        """Return the change of the fitted coordinates, and their covariance, for this noise.
+
+        Both are zero for coordinates without effect.
+        """
+        factor, size, projection, _, _ = self._reduce(coordinates)
+        inverse = jax.scipy.linalg.solve_triangular(
+            factor, jnp.eye(size.shape[0], dtype=size.dtype), lower=True
+        )
+        inverse = jnp.where(self._acts(), inverse / size, 0.0)
+        return -(projection @ inverse), inverse.T @ inverse
+
+    def _acts(self) -> Bool[Array, " U"]:
+        rows = [
+            s.jacobian.reshape(*s.jacobian.shape[:1], -1, s.jacobian.shape[-1])
+            for s in self.linearised
+        ]
+        columns = _separate_runs(jnp.concatenate(rows, axis=1), self.num_shared)
+        return jnp.any(columns != 0, axis=0) | jnp.any(self.prior[1] != 0, axis=0)
+
+    def _reduce(self, coordinates: Float[Array, " d"]) -> tuple[Array, ...]:
+        """Return the Cholesky factor of the normal matrix with columns of norm one, these norms,
+        the residuals in its column space, their sum of squares, and log |V|.
+        """
+        log_variance, parts = 0.0, []
+        all_own = split_coordinates(coordinates, self.sensors)
+        for sensor, own, data in zip(self.sensors, all_own, self.linearised, strict=True):
+            rows = jnp.concatenate([data.jacobian, data.residuals[..., None]], axis=-1)
+            whitening = sensor.whitening(own)
+            if whitening is not None:
+                rows = jax.vmap(lambda w, r: w(r))(whitening, rows)
+                scale = jnp.where(whitening.scale > 0, whitening.scale, 1.0)
+                log_variance -= 2 * jnp.sum(jnp.log(scale))
+            elif own.size:
+                rows = rows * jnp.exp(-own[0])
+                log_variance += 2 * own[0] * jnp.sum(sensor.gaps.counts)
+            parts.append(rows.reshape(rows.shape[0], -1, rows.shape[-1]))
+        rows = jnp.concatenate(parts, axis=1)
+        X = _separate_runs(rows[..., :-1], self.num_shared)
+        X = jnp.concatenate([X, self.prior[1]])
+        r = jnp.concatenate([rows[..., -1].reshape(-1), self.prior[0]])
+        gram = X.T @ X
+        size = jnp.sqrt(jnp.diagonal(gram))
+        # Columns without effect add a constant.
+        size = jax.lax.stop_gradient(jnp.where(size > 0, size, 1.0))
+        identity = jnp.eye(gram.shape[0], dtype=gram.dtype)
+        factor = jnp.linalg.cholesky(gram / jnp.outer(size, size) + _RIDGE * identity)
+        projection = jax.scipy.linalg.solve_triangular(factor, (X.T @ r) / size, lower=True)
+        return factor, size, projection, jnp.sum(r**2), jnp.asarray(log_variance)
+
+
+def _separate_runs(rows: Float[Array, "B N E"], num_shared: int) -> Float[Array, "M U"]:
+    """Return the rows of all runs with columns of their own for the parameters of each run."""
+    shared, own = rows[..., :num_shared], rows[..., num_shared:]
+    num_runs = rows.shape[0]
+    blocks = jnp.einsum("bc,bnp->bncp", jnp.eye(num_runs, dtype=rows.dtype), own)
+    rows = jnp.concatenate([shared, blocks.reshape(*own.shape[:2], -1)], axis=-1)
+    return rows.reshape(-1, rows.shape[-1])
+
+
+@eqx.filter_jit
+def estimate_noise(fit: LinearisedFit, coordinates: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Return the coordinates of all noise models with the largest restricted likelihood.
+
+    **Arguments:** `coordinates`, the start.
+    """
+    solution = optx.minimise(
+        lambda coordinates, _: fit.deviance(coordinates),
+        optx.BFGS(rtol=1e-8, atol=1e-4),
+        coordinates,
+        options={"autodiff_mode": "fwd"},
+        max_steps=_MAX_STEPS,
+        throw=False,
+    )
+    return solution.value
+
+
+@eqx.filter_jit
+def covariance_from_noise(
+    fit: LinearisedFit, coordinates: Float[Array, " d"]
+) -> Float[Array, "U U"]:
+    r"""Return what the uncertainty of the noise adds to the covariance of the coordinates.
+
+    With the numbers of the noise normal about their estimates, with twice the inverse Hessian of
+    the deviance as covariance, the covariance is the mean of that for given noise, plus the
+    covariance of the estimates for given noise. Both follow from $2d$ points with the right second
+    moments.
+
+    **Arguments:** `coordinates` with the largest restricted likelihood.
+    **Source:** Kackar, Harville, J. Am. Stat. Assoc. 79 (1984) 853; points: Julier, Uhlmann, Proc.
+    IEEE 92 (2004) 401, without the central one.
+    """
+    count = coordinates.shape[0]
+    _, given = fit.estimates(coordinates)
+    if count == 0:
+        return jnp.zeros_like(given)
+    hessian = jax.jacfwd(jax.jacfwd(fit.deviance))(coordinates)
+    values, vectors = jnp.linalg.eigh(0.5 * (hessian + hessian.T))
+    # Numbers that nothing determines, such as a standard deviation near zero, change nothing.
+    std = jnp.sqrt(2.0 / jnp.maximum(values, 2.0 / _WIDEST**2))
+    steps = np.sqrt(count) * (vectors * std).T
+    points = coordinates + jnp.concatenate([steps, -steps])
+    changes, covariances = jax.vmap(fit.estimates)(points)
+    scatter = changes - jnp.mean(changes, axis=0)
+    total = jnp.mean(covariances, axis=0) + scatter.T @ scatter / (2 * count)
+    added = total - given
+    return jnp.where(jnp.all(jnp.isfinite(added)), added, jnp.zeros_like(added))

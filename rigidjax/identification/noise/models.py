@@ -1,0 +1,339 @@
+"""Models of the noise of one sensor, as linear state-space models driven by white noise.
+
+Every channel of a sensor has noise of its own with the same numbers. The state has n entries, and
+the noise of a sample is its first entry, plus white noise for some models.
+"""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from ...checks import as_leaf, float_array
+
+# Number of squarings of a transition matrix: longer gaps than 2^16 samples count as infinite.
+_SQUARINGS = 16
+
+
+class AbstractNoise(eqx.Module):
+    """Noise of one sensor. A model without numbers is estimated with the fit; with all, it is kept.
+
+    Gaps are the times between successive samples of a channel, s, or their number of sampling
+    intervals where `counts_samples` is true.
+    """
+
+    counts_samples: eqx.AbstractClassVar[bool]
+    # Whether the first state is unknown; else it has the covariance `first_covariance`.
+    has_unknown_start: eqx.AbstractClassVar[bool]
+
+    @property
+    @abc.abstractmethod
+    def is_known(self) -> bool:
+        """Whether the numbers of the model are given."""
+
+    @abc.abstractmethod
+    def guess(self, std: float, interval: float, white_is_known: bool) -> Float[np.ndarray, " d"]:
+        """Return coordinates to start an estimation from.
+
+        **Arguments:** `std` of the residuals; `interval`, a typical one between samples, s;
+        `white_is_known`, whether white noise of unit variance (in units of the given noise) is
+        part of the residuals; else its standard deviation is a coordinate.
+        """
+
+    @abc.abstractmethod
+    def at(self, coordinates: Float[Array, " d"], white_is_known: bool) -> "AbstractNoise":
+        """Return the model with the numbers of unbounded coordinates."""
+
+    @abc.abstractmethod
+    def transition(self, gap: Float[Array, ""]) -> Float[Array, "n n"]:
+        """Return the transition matrix over a gap."""
+
+    @abc.abstractmethod
+    def process_covariance(
+        self, gap: Float[Array, ""], transition: Float[Array, "n n"]
+    ) -> Float[Array, "n n"]:
+        """Return the covariance that the state gains over a gap."""
+
+    @property
+    @abc.abstractmethod
+    def first_covariance(self) -> Float[Array, "n n"]:
+        """Covariance of the state at the first sample; without meaning for an unknown start."""
+
+    @property
+    @abc.abstractmethod
+    def white_variance(self) -> Float[Array, ""] | None:
+        """Variance of the white noise in it, zero without any; `None` for that of the sensor."""
+
+    @abc.abstractmethod
+    def describe(self, unit: str) -> str:
+        """Return the numbers in words."""
+
+
+class AutoRegressive(AbstractNoise):
+    r"""Stationary noise whose samples depend on the p before: $e_t = \sum_k a_k e_{t-k} + w_t$.
+
+    **Arguments:** `order` p, from 1 to 8; to keep known numbers, `coefficients` $a$ (p,), of a
+    stationary model, and `std` of the samples, in the sensor's unit. They are kept as `partial`
+    autocorrelations (p,).
+    **Errors:** `ValueError` for another order, coefficients that are not stationary, and one of
+    `coefficients` and `std` without the other.
+    **Source:** Box, Jenkins, *Time Series Analysis* (1976), chapter 3; coordinates: Monahan,
+    Biometrika 71 (1984) 403.
+    """
+
+    counts_samples = True
+    has_unknown_start = False
+    order: int = eqx.field(static=True)
+    partial: Any
+    std: Any
+
+    def __init__(
+        self,
+        order: int = 1,
+        coefficients: ArrayLike | None = None,
+        std: ArrayLike | None = None,
+    ):
+        if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= 8:
+            raise ValueError(f"`AutoRegressive(order=...)` must be from 1 to 8; got {order!r}.")
+        if (coefficients is None) != (std is None):
+            raise ValueError(
+                "`AutoRegressive` takes both `coefficients` and `std`, which are kept, or none: "
+                "they are then estimated."
+            )
+        self.order, self.partial, self.std = order, None, None
+        if coefficients is not None:
+            values = float_array(coefficients, "AutoRegressive(coefficients=...)", (order,))
+            partial = _partial_correlations(np.asarray(values, float))
+            if not np.all(np.abs(partial) < 1):
+                raise ValueError(
+                    "`AutoRegressive(coefficients=...)` must be those of a stationary model, whose "
+                    f"noise does not grow; got {np.asarray(coefficients).tolist()}."
+                )
+            self.partial = as_leaf(partial)
+            self.std = as_leaf(_positive(std, "AutoRegressive(std=...)"))
+
+    @property
+    def is_known(self) -> bool:
+        return self.std is not None
+
+    @property
+    def coefficients(self) -> Float[Array, " p"]:
+        """The coefficients $a$, (p,)."""
+        return _levinson(self.partial)[0]
+
+    def guess(self, std, interval, white_is_known):
+        return np.array([np.log(std), np.arctanh(0.5), *np.zeros(self.order - 1)])
+
+    def at(self, coordinates, white_is_known):
+        new = AutoRegressive(self.order)
+        values = jnp.tanh(coordinates[1:]), jnp.exp(coordinates[0])
+        return eqx.tree_at(
+            lambda m: (m.partial, m.std), new, values, is_leaf=lambda leaf: leaf is None
+        )
+
+    def transition(self, gap):
+        single = jnp.eye(self.order, k=-1, dtype=self.partial.dtype).at[0].set(self.coefficients)
+
+        def square(carry, bit):
+            power, product = carry
+            product = jnp.where((steps >> bit) & 1, power @ product, product)
+            return (power @ power, product), None
+
+        steps = jnp.clip(jnp.round(gap), 0, 2.0**_SQUARINGS - 1).astype(jnp.int32)
+        start = single, jnp.eye(self.order, dtype=single.dtype)
+        return jax.lax.scan(square, start, jnp.arange(_SQUARINGS))[0][1]
+
+    def process_covariance(self, gap, transition):
+        stationary = self.first_covariance
+        return stationary - transition @ stationary @ transition.T
+
+    @property
+    def first_covariance(self):
+        correlations = _levinson(self.partial)[1][: self.order]
+        lags = np.abs(np.subtract.outer(np.arange(self.order), np.arange(self.order)))
+        return self.std**2 * correlations[lags]
+
+    @property
+    def white_variance(self):
+        return jnp.zeros_like(self.std)
+
+    def describe(self, unit):
+        numbers = ", ".join(f"{a:.3g}" for a in np.asarray(self.coefficients))
+        return f"ar({self.order}), standard deviation {float(self.std):.4g} {unit}, {numbers}"
+
+
+class GaussianProcess(AbstractNoise):
+    r"""Noise with the covariance $s^2 e^{-|t - t'|/\tau}$, plus white noise.
+
+    **Arguments:** to keep known numbers: `std` $s$, in the sensor's unit; `time_constant` $\tau$,
+    s; `white`, standard deviation of the white noise, `None` for the noise of the measurements.
+    **Errors:** `ValueError` for numbers that are not positive, and for one of `std` and
+    `time_constant` without the other.
+    **Source:** Rasmussen, Williams, *Gaussian Processes for Machine Learning* (2006), (4.14); as a
+    filter: Särkkä, Solin, *Applied Stochastic Differential Equations* (2019), section 12.3.
+    """
+
+    counts_samples = False
+    has_unknown_start = False
+    std: Any
+    time_constant: Any
+    white: Any
+
+    def __init__(
+        self,
+        std: ArrayLike | None = None,
+        time_constant: ArrayLike | None = None,
+        white: ArrayLike | None = None,
+    ):
+        if (std is None) != (time_constant is None) or (std is None and white is not None):
+            raise ValueError(
+                "`GaussianProcess` takes both `std` and `time_constant`, which are kept, or none: "
+                "they are then estimated."
+            )
+        given = {"std": std, "time_constant": time_constant, "white": white}
+        for name, value in given.items():
+            number = None if value is None else _positive(value, f"GaussianProcess({name}=...)")
+            setattr(self, name, None if number is None else as_leaf(number))
+
+    @property
+    def is_known(self) -> bool:
+        return self.std is not None
+
+    def guess(self, std, interval, white_is_known):
+        start = [np.log(0.7 * std), np.log(10 * interval)]
+        return np.array(start if white_is_known else [*start, np.log(0.7 * std)])
+
+    def at(self, coordinates, white_is_known):
+        values = jnp.exp(coordinates)
+        return eqx.tree_at(
+            lambda m: (m.std, m.time_constant, m.white),
+            GaussianProcess(),
+            (values[0], values[1], None if white_is_known else values[2]),
+            is_leaf=lambda leaf: leaf is None,
+        )
+
+    def transition(self, gap):
+        return jnp.exp(-gap / self.time_constant)[None, None]
+
+    def process_covariance(self, gap, transition):
+        return -(self.std**2) * jnp.expm1(-2 * gap / self.time_constant)[None, None]
+
+    @property
+    def first_covariance(self):
+        return (self.std**2)[None, None]
+
+    @property
+    def white_variance(self):
+        return None if self.white is None else self.white**2
+
+    def describe(self, unit):
+        return (
+            f"correlated noise of {float(self.std):.4g} {unit} with the time constant "
+            f"{float(self.time_constant):.3g} s{_describe_white(self.white, unit)}"
+        )
+
+
+class RandomWalk(AbstractNoise):
+    r"""A bias that walks at random, with the variance $q^2 t$ after the time $t$, plus white noise.
+
+    The bias at the start of a run is unknown: a parameter for a constant bias of the same sensor
+    would act on nothing.
+
+    **Arguments:** to keep known numbers: `intensity` $q$, in the sensor's unit per root second;
+    `white`, standard deviation of the white noise, `None` for the noise of the measurements.
+    **Errors:** `ValueError` for numbers that are not positive, and for `white` alone.
+    **Source:** Särkkä, Svensson, *Bayesian Filtering and Smoothing* (2023), section 4.3.
+    """
+
+    counts_samples = False
+    has_unknown_start = True
+    intensity: Any
+    white: Any
+
+    def __init__(self, intensity: ArrayLike | None = None, white: ArrayLike | None = None):
+        if intensity is None and white is not None:
+            raise ValueError("`RandomWalk(white=...)` needs `intensity`, too: both are kept.")
+        for name, value in (("intensity", intensity), ("white", white)):
+            number = None if value is None else _positive(value, f"RandomWalk({name}=...)")
+            setattr(self, name, None if number is None else as_leaf(number))
+
+    @property
+    def is_known(self) -> bool:
+        return self.intensity is not None
+
+    def guess(self, std, interval, white_is_known):
+        start = [np.log(0.1 * std / np.sqrt(interval))]
+        return np.array(start if white_is_known else [*start, np.log(0.9 * std)])
+
+    def at(self, coordinates, white_is_known):
+        values = jnp.exp(coordinates)
+        return eqx.tree_at(
+            lambda m: (m.intensity, m.white),
+            RandomWalk(),
+            (values[0], None if white_is_known else values[1]),
+            is_leaf=lambda leaf: leaf is None,
+        )
+
+    def transition(self, gap):
+        return jnp.ones((1, 1), jnp.result_type(gap))
+
+    def process_covariance(self, gap, transition):
+        return (self.intensity**2 * gap)[None, None]
+
+    @property
+    def first_covariance(self):
+        return jnp.ones((1, 1), jnp.result_type(self.intensity))
+
+    @property
+    def white_variance(self):
+        return None if self.white is None else self.white**2
+
+    def describe(self, unit):
+        return (
+            f"a bias that walks by {float(self.intensity):.3g} {unit} per root second"
+            f"{_describe_white(self.white, unit)}"
+        )
+
+
+def _describe_white(white: Array | None, unit: str) -> str:
+    return "" if white is None else f", and white noise of {float(white):.4g} {unit}"
+
+
+def _positive(value: ArrayLike | None, argument: str) -> np.ndarray:
+    number = np.asarray(float_array(value, argument, ()))
+    if not number > 0:
+        raise ValueError(f"`{argument}` must be positive; got {value!r}.")
+    return number
+
+
+def _levinson(partial: Float[Array, " p"]) -> tuple[Float[Array, " p"], Float[Array, " q"]]:
+    """Return coefficients (p,) and autocorrelations (p + 1,) of partial autocorrelations.
+
+    **Source:** Durbin, Revue de l'Institut International de Statistique 28 (1960) 233.
+    """
+    coefficients, variance = partial[:0], jnp.ones_like(partial[0])
+    correlations = [variance]
+    for k in range(partial.shape[0]):
+        before = jnp.stack(correlations[::-1])[:k]
+        correlations.append(jnp.sum(coefficients * before) + partial[k] * variance)
+        coefficients = jnp.concatenate(
+            [coefficients - partial[k] * coefficients[::-1], partial[k : k + 1]]
+        )
+        variance = variance * (1 - partial[k] ** 2)
+    return coefficients, jnp.stack(correlations)
+
+
+def _partial_correlations(coefficients: np.ndarray) -> np.ndarray:
+    """Return the partial autocorrelations of coefficients, by the recursion of `_levinson`."""
+    partial, remaining = [], coefficients
+    while len(remaining):
+        last = remaining[-1]
+        partial.append(last)
+        if abs(last) >= 1:
+            return np.array([last])
+        remaining = (remaining[:-1] + last * remaining[-2::-1]) / (1 - last**2)
+    return np.array(partial[::-1])

@@ -1,0 +1,201 @@
+"""Models of dependent noise: filters against dense covariances, likelihood, orders, and fits."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from identification.coverage.studies import free_body
+from scipy.signal import lfilter
+
+import rigidjax as rj
+from rigidjax.identification import AutoRegressive, GaussianProcess, Huber, RandomWalk, identify
+from rigidjax.identification.noise.differences import difference_noise
+from rigidjax.identification.noise.likelihood import LinearisedFit, LinearisedSensor, SensorNoise
+from rigidjax.identification.noise.order import select_order
+from rigidjax.identification.noise.whitening import make_whitening, sample_gaps
+
+RNG = np.random.default_rng(3)
+COUNT = 40
+USED = RNG.random(COUNT) > 0.3
+UNEVEN = np.cumsum(RNG.uniform(0.05, 0.2, COUNT))
+EVEN = 0.01 * np.arange(COUNT)
+WEIGHTS = 5.0 * USED[None, :, None]
+
+
+def autoregressive_covariance(coefficients, std):
+    """The covariance of COUNT successive samples, from the stationary equation of the process."""
+    order = len(coefficients)
+    companion = np.eye(order, k=-1)
+    companion[0] = coefficients
+    drive = np.zeros((order, order))
+    drive[0, 0] = 1.0
+    product = np.eye(order**2) - np.kron(companion, companion)
+    stationary = np.linalg.solve(product, drive.ravel()).reshape(order, order)
+    lags = [(np.linalg.matrix_power(companion, k) @ stationary)[0, 0] for k in range(COUNT)]
+    index = np.arange(COUNT)
+    return std**2 * np.array(lags)[np.abs(index[:, None] - index)] / lags[0]
+
+
+def process_covariance(std, time_constant, white):
+    distance = np.abs(UNEVEN[:, None] - UNEVEN)
+    return std**2 * np.exp(-distance / time_constant) + white**2 * np.eye(COUNT)
+
+
+def walk_covariance(intensity, white):
+    return intensity**2 * np.minimum(UNEVEN[:, None], UNEVEN) + white**2 * np.eye(COUNT)
+
+
+CASES = {
+    "ar1": (AutoRegressive(1, [0.9], 2.0), EVEN, autoregressive_covariance([0.9], 2.0)),
+    "ar2": (AutoRegressive(2, [1.6, -0.9], 0.5), EVEN, autoregressive_covariance([1.6, -0.9], 0.5)),
+    "ar3": (
+        AutoRegressive(3, [0.5, 0.2, -0.3], 1.0),
+        EVEN,
+        autoregressive_covariance([0.5, 0.2, -0.3], 1.0),
+    ),
+    "gp": (GaussianProcess(0.7, 0.5, 0.3), UNEVEN, process_covariance(0.7, 0.5, 0.3)),
+    "walk": (RandomWalk(0.5, 0.2), UNEVEN, walk_covariance(0.5, 0.2)),
+}
+
+
+def dense_filter(model, ts, weights=WEIGHTS):
+    """The filter of a model as a matrix, for the samples that are there."""
+    gaps = sample_gaps("encoder", ts[None], weights / weights.max(), model.counts_samples, False)
+    whitening = make_whitening(model, jax.tree.map(lambda x: x[0], gaps))
+    return np.asarray(whitening(jnp.eye(COUNT)[:, None]))[:, 0][USED][:, USED]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_filters_whiten_dense_covariances(case):
+    model, ts, covariance = CASES[case]
+    L = dense_filter(model, ts)
+    if model.has_unknown_start:
+        # Nothing is known of the first sample; what remains does not see a constant.
+        np.testing.assert_allclose(L @ np.ones(len(L)), 0.0, atol=1e-13)
+        np.testing.assert_array_equal(L[0], 0.0)
+        L = L[1:]
+    whitened = L @ covariance[USED][:, USED] @ L.T
+    np.testing.assert_allclose(whitened, np.eye(len(L)), atol=1e-12)
+
+
+def test_restricted_likelihood_equals_its_dense_formula():
+    X, r = RNG.normal(size=(COUNT, 2)), RNG.normal(size=COUNT)
+    gaps = sample_gaps("encoder", UNEVEN[None], WEIGHTS / 5.0, False, False)
+    sensor = SensorNoise(GaussianProcess(), gaps, False)
+    data = LinearisedSensor(jnp.asarray(r[None, :, None]), jnp.asarray(X[None, :, None]))
+    used = jax.tree.map(
+        lambda x: jnp.where(jnp.asarray(USED)[None, :, None, *[None] * (x.ndim - 3)], x, 0.0), data
+    )
+    fit = LinearisedFit((sensor,), (used,), (jnp.zeros(0), jnp.zeros((0, 2))), 2)
+
+    def dense(std, time_constant, white):
+        V = process_covariance(std, time_constant, white)[USED][:, USED]
+        A, b = X[USED], r[USED]
+        W = np.linalg.inv(V)
+        residual = b - A @ np.linalg.solve(A.T @ W @ A, A.T @ W @ b)
+        logs = np.linalg.slogdet(V)[1] + np.linalg.slogdet(A.T @ W @ A)[1]
+        return logs + residual @ W @ residual
+
+    for numbers in ((0.7, 0.5, 0.3), (1.5, 0.1, 0.8)):
+        found = fit.deviance(jnp.log(jnp.asarray(numbers)))
+        np.testing.assert_allclose(found, dense(*numbers), rtol=1e-10)
+
+
+def autoregressive_noise(coefficients, shape, rng):
+    """Stationary noise of unit variance."""
+    drive = rng.normal(size=(shape[0] + 500, *shape[1:]))
+    series = lfilter([1.0], [1.0, *-np.asarray(coefficients)], drive, axis=0)[500:]
+    impulse = lfilter([1.0], [1.0, *-np.asarray(coefficients)], np.eye(1, 4000)[0])
+    return series / np.linalg.norm(impulse)
+
+
+@pytest.mark.parametrize(("coefficients", "order"), [([0.9], 1), ([1.6, -0.9], 2)])
+def test_orders_are_selected(coefficients, order):
+    rng = np.random.default_rng(1)
+    series = [autoregressive_noise(coefficients, (2000,), rng) for _ in range(2)]
+    series[0][100:130] = np.nan
+    assert select_order(series) == order
+
+
+def test_differences_show_white_noise():
+    rng = np.random.default_rng(2)
+    ts = np.linspace(0.0, 4.0, 2001)
+    values = np.sin(3.0 * ts) + 1e-3 * rng.normal(size=ts.shape)
+    found = difference_noise(ts[None], values[None], np.ones((1, 2001, 1)))
+    np.testing.assert_allclose(found, 1e-3, rtol=0.1)
+    assert difference_noise(ts[None, :9], values[None, :9], np.ones((1, 9, 1))) == np.inf
+
+
+@pytest.fixture(scope="module")
+def experiment():
+    study = free_body(101)
+    return study, study.readings()
+
+
+def fit_with(experiment, noise, std=None, coefficients=(0.9,), **options):
+    study, exact = experiment
+    rng = np.random.default_rng(4)
+    (sensor, values), *_ = exact.items()
+    errors = autoregressive_noise(coefficients, values.shape, rng)
+    data = rj.Measurements(
+        study.ts, {sensor: values + 0.01 * errors}, None if std is None else {sensor: std}
+    )
+    return identify(
+        study.model, data, study.parameters, state0=study.state0, noise=noise,
+        horizons=(1.0,), **options,
+    )  # fmt: skip
+
+
+def test_numbers_of_the_noise_are_estimated(experiment):
+    fit = fit_with(experiment, {"gyroscope": "ar1"})
+    model = fit.noise_models["gyroscope"]
+    # Three channels of 101 samples: 0.01 +- 0.001 and 0.9 +- 0.025.
+    assert abs(float(model.std) - 0.01) < 0.003
+    assert abs(float(model.coefficients[0]) - 0.9) < 0.08
+    assert abs(fit.autocorrelation["gyroscope"]) < 0.2
+    assert any(note.startswith("Noise models, estimated") for note in fit.notes)
+    # Given noise is a first guess of an autoregressive model, and nothing else.
+    given = fit_with(experiment, "ar1", 0.05)
+    np.testing.assert_allclose(given.values, fit.values, rtol=1e-6)
+    np.testing.assert_allclose(given.covariance, fit.covariance, rtol=1e-2)
+    # The fitted model is kept as it is; its uncertainty is then left out.
+    kept = fit_with(experiment, model, 0.01)
+    np.testing.assert_allclose(kept.values, fit.values, rtol=1e-6)
+    assert np.all(np.diag(kept.covariance) < np.diag(fit.covariance))
+    # Intervals of the white fit are too short.
+    white = fit_with(experiment, "white")
+    assert np.all(np.diag(fit.covariance) > 2.0 * np.diag(white.covariance))
+
+
+def test_residuals_stay_plain(experiment):
+    fit = fit_with(experiment, "ar1")
+    (residuals,), (innovations,) = fit.residuals, fit.innovations
+    assert 0.005 < np.std(residuals["gyroscope"]) < 0.02
+    assert 0.8 < np.std(innovations["gyroscope"]) < 1.2
+
+
+def test_invalid_noise_models_raise(experiment):
+    with pytest.raises(ValueError, match=r'must be "white", "ar1" to "ar8".*got \'ar9\''):
+        fit_with(experiment, "ar9")
+    with pytest.raises(ValueError, match=r"names the sensor 'compass'; there are \['gyroscope'\]"):
+        fit_with(experiment, {"compass": "ar1"})
+    with pytest.raises(TypeError, match=r"takes the name of a noise model.*got 3"):
+        fit_with(experiment, 3)
+    with pytest.raises(ValueError, match=r"filters residuals, in which an outlier spreads"):
+        fit_with(experiment, "ar1", 0.01, loss=Huber())
+    with pytest.raises(ValueError, match=r"order=...\)` must be from 1 to 8; got 0"):
+        AutoRegressive(0)
+    with pytest.raises(ValueError, match=r"must be those of a stationary model"):
+        AutoRegressive(1, [1.1], 1.0)
+    with pytest.raises(ValueError, match=r"takes both `coefficients` and `std`"):
+        AutoRegressive(1, [0.5])
+    with pytest.raises(ValueError, match=r"takes both `std` and `time_constant`"):
+        GaussianProcess(1.0)
+    with pytest.raises(ValueError, match=r"std=...\)` must be positive; got -1.0"):
+        GaussianProcess(-1.0, 1.0)
+    with pytest.raises(ValueError, match=r"`white=...`|needs `intensity`"):
+        RandomWalk(white=1.0)
+    with pytest.raises(
+        ValueError, match=r"equidistant samples.*'encoder' are 0\.\d+ intervals off"
+    ):
+        sample_gaps("encoder", UNEVEN[None], WEIGHTS, True, False)
