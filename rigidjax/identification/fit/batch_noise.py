@@ -32,6 +32,8 @@ from .problem import FitProblem
 # Rounds of fits and estimates of the noise. The restricted likelihood contains the linearised fit,
 # so that the second round is a correction.
 _MAX_ROUNDS = 4
+# Number of sets whose noise is estimated at once.
+_AT_ONCE = 16
 
 
 def fit_sets_with_noise(
@@ -107,4 +109,4 @@ def _update_noise(
         return new, set_data(own), added
 
     arguments = (stacked, *(outputs[k] for k in ("shared", "per_run", "sides", "leaves")))
-    return jax.lax.map(update, (*arguments, sensors, coordinates), batch_size=size)
+    return jax.lax.map(update, (*arguments, sensors, coordinates), batch_size=min(size, _AT_ONCE))

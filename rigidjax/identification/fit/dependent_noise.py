@@ -124,7 +124,7 @@ def select_orders(
             plain = np.where(weights > 0, r, np.nan)
             own += [channel for run in plain for channel in run.T]
     return tuple(
-        AutoRegressive(select_order(own)) if model == SELECT_ORDER else model
+        AutoRegressive(select_order(own, len(residuals))) if model == SELECT_ORDER else model
         for own, model in zip(series, models, strict=True)
     )
 

@@ -217,7 +217,10 @@ def covariance_from_noise(
     _, given = fit.estimates(coordinates)
     if count == 0:
         return jnp.zeros_like(given)
-    hessian = jax.jacfwd(jax.jacfwd(fit.deviance))(coordinates)
+    slope = jax.jacfwd(fit.deviance)
+    directions = jnp.eye(count, dtype=coordinates.dtype)
+    # One direction after the other, for memory.
+    hessian = jax.lax.map(lambda v: jax.jvp(slope, (coordinates,), (v,))[1], directions)
     values, vectors = jnp.linalg.eigh(0.5 * (hessian + hessian.T))
     # Numbers that nothing determines, such as a standard deviation near zero, change nothing.
     std = jnp.sqrt(2.0 / jnp.maximum(values, 2.0 / _WIDEST**2))

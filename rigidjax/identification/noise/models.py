@@ -125,17 +125,17 @@ class AutoRegressive(AbstractNoise):
         """The coefficients $a$, (p,)."""
         return _levinson(self.partial)[0]
 
-    def guess(self, std, interval, white_is_known):
+    def guess(self, std: float, interval: float, white_is_known: bool) -> Float[np.ndarray, " d"]:
         return np.array([np.log(std), np.arctanh(0.5), *np.zeros(self.order - 1)])
 
-    def at(self, coordinates, white_is_known):
+    def at(self, coordinates: Float[Array, " d"], white_is_known: bool) -> AbstractNoise:
         new = AutoRegressive(self.order)
         values = jnp.tanh(coordinates[1:]), jnp.exp(coordinates[0])
         return eqx.tree_at(
             lambda m: (m.partial, m.std), new, values, is_leaf=lambda leaf: leaf is None
         )
 
-    def transition(self, gap):
+    def transition(self, gap: Float[Array, ""]) -> Float[Array, "n n"]:
         single = jnp.eye(self.order, k=-1, dtype=self.partial.dtype).at[0].set(self.coefficients)
 
         def square(carry, bit):
@@ -147,7 +147,9 @@ class AutoRegressive(AbstractNoise):
         start = single, jnp.eye(self.order, dtype=single.dtype)
         return jax.lax.scan(square, start, jnp.arange(_SQUARINGS))[0][1]
 
-    def process_covariance(self, gap, transition):
+    def process_covariance(
+        self, gap: Float[Array, ""], transition: Float[Array, "n n"]
+    ) -> Float[Array, "n n"]:
         stationary = self.first_covariance
         return stationary - transition @ stationary @ transition.T
 
@@ -161,7 +163,7 @@ class AutoRegressive(AbstractNoise):
     def white_variance(self):
         return jnp.zeros_like(self.std)
 
-    def describe(self, unit):
+    def describe(self, unit: str) -> str:
         numbers = ", ".join(f"{a:.3g}" for a in np.asarray(self.coefficients))
         return f"ar({self.order}), standard deviation {float(self.std):.4g} {unit}, {numbers}"
 
@@ -203,11 +205,11 @@ class GaussianProcess(AbstractNoise):
     def is_known(self) -> bool:
         return self.std is not None
 
-    def guess(self, std, interval, white_is_known):
+    def guess(self, std: float, interval: float, white_is_known: bool) -> Float[np.ndarray, " d"]:
         start = [np.log(0.7 * std), np.log(10 * interval)]
         return np.array(start if white_is_known else [*start, np.log(0.7 * std)])
 
-    def at(self, coordinates, white_is_known):
+    def at(self, coordinates: Float[Array, " d"], white_is_known: bool) -> AbstractNoise:
         values = jnp.exp(coordinates)
         return eqx.tree_at(
             lambda m: (m.std, m.time_constant, m.white),
@@ -216,10 +218,12 @@ class GaussianProcess(AbstractNoise):
             is_leaf=lambda leaf: leaf is None,
         )
 
-    def transition(self, gap):
+    def transition(self, gap: Float[Array, ""]) -> Float[Array, "n n"]:
         return jnp.exp(-gap / self.time_constant)[None, None]
 
-    def process_covariance(self, gap, transition):
+    def process_covariance(
+        self, gap: Float[Array, ""], transition: Float[Array, "n n"]
+    ) -> Float[Array, "n n"]:
         return -(self.std**2) * jnp.expm1(-2 * gap / self.time_constant)[None, None]
 
     @property
@@ -230,7 +234,7 @@ class GaussianProcess(AbstractNoise):
     def white_variance(self):
         return None if self.white is None else self.white**2
 
-    def describe(self, unit):
+    def describe(self, unit: str) -> str:
         return (
             f"correlated noise of {float(self.std):.4g} {unit} with the time constant "
             f"{float(self.time_constant):.3g} s{_describe_white(self.white, unit)}"
@@ -265,11 +269,11 @@ class RandomWalk(AbstractNoise):
     def is_known(self) -> bool:
         return self.intensity is not None
 
-    def guess(self, std, interval, white_is_known):
+    def guess(self, std: float, interval: float, white_is_known: bool) -> Float[np.ndarray, " d"]:
         start = [np.log(0.1 * std / np.sqrt(interval))]
         return np.array(start if white_is_known else [*start, np.log(0.9 * std)])
 
-    def at(self, coordinates, white_is_known):
+    def at(self, coordinates: Float[Array, " d"], white_is_known: bool) -> AbstractNoise:
         values = jnp.exp(coordinates)
         return eqx.tree_at(
             lambda m: (m.intensity, m.white),
@@ -278,10 +282,12 @@ class RandomWalk(AbstractNoise):
             is_leaf=lambda leaf: leaf is None,
         )
 
-    def transition(self, gap):
+    def transition(self, gap: Float[Array, ""]) -> Float[Array, "n n"]:
         return jnp.ones((1, 1), jnp.result_type(gap))
 
-    def process_covariance(self, gap, transition):
+    def process_covariance(
+        self, gap: Float[Array, ""], transition: Float[Array, "n n"]
+    ) -> Float[Array, "n n"]:
         return (self.intensity**2 * gap)[None, None]
 
     @property
@@ -292,7 +298,7 @@ class RandomWalk(AbstractNoise):
     def white_variance(self):
         return None if self.white is None else self.white**2
 
-    def describe(self, unit):
+    def describe(self, unit: str) -> str:
         return (
             f"a bias that walks by {float(self.intensity):.3g} {unit} per root second"
             f"{_describe_white(self.white, unit)}"

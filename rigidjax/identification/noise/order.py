@@ -7,10 +7,11 @@ import numpy as np
 _LARGEST_ORDER = 8
 
 
-def select_order(series: Sequence[np.ndarray]) -> int:
+def select_order(series: Sequence[np.ndarray], num_sets: int = 1) -> int:
     """Return the order from 1 to 8 with the smallest corrected criterion of Akaike.
 
-    **Arguments:** `series`, residuals of equidistant samples; NaN where there is none.
+    **Arguments:** `series`, residuals of equidistant samples; NaN where there is none; `num_sets`,
+    of data with numbers of their own, of which the mean criterion decides.
     **Source:** Burg's recursion, as in Kay, *Modern Spectral Estimation* (1988), section 7.6, with
     sums over all series; criterion: Hurvich, Tsai, Biometrika 76 (1989) 297.
     """
@@ -27,7 +28,7 @@ def select_order(series: Sequence[np.ndarray]) -> int:
         forward = [f - reflection * b for f, b in pairs]
         backward = [b - reflection * f for f, b in pairs]
         variance *= 1 - reflection**2
-        freedom = count - order - 2
+        freedom = count / num_sets - order - 2
         if freedom < 1 or not variance > 0:
             break
         criteria.append(count * np.log(variance) + 2 * (order + 1) * count / freedom)

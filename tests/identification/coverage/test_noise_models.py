@@ -24,8 +24,8 @@ CASES = {
 }  # fmt: skip
 
 
-def covered(case, count):
-    """The fraction of 95 % intervals that contain the truth, over parameters and fits."""
+def find_covered(case, count):
+    """Return which 95 % intervals contain the truth, by fit and parameter."""
     build, noise, errors = CASES[case]
     study, rng = build(), np.random.default_rng(11)
     exact = study.readings()
@@ -37,14 +37,14 @@ def covered(case, count):
     return np.abs(fits.values - study.true) < 1.96 * fits.std
 
 
-# Of 100 fits with a coverage of 95 %, fewer than 88 % cover once in 300 times.
+# With a coverage of 95 %, less than 88 % of 100 intervals contain the truth once in 300 times.
 @pytest.mark.parametrize("case", ["body-walk", "four-bar-ar2"])
 def test_intervals_hold(case):
-    assert 0.88 < covered(case, 100).mean()
+    assert 0.88 < find_covered(case, 100).mean()
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES)
 def test_intervals_hold_in_a_thousand_fits(case):
-    coverage = covered(case, 1000).mean(axis=0)
+    coverage = find_covered(case, 1000).mean(axis=0)
     assert np.all((coverage > 0.92) & (coverage < 0.98)), coverage
