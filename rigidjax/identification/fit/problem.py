@@ -209,7 +209,7 @@ class FitProblem(eqx.Module):
     ) -> tuple[Float[Array, " N"], Bool[Array, ""]]:
         """Return the weighted residuals of one run, predicted minus measured, and success.
 
-        Those of a noise model are whitened.
+        A noise model whitens those of its sensor.
         """
         experiment = self.experiment(leaves, run)
         readings, result = simulate_readings(experiment, run.ts, self.simulation)

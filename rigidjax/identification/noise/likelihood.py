@@ -17,6 +17,8 @@ _RIDGE = 1e-12
 _MAX_STEPS = 100
 # Largest standard deviation of the logarithm of a number of the noise.
 _WIDEST = 1.0
+# Fewest degrees of freedom of the variance of an estimate.
+_FEWEST = 4.0
 
 
 class SensorNoise(eqx.Module):
@@ -204,14 +206,15 @@ def covariance_from_noise(
 ) -> Float[Array, "U U"]:
     r"""Return what the uncertainty of the noise adds to the covariance of the coordinates.
 
-    With the numbers of the noise normal about their estimates, with twice the inverse Hessian of
-    the deviance as covariance, the covariance is the mean of that for given noise, plus the
-    covariance of the estimates for given noise. Both follow from $2d$ points with the right second
+    The numbers of the noise are normal about their estimates, with twice the inverse Hessian of the
+    deviance as covariance. Then the variances of the coordinates scatter like $\chi^2_\nu/\nu$, so
+    that their errors have Student's distribution, whose variance is $\nu/(\nu - 2)$ times as large;
+    and the estimates for given noise scatter. Both follow from $2d$ points with the right second
     moments.
 
     **Arguments:** `coordinates` with the largest restricted likelihood.
-    **Source:** Kackar, Harville, J. Am. Stat. Assoc. 79 (1984) 853; points: Julier, Uhlmann, Proc.
-    IEEE 92 (2004) 401, without the central one.
+    **Source:** Kenward, Roger, Biometrics 53 (1997) 983; points: Julier, Uhlmann, Proc. IEEE 92
+    (2004) 401, without the central one.
     """
     count = coordinates.shape[0]
     _, given = fit.estimates(coordinates)
@@ -228,6 +231,10 @@ def covariance_from_noise(
     points = coordinates + jnp.concatenate([steps, -steps])
     changes, covariances = jax.vmap(fit.estimates)(points)
     scatter = changes - jnp.mean(changes, axis=0)
-    total = jnp.mean(covariances, axis=0) + scatter.T @ scatter / (2 * count)
-    added = total - given
+    variances = jnp.diagonal(covariances, axis1=1, axis2=2)
+    mean, variance = jnp.mean(variances, axis=0), jnp.var(variances, axis=0)
+    freedom = 2 * mean**2 / jnp.where(variance > 0, variance, jnp.inf)
+    freedom = jnp.where(variance > 0, jnp.maximum(freedom, _FEWEST), jnp.inf)
+    wider = jnp.sqrt(1.0 + 2.0 / (freedom - 2.0))
+    added = jnp.outer(wider, wider) * given - given + scatter.T @ scatter / (2 * count)
     return jnp.where(jnp.all(jnp.isfinite(added)), added, jnp.zeros_like(added))
