@@ -86,6 +86,7 @@ from .regression.regression import (
     Regression as Regression,
     joint_data as joint_data,
     regress as regress,
+    stack_joint_data as stack_joint_data,
 )
 from .regression.regressor import (
     inertial_parameters as inertial_parameters,

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import tomllib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from .method import SETTINGS, Outputs, read_method, read_outputs, read_run
 from .model import read_model
 from .parameters import read_parameters
 from .start import check_start_is_observable, start_of_runs
-from .table import CaseTable
+from .table import CaseTable, read_toml, top_table
 
 _TABLES = (
     "title",
@@ -145,25 +144,15 @@ def _open_case(
 ) -> tuple[CaseTable, str, str]:
     """Return the tables of a case with the given changes, its title and its text."""
     import_installed_plugins()
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no case {path}.")
-    if is_model_file(str(path)):
+    if path.is_file() and is_model_file(str(path)):
         text = f"[model]\nfile = '{path.name}'\n"
         content: dict[str, Any] = {"model": path.name, "run": {"t1": 1.0}}
     else:
-        try:
-            text = path.read_text(encoding="utf-8")
-            content = tomllib.loads(text)
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path} is not text in UTF-8: {error}.") from error
-        except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"{path} is not TOML: {error}.") from error
+        content, text = read_toml(path)
     if isinstance(content.get("model"), str):
         content["model"] = {"file": content["model"]}
     changed = {key: {**content.get(key, {}), **new} for key, new in (changes or {}).items()}
-    top = CaseTable(content | changed, str(path))
-    top.requested |= set(_TABLES)
-    top.reject_unknown()
+    top = top_table(path, content | changed, _TABLES)
     return top, top.text("title", path.stem), text
 
 

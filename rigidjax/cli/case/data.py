@@ -112,10 +112,11 @@ class ReadColumns(AbstractReading):
     """A scalar or several, read from columns like a sensor."""
 
     count: int = eqx.field(static=True)
+    label: str = eqx.field(static=True)
     unit: ClassVar[str] = "1"
 
-    def __init__(self, count: int):
-        self.count = count
+    def __init__(self, count: int, label: str = "columns"):
+        self.count, self.label = count, label
 
     @property
     def channels(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -127,7 +128,7 @@ class ReadColumns(AbstractReading):
 
     @property
     def name(self) -> str:
-        return "columns"
+        return self.label
 
     def check(self, model: Any) -> None:
         return None

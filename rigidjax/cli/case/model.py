@@ -1,12 +1,14 @@
 """Model of a case: a problem of the package, a model file, or tables of bodies and joints."""
 
 import pathlib
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ... import bodies, forces, joints
 from ...bodies import Body, FixedPointBody
 from ...formulations import AbstractFormulation
 from ...mechanics import System
+from ...models import Model
 from ...problems import find
 from ...state import State
 from .. import choices
@@ -51,7 +53,7 @@ def read_model(top: CaseTable, inputs: Inputs, folder: pathlib.Path) -> CaseMode
         if "fixed_point_body" in kinds:
             table.fail("`file` is a model; remove `file` or [fixed_point_body].")
         file = folder / table.text("file")
-        system = _system(top, inputs, _file_system(table, file, folder))
+        system = _system(top, inputs, read_model_file(table, file, folder)[0].system)
     elif kinds == ["fixed_point_body"]:
         system = _fixed_point_body(top.table("fixed_point_body"), inputs)
     elif kinds == ["body"]:
@@ -93,9 +95,17 @@ def _fixed_point_body(table: CaseTable, inputs: Inputs) -> FixedPointBody:
     return table.build(FixedPointBody, **parts)
 
 
-def _file_system(table: CaseTable, file: pathlib.Path, folder: pathlib.Path) -> System:
-    """Return the system of a model file, loaded with the options of `[model]`."""
-    options: dict[str, Any] = {
+def read_model_file(
+    table: CaseTable,
+    file: pathlib.Path,
+    folder: pathlib.Path,
+    defaults: Mapping[str, Any] | None = None,
+) -> tuple[Model, dict[str, Any]]:
+    """Return a loaded model file, and the options of `rj.models.load` that `[model]` states.
+
+    **Arguments:** `defaults` of options.
+    """
+    options: dict[str, Any] = dict(defaults or {}) | {
         key: table.take(key, "true or false")
         for key in ("fixed_base", "mimic", "lump_fixed", "meshes")
         if table.has(key)
@@ -110,9 +120,9 @@ def _file_system(table: CaseTable, file: pathlib.Path, folder: pathlib.Path) -> 
         options["stops"] = table.table("stops").build(joints.Stop)
     if table.has("gravity"):
         options["gravity"] = table.numbers("gravity")
-    ignore = table.texts("ignore", ())
-    packages = [folder / path for path in table.texts("packages", ())]
-    return table.call(load_model, file, ignore, packages=packages, **options).system
+    options["ignore"] = table.texts("ignore", ())
+    options["packages"] = [folder / path for path in table.texts("packages", ())]
+    return table.call(load_model, file, **options), options
 
 
 def _system(top: CaseTable, inputs: Inputs, loaded: System | None = None) -> System:

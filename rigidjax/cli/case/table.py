@@ -2,7 +2,9 @@
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+import pathlib
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from .. import choices
@@ -167,3 +169,33 @@ def _is_numeric(value: Any) -> bool:
     if isinstance(value, list):
         return all(_is_numeric(v) for v in value)
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def read_toml(path: pathlib.Path) -> tuple[dict[str, Any], str]:
+    """Return the content of a TOML file, and its text.
+
+    **Errors:** `ValueError` for a file that is none; `FileNotFoundError`.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no case {path}.")
+    try:
+        text = path.read_text(encoding="utf-8")
+        return tomllib.loads(text), text
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not text in UTF-8: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} is not TOML: {error}.") from error
+
+
+def top_table(path: pathlib.Path, content: Mapping[str, Any], known: Iterable[str]) -> CaseTable:
+    """Return the table of a whole file; `model = "arm.urdf"` is short for a table with `file`.
+
+    **Errors:** `ValueError` for a table that is not known.
+    """
+    content = dict(content)
+    if isinstance(content.get("model"), str):
+        content["model"] = {"file": content["model"]}
+    top = CaseTable(content, str(path))
+    top.requested |= set(known)
+    top.reject_unknown()
+    return top

@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ...bodies import MassProperties
 from ...checks import find_duplicates, float_array
+from ...forces.base import body_index
 from ...formulations import AbstractFormulation
 from ...mechanics import System, rate_labels
 from ...mechanics.kinematics.forward import check_placeable, tree_poses
@@ -88,6 +90,8 @@ def joint_data(
     torques: ArrayLike,
     *,
     terms: Sequence[str] = (),
+    coupled: Mapping[str, Mapping[str, float]] | None = None,
+    loads: Mapping[str, MassProperties] | None = None,
     extra: Mapping[str, ArrayLike] | None = None,
 ) -> JointData:
     """Return measured motion and torques of a tree as a linear model of its parameters.
@@ -104,6 +108,12 @@ def joint_data(
     - `terms`: further terms of each joint: `"rotor"` (a reflected inertia, times the acceleration),
       `"viscous"` (times the rate), `"coulomb"` (times the sign of the rate: omit samples at rest),
       `"offset"`.
+    - `coupled`: motors that move several joints, by name, each with its rate as a combination of
+      those of joints: `{"motor 6": {"joint 5": 1.0, "joint 6": 1.0}}`. Each gets the terms that are
+      asked for but offsets, which act on the joints by the transposed combination.
+    - `loads`: known mass properties that bodies carry in these samples and that are not part of
+      them, such as a payload, in the frame of the body. Data with different loads are joined by
+      `stack_joint_data`.
     - `extra`: further parameters by label, with their columns (T, f), such as coupled friction.
 
     **Errors:** `ValueError` for shapes, values that are not finite, unknown terms, duplicate
@@ -137,11 +147,20 @@ def joint_data(
             )
         columns.append(_joint_columns(_TERMS[term](v, a)))
         labels += [f"{joint}.{term}" for joint in joints]
+    for name, combination in (coupled or {}).items():
+        row = _coupling_row(name, combination, joints)
+        for term in terms:
+            if term != "offset":
+                columns.append((_TERMS[term](v @ row, a @ row)[:, None] * row)[:, :, None])
+                labels.append(f"{name}.{term}")
     for label, column in (extra or {}).items():
         columns.append(_check_samples(f"extra[{label!r}]", column, joints, len(q))[:, :, None])
         labels.append(label)
     if twice := find_duplicates(labels):
         raise ValueError(f"Every parameter needs a label of its own; got {twice} twice.")
+    for name, load in (loads or {}).items():
+        begin = 10 * body_index(system.bodies, name)
+        applied = applied - inertial[:, :, begin : begin + 10] @ np.asarray(load.parameters())
     return JointData(
         system=system,
         labels=tuple(labels),
@@ -149,6 +168,40 @@ def joint_data(
         matrix=np.concatenate(columns, axis=2),
         torques=tau + applied,
     )
+
+
+def stack_joint_data(parts: Sequence[JointData]) -> JointData:
+    """Return recordings of one tree as one, such as those with different loads.
+
+    **Arguments:** `parts`, with the same parameters.
+    **Errors:** `ValueError` for none, and for different parameters.
+    """
+    if not parts or any(part.labels != parts[0].labels for part in parts):
+        raise ValueError(
+            "`stack_joint_data` takes at least one `JointData`, all with the same parameters; got "
+            f"{len(parts)} with {sorted({len(part.labels) for part in parts})} parameters."
+        )
+    return dataclasses.replace(
+        parts[0],
+        matrix=np.concatenate([part.matrix for part in parts]),
+        torques=np.concatenate([part.torques for part in parts]),
+    )
+
+
+def _coupling_row(
+    name: str, combination: Mapping[str, float], joints: Sequence[str]
+) -> np.ndarray:
+    """Return the coefficients of the rates in the rate of a coupled motor, (f,)."""
+    unknown = [joint for joint in combination if joint not in joints]
+    if unknown or not combination:
+        raise ValueError(
+            f"`joint_data(coupled=...)`: {name!r} combines rates of {list(joints)}; got "
+            f"{list(combination)}."
+        )
+    row = np.array([float(combination.get(joint, 0.0)) for joint in joints])
+    if not np.isfinite(row).all():
+        raise ValueError(f"`joint_data(coupled=...)`: the factors of {name!r} must be finite.")
+    return row
 
 
 @jax.jit
