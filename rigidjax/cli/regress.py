@@ -78,8 +78,10 @@ def regress_case(
         if loaded.essential is not None:
             essential = essential_regression(linear, least=loaded.essential)
     try:
-        consistent = None if loaded.consistent is None else consistent_regression(
-            linear, prior=loaded.prior, weight=loaded.consistent
+        consistent = (
+            None
+            if loaded.consistent is None
+            else consistent_regression(linear, prior=loaded.prior, weight=loaded.consistent)
         )
     except ConsistencyError as error:
         fail(str(error), code=1)

@@ -41,6 +41,8 @@ from .data.recordings import (
 )
 from .design.design import Design as Design, design_experiment as design_experiment
 from .design.excitation import Excitation as Excitation, excitation as excitation
+from .design.motion_limits import MotionLimits as MotionLimits, WorkspaceBox as WorkspaceBox
+from .design.trajectory import Trajectory as Trajectory, design_trajectory as design_trajectory
 from .fit.batch import BatchFit as BatchFit, identify_batch as identify_batch
 from .fit.failed_runs import IdentificationError as IdentificationError
 from .fit.first_order import FirstOrder as FirstOrder

@@ -109,7 +109,9 @@ def read_regression_case(path: str | os.PathLike[str]) -> RegressionCase:
     common, cut = read_common(top, path.parent)
     channels = _read_channels(top, len(rate_labels(model.system)))
     chosen = _read_filter(top)
-    coupled = {t.text("name"): _numbers_by_name(t, "joints") for t in array_of_tables(top, "coupled")}
+    coupled = {
+        t.text("name"): _numbers_by_name(t, "joints") for t in array_of_tables(top, "coupled")
+    }
     system, prior = describe_in_frames(model.system, model.frames)
     system = without_constants(system, terms)
     parts, files = [], [str(model_path)]
@@ -259,9 +261,7 @@ def _recordings(
     return recordings
 
 
-def _read_bodies(
-    top: CaseTable, key: str, model: Model
-) -> list[tuple[str, MassProperties]]:
+def _read_bodies(top: CaseTable, key: str, model: Model) -> list[tuple[str, MassProperties]]:
     """Read tables of mass properties, in the frame of a link or of the body of a name."""
     found = []
     for table in array_of_tables(top, key):

@@ -51,6 +51,4 @@ def essential_regression(regression: Regression, *, least: float = 1.0) -> Regre
         chosen=tuple(regression.base.chosen[k] for k in remaining),
         combinations=regression.base.combinations[remaining],
     )
-    return regress(
-        regression.data, noise=regression.noise, base=base, covariance=regression.method
-    )
+    return regress(regression.data, noise=regression.noise, base=base, covariance=regression.method)

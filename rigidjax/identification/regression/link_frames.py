@@ -1,4 +1,4 @@
-"""Trees for regression: bodies described in given frames, without the joint constants to be found."""
+"""Trees for regression: bodies in given frames, without the joint constants to be found."""
 
 from collections.abc import Mapping, Sequence
 

@@ -40,7 +40,7 @@ from .base_parameters import BaseParameters, base_parameters, solve_least_square
 from .regressor import check_tree, inverse_dynamics, parameter_labels, split_gravity
 
 # Torque terms of joints by name, as functions of rates and accelerations.
-_TERMS = {
+TERMS = {
     "rotor": lambda rate, acceleration: acceleration,
     "viscous": lambda rate, acceleration: rate,
     "coulomb": lambda rate, acceleration: np.sign(rate),
@@ -140,18 +140,18 @@ def joint_data(
     )
     columns, labels = [inertial], list(parameter_labels(system))
     for term in terms:
-        if term not in _TERMS:
+        if term not in TERMS:
             raise ValueError(
-                f"`joint_data(terms=...)` takes of {list(_TERMS)}; got {term!r}. Give other "
+                f"`joint_data(terms=...)` takes of {list(TERMS)}; got {term!r}. Give other "
                 "columns as `extra`."
             )
-        columns.append(_joint_columns(_TERMS[term](v, a)))
+        columns.append(_joint_columns(TERMS[term](v, a)))
         labels += [f"{joint}.{term}" for joint in joints]
     for name, combination in (coupled or {}).items():
         row = _coupling_row(name, combination, joints)
         for term in terms:
             if term != "offset":
-                columns.append((_TERMS[term](v @ row, a @ row)[:, None] * row)[:, :, None])
+                columns.append((TERMS[term](v @ row, a @ row)[:, None] * row)[:, :, None])
                 labels.append(f"{name}.{term}")
     for label, column in (extra or {}).items():
         columns.append(_check_samples(f"extra[{label!r}]", column, joints, len(q))[:, :, None])
@@ -188,9 +188,7 @@ def stack_joint_data(parts: Sequence[JointData]) -> JointData:
     )
 
 
-def _coupling_row(
-    name: str, combination: Mapping[str, float], joints: Sequence[str]
-) -> np.ndarray:
+def _coupling_row(name: str, combination: Mapping[str, float], joints: Sequence[str]) -> np.ndarray:
     """Return the coefficients of the rates in the rate of a coupled motor, (f,)."""
     unknown = [joint for joint in combination if joint not in joints]
     if unknown or not combination:
