@@ -17,6 +17,7 @@ from .listing import list_problems
 from .messages import bad_input
 from .model import describe_model
 from .plugins import import_installed_plugins, import_plugin
+from .regress import regress_case
 from .run import run
 from .sweep import sweep
 from .view import view_files
@@ -84,6 +85,7 @@ app.command("model")(describe_model)
 app.command("compare")(compare)
 app.command("fit")(fit)
 app.command("identify")(identify_case)
+app.command("regress")(regress_case)
 app.command("view")(view_files)
 app.command("sweep")(sweep)
 app.command("demo")(demo)

@@ -62,5 +62,5 @@ def _check_ending(option: str, path: pathlib.Path, endings: tuple[str, ...]) -> 
         with style():
             figure_format(path)
     elif path.suffix.lower() not in endings:
-        listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        listed = " or ".join(filter(None, (", ".join(endings[:-1]), endings[-1])))
         raise ValueError(f"`{option}` writes {listed}; got {path}. Change the suffix.")

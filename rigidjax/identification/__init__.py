@@ -83,6 +83,7 @@ from .regression.consistent import (
     ConsistentRegression as ConsistentRegression,
     consistent_regression as consistent_regression,
 )
+from .regression.essential import essential_regression as essential_regression
 from .regression.regression import (
     JointData as JointData,
     Regression as Regression,

@@ -21,7 +21,6 @@ from ...identification.data.units import factor
 from ...identification.regression.link_frames import describe_in_frames, without_constants
 from ...mechanics import rate_labels
 from ...models import Model
-from .. import checks
 from .data import ReadColumns, Source, read_common, read_series
 from .model import read_model_file
 from .preparation import Cut
@@ -357,10 +356,9 @@ def _filter_run(
 
 
 def check_model_output(path: pathlib.Path, case: RegressionCase) -> None:
-    """Raise `ValueError` for a model file of another format than the one of the case."""
-    checks.check_readable(case.path)
-    if path.suffix.lower() != case.path.suffix.lower():
+    """Raise `ValueError` if a fitted model is to be written and no consistent bodies are found."""
+    if case.consistent is None:
         raise ValueError(
-            f"The fitted model is the file {case.path.name} with other numbers; write it to a file "
-            f"that ends in {case.path.suffix}, not to {path}."
+            f"The fitted model {path} needs `consistent` in [regress]: least squares alone may "
+            "give bodies that do not exist. Write `consistent = true`."
         )

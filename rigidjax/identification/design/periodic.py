@@ -73,7 +73,7 @@ def fourier_basis(ts: np.ndarray, period: float, harmonics: int) -> np.ndarray:
 
 
 class TreeRows:
-    """Columns of the base parameters, torques and points of a tree along a motion.
+    """Information, torques and points of a tree along a motion.
 
     All functions take coordinates and their two derivatives in one array, (T, 3 f).
     """
@@ -110,45 +110,53 @@ class TreeRows:
         rng, f = np.random.default_rng(0), len(labels)
         q = rng.uniform(bounds["low"], bounds["high"], (_NUM_RANDOM * f, f))
         x = np.hstack([q, rng.normal(size=(len(q), 2 * f))])
-        matrix = np.asarray(_all_rows(self._fixed, self._static, x)[0])
+        matrix = np.asarray(_all_rows(self._arguments, self._options, x)[0])
         self.base: BaseParameters = base_parameters(
             matrix.reshape(-1, matrix.shape[2]), [*parameter_labels(system), *names]
         )
-        self._chosen = np.array(self.base.chosen)
+        # Orthogonal combinations of unit columns: those of the base parameters can be nearly
+        # parallel, such as the masses of links that mostly act by gravity.
+        flat = matrix.reshape(-1, matrix.shape[2])
+        size = np.linalg.norm(flat, axis=0)
+        size = np.where(size > 0, size, np.inf)
+        axes = np.linalg.svd(flat / size, full_matrices=False)[2][: self.base.rank]
+        self._combine = jnp.asarray(axes.T / size[:, None])
 
     @property
-    def _fixed(self) -> Any:
+    def _arguments(self) -> Any:
         return self._prepared, self._gravity, self._parameters, self._velocity, self._points
 
     @property
-    def _static(self) -> Any:
+    def _options(self) -> Any:
         return self._rotations, self._terms
 
-    def columns(self, x: np.ndarray) -> np.ndarray:
-        """Return the weighted columns of the base parameters, (T f, r)."""
-        matrix = np.asarray(_all_rows(self._fixed, self._static, x)[0])[:, :, self._chosen]
-        return (matrix * np.asarray(self._weights)[:, None]).reshape(-1, self.base.rank)
+    def condition(self, x: np.ndarray) -> float:
+        """Return the condition of the weighted columns of unit length, as of `BaseParameters`."""
+        matrix = np.asarray(_all_rows(self._arguments, self._options, x)[0])
+        flat = (matrix * np.asarray(self._weights)[:, None]).reshape(-1, matrix.shape[2])
+        size = np.linalg.norm(flat, axis=0)
+        values = np.linalg.svd(flat[:, size > 0] / size[size > 0], compute_uv=False)
+        return float(values[0] / values[self.base.rank - 1])
 
     def torques(self, x: np.ndarray) -> np.ndarray:
         """Return the torques of the nominal parameters, (T, f)."""
-        return np.asarray(_all_rows(self._fixed, self._static, x)[1])
+        return np.asarray(_all_rows(self._arguments, self._options, x)[1])
 
-    def bounded(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate_bounded(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return torques and coordinates of points, (T, f + 3 P)."""
-        _, torques, points = _all_rows(self._fixed, self._static, x)
+        _, torques, points = _all_rows(self._arguments, self._options, x)
         return np.asarray(torques), np.asarray(points)
 
-    def bounded_derivatives(self, x: np.ndarray) -> np.ndarray:
-        """Return derivatives of `bounded`, side by side, by the inputs, (T, f + 3 P, 3 f)."""
-        return np.asarray(_derivatives(self._fixed, self._static, x))
+    def differentiate_bounded(self, x: np.ndarray) -> np.ndarray:
+        """Return derivatives of `evaluate_bounded`, side by side, by the inputs, (T, f + 3 P, 3 f)."""
+        return np.asarray(_derivatives(self._arguments, self._options, x))
 
     def score(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         r"""Return $\frac1r \log\det(W^T W)$ and its derivatives by the inputs, (T, 3 f)."""
-        scale = np.linalg.norm(self.columns(x), axis=0)
         value, slope = _score(
-            jnp.asarray(x), self._fixed, self._static, self._weights, self._chosen, scale
+            jnp.asarray(x), self._arguments, self._options, self._weights, self._combine
         )
-        return float(value) + 2 * float(np.mean(np.log(scale))), np.asarray(slope)
+        return float(value), np.asarray(slope)
 
 
 def _rotation_columns(system: System) -> tuple[tuple[int, ...], ...]:
@@ -168,14 +176,14 @@ def _local(fixed: Any, static: Any, x: Float[Array, " n"]) -> tuple[Array, Array
     rotations, terms = static
     q, rate, change = jnp.split(x, 3)
 
-    def generalised(q, rate):
+    def velocities_of(q, rate):
         nu = rate
         for columns in rotations:
             k = jnp.array(columns)
             nu = nu.at[k].set(RotationVector().tangent(q[k]) @ rate[k])
         return nu
 
-    nu, nu_dot = jax.jvp(generalised, (q, rate), (rate, change))
+    nu, nu_dot = jax.jvp(velocities_of, (q, rate), (rate, change))
     state = state_of_joints(prepared, jnp.zeros((), x.dtype), q, nu)
     Y, applied = inverse_dynamics(prepared, gravity, poses_of_state(prepared, state), nu, nu_dot)
     parts = [Y]
@@ -198,19 +206,19 @@ def _all_rows(fixed: Any, static: Any, x: Any) -> tuple[Array, Array, Array]:
 
 @eqx.filter_jit
 def _derivatives(fixed: Any, static: Any, x: Any) -> Array:
-    def bounded(row):
+    def evaluate(row):
         return jnp.concatenate(_local(fixed, static, row)[1:])
 
-    return jax.vmap(jax.jacfwd(bounded))(jnp.asarray(x))
+    return jax.vmap(jax.jacfwd(evaluate))(jnp.asarray(x))
 
 
 @eqx.filter_jit
-def _score(
-    x: Any, fixed: Any, static: Any, weights: Any, chosen: Any, scale: Any
-) -> tuple[Array, Array]:
+def _score(x: Any, fixed: Any, static: Any, weights: Any, combine: Any) -> tuple[Array, Array]:
     def value(x):
-        matrix = jax.vmap(lambda row: _local(fixed, static, row)[0])(x)[:, :, chosen]
-        W = (matrix * weights[:, None]).reshape(-1, len(chosen)) / scale
-        return jnp.linalg.slogdet(W.T @ W)[1] / len(chosen)
+        matrix = jax.vmap(lambda row: _local(fixed, static, row)[0])(x) * weights[:, None]
+        W = matrix.reshape(-1, matrix.shape[2]) @ combine
+        # From the triangular factor: the product would square the condition.
+        R = jnp.linalg.qr(W, mode="r")
+        return 2 * jnp.mean(jnp.log(jnp.abs(jnp.diag(R))))
 
     return jax.value_and_grad(value)(x)

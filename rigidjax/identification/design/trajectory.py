@@ -30,9 +30,9 @@ class Trajectory:
 
     - `system`; `labels` of the coordinates, (f,); `period`, s.
     - `motion`: coordinates as functions of time.
-    - `base`: the base parameters that it determines; `condition` number of their columns of unit
-      length; `score`, mean of the logarithms of their information, by which trajectories of one
-      design compare.
+    - `base`: the base parameters that it determines; `condition` number of the columns of unit
+      length, see `BaseParameters.condition`; `score`, the mean logarithm of their information, by
+      which trajectories of one design compare.
     - `reached`: for each kind of limit the largest part of it that is used, on a grid of 80 points
       per period of the highest harmonic; at most 1.
     - `converged`: whether the search met its tolerance.
@@ -76,7 +76,7 @@ class Trajectory:
     def samples(self, ts: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return coordinates and their first and second derivatives at times (T,) s, (T, f) each.
 
-        Of a free rotation these are its rotation vector and the derivatives of that.
+        For a free rotation they are its rotation vector and the derivatives of that vector.
         """
         return self.motion(np.asarray(ts, float))
 
@@ -124,11 +124,11 @@ def design_trajectory(
     r"""Design a periodic motion that determines the base parameters of a tree as well as possible.
 
     Every coordinate is a finite Fourier series. Sequential quadratic programming (SLSQP of SciPy)
-    with exact derivatives maximises $\frac{1}{r}\log\det(W^T W)$, with the columns $W$ of the $r$
-    base parameters in the inverse dynamics, weighted by the torque limits, over one period. All
-    limits are imposed at 8 samples per period of the highest harmonic, and checked at 80; where one
-    is exceeded between samples, it is tightened there and the search goes on. The torques are those
-    of the masses and inertias of the model.
+    with exact derivatives maximises $\frac{1}{r}\log\det(W^T W)$, with the columns $W$ of $r$
+    combinations of the base parameters in the inverse dynamics, weighted by the torque limits, over
+    one period. All limits are imposed at 8 samples per period of the highest harmonic, and checked
+    at 80; where one is exceeded between samples, it is tightened there and the search goes on. The
+    torques are those of the masses and inertias of the model.
 
     Coordinates are joint coordinates. A ball joint has its rotation vector, and a free body its
     position and its rotation vector: something else moves it, such as the flange of another
@@ -138,8 +138,8 @@ def design_trajectory(
     **Arguments:**
 
     - `model`, a tree; its forces other than gravity are known, and count for the torques.
-    - `limits` of every coordinate, by its name in `rj.rate_labels(system)`. Those of a model file
-      are `{name: MotionLimits(x.position, x.rate, torque=x.effort) for name, x in
+    - `limits` of every coordinate, by its name in `rj.rate_labels(system)`. For a model file
+      they are `{name: MotionLimits(x.position, x.rate, torque=x.effort) for name, x in
       robot.limits.items()}`.
     - `period`, s; `harmonics`, number of them: the highest has the frequency harmonics / period.
     - `workspace`: boxes that points of bodies must not leave.
@@ -165,14 +165,15 @@ def design_trajectory(
             f"{harmonics}, {num_starts} and {max_iterations}."
         )
     rows = TreeRows(system, labels, workspace, terms, nominal or {}, bounds)
-    grids = tuple(period * np.arange(n * harmonics) / (n * harmonics) for n in (_COARSE, _FINE))
+    counts = _COARSE * harmonics, _FINE * harmonics
+    grids = (
+        period * np.arange(counts[0]) / counts[0],
+        period * np.arange(counts[1]) / counts[1],
+    )
     found: Any = search_trajectory(
         rows, bounds, workspace, period, harmonics, grids, from_rest, num_starts, max_iterations,
         seed,
     )  # fmt: skip
-    columns = rows.columns(np.concatenate(found.motion(grids[1]), axis=1))
-    unit = columns / np.linalg.norm(columns, axis=0)
-    values = np.linalg.svd(unit, compute_uv=False)
     return Trajectory(
         system=system,
         labels=labels,
@@ -180,7 +181,7 @@ def design_trajectory(
         motion=found.motion,
         rows=rows,
         base=rows.base,
-        condition=float(values[0] / values[-1]),
+        condition=rows.condition(np.concatenate(found.motion(grids[1]), axis=1)),
         score=found.score,
         reached=found.reached,
         converged=found.converged,

@@ -13,8 +13,10 @@ from .periodic import PeriodicMotion, TreeRows, fourier_basis
 _NUM_ROUNDS = 6
 # Excess over a limit, relative, that is round-off.
 _ROUND_OFF = 1e-9
-# Tolerance of the search, of the score.
+# Tolerance of the search, of the score and of the limits.
 _TOLERANCE = 1e-5
+# Distance to the limits, relative, that covers this tolerance.
+_MARGIN = 1e-4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +94,7 @@ class _Problem:
         """Return the used part of the limits by kind, (T, n)."""
         x, _ = self.inputs(z, ts)
         q, v, a = np.split(x, 3, axis=1)
-        torques, points = self.rows.bounded(x)
+        torques, points = self.rows.evaluate_bounded(x)
         b, (low, high) = self.bounds, self.box
         center, size = _box_center(low, high)
         return {
@@ -109,7 +111,7 @@ class _Problem:
         f = self.shape[1]
         # The coordinates and their derivatives are linear in `z`: (3, T, f, m f).
         linear = np.einsum("dtm,fg->dtfmg", basis, np.diag(self.half)).reshape(3, len(ts), f, -1)
-        nonlinear = self.chain(self.rows.bounded_derivatives(x), basis)
+        nonlinear = self.chain(self.rows.differentiate_bounded(x), basis)
         b = self.bounds
         _, size = _box_center(*self.box)
         return {
@@ -207,12 +209,14 @@ def _search(
         ]
     )
     margins: dict[str, Any] = {}
+    reached: dict[str, float] = {}
     for _ in range(_NUM_ROUNDS):
 
         def rows(z: np.ndarray, margins: Mapping[str, Any] = dict(margins)) -> np.ndarray:
             used = problem.used(z, coarse)
             kept = [
-                (1 - margins.get(k, 0.0) - x, 1 - margins.get(k, 0.0) + x) for k, x in used.items()
+                (1 - margins.get(k, _MARGIN) - x, 1 - margins.get(k, _MARGIN) + x)
+                for k, x in used.items()
             ]
             return np.concatenate([part.ravel() for pair in kept for part in pair])
 
@@ -243,5 +247,7 @@ def _search(
             return FoundTrajectory(motion, score, reached, bool(result.success)), reached
         for kind, part in used.items():
             excess = np.maximum(part - 1, 0.0)
-            margins[kind] = margins.get(kind, 0.0) + np.where(excess > 0, 1.2 * excess + 1e-6, 0.0)
+            margins[kind] = margins.get(kind, _MARGIN) + np.where(
+                excess > 0, 1.2 * excess + _MARGIN, 0.0
+            )
     return None, reached

@@ -33,9 +33,10 @@ class ConsistencyError(RuntimeError):
 class ConsistentRegression:
     """Inertial parameters with a positive definite pseudo-inertia of every body.
 
-    **Attributes:** `data`; `parameters` (p,) in the order of `data.labels`; `covariance` (p, p),
-    the inverse of the second derivatives of the minimised function, of data and prior; `divergence`
-    from the prior, of all bodies and positive terms; `num_steps`, of Newton's method.
+    **Attributes:** `data`; `parameters` (p,) in the order of `data.labels`; `covariance` (p, p), by
+    the second derivatives of the minimised function, of data and prior, and by the dependence of
+    residuals that the regression allows for; `divergence` from the prior, of all bodies and
+    positive terms; `num_steps`, of Newton's method.
     """
 
     data: JointData
@@ -135,10 +136,26 @@ def consistent_regression(
     return ConsistentRegression(
         data=data,
         parameters=pi,
-        covariance=solve_least_squares(*_newton_rows(A, b, barrier, weight, pi))[1],
+        covariance=_covariance(regression, A, *_newton_rows(A, b, barrier, weight, pi)),
         divergence=barrier.value(pi),
         num_steps=steps,
     )
+
+
+def _covariance(
+    regression: Regression, A: np.ndarray, stack: np.ndarray, right: np.ndarray
+) -> np.ndarray:
+    """Return $H^{-1} (S + P) H^{-1}$, with second derivatives $H$ of the data and the prior $P$.
+
+    $S$ is the covariance of the gradient by the data, from the covariance of the base parameters
+    that the regression uses; for independent residuals $S + P = H$.
+    """
+    columns = regression.data.matrix[:, :, regression.base.chosen] / regression.noise[:, None]
+    W = columns.reshape(-1, regression.base.rank)
+    information = W.T @ W @ regression.base.combinations
+    inverse = solve_least_squares(stack, right)[1]
+    spread = information.T @ regression.covariance @ information
+    return inverse @ (spread + stack.T @ stack - A.T @ A) @ inverse
 
 
 def _prior_parameters(regression: Regression, prior: Mapping[str, MassProperties]) -> np.ndarray:

@@ -21,8 +21,8 @@ def essential_regression(regression: Regression, *, least: float = 1.0) -> Regre
 
     **Arguments:** `regression`, from `regress`; `least`, smallest ratio of value and standard
     deviation that remains, positive. A ratio of 1 keeps what improves predictions on average.
-    **Returns:** a `Regression` with fewer base parameters (`base.expressions`), the same noise and
-    the same method of covariance.
+    **Returns:** a `Regression` with fewer base parameters (`base.expressions`) and the same method
+    of covariance.
     **Errors:** `ValueError` for `least` that is not positive, and if no parameter remains.
     **Source:** Pham, Gautier, Proc. 30th IEEE Conf. Decision and Control (1991) 2769; Khalil,
     Dombre, Modeling, Identification and Control of Robots (2002), Section 12.3.

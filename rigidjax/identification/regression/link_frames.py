@@ -66,7 +66,8 @@ def with_constants(system: System, values: Mapping[str, float], velocity: float)
             value = values.get(f"{joint.name}.{term}")
             if value is not None:
                 constant = np.array([value])
-                law = Friction(constant, velocity=velocity) if term == "coulomb" else constant
-                fields[field] = law
+                zero, smooth = np.zeros(1), np.full(1, velocity)
+                law = Friction(constant, zero, velocity=smooth)
+                fields[field] = law if term == "coulomb" else constant
         joints.append(replace_fields(joint, **jax.tree.map(jnp.asarray, fields)))
     return replace_fields(system, joints=tuple(joints))

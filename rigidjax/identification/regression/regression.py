@@ -328,6 +328,7 @@ def regress(
     noise: ArrayLike | None = None,
     tolerance: float = 1e-8,
     covariance: CovarianceMethod | None = None,
+    base: BaseParameters | None = None,
 ) -> Regression:
     """Estimate the base parameters by least squares, each joint weighted by its noise.
 
@@ -343,6 +344,7 @@ def regress(
       `"sandwich"` for residuals that depend on earlier ones and on those of other joints, as in
       filtered data, see `hac_covariance`; `None` takes the latter where tests reject that the
       residuals of some joint are white.
+    - `base`: the parameters to estimate, by default all base parameters of the data.
 
     **Errors:** `ValueError` for noise that is not positive, fewer samples than parameters, and an
     unknown covariance.
@@ -362,7 +364,7 @@ def regress(
         if not np.all(np.isfinite(sigma) & (sigma > 0)):
             raise ValueError("`regress(noise=...)` must be positive and finite, N m or N.")
     rows = data.matrix.reshape(count * f, -1)
-    base = base_parameters(rows, data.labels, tolerance)
+    base = base_parameters(rows, data.labels, tolerance) if base is None else base
     freedom = count * f - base.rank
     if freedom <= 0:
         raise ValueError(
