@@ -224,3 +224,79 @@ def test_armature_is_a_term_of_the_regression():
     still = np.zeros((3, 1))
     with pytest.raises(ValueError, match="`armature` of the joint 'hinge' out.*term \"rotor\""):
         ident.joint_data(rj.System(bob, hinge), still, still, still, still)
+
+
+def test_essential_parameters_are_those_that_differ_from_zero(exact_arm):
+    """Planted zeros go, the others stay, and the rest is least squares without their columns."""
+    data = exact_arm
+    present = np.array([not label.endswith("offset") for label in data.labels])
+    rng = np.random.default_rng(3)
+    torques = data.matrix @ (PLANTED * present)
+    torques = torques + 0.02 * rng.normal(size=torques.shape)
+    linear = ident.regress(dataclasses.replace(data, torques=torques))
+    essential = ident.essential_regression(linear, least=2.5)
+    left_out = set(linear.base.expressions) - set(essential.base.expressions)
+    assert {"shoulder.offset", "elbow.offset"} >= left_out and left_out
+    assert np.all(np.abs(essential.values) > 2.4 * essential.std)
+    W = (data.matrix[:, :, essential.base.chosen] / essential.noise[:, None]).reshape(
+        -1, essential.base.rank
+    )
+    expected = np.linalg.lstsq(W, (torques / essential.noise).ravel(), rcond=None)[0]
+    np.testing.assert_allclose(essential.values, expected, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"least=...\)` must be positive; got 0"):
+        ident.essential_regression(linear, least=0)
+    with pytest.raises(ValueError, match="no base parameter is 1e.09 standard deviations"):
+        ident.essential_regression(linear, least=1e9)
+
+
+def test_coupled_motors_act_by_the_transposed_combination():
+    """Friction of a motor that turns with two joints: torque on each, power of both."""
+    q, v, a = excitation(2)
+    data = ident.joint_data(
+        planar_arm(), q, v, a, np.zeros_like(q), terms=("viscous", "rotor", "offset"),
+        coupled={"motor": {"shoulder": 0.5, "elbow": -2.0}},
+    )  # fmt: skip
+    assert data.labels[-2:] == ("motor.viscous", "motor.rotor") and data.positive[-2:].all()
+    rate = 0.5 * v[:, 0] - 2.0 * v[:, 1]
+    np.testing.assert_allclose(np.sum(data.matrix[:, :, -2] * v, axis=1), rate**2)
+    np.testing.assert_allclose(data.matrix[:, 1, -2], -2.0 * rate)
+
+
+def test_known_loads_are_subtracted():
+    """A payload on the forearm equals a forearm that contains it."""
+    q, v, a = excitation(2)
+    load = rj.MassProperties(0.4, (0.1, 0.0, 0.05), (0.01, 0.02, 0.015))
+    zero = np.zeros_like(q)
+    plain = ident.joint_data(planar_arm(), q, v, a, zero)
+    expected = plain.matrix[:, :, 10:] @ np.asarray(load.parameters())
+    loaded = ident.joint_data(planar_arm(), q, v, a, zero, loads={"fore": load})
+    np.testing.assert_allclose(plain.torques - loaded.torques, expected, atol=1e-12)
+    both = ident.stack_joint_data([plain, loaded])
+    assert both.matrix.shape == (400, 2, 20)
+    np.testing.assert_array_equal(both.torques[200:], loaded.torques)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"coupled": {"m": {"hip": 1.0}}}, r"'m' combines rates of \['shoulder', 'elbow'\]"),
+        ({"coupled": {"m": {"elbow": np.inf}}}, "the factors of 'm' must be finite"),
+        (
+            {"loads": {"hand": rj.MassProperties(1.0, (0, 0, 0), (1, 1, 1))}},
+            "no body called 'hand'",
+        ),
+    ],
+)
+def test_wrong_couplings_and_loads(options, message):
+    q, v, a = excitation(2)
+    with pytest.raises(ValueError, match=message):
+        ident.joint_data(planar_arm(), q, v, a, np.zeros_like(q), **options)
+
+
+def test_recordings_with_other_parameters_are_not_joined():
+    q, v, a = excitation(2)
+    plain = ident.joint_data(planar_arm(), q, v, a, np.zeros_like(q))
+    more = ident.joint_data(planar_arm(), q, v, a, np.zeros_like(q), terms=("viscous",))
+    for parts in ([], [plain, more]):
+        with pytest.raises(ValueError, match="all with the same parameters"):
+            ident.stack_joint_data(parts)

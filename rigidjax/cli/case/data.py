@@ -151,7 +151,11 @@ def read_common(top: CaseTable, folder: pathlib.Path) -> tuple[Source, Cut | Non
 
 
 def read_series(
-    table: CaseTable, folder: pathlib.Path, common: Source, reader: Any, columns: tuple[str, ...]
+    table: CaseTable,
+    folder: pathlib.Path,
+    common: Source,
+    reader: Any,
+    columns: str | tuple[str, ...],
 ) -> tuple[list[Measurements], str]:
     """Read the runs of one reader of columns, without unit conversion; return also their file.
 

@@ -43,7 +43,7 @@ class RegressionOutputs(NamedTuple):
 
 
 class RegressionCase(NamedTuple):
-    """What a case of `rigidjax regress` describes.
+    """The content of a case of `rigidjax regress`.
 
     **Attributes:** `title`, `text` of the file; `model`, its `path` and the `options` it was loaded
     with; `data`; `prior`, mass properties in the frames of the links; `terms`, of the joints;

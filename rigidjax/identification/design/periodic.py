@@ -148,7 +148,7 @@ class TreeRows:
         return np.asarray(torques), np.asarray(points)
 
     def differentiate_bounded(self, x: np.ndarray) -> np.ndarray:
-        """Return derivatives of `evaluate_bounded`, side by side, by the inputs, (T, f + 3 P, 3 f)."""
+        """Return derivatives of `evaluate_bounded` by the inputs, (T, f + 3 P, 3 f)."""
         return np.asarray(_derivatives(self._arguments, self._options, x))
 
     def score(self, x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -1,6 +1,7 @@
 """Essential parameters: the base parameters that the data tell from zero."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -51,4 +52,6 @@ def essential_regression(regression: Regression, *, least: float = 1.0) -> Regre
         chosen=tuple(regression.base.chosen[k] for k in remaining),
         combinations=regression.base.combinations[remaining],
     )
-    return regress(regression.data, noise=regression.noise, base=base, covariance=regression.method)
+    noise = regression.noise if regression.noise_is_known else None
+    method: Any = regression.method
+    return regress(regression.data, noise=noise, base=base, covariance=method)

@@ -1,13 +1,14 @@
 """Trees for regression: bodies in given frames, without the joint constants to be found."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...bodies import Frame, MassProperties
+from ...bodies import MassProperties
 from ...joints import Friction
 from ...joints.replacing import replace_fields
 from ...mechanics import System
@@ -18,7 +19,7 @@ _FIELDS = {"viscous": "damping", "coulomb": "friction", "rotor": "armature"}
 
 
 def describe_in_frames(
-    system: System, frames: Mapping[str, Frame]
+    system: System, frames: Mapping[str, Any]
 ) -> tuple[System, dict[str, MassProperties]]:
     """Return a tree whose bodies have their inertial parameters about given origins.
 
