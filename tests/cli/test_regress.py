@@ -166,7 +166,7 @@ def test_command_finds_the_robot_and_writes_its_file(folder, truth):
     hip = fitted.joints[fitted.joint_index("hip")]
     assert float(hip.damping[0]) == pytest.approx(1.5, rel=0.03)
     assert float(hip.friction.coulomb[0]) == pytest.approx(2.0, rel=0.03)
-    # What gravity and inertia determine: torques of the fitted file against those of the right one.
+    # Torques by gravity and inertia of the fitted file, against those of the right one.
     right = rj.models.load(write_arm(out), fixed_base=True).system
     motion = coordinates(DT * np.arange(0, 1500, 50))
     torques = []

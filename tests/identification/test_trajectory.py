@@ -29,7 +29,7 @@ def arm():
 
 
 @pytest.fixture(scope="module")
-def designed(arm):
+def trajectory(arm):
     floor = ident.WorkspaceBox(
         "fore", (-np.inf, -np.inf, -0.2), (np.inf, np.inf, np.inf), (0.1, 0, 0)
     )
@@ -39,10 +39,10 @@ def designed(arm):
     )  # fmt: skip
 
 
-def test_every_limit_holds_between_samples(designed, arm):
+def test_every_limit_holds_between_samples(trajectory, arm):
     """Series, inverse dynamics and poses of other functions, on a grid of their own."""
     ts = np.linspace(0, PERIOD, 3001)
-    series = [designed.series(name) for name in LIMITS]
+    series = [trajectory.series(name) for name in LIMITS]
     q, v, a = (np.stack([jax.vmap(f)(jnp.asarray(ts)) for f in fs], axis=1) for fs in (
         series, [jax.grad(f) for f in series], [jax.grad(jax.grad(f)) for f in series],
     ))  # fmt: skip
@@ -63,22 +63,22 @@ def test_every_limit_holds_between_samples(designed, arm):
     assert np.array(tips)[:, 2].min() >= -0.2
     np.testing.assert_allclose(v[[0, -1]], 0.0, atol=1e-12)
     np.testing.assert_allclose(a[[0, -1]], 0.0, atol=1e-12)
-    np.testing.assert_allclose(designed.torques(ts), tau, atol=1e-10)
-    assert 0.95 < max(designed.reached.values()) <= 1.0
-    assert designed.base.rank == 8 and "limits used" in repr(designed)
+    np.testing.assert_allclose(trajectory.torques(ts), tau, atol=1e-10)
+    assert 0.95 < max(trajectory.reached.values()) <= 1.0
+    assert trajectory.base.rank == 8 and "limits used" in repr(trajectory)
 
 
-def test_score_is_the_information_and_better_than_random_motions(designed, arm):
+def test_score_is_the_information_and_better_than_random_motions(trajectory, arm):
     """The determinant by a regressor of its own; other motions within the limits have less."""
     ts = PERIOD * np.arange(24) / 24
 
     def information(q, v, a):
         data = ident.joint_data(arm, q, v, a, np.zeros_like(q), terms=("viscous",))
-        W = data.matrix[:, :, designed.base.chosen] / np.array([12.0, 1.5])[:, None]
+        W = data.matrix[:, :, trajectory.base.chosen] / np.array([12.0, 1.5])[:, None]
         W = W.reshape(-1, 8)
         return np.linalg.slogdet(W.T @ W)[1] / 8
 
-    best = information(*designed.samples(ts))
+    best = information(*trajectory.samples(ts))
     rng = np.random.default_rng(0)
     for _ in range(20):
         # Rates at the start differ, which leaves more freedom.
@@ -111,20 +111,20 @@ def test_derivatives_are_exact(arm):
     np.testing.assert_allclose(found, (ends[0] - ends[1]) / (2 * h), rtol=1e-6, atol=1e-7)
 
 
-def test_csv_has_one_period(designed, tmp_path):
-    designed.to_csv(tmp_path / "a.csv", 100.0)
+def test_csv_has_one_period(trajectory, tmp_path):
+    trajectory.to_csv(tmp_path / "a.csv", 100.0)
     table = np.genfromtxt(tmp_path / "a.csv", delimiter=",", names=True, deletechars="")
     assert len(table) == 501 and table["time_s"][-1] == PERIOD
     np.testing.assert_allclose(
-        table["q.elbow"], jax.vmap(designed.series("elbow"))(table["time_s"])
+        table["q.elbow"], jax.vmap(trajectory.series("elbow"))(table["time_s"])
     )
-    np.testing.assert_allclose(table["tau.elbow"], designed.torques(table["time_s"])[:, 1])
+    np.testing.assert_allclose(table["tau.elbow"], trajectory.torques(table["time_s"])[:, 1])
     with pytest.raises(FileExistsError):
-        designed.to_csv(tmp_path / "a.csv", 100.0)
+        trajectory.to_csv(tmp_path / "a.csv", 100.0)
     with pytest.raises(ValueError, match="must be above 1.2 Hz, twice the highest"):
-        designed.to_csv(tmp_path / "b.csv", 1.0)
+        trajectory.to_csv(tmp_path / "b.csv", 1.0)
     with pytest.raises(ValueError, match="takes one of .*; got 'hip'"):
-        designed.series("hip")
+        trajectory.series("hip")
 
 
 def test_free_bodies_turn_by_their_rotation_vector():
