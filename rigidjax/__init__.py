@@ -29,6 +29,7 @@ from .bodies import (
     QuadraticDrag as QuadraticDrag,
 )
 from .control.contacts import JointStop as JointStop, PlaneContact as PlaneContact
+from .control.locks import Lock as Lock, Release as Release
 from .control.restitution import Restitution as Restitution
 from .control.transition import Transition as Transition, TransitionRecord as TransitionRecord
 from .forces import (

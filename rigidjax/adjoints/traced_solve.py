@@ -58,9 +58,9 @@ def trace_solve(kwargs: Tree, checkpoints: int | None, probes: bool):
         solve, inputs = _trace_arguments(kwargs, checkpoints, probes)
         if solve.closes_over_tracers():
             raise ValueError(
-                "`AnyMode` cannot see what an event or a projection closes over while it is "
-                "traced. Pass such values through `args` or in an Equinox module, or choose one of "
-                "diffrax's adjoints."
+                "`AnyMode` cannot see what an event, a projection or a policy closes over, or "
+                "remembers from an earlier call, while it is traced. Pass such values through "
+                "`args` or in an Equinox module, or choose one of diffrax's adjoints."
             )
     return solve, inputs
 

@@ -1,8 +1,9 @@
 """Transitions of a hybrid run: events at which the state jumps and the motion goes on."""
 
 import abc
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -14,6 +15,7 @@ from ..checks import find_duplicates
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns, join_chart, split_chart
 from ..formulations.view import SystemView
+from ..signals.controllers import call_traced
 from ..state import State
 from .contacts import AbstractContact
 
@@ -22,6 +24,9 @@ _DIRECTIONS = (-1, 0, 1)
 
 class AbstractChange(eqx.Module):
     """A change of the unknowns at a transition that needs the model, such as an impact."""
+
+    # Whether it changes the mode of a joint, after which `when` may rest at zero.
+    sets_modes: ClassVar[bool] = False
 
     @abc.abstractmethod
     def apply(
@@ -96,7 +101,8 @@ class Transition(eqx.Module):
 
     def value(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Scalar:
         """Return the value of `when`."""
-        return jnp.asarray(self.when(t, SystemView(model, t, y)))
+        subject = f"`Transition(when=..., name={self.name!r})`"
+        return jnp.asarray(call_traced(self.when, subject, t, SystemView(model, t, y)))
 
 
 def split_change(result: Any) -> tuple[Any, dict[str, Any]]:
@@ -114,7 +120,9 @@ def switched_inputs(transitions: Sequence[Transition], t: Scalar, state: State) 
     names = set()
     for item in transitions:
         if not isinstance(item.change, AbstractChange):
-            names |= set(split_change(eqx.filter_eval_shape(item.change, t, state))[1])
+            subject = f"`Transition(change=..., name={item.name!r})`"
+            call = functools.partial(call_traced, item.change, subject)
+            names |= set(split_change(eqx.filter_eval_shape(call, t, state))[1])
     return sorted(names)
 
 

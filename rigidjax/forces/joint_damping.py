@@ -8,7 +8,7 @@ import jax
 from jaxtyping import Array, Float
 
 from ..joints.base import AbstractJoint
-from ..joints.friction import Friction
+from ..joints.friction import Friction, HeldFriction
 from ..joints.stop import Stop
 from .base import AbstractForce, Bodies, Kinematics
 from .joint_force import AbstractJointForce
@@ -34,7 +34,7 @@ class JointFriction(AbstractJointForce):
     """Friction on one coordinate, N m or N, from the `friction` of a joint."""
 
     joint: str = eqx.field(static=True)
-    friction: Friction
+    friction: Friction | HeldFriction
     component: int | None = eqx.field(static=True)
 
     def generalised_force(

@@ -27,6 +27,7 @@ from ..native import call_by_kernel
 from ..native.ops import cross
 from ..rotations.so3 import multiply
 from ..state import State
+from .binding import compile_free_method
 from .charts import Charted, Unknowns, chart_limit, move_chart, needs_no_reference, split_chart
 from .compiled import compile_method
 from .coordinates import AbstractCoordinates
@@ -123,7 +124,7 @@ class AbstractFormulation(AbstractCoordinates):
         rest = jnp.zeros(self.num_algebraic - lam.size, y.dtype)
         return jnp.concatenate([y, lam, rest])
 
-    @compile_method
+    @compile_free_method
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
         """Return the physical state of the unknowns; the quaternion's sign is arbitrary.
 
@@ -279,7 +280,7 @@ class AbstractFormulation(AbstractCoordinates):
         prepared = self.prepared_system
         return kinetic_energy(prepared, kinematics) + potential_energy(prepared, t, kinematics)
 
-    @compile_method
+    @compile_free_method
     def kinetic_energy(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, ""]:
         """Return the kinetic energy, that of rotors (`armature`) included, J."""
         return kinetic_energy(self.prepared_system, self.kinematics(t, y))

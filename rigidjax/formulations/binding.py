@@ -32,6 +32,8 @@ from ..signals.inputs import (
 from ..signals.shared_tables import number_tables
 from ..signals.signal import Signal
 from .charts import Unknowns, join_chart, split_chart
+from .compiled import Method, compile_method
+from .holding import bind_efforts, with_smooth_friction
 from .view import SystemView
 
 Model = TypeVar("Model")
@@ -174,8 +176,15 @@ def bind_controls(model: Any, t: Scalar, y: Unknowns) -> Any:
     """Return the model with the values that inputs and states of actuators have at `(t, y)`.
 
     The model keeps the unknowns of its actuators and sampled controllers. Models without any, and
-    models that are bound already, are returned unchanged.
+    models that are bound already, are returned unchanged. Efforts hold the joints at rest.
     """
+    if not model.multibody.has_modes or model.multibody.is_bound:
+        return bind_free(model, t, y)
+    return bind_efforts(bind_free(model, t, y), y, model.holding(t, y).efforts)
+
+
+def bind_free(model: Any, t: Scalar, y: Unknowns) -> Any:
+    """Return the model as `bind_controls` does, but with no effort on joints that are held."""
     system = model.system
     if not isinstance(system, System) or not system.is_controlled or system.is_bound:
         return model
@@ -200,11 +209,18 @@ def bind_controls(model: Any, t: Scalar, y: Unknowns) -> Any:
             q, v = (of[force.joint][component] for of in (view.coordinates, view.rates))
             rates = force.state_rates(t, states[k], q, v)
             forces[k] = ActuatorAtStates(force.joint, force.component, force, states[k], rates)
-    return replace_fields(model, system=replace_fields(system, forces=tuple(forces)))
+    model = replace_fields(model, system=replace_fields(system, forces=tuple(forces)))
+    return bind_efforts(model, y, None) if model.multibody.has_modes else model
+
+
+def compile_free_method(method: Method) -> Method:
+    """Apply `compile_method` to a method that no effort on joints at rest affects."""
+    return compile_method(method, bind_free)
 
 
 def bind_start(model: Any) -> Any:
-    """Return the model with actuators at their initial states and undefined inputs at zero.
+    """Return the model with actuators at their initial states, undefined inputs at zero, and
+    friction that is smooth.
 
     Checks of a state use it, which know no other unknowns.
     """
@@ -216,6 +232,9 @@ def bind_start(model: Any) -> Any:
     }
     model = with_inputs(model, undefined) if undefined else model
     system = model.multibody
+    if system.sticking_joints:
+        system = with_smooth_friction(system)
+        model = replace_fields(model, system=system)
     if not system.is_controlled or system.is_bound:
         return model
     forces = [
@@ -233,7 +252,7 @@ def _evaluate(policy: Any, t: Scalar, view: SystemView, target: InputTarget) -> 
     # Traced once to see which parts of the view it uses: these are computed outside of the law,
     # because comparisons within the law count as jumps of the force.
     used = SystemView(view.model, t, view.y)
-    jax.eval_shape(lambda t: policy.function(t, used), t)
+    jax.eval_shape(lambda t: policy.call(t, used, target), t)
     return policy.evaluate(t, used.precompute(), target)
 
 
@@ -304,6 +323,9 @@ def state_names(system: Any) -> list[str]:
     for key, count in system.state_counts:
         if not isinstance(key, int):
             target, source = system.sources[key]
+            if isinstance(source, SwitchedValue):
+                names += [key] if count == 1 else [f"{key}{k + 1}" for k in range(count)]
+                continue
             held = (source.delay + 1) * math.prod(target.shape)
             names += [f"{key}.held{k + 1}" for k in range(held)]
             names += [f"{key}.state{k + 1}" for k in range(count - held)]

@@ -12,19 +12,26 @@ from ..checks import is_traced
 from ..native import call_by_kernel
 from .charts import split_chart
 
-_Method = TypeVar("_Method", bound=Callable[..., object])
+Method = TypeVar("Method", bound=Callable[..., object])
 
 
-def compile_method(method: _Method) -> _Method:
+def bind_at(model: Any, t: Any, y: Any) -> Any:
+    """Return the model with the values of its inputs, actuators and held joints at `(t, y)`."""
+    return model.bind(t, y)
+
+
+def compile_method(method: Method, bind: Callable[[Any, Any, Any], Any] = bind_at) -> Method:
     """Apply `equinox.filter_jit` to a method of a time and of unknowns, of a prepared model.
 
     `filter_jit` alone would treat a time or a vector of Python numbers as a constant and compile
     again for every value. Outside transformations the native backend runs the method, because it
     compiles faster.
+
+    **Arguments:** `bind`, which puts the values at `(t, y)` into the model.
     """
 
     def call_prepared(self, t, y, args, kwargs):
-        return method(self.bind(t, y).prepare(t), t, y, *args, **kwargs)
+        return method(bind(self, t, y).prepare(t), t, y, *args, **kwargs)
 
     # Deferred to the first call: both inspect signatures, which would slow down the import.
     jitted = functools.cache(lambda: eqx.filter_jit(call_prepared))
@@ -47,7 +54,7 @@ def compile_method(method: _Method) -> _Method:
         call = jitted if is_traced((self, t, y, args, kwargs)) else by_backend
         return call()(model, t, y, args, kwargs)
 
-    return cast(_Method, with_arrays)
+    return cast(Method, with_arrays)
 
 
 def _array(value: Any):

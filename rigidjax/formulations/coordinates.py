@@ -49,7 +49,7 @@ from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
 from ..signals.shared_tables import freeze_signals
 from ..state import State
-from .binding import bind_controls, held_inputs, initial_states, state_rates
+from .binding import bind_controls, compile_free_method, held_inputs, initial_states, state_rates
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compile_method
 
@@ -229,7 +229,7 @@ class AbstractCoordinates(eqx.Module):
             return angles
         return jnp.concatenate([angles, initial_states(self.multibody, angles.dtype)])
 
-    @compile_method
+    @compile_free_method
     def kinematics(self, t: Float[Array, ""], y: Unknowns) -> Kinematics:
         """Return poses and twists of all bodies, as forces see them."""
         return kinematics_for_forces(self.prepared_system, *self.motion(t, y))
@@ -272,7 +272,7 @@ class AbstractCoordinates(eqx.Module):
         """
         return self._gaps(t, self.without_multipliers(y))
 
-    @compile_method
+    @compile_free_method
     def _gaps(self, t: Scalar, y: Unknowns) -> Float[Array, " J"]:
         return constraint_violations(
             self.prepared_system, t, joint_frames_at(self.prepared_system, self.poses(t, y))
@@ -282,7 +282,7 @@ class AbstractCoordinates(eqx.Module):
         """Return the unknowns without the multipliers that follow them."""
         return join_chart(split_chart(y)[0][: self.layout.size], y)
 
-    @compile_method
+    @compile_free_method
     def _joint_coordinates(
         self, t: Scalar, y: Unknowns
     ) -> tuple[dict[str, Array], dict[str, Array]]:

@@ -35,8 +35,10 @@ from ..rotations.matrix import product
 from ..rotations.so3 import skew
 from .actuation import actuated_rates, check_forces, forces_of_actuated
 from .base import AbstractFormulation
+from .binding import compile_free_method
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compile_method
+from .holding import Holding, Modes, held_coordinates, modes_at, motion_responses, solve_held
 
 
 class SystemConfiguration(eqx.Module):
@@ -77,7 +79,7 @@ class AbstractMinimalRates(AbstractFormulation):
         """Names of the generalised velocities, in their order (see `rj.rate_labels`)."""
         return rate_labels(self.multibody)
 
-    @compile_method
+    @compile_free_method
     def mass_matrix(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, "f f"]:
         r"""Return the mass matrix $M$ of the generalised velocities.
 
@@ -295,12 +297,54 @@ class AbstractMinimalRates(AbstractFormulation):
     ) -> Float[Array, " f"]:
         r"""Return the change $\Delta\nu$ by generalised impulses, (f,), N s and N m s.
 
-        Joints answer with impulses of their own, as in `apply_impulse`.
+        Joints answer with impulses of their own, as in `apply_impulse`; locked ones, too.
         """
+        response = self.free_response(t, y, impulses)
+        modes = self.modes(y)
+        if modes is None or not modes.are_locks.any():
+            return response
+        response = response - self.locking_change(t, y, modes, response)
+        return response.at[modes.rows].multiply(jnp.where(modes.are_locked, 0.0, 1.0))
+
+    @compile_free_method
+    def free_response(
+        self, t: Float[Array, ""], y: Unknowns, impulses: Float[Array, " f"]
+    ) -> Float[Array, " f"]:
+        """Return `impulse_response` with all locks open."""
         if not self.multibody.has_loops:
             return solve(self.mass_matrix(t, y), impulses)
         at = self.configuration(t, y)
         return factor_loops(at.prepared, at.t, at.poses, at.joint_frames).response(impulses)
+
+    def locking_change(
+        self, t: Scalar, y: Unknowns, modes: Modes, nu: Float[Array, " f"]
+    ) -> Float[Array, " f"]:
+        """Return the change of velocities that stops the locked coordinates, with its sign changed.
+
+        The impulses that lock the joints cause it: momentum is conserved in all other motions.
+        """
+        responses, A = motion_responses(self, t, y, modes)
+        modes = modes._replace(held=modes.are_locked)
+        return responses.T @ solve_held(A, modes, nu[modes.rows])
+
+    def modes(self, y: Unknowns) -> Modes | None:
+        """Return the modes of the joints that friction or locks hold; `None` without any."""
+        coordinates = held_coordinates(self)
+        return modes_at(coordinates, self.held_inputs(y)) if coordinates else None
+
+    @compile_free_method
+    def holding(self, t: Float[Array, ""], y: Unknowns) -> Holding:
+        """Return the efforts on the coordinates with modes, and the motion that they cause."""
+        modes = self.modes(y)
+        assert modes is not None
+        free = self.vector_field(t, y)
+        responses, A = motion_responses(self, t, y, modes)
+        nu_dot = self.rates_of(free)
+        efforts = -solve_held(A, modes, nu_dot[modes.rows])
+        nu_dot = nu_dot + responses.T @ efforts
+        # Without round-off the rates remain exactly zero.
+        nu_dot = nu_dot.at[modes.rows].multiply(jnp.where(modes.held, 0.0, 1.0))
+        return Holding(efforts, nu_dot[modes.rows], jnp.diagonal(A), self.with_rates(free, nu_dot))
 
     def rates_of(self, y: Unknowns) -> Float[Array, " f"]:
         r"""Return the generalised velocities $\nu$ among the unknowns."""
@@ -310,7 +354,7 @@ class AbstractMinimalRates(AbstractFormulation):
         """Return the unknowns with other generalised velocities."""
         return join_chart(self.layout.with_velocities(split_chart(y)[0], nu), y)
 
-    @compile_method
+    @compile_free_method
     def configuration(self, t: Float[Array, ""], y: Unknowns) -> SystemConfiguration:
         """Return the poses, joints and generalised velocities in body components."""
         return self.configuration_prepared(t, y)

@@ -30,6 +30,7 @@ from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..native.ops import vmap_rows
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.matrix import to_body, to_space
+from .binding import compile_free_method
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compile_method
 from .internal import check_rotation
@@ -75,6 +76,9 @@ class AbstractNullSpace(AbstractMinimalRates):
         )
 
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
+        system = self.multibody
+        if system.has_modes and not system.is_bound:
+            return self.holding(t, y).field
         return self._field(t, y)
 
     @compile_method
@@ -82,7 +86,7 @@ class AbstractNullSpace(AbstractMinimalRates):
         _, joint_frames, of = self._moving(t, y)
         return constant_chart(self.joined_rates(y, joint_frames, of), y)
 
-    @compile_method
+    @compile_free_method
     def rates_at_constant_velocities(self, t: Scalar, y: Unknowns) -> Unknowns:
         r"""Return the rate of the unknowns for $\dot\nu = 0$: the velocities of the coordinates."""
         at = self.configuration_prepared(t, y)
@@ -105,7 +109,7 @@ class AbstractNullSpace(AbstractMinimalRates):
             return y
         return self._project(t, y)
 
-    @compile_method
+    @compile_free_method
     def _project(self, t: Scalar, y: Unknowns) -> Unknowns:
         y = self.close_joints(t, y)
         if not self.multibody.has_loops:

@@ -27,8 +27,8 @@ from ..native.ops import take
 from ..rotations.base import AbstractRotation, Rates
 from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..state import State
+from .binding import compile_free_method
 from .charts import Unknowns, join_chart, split_chart
-from .compiled import compile_method
 from .internal import check_rotation
 from .null_space import AbstractNullSpace, NullSpace
 from .tree_layout import TreeLayout
@@ -178,7 +178,7 @@ class Relative(AbstractNullSpace):
         rest = self.with_initial_states(angles)
         return self.layout.join(self._plain(state, joint_frames), a, nu, rest)
 
-    @compile_method
+    @compile_free_method
     def decode(self, t: Float[Array, ""], y: Unknowns) -> State:
         poses, joint_frames, twists = self.motion(t, y)
         p = jax.vmap(spurrier_klumpp)(poses.rotations[:-1])

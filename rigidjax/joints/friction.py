@@ -29,6 +29,12 @@ class Friction(eqx.Module):
     rate $v_0 \operatorname{artanh}(Q / F_c)$. Choose $v_0$ well below the rates of interest; the
     smaller it is, the stiffer are the equations near rest (implicit solvers: `rj.solvers`).
 
+    With `sticking` there is no regularisation. The joint sticks at a rate of exactly zero while the
+    effort that this needs is at most the level at rest, and slips otherwise, with the exact sign in
+    the place of $\tanh$. Sticking and slipping are transitions of `rj.simulate`; they are listed
+    in `Solution.transitions`, and `Solution.inputs["hinge.sliding"]` has the direction of sliding,
+    0 while the joint sticks. Other functions that evaluate forces refuse such a joint.
+
     Forces are N and velocities m/s where the coordinate is a length, N m and rad/s where it is an
     angle. Every argument is a scalar, or has an entry for each coordinate of the joint.
 
@@ -39,7 +45,9 @@ class Friction(eqx.Module):
     - `stribeck`: `None`, or the pair $(F_s, v_s)$ of the level of friction at rest, not below
       $F_c$, and the velocity at which it decays; kept as `stribeck.static` and
       `stribeck.velocity`. Unless $v_s$ exceeds $v_0$ several times, the peak is lower than $F_s$.
-    - `velocity`, $v_0$, the regularisation velocity, m/s or rad/s.
+      With `sticking`, $v_s$ may be zero: friction drops from $F_s$ to $F_c$ when the joint slips.
+    - `velocity`, $v_0$, the regularisation velocity, m/s or rad/s; of no effect with `sticking`.
+    - `sticking`: whether the joint sticks exactly.
 
     **Errors:** `ValueError` for negative values, velocities that are not positive, a level at rest
     below that in motion, or a wrong shape; when the joint is built, for a wrong number of entries.
@@ -51,6 +59,7 @@ class Friction(eqx.Module):
     viscous: Float[Array, " *f"]
     stribeck: Stribeck | None
     velocity: Float[Array, " *f"]
+    sticking: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -58,10 +67,14 @@ class Friction(eqx.Module):
         viscous: ArrayInput = 0.0,
         stribeck: Sequence[ArrayInput] | None = None,
         velocity: ArrayInput = 0.01,
+        sticking: bool = False,
     ):
         self.coulomb = law_constant(coulomb, "Friction(coulomb=...)")
         self.viscous = law_constant(viscous, "Friction(viscous=...)")
         self.velocity = law_constant(velocity, "Friction(velocity=...)", is_positive=True)
+        if not isinstance(sticking, bool):
+            raise TypeError(f"`Friction(sticking=...)` must be True or False; got {sticking!r}.")
+        self.sticking = sticking
         self.stribeck = None
         if stribeck is not None:
             if not isinstance(stribeck, Sequence) or len(stribeck) != 2:
@@ -76,16 +89,63 @@ class Friction(eqx.Module):
             )
             self.stribeck = Stribeck(
                 law_constant(stribeck[0], name, rules=[rule]),
-                law_constant(stribeck[1], name, is_positive=True),
+                law_constant(stribeck[1], name, is_positive=not sticking),
             )
 
     def force(self, rate: Float[Array, ""]) -> Float[Array, ""]:
-        """Return the force, N, or moment, N m, on the coordinate; `rate`, m/s or rad/s."""
+        """Return the force, N, or moment, N m, on the coordinate; `rate`, m/s or rad/s.
+
+        **Errors:** `ValueError` with `sticking`, whose force is no function of the rate.
+        """
+        if self.sticking:
+            raise ValueError(
+                "`Friction(sticking=True)` is no function of the rate: only `rj.simulate` knows "
+                "whether the joint sticks, in models of the formulations `Relative` and "
+                "`NullSpace`. Use `sticking=False` here, which is smooth over `velocity`."
+            )
+        return self.sliding_force(jnp.tanh(rate / self.velocity), rate)
+
+    @property
+    def static_level(self) -> Float[Array, " *f"]:
+        """Level of friction at rest, N or N m."""
+        return self.coulomb if self.stribeck is None else self.stribeck.static
+
+    def sliding_force(
+        self, direction: Float[Array, ""], rate: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        """Return the force, N, or moment, N m, on a coordinate that slides.
+
+        **Arguments:** `direction`, 1 or -1, the sign of the rate; `rate`, m/s or rad/s.
+        """
         level = self.coulomb
         if self.stribeck is not None:
-            decay = jnp.exp(-((rate / self.stribeck.velocity) ** 2))
+            scale = self.stribeck.velocity
+            decays = scale > 0
+            decay = jnp.exp(-((rate / jnp.where(decays, scale, 1.0)) ** 2))
+            decay = jnp.where(decays, decay, 0.0)
             level = level + (self.stribeck.static - level) * decay
-        return -level * jnp.tanh(rate / self.velocity) - self.viscous * rate
+        return -level * direction - self.viscous * rate
+
+
+class HeldFriction(eqx.Module):
+    """Friction of a joint at one time, and the efforts that hold its coordinates.
+
+    **Attributes:** `effort`, N or N m; `direction` of sliding, 1 or -1, 0 for a coordinate that
+    friction holds; `law`, `None` without friction.
+    """
+
+    effort: Float[Array, " *f"]
+    direction: Float[Array, " *f"]
+    law: Friction | None
+
+    def force(self, rate: Float[Array, ""]) -> Float[Array, ""]:
+        """Return the force, N, or moment, N m, on the coordinate; `rate`, m/s or rad/s."""
+        if self.law is None:
+            return self.effort
+        if not self.law.sticking:
+            return self.effort + self.law.force(rate)
+        sliding = self.law.sliding_force(self.direction, rate)
+        return self.effort + jnp.where(self.direction == 0, 0.0, sliding)
 
 
 def law_constant(

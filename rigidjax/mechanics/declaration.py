@@ -17,6 +17,7 @@ from ..forces.joint_damping import forces_of_joint
 from ..joints import VelocityConstraint
 from ..joints.base import AbstractJoint
 from ..joints.constraint import AbstractConstraint, AbstractPositionConstraint
+from ..joints.friction import Friction
 from ..joints.replacing import replace_fields
 from ..native.ops import stack_rows
 from ..signals.controllers import Source, held_sources
@@ -130,6 +131,21 @@ class AbstractSystem(eqx.Module):
     def is_controlled(self) -> bool:
         """Whether policies, sampled controllers or actuators act on the system."""
         return bool(self.sources) or any(isinstance(f, AbstractActuator) for f in self.forces)
+
+    @property
+    def sticking_joints(self) -> tuple[str, ...]:
+        """Names of the joints whose friction sticks exactly."""
+        return tuple(
+            joint.name
+            for joint in self.joints
+            if isinstance(joint.friction, Friction) and joint.friction.sticking
+        )
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether the modes of joints that stick or lock are among the unknowns."""
+        sources = (source for _, source in held_sources(self.sources).values())
+        return any(getattr(source, "joint", None) is not None for source in sources)
 
     @property
     def armatures(self) -> Float[Array, " f"] | None:

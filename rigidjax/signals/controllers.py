@@ -36,8 +36,12 @@ class Policy(eqx.Module):
         self, t: Float[Array, ""], view: Any, target: InputTarget
     ) -> Float[Array, " *size"]:
         """Return the value of the input; `ValueError` for a wrong shape."""
-        value = evaluate_law(lambda t: self.function(t, view), t)
+        value = evaluate_law(lambda t: self.call(t, view, target), t)
         return checked_result(value, target, "The policy", t.dtype)
+
+    def call(self, t: Float[Array, ""], view: Any, target: InputTarget) -> Any:
+        """Return the result of the function, unchecked."""
+        return call_traced(self.function, f"The policy of the input {target.name!r}", t, view)
 
 
 class SampledController(eqx.Module):
@@ -132,7 +136,8 @@ class SampledController(eqx.Module):
         size = int(np.prod(target.shape))
         queue, flat = states[: (self.delay + 1) * size], states[(self.delay + 1) * size :]
         _, unravel = ravel_pytree(self.state)
-        result = self.function(t, view, unravel(flat))
+        subject = f"The sampled controller of the input {target.name!r}"
+        result = call_traced(self.function, subject, t, view, unravel(flat))
         if not isinstance(result, tuple) or len(result) != 2:
             raise ValueError(
                 "`SampledController(function=...)` must return a pair (value, state); got "
@@ -161,12 +166,15 @@ class SampledController(eqx.Module):
 
 
 class SwitchedValue(eqx.Module):
-    """A value of an input that transitions of a hybrid run set, one of the unknowns.
+    """A value that transitions of a hybrid run set, one of the unknowns.
 
-    **Arguments:** `value`, until the first transition.
+    **Arguments:** `value`, until the first transition; `joint`, whose mode it is: `sticks` or
+    `locks`; `None` for the value of an input.
     """
 
     value: Float[Array, " *size"]
+    joint: str | None = eqx.field(static=True, default=None)
+    locks: bool = eqx.field(static=True, default=False)
 
     def num_states(self, target: InputTarget) -> int:
         """Return the number of unknowns that it adds to a run."""
@@ -226,6 +234,11 @@ def checked_result(
     value: Any, target: InputTarget, subject: str, dtype: Any
 ) -> Float[Array, " *size"]:
     """Return the value that a controller computed; `ValueError` for a wrong shape."""
+    if not eqx.is_array_like(value):
+        raise TypeError(
+            f"{subject} of the input {target.name!r} must return a number or an array; got "
+            f"{value!r}."
+        )
     value = jnp.asarray(value)
     if value.shape != target.shape:
         raise ValueError(
@@ -233,6 +246,22 @@ def checked_result(
             f"{value.shape}."
         )
     return value.astype(dtype)
+
+
+def call_traced(function: Callable[..., Any], subject: str, *args: Any) -> Any:
+    """Call a function of a user with traced values.
+
+    **Arguments:** `subject`, the function in messages.
+    **Errors:** `TypeError` for a function that needs known values.
+    """
+    try:
+        return function(*args)
+    except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+        raise TypeError(
+            f"{subject} needs known numbers, but JAX traces it: the run is compiled before its "
+            "values are known. Use `jnp.where` or `jax.lax.cond` instead of `if`, `jnp` functions "
+            "instead of NumPy's, and neither `float(...)` nor `bool(...)`."
+        ) from error
 
 
 def check_num_parameters(function: Any, count: int, argument: str, form: str) -> None:

@@ -1,7 +1,6 @@
 """Checks of the arguments of `simulate`, and their conversion to arguments of diffrax."""
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import diffrax
@@ -21,7 +20,6 @@ from ..checks import (
     float_array,
     is_traced,
 )
-from ..control.transition import Transition
 from ..formulations import AbstractAbsolute, AbstractFormulation, Charted
 from ..mechanics import check_constant_masses
 from ..projection import AbstractProjection, Explicit
@@ -204,10 +202,10 @@ def check_event(event: Any) -> None:
 
 
 def check_combination(
-    transitions: Sequence[Transition], event: Any, progress: Any, saveat: diffrax.SaveAt | None
+    is_hybrid: bool, event: Any, progress: Any, saveat: diffrax.SaveAt | None
 ) -> None:
     """Raise `ValueError` for arguments that a run with transitions does not take."""
-    if not transitions:
+    if not is_hybrid:
         return
     if event is not None:
         raise ValueError(

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
 
 from ..adjoints.record import Attempts
-from ..annotations import Scalar, Y
+from ..annotations import Count, Scalar, Y
 from ..solvers.explicit.unrolled import set_stage_loop
 
 # Intervals of a step, and iterations of the root finder, which are Newton steps or bisections.
@@ -31,12 +31,13 @@ class FallingValues(eqx.Module):
     """Values of K functions at one time, and whether they are positive.
 
     **Attributes:** `values` and `rates` (K,); `positive` (K,), which decides at a zero, where the
-    sign of the value is round-off.
+    sign of the value is round-off; `bands` (K,), up to which values are not positive either.
     """
 
     values: Float[Array, " K"]
     rates: Float[Array, " K"]
     positive: Bool[Array, " K"]
+    bands: Float[Array, " K"]
 
 
 class CrossingSearch(diffrax.AbstractAdjoint):
@@ -105,7 +106,7 @@ class CrossingSearch(diffrax.AbstractAdjoint):
         brackets, values, rates = (
             jnp.stack(parts, axis=-1) for parts in zip(*columns, strict=True)
         )
-        return brackets, FallingValues(values, rates, values > 0)
+        return brackets, FallingValues(values, rates, values > start.bands, start.bands)
 
     def _examine_function(
         self,
@@ -133,7 +134,7 @@ class CrossingSearch(diffrax.AbstractAdjoint):
         ts = jnp.concatenate([ta[None], ts])
         between = ts[:-1] + width * inner
         points = jnp.concatenate([ts[:1], jnp.stack([between, ts[1:]], axis=1).ravel()])
-        signs = jnp.stack([jax.vmap(value)(between) > 0, values > 0], axis=1).ravel()
+        signs = jnp.stack([jax.vmap(value)(between), values], axis=1).ravel() > start.bands[k]
         signs = jnp.concatenate([start.positive[k][None], signs])
         falls = signs[:-1] & ~signs[1:]
         first = jnp.argmax(falls)
@@ -182,3 +183,32 @@ def find_root(function: Callable[[Scalar], Scalar], low: Scalar, high: Scalar) -
     carry = 0.5 * (low + high), low, high, high - low, jnp.array(0)
     t, *_ = jax.lax.while_loop(is_running, improve, carry)
     return jnp.where(exists, t, jnp.inf)
+
+
+class _Falling(eqx.Module):
+    """A function times the sign for which a transition is a fall through zero."""
+
+    function: Callable[..., Scalar]
+    side: Scalar
+
+    def __call__(self, t: Scalar, y: Y) -> Scalar:
+        return self.side * self.function(t, y)
+
+
+def search_crossings(
+    solve: Callable[..., Any],
+    run: Any,
+    y: Y,
+    term: diffrax.AbstractTerm | None,
+    functions: list[Callable[..., Scalar]],
+    values: FallingValues,
+    side: Float[Array, " K"],
+) -> tuple[Float[Array, " K"], Count]:
+    """Return the times of the first crossings of functions (K,), and the number of steps.
+
+    **Arguments:** `solve`, which integrates the run, `run`, from `y`; `values` of the functions at
+    the start, and `side` (K,), the sign for which a crossing is a fall.
+    """
+    falling = tuple(_Falling(function, side[k]) for k, function in enumerate(functions))
+    solution, _ = solve(run._replace(adjoint=CrossingSearch(falling, values)), y, term)
+    return solution.stats["crossings"], solution.stats["num_search_steps"]

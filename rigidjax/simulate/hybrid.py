@@ -20,25 +20,15 @@ from equinox.internal import unvmap_any
 from jaxtyping import Array, Bool, Float
 
 from ..annotations import Count, Flag, Scalar
-from ..control.transition import (
-    AbstractChange,
-    Transition,
-    TransitionRecord,
-    check_functions,
-    restart,
-    split_change,
-)
-from ..formulations import AbstractAbsolute, AbstractFormulation
-from ..formulations.binding import set_inputs
-from ..formulations.charts import Unknowns, constant_chart, split_chart
-from ..mechanics import has_joints
-from ..mechanics.kinematics.poses import joint_frames_at, poses_of_state
-from ..mechanics.violations import constraint_violations, violation_tolerance
+from ..control.sticking import start_modes, stick_and_slip
+from ..control.transition import Transition, TransitionRecord, check_functions
+from ..formulations.charts import Unknowns
 from ..results import RESULTS
-from ..state import State
 from .backend_policy import choose_call
-from .crossings import CrossingSearch, FallingValues
+from .changes import change_unknowns
+from .crossings import FallingValues, search_crossings
 from .endings import is_okay
+from .location import locate_zero, rate_of_unknowns
 from .solution import Solution
 
 if TYPE_CHECKING:
@@ -49,9 +39,6 @@ _SIMULTANEOUS = 1024
 # Number of successive intervals, each shorter than the square root of the round-off of the run,
 # after which transitions accumulate.
 _SHORT_INTERVALS = 3
-# Newton iterations for the transition time. The first one removes the difference between the end
-# of the segment and its dense output, the second one makes second derivatives exact.
-_ITERATIONS = 2
 # Rate of `when` after a transition, relative to the rate before, that counts as zero.
 _AT_REST = 1e-12
 
@@ -61,10 +48,12 @@ class _Carry(eqx.Module):
 
     t: Scalar
     y: Unknowns
+    sampled: Scalar  # time up to which samples have been taken
     last: Count  # index of the last transition, -1 before the first
     side: Float[Array, " K"]  # sign of each function on the side from which it is watched
     pending: Bool[Array, " K"]  # transitions at the same time as the last one
     short: Count  # number of successive short intervals
+    bands: Float[Array, " K"]  # values of functions that rest at zero after a change, up to noise
     result: Any
     is_running: Flag
     ts: Float[Array, " T"]
@@ -98,9 +87,14 @@ class _HybridRun:
         y0: Unknowns,
     ):
         run = run._replace(sampling_start=run.t0)
-        self.solve_segment, self.run, self.term, self.y0 = solve, run, term, y0
-        self.model, self.transitions = run.model, run.transitions
-        check_functions(self.transitions, self.model, run.t0, y0)
+        self.solve_segment, self.run, self.term = solve, run, term
+        self.model = run.model
+        check_functions(run.transitions, self.model, run.t0, y0)
+        duration = jax.lax.stop_gradient(run.t1 - run.t0)
+        # Transitions of the caller come first, then those of joints that stick.
+        self.joints = stick_and_slip(self.model, duration)
+        self.transitions = (*run.transitions, *self.joints)
+        self.y0 = start_modes(self.model, run.t0, y0, duration)
         self.directions = jnp.array([item.direction for item in self.transitions])
         dtype = run.t0.dtype
         self.resolution = (
@@ -145,7 +139,7 @@ class _HybridRun:
         )
         record = TransitionRecord(
             times, jnp.where(recorded, kinds[:count], -1), jnp.sum(recorded), before, after,
-            tuple(item.name or str(k) for k, item in enumerate(self.transitions)),
+            self._names(),
         )  # fmt: skip
         ys = end.ys
         if not run.saves_unknowns:
@@ -158,6 +152,23 @@ class _HybridRun:
         )  # fmt: skip
         return solution, is_okay(end.result)
 
+    def _names(self) -> tuple[str, ...]:
+        """Return the names of the kinds of transitions, two for each joint that sticks."""
+        names = [item.name or str(k) for k, item in enumerate(self.run.transitions)]
+        for item in self.joints:
+            names += [f"{item.name} slips", f"{item.name} sticks"]
+        return tuple(names)
+
+    def _kind_of_record(self, kind: Count, y: Unknowns) -> Count:
+        """Return the index in `_names` of a transition after which the unknowns are `y`."""
+        first = len(self.run.transitions)
+        if not self.joints:
+            return kind
+        changes: list[Any] = [item.change for item in self.joints]
+        sticks = jnp.stack([change.sticks(self.model, y) for change in changes])
+        k = jnp.maximum(kind - first, 0)
+        return jnp.where(kind < first, kind, first + 2 * k + sticks[k])
+
     def _value_of(self, item: Transition) -> Callable[..., Scalar]:
         return lambda t, y: item.value(self.model, t, y)
 
@@ -167,7 +178,8 @@ class _HybridRun:
         ys = jax.tree.map(lambda y: jnp.full((size, *y.shape), jnp.inf, y.dtype), y0)
         sides = jnp.ones(count, run.t0.dtype)
         return _Carry(
-            run.t0, y0, jnp.array(-1), sides, jnp.zeros(count, bool), jnp.array(0),
+            run.t0, y0, jnp.array(-jnp.inf, run.t0.dtype), jnp.array(-1), sides,
+            jnp.zeros(count, bool), jnp.array(0), jnp.zeros_like(sides),
             jax.tree.map(jnp.asarray, RESULTS.successful), jnp.array(True),
             jnp.full(size, jnp.inf, run.t0.dtype), ys, self._no_work(),
         )  # fmt: skip
@@ -191,25 +203,34 @@ class _HybridRun:
         its time and kind, and the states before and after.
         """
         run, (t, y), last = self.run, (carry.t, carry.y), carry.last
-        values, side, due = self._watch(carry)
-        kind_due, at_once = jnp.argmax(due), jnp.any(due)
-        refused = at_once & (i == 0)
-        at_once = at_once & (i > 0)
+        values, side, due, urgencies = self._watch(carry)
+        first = len(run.transitions)
+        refused = jnp.any(due[:first]) & (i == 0)
+        at_once = jnp.any(due) & ~refused
+        # The caller's transitions act in their order, then the most urgent one of the joints.
+        order = jnp.arange(len(due), 0, -1).astype(urgencies.dtype)
+        kind_due = jnp.argmax(jnp.where(due, order, 0.0).at[first:].set(0.0))
+        if self.joints:
+            joint_due = first + jnp.argmax(jnp.where(due[first:], urgencies, -1.0))
+            kind_due = jnp.where(jnp.any(due[:first]), kind_due, joint_due)
         waits = at_once | refused | ~carry.is_running
         crossings, tries = self._search(carry, values, side, waits)
-        first = jnp.min(crossings)
-        crosses = jnp.isfinite(first) & ~waits
-        kind = jnp.where(at_once, kind_due, jnp.argmax(crossings <= first + self.resolution))
+        earliest = jnp.min(crossings)
+        crosses = jnp.isfinite(earliest) & ~waits
+        kind = jnp.where(at_once, kind_due, jnp.argmax(crossings <= earliest + self.resolution))
         t_b = jnp.where(waits, t, jnp.where(crosses, crossings[kind], run.t1))
-        solution, okay, inside = self._integrate(t, t_b, y, i)
+        solution, okay, inside, sampled = self._integrate(carry, t_b)
         y_b = jax.tree.map(lambda end, y: jnp.where(waits, y, end[-1]), solution.ys, y)
-        t_c, y_c, rate = self._locate(kind, crosses, t_b, y_b)
+        t_c, y_c, rate = locate_zero(self.model, self.functions, kind, crosses, t_b, y_b)
         occurs = (at_once | crosses) & okay & carry.is_running
         exceeds = occurs & (i == run.max_transitions)
         occurs = occurs & ~exceeds
         y_new, admitted, unchanged, switches = self._change(kind, occurs, t_c, y_c)
-        rate_after = jnp.stack([r for _, r in self._values_and_rates(t_c, y_new)])[kind]
-        rests = ~at_once & ~switches & (jnp.abs(rate_after) <= _AT_REST * jnp.abs(rate))
+        # A joint may rest after its own transitions.
+        count = len(run.transitions)
+        pairs = self._values_and_rates(t_c, y_new, self.functions[:count])
+        rates_after = jnp.stack([*(r for _, r in pairs), *[jnp.ones_like(t)] * len(self.joints)])
+        rests = ~at_once & (jnp.abs(rates_after[kind]) <= _AT_REST * jnp.abs(rate))
         interval = t_c - t
         is_short = (interval < self.short) & (last >= 0)
         short = jnp.where(at_once, carry.short, jnp.where(is_short, carry.short + 1, 0))
@@ -219,7 +240,7 @@ class _HybridRun:
         result = solution.result
         for condition, name in (
             (occurs & (short >= _SHORT_INTERVALS), "transitions_accumulate"),
-            (occurs & rests, "contact_persists"),
+            (occurs & rests & ~switches, "contact_persists"),
             (occurs & unchanged, "transition_without_effect"),
             (occurs & ~admitted, "inadmissible_change"),
             (exceeds, "max_transitions_reached"),
@@ -230,28 +251,37 @@ class _HybridRun:
         result = RESULTS.where(carry.is_running, result, carry.result)
         is_kind = jnp.arange(len(self.transitions)) == kind
         pending = jnp.where(at_once, carry.pending, crossings <= t_c + self.resolution) & ~is_kind
+        # A locked joint stays where its `when` is zero: noise there is no crossing.
+        bands = jnp.where(is_kind & rests & occurs, jnp.abs(rate) * self.resolution, carry.bands)
         reached = inside & jnp.isfinite(solution.ts[:-1]) & carry.is_running & ~refused
         following = _Carry(
-            t_c, y_new, jnp.where(occurs, kind, last), side, pending, short, result,
+            t_c, y_new, sampled, jnp.where(occurs, kind, last), side, pending, short, bands, result,
             occurs & is_okay(result), jnp.where(reached, self.ts, carry.ts),
             jax.tree.map(lambda new, old: _pad(reached, new[:-1], old), solution.ys, carry.ys),
             jax.tree.map(lambda a, b: jnp.where(carry.is_running, a, b), stats, carry.stats),
         )  # fmt: skip
         before, after = self.model.decode(t_c, y_c), self.model.decode(t_c, y_new)
-        return _cast(following, carry), (occurs, t_c, kind, before, after)
+        recorded = self._kind_of_record(kind, y_new)
+        return _cast(following, carry), (occurs, t_c, recorded, before, after)
 
-    def _values_and_rates(self, t: Scalar, y: Unknowns) -> list[tuple[Scalar, Scalar]]:
+    def _values_and_rates(
+        self, t: Scalar, y: Unknowns, functions: list[Callable[..., Scalar]]
+    ) -> list[tuple[Scalar, Scalar]]:
         """Return the value of each `when` and its rate along the motion."""
-        along = (jnp.ones_like(t), _field(self.model, t, y))
-        return [jax.jvp(function, (t, y), along) for function in self.functions]
+        if not functions:
+            return []
+        along = (jnp.ones_like(t), rate_of_unknowns(self.model, t, y))
+        return [jax.jvp(function, (t, y), along) for function in functions]
 
-    def _watch(self, carry: _Carry) -> tuple[FallingValues, Float[Array, " K"], Bool[Array, " K"]]:
+    def _watch(
+        self, carry: _Carry
+    ) -> tuple[FallingValues, Float[Array, " K"], Bool[Array, " K"], Float[Array, " k"]]:
         """Return the functions at the start of a segment, and which transitions are due there.
 
         **Returns:** values and rates with the sign for which a transition is a fall through zero;
-        these signs; flags of transitions that occur at once.
+        these signs; flags of transitions that occur at once; urgencies of those of joints.
         """
-        pairs = self._values_and_rates(carry.t, carry.y)
+        pairs = self._values_and_rates(carry.t, carry.y, self.functions)
         values, rates = (
             jax.lax.stop_gradient(jnp.stack(part)) for part in zip(*pairs, strict=True)
         )
@@ -266,7 +296,23 @@ class _HybridRun:
         due = (
             jnp.where(both, carry.pending, near | carry.pending) & ~is_last & (watched * rates < 0)
         )
-        return FallingValues(values, falling, jnp.where(near, falling > 0, values > 0)), side, due
+        changes: list[Any] = [item.change for item in self.joints]
+        urgencies = jnp.zeros(0, values.dtype)
+        if changes:
+            urgencies, sticks = (
+                jax.lax.stop_gradient(jnp.stack(parts))
+                for parts in (
+                    [change.urgency(self.model, carry.t, carry.y) for change in changes],
+                    [change.sticks(self.model, carry.y) for change in changes],
+                )
+            )
+            # The rate of a joint that starts to slide is zero up to round-off, and so may be its
+            # acceleration.
+            first = len(self.run.transitions)
+            due = due.at[first:].set((due[first:] & sticks) | (urgencies > 0))
+        positive = jnp.where(near, falling > 0, values > carry.bands)
+        start = FallingValues(values, falling, positive, carry.bands)
+        return start, side, due, urgencies
 
     def _search(
         self, carry: _Carry, values: FallingValues, side: Float[Array, " K"], waits: Flag
@@ -277,63 +323,32 @@ class _HybridRun:
         run = run._replace(t0=carry.t, t1=t1, saveat=diffrax.SaveAt(t1=True))
         run, y, functions, term = stop_gradients((run, carry.y, self.functions, self.term))
         call = choose_call(run.adjoint)
-        return call(_search, self.solve_segment, run, y, term, functions, values, side)
+        return call(search_crossings, self.solve_segment, run, y, term, functions, values, side)
 
     def _integrate(
-        self, t: Scalar, t_b: Scalar, y: Unknowns, i: Count
-    ) -> tuple[Solution, Flag, Bool[Array, " T"]]:
+        self, carry: _Carry, t_b: Scalar
+    ) -> tuple[Solution, Flag, Bool[Array, " T"], Scalar]:
         """Integrate a segment, with samples where it contains one.
 
         **Returns:** its solution, whose last sample is its end; whether it succeeded; which samples
-        it contains.
+        it contains; the time up to which samples have been taken.
         """
-        after = jnp.where(i == 0, self.ts >= t, self.ts > t)
-        inside = after & (self.ts <= t_b)
-        ts = jnp.where(inside, self.ts, jnp.where(after, t_b, t))
+        t, y = carry.t, carry.y
+        # A sample at a transition shows the state before, though its time be known to round-off.
+        sampled = jax.lax.stop_gradient(t_b) + self.resolution
+        inside = (self.ts > carry.sampled) & (self.ts <= sampled)
+        ts = jnp.where(self.ts < t, t, jnp.where(self.ts > t_b, t_b, self.ts))
         run = self.run._replace(t0=t, t1=t_b, saveat=diffrax.SaveAt(ts=ts, t1=True))
         solution, okay = self.solve_segment(run, y, self.term)
-        return solution, okay, inside
-
-    def _locate(
-        self, kind: Count, crosses: Flag, t: Scalar, y: Unknowns
-    ) -> tuple[Scalar, Unknowns, Scalar]:
-        """Move the end of a segment to the zero of `when`.
-
-        **Returns:** time and unknowns, with their derivatives, and the rate of `when`.
-        """
-        rate_at_end = _field(self.model, t, y)
-        # Functions, because a branch of `switch` has to be hashable.
-        branches = [lambda t, y, f=function: f(t, y) for function in self.functions]
-
-        def move(s):
-            middle = _add(y, 0.5 * s, rate_at_end)
-            return t + s, _add(y, s, _field(self.model, t + 0.5 * s, middle))
-
-        def value(s):
-            return jax.lax.switch(kind, branches, *move(s))
-
-        def improve(carry, _):
-            s, _ = carry
-            value_at, rate = jax.jvp(value, (s,), (jnp.ones_like(s),))
-            step = value_at / jnp.where(rate == 0, 1.0, rate)
-            return (jnp.where(crosses, s - step, s), rate), None
-
-        zero = jnp.zeros_like(t)
-        (s, rate), _ = jax.lax.scan(improve, (zero, zero), length=_ITERATIONS)
-        t_c, y_c = move(s)
-        y_c = jax.tree.map(lambda new, old: jnp.where(crosses, new, old), y_c, y)
-        return t_c, y_c, jax.lax.stop_gradient(rate)
+        return solution, okay, inside, sampled
 
     def _change(
         self, kind: Count, occurs: Flag, t: Scalar, y: Unknowns
     ) -> tuple[Unknowns, Flag, Flag, Flag]:
-        """Return the unknowns after a transition, and whether they are admissible and unchanged.
-
-        The last flag tells whether the transition sets inputs.
-        """
+        """Return the unknowns after a transition; see `change_unknowns`."""
 
         def branch(item):
-            return lambda t, y: self._change_by(item, t, y)
+            return lambda t, y: change_unknowns(self.model, item, t, y)
 
         y_new, admitted, *flags = jax.lax.switch(
             kind, [branch(item) for item in self.transitions], t, y
@@ -341,90 +356,10 @@ class _HybridRun:
         keep = occurs & admitted
         return jax.tree.map(lambda a, b: jnp.where(keep, a, b), y_new, y), admitted, *flags
 
-    def _change_by(
-        self, item: Transition, t: Scalar, y: Unknowns
-    ) -> tuple[Unknowns, Flag, Flag, Flag]:
-        model, admitted, inputs = self.model, jnp.array(True), {}
-        if isinstance(item.change, AbstractChange):
-            y_new = item.change.apply(model, t, y, item.when)
-            unchanged = _are_equal(y_new, y)
-        else:
-            state = model.decode(t, y)
-            changed, inputs = split_change(item.change(t, state))
-            new = _with_revolutions(changed, state)
-            unchanged = _are_equal(new, state)
-            admitted, new = _is_admissible(model, new, t), new.normalized()
-            y_new = set_inputs(model, restart(model, t, new, y), inputs)
-        finite = jnp.all(jnp.isfinite(split_chart(y_new)[0]))
-        switches = jnp.array(bool(inputs))
-        return y_new, finite & admitted, unchanged & ~switches, switches
-
-
-class _Falling(eqx.Module):
-    """A function times the sign for which a transition is a fall through zero."""
-
-    function: Callable[..., Scalar]
-    side: Scalar
-
-    def __call__(self, t: Scalar, y: Unknowns) -> Scalar:
-        return self.side * self.function(t, y)
-
-
-def _search(
-    solve: Callable[..., tuple[Solution, Flag]],
-    run: "RunArguments",
-    y: Unknowns,
-    term: diffrax.AbstractTerm | None,
-    functions: list[Callable[..., Scalar]],
-    values: FallingValues,
-    side: Float[Array, " K"],
-) -> tuple[Float[Array, " K"], Count]:
-    falling = tuple(_Falling(function, side[k]) for k, function in enumerate(functions))
-    solution, _ = solve(run._replace(adjoint=CrossingSearch(falling, values)), y, term)
-    return solution.stats["crossings"], solution.stats["num_search_steps"]
-
 
 def stop_gradients(tree: Any) -> Any:
     """Return a tree whose arrays have no derivatives."""
     return jax.tree.map(lambda x: jax.lax.stop_gradient(x) if eqx.is_array(x) else x, tree)
-
-
-def _field(model: AbstractFormulation, t: Scalar, y: Unknowns) -> Unknowns:
-    """Return the rate of the unknowns; zero for multipliers, which every segment determines."""
-    if isinstance(model, AbstractAbsolute) and model.index > 0:
-        values, _ = split_chart(y)
-        rate, _ = split_chart(model.ordinary_field(t, model.without_multipliers(y)))
-        padding = jnp.zeros(values.size - rate.size, rate.dtype)
-        return constant_chart(jnp.concatenate([rate, padding]), y)
-    return model.vector_field(t, y)
-
-
-def _is_admissible(model: AbstractFormulation, state: State, t: Scalar) -> Flag:
-    """Return whether the quaternions of a state have unit length and its poses obey the joints."""
-    p = state.orientation
-    is_unit = jnp.all(jnp.abs(jnp.sum(p * p, axis=-1) - 1.0) <= 2e-6)
-    if not has_joints(model.system):
-        return is_unit
-    prepared = model.prepare(t).prepared_system
-    frames = joint_frames_at(prepared, poses_of_state(prepared, state.normalized()))
-    gaps = constraint_violations(prepared, t, frames)
-    return is_unit & jnp.all(gaps <= violation_tolerance(gaps.dtype))
-
-
-def _with_revolutions(new: State, old: State) -> State:
-    """Return a changed state with the joint angles of the old one that it leaves out."""
-    angles = {**old.angles, **new.angles}
-    names = tuple(angles)
-    return new.with_angles(names, jnp.stack([angles[name] for name in names]) if names else None)
-
-
-def _add(y: Unknowns, s: Scalar, rate: Unknowns) -> Unknowns:
-    return jax.tree.map(lambda y, rate: y + s.astype(y.dtype) * rate, y, rate)
-
-
-def _are_equal(a: Any, b: Any) -> Flag:
-    pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
-    return jnp.all(jnp.stack([jnp.array_equal(x, y) for x, y in pairs]))
 
 
 def _pad(known: Bool[Array, " T"], values: Array, fill: Any) -> Array:

@@ -83,6 +83,11 @@ class RunArguments(NamedTuple):
     sampling_start: Array | None = None
 
     @property
+    def is_hybrid(self) -> bool:
+        """Whether the run has transitions, its own or those of joints that stick."""
+        return bool(self.transitions) or self.model.multibody.has_modes
+
+    @property
     def first_sample(self) -> Array:
         """Time from which the samples of controllers count, s."""
         return self.t0 if self.sampling_start is None else self.sampling_start
@@ -123,7 +128,7 @@ def integrate(run: RunArguments) -> tuple[Solution, Array]:
     call = choose_call(run.adjoint)
     model, y0, term = call(_prepare, run.model, run.state0, run.y0, run.t0)
     run = run._replace(model=model)
-    solve = functools.partial(solve_segments, _solve) if run.transitions else _solve
+    solve = functools.partial(solve_segments, _solve) if run.is_hybrid else _solve
     return choose_call_of_run(run.adjoint)(solve, run, y0, term)
 
 

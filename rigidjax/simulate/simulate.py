@@ -13,6 +13,7 @@ from jaxtyping import Array, ArrayLike
 
 from ..annotations import Flag, Time
 from ..checks import collect_faults, common_dtype, is_traced, is_tracing
+from ..control.sticking import declare_modes
 from ..control.transition import Transition, check_transitions, switched_inputs
 from ..formulations import AbstractFormulation
 from ..formulations.binding import bind_inputs
@@ -147,10 +148,12 @@ def simulate(
         switched = switched_inputs(transitions, jnp.asarray(t0, float), example)
     model = bind_inputs(model, inputs, "simulate(inputs=...)", switched)
     defaults = {name: known[name].default for name in switched if name in known}
-    inputs = {**defaults, **(inputs or {})} or None
+    model, modes = declare_modes(model, transitions)
+    inputs = {**defaults, **(inputs or {}), **modes} or None
+    is_hybrid = bool(transitions or modes)
     method = check_solver(solver)
     check_event(event)
-    check_combination(transitions, event, progress, saveat)
+    check_combination(is_hybrid, event, progress, saveat)
     check_index(model, method)
     check_structure(model, method, projection, stepsize_controller, dt)
     _check_start(state0, y0, t1)
@@ -169,7 +172,7 @@ def simulate(
             y0 = model.check_unknowns(y0, start)
     check_signals(model, method, controller, start, end, event)
     method = set_root_finder_tolerances(method, controller, rtol, atol)
-    method = choose_dense_output(method, saved, event, bool(transitions))
+    method = choose_dense_output(method, saved, event, is_hybrid)
     projected = choose_projection(projection, method)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
@@ -187,7 +190,7 @@ def simulate(
         start, end, dt0, saved = _shorten_to_zero(stopped, start, end, dt0, saved)
     # A host counter belongs to a single run: under a transformation it would not be read.
     count = explicit_evaluations(method) is None and not counts_evaluations(method) and not traced
-    count = count and not transitions
+    count = count and not is_hybrid
     run = RunArguments(
         model.separate_arrays(), state0, y0, start, end, dt0, saved, controller, method, projected,
         adjoint, event, progress, max_steps, args, start_count() if count else None, invalid,
@@ -209,7 +212,7 @@ def simulate(
         opened, _ = opaque_call(integrate, run._replace(saveat=_SAVE_END, number=None))
         warnings = replace_fields(opened, model=model).warnings
         raise SimulationError(" ".join([RESULTS[solution.result], *warnings]))
-    if not traced and not transitions and np.all(solution.result == RESULTS.max_steps_reached):
+    if not traced and not is_hybrid and np.all(solution.result == RESULTS.max_steps_reached):
         raise SimulationError(f"{RESULTS[solution.result]} {describe_progress(run)}")
     return raise_on_failure(solution, okay, traced)
 

@@ -9,7 +9,6 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, ArrayLike, Bool
 
 from ..annotations import Count, Scalar
@@ -33,7 +32,6 @@ from ..native import (
 )
 from ..projection import AbstractProjection
 from ..results import RESULTS
-from ..signals.controllers import SampledController
 from ..signals.inputs import check_names, inputs_of, with_inputs
 from ..signals.shared_tables import check_shared_times
 from ..simulate.arguments import (
@@ -51,9 +49,7 @@ from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
 from ..state import State
 from .advance import Memory, Method, advance_adaptive, advance_fixed, start_memory
-
-# Relative deviation of a period from a multiple of the step that is round-off.
-_STEP_TOLERANCE = 1e-6
+from .arguments import check_inputs, check_max_steps, count_steps, known_time, placeholders
 
 
 class StepperState(eqx.Module):
@@ -150,12 +146,12 @@ class Stepper(eqx.Module):
                     f"`{type(model.rotation).__name__}`. Use `recharting=True`, or "
                     "`rj.Quaternion()`."
                 )
-        self.period = _known_time(period, "period")
-        self.inputs = _check_inputs(model, inputs)
+        self.period = known_time(period, "period")
+        self.inputs = check_inputs(model, inputs)
         self.model = check_shared_times(model)
         method = check_solver(solver, "Stepper")
         check_index(model, method)
-        bound = self._bind(_placeholders(model, self.inputs))
+        bound = self._bind(placeholders(model, self.inputs))
         check_structure(bound, method, projection, None, dt, "Stepper")
         rtol, atol = check_tolerances(method, None, rtol, atol, dt, "Stepper")
         dtype = common_dtype(model)
@@ -172,8 +168,8 @@ class Stepper(eqx.Module):
             solver=set_root_finder_tolerances(method, controller, rtol, atol),
             controller=controller,
             projection=choose_projection(projection, method, "Stepper"),
-            num_steps=None if dt is None else _count_steps(self.period, dt),
-            max_steps=_check_max_steps(max_steps),
+            num_steps=None if dt is None else count_steps(self.period, dt),
+            max_steps=check_max_steps(max_steps),
             backend=check_backend(backend),
         )
 
@@ -186,7 +182,7 @@ class Stepper(eqx.Module):
         """
         dtype = common_dtype(self.model, state)
         t = jnp.asarray(check_finite(float_array(t, "Stepper.init(t=...)", ()), "t"), dtype)
-        values = _placeholders(self.model, self.inputs)
+        values = placeholders(self.model, self.inputs)
         with collect_faults() as faults:
             state = self._bind(values).check_state(state, t)
         invalid = jnp.any(jnp.stack(faults)) if faults else jnp.array(False)
@@ -364,66 +360,3 @@ def _nan_unless(okay: Bool[Array, ""], y: Unknowns) -> Unknowns:
     """Return the unknowns, NaN with derivatives of NaN unless `okay`."""
     factor = jnp.where(okay, 1.0, jnp.nan)
     return jax.tree.map(lambda x: x * factor.astype(x.dtype), y)
-
-
-def _placeholders(model: AbstractFormulation, bound: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the defaults of inputs that are not bound, and zeros of those without a default."""
-    dtype = common_dtype(model)
-    return {
-        name: jnp.zeros(target.shape, dtype)
-        if target.default is None
-        else jnp.asarray(target.default, dtype)
-        for name, target in sorted(inputs_of(model).items())
-        if name not in bound
-    }
-
-
-def _check_inputs(model: AbstractFormulation, inputs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the inputs that are bound when a stepper is built, checked."""
-    where = "Stepper(inputs=...)"
-    inputs = {} if inputs is None else inputs
-    if isinstance(inputs, Mapping):
-        for name, value in inputs.items():
-            if isinstance(value, SampledController):
-                raise ValueError(
-                    f"`{where}`: the input {name!r} has a sampled controller, which would sample "
-                    "within periods. Evaluate it between periods and pass its value to `step`."
-                )
-        free = _placeholders(model, inputs)
-        bind_inputs(with_inputs(model, free), inputs, where)
-        return dict(inputs)
-    bind_inputs(model, inputs, where)
-    raise AssertionError("`bind_inputs` accepts mappings alone")
-
-
-def _known_time(value: float, name: str) -> float:
-    """Return a positive number of seconds that is known when a stepper is built."""
-    if is_traced(value):
-        raise ValueError(
-            f"`Stepper({name}=...)` must be a known number of seconds; got a traced value."
-        )
-    found = float(check_finite(float_array(value, f"Stepper({name}=...)", ()), name))
-    if not found > 0:
-        raise ValueError(f"`Stepper({name}=...)` must be positive, s; got {found:g}.")
-    return found
-
-
-def _check_max_steps(max_steps: int) -> int:
-    is_count = isinstance(max_steps, int | np.integer) and not isinstance(max_steps, bool)
-    if not is_count or max_steps < 1:
-        raise ValueError(
-            f"`Stepper(max_steps=...)` must be an integer of at least 1; got {max_steps!r}."
-        )
-    return int(max_steps)
-
-
-def _count_steps(period: float, dt: float) -> int:
-    """Return the number of steps of a period; `ValueError` if it is no multiple of the step."""
-    step = _known_time(dt, "dt")
-    count = max(round(period / step), 1)
-    if abs(period - count * step) > _STEP_TOLERANCE * period:
-        raise ValueError(
-            f"`Stepper(period=..., dt=...)`: the period must be a multiple of the step; got "
-            f"{period:g} s and {step:g} s. Use `dt={period / count:g}`."
-        )
-    return count

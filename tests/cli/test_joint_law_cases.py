@@ -103,6 +103,8 @@ def test_tables_describe_the_laws_and_paths_find_their_constants(folder):
         leaves = zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True)
         assert all(np.array_equal(a, b) for a, b in leaves)
     assert case.model.system.forces[0].bodies == ("ground", "ground", "block")
+    exact = CASE.replace("velocity = 0.05", "sticking = true")
+    assert read_case(case_of(folder, exact + PARAMETERS)).model.system.joints[0].friction.sticking
     page = plotting.write_model_page(case.model, folder / "page.html").read_text("utf-8")
     assert "friction Friction(coulomb (1.5), viscous (0.2), stribeck Stribeck(static (2)" in page
     assert "bodies (ground, ground, block), points ((-1, 0, 0), (-1, 1, 0), None)" in page

@@ -179,6 +179,23 @@ def test_wrong_inputs():
         simulate(lambda t, view: view.coordinates["hinge"])
     with pytest.raises(TypeError, match=r"must be a function policy\(t, view\)"):
         simulate(lambda t: 1.0)
+    for policy in (
+        lambda t, view: float(t),
+        lambda t, view: 1.0 if t > 0.5 else 0.0,
+        lambda t, view: np.sin(view.rates["hinge"][0]),
+    ):
+        with pytest.raises(TypeError, match="'force' needs known numbers, but JAX traces it"):
+            simulate(policy)
+    with pytest.raises(TypeError, match="must return a number or an array; got None"):
+        simulate(lambda t, view: None)
+    rates = []
+
+    def remember(t, view):
+        rates.append(view.rates["hinge"][0])
+        return rates[0]
+
+    with pytest.raises(ValueError, match="remembers from an earlier call"):
+        simulate(remember)
     with pytest.raises(KeyError, match="no joint called 'hinges'"):
         simulate(lambda t, view: view.coordinates["hinges"][0])
     with pytest.raises(rj.SimulationError, match="no longer finite"):

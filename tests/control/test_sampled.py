@@ -264,5 +264,7 @@ def test_wrong_controllers():
         run(lambda t, view, s: 0.0, 0.1)
     with pytest.raises(ValueError, match="must return a state of the structure"):
         run(lambda t, view, s: (0.0, (s, s)), 0.1, 0.0)
+    with pytest.raises(TypeError, match="'force' needs known numbers, but JAX traces it"):
+        run(lambda t, view, s: (float(t), s), 0.1)
     with pytest.raises(ValueError, match=r"of the input 'force' must return shape \(\)"):
         run(lambda t, view, s: (jnp.zeros(2), s), 0.1)

@@ -224,6 +224,9 @@ def test_arguments():
     for name in ("dense", "steps", "solver_state"):
         with pytest.raises(ValueError, match=rf"SaveAt\({name}=...\)"):
             flight(saveat=diffrax.SaveAt(t1=True, **{name: True}))
+    switch = rj.Transition(lambda t, view: 1.0 if t > 0.5 else -1.0, reversed_speed(E), name="a")
+    with pytest.raises(TypeError, match="name='a'.* needs known numbers, but JAX traces it"):
+        flight(transitions=[switch])
     vector = rj.Transition(lambda t, view: view.state.position[0], reversed_speed(E))
     with pytest.raises(ValueError, match=r"real scalar .* got shape \(3,\)"):
         flight(transitions=[vector])

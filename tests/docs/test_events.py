@@ -28,6 +28,14 @@ def test_examples_give_the_times_of_a_falling_ball(capsys):
     np.testing.assert_allclose(page["rebound"], -rebound, rtol=1e-7)
     assert page["names"][:4] == ["slip", "stick", "slip", "stick"]
     assert set(np.unique(page["in_stick"])) == {0.0, 1.0}
+    np.testing.assert_allclose(
+        page["half_swings"], np.pi * np.sqrt(0.5 / 20.0) * np.arange(1, 8), rtol=1e-7
+    )
+    np.testing.assert_allclose(page["last"], -0.01, atol=1e-7)
+    assert set(np.unique(page["direction"])) == {-1.0, 0.0, 1.0}
+    inertias = [float(disc.inertia[2]) for disc in page["discs"]]
+    np.testing.assert_allclose(page["common"], 1.0 + 4.0 * inertias[1] / sum(inertias), rtol=1e-9)
+    np.testing.assert_array_equal(page["locked"], [0.0, 1.0, 0.0])
     shown = re.search(r"# ([\d., ]+)\n", PAGE.read_text("utf-8"))
     assert shown
     np.testing.assert_allclose([float(x) for x in shown[1].split(",")], expected, atol=6e-5)

@@ -1,0 +1,64 @@
+"""Time and unknowns at the zero of a function, near the end of a segment of a hybrid run."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from ..annotations import Count, Flag, Scalar
+from ..formulations import AbstractAbsolute, AbstractFormulation
+from ..formulations.charts import Unknowns, constant_chart, split_chart
+
+# Newton iterations for the transition time. The first one removes the difference between the end
+# of the segment and its dense output, the second one makes second derivatives exact.
+_ITERATIONS = 2
+
+
+def locate_zero(
+    model: AbstractFormulation,
+    functions: list[Callable[..., Scalar]],
+    kind: Count,
+    crosses: Flag,
+    t: Scalar,
+    y: Unknowns,
+) -> tuple[Scalar, Unknowns, Scalar]:
+    """Move the end of a segment to the zero of `when`.
+
+    **Returns:** time and unknowns, with their derivatives, and the rate of `when`.
+    """
+    rate_at_end = rate_of_unknowns(model, t, y)
+    # Functions, because a branch of `switch` has to be hashable.
+    branches = [lambda t, y, f=function: f(t, y) for function in functions]
+
+    def move(s):
+        middle = _add(y, 0.5 * s, rate_at_end)
+        return t + s, _add(y, s, rate_of_unknowns(model, t + 0.5 * s, middle))
+
+    def value(s):
+        return jax.lax.switch(kind, branches, *move(s))
+
+    def improve(carry, _):
+        s, _ = carry
+        value_at, rate = jax.jvp(value, (s,), (jnp.ones_like(s),))
+        step = value_at / jnp.where(rate == 0, 1.0, rate)
+        return (jnp.where(crosses, s - step, s), rate), None
+
+    zero = jnp.zeros_like(t)
+    (s, rate), _ = jax.lax.scan(improve, (zero, zero), length=_ITERATIONS)
+    t_c, y_c = move(s)
+    y_c = jax.tree.map(lambda new, old: jnp.where(crosses, new, old), y_c, y)
+    return t_c, y_c, jax.lax.stop_gradient(rate)
+
+
+def rate_of_unknowns(model: AbstractFormulation, t: Scalar, y: Unknowns) -> Unknowns:
+    """Return the rate of the unknowns; zero for multipliers, which every segment determines."""
+    if isinstance(model, AbstractAbsolute) and model.index > 0:
+        values, _ = split_chart(y)
+        rate, _ = split_chart(model.ordinary_field(t, model.without_multipliers(y)))
+        padding = jnp.zeros(values.size - rate.size, rate.dtype)
+        return constant_chart(jnp.concatenate([rate, padding]), y)
+    return model.vector_field(t, y)
+
+
+def _add(y: Unknowns, s: Scalar, rate: Unknowns) -> Unknowns:
+    return jax.tree.map(lambda y, rate: y + s.astype(y.dtype) * rate, y, rate)
