@@ -60,6 +60,7 @@ from .fit.predictions import (
 )
 from .fit.previous import Changes as Changes, EstimateChange as EstimateChange
 from .fit.result import Fit as Fit
+from .intervals.bootstrap import Bootstrap as Bootstrap, bootstrap as bootstrap
 from .intervals.posterior import Posterior as Posterior
 from .intervals.profile import Profile as Profile
 from .noise import (

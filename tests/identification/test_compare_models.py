@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.optimize
 from identification import oscillator
-from scipy.stats import chi2
+from scipy.stats import chi2, multivariate_normal
 
 import rigidjax as rj
-from rigidjax.identification import Huber
+from rigidjax.identification import GaussianProcess, Huber
 from rigidjax.identification.comparison.chi_bar_square import (
     chi_bar_square_tail,
     chi_bar_square_weights,
@@ -96,6 +96,19 @@ def test_estimated_noise_is_a_parameter(fits):
     variance = (squares[0] + squares[1]) / (2 * oscillator.TS.size)
     expected = squares[2] / variance + constant + oscillator.TS.size * np.log(variance)
     assert comparison.predicted[0, 2] == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.exhaustive
+def test_likelihood_of_a_noise_model():
+    """The density of the residuals is normal, with the covariance of the process and the noise."""
+    process = GaussianProcess(0.01, 0.4)
+    fit = oscillator.fit(DATA, MODELS["free"], damping=0.0, noise=process)
+    lag = np.abs(oscillator.TS[:, None] - oscillator.TS)
+    covariance = 0.01**2 * np.exp(-lag / 0.4) + oscillator.NOISE**2 * np.eye(len(lag))
+    density = multivariate_normal(np.zeros(len(lag)), covariance)
+    expected = -2 * sum(density.logpdf(run["coordinate of hinge"][:, 0]) for run in fit.residuals)
+    comparison = rj.compare_models([fit, fit], folds=0)
+    assert comparison.likelihoods[0].deviance == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.exhaustive

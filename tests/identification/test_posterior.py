@@ -63,7 +63,7 @@ def test_samples_against_integration_on_a_grid(fit):
 def test_density_and_gradient(fit, noise_is_known):
     """The density by z is that of the components times the derivative of the components."""
     if not noise_is_known:
-        runs = dataclasses.replace(fit.optimum.runs, noise_is_known=False)
+        runs = dataclasses.replace(fit.optimum.runs, has_noise=(False,))
         fit = dataclasses.replace(fit, optimum=dataclasses.replace(fit.optimum, runs=runs))
     posterior = make_log_posterior(fit.optimum, 1.0)
     evaluate = eqx.filter_jit(lambda z, posterior: posterior.value_and_gradient(z))

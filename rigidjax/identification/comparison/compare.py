@@ -212,12 +212,12 @@ def compare_models(
 ) -> ModelComparison:
     r"""Compare fitted models of the same data: which one do the data support, and how surely.
 
-    The likelihoods are those of independent normal noise, given or estimated. Nested models are
-    found by their predictions: all parameters of the smaller one are among those of the larger one,
-    which makes the same predictions with the values of the smaller one. For them the likelihood
-    ratio is tested. If the smaller model puts additional parameters on bounds, such as a friction
-    of zero, the statistic is a mixture of chi-square variables, with weights from the covariance
-    of the larger fit. AIC, AICc and BIC also compare models that are not nested. In
+    The likelihoods are those of normal noise, given, estimated or with a noise model. Nested
+    models are found by their predictions: all parameters of the smaller one are among those of the
+    larger one, which makes the same predictions with the values of the smaller one. For them the
+    likelihood ratio is tested. If the smaller model puts additional parameters on bounds, such as a
+    friction of zero, the statistic is a mixture of chi-square variables, with weights from the
+    covariance of the larger fit. AIC, AICc and BIC also compare models that are not nested. In
     cross-validation every fold of runs is left out once, all parameters are fitted to the other
     runs, and the runs left out are predicted; parameters with one value per run are fitted to them
     first.
@@ -303,6 +303,12 @@ def _notes(fits: Sequence[Fit], names: Sequence[str]) -> list[str]:
             notes.append(
                 f"The likelihood of {name!r} is that of the data at estimates that include priors."
             )
+    counts = [likelihood(fit).num_samples for fit in fits]
+    if len(set(counts)) > 1:
+        notes.append(
+            f"The noise models of the fits leave {counts} samples to compare, as noise of unknown "
+            "start takes the first one of a channel: criteria of different numbers do not compare."
+        )
     return notes
 
 

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..data.measurements import Runs
 from ..fit.evaluation import evaluate
 from ..fit.least_squares import minimise
 from ..fit.optimum import Optimum
 from ..fit.problem import FitProblem
+from .likelihood import noise_scales
 
 # Weight of a change of a held component, in units of one over its standard deviation.
 _HOLD = 1e4
@@ -48,7 +48,7 @@ def cross_validate(optimum: Optimum, folds: int) -> Float[np.ndarray, " B"] | No
             evaluation = refitted.last
         else:
             evaluation = evaluate(start, trained.shared, trained.per_run)
-        deviances[out] = _deviances(optimum.runs, evaluation.residuals, out)
+        deviances[out] = _deviances(optimum, evaluation.residuals, out)
     return deviances
 
 
@@ -70,17 +70,16 @@ def _hold_shared(optimum: Optimum, problem: FitProblem) -> FitProblem:
 
 
 def _deviances(
-    runs: Runs, residuals: Float[Array, "B N"], out: Bool[np.ndarray, " B"]
+    optimum: Optimum, residuals: Float[Array, "B N"], out: Bool[np.ndarray, " B"]
 ) -> np.ndarray:
     """Return the deviance of each run that was left out."""
     deviance = np.zeros(len(out))
-    for _, weights, r in runs.by_sensor(residuals):
-        used = weights > 0
-        count = used.sum(axis=(1, 2))
-        squares = np.sum(np.where(used, r, 0.0) ** 2, axis=(1, 2))
-        log_std = -np.sum(np.log(np.where(used, weights, 1.0)), axis=(1, 2))
+    by_sensor = optimum.runs.by_sensor(residuals)
+    for scale, (_, _, r) in zip(noise_scales(optimum), by_sensor, strict=True):
+        count = scale.used.sum(axis=(1, 2))
+        squares = np.sum(np.where(scale.used, r, 0.0) ** 2, axis=(1, 2))
         variance = 1.0
-        if not runs.noise_is_known:
+        if scale.is_estimated:
             variance = squares[~out].sum() / count[~out].sum()
-        deviance += squares / variance + 2 * log_std + count * np.log(2 * np.pi * variance)
+        deviance += squares / variance + 2 * scale.log_std + count * np.log(2 * np.pi * variance)
     return deviance[out]

@@ -2,11 +2,14 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from ..data.measurements import Runs
 from ..fit.losses import Squares
+from ..fit.optimum import Optimum
 from ..fit.result import Fit
 
 # Relative difference of samples up to which they are the same.
@@ -44,10 +47,53 @@ class Likelihood:
         return self.deviance + self.num_parameters * float(np.log(self.num_samples))
 
 
-def likelihood(fit: Fit) -> Likelihood:
-    """Return the likelihood of a fit, for independent normal noise.
+class SensorNoiseScale(NamedTuple):
+    """Scale of the noise of one sensor in a fit.
 
-    Estimated noise counts with one parameter per sensor and its most likely standard deviation.
+    **Attributes:** `used` (B, T, C), samples that count; `log_std` (B,), sum over the samples of a
+    run of the logarithm of the standard deviation that a residual is divided by; `is_estimated`,
+    whether the standard deviation of white noise was estimated; `num_parameters` of the noise.
+    """
+
+    used: Bool[np.ndarray, "B T C"]
+    log_std: Float[np.ndarray, " B"]
+    is_estimated: bool
+    num_parameters: int
+
+
+def noise_scales(optimum: Optimum) -> list[SensorNoiseScale]:
+    """Return the scale of the noise of every sensor, in their order.
+
+    The residuals of a sensor with a noise model are innovations. The first sample of a channel
+    whose noise has an unknown start has none, and does not count.
+    """
+    runs, scales = optimum.runs, []
+    filters = optimum.problem.runs.whitening or (None,) * len(runs.sensors)
+    for weights, filter, known in zip(runs.weights, filters, runs.has_noise, strict=True):
+        factor = np.asarray(weights)
+        if filter is not None:
+            factor = factor * np.asarray(filter.scale)
+        used = factor > 0
+        scales.append(
+            SensorNoiseScale(
+                used,
+                -np.sum(np.log(np.where(used, factor, 1.0)), axis=(1, 2)),
+                filter is None and not known,
+                0
+                if known and filter is None
+                else 1
+                if filter is None
+                else filter.gain.shape[-1] + 1,
+            )
+        )
+    return scales
+
+
+def likelihood(fit: Fit) -> Likelihood:
+    """Return the likelihood of a fit, for independent normal noise or noise models.
+
+    Estimated white noise counts with one parameter per sensor and its most likely standard
+    deviation, a noise model with the size of its state plus one.
 
     **Errors:** `ValueError` for a robust loss, which has no likelihood.
     """
@@ -57,18 +103,19 @@ def likelihood(fit: Fit) -> Likelihood:
             f"A fit with the loss {type(fit.optimum.search.loss).__name__} has no likelihood; "
             "compare fits with `loss=None`."
         )
-    deviance, num_noises = 0.0, 0
-    for _, weights, r in runs.by_sensor(residuals):
-        used = weights > 0
-        count = int(np.count_nonzero(used))
-        log_std = -np.sum(np.log(weights[used]))
-        squares = float(np.sum(r[used] ** 2))
-        if not runs.noise_is_known:
-            num_noises += 1
-            log_std += 0.5 * count * np.log(squares / count)
+    deviance, num_noises, num_samples = 0.0, 0, 0
+    scales = noise_scales(fit.optimum)
+    for scale, (_, _, r) in zip(scales, runs.by_sensor(residuals), strict=True):
+        count = int(np.count_nonzero(scale.used))
+        log_std = float(np.sum(scale.log_std))
+        squares = float(np.sum(r[scale.used] ** 2))
+        if scale.is_estimated:
+            log_std += 0.5 * count * float(np.log(squares / count))
             squares = count
+        num_noises += scale.num_parameters
+        num_samples += count
         deviance += squares + 2 * log_std + count * np.log(2 * np.pi)
-    return Likelihood(float(deviance), len(fit.labels) + num_noises, fit.num_residuals)
+    return Likelihood(float(deviance), len(fit.labels) + num_noises, num_samples)
 
 
 def check_same_data(fits: Sequence[Fit]) -> None:

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..fit.evaluation import evaluate
+from ..fit.evaluation import evaluate_plain
 from ..fit.optimum import Optimum
 from ..fit.problem import FitProblem
 from ..fit.result import Fit
@@ -50,8 +50,8 @@ def find_nesting(small: Fit, large: Fit) -> Nesting | None:
         leaves.append(jnp.stack(admissible))
         sides.append(np.stack(leaf_sides))
     problem = problem.with_starts(leaves)
-    evaluation = evaluate(problem, *problem.start_coordinates())
-    if not _same_predictions(small.optimum, large.optimum, evaluation.residuals):
+    residuals = evaluate_plain(problem, *problem.start_coordinates()).residuals
+    if not _same_predictions(small.optimum, large.optimum, residuals):
         return None
     table = problem.component_table(names)
     labels = table.subset(table.fitted_indices).labels
@@ -100,8 +100,13 @@ def _join(problem: FitProblem, sides: list[np.ndarray]) -> np.ndarray:
 
 
 def _same_predictions(small: Optimum, large: Optimum, residuals: Array) -> bool:
+    minimum = small.minimum
+    small_residuals = minimum.last.residuals
+    if small.problem.runs.whitening:
+        plain = evaluate_plain(small.problem, minimum.shared, minimum.per_run)
+        small_residuals = plain.residuals
     pairs = zip(
-        small.runs.by_sensor(small.minimum.last.residuals),
+        small.runs.by_sensor(small_residuals),
         large.runs.by_sensor(residuals),
         strict=True,
     )

@@ -11,12 +11,11 @@ from jaxtyping import Array
 
 from ...formulations import AbstractFormulation
 from ...state import State
-from ..data.measurements import Measurements, Runs, stack_runs
+from ..data.measurements import Measurements, Runs, rescale_weights, stack_runs
 from ..data.revolutions import align_revolutions
 from ..fit.failed_runs import IdentificationError, explain_failed_run
 from ..fit.late_starts import fitted_start_fields
 from ..fit.least_squares import minimise
-from ..fit.noise import rescale_weights
 from ..fit.optimum import Optimum
 from ..fit.options import prepare_runs, start_states
 from ..fit.problem import make_problem
@@ -162,8 +161,11 @@ def validate(
     runs = stack_runs(held_out)
     _check_runs(optimum.runs, runs)
     if not runs.noise_is_known:
-        pairs = zip(runs.sensors, optimum.runs.weights, strict=True)
-        runs = rescale_weights(runs, [noise.get(s.name, _mean_noise(w)) for s, w in pairs])
+        triples = zip(runs.sensors, optimum.runs.weights, runs.has_noise, strict=True)
+        runs = rescale_weights(
+            runs,
+            [1.0 if known else noise.get(s.name, _mean_noise(w)) for s, w, known in triples],
+        )
     problem = optimum.problem
     first = jax.tree.map(lambda x: x[0], problem.runs.state0)
     experiment = Experiment(problem.model, first, problem.sensors)

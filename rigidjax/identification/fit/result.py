@@ -283,7 +283,8 @@ class Fit:
         """
         from ..comparison.validation import validate
 
-        return validate(self.optimum, self.noise_by_sensor, held_out, state0)
+        dependent = {name: self.rms[name] for name in self.noise_models}
+        return validate(self.optimum, dependent | self.noise_by_sensor, held_out, state0)
 
     def profile(self, name: str, level: float = 0.95) -> "Profile":
         r"""Return the profile likelihood of one parameter and its interval.

@@ -213,7 +213,11 @@ def make_log_posterior(optimum: Optimum, variance: float) -> LogPosterior:
     origin = chart.inverse(start)
     bounded = np.asarray(chart.is_bounded)
     factor = laplace_factor(rows, np.asarray(chart.slope(origin)), bounded)
-    counts = [int(np.count_nonzero(np.asarray(w))) for w in runs.weights]
+    filters = problem.runs.whitening or (None,) * len(runs.sensors)
+    counts = [
+        0 if known or filter is not None else int(np.count_nonzero(np.asarray(w)))
+        for w, filter, known in zip(runs.weights, filters, runs.has_noise, strict=True)
+    ]
     is_fitted = optimum.table.fitted
     num_shared, num_own = evaluation.shared.shape[0], evaluation.per_run.shape[1]
     return LogPosterior(
@@ -222,7 +226,7 @@ def make_log_posterior(optimum: Optimum, variance: float) -> LogPosterior:
         chart=chart,
         origin=origin,
         factor=jnp.asarray(factor),
-        counts=tuple(0 if runs.noise_is_known else count for count in counts),
+        counts=tuple(counts),
         fitted=(
             tuple(np.flatnonzero(is_fitted[:num_shared]).tolist()),
             tuple(np.flatnonzero(is_fitted[num_shared : num_shared + num_own]).tolist()),
