@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PyTree
 from ..annotations import Count, DenseInfo, Flag, Scalar, T, Y
 from ..native import lockstep_max
 from ..solvers.wrappers.counting import CountingController
-from ..solvers.wrappers.knots import find_knot_controller, signal_delays
+from ..solvers.wrappers.knots import find_knot_controller, knot_parameters
 from .boundaries import Tree
 
 
@@ -26,7 +26,7 @@ class Record(NamedTuple):
     start: Scalar  # first boundary
     end: Scalar  # last boundary
     # Derivatives of the boundaries by the start, the planned end of the first step, the end, and
-    # the delays.
+    # the parameters of knots.
     motions: Float[Array, "N 3+D"] | None
     states: PyTree[Array]  # at the start of every segment
     # Rows of the steps of the last segment, by their index in it; `None` if there is no `row_of`.
@@ -78,7 +78,7 @@ class Attempts:
         for _ in range(100):
             self.clip_floor = eqxi.prevbefore(self.clip_floor)
         # Derivatives of boundaries by the start, the end of the first step and the end of the run.
-        size = 3 + len(signal_delays(self.controller))
+        size = 3 + len(knot_parameters(self.controller))
         self.by_start, self.by_step, self.by_end = jnp.eye(3, size, dtype=self.init.tprev.dtype)
 
     def first(self) -> Tree:

@@ -22,7 +22,7 @@ from ..native import (
     trace_without_mesh,
 )
 from ..results import failures_as_nan
-from ..signals.signal import Piece, Signal, signals_of, with_signals
+from ..signals.signal import Piece, Pieces, Signal, signals_of, with_signals
 from ..solvers.conserving.base import ModelTerm
 from ..solvers.evaluations import explicit_evaluations
 from ..solvers.explicit.unrolled import (
@@ -98,12 +98,16 @@ def _expose_save_functions(kwargs: Tree):
 class _ExposedField(eqx.Module):
     """A vector field whose captured arrays and signals are leaves of a pytree."""
 
-    signals: Sequence[Signal | Piece]
+    signals: Sequence[Signal | Piece | Pieces]
     field: Callable[..., PyTree]
 
     def __call__(self, t: Time, y: PyTree, args: PyTree):
-        pieces = [s.piece(t) if isinstance(s, Signal) else s for s in self.signals]
-        return self.field(pieces, t, y, args)
+        return self.field([_freeze(signal, t) for signal in self.signals], t, y, args)
+
+
+def _freeze(signal: Signal | Piece | Pieces, t: Time) -> Signal | Piece | Pieces:
+    """Return the polynomials of a signal around a time, of a frozen one as they are."""
+    return signal.freeze(t, t) if isinstance(signal, Signal) else signal
 
 
 def _expose_field(kwargs: Tree):
@@ -121,7 +125,7 @@ def _expose_field(kwargs: Tree):
         remaining = iter(pieces)
         return directed_rate(with_signals(terms, lambda _: next(remaining)), t, y, args)
 
-    pieces = [signal.piece(state.tprev) for signal in signals]
+    pieces = [_freeze(signal, state.tprev) for signal in signals]
     exposed = eqx.filter_closure_convert(field, pieces, state.tprev, state.y, args)
     # The field includes the direction of time, so that diffrax's wrapper for it is not needed.
     return {**kwargs, "terms": diffrax.ODETerm(_ExposedField(signals, exposed))}

@@ -1,5 +1,6 @@
 """Named inputs of a model: laws whose values are given for a run, not when the model is built."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from jaxtyping import Array, Float
 
 from ..annotations import T
 from ..checks import ArrayInput, as_leaf, did_you_mean, finite_leaf
-from .laws import checks_shapes
+from .shape_checks import checks_shapes
 from .signal import Signal
 
 
@@ -40,6 +41,8 @@ class Input(eqx.Module):
     name: str = eqx.field(static=True)
     size: int | None = eqx.field(static=True)
     entry: int | None = eqx.field(static=True)
+    is_law: bool = eqx.field(static=True)
+    """Whether it is a law by itself, which is evaluated at the time of the system alone."""
 
     def __init__(self, name: str, size: int | None = None, default: ArrayInput | None = 0.0):
         if not isinstance(name, str):
@@ -50,6 +53,7 @@ class Input(eqx.Module):
         if size is not None and not (is_count and size > 0):
             raise ValueError(f"`Input(size=...)` must be an integer above 0 or None; got {size!r}.")
         self.name, self.size, self.entry = name, None if size is None else int(size), None
+        self.is_law = False
         if default is not None:
             shapes = ((),) if size is None else ((), self.shape)
             default = finite_leaf(default, f"Input({name!r}, default=...)", *shapes)
@@ -71,11 +75,15 @@ class Input(eqx.Module):
                 f"`Input({self.name!r}, {self.size})` has the entries 0 to {self.size - 1}; got "
                 f"{entry!r}."
             )
-        part = object.__new__(Input)
-        fields = {"default": self.default, "name": self.name, "size": self.size}
-        for field, value in {**fields, "entry": int(entry) % self.size}.items():
-            object.__setattr__(part, field, value)
-        return part
+        return self.replace(entry=int(entry) % self.size)
+
+    def replace(self, **fields: Any) -> "Input":
+        """Return a copy with other values of these fields, static ones too, unchecked."""
+        copy = object.__new__(Input)
+        for field in dataclasses.fields(self):
+            value = fields.get(field.name, getattr(self, field.name))
+            object.__setattr__(copy, field.name, value)
+        return copy
 
     def __iter__(self):
         """Iterate over the entries."""
@@ -144,7 +152,8 @@ def with_inputs(tree: T, values: Mapping[str, Any]) -> T:
             return leaf
         value = values[leaf.name]
         if isinstance(value, Signal):
-            return value if leaf.entry is None else value[leaf.entry]  # pyright: ignore
+            entry = value if leaf.entry is None else value[leaf.entry]  # pyright: ignore
+            return entry.replace(is_law=leaf.is_law)
         return InputValue(leaf.select(jnp.asarray(value)))
 
     return jax.tree.map(replace, tree, is_leaf=_is_input)

@@ -1,6 +1,5 @@
 """Functions as parts of a model: laws of forces, prescribed motions, potentials."""
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from .inputs import Input
+from .shape_checks import checks_shapes
 from .signal import Signal
 
 
@@ -42,7 +43,7 @@ def as_law(function: Any, argument: str) -> Any:
     if isinstance(function, jax.tree_util.Partial):
         bound = list(function.args), dict(function.keywords)
         function = _static(function.func, argument, *bound)
-    elif isinstance(function, Signal):
+    elif isinstance(function, Signal | Input):
         return function.replace(is_law=True)
     elif not isinstance(function, eqx.Module):
         return _static(function, argument)
@@ -86,15 +87,6 @@ def check_shapes(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
         return jax.eval_shape(lambda *args: function(*args), *arguments)
     finally:
         checks_shapes.value = previous
-
-
-class _ChecksShapes(threading.local):
-    """Whether only shapes are evaluated, so that inputs without a value may stand in a law."""
-
-    value: bool = False
-
-
-checks_shapes = _ChecksShapes()
 
 
 def _is_number(leaf: Any) -> bool:

@@ -12,7 +12,7 @@ from jaxtyping import ArrayLike, PyTree
 
 from ..annotations import T
 from ..checks import check
-from .signal import Piece, Signal, TablePosition, signals_of, with_signals
+from .signal import Piece, Pieces, Signal, TablePosition, signals_of, with_signals
 
 _OTHER_TIMES = (
     "Entries of a Signal share the times of its table, but in this model some have other times. "
@@ -50,20 +50,26 @@ def table_signals(tree: PyTree) -> list[Signal]:
 
 
 def freeze_signals(
-    tree: T, t: ArrayLike, which: Callable[[Signal], bool] = lambda signal: True
+    tree: T,
+    t: ArrayLike,
+    which: Callable[[Signal], bool] = lambda signal: True,
+    end: ArrayLike | None = None,
 ) -> T:
     """Replace signals in a pytree by their polynomials from `t` until the next sample.
 
-    **Arguments:** `which`, whether a signal is replaced; by default all are.
+    Signals that are called at any time remain.
+
+    **Arguments:** `which`, whether a signal is replaced; by default all are; `end`, s, of the step
+    from `t`, for signals with clocks.
     """
     positions: dict[Any, TablePosition] = {}
 
-    def frozen(signal: Signal) -> Signal | Piece:
+    def frozen(signal: Signal) -> Signal | Piece | Pieces:
         if not which(signal):
             return signal
         table = _table(signal)
         if table is None:
-            return signal.piece(t)
+            return signal.freeze(t, t if end is None else end)
         if table not in positions:
             positions[table] = signal.locate(t)
         return signal.piece(t, positions[table])
@@ -106,7 +112,8 @@ def without_entries(tree: T) -> T:
 
 def _table(signal: Signal) -> tuple[int] | None:
     """Return a key of the shared table of a signal; `None` without one."""
-    return None if signal.table is None or signal.delay is not None else (signal.table,)
+    is_shared = signal.table is not None and signal.delay is None and signal.call_times == "run"
+    return (signal.table,) if is_shared else None  # pyright: ignore[reportReturnType]
 
 
 def _identity(signal: Signal) -> tuple[int, ...]:

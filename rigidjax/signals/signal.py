@@ -13,9 +13,11 @@ from jaxtyping import Array, ArrayLike, Float, Int, PyTree
 
 from ..annotations import Count, Flag, Jump, T, Time
 from ..checks import ArrayInput, as_leaf, check_sample_times, finite_leaf, is_traced
+from .switches import jit_without_switches
 
 Interpolation = Literal["linear", "hold", "cubic"]
 Extrapolation = Literal["error", "constant", "zero"]
+CallTimes = Literal["run", "clocks", "any", "none"]
 
 # A run may exceed a table by this multiple of machine precision.
 _ROUND_OFF = 100
@@ -35,6 +37,19 @@ class TablePosition(NamedTuple):
     knot: Float[Array, ""]
 
 
+class Clock(eqx.Module):
+    """The time at which a law calls a signal, `rate * t + shift` at the time `t` of the run.
+
+    **Arguments:** `rate`, a scalar, `None` for 1; `shift`, s.
+    """
+
+    rate: Float[Array, ""] | None
+    shift: Float[Array, ""]
+
+    def __call__(self, t: Time) -> Time:
+        return (t if self.rate is None else self.rate * t) + self.shift
+
+
 class Signal(eqx.Module):
     r"""The function of time $g\,x(t - \tau) + b$ of a table $x$ of samples.
 
@@ -42,6 +57,9 @@ class Signal(eqx.Module):
     `rj.Motor`, `moment` of `rj.FixedPointBody`) or, if it is `"cubic"`, of a prescribed motion, by
     itself or as a field of an Equinox module. `rj.simulate` ends its steps at the samples, where
     the function is not smooth. It does not find a signal in the closure of a plain function.
+    A module may call its signal at another time than that of the run, such as `signal(t - 0.1)` or
+    `signal(2 * t)`. Steps end at its samples if this time is `a * t + b`, with `a` and `b`
+    independent of time and state; for other times the step-size control alone bounds the error.
 
     Each entry of a table with n columns is a law of its own, `signal[k]`. The entries share the
     times of the table, which a run searches once for all of them:
@@ -62,8 +80,8 @@ class Signal(eqx.Module):
     - `gain`, $g$, a number, and `bias`, $b$, a number or (n,), in the unit of the values.
     - `delay`, $\tau$, s; a leaf that can be fitted if it is given, `None` for no delay.
     - `extrapolation`: value of $x$ before the first and after the last sample: `"error"` (a run
-      that leaves the table is refused, or ends with a named result), `"constant"`, the nearest
-      sample, or `"zero"`.
+      that leaves the table is refused, or ends with a named result, and a call of the signal
+      beyond the table returns NaN), `"constant"`, the nearest sample, or `"zero"`.
     - `name`: the name under which `rj.Measurements(inputs=...)` gives every run its own table.
 
     **Returns**, when called with a time (further arguments are ignored): a number, or (n,).
@@ -86,6 +104,12 @@ class Signal(eqx.Module):
     """Number of the table whose times are shared; see `shared_tables.number_tables`."""
     is_law: bool = eqx.field(static=True)
     """Whether it is a law by itself, which is evaluated at the time of the system alone."""
+    clocks: tuple[Clock, ...]
+    """Times of its calls within a run, set by `call_times.find_call_times`; empty for the time of
+    the run alone."""
+    call_times: CallTimes = eqx.field(static=True)
+    """Times of its calls within a run: that of the `"run"`, those of its `"clocks"`, `"any"` times,
+    or `"none"` in the equations."""
 
     def __init__(
         self,
@@ -118,7 +142,7 @@ class Signal(eqx.Module):
         self.bias = _number(bias, "bias", (), shape)
         self.interpolation, self.extrapolation, self.name = interpolation, extrapolation, name
         self.entry = self.table = None
-        self.is_law = False
+        self.is_law, self.clocks, self.call_times = False, (), "run"
 
     def __getitem__(self, index: int) -> "Signal":
         """Return the function of one entry of a table of shape (K, n), which shares its times.
@@ -169,6 +193,27 @@ class Signal(eqx.Module):
         """Whether the function is discontinuous at samples."""
         return self.interpolation == "hold" or self.extrapolation == "zero"
 
+    def freeze(self, t0: Time, t1: Time) -> "Signal | Piece | Pieces":
+        """Return the polynomials of its calls in a step without samples from `t0` to `t1`.
+
+        The signal itself if it is called at any time.
+        """
+        if self.call_times in ("any", "none"):
+            return self
+        if self.call_times == "run":
+            return self.piece(t0)
+        # At the ends of a step, the time of a call differs from that of a sample by round-off in
+        # either direction.
+        pieces = tuple(self.piece(clock(0.5 * (t0 + t1))) for clock in self.clocks)
+        if len(pieces) == 1:
+            return pieces[0]
+        ends = [(clock(t0), clock(t1)) for clock in self.clocks]
+        low, high = (
+            jax.lax.stop_gradient(jnp.stack([choose(*pair) for pair in ends]))
+            for choose in (jnp.minimum, jnp.maximum)
+        )
+        return Pieces(pieces, low, high)
+
     def knot(self, index: Count) -> Float[Array, ""]:
         """Return the time of a sample with the delay, s; infinite for indices after the last."""
         last = len(self.ts) - 1
@@ -184,6 +229,15 @@ class Signal(eqx.Module):
 
     def run_exceeds_table(self, t0: Time, t1: Time) -> Jump | np.bool_:
         """Return whether a run from `t0` to `t1` leaves a table with `extrapolation="error"`."""
+        if self.clocks:
+            ends = [(clock(t0), clock(t1)) for clock in self.clocks]
+            unclocked = self.replace(clocks=())
+            exceeds = [
+                unclocked.run_exceeds_table(jnp.minimum(a, b), jnp.maximum(a, b)) for a, b in ends
+            ]
+            return jnp.any(jnp.stack(exceeds))
+        if self.call_times == "none":
+            return np.bool_(False)
         (first, last), allowed = self.span(), _ROUND_OFF * jnp.finfo(self.ts.dtype).eps
         early = first - t0 > allowed * (abs(first) + abs(t0))
         late = t1 - last > allowed * (abs(last) + abs(t1))
@@ -221,12 +275,29 @@ class Signal(eqx.Module):
         """
         if self.extrapolation != "error":
             return jnp.array(False)
+        if self.clocks:
+            ends = [(clock(t0), clock(t1)) for clock in self.clocks]
+            return jnp.any(
+                jnp.stack([self.exceeds(*end) | self.exceeds(*end[::-1]) for end in ends])
+            )
+        if self.call_times == "none":
+            return jnp.array(False)
+        return self.exceeds(t0, t1, ends_at_samples)
+
+    def exceeds(self, t0: ArrayLike, t1: ArrayLike, ends_at_samples: bool = False) -> Flag:
+        """Return whether `t0` precedes the table or `t1` follows it, by more than round-off."""
         start = self.locate(t0)
         end = start if ends_at_samples else self.locate(t1)
         allowed = _ROUND_OFF * jnp.finfo(self.ts.dtype).eps
         early = start.knot - t0 > allowed * (jnp.abs(start.knot) + jnp.abs(t0))
         late = t1 - end.knot > allowed * (jnp.abs(end.knot) + jnp.abs(t1))
         return (start.before & early) | (end.after & late)
+
+    def jumps_between(self, t0: ArrayLike, t1: ArrayLike) -> Flag:
+        """Return whether a sample lies between two times of the run."""
+        ends = [(clock(t0), clock(t1)) for clock in self.clocks] or [(t0, t1)]
+        passed = [self.locate(a).passed != self.locate(b).passed for a, b in ends]
+        return jnp.any(jnp.stack(passed))
 
     def piece(self, t: ArrayLike, position: TablePosition | None = None) -> "Piece":
         """Return the polynomial of the function from `t` to the next sample.
@@ -268,7 +339,19 @@ class Signal(eqx.Module):
         return [v0, m0, (3 * mean - 2 * m0 - m1) / h, (m0 + m1 - 2 * mean) / (h * h)]
 
     def __call__(self, t: Float[Array, ""], *state: Array) -> Float[Array, " *shape"]:
-        return self.piece(t)(t)
+        return _evaluate(self, t)
+
+
+def _look_up(signal: Signal, t: Float[Array, ""]) -> Float[Array, " *shape"]:
+    """Return the value of a signal by a search of its table, NaN beyond a table without values."""
+    value = signal.piece(t)(t)
+    if signal.is_law or signal.extrapolation != "error":
+        return value  # A run refuses to leave the table of a law, by a named result.
+    return jnp.where(signal.exceeds(t, t), jnp.nan, value)
+
+
+# The comparisons of the search are no jumps.
+_evaluate = jit_without_switches(_look_up)
 
 
 class Piece(eqx.Module):
@@ -283,6 +366,34 @@ class Piece(eqx.Module):
         for c in reversed(lower):
             total = c + s * total
         return total
+
+
+class Pieces(eqx.Module):
+    """The polynomials of a signal that is called at several times.
+
+    **Arguments:** `pieces`, one for each clock; `low`, `high`, s, the interval of the times of its
+    calls within a step. A call is served by the nearest interval: those that overlap belong to one
+    polynomial, because the step contains no samples.
+    """
+
+    pieces: tuple[Piece, ...]
+    low: Float[Array, " C"]
+    high: Float[Array, " C"]
+
+    def __call__(self, t: Float[Array, ""], *state: Array) -> Array:
+        return _evaluate_nearest(self, t)
+
+
+def _nearest_piece(of: Pieces, t: Float[Array, ""]) -> Array:
+    """Return the value of the polynomial whose interval is the nearest to a time."""
+    distance = jnp.maximum(jnp.maximum(of.low - t, t - of.high), 0.0)
+    value, nearest = of.pieces[0](t), distance[0]
+    for piece, other in zip(of.pieces[1:], distance[1:], strict=True):
+        value, nearest = jnp.where(other < nearest, piece(t), value), jnp.minimum(other, nearest)
+    return value
+
+
+_evaluate_nearest = jit_without_switches(_nearest_piece)
 
 
 def signals_of(tree: PyTree) -> list[Signal]:

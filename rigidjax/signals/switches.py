@@ -28,6 +28,8 @@ from jaxtyping import Array, Float
 _NAME = "rigidjax_switch"
 # Prefix of the name that marks the value of a law with a comparison that cannot be wrapped.
 _HIDDEN = "rigidjax_hidden_switch"
+# Name of calls whose comparisons do not make a law jump.
+_SMOOTH = "rigidjax_smooth"
 _COMPARISONS = (P.lt_p, P.le_p, P.gt_p, P.ge_p, P.sign_p)
 # Primitives whose derivative at zero may be infinite.
 _STEEP = (P.sqrt_p, P.cbrt_p, P.pow_p)
@@ -90,6 +92,16 @@ def evaluate_law(law: Callable[..., Any], *args: Any) -> Any:
     if _contains(closed.jaxpr, _hides_comparison, _plain_call):
         value = _marked_as_hidden(_law_name(law))(value)
     return value
+
+
+def jit_without_switches(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the compiled function, whose comparisons do not count as jumps of a law."""
+
+    def smooth(*args):
+        return function(*args)
+
+    smooth.__name__ = _SMOOTH
+    return jax.jit(smooth)
 
 
 class Switches(eqx.Module):
@@ -237,7 +249,7 @@ def _law_name(law: Callable[..., Any]) -> str:
 
 def _plain_call(equation: JaxprEqn) -> Any:
     """Return the jaxpr that a `jit` equation calls, `None` for other equations."""
-    is_call = equation.primitive is P.jit_p and not _is_switch(equation)
+    is_call = equation.primitive is P.jit_p and equation.params["name"] not in (_NAME, _SMOOTH)
     return equation.params["jaxpr"] if is_call else None
 
 

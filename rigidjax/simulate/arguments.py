@@ -256,7 +256,7 @@ def check_signals(
                 "end at its delayed samples. Use an adaptive step size, or `delay=None`."
             )
         # An event may end the run before the end of the table.
-        is_known = not is_traced((signal.ts, signal.delay, t0, t1))
+        is_known = signal.is_law and not is_traced((signal.ts, signal.delay, t0, t1))
         if event is None and t0 is not None and t1 is not None and is_known:
             signal.check_reach("`simulate`", float(t0), float(t1))
 

@@ -10,12 +10,13 @@ import numpy as np
 from jaxtyping import Array
 
 from ..adjoints.probed_loop import NestedForwardMode
+from ..annotations import Scalar, T
 from ..control.transition import Transition
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..mechanics import has_joints
 from ..projection import AbstractProjection
-from ..signals.shared_tables import table_signals
+from ..signals.call_times import find_call_times
 from ..signals.signal import signals_of
 from ..solvers import Projected, Recharted, dae_term
 from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
@@ -28,6 +29,7 @@ from ..solvers.wrappers.knots import (
     Knots,
     SignalFrozenStep,
     find_knot_controller,
+    knots_of_signals,
     separate_delays,
 )
 from ..solvers.wrappers.sampled import SampledStep, sample_times
@@ -144,6 +146,9 @@ def _prepare(
         y0 = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
     elif dae is not None:
         state0 = model.decode(t0, y0).normalized()
+    model = with_call_times(model, t0, y0)
+    if dae is not None:
+        dae = model
     # The start was checked for consistency before.
     return model, y0, None if dae is None else dae_term(dae, state0, t0, check_start=False)
 
@@ -157,6 +162,20 @@ def prepare_if_constant(model: AbstractFormulation) -> AbstractFormulation:
     system = model.multibody
     changes = signals_of(model) or system.has_changing_mass or system.is_controlled
     return model if changes else model.prepare()
+
+
+def with_call_times(model: T, t: Scalar, y: Unknowns) -> T:
+    """Return the model, whose signals have the times at which its equations call them.
+
+    **Errors:** as of `call_times.find_call_times`.
+    """
+
+    def equations(model, t, y):
+        if isinstance(model, AbstractAbsolute) and model.index > 0:
+            return model.residual(t, y, jnp.zeros_like(y))
+        return model.vector_field(t, y)
+
+    return find_call_times(model, equations, t, y, list(model.multibody.sources))
 
 
 def _solve(
@@ -304,11 +323,12 @@ def _end_steps_at_knots(run: RunArguments) -> diffrax.AbstractStepSizeController
     """Return the controller; an adaptive one ends its steps at the samples of signals and of
     controllers."""
     controller = run.controller
-    knots = tuple(Knots(s.ts, s.delay) for s in table_signals(run.model))
+    knots = knots_of_signals(run.model, run.t0, run.t1)
     knots += tuple(
         Knots(ts, None) for ts in sample_times(run.model, run.first_sample, run.num_samples)
     )
-    if not knots or not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
+    has_knots = knots or signals_of(run.model)
+    if not has_knots or not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
         return controller
     return KnotController(controller, knots)  # pyright: ignore[reportCallIssue]
 
@@ -322,5 +342,13 @@ def freeze_signals_of_steps(
     signals = signals_of(model)
     if not signals:
         return solver
-    jumps = any(signal.jumps for signal in signals)
-    return SignalFrozenStep(solver, jumps, fixed=find_knot_controller(controller) is None)
+    jumps, fixed = any(s.jumps for s in signals), find_knot_controller(controller) is None
+    for signal in signals:
+        has_many = signal.call_times == "any" or len(signal.clocks) > 1
+        if fixed and signal.jumps and has_many:
+            raise ValueError(
+                f"A law calls {signal.label}, which jumps, at several times or at times that are "
+                "not linear in that of the run, so that steps of a fixed length cannot end at its "
+                "samples. Use an adaptive step size, or one Signal for each of the times."
+            )
+    return SignalFrozenStep(solver, jumps, fixed)

@@ -15,9 +15,13 @@ from ..formulations.charts import Unknowns, split_chart
 from ..formulations.descriptor import Descriptor
 from ..native import Backend
 from ..results import RESULTS
-from ..signals.shared_tables import table_signals
 from ..simulate.endings import name_result
-from ..simulate.integration import freeze_signals_of_steps, prepare_if_constant, wrap_solver
+from ..simulate.integration import (
+    freeze_signals_of_steps,
+    prepare_if_constant,
+    with_call_times,
+    wrap_solver,
+)
 from ..simulate.sample_times import without_diffrax_checks
 from ..solvers import dae_term
 from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
@@ -28,7 +32,7 @@ from ..solvers.explicit.unrolled import (
     native_form,
     unroll_stages,
 )
-from ..solvers.wrappers.knots import KnotController, Knots, separate_delays
+from ..solvers.wrappers.knots import KnotController, Knots, knots_of_signals, separate_delays
 
 
 class Method(eqx.Module):
@@ -96,7 +100,7 @@ def advance_fixed(
     """
     count = method.num_steps
     assert count is not None
-    model = prepare_if_constant(model)
+    model = prepare_if_constant(with_call_times(model, t0, unknowns))
     terms = _ode_term(model)
     elements = count_field_elements(terms, t0, unknowns, None)
     is_small = elements <= MAX_ELEMENTS
@@ -127,7 +131,8 @@ def start_memory(
 
     **Arguments:** as of `advance_adaptive`.
     """
-    model = prepare_if_constant(separate_delays(model, t0, t1))
+    model = with_call_times(separate_delays(model, t0, t1), t0, unknowns)
+    model = prepare_if_constant(model)
     redundant = None
     if isinstance(model, AbstractAbsolute) and model.index > 0 and model.has_loops:
         projector = Descriptor(model).redundant_projector(t0, split_chart(unknowns)[0])
@@ -161,7 +166,8 @@ def advance_adaptive(
     no step; `reset`, whether the right-hand side jumps at `t0`, so that a multistep method starts
     again; `None` where it cannot.
     """
-    model = prepare_if_constant(separate_delays(model, t0, t1))
+    model = with_call_times(separate_delays(model, t0, t1), t0, unknowns)
+    model = prepare_if_constant(model)
     terms, solver, controller = _arguments(method, model, memory.redundant, t1)
     state, controller_state, step = memory.solver, memory.controller, memory.step
     if isinstance(controller, KnotController):
@@ -220,8 +226,7 @@ def _arguments(
     if isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
         # The end of the period cuts a step as a sample of a signal does: the step after it has the
         # length that was planned before.
-        knots = tuple(Knots(s.ts, s.delay) for s in table_signals(model))
-        knots = *knots, Knots(jnp.asarray(t1)[None], None)
+        knots = *knots_of_signals(model, t1, t1), Knots(jnp.asarray(t1)[None], None)
         controller = KnotController(controller, knots)  # pyright: ignore[reportCallIssue]
     return terms, solver, controller
 

@@ -77,22 +77,79 @@ def separate_delays(model: T, t0: Time, t1: Time) -> T:
 
 
 class Knots(eqx.Module):
-    """Times of the samples of a signal."""
+    """Times at which steps end, `period * ts + delay`.
+
+    **Arguments:** `ts`, increasing; `delay`, s, and `period`, a scalar of either sign, `None` for 0
+    and 1.
+    """
 
     ts: Float[Array, " K"]
     delay: Scalar | None
+    period: Scalar | None = None
 
     @property
     def times(self) -> Float[Array, " K"]:
-        """Times of all samples, (K,) s."""
-        return self.ts if self.delay is None else self.ts + self.delay
+        """Times of all samples, (K,) s, in any order."""
+        return self._time(self.ts)
+
+    @property
+    def parameters(self) -> list[Scalar]:
+        """Parameters that move the times."""
+        return [value for value in (self.delay, self.period) if value is not None]
 
     def time_of(self, index: Count) -> Scalar:
         """Return the time of a sample, s, infinite after the last sample."""
+        t = jnp.where(index > len(self.ts) - 1, jnp.inf, self._sample(index))
+        return (
+            self._time(t)
+            if self.period is None
+            else jnp.where(jnp.isfinite(t), self._time(t), jnp.inf)
+        )
+
+    def derivatives(self, index: Count) -> Vector:
+        """Return the derivatives of the time of a sample by the parameters."""
+        by_delay = [] if self.delay is None else [jnp.ones_like(self.delay)]
+        by_period = [] if self.period is None else [self._sample(index)]
+        return jnp.stack([*by_delay, *by_period])
+
+    def _sample(self, index: Count) -> Scalar:
         last = len(self.ts) - 1
-        ts = jax.lax.stop_gradient(self.ts)
-        t = jnp.where(index > last, jnp.inf, ts[jnp.minimum(index, last)])
+        index = jnp.clip(index, 0, last) if self.period is not None else jnp.minimum(index, last)
+        if self.period is not None:
+            index = jnp.where(self.period < 0, last - index, index)
+        return jax.lax.stop_gradient(self.ts)[index]
+
+    def _time(self, t: Array) -> Array:
+        t = t if self.period is None else self.period * t
         return t if self.delay is None else t + self.delay
+
+
+def knots_of_signals(model: PyTree, t0: Time, t1: Time) -> tuple[Knots, ...]:
+    """Return the times of the run at which the calls of signals reach samples.
+
+    Those of signals that jump and have a clock differ by more than round-off, as in
+    `separate_delays`. **Arguments:** `t0`, `t1`, start and end of the run, s.
+    """
+    signals = table_signals(model)
+    count = sum(s.delay is not None and s.jumps for s in signals)
+    spacing = _DELAY_SPACING * jnp.finfo(jnp.result_type(t0)).eps
+    spacing = spacing * jnp.maximum(jnp.abs(t0), jnp.abs(t1))
+    knots = []
+    for signal in signals:
+        if signal.call_times == "run":
+            knots.append(Knots(signal.ts, signal.delay))
+        for clock in signal.clocks:
+            delay = (0.0 if signal.delay is None else signal.delay) - clock.shift
+            period = None
+            if clock.rate is not None:
+                # A clock that stands still never reaches a sample.
+                moves = clock.rate != 0
+                period = jnp.where(moves, 1.0 / jnp.where(moves, clock.rate, 1.0), 0.0)
+                delay = jnp.where(moves, period * delay, jnp.inf)
+            if signal.jumps:
+                delay, count = delay + count * spacing, count + 1
+            knots.append(Knots(signal.ts, delay, period))
+    return tuple(knots)
 
 
 class KnotController(diffrax.AbstractAdaptiveStepSizeController):
@@ -119,11 +176,6 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
     @property
     def norm(self) -> Callable[[PyTree], Number]:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.controller.norm
-
-    @property
-    def num_delays(self) -> int:
-        """Number of signals with a delay."""
-        return sum(k.delay is not None for k in self.knots)
 
     def wrap(self, direction: int | Array | np.ndarray) -> "KnotController":
         """Wrap the other controller; knots are for runs forward in time, as in `simulate`."""
@@ -176,16 +228,18 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
     def boundary_motion(self, controller_state: PyTree, before: Vector) -> Vector:
         """Return the derivatives of the planned end of a step from those of its start.
 
-        **Arguments:** `before`, derivatives of the start, whose last entries are by the delays.
+        **Arguments:** `before`, derivatives of the start, whose last entries are by the parameters
+        of the knots.
         """
-        *_, cut = controller_state
-        of_delay, size = -jnp.ones(len(self.knots), int), before.shape[0] - self.num_delays
-        for j, knots in enumerate(self.knots):
-            if knots.delay is not None:
-                of_delay, size = of_delay.at[j].set(size), size + 1
-        index = of_delay[jnp.maximum(cut, 0)]
-        with_delay = (jnp.arange(before.shape[0]) == index).astype(before.dtype)
-        return jnp.where(cut >= 0, with_delay, before)
+        _, passed, _, cut = controller_state
+        after = jnp.where(cut >= 0, jnp.zeros_like(before), before)
+        first = before.shape[0] - sum(len(k.parameters) for k in self.knots)
+        for j, (knots, i) in enumerate(zip(self.knots, passed, strict=True)):
+            if knots.parameters:
+                last = first + len(knots.parameters)
+                of_cut = jnp.zeros_like(before).at[first:last].set(knots.derivatives(i))
+                after, first = jnp.where(cut == j, of_cut, after), last
+        return after
 
     def cut_step(self, start: Time, length: Time, passed: tuple[Count, ...]):
         """Return the end of a step of this length, and the index of the signal that cuts it."""
@@ -204,13 +258,11 @@ def find_knot_controller(controller: PyTree) -> KnotController | None:
     return controller
 
 
-def signal_delays(controller: PyTree) -> list[Scalar]:
-    """Return the delays of signals from a tree with the structure of nested controllers."""
+def knot_parameters(controller: PyTree) -> list[Scalar]:
+    """Return the parameters of knots from a tree with the structure of nested controllers."""
     knot_controller = find_knot_controller(controller)
     return (
-        []
-        if knot_controller is None
-        else [k.delay for k in knot_controller.knots if k.delay is not None]
+        [] if knot_controller is None else [p for k in knot_controller.knots for p in k.parameters]
     )
 
 
@@ -274,8 +326,7 @@ class SignalFrozenStep(AbstractDelegating):
             bad = bad | signal.step_exceeds_table(t0, t1, ends_at_samples=not self.fixed)
             if self.fixed and signal.jumps:
                 margin = _END_TOLERANCE * (t1 - t0)
-                inside = signal.locate(t0 + margin).passed != signal.locate(t1 - margin).passed
-                bad = bad | inside
+                bad = bad | signal.jumps_between(t0 + margin, t1 - margin)
         failed = RESULTS.where(bad, SIGNAL_NOT_FROZEN, result)
         result = RESULTS.where(diffrax.is_successful(result), failed, result)
         return y1, error, dense_info, state, result
@@ -283,7 +334,7 @@ class SignalFrozenStep(AbstractDelegating):
     def frozen_terms(self, terms: Terms, t0: Time, t1: Time) -> Terms:
         """Return the terms of a step with signals replaced by polynomials."""
         if not self.fixed:
-            return freeze_signals(terms, t0)
+            return freeze_signals(terms, t0, end=t1)
         # The ends of fixed steps differ from samples by round-off in either direction.
         return freeze_signals(terms, 0.5 * (t0 + t1), lambda signal: signal.jumps)
 
@@ -295,7 +346,10 @@ class SignalFrozenStep(AbstractDelegating):
             return True  # No evaluation is reused, so that evaluations can be counted.
         jumps = jnp.array(False)
         for signal in table_signals(terms):
-            if signal.jumps:
+            if signal.clocks and signal.jumps:
+                margin = _END_TOLERANCE * (t1 - t0)
+                jumps = jumps | signal.jumps_between(t0 - margin, t0 + margin)
+            elif signal.jumps:
                 knot = signal.locate(0.5 * (t0 + t1)).knot
                 jumps = jumps | (
                     jnp.abs(knot - t0) <= (_END_TOLERANCE * (t1 - t0) if self.fixed else 0.0)
