@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer, eval_context
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, primitives as P
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from ..annotations import Scalar, T
 from .inputs import Input
@@ -37,15 +37,18 @@ _CALLS = (P.jit_p, P.custom_jvp_call_p, P.custom_vjp_call_p, P.remat_p)
 
 
 def find_call_times(
-    model: T, equations: Callable[[T, Scalar, PyTree], PyTree], t: Scalar, y: PyTree,
+    model: T,
+    equations: Callable[[T, Scalar, PyTree], PyTree],
+    t: ArrayLike,
+    unknowns: Callable[[], PyTree],
     controlled: Collection[str] = (),
-) -> T:  # fmt: skip
+) -> T:
     """Return the model, whose signals have the times of their calls in its equations.
 
     Signals that are laws by themselves are called at the time of the run, and are left as they are.
 
-    **Arguments:** `equations(model, t, y)`; `t`, a time, and `y`, unknowns, whose values do not
-    matter; `controlled`, names of inputs whose values are computed during the run.
+    **Arguments:** `equations(model, t, y)`; `t`, any time; `unknowns`, a function that returns any
+    unknowns or their shapes; `controlled`, names of inputs that are computed during the run.
     **Errors:** `ValueError` for a signal with `extrapolation="error"` whose times are not known
     before the run, and for an input of `controlled` that is called at another time.
     """
@@ -60,6 +63,7 @@ def find_call_times(
     if all(a is b for a, b in zip(marked, leaves, strict=True)):
         return model
     marked_model = jax.tree.unflatten(structure, marked)
+    y = unknowns()
     jaxpr = jax.make_jaxpr(lambda t, y: equations(marked_model, t, y))(t, y)
     search = _Search(jaxpr.in_avals[0].dtype)
     arguments = [search.time, *[None] * len(jax.tree.leaves(y))]
@@ -205,7 +209,7 @@ class _Search:
 
         def read(var):
             if isinstance(var, Literal):
-                return _Line(None, self._literal(np.asarray(var.val, var.aval.dtype)))
+                return _Line(None, self._literal(np.asarray(var.val, var.aval.dtype)))  # pyright: ignore
             return values.get(var)
 
         for equation in jaxpr.eqns:

@@ -8,9 +8,9 @@ import collections
 from collections.abc import Callable
 from typing import Any
 
-from jaxtyping import ArrayLike, PyTree
+from jaxtyping import PyTree
 
-from ..annotations import T
+from ..annotations import T, Time
 from ..checks import check
 from .signal import Piece, Pieces, Signal, TablePosition, signals_of, with_signals
 
@@ -51,9 +51,9 @@ def table_signals(tree: PyTree) -> list[Signal]:
 
 def freeze_signals(
     tree: T,
-    t: ArrayLike,
+    t: Time,
     which: Callable[[Signal], bool] = lambda signal: True,
-    end: ArrayLike | None = None,
+    end: Time | None = None,
 ) -> T:
     """Replace signals in a pytree by their polynomials from `t` until the next sample.
 

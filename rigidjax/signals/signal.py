@@ -207,12 +207,16 @@ class Signal(eqx.Module):
         pieces = tuple(self.piece(clock(0.5 * (t0 + t1))) for clock in self.clocks)
         if len(pieces) == 1:
             return pieces[0]
+        low, high = zip(*self.call_intervals(t0, t1), strict=True)
+        return Pieces(pieces, *(jax.lax.stop_gradient(jnp.stack(ends)) for ends in (low, high)))
+
+    def call_intervals(self, t0: Time, t1: Time) -> list[tuple[Time, Time]]:
+        """Return the first and the last time of its calls between two times of the run, a pair for
+        each clock."""
+        if self.call_times == "run":
+            return [(t0, t1)]
         ends = [(clock(t0), clock(t1)) for clock in self.clocks]
-        low, high = (
-            jax.lax.stop_gradient(jnp.stack([choose(*pair) for pair in ends]))
-            for choose in (jnp.minimum, jnp.maximum)
-        )
-        return Pieces(pieces, low, high)
+        return [(jnp.minimum(a, b), jnp.maximum(a, b)) for a, b in ends]
 
     def knot(self, index: Count) -> Float[Array, ""]:
         """Return the time of a sample with the delay, s; infinite for indices after the last."""
@@ -229,19 +233,12 @@ class Signal(eqx.Module):
 
     def run_exceeds_table(self, t0: Time, t1: Time) -> Jump | np.bool_:
         """Return whether a run from `t0` to `t1` leaves a table with `extrapolation="error"`."""
-        if self.clocks:
-            ends = [(clock(t0), clock(t1)) for clock in self.clocks]
-            unclocked = self.replace(clocks=())
-            exceeds = [
-                unclocked.run_exceeds_table(jnp.minimum(a, b), jnp.maximum(a, b)) for a, b in ends
-            ]
-            return jnp.any(jnp.stack(exceeds))
-        if self.call_times == "none":
-            return np.bool_(False)
         (first, last), allowed = self.span(), _ROUND_OFF * jnp.finfo(self.ts.dtype).eps
-        early = first - t0 > allowed * (abs(first) + abs(t0))
-        late = t1 - last > allowed * (abs(last) + abs(t1))
-        return (self.extrapolation == "error") & (early | late)
+        exceeds: Jump | np.bool_ = np.bool_(False)
+        for low, high in self.call_intervals(t0, t1):
+            early = first - low > allowed * (abs(first) + abs(low))
+            exceeds = exceeds | early | (high - last > allowed * (abs(last) + abs(high)))
+        return (self.extrapolation == "error") & exceeds
 
     def check_reach(self, run: str, t0: float, t1: float) -> None:
         """Raise `ValueError` if a run leaves a table with `extrapolation="error"`.
@@ -268,23 +265,18 @@ class Signal(eqx.Module):
         after = ~jnp.isfinite(self.knot(low))
         return TablePosition(low, low == 0, after, self.knot(jnp.maximum(low - 1, 0)))
 
-    def step_exceeds_table(self, t0: ArrayLike, t1: ArrayLike, ends_at_samples: bool) -> Flag:
+    def step_exceeds_table(self, t0: Time, t1: Time, ends_at_samples: bool) -> Flag:
         """Return whether a step from `t0` to `t1` leaves a table with `extrapolation="error"`.
 
         With `ends_at_samples` no sample lies inside a step, and one search of the table is enough.
         """
-        if self.extrapolation != "error":
-            return jnp.array(False)
-        if self.clocks:
-            ends = [(clock(t0), clock(t1)) for clock in self.clocks]
-            return jnp.any(
-                jnp.stack([self.exceeds(*end) | self.exceeds(*end[::-1]) for end in ends])
-            )
-        if self.call_times == "none":
-            return jnp.array(False)
-        return self.exceeds(t0, t1, ends_at_samples)
+        exceeds = jnp.array(False)
+        if self.extrapolation == "error":
+            for interval in self.call_intervals(t0, t1):
+                exceeds |= self.exceeds(*interval, ends_at_samples and self.call_times == "run")
+        return exceeds
 
-    def exceeds(self, t0: ArrayLike, t1: ArrayLike, ends_at_samples: bool = False) -> Flag:
+    def exceeds(self, t0: Time, t1: Time, ends_at_samples: bool = False) -> Flag:
         """Return whether `t0` precedes the table or `t1` follows it, by more than round-off."""
         start = self.locate(t0)
         end = start if ends_at_samples else self.locate(t1)
@@ -293,11 +285,12 @@ class Signal(eqx.Module):
         late = t1 - end.knot > allowed * (jnp.abs(end.knot) + jnp.abs(t1))
         return (start.before & early) | (end.after & late)
 
-    def jumps_between(self, t0: ArrayLike, t1: ArrayLike) -> Flag:
+    def jumps_between(self, t0: Time, t1: Time) -> Flag:
         """Return whether a sample lies between two times of the run."""
-        ends = [(clock(t0), clock(t1)) for clock in self.clocks] or [(t0, t1)]
-        passed = [self.locate(a).passed != self.locate(b).passed for a, b in ends]
-        return jnp.any(jnp.stack(passed))
+        jumps = jnp.array(False)
+        for low, high in self.call_intervals(t0, t1):
+            jumps |= self.locate(low).passed != self.locate(high).passed
+        return jumps
 
     def piece(self, t: ArrayLike, position: TablePosition | None = None) -> "Piece":
         """Return the polynomial of the function from `t` to the next sample.

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..adjoints.probed_loop import NestedForwardMode
-from ..annotations import Scalar, T
+from ..annotations import Time
 from ..control.transition import Transition
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns
@@ -126,7 +126,8 @@ def counts_evaluations(solver: diffrax.AbstractSolver) -> bool:
 @eqx.filter_jit
 def integrate(run: RunArguments) -> tuple[Solution, Array]:
     """Return the solution without its model, and whether the run succeeded."""
-    run = run._replace(model=separate_delays(run.model, run.t0, run.t1))
+    model = with_call_times(run.model, run.t0, functools.partial(_unknowns_of, run))
+    run = run._replace(model=separate_delays(model, run.t0, run.t1))
     call = choose_call(run.adjoint)
     model, y0, term = call(_prepare, run.model, run.state0, run.y0, run.t0)
     run = run._replace(model=model)
@@ -143,12 +144,9 @@ def _prepare(
     if y0 is None:
         assert state0 is not None
         state0 = state0.normalized()
-        y0 = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
+        y0 = _start(model, state0, t0)
     elif dae is not None:
         state0 = model.decode(t0, y0).normalized()
-    model = with_call_times(model, t0, y0)
-    if dae is not None:
-        dae = model
     # The start was checked for consistency before.
     return model, y0, None if dae is None else dae_term(dae, state0, t0, check_start=False)
 
@@ -164,7 +162,20 @@ def prepare_if_constant(model: AbstractFormulation) -> AbstractFormulation:
     return model if changes else model.prepare()
 
 
-def with_call_times(model: T, t: Scalar, y: Unknowns) -> T:
+def _start(model: AbstractFormulation, state0: State, t0: Array) -> Unknowns:
+    return model.chart(state0, t0) if model.recharting else model.start(state0, t0)
+
+
+def _unknowns_of(run: RunArguments) -> Unknowns:
+    """Return the unknowns of a run, or their shapes."""
+    if run.y0 is not None:
+        return run.y0
+    return eqx.filter_eval_shape(_start, run.model, run.state0, run.t0)
+
+
+def with_call_times(
+    model: AbstractFormulation, t: Time, unknowns: Callable[[], Unknowns]
+) -> AbstractFormulation:
     """Return the model, whose signals have the times at which its equations call them.
 
     **Errors:** as of `call_times.find_call_times`.
@@ -172,10 +183,10 @@ def with_call_times(model: T, t: Scalar, y: Unknowns) -> T:
 
     def equations(model, t, y):
         if isinstance(model, AbstractAbsolute) and model.index > 0:
-            return model.residual(t, y, jnp.zeros_like(y))
+            return model.mass_matrix(t, y), model.right_hand_side(t, y)
         return model.vector_field(t, y)
 
-    return find_call_times(model, equations, t, y, list(model.multibody.sources))
+    return find_call_times(model, equations, t, unknowns, list(model.multibody.sources))
 
 
 def _solve(
@@ -323,7 +334,7 @@ def _end_steps_at_knots(run: RunArguments) -> diffrax.AbstractStepSizeController
     """Return the controller; an adaptive one ends its steps at the samples of signals and of
     controllers."""
     controller = run.controller
-    knots = knots_of_signals(run.model, run.t0, run.t1)
+    knots = knots_of_signals(run.model)
     knots += tuple(
         Knots(ts, None) for ts in sample_times(run.model, run.first_sample, run.num_samples)
     )

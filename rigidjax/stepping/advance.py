@@ -100,7 +100,7 @@ def advance_fixed(
     """
     count = method.num_steps
     assert count is not None
-    model = prepare_if_constant(with_call_times(model, t0, unknowns))
+    model = prepare_if_constant(with_call_times(model, t0, lambda: unknowns))
     terms = _ode_term(model)
     elements = count_field_elements(terms, t0, unknowns, None)
     is_small = elements <= MAX_ELEMENTS
@@ -131,7 +131,7 @@ def start_memory(
 
     **Arguments:** as of `advance_adaptive`.
     """
-    model = with_call_times(separate_delays(model, t0, t1), t0, unknowns)
+    model = separate_delays(with_call_times(model, t0, lambda: unknowns), t0, t1)
     model = prepare_if_constant(model)
     redundant = None
     if isinstance(model, AbstractAbsolute) and model.index > 0 and model.has_loops:
@@ -166,7 +166,7 @@ def advance_adaptive(
     no step; `reset`, whether the right-hand side jumps at `t0`, so that a multistep method starts
     again; `None` where it cannot.
     """
-    model = with_call_times(separate_delays(model, t0, t1), t0, unknowns)
+    model = separate_delays(with_call_times(model, t0, lambda: unknowns), t0, t1)
     model = prepare_if_constant(model)
     terms, solver, controller = _arguments(method, model, memory.redundant, t1)
     state, controller_state, step = memory.solver, memory.controller, memory.step
@@ -226,7 +226,7 @@ def _arguments(
     if isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
         # The end of the period cuts a step as a sample of a signal does: the step after it has the
         # length that was planned before.
-        knots = *knots_of_signals(model, t1, t1), Knots(jnp.asarray(t1)[None], None)
+        knots = *knots_of_signals(model), Knots(jnp.asarray(t1)[None], None)
         controller = KnotController(controller, knots)  # pyright: ignore[reportCallIssue]
     return terms, solver, controller
 

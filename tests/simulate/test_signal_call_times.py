@@ -106,6 +106,10 @@ def test_times_that_are_not_linear_in_time():
     beyond = Function(signal("linear", extrapolation="error"), lambda s, t: s(t * t))
     with pytest.raises(ValueError, match="at times that depend on the state, or not linearly"):
         spin(beyond)
+    with pytest.warns(UserWarning, match="calls a Signal without a name, which jumps, at times"):
+        jax.jit(jax.grad(lambda b: spin(Function(signal("hold"), lambda s, t: s(b * t * t)))[0]))(
+            1.0
+        )
 
 
 def test_calls_in_branches_and_loops():
@@ -136,12 +140,126 @@ def test_steps_of_a_fixed_length():
         spin(twice, dt=0.1)
 
 
-def test_run_ends_where_the_call_leaves_the_table():
+@pytest.mark.parametrize("options", [{}, {"dt": 0.01}])
+def test_run_ends_where_the_call_leaves_the_table(options):
     inside = signal("linear", extrapolation="error")
-    omega, _ = spin(Law(inside, 0.5, 0.2))
-    np.testing.assert_allclose(omega, integral("linear", 0.5, 0.2) / INERTIA, atol=1e-11)
+    run = jax.jit(lambda rate, shift: spin(Law(inside, rate, shift), throw=False, **options))
+    omega, sol = run(0.5, 0.2)
+    np.testing.assert_allclose(omega, integral("linear", 0.5, 0.2) / INERTIA, atol=1e-4)
+    assert sol.result == rj.RESULTS.successful
     for rate, shift in ((2.0, 0.0), (1.0, -0.1), (-1.0, 1.0)):
-        for options in ({}, {"dt": 0.01}):
-            with pytest.raises(rj.SimulationError, match="goes beyond the table of a `Signal`"):
-                spin(Law(inside, rate, shift), **options)
+        assert run(rate, shift)[1].result == rj.RESULTS.signal_ended
     assert np.isnan(inside(jnp.array(1.4))) and np.isfinite(inside(jnp.array(1.3)))
+
+
+def test_derivatives_of_a_closure_and_of_a_batch():
+    """A law that closes over a traced value, with two times of one signal; lanes of a batch have
+    samples at different times."""
+
+    def end(factor, delay):
+        def law(s, t):
+            return factor * (s(t) - 2.0 * s(t - delay))
+
+        return spin(Function(signal("hold"), law))[0]
+
+    x, delays = table("hold"), jnp.array([0.12, 0.23])
+    values, by_delay = jax.jit(
+        jax.vmap(jax.value_and_grad(lambda delay: end(1.5, delay))),
+    )(delays)
+    for delay, value, slope in zip(delays, values, by_delay, strict=True):
+        exact = integral("hold", 1.0, 0.0) - 2.0 * integral("hold", 1.0, -float(delay))
+        np.testing.assert_allclose(value, 1.5 * exact / INERTIA, rtol=0, atol=1e-9)
+        exact = 3.0 * (x(END - delay) - x(-delay)) / INERTIA
+        np.testing.assert_allclose(slope, exact, rtol=0, atol=1e-8)
+
+
+class Policy(eqx.Module):
+    """A delayed signal as the value of an input."""
+
+    signal: Any
+
+    def __call__(self, t, view):
+        return self.signal(t - 0.1)
+
+
+class Preview(eqx.Module):
+    """A sampled controller that reads its signal ahead of time."""
+
+    signal: Any
+    ahead: float = eqx.field(static=True)
+
+    def __call__(self, t, view, state):
+        return self.signal(t + self.ahead), state
+
+
+class Delayed(eqx.Module):
+    """An input or a signal, read at another time."""
+
+    law: Any
+    delay: Any = 0.1
+
+    def __call__(self, t):
+        return self.law(t - self.delay)
+
+
+def drive(torque: Any, value: Any, **options: Any) -> tuple[Any, rj.Solution]:
+    """Return the angular momentum of a hinged arm after a run with an input, and the solution."""
+    arm = rj.Body.box("arm", (1.0, 0.2, 0.2), mass=1.0, position=(0.5, 0, 0))
+    hinge = rj.Revolute("ground", "arm", (0, 0, 0), (0, 0, 1), name="hinge")
+    system = rj.System([arm], [hinge], [rj.Motor("hinge", torque)])
+    options = {"rtol": 1e-9, "atol": 1e-9} | options
+    start = system.reference_state()
+    sol = rj.simulate(rj.NullSpace(system), start, END, inputs={"u": value}, **options)
+    inertia = 1.04 / 12 + 0.25
+    return inertia * sol.states.angular_velocity[-1, 0, 2], sol
+
+
+def test_inputs():
+    delayed = integral("hold", 1.0, -0.1)
+    for torque, value in (
+        (Delayed(rj.Input("u")), signal("hold")),
+        (rj.Input("u"), Policy(signal("hold"))),
+    ):
+        momentum, sol = drive(torque, value)
+        np.testing.assert_allclose(momentum, delayed, rtol=1e-12)
+        assert sol.stats["num_steps"] <= 12
+    # A controller reads its signal at samples, where no step is cut for it.
+    ahead = rj.SampledController(Preview(signal("linear"), 0.1), 0.1)
+    exact = 0.1 * table("linear")(0.1 * np.arange(1, 12)).sum()
+    momentum, sol = drive(rj.Input("u"), ahead)
+    np.testing.assert_allclose(momentum, exact, rtol=1e-12)
+    assert sol.stats["num_steps"] <= 13
+    for value in (ahead, Policy(signal("hold"))):
+        with pytest.raises(ValueError, match="evaluates the input 'u' at another time than that"):
+            drive(Delayed(rj.Input("u")), value)
+    beyond = rj.SampledController(Preview(signal("linear", extrapolation="error"), 0.5), 0.1)
+    with pytest.raises(rj.SimulationError):
+        drive(rj.Input("u"), beyond, max_steps=300)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("index", [0, 3])
+def test_implicit_methods(index):
+    """A pendulum driven by held torques: the delay of a call is that of the signal."""
+    arm = rj.Body.box("arm", (1.0, 0.2, 0.2), mass=1.0, position=(0.5, 0, 0))
+    joint = rj.Revolute("ground", "arm", (0, 0, 0), (0, 0, 1), name="hinge")
+    solver = rj.solvers.Radau5() if index else rj.solvers.BDF()
+
+    def end(law):
+        system = rj.System([arm], [joint], [rj.Motor("hinge", law), rj.Gravity((0, -9.81, 0))])
+        model = rj.Absolute(system, index=index) if index else rj.NullSpace(system)
+        start = system.reference_state()
+        sol = rj.simulate(model, start, 0.9, solver=solver, rtol=1e-7, atol=1e-7, max_steps=4000)
+        return sol.states.angular_velocity[-1, 0, 2]
+
+    def by_call(delay):
+        return end(Delayed(signal("hold"), delay))
+
+    def by_signal(delay):
+        return end(signal("hold", delay=delay))
+
+    at = jnp.array(0.02)
+    value, reverse = jax.jit(jax.value_and_grad(by_call))(at)
+    of_signal, forward = jax.jit(lambda d: jax.jvp(by_signal, (d,), (jnp.ones_like(d),)))(at)
+    np.testing.assert_allclose(value, of_signal, rtol=1e-10)
+    np.testing.assert_allclose(reverse, forward, rtol=1e-9)

@@ -38,7 +38,7 @@ from ...annotations import (
     Y,
 )
 from ...signals.shared_tables import freeze_signals, table_signals
-from ...signals.signal import signals_of, with_signals
+from ...signals.signal import Clock, signals_of, with_signals
 from ..dae.base import AbstractDAESolver
 from ..step_results import RESULTS
 from .after_step import AbstractDelegating, innermost_solver
@@ -57,17 +57,25 @@ SIGNAL_NOT_FROZEN = RESULTS.conlim
 
 
 def separate_delays(model: T, t0: Time, t1: Time) -> T:
-    """Return the model with delays that differ by more than round-off.
+    """Return the model with delays and clocks that differ by more than round-off.
 
-    Two simultaneous jumps that move with different delays are then the ends of two steps.
+    Two simultaneous jumps that move with different parameters are then the ends of two steps.
     """
-    delayed = [s for s in signals_of(model) if s.delay is not None and s.jumps]
-    if len(delayed) < 2:
+    jumping = [signal for signal in signals_of(model) if signal.jumps]
+    count = sum(len(s.clocks) if s.clocks else s.delay is not None for s in jumping)
+    if count < 2:
         return model
-    counter = iter(range(len(delayed)))
+    counter = iter(range(count))
     ulp = jnp.finfo(jnp.result_type(t0)).eps * jnp.maximum(jnp.abs(t0), jnp.abs(t1))
 
+    def shift_clock(clock):
+        rate = 1.0 if clock.rate is None else clock.rate
+        shift = clock.shift - _DELAY_SPACING * next(counter) * ulp * rate
+        return Clock(clock.rate, shift)
+
     def shift_delay(signal):
+        if signal.jumps and signal.clocks:
+            return signal.replace(clocks=tuple(map(shift_clock, signal.clocks)))
         if signal.delay is None or not signal.jumps:
             return signal
         delay = signal.delay + _DELAY_SPACING * next(counter) * ulp
@@ -124,31 +132,21 @@ class Knots(eqx.Module):
         return t if self.delay is None else t + self.delay
 
 
-def knots_of_signals(model: PyTree, t0: Time, t1: Time) -> tuple[Knots, ...]:
-    """Return the times of the run at which the calls of signals reach samples.
-
-    Those of signals that jump and have a clock differ by more than round-off, as in
-    `separate_delays`. **Arguments:** `t0`, `t1`, start and end of the run, s.
-    """
-    signals = table_signals(model)
-    count = sum(s.delay is not None and s.jumps for s in signals)
-    spacing = _DELAY_SPACING * jnp.finfo(jnp.result_type(t0)).eps
-    spacing = spacing * jnp.maximum(jnp.abs(t0), jnp.abs(t1))
+def knots_of_signals(model: PyTree) -> tuple[Knots, ...]:
+    """Return the times of a run at which the calls of signals reach samples."""
     knots = []
-    for signal in signals:
+    for signal in table_signals(model):
         if signal.call_times == "run":
             knots.append(Knots(signal.ts, signal.delay))
         for clock in signal.clocks:
             delay = (0.0 if signal.delay is None else signal.delay) - clock.shift
-            period = None
-            if clock.rate is not None:
-                # A clock that stands still never reaches a sample.
-                moves = clock.rate != 0
-                period = jnp.where(moves, 1.0 / jnp.where(moves, clock.rate, 1.0), 0.0)
-                delay = jnp.where(moves, period * delay, jnp.inf)
-            if signal.jumps:
-                delay, count = delay + count * spacing, count + 1
-            knots.append(Knots(signal.ts, delay, period))
+            if clock.rate is None:
+                knots.append(Knots(signal.ts, delay))
+                continue
+            # A clock that stands still never reaches a sample.
+            moves = clock.rate != 0
+            period = jnp.where(moves, 1.0 / jnp.where(moves, clock.rate, 1.0), 0.0)
+            knots.append(Knots(signal.ts, jnp.where(moves, period * delay, jnp.inf), period))
     return tuple(knots)
 
 

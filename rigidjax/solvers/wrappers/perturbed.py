@@ -12,7 +12,7 @@ from jaxtyping import Array, PyTree
 
 from ...annotations import Args, Scalar, T, Time, Vector, Y
 from ...formulations import Charted
-from ...signals.signal import Piece, Signal
+from ...signals.signal import Piece, Pieces, Signal
 from ..dae.equations import (
     AbstractEquations,
     build_equations,
@@ -158,7 +158,7 @@ def _in_direction(term: diffrax.AbstractTerm, direction: int | Array):
 
 
 def _is_signal(x: object):
-    return isinstance(x, Signal | Piece)
+    return isinstance(x, Signal | Piece | Pieces)
 
 
 def random_direction(y: Y) -> Y:
@@ -189,6 +189,9 @@ def _perturbation(tree: PyTree[Array], drive: Scalar) -> PyTree[Array]:
         return _signs(rng, x) * (size * drive.astype(x.dtype))
 
     new = jax.tree.map(leaf, tree)
+    if isinstance(tree, Pieces):
+        pieces = tuple(_perturbation(piece, drive) for piece in tree.pieces)
+        return eqx.tree_at(lambda p: p.pieces, new, pieces)
     if isinstance(tree, Piece):
         return eqx.tree_at(lambda p: p.start, new, jnp.zeros_like(tree.start))
     if isinstance(tree, Signal):

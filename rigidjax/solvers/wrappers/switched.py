@@ -39,6 +39,7 @@ from ...annotations import (
     Y,
 )
 from ...signals.shared_tables import freeze_signals
+from ...signals.signal import signals_of
 from ...signals.switches import Switches, evaluate_switches, find_switches
 from ..conserving.base import ModelTerm
 from ..dae.bdf.bdf import BDF
@@ -137,6 +138,12 @@ def with_switching_times(kwargs: dict[str, PyTree], is_second: bool = False) -> 
         return build_equations(term, t, y, args).residual(t, *[flatten(y)[0]] * 2)
 
     has_switches, hidden = find_switches(field, state.tprev, state.y)
+    for signal in signals_of(terms):
+        if signal.jumps and signal.call_times == "any":
+            _warn(
+                f"a law calls {signal.label}, which jumps, at times that depend on the state, or "
+                "not linearly on time. Replace its jumps by steep slopes."
+            )
     for name in hidden:
         _warn(
             f"the law {name!r} compares values inside a loop, in a branch of `jax.lax.cond` or in "
