@@ -20,9 +20,11 @@ def test_models_without_regressor_raise():
         ident.regressor(rj.NullSpace(rj.FixedPointBody((1, 1, 1))), state, rate)
     with pytest.raises(ValueError, match="'hinge' is prescribed: leave `motion` out"):
         ident.regressor(ground_hinge(motion=lambda t: t), state, rate)
-    motor = rj.System(ground_hinge().bodies, ground_hinge().joints, rj.Motor("hinge", 1.0))
-    with pytest.raises(ValueError, match="Leave the `Motor` on 'hinge' out"):
-        ident.regressor(motor, state, rate)
+    for motor in (rj.Motor("hinge", 1.0), rj.LaggedMotor("hinge", 0.1, 1.0)):
+        driven = rj.System(ground_hinge().bodies, ground_hinge().joints, motor)
+        message = f"`regress` take .* leave out the `{type(motor).__name__}` on 'hinge'"
+        with pytest.raises(ValueError, match=message):
+            ident.regressor(driven, state, rate)
     four_bar = rj.problems.four_bar()
     with pytest.raises(ValueError, match="takes a tree; the joints .* close loops"):
         ident.regressor(four_bar.system, four_bar.state0, rate)

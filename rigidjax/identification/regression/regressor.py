@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ...bodies import Body, MassProperties
-from ...forces import Gravity, Motor
+from ...forces import AbstractActuator, Gravity, Motor
 from ...formulations import AbstractFormulation
 from ...mechanics import System, check_constant_masses, rate_labels
 from ...mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces, poses_of_state
@@ -48,7 +48,7 @@ def regressor(
     its `Gravity` is used; `states`, leaves (L, ...) or (T, L, ...); `accelerations`, $\dot\nu$,
     (f,) or (T, f), m/s^2 and rad/s^2.
     **Returns:** shape (f, 10 L), or (T, f, 10 L).
-    **Errors:** `ValueError` for closed loops, prescribed motions, motors, wrong shapes; `TypeError`
+    **Errors:** `ValueError` for closed loops, prescribed motions, actuators, wrong shapes; `TypeError`
     if the model is not a system of bodies.
     **Source:** Atkeson, An, Hollerbach, Int. J. Robotics Res. 5 (1986) 101, eq. (9), (12).
     """
@@ -160,10 +160,11 @@ def check_tree(model: Any) -> System:
                 "motion is given by the states."
             )
     for force in system.forces:
-        if isinstance(force, Motor):
+        if isinstance(force, Motor | AbstractActuator):
             raise ValueError(
-                f"Leave the `Motor` on {force.joint!r} out: what actuators exert is what the "
-                "regression explains."
+                "`regressor`, `joint_data` and `regress` take a system without actuators, whose "
+                "forces are what the regression explains: leave out the "
+                f"`{type(force).__name__}` on {force.joint!r}."
             )
     return system
 
