@@ -31,7 +31,7 @@ from .binding import compile_free_method
 from .charts import Charted, Unknowns, chart_limit, move_chart, needs_no_reference, split_chart
 from .compiled import compile_method
 from .coordinates import AbstractCoordinates
-from .joint_checks import check_joints, lacks_mass
+from .joint_checks import check_joints, decode_for_check, lacks_mass
 from .unknown_checks import check_form, check_rotations
 
 
@@ -156,12 +156,12 @@ class AbstractFormulation(AbstractCoordinates):
         rotation or of joints.
         """
         y = check_form(self, y)
-        state = self.decode(jnp.asarray(t, split_chart(y)[0].dtype), y)
-        y = check_rotations(self, y)
+        checked, y = y, check_rotations(self, y)
         if not has_joints(self.system):
             return y
         if uses_elimination(self.system):
             y = self.system.with_all_mass(y)
+        state = decode_for_check(self, jnp.asarray(t, split_chart(y)[0].dtype), checked)
         return check_joints(self, state, t, y)
 
     def _check_rows(self, state: State) -> State:

@@ -1,6 +1,6 @@
 """Checks that joints allow a state, and that every motion in it has mass."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import eval_context
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from ..annotations import Scalar, T
 from ..bodies.body import Body
@@ -31,6 +31,7 @@ from ..native import call_by_kernel
 from ..native.ops import sequential_vmap_on_cpu
 from ..state import State
 from .binding import bind_start
+from .charts import Unknowns
 
 if TYPE_CHECKING:
     from .coordinates import AbstractCoordinates
@@ -45,6 +46,13 @@ _REST = 1e-12
 # Smallest part of the trace of an inertia that counts as a moment of inertia, and smallest part of
 # a motion that counts as one of bodies with mass.
 _MASSLESS, _MOVES = 1e-14, 1e-8
+
+
+def decode_for_check(model: "AbstractCoordinates", t: Scalar, y: Unknowns) -> State:
+    """Return the state of unknowns, without derivatives, by a kernel within compiled functions."""
+    if not is_traced((model, t, y)):
+        return model.decode(t, y)
+    return _call_without_derivatives(type(model).decode, model, t, y)
 
 
 def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput, start: T) -> T:
@@ -112,9 +120,14 @@ _MASSLESS_MESSAGE = (
 def _faults(model: "AbstractCoordinates", state: State, t: ArrayInput, massive: bool):
     """Return relative violations of each joint, position and velocity, its alignment, and a body
     that lacks mass, or -1; `massive`, whether no body does."""
-    # A check has no derivative, nor have factorisations within it.
-    numbers, rest = eqx.partition((model, state, t), eqx.is_inexact_array)
-    return call_by_kernel(_faults_of, *eqx.combine(jax.lax.stop_gradient(numbers), rest), massive)
+    return _call_without_derivatives(_faults_of, model, state, t, massive)
+
+
+def _call_without_derivatives(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
+    """Call a function of a check by a kernel: it has no derivatives, nor have its
+    factorisations."""
+    numbers, rest = eqx.partition(args, eqx.is_inexact_array)
+    return call_by_kernel(function, *eqx.combine(jax.lax.stop_gradient(numbers), rest))
 
 
 def _faults_of(model: Any, state: State, t: Scalar, massive: bool):

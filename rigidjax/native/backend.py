@@ -115,8 +115,8 @@ def call_by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
     """Return `function(*args)` of pytrees, by a kernel if it is possible and not too large.
 
     The kernel is compiled fast rather than well, because the function is evaluated once beside a
-    long run. Arguments that are returned unchanged do not become results of the kernel. The
-    function must not close over arrays.
+    long run. Arguments that are returned unchanged do not become results of the kernel. A function
+    that closes over traced arrays is not made a kernel.
     """
     from .jaxrules.function import select_outputs
     from .jaxrules.primitive import native_call
@@ -129,7 +129,9 @@ def call_by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
         return rebuild(forwarded)
     computed = [k for k, x in enumerate(forwarded) if x is None]
     closed = select_outputs(closed, computed)
-    if choose_backend("auto", closed, why_too_many_elements) == "native":
+    closes_over_tracers = any(isinstance(const, Tracer) for const in closed.consts)
+    is_native = choose_backend("auto", closed, why_too_many_elements) == "native"
+    if is_native and not closes_over_tracers:
         results = iter(native_call(closed, leaves, strict=False, run_once=True))
     else:
         results = iter(jaxpr_as_fun(closed)(*leaves))

@@ -48,8 +48,8 @@ def regressor(
     its `Gravity` is used; `states`, leaves (L, ...) or (T, L, ...); `accelerations`, $\dot\nu$,
     (f,) or (T, f), m/s^2 and rad/s^2.
     **Returns:** shape (f, 10 L), or (T, f, 10 L).
-    **Errors:** `ValueError` for closed loops, prescribed motions, actuators, wrong shapes; `TypeError`
-    if the model is not a system of bodies.
+    **Errors:** `ValueError` for closed loops, prescribed motions, actuators, wrong shapes;
+    `TypeError` if the model is not a system of bodies.
     **Source:** Atkeson, An, Hollerbach, Int. J. Robotics Res. 5 (1986) 101, eq. (9), (12).
     """
     system = check_tree(model)
