@@ -48,8 +48,8 @@ _REST = 1e-12
 _MASSLESS, _MOVES = 1e-14, 1e-8
 
 
-def decode_for_check(model: "AbstractCoordinates", t: Scalar, y: Unknowns) -> State:
-    """Return the state of unknowns, without derivatives, by a kernel within compiled functions."""
+def decode_for_check(model: Any, t: Scalar, y: Unknowns) -> State:
+    """Return the state of unknowns; within transformations, without derivatives."""
     if not is_traced((model, t, y)):
         return model.decode(t, y)
     return _call_without_derivatives(type(model).decode, model, t, y)
@@ -124,8 +124,7 @@ def _faults(model: "AbstractCoordinates", state: State, t: ArrayInput, massive: 
 
 
 def _call_without_derivatives(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
-    """Call a function of a check by a kernel: it has no derivatives, nor have its
-    factorisations."""
+    """Call a function of a check, which has no derivatives, nor have its factorisations."""
     numbers, rest = eqx.partition(args, eqx.is_inexact_array)
     return call_by_kernel(function, *eqx.combine(jax.lax.stop_gradient(numbers), rest))
 

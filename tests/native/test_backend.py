@@ -51,6 +51,13 @@ def test_models_outside_of_transformations(formulation):
             np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-13)
 
 
+def test_function_that_closes_over_traced_values_runs_in_xla():
+    """A warning of a kernel that could not be made would be an error here."""
+    scaled = jax.jit(lambda a: call_by_kernel(lambda x: a * x, jnp.ones(2)))
+    np.testing.assert_array_equal(scaled(2.0), [2.0, 2.0])
+    assert jax.jit(jax.grad(lambda a: scaled(a).sum()))(2.0) == 2.0
+
+
 def test_only_varying_inputs_have_tangents():
     """Values that do not depend on a varying argument have no tangent, also inside calls."""
 
