@@ -63,6 +63,7 @@ def spin(law: Any, **options: Any) -> tuple[Any, rj.Solution]:
     return sol.states.angular_velocity[-1, 0, 2], sol
 
 
+@pytest.mark.exhaustive(but=("hold",))
 @pytest.mark.parametrize("kind", ["linear", "hold"])
 def test_delayed_and_scaled_signals_with_their_derivatives(kind):
     def end(parameters):
@@ -85,6 +86,7 @@ def test_delayed_and_scaled_signals_with_their_derivatives(kind):
         np.testing.assert_allclose(reverse(at)[0], J, rtol=0, atol=1e-11)
 
 
+@pytest.mark.exhaustive(but=("native",))
 @pytest.mark.parametrize("backend", ["native", "xla"])
 def test_several_times_of_one_signal(backend):
     """Jumps of a held signal at two times, the step of one table being the delay of the other."""
@@ -140,7 +142,8 @@ def test_steps_of_a_fixed_length():
         spin(twice, dt=0.1)
 
 
-@pytest.mark.parametrize("options", [{}, {"dt": 0.01}])
+@pytest.mark.exhaustive(but=("adaptive",))
+@pytest.mark.parametrize("options", [{}, {"dt": 0.01}], ids=["adaptive", "fixed"])
 def test_run_ends_where_the_call_leaves_the_table(options):
     inside = signal("linear", extrapolation="error")
     run = jax.jit(lambda rate, shift: spin(Law(inside, rate, shift), throw=False, **options))
