@@ -21,7 +21,7 @@ from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from ..annotations import Scalar, T
 from .inputs import Input
-from .signal import Clock, Signal
+from .signal import SignalClock, Signal
 
 _NAME = "rigidjax_call_time"
 # Linear functions of one operand.
@@ -106,7 +106,7 @@ def _with_call_times(signal: Signal, times: Sequence["_Line | None"]) -> Signal:
         )
     dtype = signal.ts.dtype
     known = tuple(
-        Clock(None, jnp.zeros((), dtype)) if isinstance(clock, str) else clock
+        SignalClock(None, jnp.zeros((), dtype)) if isinstance(clock, str) else clock
         for clock in clocks.values()
         if clock is not None
     )
@@ -144,10 +144,10 @@ def _clock(time: _Line | None) -> Any:
         return None
     shift = jnp.asarray(time.shift.compute())
     if time.rate is None:
-        return Clock(jnp.zeros_like(shift), shift)
+        return SignalClock(jnp.zeros_like(shift), shift)
     if _key(time.rate) != 1.0:
-        return Clock(jnp.asarray(time.rate.compute()), shift)
-    return "run" if _key(time.shift) == 0.0 else Clock(None, shift)
+        return SignalClock(jnp.asarray(time.rate.compute()), shift)
+    return "run" if _key(time.shift) == 0.0 else SignalClock(None, shift)
 
 
 @functools.cache
@@ -182,7 +182,7 @@ class _MarkedInput(eqx.Module):
         return value + 0 * _marker(self.index)(jnp.asarray(t, value.dtype))
 
 
-Time: TypeAlias = _Line | None
+CallTime: TypeAlias = _Line | None
 
 
 class _Search:
@@ -193,16 +193,16 @@ class _Search:
     """
 
     def __init__(self, dtype: Any):
-        self.calls: dict[int, list[Time]] = {}
+        self.calls: dict[int, list[CallTime]] = {}
         self.numbers: dict[Hashable, int] = {}
         self.time = _Line(*(self._literal(np.asarray(x, dtype)) for x in (1.0, 0.0)))
 
-    def visit(self, jaxpr: Jaxpr | ClosedJaxpr, arguments: Sequence[Time]) -> list[Time]:
+    def visit(self, jaxpr: Jaxpr | ClosedJaxpr, arguments: Sequence[CallTime]) -> list[CallTime]:
         """Return the results of a jaxpr as functions of time, and record the calls in it."""
         constants: Sequence[Any] = ()
         if isinstance(jaxpr, ClosedJaxpr):
             jaxpr, constants = jaxpr.jaxpr, jaxpr.consts
-        values: dict[Any, Time] = dict(zip(jaxpr.invars, arguments, strict=True))
+        values: dict[Any, CallTime] = dict(zip(jaxpr.invars, arguments, strict=True))
         for var, constant in zip(jaxpr.constvars, constants, strict=False):
             value = self._value(("constant", id(constant)), lambda constant=constant: constant)
             values[var] = _Line(None, value)
@@ -217,7 +217,7 @@ class _Search:
             values.update(zip(equation.outvars, results, strict=True))
         return list(map(read, jaxpr.outvars))
 
-    def _results(self, equation: Any, operands: Sequence[Time]) -> Sequence[Time]:
+    def _results(self, equation: Any, operands: Sequence[CallTime]) -> Sequence[CallTime]:
         unknown = [None] * len(equation.outvars)
         primitive, params = equation.primitive, equation.params
         if primitive is P.jit_p and params["name"].startswith(_NAME):
@@ -233,7 +233,7 @@ class _Search:
             return [_Line(None, value) for value in self._bind(equation, shifts)]
         return [self._line(equation, operands)] if len(unknown) == 1 else unknown
 
-    def _line(self, equation: Any, operands: Sequence[Time]) -> Time:
+    def _line(self, equation: Any, operands: Sequence[CallTime]) -> CallTime:
         """Return a linear function of operands of which one at least depends on time."""
         if any(x is None for x in operands):
             return None
@@ -291,7 +291,7 @@ class _Search:
         return _Value(self.numbers.setdefault(key, len(self.numbers)), compute)
 
 
-def _inner_jaxprs(equation: Any, operands: Sequence[Time]) -> list[tuple[Any, list[Time]]]:
+def _inner_jaxprs(equation: Any, operands: Sequence[CallTime]) -> list[tuple[Any, list[CallTime]]]:
     """Return the jaxprs in an equation other than a call, with their arguments."""
     params, primitive = equation.params, equation.primitive
     if primitive is P.cond_p:

@@ -37,7 +37,7 @@ class TablePosition(NamedTuple):
     knot: Float[Array, ""]
 
 
-class Clock(eqx.Module):
+class SignalClock(eqx.Module):
     """The time at which a law calls a signal, `rate * t + shift` at the time `t` of the run.
 
     **Arguments:** `rate`, a scalar, `None` for 1; `shift`, s.
@@ -104,7 +104,7 @@ class Signal(eqx.Module):
     """Number of the table whose times are shared; see `shared_tables.number_tables`."""
     is_law: bool = eqx.field(static=True)
     """Whether it is a law by itself, which is evaluated at the time of the system alone."""
-    clocks: tuple[Clock, ...]
+    clocks: tuple[SignalClock, ...]
     """Times of its calls within a run, set by `call_times.find_call_times`; empty for the time of
     the run alone."""
     call_times: CallTimes = eqx.field(static=True)

@@ -38,7 +38,7 @@ from ...annotations import (
     Y,
 )
 from ...signals.shared_tables import freeze_signals, table_signals
-from ...signals.signal import Clock, signals_of, with_signals
+from ...signals.signal import SignalClock, signals_of, with_signals
 from ..dae.base import AbstractDAESolver
 from ..step_results import RESULTS
 from .after_step import AbstractDelegating, innermost_solver
@@ -71,7 +71,7 @@ def separate_delays(model: T, t0: Time, t1: Time) -> T:
     def shift_clock(clock):
         rate = 1.0 if clock.rate is None else clock.rate
         shift = clock.shift - _DELAY_SPACING * next(counter) * ulp * rate
-        return Clock(clock.rate, shift)
+        return SignalClock(clock.rate, shift)
 
     def shift_delay(signal):
         if signal.jumps and signal.clocks:
