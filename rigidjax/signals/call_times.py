@@ -21,7 +21,7 @@ from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from ..annotations import Scalar, T
 from .inputs import Input
-from .signal import SignalClock, Signal
+from .signal import Signal, SignalClock
 
 _NAME = "rigidjax_call_time"
 # Linear functions of one operand.
