@@ -41,8 +41,10 @@ def run_identification(arguments: Sequence[Any], options: Mapping[str, Any]) -> 
 
 
 def print_summary(target: Console, title: str, timed: Timed, runs: str = "run") -> None:
-    """Print one line: the size of the data, the number of parameters, and the outcome."""
+    """Print the verdict on the intervals; the size of data and parameters, and the outcome."""
     found = timed.fit
+    style = "bold red" if found.verdict.is_warning else "bold green"
+    target.print(f"[{style}]{escape(str(found.verdict))}[/]")
     count = len(found.run_names)
     plural = {"run": "runs", "toss": "tosses"}[runs]
     target.print(

@@ -102,10 +102,12 @@ from .sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity
 from .simulation import Simulation as Simulation
 from .start_estimates import estimate_starts as estimate_starts
 from .start_state import start_state as start_state
+from .statistics.estimate_covariance import EstimateCovariance as EstimateCovariance
 from .statistics.identifiability import (
     Combination as Combination,
     Identifiability as Identifiability,
 )
+from .statistics.verdict import Verdict as Verdict
 from .statistics.whiteness import Whiteness as Whiteness, ljung_box as ljung_box
 from .transforms import (
     AbstractTransform as AbstractTransform,

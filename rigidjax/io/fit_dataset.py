@@ -110,6 +110,8 @@ def _noise(
 
 def _attributes(fit: "Fit") -> dict[str, Any]:
     return {
+        "intervals": str(fit.verdict),
+        "covariance_method": fit.method,
         "converged": int(fit.converged),
         "result": fit.result,
         "warning": ""

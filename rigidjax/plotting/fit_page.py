@@ -12,6 +12,8 @@ from ..identification.fit.report import (
     ESTIMATES,
     LEVEL,
     estimate_rows,
+    method_rows,
+    method_texts,
     noise_text,
     strongest_correlations,
     verdict_texts,
@@ -73,7 +75,8 @@ def write_fit_page(
 
 
 def _head(fit: Fit) -> list[str]:
-    out = []
+    style = {"yes": "verdict", "with caution": "warning", "no": "failed"}[fit.verdict.use]
+    out = [f'<p class="{style}">{html_text(str(fit.verdict))}</p>']
     if not fit.converged:
         out.append(
             f'<p class="failed">This fit did not converge: {html_text(fit.result)}. '
@@ -96,10 +99,13 @@ def _verdict(fit: Fit) -> list[str]:
 
 
 def _estimates(fit: Fit) -> list[str]:
+    heading, *rows = method_rows(fit)
     return [
         "<h2>Estimates</h2>",
         html_table(ESTIMATES, estimate_rows(fit)),
         html_note(noise_text(fit)),
+        html_table(heading, rows),
+        *html_list(method_texts(fit)),
         html_figure(plot_intervals(fit, LEVEL), "Confidence intervals"),
     ]
 

@@ -9,10 +9,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.signal
 from jaxtyping import Array, Float
 
 import rigidjax as rj
-from rigidjax.identification import Positive, PrincipalInertia, Unconstrained
+from rigidjax.identification import Bounded, Positive, PrincipalInertia, Unconstrained
 from rigidjax.rotations import so3
 from rigidjax.sensors.base import AbstractReading, unwrap_measured_angles
 
@@ -35,10 +36,33 @@ def _readings(model, sensors, ts, ys):
     return jax.vmap(lambda t, y: tuple(s.predict(model, t, y) for s in sensors))(ts, ys)
 
 
-def fit_planted(experiment, parameters, seed=0, noise=1.0, start=None, ts=TS, **options):
+def draw_white(rng, shape):
+    """Independent errors."""
+    return rng.normal(size=shape)
+
+
+def draw_dependent(rng, shape):
+    """Errors of which 80 % remain in the next sample."""
+    white = rng.normal(size=(100 + shape[0], *shape[1:]))
+    return scipy.signal.lfilter([0.6], [1.0, -0.8], white, axis=0)[100:]
+
+
+def draw_outliers(rng, shape):
+    """Independent errors of which 5 % are ten times as large."""
+    return np.where(rng.random(shape) < 0.05, 10.0, 1.0) * rng.normal(size=shape)
+
+
+def draw_steps(rng, shape):
+    """Errors that walk at random, as a drifting sensor has them."""
+    return np.cumsum(0.3 * rng.normal(size=shape), axis=0) + rng.normal(size=shape)
+
+
+def fit_planted(
+    experiment, parameters, seed=0, noise=1.0, start=None, ts=TS, draw=draw_white, **options
+):
     """A fit of simulated data with `noise` times the noise that is stated.
 
-    From the truth on, or from the model `start`.
+    From the truth on, or from the model `start`; `draw` the errors of a sensor.
     """
     model, state, sensors = experiment
     model = unwrap_measured_angles(model, tuple(sensors))
@@ -46,7 +70,7 @@ def fit_planted(experiment, parameters, seed=0, noise=1.0, start=None, ts=TS, **
     exact = _readings(model, tuple(sensors), run.ts, run.ys)
     rng = np.random.default_rng(seed)
     data = {
-        sensor: values + noise * min(std, 1.0) * rng.normal(size=values.shape)
+        sensor: values + noise * min(std, 1.0) * draw(rng, values.shape)
         for (sensor, std), values in zip(sensors.items(), exact, strict=True)
     }
     measurements = rj.Measurements(ts, data, sensors)
@@ -79,6 +103,8 @@ FREE_BODY = (
 )
 
 
+# Drag that may be on its bound.
+FREE_BOUND = (FREE_BODY[0], p("drag", FREE_BODY[1].where, Bounded(0.0, np.inf), unit=MOMENT))
 # Drag of either sign: it may be zero.
 FREE_DRAG = (FREE_BODY[0], p("drag", FREE_BODY[1].where, unit=MOMENT))
 

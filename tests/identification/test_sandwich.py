@@ -6,6 +6,7 @@ import scipy.signal
 import scipy.stats
 
 from rigidjax.identification.statistics.sandwich import (
+    ScoreCovariance,
     cluster_covariance,
     fit_autoregression,
     hac_covariance,
@@ -83,10 +84,12 @@ def test_clusters_are_the_scatter_of_sums(rng):
         cluster_covariance(runs[:1])
 
 
-def test_freedom_of_combinations_is_that_of_satterthwaite():
-    found = cluster_covariance([np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])])
-    np.testing.assert_allclose(found.freedom_along(np.array([[1.0, 0.0], [1.0, 1.0]])), [1.0, 2.0])
-    assert np.isinf(found.freedom_along(np.zeros((1, 2)))[0])
+def test_freedom_of_combinations_is_a_weighted_mean():
+    found = ScoreCovariance(np.diag([1.0, 3.0]), np.array([4.0, 6.0]))
+    combinations = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    np.testing.assert_allclose(
+        found.freedom_along(combinations), [4.0, 4 / (1 / 4 + 3 / 6), np.inf]
+    )
 
 
 def test_runs_of_signs_are_counted_as_published(rng):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ... import identification
 from ...identification import AbstractLoss
 from ...identification.fit.options import METHODS
+from ...identification.statistics.estimate_covariance import METHODS as COVARIANCE_METHODS
 from .. import checks, choices
 from ..kinds import find_kinds
 from .table import CaseTable
@@ -51,6 +52,9 @@ def read_method(top: CaseTable) -> dict[str, Any]:
     if table.has("noise"):
         by_sensor = isinstance(table.values["noise"], dict)
         options["noise"] = table.take("noise", "a table") if by_sensor else table.text("noise")
+    if table.has("covariance"):
+        names = ("sandwich", *COVARIANCE_METHODS)
+        options["covariance"] = table.pick("covariance", {name: name for name in names})
     if table.has("seed"):
         options["seed"] = table.take("seed", "an integer")
     if table.has("projection"):

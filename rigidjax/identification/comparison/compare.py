@@ -338,7 +338,7 @@ def _test_nested(
         )
     labels = [large.labels.index(nesting.extra[k]) for k in on_bound]
     signs = -nesting.sides[on_bound]
-    covariance = large.covariance[np.ix_(labels, labels)] * np.outer(signs, signs)
+    covariance = large.covariances["model"].matrix[np.ix_(labels, labels)] * np.outer(signs, signs)
     if not np.isfinite(covariance).all():
         notes.append(f"The data do not determine all parameters that {names[1]!r} adds.")
         return None

@@ -14,7 +14,10 @@ from ..component_table import ComponentTable
 from ..data.measurements import Runs
 from ..parameters import Experiment
 from ..statistics.ambiguity import join_names
+from ..statistics.covariance import Spectrum
+from ..statistics.estimate_covariance import CovarianceMethod
 from ..statistics.identifiability import Identifiability, judge
+from ..statistics.verdict import Finding
 from .active_bounds import find_active_bounds
 from .dependent_noise import FittedNoise
 from .evaluation import Evaluation, evaluate_plain
@@ -25,6 +28,7 @@ from .optimum import Optimum
 from .precision import MAX_DISTANCE, noise_floor
 from .problem import FitProblem, StartData
 from .result import LEVEL, Fit
+from .uncertainty import Uncertainty, assess_uncertainty, negative_finding_of_fit
 
 # Chi square per degree of freedom above which the residuals contradict the given noise.
 _MISFIT = 2.0
@@ -47,10 +51,12 @@ def make_fit(
     notes: list[str],
     search: Search,
     fitted: FittedNoise,
+    covariance: CovarianceMethod | None = None,
 ) -> Fit:
     """Return the `Fit` at a minimum.
 
-    **Arguments:** `table` of all components; `notes` so far; `search`; `fitted`, the noise.
+    **Arguments:** `table` of all components; `notes` so far; `search`; `fitted`, the noise;
+    `covariance`, see `rj.identify`.
     """
     first, last = minimum.first, minimum.last
     table = table.with_values(last.components)
@@ -61,7 +67,23 @@ def make_fit(
     variance = _residual_variance(runs, search, last, chi_square, indices.size, has_scale)
     resolution = float(problem.simulation.resolution(runs.ts.dtype))
     jacobian = last.component_jacobian_with_prior(variance)
-    spectrum, verdict = judge(table, first.components, jacobian, variance, resolution)
+    optimum = Optimum(problem, runs, search, minimum, table)
+    experiments = _experiments(problem, minimum)
+    uncertain: list[Uncertainty] = []
+
+    def allow_for_dependence(spectrum: Spectrum) -> Spectrum:
+        student = np.inf if runs.noise_is_known else max(freedom, 0)
+        uncertain.append(assess_uncertainty(optimum, spectrum, covariance, student))
+        return uncertain[0].spectrum
+
+    spectrum, verdict = judge(
+        table, first.components, jacobian, variance, resolution, allow_for_dependence
+    )
+    (uncertainty,) = uncertain
+    findings = list(uncertainty.findings)
+    std = uncertainty.covariances[uncertainty.method].std
+    negative = negative_finding_of_fit(problem, experiments[0], table, std)
+    findings += [negative] if negative else []
     estimates = table.subset(indices)
     distance = float(minimum.distance_to_optimum(noise_floor(problem, runs), np))
     result, warnings = _describe_ending(minimum, distance, search, verdict)
@@ -72,20 +94,24 @@ def make_fit(
         notes = [*notes, f"{failures} trials had a simulation that failed; they were rejected."]
     if runs.noise_is_known and isinstance(search.loss, Squares) and chi_square > _MISFIT:
         ratio = np.sqrt(chi_square)
-        warnings.append(
+        text = (
             f"The residuals are {ratio:.3g} times as large as the noise that was given, on which "
             "the standard deviations rest: the noise, the model or this minimum is not the right "
             "one (`starts=...` looks for other minima)."
         )
+        reason = f"residuals are {ratio:.3g} times as large as the given noise"
+        findings.insert(0, Finding(reason, text, uncertainty.method == "model"))
     noise = fitted.white
     if not (noise or fitted.models or runs.noise_is_known):
         noise = {runs.sensors[0].name: float(np.sqrt(chi_square))}
-    covariance = spectrum.covariance()
+    covariances = uncertainty.covariances
     if fitted.added_covariance is not None:
         chains = block_diag(np.asarray(last.shared_chain), *np.asarray(last.per_run_chain))
         chain = np.asarray(chains)[indices]
-        covariance = covariance + chain @ fitted.added_covariance @ chain.T
-    experiments = _experiments(problem, minimum)
+        added = chain @ fitted.added_covariance @ chain.T
+        covariances = {
+            name: dataclasses.replace(c, matrix=c.matrix + added) for name, c in covariances.items()
+        }
     iterations = np.asarray(minimum.iterations)
     fit = Fit(
         model=experiments[0].model,
@@ -100,7 +126,8 @@ def make_fit(
         units=estimates.units,
         values=estimates.values,
         starts=first.components[indices],
-        covariance=covariance,
+        covariances=covariances,
+        method=uncertainty.method,
         correlations=spectrum.correlations(),
         residuals=_by_run(runs, _plain_residuals(problem, minimum), weighted=False),
         innovations=_by_run(runs, last.residuals, weighted=True),
@@ -114,16 +141,17 @@ def make_fit(
         chi_square=chi_square,
         identifiability=verdict,
         result=result,
-        warnings=tuple(warnings),
+        warnings=(*warnings, *(finding.text for finding in findings)),
+        findings=tuple(findings),
         notes=tuple(notes),
         iterations=tuple(int(i) for i in iterations),
         failed_evaluations=failures,
         offset=distance,
         bounds=find_active_bounds(problem, minimum, table, runs.names, spectrum),
         cost=tuple(np.asarray(c)[:n] for c, n in zip(minimum.cost, iterations, strict=True)),
-        optimum=Optimum(problem, runs, search, minimum, table),
+        optimum=optimum,
     )
-    texts = tuple(bound.text(fit.quantile(LEVEL, True), LEVEL) for bound in fit.bounds)
+    texts = tuple(bound.text(fit.quantile(LEVEL, True, bound.label), LEVEL) for bound in fit.bounds)
     return dataclasses.replace(fit, warnings=(*fit.warnings, *texts))
 
 

@@ -14,6 +14,7 @@ from ..parameters import Parameter
 from ..prior_rows import describe_priors
 from ..shooting.shooting import restore_starts, shoot
 from ..simulation import Settings, Simulation, resolve_simulation
+from ..statistics.estimate_covariance import CovarianceMethod, check_covariance
 from ..statistics.plausibility import plausibility_notes
 from .failed_runs import IdentificationError
 from .first_order import FirstOrder, descend
@@ -35,6 +36,7 @@ from .options import (
 from .precision import refine_tolerances
 from .problem import make_problem
 from .result import Fit
+from .uncertainty import check_clusters
 
 
 def identify(
@@ -48,6 +50,7 @@ def identify(
     method: Method = "levenberg-marquardt",
     loss: AbstractLoss | None = None,
     noise: NoiseArgument = "white",
+    covariance: CovarianceMethod | None = None,
     starts: int = 1,
     start_spread: float = 0.5,
     seed: int = 0,
@@ -92,6 +95,11 @@ def identify(
       `rj.identification`, whose numbers are kept if given. Other numbers are estimated by
       restricted maximum likelihood, alternating with the fit. Residuals are whitened by a Kalman
       filter.
+    - `covariance`: `"model"` for independent residuals; `"hac"` for residuals that depend on
+      earlier ones in the run and on other sensors; `"cluster"` for any dependence within a run, by
+      the scatter of many runs that share all parameters; `"sandwich"` for `"cluster"` with 30 runs
+      or more, else `"hac"`. `None` takes the sandwich where tests reject that residuals are white.
+      See `Fit.covariances`.
     - `starts`: number of starts that are minimised at once, under `vmap`; the fit continues from
       the lowest minimum. The first start is the given one; others are drawn around it with `seed`,
       within `start_spread` of the natural scale of each coordinate (logarithms, angles) or of its
@@ -116,7 +124,9 @@ def identify(
     check_model("identify", model)
     parameters = check_parameters("identify", parameters)
     check_starts(starts, start_spread, segments, model)
+    check_covariance("identify", covariance)
     runs = stack_runs(measurements)
+    check_clusters(covariance, len(runs.names), parameters)
     search = make_search(runs.ts.dtype, horizons, method, loss, max_iterations, tolerance)
     models = noise_models("identify", noise, runs.sensors)
     model, (runs,), data_notes = prepare_runs(model, [runs])
@@ -156,7 +166,7 @@ def identify(
         notes += shooting.notes(bool(minimum.converged))
     if problem is not given_problem:
         minimum = restore_starts(given_problem, minimum)
-    fit = make_fit(problem, runs, table, minimum, notes, search, fitted)
+    fit = make_fit(problem, runs, table, minimum, notes, search, fitted, covariance)
     fit = dataclasses.replace(fit, notes=(*fit.notes, *plausibility_notes(fit.model)))
     if throw and not fit.converged:
         raise IdentificationError(

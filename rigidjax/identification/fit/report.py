@@ -9,11 +9,10 @@ import numpy as np
 from ..provenance import current_date, data_hash, software_versions
 from ..report_file import write_report_file
 from ..statistics.digits import estimate_text, interval_text, std_text
+from ..statistics.estimate_covariance import METHODS
 from .previous import Changes, changes_since
 from .result import LEVEL, Fit
 
-# Correlation of successive residuals above which the report warns.
-_DEPENDENT = 0.3
 # p-value below which residuals are reported as not white.
 _SIGNIFICANT = 0.01
 
@@ -39,8 +38,8 @@ def write_report(
 
 
 def as_text(fit: Fit, changes: Changes | None = None) -> str:
-    """Return the report as Markdown; failure to converge is stated first."""
-    lines = ["# Identification", ""]
+    """Return the report as Markdown; the verdict on the intervals is the first line."""
+    lines = [f"**{fit.verdict}**", "", "# Identification", ""]
     if not fit.converged:
         lines += [f"**This fit did not converge: {fit.result}.** Its values are not estimates.", ""]
     for sentence in warning_texts(fit):
@@ -56,6 +55,10 @@ def as_text(fit: Fit, changes: Changes | None = None) -> str:
     ]
     lines += [f"| {' | '.join(row)} |" for row in estimate_rows(fit)]
     lines += ["", noise_text(fit), ""]
+    heading, *rows = method_rows(fit)
+    lines += ["## Standard deviations by method", "", f"| {' | '.join(heading)} |"]
+    lines += ["|---" * len(heading) + "|", *(f"| {' | '.join(row)} |" for row in rows), ""]
+    lines += [*(f"- {text}" for text in method_texts(fit)), ""]
     if pairs := [f"{a}, {b}: {c:+.5f}" for a, b, c in strongest_correlations(fit)]:
         lines += ["Strongest correlations: " + "; ".join(pairs), ""]
     lines += ["## What the data determine", ""]
@@ -71,7 +74,11 @@ def as_text(fit: Fit, changes: Changes | None = None) -> str:
             + ", ".join(f"{run} {x:.4g}" for run, x in by_run.items())
             + "."
         ]
-    lines += ["", "## Whiteness of the residuals (test of Ljung and Box)", ""]
+    lines += [
+        "",
+        "## Whiteness of the residuals (tests of Ljung and Box, and of runs of signs)",
+        "",
+    ]
     lines += [f"- {sentence}" for sentence in whiteness_texts(fit)]
     if changes is not None:
         lines += ["", "## Changes since the previous fit", "", changes.to_markdown()]
@@ -85,6 +92,26 @@ def as_text(fit: Fit, changes: Changes | None = None) -> str:
 
 # Columns of the table of estimates.
 ESTIMATES = ("parameter", "estimate", "std", f"{100 * LEVEL:g} % interval", "start", "unit")
+
+
+def method_rows(fit: Fit) -> list[tuple[str, ...]]:
+    """Return the standard deviations by all methods, a heading first, as rows of a table."""
+    names = [f"{name} (used)" if name == fit.method else name for name in fit.covariances]
+    stds = zip(*(c.std for c in fit.covariances.values()), strict=True)
+    rows = zip(fit.labels, stds, fit.units, strict=True)
+    return [
+        ("parameter", *(f"std, {name}" for name in names), "unit"),
+        *((label, *map(std_text, values), unit) for label, values, unit in rows),
+    ]
+
+
+def method_texts(fit: Fit) -> list[str]:
+    """Return what each method assumes of the residuals, and which one to trust."""
+    return [
+        f"{name} assumes {METHODS[name]}"
+        + (": the intervals use it." if name == fit.method else ".")
+        for name in fit.covariances
+    ]
 
 
 def estimate_rows(fit: Fit) -> list[tuple[str, ...]]:
@@ -106,15 +133,15 @@ def estimate_rows(fit: Fit) -> list[tuple[str, ...]]:
 
 def warning_texts(fit: Fit) -> list[str]:
     """Return all reasons not to trust estimates or standard deviations, for the top of a report."""
-    return [*fit.warnings, *dependence_texts(fit)]
+    return list(fit.warnings)
 
 
 def as_record(fit: Fit, changes: Changes | None = None) -> dict[str, Any]:
     """Return the report as plain values for JSON; infinite numbers become strings."""
     verdict = fit.identifiability
     sides = {b.label: "lower" if b.is_lower else "upper" for b in fit.bounds}
-    one_sided = fit.quantile(LEVEL, one_sided=True)
     return {
+        "verdict": {"first_line": str(fit.verdict), **dataclasses.asdict(fit.verdict)},
         "result": fit.result,
         "converged": fit.converged,
         "iterations": list(fit.iterations),
@@ -153,11 +180,17 @@ def as_record(fit: Fit, changes: Changes | None = None) -> dict[str, Any]:
                 "bound": "lower" if bound.is_lower else "upper",
                 "limit": bound.limit,
                 "std": _json_number(bound.std),
-                "interval": [_json_number(x) for x in bound.interval(one_sided)],
+                "interval": [
+                    _json_number(x) for x in bound.interval(fit.quantile(LEVEL, True, bound.label))
+                ],
                 "unit": bound.unit,
             }
             for bound in fit.bounds
         ],
+        "covariance_method": fit.method,
+        "std_by_method": {
+            name: [_json_number(x) for x in c.std.tolist()] for name, c in fit.covariances.items()
+        },
         "covariance": [[_json_number(x) for x in row] for row in fit.covariance.tolist()],
         "correlations": fit.correlations.tolist(),
         "identifiability": {
@@ -195,34 +228,16 @@ def as_table(fit: Fit) -> list[list[Any]]:
     return [heading, *rows]
 
 
-def dependence_texts(fit: Fit) -> list[str]:
-    """Return a sentence for each sensor whose successive residuals are correlated."""
-    sentences = []
-    for name, r in fit.autocorrelation.items():
-        if r > _DEPENDENT:
-            factor = np.sqrt((1 + r) / (1 - r)) if r < 1 else np.inf
-            sentences.append(
-                f"Residuals of the {name} are not independent: successive ones have a "
-                f"correlation of {r:.2f}, so that these standard deviations are too small, by a "
-                f"factor of about {factor:.1f} if that of residuals k samples apart is "
-                f"{r:.2f}^k, by more if it is larger."
-            )
-    return sentences
-
-
 def whiteness_texts(fit: Fit) -> list[str]:
-    """Return for each sensor the results of the Ljung-Box test of its channels."""
+    """Return for each sensor the results of the tests for whiteness of its channels."""
     sentences = []
     for name, channels in fit.whiteness.items():
         tested = {c: w for c, w in channels.items() if w is not None}
         if not tested:
             sentences.append(f"{name}: too few residuals for a test.")
             continue
-        parts = ", ".join(
-            f"{c} p = {w.p_value:.2g} (Q = {w.statistic:.4g}, {w.lags} lags)"
-            for c, w in tested.items()
-        )
-        rejected = [c for c, w in tested.items() if w.p_value < _SIGNIFICANT]
+        parts = "; ".join(f"{c} {w}" for c, w in tested.items())
+        rejected = [c for c, w in tested.items() if min(w.p_values) < _SIGNIFICANT]
         verdict = (
             f"not white in {', '.join(rejected)}"
             if rejected
@@ -258,6 +273,8 @@ def verdict_texts(fit: Fit) -> list[str]:
 
 def noise_text(fit: Fit) -> str:
     """Return a sentence on the noise that the standard deviations assume."""
+    if fit.method != "model":
+        return f"Standard deviations allow for {METHODS[fit.method]} ({fit.method})."
     text = "Standard deviations assume independent residuals"
     if fit.noise_models:
         names = ", ".join(fit.noise_models)

@@ -14,8 +14,10 @@ from ...state import State
 from ..data.measurements import Measurements
 from ..noise.models import AbstractNoise
 from ..statistics.digits import estimate_text, std_text
+from ..statistics.estimate_covariance import EstimateCovariance
 from ..statistics.identifiability import Identifiability
-from ..statistics.whiteness import Whiteness, ljung_box, successive_correlation
+from ..statistics.verdict import Finding, Verdict, make_verdict, shorten_names
+from ..statistics.whiteness import Whiteness, assess_whiteness, successive_correlation
 from .active_bounds import ActiveBound
 from .optimum import Optimum
 from .previous import Changes, changes_since
@@ -40,9 +42,10 @@ class Fit:
       sample, and the sensors.
     - `labels`, `units`, `values`, `starts`: of the k fitted parameters, in physical units; `starts`
       are the admissible start values that the fit used.
-    - `covariance` (k, k), in these units, linearised at the optimum: exact to first order in the
-      noise, independent of the coordinates of the fit, for independent residuals. Infinite for
-      undetermined parameters.
+    - `covariances`: by method, `EstimateCovariance` objects: `"model"` for independent residuals,
+      `"hac"` or `"cluster"` for others, see `rj.identify`; `method`, the one that standard
+      deviations and intervals use. Linearised at the optimum: exact to first order in the noise,
+      independent of the coordinates of the fit. Infinite for undetermined parameters.
     - `correlations` (k, k).
     - `residuals`: for each run by sensor name, predicted minus measured, (T, C) in the sensor's
       unit; NaN for masked samples.
@@ -58,6 +61,7 @@ class Fit:
     - `result`: "converged", or the reason why not; `converged`. `warnings`: reasons not to trust
       estimates or standard deviations, and remedies. `notes`: changes of the input and recovered
       failures.
+    - `findings` against the intervals, see `verdict`.
     - `offset`: root-mean-square distance of the parameters to the optimum of the linearisation, in
       standard errors; at most 0.1 for a converged fit. With active bounds, the optimum within the
       bounds.
@@ -77,7 +81,8 @@ class Fit:
     units: tuple[str, ...]
     values: np.ndarray
     starts: np.ndarray
-    covariance: np.ndarray
+    covariances: dict[str, EstimateCovariance]
+    method: str
     correlations: np.ndarray
     residuals: tuple[dict[str, np.ndarray], ...]
     ts: tuple[np.ndarray, ...]
@@ -92,6 +97,7 @@ class Fit:
     identifiability: Identifiability
     result: str
     warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]
     notes: tuple[str, ...]
     iterations: tuple[int, ...]
     failed_evaluations: int
@@ -110,6 +116,35 @@ class Fit:
         )
         more = f", {len(self.labels) - 6} more" if len(self.labels) > 6 else ""
         return f"Fit({self.result}; {estimates}{more}; rms: {rms})"
+
+    def __str__(self) -> str:
+        """Return the verdict on the intervals, and the estimates."""
+        return f"{self.verdict}\n{self!r}"
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the intervals may be used, and why; the first line of `report`."""
+        findings = list(self.findings)
+        if not self.converged:
+            reason = f"the fit did not converge ({self.result})"
+            findings.insert(0, Finding(reason, "", True))
+        undetermined = [label for label, std in self.std.items() if not np.isfinite(std)]
+        if undetermined:
+            reason = f"the data do not determine {shorten_names(undetermined)}"
+            findings.append(Finding(reason, "", False))
+        supports = []
+        tests = [test for tests in self.whiteness.values() for test in tests.values()]
+        if all(tests):
+            supports.append("residuals are white")
+        if self.noise_is_known:
+            supports.append("residuals are not larger than the given noise")
+        supports.append("parts of the data agree")
+        return make_verdict(findings, supports)
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Covariance (k, k) of the estimates by `method`, in physical units."""
+        return self.covariances[self.method].matrix
 
     @property
     def converged(self) -> bool:
@@ -136,25 +171,25 @@ class Fit:
         """Number of residuals minus number of parameters."""
         return self.num_residuals - len(self.labels)
 
-    def quantile(self, level: float, one_sided: bool = False) -> float:
+    def quantile(self, level: float, one_sided: bool = False, label: str | None = None) -> float:
         """Return the half-width of a confidence interval in standard deviations.
 
-        The quantile is that of Student's distribution with `degrees_of_freedom` for estimated
-        noise, of the normal distribution for given noise, and infinite without degrees of freedom.
-        """
-        from scipy import special
+        The quantile is that of the normal distribution for given noise and independent residuals,
+        of Student's distribution with `degrees_of_freedom` for estimated noise, and with those of
+        `EstimateCovariance` for dependent residuals. It is infinite without degrees of freedom.
 
-        probability, freedom = level if one_sided else 0.5 * (1 + level), self.degrees_of_freedom
-        if self.noise_is_known:
-            return float(special.ndtri(probability))
-        return float(special.stdtrit(freedom, probability)) if freedom > 0 else float("inf")
+        **Arguments:** `level`, in (0, 1); `one_sided`, for an interval with one end; `label` of the
+        estimate, the largest of all if left out.
+        """
+        quantiles = self.covariances[self.method].quantile(level, one_sided)
+        return float(quantiles.max() if label is None else quantiles[self.labels.index(label)])
 
     def confidence_intervals(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
         r"""Return confidence intervals by label, in physical units: $\hat\theta \pm q\,\sigma$.
 
-        $q$ is the two-sided `quantile`. The intervals are valid, like `covariance`, for independent
-        residuals and where the model is linear over their width. They are infinite for undetermined
-        parameters and without degrees of freedom.
+        $q$ is the two-sided `quantile`. The intervals are valid, like `covariance`, for residuals
+        as `method` assumes them, and where the model is linear over their width. They are infinite
+        for undetermined parameters and without degrees of freedom.
 
         The interval of a parameter on a bound is one-sided: from the bound to $\sigma$ times the
         one-sided quantile inside. As the optimum without the bound lies beyond it, this interval
@@ -164,17 +199,17 @@ class Fit:
         **Errors:** `ValueError` for another level.
         **Source:** Seber and Wild, *Nonlinear Regression* (1989), Section 5.1.
         """
-        if not 0 < level < 1:
-            raise ValueError(
-                f"A confidence level lies between 0 and 1, such as 0.95 for 95 %; got {level!r}."
-            )
-        factor, std = self.quantile(level), self.std
+        covariance = self.covariances[self.method]
+        half = covariance.quantile(level) * covariance.std
         intervals = {
-            label: (value - factor * std[label], value + factor * std[label])
-            for label, value in self.estimates.items()
+            label: (float(value - width), float(value + width))
+            for label, value, width in zip(self.labels, self.values, half, strict=True)
         }
-        one_sided = self.quantile(level, True) if self.bounds else 0.0
-        bounded = {b.label: b.interval(one_sided) for b in self.bounds if b.label is not None}
+        bounded = {
+            b.label: b.interval(self.quantile(level, True, b.label))
+            for b in self.bounds
+            if b.label is not None
+        }
         return intervals | bounded
 
     def correlation(self, first: str, second: str) -> float:
@@ -207,24 +242,22 @@ class Fit:
     def autocorrelation(self) -> dict[str, float]:
         """Correlation of successive innovations, pooled over runs and channels, by sensor.
 
-        It is near zero for independent residuals, which the covariance assumes. If residuals k
-        samples apart have the correlation r^k, standard deviations are too small by about sqrt((1 +
-        r) / (1 - r)).
+        It is near zero for independent residuals.
         """
         return {s.name: successive_correlation(self._innovations(s.name)) for s in self.sensors}
 
     @property
     def whiteness(self) -> dict[str, dict[str, Whiteness | None]]:
-        """Results of the Ljung-Box test on the innovations of each channel, by sensor and channel.
+        """Results of the tests for whiteness of the innovations, by sensor and channel.
 
         `None` for too few residuals. A small `p_value` indicates that residuals are not
-        independent, contrary to the assumption of the covariance; see `ljung_box`.
+        independent, see `ljung_box`.
         """
         results = {}
         for s in self.sensors:
             runs = self._innovations(s.name)
             results[s.name] = {
-                c: ljung_box([r[:, k] for r in runs]) for k, c in enumerate(s.channels)
+                c: assess_whiteness([r[:, k] for r in runs]) for k, c in enumerate(s.channels)
             }
         return results
 

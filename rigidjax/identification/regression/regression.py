@@ -383,7 +383,7 @@ def regress(
     whiteness = {joint: assess_whiteness([residuals[:, k]]) for k, joint in enumerate(data.joints)}
     columns = data.matrix[:, :, base.chosen] / sigma[:, None]
     spectrum = Spectrum(columns.reshape(count * f, -1), 0.0, np.zeros(base.rank), 1.0)
-    run = Rows(columns, residuals / sigma)
+    run = Rows(columns, residuals / sigma, np.arange(base.rank))
     covariances = {
         "model": model_covariance(spectrum, np.inf if noise is not None else freedom),
         "hac": sandwich_covariance(
@@ -393,10 +393,10 @@ def regress(
     rejected = rejected_channels(whiteness)
     method = "model" if covariance == "model" or not (covariance or rejected) else "hac"
     used = covariances[method]
-    halves = compare_halves([run], spectrum.with_score_covariance(used.scores), method)
+    halves = compare_halves([run], spectrum, used)
     findings = [
         dependence_finding(rejected, base.expressions, used, covariances),
-        difference_finding({"halves of the data": halves}, base.expressions, used.freedom),
+        difference_finding({"halves of the data": halves}, base.expressions),
         negative_finding(
             [
                 (data.labels[k], value, std)

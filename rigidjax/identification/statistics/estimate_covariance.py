@@ -85,15 +85,17 @@ def sandwich_covariance(
     scores: Sequence[np.ndarray],
     squares: float,
     prior: np.ndarray | None = None,
+    slope: float = 1.0,
 ) -> EstimateCovariance:
     r"""Return a sandwich covariance, for residuals that are not independent.
 
     **Arguments:** `method`, "hac" or "cluster"; `spectrum`, of the Jacobian; `scores`, run by run,
     (T, rank) in the coordinates of `Spectrum.basis`; `squares`, $\sum r^2$; `prior`, rows of priors
-    (R, k), scaled to the variance of the residuals.
+    (R, k), scaled to the variance of the residuals; `slope`, mean derivative of the influence
+    function $\psi$ of a robust loss, whose values are then the residuals of the scores.
     """
     found = scaled_score_covariance(method, scores, squares)
-    matrix = found.matrix
+    matrix = found.matrix / slope**2
     if prior is not None:
         rows = prior @ spectrum.basis
         matrix = matrix + spectrum.variance * rows.T @ rows

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -88,19 +89,21 @@ def judge(
     jacobian: np.ndarray,
     variance: float,
     tolerance: float,
+    refine: Callable[[Spectrum], Spectrum] = lambda spectrum: spectrum,
 ) -> tuple[Spectrum, Identifiability]:
     """Judge a fit by the Jacobian with respect to all components, fitted or held fixed.
 
     **Arguments:** `table`, all components (K,) with their values; `starts`, their start values;
     `jacobian` (M, K) of the weighted residuals; `variance` of a weighted residual; `tolerance`,
-    relative singular value that counts as zero.
+    relative singular value that counts as zero; `refine`, a function that replaces the covariance
+    of the scores, which is that of independent residuals.
     **Returns:** the spectrum of the fitted components, and the verdict.
     """
     magnitudes, indices = table.magnitudes(starts), table.fitted_indices
     fitted = table.subset(indices)
     # The triangular factor has the same column norms and products, and fewer rows.
     jacobian = np.asarray(np.linalg.qr(jacobian, mode="r"))
-    spectrum = Spectrum(jacobian[:, indices], tolerance, magnitudes[indices], variance)
+    spectrum = refine(Spectrum(jacobian[:, indices], tolerance, magnitudes[indices], variance))
     undetermined, messages = describe_ambiguity(spectrum, fitted)
     if not messages:
         messages = _describe_held(Spectrum(jacobian, tolerance, magnitudes, variance), table)

@@ -30,18 +30,19 @@ class ScoreCovariance:
     def freedom_along(self, combinations: np.ndarray) -> np.ndarray:
         """Return the equivalent degrees of freedom of the variances of combinations (n, k).
 
-        **Source:** Satterthwaite, Biometrics Bulletin 2 (1946) 110, for independent entries.
+        They are the harmonic mean of those of the entries, weighted by the parts of the variance,
+        which is exact for equal ones.
         """
         parts = combinations**2 * np.diag(self.matrix)
-        total, spread = np.sum(parts, axis=1), np.sum(parts**2 / self.freedom, axis=1)
-        return np.divide(total**2, spread, out=np.full(len(parts), np.inf), where=spread > 0)
+        total, inverse = np.sum(parts, axis=1), np.sum(parts / self.freedom, axis=1)
+        return np.divide(total, inverse, out=np.full(len(parts), np.inf), where=inverse > 0)
 
 
 class _Whitened(NamedTuple):
     """Scores filtered by their autoregressions.
 
     **Attributes:** `scores`, run by run; `gain` (k,), of the filters' inverse at frequency zero;
-    `spread` (k,), variances of the logarithms of `gain`.
+    `spread` (k,), variances of the logarithms of its square.
     """
 
     scores: list[np.ndarray]
@@ -79,7 +80,7 @@ def hac_covariance(
         matrix += run.T @ _weigh_lags(run, bandwidth)
     matrix *= np.outer(whitened.gain, whitened.gain)
     # The window has a squared integral of one.
-    spread = 2 * max(bandwidth, 1.0) / max(count, 1) + 4 * whitened.spread
+    spread = 2 * max(bandwidth, 1.0) / np.maximum(_effective_counts(centred), 1) + whitened.spread
     return ScoreCovariance(matrix, 2 / spread)
 
 
@@ -111,7 +112,7 @@ def _prewhiten(runs: Sequence[np.ndarray], orders: int) -> _Whitened:
     """Filter each column of the scores by an autoregression of at most this order."""
     columns = runs[0].shape[1] if runs else 0
     count = sum(len(run) for run in runs)
-    gain, spread = np.ones(columns), np.zeros(columns)
+    gain, spread, effective = np.ones(columns), np.zeros(columns), _effective_counts(runs)
     whitened = [run.copy() for run in runs]
     for j in range(columns):
         series = [run[:, j] for run in runs]
@@ -123,10 +124,10 @@ def _prewhiten(runs: Sequence[np.ndarray], orders: int) -> _Whitened:
         errors = rows[:, 0] - rows[:, 1:] @ coefficients
         total = float(np.sum(coefficients))
         # A mean was subtracted, and autocorrelations of short series are too small.
-        total = min(total + (1 + 3 * total) / count, _LARGEST_SUM)
+        total = min(total + (1 + 3 * total) / effective[j], _LARGEST_SUM)
         gain[j] = 1 / (1 - total)
         along = np.linalg.pinv(rows[:, 1:].T @ rows[:, 1:], hermitian=True)
-        spread[j] = np.mean(errors**2) * np.sum(along) * gain[j] ** 2
+        spread[j] = np.mean(errors**2) * np.sum(along) * 4 * gain[j] ** 2
         # Samples without a complete past have no error; the others stand for them.
         factor, first = np.sqrt(count / len(rows)), 0
         for run, x in zip(whitened, series, strict=True):
@@ -135,6 +136,16 @@ def _prewhiten(runs: Sequence[np.ndarray], orders: int) -> _Whitened:
             run[order:, j] = factor * errors[first : first + size]
             first += size
     return _Whitened(whitened, gain, spread)
+
+
+def _effective_counts(runs: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the number of samples that bear each column (k,): of all runs, or of few."""
+    lengths = np.array([len(run) for run in runs])
+    power = np.array([np.sum(run**2, axis=0) for run in runs])
+    total, share = np.sum(power, axis=0), np.sum(power**2 / lengths[:, None], axis=0)
+    return np.divide(
+        total**2, share, out=np.full(len(total), float(lengths.sum())), where=share > 0
+    )
 
 
 def fit_autoregression(series: Sequence[np.ndarray], orders: int) -> np.ndarray:

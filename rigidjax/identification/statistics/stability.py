@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .covariance import Spectrum
-from .estimate_covariance import scaled_score_covariance
+from .estimate_covariance import EstimateCovariance, scaled_score_covariance
 
 # Share of the information in a direction below which a part of the data does not determine it.
 _NOTHING = 1e-9
@@ -15,73 +15,86 @@ _NOTHING = 1e-9
 class Rows(NamedTuple):
     """Linearised residuals of one run, sample by sample.
 
-    **Attributes:** `jacobian` (T, C, k), derivatives of the weighted residuals; `residuals` (T, C),
-    weighted, after the influence function of a robust loss.
+    **Attributes:** `jacobian` (T, C, e), derivatives of the weighted residuals by the parameters of
+    the run, at `columns` (e,) of all; `residuals` (T, C), weighted, after the influence function of
+    a robust loss.
     """
 
     jacobian: np.ndarray
     residuals: np.ndarray
+    columns: np.ndarray
 
     def scores(self, basis: np.ndarray) -> np.ndarray:
         """Return the scores (T, rank) in the coordinates of `Spectrum.basis`."""
-        return np.einsum("tck,tc->tk", self.jacobian, self.residuals) @ basis
+        return np.einsum("tce,tc->te", self.jacobian, self.residuals) @ basis[self.columns]
+
+    def part(self, samples: slice) -> "Rows":
+        """Return the rows of some samples."""
+        return Rows(self.jacobian[samples], self.residuals[samples], self.columns)
+
+
+class Differences(NamedTuple):
+    """Differences of estimates from a part of the data and from the rest.
+
+    **Attributes:** `values` (k,), in standard deviations of the difference, zero where the part or
+    the rest does not determine a parameter; `freedom` (k,), of Student's distribution.
+    """
+
+    values: np.ndarray
+    freedom: np.ndarray
 
 
 def compare_halves(
-    runs: Sequence[Rows], spectrum: Spectrum, method: str, slope: float = 1.0
-) -> np.ndarray:
+    runs: Sequence[Rows], spectrum: Spectrum, used: EstimateCovariance, slope: float = 1.0
+) -> Differences:
     """Return the differences of estimates from the first and the second half of each run.
 
-    They are in standard deviations of the difference. The covariance of the scores is that of the
-    residuals of both estimates, since a difference looks like dependence in the residuals of the
-    common one.
+    The covariance of dependent scores is estimated from the residuals of both estimates, since a
+    difference looks like dependence in the residuals of the common one.
 
-    **Arguments:** `runs`; `spectrum`, with the covariance of the scores; `method` of that
-    covariance; `slope`, mean derivative of the influence function of a robust loss.
-    **Returns:** shape (k,), zero where a half does not determine a parameter.
+    **Arguments:** `runs`; `spectrum`; the covariance that is `used`; `slope`, mean derivative of
+    the influence function of a robust loss.
     """
-    halves = [
-        [Rows(J[half], r[half]) for J, r in runs for half in [_half(len(r), second)]]
-        for second in (False, True)
-    ]
-    omega = spectrum.score_covariance
-    if method != "model":
-        # The common covariance, except where a difference could pass for dependence.
-        corrected = [part for half in halves for part in _with_own_step(half, spectrum, slope)]
-        count = len(runs)
+    omega, freedom = used.scores, used.freedom
+    middles = [len(run.residuals) // 2 for run in runs]
+    first = [run.part(slice(middle)) for run, middle in zip(runs, middles, strict=True)]
+    if used.method != "model":
+        second = [run.part(slice(m, None)) for run, m in zip(runs, middles, strict=True)]
+        corrected = [_residuals_of_own_step(half, spectrum) for half in (first, second)]
         joined = [
-            Rows(J, np.concatenate([corrected[b].residuals, corrected[b + count].residuals]))
-            for b, (J, _) in enumerate(runs)
+            run._replace(residuals=np.concatenate(residuals))
+            for run, *residuals in zip(runs, *corrected, strict=True)
         ]
         scores = [run.scores(spectrum.basis) for run in joined]
         squares = sum(float(np.sum(run.residuals**2)) for run in joined)
-        omega = scaled_score_covariance(method, scores, squares).matrix / slope**2
+        separate = scaled_score_covariance(used.method, scores, squares)
+        omega, freedom = separate.matrix / slope**2, separate.freedom_along(spectrum.basis)
     total = np.sum([run.scores(spectrum.basis).sum(axis=0) for run in runs], axis=0)
-    return _compare(_flatten(halves[0]), total, spectrum, omega, slope)
+    values = _compare(_project(first, spectrum), total, spectrum, omega, slope)
+    return Differences(values, freedom)
 
 
 def compare_with_rest(
-    part: Rows, total: np.ndarray, spectrum: Spectrum, slope: float = 1.0
-) -> np.ndarray:
+    part: Rows,
+    total: np.ndarray,
+    spectrum: Spectrum,
+    used: EstimateCovariance,
+    slope: float = 1.0,
+) -> Differences:
     """Return the differences of estimates from one run and from all others.
 
-    They are in standard deviations of the difference, shape (k,), zero where the run or the others
-    do not determine a parameter.
-
-    **Arguments:** `part`, the run; `total` (rank,), sum of all scores; `spectrum` and `slope` as in
+    **Arguments:** `part`, the run; `total` (rank,), sum of all scores; the others as in
     `compare_halves`.
     """
-    return _compare(_flatten([part]), total, spectrum, spectrum.score_covariance, slope)
+    values = _compare(_project([part], spectrum), total, spectrum, used.scores, slope)
+    return Differences(values, used.freedom)
 
 
-def _half(count: int, second: bool) -> slice:
-    return slice(count // 2, None) if second else slice(count // 2)
-
-
-def _flatten(parts: Sequence[Rows]) -> tuple[np.ndarray, np.ndarray]:
-    """Return all rows (M, k) of the Jacobian and all residuals (M,)."""
-    jacobian = np.concatenate([J.reshape(-1, J.shape[-1]) for J, _ in parts])
-    return jacobian, np.concatenate([r.ravel() for _, r in parts])
+def _project(parts: Sequence[Rows], spectrum: Spectrum) -> tuple[np.ndarray, np.ndarray]:
+    """Return all rows (M, rank) in the coordinates of the spectrum, and all residuals (M,)."""
+    rows = [run.jacobian @ spectrum.basis[run.columns] for run in parts]
+    rows = [J.reshape(-1, J.shape[-1]) for J in rows]
+    return np.concatenate(rows), np.concatenate([run.residuals.ravel() for run in parts])
 
 
 def _information(Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -92,14 +105,13 @@ def _information(Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return vectors[share > _NOTHING].T, share[share > _NOTHING]
 
 
-def _with_own_step(parts: Sequence[Rows], spectrum: Spectrum, slope: float) -> list[Rows]:
-    """Return a part of the data with the residuals of its own estimate."""
-    jacobian, residuals = _flatten(parts)
-    Q = jacobian @ spectrum.basis
+def _residuals_of_own_step(parts: Sequence[Rows], spectrum: Spectrum) -> list[np.ndarray]:
+    """Return the residuals (T, C) of each part at the common estimate of the parts."""
+    Q, residuals = _project(parts, spectrum)
     directions, share = _information(Q)
     step = -directions @ ((directions.T @ (residuals @ Q)) / share)
     change = spectrum.basis @ step
-    return [Rows(J, r + J @ change) for J, r in parts]
+    return [run.residuals + run.jacobian @ change[run.columns] for run in parts]
 
 
 def _compare(
@@ -115,12 +127,12 @@ def _compare(
     coordinates of `Spectrum.basis`, the estimates differ from the common one by $-B^{-1} s$, and
     the covariances of the scores are $B^{1/2} \Omega B^{1/2}$, and for the rest with $1 - B$.
     """
-    jacobian, residuals = part
-    Q = jacobian @ spectrum.basis
+    Q, residuals = part
     W, share = _information(Q)
     W, share = W[:, share < 1 - _NOTHING], share[share < 1 - _NOTHING]
     along = spectrum.basis @ W
-    is_complete = np.sum(along**2, axis=1) > (1 - 1e-6) * np.sum(spectrum.basis**2, axis=1)
+    is_complete = ~spectrum.undetermined_components()
+    is_complete &= np.sum(along**2, axis=1) > (1 - 1e-6) * np.sum(spectrum.basis**2, axis=1)
     score = residuals @ Q
     steps = -(W.T @ score) / share + (W.T @ (total - score)) / (1 - share)
     omega = W.T @ omega @ W

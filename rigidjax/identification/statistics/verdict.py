@@ -8,6 +8,7 @@ import numpy as np
 
 from .ambiguity import join_names
 from .estimate_covariance import METHODS, EstimateCovariance
+from .stability import Differences
 from .whiteness import Whiteness, reject_jointly
 
 # Probability of any false alarm of a kind, for a right model and white noise.
@@ -134,17 +135,19 @@ def _describe_ratio(
 
 
 def difference_finding(
-    differences: Mapping[str, np.ndarray], labels: Sequence[str], freedom: np.ndarray
+    differences: Mapping[str, Differences], labels: Sequence[str]
 ) -> Finding | None:
     """Return the finding that estimates from parts of the data differ beyond their intervals.
 
-    **Arguments:** `differences`, for each part, such as "the first and the second half", those of
-    `compare_with_rest`; `labels` of the estimates; `freedom`, see `EstimateCovariance`.
+    **Arguments:** `differences`, by the name of the parts, such as "halves of the data"; `labels`
+    of the estimates.
     """
     # Imported here because it takes long.
     from scipy import stats
 
-    names, values = list(differences), np.array(list(differences.values()))
+    names = list(differences)
+    values = np.array([parts.values for parts in differences.values()])
+    freedom = np.array([parts.freedom for parts in differences.values()])
     if not values.size:
         return None
     p_values = 2 * stats.t.sf(np.abs(values), np.maximum(freedom / 2, 1.0))
