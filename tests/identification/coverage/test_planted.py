@@ -36,7 +36,7 @@ def pendulum(torque, camera):
     return planted.pendulum(torque, camera), planted.PENDULUM
 
 
-def mounted(inertia):
+def mounted_gyroscope(inertia):
     return planted.mounted_experiment(inertia, TUMBLING), planted.MOUNTED
 
 
@@ -57,10 +57,10 @@ EXPERIMENTS = {
     "seen pendulum": (lambda: pendulum(0.0, 0.001), [{"mass", "I1"}], TWO),
     "driven pendulum": (lambda: pendulum(4.0, UNSEEN), [{"mass", "length"}], TWO),
     "both": (lambda: pendulum(4.0, 0.001), [], TWO),
-    "mounting": (lambda: mounted(TRIAXIAL), [], TWO),
-    "mounting, symmetric": (lambda: mounted(SYMMETRIC), [TURNED], TWO),
+    "mounting": (lambda: mounted_gyroscope(TRIAXIAL), [], TWO),
+    "mounting, symmetric": (lambda: mounted_gyroscope(SYMMETRIC), [TURNED], TWO),
     "mounting, sphere": (
-        lambda: mounted(SPHERE),
+        lambda: mounted_gyroscope(SPHERE),
         [
             {"bias[0]", "rate[0]", "rate[1]"},
             {"bias[1]", "rate[0]", "rate[1]"},
