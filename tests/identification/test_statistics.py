@@ -91,7 +91,7 @@ def test_confidence_intervals(fits):
 def test_reports_have_intervals_and_whiteness(fits, tmp_path):
     fit = fits[1]
     whiteness = fit.whiteness["gyroscope"]["omega2"]
-    runs = [r["gyroscope"][:, 1] for r in fit.residuals]
+    runs = [r["gyroscope"][:, 1] for r in fit.innovations]
     assert whiteness == assess_whiteness(runs) and whiteness.num_samples == sum(cases.LENGTHS)
     low, high = fit.confidence_intervals()["I1"]
     text = fit.report()
@@ -107,10 +107,10 @@ def test_reports_have_intervals_and_whiteness(fits, tmp_path):
 def test_report_names_non_white_residuals(fits):
     fit = fits[1]
     wave = [{"gyroscope": np.sin(0.3 * np.arange(n))[:, None] * np.ones(3)} for n in cases.LENGTHS]
-    text = dataclasses.replace(fit, residuals=tuple(wave)).report()
+    text = dataclasses.replace(fit, innovations=tuple(wave)).report()
     assert "not white in omega1, omega2, omega3" in text
     short = [{"gyroscope": np.ones((1, 3))}] * 3
-    assert "too few residuals" in dataclasses.replace(fit, residuals=tuple(short)).report()
+    assert "too few residuals" in dataclasses.replace(fit, innovations=tuple(short)).report()
 
 
 def test_page_and_dataset_with_undetermined_parameters(fits, tmp_path):
