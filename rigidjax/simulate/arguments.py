@@ -209,11 +209,14 @@ def check_combination(
         return
     if event is not None:
         raise ValueError(
-            "Give `simulate` either `event=` or `transitions=`, not both: a run with transitions "
-            "goes on until `t1`, or until one of them returns a state unchanged."
+            "Give `simulate` either `event=` or `transitions=`, not both: a run with transitions, "
+            "or with joints that stick, goes on until `t1`."
         )
     if progress is not False:
-        raise ValueError("`simulate(transitions=...)` shows no progress; leave `progress=` out.")
+        raise ValueError(
+            "`simulate(transitions=...)` shows no progress, nor does a run with joints that stick; "
+            "leave `progress=` out."
+        )
     if saveat is None:
         return
     subs: Any = saveat.subs
