@@ -85,6 +85,7 @@ from .regression.consistent import (
     consistent_regression as consistent_regression,
 )
 from .regression.essential import essential_regression as essential_regression
+from .regression.link_frames import describe_in_frames as describe_in_frames
 from .regression.regression import (
     JointData as JointData,
     Regression as Regression,
@@ -113,6 +114,7 @@ from .transforms import (
     AbstractTransform as AbstractTransform,
     Bounded as Bounded,
     InertiaTensor as InertiaTensor,
+    Known as Known,
     Orientation as Orientation,
     Positive as Positive,
     PrincipalInertia as PrincipalInertia,
