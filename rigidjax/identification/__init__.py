@@ -63,6 +63,10 @@ from .fit.result import Fit as Fit
 from .intervals.bootstrap import Bootstrap as Bootstrap, bootstrap as bootstrap
 from .intervals.posterior import Posterior as Posterior
 from .intervals.profile import Profile as Profile
+from .intervals.side_by_side import (
+    IntervalTable as IntervalTable,
+    interval_table as interval_table,
+)
 from .noise import (
     AbstractNoise as AbstractNoise,
     AutoRegressive as AutoRegressive,

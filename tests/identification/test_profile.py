@@ -115,7 +115,8 @@ def test_invalid_arguments_raise(fit):
     with pytest.raises(ValueError, match=r"profile\(level=...\)` lies between 0 and 1.*got 95"):
         fit.profile("damping", 95)
     with pytest.raises(ValueError, match=r"the data do not determine this parameter"):
-        dataclasses.replace(fit, covariance=np.full((2, 2), np.inf)).profile("damping")
+        covariance = dataclasses.replace(fit.covariances["model"], matrix=np.full((2, 2), np.inf))
+        dataclasses.replace(fit, covariances={"model": covariance}).profile("damping")
     optimum = fit.optimum
     robust = dataclasses.replace(optimum, search=dataclasses.replace(optimum.search, loss=Huber()))
     with pytest.raises(ValueError, match=r"for fits by least squares; got the loss Huber"):

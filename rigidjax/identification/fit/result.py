@@ -342,11 +342,12 @@ class Fit:
         from ..intervals.profile import profile
 
         is_label = name in self.labels and 0 < level < 1
+        std = dict(zip(self.labels, self.covariances["model"].std.tolist(), strict=True))
         return profile(
             self.optimum,
             name,
             level=level,
-            std=self.std.get(name, float("nan")),
+            std=std.get(name, float("nan")),
             linearised=self.confidence_intervals(level)[name] if is_label else (0.0, 0.0),
             variance=self.noise**2,
             freedom=float("inf") if self.noise_is_known else float(self.degrees_of_freedom),
