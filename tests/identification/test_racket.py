@@ -27,7 +27,10 @@ def test_optimum_from_the_pendulum_values(fit):
     np.testing.assert_allclose(fit.estimates["I1"], 18.85e-3, atol=5e-6)
     np.testing.assert_allclose(fit.estimates["I2"], 17.53e-3, atol=5e-6)
     np.testing.assert_allclose(fit.estimates["c"], 8.571e-6, atol=5e-10)
-    np.testing.assert_allclose([fit.std["I1"], fit.std["I2"]], 0.55e-3, atol=5e-6)
+    std = dict(zip(fit.labels, fit.covariances["model"].std, strict=True))
+    np.testing.assert_allclose([std["I1"], std["I2"]], 0.55e-3, atol=5e-6)
+    # Residuals are not white, so that the intervals are wider.
+    assert fit.method == "hac" and fit.std["I1"] > 2 * std["I1"]
     np.testing.assert_allclose(fit.correlation("I1", "I2"), 0.9999, atol=5e-5)
     assert fit.num_residuals == 409 * 3 and len(fit.labels) == 3 + 15
     assert sum(fit.iterations) < 60 and fit.failed_evaluations == 0
@@ -47,7 +50,7 @@ def test_identifiability_of_the_racket(fit):
     assert "only the ratios of I1, I2, I3 and c: their common scale rests on I3" in text
     (sharp,) = [c for c in fit.identifiability.sharp if c.label == "I1 - I2"]
     np.testing.assert_allclose(sharp.value, 1.325e-3, atol=2e-6)
-    assert sharp.std < 0.02e-3
+    assert sharp.std < 0.025e-3
     # The residuals of these data are not independent, and the report does not hide it.
     assert fit.autocorrelation["gyroscope"] > 0.3
     assert "are not independent" in fit.report()
