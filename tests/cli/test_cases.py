@@ -320,6 +320,12 @@ def test_equal_paths_give_equal_functions():
             r"`max_iterations` must be 1 or more; got 0",
         ),
         ("horizons = [0.3, 1.0]", "max_iterations = 2", r"must be at least 4; got 2"),
+        (
+            "[method]",
+            '[method]\nprocess_noise = {a = "x"}',
+            r"must be a number, \"estimated\" or an",
+        ),
+        ("[method]", "[method]\nprocess_noise = {a = 1}", r"needs `method=\"prediction-error\"`"),
         ("[method]", '[output]\nnetcdf = "no/a.nc"\n[method]', r"Cannot write .*no/a\.nc"),
         (
             "[method]",

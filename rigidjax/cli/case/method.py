@@ -47,6 +47,8 @@ def read_method(top: CaseTable) -> dict[str, Any]:
                 table.fail(f"`{key}` must be 1 or more; got {options[key]}.")
     if table.has("method"):
         options["method"] = table.pick("method", {name: name for name in METHODS})
+    if table.has("process_noise"):
+        options["process_noise"] = _read_process_noise(table.table("process_noise"))
     if table.has("loss"):
         options["loss"] = table.pick("loss", find_kinds(AbstractLoss, identification))()
     if table.has("noise"):
@@ -61,6 +63,21 @@ def read_method(top: CaseTable) -> dict[str, Any]:
         options["projection"] = table.take("projection", "true or false")
     table.reject_unknown()
     return options
+
+
+def _read_process_noise(table: CaseTable) -> dict[str, Any]:
+    """Return standard deviations by name, `None` for the text "estimated"."""
+
+    def read(key, value):
+        if isinstance(value, list):
+            return [read(key, entry) for entry in value]
+        if value == "estimated":
+            return None
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+        table.fail(f'`{key}` must be a number, "estimated" or an array of them; got {value!r}.')
+
+    return {key: read(key, value) for key, value in table.values.items()}
 
 
 def _read_numbers(

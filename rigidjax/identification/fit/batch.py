@@ -18,9 +18,11 @@ from ..data.revolutions import align_revolutions
 from ..noise.models import AbstractNoise
 from ..noise.specification import NoiseArgument, noise_models
 from ..parameters import Parameter
+from ..prediction.batch import make_set_fit
+from ..prediction.setup import check_prediction_options, check_white_noise
 from ..simulation import Settings, Simulation, resolve_simulation
 from .batch_noise import fit_sets_with_noise
-from .batch_search import fit_set, fit_sets, stack_sets
+from .batch_search import fit_set, fit_sets, stack_sets, summarise
 from .first_order import FirstOrder
 from .late_starts import add_late_start_parameter
 from .noise import guess_noise
@@ -45,6 +47,7 @@ class BatchFit:
     - `converged` (N,), boolean: fits that did not converge are not at an optimum; `iterations`
       (N,).
     - `noise_models`: of dependent noise by sensor; their numbers have a leading axis N.
+    - `process_noise`: of prediction-error fits, standard deviations (N,) by name, else `None`.
     """
 
     labels: tuple[str, ...]
@@ -56,6 +59,7 @@ class BatchFit:
     converged: np.ndarray
     iterations: np.ndarray
     noise_models: dict[str, AbstractNoise]
+    process_noise: dict[str, np.ndarray] | None = None
 
     @property
     def std(self) -> np.ndarray:
@@ -79,6 +83,7 @@ def identify_batch(
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
     progress: bool = False,
+    process_noise: Mapping[str, Any] | None = None,
     simulation: Simulation | None = None,
     **options: Any,
 ) -> BatchFit:
@@ -97,6 +102,7 @@ def identify_batch(
     - `out`, `resume`: a Zarr store for the results, written after every `batch_size` fits, from
       which an interrupted call resumes, as in `rj.ensemble`; `progress`: report progress on
       standard error.
+    - `process_noise`: as in `rj.identify`, for `method="prediction-error"`.
     - `simulation`, or `solver` and its other settings as keywords; `horizons`, `method`, `loss`,
       `max_iterations`, `tolerance`: as in `rj.identify`.
 
@@ -108,6 +114,7 @@ def identify_batch(
     simulation = resolve_simulation("identify_batch", simulation, cast("Settings", options))
     if isinstance(search_options.get("method"), FirstOrder):
         raise ValueError('`identify_batch` has no `FirstOrder`; use "levenberg-marquardt".')
+    given_noise = check_prediction_options(search_options.get("method"), process_noise)
     check_model("identify_batch", model)
     parameters = check_parameters("identify_batch", parameters)
     if not data:
@@ -118,6 +125,7 @@ def identify_batch(
     all_runs = [stack_runs(measurements) for measurements in data]
     models = noise_models("identify_batch", noise, all_runs[0].sensors)
     is_white = all(model is None for model in models)
+    check_white_noise(given_noise, models)
     known = [runs.has_noise for runs in all_runs]
     if not all(k or m is not None for has in known for k, m in zip(has, models, strict=True)):
         raise ValueError(
@@ -154,15 +162,20 @@ def identify_batch(
     samples = np.array([runs.num_samples for runs in all_runs])
     size = min(batch_size, len(data))
     fitted_noise: dict[str, Any] = {}
+    predicted, run = None, functools.partial(fit_set, problems[0], search)
+    if given_noise is not None:
+        predicted = make_set_fit(problems[0], all_runs[0], search, given_noise, summarise)
+        run = predicted.fit_one
     if not is_white:
         outputs, fitted_noise = fit_sets_with_noise(problems, all_runs, models, search, size)
+    elif out is None and not progress and predicted is not None:
+        outputs = predicted.fit_sets(stack_sets(problems), size)
     elif out is None and not progress:
         outputs = fit_sets(problems[0], stack_sets(problems), search, size)
     else:
         # Imported here because it imports SciPy's statistics, which takes long.
         from ...ensembles import ensemble
 
-        run = functools.partial(fit_set, problems[0], search)
         outputs = ensemble(
             run, stack_sets(problems), batch=size, out=out, resume=resume, progress=progress
         ).outputs
@@ -178,6 +191,7 @@ def identify_batch(
         converged=outputs["converged"],
         iterations=outputs["iterations"],
         noise_models=fitted_noise,
+        process_noise=None if predicted is None else predicted.process_noise(outputs),
     )
 
 

@@ -74,10 +74,10 @@ def fit_set(problem: FitProblem, search: Search, data: Any) -> dict[str, Any]:
     """Fit one data set; return its estimates, and whether its fit converged."""
     set_problem = replace_data(problem, data)
     shared, per_run = set_problem.start_coordinates()
-    return _summarise(minimise_from(set_problem, shared, per_run, search))
+    return summarise(minimise_from(set_problem, shared, per_run, search))
 
 
-def _summarise(minimum: Minimum) -> dict[str, Any]:
+def summarise(minimum: Minimum) -> dict[str, Any]:
     """Return the estimates at a minimum, and whether the fit converged."""
     last = minimum.last
     chain = jax.scipy.linalg.block_diag(last.shared_chain, *last.per_run_chain)
@@ -94,7 +94,7 @@ def _summarise(minimum: Minimum) -> dict[str, Any]:
 def _with_point(minimum: Minimum) -> dict[str, Any]:
     """Return the estimates at a minimum, with its coordinates, leaves and residuals."""
     last = minimum.last
-    return _summarise(minimum) | {
+    return summarise(minimum) | {
         "chain": jax.scipy.linalg.block_diag(last.shared_chain, *last.per_run_chain),
         "shared": minimum.shared,
         "per_run": minimum.per_run,

@@ -123,9 +123,12 @@ def evaluate_plain(
         values = [block.values() for block in blocks]
         directions = jnp.asarray(problem.directions())
         parametrised = ParametrisedExperiment(experiment, problem.parameters)
-        linearised = linearise_run(
-            parametrised, directions, run.ts, problem.simulation, run.weights, run.values
-        )
+        if problem.predictor is not None:
+            linearised = problem.predictor.linearise(parametrised, directions, run)
+        else:
+            linearised = linearise_run(
+                parametrised, directions, run.ts, problem.simulation, run.weights, run.values
+            )
         jacobian = linearised.jacobian @ directions if problem.fitted_only else linearised.jacobian
         okay = linearised.aux == RESULTS.successful
         priors = [block.prior() for block in blocks]

@@ -1,8 +1,8 @@
 """Identification of parameters from measurements."""
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Unpack
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
 
 from ...formulations import AbstractFormulation
 from ...state import State
@@ -11,6 +11,12 @@ from ..data.measurements import Measurements, stack_runs
 from ..data.revolutions import align_revolutions
 from ..noise.specification import NoiseArgument, noise_models
 from ..parameters import Parameter
+from ..prediction.results import make_prediction_fit
+from ..prediction.setup import (
+    check_prediction_options,
+    check_white_noise,
+    make_prediction_problem,
+)
 from ..prior_rows import describe_priors
 from ..shooting.shooting import restore_starts, shoot
 from ..simulation import Settings, Simulation, resolve_simulation
@@ -55,6 +61,7 @@ def identify(
     start_spread: float = 0.5,
     seed: int = 0,
     segments: int = 1,
+    process_noise: Mapping[str, Any] | None = None,
     max_iterations: int = 200,
     tolerance: float | None = None,
     throw: bool = True,
@@ -85,7 +92,8 @@ def identify(
       ones avoid the local minima of long or chaotic runs; `(1.0,)` fits whole runs at once.
     - `method`: `"gauss-newton"` takes the full step of the linearisation, shortened by a line
       search; it needs a good start, and data that determine all parameters. `FirstOrder(...)`
-      starts with gradient steps, for large or stochastic problems.
+      starts with gradient steps, for large or stochastic problems. `"prediction-error"` fits a
+      model with `process_noise` to its predictions one sample ahead, by an extended Kalman filter.
     - `loss`: of a residual in units of the noise; `Huber()` or `Cauchy()` against outliers. `None`
       for least squares.
     - `noise`: the kind of noise, for all sensors or in a dictionary by sensor: `"white"`;
@@ -108,6 +116,11 @@ def identify(
       too chaotic for `horizons`. Each segment has its own start; the gaps between segments are
       closed in stages, and the fit continues with the whole runs, ignoring `horizons`. Include
       `start_state` or other parameters of the start, unless it is known exactly.
+    - `process_noise`: for `method="prediction-error"`, standard deviations by name, `None` for
+      those to be estimated. For a joint: of a white noise of its effort, N m/sqrt(Hz) or
+      N/sqrt(Hz), one value, or one per coordinate; for a body: those of force and moment, a pair;
+      `"moment"`: for a `FixedPointBody`; for a logged signal or input: of the errors of its
+      samples, in its unit; for an input that is not logged: of a white noise.
     - `max_iterations`: of the last stage; the others take at most a quarter of it.
     - `tolerance`: of the minimisation. It ends at a distance to the optimum of a hundred
       tolerances, in standard errors, or when no step promises a relative reduction of the sum of
@@ -125,10 +138,12 @@ def identify(
     parameters = check_parameters("identify", parameters)
     check_starts(starts, start_spread, segments, model)
     check_covariance("identify", covariance)
+    given_noise = check_prediction_options(method, process_noise, starts, segments)
     runs = stack_runs(measurements)
     check_clusters(covariance, len(runs.names), parameters)
     search = make_search(runs.ts.dtype, horizons, method, loss, max_iterations, tolerance)
     models = noise_models("identify", noise, runs.sensors)
+    check_white_noise(given_noise, models)
     model, (runs,), data_notes = prepare_runs(model, [runs])
     states = start_states(model, runs, state0)
     runs, new_notes = align_revolutions(model, runs, states)
@@ -140,12 +155,15 @@ def identify(
     # Priors, robust losses and several sensors need the noise; a single weight does not matter.
     has_one_weight = len(runs.sensors) == 1 and isinstance(search.loss, Squares) and not new_notes
     noise_is_usable = runs.noise_is_known or has_one_weight
-    if not noise_is_usable:
+    if not noise_is_usable and given_noise is None:
         runs = guess_noise(runs, priors=bool(new_notes))
     run_settings = trial_simulation(run_settings, runs.ts.dtype)
     problem, table, notes = make_problem(model, runs, states, parameters, run_settings)
     notes += [*data_notes, *new_notes]
     count = count_fitted(table, runs)
+    if given_noise is not None:
+        predicted = make_prediction_problem(problem, runs, search, given_noise)
+        return _finish(make_prediction_fit(predicted, runs, table, notes, covariance), throw)
     given_problem, shooting = problem, None
     if starts > 1:
         problem, note = find_best_start(problem, search, starts, start_spread, seed)
@@ -167,6 +185,12 @@ def identify(
     if problem is not given_problem:
         minimum = restore_starts(given_problem, minimum)
     fit = make_fit(problem, runs, table, minimum, notes, search, fitted, covariance)
+    return _finish(fit, throw)
+
+
+def _finish(fit: Fit, throw: bool) -> Fit:
+    """Return the fit with notes on implausible estimates; raise `IdentificationError` if it has no
+    optimum, and `throw`."""
     fit = dataclasses.replace(fit, notes=(*fit.notes, *plausibility_notes(fit.model)))
     if throw and not fit.converged:
         raise IdentificationError(

@@ -30,8 +30,8 @@ from .least_squares import Search
 from .losses import AbstractLoss, Squares
 from .problem import FitProblem
 
-Method: TypeAlias = Literal["levenberg-marquardt", "gauss-newton"] | FirstOrder
-METHODS = ("levenberg-marquardt", "gauss-newton")
+Method: TypeAlias = Literal["levenberg-marquardt", "gauss-newton", "prediction-error"] | FirstOrder
+METHODS = ("levenberg-marquardt", "gauss-newton", "prediction-error")
 
 
 def make_search(
@@ -60,8 +60,8 @@ def make_search(
         )
     if not isinstance(method, FirstOrder) and method not in METHODS:
         raise ValueError(
-            '`identify(method=...)` must be "levenberg-marquardt", "gauss-newton" or '
-            f"`rj.identification.FirstOrder(...)`; got {method!r}."
+            '`identify(method=...)` must be "levenberg-marquardt", "gauss-newton", '
+            f'"prediction-error" or `rj.identification.FirstOrder(...)`; got {method!r}.'
         )
     if loss is not None and not isinstance(loss, AbstractLoss):
         raise TypeError(

@@ -43,7 +43,8 @@ class RunData(eqx.Module):
     """Per-run data. In a `FitProblem` every array has a leading run axis.
 
     **Attributes:** `hold` (D,), see `FitProblem.hold`, of the components of the run; `whitening` of
-    each sensor, `None` for white noise, empty if all are white.
+    each sensor, `None` for white noise, empty if all are white; `gains`, of the filter of a
+    prediction-error fit, else `None`.
     """
 
     state0: State
@@ -54,6 +55,7 @@ class RunData(eqx.Module):
     inputs: dict[str, InputTable]
     hold: Float[Array, " D"] | None = None
     whitening: tuple[Whitening | None, ...] = ()
+    gains: Any = None
 
     def whiten(self, rows: Float[Array, "N E"]) -> Float[Array, "N E"]:
         """Return rows of weighted residuals, filtered by the noise models of their sensors."""
@@ -89,7 +91,7 @@ class FitProblem(eqx.Module):
     are left out, as zero; `fits_geometry`, whether the start must follow the parameters, see
     `Experiment.reference`; `hold`, `None` or weights (C,) of additional residuals, the changes of
     the shared components from their start. Large weights hold components, a zero weight has no
-    effect.
+    effect; `predictor`, whose innovations replace the residuals of simulated runs.
     """
 
     model: Any
@@ -99,6 +101,7 @@ class FitProblem(eqx.Module):
     shared: tuple[Array, ...]
     simulation: Simulation
     start_change: StartChange | None
+    predictor: Any = None
     fitted_only: bool = eqx.field(static=True, default=False)
     fits_geometry: bool = eqx.field(static=True, default=False)
     hold: Float[Array, " C"] | None = None

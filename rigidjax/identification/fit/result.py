@@ -70,6 +70,10 @@ class Fit:
     - `iterations`, `failed_evaluations`, `cost`: see `Minimum`; one entry per stage where the
       horizon grows in stages.
     - `optimum`: the problem and its minimum, see `Optimum`.
+    - `process_noise`, `smoothed_states`, `log_likelihood`: of a prediction-error fit, else `None`.
+      Standard deviations of the process noise by name; for every run the states at its samples
+      given all of its data, (T, ...); the logarithm of the likelihood. Its `residuals` are the
+      innovations: predictions one sample ahead minus measured.
     """
 
     model: AbstractFormulation
@@ -105,6 +109,9 @@ class Fit:
     bounds: tuple[ActiveBound, ...]
     cost: tuple[np.ndarray, ...]
     optimum: Optimum
+    process_noise: dict[str, float] | None = None
+    smoothed_states: tuple[State, ...] | None = None
+    log_likelihood: float | None = None
 
     def __repr__(self) -> str:
         estimates = ", ".join(

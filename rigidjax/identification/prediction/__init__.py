@@ -1,0 +1,1 @@
+"""Prediction-error fits: models with process noise, by an extended Kalman filter."""

@@ -1,0 +1,197 @@
+"""Prediction-error fits against dense Gaussian likelihoods, and the linear motion of errors."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.optimize
+import scipy.stats
+
+import rigidjax as rj
+from rigidjax.analysis.linear_arguments import IndependentRates
+from rigidjax.identification.prediction.disturbances import Channel
+from rigidjax.identification.prediction.motion import SampledMotion, joint_coordinate_model
+from rigidjax.initial.local_coordinates import independent_rates, num_rates
+from rigidjax.projection import Explicit
+
+MASS, STIFFNESS, DAMPING, INTENSITY, NOISE = 0.5, 30.0, 0.4, 0.3, 2e-3
+# A gap in the samples, and one sample that is masked.
+TS = np.concatenate([np.linspace(0.0, 0.6, 31), np.linspace(0.9, 1.4, 26)])
+MASKED = 7
+SENSOR = rj.JointCoordinate("rail")
+
+
+class Push(eqx.Module):
+    """The force 2 sin(5 t), N."""
+
+    def __call__(self, t):
+        return 2 * jnp.sin(5 * t)
+
+
+def oscillator():
+    body = rj.Body("slide", MASS, (0.1, 0.1, 0.1))
+    rail = rj.Prismatic(
+        "ground", "slide", (1.0, 0.0, 0.0), name="rail", damping=DAMPING, stiffness=STIFFNESS
+    )
+    return rj.NullSpace(rj.System(body, [rail], [rj.Motor("rail", Push())]))
+
+
+class Dense:
+    """Means (T,) of the states and their covariance (2 T, 2 T), for a damping and an intensity."""
+
+    def __init__(self, damping, intensity):
+        A = np.array([[0.0, 1.0], [-STIFFNESS / MASS, -damping / MASS]])
+        B = np.array([[0.0], [1 / MASS]])
+        count = len(TS)
+        state, effect = np.zeros((count, 2)), np.zeros((2 * count, 2 * count))
+        Q = np.zeros((2 * count, 2 * count))
+        forced = np.block(
+            [[A, B @ [[2.0, 0.0]]], [np.zeros((2, 2)), np.array([[0.0, 5.0], [-5.0, 0.0]])]]
+        )
+        for j, dt in enumerate(np.diff(TS)):
+            # Van Loan (1978): the covariance of the integrated noise from one exponential.
+            E = scipy.linalg.expm(
+                dt * np.block([[-A, intensity**2 * B @ B.T], [np.zeros((2, 2)), A.T]])
+            )
+            F = E[2:, 2:].T
+            now, new = slice(2 * j, 2 * j + 2), slice(2 * j + 2, 2 * j + 4)
+            Q[new, new] = F @ E[:2, 2:]
+            effect[new] = F @ effect[now]
+            effect[new, new] += np.eye(2)
+            push = [np.sin(5 * TS[j]), np.cos(5 * TS[j])]
+            state[j + 1] = (scipy.linalg.expm(forced * dt) @ [*state[j], *push])[:2]
+        self.mean, self.covariance = state.ravel(), effect @ Q @ effect.T
+        self.used = np.delete(np.arange(count), MASKED)
+        rows = 2 * self.used
+        self.readings = self.covariance[np.ix_(rows, rows)] + NOISE**2 * np.eye(len(rows))
+
+    def error(self, y):
+        return (y - self.mean[::2])[self.used]
+
+    def log_likelihood(self, y):
+        error = self.error(y)
+        return scipy.stats.multivariate_normal(np.zeros_like(error), self.readings).logpdf(error)
+
+    def conditional_mean(self, y):
+        gain = self.covariance[:, 2 * self.used] @ np.linalg.inv(self.readings)
+        return self.mean + gain @ self.error(y)
+
+
+def damping_of(experiment):
+    return experiment.model.system.joints[0].damping
+
+
+@pytest.fixture(scope="module")
+def oscillator_fit():
+    """Return simulated samples and the fit of damping and intensity to them."""
+    true, rng = Dense(DAMPING, INTENSITY), np.random.default_rng(0)
+    covariance = true.covariance[::2, ::2] + NOISE**2 * np.eye(len(TS))
+    y = true.mean[::2] + np.linalg.cholesky(covariance) @ rng.normal(size=len(TS))
+    mask = np.arange(len(TS)) != MASKED
+    data = rj.Measurements(TS, {SENSOR: y}, {SENSOR: NOISE}, mask={SENSOR: mask})
+    model = oscillator()
+    fit = rj.identify(
+        model, data, rj.Parameter("c", damping_of), state0=model.system.reference_state(),
+        method="prediction-error", process_noise={"rail": None},
+    )  # fmt: skip
+    return y, fit
+
+
+def test_the_likelihood_is_that_of_the_dense_gaussian(oscillator_fit):
+    """Also over the gap, in which the process noise acts for 0.3 s, and without the masked sample.
+
+    The steps are so short that halving them changes no innovation by 1e-3 standard deviations.
+    """
+    y, fit = oscillator_fit
+    dense = Dense(fit.estimates["c"], fit.process_noise["rail"])
+    np.testing.assert_allclose(fit.log_likelihood, dense.log_likelihood(y), atol=1e-4)
+
+
+def test_smoothed_states_are_conditional_means(oscillator_fit):
+    y, fit = oscillator_fit
+    dense = Dense(fit.estimates["c"], fit.process_noise["rail"]).conditional_mean(y)
+    (states,) = fit.smoothed_states
+    np.testing.assert_allclose(states.position[:, 0, 0], dense[::2], atol=1e-6)
+    np.testing.assert_allclose(states.velocity[:, 0, 0], dense[1::2], atol=1e-5)
+
+
+def test_estimates_are_close_to_the_maximum_of_the_likelihood(oscillator_fit):
+    """The gains are fixed in the fit of the innovations, so that the score lacks their derivatives,
+    whose mean is zero. The intensity maximises the likelihood at the estimated damping."""
+    y, fit = oscillator_fit
+
+    def objective(p):
+        return -Dense(p[0], np.exp(p[1])).log_likelihood(y)
+
+    best = scipy.optimize.minimize(objective, [DAMPING, np.log(INTENSITY)], method="Nelder-Mead")
+    assert abs(fit.estimates["c"] - best.x[0]) < 0.1 * fit.std["c"]
+    at_damping = scipy.optimize.minimize_scalar(
+        lambda x: objective([fit.estimates["c"], x]), (np.log(0.2), np.log(0.4))
+    )
+    np.testing.assert_allclose(fit.process_noise["rail"], np.exp(at_damping.x), rtol=1e-3)
+
+
+def test_the_stated_deviation_is_that_of_the_likelihood(oscillator_fit):
+    """The curvature of the exact likelihood; the two differ by the random part of the curvature."""
+    y, fit = oscillator_fit
+    c, s, h = fit.estimates["c"], fit.process_noise["rail"], 0.05
+    values = [Dense(c + k * h, s).log_likelihood(y) for k in (-1, 0, 1)]
+    curvature = -(values[0] - 2 * values[1] + values[2]) / h**2
+    np.testing.assert_allclose(fit.std["c"], curvature**-0.5, rtol=0.1)
+
+
+def test_innovations_are_the_residuals(oscillator_fit):
+    """White, of the dense variance at the end, and not finite where a sample is masked."""
+    _, fit = oscillator_fit
+    innovations = fit.residuals[0]["coordinate of rail"][:, 0]
+    assert np.array_equal(np.flatnonzero(np.isnan(innovations)), [MASKED])
+    assert fit.converged and 0.7 < fit.chi_square < 1.4
+
+
+def make_hinged():
+    """Return a body that is free in space with a rod on a hinge, in motion."""
+    bodies = [
+        rj.Body("base", 2.0, (0.2, 0.3, 0.4), velocity=(0.3, 0.1, -0.2),
+                angular_velocity=(1.0, -2.0, 0.5)),
+        rj.Body("rod", 0.7, (0.05, 0.06, 0.02), (0.3, 0.0, 0.4)),
+    ]  # fmt: skip
+    hinge = rj.Revolute("base", "rod", (0.3, 0.0, 0.0), (0.0, 1.0, 0.2), name="hinge")
+    system = rj.System(bodies, [hinge])
+    state = rj.jointed_state(system, {"hinge": 0.2}, {"hinge": 1.5})
+    return system, state, (Channel("force", "base", 0, 0), Channel("joint", "hinge", 0, 1))
+
+
+def make_linkage():
+    problem = rj.problems.four_bar(3.0)
+    channel = Channel("joint", problem.system.joints[0].name, 0, 0)
+    return problem.system, problem.state0, (channel,)
+
+
+@pytest.mark.parametrize("make", [make_hinged, make_linkage])
+def test_the_transition_is_that_of_neighbouring_motions(make):
+    """The difference between a displaced motion and the linear prediction is of second order."""
+    system, state, channels = make()
+    model = joint_coordinate_model(rj.NullSpace(system))
+    chosen = independent_rates(model, state)
+    solver, n = diffrax.Dopri5(), 2 * len(chosen)
+    local = IndependentRates(chosen, chosen).coordinates(num_rates(model), jnp.float64)
+    motion = SampledMotion(solver, Explicit(), jnp.asarray(0.02), local, channels, n)
+    t0, t1 = jnp.asarray(0.0), jnp.asarray(0.06)
+    xi = jnp.asarray(np.random.default_rng(1).normal(size=n))
+
+    @jax.jit
+    def states(size):
+        y0 = model.start(state.normalized(), t0)
+        y1, F, _ = motion.linearise_interval(model, y0, t0, t1)
+        moved = motion.move(model, motion.shift(model, t0, y0, size * xi), t0, t1)
+        return model.decode(t1, moved), model.decode(t1, motion.shift(model, t1, y1, size * F @ xi))
+
+    errors = []
+    for size in (1e-2, 1e-3):
+        one, other = states(size)
+        pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+        errors.append(max(float(jnp.abs(a - b).max()) for a, b in pairs))
+    assert 1.8 < np.log10(errors[0] / errors[1]) < 2.2
