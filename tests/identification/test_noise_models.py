@@ -86,7 +86,8 @@ def test_restricted_likelihood_equals_its_dense_formula():
     used = jax.tree.map(
         lambda x: jnp.where(jnp.asarray(USED)[None, :, None, *[None] * (x.ndim - 3)], x, 0.0), data
     )
-    fit = LinearisedFit((sensor,), (used,), (jnp.zeros(0), jnp.zeros((0, 2))), 2)
+    nothing = jnp.zeros(0), jnp.zeros((0, 2))
+    fit = LinearisedFit(sensors=(sensor,), linearised=(used,), prior=nothing, num_shared=2)
 
     def dense(std, time_constant, white):
         V = process_covariance(std, time_constant, white)[USED][:, USED]

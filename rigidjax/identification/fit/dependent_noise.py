@@ -184,10 +184,10 @@ def linearise_fit(
     own = sides[num_shared:].reshape(per_run.shape)
     prior = plain.prior.coordinate_jacobian(plain.shared_chain, plain.per_run_chain)
     return LinearisedFit(
-        tuple(sensors),
-        tuple(_linearised_sensors(problem, plain, sides[:num_shared], own)),
-        (plain.prior.residuals, jnp.where(sides != 0, 0.0, prior)),
-        num_shared,
+        sensors=tuple(sensors),
+        linearised=tuple(_linearised_sensors(problem, plain, sides[:num_shared], own)),
+        prior=(plain.prior.residuals, jnp.where(sides != 0, 0.0, prior)),
+        num_shared=num_shared,
     )
 
 

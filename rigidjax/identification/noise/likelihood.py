@@ -1,6 +1,8 @@
 """Estimation of the numbers of noise models by restricted maximum likelihood."""
 
+import abc
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,6 +11,7 @@ import numpy as np
 import optimistix as optx
 from jaxtyping import Array, Bool, Float
 
+from ...native.ops import sequential_vmap_on_cpu
 from .models import AbstractNoise
 from .whitening import SampleGaps, Whitening, make_whitening
 
@@ -95,18 +98,22 @@ def split_coordinates(
     return jnp.split(coordinates, np.cumsum(counts)[:-1])
 
 
-class LinearisedFit(eqx.Module):
+class AbstractLinearisedFit(eqx.Module):
     """A fit that is linearised at its minimum, as a function of the numbers of the noise.
 
-    **Attributes:** `sensors` and `linearised`, for each sensor; `prior`, residuals (R,) of unit
-    variance and their derivatives (R, U) by all coordinates; `num_shared`, number S of the shared
-    columns among E = S + P, the others belonging to each run.
+    **Attributes:** `prior`, residuals (R,) of unit variance and their derivatives (R, U) by all
+    coordinates; `num_shared`, number S of the shared columns among E = S + P, the others belonging
+    to each run.
     """
 
-    sensors: tuple[SensorNoise, ...]
-    linearised: tuple[LinearisedSensor, ...]
-    prior: tuple[Float[Array, " R"], Float[Array, "R U"]]
-    num_shared: int = eqx.field(static=True)
+    prior: eqx.AbstractVar[tuple[Float[Array, " R"], Float[Array, "R U"]]]
+    num_shared: eqx.AbstractVar[int]
+
+    @abc.abstractmethod
+    def whitened(
+        self, coordinates: Float[Array, " d"]
+    ) -> tuple[Float[Array, "B N F"], Float[Array, ""]]:
+        """Return whitened derivatives and residuals (B, N, E + 1), and log |V| of the noise."""
 
     def deviance(self, coordinates: Float[Array, " d"]) -> Float[Array, ""]:
         r"""Return minus twice the logarithm of the restricted likelihood, up to a constant.
@@ -117,9 +124,10 @@ class LinearisedFit(eqx.Module):
 
         **Source:** Harville, J. Am. Stat. Assoc. 72 (1977) 320, (4.2).
         """
-        factor, size, projection, squares, log_variance = self._reduce(coordinates)
-        log_normal = jnp.sum(jnp.log(jnp.diagonal(factor))) + jnp.sum(jnp.log(size))
-        return log_variance + 2 * log_normal + squares - jnp.sum(projection**2)
+        normal, squares, log_variance = self._reduce(coordinates)
+        log_normal = jnp.sum(jnp.log(normal.pivots)) + 2 * jnp.sum(jnp.log(normal.size))
+        explained = jnp.sum(normal.projection**2 / normal.pivots)
+        return log_variance + log_normal + squares - explained
 
     def estimates(
         self, coordinates: Float[Array, " d"]
@@ -128,26 +136,73 @@ class LinearisedFit(eqx.Module):
 
         Both are zero for coordinates without effect.
         """
-        factor, size, projection, _, _ = self._reduce(coordinates)
-        inverse = jax.scipy.linalg.solve_triangular(
-            factor, jnp.eye(size.shape[0], dtype=size.dtype), lower=True
-        )
-        inverse = jnp.where(self._acts(), inverse / size, 0.0)
-        return -(projection @ inverse), inverse.T @ inverse
+        normal, _, _ = self._reduce(coordinates)
+        roots = normal.inverse / jnp.sqrt(normal.pivots)[:, None]
+        roots = jnp.where(normal.acts, roots / normal.size, 0.0)
+        return -(normal.projection / jnp.sqrt(normal.pivots)) @ roots, roots.T @ roots
 
-    def _acts(self) -> Bool[Array, " U"]:
-        rows = [
-            s.jacobian.reshape(*s.jacobian.shape[:1], -1, s.jacobian.shape[-1])
-            for s in self.linearised
-        ]
-        columns = _separate_runs(jnp.concatenate(rows, axis=1), self.num_shared)
-        return jnp.any(columns != 0, axis=0) | jnp.any(self.prior[1] != 0, axis=0)
+    def _reduce(
+        self, coordinates: Float[Array, " d"]
+    ) -> tuple["NormalEquations", Float[Array, ""], Float[Array, ""]]:
+        """Return the normal equations, the sum of squares of the residuals, and log |V|."""
+        rows, log_variance = self.whitened(coordinates)
+        X = _separate_runs(rows[..., :-1], self.num_shared)
+        X = jnp.concatenate([X, self.prior[1]])
+        r = jnp.concatenate([rows[..., -1].reshape(-1), self.prior[0]])
+        return _normal_equations(X, r), jnp.sum(r**2), log_variance
 
-    def _reduce(self, coordinates: Float[Array, " d"]) -> tuple[Array, ...]:
-        """Return the Cholesky factor of the normal matrix with columns of norm one, these norms,
-        the residuals in its column space, their sum of squares, and log |V|.
-        """
-        log_variance, parts = 0.0, []
+
+class NormalEquations(NamedTuple):
+    r"""Normal equations with columns of norm one, factorised as $L D L^T$.
+
+    `pivots` D (U,); `inverse` of L (U, U); `projection` $L^{-1} X^T r$ (U,); `size`, the norms of
+    the columns, one without effect; `acts` (U,), whether a column is not zero.
+    """
+
+    pivots: Float[Array, " U"]
+    inverse: Float[Array, "U U"]
+    projection: Float[Array, " U"]
+    size: Float[Array, " U"]
+    acts: Bool[Array, " U"]
+
+
+def _normal_equations(X: Float[Array, "M U"], r: Float[Array, " M"]) -> NormalEquations:
+    """Factorise the normal equations without LAPACK, of which batches can block each other."""
+    gram = X.T @ X
+    size = jnp.sqrt(jnp.diagonal(gram))
+    acts = size > 0
+    # Columns without effect add a constant.
+    size = jax.lax.stop_gradient(jnp.where(acts, size, 1.0))
+    count = size.shape[0]
+    identity, index = jnp.eye(count, dtype=X.dtype), jnp.arange(count)
+
+    def eliminate(k, rows):
+        row = rows[k]
+        return rows - jnp.where(index > k, rows[:, k] / row[k], 0.0)[:, None] * row
+
+    scaled = gram / jnp.outer(size, size) + _RIDGE * identity
+    right = ((X.T @ r) / size)[:, None]
+    rows = jnp.concatenate([scaled, identity, right], axis=1)
+    rows = jax.lax.fori_loop(0, count, eliminate, rows)
+    pivots = jnp.diagonal(rows[:, :count])
+    return NormalEquations(pivots, rows[:, count:-1], rows[:, -1], size, acts)
+
+
+class LinearisedFit(AbstractLinearisedFit):
+    """A fit whose residuals are filtered by the noise models of its sensors.
+
+    **Attributes:** `sensors` and `linearised`, for each sensor; see `AbstractLinearisedFit`.
+    """
+
+    sensors: tuple[SensorNoise, ...]
+    linearised: tuple[LinearisedSensor, ...]
+    prior: tuple[Float[Array, " R"], Float[Array, "R U"]]
+    num_shared: int = eqx.field(static=True)
+
+    def whitened(
+        self, coordinates: Float[Array, " d"]
+    ) -> tuple[Float[Array, "B N F"], Float[Array, ""]]:
+        log_variance, parts = jnp.zeros((), coordinates.dtype), []
         all_own = split_coordinates(coordinates, self.sensors)
         for sensor, own, data in zip(self.sensors, all_own, self.linearised, strict=True):
             rows = jnp.concatenate([data.jacobian, data.residuals[..., None]], axis=-1)
@@ -160,18 +215,7 @@ class LinearisedFit(eqx.Module):
                 rows = rows * jnp.exp(-own[0])
                 log_variance += 2 * own[0] * jnp.sum(sensor.gaps.counts)
             parts.append(rows.reshape(rows.shape[0], -1, rows.shape[-1]))
-        rows = jnp.concatenate(parts, axis=1)
-        X = _separate_runs(rows[..., :-1], self.num_shared)
-        X = jnp.concatenate([X, self.prior[1]])
-        r = jnp.concatenate([rows[..., -1].reshape(-1), self.prior[0]])
-        gram = X.T @ X
-        size = jnp.sqrt(jnp.diagonal(gram))
-        # Columns without effect add a constant.
-        size = jax.lax.stop_gradient(jnp.where(size > 0, size, 1.0))
-        identity = jnp.eye(gram.shape[0], dtype=gram.dtype)
-        factor = jnp.linalg.cholesky(gram / jnp.outer(size, size) + _RIDGE * identity)
-        projection = jax.scipy.linalg.solve_triangular(factor, (X.T @ r) / size, lower=True)
-        return factor, size, projection, jnp.sum(r**2), jnp.asarray(log_variance)
+        return jnp.concatenate(parts, axis=1), log_variance
 
 
 def _separate_runs(rows: Float[Array, "B N E"], num_shared: int) -> Float[Array, "M U"]:
@@ -183,8 +227,13 @@ def _separate_runs(rows: Float[Array, "B N E"], num_shared: int) -> Float[Array,
     return rows.reshape(-1, rows.shape[-1])
 
 
+_eigenvalues = sequential_vmap_on_cpu(lambda matrix: tuple(jnp.linalg.eigh(matrix)))
+
+
 @eqx.filter_jit
-def estimate_noise(fit: LinearisedFit, coordinates: Float[Array, " d"]) -> Float[Array, " d"]:
+def estimate_noise(
+    fit: AbstractLinearisedFit, coordinates: Float[Array, " d"]
+) -> Float[Array, " d"]:
     """Return the coordinates of all noise models with the largest restricted likelihood.
 
     **Arguments:** `coordinates`, the start.
@@ -202,7 +251,7 @@ def estimate_noise(fit: LinearisedFit, coordinates: Float[Array, " d"]) -> Float
 
 @eqx.filter_jit
 def covariance_from_noise(
-    fit: LinearisedFit, coordinates: Float[Array, " d"]
+    fit: AbstractLinearisedFit, coordinates: Float[Array, " d"]
 ) -> Float[Array, "U U"]:
     r"""Return what the uncertainty of the noise adds to the covariance of the coordinates.
 
@@ -224,7 +273,7 @@ def covariance_from_noise(
     directions = jnp.eye(count, dtype=coordinates.dtype)
     # One direction after the other, for memory.
     hessian = jax.lax.map(lambda v: jax.jvp(slope, (coordinates,), (v,))[1], directions)
-    values, vectors = jnp.linalg.eigh(0.5 * (hessian + hessian.T))
+    values, vectors = _eigenvalues(0.5 * (hessian + hessian.T))
     # Numbers that nothing determines, such as a standard deviation near zero, change nothing.
     std = jnp.sqrt(2.0 / jnp.maximum(values, 2.0 / _WIDEST**2))
     steps = np.sqrt(count) * (vectors * std).T

@@ -22,6 +22,7 @@ from .rounds import (
     PredictionProblem,
     RoundState,
     advance_round,
+    covariance_from_levels,
     start_levels,
 )
 from .setup import make_prediction_problem
@@ -95,13 +96,25 @@ class SetFit(eqx.Module):
         return _SetState(rounds, summary)
 
     def _finish(self, set_data: Any, state: _SetState) -> dict[str, Any]:
-        settled = state.rounds.change < CONVERGED
-        summary = state.summary
+        rounds, summary = state.rounds, dict(state.summary)
+        settled = rounds.change < CONVERGED
+        problem = self._problem_of(set_data)
+        if any(problem.is_estimated):
+            added = covariance_from_levels(problem, rounds.shared, rounds.per_run, rounds.levels)
+            chain = _component_chain(problem.fit, rounds.shared, rounds.per_run)
+            summary["covariance"] = summary["covariance"] + chain @ added @ chain.T
         return {
             **summary,
             "converged": summary["converged"] & settled,
-            "process_noise": state.rounds.levels.process,
+            "process_noise": rounds.levels.process,
         }
+
+
+def _component_chain(fit: FitProblem, shared: Array, per_run: Array) -> Array:
+    """Return derivatives of all components with respect to the coordinates."""
+    chains = jax.vmap(lambda own, run: fit.component_derivatives(shared, own, run))
+    shared_chain, own = chains(per_run, fit.runs)
+    return jax.scipy.linalg.block_diag(shared_chain[0], *own)
 
 
 def given_levels(problem: PredictionProblem) -> NoiseLevels:

@@ -19,6 +19,7 @@ from .rounds import (
     PredictionProblem,
     RoundState,
     advance_round,
+    covariance_from_levels,
     filter_runs,
     start_levels,
 )
@@ -38,6 +39,7 @@ def with_step(problem: PredictionProblem, step: Any) -> PredictionProblem:
 
 filter_compiled = eqx.filter_jit(filter_runs)
 _start_levels = eqx.filter_jit(start_levels)
+level_covariance = eqx.filter_jit(covariance_from_levels)
 _advance_round = eqx.filter_jit(advance_round)
 
 

@@ -15,7 +15,7 @@ from ..fit.from_minimum import make_fit
 from ..fit.least_squares import Minimum
 from ..fit.options import check_start
 from ..fit.result import Fit
-from .fit import filter_compiled, fit_by_prediction
+from .fit import filter_compiled, fit_by_prediction, level_covariance
 from .kalman import FilteredRun, smooth_run
 from .predictor import start_of_run
 from .rounds import PredictionProblem
@@ -47,10 +47,12 @@ def make_prediction_fit(
         estimates = problem.noise.describe(np.asarray(levels.process))
         new_notes.append(
             f"The process noise was estimated: {estimates}. The standard deviations of the "
-            "parameters take these values as exact, and are too small where the data determine "
-            "them poorly."
+            "parameters include its uncertainty."
         )
-    fitted = FittedNoise(fit_problem, runs, minimum, white, {}, [])
+    added = None
+    if any(problem.is_estimated):
+        added = np.asarray(level_covariance(problem, minimum.shared, minimum.per_run, levels))
+    fitted = FittedNoise(fit_problem, runs, minimum, white, {}, [], added)
     notes = [*notes, *new_notes]
     fit = make_fit(fit_problem, runs, table, minimum, notes, problem.search, fitted, covariance)
     filtered = filter_compiled(problem, minimum.shared, minimum.per_run, levels)

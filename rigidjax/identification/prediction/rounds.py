@@ -5,14 +5,18 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Bool, Float
 
 from ...native import call_as_kernel, why_too_large_matrices
+from ..fit.evaluation import evaluate
 from ..fit.least_squares import Minimum, Search, minimise_from
 from ..fit.problem import FitProblem
-from .kalman import FilteredRun, Samples, filter_run
-from .levels import LevelProblem, NoiseLevels, estimate_levels, gains_at_levels, natural_intensity
-from .predictor import start_of_run
+from ..noise.likelihood import covariance_from_noise, estimate_noise
+from .kalman import FilteredRun, Gains, Samples, filter_run
+from .levels import LevelProblem, NoiseLevels, natural_intensity
+from .predictor import sensor_major_order, start_of_run
 from .process_noise import ProcessNoise
 
 # Changes of the estimates, in standard errors, and relative changes of noise levels, at which the
@@ -91,6 +95,61 @@ def start_levels(
     return given._replace(process=jnp.where(jnp.isnan(given.process), natural, known))
 
 
+def _with_gains(problem: PredictionProblem, levels: NoiseLevels, gains: Gains) -> FitProblem:
+    """Return the least-squares problem of innovations with these gains."""
+    weights = scaled_weights(problem.fit.runs.weights, levels)
+    return eqx.tree_at(
+        lambda f: (f.runs.weights, f.runs.gains), problem.fit, (weights, gains),
+        is_leaf=lambda x: x is None,
+    )  # fmt: skip
+
+
+def level_problem(
+    problem: PredictionProblem,
+    shared: Array,
+    per_run: Array,
+    levels: NoiseLevels,
+    filtered: FilteredRun,
+) -> LevelProblem:
+    """Return the noise levels as a problem of their own, linearised at these coordinates.
+
+    **Arguments:** `filtered`, the runs at these coordinates and levels.
+    """
+    identity = jnp.broadcast_to(
+        jnp.eye(filtered.gains.whitening.shape[-1], dtype=shared.dtype),
+        filtered.gains.whitening.shape,
+    )
+    plain = evaluate(
+        _with_gains(problem, levels, Gains(filtered.gains.correction, identity)), shared, per_run
+    )
+    chains = jax.vmap(lambda own: block_diag(plain.shared_chain, own))(plain.per_run_chain)
+    columns = jnp.concatenate([plain.jacobian @ chains, plain.residuals[..., None]], axis=-1)
+    by_sample = columns[:, np.argsort(sensor_major_order(problem.fit.runs.weights))]
+    is_used = used_channels(problem.fit)
+    prior = plain.prior
+    return LevelProblem(
+        filtered=filtered,
+        columns=by_sample.reshape(*is_used.shape, -1),
+        is_used=is_used,
+        noise=problem.noise,
+        levels=NoiseLevels(levels.process, jnp.ones_like(levels.sensors)),
+        prior=(prior.residuals, prior.coordinate_jacobian(plain.shared_chain, plain.per_run_chain)),
+        num_shared=shared.shape[0],
+        free=tuple(np.flatnonzero(problem.is_estimated).tolist()),
+        sensor_of_channel=problem.sensor_of_channel,
+        backend=problem.fit.simulation.backend,
+    )
+
+
+def covariance_from_levels(
+    problem: PredictionProblem, shared: Array, per_run: Array, levels: NoiseLevels
+) -> Float[Array, "U U"]:
+    """Return what the uncertainty of noise levels adds to the covariance of the coordinates."""
+    filtered = filter_runs(problem, shared, per_run, levels)
+    data = level_problem(problem, shared, per_run, levels, filtered)
+    return covariance_from_noise(data, data.start)
+
+
 def fit_in_gains(
     problem: PredictionProblem, shared: Array, per_run: Array, levels: NoiseLevels
 ) -> tuple[Minimum, NoiseLevels, FitProblem]:
@@ -99,24 +158,13 @@ def fit_in_gains(
     **Returns:** the minimum, the new levels, and the problem with the gains.
     """
     filtered = filter_runs(problem, shared, per_run, levels)
+    gains = filtered.gains
     if any(problem.is_estimated):
-        data = LevelProblem(filtered, used_channels(problem.fit))
-        relative = NoiseLevels(levels.process, jnp.ones_like(levels.sensors))
-        new = estimate_levels(
-            data, problem.noise, relative, problem.is_estimated, problem.sensor_of_channel,
-            problem.fit.simulation.backend,
-        )  # fmt: skip
-        gains = gains_at_levels(
-            data, problem.noise, new, problem.sensor_of_channel, problem.fit.simulation.backend
-        )
+        data = level_problem(problem, shared, per_run, levels, filtered)
+        new = data.levels_at(estimate_noise(data, data.start))
+        gains = data.gains_at(new)
         levels = NoiseLevels(new.process, levels.sensors * new.sensors)
-    else:
-        gains = filtered.gains
-    weights = scaled_weights(problem.fit.runs.weights, levels)
-    fit = eqx.tree_at(
-        lambda f: (f.runs.weights, f.runs.gains), problem.fit, (weights, gains),
-        is_leaf=lambda x: x is None,
-    )  # fmt: skip
+    fit = _with_gains(problem, levels, gains)
     return minimise_from(fit, shared, per_run, problem.search), levels, fit
 
 
