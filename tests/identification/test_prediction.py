@@ -132,12 +132,12 @@ def test_estimates_are_close_to_the_maximum_of_the_likelihood(oscillator_fit):
     assert abs(fit.estimates["c"] - best.x[0]) < 0.1 * fit.std["c"]
     grid = fit.estimates["c"] + fit.std["c"] * np.linspace(-4.0, 4.0, 13)
 
-    def integrated(x):
+    def integrate_damping(x):
         return -scipy.special.logsumexp([-objective([c, x]) for c in grid])
 
     ends = np.log([0.25, 0.4])
     best = scipy.optimize.minimize_scalar(
-        integrated, bounds=ends, method="bounded", options={"xatol": 1e-3}
+        integrate_damping, bounds=ends, method="bounded", options={"xatol": 1e-3}
     )
     # At the estimated damping the likelihood has its maximum 3 % lower.
     np.testing.assert_allclose(fit.process_noise["rail"], np.exp(best.x), rtol=1e-2)

@@ -110,7 +110,7 @@ class AbstractLinearisedFit(eqx.Module):
     num_shared: eqx.AbstractVar[int]
 
     @abc.abstractmethod
-    def whitened(
+    def whiten_at(
         self, coordinates: Float[Array, " d"]
     ) -> tuple[Float[Array, "B N F"], Float[Array, ""]]:
         """Return whitened derivatives and residuals (B, N, E + 1), and log |V| of the noise."""
@@ -145,7 +145,7 @@ class AbstractLinearisedFit(eqx.Module):
         self, coordinates: Float[Array, " d"]
     ) -> tuple["NormalEquations", Float[Array, ""], Float[Array, ""]]:
         """Return the normal equations, the sum of squares of the residuals, and log |V|."""
-        rows, log_variance = self.whitened(coordinates)
+        rows, log_variance = self.whiten_at(coordinates)
         X = _separate_runs(rows[..., :-1], self.num_shared)
         X = jnp.concatenate([X, self.prior[1]])
         r = jnp.concatenate([rows[..., -1].reshape(-1), self.prior[0]])
@@ -199,7 +199,7 @@ class LinearisedFit(AbstractLinearisedFit):
     prior: tuple[Float[Array, " R"], Float[Array, "R U"]]
     num_shared: int = eqx.field(static=True)
 
-    def whitened(
+    def whiten_at(
         self, coordinates: Float[Array, " d"]
     ) -> tuple[Float[Array, "B N F"], Float[Array, ""]]:
         log_variance, parts = jnp.zeros((), coordinates.dtype), []

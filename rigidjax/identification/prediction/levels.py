@@ -127,7 +127,7 @@ class LevelProblem(AbstractLinearisedFit):
         process = jnp.where(values[:count] > least, values[:count], 0.0)
         return NoiseLevels(process, values[count:])
 
-    def whitened(
+    def whiten_at(
         self, coordinates: Float[Array, " d"]
     ) -> tuple[Float[Array, "B N F"], Float[Array, ""]]:
         rows, logs = self._refilter_runs(_whiten_columns, self.levels_at(coordinates))
