@@ -210,7 +210,7 @@ class TestReport:
         np.testing.assert_array_equal(record["covariance"], noisy_fit.covariance)
 
     def test_invalid_arguments_raise(self, noisy_fit, tmp_path):
-        with pytest.raises(ValueError, match=r"writes \.md, \.txt or \.json"):
+        with pytest.raises(ValueError, match=r"writes \.md, \.txt, \.json or \.csv"):
             noisy_fit.report(tmp_path / "fit.pdf")
         with pytest.raises(OSError, match=r"Cannot write"):
             noisy_fit.report(tmp_path / "missing" / "fit.md")

@@ -139,11 +139,11 @@ def test_wrong_arrays(tmp_path, change, message):
         ("a.parquet", "is no Parquet file"),
         ("a.mat", "is no MATLAB file"),
         ("a.mcap", "is no MCAP file of ROS 2"),
-        ("a.bag", r"cannot read .*a.bag: the ending must be one of .csv.*\.mcap"),
+        ("a.bag", r"cannot read .*a.bag: it is no text.* must be one of .csv.*\.mcap"),
     ],
 )
 def test_files_that_are_none(tmp_path, name, message):
-    (tmp_path / name).write_bytes(b"no such file, but some bytes that are long enough" * 5)
+    (tmp_path / name).write_bytes(b"\0no such file, but some bytes that are long enough" * 5)
     with pytest.raises(ValueError, match=message):
         ident.read(tmp_path / name, {HIP: ["/a.b"]})
 

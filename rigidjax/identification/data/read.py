@@ -21,6 +21,7 @@ _ARRAYS: dict[str, Callable[[Any], dict[str, Any]]] = {
 }
 _NETCDF = (".nc", ".nc4", ".h5")
 _TEXT = (".csv", ".tsv", ".txt", ".dat", ".log")
+_BINARY = (*_NETCDF, *_ARRAYS, ".mcap")
 # Names of the times by default.
 _TIMES = {".mcap": "header.stamp", **dict.fromkeys(_NETCDF, "time")}
 
@@ -44,7 +45,7 @@ def read(
 
     | ending | columns |
     |---|---|
-    | `.csv`, `.tsv`, `.txt`, `.dat`, `.log` | columns of a text file, see `read_csv` |
+    | `.csv`, `.tsv`, `.txt`, `.dat`, `.log`, other text | columns of a text file, see `read_csv` |
     | `.nc`, `.nc4`, `.h5` | variables of NetCDF 4, see `read_netcdf` |
     | `.npz` | arrays of NumPy: `"q"` all columns of an array, `"q[2]"` one of them, from 0 |
     | `.parquet`, `.pq` | columns of a table, with the extra `rigidjax[parquet]` |
@@ -74,7 +75,7 @@ def read(
         "every": every,
         "time_zero": time_zero,
     }
-    if ending in _TEXT:
+    if ending in _TEXT or (ending not in _BINARY and _is_text(path)):
         columns = {s: (c,) if isinstance(c, str) else c for s, c in sensors.items()}
         return read_csv(path, columns, run=run, delimiter=delimiter, decimal=decimal, **options)
     if delimiter is not None or decimal is not None:
@@ -89,9 +90,15 @@ def read(
             raise ValueError(f"`read(run=...)`: {path} is one run. Cut it into pieces afterwards.")
         return read_mcap(path, sensors, **options)
     if ending not in _ARRAYS:
-        known = [*_TEXT, *_NETCDF, *_ARRAYS, ".mcap"]
+        known = [*_TEXT, *_BINARY]
         raise ValueError(
-            f"`read` cannot read {path}: the ending must be one of {', '.join(known)}. Rename the "
-            "file, or call the function of its format, such as `read_csv`."
+            f"`read` cannot read {path}: it is no text, and the ending of another format must be "
+            f"one of {', '.join(known)}. Rename the file, or call the function of its format."
         )
     return read_arrays(path, _ARRAYS[ending](path), sensors, run=run, **options)
+
+
+def _is_text(path: str | os.PathLike[str]) -> bool:
+    """Return whether the first bytes of a file have no zero among them."""
+    with open(path, "rb") as file:
+        return b"\0" not in file.read(4096)

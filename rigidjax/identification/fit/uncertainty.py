@@ -32,6 +32,8 @@ from .problem import FitProblem
 
 # Number of scores times parameters above which a sandwich that is not asked for is left out.
 _LARGE = 2e8
+# Mean square of residuals, in units of given noise, below which they are none of it.
+_NEGLIGIBLE = 1e-4
 # Number of runs above which single runs are not compared with the others.
 _MANY_RUNS = 200
 # Names of quantities that cannot be negative.
@@ -62,6 +64,8 @@ def assess_uncertainty(
     runs, minimum, search = optimum.runs, optimum.minimum, optimum.search
     labels = optimum.table.subset(optimum.table.fitted_indices).labels
     rejected = rejected_channels(series_tests(runs, minimum.last))
+    if runs.noise_is_known and _are_negligible(minimum.last):
+        rejected = []
     preferred = preferred_sandwich(len(runs.names), minimum.per_run.shape[1] > 0)
     method = {None: preferred if rejected else "model", "sandwich": preferred}.get(
         covariance, covariance
@@ -101,6 +105,11 @@ def assess_uncertainty(
     return Uncertainty(
         covariances, used.method, spectrum, tuple(f for f in findings if f is not None)
     )
+
+
+def _are_negligible(evaluation: Evaluation) -> bool:
+    """Return whether the residuals are too small for noise, such as errors of the integration."""
+    return float(np.mean(np.square(np.asarray(evaluation.residuals)))) < _NEGLIGIBLE
 
 
 def check_clusters(covariance: str | None, num_runs: int, parameters: Sequence[Parameter]) -> None:

@@ -37,7 +37,8 @@ class EstimateCovariance:
     @property
     def std(self) -> np.ndarray:
         """Standard deviations (k,)."""
-        return np.sqrt(np.diag(self.matrix))
+        # A variance of zero may be negative by round-off.
+        return np.sqrt(np.maximum(np.diag(self.matrix), 0.0))
 
     def quantile(self, level: float, one_sided: bool = False) -> np.ndarray:
         """Return half the widths of the intervals at a confidence level, in units of `std`, (k,).

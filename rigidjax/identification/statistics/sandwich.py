@@ -79,6 +79,9 @@ def hac_covariance(
     for run in whitened.scores:
         matrix += run.T @ _weigh_lags(run, bandwidth)
     matrix *= np.outer(whitened.gain, whitened.gain)
+    # The window makes it positive semidefinite, up to round-off.
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    matrix = (vectors * np.maximum(values, 0.0)) @ vectors.T
     # The window has a squared integral of one.
     spread = 2 * max(bandwidth, 1.0) / np.maximum(_effective_counts(centred), 1) + whitened.spread
     return ScoreCovariance(matrix, 2 / spread)
