@@ -321,3 +321,17 @@ def linearise_run(
     return linearise_residuals(
         observe, directions, parametrised.experiment.sensors, weights, values
     )
+
+
+def separate_runs(rows: Any, num_shared: int, xp: Any = jnp) -> Any:
+    """Return the rows of all runs, (B, N, S + P), as one matrix with separate columns per run.
+
+    **Arguments:** `num_shared`, the number S of shared columns; `xp`, `jax.numpy` or `numpy`.
+    """
+    if len(rows) == 1:
+        return rows[0]
+    per_run = rows[..., num_shared:]
+    blocks = xp.einsum("bc,bnp->bncp", xp.eye(len(per_run), dtype=per_run.dtype), per_run)
+    blocks = blocks.reshape(*per_run.shape[:2], -1)
+    rows = xp.concatenate([rows[..., :num_shared], blocks], axis=-1)
+    return rows.reshape(rows.shape[0] * rows.shape[1], -1)

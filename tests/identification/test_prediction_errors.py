@@ -8,9 +8,10 @@ import rigidjax as rj
 from rigidjax.identification import Huber, identify_batch
 
 HINGE = rj.JointCoordinate("hinge")
+NOISE = {"hinge": 0.1}
 
 
-def fit(process_noise={"hinge": 0.1}, sensor=HINGE, torque=0.0, entry=rj.identify, **options):  # noqa: B006
+def fit(process_noise=NOISE, sensor=HINGE, torque=0.0, entry=rj.identify, **options):
     body = rj.Body("arm", 1.0, (0.1, 0.1, 0.1), (0.5, 0.0, 0.0))
     hinge = rj.Revolute("ground", "arm", (0, 0, 0), (0, 0, 1), name="hinge")
     model = rj.NullSpace(rj.System(body, [hinge], [rj.Motor("hinge", torque)]))

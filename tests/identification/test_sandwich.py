@@ -5,10 +5,10 @@ import pytest
 import scipy.signal
 import scipy.stats
 
+from rigidjax.identification.statistics.autoregression import fit_autoregression
 from rigidjax.identification.statistics.sandwich import (
     ScoreCovariance,
     cluster_covariance,
-    fit_autoregression,
     hac_covariance,
     quadratic_spectral,
 )
@@ -64,7 +64,7 @@ def test_autoregressions_are_found(rng):
     coefficients = (1.85, -0.9409)
     series = [autoregression(rng, coefficients, n) for n in (3000, 500, 2)]
     np.testing.assert_allclose(fit_autoregression(series, 8), coefficients, atol=0.03)
-    # Schwarz's criterion finds noise white but for few per cent of the series.
+    # Schwarz's criterion selects order zero for nearly all series of white noise.
     white = [fit_autoregression([x], 7).size for x in rng.normal(size=(300, 400))]
     assert np.mean(np.array(white) > 0) < 0.06
     assert fit_autoregression([np.zeros(50)], 3).size == 0

@@ -171,7 +171,7 @@ def identify_batch(
     elif out is None and not progress and predicted is not None:
         outputs = predicted.fit_sets(stack_sets(problems), size)
     elif out is None and not progress:
-        outputs = fit_sets(problems[0], stack_sets(problems), search, size)
+        outputs = fit_sets(problems[0], stack_sets(problems), search, size, summarise)
     else:
         # Imported here because it imports SciPy's statistics, which takes long.
         from ...ensembles import ensemble

@@ -14,7 +14,13 @@ from ..data.measurements import Runs
 from ..noise.likelihood import covariance_from_noise
 from ..noise.models import AbstractNoise
 from ..noise.specification import SELECT_ORDER
-from .batch_search import fit_sets, replace_data, set_data, stack_sets
+from .batch_search import (
+    fit_sets,
+    replace_data,
+    set_data,
+    stack_sets,
+    summarise_with_point,
+)
 from .dependent_noise import (
     CLOSE,
     apply_noise,
@@ -50,8 +56,9 @@ def fit_sets_with_noise(
     **Returns:** the estimates, see `fit_sets`, and the fitted models by sensor, stacked.
     """
     problem = problems[0]
+    fit_all = functools.partial(fit_sets, size=size, summarise=summarise_with_point)
     if SELECT_ORDER in models:
-        outputs = fit_sets(problem, stack_sets(problems), search, size)
+        outputs = fit_all(problem, stack_sets(problems), search)
         models = select_orders(all_runs[0], np.asarray(outputs["residuals"]), models)
         problems = [
             p.with_starts(jax.tree.map(lambda x, n=n: x[n], outputs["leaves"]))
@@ -70,13 +77,13 @@ def fit_sets_with_noise(
     sensors = jax.tree.map(lambda *x: jnp.stack(x), *(sensors for sensors, _, _ in prepared))
     coordinates = jnp.stack([guess_coordinates(*parts) for parts in prepared])
     problem, stacked = problems[0], stack_sets(problems)
-    outputs = fit_sets(problem, stacked, search, size)
+    outputs = fit_all(problem, stacked, search)
     for _ in range(_MAX_ROUNDS):
         before = coordinates
         coordinates, stacked, added = jax.tree.map(
             np.asarray, _update_noise(problem, stacked, outputs, sensors, before, size)
         )
-        outputs = fit_sets(problem, stacked, search.with_full_horizons(), size)
+        outputs = fit_all(problem, stacked, search.with_full_horizons())
         chain = outputs["chain"]
         outputs["covariance"] = outputs["covariance"] + chain @ added @ chain.swapaxes(1, 2)
         if float(jnp.max(jnp.abs(coordinates - before))) < CLOSE:

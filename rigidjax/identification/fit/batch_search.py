@@ -1,7 +1,7 @@
 """The search for the minima of many data sets at once."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -42,19 +42,24 @@ def stack_sets(problems: Sequence[FitProblem]) -> Any:
     return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *data)
 
 
-def fit_sets(problem: FitProblem, stacked: Any, search: Search, size: int) -> dict[str, Any]:
-    """Fit all data sets, `size` of them at a time.
+# Function that summarises the minimum of a data set.
+Summarise = Callable[[Minimum], dict[str, Any]]
 
-    **Returns:** the results of `fit_set` as NumPy arrays, with the points of the minima: their
-    coordinates, leaves, residuals, and derivatives of components by coordinates.
+
+def fit_sets(
+    problem: FitProblem, stacked: Any, search: Search, size: int, summarise: Summarise
+) -> dict[str, Any]:
+    """Fit all data sets, `size` of them at a time; return NumPy arrays with a leading axis.
+
+    **Arguments:** `stacked`, see `stack_sets`; `summarise`, of each minimum.
     """
-    return jax.tree.map(np.asarray, _fit_all(problem, stacked, search, size))
+    return jax.tree.map(np.asarray, _fit_all(problem, stacked, search, size, summarise))
 
 
 @eqx.filter_jit
-def _fit_all(problem: FitProblem, stacked: Any, search: Search, size: int) -> dict[str, Any]:
-    """Fit all data sets, `size` of them at a time."""
-
+def _fit_all(
+    problem: FitProblem, stacked: Any, search: Search, size: int, summarise: Summarise
+) -> dict[str, Any]:
     def start(data):
         set_problem = replace_data(problem, data)
         shared, per_run = set_problem.start_coordinates()
@@ -65,7 +70,7 @@ def _fit_all(problem: FitProblem, stacked: Any, search: Search, size: int) -> di
         start,
         functools.partial(is_searching, search),
         lambda data, state: advance_search(replace_data(problem, data), search, state),
-        lambda data, state: _with_point(make_minimum(replace_data(problem, data), state)),
+        lambda data, state: summarise(make_minimum(replace_data(problem, data), state)),
         size,
     )
 
@@ -79,8 +84,7 @@ def fit_set(problem: FitProblem, search: Search, data: Any) -> dict[str, Any]:
 
 def summarise(minimum: Minimum) -> dict[str, Any]:
     """Return the estimates at a minimum, and whether the fit converged."""
-    last = minimum.last
-    chain = jax.scipy.linalg.block_diag(last.shared_chain, *last.per_run_chain)
+    last, chain = minimum.last, minimum.last.chain
     return {
         "values": jnp.concatenate([last.shared, last.per_run.reshape(-1)]),
         "covariance": _component_covariance(last, chain),
@@ -91,11 +95,10 @@ def summarise(minimum: Minimum) -> dict[str, Any]:
     }
 
 
-def _with_point(minimum: Minimum) -> dict[str, Any]:
-    """Return the estimates at a minimum, with its coordinates, leaves and residuals."""
-    last = minimum.last
+def summarise_with_point(minimum: Minimum) -> dict[str, Any]:
+    """Return what `summarise` returns, with the coordinates and residuals of the minimum."""
     return summarise(minimum) | {
-        "chain": jax.scipy.linalg.block_diag(last.shared_chain, *last.per_run_chain),
+        "chain": minimum.last.chain,
         "shared": minimum.shared,
         "per_run": minimum.per_run,
         "sides": minimum.sides,

@@ -22,9 +22,9 @@ from ..noise.likelihood import (
     split_coordinates,
 )
 from ..noise.models import AbstractNoise, AutoRegressive
-from ..noise.order import select_order
 from ..noise.specification import SELECT_ORDER
 from ..noise.whitening import sample_gaps
+from ..statistics.autoregression import fit_autoregression
 from .evaluation import Evaluation, evaluate_plain
 from .least_squares import Minimum, Search, minimise
 from .losses import Squares
@@ -34,6 +34,7 @@ from .problem import FitProblem
 # their standard deviation.
 CLOSE = 1e-2
 _MAX_ROUNDS = 20
+_LARGEST_ORDER = 8
 
 
 class FittedNoise(NamedTuple):
@@ -124,9 +125,15 @@ def select_orders(
             plain = np.where(weights > 0, r, np.nan)
             own += [channel for run in plain for channel in run.T]
     return tuple(
-        AutoRegressive(select_order(own, len(residuals))) if model == SELECT_ORDER else model
+        _select_order(own, len(residuals)) if model == SELECT_ORDER else model
         for own, model in zip(series, models, strict=True)
     )
+
+
+def _select_order(series: Sequence[np.ndarray], num_sets: int) -> AutoRegressive:
+    """Return a model of the order that Schwarz's criterion selects, at least 1."""
+    coefficients = fit_autoregression(series, _LARGEST_ORDER, num_sets)
+    return AutoRegressive(max(len(coefficients), 1))
 
 
 def prepare_noise(
@@ -196,12 +203,9 @@ def _linearised_sensors(
 ) -> list[LinearisedSensor]:
     """Return plain residuals and derivatives by free coordinates, sensor by sensor."""
 
-    def differentiate(rows, own_chain, own_sides):
-        chain = jax.scipy.linalg.block_diag(plain.shared_chain, own_chain)
-        is_free = jnp.concatenate([shared_sides, own_sides]) == 0
-        return rows @ jnp.where(is_free, chain, 0.0)
-
-    rows = jax.vmap(differentiate)(plain.jacobian, plain.per_run_chain, own_sides)
+    shared = jnp.broadcast_to(shared_sides, (len(own_sides), *shared_sides.shape))
+    is_free = jnp.concatenate([shared, own_sides], axis=1) == 0
+    rows = jnp.where(is_free[:, None], plain.coordinate_rows(), 0.0)
     linearised, begin = [], 0
     for weights in problem.runs.weights:
         end = begin + weights[0].size

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,7 +11,7 @@ from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Bool, Float
 
 from ...results import RESULTS
-from ..linearised_runs import ParametrisedExperiment, linearise_run
+from ..linearised_runs import ParametrisedExperiment, linearise_run, separate_runs
 from ..prior_rows import PriorRows, append_rows
 from .problem import FitProblem
 
@@ -56,7 +55,7 @@ class Evaluation(eqx.Module):
         Returns a NumPy array with columns for the shared components, then for those of each run.
         Priors are not included.
         """
-        return _dense(np, np.asarray(self.jacobian), self.shared.shape[0])
+        return separate_runs(np.asarray(self.jacobian), self.shared.shape[0], np)
 
     def component_jacobian_with_prior(self, variance: float = 1.0) -> np.ndarray:
         """Return `component_jacobian` with the rows of the priors below it, as a NumPy array.
@@ -70,24 +69,22 @@ class Evaluation(eqx.Module):
         prior = np.sqrt(variance) * np.asarray(self.prior.component_jacobian())
         return np.concatenate([data_rows, prior])
 
+    @property
+    def chain(self) -> Float[Array, "K U"]:
+        """Derivatives of all components with respect to all coordinates."""
+        return block_diag(self.shared_chain, *self.per_run_chain)
+
+    def coordinate_rows(self) -> Float[Array, "B N F"]:
+        """Return derivatives of the residuals of each run by the coordinates it depends on.
+
+        Columns are those of the S shared coordinates, then those of the run.
+        """
+        chains = jax.vmap(functools.partial(block_diag, self.shared_chain))(self.per_run_chain)
+        return self.jacobian @ chains
+
     def coordinate_jacobian(self) -> Float[Array, "M U"]:
         """Return derivatives of the data's residuals with respect to all coordinates."""
-        chains = jax.vmap(functools.partial(block_diag, self.shared_chain))(self.per_run_chain)
-        return _dense(jnp, self.jacobian @ chains, self.shared_chain.shape[1])
-
-
-def _dense(xp: Any, rows: Any, shared: int) -> Any:
-    """Return the rows of all runs, (B, N, S + P), as one matrix with separate columns per run.
-
-    **Arguments:** `xp`, `numpy` or `jax.numpy`; `shared`, the number S of shared columns.
-    """
-    if len(rows) == 1:
-        return rows[0]
-    per_run = rows[..., shared:]
-    blocks = xp.einsum("bc,bnp->bncp", xp.eye(len(per_run), dtype=per_run.dtype), per_run)
-    blocks = blocks.reshape(*per_run.shape[:2], -1)
-    rows = xp.concatenate([rows[..., :shared], blocks], axis=-1)
-    return rows.reshape(rows.shape[0] * rows.shape[1], -1)
+        return separate_runs(self.coordinate_rows(), self.shared_chain.shape[1])
 
 
 # A separate `jit` is traced once, both for shapes and for values.

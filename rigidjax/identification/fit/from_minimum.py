@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.linalg import block_diag
 
 from ...state import State
 from ..component_table import ComponentTable
@@ -106,8 +105,7 @@ def make_fit(
         noise = {runs.sensors[0].name: float(np.sqrt(chi_square))}
     covariances = uncertainty.covariances
     if fitted.added_covariance is not None:
-        chains = block_diag(np.asarray(last.shared_chain), *np.asarray(last.per_run_chain))
-        chain = np.asarray(chains)[indices]
+        chain = np.asarray(last.chain)[indices]
         added = chain @ fitted.added_covariance @ chain.T
         covariances = {
             name: dataclasses.replace(c, matrix=c.matrix + added) for name, c in covariances.items()

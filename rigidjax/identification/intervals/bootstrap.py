@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..fit.batch_search import fit_sets
+from ..fit.batch_search import fit_sets, summarise
 from ..fit.evaluation import evaluate_plain
 from ..fit.optimum import Optimum
 from ..fit.problem import FitProblem
@@ -137,7 +137,7 @@ def bootstrap(
         runs = dataclasses.replace(runs, values=tuple(map(jnp.asarray, values)))
     stacked = jax.tree.map(lambda x: _repeat(x, count), problem.shared), runs
     search = optimum.search.with_full_horizon()
-    outputs = fit_sets(problem, stacked, search, min(batch_size, count))
+    outputs = fit_sets(problem, stacked, search, min(batch_size, count), summarise)
     table = optimum.table.subset(optimum.table.fitted_indices)
     converged = outputs["converged"]
     if np.count_nonzero(converged) < 2:

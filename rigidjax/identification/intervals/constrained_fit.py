@@ -136,7 +136,7 @@ class HeldComponent:
         rows = last.component_jacobian()
         prior: Any = scipy.linalg.block_diag(shared_rows, *per_run_rows)
         rows = np.concatenate([rows, prior]) if prior.size else rows
-        chain = scipy.linalg.block_diag(last.shared_chain, *np.asarray(last.per_run_chain))
+        chain = np.asarray(last.chain)
         free = np.asarray(minimum.sides) == 0
         step = np.zeros(free.size)
         if self.coordinate is not None:

@@ -12,6 +12,7 @@ import optimistix as optx
 from jaxtyping import Array, Bool, Float
 
 from ...native.ops import sequential_vmap_on_cpu
+from ..linearised_runs import separate_runs
 from .models import AbstractNoise
 from .whitening import SampleGaps, Whitening, make_whitening
 
@@ -146,7 +147,7 @@ class AbstractLinearisedFit(eqx.Module):
     ) -> tuple["NormalEquations", Float[Array, ""], Float[Array, ""]]:
         """Return the normal equations, the sum of squares of the residuals, and log |V|."""
         rows, log_variance = self.whiten_at(coordinates)
-        X = _separate_runs(rows[..., :-1], self.num_shared)
+        X = separate_runs(rows[..., :-1], self.num_shared)
         X = jnp.concatenate([X, self.prior[1]])
         r = jnp.concatenate([rows[..., -1].reshape(-1), self.prior[0]])
         return _normal_equations(X, r), jnp.sum(r**2), log_variance
@@ -216,15 +217,6 @@ class LinearisedFit(AbstractLinearisedFit):
                 log_variance += 2 * own[0] * jnp.sum(sensor.gaps.counts)
             parts.append(rows.reshape(rows.shape[0], -1, rows.shape[-1]))
         return jnp.concatenate(parts, axis=1), log_variance
-
-
-def _separate_runs(rows: Float[Array, "B N E"], num_shared: int) -> Float[Array, "M U"]:
-    """Return the rows of all runs with columns of their own for the parameters of each run."""
-    shared, own = rows[..., :num_shared], rows[..., num_shared:]
-    num_runs = rows.shape[0]
-    blocks = jnp.einsum("bc,bnp->bncp", jnp.eye(num_runs, dtype=rows.dtype), own)
-    rows = jnp.concatenate([shared, blocks.reshape(*own.shape[:2], -1)], axis=-1)
-    return rows.reshape(-1, rows.shape[-1])
 
 
 _eigenvalues = sequential_vmap_on_cpu(lambda matrix: tuple(jnp.linalg.eigh(matrix)))

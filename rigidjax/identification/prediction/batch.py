@@ -1,6 +1,6 @@
 """Prediction-error fits of many data sets at once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -11,7 +11,8 @@ from jaxtyping import Array, Bool
 
 from ...native import map_with_lane_compaction
 from ..data.measurements import Runs
-from ..fit.least_squares import Minimum, Search
+from ..fit.batch_search import Summarise, replace_data
+from ..fit.least_squares import Search
 from ..fit.problem import FitProblem
 from .fit import refine_step
 from .levels import NoiseLevels
@@ -26,9 +27,6 @@ from .rounds import (
     start_levels,
 )
 from .setup import make_prediction_problem
-
-# Function that summarises the minimum of a data set.
-Summarise = Callable[[Minimum], dict[str, Any]]
 
 
 class _SetState(NamedTuple):
@@ -71,7 +69,8 @@ class SetFit(eqx.Module):
         return {source.label: intensity[:, k] / source.factor for k, source in sources}
 
     def _problem_of(self, set_data: Any) -> PredictionProblem:
-        return eqx.tree_at(lambda p: (p.fit.shared, p.fit.runs), self.problem, set_data)
+        fit = replace_data(self.problem.fit, set_data)
+        return eqx.tree_at(lambda p: p.fit, self.problem, fit)
 
     def _start(self, set_data: Any) -> _SetState:
         problem = self._problem_of(set_data)

@@ -6,7 +6,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Bool, Float
 
 from ...native import call_as_kernel, why_too_large_matrices
@@ -122,8 +121,7 @@ def level_problem(
     plain = evaluate(
         _with_gains(problem, levels, Gains(filtered.gains.correction, identity)), shared, per_run
     )
-    chains = jax.vmap(lambda own: block_diag(plain.shared_chain, own))(plain.per_run_chain)
-    columns = jnp.concatenate([plain.jacobian @ chains, plain.residuals[..., None]], axis=-1)
+    columns = jnp.concatenate([plain.coordinate_rows(), plain.residuals[..., None]], axis=-1)
     by_sample = columns[:, np.argsort(sensor_major_order(problem.fit.runs.weights))]
     is_used = used_channels(problem.fit)
     prior = plain.prior

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .autoregression import fit_autoregression
+
 # Largest sum of autoregressive coefficients: a longer memory looks like a trend.
 _LARGEST_SUM = 0.97
 
@@ -149,43 +151,6 @@ def _effective_counts(runs: Sequence[np.ndarray]) -> np.ndarray:
     return np.divide(
         total**2, share, out=np.full(len(total), float(lengths.sum())), where=share > 0
     )
-
-
-def fit_autoregression(series: Sequence[np.ndarray], orders: int) -> np.ndarray:
-    r"""Return the coefficients $a$ of $x_t = \sum_i a_i x_{t-i} + e_t$, at most `orders` of them.
-
-    Burg's recursion over all series together, which always returns a stable autoregression; the
-    order has the smallest criterion of Schwarz.
-
-    **Arguments:** `series`, independent ones of one process with mean zero, (T,) each; `orders`.
-    **Source:** Burg, Modern Spectrum Analysis (1978) 42; Schwarz, Ann. Statist. 6 (1978) 461.
-    """
-    count = sum(len(x) for x in series)
-    forward, backward = list(series), list(series)
-    power = sum(float(x @ x) for x in series) / max(count, 1)
-    best, polynomial = np.zeros(0), np.ones(1)
-    if not power > 0:
-        return best
-    lowest = count * np.log(power)
-    for order in range(1, orders + 1):
-        forward = [f[1:] for f in forward]
-        backward = [b[:-1] for b in backward]
-        pairs = list(zip(forward, backward, strict=True))
-        size = sum(float(f @ f + b @ b) for f, b in pairs)
-        if not size > 0 or sum(len(f) for f in forward) <= 2 * order:
-            break
-        reflection = 2 * sum(float(f @ b) for f, b in pairs) / size
-        padded = np.append(polynomial, 0.0)
-        polynomial = padded - reflection * padded[::-1]
-        forward = [f - reflection * b for f, b in pairs]
-        backward = [b - reflection * f for f, b in pairs]
-        power *= 1 - reflection**2
-        if not power > 0:
-            break
-        criterion = count * np.log(power) + order * np.log(count)
-        if criterion < lowest:
-            lowest, best = criterion, -polynomial[1:]
-    return best
 
 
 def _stack_lags(x: np.ndarray, order: int) -> np.ndarray:
