@@ -148,7 +148,7 @@ def fit_with(experiment, noise, std=None, coefficients=(0.9,), **options):
     )  # fmt: skip
 
 
-def test_numbers_of_the_noise_are_estimated(experiment):
+def test_noise_parameters_are_estimated(experiment):
     fit = fit_with(experiment, {"gyroscope": "ar1"})
     model = fit.noise_models["gyroscope"]
     # Three channels of 101 samples: 0.01 +- 0.001 and 0.9 +- 0.025.

@@ -46,7 +46,7 @@ class BatchFit:
     - `chi_square` (N,): sum of squares of the weighted residuals per degree of freedom.
     - `converged` (N,), boolean: fits that did not converge are not at an optimum; `iterations`
       (N,).
-    - `noise_models`: of dependent noise by sensor; their numbers have a leading axis N.
+    - `noise_models`: of dependent noise by sensor; their parameters have a leading axis N.
     - `process_noise`: of prediction-error fits, standard deviations (N,) by name, else `None`.
     """
 
@@ -95,7 +95,7 @@ def identify_batch(
     - `data`: N sets, each of one or several runs, with equal times, sensors and shapes; noise must
       be given, except for sensors with a noise model.
     - `starts`: start values by the name of a parameter, with a leading axis N.
-    - `noise`: as in `rj.identify`; the numbers of a noise model are estimated for each set, the
+    - `noise`: as in `rj.identify`; the parameters of a noise model are estimated for each set, the
       order of `"ar(p)"` for all together. Not with `out` or `progress`.
     - `batch_size`: number of sets that are fitted at once. Finished fits are replaced by waiting
       ones; with `out` or `progress` a batch instead runs until its slowest fit has ended.

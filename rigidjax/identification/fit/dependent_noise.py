@@ -30,8 +30,8 @@ from .least_squares import Minimum, Search, minimise
 from .losses import Squares
 from .problem import FitProblem
 
-# Change of the logarithms of numbers of the noise below which they have converged: a fraction of
-# their standard deviation.
+# Change of the logarithms of noise parameters below which they have converged: a fraction of their
+# standard deviation.
 CLOSE = 1e-2
 _MAX_ROUNDS = 20
 _LARGEST_ORDER = 8
@@ -61,7 +61,7 @@ def fit_dependent_noise(
     search: Search,
     models: Sequence[AbstractNoise | str | None],
 ) -> FittedNoise:
-    """Alternate between fitting whitened residuals and estimating the numbers of the noise.
+    """Alternate between fitting whitened residuals and estimating the noise parameters.
 
     **Arguments:** `models`, see `noise_models`.
     **Errors:** `ValueError` for a robust loss.
@@ -141,8 +141,8 @@ def prepare_noise(
 ) -> tuple[tuple[SensorNoise, ...], Runs, list[float]]:
     """Return the noise of the sensors, runs whose weights suit it, and first standard deviations.
 
-    Given noise of an autoregressive sensor only weighs its samples against each other, as the
-    numbers of the model contain the standard deviation.
+    The standard deviation is a parameter of an autoregressive model, so that given noise of such a
+    sensor only weighs its samples against each other.
     """
     sensors, factors, stds = [], [], []
     for sensor, model, weights, known in zip(
@@ -248,7 +248,7 @@ def replace_noise(problem: FitProblem, weights: Any, whitening: Any) -> FitProbl
 def fitted_models(
     sensors: Sequence[AbstractSensor], noise: Sequence[SensorNoise], coordinates: Array
 ) -> dict[str, AbstractNoise]:
-    """Return the models of dependent noise with their numbers, by sensor."""
+    """Return the models of dependent noise with their parameters, by sensor."""
     models = {}
     parts = split_coordinates(coordinates, noise)
     for sensor, sensor_noise, own in zip(sensors, noise, parts, strict=True):
@@ -264,11 +264,11 @@ def _describe_models(
     reason: str,
     model: AbstractFormulation,
 ) -> str:
-    """Return a note on the noise models, with the reason if their numbers did not converge."""
+    """Return a note on the noise models, with the reason if they did not converge."""
     units = {s.name: s.unit_in(model) for s in runs.sensors}
     parts = [f"{name}: {m.describe(units[name])}" for name, m in models.items()]
     parts += [f"{name}: white, {value:.4g} {units[name]}" for name, value in white.items()]
     text = "; ".join(parts)
     if not reason:
         return f"Noise models, estimated with the fit: {text}."
-    return f"The numbers of the noise models did not settle (last: {text}): {reason}."
+    return f"The noise models did not converge (last: {text}): {reason}."

@@ -100,7 +100,7 @@ def identify(
       `"ar1"`, ... `"ar8"`, autoregressive, `"ar(p)"` of a selected order; `"gp"`, a Gaussian
       process with a time constant, plus white noise; `"random-walk"`, a bias that walks at random,
       plus white noise; or `AutoRegressive`, `GaussianProcess` and `RandomWalk` objects of
-      `rj.identification`, whose numbers are kept if given. Other numbers are estimated by
+      `rj.identification`, whose parameters are kept if given. Others are estimated by
       restricted maximum likelihood, alternating with the fit. Residuals are whitened by a Kalman
       filter.
     - `covariance`: `"model"` for independent residuals; `"hac"` for residuals that depend on

@@ -49,7 +49,7 @@ def fit_with_noise(
     models: Sequence[AbstractNoise | str | None],
     noise_is_usable: bool,
 ) -> FittedNoise:
-    """Minimise, and estimate the unknown numbers of the noise.
+    """Minimise, and estimate the unknown noise.
 
     **Arguments:** `models`, see `noise_models`; `noise_is_usable`, whether white noise is known as
     far as a fit needs it.

@@ -10,9 +10,9 @@ _FEWEST = 10
 def difference_noise(ts: np.ndarray, values: np.ndarray, weights: np.ndarray) -> float:
     """Return the standard deviation of white noise with the third differences of the samples.
 
-    A motion adds to the differences, so that white noise cannot be much larger. Infinite if there
-    are few equidistant samples, and for samples such as orientations that are not numbers of
-    channels.
+    Motion adds to the differences, so that white noise cannot be much larger than this value. The
+    result is infinite if there are few equidistant samples, and for values such as orientations,
+    which have no channels.
 
     **Arguments:** `ts` (B, T); `values` (B, T, ...); `weights` (B, T, C), zero without a sample.
     **Source:** Gasser, Sroka, Jennen-Steinmetz, Biometrika 73 (1986) 625, with third differences.

@@ -1,4 +1,4 @@
-"""Estimation of the numbers of noise models by restricted maximum likelihood."""
+"""Estimation of the parameters of noise models by restricted maximum likelihood."""
 
 import abc
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class SensorNoise(eqx.Module):
         return self.model.guess(std, interval, self.white_is_known)
 
     def model_at(self, coordinates: Float[Array, " d"]) -> AbstractNoise | None:
-        """Return the model with the numbers of its coordinates."""
+        """Return the model with the parameters at these coordinates."""
         if self.model is None or self.model.is_known:
             return self.model
         return self.model.at(coordinates, self.white_is_known)
@@ -66,7 +66,7 @@ class SensorNoise(eqx.Module):
         return jax.vmap(lambda gaps: make_whitening(model, gaps))(self.gaps)
 
     def first_whitening(self, std: float) -> Whitening | None:
-        """Return filters to begin with: of white noise, if the model has no numbers yet.
+        """Return the first filters: those of white noise unless the model has parameters.
 
         **Arguments:** `std` of white noise, in the sensor's unit.
         """
@@ -100,7 +100,7 @@ def split_coordinates(
 
 
 class AbstractLinearisedFit(eqx.Module):
-    """A fit that is linearised at its minimum, as a function of the numbers of the noise.
+    """A fit, linearised at its minimum, as a function of the noise parameters.
 
     **Attributes:** `prior`, residuals (R,) of unit variance and their derivatives (R, U) by all
     coordinates; `num_shared`, number S of the shared columns among E = S + P, the others belonging
@@ -120,8 +120,8 @@ class AbstractLinearisedFit(eqx.Module):
         r"""Return minus twice the logarithm of the restricted likelihood, up to a constant.
 
         $\log|V| + \log|X^T V^{-1} X| + r^T V^{-1} r$ with the residual $r$ of the generalised least
-        squares fit: the parameters of the linearised model are integrated out, so that their number
-        does not bias the noise.
+        squares fit. The fitted parameters of the linearised model are integrated out, so that they
+        do not bias the noise.
 
         **Source:** Harville, J. Am. Stat. Assoc. 72 (1977) 320, (4.2).
         """
@@ -245,13 +245,13 @@ def estimate_noise(
 def covariance_from_noise(
     fit: AbstractLinearisedFit, coordinates: Float[Array, " d"]
 ) -> Float[Array, "U U"]:
-    r"""Return what the uncertainty of the noise adds to the covariance of the coordinates.
+    r"""Return the increase of the covariance of the coordinates by the uncertainty of the noise.
 
-    The numbers of the noise are normal about their estimates, with twice the inverse Hessian of the
-    deviance as covariance. Then the variances of the coordinates scatter like $\chi^2_\nu/\nu$, so
-    that their errors have Student's distribution, whose variance is $\nu/(\nu - 2)$ times as large;
-    and the estimates for given noise scatter. Both follow from $2d$ points with the right second
-    moments.
+    The noise parameters are taken as normal about their estimates; their covariance is twice the
+    inverse Hessian of the deviance. The variances of the coordinates then scatter like
+    $\chi^2_\nu/\nu$. Errors have Student's distribution, with a variance that is $\nu/(\nu - 2)$
+    times as large. In addition the estimates for given noise scatter. Both effects are computed
+    from $2d$ points with the right second moments.
 
     **Arguments:** `coordinates` with the largest restricted likelihood.
     **Source:** Kenward, Roger, Biometrics 53 (1997) 983; points: Julier, Uhlmann, Proc. IEEE 92

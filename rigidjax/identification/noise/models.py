@@ -1,7 +1,7 @@
 """Models of the noise of one sensor, as linear state-space models driven by white noise.
 
-Every channel of a sensor has noise of its own with the same numbers. The state has n entries, and
-the noise of a sample is its first entry, plus white noise for some models.
+The channels of a sensor have independent noise with the same parameters. The state has n entries;
+the noise of a sample is the first of them, plus white noise for some models.
 """
 
 import abc
@@ -20,7 +20,7 @@ _SQUARINGS = 16
 
 
 class AbstractNoise(eqx.Module):
-    """Noise of one sensor. A model without numbers is estimated with the fit; with all, it is kept.
+    """Noise of one sensor. A fit estimates the parameters of the model unless they are given.
 
     Gaps are the times between successive samples of a channel, s, or their number of sampling
     intervals where `counts_samples` is true.
@@ -33,7 +33,7 @@ class AbstractNoise(eqx.Module):
     @property
     @abc.abstractmethod
     def is_known(self) -> bool:
-        """Whether the numbers of the model are given."""
+        """Whether the parameters of the model are given."""
 
     @abc.abstractmethod
     def guess(self, std: float, interval: float, white_is_known: bool) -> Float[np.ndarray, " d"]:
@@ -46,7 +46,7 @@ class AbstractNoise(eqx.Module):
 
     @abc.abstractmethod
     def at(self, coordinates: Float[Array, " d"], white_is_known: bool) -> "AbstractNoise":
-        """Return the model with the numbers of unbounded coordinates."""
+        """Return the model with the parameters at unbounded coordinates."""
 
     @abc.abstractmethod
     def transition(self, gap: Float[Array, ""]) -> Float[Array, "n n"]:
@@ -70,13 +70,13 @@ class AbstractNoise(eqx.Module):
 
     @abc.abstractmethod
     def describe(self, unit: str) -> str:
-        """Return the numbers in words."""
+        """Return the parameters in words."""
 
 
 class AutoRegressive(AbstractNoise):
     r"""Stationary noise whose samples depend on the p before: $e_t = \sum_k a_k e_{t-k} + w_t$.
 
-    **Arguments:** `order` p, from 1 to 8; to keep known numbers, `coefficients` $a$ (p,), of a
+    **Arguments:** `order` p, from 1 to 8; for known noise `coefficients` $a$ (p,), of a
     stationary model, and `std` of the samples, in the sensor's unit. They are kept as `partial`
     autocorrelations (p,).
     **Errors:** `ValueError` for another order, coefficients that are not stationary, and one of
@@ -171,9 +171,9 @@ class AutoRegressive(AbstractNoise):
 class GaussianProcess(AbstractNoise):
     r"""Noise with the covariance $s^2 e^{-|t - t'|/\tau}$, plus white noise.
 
-    **Arguments:** to keep known numbers: `std` $s$, in the sensor's unit; `time_constant` $\tau$,
+    **Arguments:** for known noise: `std` $s$, in the sensor's unit; `time_constant` $\tau$,
     s; `white`, standard deviation of the white noise, `None` for the noise of the measurements.
-    **Errors:** `ValueError` for numbers that are not positive, and for one of `std` and
+    **Errors:** `ValueError` for values that are not positive, and for one of `std` and
     `time_constant` without the other.
     **Source:** Rasmussen, Williams, *Gaussian Processes for Machine Learning* (2006), (4.14); as a
     filter: Särkkä, Solin, *Applied Stochastic Differential Equations* (2019), section 12.3.
@@ -247,9 +247,9 @@ class RandomWalk(AbstractNoise):
     The bias at the start of a run is unknown: a parameter for a constant bias of the same sensor
     would act on nothing.
 
-    **Arguments:** to keep known numbers: `intensity` $q$, in the sensor's unit per root second;
+    **Arguments:** for known noise: `intensity` $q$, in the sensor's unit per root second;
     `white`, standard deviation of the white noise, `None` for the noise of the measurements.
-    **Errors:** `ValueError` for numbers that are not positive, and for `white` alone.
+    **Errors:** `ValueError` for values that are not positive, and for `white` alone.
     **Source:** Särkkä, Svensson, *Bayesian Filtering and Smoothing* (2023), section 4.3.
     """
 

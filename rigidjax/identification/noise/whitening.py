@@ -59,7 +59,7 @@ class Whitening(eqx.Module):
 
 
 def make_whitening(model: AbstractNoise, gaps: SampleGaps) -> Whitening:
-    """Return the filter of a noise model with numbers, for the samples of one run.
+    """Return the filter of a noise model with given parameters, for the samples of one run.
 
     **Source:** as `Whitening`; an unknown first state: Durbin, Koopman, *Time Series Analysis by
     State Space Methods* (2012), section 5.2.

@@ -95,7 +95,7 @@ class LevelProblem(AbstractLinearisedFit):
 
     **Attributes:** `filtered` runs with a leading axis; `columns` (B, T, C, E + 1), derivatives of
     the plain innovations by the coordinates of the parameters, and the innovations; `is_used`
-    (B, T, C), which samples count; `noise`; `levels`, given and first ones; `free`, numbers of the
+    (B, T, C), which samples count; `noise`; `levels`, given and first ones; `free`, indices of the
     levels that are estimated; see `AbstractLinearisedFit`.
     """
 
