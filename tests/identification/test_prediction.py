@@ -101,6 +101,22 @@ def oscillator_fit():
     return y, fit
 
 
+def test_sensor_noise_does_not_run_to_zero():
+    """Process noise explains every sample of a sensor without noise."""
+    covariance = Dense(DAMPING, INTENSITY).covariance[::2, ::2]
+    rng = np.random.default_rng(3)
+    y = Dense(DAMPING, INTENSITY).mean[::2] + rng.multivariate_normal(np.zeros(len(TS)), covariance)
+    model = oscillator()
+    fit = rj.identify(
+        model, rj.Measurements(TS, {SENSOR: y}), rj.Parameter("c", damping_of),
+        state0=model.system.reference_state(), method="prediction-error",
+        process_noise={"rail": None}, throw=False,
+    )  # fmt: skip
+    assert 1e-9 < fit.noise_by_sensor["coordinate of rail"] < 1e-3
+    assert abs(fit.process_noise["rail"] - INTENSITY) < 0.1
+    assert np.isfinite(fit.std["c"]) and abs(fit.estimates["c"] - DAMPING) < 3 * fit.std["c"]
+
+
 def test_the_likelihood_is_that_of_the_dense_gaussian(oscillator_fit):
     """Also over the gap, in which the process noise acts for 0.3 s, and without the masked sample.
 

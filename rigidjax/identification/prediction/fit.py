@@ -9,7 +9,6 @@ import numpy as np
 from ..data.measurements import Runs
 from ..fit.least_squares import Minimum
 from ..fit.problem import FitProblem
-from ..noise.differences import difference_noise
 from .kalman import FilteredRun
 from .levels import NoiseLevels
 from .process_noise import initial_intensity
@@ -27,9 +26,6 @@ from .rounds import (
 # Change of the innovations when the steps are halved, in their standard deviations, below which
 # the integration is accurate; and the largest number of halvings.
 _ACCURATE, _HALVINGS = 1e-3, 12
-# First guess of the noise of a sensor whose successive samples show none, relative to the spread of
-# the samples.
-_SMALL = 1e-2
 
 
 def with_step(problem: PredictionProblem, step: Any) -> PredictionProblem:
@@ -71,20 +67,6 @@ def _whiten(filtered: FilteredRun) -> np.ndarray:
     )
 
 
-def _rough_sensor_noise(runs: Runs) -> np.ndarray:
-    """Return a rough standard deviation of the noise of each sensor in units of its weights: one if
-    it is given, else that which successive samples show."""
-    noise, ts = [], np.asarray(runs.ts)
-    for values, weights, known in zip(runs.values, runs.weights, runs.has_noise, strict=True):
-        samples, w = np.asarray(values), np.asarray(weights)
-        rough = difference_noise(ts, samples, w)
-        if not np.isfinite(rough):
-            spread = np.std(samples.reshape(*w.shape[:2], -1)[w.max(axis=-1) > 0])
-            rough = _SMALL * spread if spread > 0 else 1.0
-        noise.append(1.0 if known else float(rough))
-    return np.asarray(noise)
-
-
 def fit_by_prediction(
     problem: PredictionProblem, runs: Runs
 ) -> tuple[PredictionProblem, FitProblem, Minimum, NoiseLevels, list[str]]:
@@ -95,8 +77,7 @@ def fit_by_prediction(
     """
     shared, per_run = problem.fit.start_coordinates()
     dtype = runs.ts.dtype
-    sensors = _rough_sensor_noise(runs)
-    given = NoiseLevels(initial_intensity(problem.noise, dtype), jnp.asarray(sensors, dtype))
+    given = NoiseLevels(initial_intensity(problem.noise, dtype), problem.sensor_noise)
     levels = _start_levels(problem, shared, per_run, given)
     is_fixed = problem.fit.simulation.dt is not None
     if not is_fixed:

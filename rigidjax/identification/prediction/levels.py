@@ -95,8 +95,8 @@ class LevelProblem(AbstractLinearisedFit):
 
     **Attributes:** `filtered` runs with a leading axis; `columns` (B, T, C, E + 1), derivatives of
     the plain innovations by the coordinates of the parameters, and the innovations; `is_used`
-    (B, T, C), which samples count; `noise`; `levels`, given and first ones; `free`, indices of the
-    levels that are estimated; see `AbstractLinearisedFit`.
+    (B, T, C), which samples count; `noise`; `levels`, given and first ones; `least` noise of the
+    sensors (K,); `free`, indices of the levels that are estimated; see `AbstractLinearisedFit`.
     """
 
     filtered: FilteredRun
@@ -104,6 +104,7 @@ class LevelProblem(AbstractLinearisedFit):
     is_used: Bool[Array, "B T C"]
     noise: ProcessNoise
     levels: NoiseLevels
+    least: Float[Array, " K"]
     prior: tuple[Float[Array, " R"], Float[Array, "R U"]]
     num_shared: int = eqx.field(static=True)
     free: tuple[int, ...] = eqx.field(static=True)
@@ -119,13 +120,13 @@ class LevelProblem(AbstractLinearisedFit):
         return jnp.log(jnp.concatenate([process, self.levels.sensors])[np.array(self.free, int)])
 
     def levels_at(self, coordinates: Float[Array, " d"]) -> NoiseLevels:
-        """Return the noise levels; process noise without effect is zero."""
+        """Return the noise levels, within their limits; process noise without effect is zero."""
         count = len(self.noise.sources)
         values = jnp.concatenate(self.levels)
         values = values.at[np.array(self.free, int)].set(jnp.exp(coordinates))
         least = _LEAST * natural_intensity(self.filtered, self.noise)
         process = jnp.where(values[:count] > least, values[:count], 0.0)
-        return NoiseLevels(process, values[count:])
+        return NoiseLevels(process, jnp.maximum(values[count:], self.least))
 
     def whiten_at(
         self, coordinates: Float[Array, " d"]

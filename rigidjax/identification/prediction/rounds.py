@@ -22,18 +22,23 @@ from .process_noise import ProcessNoise
 # gains have converged; and maximum number of rounds.
 CONVERGED = 1e-3
 MAX_ROUNDS = 30
+# Least noise of a sensor, relative to the first standard deviation. Process noise can explain every
+# sample; without a limit the estimate would run to zero.
+_LEAST_NOISE = 1e-3
 
 
 class PredictionProblem(eqx.Module):
     """Problem of a prediction-error fit, which alternates between gains and estimates.
 
     **Attributes:** `fit`, with a `Predictor`; `noise`; `is_estimated`, for all sources of process
-    noise, then for all sensors; `search` of a round.
+    noise, then for all sensors; `search` of a round; `sensor_noise` (K,), first standard deviations
+    of the sensors, in units of the weights.
     """
 
     fit: FitProblem
     noise: ProcessNoise
     search: Search
+    sensor_noise: Float[Array, " K"]
     is_estimated: tuple[bool, ...] = eqx.field(static=True)
 
     @property
@@ -131,6 +136,7 @@ def level_problem(
         is_used=is_used,
         noise=problem.noise,
         levels=NoiseLevels(levels.process, jnp.ones_like(levels.sensors)),
+        least=_LEAST_NOISE * problem.sensor_noise / levels.sensors,
         prior=(prior.residuals, prior.coordinate_jacobian(plain.shared_chain, plain.per_run_chain)),
         num_shared=shared.shape[0],
         free=tuple(np.flatnonzero(problem.is_estimated).tolist()),

@@ -17,10 +17,15 @@ from ..data.measurements import Runs
 from ..fit.least_squares import Search
 from ..fit.losses import Squares
 from ..fit.problem import FitProblem
+from ..noise.differences import difference_noise
 from .motion import SampledMotion
 from .predictor import Predictor
 from .process_noise import ProcessNoise, make_process_noise
 from .rounds import PredictionProblem
+
+# First guess of the noise of a sensor whose successive samples show none, relative to the spread of
+# the samples.
+_SMALL = 1e-2
 
 _READS_FORCES = (Accelerometer, JointTorque, ReactionForce, ReactionMoment)
 
@@ -84,7 +89,8 @@ def make_prediction_problem(
     motion = _make_motion(problem, runs, noise)
     problem = dataclasses.replace(problem, predictor=Predictor(motion, problem.simulation.backend))
     is_estimated = (*noise.is_estimated, *(not known for known in runs.has_noise))
-    return PredictionProblem(problem, noise, search.with_full_horizon(), is_estimated)
+    sensor_noise = jnp.asarray(_rough_sensor_noise(runs), runs.ts.dtype)
+    return PredictionProblem(problem, noise, search.with_full_horizon(), sensor_noise, is_estimated)
 
 
 def _check_sensor(sensor: Any) -> None:
@@ -101,6 +107,20 @@ def _check_sensor(sensor: Any) -> None:
             f"{sensor.name!r} reads accelerations or forces, of which white noise has no finite "
             "value. Leave it out."
         )
+
+
+def _rough_sensor_noise(runs: Runs) -> np.ndarray:
+    """Return a rough standard deviation of the noise of each sensor in units of its weights: one if
+    it is given, else that which successive samples show."""
+    noise, ts = [], np.asarray(runs.ts)
+    for values, weights, known in zip(runs.values, runs.weights, runs.has_noise, strict=True):
+        samples, w = np.asarray(values), np.asarray(weights)
+        rough = difference_noise(ts, samples, w)
+        if not np.isfinite(rough):
+            spread = np.std(samples.reshape(*w.shape[:2], -1)[w.max(axis=-1) > 0])
+            rough = _SMALL * spread if spread > 0 else 1.0
+        noise.append(1.0 if known else float(rough))
+    return np.asarray(noise)
 
 
 def _make_motion(problem: FitProblem, runs: Runs, noise: ProcessNoise) -> SampledMotion:
