@@ -166,7 +166,8 @@ def test_command_finds_the_robot_and_writes_its_file(folder, truth):
     hip = fitted.joints[fitted.joint_index("hip")]
     assert float(hip.damping[0]) == pytest.approx(1.5, rel=0.03)
     assert float(hip.friction.coulomb[0]) == pytest.approx(2.0, rel=0.03)
-    # Torques by gravity and inertia of the fitted file, against those of the right one.
+    # Torques by gravity and inertia of the fitted file (at most 3.3 N m), against the true file.
+    # Errors of friction remain: 3 % of 2 N m.
     right = rj.models.load(write_arm(out), fixed_base=True).system
     motion = coordinates(DT * np.arange(0, 1500, 50))
     torques = []
@@ -175,7 +176,7 @@ def test_command_finds_the_robot_and_writes_its_file(folder, truth):
         inertial = data.matrix @ np.asarray(ident.inertial_parameters(system))
         torques.append(inertial - data.torques)
     viscous = motion[1] * [1.5, 0.8] + np.tanh(motion[1] / 0.01) * [2.0, 1.1]
-    np.testing.assert_allclose(torques[0] - viscous, torques[1], atol=0.15)
+    np.testing.assert_allclose(torques[0] - viscous, torques[1], atol=0.05)
 
 
 def test_known_loads_make_masses_absolute(folder, truth):

@@ -51,7 +51,7 @@ def closed_form(rate, stiffness=STIFFNESS, damping=DAMPING, rest=0.0, ts=TS):
 STIFF = Parameter("stiffness", stiffness_of, unit="N m")
 DAMPED = Parameter("damping", damping_of, Bounded(0.0, np.inf), unit="N m s")
 RESTED = Parameter("rest", rest_of, unit="rad")
-# One set of options for all: each other one is compiled anew.
+# One set of options for all tests: each further set needs its own compilation.
 OPTIONS = {"horizons": (1.0,), "projection": False}
 
 

@@ -34,8 +34,8 @@ STATE0 = rj.consistent_state(
     model().system,
     rj.State((0.5, 0.0, 0.0), velocity=(0.0, 1.0, 0.0), angular_velocity=(0.0, 0.0, 2.0)),
 )
-# One set of options for all: each other one is compiled anew. Without projection a fit takes 12 s
-# in place of 15 s, nearly all of it compilation; the estimates differ by 1e-8.
+# One set of options for all tests: each further set needs its own compilation. Without
+# projection a fit compiles faster; the estimates differ by 1e-8.
 OPTIONS = {"state0": STATE0, "horizons": (1.0,), "projection": False}
 PARAMETERS = (
     Parameter("stiffness", stiffness_of, Positive(), unit="N m"),

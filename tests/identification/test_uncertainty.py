@@ -154,9 +154,11 @@ def test_methods_stand_side_by_side(tmp_path):
     assert (
         "hac (used)" in chosen.report() and "allow for dependence within a run" in chosen.report()
     )
-    # Without outliers, a robust loss has nearly the same sandwich.
+    # Without outliers, a robust loss weights few residuals less: nearly the same sandwich, with the
+    # scatter of ten samples per parameter.
     robust = identify(*arguments, loss=Huber(), covariance="hac")
-    np.testing.assert_allclose(robust.covariance, chosen.covariance, rtol=0.4, atol=1e-12)
+    ratio = np.sqrt(np.diag(robust.covariance) / np.diag(chosen.covariance))
+    np.testing.assert_allclose(ratio, 1.0, atol=0.25)
     with pytest.raises(ValueError, match=r"`identify\(covariance=...\)` must be .* got 'white'"):
         identify(*arguments, covariance="white")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r'covariance="cluster"\)` needs parameters that all runs'):

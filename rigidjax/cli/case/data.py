@@ -59,7 +59,7 @@ class Clock:
 class Source(NamedTuple):
     """Location of samples in a file; sensors of one source share their times.
 
-    `preparation` states what is done with the samples before they are used.
+    `preparation` holds the filters, derivatives and cuts that are applied to the samples.
     """
 
     file: pathlib.Path

@@ -134,7 +134,7 @@ def resample(
 ) -> np.ndarray:
     """Interpolate signals at other times.
 
-    Remove what is faster than half of the new rate by `lowpass` first.
+    Apply `lowpass` with a cutoff below half of the new rate first: resampling does not filter.
 
     **Arguments:** `ts` (T,), increasing, s; `values` (T, ...); `new_ts` (S,), within `ts`.
     **Returns:** shape (S, ...).

@@ -12,10 +12,10 @@ def essential_regression(regression: Regression, *, least: float = 1.0) -> Regre
     r"""Return the regression of the essential parameters alone.
 
     Base parameters whose value is below `least` of its standard deviations contribute less to the
-    torques than their uncertainty. The least significant one is set to zero, the others change by
-    what their covariance implies, and so on until all that remain are significant; these are
-    estimated anew. With the value $\theta_j$ removed, the others are $\theta - C e_j \theta_j /
-    C_{jj}$, with the covariance $C - C e_j e_j^T C / C_{jj}$.
+    torques than their uncertainty. The least significant one is set to zero and the regression of
+    the others is solved again, until all remaining parameters are significant. With the value
+    $\theta_j$ removed, the others are $\theta - C e_j \theta_j / C_{jj}$, with the covariance
+    $C - C e_j e_j^T C / C_{jj}$.
 
     The result is a smaller model that predicts about as well. Its standard deviations do not
     contain the choice of parameters, and a removed parameter is not known to be zero.
