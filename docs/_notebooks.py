@@ -19,8 +19,8 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 def on_config(config):
     """Add all notebooks to the menu."""
-    pages = [f"notebooks/{path.stem}.md" for path in sources()]
-    config["nav"].insert(-2, {"Notebooks": pages})
+    tutorials = next(entry["Tutorials"] for entry in config["nav"] if "Tutorials" in entry)
+    tutorials += [f"notebooks/{path.stem}.md" for path in sources()]
     return config
 
 

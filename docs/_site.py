@@ -32,9 +32,9 @@ BESIDE = {
 def on_config(config):
     """Append guides that are not in the menu."""
     guides = next(entry["Guides"] for entry in config["nav"] if "Guides" in entry)
-    named = str(config["nav"])
+    menu = str(config["nav"])
     present = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
-    guides += [name for name in present if f"'{name}'" not in named]
+    guides += [name for name in present if f"'{name}'" not in menu]
     return config
 
 
