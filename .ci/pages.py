@@ -49,6 +49,7 @@ def problems(driver, path, width, scheme):
     driver.get(path.as_uri())
     found = [line["message"] for line in driver.get_log("browser") if line["level"] == "SEVERE"]
     found += [f"table cut off: {name}" for name in driver.execute_script(TABLES, width > 1000)]
+    driver.execute_script("localStorage.clear()")  # The first page stores its colour scheme.
     total = driver.execute_script("return document.documentElement.scrollWidth")
     return found + ([f"page is {total} px wide"] if total > width else [])
 
