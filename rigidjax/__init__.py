@@ -9,6 +9,11 @@ from . import interrupts
 # The `cli` package is too late for that, because importing it imports this module first.
 if interrupts.is_console_command():
     interrupts.exit_on_signals()
+if interrupts.shows_help():
+    # Ends the process. Help needs nothing of the slow imports below.
+    from .cli import main as _main
+
+    _main()
 
 from . import projection as projection, solvers as solvers
 from ._version import __version__ as __version__

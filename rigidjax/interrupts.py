@@ -33,6 +33,12 @@ def is_console_command() -> bool:
     return os.path.splitext(os.path.basename(script))[0] == "rigidjax"
 
 
+def shows_help() -> bool:
+    """Return whether this process is the console command and prints only help or the version."""
+    words = sys.argv[1:]
+    return is_console_command() and (not words or bool({"--help", "--version"} & set(words)))
+
+
 def exit_on_signals() -> None:
     """Make SIGINT, SIGTERM and SIGHUP end this process at once.
 

@@ -1,32 +1,25 @@
 """The command-line application and its commands."""
 
+import ast
+import functools
+import importlib
 import os
 import pathlib
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
-import jax
 import typer
 
-from ..interrupts import exit_on_signals
-from .compare import compare
-from .demo import demo
-from .describe import describe
-from .fit import fit
-from .identify import identify_case
-from .listing import list_problems
+from ..interrupts import exit_on_signals, shows_help
+from . import options
 from .messages import bad_input
-from .model import describe_model
 from .plugins import import_installed_plugins, import_plugin
-from .regress import regress_case
-from .run import run
-from .sweep import sweep
-from .view import view_files
 
 app = typer.Typer(
     name="rigidjax",
     help=(
-        "Simulate rotating rigid bodies in every formulation, compare formulations, and fit "
-        "inertia to measured rates. All in double precision.\n\n"
+        "Simulate rigid bodies and mechanisms in every formulation, compare formulations, and fit "
+        "parameters to measurements. All in double precision.\n\n"
         "Example: rigidjax compare tennis_racket"
     ),
     no_args_is_help=True,
@@ -57,6 +50,11 @@ def _configure_jax(
         ),
     ] = None,
 ) -> None:
+    if shows_help():
+        return
+    # Imported here so that help appears at once.
+    import jax
+
     # The library never changes `jax.config`; the command line is an application and may.
     jax.config.update("jax_enable_x64", True)
     folder = cache_folder(os.environ.get("JAX_COMPILATION_CACHE_DIR"))
@@ -78,20 +76,45 @@ def cache_folder(folder: str | None) -> str:
     return str(pathlib.Path(base or pathlib.Path.home() / ".cache") / "rigidjax" / "jax")
 
 
-app.command("list")(list_problems)
-app.command("run")(run)
-app.command("describe")(describe)
-app.command("model")(describe_model)
-app.command("compare")(compare)
-app.command("fit")(fit)
-app.command("identify")(identify_case)
-app.command("regress")(regress_case)
-app.command("view")(view_files)
-app.command("sweep")(sweep)
-app.command("demo")(demo)
+def read_command(module: str, name: str) -> Callable[..., Any]:
+    """Return a command whose module, and with it JAX, is imported when the command runs.
+
+    Options, defaults and help are those of the function `name` in the source of the module. Its
+    annotations may contain names of `pathlib`, `typing`, `typer` and `options` only.
+    """
+    source = pathlib.Path(__file__).with_name(f"{module}.py")
+    nodes = ast.parse(source.read_text("utf-8"), source).body
+    (function,) = (n for n in nodes if isinstance(n, ast.FunctionDef) and n.name == name)
+    function.body = function.body[:1]  # the docstring
+    names = {"Annotated": Annotated, "pathlib": pathlib, "typer": typer, **vars(options)}
+    exec(compile(ast.Module([function], []), source, "exec"), names)
+
+    @functools.wraps(names[name])
+    def run(**arguments: Any) -> None:
+        getattr(importlib.import_module(f".{module}", __package__), name)(**arguments)
+
+    return run
+
+
+for _command, _module, _function in (
+    ("list", "listing", "list_problems"),
+    ("run", "run", "run"),
+    ("describe", "describe", "describe"),
+    ("model", "model", "describe_model"),
+    ("compare", "compare", "compare"),
+    ("fit", "fit", "fit"),
+    ("identify", "identify", "identify_case"),
+    ("compare-fits", "compare_fits", "compare_fits"),
+    ("regress", "regress", "regress_case"),
+    ("trajectory", "trajectory", "trajectory"),
+    ("view", "view", "view_files"),
+    ("sweep", "sweep", "sweep"),
+    ("demo", "demo", "demo"),
+):
+    app.command(_command)(read_command(_module, _function))
 
 
 def main() -> None:
     """Run the console script."""
     exit_on_signals()
-    app()
+    app(prog_name="rigidjax")

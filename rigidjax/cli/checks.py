@@ -3,13 +3,12 @@
 import math
 import os
 import pathlib
-
-import jax.numpy as jnp
+import sys
 
 
 def check_tolerance(option: str, value: float) -> float:
     """Return a tolerance that double precision can reach."""
-    smallest = 10 * float(jnp.finfo(jnp.float64).eps)
+    smallest = 10 * sys.float_info.epsilon
     if not value >= smallest:
         raise ValueError(
             f"`{option} {value:g}` is below what double precision reaches; use at least "

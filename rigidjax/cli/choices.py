@@ -55,6 +55,16 @@ def is_adaptive(method: diffrax.AbstractSolver) -> bool:
     return isinstance(method, diffrax.AbstractAdaptiveSolver)
 
 
+# Names of solvers in other programs, and the solver here that is the same or the most similar.
+_OTHER_NAMES = {
+    **dict.fromkeys(("rk45", "ode45", "rkf45"), "dopri5"),
+    **dict.fromkeys(("rk23", "ode23"), "bosh3"),
+    **dict.fromkeys(("dop853", "ode78", "ode89", "rk8"), "dopri8"),
+    **dict.fromkeys(("radau", "radauiia", "ode23s", "ode23t"), "radau5"),
+    **dict.fromkeys(("lsoda", "vode", "cvode", "ida", "ode15s", "ode15i"), "bdf"),
+    "ode113": "odex",
+}
+
 _ENDING = r"(-parameters|-rotation-vector|-prior|\d+)"
 
 
@@ -81,8 +91,13 @@ def _letters(name: str) -> str:
 
 
 def make_solver(name: str) -> diffrax.AbstractSolver:
-    """Return the solver `name` with its default options."""
+    """Return the solver `name` with its default options.
+
+    **Raises:** `ValueError` for an unknown name; it names the solver for names of other programs.
+    """
     kinds = solver_kinds()
+    if same := _OTHER_NAMES.get(_letters(name)):
+        raise ValueError(f"There is no solver {name!r}. Did you mean {same!r}?")
     return kinds[pick("solver", name, kinds)]()
 
 

@@ -38,9 +38,9 @@ def describe(
         check_outputs([Output("--html", target, PAGE)], force, [model] if is_case else [])
         if is_case:
             case = read_case(model)
-            shown, state, title = case.model, None, case.title
+            shown, state, title, files = case.model, None, case.title, (model, *case.files)
         else:
             problem = make_problem(model)
-            shown, state, title = problem.system, problem.state0, problem.title
-        write_model_page(shown, target, state=state, title=title, force=force)
+            shown, state, title, files = problem.system, problem.state0, problem.title, ()
+        write_model_page(shown, target, state=state, title=title, files=files, force=force)
     print_outputs({"page": target})

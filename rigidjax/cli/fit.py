@@ -18,15 +18,14 @@ from .fitting import (
     run_identification,
 )
 from .messages import bad_input, console, print_outputs
-from .options import Force, ReportFile
+from .options import PENDULUM_INERTIA, Force, ReportFile
 from .outputs import FIGURE, REPORT, Output, check_outputs
 
 # The case file, which `examples/racket` explains, and the measured tosses of the repository.
 CASE = pathlib.Path(__file__).with_name("racket.toml")
 _DATA_FILE = pathlib.Path("datasets", "racket_flips", "flips.csv")
-# Principal moments that the authors of the data measured with pendulums, kg m^2, and their standard
-# deviations. The axes are normal to the strings, across the handle, and along it.
-PENDULUM_INERTIA = (20.7e-3, 18.8e-3, 1.391e-3)
+# Standard deviations of `PENDULUM_INERTIA`, kg m^2. The axes are normal to the strings, across the
+# handle, and along it.
 PENDULUM_DEVIATION = (3.8e-3, 5.7e-3, 0.076e-3)
 
 

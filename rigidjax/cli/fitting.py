@@ -8,9 +8,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..identification import Fit, IdentificationError, identify
+from ..identification import Fit, IdentificationError, IntervalTable, identify
 from ..identification.fit.least_squares import on_iteration
-from ..identification.fit.report import ESTIMATES, estimate_rows, warning_texts, whiteness_texts
+from ..identification.fit.report import (
+    estimate_rows,
+    interval_heading,
+    warning_texts,
+    whiteness_texts,
+)
 from ..identification.statistics.digits import estimate_text, std_text
 from .messages import fail
 from .progress import fit_progress
@@ -49,14 +54,14 @@ def print_summary(target: Console, title: str, timed: Timed, runs: str = "run") 
     plural = {"run": "runs", "toss": "tosses"}[runs]
     target.print(
         f"[bold]{escape(title)}, {count} {runs if count == 1 else plural}[/]: "
-        f"{found.num_residuals} numbers, {len(found.labels)} parameters; {escape(found.result)} "
-        f"after {sum(found.iterations)} iterations, {timed.seconds:.1f} s"
+        f"{found.num_residuals} sampled values, {len(found.labels)} parameters; "
+        f"{escape(found.result)} after {sum(found.iterations)} iterations, {timed.seconds:.1f} s"
     )
 
 
-def print_estimates(target: Console, found: Fit) -> None:
-    """Print a table of all estimates with their intervals."""
-    _print_table(target, ESTIMATES, estimate_rows(found))
+def print_estimates(target: Console, found: Fit, table: IntervalTable) -> None:
+    """Print a table of all estimates with the intervals to use."""
+    _print_table(target, interval_heading(table), estimate_rows(found, table))
 
 
 def print_from_start(target: Console, found: Fit, unit: str, scale: float, shown: str) -> None:

@@ -11,12 +11,19 @@ from rich.console import Console
 from rich.markup import escape
 
 from .. import io
-from ..identification import Fit, IdentificationError, Measurements, fitted_runs
+from ..identification import (
+    Fit,
+    IdentificationError,
+    IntervalTable,
+    Measurements,
+    fitted_runs,
+)
 from ..identification.simulation import Settings
 from ..plotting.style import style
 from ..state import State
 from . import checks
 from .case import Case, read_case
+from .case.intervals import add_methods
 from .case.method import Outputs
 from .fitting import (
     print_estimates,
@@ -25,9 +32,10 @@ from .fitting import (
     print_verdict,
     run_identification,
 )
+from .interval_methods import compute_intervals, print_intervals
 from .messages import bad_input, console, fail, print_outputs
 from .options import Force, ReportFile
-from .outputs import NETCDF, PAGE, REPORT, Output, check_outputs
+from .outputs import NETCDF, PAGE, REPORT, Output, check_outputs, override_outputs
 from .progress import show_spinner
 
 
@@ -50,7 +58,14 @@ def identify_case(
     ] = None,
     profile: Annotated[
         list[str] | None,
-        typer.Option(help="A parameter whose profile likelihood is printed; may be repeated."),
+        typer.Option(help="A parameter whose profile likelihood is computed; may be repeated."),
+    ] = None,
+    intervals: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Further intervals: profile, bootstrap or posterior; may be repeated. The case "
+            "can set them in [intervals]."
+        ),
     ] = None,
     force: Force = False,
 ) -> None:
@@ -58,7 +73,8 @@ def identify_case(
 
     The case names the model (a problem, or bodies, joints and forces), the data with their units,
     the parameters and the method; see docs/identification.md. The exit code is 1 if the fit did not
-    converge, which the written files also state.
+    converge, which the written files also state. The model may use any formulation, such as
+    `formulation = "relative"` for joint coordinates, which is fast for open chains.
 
     Examples:
 
@@ -66,14 +82,14 @@ def identify_case(
 
     `rigidjax identify case.toml --html fit.html --out fit.nc --force`
 
+    `rigidjax identify case.toml --intervals profile --intervals bootstrap --html fit.html`
+
     `rigidjax identify case.toml --hold-out "run 3" --profile damping --previous old.json`
     """
     with bad_input():
         loaded = read_case(case)
-        options = Outputs(out, html, report)
-        outputs = Outputs(
-            *(a if a is not None else b for a, b in zip(options, loaded.outputs, strict=True))
-        )
+        methods = add_methods(loaded.intervals, tuple(intervals or ()), tuple(profile or ()))
+        outputs = override_outputs(Outputs(out, html, report), loaded.outputs)
         files = (
             Output("--out", outputs.netcdf, NETCDF),
             Output("--html", outputs.html, PAGE),
@@ -93,16 +109,23 @@ def identify_case(
         (loaded.model, loaded.measurements, loaded.parameters),
         {"state0": loaded.state0, "throw": False, **loaded.options},
     )
+    computed = compute_intervals(timed.fit, methods)
     print_summary(target, loaded.title, timed)
-    print_estimates(target, timed.fit)
+    print_estimates(target, timed.fit, computed.table)
+    print_intervals(target, computed)
     print_residuals(target, timed.fit)
     print_verdict(target, timed.fit, whiteness=True)
     with io.together():
-        write_outputs(loaded, timed.fit, outputs, force, previous)
+        write_outputs(loaded, timed.fit, computed.table, outputs, force, inputs, previous)
     print_outputs({"report": outputs.report, "everything": outputs.netcdf, "page": outputs.html})
-    print_more(target, timed.fit, held_out, profile or (), previous)
+    print_more(target, timed.fit, held_out, previous)
+    failures = [*computed.failures]
     if not timed.fit.converged:
-        fail(f"The fit did not converge: {timed.fit.result}. Its values are not estimates.", code=1)
+        failures.append(
+            f"The fit did not converge: {timed.fit.result}. Its values are not estimates."
+        )
+    if failures:
+        fail(" ".join(failures), code=1)
 
 
 class HeldOut(NamedTuple):
@@ -134,16 +157,10 @@ def split_runs(loaded: Case, names: Sequence[str]) -> tuple[Case, HeldOut]:
 
 
 def print_more(
-    target: Console,
-    found: Fit,
-    held_out: HeldOut,
-    names: Sequence[str],
-    previous: pathlib.Path | None,
+    target: Console, found: Fit, held_out: HeldOut, previous: pathlib.Path | None
 ) -> None:
-    """Print profiles, the prediction of held-out runs, and changes since an earlier report."""
+    """Print the prediction of held-out runs, and changes since an earlier report."""
     try:
-        for name in names:
-            target.print(escape(repr(found.profile(name))))
         if held_out.runs:
             target.print(escape(repr(found.validate(held_out.runs, held_out.state0))))
         if previous is not None:
@@ -153,11 +170,17 @@ def print_more(
 
 
 def write_outputs(
-    loaded: Case, found: Fit, outputs: Outputs, force: bool, previous: pathlib.Path | None
+    loaded: Case,
+    found: Fit,
+    table: IntervalTable,
+    outputs: Outputs,
+    force: bool,
+    inputs: Sequence[str | pathlib.Path],
+    previous: pathlib.Path | None,
 ) -> None:
-    """Write the requested files."""
+    """Write the requested files; `inputs` are the files that the fit was made from."""
     if outputs.report is not None:
-        found.report(outputs.report, force, previous)
+        found.report(outputs.report, force, previous, table)
     if outputs.netcdf is None and outputs.html is None:
         return
     settings: Any = {k: v for k, v in loaded.options.items() if k in Settings.__annotations__}
@@ -186,6 +209,8 @@ def write_outputs(
                 outputs.html,
                 title=loaded.title,
                 case=loaded.text,
+                files=inputs,
+                intervals=table,
                 motion=view_fit(found, loaded.measurements[0], runs[0]) if has_motion else None,
                 force=force,
             )

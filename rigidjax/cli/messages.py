@@ -10,8 +10,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from . import choices
-
 # Width of the tables. A narrower terminal wraps the lines, but no column is dropped.
 _WIDTH = 112
 
@@ -46,6 +44,9 @@ def translate_message(message: str) -> str:
 
 def _option_names() -> dict[str, str]:
     """Return names on the command line by names of classes."""
+    # Imported here because it imports JAX.
+    from . import choices
+
     kinds = choices.formulation_kinds() | choices.solver_kinds() | choices.rotation_kinds()
     return {kind.__name__: name for name, kind in kinds.items() if isinstance(kind, type)}
 

@@ -5,14 +5,27 @@ from typing import Annotated
 
 import typer
 
-from . import choices
+# Names for help texts, written out because finding them would import JAX.
+SOLVERS = (
+    "dopri8, dopri5, tsit5, bosh3, heun, midpoint, euler, kvaerno3, kvaerno4, kvaerno5, "
+    "implicit-euler, bdf, commutator-free4, energy-midpoint, energy-momentum, generalized-"
+    "alpha, munthe-kaas, odex, rk4, radau1, radau13, radau5, radau9, seulex, simo-wong, "
+    "variational"
+)
+FORMULATIONS = "absolute, euler-parameters, hamiltonian, null-space, relative"
+ROTATIONS = (
+    "conformal-rotation-vector, directors, linear-parameters, quaternion, rodrigues-parameters,"
+    " rotation-vector, zxz, xyx, yzy, zyz, xzx, yxy, xyz, yzx, zxy, xzy, zyx, yxz"
+)
+# Principal moments of the racket that the authors of the data measured with pendulums, kg m^2.
+PENDULUM_INERTIA = (20.7e-3, 18.8e-3, 1.391e-3)
 
 ProblemName = Annotated[str, typer.Argument(help="A problem; see `rigidjax list`.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="A setting of the problem, such as disturbance=1e-3."),
 ]
-SolverName = Annotated[str, typer.Option(help=f"{', '.join(choices.solver_kinds())}.")]
+SolverName = Annotated[str, typer.Option(help=f"{SOLVERS}.")]
 EndTime = Annotated[
     float | None, typer.Option(help="End time in s; by default that of the problem.")
 ]

@@ -3,7 +3,7 @@
 import os
 import pathlib
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..io import check_target
 from ..plotting.style import figure_format, style
@@ -21,6 +21,15 @@ class Output(NamedTuple):
     option: str
     path: pathlib.Path | None
     endings: tuple[str, ...]
+
+
+_Files = TypeVar("_Files", bound=tuple[Any, ...])
+
+
+def override_outputs(options: _Files, case: _Files) -> _Files:
+    """Return the output files of the command line, and those of the case where it names none."""
+    pairs = zip(options, case, strict=True)
+    return type(case)(*(option if option is not None else other for option, other in pairs))
 
 
 def check_outputs(

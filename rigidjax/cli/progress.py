@@ -93,7 +93,8 @@ def show_spinner(text: str) -> Progress:
 def fit_progress() -> Iterator[Callable[[Iteration], None]]:
     """Provide a function that reports an iteration of a fit: its number, cost and time.
 
-    On a terminal one line is updated, elsewhere every iteration prints a line.
+    On a terminal one line is updated, elsewhere every iteration prints a line. Before the first one
+    a line says that the fit is compiled, which takes long once.
     """
     stream, begin = errors(), time.monotonic()
 
@@ -101,6 +102,7 @@ def fit_progress() -> Iterator[Callable[[Iteration], None]]:
         elapsed = time.monotonic() - begin
         stream.print(f"{elapsed:8.1f} s  {_describe_iteration(iteration)}", markup=False)
 
+    stream.print("compiling (first run only, later ones load the result) ...")
     with show_spinner("compiling") as progress:
         if stream.is_terminal:
             task = progress.task_ids[0]

@@ -26,7 +26,7 @@ from .case.regression import (
 )
 from .messages import bad_input, console, fail, print_outputs
 from .options import Force, ReportFile
-from .outputs import REPORT, Output, check_outputs
+from .outputs import REPORT, Output, check_outputs, override_outputs
 from .progress import show_spinner
 from .regression_report import as_csv, as_json, as_markdown, summary_lines
 
@@ -60,10 +60,7 @@ def regress_case(
     """
     with bad_input():
         loaded = read_regression_case(case)
-        options = RegressionOutputs(report, csv, model)
-        outputs = RegressionOutputs(
-            *(a if a is not None else b for a, b in zip(options, loaded.outputs, strict=True))
-        )
+        outputs = override_outputs(RegressionOutputs(report, csv, model), loaded.outputs)
         files = (
             Output("--report", outputs.report, REPORT),
             Output("--csv", outputs.csv, (".csv",)),

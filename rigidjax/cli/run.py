@@ -22,7 +22,7 @@ from .case import read_run_case
 from .kinds import option_name
 from .messages import bad_input, console, fail, print_outputs
 from .model_files import is_model_file
-from .options import Force, Settings
+from .options import FORMULATIONS, ROTATIONS, SOLVERS, Force, Settings
 from .outputs import FIGURE, NETCDF, PAGE, Output, check_outputs
 from .progress import progress_bar
 
@@ -36,11 +36,11 @@ def run(
     ],
     rotation: Annotated[
         str | None,
-        typer.Option(help=f"By default quaternion; {', '.join(choices.rotation_kinds())}."),
+        typer.Option(help=f"By default quaternion; {ROTATIONS}."),
     ] = None,
     formulation: Annotated[
         str | None,
-        typer.Option(help=f"By default null-space; {', '.join(choices.formulation_kinds())}."),
+        typer.Option(help=f"By default null-space; {FORMULATIONS}."),
     ] = None,
     rates: Annotated[
         str | None,
@@ -50,9 +50,7 @@ def run(
         int | None,
         typer.Option(help="Differentiation index 0 to 3 of absolute and euler-parameters."),
     ] = None,
-    solver: Annotated[
-        str | None, typer.Option(help=f"{', '.join(choices.solver_kinds())}; by default dopri8.")
-    ] = None,
+    solver: Annotated[str | None, typer.Option(help=f"{SOLVERS}; by default dopri8.")] = None,
     rtol: Annotated[
         float | None, typer.Option(help="Relative tolerance of the step size; by default 1e-9.")
     ] = None,

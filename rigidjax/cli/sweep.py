@@ -145,6 +145,10 @@ def _write_report(store: Store, html: pathlib.Path, force: bool) -> None:
         from .. import plotting
 
         plotting.write_ensemble_page(
-            store.to_xarray(), html, title=f"Sweep {store.path.name}", force=force
+            store.to_xarray(),
+            html,
+            title=f"Ensemble {store.path.stem}",
+            files=[store.path, store.path / "progress" / "plan.json"],
+            force=force,
         )
     print_outputs({"page": html})

@@ -179,12 +179,15 @@ class Store:
     def to_xarray(self) -> Any:
         """Return parameters, outputs and outcomes as an `xarray.Dataset` that is read lazily.
 
+        Parameters are coordinates, as in `Ensemble.to_xarray`.
+
         **Raises:** `StoreError` while shards are missing.
         """
         import xarray
 
         self._check_complete()
-        return xarray.open_zarr(self.path, consolidated=False, chunks=None)
+        data = xarray.open_zarr(self.path, consolidated=False, chunks=None)
+        return data.set_coords(self.plan["parameters"])
 
     def failed(self) -> int:
         """Return the number of failed members in complete shards."""

@@ -3,6 +3,8 @@
 import datetime
 import hashlib
 import importlib.metadata
+import os
+import pathlib
 import platform
 
 import numpy as np
@@ -22,6 +24,15 @@ def software_versions() -> dict[str, str]:
 def current_date() -> str:
     """Return the date and time in UTC, ISO 8601, to the second."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def file_hash(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of the content of a file, in hexadecimal.
+
+    **Errors:** `OSError` for a file that cannot be read.
+    """
+    with pathlib.Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def data_hash(runs: Runs) -> str:

@@ -116,7 +116,7 @@ def _attributes(fit: "Fit") -> dict[str, Any]:
         "result": fit.result,
         "warning": ""
         if fit.converged
-        else f"this fit did not converge ({fit.result}): its numbers are no estimates",
+        else f"this fit did not converge ({fit.result}): its values are not estimates",
         "formulation": type(fit.model).__name__,
         "rotation": type(fit.model.rotation).__name__,
         "iterations": list(fit.iterations),

@@ -1,22 +1,38 @@
-"""An HTML page of an ensemble: distributions, failures, and the longest runs."""
+"""An HTML page of an ensemble: failures, outputs against parameters, and distributions."""
 
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..io.files import write_text
 from .html import html_figure, html_list, html_note, html_page, html_table
-from .style import new_figure, style
+from .style import PALETTE, new_figure, style
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-# Maximum number of histograms per output, number of bins, and rows of the table of longest runs.
-_COMPONENTS, _BINS, _LONGEST = 6, 60, 10
+# Maximum numbers of components of an array, of rows and columns of the scatter plots, of points in
+# each, of bins, and of rows of the table of longest runs.
+_COMPONENTS, _PANELS, _POINTS, _BINS, _LONGEST = 6, 6, 3000, 60, 10
 _QUANTILES = (0.05, 0.5, 0.95)
+_STATUS = ("result", "num_steps", "reached")
+
+
+class Component(NamedTuple):
+    """A component of a parameter or an output: its name, its unit, and its values by member."""
+
+    name: str
+    unit: str
+    values: np.ndarray
+
+    @property
+    def label(self) -> str:
+        """Name and unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
 def write_ensemble_page(
@@ -24,18 +40,23 @@ def write_ensemble_page(
     path: str | os.PathLike[str],
     *,
     title: str = "Ensemble",
+    files: Iterable[str | os.PathLike[str]] = (),
     force: bool = False,
 ) -> pathlib.Path:
     """Write an ensemble as a self-contained HTML page.
 
-    **Arguments:** `dataset`, from `Ensemble.to_xarray`, or a store opened with `xarray.open_zarr`;
-    `path`; `title`; `force`, replace an existing file.
+    The page shows the outputs against the parameters, the distributions of both, and the longest
+    runs; it can be printed, and states its date, its files with their hashes, and versions.
+
+    **Arguments:** `dataset`, from `Ensemble.to_xarray`, or a store opened with
+    `rigidjax.ensembles.Store`; `path`; `title`; `files` of which path and SHA-256 are stated;
+    `force`, replace an existing file.
     **Returns:** the path.
     **Errors:** `FileExistsError` for an existing file without `force`; `OSError` for a path that
     cannot be written; `ModuleNotFoundError` without matplotlib.
     """
     with style():
-        return write_text(path, html_page(title, _parts(dataset)), force)
+        return write_text(path, html_page(title, _parts(dataset), files), force)
 
 
 def _parts(dataset: Any) -> list[str]:
@@ -45,16 +66,22 @@ def _parts(dataset: Any) -> list[str]:
     causes = [f"{count} {name}" for name, count in zip(names, counts, strict=True)]
     parts = [f"<p>{len(result)} members, {len(result) - succeeded.sum()} of them failed.</p>"]
     parts += html_list(causes)
-    steps = dataset["num_steps"].to_numpy()
-    for name, variable in dataset.variables.items():
-        numeric = variable.dtype.kind in "fiu" and variable.dims[:1] == ("member",)
-        if numeric and name not in ("result", "num_steps", "reached"):
-            parts += _distribution(str(name), variable, succeeded)
-    longest = np.argsort(-steps, kind="stable")[:_LONGEST]
-    parts += ["<h2>Steps</h2>", html_figure(_histogram(steps[:, None], ""), "Steps of members")]
-    reached = dataset["reached"].to_numpy()
-    rows = [(k, steps[k], f"{reached[k]:.6g}", result[k]) for k in longest]
-    head = ("member", "steps", "time reached in s", "result")
+    parameters = _components(dataset.coords, succeeded)
+    outputs = _components(dataset.data_vars, succeeded)
+    if parameters and outputs:
+        figure = _scatter(parameters[:_PANELS], outputs[:_PANELS])
+        parts += ["<h2>Outputs against parameters</h2>"]
+        parts.append(html_figure(figure, "Scatter plots of outputs against parameters"))
+        parts.append(html_note("Above each panel: the rank correlation (Spearman)."))
+    for heading, components in (("Outputs", outputs), ("Parameters", parameters)):
+        if components:
+            parts += [f"<h2>{heading}</h2>", _table(components)]
+            parts.append(html_figure(_histograms(components), f"Histograms: {heading.lower()}"))
+    steps = Component("steps", "", dataset["num_steps"].to_numpy())
+    parts += ["<h2>Steps</h2>", html_figure(_histograms([steps]), "Steps of members")]
+    reached, longest = dataset["reached"].to_numpy(), np.argsort(-steps.values, kind="stable")
+    rows = [(k, steps.values[k], f"{reached[k]:.6g}", result[k]) for k in longest[:_LONGEST]]
+    head = ("member", "steps", "time reached (s)", "result")
     return [*parts, "<h2>The longest runs</h2>", html_table(head, rows)]
 
 
@@ -65,33 +92,76 @@ def _names(dataset: Any) -> np.ndarray:
     return result_names(result) if result.dtype.kind in "iu" else result.astype(str)
 
 
-def _distribution(name: str, variable: Any, succeeded: np.ndarray) -> list[str]:
-    values = np.asarray(variable.values, float)[succeeded].reshape(int(succeeded.sum()), -1)
-    values = values[np.isfinite(values).all(axis=1)]
-    unit = variable.attrs.get("units", "")
-    parts = [f"<h2>{name}{f' in {unit}' if unit not in ('', '1') else ''}</h2>"]
-    if len(values) == 0:
-        return [*parts, html_note("No member has finite values.")]
-    first = values[:, :_COMPONENTS]
-    rows = [
-        (k, f"{v.mean():.6g}", f"{v.std():.3g}", *(f"{q:.6g}" for q in np.quantile(v, _QUANTILES)))
-        for k, v in enumerate(first.T)
-    ]
-    head = ("component", "mean", "standard deviation", *(f"{q:g} quantile" for q in _QUANTILES))
-    parts += [html_table(head, rows), html_figure(_histogram(first, unit), f"Histogram of {name}")]
-    if values.shape[1] > _COMPONENTS:
-        parts.append(html_note(f"The first {_COMPONENTS} of {values.shape[1]} components."))
-    return parts
+def _components(variables: Any, succeeded: np.ndarray) -> list[Component]:
+    """Return the first components of numeric variables, NaN for failed members."""
+    components = []
+    for name, variable in variables.items():
+        if variable.dtype.kind not in "fiu" or variable.dims[:1] != ("member",) or name in _STATUS:
+            continue
+        unit = variable.attrs.get("units", "")
+        values = np.where(succeeded.reshape(-1, *[1] * (variable.ndim - 1)), variable, np.nan)
+        indices = list(np.ndindex(values.shape[1:]))[:_COMPONENTS]
+        for index in indices:
+            # Dimensions without a name of their own are `name_0`, `name_1`, ...
+            at = ", ".join(
+                str(k) if d.startswith(f"{name}_") else f"{d} {k}"
+                for d, k in zip(variable.dims[1:], index, strict=True)
+            )
+            label = f"{name}[{at}]" if at else str(name)
+            components.append(Component(label, "" if unit == "1" else unit, values[:, *index]))
+    return components
 
 
-def _histogram(columns: np.ndarray, unit: str) -> "Figure":
-    count = columns.shape[1]
-    figure = new_figure(min(3.0 * count, 9.0), 2.3 * -(-count // 3))
-    grid = figure.subplots(-(-count // 3), min(count, 3), squeeze=False).reshape(-1)
-    for k, ax in enumerate(grid):
-        ax.set_visible(k < count)
-        if k < count:
-            ax.hist(columns[:, k], bins=_BINS, color="C0")
-            ax.set_xlabel(f"{k}{f' in {unit}' if unit else ''}" if count > 1 else unit)
+def _table(components: Sequence[Component]) -> str:
+    rows = []
+    for component in components:
+        v = component.values[np.isfinite(component.values)]
+        cells = ["-"] * (2 + len(_QUANTILES))
+        if v.size:
+            cells = [f"{x:.5g}" for x in (v.mean(), v.std(), *np.quantile(v, _QUANTILES))]
+        rows.append((component.name, component.unit, *cells))
+    head = ("name", "unit", "mean", "std", *(f"{100 * q:g} %" for q in _QUANTILES))
+    return html_table(head, rows)
+
+
+def _histograms(components: Sequence[Component]) -> "Figure":
+    count = len(components)
+    columns = min(count, 3)
+    figure = new_figure(3.2 * max(columns, 2), 2.1 * -(-count // columns))
+    grid = figure.subplots(-(-count // columns), columns, squeeze=False).reshape(-1)
+    for ax in grid[count:]:
+        ax.set_visible(False)
+    for ax, component in zip(grid, components, strict=False):
+        ax.hist(component.values[np.isfinite(component.values)], bins=_BINS, color=PALETTE[0])
+        ax.set_xlabel(component.label)
     grid[0].set_ylabel("members")
     return figure
+
+
+def _scatter(parameters: Sequence[Component], outputs: Sequence[Component]) -> "Figure":
+    """Plot every output against every parameter, with their rank correlations."""
+    rows, columns = len(outputs), len(parameters)
+    figure = new_figure(1.0 + 2.0 * max(columns, 2), 0.4 + 1.7 * rows)
+    grid = figure.subplots(rows, columns, squeeze=False, sharex="col", sharey="row")
+    for i, output in enumerate(outputs):
+        for j, parameter in enumerate(parameters):
+            finite = np.isfinite(output.values) & np.isfinite(parameter.values)
+            x, y = parameter.values[finite], output.values[finite]
+            every, ax = max(1, -(-len(x) // _POINTS)), grid[i, j]
+            ax.plot(x[::every], y[::every], ".", ms=2.5, mew=0, alpha=0.6, color=PALETTE[0])
+            ax.set_title(_rank_correlation(x, y), fontsize=8, fontweight="normal")
+            if i == rows - 1:
+                ax.set_xlabel(parameter.label)
+            if j == 0:
+                ax.set_ylabel(output.label)
+    return figure
+
+
+def _rank_correlation(x: np.ndarray, y: np.ndarray) -> str:
+    """Return the rank correlation of Spearman as text; empty where it is not defined."""
+    # Imported here because it takes long.
+    from scipy import stats
+
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return ""
+    return f"{stats.spearmanr(x, y).statistic:+.2f}"

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..identification import Fit
-from ..identification.statistics.digits import interval_text, std_text
-from .style import GREY, PALETTE, new_figure, style
+from ..identification import Fit, IntervalTable, interval_table
+from ..identification.fit.result import LEVEL
+from .style import GREY, PALETTE, figure_legend, new_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,43 +20,43 @@ _NUMBERS = 10
 _CELL, _SMALL_CELL, _LETTER, _BAR, _MARGIN, _TITLE = 0.45, 0.28, 0.075, 1.3, 0.6, 3.6
 
 
-def plot_intervals(fit: Fit, level: float = 0.95) -> "Figure":
-    """Plot the confidence intervals of all parameters relative to the estimates, in percent.
+def plot_intervals(fit: Fit, level: float = LEVEL, table: IntervalTable | None = None) -> "Figure":
+    """Plot the intervals of all parameters by all methods, in standard deviations of the fit.
 
-    **Arguments:** `fit`; `level` of the intervals.
+    **Arguments:** `fit`; `level` of the intervals; `table`, from
+    `rigidjax.identification.interval_table` at this level, by default that of the fit alone.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
-    count = len(fit.labels)
+    table = interval_table(fit, level=level) if table is None else table
+    count, methods = len(fit.labels), list(table.intervals)
+    gap = 0.7 / len(methods)
     with style():
-        figure = new_figure(6.4, 1.0 + 0.26 * count)
+        figure = new_figure(6.4, 1.2 + (0.2 + 0.12 * len(methods)) * count)
         ax = figure.subplots()
-        beside, intervals = ax.get_yaxis_transform(), fit.confidence_intervals(level)
-        widest, bounds = 0.0, {b.label: b for b in fit.bounds}
+        beside = ax.get_yaxis_transform()
         for row, (label, value) in enumerate(fit.estimates.items()):
-            if label in bounds and np.isfinite(bounds[label].std):
-                side = "lower" if bounds[label].is_lower else "upper"
-                text = f"on its {side} bound: {interval_text(intervals[label])}"
-                ax.text(0, row, text, va="center", ha="center", color=GREY, fontsize=8)
+            std = fit.std[label]
+            if not (np.isfinite(std) and std > 0):
+                ax.text(0, row, "not determined", va="center", ha="center", color=GREY, fontsize=8)
                 continue
-            half = intervals[label][1] - value
-            if not np.isfinite(half) or value == 0:
-                text = "not determined" if not np.isfinite(half) else f"0 ± {std_text(half)}"
-                ax.text(0, row, text, va="center", ha="center", color=GREY, fontsize=8)
-                continue
-            percent = 100 * half / abs(value)
-            widest = max(widest, percent)
-            ax.errorbar(0, row, xerr=percent, fmt="o", color=PALETTE[0], ms=4, capsize=3, lw=1.3)
-            ax.text(1.01, row, f"± {percent:.2g} %", va="center", transform=beside, fontsize=8)
+            for m, method in enumerate(methods):
+                if label in table.intervals[method]:
+                    ends = (np.array(table.intervals[method][label]) - value) / std
+                    y = row + gap * (m - 0.5 * (len(methods) - 1))
+                    width = 2.4 if table.trusted[label] == method else 1.0
+                    ax.plot(ends, [y, y], "|-", color=PALETTE[m % len(PALETTE)], lw=width, ms=7)
+            low, high = table.trusted_intervals[label]
+            if value and np.isfinite(high - low):
+                text = f"± {50 * (high - low) / abs(value):.2g} %"
+                ax.text(1.01, row, text, va="center", transform=beside, fontsize=8)
+        for m, method in enumerate(methods):
+            ax.plot([], [], color=PALETTE[m % len(PALETTE)], label=method)
         ax.axvline(0.0, color=GREY, lw=0.7)
         ax.set_yticks(range(count), list(fit.labels))
         ax.set_ylim(count - 0.5, -0.5)
-        if widest > 1.0:
-            ax.set_xscale("symlog", linthresh=1.0)
-            ax.xaxis.set_major_formatter("{x:g}")
-            ax.set_xlabel("relative to the estimate (%; linear within ± 1 %, logarithmic beyond)")
-        else:
-            ax.set_xlabel("relative to the estimate (%)")
-        ax.set_title(f"{100 * level:g} % confidence intervals")
+        ax.set_xlabel("difference from the estimate (standard deviations)")
+        ax.set_title(f"{100 * level:g} % intervals; use the thick ones")
+        figure_legend(figure, [ax])
     return figure
 
 

@@ -9,7 +9,7 @@ from ..identification import Experiment, Fit, Measurements, Simulation
 from ..identification.fit.predictions import read_run
 from ..results import RESULTS, SimulationError
 from .residuals import draw_run
-from .style import GREY, PALETTE, figure_legend, run_panels, style
+from .style import GREY, PALETTE, run_panels, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,14 +33,14 @@ def plot_fit(
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
     with style():
-        figure, parts = run_panels(len(measurements) + (moments is not None), title)
+        height = 0.8 + 1.7 * len(fit.sensors[0].channels)
+        figure, parts = run_panels(len(measurements) + (moments is not None), title, height)
         for b, run in enumerate(measurements):
             # Times of the samples and times between them.
             ts = np.union1d(run.ts, np.linspace(run.ts[0], run.ts[-1], _POINTS))
             draw_run(parts[b], fit, run, b, 0, ts, _predict(fit, b, ts))
         if moments is not None:
             _draw_moments(parts[len(measurements)].subplots(), fit, moments, prior)
-        figure_legend(figure, parts[0].axes, markerscale=3)
     return figure
 
 

@@ -17,7 +17,7 @@ from ..io.names import unknown_names
 from ..mechanics import System
 from ..state import State
 from ..viewer import view
-from .html import html_figure, html_list, html_note, html_page, html_table, html_text
+from .html import html_figure, html_list, html_motion, html_note, html_page, html_table, html_text
 from .topology import plot_topology
 
 # Fields of joints that have columns of their own in the table.
@@ -30,12 +30,16 @@ def write_model_page(
     *,
     state: State | None = None,
     title: str = "Model",
+    files: Iterable[str | os.PathLike[str]] = (),
     force: bool = False,
 ) -> pathlib.Path:
-    """Write a model as an HTML page: bodies, joints, forces, a view, and the trees of bodies.
+    """Write a model as an HTML page: a view, bodies, joints, forces, and the trees of bodies.
+
+    The page can be printed, and states its date, files with their hashes, and versions.
 
     **Arguments:** `model`; `path`; `state` in which it is shown, by default the reference
-    configuration; `title`; `force`, replace an existing file.
+    configuration; `title`; `files` of which path and SHA-256 are stated; `force`, replace an
+    existing file.
     **Returns:** the path.
     **Errors:** `TypeError` for other objects than models; `FileExistsError` for an existing file
     without `force`; `OSError` for a path that cannot be written; `ModuleNotFoundError` without
@@ -47,15 +51,19 @@ def write_model_page(
             f"{type(model).__name__}."
         )
     system = model.system if isinstance(model, AbstractFormulation) else model
-    parts = _of_system(system) if isinstance(system, System) else _of_body(system)
-    parts += ["<h2>In motion or at rest</h2>", view(model, state=state)._repr_html_()]
+    parts = ["<h2>View</h2>", html_motion(view(model, state=state), 1), *model_tables(system)]
     if isinstance(system, System):
-        parts.append("<h2>Trees of bodies</h2>")
+        parts.append("<h2>Kinematic structure</h2>")
         parts.append(html_figure(plot_topology(system), "Trees of bodies; loops are dashed"))
     if isinstance(model, AbstractFormulation):
         names = ", ".join(unknown_names(model))
         parts += [f"<h2>Unknowns of {html_text(type(model).__name__)}</h2>", html_note(names)]
-    return write_text(path, html_page(title, parts), force)
+    return write_text(path, html_page(title, parts, files), force)
+
+
+def model_tables(system: System | FixedPointBody) -> list[str]:
+    """Return tables and lists of the bodies, joints, forces and frames of a model."""
+    return _of_system(system) if isinstance(system, System) else _of_body(system)
 
 
 def _of_system(system: System) -> list[str]:
@@ -71,7 +79,7 @@ def _of_system(system: System) -> list[str]:
     joints = [
         (
             joint.name, type(joint).__name__, joint.parent, joint.child, joint.num_rates,
-            "closes a loop" if j in loops else "prescribed" if joint.is_driven else "",
+            "closes a loop" if j in loops else "prescribed" if joint.is_driven else "tree",
             _values(joint, _IN_COLUMNS),
         )
         for j, joint in enumerate(system.joints)
@@ -83,7 +91,7 @@ def _of_system(system: System) -> list[str]:
         html_table(("body", "mass, kg", "centre of mass, m", "principal moments, kg m²"), bodies),
     ]
     if joints:
-        head = ("joint", "type", "parent", "child", "rates", "", "values")
+        head = ("joint", "type", "parent", "child", "degrees of freedom", "role", "parameters")
         parts += ["<h2>Joints</h2>", html_table(head, joints)]
     parts += _titled_list("Constraints", system.constraints)
     parts += _titled_list("Forces", system.forces)

@@ -67,11 +67,13 @@ def new_figure(width: float, height: float, title: str = "") -> "Figure":
     return figure
 
 
-def run_panels(count: int, title: str = "") -> "tuple[Figure, Sequence[SubFigure]]":
-    """Return a figure and its panels, one for each of `count` runs, three in a row."""
+def run_panels(
+    count: int, title: str = "", height: float = 3.0
+) -> "tuple[Figure, Sequence[SubFigure]]":
+    """Return a figure and its panels of a height in inches, one for each run, three in a row."""
     columns = min(3, count)
     rows = -(-count // columns)
-    figure = new_figure(1.0 + 3.6 * max(columns, 2), 0.6 + 3.0 * rows, title)
+    figure = new_figure(1.0 + 3.6 * max(columns, 2), 0.6 + height * rows, title)
     parts = figure.subfigures(rows, columns, squeeze=False, wspace=0.02, hspace=0.04)
     return figure, list(parts.ravel())
 

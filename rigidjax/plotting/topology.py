@@ -29,7 +29,10 @@ def plot_topology(system: System) -> "Figure":
             color = PALETTE[1] if loop else PALETTE[0]
             ax.plot([x0, x1], [y0, y1], color=color, linestyle="--" if loop else "-", zorder=1)
             middle = (0.5 * (x0 + x1), 0.5 * (y0 + y1))
-            ax.annotate(type(joint).__name__, middle, color=color, fontsize=7, ha="center")
+            ax.text(
+                *middle, type(joint).__name__, color=color, fontsize=7, ha="center", va="center",
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0}, zorder=2,
+            )  # fmt: skip
         for i, by in enumerate(system.topology.joints):
             if by is None:
                 (x, y) = positions[i]

@@ -1,5 +1,6 @@
 """`rigidjax identify`: what is printed and written, also where there is no optimum."""
 
+import hashlib
 import json
 import re
 import shutil
@@ -69,6 +70,8 @@ def test_iterations_are_printed(fitted):
     result, _, _, report = fitted
     pattern = r"^ +([\d.]+) s  iteration (\d+), cost (\S+)$"
     lines = [re.match(pattern, line) for line in result.stderr.splitlines()]
+    assert result.stderr.startswith("compiling (first run only")
+    lines = lines[1:]
     assert lines and all(lines)
     times, numbers, costs = (np.array([float(m[k]) for m in lines if m]) for k in (1, 2, 3))
     assert np.all(np.diff(times) >= 0)
@@ -82,7 +85,10 @@ def test_profile_and_previous_report(fitted):
     """The earlier report is that of the same fit."""
     _, _, page, report = fitted
     case = page.parent / "given" / "pendulum.toml"
-    text = good("identify", case, "--profile", "damping", "--previous", report)
+    html = page.with_name("profile.html")
+    text = good("identify", case, "--profile", "damping", "--previous", report, "--html", html)
+    assert re.search(r"^95 % intervals; use those with a star: the residuals are white", text, re.M)
+    assert "<th>profile</th>" in html.read_text() and "<th>profile</th>" not in page.read_text()
     assert re.search(r"^damping: the 95 % interval of the profile is 0.1\d+ to 0.1\d+", text, re.M)
     assert "of the same data, no estimate moved by more than 2 standard errors" in " ".join(
         text.split()
@@ -99,13 +105,13 @@ def test_runs_that_cannot_be_held_out(tmp_path):
 
 def test_table_is_printed(fitted):
     text = fitted[0].stdout
-    assert "Arm on a damped hinge, 1 run: 330 numbers, 2 parameters; converged" in text
+    assert "Arm on a damped hinge, 1 run: 330 sampled values, 2 parameters; converged" in text
     estimates = {k: float(v) for k, v in re.findall(r"^ (I3|damping) +(\S+) ", text, re.M)}
     # Simulated with 0.06 and 0.12; the tolerance is four standard deviations.
     assert estimates["I3"] == pytest.approx(0.06, abs=1.3e-4)
     assert estimates["damping"] == pytest.approx(0.12, abs=5e-4)
-    assert "95 % interval" in text and "All 2 fitted parameters are determined" in text
-    assert "nothing speaks against white noise" in " ".join(text.split())
+    assert "95 % interval" in text and "Both fitted parameters are identifiable" in text
+    assert "no evidence against white noise" in " ".join(text.split())
     assert text.startswith("The intervals may be used: residuals are white;")
 
 
@@ -149,10 +155,15 @@ def test_page_is_self_contained(fitted):
     # The viewer is an embedded page with separate tests.
     page, motions = re.subn(r' srcdoc="[^"]*"', "", page)
     assert motions == 1 and "in motion</h2>" in page
-    assert page.count("<img ") == page.count('src="data:image/png;base64,') == 5
+    given = fitted[2].parent / "given"
+    for name in ("pendulum.toml", "angle.csv", "rates.csv"):
+        digest = hashlib.sha256((given / name).read_bytes()).hexdigest()
+        assert re.search(f"{name}</td><td>SHA-256 {digest}", page)
+    assert "@media print" in page and "Intervals by method" in page
+    assert page.count("<img ") == page.count('src="data:image/png;base64,') == 7
     assert not re.search(r'(src|href)="(?!data:)|https?://|<script|@import|url\(', page)
     assert "did not converge" not in page
-    for text in ("Arm on a damped hinge", "95 % interval", "All 2 fitted parameters are deter"):
+    for text in ("Arm on a damped hinge", "95 % interval", "Both fitted parameters are ident"):
         assert text in page
     assert "type = &quot;TorsionSpring&quot;" in page
 
@@ -232,7 +243,7 @@ def test_all_outputs_report_a_missing_optimum(free_case):
 @pytest.mark.exhaustive
 def test_page_escapes_and_shows_orientations(free_case):
     page, data = free_case[2].read_text(), rj.io.load(free_case[1])
-    assert "<h1>Free &lt;body&gt;</h1>" in page and page.count("<img ") == 5
+    assert "<h1>Free &lt;body&gt;</h1>" in page and page.count("<img ") == 7
     assert data["attitude_measured"].attrs["units"] == "1"
     assert data["attitude_residual"].shape == (2, 25, 3)
     np.testing.assert_allclose(np.linalg.norm(data["attitude_predicted"], axis=2), 1.0, rtol=1e-9)

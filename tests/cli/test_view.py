@@ -48,6 +48,8 @@ def test_invalid_input_states_the_remedy(file, tmp_path):
     for words, message in (
         (("absent.nc",), "absent.nc"),
         ((wrong,), "wrong.nc"),
+        (("fit.html",), "reads trajectories in NetCDF"),
+        (("fit.html",), "got fit.html. Open a page in a browser."),
         ((file, "--out", file), "is an input"),
         ((file, "--out", tmp_path / "page.txt"), "writes .html or .htm"),
         ((file, "--theme", "drak"), "Did you mean 'dark'"),

@@ -268,7 +268,8 @@ def test_sweep_command(tmp_path, file, complete):
     page = tmp_path / "page.html"
     good("sweep", "report", path, "--html", page)
     text = page.read_text()
-    assert "200 members, 1 of them failed" in text and text.count("<img") == 5
+    assert "200 members, 1 of them failed" in text and text.count("<img") == 4
+    assert "<h2>Outputs against parameters</h2>" in text and "plan.json</td>" in text
     assert "page.html exists" in refusal("sweep", "report", path, "--html", page)
     (path / "progress" / "done" / "3").unlink()
     assert "190 of 200 members in 19 of 20" in good("sweep", "status", path)

@@ -48,12 +48,12 @@ CASES = {
     "a known torque fixes the scale": (
         lambda: free_body(TRIAXIAL, (0.1, 0.0, 0.0)),
         [],
-        ["All 4 fitted parameters are determined."],
+        ["All 4 fitted parameters are identifiable."],
     ),
     "a weak torque fixes it badly": (
         lambda: free_body(TRIAXIAL, (2e-5, 0.0, 0.0)),
         [],
-        ["All 4 fitted parameters are determined.", "I1 is hardly determined"],
+        ["All 4 fitted parameters are identifiable.", "I1 is hardly determined"],
     ),
     "mounting on a triaxial body": (lambda: mounted_gyroscope(TRIAXIAL), [], ["All 9"]),
     "mounting on a symmetric body": (
@@ -90,7 +90,7 @@ CASES = {
     "pendulum with both": (
         lambda: pendulum(4.0, 0.001),
         [],
-        ["All 3", "The values at which I2 and I3 are held fixed have no effect."],
+        ["All 3", "The fixed values of I2 and I3 have no effect on the predictions."],
     ),
     "servo": (lambda: servo(2, 3, 0.5), [], ["All 5"]),
     "damper and motor in parallel": (
@@ -203,7 +203,7 @@ def test_parameters_equal_to_zero_can_be_determined(case, zero, noise):
     fit = fit_planted(*case(), noise=noise)
     verdict = fit.identifiability
     assert verdict.identifiable and fit.converged
-    assert f"All {len(fit.labels)} fitted parameters are determined." in str(verdict)
+    assert f"All {len(fit.labels)} fitted parameters are identifiable." in str(verdict)
     assert "changes no prediction" not in str(verdict)
     for label in zero:
         assert abs(fit.estimates[label]) < (4 if noise else 1e-3) * fit.std[label]

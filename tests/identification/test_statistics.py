@@ -97,7 +97,7 @@ def test_reports_have_intervals_and_whiteness(fits, tmp_path):
     text = fit.report()
     assert interval_text((low, high)) in text and "95 % interval" in text
     assert f"omega2 p = {whiteness.p_value:.2g}" in text
-    assert "nothing speaks against white noise" in text
+    assert "no evidence against white noise" in text
     record = json.loads(fit.report(tmp_path / "fit.json"))
     assert record["parameters"][0]["interval"] == [low, high]
     assert record["whiteness"]["gyroscope"]["omega2"]["p_value"] == whiteness.p_value

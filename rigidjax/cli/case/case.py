@@ -13,6 +13,7 @@ from ..model_files import is_model_file
 from ..plugins import import_installed_plugins
 from .data import read_common, read_data
 from .inputs import read_inputs
+from .intervals import IntervalMethods, read_intervals
 from .method import SETTINGS, Outputs, read_method, read_outputs, read_run
 from .model import read_model
 from .parameters import read_parameters
@@ -35,6 +36,8 @@ _TABLES = (
     "sensor",
     "parameter",
     "method",
+    "intervals",
+    "trajectory",
     "run",
     "output",
 )
@@ -53,6 +56,7 @@ class Case(NamedTuple):
     parameters: tuple[Parameter, ...]
     state0: State | list[State] | None
     options: dict[str, Any]
+    intervals: IntervalMethods
     outputs: Outputs
     files: tuple[str, ...]
 
@@ -84,12 +88,14 @@ def read_case(
     cannot be read.
     """
     path = pathlib.Path(path)
-    top, title, text = _open_case(path, changes)
+    top, title, text = open_case(path, changes)
+    top.values.pop("trajectory", None)
     common, cut = read_common(top, path.parent)
     inputs = read_inputs(top, path.parent, common)
     model = read_model(top, inputs, path.parent)
     formulation = with_inputs(*inputs.bind(top, model.formulation))
     options, outputs = read_method(top), read_outputs(top, path.parent)
+    intervals = read_intervals(top)
     read_run(top)  # for `rigidjax run`
     data = read_data(top, path.parent, common)
     runs = [inputs.attach(top, run) for run in data.runs]
@@ -110,6 +116,7 @@ def read_case(
         parameters,
         start_of_runs(top, formulation, runs, parameters, model.state0),
         options,
+        intervals,
         outputs,
         _distinct(*data.files, *inputs.files, model.file),
     )
@@ -125,8 +132,8 @@ def read_run_case(
     **Arguments** and **errors:** as of `read_case`. Inputs have the samples of the first run.
     """
     path = pathlib.Path(path)
-    top, title, text = _open_case(path, changes)
-    for key in ("sensor", "parameter", "output"):
+    top, title, text = open_case(path, changes)
+    for key in ("sensor", "parameter", "intervals", "trajectory", "output"):
         top.values.pop(key, None)
     common, _ = read_common(top, path.parent)
     inputs = read_inputs(top, path.parent, common)
@@ -139,10 +146,13 @@ def read_run_case(
     return RunCase(title, text, formulation, state0, settings, values, files)
 
 
-def _open_case(
+def open_case(
     path: pathlib.Path, changes: Mapping[str, Mapping[str, Any]] | None
 ) -> tuple[CaseTable, str, str]:
-    """Return the tables of a case with the given changes, its title and its text."""
+    """Return the tables of a case with the given changes, its title and its text.
+
+    **Errors:** as of `read_case`.
+    """
     import_installed_plugins()
     if path.is_file() and is_model_file(str(path)):
         text = f"[model]\nfile = '{path.name}'\n"

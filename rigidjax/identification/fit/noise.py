@@ -15,7 +15,7 @@ from .losses import AbstractLoss, Squares
 from .problem import FitProblem
 
 # Relative change of the standard deviations below which white noise has converged.
-_SETTLED = 1e-3
+_CONVERGED = 1e-3
 _MAX_ROUNDS = 20
 # Initial guess of the noise if there are priors, relative to the spread of the samples.
 _SMALL = 1e-2
@@ -96,7 +96,7 @@ def _alternate(
             return problem, runs, minimum, "an intermediate fit did not converge"
         if not np.all(noise > 0):
             return problem, runs, minimum, "residuals of a sensor are zero"
-        if np.all(np.abs(noise - 1) < _SETTLED):
+        if np.all(np.abs(noise - 1) < _CONVERGED):
             return problem, runs, eqx.tree_at(lambda m: m.first, minimum, first), ""
         runs = rescale_weights(runs, noise.tolist())
         problem = _replace_weights(problem, runs).with_starts(minimum.leaves)
@@ -148,6 +148,6 @@ def _describe_white(
     if not reason:
         return f"The noise was estimated from the residuals: {estimates}."
     return (
-        f"The noise of the sensors did not settle (last: {estimates}): {reason}. With "
-        "`Measurements(noise=...)` it is not estimated."
+        f"The estimate of the sensors' noise did not converge (last: {estimates}): {reason}. Give "
+        "the noise with `Measurements(noise=...)` if it is known."
     )

@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from ..statistics.estimate_covariance import METHODS
 from .previous import Changes, changes_since
 from .result import LEVEL, Fit
 
+if TYPE_CHECKING:
+    from ..intervals.side_by_side import IntervalTable
+
 # p-value below which residuals are reported as not white.
 _SIGNIFICANT = 0.01
 
@@ -22,46 +25,51 @@ def write_report(
     path: str | os.PathLike[str] | None = None,
     force: bool = False,
     previous: str | os.PathLike[str] | None = None,
+    intervals: "IntervalTable | None" = None,
 ) -> str:
     """Return the report, and write it to `path`; see `write_report_file`.
 
-    **Arguments:** `previous`, an earlier report in JSON; the changes since are reported.
+    **Arguments:** `previous`, an earlier report in JSON; the changes since are reported;
+    `intervals` by several methods, by default those of the fit alone.
     """
+    # Imported here because these intervals are computed from fits.
+    from ..intervals.side_by_side import interval_table
+
+    table = interval_table(fit) if intervals is None else intervals
     changes = None if previous is None else changes_since(as_record(fit), previous)
     return write_report_file(
         path,
         force,
-        lambda: as_text(fit, changes),
-        lambda: as_record(fit, changes),
+        lambda: as_text(fit, table, changes),
+        lambda: as_record(fit, changes) | {"intervals": table.to_record()},
         lambda: as_table(fit),
     )
 
 
-def as_text(fit: Fit, changes: Changes | None = None) -> str:
+def as_text(fit: Fit, table: "IntervalTable", changes: Changes | None = None) -> str:
     """Return the report as Markdown; the verdict on the intervals is the first line."""
+    heading = interval_heading(table)
     lines = [f"**{fit.verdict}**", "", "# Identification", ""]
     if not fit.converged:
         lines += [f"**This fit did not converge: {fit.result}.** Its values are not estimates.", ""]
     for sentence in warning_texts(fit):
         lines += [f"**Warning**: {sentence}", ""]
     lines += [
-        f"{len(fit.run_names)} runs, {fit.num_residuals} samples, {len(fit.labels)} parameters; "
+        f"Runs: {len(fit.run_names)}; sampled values: {fit.num_residuals}; fitted parameters: "
+        f"{len(fit.labels)}. Result: "
         f"{fit.result} after {' + '.join(map(str, fit.iterations))} iterations "
         f"({fit.failed_evaluations} failed trials), {fit.offset:.2g} standard errors from the "
         "optimum.",
         "",
-        f"| {' | '.join(ESTIMATES)} |",
-        "|---" * len(ESTIMATES) + "|",
+        f"| {' | '.join(heading)} |",
+        "|---" * len(heading) + "|",
     ]
-    lines += [f"| {' | '.join(row)} |" for row in estimate_rows(fit)]
-    lines += ["", noise_text(fit), ""]
-    heading, *rows = method_rows(fit)
-    lines += ["## Standard deviations by method", "", f"| {' | '.join(heading)} |"]
-    lines += ["|---" * len(heading) + "|", *(f"| {' | '.join(row)} |" for row in rows), ""]
+    lines += [f"| {' | '.join(row)} |" for row in estimate_rows(fit, table)]
+    lines += ["", noise_text(fit), "", "## Intervals by method", "", table.to_markdown()]
     lines += [*(f"- {text}" for text in method_texts(fit)), ""]
     if pairs := [f"{a}, {b}: {c:+.5f}" for a, b, c in strongest_correlations(fit)]:
         lines += ["Strongest correlations: " + "; ".join(pairs), ""]
-    lines += ["## What the data determine", ""]
+    lines += ["## Identifiability", ""]
     lines += [f"- {message}" for message in verdict_texts(fit)]
     lines += ["", "## Residuals (root mean square, predicted minus measured)", ""]
     for sensor in fit.sensors:
@@ -90,33 +98,14 @@ def as_text(fit: Fit, changes: Changes | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-# Columns of the table of estimates.
-ESTIMATES = ("parameter", "estimate", "std", f"{100 * LEVEL:g} % interval", "start", "unit")
+def interval_heading(table: "IntervalTable") -> tuple[str, ...]:
+    """Return the heading of the table of estimates."""
+    return ("parameter", "estimate", "std", f"{100 * table.level:g} % interval", "start", "unit")
 
 
-def method_rows(fit: Fit) -> list[tuple[str, ...]]:
-    """Return the standard deviations by all methods, a heading first, as rows of a table."""
-    names = [f"{name} (used)" if name == fit.method else name for name in fit.covariances]
-    stds = zip(*(c.std for c in fit.covariances.values()), strict=True)
-    rows = zip(fit.labels, stds, fit.units, strict=True)
-    return [
-        ("parameter", *(f"std, {name}" for name in names), "unit"),
-        *((label, *map(std_text, values), unit) for label, values, unit in rows),
-    ]
-
-
-def method_texts(fit: Fit) -> list[str]:
-    """Return what each method assumes of the residuals, and which one to trust."""
-    return [
-        f"{name} assumes {METHODS[name]}"
-        + (": the intervals use it." if name == fit.method else ".")
-        for name in fit.covariances
-    ]
-
-
-def estimate_rows(fit: Fit) -> list[tuple[str, ...]]:
-    """Return all estimates as rows of a table with the columns `ESTIMATES`."""
-    std, intervals = fit.std, fit.confidence_intervals(LEVEL)
+def estimate_rows(fit: Fit, table: "IntervalTable") -> list[tuple[str, ...]]:
+    """Return all estimates, with the intervals to use, as rows below `interval_heading`."""
+    std, intervals = fit.std, table.trusted_intervals
     rows = zip(fit.labels, fit.values.tolist(), fit.starts.tolist(), fit.units, strict=True)
     return [
         (
@@ -124,10 +113,22 @@ def estimate_rows(fit: Fit) -> list[tuple[str, ...]]:
             estimate_text(value, std[label]),
             std_text(std[label]),
             interval_text(intervals[label]),
-            f"{start:.6g}",
+            f"{start:.4g}",
             unit,
         )
         for label, value, start, unit in rows
+    ]
+
+
+def method_texts(fit: Fit) -> list[str]:
+    """Return the assumption of each method on the residuals, and which one the fit uses."""
+    # Imported here because these intervals are computed from fits.
+    from ..intervals.side_by_side import METHOD_NAMES
+
+    return [
+        f"{METHOD_NAMES[name]}: assumes {METHODS[name]}"
+        + (", as the standard deviations do." if name == fit.method else ".")
+        for name in fit.covariances
     ]
 
 
@@ -239,9 +240,7 @@ def whiteness_texts(fit: Fit) -> list[str]:
         parts = "; ".join(f"{c} {w}" for c, w in tested.items())
         rejected = [c for c, w in tested.items() if min(w.p_values) < _SIGNIFICANT]
         verdict = (
-            f"not white in {', '.join(rejected)}"
-            if rejected
-            else "nothing speaks against white noise"
+            f"not white in {', '.join(rejected)}" if rejected else "no evidence against white noise"
         )
         sentences.append(f"{name}: {parts}; {verdict}.")
     return sentences
@@ -267,7 +266,8 @@ def verdict_texts(fit: Fit) -> list[str]:
         return list(verdict.messages)
     return [
         *verdict.messages,
-        f"Condition of the weighted Jacobian with columns of norm one: {verdict.condition:.3g}.",
+        f"Condition number of the scaled sensitivities: {verdict.condition:.3g} (1: the parameters "
+        "act independently; above 1000: their effects are nearly alike).",
     ]
 
 

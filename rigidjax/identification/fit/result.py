@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..comparison.validation import Validation
     from ..intervals.posterior import Posterior
     from ..intervals.profile import Profile
+    from ..intervals.side_by_side import IntervalTable
 
 # Confidence level of the intervals in reports.
 LEVEL = 0.95
@@ -273,18 +274,20 @@ class Fit:
         path: str | os.PathLike[str] | None = None,
         force: bool = False,
         previous: str | os.PathLike[str] | None = None,
+        intervals: "IntervalTable | None" = None,
     ) -> str:
         """Return the fit as Markdown; write it to `path` if given, in the format of its ending.
 
         **Arguments:** `path`, ending in `.md`, `.txt`, `.json` with all numbers, or `.csv` with the
         table of the estimates; `force`, whether to replace an existing file; `previous`, an earlier
-        report in JSON, whose estimates are compared.
+        report in JSON, whose estimates are compared; `intervals` of this fit by several methods,
+        from `rigidjax.identification.interval_table`, by default those of the fit alone.
         **Errors:** `ValueError` for another ending, and for another `previous` file;
         `FileExistsError` without `force`; `OSError` for a path that cannot be read or written.
         """
         from .report import write_report
 
-        return write_report(self, path, force, previous)
+        return write_report(self, path, force, previous, intervals)
 
     def changes_since(self, previous: str | os.PathLike[str]) -> Changes:
         """Return the changes of the estimates since an earlier report.

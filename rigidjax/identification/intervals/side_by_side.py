@@ -1,7 +1,9 @@
 """Intervals of the same estimates by several methods, and which one to trust."""
 
 import dataclasses
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..fit.result import LEVEL, Fit
 from ..statistics.digits import estimate_text, interval_text
@@ -32,6 +34,11 @@ class IntervalTable:
     trusted: dict[str, str]
     reason: str
 
+    @property
+    def trusted_intervals(self) -> Intervals:
+        """The interval to use, by label."""
+        return {label: self.intervals[self.trusted[label]][label] for label in self.labels}
+
     def rows(self) -> list[tuple[str, ...]]:
         """Return the heading and a row for each estimate; the interval to trust has a star."""
         heading = ("parameter", "estimate", *self.intervals, "unit")
@@ -45,15 +52,32 @@ class IntervalTable:
             rows.append((label, estimate, *cells, unit))
         return rows
 
+    def to_record(self) -> dict[str, Any]:
+        """Return the intervals by method and parameter as plain values for JSON.
+
+        Ends that are not finite become strings.
+        """
+        intervals = {
+            method: {k: [x if math.isfinite(x) else str(x) for x in ends] for k, ends in m.items()}
+            for method, m in self.intervals.items()
+        }
+        return {
+            "level": self.level,
+            "intervals": intervals,
+            "trusted": self.trusted,
+            "reason": self.reason,
+        }
+
     def to_markdown(self) -> str:
         """Return the table and the reason for the choice as Markdown."""
         heading, *rows = self.rows()
         lines = [f"| {' | '.join(heading)} |", "|---" * len(heading) + "|"]
         lines += [f"| {' | '.join(row)} |" for row in rows]
-        return "\n".join([*lines, "", self._legend]) + "\n"
+        return "\n".join([*lines, "", self.legend]) + "\n"
 
     @property
-    def _legend(self) -> str:
+    def legend(self) -> str:
+        """Which intervals to use, and why, in a sentence."""
         return f"{100 * self.level:g} % intervals; use those with a star: {self.reason}."
 
     def __repr__(self) -> str:
@@ -63,7 +87,7 @@ class IntervalTable:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
         ]
-        return "\n".join([*lines, self._legend])
+        return "\n".join([*lines, self.legend])
 
 
 def interval_table(
@@ -95,6 +119,56 @@ def interval_table(
     **Errors:** `ValueError` for results of another fit or level.
     """
     profiles = tuple(profiles)
+    _check_same_fit(fit, profiles, bootstrap, posterior, level)
+    intervals = _linearised_intervals(fit, level)
+    exact, resampled = [], None
+    if profiles:
+        exact.append("profile")
+        intervals["profile"] = {p.label: p.interval for p in profiles}
+    if bootstrap is not None:
+        name = f"bootstrap ({bootstrap.kind})"
+        intervals[name] = bootstrap.intervals(level)
+        resampled = name if bootstrap.kind in ("block", "runs") else None
+    if posterior is not None:
+        exact += [] if posterior.warnings else ["posterior"]
+        intervals["posterior"] = posterior.intervals(level)
+    if rejects_whiteness(fit):
+        method, reason = _choose_under_dependence(fit, resampled)
+        trusted = dict.fromkeys(fit.labels, method)
+    else:
+        trusted, reason = _choose_for_white(fit, intervals, exact)
+    return IntervalTable(
+        labels=fit.labels,
+        units=fit.units,
+        estimates=tuple(estimate_text(v, fit.std[k]) for k, v in fit.estimates.items()),
+        level=level,
+        intervals=intervals,
+        trusted=trusted,
+        reason=reason,
+    )
+
+
+def rejects_whiteness(fit: Fit) -> bool:
+    """Return whether tests reject that the residuals of all sensors are white."""
+    tests = {f"{s} {c}": test for s, tests in fit.whiteness.items() for c, test in tests.items()}
+    return bool(rejected_channels(tests))
+
+
+METHOD_NAMES = {
+    "model": "linearised",
+    "hac": "sandwich (hac)",
+    "cluster": "sandwich (cluster)",
+}
+
+
+def _check_same_fit(
+    fit: Fit,
+    profiles: Sequence[Profile],
+    bootstrap: Bootstrap | None,
+    posterior: Posterior | None,
+    level: float,
+) -> None:
+    """Raise `ValueError` for results of another fit or level."""
     for name, labels in (
         ("bootstrap", fit.labels if bootstrap is None else bootstrap.labels),
         ("posterior", fit.labels if posterior is None else posterior.labels),
@@ -107,67 +181,58 @@ def interval_table(
     for profile in profiles:
         if profile.label not in fit.labels or profile.level != level:
             raise ValueError(
-                f"`interval_table(profiles=...)` takes profiles of {fit.labels} at the level "
+                f"`interval_table(profiles=...)` accepts profiles of {fit.labels} at the level "
                 f"{level:g}; got one of {profile.label!r} at {profile.level:g}."
             )
+
+
+def _linearised_intervals(fit: Fit, level: float) -> dict[str, Intervals]:
+    """Return the intervals by each covariance of the fit; those that it uses respect bounds."""
     intervals: dict[str, Intervals] = {}
     for method, covariance in fit.covariances.items():
         half = covariance.quantile(level) * covariance.std
         ends = zip((fit.values - half).tolist(), (fit.values + half).tolist(), strict=True)
-        intervals[_LINEARISED[method]] = dict(zip(fit.labels, ends, strict=True))
-    linearised = _LINEARISED[fit.method]
-    intervals[linearised] = fit.confidence_intervals(level)
-    if profiles:
-        intervals["profile"] = {p.label: p.interval for p in profiles}
-    resampled = "" if bootstrap is None else f"bootstrap ({bootstrap.kind})"
-    if bootstrap is not None:
-        intervals[resampled] = bootstrap.intervals(level)
-    if posterior is not None:
-        intervals["posterior"] = posterior.intervals(level)
-    tests = {
-        f"{sensor} {c}": test
-        for sensor, channels in fit.whiteness.items()
-        for c, test in channels.items()
-    }
-    if rejected_channels(tests):
-        keeps_dependence = bootstrap is not None and bootstrap.kind in ("block", "runs")
-        sandwiches = [m for m in (fit.method, *fit.covariances) if m != "model"]
-        method = _LINEARISED[sandwiches[0]] if sandwiches else linearised
-        method = resampled if keeps_dependence else method
-        trusted = dict.fromkeys(fit.labels, method)
-        reason = "the residuals are not white, and it allows for their dependence"
-        if method == "linearised":
-            reason = (
-                "the residuals are not white, and none of these allows for their dependence; fit "
-                'with covariance="sandwich"'
-            )
-    else:
-        exact = ["profile"] if profiles else []
-        exact += ["posterior"] if posterior is not None and not posterior.warnings else []
-        trusted = {label: _choose(label, intervals, linearised, exact) for label in fit.labels}
-        reason = "the residuals are white, and it follows curvature and bounds where they matter"
-        if set(trusted.values()) == {linearised}:
-            reason = "the residuals are white"
-            reason += ", and the model is nearly linear over the intervals" if exact else ""
-    return IntervalTable(
-        labels=fit.labels,
-        units=fit.units,
-        estimates=tuple(estimate_text(v, fit.std[k]) for k, v in fit.estimates.items()),
-        level=level,
-        intervals=intervals,
-        trusted=trusted,
-        reason=reason,
+        intervals[METHOD_NAMES[method]] = dict(zip(fit.labels, ends, strict=True))
+    return intervals | {METHOD_NAMES[fit.method]: fit.confidence_intervals(level)}
+
+
+def _choose_under_dependence(fit: Fit, resampled: str | None) -> tuple[str, str]:
+    """Return the method to trust where residuals are not white, and why.
+
+    **Arguments:** `resampled`, the bootstrap that keeps the dependence of residuals, if any.
+    """
+    sandwiches = [m for m in (fit.method, *fit.covariances) if m != "model"]
+    if resampled is None and not sandwiches:
+        return METHOD_NAMES[fit.method], (
+            "the residuals are not white, and none of these allows for their dependence; fit with "
+            'covariance="sandwich"'
+        )
+    method = METHOD_NAMES[sandwiches[0]] if resampled is None else resampled
+    return method, "the residuals are not white, and it allows for their dependence"
+
+
+def _choose_for_white(
+    fit: Fit, intervals: Mapping[str, Intervals], exact: Sequence[str]
+) -> tuple[dict[str, str], str]:
+    """Return for each label the method to trust where residuals are white, and why.
+
+    **Arguments:** `exact`, methods without linearisation, the preferred one first.
+    """
+    linearised = METHOD_NAMES[fit.method]
+    trusted = {label: _choose(label, intervals, linearised, exact) for label in fit.labels}
+    if set(trusted.values()) != {linearised}:
+        return trusted, (
+            "the residuals are white, and it follows curvature and bounds where they matter"
+        )
+    reason = "the residuals are white"
+    return trusted, reason + (
+        ", and the model is nearly linear over the intervals" if exact else ""
     )
 
 
-_LINEARISED = {
-    "model": "linearised",
-    "hac": "sandwich (hac)",
-    "cluster": "sandwich (cluster)",
-}
-
-
-def _choose(label: str, intervals: dict[str, Intervals], linearised: str, exact: list[str]) -> str:
+def _choose(
+    label: str, intervals: Mapping[str, Intervals], linearised: str, exact: Sequence[str]
+) -> str:
     """Return the first exact method whose interval of a parameter differs from the linearised."""
     low, high = intervals[linearised][label]
     for method in exact:

@@ -47,9 +47,8 @@ class Combination:
         )
         unit = f" {self.unit}" if self.unit else ""
         return (
-            f"{self.label} = {estimate_text(self.value, self.std)}{unit} is sharp, known to "
-            f"{std_text(self.std)}{unit}; "
-            f"{parts_text} are not."
+            f"{self.label} = {estimate_text(self.value, self.std)}{unit} is known to "
+            f"{std_text(self.std)}{unit}, more accurately than its parts: {parts_text}."
         )
 
 
@@ -114,7 +113,7 @@ def judge(
     messages += [str(combination) for combination in sharp]
     if spectrum.rank == len(indices):
         # After the hardly determined parameters: the worst news comes first.
-        messages.insert(len(weak), f"All {len(indices)} fitted parameters are determined.")
+        messages.insert(len(weak), _describe_identifiable(len(indices)))
     return spectrum, Identifiability(
         identifiable=spectrum.rank == len(indices),
         rank=spectrum.rank,
@@ -125,6 +124,12 @@ def judge(
         sharp=tuple(sharp),
         messages=tuple(messages),
     )
+
+
+def _describe_identifiable(count: int) -> str:
+    if count == 1:
+        return "The fitted parameter is identifiable."
+    return f"{'Both' if count == 2 else f'All {count}'} fitted parameters are identifiable."
 
 
 def _describe_weak(table: ComponentTable, std: np.ndarray, magnitudes: np.ndarray) -> list[str]:
@@ -157,10 +162,12 @@ def _describe_held(spectrum: Spectrum, table: ComponentTable) -> list[str]:
             common = is_common_scale(row, change, has_value)
             messages.append(_describe_dependence(change, [x for x in change if x in held], common))
     if len(idle) == 1:
-        messages.append(f"The value at which {idle[0]} is held fixed has no effect.")
+        messages.append(f"The fixed value of {idle[0]} has no effect on the predictions.")
     elif idle:
         idle = sorted(idle, key=table.labels.index)
-        messages.append(f"The values at which {join_names(idle)} are held fixed have no effect.")
+        messages.append(
+            f"The fixed values of {join_names(idle)} have no effect on the predictions."
+        )
     return messages
 
 
