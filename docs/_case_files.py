@@ -22,6 +22,8 @@ A case describes a model, its data and a task in [TOML](https://toml.io):
 | `rigidjax describe case.toml` | tables and a view of the model |
 | `rigidjax identify case.toml` | [fit of parameters](identification.md) |
 | `rigidjax sweep case.toml` | [many simulations](ensembles.md) |
+| `rigidjax compare-fits one.toml two.toml` | [comparison of models](model_comparison.md) |
+| `rigidjax trajectory case.toml` | [motion for a regression](experiment_design.md#a-trajectory-for-a-robot) |
 | `rigidjax regress case.toml` | [linear regression](regression.md#in-a-shell), with tables of its own |
 
 Nothing in a case is evaluated. Unknown keys are rejected, with the closest valid key as a suggestion; values are in SI units where no key
@@ -190,6 +192,25 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "process_noise": ("", 'standard deviations by name, or `"estimated"`'),
         },
     ),
+    "[intervals]": (
+        "Intervals beside the linearised ones, in `rigidjax identify`; see "
+        "[which one to use](profiles_and_samples.md#which-one-to-trust).",
+        {
+            "profile": ("false", "true for the profiles of all parameters, or an array of labels"),
+            "bootstrap": ("none", "number of refits"),
+            "kind": ("by the residuals", 'bootstrap: `"parametric"`, `"residual"`, `"block"` or `"runs"`'),
+            "posterior": ("none", "number of samples of each chain"),
+            "seed": ("0", "seed of bootstrap and posterior"),
+        },
+    ),
+    "[trajectory]": (
+        "A motion for the regression of a robot, designed by `rigidjax trajectory`. The arguments of `design_trajectory` "
+        "(`period`, `harmonics`, `terms`, ...) are further keys.",
+        {
+            "limits": ("of the model file", "tables by coordinate: `position`, `rate`, `acceleration`, `torque`"),
+            "workspace": ("`[]`", "tables `[[trajectory.workspace]]`: `body`, `low`, `high`, `point`"),
+        },
+    ),
     "[run]": (
         "Settings of `rigidjax run case.toml`.",
         {
@@ -217,7 +238,8 @@ SHAPES = ("box", "cylinder", "sphere", "cone", "rod", "ellipsoid")
 
 def on_files(files, config):
     """Add the page."""
-    from mkdocs.structure.files import File  # tests of the page do without MkDocs
+    # Tests of the page do without MkDocs.
+    from mkdocs.structure.files import File  # pyright: ignore[reportMissingImports]
 
     files.append(File.generated(config, "case_files.md", content=page()))
     return files

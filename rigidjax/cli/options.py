@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-# Names for help texts, written out because finding them would import JAX.
+# Names for help texts, listed here because finding them would import JAX.
 SOLVERS = (
     "dopri8, dopri5, tsit5, bosh3, heun, midpoint, euler, kvaerno3, kvaerno4, kvaerno5, "
     "implicit-euler, bdf, commutator-free4, energy-midpoint, energy-momentum, generalized-"

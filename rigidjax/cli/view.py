@@ -12,7 +12,7 @@ from .messages import bad_input, print_outputs
 from .options import Force
 from .outputs import NETCDF, PAGE, Output, check_outputs
 
-# What to do with files that this command does not read, by suffix.
+# Remedies for files that this command does not read, by suffix.
 _REMEDIES = {
     ".html": "Open a page in a browser.",
     ".htm": "Open a page in a browser.",

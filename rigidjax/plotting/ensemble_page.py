@@ -164,4 +164,4 @@ def _rank_correlation(x: np.ndarray, y: np.ndarray) -> str:
 
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return ""
-    return f"{stats.spearmanr(x, y).statistic:+.2f}"
+    return f"{stats.spearmanr(x, y)[0]:+.2f}"

@@ -93,7 +93,8 @@ def draw_run(
     dots, lines, labels = _series(fit, run, b, k, times, predicted)
     residuals = fit.innovations[b][sensor.name] / fit.noise
     count = residuals.shape[1]
-    axes = panel.subplots(2 * count, 1, sharex=True, height_ratios=(3, 1.2) * count)
+    grid = panel.subplots(2 * count, 1, sharex=True, squeeze=False, height_ratios=(3, 1.2) * count)
+    axes = list(grid[:, 0])
     # An orientation has four components and a residual of three channels.
     shown = [[0, 1], [2], [3]] if lines.shape[1] > count else [[c] for c in range(count)]
     for c, columns in enumerate(shown):
