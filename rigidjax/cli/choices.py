@@ -96,7 +96,8 @@ def make_solver(name: str) -> diffrax.AbstractSolver:
     **Raises:** `ValueError` for an unknown name; it names the solver for names of other programs.
     """
     kinds = solver_kinds()
-    if same := _OTHER_NAMES.get(_letters(name)):
+    same = _OTHER_NAMES.get(_letters(name))
+    if same is not None and name.lower() not in kinds:
         raise ValueError(f"There is no solver {name!r}. Did you mean {same!r}?")
     return kinds[pick("solver", name, kinds)]()
 
