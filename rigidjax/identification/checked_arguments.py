@@ -9,6 +9,7 @@ from jaxtyping import ArrayLike
 from ..checks import check_one_precision, find_duplicates, float_array
 from ..formulations import AbstractFormulation
 from ..sensors import AbstractSensor
+from ..sensors.base import AbstractQuantity
 from .parameters import Parameter
 
 
@@ -49,12 +50,15 @@ def check_sensors(
 ) -> tuple[AbstractSensor, ...]:
     """Return the sensors as a tuple, after checking that `model` has the quantities they measure.
 
+    Without a model, quantities that no sensor predicts pass as well.
+
     **Arguments:** `what`, the start of an error message, such as "The keys must be".
     **Errors:** `TypeError` for an object that is not a sensor, `ValueError` for duplicate names.
     """
     sensors = tuple(sensors)
+    kind = AbstractQuantity if model is None else AbstractSensor
     for sensor in sensors:
-        if not isinstance(sensor, AbstractSensor):
+        if not isinstance(sensor, kind):
             raise TypeError(f"{what} sensors such as `rj.Gyroscope()`; got {sensor!r}.")
         if model is not None:
             sensor.check(model)

@@ -19,34 +19,50 @@ from ..rotations.matrix import to_body
 from ..state import State
 
 
-class AbstractSensor(eqx.Module):
-    """A measured quantity, as a function of time and state.
+class AbstractQuantity(eqx.Module):
+    """A quantity of which `Measurements` hold samples, by a sensor or given, such as a torque.
 
-    Arrays in a sensor (a bias, a mounting) are parameters that can be fitted. Sensors serve as keys
-    of dictionaries; they are equal if their types, names and arrays are equal.
+    Quantities serve as keys of dictionaries; they are equal if their types, names and arrays are
+    equal.
     """
 
     channels: eqx.AbstractClassVar[tuple[str, ...]]
-    """Names of the components of the residual."""
+    """Names of the components of a value, or of the residual of a sensor."""
     unit: eqx.AbstractClassVar[str]
     """Unit of the residual and of the noise."""
     value_shape: eqx.AbstractClassVar[tuple[int, ...]]
     """Shape of one measured value."""
-    depends_on_translation: ClassVar[bool] = True
-    """Whether the value depends on positions or velocities of bodies without joints."""
 
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """Name, unique among the sensors of a run."""
-
-    @abc.abstractmethod
-    def check(self, model: AbstractFormulation) -> None:
-        """Raise `ValueError` if `model` lacks the measured quantity."""
+        """Name, unique among the quantities of a run."""
 
     @abc.abstractmethod
     def check_values(self, values: Array, argument: str) -> Array:
         """Return valid measured values (T, *value_shape), or raise `ValueError`."""
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.name))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(self) is type(other) and bool(eqx.tree_equal(self, other))
+
+
+class AbstractSensor(AbstractQuantity):
+    """A measured quantity, as a function of time and state.
+
+    Arrays in a sensor (a bias, a mounting) are parameters that can be fitted.
+    """
+
+    depends_on_translation: ClassVar[bool] = True
+    """Whether the value depends on positions or velocities of bodies without joints."""
+
+    @abc.abstractmethod
+    def check(self, model: AbstractFormulation) -> None:
+        """Raise `ValueError` if `model` lacks the measured quantity."""
 
     @abc.abstractmethod
     def predict(self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns) -> Array:
@@ -90,14 +106,6 @@ class AbstractSensor(eqx.Module):
         A run evaluates the sensor without delay on its own motion at the earlier time.
         """
         return self, None
-
-    def __hash__(self) -> int:
-        return hash((type(self), self.name))
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return type(self) is type(other) and bool(eqx.tree_equal(self, other))
 
 
 class AbstractReading(AbstractSensor):

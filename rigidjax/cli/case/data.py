@@ -10,7 +10,7 @@ import numpy as np
 from ... import sensors
 from ...identification import Measurements, merge_runs, read
 from ...identification.data.units import factor, quantities_of
-from ...sensors.base import AbstractReading
+from ...sensors.base import AbstractQuantity
 from .. import checks
 from ..kinds import find_kinds
 from .preparation import Column, Cut, Preparation, read_cut, read_preparation
@@ -108,8 +108,8 @@ class Data(NamedTuple):
     files: tuple[str, ...]
 
 
-class ReadColumns(AbstractReading):
-    """A scalar or several, read from columns like a sensor."""
+class ReadColumns(AbstractQuantity):
+    """A scalar or several, read from columns, that no sensor predicts."""
 
     count: int = eqx.field(static=True)
     label: str = eqx.field(static=True)
@@ -130,11 +130,8 @@ class ReadColumns(AbstractReading):
     def name(self) -> str:
         return self.label
 
-    def check(self, model: Any) -> None:
-        return None
-
-    def predict(self, model: Any, t: Any, y: Any) -> Any:
-        raise NotImplementedError("an input is given, not measured")
+    def check_values(self, values: Any, argument: str) -> Any:
+        return values
 
 
 def read_common(top: CaseTable, folder: pathlib.Path) -> tuple[Source, Cut | None]:

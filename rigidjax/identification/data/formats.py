@@ -64,6 +64,7 @@ def load_mat(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     try:
         found = scipy.io.loadmat(path, simplify_cells=True)
     except NotImplementedError:
+        # SciPy raises it for files of version 7.3, which are HDF5.
         return _load_mat73(path)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is no MATLAB file: {error}.") from error
