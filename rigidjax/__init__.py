@@ -51,6 +51,7 @@ from .forces import (
     PointForce as PointForce,
     PositionServo as PositionServo,
     Potential as Potential,
+    Rotor as Rotor,
     Spring as Spring,
     Torque as Torque,
     TorsionSpring as TorsionSpring,

@@ -21,6 +21,7 @@ from .pid_controller import PIController as PIController, PIDController as PIDCo
 from .point_force import PointForce as PointForce
 from .position_servo import PositionServo as PositionServo
 from .potential import Potential as Potential
+from .rotor import Rotor as Rotor
 from .spring import Spring as Spring
 from .torque import Torque as Torque
 from .torsion_spring import TorsionSpring as TorsionSpring

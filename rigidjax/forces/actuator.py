@@ -14,10 +14,12 @@ from ..bodies.body import Body
 from ..checks import ArrayInput, as_leaf, finite_leaf, positive_leaf, scalar_leaf
 from ..signals.laws import as_law, check_shapes
 from ..signals.switches import evaluate_law
-from .joint_force import AbstractJointForce
+from .base import Bodies, Kinematics, Loads
+from .joint_force import AbstractJointForce, coordinate_loads
+from .stateful import AbstractStatefulForce
 
 
-class AbstractActuator(AbstractJointForce):
+class AbstractActuator(AbstractStatefulForce, AbstractJointForce):
     r"""A force or moment on one coordinate of a joint, with continuous states $x$.
 
     $\dot x = r(t, x, u)$ and $Q = f(t, x, u)$, where $u$ is the command. The states are unknowns
@@ -56,14 +58,15 @@ class AbstractActuator(AbstractJointForce):
     def force(self, *args: Any, **kwargs: Any) -> Float[Array, ""]:
         """Return the force, N, or moment, N m, on the child; arguments as for `rates`."""
 
-    def initial_states(self) -> Float[Array, " n"]:
-        """Return the states at the start of a run, (num_states,); zero by default."""
-        return jnp.zeros(self.num_states)
-
     @property
     def state_names(self) -> tuple[str, ...]:
         """Names of the states, to which the name of the joint is added."""
         return tuple(f"state{k + 1}" for k in range(self.num_states))
+
+    @property
+    def state_labels(self) -> tuple[str, ...]:
+        number = "" if self.component is None else self.component + 1
+        return tuple(f"{self.joint}.{name}{number}" for name in self.state_names)
 
     def check_bodies(self, bodies: Sequence[Body]) -> None:
         """Raise `ValueError` if `rates`, `force` or the command return a wrong shape."""
@@ -79,14 +82,7 @@ class AbstractActuator(AbstractJointForce):
 
     def evaluate_command(self, t: Float[Array, ""]) -> Float[Array, ""]:
         """Return the command; `ValueError` for a wrong shape."""
-        command = self.command
-        value = jnp.asarray(evaluate_law(command, t) if callable(command) else command)
-        if value.shape != ():
-            raise ValueError(
-                f"`{type(self).__name__}(command=...)` must return a scalar; got shape "
-                f"{value.shape}."
-            )
-        return value
+        return command_value(self.command, t, f"{type(self).__name__}(command=...)")
 
     def state_rates(self, t: Array, x: Array, coordinate: Array, rate: Array) -> Array:
         """Return `rates` at the present command."""
@@ -99,28 +95,22 @@ class AbstractActuator(AbstractJointForce):
     def generalised_force(
         self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
     ) -> Float[Array, ""]:
-        raise ValueError(
-            f"A `{type(self).__name__}` has states, which only the methods of a formulation know."
-        )
+        raise self.states_error()
+
+    def rates_in_view(self, t: Float[Array, ""], x: Float[Array, " n"], view: Any) -> Array:
+        k = self.component or 0
+        return self.state_rates(t, x, view.coordinates[self.joint][k], view.rates[self.joint][k])
+
+    def loads_at_states(
+        self, t: Float[Array, ""], x: Float[Array, " n"], bodies: Bodies, kinematics: Kinematics
+    ) -> Loads:
+        (joint,), k = kinematics.joints, self.component or 0
+        Q = self.evaluate_force(t, x, joint.coordinates[k], joint.rates[k])
+        return coordinate_loads(Q, joint, k, kinematics)
 
     def _evaluate(self, method: Any, t: Array, x: Array, *motion: Array) -> Any:
         arguments = (t, x, self.evaluate_command(t), *motion)
         return evaluate_law(method, *arguments[: _num_parameters(method.__func__) - 1])
-
-
-class ActuatorAtStates(AbstractJointForce):
-    """The force of an actuator with its states, and their rates, at one time."""
-
-    joint: str = eqx.field(static=True)
-    component: int | None = eqx.field(static=True)
-    actuator: AbstractActuator
-    states: Float[Array, " n"]
-    rates: Float[Array, " n"]
-
-    def generalised_force(
-        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
-    ) -> Float[Array, ""]:
-        return self.actuator.evaluate_force(t, self.states, coordinate, rate)
 
 
 # A command as the constructors of actuators accept it.
@@ -140,6 +130,14 @@ def command_law(command: Command, argument: str) -> Any:
     if shape != ():
         raise ValueError(f"`{argument}` must return a scalar; got shape {shape}.")
     return law
+
+
+def command_value(command: Any, t: Float[Array, ""], argument: str) -> Float[Array, ""]:
+    """Return the value of a command at `t`, s; `ValueError` for a wrong shape."""
+    value = jnp.asarray(evaluate_law(command, t) if callable(command) else command)
+    if value.shape != ():
+        raise ValueError(f"`{argument}` must return a scalar; got shape {value.shape}.")
+    return value
 
 
 def initial_leaf(initial: ArrayInput, count: int, argument: str) -> Float[Array, " n"]:

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from ..joints.base import AbstractJoint
 from ..rotations.matrix import to_body
-from .base import AbstractForce, Bodies, Kinematics, Loads
+from .base import AbstractForce, Bodies, JointKinematics, Kinematics, Loads
 
 
 class AbstractJointForce(AbstractForce):
@@ -60,11 +60,18 @@ class AbstractJointForce(AbstractForce):
     def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
         (joint,), k = kinematics.joints, self.component or 0
         Q = self.generalised_force(t, joint.coordinates[k], joint.rates[k])
-        force, moment = Q * joint.forces[k], Q * joint.moments[k]
-        in_body = jax.vmap(to_body)
-        moments = in_body(kinematics.rotations, jnp.stack([-moment, moment]))
-        arms = in_body(kinematics.rotations, jnp.stack([joint.parent_arm, joint.child_arm]))
-        return Loads(jnp.stack([-force, force]), arms, moments)
+        return coordinate_loads(Q, joint, k, kinematics)
+
+
+def coordinate_loads(
+    Q: Float[Array, ""], joint: JointKinematics, k: int, kinematics: Kinematics
+) -> Loads:
+    """Return the loads of a generalised force on coordinate `k` of a joint, N or N m."""
+    force, moment = Q * joint.forces[k], Q * joint.moments[k]
+    in_body = jax.vmap(to_body)
+    moments = in_body(kinematics.rotations, jnp.stack([-moment, moment]))
+    arms = in_body(kinematics.rotations, jnp.stack([joint.parent_arm, joint.child_arm]))
+    return Loads(jnp.stack([-force, force]), arms, moments)
 
 
 def joint_name(joint: str | AbstractJoint, kind: str) -> str:

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from ..annotations import Scalar
 from ..checks import common_dtype
-from ..forces.actuator import AbstractActuator, ActuatorAtStates
+from ..forces.stateful import AbstractStatefulForce, ForceAtStates
 from ..joints.replacing import replace_fields
 from ..mechanics import System
 from ..signals.controllers import (
@@ -204,11 +204,8 @@ def bind_free(model: Any, t: Scalar, y: Unknowns) -> Any:
     system = with_inputs(system, found)
     forces = list(system.forces)
     for k, force in enumerate(forces):
-        if isinstance(force, AbstractActuator):
-            component = force.component or 0
-            q, v = (of[force.joint][component] for of in (view.coordinates, view.rates))
-            rates = force.state_rates(t, states[k], q, v)
-            forces[k] = ActuatorAtStates(force.joint, force.component, force, states[k], rates)
+        if isinstance(force, AbstractStatefulForce):
+            forces[k] = ForceAtStates(force, states[k], force.rates_in_view(t, states[k], view))
     model = replace_fields(model, system=replace_fields(system, forces=tuple(forces)))
     return bind_efforts(model, y, None) if model.multibody.has_modes else model
 
@@ -238,10 +235,8 @@ def bind_start(model: Any) -> Any:
     if not system.is_controlled or system.is_bound:
         return model
     forces = [
-        ActuatorAtStates(
-            f.joint, f.component, f, f.initial_states(), jnp.zeros(f.num_states, dtype)
-        )
-        if isinstance(f, AbstractActuator)
+        ForceAtStates(f, f.initial_states(), jnp.zeros(f.num_states, dtype))
+        if isinstance(f, AbstractStatefulForce)
         else f
         for f in system.forces
     ]
@@ -282,8 +277,8 @@ def initial_states(system: Any, dtype: Any) -> Float[Array, " s"]:
     for key, _ in system.state_counts:
         if isinstance(key, int):
             force = system.forces[key]
-            actuator = force.actuator if isinstance(force, ActuatorAtStates) else force
-            parts.append(jnp.asarray(actuator.initial_states()).astype(dtype))
+            force = force.force if isinstance(force, ForceAtStates) else force
+            parts.append(jnp.asarray(force.initial_states()).astype(dtype))
         else:
             target, source = system.sources[key]
             parts.append(source.initial_states(target, dtype))
@@ -310,9 +305,8 @@ def actuator_state_names(forces: Iterable[Any]) -> list[str]:
     """
     names: list[str] = []
     for force in forces:
-        if isinstance(force, AbstractActuator):
-            number = "" if force.component is None else force.component + 1
-            names += [f"{force.joint}.{name}{number}" for name in force.state_names]
+        if isinstance(force, AbstractStatefulForce):
+            names += force.state_labels
     before = [names[:k].count(name) for k, name in enumerate(names)]
     return [f"{n} ({count + 1})" if count else n for n, count in zip(names, before, strict=True)]
 

@@ -234,6 +234,9 @@ def _start_value(parameter: Parameter, leaf: Any, *shapes: tuple[int, ...]) -> A
         parameter.prior.check_leaf(parameter.name, parameter.transform, leaf.shape)
     if parameter.start is None:
         return leaf
+    if parameter.start.shape == () and (1,) in shapes:
+        # Values of a joint with one coordinate, such as its friction, have the shape (1,).
+        return parameter.start.reshape(1).astype(leaf.dtype)
     if parameter.start.shape not in shapes:
         raise ValueError(
             f"`Parameter({parameter.name!r}, start=...)` must have shape "

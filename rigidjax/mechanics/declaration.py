@@ -11,9 +11,9 @@ from jaxtyping import Array, Float
 from ..bodies import Body
 from ..bodies.frame import Frame
 from ..checks import as_leaf, did_you_mean
-from ..forces.actuator import AbstractActuator, ActuatorAtStates
 from ..forces.base import AbstractForce, body_index
 from ..forces.joint_damping import forces_of_joint
+from ..forces.stateful import AbstractStatefulForce, ForceAtStates
 from ..joints import VelocityConstraint
 from ..joints.base import AbstractJoint
 from ..joints.constraint import AbstractConstraint, AbstractPositionConstraint
@@ -114,10 +114,10 @@ class AbstractSystem(eqx.Module):
         each with the number of its states."""
         counts: list[tuple[int | str, int]] = []
         for k, force in enumerate(self.forces):
-            if isinstance(force, AbstractActuator):
+            if isinstance(force, AbstractStatefulForce):
                 counts.append((k, force.num_states))
-            elif isinstance(force, ActuatorAtStates):
-                counts.append((k, force.actuator.num_states))
+            elif isinstance(force, ForceAtStates):
+                counts.append((k, force.force.num_states))
         for name, (target, source) in held_sources(self.sources).items():
             counts.append((name, source.num_states(target)))
         return tuple(counts)
@@ -130,7 +130,7 @@ class AbstractSystem(eqx.Module):
     @property
     def is_controlled(self) -> bool:
         """Whether policies, sampled controllers or actuators act on the system."""
-        return bool(self.sources) or any(isinstance(f, AbstractActuator) for f in self.forces)
+        return bool(self.sources) or any(isinstance(f, AbstractStatefulForce) for f in self.forces)
 
     @property
     def sticking_joints(self) -> tuple[str, ...]:

@@ -31,8 +31,8 @@ def find_leaf(path: str, experiment: Any) -> LeafPath:
 
     A part of the path is a field of the preceding object, or selects one of several bodies, joints,
     forces or sensors, by its index (from 0) or its name. A force is selected by its type, if it is
-    the only force of this type, or, on a joint, by type and joint: `forces["DCMotor hinge"]`. A
-    name that is not an identifier is written `bodies["rod 1"]`.
+    the only force of this type, or by its type and its joint, body or frame:
+    `forces["DCMotor hinge"]`. A name that is not an identifier is written `bodies["rod 1"]`.
 
     **Errors:** `ValueError` for a path that cannot be parsed, does not exist (with the existing
     names and the most similar one), or does not end at an array of numbers.
@@ -78,13 +78,13 @@ def _resolve(node: Any, part: str, path: str, before: str) -> str | int:
         if part.isdigit() and int(part) < len(node):
             return int(part)
         indices = [k for k, name in enumerate(names) if name == part]
-        indices = indices or [k for k, item in enumerate(node) if _name_on_joint(item) == part]
+        indices = indices or [k for k, item in enumerate(node) if _name_on_part(item) == part]
         if len(indices) == 1:
             return indices[0]
         if indices:
             raise ValueError(
                 f"`path = {path!r}`: {before} has {len(indices)} called {part!r}; select one by "
-                f"its number, {' or '.join(map(str, indices))}{_by_joint(node, indices)}."
+                f"its number, {' or '.join(map(str, indices))}{_by_part(node, indices)}."
             )
     elif part in names:
         return part
@@ -112,14 +112,17 @@ def _has_arrays(node: Any, name: str) -> bool:
     return any(map(eqx.is_inexact_array, jax.tree.leaves(value)))
 
 
-def _name_on_joint(item: Any) -> str:
-    """Return type and joint of a force on a joint, such as `"Motor hinge"`, else an empty text."""
-    joint = getattr(item, "joint", None)
-    return f"{type(item).__name__} {joint}" if isinstance(joint, str) else ""
+def _name_on_part(item: Any) -> str:
+    """Return type and joint, body or frame of a force, such as `"Motor hinge"`.
+
+    The text is empty for a force on several bodies.
+    """
+    part = getattr(item, "joint", getattr(item, "body", None))
+    return f"{type(item).__name__} {part}" if isinstance(part, str) else ""
 
 
-def _by_joint(node: Any, indices: list[int]) -> str:
-    names = [repr(_name_on_joint(node[k])) for k in indices if _name_on_joint(node[k])]
+def _by_part(node: Any, indices: list[int]) -> str:
+    names = [repr(_name_on_part(node[k])) for k in indices if _name_on_part(node[k])]
     return f", or as one of {', '.join(names)}" if len(names) == len(indices) else ""
 
 
