@@ -56,7 +56,7 @@ def check_sensors(
     **Errors:** `TypeError` for an object that is not a sensor, `ValueError` for duplicate names.
     """
     sensors = tuple(sensors)
-    kind = AbstractQuantity if model is None else AbstractSensor
+    kind: Any = AbstractQuantity if model is None else AbstractSensor
     for sensor in sensors:
         if not isinstance(sensor, kind):
             raise TypeError(f"{what} sensors such as `rj.Gyroscope()`; got {sensor!r}.")
