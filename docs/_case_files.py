@@ -112,7 +112,7 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "time_unit": ("s", "unit of the times"),
             "run": ("", "column that numbers the runs"),
             "gaps": ('`"raise"`', '`"mask"` accepts missing samples'),
-            "every": ("1", "uses one of so many samples"),
+            "every": ("1", "uses every n-th sample of each sensor"),
             "delimiter": ("detected", "separator of cells in text files"),
             "decimal": ("detected", "decimal sign in text files"),
             "shift": ("0", "s, added to the times"),

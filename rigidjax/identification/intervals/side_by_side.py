@@ -8,7 +8,7 @@ from typing import Any
 from ..fit.result import LEVEL, Fit
 from ..statistics.digits import estimate_text, interval_text
 from ..statistics.verdict import rejected_channels
-from .bootstrap import Bootstrap
+from .bootstrap_result import Bootstrap
 from .posterior import Posterior
 from .profile import Profile
 
