@@ -152,5 +152,5 @@ if __name__ == "__main__":
     for given in sys.argv[1:]:
         path = pathlib.Path(given).resolve()
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            for violation in violations(file):
+            for violation in violations(file) if file.suffix in (".py", ".md", ".ipynb") else ():
                 print(f"{file.relative_to(ROOT)}: {violation}")

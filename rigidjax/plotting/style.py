@@ -17,7 +17,7 @@ AXES = ("#D55E00", "#009E73", "#0072B2")
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#6B6B6B"
 
-_SETTINGS: dict[Any, Any] = {
+SETTINGS: dict[Any, Any] = {
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
@@ -52,7 +52,7 @@ def style() -> Iterator[None]:
         raise ModuleNotFoundError(
             'Figures need matplotlib: pip install "rigidjax[plot]".', name="matplotlib"
         ) from error
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(SETTINGS):
         yield
 
 
