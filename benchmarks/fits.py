@@ -198,8 +198,8 @@ def noisy(study: Study, clean: dict[Any, np.ndarray], rng: np.random.Generator) 
     return Measurements(study.ts, values, study.noise)
 
 
-def statistics_row(name: str, study: Study, count: int, batch: int) -> dict[str, Any]:
-    """Return coverage, errors against the Cramer-Rao bound, and failures of many fits."""
+def make_sets(study: Study, count: int) -> tuple[list[Measurements], dict[str, np.ndarray]]:
+    """Return data sets with different noise, and start values within `SPREAD` of the truth."""
     rng = np.random.default_rng(0)
     clean = exact(study)
     data = [noisy(study, clean, rng) for _ in range(count)]
@@ -213,6 +213,12 @@ def statistics_row(name: str, study: Study, count: int, batch: int) -> dict[str,
         if isinstance(p.transform, PrincipalInertia):
             start = _physical(start, leaf, p.transform.fixed)
         starts[p.name] = start
+    return data, starts
+
+
+def statistics_row(name: str, study: Study, count: int, batch: int) -> dict[str, Any]:
+    """Return coverage, errors against the Cramer-Rao bound, and failures of many fits."""
+    data, starts = make_sets(study, count)
     begin = time.perf_counter()
     fit = identify_batch(
         study.model, data, study.parameters, state0=study.state0, starts=starts, batch_size=batch

@@ -1,182 +1,164 @@
-"""Kernels on a GPU: registers and memory of each, and the throughput where there is a GPU.
+"""Kernels on a GPU, in at most eight minutes: checks first, then tables in order of importance.
 
-Every kernel is written as PTX for two generations of GPUs and assembled by `ptxas` of the CUDA
-toolkit, which reports its registers, memory and spills. On a machine with a GPU runs are compared
-with the processor, and one of them with XLA on the GPU.
+Each part runs in a process of its own with a time limit, and its rows are written as soon as they
+are measured, so that a failure or a limit costs no other rows. A part that would begin after the
+budget of `--seconds` is skipped. Results are written to `results/`, and also to the folder of
+`--out` or of the environment variable OUT_DIR. Without a GPU only the report of `ptxas` is made.
 """
 
+import argparse
+import json
+import os
 import pathlib
-import re
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import _common as common
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-import numpy as np
-from native import TIGHT, end, members
-
-import rigidjax as rj
-from rigidjax.native.runtime.cuda import launch, ptx as gpu
-from rigidjax.native.runtime.kernel import Signature
-
-ARCHITECTURES = "sm_80", "sm_90"
-BATCHES = 1_024, 32_768, 1_000_000
-# Largest number of members for runs other than kernels; longest measured run in seconds.
-FEW, LONGEST = 32_768, 10.0
 
 
-class Case(NamedTuple):
-    """A function for a backend, a function that returns arguments of a number of members, and
-    whether XLA runs it too; XLA compiles the other cases for minutes.
+class Part(NamedTuple):
+    """A part of the benchmark.
+
+    **Attributes:** `function` of `_gpu_parts`, which yields rows; `file` of the results that they
+    belong to; `limit` of its time, s; `needs_gpu`.
     """
 
-    form: Callable[[str], Callable[..., Any]]
-    arguments: Callable[[int], tuple[Any, ...]]
-    xla: bool = False
+    function: str
+    file: str
+    limit: float
+    needs_gpu: bool = True
 
 
-def _run_with(**options: Any) -> Callable[[str], Callable[..., Any]]:
-    def form(backend: str) -> Callable[..., Any]:
-        run = end(backend, **options)
-        return lambda moments, rates: run(moments, rates)[0]
-
-    return form
-
-
-_top = _run_with(**TIGHT)
-
-
-def _tangent(backend: str) -> Callable[..., Any]:
-    last = _top(backend)
-    return lambda m, w: jax.jvp(lambda x: last(x, w), (m,), (m,))
+# In order of importance. Kernels of the first parts are on disk when later ones use them.
+PARTS = (
+    Part("checks", "gpu_runs", 150),
+    Part("throughput", "gpu_runs", 60),
+    Part("pendulum_fits", "gpu_fits", 150),
+    Part("body_fits", "gpu_fits", 150),
+    Part("gradients", "gpu_runs", 60),
+    Part("compilation", "gpu_compilation", 120),
+    Part("other_runs", "gpu_runs", 90),
+    Part("assembly", "gpu", 120, needs_gpu=False),
+)
+BUDGET = 480.0
 
 
-def _gradient(backend: str) -> Callable[..., Any]:
-    last = _top(backend)
-    return jax.grad(lambda m, w: last(m, w)[0], argnums=(0, 1))
-
-
-def _four_bar(backend: str) -> Callable[..., Any]:
-    problem = rj.problems.four_bar()
-    model, state = rj.NullSpace(problem.system), problem.state0
-    rates = state.velocity, state.angular_velocity
-
-    def run(scale):
-        faster = eqx.tree_at(
-            lambda s: (s.velocity, s.angular_velocity), state, tuple(scale * x for x in rates)
-        )
-        return rj.simulate(model, faster, 0.2, backend=backend, throw=False).ys[-1]
-
-    return run
-
-
-def _speeds(count: int) -> tuple[Any, ...]:
-    """Return factors of the initial velocities."""
-    return (jnp.linspace(1.0, 1.2, count),)
-
-
-CASES = {
-    "top, Dopri5": Case(_top, members, xla=True),
-    "top, Dopri5: one tangent": Case(_tangent, members),
-    "top, Dopri5: gradient": Case(_gradient, members),
-    "top, EnergyMomentum, 10 ms": Case(
-        _run_with(solver=rj.solvers.EnergyMomentum(), dt=0.01), members
-    ),
-    "top, BDF": Case(_run_with(solver=rj.solvers.BDF(), rtol=1e-6, atol=1e-6), members),
-    "four-bar, Dopri8": Case(_four_bar, _speeds),
-    "top, Radau5": Case(_run_with(solver=rj.solvers.Radau5(), rtol=1e-6, atol=1e-6), members),
-}
-
-
-def assemble(case: Case, architecture: str) -> dict[str, Any]:
-    """Return the report of `ptxas` on a kernel, or only its size where `ptxas` is missing."""
-    closed = jax.make_jaxpr(case.form("native"))(*(x[0] for x in case.arguments(1)))
+def run_part(part: Part, folder: pathlib.Path, limit: float, smoke: bool) -> dict[str, Any]:
+    """Run a part in a process of its own; return how it ended, with the end of its error text."""
+    command = [sys.executable, __file__, "--part", part.function, "--out", str(folder)]
     begin = time.perf_counter()
-    text = gpu.ptx(closed, Signature((True,) * len(closed.in_avals), True), architecture)
-    found = {
-        "emit_seconds": time.perf_counter() - begin,
-        "ptx_lines": text.ptx.count("\n"),
-        "scratch_bytes": text.scratch,
-    }
-    program = shutil.which("ptxas")
-    if program is None:
-        return found
-    with tempfile.TemporaryDirectory() as folder:
-        source = pathlib.Path(folder) / "kernel.ptx"
-        source.write_text(text.ptx)
-        command = [program, "-v", f"-arch={architecture}", str(source), "-o", f"{source}.cubin"]
-        begin = time.perf_counter()
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    found["ptxas_seconds"] = time.perf_counter() - begin
-    for key, pattern in (
-        ("registers", r"Used (\d+) registers"),
-        ("stack_bytes", r"(\d+) bytes stack frame"),
-        ("spilled_bytes", r"(\d+) bytes spill stores"),
-    ):
-        found[key] = max(int(n) for n in re.findall(pattern, said))
-    return found
+    log = folder / f"{part.function}.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [*command, *["--smoke"] * smoke],
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            code = process.wait(limit)
+            ended = "finished" if code == 0 else f"failed with exit code {code}"
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            ended = f"stopped after its limit of {limit:.0f} s"
+    found = {"part": part.function, "ended": ended, "seconds": time.perf_counter() - begin}
+    return found if ended == "finished" else found | {"error": log.read_text()[-2_000:]}
 
 
-def measure_speed(case: Case, count: int) -> dict[str, Any]:
-    """Return times of a batch on the GPU and on all cores of the processor, and the difference of
-    their results.
+def measure_part(name: str, folder: pathlib.Path, smoke: bool) -> None:
+    """Measure one part in this process; write its rows after each of them.
+
+    A row replaces an earlier one with the same values of `case`, `batch` and `architecture`.
     """
-    args = case.arguments(count)
-    found: dict[str, Any] = {"batch": count}
-    for name in ("native", "xla")[: 1 + (case.xla and count <= FEW)]:
-        program = jax.jit(jax.vmap(case.form(name)))
-        found[f"{name}_first_seconds"] = common.seconds(lambda p=program: p(*args))
-        found[f"{name}_run_seconds"] = min(
-            common.seconds(lambda p=program: p(*args)) for _ in "123"
-        )
-    if count > FEW:
-        return found
-    here = jax.device_get(jax.jit(jax.vmap(case.form("native")))(*args))
-    processor = jax.devices("cpu")[0]
-    with jax.default_device(processor):
-        args = jax.device_put(args, processor)
-        program = jax.jit(jax.vmap(case.form("native")))
-        expected = jax.device_get(program(*args))
-        found["processor_run_seconds"] = min(common.seconds(lambda: program(*args)) for _ in "12")
-    pairs = zip(jax.tree.leaves(here), jax.tree.leaves(expected), strict=True)
-    found["difference"] = max(
-        float(np.max(np.abs(a - b) / np.maximum(np.abs(b), 1.0))) for a, b in pairs
-    )
+    import _gpu_parts
+
+    common.double_precision()
+    shared, rows = common.environment(), {}
+    part = next(part for part in PARTS if part.function == name)
+    for row in getattr(_gpu_parts, name)(smoke):
+        key = tuple(row.get(k) for k in ("case", "batch", "fits", "architecture"))
+        rows[key] = {"benchmark": part.file, "part": name, **row, **shared}
+        (folder / f"{name}.json").write_text(json.dumps(list(rows.values())))
+        print(row, flush=True)
+
+
+def collect(folder: pathlib.Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows that all parts have written so far, by the file of the results."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for part in PARTS:
+        path = folder / f"{part.function}.json"
+        if path.exists():
+            found.setdefault(part.file, []).extend(json.loads(path.read_text()))
     return found
 
 
-def rows_of_runs(smoke: bool) -> list[dict[str, Any]]:
-    out = []
-    for name, case in CASES.items():
-        for count in BATCHES[: 1 if smoke else None]:
-            out.append({"case": name, **measure_speed(case, count)})
-            print(out[-1], flush=True)
-            if out[-1]["native_run_seconds"] * 30 > LONGEST:
-                break
-    return out
+def publish(folder: pathlib.Path, out: pathlib.Path | None, ended: list[dict[str, Any]]) -> None:
+    """Write the rows so far to `results/` and to the folder `out`, with the log of all parts."""
+    for name, rows in collect(folder).items():
+        common.write_rows(name, rows)
+        if out is not None:
+            shutil.copy(common.RESULTS / f"{name}.json", out)
+    if out is not None:
+        (out / "gpu_parts.json").write_text(json.dumps(ended, indent=1))
+        texts = (path.read_text() for path in sorted(folder.glob("*.log")))
+        (out / "gpu_log.txt").write_text("\n".join(texts))
 
 
-def rows(smoke: bool) -> list[dict[str, Any]]:
-    out = []
-    for name, case in list(CASES.items())[: 1 if smoke else None]:
-        for architecture in ARCHITECTURES:
-            out.append({"case": name, "architecture": architecture, **assemble(case, architecture)})
-            print(out[-1], flush=True)
-    return out
+def has_gpu() -> bool:
+    """Return whether kernels can run on a GPU; asked in a process of its own, which frees it."""
+    code = (
+        "from rigidjax.native.runtime.cuda import launch;"
+        "raise SystemExit(launch.find_architecture() is None or launch.find_driver() is None)"
+    )
+    return subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def run_all(options: argparse.Namespace) -> None:
+    """Run all parts within the budget."""
+    begin, ended = time.perf_counter(), []
+    out = options.out
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    runs_on_gpu = has_gpu()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for part in PARTS:
+            left = options.seconds - (time.perf_counter() - begin)
+            if left <= 0:
+                ended.append({"part": part.function, "ended": "skipped: the budget is spent"})
+            elif part.needs_gpu and not (runs_on_gpu or options.smoke):
+                ended.append({"part": part.function, "ended": "skipped: no GPU"})
+            else:
+                ended.append(run_part(part, folder, min(part.limit, left), options.smoke))
+                if not options.smoke:
+                    publish(folder, out, ended)
+            print(json.dumps(ended[-1]), flush=True)
+        if options.smoke:
+            for rows in collect(folder).values():
+                print("\n".join(map(json.dumps, rows)))
+        elif out is not None:
+            publish(folder, out, ended)
+    if any("error" in found for found in ended):
+        sys.exit(1)
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seconds", type=float, default=BUDGET, help="budget of all parts")
+    parser.add_argument("--part", choices=[p.function for p in PARTS], help="one part alone")
+    folder = os.environ.get("OUT_DIR")
+    parser.add_argument(
+        "--out", type=pathlib.Path, default=folder and pathlib.Path(folder),
+        help="folder for a copy of the results, default OUT_DIR",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
-    options = common.arguments(
-        __doc__, lambda p: p.add_argument("--runs-only", action="store_true", help="no assembly")
-    )
-    common.double_precision()
-    if not options.runs_only:
-        common.write("gpu", rows(options.smoke), options.smoke)
-    if launch.find_architecture() is not None and launch.find_driver() is not None:
-        common.write("gpu_runs", rows_of_runs(options.smoke), options.smoke)
+    options = common.arguments(__doc__, _arguments)
+    if options.part is None:
+        run_all(options)
+    else:
+        measure_part(options.part, options.out or pathlib.Path(), options.smoke)

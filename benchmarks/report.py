@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 from _figures import FIGURES, throughputs, work
 from _fit_tables import FIT_TABLES
 from _form_figures import quat_em_table, sherif_table
+from _gpu_tables import GPU_TABLES
 from _model_tables import model_table
 from _robot_tables import ROBOT_TABLES
 from _solution_figures import solutions_table
@@ -222,48 +223,6 @@ def native_table() -> str:
     return table(header, body) + "\n\n" + provenance(rows)
 
 
-def gpu_table() -> str:
-    """Return the table of registers and memory of GPU kernels."""
-    assembled = common.read("gpu")
-    body = [
-        [
-            r["case"], r["architecture"],
-            *(f"{r[k]:,}" for k in ("registers", "spilled_bytes", "stack_bytes", "scratch_bytes")),
-            f"{r['ptx_lines']:,}", f"{r['emit_seconds']:.1f}", f"{r['ptxas_seconds']:.1f}",
-        ]
-        for r in assembled
-    ]  # fmt: skip
-    header = [
-        "kernel", "GPU", "registers", "spilled bytes", "stack", "scratch", "lines of PTX",
-        "seconds to write", "to assemble",
-    ]  # fmt: skip
-    return table(header, body) + "\n\n" + provenance(assembled)
-
-
-def gpu_runs_table() -> str:
-    """Return the table of runs by kernels on a GPU, against the processor and XLA on the GPU."""
-    rows = common.read("gpu_runs")
-
-    def milliseconds(row, key):
-        return f"{1e3 * row[key]:.3g}" if key in row else ""
-
-    body = [
-        [
-            r["case"], f"{r['batch']:,}", milliseconds(r, "native_run_seconds"),
-            f"{r['batch'] / r['native_run_seconds']:,.3g}",
-            milliseconds(r, "processor_run_seconds"), milliseconds(r, "xla_run_seconds"),
-            f"{r['difference']:.0e}" if "difference" in r else "",
-            f"{r['native_first_seconds']:.1f}",
-        ]
-        for r in rows
-    ]  # fmt: skip
-    header = [
-        "runs", "members", "GPU ms", "members a second", "processor ms", "XLA on the GPU ms",
-        "GPU from processor", "first call s",
-    ]  # fmt: skip
-    return table(header, body) + "\n\n" + provenance(rows)
-
-
 def thread_table() -> str:
     """Return the table of batches by one thread and by all."""
     rows = common.read("threads")
@@ -391,14 +350,13 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "multibody": ("multibody", multibody_table),
     "native": ("native", native_table),
     "threads": ("threads", thread_table),
-    "gpu": ("gpu", gpu_table),
-    "gpu_runs": ("gpu_runs", gpu_runs_table),
     "chains": ("chains", chain_table),
     "compile": ("compile", compile_table),
     "models": ("models", model_table),
     "stepping": ("stepping", stepping_table),
     **SOLVER_TABLES,
     **FIT_TABLES,
+    **GPU_TABLES,
     **ROBOT_TABLES,
 }
 
