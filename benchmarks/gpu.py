@@ -133,7 +133,8 @@ def run_all(options: argparse.Namespace) -> None:
             elif part.needs_gpu and not (runs_on_gpu or options.smoke):
                 ended.append({"part": part.function, "ended": "skipped: no GPU"})
             else:
-                ended.append(run_part(part, folder, min(part.limit, left), options.smoke))
+                limit = left if options.smoke else min(part.limit, left)
+                ended.append(run_part(part, folder, limit, options.smoke))
                 if not options.smoke:
                     publish(folder, out, ended)
             print(json.dumps(ended[-1]), flush=True)
