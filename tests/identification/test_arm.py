@@ -65,17 +65,19 @@ def test_base_parameters_and_friction(halves):
     assert linear.base.rank == 61 and len(linear.data.labels) == 87
     assert linear.base.condition < 100
     found = dict(zip(linear.data.labels, linear.parameters, strict=True))
-    viscous = [found[f"joint_{i}.viscous"] for i in range(1, 7)]
+    viscous = np.array([found[f"joint_{i}.viscous"] for i in range(1, 7)])
+    # The source counts motor 6 at both joints that it turns.
+    viscous[4:] += found["motor 6.viscous"]
     # Friction depends on temperature: not the same numbers on another day.
     np.testing.assert_allclose(viscous, [8.05, 5.53, 1.97, 1.11, 1.86, 0.65], rtol=0.2)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("nominal", [True, False])
-def test_consistent_arm_predicts_the_other_half_better(halves, nominal):
+@pytest.mark.parametrize("weight", [1.0, 1e-2])
+def test_consistent_arm_predicts_the_other_half_better(halves, weight):
     train, test, prior = halves
     linear = ident.regress(train)
-    found = ident.consistent_regression(linear, prior=prior if nominal else None)
+    found = ident.consistent_regression(linear, prior=prior, weight=weight)
     for body in found.bodies.values():
         assert np.linalg.eigvalsh(body.pseudo_inertia())[0] > 0
     assert min(found.terms[label] for label in found.terms if "offset" not in label) > 0

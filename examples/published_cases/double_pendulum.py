@@ -1,0 +1,170 @@
+"""The driven double pendulum: regression of the torques, and predictions of another recording.
+
+`python examples/published_cases/double_pendulum.py` prints the values of docs/published_cases.md.
+
+The motion depends on four numbers of the arms only: the first moments P1 = m1 r1 + m2 l1 and
+P2 = m2 r2, and the moments of inertia J1 = I1 + m2 l1^2 and J2 = I2 about the joints, with the
+rotors. Bodies of 1 kg each carry these numbers exactly.
+"""
+
+import json
+import pathlib
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+jax.config.update("jax_enable_x64", True)
+import rigidjax as rj  # noqa: E402
+from rigidjax import identification as ident  # noqa: E402
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "datasets" / "dfki_pendulums"
+JOINTS = "shoulder", "elbow"
+LENGTH, GEAR = 0.2, 6.0
+# kg m and kg m^2, then viscous friction, N m s, and dry friction, N m.
+NAMES = "P1", "P2", "J1", "J2", "b1", "b2", "cf1", "cf2"
+
+
+class Friction(eqx.Module):
+    """Friction of the published models: b w + cf atan(100 w)."""
+
+    viscous: jax.Array
+    coulomb: jax.Array
+
+    def __call__(self, t, angle, rate):
+        """Return the effort on the joint, N m."""
+        return -self.viscous * rate - self.coulomb * jnp.arctan(100 * rate)
+
+
+def pendulum(values=(0.3, 0.1, 0.1, 0.03, 0, 0, 0, 0)):
+    """Return the pendulum with the values of `NAMES`; friction as `Friction`."""
+    P1, P2, J1, J2, *friction = values
+    c1, c2 = P1 - LENGTH, P2
+    moments = J1 - LENGTH**2 - c1**2, J2 - c2**2
+    axis = (0, -1, 0)
+    bodies = [
+        rj.Body("upper", 1.0, (moments[0],) * 3, (0, 0, -c1)),
+        rj.Body("fore", 1.0, (moments[1],) * 3, (0, 0, -LENGTH - c2)),
+    ]
+    joints = [
+        rj.Revolute("ground", "upper", (0, 0, 0), axis, name="shoulder"),
+        rj.Revolute("upper", "fore", (0, 0, -LENGTH), axis, name="elbow"),
+    ]
+    forces = [rj.Gravity((0, 0, -9.81))]
+    for k, name in enumerate(JOINTS):
+        law = Friction(jnp.array(float(friction[k])), jnp.array(float(friction[2 + k])))
+        forces += [rj.Motor(name, law), rj.Motor(name, rj.Input(f"torque {name}"))]
+    return rj.System(bodies, joints, forces)
+
+
+def published_values(name):
+    """Return the values of `NAMES` of a published model; its rotors are part of the moments."""
+    v = json.loads((FOLDER / "published.json").read_text("utf-8"))[name]
+    rotor = GEAR**2 * v["Ir"]
+    first = v["m1"] * v["r1"] + v["m2"] * LENGTH, v["m2"] * v["r2"]
+    second = v["I1"] + v["m2"] * LENGTH**2 + rotor, v["I2"] + rotor
+    return np.array([*first, *second, v["b1"], v["b2"], v["cf1"], v["cf2"]])
+
+
+def recording(name):
+    """Return times, joint angles (T, 2) and torques (T, 2) at uniform times."""
+    raw = {key: x.astype(float) for key, x in np.load(FOLDER / f"double_{name}.npz").items()}
+    ts = np.arange(0.0, raw["time"][-1], 0.002)
+    q, tau = (
+        np.column_stack([np.interp(ts, raw["time"], raw[f"{key}{k}"]) for k in (1, 2)])
+        for key in ("pos_meas", "tau_meas")
+    )
+    return ts, q, tau
+
+
+def joint_data(system, name, cutoff):
+    """Return the regression data of a recording, filtered at `cutoff`, Hz."""
+    ts, q, tau = recording(name)
+    q, tau = ident.lowpass(ts, q, cutoff), ident.lowpass(ts, tau, cutoff)
+    v, a = (ident.differentiate(ts, q, window=0.5 / cutoff, derivative=k) for k in (1, 2))
+    # The ends of the slowest filter are inexact.
+    rows = slice(200, -200)
+    columns = (x[rows] for x in (q, v, a, tau))
+    return ident.joint_data(system, *columns, terms=("viscous", "coulomb"))
+
+
+def link_frames():
+    """Return the pendulum without friction and motors, with body frames at the joints."""
+    base = pendulum()
+    bodies = [
+        rj.Body(b.name, 1.0, (0.1,) * 3, z)
+        for b, z in zip(base.bodies, ((0, 0, 0), (0, 0, -LENGTH)), strict=True)
+    ]
+    return rj.System(bodies, base.joints, [rj.Gravity((0, 0, -9.81))])
+
+
+def estimates(linear):
+    """Return the values of `NAMES`, and their standard deviations, of a regression."""
+    starts = "upper.mz", "fore.mz", "upper.Iyy", "fore.Iyy"
+    starts += tuple(f"{joint}.{term}" for term in ("viscous", "coulomb") for joint in JOINTS)
+    rows = [[e.startswith(x) for e in linear.base.expressions].index(True) for x in starts]
+    # Arms hang along -z; atan reaches pi / 2.
+    factor = np.array([-1, -1, 1, 1, 1, 1, 2 / np.pi, 2 / np.pi])
+    return factor * linear.values[rows], np.abs(factor) * linear.std[rows]
+
+
+@eqx.filter_jit
+def predicted_angles(model, states, ts, torques):
+    """Return joint angles (N, T, 2) of N pieces, simulated from their start states."""
+    sensors = [rj.JointCoordinate(name) for name in JOINTS]
+
+    def read(t, y):
+        return jnp.stack([s.predict(model, t, y).reshape(()) for s in sensors])
+
+    def swing(state, torque):
+        inputs = {f"torque {n}": rj.Signal(ts, torque[:, k]) for k, n in enumerate(JOINTS)}
+        sol = rj.simulate(model, state, ts[-1], ts=ts, inputs=inputs, rtol=1e-6, atol=1e-6)
+        return jax.vmap(read)(sol.ts, sol.ys)
+
+    return jax.vmap(swing)(states, torques)
+
+
+def motion_errors(models, length):
+    """Return the rms errors of the angles, rad, in pieces of the held-out recording, by model."""
+    ts, q, tau = recording("C1_154548")
+    smooth = ident.lowpass(ts, q, 20.0)
+    rates = ident.differentiate(ts, smooth, window=0.025)
+    count = round(length / ts[1])
+    rows = np.arange(0, len(ts) - count - 1, count)
+    pieces = rows[:, None] + np.arange(count + 1)
+    errors = {"constant": q[pieces] - q[rows][:, None]}
+    for name, values in models.items():
+        system = pendulum(values)
+        states = rj.joint_states(system, smooth[rows], rates[rows])
+        angles = predicted_angles(
+            rj.NullSpace(system), states, ts[: count + 1], jnp.asarray(tau[pieces])
+        )
+        errors[name] = np.asarray(angles) - q[pieces]
+    return {name: np.sqrt(np.mean(error**2, axis=(0, 1))) for name, error in errors.items()}
+
+
+def main():
+    """Print estimates by cutoff, and errors of predicted motions."""
+    models = {}
+    for cutoff in (5.0, 10.0, 20.0):
+        linear = ident.regress(joint_data(link_frames(), "C1_154220", cutoff))
+        share = linear.rms / np.sqrt(np.mean(linear.data.torques**2, axis=0))
+        print(f"{cutoff:.0f} Hz, residual {np.round(100 * share, 1)} %: {linear.verdict}")
+        values, std = estimates(linear)
+        models[f"{cutoff:.0f} Hz"] = values
+        print(
+            "  "
+            + ", ".join(
+                f"{n} {v:.4f} +- {s:.4f}" for n, v, s in zip(NAMES, values, std, strict=True)
+            )
+        )
+    for name in ("model_1.0", "model_3.0"):
+        models[name] = published_values(name)
+        print(name, dict(zip(NAMES, models[name].round(4), strict=True)))
+    for name, error in motion_errors(models, 0.5).items():
+        print(f"{name}: error of the angles {np.round(error, 3)} rad", flush=True)
+
+
+if __name__ == "__main__":
+    main()
