@@ -36,7 +36,7 @@ FORMULATIONS: dict[str, Callable[[Any], Any]] = {
 COLORS = dict(zip(FORMULATIONS, ("C0", "C1", "C2", "C3", "C4"), strict=True))
 
 
-def arguments(description: str, add: Callable[[argparse.ArgumentParser], Any] | None = None):
+def arguments(description: str | None, add: Callable[[argparse.ArgumentParser], Any] | None = None):
     """Parse the command line; every benchmark accepts `--smoke`."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument(

@@ -99,7 +99,7 @@ def free_body(duration: float = 4.0, rate: float = 25.0) -> Study:
         model,
         rj.State(angular_velocity=(0.4, -0.6, 0.5)),
         np.arange(round(duration * rate) + 1) / rate,
-        {rj.Gyroscope(): 0.01},
+        dict.fromkeys([rj.Gyroscope()], 0.01),
         (
             Parameter("I", _inertia, PrincipalInertia(), unit="kg m^2"),
             Parameter("omega", _rates, per_run=True, unit="rad/s"),
@@ -115,7 +115,9 @@ def gentle_body(name: str, duration: float, rate: float) -> tuple[Study, float]:
     )
     fast = free_body(duration, rate)
     state0 = rj.State(angular_velocity=start)
-    return fast._replace(model=model, state0=state0, noise={rj.Gyroscope(): noise}), factor
+    return fast._replace(
+        model=model, state0=state0, noise=dict.fromkeys([rj.Gyroscope()], noise)
+    ), factor
 
 
 # Scale of the torque, initial rates (rad/s) and noise (rad/s) of the comparison with SciPy.
@@ -161,12 +163,13 @@ def four_bar() -> Study:
     crank is known.
     """
     problem = problems.four_bar(3.0)
+    assert isinstance(problem.system, rj.System)
     crank = problem.system.joints[0].name
     return Study(
         rj.NullSpace(problem.system),
         problem.state0,
         np.linspace(0.0, 1.0, 41),
-        {rj.JointCoordinate(crank): 0.01},
+        dict.fromkeys([rj.JointCoordinate(crank)], 0.01),
         (
             Parameter("coupler", _mass_1, Positive(), unit="kg"),
             Parameter("rocker", _mass_2, Positive(), unit="kg"),
