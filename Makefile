@@ -42,24 +42,24 @@ $(VENV)/.created:
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing rigidjax into $(VENV)"
-	@$(PIP) -e ".[plot]"
+	@$(PIP) -e ".[cli,plot]"
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing rigidjax and its test tools into $(VENV)"
-	@$(PIP) -e ".[plot,test]"
+	@$(PIP) -e ".[test]"
 	@touch $(VENV)/.installed $@
 
 $(VENV)/.installed-ptxas: $(VENV)/.installed-test
 	@echo "Installing ptxas into $(VENV)"
-	@$(PIP) -e ".[plot,test,ptx]"
+	@$(PIP) -e ".[test,ptx]"
 	@touch $@
 
 ptxas: $(VENV)/.installed-ptxas
 
 $(VENV)/.installed-peers: $(VENV)/.installed-test
 	@echo "Installing other programs and published models into $(VENV)"
-	@$(PIP) -e ".[plot,test,peers]"
+	@$(PIP) -e ".[test,peers]"
 	@touch $@
 
 peers: $(VENV)/.installed-peers
@@ -101,7 +101,7 @@ benchmarks-smoke: $(VENV)/.installed-test
 
 $(VENV)/.installed-docs: $(VENV)/.installed-test
 	@echo "Installing the tools of the documentation into $(VENV)"
-	@$(PIP) -e ".[plot,test,docs]"
+	@$(PIP) -e ".[test,docs]"
 	@touch $@
 
 # Warnings are errors; a link inside of the site that leads nowhere is a warning.

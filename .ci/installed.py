@@ -33,7 +33,11 @@ sol = rj.simulate(rj.NullSpace(system), system.reference_state(), 0.1, ts=[0.0, 
 with tempfile.TemporaryDirectory() as folder:
     page = rj.view(sol).save(pathlib.Path(folder) / "run.html")
     assert page.stat().st_size > 500_000, "the page of the viewer is without its program"
-command = pathlib.Path(sys.prefix) / "bin" / "rigidjax"
-said = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
+command = [pathlib.Path(sys.prefix) / "bin" / "rigidjax", "--version"]
+absent = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+assert absent.endswith('Commands need typer: pip install "rigidjax[cli]".\n'), absent
+install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+subprocess.run([*install, "-c", "constraints.txt", f"{wheel}[cli]"], check=True)
+said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
 assert version in said, said
 print(f"{wheel.name}: {len(names)} files; it imports, simulates, shows and has its command")

@@ -32,8 +32,11 @@ def run(code):
 
 
 def test_import_defers_slow_packages():
-    slow = ["llvmlite", "matplotlib", "pandas", "scipy.stats", "xarray"]
-    code = f"import sys, rigidjax; print([name for name in {slow} if name in sys.modules])"
+    slow = ["llvmlite", "matplotlib", "optax", "pandas", "rich", "scipy.stats", "xarray", "zarr"]
+    code = (
+        "import sys, rigidjax, rigidjax.identification; "
+        f"print([name for name in {slow} if name in sys.modules])"
+    )
     assert run(code).strip() == "[]"
 
 

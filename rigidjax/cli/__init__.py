@@ -1,3 +1,7 @@
 """The command line, `rigidjax`."""
 
-from .app import app as app, main as main
+from ..extras import import_optional
+
+import_optional("typer", "Commands")
+
+from .app import app as app, main as main  # noqa: E402

@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..extras import import_optional
+
 if TYPE_CHECKING:
     import xarray
 
@@ -101,7 +103,7 @@ def _read_file(path: pathlib.Path) -> dict[str, np.ndarray]:
     try:
         if path.suffix == ".csv":
             return _read_table(path)
-        import xarray
+        xarray = import_optional("xarray", "Parameters in NetCDF files")
 
         # Otherwise xarray would decode a parameter in seconds as a time.
         with xarray.open_dataset(path, decode_times=False, decode_timedelta=False) as dataset:
@@ -114,7 +116,7 @@ def _read_file(path: pathlib.Path) -> dict[str, np.ndarray]:
 
 def _read_table(path: pathlib.Path) -> dict[str, np.ndarray]:
     """Return the columns of a CSV file by name; integers keep their type."""
-    import pandas
+    pandas = import_optional("pandas", "Parameters in CSV files")
 
     table = pandas.read_csv(path)
     if table.empty:

@@ -1,15 +1,33 @@
 """Progress report of an ensemble: members done and failed, their rate, the remaining time."""
 
+import importlib
+import importlib.util
 import sys
 import time
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 # Seconds before the first report, and between lines if the output is not a terminal.
 _DELAY = 1.0
 _INTERVAL = 10.0
+
+
+def _make_bar() -> Any:
+    """Return a progress bar.
+
+    It is `None` without the optional package rich, and where neither a terminal nor a notebook
+    shows a bar.
+    """
+    if importlib.util.find_spec("rich") is None:
+        return None
+    console = importlib.import_module("rich.console").Console(stderr=True)
+    if not (console.is_terminal or console.is_jupyter):
+        return None
+    bars = importlib.import_module("rich.progress")
+    return bars.Progress(
+        bars.TextColumn("members"), bars.BarColumn(), bars.MofNCompleteColumn(),
+        bars.TextColumn("{task.fields[rate]}"), bars.TimeRemainingColumn(),
+        console=console, transient=True,
+    )  # fmt: skip
 
 
 class ProgressReport:
@@ -19,20 +37,16 @@ class ProgressReport:
         self._count, self._before, self._done, self._failed = count, done, done, 0
         self._begin = self._last_line = time.monotonic()
         self._enabled = enabled
-        console = Console(stderr=True)
-        self._is_shown = enabled and (console.is_terminal or console.is_jupyter)
-        self._bar = Progress(
-            TextColumn("members"), BarColumn(), MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
-            console=console, transient=True,
-        )  # fmt: skip
-        self._task: Any = self._bar.add_task("", total=count, completed=done, rate="")
+        self._bar = _make_bar() if enabled else None
+        if self._bar:
+            self._task: Any = self._bar.add_task("", total=count, completed=done, rate="")
 
     def __enter__(self) -> "ProgressReport":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        if self._bar:
+            self._bar.stop()
 
     def add(self, count: int, failed: int) -> None:
         """Report that `count` further members are done, of which some failed."""
@@ -43,7 +57,7 @@ class ProgressReport:
             return
         rate = (self._done - self._before) / (now - self._begin)
         text = f"{rate:,.0f} /s" + (f", {self._failed} failed" if self._failed else "")
-        if self._is_shown:
+        if self._bar:
             self._bar.start()
             self._bar.update(self._task, completed=self._done, rate=text)
         elif now - self._last_line >= _INTERVAL:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from ..extras import import_optional
 from ..results import RESULTS
 from .members import STATUS_VARIABLES, Members
 
@@ -84,7 +85,7 @@ class Ensemble:
         output or a parameter.
         **Raises:** `ValueError` for unknown names and a wrong number of dimensions.
         """
-        import xarray
+        xarray = import_optional("xarray", "Datasets of ensembles")
 
         arrays = dict(zip(self.members.names, self.members.leaves, strict=True))
         arrays |= {

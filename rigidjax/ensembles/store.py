@@ -19,6 +19,7 @@ import jax
 import numpy as np
 
 from .._version import __version__
+from ..extras import import_optional
 from .chunks import ChunkResult
 from .leases import Lease, process_name
 from .members import Members
@@ -183,7 +184,7 @@ class Store:
 
         **Raises:** `StoreError` while shards are missing.
         """
-        import xarray
+        xarray = import_optional("xarray", "Datasets of ensembles")
 
         self._check_complete()
         data = xarray.open_zarr(self.path, consolidated=False, chunks=None)
@@ -195,7 +196,7 @@ class Store:
         return sum(json.loads(note)["failed"] for note in notes)
 
     def _open(self, mode: Any) -> Any:
-        import zarr
+        zarr = import_optional("zarr", "Stores of ensembles")
 
         if self._group is None or mode != "r":
             self._group = zarr.open_group(str(self.path), mode=mode, zarr_format=3)
@@ -278,7 +279,7 @@ def _create(
     """Create a store in a temporary folder, and move it to `path` atomically."""
     import shutil
 
-    import zarr
+    zarr = import_optional("zarr", "Stores of ensembles")
 
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._version import __version__
+from ..extras import import_optional
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns, split_chart
 from ..results import RESULTS
@@ -47,7 +48,7 @@ def to_dataset(
     **Returns:** an `xarray.Dataset` in memory, with NumPy arrays.
     **Errors:** `ValueError` for a solution without saved times, or with differing times.
     """
-    import xarray
+    xarray = import_optional("xarray", "Datasets")
 
     if solution.ts is None:
         raise ValueError(

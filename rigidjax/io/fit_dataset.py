@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._version import __version__
+from ..extras import import_optional
 
 if TYPE_CHECKING:
     import xarray
@@ -35,7 +36,7 @@ def fit_to_dataset(
     `rigidjax.identification.predictions`; `attributes` to add.
     **Returns:** an `xarray.Dataset` in memory; write it with `rj.io.save`.
     """
-    import xarray
+    xarray = import_optional("xarray", "Datasets of fits")
 
     variables = _estimates(fit)
     length = max(len(ts) for ts in fit.ts)

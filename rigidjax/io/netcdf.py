@@ -4,6 +4,7 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, Any
 
+from ..extras import import_optional
 from ..simulate.solution import Solution
 from .dataset import to_dataset
 from .files import replacing
@@ -36,7 +37,7 @@ def load(path: str | os.PathLike[str]) -> "xarray.Dataset":
 
     **Errors:** `FileNotFoundError`; `OSError` for a file that is not NetCDF 4.
     """
-    import xarray
+    xarray = import_optional("xarray", "NetCDF files")
 
     try:
         dataset = xarray.load_dataset(path, engine="h5netcdf")

@@ -1,14 +1,13 @@
 """Reader of Collada files, by pycollada."""
 
-import importlib
 import io
 import os
 import pathlib
-from typing import Any
 
 import numpy as np
 
 from ..bodies.mesh import Mesh
+from ..extras import import_optional
 
 # Bytes, as of model files.
 _LARGEST = 64 * 2**20
@@ -31,12 +30,7 @@ def read_collada(path: str | os.PathLike[str]) -> Mesh:
     # Other contents would be unpacked, or expand entities.
     if b"<COLLADA" not in content[:4096] or b"<!DOCTYPE" in content:
         raise ValueError(f"{path} is no Collada file: it does not start with <COLLADA>.")
-    try:
-        collada: Any = importlib.import_module("collada")
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f'Collada files are read by pycollada: pip install "rigidjax[meshes]". ({error})'
-        ) from error
+    collada = import_optional("collada", "Collada files")
     try:
         document = collada.Collada(io.BytesIO(content))
     except collada.common.DaeError as error:

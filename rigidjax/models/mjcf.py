@@ -40,8 +40,8 @@ def read_mjcf(
 
     **Arguments:** `root` element of the file; `report`, to which every element is added;
     `packages`, folders with files that it may refer to.
-    **Errors:** `ImportError` without MuJoCo; `ValueError` for a file that it cannot compile, or
-    that refers to files elsewhere.
+    **Errors:** `ModuleNotFoundError` without MuJoCo; `ValueError` for a file that it cannot
+    compile, or that refers to files elsewhere.
     """
     check_sources(root, packages)
     compiled = CompiledModel(root)

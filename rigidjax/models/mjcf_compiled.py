@@ -1,11 +1,11 @@
 """Models that MuJoCo has compiled from an MJCF file."""
 
-import importlib
 import re
 from typing import Any
 
 import numpy as np
 
+from ..extras import import_optional
 from .description import make_unique
 from .placement import Placement, from_quaternion
 from .xml_source import Element
@@ -21,28 +21,19 @@ _FINITE = (
 _RANGES = ("jnt_range", "jnt_actfrcrange", "actuator_ctrlrange", "actuator_forcerange")
 
 
-def import_mujoco() -> Any:
-    """Return the module `mujoco`; `ImportError` with the command that installs it."""
-    try:
-        return importlib.import_module("mujoco")
-    except ImportError as error:
-        raise ImportError(
-            "MJCF files are read by MuJoCo's compiler, which is not installed: "
-            "`pip install rigidjax[mjcf]`."
-        ) from error
-
-
 class CompiledModel:
     """An MJCF file, compiled by MuJoCo.
 
     **Attributes:** `mujoco`, the module; `model`, its `MjModel`; `bodies`, a name for each body,
     in the order of the model; `path` of the file.
 
-    **Errors:** `ImportError` without MuJoCo; `ValueError` for a file that it cannot compile.
+    **Errors:** `ModuleNotFoundError` without MuJoCo; `ValueError` for a file that it cannot
+    compile.
     """
 
     def __init__(self, root: Element):
-        self.mujoco, self.path = import_mujoco(), root.path
+        self.mujoco = import_optional("mujoco", "MJCF files")
+        self.path = root.path
         try:
             self.model = self.mujoco.MjModel.from_xml_path(root.path)
         except (ValueError, RuntimeError, MemoryError, self.mujoco.FatalError) as error:

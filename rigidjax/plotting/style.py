@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..extras import import_optional
 from ..io import replacing
 
 if TYPE_CHECKING:
@@ -46,12 +47,7 @@ def style() -> Iterator[None]:
 
     **Errors:** `ModuleNotFoundError` without matplotlib.
     """
-    try:
-        import matplotlib
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            'Figures need matplotlib: pip install "rigidjax[plot]".', name="matplotlib"
-        ) from error
+    matplotlib = import_optional("matplotlib", "Figures")
     with matplotlib.rc_context(SETTINGS):
         yield
 

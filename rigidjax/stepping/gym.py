@@ -1,6 +1,5 @@
 """A stepper as an environment of gymnasium."""
 
-import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,18 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ..extras import import_optional
 from ..formulations.view import SystemView
 from ..native import call_as_kernel, why_too_large_matrices
 from ..results import RESULTS, SimulationError
 from ..state import State
 from .stepper import Stepper, StepperState
 
-try:
-    gymnasium: Any = importlib.import_module("gymnasium")
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        f'`GymEnvironment` needs gymnasium: pip install "rigidjax[gym]". ({error})'
-    ) from error
+gymnasium = import_optional("gymnasium", "Environments for learners")
 
 
 class GymEnvironment(gymnasium.Env):

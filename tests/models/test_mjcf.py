@@ -351,5 +351,7 @@ def test_loops_that_cannot_be_closed_are_refused(tmp_path):
 
 def test_missing_mujoco_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(ImportError, match=r"pip install rigidjax\[mjcf\]"):
+    with pytest.raises(
+        ModuleNotFoundError, match=r'MJCF files need mujoco: pip install "rigidjax\[mjcf\]"'
+    ):
         load(write(tmp_path))

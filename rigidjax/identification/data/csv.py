@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 
 from ...checks import did_you_mean
+from ...extras import import_optional
 from .csv_header import BLANKS, GAPS, Header, convert_to_utf8, is_comment, open_text, read_header
 from .measurements import Measurements
 from .reading import FileLayout, Gaps, make_layout, make_run
@@ -244,7 +245,7 @@ def _read_blocks(form: _Format, data: bytes | None, runs: dict[str, int]) -> Ite
 
 def _parse_plain(form: _Format, part: bytes, line: int, runs: dict[str, int]) -> _Block | None:
     """Parse a part of whole lines that begins at `line`; return `None` if it is not plain."""
-    import pandas
+    pandas = import_optional("pandas", "CSV files")
 
     numbers, part = _strip_comments(part, line)
     if not part:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...extras import import_optional
+
 
 def load_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Return the arrays of a NumPy file by name.
@@ -29,15 +31,10 @@ def load_parquet(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     **Errors:** `ModuleNotFoundError` without the extra `rigidjax[parquet]`; `ValueError` for a file
     that is none; `OSError`.
     """
+    pyarrow = import_optional("pyarrow", "Parquet files")
+    parquet = import_optional("pyarrow.parquet", "Parquet files")
     try:
-        import pyarrow
-        import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            'Parquet files are read with pyarrow: pip install "rigidjax[parquet]".'
-        ) from error
-    try:
-        table = pyarrow.parquet.read_table(path)
+        table = parquet.read_table(path)
     except pyarrow.ArrowInvalid as error:
         raise ValueError(f"{path} is no Parquet file: {error}.") from error
     arrays = {}
@@ -82,7 +79,7 @@ def _flatten(values: Mapping[str, Any], prefix: str, arrays: dict[str, np.ndarra
 
 
 def _load_mat73(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    import h5py
+    h5py = import_optional("h5py", "MATLAB files of version 7.3")
 
     arrays: dict[str, np.ndarray] = {}
 

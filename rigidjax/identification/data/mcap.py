@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...checks import did_you_mean
+from ...extras import import_optional
 from .arrays import read_arrays
 from .measurements import Measurements
 from .reading import Gaps
@@ -134,18 +135,13 @@ def _read_messages(
     path: Any, fields: Mapping[str, Sequence[Sequence[_Field]]], time: str
 ) -> dict[str, tuple[np.ndarray, list[np.ndarray]]]:
     """Return for each topic the stamps (T,), ns, and the samples (T, n) of each of its sensors."""
-    try:
-        from mcap.exceptions import McapError
-        from mcap.reader import make_reader
-        from mcap_ros2.decoder import DecoderFactory
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            'MCAP files are read with mcap-ros2-support: pip install "rigidjax[mcap]".'
-        ) from error
+    mcap_error = import_optional("mcap.exceptions", "MCAP files").McapError
+    make_reader = import_optional("mcap.reader", "MCAP files").make_reader
+    decoder = import_optional("mcap_ros2.decoder", "MCAP files").DecoderFactory()
     rows: dict[str, list[Any]] = {topic: [] for topic in fields}
     try:
         with open(path, "rb") as file:
-            reader = make_reader(file, decoder_factories=[DecoderFactory()])
+            reader = make_reader(file, decoder_factories=[decoder])
             summary = reader.get_summary()
             known = sorted({c.topic for c in summary.channels.values()}) if summary else []
             for topic in fields:
@@ -161,7 +157,7 @@ def _read_messages(
                     for group in fields[channel.topic]
                 ]
                 rows[channel.topic].append((stamp, samples))
-    except McapError as error:
+    except mcap_error as error:
         raise ValueError(f"{path} is no MCAP file of ROS 2: {error}.") from error
     found = {}
     for topic, messages in rows.items():

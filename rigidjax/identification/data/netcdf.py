@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...checks import did_you_mean
+from ...extras import import_optional
 from .measurements import Measurements
 from .reading import FileLayout, Gaps, make_layout, make_run, raise_gaps
 from .time_stamps import LEAST_STAMP, detect_stamps, seconds_of_date
@@ -51,7 +52,7 @@ def read_netcdf(
     dimensions, missing or unknown units, gaps, values that are not finite, times out of order, and
     an orientation whose convention is not stated; `OSError` for a file that cannot be read.
     """
-    import xarray
+    xarray = import_optional("xarray", "NetCDF files")
 
     # Times are not decoded: their unit is converted here, like those of other variables.
     with xarray.open_dataset(

@@ -7,7 +7,6 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Bool, Float, Int
 
 from ...adjoints.any_mode import AnyMode
@@ -33,7 +32,7 @@ class FirstOrder(eqx.Module):
     seed: int = eqx.field(static=True, default=0)
 
     def __check_init__(self):
-        if not isinstance(self.optimizer, optax.GradientTransformation):
+        if not (hasattr(self.optimizer, "init") and hasattr(self.optimizer, "update")):
             raise TypeError(
                 "`FirstOrder(optimizer=...)` must be an optimiser of optax such as "
                 f"`optax.adam(1e-2)`; got {self.optimizer!r}."

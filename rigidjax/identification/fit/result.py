@@ -384,7 +384,7 @@ class Fit:
         `warmup`, number of samples in which the step size is adapted, which are dropped.
         **Returns:** a `Posterior`.
         **Errors:** `ValueError` for other numbers, and for parameters that the data do not
-        determine; `ImportError` without BlackJAX.
+        determine; `ModuleNotFoundError` without BlackJAX.
         **Source:** Hoffman and Gelman, J. Mach. Learn. Res. 15 (2014) 1593; R-hat and effective
         samples: Vehtari, Gelman, Simpson, Carpenter, Bürkner, Bayesian Anal. 16 (2021) 667.
         """

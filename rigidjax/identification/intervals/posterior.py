@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...extras import import_optional
 from ..fit.evaluation import evaluate
 from ..fit.least_squares import Minimum
 from ..fit.optimum import Optimum
@@ -156,7 +157,7 @@ def sample_posterior(
             raise ValueError(
                 f"`Fit.posterior({name}=...)` must be at least {least}; got {value!r}."
             )
-    blackjax = _import_blackjax()
+    blackjax = import_optional("blackjax", "Posterior samples")
     posterior = make_log_posterior(optimum, variance)
     start_key, key = jax.random.split(key)
     starts = _SPREAD * jax.random.normal(start_key, (chains, posterior.origin.size))
@@ -185,16 +186,6 @@ def sample_posterior(
         evaluations=int(steps.sum()),
         bounds=bounds,
     )
-
-
-def _import_blackjax() -> Any:
-    try:
-        return importlib.import_module("blackjax")
-    except ImportError as error:
-        raise ImportError(
-            "`Fit.posterior` samples with BlackJAX, which is not installed: "
-            "pip install 'rigidjax[posterior]'"
-        ) from error
 
 
 def make_log_posterior(optimum: Optimum, variance: float) -> LogPosterior:
@@ -277,7 +268,7 @@ def _run_chains(
 
     The step size of each chain is adapted during `warmup`, by dual averaging.
     """
-    blackjax = _import_blackjax()
+    blackjax = import_optional("blackjax", "Posterior samples")
     adaptation = importlib.import_module("blackjax.adaptation.step_size")
     begin, update, end = adaptation.dual_averaging_adaptation(_TARGET)
     kernel = blackjax.nuts.build_kernel()
