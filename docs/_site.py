@@ -29,6 +29,30 @@ BESIDE = {
 }
 
 
+# Tags of the examples in the gallery.
+TAGS = {
+    "andrews": ("closed loops", "stiff"),
+    "bouncing_hoop": ("impacts", "friction"),
+    "bricard": ("closed loops", "redundant constraints"),
+    "cassie_leg": ("closed loops", "robot", "springs"),
+    "dual_spin_satellite": ("space", "conservation"),
+    "ensemble": ("batch",),
+    "flyball_governor": ("closed loops", "springs"),
+    "four_bar": ("closed loops", "plane"),
+    "hinge_fit": ("fit", "measured data"),
+    "humanoid": ("URDF", "robot", "control"),
+    "pendulum": ("first steps",),
+    "racket": ("free body",),
+    "reaction_wheels": ("space", "control"),
+    "robot_arm": ("robot", "control"),
+    "slider_crank": ("closed loops",),
+    "stewart": ("closed loops", "robot"),
+    "swing_up": ("gradient", "control"),
+    "synthesis": ("gradient", "closed loops"),
+    "top": ("fixed point",),
+}
+
+
 def on_config(config):
     """Append guides that are not in the menu."""
     guides = next(entry["Guides"] for entry in config["nav"] if "Guides" in entry)
@@ -66,11 +90,22 @@ def description(path):
 
 
 def gallery(names):
-    lines = ["# Gallery", "", "Examples with their code and a playable view.", ""]
+    """Return a page of cards, each with a looping clip, a title, a line of text and tags."""
+    cards = []
     for name in names:
-        picture = f"![{headline(name)}](gallery/{name}.png)"
-        lines += [f"## [{headline(name)}](gallery/{name}.md)", "", picture, ""]
-    return "\n".join(lines)
+        text = description(GALLERY / f"{name}.py").split("\n\n")[0].replace("\n", " ")
+        line = text.split(": ", 1)[-1]
+        tags = "".join(f"<span>{tag}</span>" for tag in TAGS[name])
+        cards.append(
+            f'<a class="clip" href="gallery/{name}.html">'
+            f'<img src="gallery/{name}.webp" width="320" height="214" loading="lazy" alt="">'
+            f"<strong>{html.escape(headline(name))}</strong>"
+            f"<p>{html.escape(line[0].upper() + line[1:])}</p><p>{tags}</p></a>"
+        )
+    return (
+        "# Gallery\n\nEach example has its code and a view to play with.\n\n"
+        f'<div class="clips">{"".join(cards)}</div>\n'
+    )
 
 
 def example(name):

@@ -27,7 +27,8 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
     mass, or `None`). `joints`: `name`, `kind`, `parent` and `child` (rows of the bodies, -1 for
     the ground), and for both of them `point` (3,), m, and `frame` (3, 3), columns, in components
     of the body. `springs`: their ends, like those of joints, and `is_cord`, for cords and for
-    the parts of cables. `gravity`: (3,), m/s^2, or `None`.
+    the parts of cables. `frames`: `name`, `body` (a row) and `point` of every `Frame`, (3,) m, body
+    components. `gravity`: (3,), m/s^2, or `None`.
     """
     system = model.system if isinstance(model, AbstractFormulation) else model
     if not isinstance(system, System):
@@ -89,6 +90,14 @@ def describe_mechanism(model: AbstractFormulation | Any) -> dict[str, Any]:
                 "is_cord": is_cord,
             }
             for first, last, is_cord in _lines(system)
+        ],
+        "frames": [
+            {
+                "name": frame.name,
+                "body": rows[frame.body],
+                "point": np.asarray(frame.point).tolist(),
+            }
+            for frame in system.frames
         ],
         "gravity": np.sum(gravities, axis=0).tolist() if gravities else None,
     }

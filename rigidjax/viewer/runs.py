@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -21,16 +21,20 @@ from ..mechanics.loads import applied_wrenches
 from ..simulate.solution import Solution
 from ..state import State
 
+# Drift below this value is round-off and has no graph.
+_ROUND_OFF = 1e-10
+
 
 @dataclasses.dataclass
 class DisplayedRun:
     """A trajectory with its graphs and arrows.
 
     `times`, (T,) s; `positions`, (T, L, 3) m; `orientations`, (T, L, 4), unit quaternions;
-    `angular_velocities`, (T, L, 3) rad/s, body components, or `None` if unknown; `graphs`, from
-    name and unit to values (T,); `forces` on the bodies, (T, L, 3) N, and `reactions` of the joints
-    on their children, (T, J, 3) N, space components, or `None`; `mechanism`, see
-    `describe_mechanism`; `is_ghost`, whether the run is drawn faintly.
+    `angular_velocities`, (T, L, 3) rad/s, body components, and `velocities`, (T, L, 3) m/s, space
+    components, or `None` if unknown; `graphs`, from name and unit to values (T,); `forces` on the
+    bodies, (T, L, 3) N, and `reactions` of the joints on their children, (T, J, 3) N, space
+    components, or `None`; `mechanism`, see `describe_mechanism`; `is_ghost`, whether the run is
+    drawn faintly.
     """
 
     label: str
@@ -43,6 +47,7 @@ class DisplayedRun:
     forces: np.ndarray | None = None
     reactions: np.ndarray | None = None
     is_ghost: bool = False
+    velocities: np.ndarray | None = None
 
 
 def runs_of(
@@ -114,7 +119,7 @@ def _of_solution(
         (jnp.asarray(solution.ts)[indices], jax.tree.map(lambda y: y[indices], solution.ys)),
     )
     mechanism = describe_mechanism(solution.model)
-    states, energy, drift, forces = thinned._along(_quantities)
+    states, energies, drift, forces = thinned._along(_quantities)
     reactions = None
     if with_reactions and mechanism["joints"]:
         reactions = np.asarray(thinned._along(_reactions))
@@ -126,9 +131,10 @@ def _of_solution(
             np.asarray(states.position),
             np.asarray(states.orientation),
             np.asarray(states.angular_velocity),
-            _graphs(energy, *drift) | _angles(states.angle_names, states.joint_angles),
+            _graphs(sum(energies), *drift, energies),
             None if forces is None else np.asarray(forces),
             reactions,
+            velocities=np.asarray(states.velocity),
         )
     ]
 
@@ -157,20 +163,25 @@ def _of_ensemble(
             continue
         energy = np.asarray(outputs["energy"][k])[rows]
         graphs = {("energy", "J"): energy, ("change of energy", "J"): energy - energy[0]}
-        if "joint_angles" in outputs:
-            names = model.multibody.angle_names
-            graphs |= _angles(names, np.asarray(outputs["joint_angles"][k])[rows])
         text = f"{label} member {k}".strip()
         poses = (times[rows], x[rows], p[rows], omega[rows])
-        runs.append(DisplayedRun(text, mechanism, *poses, graphs, is_ghost=bool(runs)))
+        velocities = (
+            np.asarray(outputs["velocity"][k], float)[rows] if "velocity" in outputs else None
+        )
+        runs.append(
+            DisplayedRun(
+                text, mechanism, *poses, graphs, is_ghost=bool(runs), velocities=velocities
+            )
+        )
     if not runs:
         raise ValueError("No member reached any of its saved times: there is nothing to view.")
     return runs
 
 
 def _quantities(model: AbstractFormulation, t: Float[Array, ""], y: Unknowns) -> tuple[Any, ...]:
-    """Return state, energy, drift and forces in one function, which is compiled once."""
-    return model.decode(t, y), model.energy(t, y), model.drift(t, y), _forces(model, t, y)
+    """Return state, energies, drift and forces in one function, which is compiled once."""
+    energies = model.kinetic_energy(t, y), model.potential_energy(t, y)
+    return model.decode(t, y), energies, model.drift(t, y), _forces(model, t, y)
 
 
 def _forces(
@@ -189,23 +200,28 @@ def _reactions(model: Any, t: Float[Array, ""], y: Unknowns) -> Float[Array, "J 
     return jnp.stack([reactions[joint.name].force for joint in joints])
 
 
-def _angles(names: Iterable[str], joint_angles: ArrayLike | None) -> dict:
-    """Return graphs of the unwrapped angles of joints, (T, A), by name and unit."""
-    if joint_angles is None:
-        return {}
-    columns = np.asarray(joint_angles).T
-    return {(f"angle of {name}", "rad"): x for name, x in zip(names, columns, strict=True)}
-
-
 def _graphs(
-    energy: ArrayLike, position_drift: ArrayLike, velocity_drift: ArrayLike
+    energy: ArrayLike,
+    position_drift: ArrayLike,
+    velocity_drift: ArrayLike,
+    energies: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> dict[tuple[str, str], np.ndarray]:
-    return {
-        ("energy", "J"): np.asarray(energy),
-        ("change of energy", "J"): np.asarray(energy) - np.asarray(energy)[0],
-        ("position drift", ""): np.asarray(position_drift),
-        ("velocity drift", "1/s"): np.asarray(velocity_drift),
-    }
+    """Return graphs of the energies, kinetic and potential first, and of drift above round-off."""
+    graphs = {}
+    if energies is not None:
+        graphs["kinetic energy", "J"], graphs["potential energy", "J"] = map(np.asarray, energies)
+    graphs["energy", "J"] = np.asarray(energy)
+    graphs["change of energy", "J"] = np.asarray(energy) - np.asarray(energy)[0]
+    drifts = {("position drift", ""): position_drift, ("velocity drift", "1/s"): velocity_drift}
+    shown = {key: np.asarray(x) for key, x in drifts.items() if np.max(x) > _ROUND_OFF}
+    return graphs | shown
+
+
+def to_space(orientations: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Convert vectors (..., 3) from body to space components."""
+    scalar, vector = orientations[..., :1], orientations[..., 1:]
+    twice_cross = 2 * np.cross(vector, vectors)
+    return vectors + scalar * twice_cross + np.cross(vector, twice_cross)
 
 
 def _of_dataset(dataset: Any, label: str, frames: int, members: int) -> list[DisplayedRun]:
@@ -235,8 +251,6 @@ def _of_dataset(dataset: Any, label: str, frames: int, members: int) -> list[Dis
         graphs = {}
         if {"energy", "position_drift", "velocity_drift"} <= set(data.data_vars):
             graphs = _graphs(data.energy, data.position_drift, data.velocity_drift)
-        if "joint_angles" in data:
-            graphs |= _angles(data.joint.values, data.joint_angles.values)
         runs.append(
             DisplayedRun(
                 label if k is None else f"{label} member {k}".strip(),
@@ -247,6 +261,7 @@ def _of_dataset(dataset: Any, label: str, frames: int, members: int) -> list[Dis
                 data.angular_velocity.values,
                 graphs,
                 is_ghost=bool(runs),
+                velocities=data.velocity.values if "velocity" in data else None,
             )
         )
     if not runs:
@@ -281,7 +296,8 @@ def _of_states(
     if len(shape) > 3:
         raise ValueError(f"`view(state=...)` takes one axis of times at most; got shape {shape}.")
     leaves = [
-        np.asarray(leaf) for leaf in (state.position, state.orientation, state.angular_velocity)
+        np.asarray(leaf)
+        for leaf in (state.position, state.orientation, state.angular_velocity, state.velocity)
     ]
     if len(shape) == 2:
         leaves = [leaf[None] for leaf in leaves]
@@ -292,14 +308,15 @@ def _of_states(
             f"shape {times.shape}."
         )
     indices = frame_indices(times, frames)
-    positions, orientations, rates = (leaf[indices] for leaf in leaves)
+    positions, orientations, rates, velocities = (leaf[indices] for leaf in leaves)
     # Measured poses have zero rates.
     is_known = np.any(rates) or np.array_equal(
         orientations, np.broadcast_to(orientations[0], orientations.shape)
     )
-    return DisplayedRun(
-        label, mechanism, times[indices], positions, orientations, rates if is_known else None
-    )
+    poses = (times[indices], positions, orientations)
+    if not is_known:
+        return DisplayedRun(label, mechanism, *poses, None)
+    return DisplayedRun(label, mechanism, *poses, rates, velocities=velocities)
 
 
 def _is_dataset(item: Any) -> bool:

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..bodies import Mesh
-from ..io.mechanism import GROUND
-from .runs import DisplayedRun
-from .shapes import AnyShape, Shape, as_shapes, shapes_of
+from .joint_values import JointValue, joint_values, point_path
+from .runs import DisplayedRun, to_space
+from .shapes import AnyShape, Shape, as_shapes, inertia_ellipsoid, shapes_of
 
 # Ratio of the extents across and along a plane below which a motion counts as plane.
 _PLANE = 0.12
@@ -100,7 +100,7 @@ def _run(
 ) -> dict[str, Any]:
     mechanism, rates = run.mechanism, {}
     if run.angular_velocities is not None:
-        in_space = _to_space(run.orientations, run.angular_velocities)
+        in_space = to_space(run.orientations, run.angular_velocities)
         rates = {"rates": encode_array(in_space, "int16")}
     out = {
         "label": run.label,
@@ -111,23 +111,39 @@ def _run(
         "bodies": [
             {
                 "name": body["name"],
+                "mass": body["mass"],
                 "shapes": [_shape(shape, meshes) for shape in parts],
                 "extent": _extent(parts),
+                "inertia": ellipsoid and _shape(ellipsoid, meshes),
             }
             for body, parts in zip(mechanism["bodies"], solids, strict=True)
+            for ellipsoid in [inertia_ellipsoid(body)]
         ],
         "joints": [_joint(joint, run) for joint in mechanism["joints"]],
         "springs": mechanism["springs"],
+        "frames": mechanism.get("frames", []),
         "graphs": [
             {"name": name, "unit": unit, "values": encode_array(values)}
             for (name, unit), values in run.graphs.items()
         ],
+        "coordinates": [_coordinate(value) for value in joint_values(run)],
     }
     if run.forces is not None:
         out["forces"] = encode_array(run.forces, "int16")
     if run.reactions is not None:
         out["reactions"] = encode_array(run.reactions, "int16")
     return out
+
+
+def _coordinate(value: JointValue) -> dict[str, Any]:
+    rates = {} if value.rates is None else {"rates": encode_array(value.rates)}
+    return {
+        "joint": value.joint,
+        "name": value.name,
+        "unit": value.unit,
+        "values": encode_array(value.values),
+        **rates,
+    }
 
 
 def _extent(shapes: Sequence[Shape]) -> float:
@@ -154,9 +170,9 @@ def _shape(shape: Shape, meshes: dict[Mesh, int]) -> dict[str, Any]:
 def _joint(joint: dict[str, Any], run: DisplayedRun) -> dict[str, Any]:
     """Return the data of a joint, with quaternions and the range of travel along its axis."""
     frame = np.array(joint["parent_frame"])
-    child = _points(run, joint["child"], joint["child_point"])
-    parent = _points(run, joint["parent"], joint["parent_point"])
-    axis = _points(run, joint["parent"], np.array(joint["parent_point"]) + frame[:, 2]) - parent
+    child = point_path(run, joint["child"], joint["child_point"])
+    parent = point_path(run, joint["parent"], joint["parent_point"])
+    axis = point_path(run, joint["parent"], np.array(joint["parent_point"]) + frame[:, 2]) - parent
     along = np.sum((child - parent) * axis, axis=-1)
     return {
         **{name: joint[name] for name in ("name", "kind", "parent", "child")},
@@ -178,21 +194,6 @@ def _joint_points(mechanism: dict[str, Any], body: int) -> list[np.ndarray]:
             if joint[end] == body and not any(coincides):
                 points.append(point)
     return points
-
-
-def _points(run: DisplayedRun, body: int, point: Any) -> np.ndarray:
-    """Return the position of a point of a body at all times, (T, 3)."""
-    if body == GROUND:
-        return np.broadcast_to(np.asarray(point, float), (len(run.times), 3))
-    arm = np.broadcast_to(np.asarray(point, float), (len(run.times), 1, 3))
-    return run.positions[:, body] + _to_space(run.orientations[:, body : body + 1], arm)[:, 0]
-
-
-def _to_space(orientations: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Convert vectors (..., 3) from body to space components."""
-    scalar, vector = orientations[..., :1], orientations[..., 1:]
-    twice_cross = 2 * np.cross(vector, vectors)
-    return vectors + scalar * twice_cross + np.cross(vector, twice_cross)
 
 
 def _unit(runs: Sequence[DisplayedRun]) -> float:
@@ -219,14 +220,14 @@ def _camera(
     low, high, points = [], [], []
     for run, parts in zip(runs, solids, strict=True):
         for i, shapes in enumerate(parts):
-            path = run.positions[:, i]
-            size = _extent(shapes)
-            low.append(path.min(axis=0) - 0.8 * size)
-            high.append(path.max(axis=0) + 0.8 * size)
-            points.append(path)
+            for corner in _corners(shapes):
+                path = point_path(run, i, corner)
+                low.append(path.min(axis=0))
+                high.append(path.max(axis=0))
+            points.append(run.positions[:, i])
         ends = [*run.mechanism["joints"], *run.mechanism["springs"]]
         for joint, end in itertools.product(ends, ("parent", "child")):
-            path = _points(run, joint[end], joint[f"{end}_point"])
+            path = point_path(run, joint[end], joint[f"{end}_point"])
             low.append(path.min(axis=0))
             high.append(path.max(axis=0))
             points.append(path)
@@ -241,6 +242,15 @@ def _camera(
         "lowest": float(min(low @ up, high @ up, _lowest(low, high, up))),
         "radius": max(0.5 * float(np.linalg.norm(high - low)), 0.5 * unit),
     }
+
+
+def _corners(shapes: Sequence[Shape]) -> np.ndarray:
+    """Return the corners of the bounding boxes of shapes, (8 n, 3) m, body components."""
+    signs = np.array(list(itertools.product((-1, 1), repeat=3)))
+    boxes = [
+        np.array(shape.position) + signs * shape.half_extents @ shape.axes.T for shape in shapes
+    ]
+    return np.concatenate(boxes)
 
 
 def _lowest(low: np.ndarray, high: np.ndarray, up: np.ndarray) -> float:

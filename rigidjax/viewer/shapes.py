@@ -97,28 +97,50 @@ def as_shape(shape: AnyShape) -> Shape:
 
 
 def shapes_of(body: dict[str, Any], unit: float, points: Sequence[np.ndarray] = ()) -> list[Shape]:
-    """Return the shapes of a body from `describe_mechanism`: its own shape, or from its inertia.
+    """Return the shapes of a body from `describe_mechanism`: its own, or links between its joints.
 
-    Three equal moments of inertia give a sphere, two a cylinder, others a box. Bars lead to joints
-    outside. If the inertia does not fit a link, like that of a plate in a plane mechanism, only
-    bars between the joints are drawn. A body with a fixed point has no mass; its size is `unit`.
+    A body with its own shape has bars to joints outside. Without a shape it consists of bars
+    between its joints, unless its inertia is that of a rod through them. A body without joints, or
+    with joints at its centre of mass alone, is drawn as the solid of uniform density with its
+    inertia: three equal moments give a sphere, two a cylinder, others a box; a cylinder that a
+    joint holds at its centre becomes a disc. A body with a fixed point has no mass; its size is
+    `unit`.
 
     **Arguments:** `body`; `unit`, a length of the mechanism, m, for bodies without extension;
     `points` of the joints, (3,) m, body components.
     """
     solid = _solid(body, unit)
     far = [point for point in points if np.linalg.norm(point) > 0.1 * unit]
-    if not far:
-        return [solid]
-    sizes = 2 * np.sort(solid.half_extents)
-    is_plate = sizes[0] < 0.06 * sizes[1] and sizes[1] > 0.3 * sizes[2]
-    reach = max(float(np.linalg.norm(point)) for point in far)
-    # A link between two joints whose inertia would give a stout shape.
-    is_link = len(far) == 2 and sizes[1] > 0.2 * float(np.linalg.norm(far[1] - far[0]))
-    if body["shape"] is None and (is_plate or is_link or sizes[2] > 4 * reach):
-        return _bars(points, unit)
     outside = [point for point in far if not _contains(solid, point)]
-    return [solid, *(_bar(np.zeros(3), point, 0.03 * unit) for point in outside)]
+    if body["shape"] is not None or not body["mass"]:
+        return [solid, *(_bar(np.zeros(3), point, 0.03 * unit) for point in outside)]
+    if not far:
+        return [_as_disc(solid) if len(points) else solid]
+    sizes = 2 * np.sort(solid.half_extents)
+    is_rod = sizes[1] < 0.25 * sizes[2] and not outside
+    return [solid] if is_rod else _bars(points, unit)
+
+
+def inertia_ellipsoid(body: dict[str, Any]) -> Shape | None:
+    """Return the ellipsoid of uniform density with the mass and inertia of a body.
+
+    It is `None` for a body without mass or extension.
+    """
+    moments, axes = principal(np.array(body["inertia"]))
+    if not body["mass"]:
+        return None
+    squares = np.maximum(np.sum(moments) - 2 * moments, 0.0) / (2 * body["mass"])
+    semi_axes = np.sqrt(5 * squares)
+    if not np.any(semi_axes > 0):
+        return None
+    return Shape("ellipsoid", _tuple(np.maximum(semi_axes, 0.02 * semi_axes.max())), axes=axes)
+
+
+def _as_disc(solid: Shape) -> Shape:
+    if solid.kind != "cylinder":
+        return solid
+    radius, length = solid.size
+    return solid._replace(size=(radius, min(length, 0.3 * radius)))
 
 
 def _contains(solid: Shape, point: np.ndarray) -> bool:
@@ -139,7 +161,7 @@ def _bars(points: Sequence[np.ndarray], unit: float) -> list[Shape]:
     hub = middle if len(points) > 2 else points[0]
     line = points[-1] - hub
     aside = -hub - line * (-hub @ line) / max(line @ line, 1e-300)
-    if np.linalg.norm(aside) > 0.1 * unit:
+    if len(points) > 1 and np.linalg.norm(aside) > 0.1 * unit:
         bars.append(
             _bar(hub + line * (-hub @ line) / max(line @ line, 1e-300), np.zeros(3), 0.03 * unit)
         )
@@ -159,11 +181,12 @@ def _solid(body: dict[str, Any], unit: float) -> Shape:
     moments, axes = principal(np.array(body["inertia"]))
     if not mass:
         return _about_fixed_point(moments, axes, axis, unit)
-    least = 0.02 * unit
+    # Thick enough to be seen.
+    least = 0.02 * unit if body["shape"] else 0.04 * unit
     # Squares of the radii of inertia.
     squares = np.maximum(np.sum(moments) - 2 * moments, 0.0) / (2 * mass)
     if not np.any(squares > 0):
-        return Shape("sphere", (3 * least,))
+        return Shape("sphere", (0.06 * unit,))
     kind = body["shape"] or _kind(moments)
     if kind == "sphere":
         return Shape("sphere", (max(math.sqrt(5 * squares.mean()), least),))

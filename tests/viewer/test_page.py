@@ -1,6 +1,5 @@
 """Pages in headless Chromium: an empty console, a picture, the poses of the run, buttons."""
 
-import base64
 import gzip
 import html
 import json
@@ -9,73 +8,13 @@ import pathlib
 import numpy as np
 import pytest
 from external_programs import CHROMEDRIVER, CHROMIUM, NO_BROWSER
-from viewer.motions import TS, mechanism, turned_states
+from viewer.motions import TS, mechanism
+from viewer.pages import TETRAHEDRON, ask, click, pixels, wait_until
 
 import rigidjax as rj
 
-TETRAHEDRON = rj.Mesh(0.2 * np.eye(4, 3), [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
 GALLERY = pathlib.Path(__file__).resolve().parents[2] / "docs" / "gallery"
 pytestmark = pytest.mark.skipif(not (CHROMIUM and CHROMEDRIVER), reason=NO_BROWSER)
-
-FLAGS = (
-    "--headless=new --no-sandbox --use-gl=angle --use-angle=swiftshader "
-    "--enable-unsafe-swiftshader --disable-background-networking --disable-component-update "
-    "--disable-sync --no-first-run --window-size=900,600 --proxy-server=127.0.0.1:9"
-).split()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(CHROMEDRIVER))
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture(scope="module")
-def states():
-    return turned_states(9)
-
-
-@pytest.fixture(scope="module")
-def page(browser, states, tmp_path_factory):
-    """The page of a mechanism with every joint, the same run twice, the second with a delay."""
-    system = mechanism()
-    later = rj.view(system, state=turned_states(9, TS + 0.3), ts=TS)
-    cube = {"cube": TETRAHEDRON}
-    shown = rj.view(system, state=states, ts=TS, title="All joints", theme="light", shapes=cube)
-    first, second = shown.scene["runs"][0], later.scene["runs"][0]
-    first["label"], second["label"] = "first", "second"
-    first["forces"] = first["reactions"] = first["rates"]
-    shown.scene["runs"].append(second)
-    path = shown.save(tmp_path_factory.mktemp("pages") / "all.html")
-    browser.get(path.as_uri())
-    return browser
-
-
-def ask(browser, expression):
-    return browser.execute_script(f"const v = window.rigidjaxViewer; return {expression};")
-
-
-def pixels(browser):
-    """Return the rendered picture, (height, width, 4)."""
-    browser.execute_script(
-        "const v = window.rigidjaxViewer; v.render(); const gl = v.stage.renderer.getContext();"
-        "window.size = [gl.drawingBufferHeight, gl.drawingBufferWidth];"
-        "window.read = new Uint8Array(4 * size[0] * size[1]);"
-        "gl.readPixels(0, 0, size[1], size[0], gl.RGBA, gl.UNSIGNED_BYTE, read);"
-    )
-    values = browser.execute_script(
-        "let text = ''; for (const x of read) text += String.fromCharCode(x); return btoa(text);"
-    )
-    shape = (*browser.execute_script("return size;"), 4)
-    return np.frombuffer(base64.b64decode(values), np.uint8).reshape(shape)
 
 
 def test_meshes_are_drawn(page):
@@ -87,10 +26,6 @@ def test_meshes_are_drawn(page):
     )
     wanted = TETRAHEDRON.vertices[TETRAHEDRON.faces].ravel()
     np.testing.assert_allclose(found, wanted, atol=1e-5)
-
-
-def click(browser, identifier):
-    browser.execute_script(f"document.getElementById('{identifier}').click()")
 
 
 def test_console_is_empty(page):
@@ -142,12 +77,6 @@ def test_play_and_pause(page):
     click(page, "play")
     assert ask(page, "v.playing") is False
     assert 0.02 < ask(page, "v.time") <= TS[-1]
-
-
-def wait_until(browser, condition):
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(browser, 20).until(lambda driver: ask(driver, condition))
 
 
 def test_slider_and_keys_move_the_time(page):
@@ -204,16 +133,31 @@ def test_theme_can_be_changed(page):
 
 
 def test_graphs_are_drawn_and_can_be_chosen(page):
-    assert ask(page, "v.graphs.length") == 3
+    shown = ask(page, "v.graphs.map((g) => g.select.selectedOptions[0].text)")
+    assert shown == ["joint angles (rad)", "joint rates (rad/s)", "joint displacements (m)"]
     joint = ask(page, "v.runs[0].run.joints[0].name")
+    assert ask(page, "v.graphs[0].entries[0].line.name") == joint
     names = ask(page, "[...v.graphs[0].select.options].map((o) => o.text)")
-    assert {"z of egg (m)", f"reaction of {joint} (N)"} <= set(names)
+    assert {"position of egg (m)", f"reaction of {joint} (N)"} <= set(names)
     page.execute_script(
-        f"const g = rigidjaxViewer.graphs[0]; g.select.value = '{names.index('z of egg (m)')}';"
+        "const g = rigidjaxViewer.graphs[0];"
+        f"g.select.value = '{names.index('position of egg (m)')}';"
         "g.select.dispatchEvent(new Event('change'))"
     )
-    low, high = ask(page, "v.graphs[0].marks")
-    assert (low, high) == (0.0, pytest.approx(0.2, rel=0.02))
+    assert ask(page, "v.graphs[0].entries.map((e) => e.line.name)") == ["x", "y", "z"]
+    low, high = ask(page, "v.graphs[0].extent")
+    assert (low, high) == (0.0, pytest.approx(1.2, rel=0.02))
+
+
+def test_ticks_are_round(page):
+    for low, high, count, wanted in (
+        (0, 6, 4, [0, 2, 4, 6]),
+        (-0.013, 0.024, 4, [-0.01, 0, 0.01, 0.02]),
+    ):
+        np.testing.assert_allclose(
+            ask(page, f"ticksOf({low}, {high}, {count}).ticks"), wanted, atol=1e-12
+        )
+    assert ask(page, "[tickText(0.30000000000000004, 0.1), tickText(-20, 10)]") == ["0.3", "-20"]
 
 
 def test_notebook_display(browser, tmp_path):

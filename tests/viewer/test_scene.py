@@ -104,12 +104,63 @@ def test_a_solution_has_graphs_forces_and_reactions(pendulum):
     np.testing.assert_allclose(decode_array(run["reactions"])[0, 0], (0, 0, 2 * 9.81), rtol=1e-4)
 
 
+def test_joint_coordinates_are_those_of_the_solution():
+    """Angles with full revolutions, displacements, and their rates, also between sparse times."""
+    slider = rj.Body.box("slider", (0.2, 0.1, 0.1), mass=1.0)
+    wheel = rj.Body.cylinder("wheel", 0.3, 0.1, mass=1.0, position=(0.5, 0, 0))
+    shaft = rj.Body.box("shaft", (0.1, 0.1, 0.4), mass=1.0, position=(0.5, 0, 0.3))
+    joints = [
+        rj.Prismatic("ground", "slider", axis=(1, 0, 0.5), name="rail"),
+        rj.Revolute("slider", "wheel", (0.5, 0, 0), axis=(0, 1, 1), name="hinge"),
+        rj.Universal("wheel", "shaft", (0.5, 0, 0.1), (1, 0, 0), (0, 1, 0), name="cross"),
+    ]
+    system = rj.System([slider, wheel, shaft], joints, rj.Gravity((0, 0, -9.81)))
+    state = rj.jointed_state(system, {}, {"rail": 0.3, "hinge": 40.0, "cross": (0.4, 0.3)})
+    sol = rj.simulate(rj.Relative(system), state, 0.6, ts=np.linspace(0, 0.6, 7), rtol=1e-8)
+    (run,) = rj.view(sol).scene["runs"]
+    found = {c["name"]: c for c in run["coordinates"]}
+    assert list(found) == ["rail", "hinge", "cross 1", "cross 2"]
+    for name in ("rail", "hinge"):
+        for key, wanted in (("values", sol.coordinates), ("rates", sol.rates)):
+            actual = decode_array(found[name][key])
+            expected = np.asarray(wanted[name])[:, 0]
+            if key == "values":
+                expected = expected - expected[0] + actual[0]
+            np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=2e-6)
+    for k in range(2):
+        angles = decode_array(found[f"cross {k + 1}"]["values"])
+        np.testing.assert_allclose(
+            np.sin(angles), np.sin(sol.coordinates["cross"][:, k]), atol=2e-6
+        )
+        assert "rates" not in found[f"cross {k + 1}"]
+
+
+def test_drift_has_a_graph_only_above_round_off(pendulum):
+    names = {graph["name"] for graph in rj.view(pendulum).scene["runs"][0]["graphs"]}
+    assert names == {"kinetic energy", "potential energy", "energy", "change of energy"}
+    data = pendulum.to_xarray()
+    data["position_drift"] = data.position_drift + 1e-9
+    names = {graph["name"] for graph in rj.view(data).scene["runs"][0]["graphs"]}
+    assert "position drift" in names and "velocity drift" not in names
+
+
+def test_the_camera_region_is_that_of_the_bodies(system):
+    """A box turned by 45 degrees reaches half its diagonal to each side."""
+    body = rj.Body.box("b", (0.3, 0.2, 0.1), mass=1.0)
+    half = np.pi / 8
+    state = rj.State(orientation=(np.cos(half), 0, 0, np.sin(half)))
+    size = rj.view(rj.System(body), state=state).scene["camera"]["size"]
+    np.testing.assert_allclose(size, [0.5 / np.sqrt(2), 0.5 / np.sqrt(2), 0.1], rtol=1e-6)
+
+
 def test_a_file_is_viewed_like_its_solution(pendulum, tmp_path):
     path = rj.io.save(pendulum, tmp_path / "run.nc")
     from_file, direct = rj.view(path).scene, rj.view(pendulum).scene
     (one,), (other,) = from_file["runs"], direct["runs"]
-    for name in ("times", "poses", "bodies", "joints", "graphs"):
+    for name in ("times", "poses", "bodies", "joints", "coordinates"):
         assert one[name] == other[name]
+    # A file has no kinetic and potential energy.
+    assert one["graphs"] == other["graphs"][2:]
     assert from_file["camera"] == direct["camera"]
 
 

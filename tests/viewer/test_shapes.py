@@ -8,7 +8,7 @@ from rigidjax import viewer
 from rigidjax.io.mechanism import describe_mechanism
 from rigidjax.plotting.surfaces import faces_of
 from rigidjax.viewer.scene import decode_array
-from rigidjax.viewer.shapes import shapes_of
+from rigidjax.viewer.shapes import inertia_ellipsoid, shapes_of
 
 
 def describe_body(body):
@@ -83,9 +83,16 @@ def test_plates_of_plane_mechanisms_are_bars_between_their_joints():
     assert disc.kind == "cylinder"
 
 
+def test_inertia_ellipsoids_have_the_inertia():
+    body = rj.Body.ellipsoid("b", (0.3, 0.2, 0.1), mass=2.0)
+    shape = inertia_ellipsoid(describe_body(body))
+    np.testing.assert_allclose(shape.size, (0.3, 0.2, 0.1), rtol=1e-6)
+    assert inertia_ellipsoid(describe_body(rj.Body("bob", 1.0, (0.0, 0.0, 0.0)))) is None
+
+
 def test_body_without_inertia_is_a_small_ball():
     bob = rj.Body("bob", 1.0, (0.0, 0.0, 0.0))
-    ball, bar = shapes_of(describe_body(bob), 1.0, [np.array([-1.0, 0.0, 0.0])])
+    bar, ball = shapes_of(describe_body(bob), 1.0, [np.array([-1.0, 0.0, 0.0])])
     assert (ball.kind, bar.kind) == ("sphere", "bar")
 
 

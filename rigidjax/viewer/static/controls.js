@@ -7,16 +7,23 @@ const ICONS = {
   options: '<path d="M2 4h7M13 4h1M2 12h1M7 12h7"/><circle cx="11" cy="4" r="1.8"/><circle cx="5" cy="12" r="1.8"/>',
   graphs: '<path d="M2 2v12h12M4.5 10l3-4 2.5 2.5L14 4"/>',
   theme: '<circle cx="8" cy="8" r="5.5"/><path d="M8 2.5a5.5 5.5 0 0 1 0 11z" fill="currentColor"/>',
+  before: '<path d="M11 3L5.5 8l5.5 5M4 3v10"/>',
+  after: '<path d="M5 3l5.5 5L5 13M12 3v10"/>',
+  picture: '<rect x="1.5" y="4" width="13" height="9.5" rx="1.5"/><path d="M5.5 4l1-1.8h3l1 1.8"/><circle cx="8" cy="8.7" r="2.4"/>',
+  video: '<rect x="1.5" y="4" width="8.5" height="8" rx="1.5"/><path d="M10 7l4.5-2.5v7L10 9z"/>',
   home: '<path d="M2.5 7.5L8 3l5.5 4.5M4 6.5V13h8V6.5"/>',
 };
 
 const LAYERS = [
   ["bodies", "Bodies"],
   ["joints", "Joints"],
+  ["supports", "Supports"],
+  ["axes", "Joint axes and names"],
+  ["names", "Names of bodies"],
   ["traces", "Traces"],
   ["frames", "Body frames"],
   ["centers", "Centres of mass"],
-  ["names", "Names"],
+  ["inertia", "Inertia ellipsoids"],
   ["ground", "Ground"],
   ["gravity", "Gravity"],
   ["rates", "Angular velocities"],
@@ -79,9 +86,10 @@ class Controls {
     this.speed.title = "Seconds of motion in a second";
     this.speed.setAttribute("aria-label", this.speed.title);
     this.speed.addEventListener("change", () => (viewer.speed = Number(this.speed.value)));
-    document.getElementById("bar").append(this.play, this.slider, this.clock, this.speed);
+    const before = button("before", "Previous saved time (,)", () => viewer.step(-1));
+    const after = button("after", "Next saved time (.)", () => viewer.step(1));
+    document.getElementById("bar").append(this.play, before, after, this.slider, this.clock, this.speed);
     document.getElementById("bar").hidden = viewer.end <= viewer.start;
-    if (viewer.end <= viewer.start) document.getElementById("bar").style.display = "none";
   }
 
   makeTools() {
@@ -96,7 +104,57 @@ class Controls {
     this.graphsButton.id = "show-graphs";
     const theme = button("theme", "Light or dark", () => viewer.toggleTheme());
     const home = button("home", "Look at everything", () => viewer.home());
-    document.getElementById("tools").append(home, theme, this.graphsButton, this.optionsButton);
+    const picture = button("picture", "Save a picture", () => savePicture(viewer));
+    this.video = button("video", "Play once and save a video", async () => {
+      this.video.setAttribute("aria-pressed", "true");
+      const blob = await recordVideo(viewer);
+      this.video.setAttribute("aria-pressed", "false");
+      download(blob, fileName(viewer, blob.type.includes("webm") ? "webm" : "mp4"));
+    });
+    this.video.hidden = viewer.end <= viewer.start || !window.MediaRecorder;
+    document.getElementById("tools").append(home, theme, picture, this.video, this.graphsButton, this.optionsButton);
+  }
+
+  /** Add the projection, the views along the axes of space, and the repetition. */
+  makeViews(options) {
+    const { viewer } = this;
+    const row = Object.assign(document.createElement("div"), { className: "views" });
+    ["x", "y", "z"].forEach((name, axis) => {
+      const look = Object.assign(document.createElement("button"), { type: "button", id: `look-${name}`, textContent: name });
+      look.title = `Look along ${name} (${name})`;
+      look.addEventListener("click", () => viewer.lookAlong(axis));
+      row.append(look);
+    });
+    const check = (id, text, act) => {
+      const box = Object.assign(document.createElement("input"), { type: "checkbox", id });
+      box.addEventListener("change", () => act(box.checked));
+      options.append(labelled(text, box));
+      return box;
+    };
+    options.append(labelled("View along", row, true));
+    this.parallel = check("parallel", "Parallel projection", (value) => viewer.setParallel(value));
+    this.loop = check("loop", "Repeat", (value) => viewer.setLoop(value));
+  }
+
+  /** Add a list of the points whose paths can be shown. */
+  makeTraces(options) {
+    const { viewer } = this;
+    const details = document.createElement("details");
+    details.id = "trace-points";
+    details.append(Object.assign(document.createElement("summary"), { textContent: "Traces of" }));
+    for (const point of viewer.tracePoints) {
+      const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: point.isShown });
+      box.addEventListener("change", () => viewer.chooseTrace(point, box.checked));
+      details.append(labelled(point.name, box));
+    }
+    options.append(details);
+  }
+
+  /** Add a slider from a tenth to ten times, on a logarithmic scale. */
+  makeFactor(options, id, text, act) {
+    const input = Object.assign(document.createElement("input"), { type: "range", id, min: -1, max: 1, step: 0.05, value: 0 });
+    input.addEventListener("input", () => act(10 ** input.value));
+    options.append(labelled(text, input, true));
   }
 
   makeOptions() {
@@ -108,9 +166,10 @@ class Controls {
       box.addEventListener("change", () => viewer.show(layer, box.checked));
       options.append(labelled(text, box));
     }
-    const arrows = Object.assign(document.createElement("input"), { type: "range", id: "arrows", min: -1, max: 1, step: 0.05, value: 0 });
-    arrows.addEventListener("input", () => viewer.setArrows(10 ** arrows.value));
-    options.append(labelled("Length of arrows", arrows, true));
+    this.makeTraces(options);
+    this.makeViews(options);
+    if (viewer.has("joints")) this.makeFactor(options, "joint-size", "Size of joints", (factor) => viewer.setJointSize(factor));
+    this.makeFactor(options, "arrows", "Length of arrows", (factor) => viewer.setArrows(factor));
     const names = viewer.data.runs[0].bodies.map((body, i) => [i, body.name]);
     this.follow = list([[-1, "nothing"], ...names], -1);
     this.follow.id = "follow";
@@ -125,7 +184,7 @@ class Controls {
     const runs = viewer.runs.filter((run) => !run.run.ghost);
     const ghosts = viewer.runs.length - runs.length;
     if (viewer.runs.length < 2) return;
-    const legend = document.createElement("ul");
+    const legend = Object.assign(document.createElement("ul"), { id: "runs" });
     const entry = (color, text, group) => {
       const item = document.createElement("li");
       const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
@@ -143,12 +202,16 @@ class Controls {
   }
 
   onKey(event) {
-    if (["SELECT", "INPUT", "BUTTON"].includes(event.target.tagName)) return;
+    if (["SELECT", "INPUT", "BUTTON", "SUMMARY"].includes(event.target.tagName) || event.ctrlKey || event.metaKey) return;
     const step = (this.viewer.end - this.viewer.start) / 200;
     if (event.key === " ") this.viewer.toggle();
     else if (event.key === "ArrowRight") this.viewer.seek(this.viewer.time + step);
     else if (event.key === "ArrowLeft") this.viewer.seek(this.viewer.time - step);
     else if (event.key === "Home") this.viewer.seek(this.viewer.start);
+    else if (event.key === ",") this.viewer.step(-1);
+    else if (event.key === ".") this.viewer.step(1);
+    else if ("xyz".includes(event.key)) this.viewer.lookAlong("xyz".indexOf(event.key));
+    else if (event.key === "Escape") this.viewer.picking.select(null);
     else return;
     event.preventDefault();
   }

@@ -26,6 +26,11 @@ class Track {
     this.bodies = run.bodies.length;
     this.joints = run.joints.length;
     this.graphs = run.graphs.map((graph) => ({ ...graph, values: decodeArray(graph.values) }));
+    this.coordinates = (run.coordinates ?? []).map((coordinate) => ({
+      ...coordinate,
+      values: decodeArray(coordinate.values),
+      rates: coordinate.rates ? decodeArray(coordinate.rates) : null,
+    }));
   }
 
   /** Return the row at or before a time, and the fraction of the interval to the next row. */
@@ -41,6 +46,11 @@ class Track {
       else high = middle;
     }
     return [low, (time - times[low]) / (times[high] - times[low])];
+  }
+
+  /** Interpolate values with one number per time. */
+  value(values, [row, part]) {
+    return part > 0 ? values[row] + part * (values[row + 1] - values[row]) : values[row];
   }
 
   position(body, [row, part], target) {

@@ -3,56 +3,33 @@
 
 const NUM_GRAPHS = 3;
 
-/** Return the quantities of the run and of each body; each computes one value per time of a track. */
-function quantitiesOf(tracks, data) {
-  const { runs } = data;
-  const found = new Map();
-  // Arrays named by `rough` have 16 bits: changes far below their usual size are round-off.
-  const add = (name, unit, valuesOf, rough = null) => {
-    if (!found.has(name)) found.set(name, { name, unit, valuesOf, rough });
-  };
-  for (const track of tracks) {
-    for (const graph of track.graphs) {
-      add(graph.name, graph.unit, (other) => other.graphs.find((g) => g.name === graph.name)?.values);
-    }
-  }
-  const along = (track, value) => Float32Array.from(track.times, (_, row) => value(row));
-  const at = new THREE.Vector3();
-  runs[0].bodies.forEach((body, i) => {
-    const within = (value) => (track) => (i < track.bodies ? along(track, (row) => value(track, row)) : undefined);
-    const ofRates = (value) => (track) => (track.rates ? within(value)(track) : undefined);
-    const rate = (track, row) => track.vector(track.rates, 3 * track.bodies, 3 * i, [row, 0], at);
-    add(`angular speed of ${body.name}`, "rad/s", ofRates((track, row) => rate(track, row).length()), "rates");
-    const turn = new THREE.Quaternion();
-    [1, 2, 3].forEach((k) => {
-      const component = (track, row) => {
-        track.orientation(i, [row, 0], turn);
-        return rate(track, row).applyQuaternion(turn.conjugate()).getComponent(k - 1);
-      };
-      add(`\u03a9${k} of ${body.name}`, "rad/s", ofRates(component), "rates");
-    });
-    if (!data.translates) return;
-    ["x", "y", "z"].forEach((axis, k) => {
-      add(`${axis} of ${body.name}`, "m", within((track, row) => track.poses[(row * track.bodies + i) * 7 + k]));
-    });
-  });
-  runs[0].joints.forEach((joint, i) => {
-    if (!tracks[0].reactions) return;
-    const size = (track) => (row) => track.vector(track.reactions, 3 * track.joints, 3 * i, [row, 0], at).length();
-    add(`reaction of ${joint.name}`, "N", (track) => (track.reactions ? along(track, size(track)) : undefined), "reactions");
-  });
-  return [...found.values()];
+/** Return round values within a range, about `count` of them. */
+function ticksOf(low, high, count) {
+  const rough = (high - low) / count;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((s) => s * power).find((s) => s >= rough * 0.999);
+  const ticks = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) ticks.push(k * step);
+  return { ticks, step };
+}
+
+/** Format a tick with the digits that its step needs. */
+function tickText(value, step) {
+  if (Math.abs(value) < 1e-9 * step) return "0";
+  if (Math.abs(value) >= 1e5 || step < 1e-4) return value.toExponential(Math.max(0, Math.ceil(Math.log10(Math.abs(value) / step) - 1e-9)));
+  return value.toFixed(Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
 }
 
 class Graph {
   constructor(parent, quantities, chosen, viewer) {
-    Object.assign(this, { quantities, viewer });
+    Object.assign(this, { quantities, viewer, hidden: new Set() });
     const figure = document.createElement("figure");
     this.select = document.createElement("select");
     this.select.setAttribute("aria-label", "Quantity");
     quantities.forEach((q, k) => this.select.add(new Option(q.unit ? `${q.name} (${q.unit})` : q.name, k)));
     this.select.value = String(chosen);
     this.select.addEventListener("change", () => this.refresh());
+    this.legend = Object.assign(document.createElement("div"), { className: "legend" });
     this.canvas = document.createElement("canvas");
     const seek = (event) => {
       if (event.type === "pointermove" && !event.buttons) return;
@@ -63,21 +40,30 @@ class Graph {
     };
     this.canvas.addEventListener("pointerdown", seek);
     this.canvas.addEventListener("pointermove", seek);
-    figure.append(this.select, this.canvas);
+    figure.append(this.select, this.legend, this.canvas);
     parent.append(figure);
     this.collect();
   }
 
   refresh() {
+    this.hidden.clear();
     this.collect();
     this.draw();
   }
 
+  /** Collect the values of all lines in all runs, and their range. */
   collect() {
     const quantity = this.quantities[Number(this.select.value)];
-    this.lines = this.viewer.runs.map((run) => ({ run, values: quantity?.valuesOf(run.track) })).filter((l) => l.values);
-    let low = Infinity;
-    let high = -Infinity;
+    const isSingle = quantity.lines.length === 1;
+    const several = this.viewer.runs.length > 1;
+    this.lines = this.viewer.runs.flatMap((run, k) => quantity.lines.map((line) => ({
+      run,
+      values: line.valuesOf(run.track),
+      name: isSingle ? run.run.label || line.name : line.name,
+      color: isSingle && several ? `#${run.color.getHexString()}` : line.color,
+      dash: isSingle || k === 0 ? line.dash ?? [] : [5, 3],
+    }))).filter((line) => line.values);
+    let [low, high] = [Infinity, -Infinity];
     for (const { values } of this.lines) {
       for (const value of values) {
         if (!Number.isFinite(value)) continue;
@@ -92,12 +78,40 @@ class Graph {
       const room = Math.abs(low) || 1;
       [low, high] = [low - 0.5 * room, high + 0.5 * room];
     }
+    this.extent = [low, high];
     const room = 0.06 * (high - low);
     this.range = [low - room, high + room];
-    this.marks = [low, high];
+    this.makeLegend(isSingle);
+  }
+
+  /** Add a button with colour, name and current value of each line of the runs that are not faint. */
+  makeLegend(isSingle) {
+    this.legend.replaceChildren();
+    this.entries = [];
+    const shown = this.lines.filter((line, k) => !line.run.run.ghost && (isSingle || this.lines[0].run === line.run));
+    for (const line of shown) {
+      const entry = Object.assign(document.createElement("button"), { type: "button", title: `${line.name}: show or hide` });
+      const swatch = document.createElement("i");
+      const value = document.createElement("b");
+      entry.append(swatch, `${line.name} `, value);
+      entry.addEventListener("click", () => {
+        if (!this.hidden.delete(line.name)) this.hidden.add(line.name);
+        entry.classList.toggle("off", this.hidden.has(line.name));
+        this.draw();
+      });
+      this.legend.append(entry);
+      this.entries.push({ line, swatch, value });
+    }
   }
 
   draw() {
+    const style = getComputedStyle(document.documentElement);
+    const color = (name) => (name.startsWith("--") ? style.getPropertyValue(name).trim() : name);
+    for (const { line, swatch, value } of this.entries) {
+      swatch.style.background = color(line.color);
+      const now = line.run.track.value(line.values, line.run.track.locate(this.viewer.time));
+      value.textContent = Number.isFinite(now) ? inWords(now, this.range[1] - this.range[0]) : "";
+    }
     const { clientWidth: width, clientHeight: height } = this.canvas;
     if (!width || !height) return;
     const ratio = Math.min(window.devicePixelRatio, 2);
@@ -105,72 +119,81 @@ class Graph {
     this.canvas.height = height * ratio;
     const pen = this.canvas.getContext("2d");
     pen.scale(ratio, ratio);
-    const style = getComputedStyle(document.documentElement);
-    const color = (name) => style.getPropertyValue(name).trim();
-    const { start, end, time } = this.viewer;
+    pen.font = "10.5px system-ui, 'DejaVu Sans', sans-serif";
+    const { x, y } = this.drawAxes(pen, width, height, color);
+    const isVisible = ({ run, name }) => run.group.visible && !this.hidden.has(name);
+    for (const line of [...this.lines].reverse()) if (isVisible(line)) this.drawLine(pen, line, x, y, color);
+    pen.globalAlpha = 1;
+    pen.setLineDash([]);
+    pen.strokeStyle = color("--ink");
+    pen.lineWidth = 1;
+    pen.beginPath();
+    pen.moveTo(x(this.viewer.time), this.frame.top);
+    pen.lineTo(x(this.viewer.time), this.frame.bottom);
+    pen.stroke();
+    for (const line of this.lines) {
+      if (!isVisible(line) || line.run.run.ghost) continue;
+      const { track } = line.run;
+      pen.fillStyle = color(line.color);
+      pen.beginPath();
+      const time = Math.min(this.viewer.time, track.times.at(-1));
+      pen.arc(x(time), y(track.value(line.values, track.locate(time))), 3, 0, 7);
+      pen.fill();
+    }
+  }
+
+  drawLine(pen, { run, values, color: name, dash }, x, y, color) {
+    pen.strokeStyle = color(name);
+    pen.globalAlpha = run.run.ghost ? 0.35 : 1;
+    pen.lineWidth = run.run.ghost ? 1 : 1.6;
+    pen.lineJoin = "round";
+    pen.setLineDash(dash);
+    pen.beginPath();
+    values.forEach((value, k) => Number.isFinite(value) && pen.lineTo(x(run.track.times[k]), y(value)));
+    pen.stroke();
+  }
+
+  /** Draw both axes with their ticks; return the functions from time and value to pixels. */
+  drawAxes(pen, width, height, color) {
+    const { start, end } = this.viewer;
     const [low, high] = this.range;
-    this.frame = { left: 52, right: width - 4, top: 4, bottom: height - 6 };
-    const { left, right, top, bottom } = this.frame;
+    const rows = ticksOf(low, high, Math.max(2, Math.min(5, height / 28)));
+    const texts = rows.ticks.map((tick) => tickText(tick, rows.step));
+    const left = Math.ceil(Math.max(...texts.map((text) => pen.measureText(text).width), 12)) + 8;
+    this.frame = { left, right: width - 8, top: 4, bottom: height - 19 };
+    const { right, top, bottom } = this.frame;
     const x = (t) => left + ((right - left) * (t - start)) / (end - start || 1);
     const y = (v) => bottom - ((bottom - top) * (v - low)) / (high - low);
-    pen.font = "10.5px system-ui, 'DejaVu Sans', sans-serif";
-    pen.textAlign = "right";
-    pen.textBaseline = "middle";
+    const line = (x0, y0, x1, y1) => {
+      pen.beginPath();
+      pen.moveTo(x0, y0);
+      pen.lineTo(x1, y1);
+      pen.stroke();
+    };
     pen.fillStyle = color("--soft");
     pen.strokeStyle = color("--line");
     pen.lineWidth = 1;
-    for (const mark of this.marks) {
-      pen.fillText(inWords(mark, high - low), left - 5, Math.min(bottom - 5, Math.max(top + 5, y(mark))));
-      pen.beginPath();
-      pen.moveTo(left, y(mark));
-      pen.lineTo(right, y(mark));
-      pen.stroke();
+    pen.textAlign = "right";
+    pen.textBaseline = "middle";
+    rows.ticks.forEach((tick, k) => {
+      pen.fillText(texts[k], left - 5, y(tick));
+      line(left, y(tick), right, y(tick));
+    });
+    const columns = ticksOf(start, end, Math.max(2, (right - left) / 60));
+    pen.textAlign = "center";
+    pen.textBaseline = "top";
+    const unit = pen.measureText("t (s)").width;
+    for (const tick of columns.ticks) {
+      const text = tickText(tick, columns.step);
+      const half = pen.measureText(text).width / 2;
+      line(x(tick), bottom, x(tick), bottom + 3);
+      if (x(tick) + half < right - unit - 4) pen.fillText(text, Math.max(x(tick), half), bottom + 5);
     }
-    const several = this.viewer.runs.length > 1;
-    for (const { run, values } of [...this.lines].reverse()) {
-      if (!run.group.visible) continue;
-      pen.strokeStyle = several ? `#${run.color.getHexString()}` : color("--accent");
-      pen.globalAlpha = run.run.ghost ? 0.35 : 1;
-      pen.lineWidth = run.run.ghost ? 1 : 1.6;
-      pen.lineJoin = "round";
-      pen.beginPath();
-      values.forEach((value, k) => Number.isFinite(value) && pen.lineTo(x(run.track.times[k]), y(value)));
-      pen.stroke();
-    }
-    pen.globalAlpha = 1;
-    pen.strokeStyle = color("--ink");
-    pen.lineWidth = 1.2;
-    pen.beginPath();
-    pen.moveTo(x(time), top);
-    pen.lineTo(x(time), bottom);
-    pen.stroke();
-    this.drawValues(pen, x, y, color);
-  }
-
-  /** Draw a dot on each line at the current time, and show its value. */
-  drawValues(pen, x, y, color) {
-    const { time } = this.viewer;
-    const { left, right, top } = this.frame;
-    for (const { run, values } of this.lines) {
-      if (!run.group.visible || run.run.ghost) continue;
-      const [row, part] = run.track.locate(time);
-      const value = part > 0 ? values[row] + part * (values[row + 1] - values[row]) : values[row];
-      if (!Number.isFinite(value)) continue;
-      pen.fillStyle = this.viewer.runs.length > 1 ? `#${run.color.getHexString()}` : color("--accent");
-      pen.beginPath();
-      pen.arc(x(Math.min(time, run.track.times.at(-1))), y(value), 3.2, 0, 7);
-      pen.fill();
-      if (run !== this.viewer.runs[0]) continue;
-      const text = inWords(value, this.range[1] - this.range[0]);
-      const room = pen.measureText(text).width + 8;
-      const before = x(time) + room > right;
-      pen.fillStyle = color("--plot");
-      pen.globalAlpha = 0.8;
-      pen.fillRect(before ? Math.max(left, x(time) - room - 3) : x(time) + 3, top, room, 15);
-      pen.globalAlpha = 1;
-      pen.fillStyle = color("--ink");
-      pen.textAlign = "left";
-      pen.fillText(text, before ? Math.max(left, x(time) - room - 3) + 4 : x(time) + 7, top + 8);
-    }
+    pen.textAlign = "right";
+    pen.fillText("t (s)", width - 2, bottom + 5);
+    pen.strokeStyle = color("--soft");
+    line(left, bottom, right, bottom);
+    line(left, top, left, bottom);
+    return { x, y };
   }
 }

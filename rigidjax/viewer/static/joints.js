@@ -52,6 +52,22 @@ class JointPen {
     this.parent.add(...meshes);
   }
 
+  /** Draw the joint with another material. */
+  setMaterial(material) {
+    for (const group of [this.child, this.parent]) {
+      group.traverse((object) => {
+        if (object.material === this.material) object.material = material;
+      });
+    }
+    this.material = material;
+  }
+
+  /** Return a thin line along the joint axis. */
+  axis() {
+    const s = 5 * this.size;
+    return fatLine([0, 0, -s, 0, 0, s], "#cf3d62", 1.6, 0.9);
+  }
+
   mesh(geometry) {
     const mesh = new THREE.Mesh(geometry, this.material);
     mesh.castShadow = true;

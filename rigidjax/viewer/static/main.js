@@ -11,37 +11,92 @@ class Viewer {
     this.end = data.end;
     this.time = data.start;
     this.speed = data.speed;
-    this.playing = false;
+    this.playing = this.loop = false;
     this.follow = -1;
     this.arrowFactor = 1;
     this.stage = new Stage(document.getElementById("canvas"), document.getElementById("compass"), data);
     const several = data.runs.filter((run) => !run.ghost).length > 1;
     this.runs = data.runs.map((run, k) => new RunView(run, k, several, data));
     for (const run of this.runs) this.stage.scene.add(run.group);
+    this.corners = motionPoints(this.runs);
+    this.stage.setPoints([...this.corners, ...this.connectionPoints()]);
     this.addGravity();
     const count = data.runs[0].bodies.length;
     this.shown = {
-      bodies: true, joints: true, traces: count <= 4, frames: count === 1, centers: false, names: false,
-      ground: true, gravity: false, rates: false, forces: false, reactions: false,
+      bodies: true, joints: true, supports: true, axes: false, traces: true, frames: count === 1, centers: false, inertia: false,
+      names: false, ground: true, gravity: false, rates: false, forces: false, reactions: false,
     };
-    this.labels = this.runs[0].run.bodies.map((body) => {
-      const label = Object.assign(document.createElement("span"), { textContent: body.name });
-      document.getElementById("names").append(label);
-      return label;
-    });
+    this.addTraces(count);
+    this.addLabels();
     for (const layer of Object.keys(this.shown)) this.show(layer, this.shown[layer]);
     this.controls = new Controls(this);
+    this.picking = new Picking(this);
     this.addGraphs();
     this.stage.controls.addEventListener("change", () => this.ask());
     new ResizeObserver(() => this.fit()).observe(document.getElementById("stage"));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.setTheme());
     this.setTheme();
     // Beside the picture, or below a picture that takes most of the height.
-    const isRoom = innerWidth > 700 || (innerWidth > 560 && innerHeight > 480);
+    const isRoom = innerWidth > 700 || innerHeight > 480;
     this.showGraphs(this.end > this.start && isRoom);
     this.fit();
     this.home();
     this.seek(this.start);
+    this.address = new Address(this);
+    this.address.read();
+  }
+
+  /** Return the points of joints, springs and supports at all times. */
+  connectionPoints() {
+    const points = [];
+    const at = new THREE.Vector3();
+    for (const view of this.runs.filter((run) => !run.run.ghost)) {
+      points.push(...view.supportPoints);
+      for (const { parent, child, parent_point, child_point } of [...view.run.joints, ...view.run.springs]) {
+        for (const [body, point] of [[parent, parent_point], [child, child_point]]) {
+          if (body < 0) {
+            points.push(...point);
+            continue;
+          }
+          view.track.times.forEach((_, row) => {
+            const turn = view.track.orientation(body, [row, 0], new THREE.Quaternion());
+            points.push(...at.set(...point).applyQuaternion(turn).add(view.track.position(body, [row, 0], new THREE.Vector3())));
+          });
+        }
+      }
+    }
+    return points;
+  }
+
+  /** Choose the paths that are shown at first: of free ends, otherwise of few centres of mass. */
+  addTraces(count) {
+    this.tracePoints = tracePoints(this.data.runs[0]);
+    const ends = this.tracePoints.filter((point) => point.isEnd);
+    for (const point of this.tracePoints) {
+      const isChosen = ends.length ? point.isEnd && ends.length <= 4 : count <= 4;
+      point.isShown = isChosen && this.end > this.start;
+    }
+  }
+
+  chooseTrace(point, visible) {
+    point.isShown = visible;
+    this.show("traces", this.shown.traces || visible);
+    document.getElementById("show-traces").checked = this.shown.traces;
+  }
+
+  addLabels() {
+    const { run } = this.runs[0];
+    const add = (name, layer, at) => {
+      const label = Object.assign(document.createElement("span"), { textContent: name });
+      document.getElementById("names").append(label);
+      return { label, layer, at };
+    };
+    const center = (i) => () => this.runs[0].bodies[i].position.clone();
+    const joint = ({ child, child_point }) => () => this.runs[0].pointOf(child, new THREE.Vector3(...child_point));
+    this.labels = [
+      ...run.bodies.map((body, i) => add(body.name, "names", center(i))),
+      ...run.joints.map((item) => add(item.name, "axes", joint(item))),
+    ];
   }
 
   addGravity() {
@@ -58,30 +113,26 @@ class Viewer {
   }
 
   addGraphs() {
-    const tracks = this.runs.map((run) => run.track);
-    const quantities = quantitiesOf(tracks, this.data);
-    const always = ["energy", "change of energy", "position drift", "velocity drift"];
-    const given = tracks[0].graphs.map((graph) => graph.name).filter((name) => !always.includes(name) && !name.startsWith("angle of "));
-    const rest = given.length ? ["change of energy", "angular speed of"] : ["change of energy", "position drift", "angular speed of"];
-    const wanted = [...given, ...rest].slice(0, NUM_GRAPHS);
-    const chosen = wanted.map((name) => quantities.findIndex((q) => q.name.startsWith(name))).filter((k) => k >= 0);
-    for (let k = 0; chosen.length < Math.min(NUM_GRAPHS, quantities.length); k++) if (!chosen.includes(k)) chosen.push(k);
+    const quantities = quantitiesOf(this.runs, this.data);
+    const chosen = defaultGraphs(quantities, this.runs.map((run) => run.track));
     this.graphs = chosen.map((k) => new Graph(document.getElementById("graphs"), quantities, k, this));
   }
 
   /** Return whether a layer has any content. */
   has(layer) {
     if (layer === "names") return true;
+    if (layer === "traces") return this.end > this.start;
     if (layer === "ground" || layer === "gravity") return Boolean(this.data.gravity);
     return this.runs.some((run) => run.layers[layer].length > 0);
   }
 
   show(layer, visible) {
     this.shown[layer] = visible;
-    if (layer === "names") document.getElementById("names").hidden = !visible;
-    else if (layer === "ground") this.stage.ground.visible = visible;
+    if (layer === "traces") {
+      for (const point of this.tracePoints) for (const run of this.runs) run.showTrace(point, visible && point.isShown);
+    } else if (layer === "ground") this.stage.ground.visible = visible;
     else if (layer === "gravity") this.gravity.visible = visible;
-    else for (const run of this.runs) run.show(layer, visible);
+    else if (layer !== "names") for (const run of this.runs) run.show(layer, visible);
     this.ask();
   }
 
@@ -101,6 +152,36 @@ class Viewer {
     this.ask();
   }
 
+  setJointSize(factor) {
+    for (const run of this.runs) run.addJoints(factor * run.size);
+    for (const layer of JOINT_LAYERS) this.show(layer, this.shown[layer]);
+    this.picking.select(this.picking.chosen);
+  }
+
+  setParallel(isParallel) {
+    this.stage.setParallel(isParallel);
+    this.controls.parallel.checked = isParallel;
+    this.ask();
+  }
+
+  lookAlong(axis) {
+    this.stage.lookAlong(axis);
+    this.ask();
+  }
+
+  setLoop(loop) {
+    this.loop = this.controls.loop.checked = loop;
+  }
+
+  /** Go to the next (1) or previous (-1) saved time of the first run. */
+  step(direction) {
+    this.pause();
+    const { times } = this.runs[0].track;
+    const [row, part] = this.runs[0].track.locate(this.time + 1e-6 * (times[1] - times[0] || 0));
+    const next = direction > 0 ? row + 1 : part > 1e-3 ? row : row - 1;
+    this.seek(times[Math.min(times.length - 1, Math.max(0, next))]);
+  }
+
   followBody(index) {
     this.follow = index;
     if (index < 0) return;
@@ -116,8 +197,8 @@ class Viewer {
 
   setTheme() {
     this.stage.setTheme();
-    const metal = getComputedStyle(document.documentElement).getPropertyValue("--metal").trim();
-    for (const run of this.runs) if (run.metal) run.metal.color.set(metal);
+    for (const run of this.runs) run.setTheme();
+    this.picking.select(this.picking.chosen);
     this.ask(true);
   }
 
@@ -170,8 +251,8 @@ class Viewer {
       if (this.last !== undefined) this.time += (this.speed * (now - this.last)) / 1000;
       this.last = now;
       if (this.time >= this.end) {
-        this.time = this.end;
-        this.playing = false;
+        this.time = this.loop ? this.start : this.end;
+        this.playing = this.loop;
       }
     }
     this.render();
@@ -186,17 +267,20 @@ class Viewer {
     this.stage.render();
     this.placeNames();
     this.controls.update();
+    this.picking.update();
+    this.onDraw?.();
     if (!document.getElementById("graphs").hidden) for (const graph of this.graphs) graph.draw();
   }
 
   placeNames() {
-    if (!this.shown.names) return;
     const { clientWidth: width, clientHeight: height } = this.stage.canvas;
-    this.labels.forEach((label, i) => {
-      const at = this.runs[0].bodies[i].position.clone().project(this.stage.camera);
-      label.hidden = Math.abs(at.z) > 1;
-      label.style.transform = `translate(${((at.x + 1) / 2) * width + 8}px, ${((1 - at.y) / 2) * height - 9}px)`;
-    });
+    for (const { label, layer, at } of this.labels) {
+      label.hidden = !this.shown[layer];
+      if (label.hidden) continue;
+      const point = at().project(this.stage.camera);
+      label.hidden = Math.abs(point.z) > 1;
+      label.style.transform = `translate(${((point.x + 1) / 2) * width + 8}px, ${((1 - point.y) / 2) * height - 9}px)`;
+    }
   }
 
   /** Return position and unit quaternion, scalar first, of a body as drawn. */

@@ -16,13 +16,13 @@ function geometryOf(shape) {
     case "box":
       return new THREE.RoundedBoxGeometry(a, b, c, 3, 0.12 * Math.min(a, b, c));
     case "sphere":
-      return inFields(new THREE.SphereGeometry(a, 48, 32), (x, y, z) => x * y * z > 0);
+      return inFields(new THREE.SphereGeometry(a, 48, 32), checkered);
     case "ellipsoid":
-      return inFields(new THREE.SphereGeometry(1, 48, 32).scale(a, b, c), (x, y, z) => x * y * z > 0);
+      return inFields(new THREE.SphereGeometry(1, 48, 32).scale(a, b, c), checkered);
     case "cylinder":
-      return inFields(new THREE.CylinderGeometry(a, a, b, 48).rotateX(Math.PI / 2), (x, y) => x * y > 0);
+      return inFields(new THREE.CylinderGeometry(a, a, b, 48, 2).rotateX(Math.PI / 2), checkered);
     case "cone": // from the apex, at the negative end, to the base
-      return inFields(new THREE.ConeGeometry(a, b, 48).rotateX(-Math.PI / 2), (x, y) => x * y > 0);
+      return inFields(new THREE.ConeGeometry(a, b, 48, 2).rotateX(-Math.PI / 2), checkered);
     case "bar":
       return new THREE.CapsuleGeometry(a, b, 6, 20).rotateX(Math.PI / 2);
     case "mesh": {
@@ -34,6 +34,11 @@ function geometryOf(shape) {
     default:
       throw new Error(`There is no shape called ${shape.kind}.`);
   }
+}
+
+/** Return whether a point is in a dark field: eight sectors around the third axis, exchanged at the middle. */
+function checkered(x, y, z) {
+  return (Math.floor((4 * Math.atan2(y, x)) / Math.PI + 8) + (z > 1e-9)) % 2 > 0;
 }
 
 /** Return the geometry with a darker tone on the triangles for which `dark` is true. */
@@ -63,6 +68,10 @@ function solidOf(body, color, ghost) {
       transparent: ghost,
       opacity: ghost ? 0.28 : 1,
       depthWrite: !ghost,
+      // Where a faint run agrees with the first one, the first one is drawn in front.
+      polygonOffset: ghost,
+      polygonOffsetFactor: 1,
+      polygonOffsetUnits: 4,
       side: shape.kind === "mesh" ? THREE.DoubleSide : THREE.FrontSide,
     });
     const mesh = new THREE.Mesh(geometry, material);
@@ -73,6 +82,15 @@ function solidOf(body, color, ghost) {
     group.add(mesh);
   }
   return group;
+}
+
+/** Return the ellipsoid with the inertia of a body, translucent. */
+function ellipsoidOf(shape, color) {
+  const material = new THREE.MeshStandardMaterial({ color, transparent: true, opacity: 0.3, depthWrite: false });
+  const mesh = new THREE.Mesh(new THREE.SphereGeometry(1, 48, 32).scale(...shape.size), material);
+  mesh.position.set(...shape.position);
+  mesh.quaternion.copy(quaternionOf(shape.orientation));
+  return mesh;
 }
 
 /** Return a round bar between two points. */

@@ -16,12 +16,14 @@ class Stage {
     this.up = new THREE.Vector3(...up);
     this.center = new THREE.Vector3(...center);
     this.radius = radius;
-    this.camera = new THREE.PerspectiveCamera(32, 1, 0.01 * radius, 100 * radius);
-    this.camera.up.copy(this.up);
+    this.perspective = new THREE.PerspectiveCamera(32, 1, 0.01 * radius, 100 * radius);
+    this.parallel = new THREE.OrthographicCamera(-1, 1, 1, -1, 0.01 * radius, 100 * radius);
+    for (const camera of [this.perspective, this.parallel]) camera.up.copy(this.up);
+    this.camera = this.perspective;
+    this.direction = new THREE.Vector3(...data.camera.direction);
     this.controls = new THREE.OrbitControls(this.camera, canvas);
     this.controls.enableDamping = false;
     this.addLights();
-    this.addGround();
   }
 
   addLights() {
@@ -41,15 +43,24 @@ class Stage {
     this.scene.add(this.sky, this.sun, this.sun.target);
   }
 
-  /** Add a ground plane below everything, with shadows and lines; without gravity there is none. */
-  addGround() {
+  /** Set the points that a view of everything shows, and place the ground below them. */
+  setPoints(points) {
+    this.points = points;
+    let low = Infinity;
+    for (let i = 0; i < points.length; i += 3) {
+      low = Math.min(low, points[i] * this.up.x + points[i + 1] * this.up.y + points[i + 2] * this.up.z);
+    }
+    this.addGround(low - 0.005 * this.radius);
+  }
+
+  /** Add a ground plane at a height, with shadows and lines; without gravity there is none. */
+  addGround(low) {
     this.ground = new THREE.Group();
     this.scene.add(this.ground);
     if (!this.data.gravity) return;
-    const low = this.data.camera.lowest - 0.02 * this.radius;
     this.ground.position.copy(this.center).addScaledVector(this.up, low - this.center.dot(this.up));
     this.ground.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), this.up);
-    const shade = new THREE.Mesh(new THREE.PlaneGeometry(12 * this.radius, 12 * this.radius), new THREE.ShadowMaterial({ opacity: 0.22 }));
+    const shade = new THREE.Mesh(new THREE.PlaneGeometry(12 * this.radius, 12 * this.radius), (this.shade = new THREE.ShadowMaterial({ opacity: 0.22 })));
     shade.receiveShadow = true;
     this.step = 10 ** Math.floor(Math.log10(this.radius / 2));
     if (this.radius / this.step > 10) this.step *= 5;
@@ -80,27 +91,67 @@ class Stage {
   setTheme() {
     const style = getComputedStyle(document.documentElement);
     this.ink = style.getPropertyValue("--ink").trim();
+    if (this.shade) this.shade.opacity = Number(style.getPropertyValue("--shade"));
     if (this.gridMaterial) this.gridMaterial.color.set(style.getPropertyValue("--grid").trim());
   }
 
   /** Point the camera at the whole motion, from the direction in the data. */
   reset() {
-    const { direction, size } = this.data.camera;
-    const along = new THREE.Vector3(...direction);
-    this.camera.position.copy(this.center).add(along);
-    this.camera.lookAt(this.center);
-    this.camera.updateMatrixWorld();
-    // The distance at which the bounding box of the motion fits into the view.
-    const half = Math.tan((this.camera.fov * Math.PI) / 360);
-    const view = this.camera.matrixWorldInverse;
-    let distance = 0;
-    for (let corner = 0; corner < 8; corner++) {
-      const point = new THREE.Vector3(...size.map((s, k) => (corner >> k & 1 ? 0.5 : -0.5) * s)).transformDirection(view)
-        .multiplyScalar(new THREE.Vector3(...size.map((s) => 0.5 * s)).length());
-      distance = Math.max(distance, Math.abs(point.y) / half + point.z, Math.abs(point.x) / (half * this.camera.aspect) + point.z);
-    }
-    this.camera.position.copy(this.center).addScaledVector(along, Math.max(1.04 * distance, 1.3 * this.radius));
-    this.controls.target.copy(this.center);
+    this.direction.set(...this.data.camera.direction);
+    this.frame();
+  }
+
+  /** Look at the whole motion along an axis of space, 0 to 2. */
+  lookAlong(axis) {
+    const away = new THREE.Vector3().setComponent(axis, axis === 1 ? -1 : 1);
+    // Seen along the vertical, the second axis of space points up in the picture.
+    if (Math.abs(away.dot(this.up)) > 0.99) away.addScaledVector(new THREE.Vector3().setComponent(axis === 1 ? 2 : 1, 1), -1e-3);
+    this.direction.copy(away.normalize());
+    this.frame();
+  }
+
+  /** Move the camera so that the whole motion is in the picture, from the present direction. */
+  frame() {
+    const { points, direction, up, perspective, parallel } = this;
+    const slope = this.camera === perspective ? Math.tan((perspective.fov * Math.PI) / 360) : 0;
+    const { position, target, half } = frameOfPoints(points, direction, up, slope, perspective.aspect);
+    this.camera.position.copy(position);
+    this.half = half;
+    parallel.zoom = 1;
+    this.updateParallel();
+    this.controls.target.copy(target);
+    this.controls.update();
+  }
+
+  /** Set position and target of the camera. */
+  setView(view) {
+    this.camera.position.set(...view.slice(0, 3));
+    this.controls.target.set(...view.slice(3));
+    this.half = this.camera.position.distanceTo(this.controls.target) * Math.tan((this.perspective.fov * Math.PI) / 360);
+    this.updateParallel();
+    this.controls.update();
+  }
+
+  updateParallel() {
+    const [high, wide] = [this.half, this.half * this.perspective.aspect];
+    Object.assign(this.parallel, { left: -wide, right: wide, top: high, bottom: -high });
+    this.parallel.updateProjectionMatrix();
+  }
+
+  /** Switch between perspective and parallel projection without moving. */
+  setParallel(isParallel) {
+    const camera = isParallel ? this.parallel : this.perspective;
+    if (camera === this.camera) return;
+    const { target } = this.controls;
+    const away = this.camera.position.clone().sub(target);
+    const slope = Math.tan((this.perspective.fov * Math.PI) / 360);
+    if (isParallel) {
+      this.half = away.length() * slope;
+      this.parallel.zoom = 1;
+    } else away.setLength(this.half / this.parallel.zoom / slope);
+    camera.position.copy(target).add(away);
+    this.camera = this.controls.object = camera;
+    this.updateParallel();
     this.controls.update();
   }
 
@@ -115,8 +166,9 @@ class Stage {
     const { clientWidth: width, clientHeight: height } = this.canvas.parentElement;
     if (!width || !height) return;
     this.renderer.setSize(width, height, false);
-    this.camera.aspect = width / height;
-    this.camera.updateProjectionMatrix();
+    this.perspective.aspect = width / height;
+    this.perspective.updateProjectionMatrix();
+    if (this.half) this.updateParallel();
   }
 
   render() {

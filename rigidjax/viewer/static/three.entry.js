@@ -1,7 +1,7 @@
 export {
   BoxGeometry, BufferAttribute, BufferGeometry, CapsuleGeometry, Color, ConeGeometry, CylinderGeometry, DirectionalLight, DoubleSide,
   FrontSide, Group, HemisphereLight, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial,
-  MeshStandardMaterial, OctahedronGeometry, PCFShadowMap, PerspectiveCamera, PlaneGeometry, Quaternion, Scene,
+  MeshStandardMaterial, OctahedronGeometry, OrthographicCamera, PCFShadowMap, PerspectiveCamera, PlaneGeometry, Quaternion, Raycaster, Scene,
   ShadowMaterial, SphereGeometry, TorusGeometry, Vector3, WebGLRenderer, REVISION,
 } from "three";
 export { OrbitControls } from "three/addons/controls/OrbitControls.js";

@@ -9,13 +9,15 @@ function fatLine(points, color, width, opacity) {
   return new THREE.Line2(geometry, material);
 }
 
-/** The path of a centre of mass, drawn faintly, and strongly up to the current time. */
+/** The path of a point of a body, drawn faintly, and strongly up to the current time. */
 class Trace {
-  constructor(track, body, color, ghost) {
+  constructor(track, body, point, color, ghost) {
     const points = [];
+    const [x, q] = [new THREE.Vector3(), new THREE.Quaternion()];
     for (let row = 0; row < track.times.length; row++) {
-      const a = (row * track.bodies + body) * 7;
-      points.push(track.poses[a], track.poses[a + 1], track.poses[a + 2]);
+      track.position(body, [row, 0], x);
+      track.orientation(body, [row, 0], q);
+      points.push(...point.clone().applyQuaternion(q).add(x));
     }
     this.group = new THREE.Group();
     this.segments = track.times.length - 1;

@@ -1,0 +1,35 @@
+"""A hoop with backspin: it bounces, slides on the ground, and comes back."""
+
+import numpy as np
+
+import rigidjax as rj
+from rigidjax.viewer import box
+
+radius, tube = 0.3, 0.02
+around, across = (x.ravel() for x in np.meshgrid(*[np.arange(n) / n for n in (48, 12)]))
+far = radius - tube + tube * np.cos(2 * np.pi * across)
+ring = np.stack(
+    [
+        far * np.cos(2 * np.pi * around),
+        tube * np.sin(2 * np.pi * across),
+        far * np.sin(2 * np.pi * around),
+    ],
+    axis=1,
+)
+a, b = np.meshgrid(np.arange(48), 48 * np.arange(12))
+right, above = (a + 1) % 48, (b + 48) % (48 * 12)
+faces = np.concatenate(
+    [
+        np.stack(f, -1).reshape(-1, 3)
+        for f in ((a + b, a + above, right + b), (right + b, a + above, right + above))
+    ]
+)
+inertia = 0.5 * radius**2 * np.array([1, 2, 1])
+hoop = rj.Body("hoop", 1.0, inertia)
+system = rj.System(hoop, forces=rj.Gravity((0, 0, -9.81)))
+bounce = rj.Transition(rj.PlaneContact("hoop", radius=radius), rj.Restitution(0.75, friction=0.25))
+state = rj.State(position=(0, 0, 1.0), velocity=(2.2, 0, 0), angular_velocity=(0, -14.0, 0))
+ts = np.linspace(0, 2.6, 261)
+sol = rj.simulate(rj.NullSpace(system), state, 2.6, ts=ts, transitions=[bounce], max_transitions=20)
+spokes = [box((2 * radius - tube, tube, tube)), box((tube, tube, 2 * radius - tube))]
+shown = rj.view(sol, shapes={"hoop": [rj.Mesh(ring, faces), *spokes]})
