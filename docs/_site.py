@@ -113,7 +113,7 @@ def example(name):
     code = (GALLERY / f"{name}.py").read_text("utf-8").split('"""', 2)[2].strip()
     return (
         f"# {headline(name)}\n\n{text}\n\n"
-        f'<iframe src="{name}-view.html" title="{html.escape(text)}" loading="lazy" '
+        f'<iframe src="{name}-view.html#play" title="{html.escape(text)}" loading="lazy" '
         'style="width: 100%; height: 30rem; border: 0; border-radius: 8px"></iframe>\n\n'
         f"[Open the view in a separate page]({name}-view.html)\n\n```python\n{code}\n```\n"
     )

@@ -5,25 +5,14 @@ import numpy as np
 import rigidjax as rj
 from rigidjax.viewer import box
 
-radius, tube = 0.3, 0.02
-around, across = (x.ravel() for x in np.meshgrid(*[np.arange(n) / n for n in (48, 12)]))
-far = radius - tube + tube * np.cos(2 * np.pi * across)
-ring = np.stack(
-    [
-        far * np.cos(2 * np.pi * around),
-        tube * np.sin(2 * np.pi * across),
-        far * np.sin(2 * np.pi * around),
-    ],
-    axis=1,
-)
-a, b = np.meshgrid(np.arange(48), 48 * np.arange(12))
-right, above = (a + 1) % 48, (b + 48) % (48 * 12)
-faces = np.concatenate(
-    [
-        np.stack(f, -1).reshape(-1, 3)
-        for f in ((a + b, a + above, right + b), (right + b, a + above, right + above))
-    ]
-)
+radius, tube, n = 0.3, 0.02, 32
+around, across = (2 * np.pi * k.ravel() / n for k in np.meshgrid(*[np.arange(n)] * 2))
+far = radius - tube + tube * np.cos(across)
+ring = np.stack([far * np.cos(around), tube * np.sin(across), far * np.sin(around)], axis=1)
+a, b = (k.ravel() for k in np.meshgrid(np.arange(n), n * np.arange(n)))
+right, above = (a + 1) % n, (b + n) % n**2
+upper, lower = (right + b, a + above, right + above), (a + b, a + above, right + b)
+faces = np.concatenate([np.stack(corners, axis=-1) for corners in (lower, upper)])
 inertia = 0.5 * radius**2 * np.array([1, 2, 1])
 hoop = rj.Body("hoop", 1.0, inertia)
 system = rj.System(hoop, forces=rj.Gravity((0, 0, -9.81)))

@@ -19,6 +19,7 @@ from selenium import webdriver
 import rigidjax as rj
 
 HERE = pathlib.Path(__file__).resolve().parent
+PICTURES = HERE.parent / "pictures"
 SIZE = (320, 214)  # pixels
 SECONDS, RATE = 3.2, 10.0  # longest clip, pictures per second
 FLAGS = (
@@ -34,6 +35,14 @@ return arguments[0].map((time) => {
   v.render();
   return v.stage.canvas.toDataURL();
 });
+"""
+
+# Open the options and select a joint.
+_SELECT = """
+const v = window.rigidjaxViewer;
+document.getElementById("show-options").click();
+v.picking.select({ joint: 1 });
+v.render();
 """
 
 
@@ -63,7 +72,7 @@ def record(browser: webdriver.Chrome, scene: dict, path: pathlib.Path) -> None:
         parts = [browser.execute_script(_RENDER, times[k : k + 5]) for k in range(0, count, 5)]
     pictures = [_picture(address) for part in parts for address in part]
     options = {"save_all": True, "duration": round(1000 / RATE), "loop": 0, "minimize_size": True}
-    options |= {"quality": 30, "alpha_quality": 20, "method": 4, "allow_mixed": True}
+    options |= {"quality": 30, "alpha_quality": 10, "method": 4}
     pictures[0].save(path, format="WEBP", append_images=pictures[1:], **options)
 
 
@@ -72,12 +81,28 @@ def _picture(address: str) -> Image.Image:
     return Image.open(io.BytesIO(base64.b64decode(address.split(",")[1]))).convert("RGBA")
 
 
+def photograph(browser: webdriver.Chrome, scene: dict, title: str) -> None:
+    """Write pictures of the whole page, in light and in dark mode, for the page on the viewer."""
+    metrics = {"width": 1100, "height": 640, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    for theme in ("light", "dark"):
+        with tempfile.TemporaryDirectory() as folder:
+            shown = rj.viewer.View({**scene, "title": title, "theme": theme})
+            page = shown.save(pathlib.Path(folder) / "view.html")
+            browser.get(f"{page.as_uri()}#t={0.3 * scene['end']}")
+            browser.execute_script(_SELECT)
+            picture = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
+        picture.save(PICTURES / f"viewer_{theme}.webp", quality=80, method=6)
+
+
 if __name__ == "__main__":
+    names = sys.argv[1:] or sorted(path.name.split(".")[0] for path in HERE.glob("*.json.gz"))
     chromium = start_browser()
-    for data in sorted(HERE.glob("*.json.gz")):
-        name = data.name.split(".")[0]
-        if name in (sys.argv[1:] or [name]):
-            clip = HERE / f"{name}.webp"
-            record(chromium, json.loads(gzip.decompress(data.read_bytes())), clip)
-            print(f"{name}: {clip.stat().st_size / 1000:.0f} kB", flush=True)
+    scenes = {n: json.loads(gzip.decompress((HERE / f"{n}.json.gz").read_bytes())) for n in names}
+    for name, data in scenes.items():
+        clip = HERE / f"{name}.webp"
+        record(chromium, data, clip)
+        print(f"{name}: {clip.stat().st_size / 1000:.0f} kB", flush=True)
+    if "four_bar" in scenes:
+        photograph(chromium, scenes["four_bar"], "Four-bar linkage")
     chromium.quit()

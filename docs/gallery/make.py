@@ -1,8 +1,8 @@
 """Run the examples of the gallery and of the reference, and store their views: `python
 docs/gallery/make.py [NAME ...]`.
 
-For each example `shown` is stored: the data of the page, and for the gallery a filmstrip as a
-picture. The documentation is built from these files without simulating.
+For each example `shown` is stored: the data of the page, from which the documentation is built
+without simulating. `clips.py` then records the clips of the gallery.
 """
 
 import gzip
@@ -14,8 +14,6 @@ import sys
 
 import jax
 
-from rigidjax import plotting
-
 HERE = pathlib.Path(__file__).resolve().parent
 REFERENCE = HERE.parent / "reference_runs"
 
@@ -26,15 +24,14 @@ def make(path: pathlib.Path) -> None:
     data = json.dumps(shown.scene, allow_nan=False, separators=(",", ":")).encode()
     # Without a time stamp, so that equal data give equal files.
     path.with_suffix(".json.gz").write_bytes(gzip.compress(data, mtime=0))
-    if path.parent == HERE:
-        strip = plotting.plot_filmstrip(shown, 5)
-        plotting.save_figure(strip, path.with_suffix(".png"), force=True)
 
 
 if __name__ == "__main__":
     jax.config.update("jax_enable_x64", True)
     os.chdir(HERE.parent.parent)
     for example in sorted([*HERE.glob("*.py"), *REFERENCE.glob("*.py")]):
-        if example.stem != "make" and example.stem in (sys.argv[1:] or [example.stem]):
+        if example.stem not in ("make", "clips") and example.stem in (
+            sys.argv[1:] or [example.stem]
+        ):
             make(example)
             print(example.stem, flush=True)

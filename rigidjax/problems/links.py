@@ -28,7 +28,8 @@ def link(
     square = thickness * thickness
     across = mass * (length * length + square) / 12
     inertia = (mass * square / 6, across, across)
-    return Body(name, mass, inertia, 0.5 * (start + end), turn_to(along))
+    shape = "box" if thickness else None
+    return Body(name, mass, inertia, 0.5 * (start + end), turn_to(along), shape=shape)
 
 
 def turn_to(direction: Vector3) -> tuple[float, float, float, float]:

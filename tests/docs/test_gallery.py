@@ -6,20 +6,30 @@ import pathlib
 
 import numpy as np
 import pytest
+from PIL import Image
 from viewer.motions import mechanism
 
 import rigidjax as rj
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs" / "gallery"
-EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "make")
+EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("make", "clips"))
 RUNS = FOLDER.parent / "reference_runs"
 RUN_NAMES = sorted(path.stem for path in RUNS.glob("*.py"))
 
 
 def test_files_match_the_examples():
     assert len(EXAMPLES) >= 12
-    for ending in (".json.gz", ".png"):
+    for ending in (".json.gz", ".webp"):
         assert sorted(p.name.removesuffix(ending) for p in FOLDER.glob(f"*{ending}")) == EXAMPLES
+
+
+def test_clips_are_small_and_repeat():
+    clips = sorted(FOLDER.glob("*.webp"))
+    assert sum(clip.stat().st_size for clip in clips) < 2_000_000
+    for clip in clips:
+        with Image.open(clip) as picture:
+            assert picture.size == (320, 214) and picture.n_frames > 20
+            assert picture.info["loop"] == 0
 
 
 def test_every_force_and_special_joint_has_a_run():

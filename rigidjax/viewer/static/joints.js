@@ -64,7 +64,7 @@ class JointPen {
 
   /** Return a thin line along the joint axis. */
   axis() {
-    const s = 5 * this.size;
+    const s = 8 * this.size;
     return fatLine([0, 0, -s, 0, 0, s], "#cf3d62", 1.6, 0.9);
   }
 

@@ -42,7 +42,10 @@ function recordVideo(viewer) {
   if (!type) return Promise.reject(new Error("This browser cannot record videos."));
   const canvas = document.createElement("canvas");
   paint(viewer, canvas);
-  const recorder = new MediaRecorder(canvas.captureStream(30), { mimeType: type, videoBitsPerSecond: 8e6 });
+  // Each picture is sent to the stream when it is drawn.
+  const stream = canvas.captureStream(0);
+  const [track] = stream.getVideoTracks();
+  const recorder = new MediaRecorder(stream, { mimeType: type, videoBitsPerSecond: 8e6 });
   const parts = [];
   recorder.addEventListener("dataavailable", (event) => parts.push(event.data));
   return new Promise((resolve) => {
@@ -52,10 +55,11 @@ function recordVideo(viewer) {
     viewer.seek(viewer.start);
     viewer.onDraw = () => {
       paint(viewer, canvas);
+      track.requestFrame();
       if (viewer.playing) return;
       viewer.onDraw = null;
       // The last picture has to reach the stream.
-      setTimeout(() => recorder.stop(), 200);
+      setTimeout(() => recorder.stop(), 500);
     };
     const { loop } = viewer;
     viewer.loop = false;

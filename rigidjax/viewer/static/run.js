@@ -16,10 +16,11 @@ class RunView {
     this.size = Math.min(Math.max(0.08 * data.unit, 0.01 * radius), 0.032 * radius);
     this.color = new THREE.Color(RUN_COLORS[(run.ghost ? 0 : index) % RUN_COLORS.length]);
     this.up = new THREE.Vector3(...data.camera.up);
-    const many = several && index > 0 ? this.color : null;
+    // One of several runs has its own colour, in tones of which its bodies differ.
+    const tone = (i) => this.color.clone().offsetHSL(0, 0, [0, 0.1, -0.1][i % 3]);
     const layers = ["bodies", "inertia", ...JOINT_LAYERS, "frames", "centers", "rates", "forces", "reactions"];
     this.layers = Object.fromEntries(layers.map((layer) => [layer, []]));
-    this.bodies = run.bodies.map((body, i) => this.addBody(body, many ?? bodyColor(i, run.bodies.length)));
+    this.bodies = run.bodies.map((body, i) => this.addBody(body, several ? tone(i) : bodyColor(i, run.bodies.length)));
     this.traces = new Map();
     this.makeMaterials();
     this.addJoints(this.size);
