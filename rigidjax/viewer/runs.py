@@ -131,7 +131,7 @@ def _of_solution(
             np.asarray(states.position),
             np.asarray(states.orientation),
             np.asarray(states.angular_velocity),
-            _graphs(sum(energies), *drift, energies),
+            _graphs(sum(energies), drift[0], drift[1], energies),
             None if forces is None else np.asarray(forces),
             reactions,
             velocities=np.asarray(states.velocity),
