@@ -1,24 +1,17 @@
-"""Pages of the reference: every public name by concept, and a page for each class of some
-concepts.
-"""
+"""Pages of the reference: public names by concept, and a page for each class of some concepts."""
 
 import functools
 import gzip
-import html
 import importlib
 import inspect
 import json
 import pathlib
 import re
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-from mkdocs.structure.files import File
-from scipy.spatial.transform import Rotation
+from _entries import defined, entry
+from _joint_motions import JOINTS, frame_of, joint_facts, motion
 
 import rigidjax as rj
-from rigidjax.joints.relative_pose import RelativePose
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Short examples for classes of these names, and their runs, stored by `docs/gallery/make.py`.
@@ -46,53 +39,50 @@ CONCEPTS = {
 }
 # Groups whose classes have separate pages.
 OWN_PAGES = ("Rotations", "Joints", "Forces", "Formulations")
-# Constraints of each joint on the displacement d and the rotation Q, and a motion: arguments, and d and the
-# rotation vector of Q for two angles.
-JOINTS = {
-    "Revolute": (
-        r"d = 0,\quad Q_{13} = Q_{23} = 0",
-        {"axis": (0, 0, 1)},
-        lambda a, b: ((0, 0, 0), (0, 0, a)),
-    ),
-    "Prismatic": (
-        r"d_1 = d_2 = 0,\quad Q_{32} - Q_{23} = Q_{13} - Q_{31} = Q_{21} - Q_{12} = 0",
-        {"axis": (0, 0, 1)},
-        lambda a, b: ((0, 0, 0.3 * a), (0, 0, 0)),
-    ),
-    "Cylindrical": (
-        r"d_1 = d_2 = 0,\quad Q_{13} = Q_{23} = 0",
-        {"axis": (0, 0, 1)},
-        lambda a, b: ((0, 0, 0.3 * b), (0, 0, a)),
-    ),
-    "Planar": (
-        r"d_3 = 0,\quad Q_{13} = Q_{23} = 0",
-        {"normal": (0, 0, 1)},
-        lambda a, b: ((0.3 * a, 0.3 * b, 0), (0, 0, b)),
-    ),
-    "Screw": (
-        r"d_1 = d_2 = 0,\quad Q_{13} = Q_{23} = 0,\quad d_3 = \frac{h}{2\pi}\,\varphi",
-        {"axis": (0, 0, 1), "pitch": 0.5},
-        lambda a, b: ((0, 0, 0.5 * a / (2 * np.pi)), (0, 0, a)),
-    ),
-    "Universal": (
-        r"d = 0,\quad Q_{12} = 0",
-        {"axis1": (1, 0, 0), "axis2": (0, 1, 0)},
-        lambda a, b: ((0, 0, 0), (a, b, 0)),
-    ),
-    "Spherical": (r"d = 0", {}, lambda a, b: ((0, 0, 0), (0.5 * b, 0.8 * a, 0.6 * a))),
-    "Weld": (
-        r"d = 0,\quad Q_{32} - Q_{23} = Q_{13} - Q_{31} = Q_{21} - Q_{12} = 0",
-        {},
-        lambda a, b: ((0, 0, 0), (0, 0, 0)),
-    ),
-    "Distance": (
-        r"\frac12 \left(\frac{d \cdot d}{l} - l\right) = 0",
-        None,
-        lambda a, b: (
-            (0.6 * np.cos(a), 0.6 * np.sin(a) * np.cos(b), 0.6 * np.sin(a) * np.sin(b)),
-            (0, 0.5 * b, 0.5 * a),
-        ),
-    ),
+# Names that come first on the page of their group; the others follow in alphabetical order, and base
+# classes come last.
+FIRST = {
+    "Bodies": "Body FixedPointBody Frame",
+    "Joints": "Revolute Prismatic Cylindrical Planar Screw Universal Spherical Free Weld Distance Coupling",
+    "Forces": "Gravity Spring Motor PointForce Torque Bushing Cable",
+    "Formulations": "NullSpace Relative Absolute",
+    "Simulation": "simulate System State Solution RESULTS view jointed_state consistent_state equilibrium linearize",
+    "Rotations": "Quaternion Directors EulerAngles RotationVector",
+    "Solvers": "Radau5 BDF EnergyMomentum Variational MuntheKaas GeneralizedAlpha Odex Seulex",
+    "Identification": "identify Parameter Measurements Fit read identify_batch",
+    "Ensembles": "ensemble Ensemble grid normal uniform sobol",
+    "Native": "jit Backend",
+    "Models": "load Model save update",
+    "Problems": "find compare Problem",
+    "Figures": "plot_filmstrip save_animation",
+    "Viewer": "view View",
+}
+# Names that serve the package.
+HIDDEN = (
+    "Unrolled",
+    "unroll_stages",
+    "unrolled",
+    "dae_term",
+    "check_target",
+    "replacing",
+    "together",
+)
+# Names of `rigidjax.native` for users; the others serve the package.
+NATIVE = ("jit", "Backend", "why_not", "NoRule")
+# Classes whose methods users call.
+WITH_METHODS = {
+    "Body", "FixedPointBody", "Frame", "System", "State", "Solution", "SystemView", "Linearisation",
+    "Fit", "Measurements", "Regression", "ConsistentRegression", "JointData", "Trajectory",
+    "Ensemble", "Stepper", "Model", "View", "Signal", "Profile", "Posterior", "Bootstrap",
+    "ModelComparison", "Validation", "IntervalTable",
+}  # fmt: skip
+# Methods of models, by topic. `NullSpace` and `Relative` have all of them.
+METHODS = {
+    "Dynamics": "mass_matrix bias_forces forward_dynamics inverse_dynamics accelerations reactions "
+    "multipliers apply_impulse",
+    "Kinematics": "forward_kinematics jacobian jacobian_rate joint_coordinates centre_of_mass",
+    "Energy and momentum": "energy kinetic_energy potential_energy momentum centroidal_momentum",
+    "States and unknowns": "encode decode project drift vector_field",
 }
 
 
@@ -101,101 +91,180 @@ def on_config(config):
     entries = next(entry["API"] for entry in config["nav"] if "API" in entry)
     for title in OWN_PAGES:
         page = f"reference/{title.lower()}.md"
-        names = sorted(classes(title))
-        entries[entries.index(page)] = {title: [page, *(own_page(title, name) for name in names)]}
+        names = ordered(title, classes(title))
+        pages = [page_of(title), *(page_of(title, name) for name in names)]
+        entries[entries.index(page)] = {title: pages}
     return config
 
 
 def on_files(files, config):
     """Add the pages."""
+    from mkdocs.structure.files import File  # tests of the pages do without MkDocs
 
-    def add(path, text):
+    for path, text in pages().items():
         files.append(File.generated(config, path, content=text))
-
-    add("reference.md", index())
-    for title, names in reference().items():
-        alone = classes(title) if title in OWN_PAGES else {}
-        add(f"reference/{title.lower()}.md", group_page(title, names, alone))
-        for name in alone:
-            add(own_page(title, name), class_page(title, name))
+    for title in OWN_PAGES:
+        for name in classes(title):
+            page = page_of(title, name).replace(".md", "-view.html")
             if title == "Joints" and name in JOINTS:
-                add(f"reference/joints/{name}-view.html", motion(name).page)
+                files.append(File.generated(config, page, content=motion(name).page))
             elif (RUNS / f"{name}.py").exists():
-                page = own_page(title, name).replace(".md", "-view.html")
                 scene = json.loads(gzip.decompress((RUNS / f"{name}.json.gz").read_bytes()))
-                add(page, rj.viewer.View({**scene, "title": name}).page)
+                view = rj.viewer.View({**scene, "title": name})
+                files.append(File.generated(config, page, content=view.page))
     return files
+
+
+def pages():
+    """Return the pages in Markdown by path."""
+    made = {"reference.md": index(), "reference/methods.md": methods_page()}
+    for title in reference():
+        made[page_of(title)] = group_page(title)
+        if title in OWN_PAGES:
+            for name in classes(title):
+                made[page_of(title, name)] = class_page(title, name)
+    return made
 
 
 @functools.cache
 def reference():
-    """Return public names by group, with the full names of their definitions, each once."""
+    """Return classes and functions by group, each once, with the calls that users write."""
     groups = {title: {} for title in (*CONCEPTS.values(), "Simulation", *MODULES.values())}
     for module, title in MODULES.items():
         for name, thing in public(importlib.import_module(f"rigidjax.{module}")):
-            groups[title][name] = defined(thing)
-    known = {path for names in groups.values() for path in names.values()}
+            groups[title][name] = (f"rj.{module}.{name}", thing)
+    groups["Native"] = {name: (f"rj.native.{name}", getattr(rj.native, name)) for name in NATIVE}
+    by_definition = {
+        defined(thing): (title, name)
+        for title, names in groups.items()
+        for name, (_, thing) in names.items()
+    }
     for name in dir(rj):
         thing = getattr(rj, name)
-        if name.startswith("_") or not hasattr(thing, "__qualname__") or defined(thing) in known:
+        if name.startswith("_") or not hasattr(thing, "__qualname__"):
             continue
-        title = CONCEPTS.get(defined(thing).split(".")[1], "Simulation")
-        groups[title][name] = defined(thing)
+        if defined(thing) in by_definition:
+            title, other = by_definition[defined(thing)]
+            del groups[title][other]
+        else:
+            title = CONCEPTS.get(defined(thing).split(".")[1], "Simulation")
+        groups[title][name] = (f"rj.{name}", thing)
     return groups
 
 
 def public(module):
+    """Yield the names of a module that are classes and functions of the package."""
     for name in dir(module):
         thing = getattr(module, name)
         is_ours = getattr(thing, "__module__", "").startswith("rigidjax")
-        if not name.startswith("_") and is_ours and hasattr(thing, "__qualname__"):
+        hidden = name.startswith("_") or name in HIDDEN
+        if not hidden and is_ours and hasattr(thing, "__qualname__"):
             yield name, thing
 
 
-def defined(thing):
-    return f"{thing.__module__}.{thing.__qualname__}"
+def ordered(title, names):
+    """Return names by importance."""
+    first = FIRST.get(title, "").split()
+    rank = {name: k for k, name in enumerate(first)}
+
+    def key(name):
+        return name.startswith("Abstract"), rank.get(name, len(first)), name
+
+    return sorted(names, key=key)
 
 
 @functools.cache
 def classes(title):
-    """Return the public classes of a group, by name."""
-    names = reference()[title]
-    return {name: getattr(rj, name) for name in names if inspect.isclass(getattr(rj, name, None))}
+    """Return the classes of a group that have separate pages, by name."""
+    return {name: x for name, (_, x) in reference()[title].items() if inspect.isclass(x)}
 
 
-def own_page(title, name):
+def page_of(title, name=None):
+    """Return the path of the page of a group, or of a name in it."""
+    if title not in OWN_PAGES:
+        return f"reference/{title.lower()}.md"
+    if name is None or name not in classes(title):
+        return f"reference/{title.lower()}/index.md"
     return f"reference/{title.lower()}/{name}.md"
 
 
-def page_of(title, name):
-    return (
-        own_page(title, name)
-        if title in OWN_PAGES and name in classes(title)
-        else f"reference/{title.lower()}.md"
-    )
-
-
 def index():
-    lines = ["# Reference", "", "Every public name, by concept.", ""]
+    """Return the page with all names."""
+    lines = ["# API reference", "", "All public names by concept, the most used ones first.", ""]
+    lines += [
+        "**[Methods of models](reference/methods.md)**: mass matrix, Jacobians, reactions, energy.",
+        "",
+    ]
     for title, names in reference().items():
         links = ", ".join(
-            f"[`{name}`]({page_of(title, name)}#{path})" for name, path in sorted(names.items())
+            f"[`{name}`]({page_of(title, name)}#{defined(names[name][1])})"
+            for name in ordered(title, names)
         )
-        lines += [f"**[{title}](reference/{title.lower()}.md)**: {links}", ""]
+        lines += [f"**[{title}]({page_of(title)})**: {links}", ""]
     return "\n".join(lines)
 
 
-def group_page(title, names, alone):
+def group_page(title):
     """Return a table of the classes of a concept, and all other names in full."""
+    names, alone = reference()[title], classes(title) if title in OWN_PAGES else {}
+    up = "../../" if title in OWN_PAGES else "../"
     lines = [f"# {title}", ""]
     if alone:
         lines += ["| | |", "|---|---|"]
         lines += [
-            f"| [`{name}`]({title.lower()}/{name}.md) | {first_sentence(alone[name])} |"
-            for name in sorted(alone)
+            f"| [`{name}`]({name}.md) | {first_sentence(alone[name])} |"
+            for name in ordered(title, alone)
         ]
         lines += [""]
-    lines += [f"::: {path}\n" for name, path in sorted(names.items()) if name not in alone]
+    for name in ordered(title, names):
+        if name not in alone:
+            lines += [entry(*names[name], 2, up), *methods_of(names[name], up)]
+    return "\n".join(lines)
+
+
+def methods_of(named, up):
+    """Return entries of the methods of a class that users call."""
+    call, thing = named
+    if not inspect.isclass(thing) or thing.__name__ not in WITH_METHODS:
+        return []
+    lines = []
+    for name in dir(thing):
+        method = inspect.getattr_static(thing, name)
+        documented = name[0] != "_" and (inspect.getdoc(getattr(thing, name)) or "").strip()
+        if not documented or name in getattr(thing, "__annotations__", {}):
+            continue
+        if isinstance(method, property):
+            text = first_sentence(getattr(thing, name))
+            lines += [f"### {thing.__name__}.{name} {{#{defined(thing)}.{name}}}", "", text, ""]
+        elif callable(getattr(thing, name)) and not inspect.isclass(method):
+            variable = (
+                f"{call}.{name}" if is_constructor(method) else f"{thing.__name__.lower()}.{name}"
+            )
+            heading = f"{thing.__name__}.{name}"
+            lines += [entry(variable, getattr(thing, name), 3, up, heading), ""]
+    return lines
+
+
+def is_constructor(method):
+    return isinstance(method, classmethod | staticmethod)
+
+
+def methods_page():
+    """Return the page of the methods of models."""
+    lines = [
+        "# Methods of models",
+        "",
+        "`model` is `rj.NullSpace(system)` or `rj.Relative(system)`, which have all of these methods; `rj.Absolute` has those of energy, "
+        "momentum, reactions, states and unknowns. `y` are the unknowns at the time `t`: `model.encode(state)`, or a row of `sol.ys`. "
+        "Rates, forces and matrices are in the order of [`rj.rate_labels(system)`](simulation.md). "
+        "All methods have derivatives and work under `jax.vmap`.",
+        "",
+    ]
+    for topic, names in METHODS.items():
+        lines += [f"## {topic}", ""]
+        lines += [
+            entry(f"model.{name}", getattr(rj.Relative, name), 3, "../") for name in names.split()
+        ]
     return "\n".join(lines)
 
 
@@ -205,22 +274,23 @@ def first_sentence(thing):
 
 
 def class_page(title, name):
-    """Return the docstring of a class, computed facts, and links to examples."""
+    """Return the entry of a class, computed facts, and links to examples."""
+    call, thing = reference()[title][name]
     parts = [f"# {name}", ""]
     if title == "Joints" and name in JOINTS:
         parts += joint_facts(name)
     if title == "Formulations":
         parts += [
-            "[Concepts](../../concepts.md) derives the equations; [what runs with what](../../support.md) has the solvers.",
+            "[Concepts](../../concepts.md) derives the equations, [supported combinations](../../support.md) lists the "
+            "solvers, and [methods of models](../methods.md) what a model computes.",
             "",
         ]
+    run = []
     if (RUNS / f"{name}.py").exists():
         _, text, code = (RUNS / f"{name}.py").read_text("utf-8").split('"""', 2)
-        parts += [frame_of(name, text), "", f"{text} The code is [below](#example).", ""]
-        example = ["## Example", "", f"```python\n{code.strip()}\n```", ""]
-    else:
-        example = []
-    parts += [f"::: {defined(getattr(rj, name))}", "", *example]
+        parts += [frame_of(name, text), "", f"{text} The code is [below](#the-view-above).", ""]
+        run = ["## The view above", "", f"```python\n{code.strip()}\n```", ""]
+    parts += [entry(call, thing, 2, "../../"), *run]
     used = [
         path
         for path in sorted((ROOT / "docs" / "gallery").glob("*.py"))
@@ -230,88 +300,7 @@ def class_page(title, name):
         links = ", ".join(
             f"[{path.stem.replace('_', ' ')}](../../gallery/{path.stem}.md)"
             for path in used
-            if path.stem != "make"
+            if path.stem not in ("make", "clips")
         )
         parts += [f"In the [gallery](../../gallery.md): {links}.", ""]
     return "\n".join(parts)
-
-
-def frame_of(name, text):
-    return (
-        f'<iframe src="{name}-view.html" title="{html.escape(text)}" loading="lazy" '
-        'style="width: 100%; height: 22rem; border: 0; border-radius: 8px"></iframe>'
-    )
-
-
-def joint_facts(name):
-    """Return constraints, rates and coordinates of a joint, and a motion."""
-    joint = motion_of(name)[0].joints[0]
-    loops = "none of a tree: it closes a loop" if joint.closes_loops_only else str(joint.num_rates)
-    return [
-        frame_of(name, f"A body on the joint {name}"),
-        "",
-        "| constraints | rates |",
-        "|---:|---:|",
-        f"| {joint.num_constraints} | {loops} |",
-        "",
-        "With the displacement $d$ and the rotation $Q$ of the child's joint frame, in components of the parent's "
-        "([systems](../../systems.md#joints)):",
-        "",
-        f"$${JOINTS[name][0]}$$",
-        "",
-    ]
-
-
-@functools.cache
-def motion_of(name):
-    """Return a system of one body on the joint, admissible states, and their times."""
-    arguments = JOINTS[name][1]
-    offset = np.array([0.35, 0.0, 0.0])
-    if name == "Distance":
-        joint, corner = (
-            rj.Distance("ground", "body", (0, 0, 0), (0.6, 0, 0)),
-            np.array([0.6, 0.0, 0.0]),
-        )
-    else:
-        joint, corner = (
-            getattr(rj, name)("ground", "body", point=(0, 0, 0), **arguments),
-            np.zeros(3),
-        )
-    system = rj.System(
-        rj.Body.box("body", (0.5, 0.2, 0.1), mass=1.0, position=corner + offset), joint
-    )
-    ts = np.linspace(0.0, 8.0, 161)
-    d, Q = relative_poses(name, ts)
-    matrices = jnp.asarray(Q.as_matrix())
-    gap = jax.vmap(lambda d, Q: joint.constraint(RelativePose(d, Q, 0.0), 0.0))(
-        jnp.asarray(d), matrices
-    )
-    if not np.all(np.abs(gap) < 1e-5):
-        raise ValueError(
-            f"The motion on the page of `{name}` violates its constraints by {np.abs(gap).max()}."
-        )
-    frame = np.asarray(joint.frame(), float)
-    turns = frame @ Q.as_matrix() @ frame.T
-    positions = (d @ frame.T + turns @ offset)[:, None]
-    orientations = Rotation.from_matrix(turns).as_quat(scalar_first=True)[:, None]
-    before, after = (relative_poses(name, ts + h)[1] for h in (-1e-5, 1e-5))
-    rates = ((before.inv() * after).as_rotvec() / 2e-5 @ frame.T)[:, None]
-    return system, jax.vmap(rj.State)(positions, orientations, np.zeros_like(positions), rates), ts
-
-
-def relative_poses(name, ts):
-    """Return displacements (T, 3) and rotations of the child's joint frame, components of the
-    parent's.
-    """
-    a, b = 1.2 * np.sin(0.25 * np.pi * ts), 0.9 * np.sin(0.5 * np.pi * ts)
-    d, vectors = (np.array(rows, float) for rows in zip(*map(JOINTS[name][2], a, b), strict=True))
-    if (
-        name == "Universal"
-    ):  # One turn after the other, about the axes of the parent and of the child.
-        return d, Rotation.from_euler("XY", vectors[:, :2])
-    return d, Rotation.from_rotvec(vectors)
-
-
-def motion(name):
-    system, states, ts = motion_of(name)
-    return rj.view(system, state=states, ts=ts, title=name)

@@ -1,7 +1,5 @@
 """Facts about the project itself: what an import does, what is declared, what the tests run in."""
 
-import contextlib
-import io
 import os
 import pathlib
 import re
@@ -62,21 +60,6 @@ def test_pins_are_exact_versions():
     assert len(pins) > 30
     for pin in pins:
         assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", pin), pin
-
-
-def test_readme_example_prints_its_output():
-    readme = (ROOT / "README.md").read_text()
-    code, printed = re.search(r"```python\n(.*?)```\s*```\n(.*?)```", readme, re.S).groups()
-    assert run(code) == printed
-
-
-def test_the_first_run_of_the_start_page_runs():
-    code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "start.md").read_text(), re.S)[1]
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(code, {"__name__": "start"})
-    first, last, drift = map(float, printed.getvalue().split())
-    assert abs(last - first) < 1e-6 and drift < 1e-12
 
 
 def test_namespaces_export_only_the_library():

@@ -39,7 +39,7 @@ def page():
 def files(page, tmp_path_factory):
     """One file for each class on the page."""
     folder = tmp_path_factory.mktemp("plugins")
-    first, *blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    first, *blocks = re.findall(r"```python[^\n]*\n(.*?)```", page, re.DOTALL)
     for block in blocks:
         for node in ast.parse(block).body:
             if isinstance(node, ast.ClassDef):

@@ -1,5 +1,6 @@
 """Generated references: keys of case files and commands are complete."""
 
+import importlib
 import importlib.util
 import pathlib
 import re
@@ -8,6 +9,8 @@ from rigidjax.cli.app import app
 from rigidjax.cli.case import case, table
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Public names without an example yet.
+WITHOUT_EXAMPLE: set[str] = set()
 
 
 def hook(name):
@@ -53,3 +56,21 @@ def test_reference_of_commands_has_every_option():
     for info in app.registered_commands:
         assert f"## rigidjax {info.name}\n" in text
     assert "`--rtol` NUMBER" in text and "`--out` FILE" in text
+
+
+def test_every_public_name_has_a_signature_and_an_example(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    reference, entries = importlib.import_module("_reference"), importlib.import_module("_entries")
+    without = []
+    for names in reference.reference().values():
+        for name, (call, thing) in names.items():
+            assert re.fullmatch(
+                rf"{re.escape(call)}\(.*\)", entries.signature_of(thing, call), re.S
+            )
+            if not name.startswith("Abstract") and not entries.example_of(name, ""):
+                without.append(name)
+    assert set(without) == WITHOUT_EXAMPLE
+    methods = " ".join(reference.METHODS.values()).split()
+    assert [name for name in methods if not entries.example_of(name, "")] == []
+    page = reference.methods_page()
+    assert "### mass_matrix" in page and "mass matrix" in page
