@@ -17,7 +17,6 @@ RETURNED_BY = {
     "BatchFit": "identify_batch",
     "BaseParameters": "regress",
     "Bootstrap": "bootstrap",
-    "Changes": "JointData",
     "Combination": "identify",
     "ConsistentRegression": "consistent_regression",
     "Design": "design_experiment",
@@ -55,6 +54,7 @@ RETURNED_BY = {
     "Report": "load",
     "Backend": "simulate",
     "View": "view",
+    "Shape": "cone",
     "Charted": "simulate",
     "Solution": "simulate",
     "StepperState": "Stepper",
@@ -240,18 +240,9 @@ def sources():
 
 def statements(tree):
     """Yield the statements of a script, and those within its functions and loops."""
+    compound = ast.FunctionDef | ast.For | ast.While | ast.If | ast.Import | ast.ImportFrom
     for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and not isinstance(
-            node,
-            ast.FunctionDef
-            | ast.For
-            | ast.While
-            | ast.If
-            | ast.With
-            | ast.Try
-            | ast.Import
-            | ast.ImportFrom,
-        ):
+        if isinstance(node, ast.stmt) and not isinstance(node, compound):
             yield node
 
 

@@ -10,7 +10,7 @@ from rigidjax.cli.case import case, table
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Public names without an example yet.
-WITHOUT_EXAMPLE: set[str] = set()
+WITHOUT_EXAMPLE = {"Changes", "NoRule", "WorkerError", "read_mcap"}
 
 
 def hook(name):
