@@ -128,7 +128,8 @@ def fit_of(sensors, labels, residuals):
     count = len(labels)
     correlations = np.where(np.eye(count), 1.0, -0.123)
     known = {"sensors": sensors, "labels": labels, "correlations": correlations}
-    known |= {"residuals": (residuals,), "run_names": ("1",)}
+    known |= {"residuals": (residuals,), "innovations": (residuals,), "run_names": ("1",)}
+    known |= {"noise": 1.0}
     return Fit(**(fields | known))
 
 
@@ -140,22 +141,20 @@ def boxes(figure, artists):
 
 
 def test_orientations_have_four_curves_and_three_residuals():
-    """All in the legend, which is over no title."""
+    """Each panel names its curves, and no text is over another."""
     ts = np.linspace(0.0, 1.0, 5)
     quaternions = np.tile([0.5, 0.5, 0.5, 0.5], (5, 1))
     run = rj.Measurements(ts, {rj.Attitude(): quaternions})
     fit = fit_of((rj.Attitude(),), ("a",), {"attitude": np.zeros((5, 3))})
     figure = plotting.plot_predictions(fit, [run], [{"attitude": quaternions}], 0)
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "q0", "q1", "q2", "q3", "phi1", "phi2", "phi3"
-    ]  # fmt: skip
-    above, below = figure.subfigs[0].axes
-    assert len([line for line in above.lines if line.get_linestyle() == "-"]) == 4
-    titles = [ax.title for ax in (above, below)] + [ax._left_title for ax in (above, below)]
-    at, *others = boxes(figure, [legend, *(t for t in titles if t.get_text()), below.xaxis.label])
-    assert len(others) == 2
-    assert not any(at.overlaps(other) for other in others)
+    axes = figure.subfigs[0].axes
+    above, below = axes[::2], axes[1::2]
+    names = [ax.get_ylabel().partition(" (")[0] for ax in above]
+    assert names == ["q0, q1", "q2", "q3"] and len(below) == 3
+    assert [sum(line.get_linestyle() == "-" for line in ax.lines) for ax in above] == [2, 1, 1]
+    texts = [ax.yaxis.label for ax in axes] + [axes[0].title, axes[-1].xaxis.label]
+    found = boxes(figure, texts)
+    assert not any(a.overlaps(b) for k, a in enumerate(found) for b in found[:k])
 
 
 @pytest.mark.parametrize("count", [1, 4, 10])
