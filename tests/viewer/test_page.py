@@ -128,6 +128,8 @@ def test_theme_can_be_changed(page):
     light = ask(page, ink)
     click(page, "theme")
     assert ask(page, ink) != light
+    spring = "'#' + v.runs[0].connections.at(-1).mesh.material.color.getHexString()"
+    assert ask(page, spring) == ask(page, ink.replace("--ink", "--metal")).strip()
     click(page, "theme")
     assert ask(page, ink) == light
 

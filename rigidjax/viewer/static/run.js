@@ -22,7 +22,9 @@ class RunView {
     this.layers = Object.fromEntries(layers.map((layer) => [layer, []]));
     this.bodies = run.bodies.map((body, i) => this.addBody(body, several ? tone(i) : bodyColor(i, run.bodies.length)));
     this.traces = new Map();
+    this.connections = [];
     this.makeMaterials();
+    this.setTheme();
     this.addJoints(this.size);
     this.addArrows(0.3 * radius, 0.006 * radius);
   }
@@ -67,6 +69,7 @@ class RunView {
     this.chosen.emissive.set(color("--accent"));
     this.stone.color.set(color("--stone"));
     this.hatch.color.set(color("--soft"));
+    for (const { mesh } of this.connections) mesh.material.color.set(color("--metal"));
   }
 
   /** Draw the joints, their axes and supports, with a size. */
