@@ -46,7 +46,7 @@ def summary_lines(solution: "Solution") -> list[str]:
     return lines
 
 
-class Rotor(NamedTuple):
+class ResolvedRotation(NamedTuple):
     """A rotating body that dictates the length of steps.
 
     `body` and `joint`, their names; `rate`, rad/s; `angle`, mean rotation in a step, rad.
@@ -62,7 +62,7 @@ class Rotor(NamedTuple):
 _LARGE_ANGLE, _MANY_REVOLUTIONS = 0.5, 10
 
 
-def fastest_rotor(solution: "Solution") -> Rotor | None:
+def fastest_rotor(solution: "Solution") -> ResolvedRotation | None:
     """Return the body on a joint whose revolutions the steps of a run resolve one by one.
 
     `NullSpace` follows the orientation of every body, also that of a wheel or propeller; in
@@ -89,7 +89,7 @@ def fastest_rotor(solution: "Solution") -> Rotor | None:
     angle = rotation / float(steps)
     if rotor is None or angle < _LARGE_ANGLE or rotation < 2 * np.pi * _MANY_REVOLUTIONS:
         return None
-    return Rotor(rotor.child, rotor.name, largest, angle)
+    return ResolvedRotation(rotor.child, rotor.name, largest, angle)
 
 
 def _format_outcomes(result: Any) -> str:

@@ -77,9 +77,7 @@ class Runner:
 
     def close(self) -> None:
         """End the process."""
-        assert self.process.stdin
-        self.process.stdin.close()
-        self.process.wait()
+        self.process.communicate()
 
 
 def run_in_child(request: dict) -> None:
