@@ -48,15 +48,19 @@ class SetFit(eqx.Module):
 
     def fit_one(self, set_data: Any) -> dict[str, Array]:
         """Fit one data set."""
+        start = self._start(set_data, self._empty_summary(set_data))
         state = jax.lax.while_loop(
-            self._continues, lambda state: self._advance(set_data, state), self._start(set_data)
+            self._continues, lambda state: self._advance(set_data, state), start
         )
         return self._finish(set_data, state)
 
     def fit_all(self, stacked: Any, size: int) -> dict[str, Array]:
         """Fit data sets with a leading axis, `size` of them at a time."""
+        # Outside the mapped start, which is traced several times: a round takes long to trace.
+        summary = self._empty_summary(jax.tree.map(lambda x: x[0], stacked))
+        start = lambda set_data: self._start(set_data, summary)  # noqa: E731
         return map_with_lane_compaction(
-            stacked, self._start, self._continues, self._advance, self._finish, size
+            stacked, start, self._continues, self._advance, self._finish, size
         )
 
     def fit_sets(self, stacked: Any, size: int) -> dict[str, np.ndarray]:
@@ -72,15 +76,19 @@ class SetFit(eqx.Module):
         fit = replace_data(self.problem.fit, set_data)
         return eqx.tree_at(lambda p: p.fit, self.problem, fit)
 
-    def _start(self, set_data: Any) -> _SetState:
+    def _start(self, set_data: Any, summary: dict[str, Array]) -> _SetState:
         problem = self._problem_of(set_data)
         shared, per_run = problem.fit.start_coordinates()
         levels = start_levels(problem, shared, per_run, given_levels(problem))
         infinite = jnp.full((), jnp.inf, levels.process.dtype)
-        rounds = RoundState(shared, per_run, levels, infinite, jnp.array(0))
-        shapes = eqx.filter_eval_shape(advance_round, problem, rounds)[1]
-        summary = jax.eval_shape(self.summarise, shapes)
-        return _SetState(rounds, jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), summary))
+        return _SetState(RoundState(shared, per_run, levels, infinite, jnp.array(0)), summary)
+
+    def _empty_summary(self, set_data: Any) -> dict[str, Array]:
+        """Return zeros of the shapes of a summary, the same for all data sets."""
+        start = self._start(set_data, {})
+        minimum = eqx.filter_eval_shape(advance_round, self._problem_of(set_data), start.rounds)[1]
+        summary = jax.eval_shape(self.summarise, minimum)
+        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), summary)
 
     def _continues(self, state: _SetState) -> Bool[Array, ""]:
         # Rounds that are not finite end at once.
