@@ -97,18 +97,23 @@ def fit_progress() -> Iterator[Callable[[Iteration], None]]:
     a line says that the fit is compiled, which takes long once.
     """
     stream, begin = errors(), time.monotonic()
+    is_announced = False
 
-    def print_line(iteration: Iteration) -> None:
-        elapsed = time.monotonic() - begin
-        stream.print(f"{elapsed:8.1f} s  {_describe_iteration(iteration)}", markup=False)
+    def report(iteration: Iteration) -> None:
+        nonlocal is_announced
+        if iteration.number > 0:
+            text = _describe_iteration(iteration)
+            if stream.is_terminal:
+                progress.update(progress.task_ids[0], description=text)
+            else:
+                elapsed = time.monotonic() - begin
+                stream.print(f"{elapsed:8.1f} s  {text}", markup=False)
+        elif not is_announced:
+            is_announced = True
+            stream.print("compiling (first run only, later ones load the result) ...")
 
-    stream.print("compiling (first run only, later ones load the result) ...")
     with show_spinner("compiling") as progress:
-        if stream.is_terminal:
-            task = progress.task_ids[0]
-            yield lambda i: progress.update(task, description=_describe_iteration(i))
-        else:
-            yield print_line
+        yield report
 
 
 def _describe_iteration(iteration: Iteration) -> str:

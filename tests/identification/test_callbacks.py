@@ -21,13 +21,15 @@ def test_callback_does_not_change_the_fit():
         rj.identification.PrincipalInertia(fixed=("I1",)),
         start=[2.0, 1.5, 1.0],
     )
-    told = []
-    with on_iteration(told.append):
+    reported = []
+    with on_iteration(reported.append):
         one = rj.identify(model, run, inertia, state0=state)
     other = rj.identify(model, run, inertia, state0=state)
     np.testing.assert_allclose(one.values, other.values, rtol=1e-12)
     np.testing.assert_allclose(one.covariance, other.covariance, rtol=1e-9)
     assert one.iterations == other.iterations
+    begins, told = [[at for at in reported if (at.number > 0) == later] for later in (False, True)]
+    assert reported[0] is begins[0] and np.isnan(begins[0].cost)
     for k, horizon in enumerate((0.1, 0.3, 1.0)):
         found = [at for at in told if at.horizon == horizon][: one.iterations[k]]
         assert [at.number for at in found] == list(range(1, one.iterations[k] + 1))

@@ -3,6 +3,7 @@
 import contextlib
 import contextvars
 import dataclasses
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
@@ -110,7 +111,10 @@ class Search(eqx.Module):
 
 
 class Iteration(NamedTuple):
-    """Progress of a minimisation: the horizon of the stage, the iteration in it, and the cost."""
+    """Progress of a minimisation: the horizon of the stage, the iteration in it, and the cost.
+
+    Number 0, with NaN as the cost, precedes the first iteration and its compilation.
+    """
 
     horizon: float
     number: int
@@ -124,7 +128,7 @@ _on_iteration: contextvars.ContextVar[Callable[[Iteration], None] | None] = cont
 
 @contextlib.contextmanager
 def on_iteration(function: Callable[[Iteration], None]) -> Iterator[None]:
-    """Call a function after every iteration of the minimisations inside the context."""
+    """Call a function before the first and after every iteration inside the context."""
     token = _on_iteration.set(function)
     try:
         yield
@@ -151,6 +155,7 @@ def _minimise_with_callback(
     problem: FitProblem, search: Search, callback: Callable[[Iteration], None]
 ) -> Minimum:
     """Minimise with the loop in Python, since compiled code with callbacks is never cached."""
+    callback(Iteration(float(search.horizons[0]), 0, math.nan))
     state = eqx.filter_jit(begin_search)(problem, *problem.start_coordinates(), search)
     while bool(is_searching(search, state)):
         stage, number = int(state.stage), int(state.stage_state.iterations) + 1
