@@ -60,7 +60,7 @@ def fits_table() -> str:
     body = [
         [
             r["case"], f"{r['fits']:,}", f"{r['converged']:,}", f"{r['first_seconds']:.3g}",
-            _number(r, "run_seconds", ".3g"), _number(r, "processor_fits", ","),
+            _number(r, "run_seconds", ".3g"), _number(r, "processor_fits", ",.0f"),
             _number(r, "processor_seconds", ".3g"), _number(r, "times_faster", ".3g"),
             _number(r, "difference_in_std", ".0e"),
         ]
