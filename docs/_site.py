@@ -131,8 +131,9 @@ def on_page_content(content, page, config, files):
 
     def formula(found):
         text = html.unescape(found.group(3))
-        display = "block" if found.group(2) == r"\[" else "inline"
-        return convert(text, display=display)
+        if found.group(2) == r"\(":
+            return convert(text)
+        return f'<div class="formula">{convert(text, display="block")}</div>'
 
     # Each part of a docstring begins on a new line.
     parts = "Arguments|Attributes|Returns|Raises|Errors|Source"
