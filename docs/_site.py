@@ -138,6 +138,12 @@ def on_page_content(content, page, config, files):
     # Each part of a docstring begins on a new line.
     parts = "Arguments|Attributes|Returns|Raises|Errors|Source"
     content = re.sub(rf"(?<!<p>)<strong>({parts}):</strong>", r"<br><strong>\1:</strong>", content)
+    # Paths in tables may break at their separators.
+    content = re.sub(
+        r"(?<=<code>)[^<>]{25,}(?=</code>)",
+        lambda found: re.sub(r"(::|[/.])", r"\1<wbr>", found.group()),
+        content,
+    )
     pattern = r'<(span|div) class="arithmatex">(\\\(|\\\[)(.*?)(?:\\\)|\\\])</\1>'
     return re.sub(pattern, formula, content, flags=re.DOTALL)
 

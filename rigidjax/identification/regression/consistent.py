@@ -92,8 +92,10 @@ def consistent_regression(
     r"""Return the physically consistent parameters closest to the torques and to a prior.
 
     Minimises, over all positive definite pseudo-inertias $P_i$,
+
     $$\tfrac12 \sum |Y\pi - \tau|^2/\sigma^2 + w \sum_i d(P_i, P^0_i), \quad d(P, P^0) =
     \log\frac{\det P^0}{\det P} + \mathrm{tr}(P^{0\,-1} P) - 4,$$
+
     where the Bregman divergence of $-\log\det$ does not depend on the axes or units in which bodies
     are described. Rotor inertias and frictions stay positive by the analogous term for a scalar;
     their prior is the magnitude of the linear solution. The problem is convex in $\pi$ and has one
