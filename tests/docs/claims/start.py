@@ -10,11 +10,11 @@ PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "start.md"
 
 def check_1(defined, printed):
     text = PAGE.read_text("utf-8")
-    energies, derivative, fit = printed.strip().split("\n")
+    energies, derivative, verdict, fit = printed.strip().split("\n")
     assert abs(float(energies.split()[1])) < 1e-6 and float(energies.split()[2]) < 1e-14
     found = [float(x) for x in re.findall(r"Array\((-?[\d.]+)", derivative)]
     said = re.search(r"# (-[\d.]+) m, (-[\d.]+) m for", text)
     np.testing.assert_allclose(found, [float(x) for x in said.groups()], atol=5e-5)
-    assert f"# {fit}\n" in text
+    assert f"# {verdict}\n# {fit}\n" in text
     assert pathlib.Path("run.html").exists() and pathlib.Path("fit.md").exists()
     assert abs(defined["fit"].estimates["damping"] - 0.08) < 3 * defined["fit"].std["damping"]
