@@ -59,7 +59,7 @@ In the tables below a key without a default is required.
 """
 
 REQUIRED = "required"
-# Keys by table, with default and meaning. `tests/docs/test_case_files.py` compares them with the reader.
+# Keys by table, with default and meaning. `tests/docs/test_references.py` compares them with the reader.
 TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
     "Top level": (
         "Keys above all tables.",

@@ -7,6 +7,20 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PENDULUM = ROOT / "examples" / "pendulum"
 RACKET = ROOT / "examples" / "racket" / "racket.toml"
 TOSSES = ROOT / "datasets" / "racket_flips" / "flips.csv"
+# An arm on a hinge.
+ARM = """
+[[body]]
+name = "arm"
+mass = 1.0
+inertia = [0.5, 0.4, 0.3]
+[[joint]]
+name = "hinge"
+type = "Revolute"
+parent = "ground"
+child = "arm"
+point = [0.0, 0.0, 0.0]
+axis = [0.0, 0.0, 1.0]
+"""
 TEXT = (PENDULUM / "pendulum.toml").read_text()
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cli.case_files import ROOT, case_of
+from cli.case_files import ARM, ROOT, case_of
 
 import rigidjax as rj
 from rigidjax.cli.case import read_case
@@ -39,19 +39,9 @@ HEADER = "toss,t,a,b,c,x,y,z\n"
 ROWS = "".join(
     f"{n},{t},{k},{2 * k},0,0,0,{n}\n" for n, c in ((1, 3), (2, 4)) for k, t in enumerate(range(c))
 )
-HINGE = """
-[[body]]
-name = "arm"
-mass = 1.0
-inertia = [0.5, 0.4, 0.3]
-[[joint]]
-name = "hinge"
-type = "Revolute"
-parent = "ground"
-child = "arm"
-point = [0.0, 0.0, 0.0]
-axis = [0.0, 0.0, 1.0]
-[[force]]
+HINGE = (
+    ARM
+    + """[[force]]
 type = "Motor"
 joint = "hinge"
 torque = "series"
@@ -61,6 +51,7 @@ type = "fourier"
 frequency = 2.0
 sine = [0.3, 0.1]
 """
+)
 REST = TEXT[TEXT.index("[data]") : TEXT.index("[[input]]")] + TEXT[TEXT.index("[[sensor]]") :]
 
 

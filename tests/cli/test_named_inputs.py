@@ -5,25 +5,13 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from cli.case_files import ARM
 from cli.program import good
 
 import rigidjax as rj
 from rigidjax.cli.case import read_case, read_run_case
 from rigidjax.identification.data.inputs import bind_measured
 
-ARM = """
-[[body]]
-name = "arm"
-mass = 1.0
-inertia = [0.5, 0.4, 0.3]
-[[joint]]
-name = "hinge"
-type = "Revolute"
-parent = "ground"
-child = "arm"
-point = [0.0, 0.0, 0.0]
-axis = [0.0, 0.0, 1.0]
-"""
 MOTOR = """
 [[force]]
 type = "DCMotor"
