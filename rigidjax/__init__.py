@@ -119,6 +119,7 @@ if _typing.TYPE_CHECKING:
         viewer as viewer,
     )
     from .ensembles import Ensemble as Ensemble, ensemble as ensemble
+    from .exporting import export as export
     from .identification import (
         Accelerometer as Accelerometer,
         Attitude as Attitude,
@@ -175,6 +176,7 @@ _OF_IDENTIFICATION = (
 _WHERE = {
     **dict.fromkeys(_OF_IDENTIFICATION, "identification"),
     **dict.fromkeys(("Ensemble", "ensemble"), "ensembles"),
+    "export": "exporting",
     "view": "viewer",
 }
 

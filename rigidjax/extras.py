@@ -19,6 +19,7 @@ _EXTRAS = {
     "typer": "cli",
     "xarray": "data",
     "zarr": "ensembles",
+    "ziglang": "export",
 }
 
 

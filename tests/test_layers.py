@@ -31,7 +31,7 @@ LAYERS = (
     ("stepping",),
     ("problems", "models"),
     ("io", "identification"),
-    ("ensembles",),
+    ("ensembles", "exporting"),
     ("plotting", "viewer"),
     ("cli", "__main__"),
 )  # fmt: skip

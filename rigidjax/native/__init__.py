@@ -34,6 +34,13 @@ if TYPE_CHECKING:
     from .lowering.registry import NoRule as NoRule
     from .passes.support import why_not as why_not
     from .runtime import disk as disk
+    from .runtime.object_code import (
+        ObjectCode as ObjectCode,
+        Processor as Processor,
+        TracedFunction as TracedFunction,
+        compile_object as compile_object,
+        trace_function as trace_function,
+    )
 
 _LAZY_MODULES = {
     "jit": "jaxrules.function",
@@ -41,6 +48,10 @@ _LAZY_MODULES = {
     "why_not": "passes.support",
     "NoRule": "lowering.registry",
     "disk": "runtime",
+    **dict.fromkeys(
+        ("ObjectCode", "Processor", "TracedFunction", "compile_object", "trace_function"),
+        "runtime.object_code",
+    ),
 }
 
 

@@ -144,6 +144,32 @@ def compile_module(text: str, level: OptimisationLevel = OptimisationLevel()) ->
     return MachineCode(name, machine_code, lambda: text, level)
 
 
+def emit_object(text: str, level: OptimisationLevel, triple: str, cpu: str) -> bytes:
+    """Compile a module to an object file of any processor, or read it from the cache on disk.
+
+    The code is position-independent.
+
+    **Arguments:** `triple`, LLVM's target triple; `cpu`, LLVM's name of the processor.
+    """
+    options = *level.passes, str(level.level)
+    name = disk.digest(text, _llvm_version(), triple, cpu, _VERSION, *options)
+    content = disk.read(name)
+    if content is not None:
+        return content
+    with _LOCK:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+        machine = llvm.Target.from_triple(triple).create_target_machine(
+            cpu=cpu, opt=level.level, reloc="pic", codemodel="default"
+        )
+        header = f'target triple = "{triple}"\ntarget datalayout = "{machine.target_data}"\n'
+        lines = (line for line in text.splitlines() if not line.startswith("target "))
+        module = _run_passes(header + "\n".join(lines), machine, level.passes)
+        content = machine.emit_object(module)
+    disk.write(name, content)
+    return content
+
+
 def _llvm_version() -> str:
     return ".".join(map(str, llvm.llvm_version_info))
 
