@@ -40,18 +40,25 @@ def browser():
     return webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
 
 
-def problems(driver, path, width, scheme):
-    """Return the problems of a page at a width, in a colour scheme."""
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    driver.get(path.as_uri())
-    found = [line["message"] for line in driver.get_log("browser") if line["level"] == "SEVERE"]
-    found += [f"table cut off: {name}" for name in driver.execute_script(TABLES, width > 1000)]
-    driver.execute_script("localStorage.clear()")  # The first page stores its colour scheme.
-    total = driver.execute_script("return document.documentElement.scrollWidth")
-    return found + ([f"page is {total} px wide"] if total > width else [])
+def problems(driver, path):
+    """Return the problems of a page, loaded once for each colour scheme."""
+    found = []
+    for scheme in ("light", "dark"):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        driver.get(path.as_uri())
+        lines = [line["message"] for line in driver.get_log("browser") if line["level"] == "SEVERE"]
+        for width in (1400, 420):
+            metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+            tables = driver.execute_script(TABLES, width > 1000)
+            lines += [f"table cut off at {width} px: {name}" for name in tables]
+            total = driver.execute_script("return document.documentElement.scrollWidth")
+            if total > width:
+                lines.append(f"page is {total} px wide at {width} px")
+        driver.execute_script("localStorage.clear()")  # The first page stores its colour scheme.
+        found += [f"{scheme}: {line}" for line in lines]
+    return found
 
 
 def main(names):
@@ -64,11 +71,9 @@ def main(names):
         sys.exit("There are no pages in site/; run `make docs`.")
     driver, failed = browser(), 0
     for path in pages:
-        for width in (1400, 420):
-            for scheme in ("light", "dark"):
-                for text in problems(driver, path, width, scheme):
-                    failed += 1
-                    print(f"{path.relative_to(SITE)} at {width} px, {scheme}: {text}")
+        for text in problems(driver, path):
+            failed += 1
+            print(f"{path.relative_to(SITE)}: {text}")
     driver.quit()
     print(f"{len(pages)} pages, {failed} problems")
     sys.exit(failed > 0)

@@ -191,7 +191,7 @@ class TestReport:
         path = tmp_path / "fit.md"
         text = noisy_fit.report(path)
         assert path.read_text() == text == noisy_fit.report()
-        assert "3 runs, 270 samples, 12 parameters; converged after" in text
+        assert "Runs: 3; sampled values: 270; fitted parameters: 12. Result: converged" in text
         assert "| I1 | 0.0" in text and "kg m^2 |" in text
         assert "chi square per degree of freedom" in text
         assert "Strongest correlations: I1, I2: +0.9" in text

@@ -128,8 +128,10 @@ def violation(joint, apart):
         along = (joint.axes[0] @ d) * joint.axes[0]
         aside = d - along
         if joint.kind == "screw":
-            angle = (along @ joint.axes[0]) / joint.pitch * 2 * np.pi
-            turned += np.abs(Q - about_axis(np.zeros(3), joint.axes[0], angle).rotation).max()
+            radius = joint.pitch / (2 * np.pi)
+            angle = (along @ joint.axes[0]) / radius
+            mismatch = Q - about_axis(np.zeros(3), joint.axes[0], angle).rotation
+            turned += radius * np.abs(mismatch).max()  # as a displacement along the axis
     else:
         aside = joint.axes[0] @ d if joint.kind == "planar" else d
     return max(np.abs(aside).max(), turned)
