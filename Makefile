@@ -10,7 +10,7 @@ SECONDS ?= 3600
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test test-all fuzz ptxas peers lint format types notebooks benchmarks-smoke docs dist clean
+.PHONY: help demo test test-all fuzz ptxas peers lint format types notebooks benchmarks benchmarks-smoke docs dist clean
 .DELETE_ON_ERROR:
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo "make format            ruff, rewriting files"
 	@echo "make types             pyright"
 	@echo "make notebooks         run every notebook; make docs then shows the results"
+	@echo "make benchmarks        run every benchmark with the other programs, some five hours; write tables and figures"
 	@echo "make benchmarks-smoke  run every benchmark on its smallest case"
 	@echo "make docs              build the documentation into site/"
 	@echo "make dist              build the wheel and the sdist, install the wheel in a clean environment, try it"
@@ -93,6 +94,12 @@ notebooks: $(VENV)/.installed-test
 	@printf '%s\n' notebooks/*.ipynb | MPLBACKEND=module://matplotlib_inline.backend_inline \
 	  xargs -P $(JOBS) -I FILE sh -c \
 	  '$(BIN)/jupyter-execute --timeout=600 --output=../.cache/notebooks/{notebook_name} FILE && echo FILE || { echo "FILE failed" >&2; exit 1; }'
+
+# One after the other, on an otherwise idle machine; those of a GPU need one.
+benchmarks: peers
+	for file in $(filter-out benchmarks/gpu.py benchmarks/report.py,$(wildcard benchmarks/[!_]*.py)); do \
+	  $(BIN)/python $$file || exit 1; done
+	$(BIN)/python benchmarks/report.py
 
 # A benchmark given --smoke runs its smallest case, prints its rows and writes no file.
 benchmarks-smoke: $(VENV)/.installed-test

@@ -13,7 +13,6 @@ from _conservation_figures import CONSERVATION
 from _form_figures import sherif_figure
 from _solution_figures import SOLUTIONS
 from matplotlib.figure import Figure
-from peers import with_seconds
 from work_precision import SIX
 
 
@@ -163,7 +162,7 @@ def lie_group_figure() -> Figure:
 
 def peers_figure() -> Figure:
     """Draw error against time of every program, one panel per case."""
-    rows = [with_seconds(r) for r in common.read("peers") if r["successful"]]
+    rows = [r for r in common.read("peers") if r["successful"]]
     cases = list(dict.fromkeys(r["case"] for r in rows))
     figure, grid = plt.subplots(2, -(-len(cases) // 2), figsize=(15, 6.5), squeeze=False)
     names = list(dict.fromkeys((r["program"], r["method"]) for r in rows))
@@ -174,7 +173,7 @@ def peers_figure() -> Figure:
             if line:
                 style = "o-" if program == "rigidjax" else "x--"
                 axes.loglog(
-                    [1e3 * r["seconds"] for r in line],
+                    [1e3 * r["run_seconds"] for r in line],
                     [r["error"] for r in line],
                     style, color=f"C{i}", lw=1, ms=3.5, label=f"{program} {method}",
                 )  # fmt: skip

@@ -17,7 +17,7 @@ def peers_table() -> str:
     for case, against in dict.fromkeys((f["case"], f["against"]) for f in found):
         group = {f["error"]: f for f in found if (f["case"], f["against"]) == (case, against)}
         cells = [
-            f"{group[e]['num_rhs']:.2f}; {1 / group[e]['seconds']:.0f}" if e in group else ""
+            f"{group[e]['num_rhs']:.2f}; {1 / group[e]['run_seconds']:.0f}" if e in group else ""
             for e in errors
         ]
         body.append([f"{case}; {against}", *cells])

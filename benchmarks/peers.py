@@ -1,10 +1,10 @@
 """Implicit solvers against SciPy, scipy_dae and SUNDIALS IDA: work, error and time.
 
 All programs use the same right-hand side and Jacobian, compiled by JAX, and one core; rigidjax runs
-as a native kernel. The machine may be shared, so that processor times are compared; for short runs
-of rigidjax the least of 20 wall times. Peers are optional: `pip install scipy scipy_dae
-scikit-sundae`. Errors are the largest ones at the end, over 1 + |y| (over smaller absolute parts
-where the problem requires it). SciPy counts accepted steps.
+as a native kernel. At each tolerance the programs take turns, each as often as the others, and the
+medians of their wall times are compared. `make peers` installs the other programs; without them
+only `--smoke` runs. Errors are the largest ones at the end, over 1 + |y| (over smaller absolute
+parts where the problem requires it). SciPy counts accepted steps.
 """
 
 import os
@@ -16,10 +16,13 @@ if __name__ == "__main__":
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
+import functools
+import importlib.util
+import sys
 import time
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import _common as common
 import _ivp as ivp
@@ -38,8 +41,7 @@ from rigidjax.solvers.wrappers.counting import CountingController, CountingSolve
 
 TOLERANCES = tuple(10.0**-k for k in range(4, 11))
 MAX_STEPS = 500_000
-# Shortest processor time, in seconds, for which its clock is fine enough.
-_COARSE = 0.1
+REPEATS = 5
 OURS = {"Radau5": rj.solvers.Radau5(), "BDF": rj.solvers.BDF()}
 
 
@@ -120,49 +122,40 @@ def our_run(
     return jax.jit(rj.native.jit(run) if backend == "native" else run)
 
 
-def time_run(run, y0, rtol, repeats: int) -> dict[str, float]:
-    """Return wall times of single runs, and the processor time of all together, whose clock is
-    coarse.
+class Run(NamedTuple):
+    """A run of a program at one tolerance.
+
+    **Attributes:** `call`, a function that runs it once and returns a row with what it computed;
+    `compile_seconds`, `None` without compilation.
     """
-    used = time.process_time()
-    wall = [common.seconds(lambda: run(y0, rtol)[0]) for _ in range(repeats)]
-    used = (time.process_time() - used) / repeats
-    return {
-        "run_seconds": float(np.median(wall)),
-        "run_seconds_min": min(wall),
-        "cpu_seconds": used,
-        "repeats": repeats,
-    }
+
+    call: Callable[[], dict[str, Any]]
+    compile_seconds: float | None
 
 
-def ours(problem: ivp.Problem, tolerances, repeats: int) -> list[dict[str, Any]]:
-    rows = []
+def our_runs(problem: ivp.Problem, tolerances) -> Iterator[tuple[tuple[str, str, float], Run]]:
+    """Yield the runs of our solvers by program, method and tolerance."""
+    y0 = jnp.asarray(problem.y0)
     for name, solver in OURS.items():
-        y0 = jnp.asarray(problem.y0)
         run = our_run(problem, solver)
         begin = time.perf_counter()
         jax.block_until_ready(run(y0, jnp.asarray(tolerances[0])))
         compiled = time.perf_counter() - begin
+
+        def call(tolerance, run=run):
+            y, ok, stats, evaluations = jax.block_until_ready(run(y0, jnp.asarray(tolerance)))
+            return {
+                "successful": bool(ok),
+                "y": y,
+                "num_steps": int(stats["num_accepted_steps"]),
+                "num_rejected_steps": int(stats["num_rejected_steps"]),
+                "num_rhs": int(evaluations),
+                "num_jacobians": None,
+            }
+
         for tolerance in tolerances:
-            rtol = jnp.asarray(tolerance)
-            y, ok, stats, evaluations = run(y0, rtol)
-            times = time_run(run, y0, rtol, repeats)
-            rows.append(
-                {
-                    "program": "rigidjax",
-                    "method": name,
-                    "tolerance": tolerance,
-                    "successful": bool(ok),
-                    "error": float(np.max(ivp.scaled_errors(problem, y))),
-                    "num_steps": int(stats["num_accepted_steps"]),
-                    "num_rejected_steps": int(stats["num_rejected_steps"]),
-                    "num_rhs": int(evaluations),
-                    "num_jacobians": None,
-                    "compile_seconds": compiled,
-                    **times,
-                }
-            )
-    return rows
+            key = ("rigidjax", name, tolerance)
+            yield key, Run(functools.partial(call, tolerance), compiled)
 
 
 class Counted:
@@ -249,64 +242,57 @@ MODULES = {"SciPy": "scipy", "scipy_dae": "scipy_dae", "SUNDIALS": "sksundae"}
 
 
 def takes(program: str, problem: ivp.Problem) -> bool:
-    """Return whether a program is installed and supports the problem: SciPy ODEs, scipy_dae DAEs,
-    IDA both.
+    """Return whether a program supports the problem: SciPy ODEs, scipy_dae DAEs, IDA both.
 
     scipy_dae does not implement unknowns of index above 1, and the Python interface of IDA does not
     exclude them from the error test.
     """
-    import importlib.util
-
-    if importlib.util.find_spec(MODULES[program]) is None or problem.index is not None:
+    if problem.index is not None:
         return False
     return program == "SUNDIALS" or (problem.mass is None) == (program == "SciPy")
 
 
-def peer_rows(problem: ivp.Problem, tolerances) -> list[dict[str, Any]]:
-    rows = []
+def peer_runs(
+    problem: ivp.Problem, tolerances, installed
+) -> Iterator[tuple[tuple[str, str, float], Run]]:
+    """Yield the runs of other programs by program, method and tolerance."""
     calls = Counted(problem)
+
+    def call(run, method, tolerance):
+        calls.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            y, ok, steps = run(problem, calls, method, tolerance)
+        return {
+            "successful": bool(ok),
+            "y": y,
+            "num_steps": steps,
+            "num_rejected_steps": None,
+            "num_rhs": calls.rhs_count,
+            "num_jacobians": calls.jacobian_count,
+        }
+
     for (program, method), run in PEERS.items():
-        if not takes(program, problem):
-            continue
-        for tolerance in tolerances:
-            calls.clear()
-            begin, used = time.perf_counter(), time.process_time()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                y, ok, steps = run(problem, calls, method, tolerance)
-            seconds, used = time.perf_counter() - begin, time.process_time() - used
-            rows.append(
-                {
-                    "program": program,
-                    "method": method,
-                    "tolerance": tolerance,
-                    "successful": bool(ok),
-                    "error": float(np.max(ivp.scaled_errors(problem, y))),
-                    "num_steps": steps,
-                    "num_rejected_steps": None,
-                    "num_rhs": calls.rhs_count,
-                    "num_jacobians": calls.jacobian_count,
-                    "run_seconds": seconds,
-                    "run_seconds_min": seconds,
-                    "cpu_seconds": used,
-                    "repeats": 1,
-                    "compile_seconds": None,
-                }
-            )
+        if program in installed and takes(program, problem):
+            for tolerance in tolerances:
+                key = (program, method, tolerance)
+                yield key, Run(functools.partial(call, run, method, tolerance), None)
+
+
+def rows_of(problem: ivp.Problem, tolerances, repeats: int, installed) -> list[dict[str, Any]]:
+    """Return the rows of all programs, which take turns at each tolerance."""
+    runs = dict(our_runs(problem, tolerances)) | dict(peer_runs(problem, tolerances, installed))
+    rows = []
+    for tolerance in tolerances:
+        here = {key[:2]: run for key, run in runs.items() if key[2] == tolerance}
+        times = common.time_in_turn({" ".join(key): run.call for key, run in here.items()}, repeats)
+        for (program, method), run in here.items():
+            found = run.call()
+            error = float(np.max(ivp.scaled_errors(problem, found.pop("y"))))
+            row = {"program": program, "method": method, "tolerance": tolerance, **found}
+            row |= {"error": error, "compile_seconds": run.compile_seconds}
+            rows.append(row | common.summary(times[f"{program} {method}"]))
     return rows
-
-
-def with_seconds(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row with its time: processor time, or the least wall time of many runs for short
-    ones.
-
-    Processor time does not depend on other load, but its clock is too coarse for milliseconds.
-    """
-    used = row["cpu_seconds"]
-    if row["repeats"] == 1:
-        return {**row, "seconds": used}
-    wall = row["run_seconds_min"]
-    return {**row, "seconds": min(wall, used) if row["repeats"] * used > _COARSE else wall}
 
 
 def front(rows: list[dict[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:
@@ -346,7 +332,6 @@ def ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     decades.
     """
     out = []
-    rows = [with_seconds(row) for row in rows]
     for case in dict.fromkeys(r["case"] for r in rows):
         here = [r for r in rows if r["case"] == case]
         mine = [r for r in here if r["program"] == "rigidjax"]
@@ -354,11 +339,11 @@ def ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             theirs = [r for r in here if member(r)]
             for exponent in range(-3, -12, -1):
                 found = {"case": case, "against": group, "error": 10.0**exponent}
-                for key in ("num_steps", "num_rhs", "seconds"):
+                for key in ("num_steps", "num_rhs", "run_seconds"):
                     found[key] = work_at(mine, key, found["error"]) / work_at(
                         theirs, key, found["error"]
                     )
-                if np.isfinite(found["num_rhs"]) and np.isfinite(found["seconds"]):
+                if np.isfinite(found["num_rhs"]) and np.isfinite(found["run_seconds"]):
                     out.append(found)
     return out
 
@@ -368,17 +353,20 @@ if __name__ == "__main__":
     common.double_precision()
     cases = ("Robertson",) if options.smoke else tuple(CASES)
     tolerances = TOLERANCES[:2] if options.smoke else TOLERANCES
+    installed = {name for name, module in MODULES.items() if importlib.util.find_spec(module)}
+    missing = MODULES.keys() - installed
+    if missing and not options.smoke:
+        sys.exit(f"Not installed: {', '.join(sorted(missing))}; run `make peers`.")
     rows = []
     for case in cases:
         problem = CASES[case]()
-        found = ours(problem, tolerances, 2 if options.smoke else 20)
-        for row in found + peer_rows(problem, tolerances):
+        for row in rows_of(problem, tolerances, 1 if options.smoke else REPEATS, installed):
             rows.append({"case": case, "unknowns": len(problem.y0), "dtype": "float64", **row})
             if not options.smoke:
                 print(
                     f"{case:20} {row['program']:10}{row['method']:7}{row['tolerance']:.0e}"
                     f"{row['error']:10.1e}{row['num_steps'] or 0:8}{row['num_rhs']:8}"
-                    f"{1e3 * row['cpu_seconds']:10.3f} ms {'' if row['successful'] else 'failed'}",
+                    f"{1e3 * row['run_seconds']:10.3f} ms {'' if row['successful'] else 'failed'}",
                     flush=True,
                 )
     common.write("peers", rows, options.smoke)
