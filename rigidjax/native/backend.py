@@ -9,6 +9,8 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
 from jaxtyping import Array, PyTree
 
+from .runtime.platforms import why_no_kernels
+
 BACKENDS = ("auto", "native", "xla")
 # Size of the largest matrix of loop constraints (constraints that share joints, or velocities if
 # these are fewer) up to which kernels of explicit steps are faster than XLA, as measured on chains
@@ -70,7 +72,7 @@ def choose_backend(
     from .passes.support import why_not
     from .runtime.cuda.launch import why_not_on_default_device
 
-    reasons = why_not_on_default_device(closed) or why_not(closed)
+    reasons = why_no_kernels() or why_not_on_default_device(closed) or why_not(closed)
     if not reasons and asked == "auto" and too_large is not None:
         reasons = too_large(closed)
     if not reasons:

@@ -25,6 +25,7 @@ from ..lowering.registry import NoRule
 from ..runtime.codegen import default_width
 from ..runtime.cuda.launch import get_gpu_kernel
 from ..runtime.kernel import Signature, get_kernel
+from ..runtime.platforms import why_no_kernels
 from .forward_split import register_partial_eval_split
 from .meshes import align_varying_axes, result_types, trace_without_mesh, without_mesh
 
@@ -130,7 +131,8 @@ def _call_kernel(
         signature = Signature(
             batched, size is not None, mode.run_once, mode.num_tangents, num_shared, is_small_batch
         )
-        kernel = None if mode.by_xla else kernel_of(closed, signature, size)
+        to_xla = mode.by_xla or why_no_kernels()
+        kernel = None if to_xla else kernel_of(closed, signature, size)
     except NoRule:
         if mode.strict:
             raise
