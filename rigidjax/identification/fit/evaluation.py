@@ -87,19 +87,37 @@ class Evaluation(eqx.Module):
         return separate_runs(self.coordinate_rows(), self.shared_chain.shape[1])
 
 
+def in_horizon(ts: Float[Array, "*B T"], horizon: Float[Array, ""]) -> Bool[Array, "*B T"]:
+    """Return which samples are in the first fraction `horizon` of their run."""
+    elapsed = ts - ts[..., :1]
+    return elapsed <= horizon * elapsed[..., -1:] * (1 + 1e-9)
+
+
+def _end_at_horizon(ts: Float[Array, " T"], horizon: Float[Array, ""]) -> Float[Array, " T"]:
+    """Return times of which those beyond the horizon are the last one in it, or the second."""
+    last = jnp.max(jnp.where(in_horizon(ts, horizon), ts, ts[:2].max()))
+    return jnp.minimum(ts, last)
+
+
 # A separate `jit` is traced once, both for shapes and for values.
 @eqx.filter_jit
 def evaluate(
-    problem: FitProblem, shared: Float[Array, " S"], per_run: Float[Array, "B P"]
+    problem: FitProblem,
+    shared: Float[Array, " S"],
+    per_run: Float[Array, "B P"],
+    horizon: Float[Array, ""] | None = None,
 ) -> Evaluation:
     """Simulate all runs at these coordinates, with derivatives.
+
+    With a `horizon`, a fraction of each run, runs end at their last sample in the horizon, and
+    later residuals have no meaning.
 
     Derivatives are taken with respect to all physical components, including those that a
     transformation holds fixed, so that undetermined combinations are found even if one component is
     fixed. Derivatives with respect to the coordinates follow by the chain rule, without another
     simulation.
     """
-    plain = evaluate_plain(problem, shared, per_run)
+    plain = evaluate_plain(problem, shared, per_run, horizon)
     if not problem.runs.whitening:
         return plain
     rows = jnp.concatenate([plain.residuals[..., None], plain.jacobian], axis=-1)
@@ -109,7 +127,10 @@ def evaluate(
 
 @eqx.filter_jit
 def evaluate_plain(
-    problem: FitProblem, shared: Float[Array, " S"], per_run: Float[Array, "B P"]
+    problem: FitProblem,
+    shared: Float[Array, " S"],
+    per_run: Float[Array, "B P"],
+    horizon: Float[Array, ""] | None = None,
 ) -> Evaluation:
     """Return what `evaluate` returns, with residuals that are weighted, but not whitened."""
     problem = dataclasses.replace(problem, runs=dataclasses.replace(problem.runs, whitening=()))
@@ -123,8 +144,9 @@ def evaluate_plain(
         if problem.predictor is not None:
             linearised = problem.predictor.linearise(parametrised, directions, run)
         else:
+            ts = run.ts if horizon is None else _end_at_horizon(run.ts, horizon)
             linearised = linearise_run(
-                parametrised, directions, run.ts, problem.simulation, run.weights, run.values
+                parametrised, directions, ts, problem.simulation, run.weights, run.values
             )
         jacobian = linearised.jacobian @ directions if problem.fitted_only else linearised.jacobian
         okay = linearised.aux == RESULTS.successful

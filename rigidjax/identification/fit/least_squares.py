@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .evaluation import Evaluation, evaluate
+from .evaluation import Evaluation, evaluate, in_horizon
 from .losses import AbstractLoss, Squares
 from .problem import FitProblem, RunData
 from .trust_region import (
@@ -189,11 +189,12 @@ def minimise_from(
 class SearchState(NamedTuple):
     """State of the search: its stage, and the coordinates and residuals at the start of the stage.
 
-    `first` is valid after the first iteration, and `residuals` after the first iteration of a
-    stage.
+    `origin`, the coordinates at the start of the search. `first` is valid after the first
+    iteration, and `residuals` after the first iteration of a stage.
     """
 
     stage: Array
+    origin: Array
     x: Array
     residuals: Array
     feasible: Array
@@ -231,6 +232,7 @@ def begin_search(
     nothing = jnp.zeros_like(x[0])
     return SearchState(
         stage=jnp.array(0),
+        origin=x,
         x=x,
         residuals=blank.residuals,
         feasible=jnp.array(True),
@@ -260,6 +262,9 @@ def advance_search(problem: FitProblem, search: Search, state: SearchState) -> S
     max_iterations = jnp.where(is_last, search.max_iterations, search.max_iterations // 4)
     is_first = (stage == 0) & (iteration == 0)
     feasible = jnp.where(is_first, okay, state.feasible)
+    # Motions beyond the horizon were not simulated before: if they fail, the stage begins with the
+    # start of the search.
+    fails = (iteration == 0) & ~okay & jnp.any(state.x != state.origin)
     stage_ends = stage_state.done | (stage_state.iterations >= max_iterations) | ~feasible
     cost = jnp.where(iterate.okay, iterate.linear.cost, jnp.inf)
     same_stage = state._replace(
@@ -281,7 +286,11 @@ def advance_search(problem: FitProblem, search: Search, state: SearchState) -> S
         scatter=iterate.scatter,
         sides=iterate.linear.sides,
     )
-    return _select(stage_ends, next_stage, same_stage)
+    begun = _begin_stage(
+        search, state.origin, iterate.evaluation, _step_bounds(problem, state.origin)
+    )
+    again = same_stage._replace(x=state.origin, stage_state=begun)
+    return _select(fails, again, _select(stage_ends, next_stage, same_stage))
 
 
 _advance_search_compiled = eqx.filter_jit(advance_search)
@@ -321,12 +330,13 @@ def _stage_step(
     is_last = stage == search.horizons.shape[0] - 1
     tolerance = jnp.where(is_last, search.tolerance, _COARSE)
     num_runs, size = problem.num_runs, state.first.shared_chain.shape[1]
-    elapsed = problem.runs.ts - problem.runs.ts[:, :1]
     horizon = jnp.asarray(search.horizons)[stage]
-    in_horizon = elapsed <= horizon * elapsed[:, -1:] * (1 + 1e-9)
-    in_horizon = [jnp.repeat(in_horizon, w.shape[-1], axis=1) for w in problem.runs.weights]
+    inside = in_horizon(problem.runs.ts, horizon)
+    inside = [jnp.repeat(inside, w.shape[-1], axis=1) for w in problem.runs.weights]
     has_weight = [w.reshape(num_runs, -1) > 0 for w in problem.runs.weights]
-    counts = jnp.concatenate(in_horizon, axis=1) & jnp.concatenate(has_weight, axis=1)
+    counts = jnp.concatenate(inside, axis=1) & jnp.concatenate(has_weight, axis=1)
+    # The start must be feasible in all stages, and its identifiability is reported.
+    simulated = jnp.where(is_search_start, 1.0, horizon).astype(start.dtype)
     spread = _join_coordinates(*problem.natural_scales())
 
     def proximity_weights(before):
@@ -335,7 +345,7 @@ def _stage_step(
         return jnp.sqrt(jnp.sum(roots**2) / jnp.maximum(counts.sum(dtype=roots.dtype), 1)) / spread
 
     def linearise(x):
-        evaluation = evaluate(problem, x[:size], x[size:].reshape(num_runs, -1))
+        evaluation = evaluate(problem, x[:size], x[size:].reshape(num_runs, -1), simulated)
         okay = jnp.all(evaluation.okay)
         before = jnp.where(is_stage_start, evaluation.residuals, state.residuals)
         proximity = jax.lax.cond(
