@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.special
-import scipy.stats.qmc
 from jaxtyping import Float
 
 from ..checks import ArrayInput
@@ -155,13 +154,17 @@ def _check_count(count: int) -> int:
 
 
 def _sobol_points(count: int, dimension: int, seed: int) -> np.ndarray:
-    sampler = scipy.stats.qmc.Sobol(dimension, rng=seed)
+    from scipy.stats import qmc
+
+    sampler = qmc.Sobol(dimension, rng=seed)
     # SciPy warns if the number is not a power of two, although the points are the same.
     return sampler.random_base2(math.ceil(math.log2(count)))[:count]
 
 
 def _latin_points(count: int, dimension: int, seed: int) -> np.ndarray:
-    return scipy.stats.qmc.LatinHypercube(dimension, rng=seed).random(count)
+    from scipy.stats import qmc
+
+    return qmc.LatinHypercube(dimension, rng=seed).random(count)
 
 
 def _random_points(count: int, dimension: int, seed: int) -> np.ndarray:
