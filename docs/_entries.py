@@ -17,6 +17,7 @@ RETURNED_BY = {
     "BatchFit": "identify_batch",
     "BaseParameters": "regress",
     "Bootstrap": "bootstrap",
+    "Changes": "changes_since",
     "Combination": "identify",
     "ConsistentRegression": "consistent_regression",
     "Design": "design_experiment",

@@ -11,6 +11,7 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr
 from jaxtyping import Array, PyTree
 
+from ..lowering.registry import NoRule
 from ..passes.support import why_not
 from ..runtime.garbage import gc_paused
 from .meshes import trace_without_mesh
@@ -28,9 +29,7 @@ class _NativeFunction:
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         leaves, closed, rebuild, missing = self._trace(args, kwargs)
         if missing:
-            raise NotImplementedError(
-                f"`rj.native.jit` has no rule for {', '.join(missing)}. Use `jax.jit`."
-            )
+            raise NoRule(f"`rj.native.jit` has no rule for {', '.join(missing)}. Use `jax.jit`.")
         return rebuild(native_call(closed, leaves))
 
     def why_not(self, *args: PyTree, **kwargs: PyTree) -> list[str]:
