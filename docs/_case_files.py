@@ -23,6 +23,7 @@ A case describes a model, its data and a task in [TOML](https://toml.io):
 | `rigidjax identify case.toml` | [fit of parameters](identification.md) |
 | `rigidjax sweep case.toml` | [many simulations](ensembles.md) |
 | `rigidjax compare-fits one.toml two.toml` | [comparison of models](model_comparison.md) |
+| `rigidjax export case.toml` | [FMUs and C libraries](export.md) |
 | `rigidjax trajectory case.toml` | [motion for a regression](experiment_design.md#a-trajectory-for-a-robot) |
 | `rigidjax regress case.toml` | [linear regression](regression.md#in-a-shell), with tables of its own |
 
@@ -212,7 +213,7 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         },
     ),
     "[run]": (
-        "Settings of `rigidjax run case.toml`.",
+        "Settings of `rigidjax run case.toml`, and the method of `rigidjax export`.",
         {
             "t1": ("of the problem", "end time, s"),
             "samples": ("1001", "number of saved times, both ends included"),

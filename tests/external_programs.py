@@ -27,6 +27,7 @@ NO_BROWSER = (
     "apt-get install chromium chromium-driver"
 )
 NO_PTXAS = "`ptxas` of CUDA is not installed: make ptxas"
+NO_QEMU = "Debian's package qemu-user is not installed: apt-get install qemu-user"
 NO_GPU = "no GPU of NVIDIA's"
 
 

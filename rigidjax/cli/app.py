@@ -107,6 +107,7 @@ for _command, _module, _function in (
     ("compare-fits", "compare_fits", "compare_fits"),
     ("regress", "regress", "regress_case"),
     ("trajectory", "trajectory", "trajectory"),
+    ("export", "export", "export_case"),
     ("view", "view", "view_files"),
     ("sweep", "sweep", "sweep"),
     ("demo", "demo", "demo"),

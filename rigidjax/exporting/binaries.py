@@ -76,7 +76,10 @@ def compile_sources(
 
 def link(platform: Platform, objects: Iterable[pathlib.Path], out: pathlib.Path) -> None:
     """Link object files to a shared library; errors of `compile_sources`."""
-    _run_zig("cc", "-target", platform.zig, "-shared", "-s", *map(str, objects), "-o", str(out))
+    windows = platform.suffix == ".dll"
+    imports = [f"-Wl,--out-implib,{out.with_suffix('.lib')}"] if windows else []
+    files = *map(str, objects), "-o", str(out)
+    _run_zig("cc", "-target", platform.zig, "-shared", "-s", *imports, *files)
 
 
 def archive(objects: Iterable[pathlib.Path], out: pathlib.Path) -> None:

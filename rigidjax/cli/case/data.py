@@ -248,6 +248,19 @@ def _sensor(table: CaseTable, kind: Any) -> Any:
     return sensor if delay is None else table.call(sensors.Delayed, sensor, delay)
 
 
+def read_sensor(table: CaseTable, folder: pathlib.Path) -> Any:
+    """Read a sensor without its data: keys that locate samples and give their noise are skipped.
+
+    **Arguments:** `folder`, to which file names are relative.
+    **Errors:** `ValueError` naming the table.
+    """
+    kind = table.pick("type", find_kinds(sensors.AbstractSensor, sensors))
+    _source(table, folder, _DEFAULT_SOURCE)
+    for key in ("columns", "unit", "units", "orientation", "noise", "noise_unit"):
+        table.values.pop(key, None)
+    return _sensor(table, kind)
+
+
 def _read(top: CaseTable, source: Source, group: list[_Channel]) -> list[Measurements]:
     table = CaseTable({}, f"{top.where}, [data]")
     checks.check_readable(source.file)

@@ -1,0 +1,63 @@
+"""`rigidjax export`."""
+
+import fmpy
+import pytest
+from cli.case_files import ARM, PENDULUM, case_of
+from cli.program import assert_refused, good
+from fmpy.validation import validate_fmu
+
+from rigidjax.cli.case.export import read_export_case
+
+DRIVEN = (
+    ARM
+    + """
+[[motor]]
+joint = "hinge"
+torque = { input = "u" }
+[inputs]
+u = 0.5
+[[sensor]]
+type = "JointCoordinate"
+joint = "hinge"
+columns = "angle"
+file = "nowhere.csv"
+noise = 0.01
+[[parameter]]
+name = "inertia"
+path = "model.system.bodies.arm.inertia"
+[run]
+solver = "dopri5"
+dt = 1e-3
+t1 = 1.0
+"""
+)
+
+
+def test_case_for_export(tmp_path):
+    """Sensors need no data, and numbers of inputs are their defaults."""
+    case = read_export_case(case_of(tmp_path, DRIVEN))
+    assert case.arguments["dt"] == 1e-3 and "t1" not in case.arguments
+    assert [sensor.name for sensor in case.arguments["outputs"]] == ["coordinate of hinge"]
+    assert [parameter.name for parameter in case.arguments["parameters"]] == ["inertia"]
+    assert float(case.model.system.forces[0].torque.default) == 0.5
+    assert len(read_export_case(PENDULUM / "pendulum.toml").arguments["outputs"]) == 2
+
+
+def test_refusals(tmp_path):
+    case = case_of(tmp_path, DRIVEN)
+    assert_refused(".fmu", "export", case, "--out", tmp_path / "arm.zip")
+    assert_refused("nowhere.toml", "export", "nowhere.toml")
+    out = "--out", tmp_path / "arm.fmu"
+    assert_refused('must be "2.0" or "3.0"', "export", case, *out, "--fmi", "1.0")
+    assert_refused("takes a list of names", "export", case, *out, "--platform", "riscv")
+    assert not (tmp_path / "arm.fmu").exists()
+
+
+@pytest.mark.exhaustive
+def test_export_of_a_case(tmp_path):
+    out = tmp_path / "arm.fmu"
+    assert str(out) in good("export", case_of(tmp_path, DRIVEN), "--out", out, "--fmi", "3.0")
+    assert validate_fmu(str(out)) == []
+    variables = fmpy.read_model_description(str(out)).modelVariables
+    assert {v.name: v.start for v in variables if v.causality == "input"} == {"u": "0.5"}
+    assert [v.name for v in variables if v.causality == "output"] == ["coordinate of hinge"]
