@@ -12,7 +12,8 @@ class ScalarVariable(NamedTuple):
     """A variable of an FMU.
 
     **Attributes:** `variable`; `causality`, `variability`, as of the standard; `has_start`;
-    `derivative`, the index of the state, from 1, of which it is the rate, else `None`.
+    `derivative`, the index of the state, from 1, of which it is the rate, else `None`;
+    `uses_inputs`, false for an output that depends on time, states and parameters alone.
     """
 
     variable: Variable
@@ -20,6 +21,12 @@ class ScalarVariable(NamedTuple):
     variability: str
     has_start: bool
     derivative: int | None = None
+    uses_inputs: bool = True
+
+    @property
+    def is_state(self) -> bool:
+        """Whether the variable is a continuous state."""
+        return self.causality == "local" and self.has_start
 
 
 def list_variables(flat: FlatModel) -> list[ScalarVariable]:
@@ -33,8 +40,22 @@ def list_variables(flat: FlatModel) -> list[ScalarVariable]:
     out += [
         ScalarVariable(v, "local", "continuous", False, k) for k, v in enumerate(rates, start=1)
     ]
-    out += [ScalarVariable(v, "output", "continuous", False) for v in flat.output_variables()]
+    outputs = zip(flat.output_variables(), flat.feeds_through(), strict=True)
+    out += [ScalarVariable(v, "output", "continuous", False, None, u) for v, u in outputs]
     return out
+
+
+def _dependencies(variables: list[ScalarVariable], k: int, first: int) -> dict[str, str]:
+    """Return the dependencies of an output without feedthrough; no attribute means all variables.
+
+    They spare the importing tool an algebraic loop.
+
+    **Arguments:** `k`, the index of the variable; `first`, the number of the first variable.
+    """
+    if variables[k].uses_inputs:
+        return {}
+    known = [i for i, v in enumerate(variables) if v.causality == "independent" or v.is_state]
+    return {"dependencies": " ".join(str(i + first) for i in known)}
 
 
 def describe(
@@ -86,7 +107,8 @@ def _describe_2(
         "modelIdentifier": identifier, "canGetAndSetFMUstate": "true",
         "canSerializeFMUstate": "true", "providesDirectionalDerivative": "true",
     }  # fmt: skip
-    ET.SubElement(root, "ModelExchange", common)
+    silent_steps = {"completedIntegratorStepNotNeeded": "true"}
+    ET.SubElement(root, "ModelExchange", common | silent_steps)
     variable_steps = {"canHandleVariableCommunicationStepSize": "true"}
     ET.SubElement(root, "CoSimulation", common | variable_steps)
     _units(root, variables)
@@ -105,7 +127,8 @@ def _describe_2(
         if indices:
             parent = ET.SubElement(structure, group)
             for k in indices:
-                ET.SubElement(parent, "Unknown", index=str(k))
+                of = _dependencies(variables, k - 1, 1) if group == "Outputs" else {}
+                ET.SubElement(parent, "Unknown", {"index": str(k)} | of)
     return root
 
 
@@ -135,5 +158,6 @@ def _describe_3(
     groups = {"Output": outputs, "ContinuousStateDerivative": rates}
     for group, references in (*groups.items(), ("InitialUnknown", [*rates, *outputs])):
         for k in references:
-            ET.SubElement(structure, group, valueReference=str(k))
+            of = _dependencies(variables, k, 0) if group == "Output" else {}
+            ET.SubElement(structure, group, {"valueReference": str(k)} | of)
     return root

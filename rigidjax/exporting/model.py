@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import jaxpr_as_fun
+from jax.interpreters.partial_eval import dce_jaxpr
 from jaxtyping import Array, Float
 
 from ..annotations import Scalar
@@ -107,6 +108,19 @@ class FlatModel(eqx.Module):
             if size == len(sensor.channels) > 1:
                 names = [f"{sensor.name}.{channel}" for channel in sensor.channels]
             out += [Variable(name, 0.0, sensor.unit_in(model)) for name in names]
+        return out
+
+    def feeds_through(self) -> list[bool]:
+        """Return for each output whether it depends on the inputs at once, not by the states."""
+        (n, m, k), out = self.counts, []
+        for sensor in self.outputs:
+
+            def read(x, u, p, sensor=sensor):
+                return jnp.ravel(sensor.predict(self.bind(u, p), jnp.zeros(()), x))
+
+            jaxpr = jax.make_jaxpr(read)(_array(n), _array(m), _array(k)).jaxpr
+            _, (_, uses_inputs, _) = dce_jaxpr(jaxpr, [True])
+            out += [uses_inputs] * int(np.prod(sensor.value_shape))
         return out
 
     def bind(self, u: Float[Array, " m"], p: Float[Array, " k"]) -> AbstractFormulation:

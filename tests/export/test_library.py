@@ -172,3 +172,9 @@ def test_single_precision_is_refused(tmp_path):
     system = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), _pendulum())
     with pytest.raises(ValueError, match="needs a model in double precision"):
         rj.export(rj.Relative(system), tmp_path / "pendulum.fmu")
+
+
+def test_outputs_without_feedthrough():
+    """An angle does not depend on the torque at once; an acceleration does."""
+    model, sensors = rj.Relative(_pendulum()), [_ANGLE, rj.Accelerometer("rod", (0, 0, 0))]
+    assert flatten_model(model, None, None, sensors, [], {}).feeds_through() == [False, *[True] * 3]
