@@ -143,6 +143,7 @@ def pull_stack(lower, upper):
     return rj.simulate(model, model.system.reference_state(), END, **TIGHT)
 
 
+@pytest.mark.exhaustive(but=("True",))
 @pytest.mark.parametrize("at_once", [False, True])
 def test_blocks_on_one_another_slip(at_once):
     """The upper one follows the lower until its inertia exceeds friction, which may be at once."""
@@ -166,6 +167,7 @@ def uniform_jerk(t, start, force, friction, mass, x=0.0, v=0.0):
     return x + v * s + a * s**2 / 2 + jerk * s**3 / 6, v + a * s + jerk * s**2 / 2
 
 
+@pytest.mark.exhaustive
 def test_geared_joints_share_their_load():
     levels, ratio, inertias = (0.5, 0.2), 3.0, (0.3, 0.05)
     names = ("one", "two")

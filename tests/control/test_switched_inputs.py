@@ -90,6 +90,7 @@ def test_stick_and_slip():
     np.testing.assert_allclose(sol.rates["slide"][is_stuck, 0], BELT, rtol=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_derivatives_through_stick_and_slip():
     """By kinetic friction, which determines when the block sticks again."""
 

@@ -85,6 +85,7 @@ def simulate_impacts(parameters):
     return jnp.concatenate([sol.transitions.times[:3], sol.ys[-1, jnp.array([2, 9])]])
 
 
+@pytest.mark.exhaustive
 def test_derivatives_through_impacts():
     """By the start and by the restitution, over which the function `change` closes."""
     at = jnp.array([1.0, 0.8])

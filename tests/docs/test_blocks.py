@@ -11,8 +11,8 @@ SCRIPTS = all_scripts()
 # Scripts for other programs; CI runs all others, see `.ci/run`.
 PEERS = {"coming_from-3": "mujoco", "coming_from-4": "pydrake", "coming_from-5": "pinocchio"}
 PEERS |= {"coming_from-6": "exudyn"}
-# Scripts of short duration, which `make test` runs.
-SHORT = ("README-1", "actuators-1", "control-1", "control-2", "control-3", "systems-1", "systems-2")
+# The script that `make test` runs; CI runs all others too.
+SHORT = ("README-1",)
 
 
 @pytest.fixture(scope="module")

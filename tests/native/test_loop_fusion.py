@@ -88,6 +88,7 @@ def branches(x):
     return jax.lax.cond(a[0, 0] > 0.05, many, lambda a: a[order] + 1.0, a)
 
 
+@pytest.mark.exhaustive(but=("branches", "neighbours", "products"))
 @pytest.mark.parametrize("function", [shapes, products, stack_last, neighbours, square, branches])
 def test_fused_loops_equal_xla(function):
     kernel = native.jit(function)

@@ -167,6 +167,7 @@ def test_updates_of_large_arrays_at_constant_indices():
     compare(function, block, X)
 
 
+@pytest.mark.exhaustive
 def test_long_rows_are_loops():
     """Sorting (stable, with ties), cumulative sums, and searches along an axis."""
     table = jnp.round(7 * jnp.sin(jnp.arange(400.0))).reshape(80, 5).at[3].set(jnp.nan)
