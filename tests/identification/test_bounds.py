@@ -96,6 +96,7 @@ def solve_by_scipy(seed, prior=None):
 BOTH, ONE = 3, 5
 
 
+@pytest.mark.exhaustive(but=("logarithm-levenberg-marquardt", "one bound-gauss-newton"))
 @pytest.mark.parametrize(
     ("kind", "method"),
     [
@@ -167,6 +168,7 @@ def test_noise_is_estimated_at_a_bound():
     assert [b.label for b in fit.bounds] == ["d"]
 
 
+@pytest.mark.exhaustive(but=("many starts",))
 @pytest.mark.parametrize(
     "options",
     [
@@ -196,6 +198,7 @@ def test_batch_reaches_bounds():
     assert np.isfinite(batch.std).all() and 0 < batch.at_bound.sum() < batch.at_bound.size
 
 
+@pytest.mark.exhaustive
 def test_convergence_rate_from_a_start_on_a_bound():
     """The start rate of the joint, at rest, may not be negative."""
     model = rj.JointStart(swing(0.0, 0.0).system, [0.0], [0.1])
@@ -236,6 +239,7 @@ def from_euler(E):
     return np.sum(E) - np.asarray(E)
 
 
+@pytest.mark.exhaustive(but=("tensor",))
 @pytest.mark.parametrize("kind", ["moments", "tensor"])
 def test_a_flat_body_is_an_optimum(kind):
     """A plate: noise would have its third Euler value negative in about half of the cases."""

@@ -195,6 +195,7 @@ def make_linkage():
     return problem.system, problem.state0, (channel,)
 
 
+@pytest.mark.exhaustive(but=("make_hinged",))
 @pytest.mark.parametrize("make", [make_hinged, make_linkage])
 def test_the_transition_is_that_of_neighbouring_motions(make):
     """The difference between a displaced motion and the linear prediction is of second order."""

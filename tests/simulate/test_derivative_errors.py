@@ -208,6 +208,7 @@ def test_information_of_a_planned_run_at_rest():
     np.testing.assert_allclose(planned.std["size"], expected_std, rtol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_reverse_over_reverse_equals_forward_over_reverse():
     """Through a solver in two wrappers: the projection, and the probe."""
 

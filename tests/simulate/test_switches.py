@@ -97,16 +97,23 @@ def gradients(**options):
 EXACT = np.array(jax.grad(lambda x: exact(*x))(jnp.asarray(INPUTS)))
 
 
+LONG = pytest.mark.exhaustive
+
+
 @pytest.mark.parametrize(
     ("options", "allowed"),
     [
         (dict(), 1e-6),
-        (dict(share=step_by_sign, form=rj.Relative), 1e-6),
-        (dict(share=product, backend="xla"), 1e-6),
+        pytest.param(dict(share=step_by_sign, form=rj.Relative), 1e-6, marks=LONG),
+        pytest.param(dict(share=product, backend="xla"), 1e-6, marks=LONG),
         (dict(solver=rj.solvers.Radau5(), form=rj.Absolute), 1e-6),
-        (dict(solver=rj.solvers.BDF(), rtol=1e-9, atol=1e-9), 1e-4),
-        (dict(solver=rj.solvers.Seulex()), 1e-6),
-        (dict(solver=diffrax.Tsit5(), adjoint=rj.AnyMode(controls_derivatives=False)), 1e-5),
+        pytest.param(dict(solver=rj.solvers.BDF(), rtol=1e-9, atol=1e-9), 1e-4, marks=LONG),
+        pytest.param(dict(solver=rj.solvers.Seulex()), 1e-6, marks=LONG),
+        pytest.param(
+            dict(solver=diffrax.Tsit5(), adjoint=rj.AnyMode(controls_derivatives=False)),
+            1e-5,
+            marks=LONG,
+        ),
         (dict(dt=1e-3), 1e-2),
     ],
     ids=lambda x: "" if isinstance(x, float) else "-".join(map(str, x)) or "default",
@@ -181,6 +188,7 @@ def test_a_comparison_does_not_change_runs_that_are_not_differentiated():
     np.testing.assert_array_equal(end(far), plain)
 
 
+@pytest.mark.exhaustive
 def test_unsupported_solvers_and_second_derivatives_warn():
     step = rj.solvers.EnergyMomentum()
     with pytest.warns(UserWarning, match="structure-preserving solvers do not support them"):
