@@ -213,6 +213,7 @@ def test_invalid_arguments_raise():
         )  # fmt: skip
 
 
+@pytest.mark.exhaustive(but=("NullSpace",))
 @pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative])
 def test_coordinates_of_a_driven_gear_are_unwrapped(kind):
     system = geared_rods(0.5, motion=lambda t: 3.0 * t)

@@ -100,6 +100,7 @@ def closed_chain():
     return rj.System(bars, joints)
 
 
+@pytest.mark.exhaustive("loop")
 @pytest.mark.parametrize("system", [closed_chain(), rj.System(
     [bar("a", 0.5), bar("b", 1.5)],
     [rj.Revolute("ground", "a", [0.0] * 3, [0.0, 0.0, 1.0], name="hinge 0"),
@@ -149,6 +150,7 @@ def finger(**motion):
     return rj.System(bodies, [rj.Free("base", name="root"), *joints, *ties])
 
 
+@pytest.mark.exhaustive
 def test_floating_tree_with_couplings():
     """Joints that follow others are placed with them, whichever of a chain is given."""
     system, names = finger(), ("j0", "j1", "j2", "j3")

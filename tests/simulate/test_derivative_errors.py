@@ -131,6 +131,7 @@ def test_steps_without_the_probe():
     assert np.abs(found - exact_derivatives()).max() > 1.0
 
 
+@pytest.mark.exhaustive
 def test_second_derivatives_at_rest():
     # By symmetry those of the rate vanish; those of its square are products of first ones.
     square = lambda x: final_rate(x, 1e-8)[0] ** 2  # noqa: E731
@@ -161,7 +162,13 @@ def test_batch_at_rest():
     ids=lambda solver: type(solver).__name__,
 )
 @pytest.mark.exhaustive(
-    "Tsit5-native", "Kvaerno5-native", "Radau5-native", "Odex-xla", "Seulex-native", "BDF-xla"
+    "Tsit5-native",
+    "Kvaerno5-native",
+    "Kvaerno5-xla",
+    "Radau5-native",
+    "Odex-xla",
+    "Seulex-native",
+    "BDF-xla",
 )
 def test_solvers_in_plain_diffrax(solver, backend):
     """Damped oscillators, a slow and a fast one, at rest, with a force of size zero on both."""
@@ -223,6 +230,7 @@ def test_reverse_over_reverse_equals_forward_over_reverse():
     np.testing.assert_allclose(jax.grad(slope)(0.7), by_differences, rtol=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_forward_mode_of_implicit_methods_of_diffrax():
     """Through `Kvaerno5` in two wrappers: the projection, and the probe."""
 
