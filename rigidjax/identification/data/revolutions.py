@@ -46,16 +46,17 @@ def align_revolutions(
     values, notes = list(runs.values), []
     for k, sensor in enumerate(runs.sensors):
         encoder, _ = sensor.on_time()
-        if not (isinstance(encoder, JointCoordinate) and encoder.tracked_joints(model)):
+        if not isinstance(encoder, JointCoordinate):
             continue
         if encoder.period is not None and math.isfinite(encoder.period):
             continue  # Compared modulo a revolution.
+        first_samples, weights = np.asarray(values[k][:, 0]), np.asarray(runs.weights[k][:, 0])
         for b, name in enumerate(runs.names):
-            first = float(values[k][b, 0])
-            if not (np.asarray(runs.weights[k][b, 0]) > 0).any():
+            first = float(first_samples[b])
+            if not (weights[b] > 0).any() or abs(float(encoder.ideal_value(first))) < _SURE:
                 continue
-            if abs(float(encoder.ideal_value(first))) < _SURE:
-                continue
+            if not encoder.tracked_joints(model):
+                break
             predicted = float(_predict_at_start(model, sensor, states[b], runs.ts[b, 0]))
             revolution = 2 * math.pi * float(encoder.scale)
             num_revolutions = round((first - predicted) / revolution)

@@ -22,7 +22,7 @@ from ..prediction.batch import make_set_fit
 from ..prediction.setup import check_prediction_options, check_white_noise
 from ..simulation import Settings, Simulation, resolve_simulation
 from .batch_noise import fit_sets_with_noise
-from .batch_search import fit_set, fit_sets, stack_sets, summarise
+from .batch_search import choose_batch_size, fit_set, fit_sets, stack_sets, summarise
 from .first_order import FirstOrder
 from .late_starts import add_late_start_parameter
 from .noise import guess_noise
@@ -79,7 +79,7 @@ def identify_batch(
     state0: State | Sequence[State] | None = None,
     starts: Mapping[str, ArrayLike] | None = None,
     noise: NoiseArgument = "white",
-    batch_size: int = 128,
+    batch_size: int | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
     progress: bool = False,
@@ -97,8 +97,9 @@ def identify_batch(
     - `starts`: start values by the name of a parameter, with a leading axis N.
     - `noise`: as in `rj.identify`; the parameters of a noise model are estimated for each set, the
       order of `"ar(p)"` for all together. Not with `out` or `progress`.
-    - `batch_size`: number of sets that are fitted at once. Finished fits are replaced by waiting
-      ones; with `out` or `progress` a batch instead runs until its slowest fit has ended.
+    - `batch_size`: number of sets that are fitted at once, by default eight for each core, and
+      4,096 on a GPU. Finished fits are replaced by waiting ones; with `out` or `progress` a batch,
+      by default of 128, instead runs until its slowest fit has ended.
     - `out`, `resume`: a Zarr store for the results, written after every `batch_size` fits, from
       which an interrupted call resumes, as in `rj.ensemble`; `progress`: report progress on
       standard error.
@@ -119,6 +120,8 @@ def identify_batch(
     parameters = check_parameters("identify_batch", parameters)
     if not data:
         raise ValueError("`identify_batch(data=...)` needs at least one set of data; got none.")
+    if batch_size is None:
+        batch_size = choose_batch_size() if out is None and not progress else 128
     if batch_size < 1:
         raise ValueError(f"`identify_batch(batch_size=...)` must be positive; got {batch_size}.")
     starts = _check_starts(parameters, starts, len(data))

@@ -1,6 +1,7 @@
 """The search for the minima of many data sets at once."""
 
 import functools
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,6 +41,17 @@ def stack_sets(problems: Sequence[FitProblem]) -> Any:
     """Return the data of all sets, with a leading axis."""
     data = map(set_data, problems)
     return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *data)
+
+
+def choose_batch_size() -> int:
+    """Return how many fits advance together by default.
+
+    They fill the vectors of all cores. With more of them, slow fits would hold up others.
+    """
+    if jax.default_backend() == "gpu":
+        return 4096
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return 8 * max(cores or 1, 2)
 
 
 # Function that summarises the minimum of a data set.

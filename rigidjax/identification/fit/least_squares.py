@@ -28,8 +28,9 @@ from .trust_region import (
 
 T = TypeVar("T")
 
-# Tolerance of all stages except the last.
-_COARSE = 1e-3
+# Tolerance of all stages except the last, and the distance to the optimum at which they end, in
+# standard errors. Closer is not worth while: a longer horizon moves the optimum by as much.
+_COARSE, _COARSE_DISTANCE = 1e-3, 3.0
 
 # Largest distance to the optimum at convergence, in multiples of the tolerance.
 _OFFSET = 100.0
@@ -172,6 +173,7 @@ def minimise_from(
 
     In stage k only samples in the first fraction `horizons[k]` of each run count. Over a short time
     a trajectory depends on its parameters almost linearly, over a long time there are local minima.
+    A stage but the last ends where the remaining step is below three standard errors.
     All stages but the last penalise changes of coordinates with a natural scale (logarithms and
     angles), which are still poorly known, and take at most a quarter of `max_iterations`. Priors of
     parameters count in every stage. If the simulation fails at the start, the search ends at once.
@@ -329,14 +331,17 @@ def _stage_step(
     is_search_start = is_stage_start & (stage == 0)
     is_last = stage == search.horizons.shape[0] - 1
     tolerance = jnp.where(is_last, search.tolerance, _COARSE)
+    distance = jnp.where(is_last, search.distance_tolerance, _COARSE_DISTANCE)
     num_runs, size = problem.num_runs, state.first.shared_chain.shape[1]
     horizon = jnp.asarray(search.horizons)[stage]
     inside = in_horizon(problem.runs.ts, horizon)
     inside = [jnp.repeat(inside, w.shape[-1], axis=1) for w in problem.runs.weights]
     has_weight = [w.reshape(num_runs, -1) > 0 for w in problem.runs.weights]
     counts = jnp.concatenate(inside, axis=1) & jnp.concatenate(has_weight, axis=1)
-    # The start must be feasible in all stages, and its identifiability is reported.
-    simulated = jnp.where(is_search_start, 1.0, horizon).astype(start.dtype)
+    # The start must be feasible in all stages, and its identifiability is reported. Searches of a
+    # batch that have ended wait for others.
+    simulated = jnp.where(is_search_start, 1.0, horizon)
+    simulated = jnp.where(is_searching(search, state), simulated, 0.0).astype(start.dtype)
     spread = _join_coordinates(*problem.natural_scales())
 
     def proximity_weights(before):
@@ -374,7 +379,7 @@ def _stage_step(
         return Iterate(x, linear, evaluation, okay, *linear.residual_split(num_residuals))
 
     explained = (_EXPLAINED * tolerance) ** 2 * _sum_of_squared_readings(problem.runs)
-    return accept_or_reject(linearise, tolerance, explained, state.stage_state)
+    return accept_or_reject(linearise, tolerance, distance, explained, state.stage_state)
 
 
 def _triangularise_runs(
@@ -454,13 +459,15 @@ def _begin_stage(
 def accept_or_reject(
     linearise: Callable[[Float[Array, " U"]], Iterate],
     tolerance: Float[Array, ""],
+    distance: Float[Array, ""],
     explained: Float[Array, ""] | float,
     stage_state: StageState,
 ) -> tuple[StageState, Bool[Array, ""]]:
     """Evaluate a trial step, accept or reject it, and update the trust region.
 
-    **Arguments:** `linearise`, a function that evaluates coordinates; `tolerance`; `explained`, the
-    predicted reduction below which the search has converged.
+    **Arguments:** `linearise`, a function that evaluates coordinates; `tolerance`; `distance` to
+    the optimum at which the search has converged, in standard errors; `explained`, the predicted
+    reduction below which it has converged.
     **Returns:** the new state, and whether the trial could be simulated.
     """
     iterate, region, iterations, _ = stage_state
@@ -479,7 +486,7 @@ def accept_or_reject(
     halves_distance = halves_distance & (actual > -0.5 * iterate.x.shape[0] * iterate.scatter)
     accepted = is_first | (trial.okay & ((actual > _ENOUGH * predicted) | halves_distance))
     is_flat = predicted <= jnp.maximum(tolerance * iterate.linear.cost, explained)
-    done = (trial.distance < _OFFSET * tolerance) & accepted | (is_flat & trial.okay & ~is_first)
+    done = (trial.distance < distance) & accepted | (is_flat & trial.okay & ~is_first)
     ratio = jnp.where(is_first | halves_distance, 0.0, actual / predicted)
     region = region.update(jnp.where(halves_distance, 1.0, ratio), accepted)
     iterate = _select(accepted, trial, iterate)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from ..fit.batch_search import fit_sets, summarise
+from ..fit.batch_search import choose_batch_size, fit_sets, summarise
 from ..fit.evaluation import evaluate_plain
 from ..fit.optimum import Optimum
 from ..fit.problem import FitProblem
@@ -27,7 +27,7 @@ def bootstrap(
     kind: Kind = "parametric",
     *,
     block: int | None = None,
-    batch_size: int = 128,
+    batch_size: int | None = None,
 ) -> Bootstrap:
     r"""Fit resampled data many times at once, for the covariance and intervals of the estimates.
 
@@ -61,6 +61,7 @@ def bootstrap(
     Ann. Statist. 14 (1986) 1171, for the length of blocks; Politis and Romano, in Exploring the
     Limits of Bootstrap (1992) 263, for blocks that continue at the start.
     """
+    batch_size = choose_batch_size() if batch_size is None else batch_size
     _check_arguments(fit, count, kind, block, batch_size)
     optimum = fit.optimum
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
