@@ -171,11 +171,11 @@ def minimise_from(
 ) -> Minimum:
     """Minimise the sum of the losses of the weighted residuals.
 
-    In stage k only samples in the first fraction `horizons[k]` of each run count. Over a short time
-    a trajectory depends on its parameters almost linearly, over a long time there are local minima.
-    A stage but the last ends where the remaining step is below three standard errors.
-    All stages but the last penalise changes of coordinates with a natural scale (logarithms and
-    angles), which are still poorly known, and take at most a quarter of `max_iterations`. Priors of
+    In stage k only samples in the first fraction `horizons[k]` of each run count, and runs end
+    there. Over a short time a trajectory depends on its parameters almost linearly, over a long
+    time there are local minima. All stages but the last penalise changes of coordinates with a
+    natural scale (logarithms and angles), which are still poorly known, take at most a quarter of
+    `max_iterations`, and end where the remaining step is below three standard errors. Priors of
     parameters count in every stage. If the simulation fails at the start, the search ends at once.
 
     **Arguments:** `problem`; `shared`, `per_run`, start coordinates; `search`.
