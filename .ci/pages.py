@@ -16,6 +16,7 @@ FLAGS = (
     "--enable-unsafe-swiftshader --disable-background-networking --no-first-run "
     "--proxy-server=127.0.0.1:9"
 ).split()
+WIDTHS = (1400, 420)
 # Wide tables, and tables in containers that do not scroll.
 TABLES = """
 const tables = [...document.querySelectorAll(".md-typeset table:not(.highlighttable)")];
@@ -40,17 +41,23 @@ def browser():
     return webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
 
 
+def set_width(driver, width):
+    """Set the width of the window."""
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
 def problems(driver, path):
     """Return the problems of a page, loaded once for each colour scheme."""
     found = []
     for scheme in ("light", "dark"):
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        set_width(driver, WIDTHS[0])
         driver.get(path.as_uri())
         lines = [line["message"] for line in driver.get_log("browser") if line["level"] == "SEVERE"]
-        for width in (1400, 420):
-            metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        for width in WIDTHS:
+            set_width(driver, width)
             tables = driver.execute_script(TABLES, width > 1000)
             lines += [f"table cut off at {width} px: {name}" for name in tables]
             total = driver.execute_script("return document.documentElement.scrollWidth")
