@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from .._version import __version__
-from .model import FlatModel, Variable
+from .model import ExportedVariable, FlatModel
 
 
 class ScalarVariable(NamedTuple):
@@ -16,7 +16,7 @@ class ScalarVariable(NamedTuple):
     `uses_inputs`, false for an output that depends on time, states and parameters alone.
     """
 
-    variable: Variable
+    variable: ExportedVariable
     causality: str
     variability: str
     has_start: bool
@@ -32,11 +32,11 @@ class ScalarVariable(NamedTuple):
 def list_variables(flat: FlatModel) -> list[ScalarVariable]:
     """Return all variables in the order of their value references, which start at 0."""
     states = flat.state_variables()
-    out = [ScalarVariable(Variable("time", 0.0, "s"), "independent", "continuous", False)]
+    out = [ScalarVariable(ExportedVariable("time", 0.0, "s"), "independent", "continuous", False)]
     out += [ScalarVariable(v, "local", "continuous", True) for v in states]
     out += [ScalarVariable(v, "input", "continuous", True) for v in flat.input_variables()]
     out += [ScalarVariable(v, "parameter", "tunable", True) for v in flat.parameter_variables()]
-    rates = [Variable(f"der({v.name})", 0.0) for v in states]
+    rates = [ExportedVariable(f"der({v.name})", 0.0) for v in states]
     out += [
         ScalarVariable(v, "local", "continuous", False, k) for k, v in enumerate(rates, start=1)
     ]

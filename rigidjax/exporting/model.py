@@ -34,7 +34,7 @@ from ..stepping.advance import advance_adaptive, advance_fixed, start_memory
 from ..stepping.stepper import Stepper
 
 
-class Variable(NamedTuple):
+class ExportedVariable(NamedTuple):
     """A scalar variable: its name, start value and unit."""
 
     name: str
@@ -72,34 +72,34 @@ class FlatModel(eqx.Module):
     def _leaves(self) -> list[Array]:
         return [p.leaf(self.experiment) for p in self.parameters]
 
-    def state_variables(self) -> list[Variable]:
+    def state_variables(self) -> list[ExportedVariable]:
         """Return the states: the unknowns of the formulation, at the start."""
         experiment = self.experiment
         start = np.asarray(experiment.model.encode(experiment.state0))
         names = unknown_names(experiment.model)
-        return [Variable(n, float(x)) for n, x in zip(names, start, strict=True)]
+        return [ExportedVariable(n, float(x)) for n, x in zip(names, start, strict=True)]
 
-    def input_variables(self) -> list[Variable]:
+    def input_variables(self) -> list[ExportedVariable]:
         """Return the entries of the inputs, with their defaults."""
         out = []
         for name, target in self.inputs.items():
             default = np.zeros(target.shape) if target.default is None else target.default
             values = np.ravel(default)
             names = _entries(name, target.shape)
-            out += [Variable(n, float(x)) for n, x in zip(names, values, strict=True)]
+            out += [ExportedVariable(n, float(x)) for n, x in zip(names, values, strict=True)]
         return out
 
-    def parameter_variables(self) -> list[Variable]:
+    def parameter_variables(self) -> list[ExportedVariable]:
         """Return the components of the parameters, with their values in the model."""
         out = []
         for parameter, leaf in zip(self.parameters, self._leaves, strict=True):
             values, names = np.ravel(leaf), _entries(parameter.name, leaf.shape)
             units = parameter.component_units(len(values))
             entries = zip(names, map(float, values), units, strict=True)
-            out += [Variable(*entry) for entry in entries]
+            out += [ExportedVariable(*entry) for entry in entries]
         return out
 
-    def output_variables(self) -> list[Variable]:
+    def output_variables(self) -> list[ExportedVariable]:
         """Return the components of the sensors."""
         model, out = self.experiment.model, []
         for sensor in self.outputs:
@@ -107,7 +107,7 @@ class FlatModel(eqx.Module):
             names = _entries(sensor.name, sensor.value_shape)
             if size == len(sensor.channels) > 1:
                 names = [f"{sensor.name}.{channel}" for channel in sensor.channels]
-            out += [Variable(name, 0.0, sensor.unit_in(model)) for name in names]
+            out += [ExportedVariable(name, 0.0, sensor.unit_in(model)) for name in names]
         return out
 
     def feeds_through(self) -> list[bool]:

@@ -1,4 +1,4 @@
-"""Platforms with native kernels, and the switch that turns them off."""
+"""Platforms with native kernels, and the environment variable that allows or forbids them."""
 
 import functools
 import os
