@@ -22,7 +22,9 @@ def export_case(
         pathlib.Path | None,
         typer.Option(help="An FMU (.fmu), or the header of a C library (.h); by default an FMU."),
     ] = None,
-    fmi: Annotated[str, typer.Option(help="Version of the FMU: 2.0 or 3.0.")] = "2.0",
+    fmi: Annotated[
+        str | None, typer.Option(help="Version of the FMU: 2.0, the default, or 3.0.")
+    ] = None,
     platform: Annotated[
         list[str] | None,
         typer.Option(

@@ -4,7 +4,6 @@ import collections
 import concurrent.futures
 import dataclasses
 import math
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..native import count_cores
 from .members import Device, Members
 from .result import INVALID
 from .traced_run import Status, TracedRun
@@ -100,8 +100,7 @@ def assign_lanes(devices: Sequence[Device], threads: int | None) -> list[Device]
         raise ValueError(f"`ensemble(threads=...)` must be positive; got {threads}.")
     if devices[0].platform != "cpu":
         return list(devices)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    count = threads or max(cores or 1, len(devices))
+    count = threads or max(count_cores(), len(devices))
     return [devices[k % len(devices)] for k in range(count)]
 
 

@@ -43,7 +43,7 @@ def export(
     dt: float | None = None,
     projection: bool | AbstractProjection = True,
     max_steps: int = 100_000,
-    fmi_version: str = "2.0",
+    fmi_version: str | None = None,
     platforms: Sequence[str] | None = None,
 ) -> pathlib.Path:
     r"""Write a model as a Functional Mock-up Unit (FMU) or as a C library.
@@ -80,21 +80,23 @@ def export(
     - `solver`, `rtol`, `atol`, `dt`, `projection`, `max_steps`: as of `rj.Stepper`, for
       co-simulation and the C library. With `dt`, a communication step is divided into the smallest
       number of equal steps that are not longer than `dt`.
-    - `fmi_version`: "2.0" or "3.0".
+    - `fmi_version` of an FMU: "2.0", the default, or "3.0".
     - `platforms`: names from "x86_64-linux", "aarch64-linux", "x86_64-windows", "aarch64-windows",
       "x86_64-darwin" and "aarch64-darwin"; by default that of this machine. Code for x86-64 needs
       AVX2, FMA and BMI.
 
     **Returns:** the path.
-    **Errors:** `TypeError` and `ValueError` for arguments that do not fit; `NotImplementedError`
+    **Errors:** `TypeError` and `ValueError` for arguments that do not fit; `rj.native.NoRule`
     for a model that cannot be a kernel, with the operation and its line; `ModuleNotFoundError`
     without the extra `rigidjax[export]`.
     """
     path = pathlib.Path(path)
     if path.suffix not in (".fmu", ".h"):
         raise ValueError(f"`export(path=...)` must end with .fmu or .h; got {path.name!r}.")
-    if fmi_version not in ("2.0", "3.0"):
+    if fmi_version not in (None, "2.0", "3.0"):
         raise ValueError(f'`export(fmi_version=...)` must be "2.0" or "3.0"; got {fmi_version!r}.')
+    if fmi_version is not None and path.suffix == ".h":
+        raise ValueError("`export(fmi_version=...)` is of FMUs; leave it out for a C library.")
     chosen = _choose_platforms(platforms)
     options: dict[str, Any] = {
         "solver": solver, "dt": dt, "rtol": rtol, "atol": atol, "projection": projection,
@@ -105,7 +107,7 @@ def export(
     with tempfile.TemporaryDirectory() as folder:
         build = _Build(pathlib.Path(folder), flat, flat.functions(), prefix)
         if path.suffix == ".fmu":
-            _write_fmu(build, path, fmi_version, chosen)
+            _write_fmu(build, path, fmi_version or "2.0", chosen)
         else:
             _write_library(build, path, chosen)
     return path

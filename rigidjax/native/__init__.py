@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         compile_object as compile_object,
         trace_function as trace_function,
     )
+    from .runtime.platforms import count_cores as count_cores
 
 _LAZY_MODULES = {
     "jit": "jaxrules.function",
@@ -48,6 +49,7 @@ _LAZY_MODULES = {
     "why_not": "passes.support",
     "NoRule": "lowering.registry",
     "disk": "runtime",
+    "count_cores": "runtime.platforms",
     **dict.fromkeys(
         ("ObjectCode", "Processor", "TracedFunction", "compile_object", "trace_function"),
         "runtime.object_code",

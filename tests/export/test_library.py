@@ -147,6 +147,7 @@ _ANGLE = rj.JointCoordinate("hinge")
         ),
         (rj.Relative, {"path": "pendulum.zip"}, ValueError, r"must end with .fmu or .h"),
         (rj.Relative, {"fmi_version": "1.0"}, ValueError, '"2.0" or "3.0"; got \'1.0\''),
+        (rj.Relative, {"path": "a.h", "fmi_version": "2.0"}, ValueError, "leave it out for a C"),
         (rj.Relative, {"platforms": ["riscv"]}, ValueError, "takes a list of names of"),
         (rj.Relative, {"inputs": ["torqe"]}, ValueError, "Did you mean 'torque'"),
         (rj.Relative, {"outputs": ["hinge"]}, TypeError, "takes sensors such as"),

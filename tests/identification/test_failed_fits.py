@@ -43,16 +43,9 @@ def growing_run():
 
 
 def _fit_growth(start, run, rates=cases.RATES[0], **options):
-    return identify(
-        _growing(start),
-        run,
-        Parameter("a", _growth_of),
-        state0=rj.State(angular_velocity=np.array(rates)),
-        max_steps=500,
-        max_iterations=60,
-        horizons=(1.0,),
-        **options,
-    )
+    settings = {"max_steps": 500, "max_iterations": 60, "horizons": (1.0,)} | options
+    state0 = rj.State(angular_velocity=np.array(rates))
+    return identify(_growing(start), run, Parameter("a", _growth_of), state0=state0, **settings)
 
 
 @pytest.mark.exhaustive
@@ -62,6 +55,19 @@ def test_trials_that_fail_are_recovered_and_counted(growing_run):
     np.testing.assert_allclose(fit.values, 1e-7, rtol=1e-5)
     assert f"{fit.failed_evaluations} trials had a simulation that failed" in fit.notes[0]
     assert np.all(np.isfinite(fit.covariance))
+
+
+def test_a_stage_begins_again_if_a_longer_run_fails(growing_run):
+    """The first samples are those of a growth with which rates become infinite within the run."""
+    first = growing_run.ts <= 0.1
+    large = cases.simulated_rates(_growing(1e-6), cases.RATES[0], growing_run.ts[:4])
+    values = np.array(growing_run.values[0])
+    values[first] = large[: first.sum()]
+    run = Measurements(growing_run.ts, {Gyroscope(): values}, {Gyroscope(): 0.01})
+    direct = _fit_growth(1e-8, run)
+    fit = _fit_growth(1e-8, run, horizons=(0.1, 1.0))
+    assert fit.converged and fit.failed_evaluations > direct.failed_evaluations
+    np.testing.assert_allclose(fit.values, direct.values, atol=1e-3 * direct.std["a"])
 
 
 def test_failed_start_raises(growing_run):

@@ -87,9 +87,9 @@ def test_batch_equals_single_fits():
     for k, measured in enumerate(data):
         alone = rj.identify(MODEL, measured, parameter, **how)
         values = [alone.estimates[label] for label in found.labels]
-        np.testing.assert_allclose(found.values[k], values, atol=1e-4 * found.std[k].min())
+        np.testing.assert_allclose(found.values[k], values, rtol=1e-9)
         std = [alone.std[label] for label in found.labels]
-        np.testing.assert_allclose(found.std[k], std, rtol=1e-5)
+        np.testing.assert_allclose(found.std[k], std, rtol=1e-9)
     sensor = rj.Gyroscope(name="other")
     values = {sensor: runs[0].values[0]}
     other = rj.Measurements(runs[0].ts, values, {sensor: cases.NOISE})

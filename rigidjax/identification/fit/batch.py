@@ -98,7 +98,7 @@ def identify_batch(
     - `noise`: as in `rj.identify`; the parameters of a noise model are estimated for each set, the
       order of `"ar(p)"` for all together. Not with `out` or `progress`.
     - `batch_size`: number of sets that are fitted at once, by default eight for each core, and
-      4,096 on a GPU. Finished fits are replaced by waiting ones; with `out` or `progress` a batch,
+      128 on a GPU. Finished fits are replaced by waiting ones; with `out` or `progress` a batch,
       by default of 128, instead runs until its slowest fit has ended.
     - `out`, `resume`: a Zarr store for the results, written after every `batch_size` fits, from
       which an interrupted call resumes, as in `rj.ensemble`; `progress`: report progress on
@@ -176,7 +176,7 @@ def identify_batch(
     elif out is None and not progress:
         outputs = fit_sets(problems[0], stack_sets(problems), search, size, summarise)
     else:
-        # Imported here because it imports SciPy's statistics, which takes long.
+        # Imported here, since ensembles are of a higher layer: only stores and progress need them.
         from ...ensembles import ensemble
 
         outputs = ensemble(

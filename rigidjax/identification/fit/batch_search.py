@@ -1,7 +1,6 @@
 """The search for the minima of many data sets at once."""
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...native import map_with_lane_compaction
+from ...native import count_cores, map_with_lane_compaction
 from .evaluation import Evaluation
 from .least_squares import (
     Minimum,
@@ -48,10 +47,7 @@ def choose_batch_size() -> int:
 
     They fill the vectors of all cores. With more of them, slow fits would hold up others.
     """
-    if jax.default_backend() == "gpu":
-        return 4096
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return 8 * max(cores or 1, 2)
+    return 128 if jax.default_backend() == "gpu" else 8 * max(count_cores(), 2)
 
 
 # Function that summarises the minimum of a data set.

@@ -11,6 +11,7 @@ from jaxtyping import Array
 from llvmlite import ir
 
 from ..jaxrules.meshes import trace_without_mesh
+from ..lowering.registry import NoRule
 from ..passes.loop_fusion import fuse_loops
 from ..passes.outlining import find_jaxprs_to_outline
 from ..passes.support import why_not
@@ -64,12 +65,12 @@ def trace_function(
 ) -> TracedFunction:
     """Trace a function of arrays that returns a sequence of arrays.
 
-    **Errors:** `NotImplementedError` for a primitive that cannot be part of a kernel.
+    **Errors:** `NoRule` for a primitive that cannot be part of a kernel.
     """
     closed = trace_without_mesh(function, *args)
     missing = why_not(closed)
     if missing:
-        raise NotImplementedError(
+        raise NoRule(
             f"The function `{name}` of the model cannot be machine code: {', '.join(missing)}."
         )
     return TracedFunction(name, closed, closed.out_avals)

@@ -1,4 +1,4 @@
-"""Platforms with native kernels, and the environment variable that allows or forbids them."""
+"""Cores of this machine, and whether it has native kernels."""
 
 import functools
 import os
@@ -10,6 +10,13 @@ import warnings
 TESTED = {("linux", "x86_64")}
 # Environment variable: "on" or "off", otherwise kernels are used on tested platforms.
 SWITCH = "RIGIDJAX_KERNELS"
+
+
+def count_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @functools.cache
