@@ -149,8 +149,10 @@ def test_public_class_names_are_unique():
 
 
 if __name__ == "__main__":
+    found = []
     for given in sys.argv[1:]:
         path = pathlib.Path(given).resolve()
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            for violation in violations(file) if file.suffix in (".py", ".md", ".ipynb") else ():
-                print(f"{file.relative_to(ROOT)}: {violation}")
+            in_file = violations(file) if file.suffix in (".py", ".md", ".ipynb") else ()
+            found += [f"{file.relative_to(ROOT)}: {violation}" for violation in in_file]
+    sys.exit("\n".join(found) or None)
