@@ -1,5 +1,6 @@
 """The base class of sensors on joints."""
 
+import weakref
 from typing import ClassVar
 
 import equinox as eqx
@@ -117,8 +118,14 @@ def jointed_system(model: AbstractFormulation, sensor: str) -> System:
 
 def num_coordinates(joint: AbstractJoint) -> int:
     """Return the number of coordinates of a joint, prescribed ones included."""
-    pose = jax.eval_shape(lambda: RelativePose(jnp.zeros(3), jnp.eye(3), jnp.zeros(())))
-    return jax.eval_shape(joint.coordinates, pose).shape[0]
+    if type(joint) not in _COUNTS:
+        pose = jax.eval_shape(lambda: RelativePose(jnp.zeros(3), jnp.eye(3), jnp.zeros(())))
+        _COUNTS[type(joint)] = jax.eval_shape(joint.coordinates, pose).shape[0]
+    return _COUNTS[type(joint)]
+
+
+# Numbers of coordinates, found by tracing, by class.
+_COUNTS: weakref.WeakKeyDictionary[type[AbstractJoint], int] = weakref.WeakKeyDictionary()
 
 
 def joint_motion(

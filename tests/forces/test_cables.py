@@ -115,6 +115,7 @@ def test_slack_cables_and_cords_exert_nothing():
         assert abs(energy - pull**2 / 6.0) < cases.round_off(50)
 
 
+@pytest.mark.exhaustive
 def test_masses_over_a_pulley_follow_the_exact_solution():
     r"""From rest with the cable just taut, $m_k x_k'' = m_k g - T$ and $T = k (x_1 + x_2)$: the
     stretch is $e_0 (1 - \cos\omega t)$ with $\omega^2 = k / \mu$. Gradient by the stiffness."""

@@ -45,6 +45,7 @@ def test_friction_is_its_formula_with_the_right_slope_at_rest():
     assert np.all(np.asarray(jax.vmap(law.force)(v) * v) <= 0)
 
 
+@pytest.mark.exhaustive
 def test_sliding_block_comes_to_rest_as_the_exact_solution():
     r"""$m v' = -F \tanh(v/v_0)$ has the solution $\sinh(v/v_0) = \sinh(V/v_0) e^{-F t / m v_0}$."""
     level, v0 = 3.5, 0.1

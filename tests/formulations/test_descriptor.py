@@ -151,6 +151,7 @@ SYSTEMS = {
 @pytest.mark.parametrize(
     "name, index", [("motion", 1), ("velocities", 1), ("loop", 1), ("loop", 2)]
 )
+@pytest.mark.exhaustive("velocities-1", "loop-1")
 def test_product_with_the_mass_matrix(name, index):
     """Without the matrix and with it; the loop has constraints that the others imply."""
     system = SYSTEMS[name]()

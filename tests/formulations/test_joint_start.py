@@ -99,6 +99,7 @@ def robot(named):
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["Free", "no joint"])
+@pytest.mark.exhaustive
 def test_floating_tree_with_a_ball_and_a_prescribed_joint(named):
     """At t = 0.7 s, against the state in which these joints have these coordinates."""
     system, t = robot(named), 0.7

@@ -272,6 +272,7 @@ def test_actuated_joints_of_a_tree(at_random):
         model.inverse_dynamics(T, y, rates_dot, actuated=["hing"])
 
 
+@pytest.mark.exhaustive
 def test_actuated_legs_of_a_platform_balance_it():
     """Six equal legs by symmetry: each carries a sixth of the weight along its axis."""
     angles = np.deg2rad([8.0, 112.0, 128.0, 232.0, 248.0, 352.0])

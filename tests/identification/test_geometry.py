@@ -123,6 +123,7 @@ def crank_angles(length):
 
 
 @pytest.mark.parametrize("form", [rj.NullSpace, rj.JointStart])
+@pytest.mark.exhaustive("JointStart")
 def test_geometry_with_a_prescribed_joint_is_fitted(form):
     """The length of a rod on a driven crank."""
     length = Parameter("x", lambda e: e.model.system.bodies[1].position, Unconstrained(which=(0,)))

@@ -233,6 +233,7 @@ def test_initial_state_from_first_samples():
     np.testing.assert_allclose(found, [[0.15, 0.0, 0.03]])
 
 
+@pytest.mark.exhaustive
 def test_late_first_sample_is_not_the_initial_state():
     """A steady turn: an attitude that begins after 0.4 s is not the attitude at the start."""
     ts, rate = np.linspace(0.0, 1.0, 51), np.array([0.0, 0.0, 1.5])

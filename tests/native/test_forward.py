@@ -98,6 +98,7 @@ def test_forward_mode_is_one_call():
 
 
 @pytest.mark.parametrize("backend", ["native", "xla"])
+@pytest.mark.exhaustive("xla")
 def test_forward_mode_of_runs(backend):
     """Values and tangents of a run are one loop; all compositions of derivatives agree."""
     top = rj.problems.heavy_top()
@@ -126,6 +127,7 @@ def test_forward_mode_of_runs(backend):
     np.testing.assert_allclose(slope, forward @ moments, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.exhaustive
 def test_derivatives_of_batches_with_different_lengths():
     """Batch elements that take from a few steps to many agree with one after the other.
 

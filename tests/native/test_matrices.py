@@ -326,6 +326,7 @@ def test_arrays_written_at_run_time():
 @pytest.mark.exhaustive(but=("12-complex",))
 @pytest.mark.parametrize("dtype", [float, complex], ids=lambda t: t.__name__)
 @pytest.mark.parametrize("n", [9, 12])
+@pytest.mark.exhaustive("12-complex")
 def test_elimination_in_memory(n, dtype):
     """Each lane has its own pivots; results of a singular or undefined lane are not finite."""
     rng = np.random.default_rng(20260101)

@@ -220,6 +220,7 @@ def test_arrays_are_repeated():
 @pytest.mark.exhaustive(but=("40-fill", "4-clip", "4-promise_in_bounds"))
 @pytest.mark.parametrize("mode", ["fill", "clip", "promise_in_bounds"])
 @pytest.mark.parametrize("size", [4, 40])
+@pytest.mark.exhaustive("40-fill")
 def test_slices_at_constant_indices(mode, size):
     """Arrays in registers, in memory and constant; some slices are out of bounds unless promised
     otherwise.

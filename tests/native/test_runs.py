@@ -52,6 +52,7 @@ def unknowns(sol):
 
 
 @pytest.mark.parametrize("projection", [True, False])
+@pytest.mark.exhaustive("True")
 def test_loops_over_stages_are_unrolled(projection):
     """Stages of first-same-as-last methods are unrolled in the jaxpr.
 
@@ -224,7 +225,7 @@ def four_bar_position():
     return sol.states.position[-1]
 
 
-@pytest.mark.exhaustive(but=("Seulex",))
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FOUR_BARS)
 def test_closed_loops_by_other_solvers(name, four_bar_position):
     """Their jaxprs have loops inside nested branches, which pass large arrays through."""

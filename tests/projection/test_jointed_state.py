@@ -184,6 +184,7 @@ def test_floating_tree_with_couplings():
         np.testing.assert_allclose(slopes[k], (tip(q[k] + h) - tip(q[k] - h)) / (2 * h), atol=1e-8)
 
 
+@pytest.mark.exhaustive
 def test_parallelogram_exactly_in_line():
     """Its loop loses rank there: the state is on the way that it came, as a parallelogram."""
     points = [(0, 0, 0), (0, 0, 1), (2, 0, 1), (2, 0, 0)]

@@ -77,7 +77,7 @@ def test_derivatives_of_a_pendulum_at_rest():
 
 @pytest.mark.parametrize("solver", [rj.solvers.Radau5(), rj.solvers.BDF()], ids=["Radau5", "BDF"])
 @pytest.mark.parametrize("index", [1, 2, 3])
-@pytest.mark.exhaustive(but=("3-Radau5",))
+@pytest.mark.exhaustive
 def test_multipliers_as_unknowns(index, solver):
     """The probe starts in a direction that the constraints and their derivatives allow."""
 
@@ -94,6 +94,7 @@ def test_multipliers_as_unknowns(index, solver):
             assert stats["derivative_error"] > 0.1 * error
 
 
+@pytest.mark.exhaustive
 def test_point_on_a_circle_at_index_3_in_plain_diffrax():
     """With `consistent`, forwards and backwards in time; a warning without it."""
 
@@ -170,6 +171,7 @@ def test_batch_at_rest():
     "Seulex-native",
     "BDF-xla",
 )
+@pytest.mark.exhaustive("Seulex-xla", "Radau5-xla")
 def test_solvers_in_plain_diffrax(solver, backend):
     """Damped oscillators, a slow and a fast one, at rest, with a force of size zero on both."""
     A = np.array([[0, 1, 0, 0], [-4, -0.4, 1, 0], [0, 0, 0, 1], [1, 0, -60, -0.8]], float)
@@ -202,6 +204,7 @@ def test_solvers_in_plain_diffrax(solver, backend):
                 assert error < ALLOWED * rtol
 
 
+@pytest.mark.exhaustive
 def test_information_of_a_planned_run_at_rest():
     """Planned standard deviation of the size of a moment that is zero."""
     ts, noise = np.linspace(0.0, END, 26), 0.01

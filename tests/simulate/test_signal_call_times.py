@@ -155,6 +155,7 @@ def test_run_ends_where_the_call_leaves_the_table(options):
     assert np.isnan(inside(jnp.array(1.4))) and np.isfinite(inside(jnp.array(1.3)))
 
 
+@pytest.mark.exhaustive
 def test_derivatives_of_a_closure_and_of_a_batch():
     """A law that closes over a traced value, with two times of one signal; lanes of a batch have
     samples at different times."""
@@ -217,6 +218,7 @@ def drive(torque: Any, value: Any, **options: Any) -> tuple[Any, rj.Solution]:
     return inertia * sol.states.angular_velocity[-1, 0, 2], sol
 
 
+@pytest.mark.exhaustive
 def test_inputs():
     delayed = integral("hold", 1.0, -0.1)
     for torque, value in (

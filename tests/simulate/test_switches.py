@@ -118,12 +118,14 @@ LONG = pytest.mark.exhaustive
     ],
     ids=lambda x: "" if isinstance(x, float) else "-".join(map(str, x)) or "default",
 )
+@pytest.mark.exhaustive("solver-form-", "default-")
 def test_gradients_contain_the_derivative_of_the_switching_time(options, allowed):
     forward, reverse = gradients(**options)
     np.testing.assert_allclose(forward, EXACT, atol=allowed * np.abs(EXACT).max())
     np.testing.assert_allclose(reverse, forward, atol=min(allowed, 1e-6))
 
 
+@pytest.mark.exhaustive
 def test_two_jumps_in_one_step_and_a_batch_of_positions():
     """Two jumps, for several positions; in half of the batch one step contains both."""
 
@@ -197,6 +199,7 @@ def test_unsupported_solvers_and_second_derivatives_warn():
         jax.jit(jax.grad(jax.grad(lambda k: end((k, *INPUTS[1:]), dt=0.5, max_steps=4))))(1.1)
 
 
+@pytest.mark.exhaustive
 def test_a_potential_with_a_kink():
     """V = 2 F |x - place|: the force jumps although the law has no comparison."""
 
@@ -237,6 +240,7 @@ def test_seulex_recovers_from_a_step_that_diverges_at_a_stop():
     np.testing.assert_allclose(found.coordinates["h"][-1], expected.coordinates["h"][-1], atol=3e-4)
 
 
+@pytest.mark.exhaustive
 def test_infinite_slope_of_a_power_law_at_rest():
     """m x'' = F - c x'^n from rest, n < 1, compared with finite differences."""
 

@@ -188,6 +188,7 @@ CHARTS = {
 
 @pytest.mark.exhaustive("moving charts", "moving charts, multistep")
 @pytest.mark.parametrize("case", CHARTS)
+@pytest.mark.exhaustive("projected, multistep")
 def test_reverse_mode_through_projection(case):
     """Projections and changes of charts."""
     rotation, solver = CHARTS[case]

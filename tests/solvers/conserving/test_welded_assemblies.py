@@ -75,6 +75,7 @@ def states(formulation, bodies, joints, acting, t1=1.0, dt=0.02, times=11):
 @pytest.mark.exhaustive("NullSpace-chain", "Absolute-loop")
 @pytest.mark.parametrize("welds", [WELDS, LOOP], ids=["chain", "loop"])
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute], ids=lambda f: f.__name__)
+@pytest.mark.exhaustive("NullSpace-loop")
 def test_welded_bodies_move_as_one_body(parts, formulation, welds):
     bodies, whole = parts
     found = states(formulation, [*bodies, *PAIR], [*welds, BALL], forces(str)).states
@@ -105,6 +106,7 @@ def test_welded_bodies_conserve_energy_and_momentum(parts):
     assert np.max(sol.position_drift) < 1e-13 and np.max(sol.velocity_drift) < 1e-12
 
 
+@pytest.mark.exhaustive
 def test_derivatives_by_the_mass_of_a_welded_body(parts):
     bodies, _ = parts
     system = rj.System([*bodies, *PAIR], [*WELDS, BALL], forces(str))
