@@ -309,6 +309,22 @@ def stepping_table() -> str:
     return table(head, body) + "\n\n" + provenance(rows)
 
 
+def exported_table() -> str:
+    """Return the table of steps of exported C libraries."""
+    rows = common.read("exported_steps")
+    body = [
+        [
+            r["case"],
+            f"{1e6 * r['run_seconds_min'] / r['num_steps']:.3g}",
+            f"{r['ratio']:.2f}",
+            f"{r['difference']:.0e}",
+        ]
+        for r in rows
+    ]
+    head = ["model", "a step in C, µs", "over `rj.simulate`", "difference of the states"]
+    return table(head, body) + "\n\n" + provenance(rows)
+
+
 def lie_group_table() -> str:
     """Return the table of errors at long steps, the time of a step, and the drift of the first
     step.
@@ -354,6 +370,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "compile": ("compile", compile_table),
     "models": ("models", model_table),
     "stepping": ("stepping", stepping_table),
+    "exported_steps": ("exported_steps", exported_table),
     **SOLVER_TABLES,
     **FIT_TABLES,
     **GPU_TABLES,
