@@ -135,6 +135,7 @@ def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict
     """Return variables over time: values, dimensions after time, and attributes."""
     states = solution.states
     unknowns, reference = split_chart(solution.ys)
+    kinetic, potential = solution._along(_energies)
 
     def entry(values: Any, dims: tuple[str, ...], units: str, text: str, frame: str = ""):
         attributes = {"long_name": text, "units": units}
@@ -156,7 +157,11 @@ def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict
         "angular_velocity": entry(
             states.angular_velocity, ("body", "axis"), "rad s-1", "angular velocity", "body"
         ),
-        "energy": entry(solution.energy, (), "J", "kinetic and potential energy"),
+        "kinetic_energy": entry(kinetic, (), "J", "kinetic energy"),
+        "potential_energy": entry(
+            potential, (), "J", "potential energy of the forces that have one"
+        ),
+        "energy": entry(kinetic + potential, (), "J", "kinetic and potential energy"),
         "linear_momentum": entry(
             solution.linear_momentum,
             ("space",),
@@ -206,6 +211,12 @@ def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict
             "reference rotation of the moving chart, a unit quaternion, a factor on the left",
         )
     return histories
+
+
+def _energies(
+    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    return model.kinetic_energy(t, y), model.potential_energy(t, y)
 
 
 def _at_event(solution: Solution, batch: tuple[str, ...]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -204,12 +204,14 @@ def _graphs(
     energy: ArrayLike,
     position_drift: ArrayLike,
     velocity_drift: ArrayLike,
-    energies: tuple[ArrayLike, ArrayLike] | None = None,
+    energies: Sequence[ArrayLike],
 ) -> dict[tuple[str, str], np.ndarray]:
-    """Return graphs of the energies, kinetic and potential first, and of drift above round-off."""
-    graphs = {}
-    if energies is not None:
-        graphs["kinetic energy", "J"], graphs["potential energy", "J"] = map(np.asarray, energies)
+    """Return graphs of the energies, kinetic and potential first, and of drift above round-off.
+
+    `energies` is the kinetic and the potential energy, or empty for a file without them.
+    """
+    names = ("kinetic energy", "potential energy")
+    graphs = {(name, "J"): np.asarray(x) for name, x in zip(names, energies, strict=False)}
     graphs["energy", "J"] = np.asarray(energy)
     graphs["change of energy", "J"] = np.asarray(energy) - np.asarray(energy)[0]
     drifts = {("position drift", ""): position_drift, ("velocity drift", "1/s"): velocity_drift}
@@ -250,7 +252,8 @@ def _of_dataset(dataset: Any, label: str, frames: int, members: int) -> list[Dis
         data = data.isel(time=indices)
         graphs = {}
         if {"energy", "position_drift", "velocity_drift"} <= set(data.data_vars):
-            graphs = _graphs(data.energy, data.position_drift, data.velocity_drift)
+            parts = [data[name] for name in ("kinetic_energy", "potential_energy") if name in data]
+            graphs = _graphs(data.energy, data.position_drift, data.velocity_drift, parts)
         runs.append(
             DisplayedRun(
                 label if k is None else f"{label} member {k}".strip(),

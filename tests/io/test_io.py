@@ -44,6 +44,8 @@ def test_dataset_has_the_values_of_the_solution(solution, dataset):
         "velocity_drift",
     ):
         np.testing.assert_array_equal(dataset[name], getattr(solution, name))
+    parts = dataset.kinetic_energy + dataset.potential_energy
+    np.testing.assert_array_equal(dataset.energy, parts)
     np.testing.assert_array_equal(dataset.unknowns, solution.ys)
     np.testing.assert_array_equal(
         dataset.inertia.sel(body="body"), np.diag(solution.model.system.inertia)

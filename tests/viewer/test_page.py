@@ -184,6 +184,16 @@ def test_gallery_pages_are_shown(browser, tmp_path, name):
     assert ask(browser, "v.runs.length") == len(scene["runs"])
     browser.execute_script(f"rigidjaxViewer.seek({scene['end']})")
     assert np.any(pixels(browser)[..., 3] > 200)
+    if name == "ensemble":
+        graph = "v.graphs.at(-1)"
+        assert ask(browser, f"{graph}.select.selectedOptions[0].text") == "energy (J)"
+        lines = (
+            f"{graph}.entries.map(({{ line, value }}) => [line.name, Number(value.textContent)])"
+        )
+        (one, kinetic), (two, potential), (three, total) = ask(browser, lines)
+        assert (one, two, three) == ("kinetic", "potential", "total")
+        assert kinetic + potential == pytest.approx(total, rel=0.01)
+        assert not browser.execute_script("return document.getElementById('graphs').hidden")
     assert browser.get_log("browser") == []
 
 

@@ -159,8 +159,11 @@ def test_a_file_is_viewed_like_its_solution(pendulum, tmp_path):
     (one,), (other,) = from_file["runs"], direct["runs"]
     for name in ("times", "poses", "bodies", "joints", "coordinates"):
         assert one[name] == other[name]
-    # A file has no kinetic and potential energy.
-    assert one["graphs"] == other["graphs"][2:]
+    assert [graph["name"] for graph in one["graphs"]] == [g["name"] for g in other["graphs"]]
+    for graph, wanted in zip(one["graphs"], other["graphs"], strict=True):
+        np.testing.assert_allclose(
+            decode_array(graph["values"]), decode_array(wanted["values"]), rtol=1e-6, atol=1e-12
+        )
     assert from_file["camera"] == direct["camera"]
 
 
@@ -260,6 +263,8 @@ def test_invalid_input_raises(system, pendulum):
         ((system,), {"state": states, "ts": TS[:3]}, "increasing times"),
         ((pendulum,), {"state": states}, "goes with a model"),
         ((pendulum,), {"quantities": {"q": [1.0]}}, "each of the 5 saved times"),
+        ((pendulum,), {"traces": {"leg": 1.0}}, "names \\['leg'\\]"),
+        ((pendulum,), {"traces": {"rod": -1.0}}, "'rod' has -1.0"),
         ((pendulum.to_xarray().drop_vars("position"),), {}, "has no position"),
     ):
         with pytest.raises(ValueError, match=message):
