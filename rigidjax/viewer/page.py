@@ -33,6 +33,7 @@ _SCRIPTS = (
     "graphs.js",
     "pictures.js",
     "picking.js",
+    "distance.js",
     "address.js",
     "controls.js",
     "main.js",
@@ -101,6 +102,7 @@ def view(
     ts: ArrayInput | None = None,
     shapes: Mapping[str, AnyShape | Sequence[AnyShape]] | None = None,
     quantities: Mapping[str, ArrayInput] | None = None,
+    traces: Mapping[str, float] | None = None,
     reactions: bool = False,
     frames: int = 601,
     members: int = 20,
@@ -128,6 +130,9 @@ def view(
       `ellipsoid` from `rigidjax.viewer`, a `Mesh`, or an STL or OBJ file in m, from the centre of
       mass, body components.
     - `quantities`, further graphs of the first item by name, (T,) at its saved times.
+    - `traces`, lengths in s of the paths of `Frame`s and of centres of mass, by names of frames and
+      bodies; infinity is the whole run. The default is whole paths of free ends, otherwise of few
+      centres of mass.
     - `reactions`, whether to show the reactions of joints; with closed loops they take seconds to
       compile.
     - `frames`, maximum number of times; `members`, maximum number of batch members.
@@ -161,7 +166,10 @@ def view(
         runs += runs_of(item, label, frames, members, reactions)
     for name, values in (quantities or {}).items():
         runs[0].graphs[name, ""] = _quantity(name, values, items[0], runs[0])
-    return View(scene_of(runs, title, shapes, speed, theme), height)
+    scene = scene_of(runs, title, shapes, speed, theme)
+    if traces is not None:
+        scene["traces"] = _trace_lengths(traces, runs[0])
+    return View(scene, height)
 
 
 def _default_labels(items: Sequence[Any]) -> list[str]:
@@ -174,6 +182,24 @@ def _default_labels(items: Sequence[Any]) -> list[str]:
 def _reference_state(model: Any) -> State:
     system = getattr(model, "system", model)
     return State() if isinstance(system, FixedPointBody) else system.reference_state()
+
+
+def _trace_lengths(traces: Mapping[str, float], run: DisplayedRun) -> dict[str, float | str]:
+    """Return the lengths of traces in seconds, `"run"` for the whole run."""
+    mechanism = run.mechanism
+    names = [part["name"] for part in (*mechanism["bodies"], *mechanism.get("frames", []))]
+    if unknown := sorted(set(traces) - set(names)):
+        raise ValueError(
+            f"`view(traces=...)` names {unknown}; the bodies and frames of the first item are "
+            f"{names}."
+        )
+    for name, seconds in traces.items():
+        if not seconds >= 0:
+            raise ValueError(
+                f"`view(traces=...)` must have lengths of at least 0 s, `math.inf` for the whole "
+                f"run; {name!r} has {seconds!r}."
+            )
+    return {name: float(s) if np.isfinite(s) else "run" for name, s in traces.items()}
 
 
 def _quantity(name: str, values: ArrayInput, item: Any, run: DisplayedRun) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Browser and page of the tests of the viewer."""
 
+import numpy as np
 import pytest
 from external_programs import CHROMEDRIVER, CHROMIUM
 from viewer.motions import TS, mechanism, turned_states
@@ -30,11 +31,14 @@ def states():
 
 @pytest.fixture(scope="module")
 def page(browser, states, tmp_path_factory):
-    """The page of a mechanism with every joint, the same run twice, the second with a delay."""
+    """The page of a mechanism with every joint, the same run twice, the second with a delay.
+
+    The path of the egg in the last 0.5 s is shown, and the whole path of the tip of the arm.
+    """
     system = mechanism()
     later = rj.view(system, state=turned_states(9, TS + 0.3), ts=TS)
-    cube = {"cube": TETRAHEDRON}
-    shown = rj.view(system, state=states, ts=TS, title="All joints", theme="light", shapes=cube)
+    options = {"shapes": {"cube": TETRAHEDRON}, "traces": {"egg": 0.5, "tip": np.inf}}
+    shown = rj.view(system, state=states, ts=TS, title="All joints", theme="light", **options)
     first, second = shown.scene["runs"][0], later.scene["runs"][0]
     first["label"], second["label"] = "first", "second"
     first["forces"] = first["reactions"] = first["rates"]

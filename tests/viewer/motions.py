@@ -9,7 +9,7 @@ TS = np.linspace(0.0, 2.0, 41)
 
 
 def mechanism():
-    """One joint of every kind, a spring and gravity."""
+    """One joint of every kind, a spring, gravity, and a frame at the end of the arm."""
     names = ("arm", "drum", "egg", "ball", "slider", "nut", "puck", "collar", "cube")
     bodies = [
         rj.Body.box(name, (0.3, 0.2, 0.1), mass=1.0, position=(0.6 * k, 0, 0))
@@ -30,7 +30,7 @@ def mechanism():
     points = [("ground", (1.8, 0, 0.9)), ("ball", None), ("ground", (1.6, 0, 1))]
     forces = [rj.Gravity((0, 0, -9.81)), rj.Cable(points, 5.0)]
     forces += [rj.Spring("ground", "ball", (1.8, 0, 1), at["ball"], 10.0)]
-    return rj.System(bodies, joints, forces)
+    return rj.System(bodies, joints, forces, frames=rj.Frame("tip", "arm", (0.15, 0, 0)))
 
 
 def turned_states(count, ts=TS):

@@ -1,6 +1,7 @@
 """Views, supports, selection, traces, pictures and the address of a page in headless Chromium."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from external_programs import CHROMEDRIVER, CHROMIUM, NO_BROWSER
@@ -8,6 +9,7 @@ from viewer.motions import TS
 from viewer.pages import ask, click, pixels
 
 import rigidjax as rj
+from rigidjax.rotations import so3
 
 pytestmark = pytest.mark.skipif(not (CHROMIUM and CHROMEDRIVER), reason=NO_BROWSER)
 
@@ -89,12 +91,80 @@ def test_bodies_and_joints_are_described_and_selected(page):
     page.execute_script("rigidjaxViewer.picking.select(null)")
 
 
-def test_traces_of_chosen_points(page):
-    choose = "v.tracePoints.find((p) => p.name === 'egg, centre of mass')"
-    page.execute_script(f"const v = rigidjaxViewer; v.chooseTrace({choose}, true)")
-    assert ask(page, "v.runs[0].traces.get('2 0,0,0').group.visible")
-    page.execute_script(f"const v = rigidjaxViewer; v.chooseTrace({choose}, false)")
-    assert not ask(page, "v.runs[0].traces.get('2 0,0,0').group.visible")
+def test_traces_have_the_given_lengths(page, states):
+    """The path of the last 0.5 s, between saved times too, and a length that the page sets."""
+    assert ask(page, "v.tracePoints.filter((p) => p.isShown).map((p) => [p.key, p.seconds])") == [
+        ["egg", 0.5],
+        ["tip", None],  # Infinity
+    ]
+    trace = "v.runs[0].traces.get('2 0,0,0')"
+    path = (
+        f"(() => {{ v.seek(1.215); v.render(); const l = {trace}.past.geometry; return ["
+        "...l.attributes.instanceStart.data.array.slice(0, 6 * l.instanceCount)]; })()"
+    )
+
+    def height(time):
+        return np.interp(time, TS, states.position[:, 2, 2])
+
+    ends = np.array(ask(page, path)).reshape(-1, 2, 3)
+    times = np.concatenate([[0.715], TS[15:25], [1.215]])
+    np.testing.assert_allclose(ends[:, 0, 2], height(times[:-1]), atol=2e-6)
+    np.testing.assert_allclose(ends[:, 1, 2], height(times[1:]), atol=2e-6)
+    assert ask(page, f"[{trace}.whole.visible, {trace}.past.visible]") == [False, True]
+    page.execute_script(
+        "const s = document.querySelector('[title^=\"Length of the trace of egg, centre\"]');"
+        "window.setLength = (x) => { s.value = x; s.dispatchEvent(new Event('input')); };"
+        "setLength('0.04')"
+    )
+    assert len(ask(page, path)) == 6 * 2
+    page.execute_script("setLength('')")
+    assert len(ask(page, path)) == 6 * 25
+    assert ask(page, f"{trace}.whole.visible")
+    page.execute_script("setLength('0'); rigidjaxViewer.render()")
+    assert ask(page, f"[{trace}.whole.visible, {trace}.past.visible]") == [False, False]
+    page.execute_script("setLength('0.5')")
+
+
+def test_distances_of_chosen_and_of_clicked_points(page, states):
+    from selenium.webdriver import ActionChains, Keys
+
+    page.execute_script(
+        "const v = rigidjaxViewer; v.home(); v.seek(0.5); v.render();"
+        "for (const [end, name] of [['from', 'egg, centre of mass'], ['to', 'origin']]) {"
+        "const s = document.getElementById(`distance-${end}`);"
+        "s.value = [...s.options].find((o) => o.text === name).value; }"
+        "v.showRuns([v.runs[1]], false); v.render()"
+    )
+    wanted = np.linalg.norm(states.position[10, 2])
+    text = "document.getElementById('distance').textContent"
+    assert ask(page, text) == f"distance {wanted:.4f} mfrom egg, centre of mass to origin"
+    canvas = page.find_element("id", "canvas")
+    actions = ActionChains(page).key_down(Keys.SHIFT)
+    for body in (2, 4):
+        x, y = ask(
+            page,
+            f"v.runs[0].bodies[{body}].position.clone().project(v.stage.camera)."
+            "toArray().slice(0, 2)",
+        )
+        right, down = x * canvas.size["width"] / 2, -y * canvas.size["height"] / 2
+        actions = actions.move_to_element_with_offset(canvas, right, down).click()
+    actions.key_up(Keys.SHIFT).perform()
+    page.execute_script("rigidjaxViewer.seek(1.5); rigidjaxViewer.render()")
+    points = np.array(ask(page, "v.distance.points.slice(-2).map((p) => p.point.toArray())"))
+    assert np.all(np.abs(points) < np.array([0.3, 0.2, 0.1]) / 2 + 1e-5)
+    rows = [states.position[30, [2, 4]], states.orientation[30, [2, 4]]]
+    ends = rows[0] + jax.vmap(so3.rotate)(rows[1], jnp.asarray(points))
+    value = np.linalg.norm(ends[1] - ends[0])
+    number, names = ask(page, text).removeprefix("distance ").split(" m", 1)
+    assert float(number) == pytest.approx(value, abs=5e-5 + 1e-6)  # four decimals
+    assert names == "from point on egg (first) to point on slider (first)"
+    assert ask(page, "v.picking.chosen") is None
+    page.execute_script(
+        "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'"
+        ", bubbles: true})); rigidjaxViewer.showRuns([rigidjaxViewer.runs[1]], true);"
+        "rigidjaxViewer.render()"
+    )
+    assert ask(page, "document.getElementById('distance').hidden")
 
 
 def test_steps_lead_to_saved_times(page):

@@ -136,18 +136,27 @@ class Controls {
     this.loop = check("loop", "Repeat", (value) => viewer.setLoop(value));
   }
 
-  /** Add a list of the points whose paths can be shown. */
-  makeTraces(options) {
-    const { viewer } = this;
-    const details = document.createElement("details");
-    details.id = "trace-points";
-    details.append(Object.assign(document.createElement("summary"), { textContent: "Traces of" }));
-    for (const point of viewer.tracePoints) {
-      const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: point.isShown });
-      box.addEventListener("change", () => viewer.chooseTrace(point, box.checked));
-      details.append(labelled(point.name, box));
-    }
+  makeDetails(options, id, text, content) {
+    const details = Object.assign(document.createElement("details"), { id });
+    details.append(Object.assign(document.createElement("summary"), { textContent: text }), ...content);
     options.append(details);
+  }
+
+  /** Return a row for a point whose path can be shown: a box, and the length of the path in seconds. */
+  traceRow(point) {
+    const row = Object.assign(document.createElement("div"), { className: "trace" });
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: point.isShown });
+    const length = Object.assign(document.createElement("input"), { type: "number", min: 0, step: "any", placeholder: "s" });
+    length.title = `Length of the trace of ${point.name} in seconds; empty: the whole run`;
+    length.setAttribute("aria-label", length.title);
+    if (point.seconds < Infinity) length.value = point.seconds;
+    box.addEventListener("change", () => this.viewer.chooseTrace(point, box.checked));
+    length.addEventListener("input", () => {
+      box.checked = true;
+      this.viewer.chooseTrace(point, true, length.value === "" ? Infinity : Math.max(0, Number(length.value)));
+    });
+    row.append(labelled(point.name, box), length);
+    return row;
   }
 
   /** Add a slider from a tenth to ten times, on a logarithmic scale. */
@@ -166,7 +175,9 @@ class Controls {
       box.addEventListener("change", () => viewer.show(layer, box.checked));
       options.append(labelled(text, box));
     }
-    this.makeTraces(options);
+    if (viewer.has("traces")) this.makeDetails(options, "trace-points", "Traces, lengths in s", viewer.tracePoints.map((point) => this.traceRow(point)));
+    const [from, to] = viewer.distance.lists;
+    this.makeDetails(options, "measure", "Distance", [labelled("from", from, true), labelled("to", to, true)]);
     this.makeViews(options);
     if (viewer.has("joints")) this.makeFactor(options, "joint-size", "Size of joints", (factor) => viewer.setJointSize(factor));
     this.makeFactor(options, "arrows", "Length of arrows", (factor) => viewer.setArrows(factor));
@@ -211,8 +222,10 @@ class Controls {
     else if (event.key === ",") this.viewer.step(-1);
     else if (event.key === ".") this.viewer.step(1);
     else if ("xyz".includes(event.key)) this.viewer.lookAlong("xyz".indexOf(event.key));
-    else if (event.key === "Escape") this.viewer.picking.select(null);
-    else return;
+    else if (event.key === "Escape") {
+      this.viewer.picking.select(null);
+      this.viewer.distance.clear();
+    } else return;
     event.preventDefault();
   }
 

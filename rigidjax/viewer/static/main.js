@@ -29,6 +29,7 @@ class Viewer {
     this.addTraces(count);
     this.addLabels();
     for (const layer of Object.keys(this.shown)) this.show(layer, this.shown[layer]);
+    this.distance = new Distance(this);
     this.controls = new Controls(this);
     this.picking = new Picking(this);
     this.addGraphs();
@@ -68,18 +69,21 @@ class Viewer {
     return points;
   }
 
-  /** Choose the paths that are shown at first: of free ends, otherwise of few centres of mass. */
+  /** Choose the paths that are shown at first: the given ones, or those of free ends, otherwise of few centres of mass. */
   addTraces(count) {
     this.tracePoints = tracePoints(this.data.runs[0]);
     const ends = this.tracePoints.filter((point) => point.isEnd);
     for (const point of this.tracePoints) {
       const isChosen = ends.length ? point.isEnd && ends.length <= 4 : count <= 4;
-      point.isShown = isChosen && this.end > this.start;
+      const seconds = this.data.traces ? this.data.traces[point.key] ?? 0 : isChosen ? "run" : 0;
+      point.isShown = seconds !== 0 && this.end > this.start;
+      point.seconds = Number(seconds) || Infinity;
     }
   }
 
-  chooseTrace(point, visible) {
-    point.isShown = visible;
+  /** Show or hide the path of a point, of the last `seconds`; infinity is the whole run. */
+  chooseTrace(point, visible, seconds = point.seconds) {
+    Object.assign(point, { isShown: visible, seconds });
     this.show("traces", this.shown.traces || visible);
     document.getElementById("show-traces").checked = this.shown.traces;
   }
@@ -264,6 +268,7 @@ class Viewer {
     const before = followed?.clone();
     for (const run of this.runs) if (run.group.visible) run.update(this.time, this.arrowFactor);
     if (followed) this.stage.shift(followed.clone().sub(before));
+    this.distance.update();
     this.stage.render();
     this.placeNames();
     this.controls.update();

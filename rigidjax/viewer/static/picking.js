@@ -16,7 +16,10 @@ class Picking {
     canvas.addEventListener("pointerleave", () => (this.hint.hidden = true));
     canvas.addEventListener("pointerup", (event) => {
       const moved = from ? Math.hypot(event.clientX - from[0], event.clientY - from[1]) : 9;
-      if (moved < 4) this.select(this.find(event)?.item ?? null);
+      if (moved >= 4) return;
+      const found = this.find(event);
+      if (!event.shiftKey) this.select(found?.item ?? null);
+      else if (found) viewer.distance.pick(found);
     });
   }
 
@@ -42,7 +45,7 @@ class Picking {
     legend.open = this.rows.length <= 8 && innerWidth > 700 && innerHeight > 420;
   }
 
-  /** Return the body or joint under the pointer, with its run. */
+  /** Return the body or joint under the pointer, with its run and the position. */
   find(event) {
     const { canvas, camera } = this.viewer.stage;
     const at = { x: (2 * event.offsetX) / canvas.clientWidth - 1, y: 1 - (2 * event.offsetY) / canvas.clientHeight };
@@ -50,7 +53,7 @@ class Picking {
     let best = null;
     const check = (objects, found) => {
       const [hit] = this.ray.intersectObjects(objects.filter((object) => object.visible));
-      if (hit && (!best || hit.distance < best.distance)) best = { ...found, distance: hit.distance };
+      if (hit && (!best || hit.distance < best.distance)) best = { ...found, distance: hit.distance, at: hit.point };
     };
     for (const run of this.viewer.runs.filter((view) => view.group.visible && !view.run.ghost)) {
       run.bodies.forEach((body, i) => check([body.userData.solid], { run, item: { body: i } }));
@@ -71,10 +74,15 @@ class Picking {
     this.hint.style.transform = `translate(${Math.max(0, x)}px, ${Math.max(0, y)}px)`;
   }
 
+  /** Return the label of a run in parentheses, if there are several. */
+  suffixOf({ run }) {
+    return this.viewer.runs.length > 1 && run.label ? ` (${run.label})` : "";
+  }
+
   /** Return the lines that describe a body or a joint at the current time. */
   describe(run, item) {
     const line = (text, tag = "div") => Object.assign(document.createElement(tag), { textContent: text });
-    const suffix = this.viewer.runs.length > 1 && run.run.label ? ` (${run.run.label})` : "";
+    const suffix = this.suffixOf(run);
     if (item.body !== undefined) {
       const body = run.run.bodies[item.body];
       const mass = body.mass ? [line(`mass ${inWords(body.mass)} kg`)] : [];

@@ -129,8 +129,8 @@ class RunView {
     }
   }
 
-  /** Show or hide the path of a point of a body. */
-  showTrace({ body, point }, visible) {
+  /** Show or hide the path of a point of a body, of its last `seconds`. */
+  showTrace({ body, point, seconds }, visible) {
     const key = `${body} ${point}`;
     if (!this.traces.has(key)) {
       if (!visible || !this.bodies[body]) return;
@@ -138,7 +138,9 @@ class RunView {
       this.traces.set(key, trace);
       this.group.add(trace.group);
     }
-    this.traces.get(key).group.visible = visible;
+    const trace = this.traces.get(key);
+    trace.seconds = seconds;
+    trace.group.visible = visible;
   }
 
   /** Return the current position of a point of a body or of the ground. */
@@ -153,7 +155,7 @@ class RunView {
       this.track.position(i, where, body.position);
       this.track.orientation(i, where, body.quaternion);
     });
-    for (const trace of this.traces.values()) trace.update(where[0]);
+    for (const trace of this.traces.values()) trace.update(time);
     for (const connection of this.connections) {
       connection.place(
         this.pointOf(connection.parent, connection.parentPoint),
@@ -183,10 +185,10 @@ function tracePoints(run) {
   const points = [];
   run.bodies.forEach((body, i) => {
     const end = freeEnd(run, i);
-    points.push({ name: `${body.name}, centre of mass`, body: i, point: [0, 0, 0], isEnd: false });
+    points.push({ name: `${body.name}, centre of mass`, key: body.name, body: i, point: [0, 0, 0], isEnd: false });
     if (end) points.push({ name: `${body.name}, free end`, body: i, point: end.toArray(), isEnd: true });
   });
-  for (const frame of run.frames ?? []) points.push({ ...frame, isEnd: false });
+  for (const frame of run.frames ?? []) points.push({ ...frame, key: frame.name, isEnd: false });
   return points;
 }
 

@@ -9,27 +9,41 @@ function fatLine(points, color, width, opacity) {
   return new THREE.Line2(geometry, material);
 }
 
-/** The path of a point of a body, drawn faintly, and strongly up to the current time. */
+/**
+ * The path of a point of a body up to the current time: of the last `seconds`, or of the whole run, which is then
+ * also drawn faintly.
+ */
 class Trace {
   constructor(track, body, point, color, ghost) {
-    const points = [];
-    const [x, q] = [new THREE.Vector3(), new THREE.Quaternion()];
-    for (let row = 0; row < track.times.length; row++) {
-      track.position(body, [row, 0], x);
-      track.orientation(body, [row, 0], q);
-      points.push(...point.clone().applyQuaternion(q).add(x));
-    }
+    Object.assign(this, { track, body, point, seconds: Infinity });
+    this.points = new Float32Array(3 * track.times.length);
+    track.times.forEach((_, row) => this.at([row, 0]).toArray(this.points, 3 * row));
     this.group = new THREE.Group();
     this.segments = track.times.length - 1;
     if (this.segments < 1) return;
-    this.past = fatLine(points, color, ghost ? 1 : 2.4, ghost ? 0.35 : 0.9);
-    this.group.add(fatLine(points, color, ghost ? 0.8 : 1.2, ghost ? 0.15 : 0.3), this.past);
+    this.past = fatLine(this.points, color, ghost ? 1 : 2.4, ghost ? 0.35 : 0.9);
+    this.whole = fatLine(this.points, color, ghost ? 0.8 : 1.2, ghost ? 0.15 : 0.3);
+    this.group.add(this.whole, this.past);
   }
 
-  update(row) {
-    if (this.segments < 1) return;
-    this.past.visible = row > 0;
-    this.past.geometry.instanceCount = Math.max(row, 1);
+  /** Return the position of the point in a row, and part of the way to the next one. */
+  at(where) {
+    const turn = this.track.orientation(this.body, where, new THREE.Quaternion());
+    return this.point.clone().applyQuaternion(turn).add(this.track.position(this.body, where, new THREE.Vector3()));
+  }
+
+  update(time) {
+    if (this.segments < 1 || !this.group.visible) return;
+    const [first, last] = [this.track.locate(time - this.seconds), this.track.locate(time)];
+    const path = [...this.at(first), ...this.points.subarray(3 * (first[0] + 1), 3 * (last[0] + 1))];
+    if (last[1] > 0) path.push(...this.at(last));
+    const count = path.length / 3 - 1;
+    const { data } = this.past.geometry.attributes.instanceStart;
+    for (let k = 0; k < count; k++) data.array.set(path.slice(3 * k, 3 * k + 6), 6 * k);
+    data.needsUpdate = true;
+    this.past.geometry.instanceCount = count;
+    this.past.visible = count > 0 && this.seconds > 0;
+    this.whole.visible = this.seconds === Infinity;
   }
 }
 
