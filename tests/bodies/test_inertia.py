@@ -183,6 +183,7 @@ def test_rotation_shift_and_sum_of_mass_properties(points, rng):
     )
 )
 @pytest.mark.parametrize("form", ["euler_tensor", "pseudo_inertia", "parameters", "log_cholesky"])
+@pytest.mark.exhaustive("parameters")
 def test_second_derivatives_at_equal_moments(form):
     to_form, from_form = FORMS[form]
     weights = jnp.arange(1.0, 10.0).reshape(3, 3)

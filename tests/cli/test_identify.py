@@ -81,6 +81,7 @@ def test_iterations_are_printed(fitted):
     assert costs[-1] == pytest.approx(optimum, rel=5e-6)  # six digits are printed
 
 
+@pytest.mark.exhaustive
 def test_profile_and_previous_report(fitted):
     """The earlier report is that of the same fit."""
     _, _, page, report = fitted

@@ -69,6 +69,7 @@ def _is_caught(pid):
     return bool(int(mask, 16) >> (signal.SIGTERM - 1) & 1)
 
 
+@pytest.mark.exhaustive
 def test_interrupt_during_xla(tmp_path):
     """A run of ten million steps, interrupted when the progress bar appears and hides the
     cursor.

@@ -81,6 +81,7 @@ def measure(folder):
     return runs
 
 
+@pytest.mark.exhaustive
 def test_fit_of_a_motor_with_measured_voltages(tmp_path):
     """In Python and as a case; without noise the fit is the truth."""
     runs = measure(tmp_path)

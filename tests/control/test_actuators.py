@@ -143,6 +143,7 @@ def null_space_run():
 
 
 @pytest.mark.parametrize("kind", [rj.Relative, rj.Absolute])
+@pytest.mark.exhaustive("Relative")
 def test_linear_actuators_move_as_the_matrix_exponential(kind):
     names = list(KINDS)
     for sol in (null_space_run(), run(kind, names)):
@@ -150,6 +151,7 @@ def test_linear_actuators_move_as_the_matrix_exponential(kind):
         assert cases.error(motion(sol, names)[-1], exact(names, PARAMETERS)) < 1e-9
 
 
+@pytest.mark.exhaustive
 def test_constrained_form_of_index_two_has_the_states_of_a_motor():
     options = {**OPTIONS, "solver": rj.solvers.Radau5()}
     sol = run(lambda system: rj.Absolute(system, index=2), ["dc"], options=options)
@@ -200,6 +202,7 @@ def test_energy_is_the_work_of_the_actuators():
     assert abs(supplied - converted - stored) < 1e-9
 
 
+@pytest.mark.exhaustive
 def test_derivatives_by_parameters_are_exact_in_both_modes():
     rng = np.random.default_rng(3)
 

@@ -74,6 +74,7 @@ def test_pendulum_with_a_stop_in_other_formulations(name):
     check_pendulum(model, 1e-8, **options)
 
 
+@pytest.mark.exhaustive
 def test_derivatives_equal_the_saltation_matrix():
     """The end of a run depends on its start by two flows and the matrix between them."""
     model, e = rj.Relative(SYSTEM), E
@@ -156,6 +157,7 @@ def test_impact_with_friction(speed, sticks):
     np.testing.assert_allclose(omega, spin, atol=1e-11)
 
 
+@pytest.mark.exhaustive
 def test_an_elastic_impact_of_a_loop_keeps_energy_and_closes_joints():
     problem = rj.problems.four_bar()
     model = rj.NullSpace(problem.system)

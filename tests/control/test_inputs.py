@@ -58,6 +58,7 @@ def test_values_and_signals_equal_the_same_laws_given_directly():
     ],
     ids=["joint coordinates", "null space", "absolute", "index 2"],
 )
+@pytest.mark.exhaustive("index 2")
 def test_a_policy_is_evaluated_with_the_equations(formulation, options):
     """Near the upright pose the closed loop is linear: compare with the matrix exponential."""
     model, small = formulation(SYSTEM), 1e-6

@@ -107,6 +107,7 @@ def test_derivatives_through_stick_and_slip():
     np.testing.assert_allclose(slope, jax.grad(closed_form)(KINETIC), rtol=1e-8)
 
 
+@pytest.mark.exhaustive
 def test_samples_of_controllers_do_not_move_with_transitions():
     """A controller that counts its samples pushes a block against a stop."""
     period = 0.1

@@ -146,6 +146,7 @@ def test_simultaneous_transitions_act_in_their_order():
     np.testing.assert_allclose(sol.states.position[0, 0], [0.5, 0.5, 0.0], atol=1e-13)
 
 
+@pytest.mark.exhaustive
 def test_directions():
     """Counting: a spinning body passes an angle in either direction."""
     speed = 2.0

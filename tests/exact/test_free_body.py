@@ -205,6 +205,7 @@ def test_time_derivative_satisfies_the_kinematics():
     assert np.abs(np.diff(p, axis=0)).max() < 0.2
 
 
+@pytest.mark.exhaustive
 def test_derivatives_with_respect_to_inertia_and_rates():
     def end(inertia, omega):
         p, w = free_body(inertia, IDENTITY, omega, 1.5)

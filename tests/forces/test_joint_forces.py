@@ -158,6 +158,7 @@ def test_spring_wound_up_by_five_revolutions(formulation):
     assert np.max(np.abs(found - energy)) < 1e-7 * energy
 
 
+@pytest.mark.exhaustive
 def test_batches_and_derivatives():
     """Accelerations under motors and a damper, the one of an angle, the other along the axis."""
     state = rotor().reference_state()

@@ -69,6 +69,7 @@ def test_sliding_block_comes_to_rest_as_the_exact_solution():
     assert cases.error(jnp.stack(slopes), jnp.stack(expected)) < 1e-8
 
 
+@pytest.mark.exhaustive
 def test_joint_springs_are_torsion_springs():
     """Several coordinates, and revolutions of a hinge."""
     stiffness, rest = (2.0, 3.0), (0.1, -0.2)

@@ -144,6 +144,7 @@ PROBLEMS = {
 )
 @pytest.mark.parametrize("radial", RADIAL)
 @pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.exhaustive("A-half-trace")
 def test_motion_agrees_with_other_formulations(name, radial):
     """The motion agrees with `NullSpace` and `Absolute` to 1e-9, and so do energy and momentum."""
     build, t1 = PROBLEMS[name]

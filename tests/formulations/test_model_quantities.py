@@ -100,7 +100,7 @@ def _differences(first, second):
     return [float(jnp.max(jnp.abs(a - b))) for a, b in both]
 
 
-@pytest.mark.exhaustive("space")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("axes", ["body", "space"])
 def test_jacobian_is_the_gradient_of_velocities(at_random, axes):
     model, y = at_random
@@ -221,6 +221,7 @@ def test_constraint_forces_of_loops_balance(four_bar):
     np.testing.assert_allclose(matrix @ (tau * scale), 0, atol=1e-10)
 
 
+@pytest.mark.exhaustive
 def test_actuated_joint_of_a_loop(four_bar):
     """One motor for one freedom: it causes the accelerations, and does the same power."""
     model, at = four_bar

@@ -46,6 +46,7 @@ def fit(model, values, parameters, sensor=HINGE, **options):
 
 
 @pytest.mark.parametrize("form", [rj.NullSpace, rj.Absolute], ids=["NullSpace", "Absolute"])
+@pytest.mark.exhaustive("Absolute")
 def test_centre_of_mass_from_a_given_state(form):
     """The angle and the rate of the state are kept; the hinge is turned by 0.6 rad at 1.5 rad/s."""
     truth, start = (0.42, 0.07), [0.6, 1.5]

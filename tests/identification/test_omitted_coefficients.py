@@ -65,6 +65,7 @@ PICKED = {
     [(["damping", "armature"], (0.08, 0.02)), (["law"], (0.08, 0.0)), (["drag"], (0.08, 0.0))],
     ids=["joint", "law", "drag"],
 )
+@pytest.mark.exhaustive("law", "drag")
 def test_omitted_coefficient_is_fitted_from_zero(names, truth):
     data = Measurements(TS, {ENCODER: angles(*truth)}, {ENCODER: 0.01})
     fit = identify(MODEL, data, [Parameter(n, PICKED[n]) for n in names], state0=STATE)

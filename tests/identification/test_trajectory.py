@@ -167,6 +167,7 @@ def test_wrong_designs(arm, change, message):
         ident.design_trajectory(arm, **arguments)
 
 
+@pytest.mark.exhaustive
 def test_limits_that_no_motion_meets(arm):
     """Gravity takes more than the torque limit wherever the arm may be."""
     limits = {**LIMITS, "shoulder": ident.MotionLimits((-0.2, 0.2), 3.0, torque=0.1)}

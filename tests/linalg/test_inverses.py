@@ -61,6 +61,7 @@ def test_batches_and_derivatives():
     np.testing.assert_allclose(change, (ends[0] - ends[1]) / (2 * step), rtol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_second_derivatives_through_rematerialisation():
     """`jax.lax.scan` and `jax.checkpoint` lose rules of `jax.custom_jvp`, but not of primitives.
 

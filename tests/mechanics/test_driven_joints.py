@@ -76,6 +76,7 @@ def balance(model, y):
 
 
 @pytest.mark.parametrize(("build", "kind"), [(arm, rj.NullSpace), (four_bar, rj.Relative)])
+@pytest.mark.exhaustive("four_bar-Relative")
 def test_power_of_drives_and_dampers_is_the_rate_of_the_energy(build, kind):
     model, y = placed(build(damping=DAMPING, armature=ARMATURE), kind)
     power, rate = balance(model, y)
@@ -84,6 +85,7 @@ def test_power_of_drives_and_dampers_is_the_rate_of_the_energy(build, kind):
 
 
 @pytest.mark.parametrize("build", [arm, four_bar])
+@pytest.mark.exhaustive("four_bar")
 def test_drive_includes_armature_and_damping(build):
     """Motion, forces on the child and other drives stay as they are without both."""
     plain, y = placed(build())
@@ -102,6 +104,7 @@ def test_drive_includes_armature_and_damping(build):
         np.testing.assert_allclose(read, mine[joint.name].drive, rtol=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_damping_of_a_prescribed_motion_in_absolute_coordinates():
     system = arm(damping=DAMPING)
     model, y = placed(system)

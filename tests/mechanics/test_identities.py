@@ -104,6 +104,7 @@ every_case = pytest.mark.parametrize(
 
 
 @every_case
+@pytest.mark.exhaustive("all-Quaternion(-1")
 def test_admissible_velocities_satisfy_the_constraints(size, rotation, formulations):
     system, out = evaluate_everything(size, rotation, formulations)
     T, G = out["T"], out["G"]

@@ -170,6 +170,7 @@ def test_joints_are_stacked(four_bars):
     np.testing.assert_allclose(group.child_point, [one.point for one in frames])
 
 
+@pytest.mark.exhaustive
 def test_derivatives_by_the_origins_of_frames(four_bars):
     """Rates of a double pendulum and of a closed loop, alone and in batches."""
     frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]

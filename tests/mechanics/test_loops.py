@@ -214,6 +214,7 @@ def test_loops_without_common_joints_are_independent(connected):
     assert system.num_dof == 10
 
 
+@pytest.mark.exhaustive
 def test_gradients_of_loops_of_different_lengths():
     """Joints of one kind close loops of four and five bodies, one of them hung on the other: on all
     rates the gradient is that of what the joints see of the twists."""
@@ -243,6 +244,7 @@ def test_gradients_of_loops_of_different_lengths():
     assert np.abs(found - wanted).max() < round_off(50)
 
 
+@pytest.mark.exhaustive
 def test_derivatives_through_several_loops():
     """Reverse mode against forward mode, and against differences; XLA's program and a kernel."""
     bodies, joints = _rings(2, True)

@@ -141,6 +141,7 @@ def test_more_constraints_than_kernels_support(rng):
     np.testing.assert_allclose(found, np.linalg.pinv(J), atol=1e-10)
 
 
+@pytest.mark.exhaustive
 def test_independent_blocks_are_decomposed_separately(rng):
     """Two loops of one shape, a redundant one, columns and rows of none: as the whole matrix."""
     small, redundant = factors("wide", rng), factors("redundant", rng)

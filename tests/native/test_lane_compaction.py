@@ -74,6 +74,7 @@ def test_lane_compaction_equals_vmap(function, shared):
     assert made and all(one.uses_lane_compaction for one in made)
 
 
+@pytest.mark.exhaustive
 def test_block_width(monkeypatch):
     """Kernels with little memory have the widest blocks; results are equal."""
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")

@@ -90,6 +90,7 @@ def branches(x):
 
 @pytest.mark.exhaustive(but=("branches", "neighbours", "products"))
 @pytest.mark.parametrize("function", [shapes, products, stack_last, neighbours, square, branches])
+@pytest.mark.exhaustive("products", "neighbours")
 def test_fused_loops_equal_xla(function):
     kernel = native.jit(function)
     assert loops(function, ROWS) >= 1

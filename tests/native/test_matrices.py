@@ -154,6 +154,7 @@ def test_derivatives_of_factors():
 Z = jnp.array([[4.0 + 1.0j, 1.0, -0.5j], [0.2, 3.0 - 2.0j, 0.7j], [-1.0, 0.4j, 5.0]])
 
 
+@pytest.mark.exhaustive
 def test_complex_matrices():
     def function(x, A):
         z = jax.lax.complex(x, x[::-1])

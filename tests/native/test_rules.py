@@ -66,6 +66,7 @@ def test_batches_inside_a_kernel():
 )
 @pytest.mark.parametrize("dtype", [float, np.float32, int], ids=lambda t: np.dtype(t).name)
 @pytest.mark.parametrize("n", [3, 4, 7, 8, 13, 18])
+@pytest.mark.exhaustive("13-int64", "7-float32", "18-float32", "4-int64")
 def test_rows_of_a_single_run(n, dtype):
     """Several elements of a row at once, for any length of the row.
 
@@ -352,6 +353,7 @@ def test_dynamic_indices():
 
 
 @pytest.mark.parametrize("rows", [3, 50])
+@pytest.mark.exhaustive("50")
 def test_updates_out_of_bounds_by_a_constant_index(rows):
     """JAX drops updates whose constant index is out of bounds, whatever the dynamic index is.
 

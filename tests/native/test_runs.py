@@ -73,6 +73,7 @@ def test_loops_over_stages_are_unrolled(projection):
 
 @pytest.mark.exhaustive(but=("Dopri5", "Dopri8 at times", "EnergyMomentum"))
 @pytest.mark.parametrize("name", RUNS)
+@pytest.mark.exhaustive("EnergyMomentum")
 def test_same_steps_and_results_as_xla(name):
     """Fixed steps and saved times are equal, adaptive steps up to round-off.
 

@@ -30,6 +30,7 @@ def test_random_jaxprs(seed):
     assert last_kernel().signature.num_uniform == 1
 
 
+@pytest.mark.exhaustive
 def test_tangents_of_one_run():
     """The run is computed with scalars and its readings are stored once; tangents are vectors."""
     top = rj.problems.heavy_top()

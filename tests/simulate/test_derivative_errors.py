@@ -142,6 +142,7 @@ def test_second_derivatives_at_rest():
     )
 
 
+@pytest.mark.exhaustive
 def test_batch_at_rest():
     inputs = jnp.array([[0.0, 0.0], [1e-9, 0.0], [0.0, 1e-9]])
     found = jax.jit(jax.vmap(jax.grad(lambda x: final_rate(x, 1e-8)[0])))(inputs)
@@ -172,6 +173,7 @@ def test_batch_at_rest():
     "BDF-xla",
 )
 @pytest.mark.exhaustive("Seulex-xla", "Radau5-xla")
+@pytest.mark.exhaustive("Dopri8-native", "Dopri8-xla", "Odex-native")
 def test_solvers_in_plain_diffrax(solver, backend):
     """Damped oscillators, a slow and a fast one, at rest, with a force of size zero on both."""
     A = np.array([[0, 1, 0, 0], [-4, -0.4, 1, 0], [0, 0, 0, 1], [1, 0, -60, -0.8]], float)

@@ -78,6 +78,7 @@ def test_a_shared_table_is_searched_once():
     assert jax.tree.structure(systems[0]) == jax.tree.structure(systems[1])
 
 
+@pytest.mark.exhaustive
 def test_every_sample_of_a_shared_table_counts_once_among_the_steps():
     long = np.linspace(0.0, 1.0, 201)
     table = rj.Signal(long, np.outer(np.sin(9 * long), np.ones(N)))

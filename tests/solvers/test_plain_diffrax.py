@@ -178,6 +178,13 @@ def test_event_in_plain_diffrax(solver):
     ids=lambda adjoint: type(adjoint).__name__,
 )
 @each_solver
+@pytest.mark.exhaustive(
+    "Seulex-RecursiveCheckpointAdjoint",
+    "Odex-RecursiveCheckpointAdjoint",
+    "Radau5-DirectAdjoint",
+    "BDF-RecursiveCheckpointAdjoint",
+    "Seulex-DirectAdjoint",
+)
 def test_derivative_in_plain_diffrax(solver, adjoint):
     """By a parameter of exponential decay: -t exp(-t)."""
 

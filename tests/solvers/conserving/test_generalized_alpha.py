@@ -335,6 +335,7 @@ def branched_system(*forces):
     return rj.System(bodies, joints, [rj.Gravity((0, 0, -9.81)), bushing, *forces])
 
 
+@pytest.mark.exhaustive
 def test_newton_matrix_of_a_tree_is_solved_by_its_structure(rng):
     system = branched_system()
     model = rj.Absolute(system, rj.Quaternion(), index=3)

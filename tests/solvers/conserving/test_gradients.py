@@ -143,6 +143,7 @@ def test_counts_and_dense_output():
     assert np.allclose(rate, model.vector_field(0.3, fine.ys[30]), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.exhaustive
 def test_adaptive_steps_and_saved_times():
     """Lie-group steps that are rejected now and then, by inertia, start and final time."""
 

@@ -73,6 +73,7 @@ def test_body_without_joints_moves_independently(run, formulation):
         pytest.param(Variational(), id="variational"),
     ],
 )
+@pytest.mark.exhaustive("default")
 def test_unconnected_body_does_not_change_the_motion(run, solver):
     """A speck of dust, welded to a body on a damped spring: the same step, joint or not."""
     dust = rj.Body("dust", 1e-14, (1e-14, 1e-14, 1e-14), (2.1, 0.1, 1.0))

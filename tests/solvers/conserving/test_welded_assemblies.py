@@ -93,6 +93,7 @@ def test_welded_bodies_move_as_one_body(parts, formulation, welds):
     np.testing.assert_allclose(found.velocity[:, :3], velocity, atol=1e-11)
 
 
+@pytest.mark.exhaustive
 def test_welded_bodies_conserve_energy_and_momentum(parts):
     """Momentum, angular momentum and energy, with a spring within and one to another cluster."""
     bodies, _ = parts
