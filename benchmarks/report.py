@@ -14,6 +14,7 @@ from _figures import FIGURES, throughputs, work
 from _fit_tables import FIT_TABLES
 from _form_figures import quat_em_table, sherif_table
 from _gpu_tables import GPU_TABLES
+from _leaderboard_tables import LEADERBOARD_TABLES
 from _model_tables import model_table
 from _robot_tables import ROBOT_TABLES
 from _solution_figures import solutions_table
@@ -375,6 +376,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     **FIT_TABLES,
     **GPU_TABLES,
     **ROBOT_TABLES,
+    **LEADERBOARD_TABLES,
 }
 
 

@@ -182,6 +182,39 @@ def test_work_at_equal_error_of_peers(bench):
     assert found[1e-5]["run_seconds"] == pytest.approx(5.0)
 
 
+def test_leaderboard_ranks_by_work_at_equal_error(bench):
+    """Interpolated, bounded, not reached and not supported cells, and their mean ratios."""
+    tables = bench("_leaderboard_tables")
+
+    def row(name, error, work, case="x"):
+        return {
+            "case": case, "combination": name, "error": error, "successful": True,
+            "num_rhs": work, "cpu_seconds": 1e-3 * work,
+        }  # fmt: skip
+
+    board = tables.make_board(
+        [
+            row("slow", 1e-3, 10), row("slow", 1e-5, 1000), row("slow", 1e-9, 4000),
+            row("fast", 1e-5, 50), row("fast", 1e-7, 200),
+            {"case": "x", "combination": "none", "unsupported": "why"},
+        ]
+    )  # fmt: skip
+    cells = board.work["num_rhs"]
+    assert cells["x", 1e-4]["slow"] == (pytest.approx(100.0), False)
+    assert cells["x", 1e-4]["fast"] == (pytest.approx(50.0), True)
+    assert cells["x", 1e-6]["fast"] == (pytest.approx(100.0), False)
+    assert set(cells["x", 1e-8]) == {"slow"}
+    texts = [tables.format_cell(board, "x", 1e-4, name) for name in board.names]
+    assert texts == ["100; 100", "≤ 50; 50", "not supported"]
+    assert tables.format_cell(board, "x", 1e-8, "fast") == "not reached"
+    pair = [cells["x", 1e-4], cells["x", 1e-8]]
+    assert tables.mean_ratio(pair, "slow") == pytest.approx(2**0.5)
+    # The missing cell counts as twice the slowest, which is the only one there.
+    assert tables.mean_ratio(pair, "fast") == pytest.approx(2**0.5)
+    assert tables.mean_ratio(pair, "fast", None) == pytest.approx(1.0)
+    assert np.isnan(tables.mean_ratio(pair, "none", None))
+
+
 def test_problems_of_peers_have_consistent_initial_values(bench):
     ivp, andrews = bench("_ivp"), bench("_andrews").andrews
     found = [ivp.robertson_dae(), ivp.akzo(), ivp.arevalo(), ivp.knife_edge(), ivp.car_axis()]
