@@ -233,6 +233,7 @@ def as_arrays(parameters):
 
 
 @pytest.mark.float32
+@pytest.mark.exhaustive
 def test_a_batch_over_parameters_has_the_runs_of_its_members():
     """Also in single precision."""
     names = ["pi", "pid"]

@@ -34,6 +34,7 @@ def coordinates(solution):
     return np.concatenate([solution.coordinates[name] for name in ("slide", "hinge")], axis=-1)
 
 
+@pytest.mark.exhaustive
 def test_values_and_signals_equal_the_same_laws_given_directly():
     def direct(torque):
         forces = [SYSTEM.forces[0], rj.Motor("slide", torque)]

@@ -182,6 +182,7 @@ def result_of(**options):
     return flight(throw=False, **options).result
 
 
+@pytest.mark.exhaustive
 def test_named_results():
     assert result_of(t1=3.0, max_transitions=3) == rj.RESULTS.max_transitions_reached
     sol = flight(t1=5.0, max_transitions=200, throw=False)

@@ -208,6 +208,7 @@ def test_energy_of_every_joint_changes_by_the_power_of_its_dissipation():
         assert cases.error(torque, -(friction + pushes - 4 * (q - 0.3))) < 1e-12
 
 
+@pytest.mark.exhaustive
 def test_friction_loads_the_drive_of_a_prescribed_motion():
     hinge = rj.Revolute(
         "ground", "block", (0, 0, 0), Z, lambda t: 0.7 * t, "h", friction=rj.Friction(0.4)

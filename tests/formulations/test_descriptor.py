@@ -71,7 +71,7 @@ def test_all_indices_have_the_motion_of_index_0(rotation, motion):
         assert cases.error(found.velocity, state.velocity) < 1e-12
 
 
-@pytest.mark.exhaustive("directors")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("rotation", ROTATIONS[::2], ids=IDS[::2])
 def test_constraint_level_of_each_index(rotation, motion):
     """Index 3 detects a violated position, index 2 a violated velocity, index 1 neither."""

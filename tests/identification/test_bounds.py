@@ -105,6 +105,7 @@ BOTH, ONE = 3, 5
         ("logarithm", "levenberg-marquardt"),
     ],
 )
+@pytest.mark.exhaustive("one bound-gauss-newton")
 def test_optima_on_bounds(kind, method):
     for seed, held in ((BOTH, ["d", "k"]), (ONE, ["d"])):
         fit = identify(swing(), run(seed), parameters(kind), state0=STATE, method=method)

@@ -18,6 +18,7 @@ def test_elementwise_rules(name):
 
 
 @pytest.mark.parametrize("rows", [2, 12, 200])
+@pytest.mark.exhaustive("12")
 def test_reordered_arrays(rows):
     """Column-major order, which derivatives of products create too, and arrays that are no
     stacks.
@@ -296,6 +297,7 @@ def test_common_subexpressions_in_a_block_are_emitted_once():
 
 
 @pytest.mark.parametrize("kind", ["scan", "while", "cond", "changed in place"])
+@pytest.mark.exhaustive("changed in place", "scan")
 def test_equal_sub_jaxprs_are_emitted_once(kind):
     """Sub-jaxprs are compared by their equations, not by their traces."""
 

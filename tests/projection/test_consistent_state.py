@@ -33,6 +33,7 @@ def bend_joint(system):
     return eqx.tree_at(lambda s: s.position, state, state.position + jnp.array([[0.0, 0.1, 0.0]]))
 
 
+@pytest.mark.exhaustive
 def test_consistent_state_is_a_kernel(crank):
     """Alone, in batches and with derivatives, only checks are left to XLA."""
 

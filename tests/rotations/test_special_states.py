@@ -63,6 +63,7 @@ def special_states(rotation):
     + [(r, "space") for r in cases.FEW if r not in cases.VECTORIAL],
     ids=lambda value: value if isinstance(value, str) else cases.name(value),
 )
+@pytest.mark.exhaustive("RodriguesParameters-body")
 def test_derivatives_at_special_states(rotation, rates, rng):
     """Two derivatives at zero rotation and at angle pi: finite, forward = reverse = differences.
 

@@ -141,6 +141,7 @@ def test_batch_of_gradients():
     np.testing.assert_allclose(gradients, [one(mu) for mu in mus], rtol=1e-9)
 
 
+@pytest.mark.exhaustive
 def test_gradient_of_dae():
     """Derivative of a pendulum of index 3 by its initial state, against that of the angle's
     equation.

@@ -35,6 +35,7 @@ def field_numpy(field, y, args):
 )
 @pytest.mark.parametrize("problem", cases.STIFF)
 @pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.exhaustive("Radau5-van der Pol")
 def test_stiff_problems_against_references(name, problem):
     """Errors in units of the tolerance, bounded by those of SciPy's corresponding method."""
     solver, method = SOLVERS[name]

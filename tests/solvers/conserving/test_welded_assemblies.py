@@ -130,6 +130,7 @@ def leads(bodies, joints):
     return assembly_leads(rj.NullSpace(rj.System(bodies, joints)).prepared_system)
 
 
+@pytest.mark.exhaustive
 def test_partition_into_welded_assemblies(parts):
     bodies, _ = parts
     everything = [*bodies, *PAIR]
