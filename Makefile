@@ -8,7 +8,7 @@ JOBS   ?= 2
 PYTEST_ARGS ?=
 SECONDS ?= 3600
 
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
 .PHONY: help demo test test-all fuzz ptxas peers lint format types notebooks benchmarks benchmarks-smoke docs dist clean
 .DELETE_ON_ERROR:

@@ -9,7 +9,7 @@ import typer
 
 from .. import io
 from ..formulations import NullSpace
-from ..problems import compare, tennis_racket
+from ..problems import compare, formulations, tennis_racket
 from ..simulate.simulate import simulate
 from .case import Case
 from .compare import print_comparison
@@ -26,6 +26,16 @@ FILES = {
     "racket_fit.md": REPORT,
 }
 
+# Compared formulations: of each kind, and with each kind of rotation.
+COMPARED = (
+    "null space, quaternion",
+    "null space, directors",
+    "null space, Euler angles ZXZ",
+    "null space, rotation vector",
+    "absolute, directors",
+    "Hamiltonian, quaternion",
+)
+
 
 def demo(
     out: Annotated[
@@ -36,7 +46,7 @@ def demo(
         typer.Option(help="Measured tosses; by default those in the repository."),
     ] = None,
 ) -> None:
-    """Simulate a racket that flips, compare the formulations, fit a real one; draw figures.
+    """Simulate a racket that flips, compare formulations, fit a real one; draw figures.
 
     Examples:
 
@@ -88,15 +98,18 @@ def _demonstrate(out: pathlib.Path, case: Case) -> None:
         out / names[1],
         force=True,
     )
-    target.rule("[bold]2. This motion in every formulation")
+    models = formulations(racket.system)
+    target.rule(f"[bold]2. This motion in {len(COMPARED)} formulations")
     with errors().status(racket.name) as status:
         comparison = compare(
             racket,
+            {label: models[label] for label in COMPARED},
             solver=diffrax.Dopri5(),
             report=lambda label: status.update(f"{racket.name}: {label}"),
         )
     title = f"{racket.title}, {racket.t1:g} s, dopri5 at 1e-09, projection"
     print_comparison(target, comparison, title)
+    target.print(f"`rigidjax compare {racket.name}` compares all {len(models)}.")
     plotting.save_figure(plotting.plot_comparison(comparison, title), out / names[2], force=True)
     target.rule("[bold]3. A real racket: inertia and drag from measured rates")
     fit_racket(target, case, out / names[4], out / names[3], force=True)
