@@ -1,6 +1,5 @@
 """The search for the minima of many data sets at once."""
 
-import concurrent.futures
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -51,9 +50,6 @@ def choose_batch_size() -> int:
     return 128 if jax.default_backend() == "gpu" else 8 * max(count_cores(), 2)
 
 
-# Smallest number of sets for which another core is used.
-_FEWEST = 4
-
 # Function that summarises the minimum of a data set.
 Summarise = Callable[[Minimum], dict[str, Any]]
 
@@ -63,26 +59,9 @@ def fit_sets(
 ) -> dict[str, Any]:
     """Fit all data sets, `size` of them at a time; return NumPy arrays with a leading axis.
 
-    On the processor each core has its own sets. The last part has copies of the last set, so that
-    all parts run the same program.
-
     **Arguments:** `stacked`, see `stack_sets`; `summarise`, of each minimum.
     """
-    count = len(jax.tree.leaves(stacked)[0])
-    on_cpu = jax.default_backend() == "cpu"
-    num_parts = min(count_cores(), -(-count // _FEWEST)) if on_cpu else 1
-    rows = np.minimum(np.arange(num_parts * -(-count // num_parts)), count - 1)
-
-    def fit_part(own: np.ndarray) -> dict[str, Any]:
-        part = jax.tree.map(lambda x: x[own], stacked)
-        fitted = _fit_all(problem, part, search, max(size // num_parts, 1), summarise)
-        return jax.tree.map(np.asarray, fitted)
-
-    if num_parts == 1:
-        return fit_part(rows)
-    with concurrent.futures.ThreadPoolExecutor(num_parts) as threads:
-        parts = list(threads.map(fit_part, np.split(rows, num_parts)))
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)
+    return jax.tree.map(np.asarray, _fit_all(problem, stacked, search, size, summarise))
 
 
 @eqx.filter_jit
