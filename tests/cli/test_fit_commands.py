@@ -72,6 +72,7 @@ def test_comparison_of_a_damped_and_an_undamped_arm(tmp_path):
     assert "| case |" in report.read_text().replace("**", "")
 
 
+@pytest.mark.exhaustive
 def test_trajectory_keeps_its_limits(tmp_path):
     case, out = tmp_path / "arm.toml", tmp_path / "arm.csv"
     case.write_text(HEAVY_ARM)

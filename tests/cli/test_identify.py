@@ -82,6 +82,7 @@ def test_iterations_are_printed(fitted):
 
 
 @pytest.mark.exhaustive
+@pytest.mark.exhaustive
 def test_profile_and_previous_report(fitted):
     """The earlier report is that of the same fit."""
     _, _, page, report = fitted

@@ -70,6 +70,7 @@ def _is_caught(pid):
 
 
 @pytest.mark.exhaustive
+@pytest.mark.exhaustive
 def test_interrupt_during_xla(tmp_path):
     """A run of ten million steps, interrupted when the progress bar appears and hides the
     cursor.

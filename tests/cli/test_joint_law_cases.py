@@ -92,6 +92,7 @@ def folder(tmp_path, run):
     return tmp_path
 
 
+@pytest.mark.exhaustive
 def test_tables_describe_the_laws_and_paths_find_their_constants(folder):
     case = read_case(case_of(folder, CASE + PARAMETERS))
     leaves = [p.leaf(experiment(case)) for p in case.parameters]
@@ -110,6 +111,7 @@ def test_tables_describe_the_laws_and_paths_find_their_constants(folder):
     assert "bodies (ground, ground, block), points ((-1, 0, 0), (-1, 1, 0), None)" in page
 
 
+@pytest.mark.exhaustive
 def test_fit_finds_friction_and_dissipation(folder):
     """From wrong values; the positions are those of the run without noise."""
     text = CASE

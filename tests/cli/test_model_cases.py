@@ -71,6 +71,7 @@ def case_with(folder, text):
     return path
 
 
+@pytest.mark.exhaustive
 def test_motor_holds_the_model_of_a_file(rod):
     case, out, html = case_with(rod, HELD), rod / "run.nc", rod / "run.html"
     text = good("run", case, "--out", out, "--html", html)

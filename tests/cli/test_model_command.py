@@ -44,6 +44,7 @@ def test_loops_and_open_limits():
     assert joints["drive"]["effort"] == 20 and joints["pivot"]["rate"] is None
 
 
+@pytest.mark.exhaustive
 def test_options_change_the_model(tmp_path):
     facts = json.loads(good("model", ARM, "--no-mimic", "--json"))
     assert facts["couplings"] == [] and facts["degrees_of_freedom"] == 6
@@ -82,6 +83,7 @@ def test_comparison_decides_the_exit_code(monkeypatch):
         assert "from pinocchio, without friction and stops of joints" in done.stdout
 
 
+@pytest.mark.exhaustive
 def test_comparison_with_pinocchio():
     pytest.importorskip("pinocchio")
     facts = json.loads(good("model", ARM, "--check", "pinocchio", "--json"))

@@ -82,6 +82,7 @@ def measure(folder):
 
 
 @pytest.mark.exhaustive
+@pytest.mark.exhaustive
 def test_fit_of_a_motor_with_measured_voltages(tmp_path):
     """In Python and as a case; without noise the fit is the truth."""
     runs = measure(tmp_path)
@@ -105,6 +106,7 @@ def test_fit_of_a_motor_with_measured_voltages(tmp_path):
         bind_measured(arm_with(wrong), runs[0].inputs)
 
 
+@pytest.mark.exhaustive
 def test_a_run_of_a_case_binds_numbers_and_tables(tmp_path):
     (tmp_path / "push.csv").write_text("time_s,a,b\n0,1,2\n1,3,5\n2,1,0\n")
     text = (

@@ -24,6 +24,7 @@ def titles(figure):
     return [ax.get_title(loc="left") or ax.get_title() for ax in figure.axes]
 
 
+@pytest.mark.exhaustive
 def test_motion_shows_attitude_rates_energy_and_drift(motion):
     figure = plotting.plot_motion(motion, "Free body")
     sphere, rates, energy, drift = figure.axes

@@ -129,6 +129,7 @@ path = "sensors.0.floor"
 """
 
 
+@pytest.mark.exhaustive
 def test_rotation_is_an_option(files):
     option = ("--rotation", "modified-rodrigues-parameters")
     assert_refused("no rotation 'no-such", "run", "free_body", "--rotation", "no-such")

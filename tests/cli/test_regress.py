@@ -123,6 +123,7 @@ def truth(folder):
     return np.concatenate([*bodies, [1.5, 0.8, 2.0, 1.1]])
 
 
+@pytest.mark.exhaustive
 def test_motors_become_joints(folder, truth):
     """Filter, gears, units and zero: the parameters of the robot explain the recording."""
     case = read_regression_case(folder / "case.toml")

@@ -144,6 +144,7 @@ def null_space_run():
 
 @pytest.mark.parametrize("kind", [rj.Relative, rj.Absolute])
 @pytest.mark.exhaustive("Relative")
+@pytest.mark.exhaustive("Absolute")
 def test_linear_actuators_move_as_the_matrix_exponential(kind):
     names = list(KINDS)
     for sol in (null_space_run(), run(kind, names)):
@@ -151,6 +152,7 @@ def test_linear_actuators_move_as_the_matrix_exponential(kind):
         assert cases.error(motion(sol, names)[-1], exact(names, PARAMETERS)) < 1e-9
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_constrained_form_of_index_two_has_the_states_of_a_motor():
     options = {**OPTIONS, "solver": rj.solvers.Radau5()}
@@ -203,6 +205,7 @@ def test_energy_is_the_work_of_the_actuators():
 
 
 @pytest.mark.exhaustive
+@pytest.mark.exhaustive
 def test_derivatives_by_parameters_are_exact_in_both_modes():
     rng = np.random.default_rng(3)
 
@@ -233,6 +236,7 @@ def as_arrays(parameters):
 
 
 @pytest.mark.float32
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_a_batch_over_parameters_has_the_runs_of_its_members():
     """Also in single precision."""
@@ -293,6 +297,7 @@ def limited_rates(t, z):
     return np.array(out)
 
 
+@pytest.mark.exhaustive
 def test_limited_actuators_agree_with_scipy():
     """The forces cross their limits; the current stays within its own."""
     names = list(KINDS)
@@ -357,6 +362,7 @@ class Metered(rj.AbstractActuator):
         return x[0]
 
 
+@pytest.mark.exhaustive
 def test_users_actuator_of_a_policy_does_the_work_that_it_counts():
     body = rj.Body("arm", MASS, (J, J, J), position=(0.3, 0.0, 0.0))
     hinge = rj.Revolute("ground", "arm", (0.0, 0.0, 0.0), Z, name="hinge")

@@ -75,6 +75,7 @@ def test_pendulum_with_a_stop_in_other_formulations(name):
 
 
 @pytest.mark.exhaustive
+@pytest.mark.exhaustive
 def test_derivatives_equal_the_saltation_matrix():
     """The end of a run depends on its start by two flows and the matrix between them."""
     model, e = rj.Relative(SYSTEM), E
@@ -107,6 +108,7 @@ def test_derivatives_equal_the_saltation_matrix():
     np.testing.assert_allclose(found[:, 0], difference, rtol=1e-7)
 
 
+@pytest.mark.exhaustive
 def test_revolutions_survive_an_impact():
     """The stop of a hinge after two and a half revolutions, in a model that unwraps its angle."""
     limit = 5 * np.pi
@@ -133,6 +135,7 @@ INERTIA_OF_BALL = 0.4 * MASS * RADIUS**2
 
 
 @pytest.mark.parametrize(("speed", "sticks"), [(0.5, True), (4.0, False)])
+@pytest.mark.exhaustive("0.5-True")
 def test_impact_with_friction(speed, sticks):
     """A ball without spin hits the floor at an angle: rolling after small, sliding after large."""
     fall, mu, e = 0.2, 0.3, 0.6
@@ -157,6 +160,7 @@ def test_impact_with_friction(speed, sticks):
     np.testing.assert_allclose(omega, spin, atol=1e-11)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_an_elastic_impact_of_a_loop_keeps_energy_and_closes_joints():
     problem = rj.problems.four_bar()

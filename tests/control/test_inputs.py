@@ -35,6 +35,7 @@ def coordinates(solution):
 
 
 @pytest.mark.exhaustive
+@pytest.mark.exhaustive
 def test_values_and_signals_equal_the_same_laws_given_directly():
     def direct(torque):
         forces = [SYSTEM.forces[0], rj.Motor("slide", torque)]
@@ -60,6 +61,7 @@ def test_values_and_signals_equal_the_same_laws_given_directly():
     ids=["joint coordinates", "null space", "absolute", "index 2"],
 )
 @pytest.mark.exhaustive("index 2")
+@pytest.mark.exhaustive("null space", "absolute", "index 2")
 def test_a_policy_is_evaluated_with_the_equations(formulation, options):
     """Near the upright pose the closed loop is linear: compare with the matrix exponential."""
     model, small = formulation(SYSTEM), 1e-6
@@ -94,6 +96,7 @@ def final_coordinates(gains):
     return jnp.concatenate([run.coordinates["slide"][0], run.coordinates["hinge"][0]])
 
 
+@pytest.mark.exhaustive
 def test_derivatives_by_the_parameters_of_a_policy():
     forward, reverse = (
         jax.jit(mode(final_coordinates))(GAINS) for mode in (jax.jacfwd, jax.jacrev)
@@ -168,6 +171,7 @@ def simulate(value, model=MODEL, **options):
     return rj.simulate(model, START, 0.1, inputs={"force": value}, **options)
 
 
+@pytest.mark.exhaustive
 def test_wrong_inputs():
     with pytest.raises(ValueError, match="no input called 'forces'. Did you mean 'force'"):
         rj.simulate(MODEL, START, 0.1, inputs={"forces": 1.0})

@@ -31,6 +31,7 @@ def spin(model, t1, transitions, hinge=HINGE, **options):
     return rj.simulate(model, state, t1, transitions=transitions, **TIGHT, **options)
 
 
+@pytest.mark.exhaustive
 def test_lock_and_release_of_two_discs():
     """They have a common rate by their angular momentum; a kick turns them as one."""
     kick = 1.5
@@ -62,6 +63,7 @@ def test_lock_and_release_of_two_discs():
     np.testing.assert_array_equal(sol.inputs["hinge.locked"], (ts > 0.5) & (ts <= 2.0))
 
 
+@pytest.mark.exhaustive
 def test_locked_from_the_start():
     """A spring in the locked hinge acts from its release on."""
     stiffness, angle = 2.0, 0.3
@@ -80,6 +82,7 @@ def test_locked_from_the_start():
 
 
 @pytest.mark.parametrize("formulation", [rj.Relative, rj.NullSpace])
+@pytest.mark.exhaustive("Relative")
 def test_elbow_of_a_double_pendulum(formulation):
     """With a locked elbow it is a pendulum of the combined inertia."""
     masses, angle, g = np.array([1.0, 0.7]), 0.8, 9.81
@@ -117,6 +120,7 @@ def test_elbow_of_a_double_pendulum(formulation):
     np.testing.assert_allclose(sol.rates["elbow"], 0.0, atol=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_released_joint_sticks_by_friction():
     friction = rj.Friction(0.5, sticking=True)
     transitions = [at(0.5, rj.Lock("hinge"), "lock"), at(1.0, rj.Release("hinge"), "release")]

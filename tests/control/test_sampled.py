@@ -44,6 +44,7 @@ def slider(torque, **options):
 
 
 @pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.exhaustive("2")
 def test_linear_system_equals_the_matrix_exponential(delay):
     model = slider(rj.Input("force"))
     Ad, Bd, K = lqr(np.array([[0, 1.0], [0, 0]]), np.array([[0], [0.5]]), PERIOD)
@@ -155,6 +156,7 @@ def integrate_in_pieces(accelerations, K, q0, duration):
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.exhaustive("cart-pole")
 def test_a_minute_of_sampled_control_equals_scipy(case):
     build, accelerations, names, num_inputs, q0 = CASES[case]
     system, K = build(), gains_of(accelerations, num_inputs)
@@ -183,6 +185,7 @@ def end_of_run(K, formulation=rj.Relative, **options):
 K = jnp.array([[-1.0, -25.0, -2.0, -5.0]])
 
 
+@pytest.mark.exhaustive
 def test_derivatives_by_the_gains():
     forward, reverse = (jax.jit(mode(end_of_run))(K) for mode in (jax.jacfwd, jax.jacrev))
     np.testing.assert_allclose(forward, reverse, rtol=1e-9, atol=1e-13)
@@ -192,6 +195,7 @@ def test_derivatives_by_the_gains():
     np.testing.assert_allclose(jnp.sum(forward * direction, axis=(1, 2)), slope, rtol=1e-7)
 
 
+@pytest.mark.exhaustive
 def test_formulations_solvers_and_batches_agree():
     expected = end_of_run(K)
     np.testing.assert_allclose(jax.vmap(end_of_run)(jnp.stack([K, 1.1 * K]))[0], expected, 1e-9)

@@ -74,6 +74,7 @@ def unknowns_after(stepper, y, values):
     ],
     ids=["fixed", "adaptive", "EnergyMomentum"],
 )
+@pytest.mark.exhaustive("fixed", "EnergyMomentum")
 def test_periods_equal_one_run_with_a_piecewise_constant_input(model, options):
     start = START if model is MODEL else SPINNING
     stepper = rj.Stepper(model, PERIOD, **options)
@@ -104,6 +105,7 @@ def test_scan_batch_and_backends_agree():
     np.testing.assert_allclose(found[1], other, rtol=0, atol=1e-13)
 
 
+@pytest.mark.exhaustive
 def test_derivatives_agree_with_differences():
     """By the inputs and by a mass, in both modes."""
 
@@ -132,6 +134,7 @@ def test_derivatives_agree_with_differences():
 
 
 @pytest.mark.parametrize("solver", [diffrax.Dopri5(), rj.solvers.BDF()], ids=["adaptive", "BDF"])
+@pytest.mark.exhaustive
 def test_memory_is_carried_with_its_derivatives(solver):
     """The history of a multistep method depends on the initial rate too."""
     model, count = rj.Relative(ROD), 5
@@ -152,6 +155,7 @@ def test_memory_is_carried_with_its_derivatives(solver):
     np.testing.assert_allclose(found, expected, rtol=1e-7)
 
 
+@pytest.mark.exhaustive
 def test_nothing_restarts():
     """Revolutions are counted, and a cut at the end of a period adds few steps of BDF.
 
@@ -169,6 +173,7 @@ def test_nothing_restarts():
     assert int(y.num_steps) <= int(sol.stats["num_steps"]) + 3 * 60
 
 
+@pytest.mark.exhaustive
 def test_loops_keep_their_redundant_constraints():
     """A planar linkage of hinges has three redundant constraints."""
     places = {"crank": (0, 0, 0.5), "coupler": (1, 0, 1), "rocker": (2, 0, 0.5)}
@@ -267,6 +272,7 @@ def test_bad_arguments_when_built():
         rj.Stepper(MODEL, 0.02, max_steps=0)
 
 
+@pytest.mark.exhaustive
 def test_bad_inputs_of_a_step():
     y = FIXED.init(START)
     with pytest.raises(ValueError, match=r"there is no input called 'U'. The inputs are"):

@@ -52,6 +52,7 @@ def position(t, level=LEVEL, start=START):
     return centre + (points[k] - centre) * jnp.cos(np.pi * (t / HALF_SWING - k))
 
 
+@pytest.mark.exhaustive
 def test_block_on_a_spring_comes_to_rest_after_half_swings():
     ts = np.linspace(0.0, 6.0, 61)
     sol, points = swing(ts=ts), turning_points()
@@ -80,6 +81,7 @@ def exact_values(level, start):
     return jnp.stack([position(2.3, level, start), position(6.0, level, start)])
 
 
+@pytest.mark.exhaustive
 def test_derivatives_through_turning_points():
     at, along = (jnp.array(LEVEL), jnp.array(START)), (1.0, 0.3)
     value, slope = jax.jvp(values, at, along)
@@ -145,6 +147,7 @@ def pull_stack(lower, upper):
 
 @pytest.mark.exhaustive(but=("True",))
 @pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.exhaustive
 def test_blocks_on_one_another_slip(at_once):
     """The upper one follows the lower until its inertia exceeds friction, which may be at once."""
     lower, upper = ((0.2, 1.8), (0.1, 0.4)) if at_once else ((1.0, 1.0), (0.3, 0.3))

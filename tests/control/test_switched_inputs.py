@@ -108,6 +108,7 @@ def test_derivatives_through_stick_and_slip():
 
 
 @pytest.mark.exhaustive
+@pytest.mark.exhaustive
 def test_samples_of_controllers_do_not_move_with_transitions():
     """A controller that counts its samples pushes a block against a stop."""
     period = 0.1

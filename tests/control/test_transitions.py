@@ -167,6 +167,7 @@ def test_directions():
         np.testing.assert_allclose(times, expected, rtol=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_a_sample_at_a_transition_shows_the_state_before():
     first = flight(t1=1.0).transitions.times[0]
     sol = flight(t1=1.0, saveat=diffrax.SaveAt(t0=True, ts=[first], t1=True))
@@ -182,6 +183,7 @@ def result_of(**options):
     return flight(throw=False, **options).result
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_named_results():
     assert result_of(t1=3.0, max_transitions=3) == rj.RESULTS.max_transitions_reached

@@ -58,6 +58,7 @@ def test_lane_compaction_equals_vmap(function, count):
         assert value.dtype == right.dtype and np.allclose(value, right, rtol=1e-14, atol=0)
 
 
+@pytest.mark.exhaustive
 def test_stragglers_occupy_one_lane_each(monkeypatch):
     """Iterations of all lanes: those of the elements, less than half as many idle ones, and the
     end.
@@ -80,6 +81,7 @@ def test_stragglers_occupy_one_lane_each(monkeypatch):
 
 
 @pytest.mark.parametrize("lanes", [1, 7, 300])
+@pytest.mark.exhaustive("1", "300")
 def test_members_are_computed_in_turn(lanes):
     """Against `jax.vmap`; finished elements are replaced, so that few lanes are idle."""
     count = 60
@@ -110,6 +112,7 @@ def test_members_are_computed_in_turn(lanes):
 
 
 @pytest.mark.parametrize("backend", ["xla", "native"])
+@pytest.mark.exhaustive("xla")
 def test_runs_with_lane_compaction(backend):
     """Members of an ensemble end at different times, and one never does."""
     body = rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25]), potential=lambda R: 5.0 * R[2, 2])

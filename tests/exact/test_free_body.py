@@ -155,6 +155,7 @@ def test_full_tensor_against_an_integrator(rng):
     np.testing.assert_allclose(velocity, found.y[4:].T, atol=1e-11)
 
 
+@pytest.mark.exhaustive
 def test_conservation_over_random_bodies(rng):
     count = 1000
     euler = np.exp(2 * rng.normal(size=(count, 3)))
@@ -205,6 +206,7 @@ def test_time_derivative_satisfies_the_kinematics():
     assert np.abs(np.diff(p, axis=0)).max() < 0.2
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_derivatives_with_respect_to_inertia_and_rates():
     def end(inertia, omega):

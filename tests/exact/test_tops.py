@@ -46,6 +46,7 @@ GERADIN_RIXEN = {
 @pytest.mark.parametrize(
     ("case", "expected"), [(1, (0.349066, 0.411941)), (2, (0.349066, 1.352619))]
 )
+@pytest.mark.exhaustive("1-expected0")
 def test_nutation_of_geradin_rixen(case, expected):
     p0, omega0 = GERADIN_RIXEN[case]
     ts = jnp.linspace(0.0, 4.0, 4001)
@@ -138,6 +139,7 @@ def test_time_derivative_satisfies_the_equations_of_motion(rng):
     np.testing.assert_allclose(middle.orientation, p0, atol=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_steady_precession():
     top = betsch_siebert_top()
     cone = shapes.cone(0.05, 0.1, density=2700.0)

@@ -32,6 +32,7 @@ DIAGONAL = np.array([3.0, 1.0, 2.0, 0.7, 1.3, 0.4])
 
 @pytest.mark.float32
 @pytest.mark.parametrize("ends", ENDS, ids="-".join)
+@pytest.mark.exhaustive("one-two")
 def test_power_is_the_loss_of_potential_energy(ends):
     forces = [rj.Bushing(*ends, POINT, K) for K in (DIAGONAL[:3], FULL)]
     errors = lambda state: [energy_error(force, state) for force in forces]  # noqa: E731
@@ -57,6 +58,7 @@ def deformation(state, ends, point):
 
 
 @pytest.mark.parametrize("ends", ENDS, ids="-".join)
+@pytest.mark.exhaustive("one-two")
 def test_bushing_against_numpy(ends):
     state = first(states())
     A, (_, at), d, psi = deformation(state, ends, POINT)
@@ -129,6 +131,7 @@ def test_damping_loses_energy(ends):
     assert worst(errors) < 1e-13
 
 
+@pytest.mark.exhaustive
 def test_linear_about_the_reference_configuration():
     """There the stiffness is the matrix itself, and all derivatives are finite."""
     body = rj.Body("one", 2.0, (0.5, 0.42, 0.3))

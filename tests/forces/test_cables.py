@@ -49,6 +49,7 @@ def route_length(closed):
 
 
 @pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.exhaustive("False")
 def test_cable_is_the_gradient_of_its_energy(closed):
     """Wrench and virial against a `Potential`, and the power of the damping."""
     length = route_length(closed)
@@ -163,6 +164,7 @@ def test_cord_lets_a_body_fly_and_throws_it_back():
     assert np.abs(sol.energy - 0.5 * mass * speed**2).max() < 1e-7
 
 
+@pytest.mark.exhaustive
 def test_cables_of_one_kind_are_evaluated_together():
     bodies = [rj.Body(str(i), 1.0, (0.1, 0.1, 0.1), (i, 0, 0)) for i in range(6)]
     cables = [

@@ -57,6 +57,7 @@ def alone(system):
     return [rj.System(system.bodies, system.joints, force) for force in system.forces]
 
 
+@pytest.mark.exhaustive
 def test_groups_equal_their_single_forces(rng):
     """Wrenches, virials and energies of all together, and the sums over systems of one force."""
     system = chain(4, many, False)
@@ -86,6 +87,7 @@ def test_groups_equal_their_single_forces(rng):
 
 
 @pytest.mark.parametrize("springs", ["Spring", "TorsionSpring"])
+@pytest.mark.exhaustive
 def test_discrete_derivatives_of_groups(springs, rng):
     """Discrete derivatives over a step of 0.1 s are sums over single forces."""
     system = chain(3, many, False)
@@ -119,6 +121,7 @@ def row_of_bodies(count, times):
     return rj.System(bodies, forces=[rj.Gravity((0, 0, -9.81)), *springs])
 
 
+@pytest.mark.exhaustive
 def test_jaxpr_does_not_grow_with_the_number_of_forces():
     """Neither with forces of a kind nor with free bodies."""
 

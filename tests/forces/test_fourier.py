@@ -26,6 +26,7 @@ def test_values_against_the_series():
     np.testing.assert_allclose(alone(t, jnp.eye(3), jnp.ones(3)), expected, rtol=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_motion_of_a_motor_is_the_integral():
     """A wheel from rest under a cosine: its rate is the sine over the frequency and moment."""
     body = rj.Body("wheel", 1.0, (0.3, 0.3, 0.4))

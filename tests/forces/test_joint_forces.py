@@ -70,6 +70,7 @@ def draw_poses(rng):
     return np.stack(positions), np.stack(rotations), chosen
 
 
+@pytest.mark.exhaustive
 def test_power_is_the_rate_of_the_energy():
     """The power of springs is the loss of energy, of dampers c q'^2, of motors Q q'."""
     bodies = [

@@ -70,6 +70,7 @@ def test_sliding_block_comes_to_rest_as_the_exact_solution():
 
 
 @pytest.mark.exhaustive
+@pytest.mark.exhaustive
 def test_joint_springs_are_torsion_springs():
     """Several coordinates, and revolutions of a hinge."""
     stiffness, rest = (2.0, 3.0), (0.1, -0.2)
@@ -111,6 +112,7 @@ def rebound(speed, dissipation):
     return -rates(slide(speed=speed, limits=(-np.inf, 0.2), stop=stop))[-1]
 
 
+@pytest.mark.exhaustive
 def test_rebound_from_a_stop_is_the_exact_one():
     r"""$m v\,dv = -f(\delta)(1 + c v)\,d\delta$ gives $w$ from $v$, whatever the spring is."""
 
@@ -159,6 +161,7 @@ def test_stops_only_push_and_have_continuous_derivatives():
     assert jax.value_and_grad(limit)(jnp.array(0.3)) == (0, 0)
 
 
+@pytest.mark.exhaustive
 def test_energy_of_every_joint_changes_by_the_power_of_its_dissipation():
     r"""At random states, $dE/dt = \sum F \dot q$ of friction, damping and the damped part of
     stops; `inverse_dynamics` contains the same forces."""
@@ -208,6 +211,7 @@ def test_energy_of_every_joint_changes_by_the_power_of_its_dissipation():
         assert cases.error(torque, -(friction + pushes - 4 * (q - 0.3))) < 1e-12
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_friction_loads_the_drive_of_a_prescribed_motion():
     hinge = rj.Revolute(

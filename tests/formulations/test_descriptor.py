@@ -73,6 +73,7 @@ def test_all_indices_have_the_motion_of_index_0(rotation, motion):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("rotation", ROTATIONS[::2], ids=IDS[::2])
+@pytest.mark.exhaustive
 def test_constraint_level_of_each_index(rotation, motion):
     """Index 3 detects a violated position, index 2 a violated velocity, index 1 neither."""
     system, state = motion
@@ -93,6 +94,7 @@ def test_constraint_level_of_each_index(rotation, motion):
     assert level(two, faster) > 1e-4 and level(one, y) > 1e-4
 
 
+@pytest.mark.exhaustive
 def test_projection_keeps_the_multipliers(motion):
     system, state = motion
     model = rj.Absolute(system, rj.Quaternion(), index=2)
@@ -152,6 +154,7 @@ SYSTEMS = {
     "name, index", [("motion", 1), ("velocities", 1), ("loop", 1), ("loop", 2)]
 )
 @pytest.mark.exhaustive("velocities-1", "loop-1")
+@pytest.mark.exhaustive("loop-2")
 def test_product_with_the_mass_matrix(name, index):
     """Without the matrix and with it; the loop has constraints that the others imply."""
     system = SYSTEMS[name]()

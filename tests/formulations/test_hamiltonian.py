@@ -62,6 +62,7 @@ def test_matrices_of_products(rng):
 
 
 @pytest.mark.parametrize("radial", RADIAL)
+@pytest.mark.exhaustive("half-trace")
 def test_equations_are_those_of_the_augmented_hamiltonian(radial, phase):
     """(38), (39) by differentiation of T + V + lambda g, with lambda = -q . grad V."""
     q, p = phase
@@ -91,6 +92,7 @@ def test_equations_are_those_of_the_augmented_hamiltonian(radial, phase):
 
 @pytest.mark.exhaustive("zero")
 @pytest.mark.parametrize("radial", RADIAL)
+@pytest.mark.exhaustive
 def test_unknowns_and_projection(radial, rng):
     system = cases.two_bodies()
     state = jax.tree.map(lambda x: x[0], cases.random_states(rng, system, 1))
@@ -145,6 +147,7 @@ PROBLEMS = {
 @pytest.mark.parametrize("radial", RADIAL)
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.exhaustive("A-half-trace")
+@pytest.mark.exhaustive("steady top-zero")
 def test_motion_agrees_with_other_formulations(name, radial):
     """The motion agrees with `NullSpace` and `Absolute` to 1e-9, and so do energy and momentum."""
     build, t1 = PROBLEMS[name]

@@ -47,6 +47,7 @@ def test_derivatives_by_geometry():
 
 
 @pytest.mark.exhaustive
+@pytest.mark.exhaustive
 def test_run_agrees_with_joint_states():
     """By value, and its derivative by the length of a body: the start moves with the geometry."""
     system, q, v = pendulum(), np.array([0.7]), np.array([-1.3])
@@ -125,6 +126,7 @@ def test_floating_tree_with_a_ball_and_a_prescribed_joint(named):
     assert model.coordinates.shape == (10,)
 
 
+@pytest.mark.exhaustive
 def test_omitted_coordinates_default_to_the_reference_configuration():
     system = robot(True)
     model = rj.JointStart(system)

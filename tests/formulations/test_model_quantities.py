@@ -102,6 +102,7 @@ def _differences(first, second):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("axes", ["body", "space"])
+@pytest.mark.exhaustive
 def test_jacobian_is_the_gradient_of_velocities(at_random, axes):
     model, y = at_random
 
@@ -210,6 +211,7 @@ def four_bar():
     return model, jax.tree.map(np.asarray, values)
 
 
+@pytest.mark.exhaustive
 def test_constraint_forces_of_loops_balance(four_bar):
     _, at = four_bar
     none, tau = at["motors"]
@@ -221,6 +223,7 @@ def test_constraint_forces_of_loops_balance(four_bar):
     np.testing.assert_allclose(matrix @ (tau * scale), 0, atol=1e-10)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_actuated_joint_of_a_loop(four_bar):
     """One motor for one freedom: it causes the accelerations, and does the same power."""
@@ -252,6 +255,7 @@ def test_actuated_joint_of_a_loop(four_bar):
         model.inverse_dynamics(0.0, y, wanted, actuated=closing)
 
 
+@pytest.mark.exhaustive
 def test_actuated_joints_of_a_tree(at_random):
     model, y = at_random
     labels = model.rate_labels

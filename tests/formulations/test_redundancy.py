@@ -75,6 +75,7 @@ def test_projector_is_idempotent():
 
 @pytest.mark.parametrize("index", [0, 3])
 @pytest.mark.exhaustive("3")
+@pytest.mark.exhaustive("3")
 def test_derivatives_of_multipliers(index):
     """The combinations of multipliers without effect change with the pose."""
     model = rj.Absolute(FOUR_BAR.system, index=index)

@@ -106,6 +106,7 @@ BOTH, ONE = 3, 5
     ],
 )
 @pytest.mark.exhaustive("one bound-gauss-newton")
+@pytest.mark.exhaustive
 def test_optima_on_bounds(kind, method):
     for seed, held in ((BOTH, ["d", "k"]), (ONE, ["d"])):
         fit = identify(swing(), run(seed), parameters(kind), state0=STATE, method=method)
@@ -242,6 +243,7 @@ def from_euler(E):
 
 @pytest.mark.exhaustive(but=("tensor",))
 @pytest.mark.parametrize("kind", ["moments", "tensor"])
+@pytest.mark.exhaustive
 def test_a_flat_body_is_an_optimum(kind):
     """A plate: noise would have its third Euler value negative in about half of the cases."""
     E = np.array([0.015, 0.01, 0.008])

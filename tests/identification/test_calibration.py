@@ -101,6 +101,7 @@ def rotor_rate(t, start=0.5):
     ],
 )
 @pytest.mark.exhaustive("<lambda>-solver2-forward")
+@pytest.mark.exhaustive("NullSpace-None-reverse", "<lambda>-solver2-forward")
 def test_run_with_a_delay(formulation, solver, mode):
     """A late rate of a stiff rotor whose torque jumps, and its derivative by the delay.
 

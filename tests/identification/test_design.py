@@ -75,6 +75,7 @@ def test_designed_start_rates_beat_fifty_random_ones(design):
     assert np.all(np.isfinite(values)) and values.std() > 0.1
 
 
+@pytest.mark.exhaustive
 def test_design_is_described(design):
     assert design.converged and design.criterion == "D"
     assert set(design.inputs) == {"start[0]", "start[1]", "start[2]"}

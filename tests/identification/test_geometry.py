@@ -47,6 +47,7 @@ def fit(model, values, parameters, sensor=HINGE, **options):
 
 @pytest.mark.parametrize("form", [rj.NullSpace, rj.Absolute], ids=["NullSpace", "Absolute"])
 @pytest.mark.exhaustive("Absolute")
+@pytest.mark.exhaustive
 def test_centre_of_mass_from_a_given_state(form):
     """The angle and the rate of the state are kept; the hinge is turned by 0.6 rad at 1.5 rad/s."""
     truth, start = (0.42, 0.07), [0.6, 1.5]
@@ -125,6 +126,7 @@ def crank_angles(length):
 
 @pytest.mark.parametrize("form", [rj.NullSpace, rj.JointStart])
 @pytest.mark.exhaustive("JointStart")
+@pytest.mark.exhaustive
 def test_geometry_with_a_prescribed_joint_is_fitted(form):
     """The length of a rod on a driven crank."""
     length = Parameter("x", lambda e: e.model.system.bodies[1].position, Unconstrained(which=(0,)))
@@ -157,6 +159,7 @@ def four_bar(coupler):
     return rj.NullSpace(rj.System(bodies, joints, rj.Gravity((0, 0, -GRAVITY))))
 
 
+@pytest.mark.exhaustive
 def test_geometry_of_a_closed_loop_is_fitted():
     """The pivot of the rocker moves on the ground: every start is closed there again."""
     model = four_bar(0.5)

@@ -2,6 +2,7 @@
 
 import diffrax
 import numpy as np
+import pytest
 import scipy.stats
 
 import rigidjax as rj
@@ -28,6 +29,7 @@ def integrate_twice(torque):
     return np.pad(integral, ((0, 0), (1, 0)))[:, :-1]
 
 
+@pytest.mark.exhaustive
 def test_errors_of_a_logged_torque():
     """The stated deviation holds in 100 fits, and the bias is at most a quarter of it.
 

@@ -43,6 +43,7 @@ def draws(fit, shift, effective=1000.0):
     )
 
 
+@pytest.mark.exhaustive
 def test_exact_intervals_are_trusted_where_they_differ(fit):
     shift = np.array([0.0, 1.0]) * list(fit.std.values())
     posterior = draws(fit, shift)

@@ -91,6 +91,7 @@ CASES = {
 @pytest.mark.exhaustive(but=("BDF", "MuntheKaas"))
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.exhaustive("MuntheKaas")
+@pytest.mark.exhaustive
 def test_sensitivities_are_kernels(case, backends):
     """Sensors that are read while integrating are part of the kernel."""
     solver, options, tolerance = CASES[case]

@@ -31,6 +31,7 @@ def inertia_of(experiment):
     return experiment.model.system.bodies[0].inertia
 
 
+@pytest.mark.exhaustive
 def test_payloads_of_runs_are_no_parameters():
     """Two runs with known payloads determine the inertia; the payloads are not in the report."""
     ts, loads, runs = np.linspace(0.0, 1.0, 41), [0.1, 0.5], []

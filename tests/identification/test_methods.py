@@ -105,6 +105,7 @@ def test_factorisation_does_not_modify_its_input(rng):
     np.testing.assert_allclose(step(J, r), expected, rtol=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_gauss_newton_reaches_the_optimum(plain):
     fit = identify(start(), measure(NOISE), PARAMETERS, **OPTIONS, method="gauss-newton")
     assert np.allclose(fit.values, plain.values, rtol=1e-6)

@@ -148,6 +148,7 @@ def fit_with(experiment, noise, std=None, coefficients=(0.9,), **options):
     )  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_noise_parameters_are_estimated(experiment):
     fit = fit_with(experiment, {"gyroscope": "ar1"})
     model = fit.noise_models["gyroscope"]

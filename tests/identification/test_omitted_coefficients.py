@@ -66,6 +66,7 @@ PICKED = {
     ids=["joint", "law", "drag"],
 )
 @pytest.mark.exhaustive("law", "drag")
+@pytest.mark.exhaustive
 def test_omitted_coefficient_is_fitted_from_zero(names, truth):
     data = Measurements(TS, {ENCODER: angles(*truth)}, {ENCODER: 0.01})
     fit = identify(MODEL, data, [Parameter(n, PICKED[n]) for n in names], state0=STATE)
@@ -73,6 +74,7 @@ def test_omitted_coefficient_is_fitted_from_zero(names, truth):
     np.testing.assert_array_equal(fit.starts, 0.0)
 
 
+@pytest.mark.exhaustive
 def test_sensitivities_by_omitted_coefficients():
     damping = Parameter("d", PICKED["damping"])
     found = rj.sensitivity(MODEL, STATE, 2.0, damping, ts=TS, sensors=ENCODER)

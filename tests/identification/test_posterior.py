@@ -37,6 +37,7 @@ def fit():
     return oscillator.fit(DATA)
 
 
+@pytest.mark.exhaustive
 def test_samples_against_integration_on_a_grid(fit):
     pytest.importorskip("blackjax")
     posterior = fit.posterior(jax.random.key(3), samples=800, warmup=200)

@@ -101,6 +101,7 @@ def oscillator_fit():
     return y, fit
 
 
+@pytest.mark.exhaustive
 def test_sensor_noise_does_not_run_to_zero():
     """Process noise explains every sample of a sensor without noise."""
     covariance = Dense(DAMPING, INTENSITY).covariance[::2, ::2]
@@ -135,6 +136,7 @@ def test_smoothed_states_are_conditional_means(oscillator_fit):
     np.testing.assert_allclose(states.velocity[:, 0, 0], dense[1::2], atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_estimates_are_close_to_the_maximum_of_the_likelihood(oscillator_fit):
     """The gains are fixed in the fit of the innovations, so that the score lacks their derivatives,
     whose mean is zero. The intensity maximises the likelihood integrated over the damping, from
@@ -197,6 +199,7 @@ def make_linkage():
 
 @pytest.mark.exhaustive(but=("make_hinged",))
 @pytest.mark.parametrize("make", [make_hinged, make_linkage])
+@pytest.mark.exhaustive
 def test_the_transition_is_that_of_neighbouring_motions(make):
     """The difference between a displaced motion and the linear prediction is of second order."""
     system, state, channels = make()

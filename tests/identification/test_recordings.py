@@ -225,6 +225,7 @@ def test_wrong_recordings(change, message):
 # --- starts
 
 
+@pytest.mark.exhaustive
 def test_starts_of_pieces_of_a_tossed_chain():
     """A hinge between two free bodies, from sensors on one of them, against the simulated state."""
     bodies = [

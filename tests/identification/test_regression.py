@@ -74,6 +74,7 @@ def _motion(prepared, state):
     return compute_accelerations(prepared, t, poses, joint_frames, nu).derivatives
 
 
+@pytest.mark.exhaustive
 def test_regressor_from_states_equals_that_from_joint_coordinates(exact_arm):
     q, v, a = excitation(2)
     states = rj.joint_states(planar_arm(), q, v)

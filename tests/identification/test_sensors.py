@@ -159,6 +159,7 @@ def test_torques_balance_power(readings, rates):
     np.testing.assert_allclose(readings["slide torque"], 3.0 - 0.2 * 1.3, rtol=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_reactions_balance_momentum(model, unknowns, readings, momentum_rates):
     state = model.decode(T, unknowns)
     masses = np.array([body.mass for body in model.system.bodies])
@@ -216,6 +217,7 @@ def derivatives():
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.7])
+@pytest.mark.exhaustive("0.0")
 def test_forward_and_reverse_mode_agree(derivatives, rate):
     """Also at rest in the reference configuration, where angle and rate are zero."""
     y, both = derivatives

@@ -37,6 +37,7 @@ ENTRIES = {
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.exhaustive("fitted_runs")
 def test_settings_are_checked(entry):
     call = ENTRIES[entry]
     with pytest.raises(ValueError, match=rf"`{entry}` takes .* not both; got \['rtol'\] besides"):
@@ -49,6 +50,7 @@ def test_settings_are_checked(entry):
         call(rtol=1e-30, atol=1e-30)
 
 
+@pytest.mark.exhaustive
 def test_simulation_object_equals_keywords():
     one, other = fit_drag(**FAST), fit_drag(simulation=rj.Simulation(**FAST))
     for costs in zip(one.cost, other.cost, strict=True):

@@ -39,6 +39,7 @@ def trajectory(arm):
     )  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_every_limit_holds_between_samples(trajectory, arm):
     """Series, inverse dynamics and poses of other functions, on a grid of their own."""
     ts = np.linspace(0, PERIOD, 3001)

@@ -75,6 +75,7 @@ def test_accelerations_and_reactions(kind):
         np.testing.assert_allclose(one[name].moment, two[name].moment, atol=1e-11)
 
 
+@pytest.mark.exhaustive
 def test_derivative_by_the_frame_position():
     """The distance that is kept depends on where the frame is."""
 

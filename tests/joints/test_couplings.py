@@ -87,6 +87,7 @@ def test_states_from_joint_coordinates_keep_couplings():
     np.testing.assert_allclose(rates["hinge b"], -6.0, atol=1e-10)
 
 
+@pytest.mark.exhaustive
 def test_damping_and_armature_of_a_hinge():
     """Without gravity a rate falls as exp(-d t / (J + a)); the rotor counts in the energy."""
     J, d, a = moments()[0], 0.3, 0.4
@@ -114,6 +115,7 @@ def model_rate(model, state):
 
 @pytest.mark.exhaustive(but=("Relative",))
 @pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative, rj.Absolute])
+@pytest.mark.exhaustive
 def test_a_driven_spindle(kind):
     """A nut that is screwed up with a growing rate: its drive lifts, turns and accelerates it."""
     pitch, rate, growth = 0.3, 2.0, 1.5
@@ -158,6 +160,7 @@ def test_user_constraint_equals_the_joint(kind):
     assert second.num_dof == 11
 
 
+@pytest.mark.exhaustive
 def test_consistent_state_satisfies_couplings():
     system = rj.System(rods(), [distance()])
     state = system.reference_state()
@@ -215,6 +218,7 @@ def test_invalid_arguments_raise():
 
 @pytest.mark.exhaustive(but=("NullSpace",))
 @pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative])
+@pytest.mark.exhaustive
 def test_coordinates_of_a_driven_gear_are_unwrapped(kind):
     system = geared_rods(0.5, motion=lambda t: 3.0 * t)
     start = rj.consistent_state(system)

@@ -29,6 +29,7 @@ SPRING = rj.Spring("a", "b", None, None, 20.0, 0.1, 1.0)
     ],
     ids=lambda x: None if isinstance(x, float) else getattr(x, "__name__", type(x).__name__),
 )
+@pytest.mark.exhaustive("Absolute-EnergyMomentum-0.3-0.01", "NullSpace-EnergyMomentum-0.3-0.01")
 def test_system_with_free_joints_only(formulation, solver, t1, dt):
     def end(joints):
         system = rj.System(BODIES, joints, [SPRING])

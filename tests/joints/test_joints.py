@@ -136,6 +136,7 @@ def test_rates_of_coordinates_are_joint_rates(kind):
 )
 @every_joint
 @pytest.mark.exhaustive("Spherical")
+@pytest.mark.exhaustive("Spherical")
 def test_derivatives_are_finite_in_the_reference_configuration(kind):
     joint, relative = joint_of(kind), cases.reference(kind)
     time = jnp.zeros(()) if kind.startswith("driven") else TIME

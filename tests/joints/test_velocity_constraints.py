@@ -77,6 +77,7 @@ def test_sleigh_in_closed_form(kind):
 @pytest.mark.parametrize("options", [{"index": 1, "baumgarte": (3.0, 2.0)}, {"index": 3},
                                      {"index": 2, "stabilized": True}])  # fmt: skip
 @pytest.mark.exhaustive("options0")
+@pytest.mark.exhaustive("options0")
 def test_equations_with_multipliers_agree(options):
     """They hold along the motion of index 0; with a slip the row of the skate shows it."""
     system, slip = sleigh(), 0.01

@@ -62,6 +62,7 @@ def test_batches_and_derivatives():
 
 
 @pytest.mark.exhaustive
+@pytest.mark.exhaustive
 def test_second_derivatives_through_rematerialisation():
     """`jax.lax.scan` and `jax.checkpoint` lose rules of `jax.custom_jvp`, but not of primitives.
 

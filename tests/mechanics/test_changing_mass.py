@@ -43,6 +43,7 @@ def test_rocket_equation(mass, kind, backend):
     np.testing.assert_allclose(momentum[2], 6.0 * speed, rtol=1e-7)
 
 
+@pytest.mark.exhaustive
 def test_derivative_by_the_mass_flow():
     system = rocket(Burn(jnp.asarray(0.8)))
     start = system.reference_state()

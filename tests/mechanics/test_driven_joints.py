@@ -77,6 +77,7 @@ def balance(model, y):
 
 @pytest.mark.parametrize(("build", "kind"), [(arm, rj.NullSpace), (four_bar, rj.Relative)])
 @pytest.mark.exhaustive("four_bar-Relative")
+@pytest.mark.exhaustive
 def test_power_of_drives_and_dampers_is_the_rate_of_the_energy(build, kind):
     model, y = placed(build(damping=DAMPING, armature=ARMATURE), kind)
     power, rate = balance(model, y)
@@ -86,6 +87,7 @@ def test_power_of_drives_and_dampers_is_the_rate_of_the_energy(build, kind):
 
 @pytest.mark.parametrize("build", [arm, four_bar])
 @pytest.mark.exhaustive("four_bar")
+@pytest.mark.exhaustive
 def test_drive_includes_armature_and_damping(build):
     """Motion, forces on the child and other drives stay as they are without both."""
     plain, y = placed(build())
@@ -118,6 +120,7 @@ def test_damping_of_a_prescribed_motion_in_absolute_coordinates():
         rj.Absolute(arm(armature=ARMATURE))
 
 
+@pytest.mark.exhaustive
 def test_derivatives_of_the_drive_by_armature_and_damping():
     model, y = placed(arm(damping=DAMPING, armature=ARMATURE))
 

@@ -59,6 +59,7 @@ def state():
     return rj.State(rates + 1.0, jnp.stack([unit, p]), 2.0 * rates, rates)
 
 
+@pytest.mark.exhaustive
 def test_jacobian_of_a_frame(model, state):
     """It is the derivative of the frame's point and rotation; a point counts from the origin."""
     y, R_f = model.encode(state), np.asarray(tool().rotation)
@@ -83,6 +84,7 @@ def test_jacobian_of_a_frame(model, state):
     np.testing.assert_allclose(of_tool["body"][3:], R_f.T @ of_body[3:], atol=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_sensors_in_a_frame_equal_mounted_sensors(model, state):
     R_f = np.asarray(tool().rotation)
     at = POINT + R_f @ OFFSET
@@ -111,6 +113,7 @@ def test_sensors_in_a_frame_equal_mounted_sensors(model, state):
     np.testing.assert_allclose(again.angular_velocity[1], state.angular_velocity[1], atol=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_forces_on_a_frame_equal_mounted_forces(model, state):
     R_f, bodies = np.asarray(tool().rotation), model.system.bodies
     at, hook = POINT + R_f @ OFFSET, np.array([1.0, 0.2, 0.4])
@@ -162,6 +165,7 @@ def test_forces_on_a_frame_equal_mounted_forces(model, state):
     np.testing.assert_allclose(moment(jnp.asarray(POINT)), -so3.skew(R.T @ F), atol=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_energy_is_conserved_with_forces_on_frames(model, state):
     """To round-off in steps that conserve it, also of a law that says that it is linear."""
     spring = rj.Spring("other", "tool", None, None, 9.0, length=0.3)

@@ -105,6 +105,7 @@ every_case = pytest.mark.parametrize(
 
 @every_case
 @pytest.mark.exhaustive("all-Quaternion(-1")
+@pytest.mark.exhaustive("small-EulerAngles-2")
 def test_admissible_velocities_satisfy_the_constraints(size, rotation, formulations):
     system, out = evaluate_everything(size, rotation, formulations)
     T, G = out["T"], out["G"]
@@ -134,6 +135,7 @@ def test_formulations_agree(size, rotation, formulations):
 
 
 @every_case
+@pytest.mark.exhaustive("all-Quaternion(-1")
 def test_rates_of_poses_are_the_twists(size, rotation, formulations):
     _, out = evaluate_everything(size, rotation, formulations)
     for model in formulations:

@@ -61,6 +61,7 @@ def four_bars():
     return problem.state0, old, rj.System(old.bodies, joints, old.forces, frames)
 
 
+@pytest.mark.exhaustive
 def test_four_bar_by_frames_equals_that_by_points(four_bars, tmp_path):
     state, old, new = four_bars
     assert repr(new).replace("knee ~ rocker", "coupler ~ rocker") == repr(old)
@@ -88,6 +89,7 @@ def test_four_bar_by_frames_equals_that_by_points(four_bars, tmp_path):
     write_model_page(models[0], tmp_path / "page.html")
 
 
+@pytest.mark.exhaustive
 def test_couplings_and_initial_states_use_the_bodies(four_bars):
     frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
     hinges = [rj.Revolute("ground", name, None, Z, name=name) for name in ("a", "b")]
@@ -170,6 +172,7 @@ def test_joints_are_stacked(four_bars):
     np.testing.assert_allclose(group.child_point, [one.point for one in frames])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_derivatives_by_the_origins_of_frames(four_bars):
     """Rates of a double pendulum and of a closed loop, alone and in batches."""

@@ -103,6 +103,7 @@ def test_accelerations_of_a_redundant_loop_balance_with_finite_reactions():
     assert np.abs(power).max() < 1e-11
 
 
+@pytest.mark.exhaustive
 def test_derivatives_through_a_redundant_loop():
     _, _, smooth = four_bar_at_speed()
     value, slope = evaluate_compiled(jax.value_and_grad(smooth), 1.0, 0.99, 1.01)
@@ -134,6 +135,7 @@ def arm():
     return rj.System(bodies, [hinge], rj.Gravity((0.0, -9.81, 0.0)))
 
 
+@pytest.mark.exhaustive
 def test_driven_hinge_follows_its_motion_with_the_moment_of_inverse_dynamics():
     system, times = arm(), jnp.linspace(0.0, 1.0, 9)
 
@@ -197,6 +199,7 @@ def _rings(count, connected):
 
 
 @pytest.mark.parametrize("connected", [False, True])
+@pytest.mark.exhaustive
 def test_loops_without_common_joints_are_independent(connected):
     """Each has its own rows and columns of the gradient, which is zero outside of them."""
     system = rj.System(*_rings(3, connected), [rj.Gravity((0, -9.81, 0))])
@@ -214,6 +217,7 @@ def test_loops_without_common_joints_are_independent(connected):
     assert system.num_dof == 10
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_gradients_of_loops_of_different_lengths():
     """Joints of one kind close loops of four and five bodies, one of them hung on the other: on all
@@ -244,6 +248,7 @@ def test_gradients_of_loops_of_different_lengths():
     assert np.abs(found - wanted).max() < round_off(50)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_derivatives_through_several_loops():
     """Reverse mode against forward mode, and against differences; XLA's program and a kernel."""

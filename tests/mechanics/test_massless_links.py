@@ -47,6 +47,7 @@ def universal():
 
 @pytest.mark.parametrize(("kind", "backend"), [(rj.NullSpace, "native"), (rj.Relative, "xla")])
 @pytest.mark.exhaustive("Relative-xla")
+@pytest.mark.exhaustive("NullSpace-native")
 def test_massless_link_joins_two_hinges_to_a_universal_joint(universal, kind, backend):
     states, force = universal
     system = arm(virtual=True)
@@ -61,6 +62,7 @@ def test_massless_link_joins_two_hinges_to_a_universal_joint(universal, kind, ba
     np.testing.assert_allclose(found, force, atol=1e-5)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_massless_link_in_a_loop():
     """The coupler of a four-bar: both cranks carry all the mass there is."""
@@ -87,6 +89,7 @@ def test_massless_link_in_a_loop():
     assert float(runs[0].position_drift[-1]) < 1e-12
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_zero_mass_can_be_differentiated():
     """Traced, in a batch with links that have mass, and with derivatives at zero."""

@@ -43,6 +43,7 @@ SYSTEMS = {"chain": lambda: rj.problems.chain(10).system, "mixed": mixed_system}
 
 @pytest.mark.parametrize("name", SYSTEMS)
 @pytest.mark.exhaustive("mixed")
+@pytest.mark.exhaustive("chain")
 def test_projection_equals_lagrange_multipliers(name):
     """In open joints too, whose null-space columns are right to first order only."""
     system = SYSTEMS[name]()

@@ -21,6 +21,7 @@ def factors(name, rng):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.exhaustive("wide")
 def test_value_and_derivatives_at_constant_rank(name, rng):
     at, along = factors(name, rng), factors(name, rng)
     weights = jnp.asarray(rng.normal(size=(CASES[name][1], CASES[name][0])))
@@ -49,6 +50,7 @@ def inverses(J, H, blocks=None):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.exhaustive
 def test_constrained_equations_and_derivatives(name, rng):
     """Against one matrix with multipliers; no mass is needed where constraints hold."""
     at, along = factors(name, rng), factors(name, rng)
@@ -89,6 +91,7 @@ def test_constrained_equations_and_derivatives(name, rng):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.exhaustive("wide")
 def test_kernels_decompose_without_singular_values(name, rng):
     """The pseudo-inverse and what masses do in the motions left free: those of LAPACK."""
     B, C = factors(name, rng)
@@ -129,6 +132,7 @@ def test_matrices_of_zeros_and_without_rows():
         assert error(X, jnp.linalg.inv(H)) < round_off(10)
 
 
+@pytest.mark.exhaustive
 def test_second_derivative_of_a_scalar():
     # 1/a has the second derivative 2/a^3.
     second = jax.grad(jax.grad(lambda a: pseudo_inverse(a[None, None])[0, 0]))(jnp.array(2.0))
@@ -141,6 +145,7 @@ def test_more_constraints_than_kernels_support(rng):
     np.testing.assert_allclose(found, np.linalg.pinv(J), atol=1e-10)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_independent_blocks_are_decomposed_separately(rng):
     """Two loops of one shape, a redundant one, columns and rows of none: as the whole matrix."""

@@ -98,6 +98,7 @@ def accelerations(model, state):
 # Compiling costs nearly all the time, and hardly depends on the number of bodies.
 @pytest.mark.exhaustive(but=("range(0, 7)",))
 @pytest.mark.parametrize("indices", [range(0, 7), range(7, 13), range(13, 19), [19]], ids=str)
+@pytest.mark.exhaustive
 def test_accelerations_against_pinocchio(indices):
     trees = [part(index) for index in indices]
     tree = {key: np.concatenate([tree[key] for tree in trees]) for key in trees[0]}

@@ -73,6 +73,7 @@ def with_bystanders(system, state, massless):
         for form in FORMULATIONS
     ],
 )
+@pytest.mark.exhaustive
 def test_unconnected_bodies_do_not_change_the_motion(name, formulation):
     system, state, out, size = base(name, formulation)
     other, more = with_bystanders(system, state, formulation == "null space")

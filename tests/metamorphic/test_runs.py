@@ -105,6 +105,7 @@ def test_fixed_steps_do_not_depend_on_units(name, label):
 
 
 @pytest.mark.parametrize(("name", "label"), CASES)
+@pytest.mark.exhaustive
 def test_adaptive_steps_do_not_depend_on_frames(name, label):
     """Results agree to tolerance, since charts and step sizes differ."""
     system, state = problem(name)
@@ -128,6 +129,7 @@ def test_adaptive_steps_do_not_depend_on_frames(name, label):
     "solver",
     [pytest.param(s, marks=() if s == "Odex" else pytest.mark.exhaustive) for s in ADAPTIVE],
 )
+@pytest.mark.exhaustive
 def test_adaptive_steps_do_not_depend_on_units(solver):
     """Results agree to tolerance, which is absolute where a unit makes values small."""
     systems, states, seconds = in_all_units(*problem("heavy_top"))

@@ -58,6 +58,7 @@ def grid(name, formulation):
         for form in FORMULATIONS
     ],
 )
+@pytest.mark.exhaustive
 def test_accelerations_at_every_size_thickness_and_mass(name, formulation):
     cases, out = grid(name, formulation)
     for k, (thickness, size, mass) in enumerate(cases):
@@ -187,6 +188,7 @@ def program():
 
 
 @pytest.mark.float32
+@pytest.mark.exhaustive
 def test_long_chains_have_mass_in_single_precision():
     """Their mass matrix is singular to seven digits; bodies without mass are found all the same."""
     problem = rj.problems.chain(60)

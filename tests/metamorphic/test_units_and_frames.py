@@ -56,6 +56,7 @@ def compare(out, wanted, size, tolerance):
     "four_bar-absolute",
 )
 @pytest.mark.parametrize(("name", "formulation"), CASES)
+@pytest.mark.exhaustive
 def test_accelerations_do_not_depend_on_units(name, formulation):
     system, out = results(name, formulation)
     base = lane(out, 0)

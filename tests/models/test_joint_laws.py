@@ -73,6 +73,7 @@ def test_friction_is_translated_and_limits_are_stops_if_asked(path):
 
 
 @pytest.mark.parametrize("program", ["pinocchio", "mujoco"])
+@pytest.mark.exhaustive("pinocchio")
 def test_comparison_leaves_friction_and_stops_out_of_both_models(tmp_path, program):
     """Random coordinates are beyond the stops."""
     pytest.importorskip(program)

@@ -135,6 +135,7 @@ def test_equalities_close_loops_and_couple_joints():
     assert "joint 'gear': `Coupling` of 'left crank' with -1 times 'right crank'" in text
 
 
+@pytest.mark.exhaustive
 def test_gripper_stays_closed():
     model = load_once(GRIPPER)
     solution = rj.simulate(

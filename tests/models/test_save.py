@@ -69,6 +69,7 @@ def test_fixed_joints_are_kept(tmp_path):
     assert_same_system(again.frames, model.frames)
 
 
+@pytest.mark.exhaustive
 def test_pinocchio_reads_the_file(tmp_path):
     pytest.importorskip("pinocchio")
     model = models.load(ARM, mimic=False)

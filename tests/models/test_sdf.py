@@ -160,6 +160,7 @@ def energy(sol, model):
     return total + 0.25 * (drive - 0.3) ** 2, drive
 
 
+@pytest.mark.exhaustive
 def test_linkage_runs_closed_and_conserves_energy():
     model = load(LINKAGE)
     assert model.names.closing == ("cross",)

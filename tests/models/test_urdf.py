@@ -151,6 +151,7 @@ def test_forces_on_fixed_joints_have_no_meaning(tmp_path):
         assert line in str(model.report)
 
 
+@pytest.mark.exhaustive
 def test_coordinates_of_pinocchio_there_and_back(tree, rng):
     _, model = tree
     v = rng.standard_normal(6 + 6 + 1 + 1 + 3 + 1 + 1 + 3)
@@ -262,6 +263,7 @@ def test_options_are_checked(tree):
         model.velocity_map(model.state, "drake")
 
 
+@pytest.mark.exhaustive
 def test_momentum_is_conserved_without_gravity(tree, rng):
     """A floating base, a floating joint within the tree, and damping, which is internal."""
     path, _ = tree

@@ -34,6 +34,7 @@ def test_pytrees_and_passed_through_values():
 
 
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute])
+@pytest.mark.exhaustive("NullSpace")
 def test_models_outside_of_transformations(formulation):
     """Conversions of states and derived quantities are kernels, with the values of XLA."""
     hinge = rj.Revolute("ground", "rod of this test", (0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
@@ -88,6 +89,7 @@ def test_kernel_inside_and_outside_a_run(monkeypatch):
     assert made[0].code is made[1].code
 
 
+@pytest.mark.exhaustive
 def test_gradients_through_the_preparation():
     """Gradients of a run by a mass and by geometry equal those of XLA."""
     problem = rj.problems.four_bar()
@@ -164,6 +166,7 @@ def test_derivatives_are_kernels_however_large_they_are(monkeypatch):
         assert "stablehlo.while" not in text
 
 
+@pytest.mark.exhaustive
 def test_loops_that_share_joints_make_large_matrices():
     """A decomposition counts by its shorter side; in kernels XLA's variant counts."""
     chain, loops = rj.problems.chain(6), rj.problems.n_four_bar(2)

@@ -50,6 +50,7 @@ def round_to_float(x):
     return 0.0 if abs(x) < np.finfo(float).tiny else float(x)
 
 
+@pytest.mark.exhaustive
 def test_complex_functions():
     actual = jax.jit(native.jit(functions))(jnp.asarray(POINTS))
     with mpmath.workdps(700):
@@ -72,6 +73,7 @@ def assert_same_parts(actual, expected, message=""):
         np.testing.assert_allclose(x, y, rtol=1e-14, atol=1e-15, err_msg=message)
 
 
+@pytest.mark.exhaustive
 def test_complex_functions_of_infinite_and_nan():
     """The values are XLA's, except for square roots and negative powers, which follow annex G of
     C.

@@ -71,6 +71,7 @@ COMPOSITIONS = {
 
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
+@pytest.mark.exhaustive("several tangents of a batch")
 def test_compositions_of_transformations(name):
     """Derivatives equal those of the original function."""
     form, x = COMPOSITIONS[name]
@@ -99,6 +100,7 @@ def test_forward_mode_is_one_call():
 
 @pytest.mark.parametrize("backend", ["native", "xla"])
 @pytest.mark.exhaustive("xla")
+@pytest.mark.exhaustive
 def test_forward_mode_of_runs(backend):
     """Values and tangents of a run are one loop; all compositions of derivatives agree."""
     top = rj.problems.heavy_top()

@@ -91,6 +91,7 @@ def branches(x):
 @pytest.mark.exhaustive(but=("branches", "neighbours", "products"))
 @pytest.mark.parametrize("function", [shapes, products, stack_last, neighbours, square, branches])
 @pytest.mark.exhaustive("products", "neighbours")
+@pytest.mark.exhaustive("neighbours", "branches")
 def test_fused_loops_equal_xla(function):
     kernel = native.jit(function)
     assert loops(function, ROWS) >= 1
@@ -104,6 +105,7 @@ def test_fused_loops_equal_xla(function):
 
 
 @pytest.mark.parametrize("function", [shapes, neighbours])
+@pytest.mark.exhaustive("neighbours")
 def test_derivatives_of_fused_loops(function):
     kernel = native.jit(function)
     _, expected = jax.jvp(function, (ROWS,), (jnp.cos(ROWS),))
@@ -126,6 +128,7 @@ def test_short_stacks_are_not_fused():
     assert loops(many, ROWS[:5]) == 0
 
 
+@pytest.mark.exhaustive
 def test_code_hardly_grows_with_the_system():
     """Each body adds some lines for its mass and weight; a body by itself costs a hundred."""
 

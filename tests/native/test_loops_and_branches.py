@@ -43,6 +43,7 @@ def each_until_its_own_end(limits, table):
 
 @pytest.mark.parametrize("count", [1, 6, 300])
 @pytest.mark.exhaustive("300", "6")
+@pytest.mark.exhaustive("6")
 def test_vmapped_loops_inside_a_kernel(count):
     limits = jnp.linspace(0.0, 5.0, count)
     table = jnp.abs(jnp.sin(jnp.arange(3.0 * count))).reshape(count, 3) + 0.1
@@ -79,6 +80,7 @@ def test_batched_loops_with_known_trip_counts():
     compare(function, X)
 
 
+@pytest.mark.exhaustive
 def test_decompositions_of_stacks():
     """Vmapped loops of the package run until the last matrix has converged."""
     rows = jnp.sin(jnp.arange(27.0)).reshape(3, 3, 3)

@@ -39,6 +39,7 @@ def shapes():
 
 
 @pytest.mark.parametrize("shape", shapes(), ids=str)
+@pytest.mark.exhaustive("(1, 1)")
 def test_singular_values(shape):
     m, n = shape
     stack = matrices(m, n)

@@ -19,6 +19,7 @@ def test_elementwise_rules(name):
 
 @pytest.mark.parametrize("rows", [2, 12, 200])
 @pytest.mark.exhaustive("12")
+@pytest.mark.exhaustive("2", "12")
 def test_reordered_arrays(rows):
     """Column-major order, which derivatives of products create too, and arrays that are no
     stacks.
@@ -68,6 +69,7 @@ def test_batches_inside_a_kernel():
 @pytest.mark.parametrize("dtype", [float, np.float32, int], ids=lambda t: np.dtype(t).name)
 @pytest.mark.parametrize("n", [3, 4, 7, 8, 13, 18])
 @pytest.mark.exhaustive("13-int64", "7-float32", "18-float32", "4-int64")
+@pytest.mark.exhaustive("18-float32", "3-float64", "4-int64", "7-float32")
 def test_rows_of_a_single_run(n, dtype):
     """Several elements of a row at once, for any length of the row.
 
@@ -298,6 +300,7 @@ def test_common_subexpressions_in_a_block_are_emitted_once():
 
 @pytest.mark.parametrize("kind", ["scan", "while", "cond", "changed in place"])
 @pytest.mark.exhaustive("changed in place", "scan")
+@pytest.mark.exhaustive("while", "scan", "changed in place")
 def test_equal_sub_jaxprs_are_emitted_once(kind):
     """Sub-jaxprs are compared by their equations, not by their traces."""
 
@@ -356,6 +359,7 @@ def test_dynamic_indices():
 
 @pytest.mark.parametrize("rows", [3, 50])
 @pytest.mark.exhaustive("50")
+@pytest.mark.exhaustive("3")
 def test_updates_out_of_bounds_by_a_constant_index(rows):
     """JAX drops updates whose constant index is out of bounds, whatever the dynamic index is.
 

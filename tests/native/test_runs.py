@@ -74,6 +74,7 @@ def test_loops_over_stages_are_unrolled(projection):
 @pytest.mark.exhaustive(but=("Dopri5", "Dopri8 at times", "EnergyMomentum"))
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.exhaustive("EnergyMomentum")
+@pytest.mark.exhaustive("EnergyMomentum")
 def test_same_steps_and_results_as_xla(name):
     """Fixed steps and saved times are equal, adaptive steps up to round-off.
 
@@ -147,6 +148,7 @@ def test_batch_elements_equal_single_runs(members):
     assert len(set(np.asarray(steps).tolist())) > 1
 
 
+@pytest.mark.exhaustive
 def test_derivatives_of_runs(members, monkeypatch):
     # With few optimisations: the long code of derivatives takes seconds otherwise.
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")

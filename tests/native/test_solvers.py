@@ -95,6 +95,7 @@ def loops_apart(count):
     ids=["tree", "loops", "loops-apart"],
 )
 @pytest.mark.exhaustive("loops-apart", "tree")
+@pytest.mark.exhaustive("loops-apart")
 def test_large_loops_are_left_to_xla(problem, backend):
     """Large matrices are slower in kernels, unless `backend="native"` requests them.
 

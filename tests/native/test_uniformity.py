@@ -31,6 +31,7 @@ def test_random_jaxprs(seed):
 
 
 @pytest.mark.exhaustive
+@pytest.mark.exhaustive
 def test_tangents_of_one_run():
     """The run is computed with scalars and its readings are stored once; tangents are vectors."""
     top = rj.problems.heavy_top()

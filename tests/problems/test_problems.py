@@ -30,6 +30,7 @@ def errors(state, true):
 
 
 @pytest.mark.parametrize("build", BUILT.values(), ids=BUILT)
+@pytest.mark.exhaustive("free_body")
 def test_simulation_reaches_the_reference(build):
     problem = build()
     model = rj.NullSpace(problem.system)

@@ -92,6 +92,7 @@ def derivatives():
 
 @pytest.mark.exhaustive("explicit")
 @every_projection
+@pytest.mark.exhaustive
 def test_derivatives_of_a_projection(derivatives, name):
     found = {key: cases.error(*sides) for key, sides in derivatives[name][0].items()}
     # Differences: truncation 1e-10 times third derivatives of order ten, round-off 1e-15 / h.

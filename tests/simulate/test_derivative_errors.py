@@ -54,6 +54,7 @@ def exact_derivatives():
     return np.array([np.cos(turned), by_moment])
 
 
+@pytest.mark.exhaustive
 def test_derivatives_of_a_pendulum_at_rest():
     values = jax.jit(final_rate)
     forward = jax.jit(jax.jacfwd(final_rate, has_aux=True))
@@ -174,6 +175,7 @@ def test_batch_at_rest():
 )
 @pytest.mark.exhaustive("Seulex-xla", "Radau5-xla")
 @pytest.mark.exhaustive("Dopri8-native", "Dopri8-xla", "Odex-native")
+@pytest.mark.exhaustive("Tsit5-xla", "Odex-native", "Dopri8-xla", "Dopri8-native")
 def test_solvers_in_plain_diffrax(solver, backend):
     """Damped oscillators, a slow and a fast one, at rest, with a force of size zero on both."""
     A = np.array([[0, 1, 0, 0], [-4, -0.4, 1, 0], [0, 0, 0, 1], [1, 0, -60, -0.8]], float)

@@ -40,6 +40,7 @@ def test_event_time_and_state_do_not_depend_on_saveat(ts):
     np.testing.assert_array_equal(data.event_velocity, sol.event_state.velocity)
 
 
+@pytest.mark.exhaustive
 def test_batch_elements_without_event_have_nan():
     heights = jnp.array([1.0, 5.0])
     sol = jax.vmap(lambda z: drop_body(z, ts=[0.1, 0.2]))(heights)
@@ -111,6 +112,7 @@ def test_summaries_have_at_most_twelve_lines():
     jax.eval_shape(lambda s, x: (repr(s), repr(x), 0)[2], state, sol)
 
 
+@pytest.mark.exhaustive
 def test_step_limit_message_has_the_time_reached():
     """A stiff spring: 20 steps of fixed length lead to t = 0.2 s."""
     spring = rj.Spring("ground", "ball", (0, 0, 1), (0, 0, 0), stiffness=1e5)

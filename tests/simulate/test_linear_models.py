@@ -110,6 +110,7 @@ def rotation_between(p, q):
 
 @pytest.mark.exhaustive(but=("Relative",))
 @pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative])
+@pytest.mark.exhaustive
 def test_variations_of_a_tumbling_pair_of_bodies(kind):
     """Differences of two runs of a free body with a second one on a ball joint."""
     base = rj.Body.box("base", (1.0, 0.6, 0.3), mass=2.0)
@@ -172,6 +173,7 @@ def test_variations_of_rates_in_space():
     np.testing.assert_allclose(A[:3], np.hstack([cross, np.eye(3)]), atol=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_four_bar_along_a_trajectory():
     """Differences of two runs in the angle and the rate of the crank."""
     problem = rj.problems.four_bar(thickness=0.05)
@@ -209,6 +211,7 @@ def compare_transformations(model, mass, state, **options):
     return entries, eager
 
 
+@pytest.mark.exhaustive
 def test_transformations_of_a_tree():
     model = rj.Relative(cart_pole())
     state = state_of(model.system, (0.1, 0.6, 0.3, 1.0))

@@ -39,6 +39,7 @@ def last(states):
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.exhaustive("NullSpace", "Absolute", "index 2")
 def test_wound_up_spring_unwinds(name):
     solver = rj.solvers.Radau5() if name == "index 2" else None
     run = eqx.filter_jit(
@@ -62,6 +63,7 @@ def test_wound_up_spring_unwinds(name):
     np.testing.assert_allclose(again.angles["h"], q0, rtol=1e-15)
 
 
+@pytest.mark.exhaustive
 def test_states_of_all_sources_combine():
     states = [
         WOUND.reference_state(),
@@ -99,6 +101,7 @@ def test_state_accepts_angles_by_name():
 
 
 @pytest.mark.parametrize("build", [rj.NullSpace, rj.Relative])
+@pytest.mark.exhaustive("NullSpace")
 def test_gears_continue_after_a_restart(build):
     wheel = rj.Body("wheel", 2.0, (0.3,) * 3, (1, 0, 0))
     system = rj.System(
@@ -143,6 +146,9 @@ RESTARTS = {
 
 
 @pytest.mark.parametrize("name", RESTARTS)
+@pytest.mark.exhaustive(
+    "index 0", "Relative in charts", "charts", "quaternions", "Variational", "index 3"
+)
 def test_run_continues_exactly_from_unknowns(name):
     model, solver, bound = RESTARTS[name]
     options = {"dt": 0.002, "solver": solver}
@@ -155,6 +161,7 @@ def test_run_continues_exactly_from_unknowns(name):
     assert second.coordinates["h"][0, 0] > 10.0
 
 
+@pytest.mark.exhaustive
 def test_derivatives_and_batches_by_unknowns():
     model = MODELS["NullSpace"]
     y0 = model.encode(rj.jointed_state(WOUND, {"h": 31.0}))

@@ -45,6 +45,7 @@ def spin_body(signal, t1=1.1, **options):
 
 @pytest.mark.exhaustive(but=("30",))
 @pytest.mark.parametrize("count", [2, 3, 4, 30])
+@pytest.mark.exhaustive
 def test_interpolation_against_scipy(rng, count):
     ts = np.cumsum(rng.uniform(0.1, 1.0, count))
     values = rng.normal(size=(count, 3))
@@ -142,6 +143,7 @@ def test_steps_end_at_samples_of_traced_signals(closes):
     assert stats["num_steps"] < 30
 
 
+@pytest.mark.exhaustive
 def test_equal_samples_with_different_delays():
     class Two(eqx.Module):
         first: rj.Signal

@@ -65,6 +65,7 @@ def spin(law: Any, **options: Any) -> tuple[Any, rj.Solution]:
 
 @pytest.mark.exhaustive(but=("hold",))
 @pytest.mark.parametrize("kind", ["linear", "hold"])
+@pytest.mark.exhaustive
 def test_delayed_and_scaled_signals_with_their_derivatives(kind):
     def end(parameters):
         rate, shift = parameters

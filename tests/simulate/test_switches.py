@@ -157,6 +157,7 @@ def step_in_branch(place, x):
     return jax.lax.cond(x < 1e3, lambda: jnp.where(x > place, 0.0, 1.0), lambda: 1.0)
 
 
+@pytest.mark.exhaustive
 def test_hidden_comparisons_warn_and_a_declared_switch_replaces_them():
     with pytest.warns(UserWarning, match="the law 'Push' compares values inside a loop"):
         jax.grad(lambda k: end((k, *INPUTS[1:]), share=step_in_branch))(INPUTS[0])
@@ -165,6 +166,7 @@ def test_hidden_comparisons_warn_and_a_declared_switch_replaces_them():
     np.testing.assert_allclose(reverse, EXACT, atol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_start_at_rest_is_not_a_switch_of_dry_friction():
     """The motion never reverses, so that friction acts as a constant force."""
 

@@ -69,6 +69,7 @@ CASES = [
     CASES,
     ids=[f"{type(s).__name__}, {p.name}" for s, p, *_ in CASES],
 )
+@pytest.mark.exhaustive("BDF, car axis, index 3", "Radau5, car axis, index 3")
 def test_errors_against_references(solver, problem, positions, rates, bounds):
     def field(t, y, args):
         return problem.field(t, y)

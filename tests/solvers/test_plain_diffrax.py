@@ -84,6 +84,7 @@ PROBLEMS = {
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @each_solver
+@pytest.mark.exhaustive("Seulex-Lotka and Volterra")
 def test_results_and_steps_agree_with_simulate(solver, problem):
     field, y0, t1, args = PROBLEMS[problem]
     y0 = jax.tree.map(jnp.asarray, y0)
@@ -113,6 +114,7 @@ def test_coefficients_of_the_controller(solver, controller):
 
 
 @each_solver
+@pytest.mark.exhaustive("Radau5", "BDF", "Seulex")
 def test_given_and_fixed_steps(solver):
     """`StepTo`, `ConstantStepSize`, and steps clipped to given times."""
     y0, end = jnp.array([1.0, 0.0]), solve_by_scipy(pendulum, jnp.array([1.0, 0.0]), 1.0)
@@ -136,6 +138,7 @@ def test_given_and_fixed_steps(solver):
 
 
 @each_solver
+@pytest.mark.exhaustive("Radau5", "Seulex")
 def test_backwards_and_saved_values(solver):
     """Dense output, saved steps, functions and times of a run from 2 to 0."""
     y0 = jnp.array([1.0, 0.0])
@@ -185,6 +188,19 @@ def test_event_in_plain_diffrax(solver):
     "BDF-RecursiveCheckpointAdjoint",
     "Seulex-DirectAdjoint",
 )
+@pytest.mark.exhaustive(
+    "Seulex-BacksolveAdjoint",
+    "BDF-BacksolveAdjoint",
+    "Odex-BacksolveAdjoint",
+    "Radau5-BacksolveAdjoint",
+    "Odex-DirectAdjoint",
+    "Seulex-DirectAdjoint",
+    "BDF-RecursiveCheckpointAdjoint",
+    "Radau5-RecursiveCheckpointAdjoint",
+    "Radau5-DirectAdjoint",
+    "Seulex-RecursiveCheckpointAdjoint",
+    "Odex-RecursiveCheckpointAdjoint",
+)
 def test_derivative_in_plain_diffrax(solver, adjoint):
     """By a parameter of exponential decay: -t exp(-t)."""
 
@@ -200,6 +216,7 @@ def test_derivative_in_plain_diffrax(solver, adjoint):
 
 
 @each_solver
+@pytest.mark.exhaustive("BDF", "Seulex")
 def test_batch_without_a_limit_of_steps(solver):
     starts = jnp.array([0.2, 1.0, 3.0])
 

@@ -82,6 +82,7 @@ def with_rates(index):
 @pytest.mark.exhaustive(but=("Radau5-3",))
 @pytest.mark.parametrize("index", [1, 2, 3])
 @pytest.mark.parametrize("method", [Radau5, Radau9, BDF], ids=lambda m: m.__name__)
+@pytest.mark.exhaustive
 def test_elimination_gives_equal_runs(method, index):
     """Steps, evaluations and results are equal."""
     plain, told = with_rates(index)
@@ -113,6 +114,7 @@ def oscillator(rates=((0, 1),)):
 )
 @pytest.mark.parametrize("t1", [1.5, -1.5])
 @pytest.mark.parametrize("method", [Radau5, BDF, Seulex], ids=lambda m: m.__name__)
+@pytest.mark.exhaustive("Seulex--1.5")
 def test_derivative_and_direction(method, t1):
     """Backwards in time, and by a parameter, against the closed solution."""
     solver = method()

@@ -150,6 +150,7 @@ def test_inconsistent_start_of_a_run_raises():
 
 @pytest.mark.exhaustive("2", "3")
 @pytest.mark.parametrize("index", [1, 2, 3])
+@pytest.mark.exhaustive
 def test_violated_joint_is_named(index):
     """A chain of two: the second joint is off in what its index asks for."""
     problem = rj.problems.chain(2)

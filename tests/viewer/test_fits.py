@@ -27,6 +27,7 @@ def on_hinge(angle):
     return jax.vmap(rj.State)(position, half, 0 * position, 0 * position)
 
 
+@pytest.mark.exhaustive
 def test_joint_coordinates_determine_measured_poses():
     body = rj.Body.box("arm", (0.3, 0.2, 0.1), mass=1.0, position=(0.2, 0, 0))
     hinge = rj.Revolute("ground", "arm", (0, 0, 0), axis=(0, 1, 0), name="hinge")

@@ -178,6 +178,7 @@ def test_notebook_display(browser, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["ensemble", "hinge_fit", "stewart"])
+@pytest.mark.exhaustive("ensemble")
 def test_gallery_pages_are_shown(browser, tmp_path, name):
     scene = json.loads(gzip.decompress((GALLERY / f"{name}.json.gz").read_bytes()))
     browser.get(rj.viewer.View(scene).save(tmp_path / "run.html").as_uri())

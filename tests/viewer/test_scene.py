@@ -104,6 +104,7 @@ def test_a_solution_has_graphs_forces_and_reactions(pendulum):
     np.testing.assert_allclose(decode_array(run["reactions"])[0, 0], (0, 0, 2 * 9.81), rtol=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_joint_coordinates_are_those_of_the_solution():
     """Angles with full revolutions, displacements, and their rates, also between sparse times."""
     slider = rj.Body.box("slider", (0.2, 0.1, 0.1), mass=1.0)

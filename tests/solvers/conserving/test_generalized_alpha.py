@@ -336,6 +336,7 @@ def branched_system(*forces):
 
 
 @pytest.mark.exhaustive
+@pytest.mark.exhaustive
 def test_newton_matrix_of_a_tree_is_solved_by_its_structure(rng):
     system = branched_system()
     model = rj.Absolute(system, rj.Quaternion(), index=3)

@@ -97,6 +97,7 @@ def test_at_rest_and_without_potential():
         assert np.allclose(jacobian(jnp.zeros(3)), 0.5 * np.eye(3), atol=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_batch_of_gradients():
     """A batch of 1,024 bodies: each trajectory as if it were alone."""
     rates = jnp.asarray(np.random.default_rng(1).normal(size=(1024, 3)) * 5.0)
@@ -143,6 +144,7 @@ def test_counts_and_dense_output():
     assert np.allclose(rate, model.vector_field(0.3, fine.ys[30]), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_adaptive_steps_and_saved_times():
     """Lie-group steps that are rejected now and then, by inertia, start and final time."""

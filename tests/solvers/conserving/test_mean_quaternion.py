@@ -54,6 +54,7 @@ def difference(states, others, row):
      lambda s: rj.Absolute(s, rj.Directors())],
     ids=["mean", "directors", "rates of directors"],
 )  # fmt: skip
+@pytest.mark.exhaustive
 def test_body_without_joints_moves_independently(run, formulation):
     """Beside a pair on a joint: steps of 0.7 rad, QUAT.EM, the mean of directors or DIR.EM."""
     system, state0 = pair()
@@ -73,6 +74,7 @@ def test_body_without_joints_moves_independently(run, formulation):
         pytest.param(Variational(), id="variational"),
     ],
 )
+@pytest.mark.exhaustive("default")
 @pytest.mark.exhaustive("default")
 def test_unconnected_body_does_not_change_the_motion(run, solver):
     """A speck of dust, welded to a body on a damped spring: the same step, joint or not."""

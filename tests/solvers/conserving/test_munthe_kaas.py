@@ -183,6 +183,7 @@ def moving(request):
         "free bodies",
     )
 )
+@pytest.mark.exhaustive("free bodies")
 def test_models_with_lie_group_steps(moving):
     """Order 4 in everything on every kind of model, against diffrax's Dopri8."""
     model, state0, t1, end, solver = moving

@@ -76,6 +76,7 @@ def states(formulation, bodies, joints, acting, t1=1.0, dt=0.02, times=11):
 @pytest.mark.parametrize("welds", [WELDS, LOOP], ids=["chain", "loop"])
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute], ids=lambda f: f.__name__)
 @pytest.mark.exhaustive("NullSpace-loop")
+@pytest.mark.exhaustive
 def test_welded_bodies_move_as_one_body(parts, formulation, welds):
     bodies, whole = parts
     found = states(formulation, [*bodies, *PAIR], [*welds, BALL], forces(str)).states
