@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..identification import Experiment, Fit, Measurements, Simulation
+from ..identification.data.inputs import pad_rows
 from ..identification.fit.predictions import read_run
 from ..results import RESULTS, SimulationError
 from .residuals import draw_run
@@ -35,17 +36,20 @@ def plot_fit(
     with style():
         height = 0.8 + 1.7 * len(fit.sensors[0].channels)
         figure, parts = run_panels(len(measurements) + (moments is not None), title, height)
-        for b, run in enumerate(measurements):
-            # Times of the samples and times between them.
-            ts = np.union1d(run.ts, np.linspace(run.ts[0], run.ts[-1], _POINTS))
-            draw_run(parts[b], fit, run, b, 0, ts, _predict(fit, b, ts))
+        # Times of the samples and times between them.
+        times = [np.union1d(r.ts, np.linspace(r.ts[0], r.ts[-1], _POINTS)) for r in measurements]
+        length = max(map(len, times))
+        for b, (run, ts) in enumerate(zip(measurements, times, strict=True)):
+            # One compiled simulation serves all runs: their times are padded to equal length.
+            predicted = _predict(fit, b, pad_rows(ts, length))[: len(ts)]
+            draw_run(parts[b], fit, run, b, 0, ts, predicted)
         if moments is not None:
             _draw_moments(parts[len(measurements)].subplots(), fit, moments, prior)
     return figure
 
 
 def _predict(fit: Fit, b: int, ts: np.ndarray) -> np.ndarray:
-    """Return the predicted readings of the first sensor in the run `b` of the fit."""
+    """Return the readings of the first sensor that the fit predicts for its run `b`."""
     experiment = Experiment(fit.models[b], fit.states[b], fit.sensors_by_run[b][:1])
     (readings,), result = read_run(
         experiment, ts, Simulation(max_steps=100_000).with_defaults(ts.dtype)
