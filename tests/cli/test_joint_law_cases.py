@@ -136,6 +136,7 @@ URDF = """<robot name="arm"><link name="world"/><link name="one"><inertial><mass
 """
 
 
+@pytest.mark.exhaustive
 def test_model_files_take_friction_and_stops_from_the_case(folder):
     (folder / "arm.urdf").write_text(URDF)
     rest = CASE[CASE.index("[data]") :].replace('"slide"', '"hinge"')

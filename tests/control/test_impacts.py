@@ -136,6 +136,7 @@ INERTIA_OF_BALL = 0.4 * MASS * RADIUS**2
 
 @pytest.mark.parametrize(("speed", "sticks"), [(0.5, True), (4.0, False)])
 @pytest.mark.exhaustive("0.5-True")
+@pytest.mark.exhaustive
 def test_impact_with_friction(speed, sticks):
     """A ball without spin hits the floor at an angle: rolling after small, sliding after large."""
     fall, mu, e = 0.2, 0.3, 0.6

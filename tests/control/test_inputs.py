@@ -109,12 +109,14 @@ def test_derivatives_by_the_parameters_of_a_policy():
         np.testing.assert_allclose(forward[:, k], slope, rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.exhaustive
 def test_a_batch_of_policies():
     gains = GAINS * jnp.array([[0.5], [1.0], [1.5]])
     each = np.stack([final_coordinates(g) for g in gains])
     np.testing.assert_allclose(jax.vmap(final_coordinates)(gains), each, rtol=1e-9)
 
 
+@pytest.mark.exhaustive
 def test_computed_torque_by_a_second_model():
     """A controller that inverts its own model of the arm tracks a path exactly."""
     gravity = rj.Gravity((0, 0, -9.81))

@@ -209,6 +209,7 @@ def test_formulations_solvers_and_batches_agree():
     np.testing.assert_allclose(multistep, expected, rtol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_a_run_continues_where_another_ended():
     model = slider(rj.Input("force"))
 

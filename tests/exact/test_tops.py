@@ -98,6 +98,7 @@ def test_full_motion_against_high_precision(name):
     np.testing.assert_allclose(motion.angular_velocity[1], w, atol=1e-13 * np.abs(omega0).max())
 
 
+@pytest.mark.exhaustive
 def test_time_derivative_satisfies_the_equations_of_motion(rng):
     # From a general start, with phi and psi not zero and times of both signs.
     body = FixedPointBody(INERTIA, AxialGravityPotential(WEIGHT))

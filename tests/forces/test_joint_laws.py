@@ -96,6 +96,7 @@ def field_and_energy(system):
     return model.vector_field(0.0, y, None), model.energy(0.0, y)
 
 
+@pytest.mark.exhaustive
 def test_spring_on_a_slider_oscillates_about_its_rest():
     k, rest = 5.0, 0.4
     sol = slide(start=0.1, stiffness=k, rest=rest)

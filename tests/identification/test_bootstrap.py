@@ -30,6 +30,7 @@ def fit():
 
 @pytest.mark.parametrize("kind", ["parametric", "residual"])
 @pytest.mark.exhaustive("parametric")
+@pytest.mark.exhaustive
 def test_refits_scatter_as_the_linearisation_says(fit, kind):
     """Standard deviations of N refits are known to 1/sqrt(2 N), 3 % here.
 

@@ -235,6 +235,7 @@ def test_a_prior_of_the_scale_makes_it_regular():
     assert after < 1e-3 * before
 
 
+@pytest.mark.exhaustive
 def test_singular_start_is_abandoned():
     """Readings at rest carry no information; the other starts do."""
     found = design_experiment(

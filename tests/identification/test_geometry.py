@@ -62,6 +62,7 @@ def test_centre_of_mass_from_a_given_state(form):
     np.testing.assert_allclose(found.model.joint_coordinates(0.0, y)[0]["h"], [0.6], atol=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_centre_of_mass_from_the_reference_state_and_from_its_own_start_value():
     both = Parameter("com", position_of, Unconstrained(which=(0, 2)), start=(0.35, 0.0, 0.02))
     found = fit(pendulum(), angles(0.42, 0.07, [0.0, 0.0]), both)

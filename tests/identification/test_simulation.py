@@ -107,6 +107,7 @@ def _shift_values(run, change):
 @pytest.mark.parametrize(
     "solver", [diffrax.Midpoint(), rj.solvers.EnergyMomentum()], ids=lambda s: type(s).__name__
 )
+@pytest.mark.exhaustive
 def test_fit_with_fixed_steps(solver):
     """With a second-order scheme the estimate converges to that of adaptive steps as steps
     shrink.

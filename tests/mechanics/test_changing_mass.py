@@ -62,6 +62,7 @@ def pendulum(**options):
     return rj.System(rod, hinge, rj.Gravity((0.0, 0.0, -G)))
 
 
+@pytest.mark.exhaustive
 def test_pendulum_that_loses_mass():
     """Its moment of inertia about the hinge and its weight follow the mass, and nothing else."""
     system = pendulum()

@@ -103,6 +103,7 @@ def test_couplings_and_initial_states_use_the_bodies(four_bars):
     rj.NullSpace(old).encode(state)
 
 
+@pytest.mark.exhaustive
 def test_double_pendulum_by_frames_equals_that_by_points():
     frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
     ends = (("ground", "a", None), ("one", "b", None)), (
@@ -197,6 +198,7 @@ def test_derivatives_by_the_origins_of_frames(four_bars):
         np.testing.assert_allclose(reverse, forward, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.exhaustive
 def test_a_tool_on_a_flange():
     """Its reaction is taken in the origin of the flange; a flange moved from the tool is open."""
     tool = rj.Body("tool", 2.0, (0.1, 0.1, 0.1), (0.5, 0.1, -0.2))

@@ -74,6 +74,7 @@ def test_accelerations_at_every_size_thickness_and_mass(name, formulation):
             assert np.abs(force / (mass * size) - forces[joint][0]).max() < 1e-8 * heaviest, where
 
 
+@pytest.mark.exhaustive
 def test_thin_rods_move_like_rods_without_thickness():
     """Bricard's mechanism of thin rods: 0.981 m/s^2 (the limit of thickness zero), from its
     equation of motion with one degree of freedom."""

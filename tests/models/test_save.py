@@ -142,6 +142,7 @@ def test_round_trip_of_a_system(tmp_path):
     assert_same_system(again.constraints, system.constraints)
 
 
+@pytest.mark.exhaustive
 def test_floating_bases(tmp_path):
     """A base at the origin is the root of the file; another is attached to a link `world`."""
     joint = rj.Revolute("base", "arm", (0, 0, 0.5), (1, 0, 0), name="hip")

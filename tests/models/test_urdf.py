@@ -124,6 +124,7 @@ def test_report_has_a_line_for_every_element(tmp_path):
     np.testing.assert_allclose(arm.armature, [2500e-5])
 
 
+@pytest.mark.exhaustive
 def test_fixed_links_as_welds(tree):
     path, lumped = tree
     welded = rj.models.load(path, lump_fixed=False)

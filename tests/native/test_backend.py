@@ -146,6 +146,7 @@ def test_derivative_that_cannot_be_a_kernel_raises():
         end("native")()
 
 
+@pytest.mark.exhaustive
 def test_derivatives_are_kernels_however_large_they_are(monkeypatch):
     """The run selects the backend, and its derivatives use the same one."""
     monkeypatch.setattr(backend, "LARGE", -1)

@@ -121,6 +121,7 @@ def test_complex_division():
     np.testing.assert_allclose(ratios, [1, 1j, -1.5e308j, 5e-109 + 5e-109j], rtol=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_complex_powers_of_zero_one_and_infinity():
     bases = [0j, complex(-0.0, 0.0), 1 + 0j, complex(np.inf, 0), 2.5 + 0j, -1 + 1j, complex(np.nan)]
     powers = [0j, 1 + 0j, 0.5 + 0j, -2 + 0j, 1 + 1j, 1j, -1 - 1j]

@@ -102,6 +102,7 @@ def test_derivatives_of_a_projection(derivatives, name):
 
 
 @every_projection
+@pytest.mark.exhaustive
 def test_derivative_on_the_constraints_is_a_projector(derivatives, name):
     """The derivative has rank 6, the number of degrees of freedom, and is the identity on
     tangents.

@@ -85,6 +85,19 @@ PROBLEMS = {
 @pytest.mark.parametrize("problem", PROBLEMS)
 @each_solver
 @pytest.mark.exhaustive("Seulex-Lotka and Volterra")
+@pytest.mark.exhaustive(
+    "Radau5-FitzHugh and Nagumo",
+    "BDF-FitzHugh and Nagumo",
+    "Odex-van der Pol",
+    "BDF-Lotka and Volterra",
+    "Radau5-van der Pol",
+    "Radau5-Brusselator",
+    "Odex-FitzHugh and Nagumo",
+    "Seulex-Brusselator",
+    "Seulex-FitzHugh and Nagumo",
+    "Odex-Brusselator",
+    "BDF-van der Pol",
+)
 def test_results_and_steps_agree_with_simulate(solver, problem):
     field, y0, t1, args = PROBLEMS[problem]
     y0 = jax.tree.map(jnp.asarray, y0)
@@ -106,6 +119,16 @@ def test_results_and_steps_agree_with_simulate(solver, problem):
     ids=["PI", "PID", "bounded"],
 )
 @each_solver
+@pytest.mark.exhaustive(
+    "Radau5-PI",
+    "Radau5-bounded",
+    "Odex-PI",
+    "Odex-PID",
+    "BDF-PI",
+    "Seulex-PI",
+    "Seulex-PID",
+    "BDF-PID",
+)
 def test_coefficients_of_the_controller(solver, controller):
     y0 = (jnp.asarray(1.0), jnp.asarray(3.0))
     control = diffrax.PIDController(rtol=1e-7, atol=1e-7, **controller)
