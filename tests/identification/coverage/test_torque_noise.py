@@ -44,7 +44,6 @@ def simulate_noisy(study, count):
 
 @pytest.mark.parametrize("count", [100, pytest.param(1000, id="thousand")])
 @pytest.mark.exhaustive("thousand")
-@pytest.mark.exhaustive
 def test_intervals_hold_under_torque_noise(count):
     """The bias is at most a quarter of a standard error, and the coverage 92 to 98 %.
 

@@ -23,7 +23,6 @@ def share_of_warnings(study, drag, count):
 
 
 @pytest.mark.parametrize("count", [FEW, MANY])
-@pytest.mark.exhaustive
 def test_warnings_are_for_unmodelled_drag(count):
     """About 1 % of the fits of a right model are doubted wrongly; drag of 2 % of the torque of the
     dampers biases one damper by 50 standard deviations.
