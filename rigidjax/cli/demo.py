@@ -1,30 +1,26 @@
 """`rigidjax demo`."""
 
+import contextlib
+import os
 import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-import diffrax
-import numpy as np
 import typer
+from rich.console import Console
 
-from .. import io
-from ..formulations import NullSpace
-from ..problems import compare, formulations, tennis_racket
-from ..simulate.simulate import simulate
-from .case import Case
-from .compare import print_comparison
-from .fit import fit_racket, racket_case
 from .messages import bad_input, console, errors, fail
-from .outputs import FIGURE, NETCDF, REPORT, Output, check_outputs
 
-# Files that are written, with the permitted suffixes of their kind.
-FILES = {
-    "racket_motion.png": FIGURE,
-    "racket_motion.nc": NETCDF,
-    "racket_comparison.png": FIGURE,
-    "racket_fit.png": FIGURE,
-    "racket_fit.md": REPORT,
-}
+# Files that are written.
+FILES = (
+    "racket_motion.png",
+    "racket_motion.nc",
+    "racket_comparison.png",
+    "racket_fit.png",
+    "racket_fit.md",
+)
 
 # Compared formulations: of each kind, and with each kind of rotation.
 COMPARED = (
@@ -54,27 +50,73 @@ def demo(
 
     `rigidjax demo --out figures`
     """
-    with bad_input():
-        case = racket_case(data)
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            fail(f"Cannot make the folder {out}: {error.strerror}.")
-        files = [Output("--out", out / name, FILES[name]) for name in FILES]
-        check_outputs(files, True, case.files)
-    with io.together():
-        _demonstrate(out, case)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fail(f"Cannot make the folder {out}: {error.strerror}.")
     target = console()
+    files = [out / name for name in FILES]
+    with _fit_racket(files, data, target) as process:
+        _check_files(files, data)
+        from ..io import together  # late, for it imports JAX
+
+        with together():
+            _compare_formulations(files, target)
+        target.rule("[bold]3. A real racket: inertia and drag from measured rates")
+        with errors().status("fitting"):
+            printed, messages = process.communicate()
+    if process.returncode != 0:
+        sys.stderr.write(messages)
+        raise typer.Exit(process.returncode)
+    # Without the names of the files, which follow.
+    target.file.write(printed.partition("report: ")[0])
     target.rule("[bold]Written")
-    for name in FILES:
-        target.print(f"{out / name}")
+    for file in files:
+        target.print(f"{file}")
 
 
-def _demonstrate(out: pathlib.Path, case: Case) -> None:
-    from .. import plotting
+@contextlib.contextmanager
+def _fit_racket(
+    files: Sequence[pathlib.Path], data: pathlib.Path | None, target: Console
+) -> Iterator[subprocess.Popen[str]]:
+    """Fit the racket in a process of its own, while this one imports and compares."""
+    command = [sys.executable, "-m", "rigidjax", "fit", "racket", "--force"]
+    command += ["--plot", str(files[3]), "--report", str(files[4])]
+    command += [] if data is None else ["--data", str(data)]
+    look = {"COLUMNS": str(target.width)} | ({"FORCE_COLOR": "1"} if target.is_terminal else {})
+    with subprocess.Popen(
+        command,
+        env=os.environ | look,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
-    names = list(FILES)
-    target = console()
+
+def _check_files(files: Sequence[pathlib.Path], data: pathlib.Path | None) -> None:
+    from .fit import racket_case
+    from .outputs import FIGURE, NETCDF, REPORT, Output, check_outputs
+
+    kinds = {".png": FIGURE, ".nc": NETCDF, ".md": REPORT}
+    outputs = [Output("--out", file, kinds[file.suffix]) for file in files]
+    with bad_input():
+        check_outputs(outputs, True, racket_case(data).files)
+
+
+def _compare_formulations(files: Sequence[pathlib.Path], target: Console) -> None:
+    import diffrax
+    import numpy as np
+
+    from .. import io, plotting
+    from ..formulations import NullSpace
+    from ..problems import compare, formulations, tennis_racket
+    from ..simulate.simulate import simulate
+    from .compare import print_comparison
+
     racket = tennis_racket()
     target.rule("[bold]1. A racket flips")
     solution = simulate(
@@ -92,10 +134,10 @@ def _demonstrate(out: pathlib.Path, case: Case) -> None:
         + ", ".join(f"{t:.2f}" for t in flips)
         + " s."
     )
-    plotting.save_figure(plotting.plot_motion(solution, racket.title), out / names[0], force=True)
+    plotting.save_figure(plotting.plot_motion(solution, racket.title), files[0], force=True)
     io.save(
         io.to_dataset(solution, {"title": racket.title, "source": racket.source}),
-        out / names[1],
+        files[1],
         force=True,
     )
     models = formulations(racket.system)
@@ -110,6 +152,4 @@ def _demonstrate(out: pathlib.Path, case: Case) -> None:
     title = f"{racket.title}, {racket.t1:g} s, dopri5 at 1e-09, projection"
     print_comparison(target, comparison, title)
     target.print(f"`rigidjax compare {racket.name}` compares all {len(models)}.")
-    plotting.save_figure(plotting.plot_comparison(comparison, title), out / names[2], force=True)
-    target.rule("[bold]3. A real racket: inertia and drag from measured rates")
-    fit_racket(target, case, out / names[4], out / names[3], force=True)
+    plotting.save_figure(plotting.plot_comparison(comparison, title), files[2], force=True)
