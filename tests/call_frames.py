@@ -93,13 +93,17 @@ class Device:
         module = ir.Module("host")
         self._kernel(module, closed, signature)
         self._kept = [
-            c.CFUNCTYPE(c.c_void_p, c.POINTER(kind))(function)
+            c.CFUNCTYPE(c.c_void_p, c.POINTER(kind) if kind else c.c_void_p)(function)
             for kind, function in (
                 (Create, self._create), (StreamGet, self._stream), (Allocate, self._allocate),
-                (Free, self._free),
+                (Free, self._free), (None, lambda args: REFUSED), (None, lambda args: None),
             )
         ]  # fmt: skip
-        names = "Error_Create", "Stream_Get", "DeviceMemory_Allocate", "DeviceMemory_Free"
+        # XLA has no threads for a computation on a GPU, and says so.
+        names = (
+            "Error_Create Stream_Get DeviceMemory_Allocate DeviceMemory_Free "
+            "ThreadPool_NumThreads Error_Destroy"
+        ).split()
         addresses = (c.cast(f, c.c_void_p).value for f in self._kept)
         self.api = Api(**dict(zip(names, addresses, strict=True)))
         kind = c.CFUNCTYPE(

@@ -256,9 +256,8 @@ _cotangent_p = eqxi.create_vprim(
 
 # Values and tangents in one loop.
 
-# Smallest batch of points whose elements are vectorised, each with all its tangents. In a smaller
-# batch the points are computed one after the other with their tangents vectorised, because vectors
-# of points would not be filled.
+# Smallest batch of points whose elements are vectorised. In a smaller batch the points are computed
+# one after the other with their tangents vectorised, because vectors of points would not be filled.
 _MIN_VECTORISED = 8
 
 _forward_p = Primitive("rigidjax_solve_forward")
@@ -283,7 +282,7 @@ def _forward_impl(
     tangent_batch, sequential = None, False
     if solve.backend == "native" and batches and not batches[0].of_values:
         sequential = num_points < _MIN_VECTORISED
-        if not sequential:
+        if not sequential and solve.stacks_tangents:
             tangent_batch, *batches = batches
 
     def evaluate(*inputs):

@@ -206,6 +206,25 @@ class TracedSolve:
             return native_form(solver, size)
         return unroll_stages(solver) if size <= MAX_ELEMENTS else solver
 
+    @functools.cached_property
+    def stacks_tangents(self) -> bool:
+        """Whether all tangents of a point in a batch are computed by one lane of a kernel.
+
+        For an explicit method with a large vector field this code, long for several tangents, takes
+        twice as long to compile as that in which each tangent has a lane and repeats the values,
+        and is slower. Implicit methods factorise once for all tangents.
+        """
+        if not explicit_evaluations(self.static["solver"]):
+            return True
+        sizes = []
+
+        def count(*inputs):
+            primals, others, _ = self.split(inputs)
+            sizes.append(_count_field_elements(self.kwargs(primals, others)))
+
+        jax.eval_shape(count, *shapes_of(self.jaxpr.in_avals))
+        return sizes[0] is None or sizes[0] <= MAX_ELEMENTS
+
     @gc_paused()
     def trace(
         self,

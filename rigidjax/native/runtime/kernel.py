@@ -308,7 +308,7 @@ def _emit_handler(
     free = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "free")
     run = _emit_range(module, width, workspace_bytes, is_single_call, malloc, free)
     if signature.is_batch:
-        emit_parallel_batch(frame, count, inputs, outputs, width, run)
+        emit_parallel_batch(frame, count, inputs, outputs, width, run, is_single_call)
     else:
         builder.call(run, [inputs, outputs, int64(0), count])
     builder.ret(ir.Constant(POINTER, None))

@@ -14,7 +14,8 @@ from ..lowering.builder import I64, Builder, Value, int64
 from ..lowering.lanes import POINTER
 from .ffi_frame import CallFrame
 
-# Smallest number of batch elements of a chunk; number of chunks for each thread.
+# Smallest number of batch elements of a chunk, except where each runs a loop of many iterations:
+# there it is that of the lanes. Number of chunks for each thread.
 _MIN_CHUNK, _CHUNKS_PER_THREAD = 32, 8
 _SETTING = "RIGIDJAX_KERNEL_THREADS"
 # Slots of the state that the threads share: the next batch element, the number of finished ones,
@@ -40,7 +41,13 @@ def max_threads() -> int:
 
 
 def emit_parallel_batch(
-    frame: CallFrame, count: Value, inputs: Value, outputs: Value, width: int, run: ir.Function
+    frame: CallFrame,
+    count: Value,
+    inputs: Value,
+    outputs: Value,
+    width: int,
+    run: ir.Function,
+    has_main_loop: bool,
 ) -> None:
     """Emit code that computes a batch in chunks, in parallel.
 
@@ -48,10 +55,10 @@ def emit_parallel_batch(
 
     **Arguments:** `count`, number of batch elements; `inputs` and `outputs`, arrays of pointers;
     `width`, number of lanes; `run`, the function `run(inputs, outputs, first, last)` that computes
-    a range of batch elements.
+    a range of batch elements; `has_main_loop`, whether most of its time is spent in one loop.
     """
     build, module = frame.builder, frame.builder.module
-    smallest = int64(_MIN_CHUNK)
+    smallest = int64(width if has_main_loop else _MIN_CHUNK)
     several, alone, end = (build.append_basic_block(name) for name in ("several", "alone", "end"))
     build.cbranch(build.icmp_signed(">", count, smallest), several, alone)
     build.position_at_end(alone)

@@ -188,8 +188,9 @@ def directed_rate(terms: Terms, t: Time, y: Y, args: Args) -> Y:
 # more than it saves at run time. The field of one rigid body has about 400 elements, that of a
 # double pendulum several times as many.
 MAX_STAGES, MAX_ELEMENTS = 7, 600
-# Largest number of elements of all stages together that the native backend unrolls.
-_MAX_UNROLLED_ELEMENTS = 8_000
+# Largest numbers of elements of a field, and of all its stages, that the native backend unrolls.
+# One body has up to 525; derivatives of two (533), unrolled, take twice as long to compile and run.
+_MAX_UNROLLED_FIELD, _MAX_UNROLLED_ELEMENTS = 530, 8_000
 
 
 def is_small_field(terms: Terms, t: Time, y: Y, args: Args) -> bool:
@@ -240,7 +241,7 @@ def native_form(solver: diffrax.AbstractSolver, elements: int) -> diffrax.Abstra
 
 def is_unrolled(stages: int, elements: int) -> bool:
     """Return whether stages of a field with that many elements are unrolled in native runs."""
-    return stages * elements <= _MAX_UNROLLED_ELEMENTS
+    return elements <= _MAX_UNROLLED_FIELD and stages * elements <= _MAX_UNROLLED_ELEMENTS
 
 
 def _map_runge_kutta(
