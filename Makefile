@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 SECONDS ?= 3600
 
 PIP := -m pip --python $(BIN)/python install --quiet --no-compile --disable-pip-version-check
-# uv needs a tenth of pip's time, but does not read pip's settings, such as a private index.
+# uv needs an eighth of pip's time, but does not read pip's settings, such as a private index.
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt pip -e ".[$(EXTRAS)]" \
 	|| "$(PYTHON)" $(PIP) -c constraints.txt -e ".[$(EXTRAS)]"
 

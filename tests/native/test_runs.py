@@ -71,6 +71,32 @@ def test_loops_over_stages_are_unrolled(projection):
     assert counts == ([2, 2] if projection else [2, 1])
 
 
+def test_tangents_of_large_fields_have_a_lane_each():
+    """For one body, and for implicit methods, the lane of a point computes all its tangents."""
+    rods = [
+        rj.Body.rod(n, 0.5, 0.02, mass=1.0, position=(0, 0, z))
+        for n, z in (("a", -0.25), ("b", -0.75))
+    ]
+    hinges = [
+        rj.Revolute("ground", "a", (0, 0, 0), (0, 1, 0), name="shoulder"),
+        rj.Revolute("a", "b", (0, 0, -0.5), (0, 1, 0), name="elbow"),
+    ]
+    double = rj.System(rods, hinges)
+    pendulum, bent = rj.NullSpace(double), rj.jointed_state(double, {"elbow": 0.5})
+
+    def is_stacked(model, state0, solver):
+        def run(state0):
+            return rj.simulate(model, state0, 0.1, solver=solver).ys
+
+        program = jax.make_jaxpr(run)(state0).jaxpr
+        (solve,) = (e.params["solve"] for e in equations(program) if "solve" in e.params)
+        return solve.stacks_tangents
+
+    assert is_stacked(TOP, START, diffrax.Dopri5())
+    assert not is_stacked(pendulum, bent, diffrax.Dopri5())
+    assert is_stacked(pendulum, bent, rj.solvers.Radau5())
+
+
 @pytest.mark.exhaustive(but=("Dopri5", "Dopri8 at times", "EnergyMomentum"))
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.exhaustive("EnergyMomentum")

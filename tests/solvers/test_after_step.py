@@ -117,6 +117,8 @@ def test_native_form_gives_equal_steps():
     model = rj.NullSpace(TOP)
     wrapped = Recharted(diffrax.Dopri8(), model)
     assert type(native_form(wrapped, 400).solver) is Unrolled
+    # Two bodies, in which the derivatives of unrolled stages are long.
+    assert type(native_form(Recharted(diffrax.Dopri5(), model), 533).solver) is StageLoop
     assert type(native_form(wrapped, 4_000).solver) is StageLoop
     assert native_form(diffrax.Kvaerno5(), 400) == diffrax.Kvaerno5()
 

@@ -14,7 +14,7 @@ _LOCK = threading.Lock()
 # are several times slower. Level 2 takes longer and makes no faster code. The compile time grows
 # faster than the length of the module. Modules for batches run longer, which repays more lines.
 SHORT, SHORT_BATCH = 15_000, 25_000
-# Length, in lines, above which code is generated fast rather than well; it runs three times slower.
+# Length, in lines, above which code is generated fast and is some three times slower.
 LONG, LONG_BATCH = 100_000, 200_000
 
 

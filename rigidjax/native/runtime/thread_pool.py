@@ -14,8 +14,8 @@ from ..lowering.builder import I64, Builder, Value, int64
 from ..lowering.lanes import POINTER
 from .ffi_frame import CallFrame
 
-# Smallest number of batch elements of a chunk, except where each runs a loop of many iterations:
-# there it is that of the lanes. Number of chunks for each thread.
+# Smallest number of batch elements of a chunk; kernels with a main loop, such as runs, take longer,
+# and have chunks of one vector. Number of chunks for each thread.
 _MIN_CHUNK, _CHUNKS_PER_THREAD = 32, 8
 _SETTING = "RIGIDJAX_KERNEL_THREADS"
 # Slots of the state that the threads share: the next batch element, the number of finished ones,

@@ -186,7 +186,7 @@ def directed_rate(terms: Terms, t: Time, y: Y, args: Args) -> Y:
 
 # Unrolling more stages, or a vector field with more array elements, lengthens compilation by JAX by
 # more than it saves at run time. The field of one rigid body has about 400 elements, that of a
-# double pendulum several times as many.
+# double pendulum 670.
 MAX_STAGES, MAX_ELEMENTS = 7, 600
 # Largest numbers of elements of a field, and of all its stages, that the native backend unrolls.
 # One body has up to 525; derivatives of two (533), unrolled, take twice as long to compile and run.
