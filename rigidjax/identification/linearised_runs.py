@@ -87,7 +87,8 @@ def simulate_readings(
 ) -> tuple[tuple[Any, ...], RESULTS]:
     """Simulate a run; return the readings of all sensors at `ts`, and the result of the run.
 
-    **Arguments:** `span`, start and end of the run, by default the first and the last time;
+    **Arguments:** `ts`; with a `span`, samples at infinite times are not taken, and their readings
+    have no meaning; `span`, start and end of the run, by default the first and the last time;
     `during_solve`, whether sensors are read while integrating, which saves memory traffic but does
     not detect states that are not finite. The default is to do so unless closed loops must be
     projected for every reading, as the elements of a batch would wait for each other in every step.
@@ -148,7 +149,7 @@ def _simulate_delayed_readings(
     fixed = [jax.lax.stop_gradient(block) for block in times]
     saved = jnp.concatenate([jnp.maximum(block, t0) for block in fixed])
     order = jnp.argsort(saved)
-    end = jnp.maximum(t1, saved[order[-1]])
+    end = jnp.maximum(t1, jnp.max(jnp.where(jnp.isfinite(saved), saved, t1)))
     saveat = diffrax.SaveAt(ts=saved[order])
     solution = _simulate(experiment, state0, (t0, end), simulation, saveat)
     rows = jnp.argsort(order).reshape(len(times), -1)
@@ -305,6 +306,7 @@ def linearise_run(
     simulation: Simulation,
     weights: Sequence[Float[Array, "T C"]],
     values: Sequence[Array] | None = None,
+    span: tuple[Array, Array] | None = None,
     *,
     during_solve: bool | None = None,
 ) -> LinearisedResiduals:
@@ -315,7 +317,9 @@ def linearise_run(
 
     def observe(change):
         experiment = parametrised(change)
-        readings, result = simulate_readings(experiment, ts, simulation, during_solve=during_solve)
+        readings, result = simulate_readings(
+            experiment, ts, simulation, span, during_solve=during_solve
+        )
         return make_observation(experiment, readings), result
 
     return linearise_residuals(

@@ -46,8 +46,10 @@ def check_save_times(ts: ArrayInput, t0: Any, t1: Any, dtype: jnp.dtype, argumen
                 f"from {times[0]} to {times[-1]}."
             )
         return jnp.asarray(times)
-    # A run that was padded to the length of others repeats its last time.
-    wrong = [jnp.any(~(times[1:] >= times[:-1])), ~((times[0] >= t0) & (times[-1] <= t1))]
+    # A run that was padded to the length of others repeats its last time. Samples at infinite times
+    # are not taken.
+    inside = (times <= t1) | jnp.isposinf(times)
+    wrong = [jnp.any(~(times[1:] >= times[:-1])), ~((times[0] >= t0) & jnp.all(inside))]
     messages = [f"`{argument}` must be increasing.", f"`{argument}` must lie between t0 and t1."]
     return raise_or_collect(jnp.asarray(times), jnp.stack(wrong), messages)
 

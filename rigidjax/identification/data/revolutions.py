@@ -50,7 +50,7 @@ def align_revolutions(
             continue
         if encoder.period is not None and math.isfinite(encoder.period):
             continue  # Compared modulo a revolution.
-        first_samples, weights = np.asarray(values[k][:, 0]), np.asarray(runs.weights[k][:, 0])
+        first_samples, weights = (np.asarray(x)[:, 0] for x in (values[k], runs.weights[k]))
         for b, name in enumerate(runs.names):
             first = float(first_samples[b])
             if not (weights[b] > 0).any() or abs(float(encoder.ideal_value(first))) < _SURE:
@@ -71,12 +71,9 @@ def align_revolutions(
 
 def _valid_samples(runs: Runs, k: int) -> list[np.ndarray]:
     """Return the samples of sensor number `k` in every run, NaN where they do not count."""
-    samples = []
-    for b, length in enumerate(runs.lengths):
-        values = np.array(runs.values[k][b][:length], float)
-        values[~(np.asarray(runs.weights[k][b][:length]) > 0).any(axis=1)] = np.nan
-        samples.append(values)
-    return samples
+    samples, counts = np.array(runs.values[k], float), np.asarray(runs.weights[k]) > 0
+    samples[~counts.any(axis=2)] = np.nan
+    return [values[:length] for values, length in zip(samples, runs.lengths, strict=True)]
 
 
 @eqx.filter_jit

@@ -155,6 +155,10 @@ def identify_batch(
             states = start_states(tracked_model, runs, None)
         runs, _ = align_revolutions(tracked_model, guess_noise(runs), states)
         all_runs[n] = runs
+        if n and state0 is not None and not starts and not any(runs.inputs):
+            # The problems differ in the samples alone.
+            problems.append(problems[0].with_samples(runs))
+            continue
         started = [
             dataclasses.replace(p, start=starts[p.name][n]) if p.name in starts else p
             for p in parameters

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float
 from ...results import RESULTS
 from ..linearised_runs import ParametrisedExperiment, linearise_run, separate_runs
 from ..prior_rows import PriorRows, append_rows
-from .problem import FitProblem
+from .problem import FitProblem, RunData
 
 
 class Evaluation(eqx.Module):
@@ -93,10 +93,17 @@ def in_horizon(ts: Float[Array, "*B T"], horizon: Float[Array, ""]) -> Bool[Arra
     return elapsed <= horizon * elapsed[..., -1:] * (1 + 1e-9)
 
 
-def _end_at_horizon(ts: Float[Array, " T"], horizon: Float[Array, ""]) -> Float[Array, " T"]:
-    """Return times of which those beyond the horizon are the last one in it, or the second."""
-    last = jnp.max(jnp.where(in_horizon(ts, horizon), ts, ts[:2].max()))
-    return jnp.minimum(ts, last)
+def _end_at_horizon(run: RunData, horizon: Float[Array, ""]) -> tuple[RunData, Float[Array, ""]]:
+    """Return the run without samples beyond the horizon, and its end, at least the second sample.
+
+    Times of samples that are left out are infinite, and their weights are zero.
+    """
+    ts = run.ts
+    inside = in_horizon(ts, horizon)
+    end = jnp.max(jnp.where(inside, ts, ts[:2].max()))
+    weights = tuple(jnp.where(inside[:, None], w, 0.0) for w in run.weights)
+    kept = dataclasses.replace(run, ts=jnp.where(ts <= end, ts, jnp.inf), weights=weights)
+    return kept, end
 
 
 # A separate `jit` is traced once, both for shapes and for values.
@@ -110,7 +117,7 @@ def evaluate(
     """Simulate all runs at these coordinates, with derivatives.
 
     With a `horizon`, a fraction of each run, runs end at their last sample in the horizon, and
-    later residuals have no meaning.
+    later residuals are zero.
 
     Derivatives are taken with respect to all physical components, including those that a
     transformation holds fixed, so that undetermined combinations are found even if one component is
@@ -144,9 +151,12 @@ def evaluate_plain(
         if problem.predictor is not None:
             linearised = problem.predictor.linearise(parametrised, directions, run)
         else:
-            ts = run.ts if horizon is None else _end_at_horizon(run.ts, horizon)
+            kept, span = run, None
+            if horizon is not None:
+                kept, end = _end_at_horizon(run, horizon)
+                span = run.ts[0], end
             linearised = linearise_run(
-                parametrised, directions, ts, problem.simulation, run.weights, run.values
+                parametrised, directions, kept.ts, problem.simulation, kept.weights, run.values, span
             )
         jacobian = linearised.jacobian @ directions if problem.fitted_only else linearised.jacobian
         okay = linearised.aux == RESULTS.successful

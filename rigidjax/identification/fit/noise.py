@@ -31,6 +31,8 @@ def guess_noise(runs: Runs, priors: bool = False) -> Runs:
     **Arguments:** `priors`, whether priors are weighed against the noise. With a guess as large as
     the motion they would dominate the data; from a small guess the noise grows to the residuals.
     """
+    if runs.noise_is_known:
+        return runs
     factors = []
     for values, weights, known in zip(runs.values, runs.weights, runs.has_noise, strict=True):
         counts = np.asarray(weights).max(axis=-1) > 0

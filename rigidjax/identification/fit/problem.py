@@ -1,5 +1,6 @@
 """The least-squares problem: experiments, data, and parameters as one vector of coordinates."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -248,6 +249,13 @@ class FitProblem(eqx.Module):
         return jax.vmap(lambda per_run, run: self.run_leaves(shared, per_run, run))(
             per_run, self.runs
         )
+
+    def with_samples(self, runs: Runs) -> "FitProblem":
+        """Return the problem with other times, samples and weights of the same runs."""
+        samples = dataclasses.replace(
+            self.runs, ts=runs.ts, values=runs.values, weights=runs.weights
+        )
+        return dataclasses.replace(self, runs=samples)
 
     def with_starts(self, leaves: Sequence[Array]) -> "FitProblem":
         """Return the problem with these leaves as the start of every run."""

@@ -3,7 +3,8 @@
 The jaxpr of a batch is split at its main loop, that of the time steps. Lanes leave this loop when
 finished ones have been idle for as long as the code around it takes. Then their results are stored,
 and they start the batch elements that wait. A batch element with a hundred times more steps than
-the others therefore occupies one lane instead of a block of lanes.
+the others therefore occupies one lane instead of a block of lanes. The lanes of all threads take
+elements from one counter, so that no thread has long elements left when the others have finished.
 """
 
 import math
@@ -14,7 +15,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
 
 from ..passes.analysis import cost, sub_jaxprs
 from .block_io import DiscardBuffer, byte_size, load_argument, store_result
-from .builder import I64, Value, Values
+from .builder import I64, Value, Values, int64
 from .complex import DType
 from .emitter import Emitter
 from .lanes import is_constant
@@ -146,8 +147,13 @@ class LaneCompaction:
         # Phi nodes of the header: dtype (`None` for a scalar), node, value from the back edge.
         self.incoming: list[tuple[Any, Any, Any]] = []
 
-    def emit(self, inputs: Values, outputs: Values, first: Value, count: Value) -> None:
-        """Emit the batch elements from `first` to before `count`, at least one."""
+    def emit(self, inputs: Values, outputs: Values, progress: Value, count: Value) -> None:
+        """Emit the code that computes batch elements until none is left.
+
+        **Arguments:** `progress`, pointer to the index of the next element that waits and to the
+        number of finished ones, 64-bit integers that threads share; `count`, the number of
+        elements.
+        """
         em, build, lanes = self.em, self.em.builder, self.em.lanes
         jaxpr = self.closed.jaxpr
         self.arrays |= zip(jaxpr.constvars, map(em.constant, self.closed.consts), strict=True)
@@ -160,20 +166,22 @@ class LaneCompaction:
         build.position_at_end(self.head)
         build.branch(fill)
         build.position_at_end(fill)
-        next_index, was_active = self._emit_phi(None, first), self._emit_phi(np.bool_)
-        batch_indices = [self._emit_phi(None, first) for _ in range(lanes.width)]
-        # Free lanes start the next batch elements; the others load one too, and do not use it.
-        next_free, started_lanes, loaded_indices, indices = next_index, [], [], []
+        was_active = self._emit_phi(np.bool_)
+        batch_indices = [self._emit_phi(None, int64(0)) for _ in range(lanes.width)]
+        num_free = lanes.count(build.not_(was_active))
+        # Free lanes start the next batch elements; the others load theirs again, and do not use it.
+        next_free = build.atomic_rmw("add", progress, num_free, "acq_rel")
+        started_lanes, indices = [], []
         for k, batch_index in enumerate(batch_indices):
-            is_started = build.icmp_signed("<", next_free, count)
-            is_started = build.and_(is_started, build.not_(lanes.extract_lane(was_active, k)))
+            is_free = build.not_(lanes.extract_lane(was_active, k))
+            is_started = build.and_(is_free, build.icmp_signed("<", next_free, count))
             started_lanes.append(is_started)
-            loaded_indices.append(build.select(is_started, next_free, next_index))
             indices.append(build.select(is_started, next_free, batch_index))
-            next_free = build.add(next_free, build.zext(is_started, I64))
+            next_free = build.add(next_free, build.zext(is_free, I64))
         self.started = lanes.pack_lanes(started_lanes)
+        # Other threads may take the waiting elements meanwhile; the next round then finds none.
         has_waiting = build.icmp_signed("<", next_free, count)
-        self._load(inputs, loaded_indices)
+        self._load(inputs, indices)
         self._emit_part(self.split.before)
         is_active = build.or_(was_active, self.started)
         unfinished = self._emit_main_loop(is_active, has_waiting)
@@ -186,7 +194,9 @@ class LaneCompaction:
         )
         for pointer, aval, atom in zip(outputs, self.closed.out_avals, jaxpr.outvars, strict=True):
             store_result(em, pointer, aval, self._read(atom), indices, discard)
-        self.incoming += [(None, next_index, next_free), (np.bool_, was_active, unfinished)]
+        done = build.gep(progress, [int64(1)], source_etype=I64)
+        build.atomic_rmw("add", done, lanes.count(finished), "acq_rel")
+        self.incoming.append((np.bool_, was_active, unfinished))
         self.incoming += [(None, *pair) for pair in zip(batch_indices, indices, strict=True)]
         for dtype, node, value in self.incoming:
             if dtype is None:

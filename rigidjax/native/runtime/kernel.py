@@ -2,8 +2,8 @@
 
 The function `block(inputs, outputs, workspace, first, count)` loads the arguments of W batch
 elements into lanes, evaluates the jaxpr and stores the results. With lane compaction it does so for
-all batch elements from `first` on. The handler reads the buffers from XLA's call frame (see
-`ffi_frame`) and calls `block` for the whole batch.
+batch elements until none is left, and `first` is the address of their shared counter. The handler
+reads the buffers from XLA's call frame (see `ffi_frame`) and calls `block` for the whole batch.
 """
 
 import ctypes
@@ -271,7 +271,8 @@ def emit_block(
                 result = broadcast_to_lanes(em, results[k]) if has_divergence else results[k]
                 store_result(em, pointer, aval, result, result_elements)
     else:
-        LaneCompaction(em, closed, signature.batched, parts).emit(sources, targets, first, count)
+        progress = builder.inttoptr(first, POINTER)
+        LaneCompaction(em, closed, signature.batched, parts).emit(sources, targets, progress, count)
     builder.ret_void()
     return em.memory
 
@@ -293,34 +294,31 @@ def _load_pointer(builder: Builder, pointers: Value, k: int) -> Value:
 
 def _emit_handler(
     module: ir.Module, closed: ClosedJaxpr, signature: Signature, width: int,
-    workspace_bytes: int, is_single_call: bool,
+    workspace_bytes: int, uses_lane_compaction: bool,
 ) -> None:  # fmt: skip
-    """Emit the function that XLA calls; `is_single_call` as in `_emit_range`."""
+    """Emit the function that XLA calls."""
     function = ir.Function(module, ir.FunctionType(POINTER, [POINTER]), "handler")
     frame = CallFrame(function)
     builder = frame.builder
     inputs = frame.pointers(frame.arguments, len(closed.in_avals))
     outputs = frame.pointers(frame.results, len(closed.out_avals))
-    count = int64(1)
-    if signature.is_batch:
-        count = frame.first_extent(frame.results, 0)
     malloc = ir.Function(module, ir.FunctionType(POINTER, [I64]), "malloc")
     free = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "free")
-    run = _emit_range(module, width, workspace_bytes, is_single_call, malloc, free)
+    run = _emit_range(module, width, workspace_bytes, uses_lane_compaction, malloc, free)
     if signature.is_batch:
-        emit_parallel_batch(frame, count, inputs, outputs, width, run, is_single_call)
+        count = frame.first_extent(frame.results, 0)
+        emit_parallel_batch(frame, count, inputs, outputs, width, run, uses_lane_compaction)
     else:
-        builder.call(run, [inputs, outputs, int64(0), count])
+        builder.call(run, [inputs, outputs, int64(0), int64(1)])
     builder.ret(ir.Constant(POINTER, None))
 
 
 def _emit_range(
-    module: ir.Module, width: int, workspace_bytes: int, is_single_call: bool,
+    module: ir.Module, width: int, workspace_bytes: int, uses_lane_compaction: bool,
     malloc: ir.Function, free: ir.Function,
 ) -> ir.Function:  # fmt: skip
-    """Emit a function that calls `block` for a range of batch elements.
-
-    **Arguments:** `is_single_call`, whether one call of `block` computes all elements.
+    """Emit a function that calls `block` for a range of batch elements, or once, with its arguments
+    `first` and `count`, if lane compaction distributes the elements.
     """
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
     function = ir.Function(module, kind, "members")
@@ -333,18 +331,21 @@ def _emit_range(
     # The workspace begins at a cache line.
     aligned = builder.and_(builder.add(builder.ptrtoint(allocated, I64), int64(63)), int64(-64))
     workspace = builder.inttoptr(aligned, POINTER)
-    test, body, end = (function.append_basic_block(name) for name in ("test", "turn", "end"))
-    builder.branch(test)
-    builder.position_at_end(test)
-    first = builder.phi(I64)
-    first.add_incoming(begin, before)
-    builder.cbranch(builder.icmp_signed("<", first, last), body, end)
-    builder.position_at_end(body)
-    builder.call(module.globals["block"], [inputs, outputs, workspace, first, last])
-    following = last if is_single_call else builder.add(first, int64(width))
-    first.add_incoming(following, body)
-    builder.branch(test)
-    builder.position_at_end(end)
+    block = module.globals["block"]
+    if uses_lane_compaction:
+        builder.call(block, [inputs, outputs, workspace, begin, last])
+    else:
+        test, body, end = (function.append_basic_block(name) for name in ("test", "turn", "end"))
+        builder.branch(test)
+        builder.position_at_end(test)
+        first = builder.phi(I64)
+        first.add_incoming(begin, before)
+        builder.cbranch(builder.icmp_signed("<", first, last), body, end)
+        builder.position_at_end(body)
+        builder.call(block, [inputs, outputs, workspace, first, last])
+        first.add_incoming(builder.add(first, int64(width)), body)
+        builder.branch(test)
+        builder.position_at_end(end)
     builder.call(free, [allocated])
     builder.ret_void()
     return function

@@ -1,8 +1,9 @@
-"""Batches on all cores: threads of XLA's pool take chunks of a batch until none is left.
+"""Batches on all cores: threads of XLA's pool take parts of a batch until none is left.
 
-The calling thread works as well, and waits only for chunks that other threads have begun. A thread
-that is busy elsewhere or starts late finds no chunk left, so that no thread waits for one that
-cannot run.
+A part is a chunk of batch elements; with lane compaction each lane takes single elements. The
+calling thread works as well, and waits only for parts that other threads have begun. A thread that
+is busy elsewhere or starts late finds nothing left, so that no thread waits for one that cannot
+run.
 """
 
 import os
@@ -14,13 +15,12 @@ from ..lowering.builder import I64, Builder, Value, int64
 from ..lowering.lanes import POINTER
 from .ffi_frame import CallFrame
 
-# Smallest number of batch elements of a chunk; kernels with a main loop, such as runs, take longer,
-# and have chunks of one vector. Number of chunks for each thread.
+# Smallest number of batch elements of a chunk; number of chunks for each thread.
 _MIN_CHUNK, _CHUNKS_PER_THREAD = 32, 8
 _SETTING = "RIGIDJAX_KERNEL_THREADS"
 # Slots of the state that the threads share: the next batch element, the number of finished ones,
 # the number of threads that may still access the state, pointers to arguments and results, the
-# number of batch elements, and the size of a chunk.
+# number of batch elements, and the size of a chunk. Lane compaction uses the first two.
 _NEXT, _DONE, _USERS, _INPUTS, _OUTPUTS, _COUNT, _CHUNK, _NUM_SLOTS = range(8)
 
 
@@ -47,22 +47,29 @@ def emit_parallel_batch(
     outputs: Value,
     width: int,
     run: ir.Function,
-    has_main_loop: bool,
+    uses_lane_compaction: bool,
 ) -> None:
-    """Emit code that computes a batch in chunks, in parallel.
+    """Emit code that computes a batch in parallel.
 
     The code is appended at the builder's position, which afterwards is behind it.
 
     **Arguments:** `count`, number of batch elements; `inputs` and `outputs`, arrays of pointers;
     `width`, number of lanes; `run`, the function `run(inputs, outputs, first, last)` that computes
-    a range of batch elements; `has_main_loop`, whether most of its time is spent in one loop.
+    a range of batch elements, or, if it `uses_lane_compaction`, the function `run(inputs, outputs,
+    state, count)`, which computes elements until none is left.
     """
     build, module = frame.builder, frame.builder.module
-    smallest = int64(width if has_main_loop else _MIN_CHUNK)
+    smallest = int64(width if uses_lane_compaction else _MIN_CHUNK)
     several, alone, end = (build.append_basic_block(name) for name in ("several", "alone", "end"))
     build.cbranch(build.icmp_signed(">", count, smallest), several, alone)
     build.position_at_end(alone)
-    build.call(run, [inputs, outputs, int64(0), count])
+    first = int64(0)
+    if uses_lane_compaction:
+        own = build.alloca(I64, 2)
+        for slot in (_NEXT, _DONE):
+            build.store(int64(0), _slot_pointer(build, own, slot))
+        first = build.ptrtoint(own, I64)
+    build.call(run, [inputs, outputs, first, count])
     build.branch(end)
     build.position_at_end(several)
     threads = frame.num_threads()
@@ -86,7 +93,7 @@ def emit_parallel_batch(
         (_INPUTS, build.ptrtoint(inputs, I64)), (_OUTPUTS, build.ptrtoint(outputs, I64)),
     ):  # fmt: skip
         build.store(value, _slot_pointer(build, shared, slot))
-    worker = _emit_worker(module, run)
+    worker = _emit_worker(module, run, uses_lane_compaction)
     call, waiting, ready = (build.append_basic_block(k) for k in ("call", "waiting", "ready"))
     loop, entry = build.append_basic_block("turn"), build.block
     build.branch(loop)
@@ -142,8 +149,8 @@ def _emit_release(module: ir.Module) -> Any:
     return function
 
 
-def _emit_worker(module: ir.Module, run: ir.Function) -> ir.Function:
-    """Return the function of a thread, which takes chunks until there are none."""
+def _emit_worker(module: ir.Module, run: ir.Function, uses_lane_compaction: bool) -> ir.Function:
+    """Return the function of a thread, which computes parts of the batch until none is left."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "work")
     function.linkage = "internal"
     (shared,) = function.args
@@ -153,18 +160,27 @@ def _emit_worker(module: ir.Module, run: ir.Function) -> ir.Function:
     take = function.append_basic_block("take")
     build.branch(take)
     build.position_at_end(take)
-    first = build.atomic_rmw("add", _slot_pointer(build, shared, _NEXT), size, "acq_rel")
+    waiting = _slot_pointer(build, shared, _NEXT)
+    if uses_lane_compaction:
+        first = build.load_atomic(waiting, "acquire", 8, typ=I64)
+    else:
+        first = build.atomic_rmw("add", waiting, size, "acq_rel")
     build.cbranch(build.icmp_signed("<", first, count), chunk, end)
     build.position_at_end(chunk)
-    last = build.add(first, size)
-    last = build.select(build.icmp_signed("<", last, count), last, count)
     arrays = [
         build.inttoptr(build.load(_slot_pointer(build, shared, k), typ=I64), POINTER)
         for k in (_INPUTS, _OUTPUTS)
     ]
-    build.call(run, [*arrays, first, last])
-    build.atomic_rmw("add", _slot_pointer(build, shared, _DONE), build.sub(last, first), "acq_rel")
-    build.branch(take)
+    if uses_lane_compaction:
+        build.call(run, [*arrays, build.ptrtoint(shared, I64), count])
+        build.branch(end)
+    else:
+        last = build.add(first, size)
+        last = build.select(build.icmp_signed("<", last, count), last, count)
+        build.call(run, [*arrays, first, last])
+        done = _slot_pointer(build, shared, _DONE)
+        build.atomic_rmw("add", done, build.sub(last, first), "acq_rel")
+        build.branch(take)
     build.position_at_end(end)
     build.call(_emit_release(module), [shared])
     build.ret_void()
