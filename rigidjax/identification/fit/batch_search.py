@@ -77,7 +77,7 @@ def _fit_all(
         stacked,
         start,
         functools.partial(is_searching, search),
-        lambda data, state: advance_search(replace_data(problem, data), search, state),
+        lambda data, *progress: advance_search(replace_data(problem, data), search, *progress),
         lambda data, state: summarise(make_minimum(replace_data(problem, data), state)),
         size,
     )

@@ -156,7 +156,13 @@ def evaluate_plain(
                 kept, end = _end_at_horizon(run, horizon)
                 span = run.ts[0], end
             linearised = linearise_run(
-                parametrised, directions, kept.ts, problem.simulation, kept.weights, run.values, span
+                parametrised,
+                directions,
+                kept.ts,
+                problem.simulation,
+                kept.weights,
+                run.values,
+                span,
             )
         jacobian = linearised.jacobian @ directions if problem.fitted_only else linearised.jacobian
         okay = linearised.aux == RESULTS.successful

@@ -255,10 +255,15 @@ def is_searching(search: Search, state: SearchState) -> Bool[Array, ""]:
     return (state.stage < search.horizons.shape[0]) & state.feasible
 
 
-def advance_search(problem: FitProblem, search: Search, state: SearchState) -> SearchState:
-    """Perform one iteration, and end the stage if it was its last one."""
+def advance_search(
+    problem: FitProblem, search: Search, state: SearchState, running: Any = True
+) -> SearchState:
+    """Perform one iteration, and end the stage if it was its last one.
+
+    **Arguments:** `running`, whether the new state will be used; if not, nothing is simulated.
+    """
     stage, iteration = state.stage, state.stage_state.iterations
-    stage_state, okay = _stage_step(problem, search, state)
+    stage_state, okay = _stage_step(problem, search, state, running)
     iterate = stage_state.iterate
     is_last = stage == search.horizons.shape[0] - 1
     max_iterations = jnp.where(is_last, search.max_iterations, search.max_iterations // 4)
@@ -324,7 +329,7 @@ def make_minimum(problem: FitProblem, state: SearchState) -> Minimum:
 
 
 def _stage_step(
-    problem: FitProblem, search: Search, state: SearchState
+    problem: FitProblem, search: Search, state: SearchState, running: Any
 ) -> tuple[StageState, Bool[Array, ""]]:
     """Perform one iteration of a stage; return also whether its simulations succeeded."""
     start, stage, is_stage_start = state.x, state.stage, state.stage_state.iterations == 0
@@ -341,7 +346,8 @@ def _stage_step(
     # The start must be feasible in all stages, and its identifiability is reported. Searches of a
     # batch that have ended wait for others.
     simulated = jnp.where(is_search_start, 1.0, horizon)
-    simulated = jnp.where(is_searching(search, state), simulated, 0.0).astype(start.dtype)
+    advances = running & is_searching(search, state)
+    simulated = jnp.where(advances, simulated, 0.0).astype(start.dtype)
     spread = _join_coordinates(*problem.natural_scales())
 
     def proximity_weights(before):

@@ -185,7 +185,7 @@ class _Lanes(NamedTuple):
 
         def body(state):
             running, carry, idle, busy = state
-            new = step.iterate(self.consts, carry)
+            new = step.iterate(self.consts, carry, running)
             carry = _where(running, new, carry)
             running = running & step.continues(self.consts, carry)
             num_running = jnp.sum(running)
@@ -201,11 +201,12 @@ class _Lanes(NamedTuple):
 class _LaneStep(NamedTuple):
     """Functions of the constants and the carry of all lanes.
 
-    **Attributes:** `continues`, whether each lane goes on; `iterate`, the carry after an iteration.
+    **Attributes:** `continues`, whether each lane goes on; `iterate`, the carry after an iteration,
+    which the lanes that are not running will not use.
     """
 
     continues: Callable[[PyTree, PyTree], PyTree]
-    iterate: Callable[[PyTree, PyTree], PyTree]
+    iterate: Callable[[PyTree, PyTree, PyTree], PyTree]
 
 
 class _BatchedLoop:
@@ -232,7 +233,7 @@ class _BatchedLoop:
 
         self.step = _LaneStep(
             jax.vmap(lambda consts, carry: loop.continues(all_consts(consts), carry)),
-            jax.vmap(lambda consts, carry: loop.iterate(all_consts(consts), carry)),
+            jax.vmap(lambda consts, carry, _: loop.iterate(all_consts(consts), carry)),
         )
 
 
@@ -329,7 +330,7 @@ def map_with_lane_compaction(
     elements: PyTree,
     begin: Callable[[PyTree], PyTree],
     continues: Callable[[PyTree], PyTree],
-    iterate: Callable[[PyTree, PyTree], PyTree],
+    iterate: Callable[[PyTree, PyTree, PyTree], PyTree],
     end: Callable[[PyTree, PyTree], PyTree],
     lanes: int,
 ) -> PyTree:
@@ -340,7 +341,8 @@ def map_with_lane_compaction(
     - `elements`: pytree of arrays with a leading batch axis.
     - `begin`: `begin(element)`, the initial carry of an element.
     - `continues`: `continues(carry)`, whether the element takes another iteration.
-    - `iterate`: `iterate(element, carry)`, the carry after one iteration.
+    - `iterate`: `iterate(element, carry, running)`, the carry after one iteration; it is not used
+      unless the lane is `running`.
     - `end`: `end(element, carry)`, the result of an element.
     - `lanes`: number of elements that are iterated at the same time.
 
