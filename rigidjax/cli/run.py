@@ -131,7 +131,7 @@ def run(
         form = {key: value for key, value in form.items() if value is not None}
         if is_model_file(problem) and (out is not None or html is not None):
             form["meshes"] = True  # for the pages
-        example, model, settings, values, read_files = _task(problem, setting or (), form)
+        example, model, settings, values, read_files = load_task(problem, setting or (), form)
         method = settings.get("solver") if solver is None else choices.make_solver(solver)
         method = choices.make_solver("dopri8") if method is None else method
         solver = option_name(type(method))
@@ -194,7 +194,7 @@ def run(
     print_outputs({"trajectory": out, "figure": plot, "page": html})
 
 
-class _Task(NamedTuple):
+class Task(NamedTuple):
     """A problem, its formulation, settings and inputs of its run, and the files that it is in."""
 
     problem: Problem
@@ -204,20 +204,20 @@ class _Task(NamedTuple):
     files: tuple[str, ...] = ()
 
 
-def _task(name: str, settings: Iterable[str], form: dict[str, Any]) -> _Task:
+def load_task(name: str, settings: Iterable[str], form: dict[str, Any]) -> Task:
     """Return the problem, case or model file of a name.
 
     **Arguments:** `settings`, those of `--set`; `form`, options of the formulation that were given.
     """
     if not (name.endswith(".toml") or is_model_file(name)):
         example = choices.make_problem(name, settings)
-        return _Task(example, choices.make_formulation(example.system, **_FORM | form), {}, {})
+        return Task(example, choices.make_formulation(example.system, **_FORM | form), {}, {})
     if settings:
         raise ValueError("`--set` changes problems; change a case in its file.")
     case = read_run_case(name, {"model": form} if form else None)
     title, end = case.title, case.settings.get("t1", 0.0)
     example = Problem(title, title, case.model.system, case.state0, end, name)
-    return _Task(example, case.model, case.settings, case.inputs, case.files)
+    return Task(example, case.model, case.settings, case.inputs, case.files)
 
 
 _FORM = {

@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from rigidjax import native
+from rigidjax.cli.app import cache_folder
 from rigidjax.native.runtime import codegen as machine, disk as disk
 
 # Function that the test and the second process compile.
@@ -164,6 +166,13 @@ def test_location_of_the_cache(tmp_path, monkeypatch):
     # The folder of JAX's cache, which in the tests is their own.
     assert str(disk.folder()).startswith(os.environ["JAX_COMPILATION_CACHE_DIR"])
     assert native.jit(lambda x: x + 1.0)(jnp.asarray(1.0)) == 2.0
+    # Commands have a folder of JAX beside that of the kernels, which programs use too.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    before = jax.config.jax_compilation_cache_dir
+    for ours in (None, cache_folder(None)):
+        jax.config.update("jax_compilation_cache_dir", ours)
+        assert disk.folder() == tmp_path / "rigidjax" / "kernels"
+    jax.config.update("jax_compilation_cache_dir", before)
 
 
 def test_unwritable_folders_warn(tmp_path, monkeypatch):

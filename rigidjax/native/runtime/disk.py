@@ -35,7 +35,8 @@ def folder() -> pathlib.Path | None:
 
     The environment variable `RIGIDJAX_KERNEL_CACHE` has precedence and names a folder or is `off`.
     Otherwise the folder is inside JAX's compilation cache, or inside the user's cache if JAX has
-    none. The cache is off if JAX's setting `jax_enable_compilation_cache` is off.
+    none or that of the command line, so that commands and programs share kernels. The cache is off
+    if JAX's setting `jax_enable_compilation_cache` is off.
     """
     asked = os.environ.get(_SETTING)
     if asked is not None:
@@ -44,10 +45,11 @@ def folder() -> pathlib.Path | None:
     if not settings.jax_enable_compilation_cache:
         return None
     jax_cache = settings.jax_compilation_cache_dir
-    if jax_cache and "://" not in str(jax_cache):
-        return pathlib.Path(jax_cache).expanduser() / "rigidjax-kernels"
     base = os.environ.get("XDG_CACHE_HOME")
-    return pathlib.Path(base or pathlib.Path.home() / ".cache") / "rigidjax" / "kernels"
+    own = pathlib.Path(base or pathlib.Path.home() / ".cache") / "rigidjax"
+    if jax_cache and "://" not in str(jax_cache) and pathlib.Path(jax_cache) != own / "jax":
+        return pathlib.Path(jax_cache).expanduser() / "rigidjax-kernels"
+    return own / "kernels"
 
 
 def digest(*parts: str) -> str:
