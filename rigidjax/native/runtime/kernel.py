@@ -333,7 +333,8 @@ def _emit_range(
     workspace = builder.inttoptr(aligned, POINTER)
     block = module.globals["block"]
     if uses_lane_compaction:
-        builder.call(block, [inputs, outputs, workspace, begin, last])
+        with builder.if_then(builder.icmp_signed(">", last, int64(0))):
+            builder.call(block, [inputs, outputs, workspace, begin, last])
     else:
         test, body, end = (function.append_basic_block(name) for name in ("test", "turn", "end"))
         builder.branch(test)
