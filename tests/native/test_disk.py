@@ -166,7 +166,7 @@ def test_location_of_the_cache(tmp_path, monkeypatch):
     # The folder of JAX's cache, which in the tests is their own.
     assert str(disk.folder()).startswith(os.environ["JAX_COMPILATION_CACHE_DIR"])
     assert native.jit(lambda x: x + 1.0)(jnp.asarray(1.0)) == 2.0
-    # Commands have a folder of JAX beside that of the kernels, which programs use too.
+    # The command line has a folder of JAX beside that of the kernels, which scripts use too.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     before = jax.config.jax_compilation_cache_dir
     for ours in (None, cache_folder(None)):

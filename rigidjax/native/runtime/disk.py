@@ -35,8 +35,8 @@ def folder() -> pathlib.Path | None:
 
     The environment variable `RIGIDJAX_KERNEL_CACHE` has precedence and names a folder or is `off`.
     Otherwise the folder is inside JAX's compilation cache, or inside the user's cache if JAX has
-    none or that of the command line, so that commands and programs share kernels. The cache is off
-    if JAX's setting `jax_enable_compilation_cache` is off.
+    none or that of the command line, so that the command line and scripts share kernels. The cache
+    is off if JAX's setting `jax_enable_compilation_cache` is off.
     """
     asked = os.environ.get(_SETTING)
     if asked is not None:
