@@ -58,9 +58,8 @@ if TYPE_CHECKING:
 else:
     from equinox import AbstractClassVar
 
-# Newton steps of the projection after a time step: the violation is small, so that the second step
-# reaches round-off. With loops it is made only where the first step did not, which is rare; for a
-# tree a step costs as much as the check.
+# Newton steps of the projection after a time step. The violation is small, so that the first step
+# mostly reaches round-off; the second is made only where it did not.
 _NEWTON_STEPS = 2
 # Violation of a joint that counts as round-off, in units of the last place.
 _ROUND_OFF = 64
@@ -310,19 +309,29 @@ class AbstractCoordinates(eqx.Module):
         if self.prepared_system.is_free:
             return self.project_rotations(y)
         step = _rematerialise(lambda y: self.newton_step(t, y))
-        if not self.multibody.has_loops:
-            # A loop compiles in half the time.
-            return jax.lax.fori_loop(0, _NEWTON_STEPS, lambda _, y: step(y), y)
+        dtype = split_chart(y)[0].dtype
+        eps = float(jnp.finfo(dtype).eps)
+        if self.multibody.has_loops:
+            limit, remaining = _ROUND_OFF * eps, lambda _, y: jnp.max(self._gaps(t, y), initial=0.0)
+        else:
+            # A violation by a small change of all coordinates is corrected up to its square, which
+            # costs less to know than the violation itself.
+            limit, remaining = eps**0.5, self.relative_change
 
         def improve(_, carry):
-            y, gap = carry
-            y = jax.lax.cond(gap > limit, step, lambda y: y, y)
-            return y, jax.lax.stop_gradient(jnp.max(self._gaps(t, y), initial=0.0))
+            y, size = carry
+            new = jax.lax.cond(size > limit, step, lambda y: y, y)
+            return new, jax.lax.stop_gradient(remaining(y, new))
 
-        dtype = split_chart(y)[0].dtype
-        limit = _ROUND_OFF * float(jnp.finfo(dtype).eps)
         start = y, jnp.asarray(jnp.inf, dtype)
         return jax.lax.fori_loop(0, _NEWTON_STEPS, improve, start)[0]
+
+    def relative_change(self, y: Unknowns, new: Unknowns) -> Float[Array, ""]:
+        """Return the largest change of a rotation coordinate or, in units of the size of its
+        mechanism, of a position."""
+        (x, a), (new_x, new_a) = (self.layout.poses(split_chart(z)[0]) for z in (y, new))
+        moved = jnp.abs(new_x - x) / self.prepared_system.lengths[:, None]
+        return jnp.maximum(jnp.max(moved, initial=0.0), jnp.max(jnp.abs(new_a - a), initial=0.0))
 
     def project_rotations(self, y: Unknowns) -> Unknowns:
         """Return unknowns whose rotation coordinates satisfy their own constraints."""

@@ -205,6 +205,10 @@ class Relative(AbstractNullSpace):
         a, nu = jax.vmap(self.rotation.project)(a), layout.velocities(values)
         return join_chart(layout.join(plain, a, nu, layout.angles_and_states(values)), y)
 
+    def relative_change(self, y: Unknowns, new: Unknowns) -> Float[Array, ""]:
+        """Return zero: the rotations of a tree are projected exactly by one step."""
+        return jnp.zeros((), split_chart(y)[0].dtype)
+
     def newton_step(self, t: Scalar, y: Unknowns) -> Unknowns:
         y = self.project_rotations(y)
         layout, prepared = self.layout, self.prepared_system.holonomic
