@@ -15,7 +15,7 @@ class Explicit(AbstractProjection):
     the attitude follows from the explicit algorithm of Lang, Section 6, and the rates from the
     closed form of the mass-metric projection, (62, V): the velocities of index-3 steps have errors
     of lower order in the direction of the constraint forces, and the projection must remove these
-    without changing other components. With joints the projection makes two Newton steps of
+    without changing other components. With joints the projection makes one or two Newton steps of
     Lang (62). A joint that is still open ends the run.
     """
 

@@ -195,3 +195,24 @@ def test_failed_iteration_is_reported():
     assert np.all(hasty(y)[1])
     # No gradient of the constraints: the saddle-point matrix is singular, at either level.
     assert not np.any(project(0.0 * y)[1])
+
+
+def test_trees_are_closed_to_round_off():
+    """By one Newton step if the violation is small relative to the mechanism, else by two."""
+    bodies = [
+        rj.Body.rod(name, 1.0, 0.02, mass=1.0, position=(0, 0, -k))
+        for name, k in (("upper", 0.5), ("lower", 1.5))
+    ]
+    joints = [
+        rj.Revolute("ground", "upper", (0, 0, 0), (0, 1, 0), name="hinge"),
+        rj.Spherical("upper", "lower", (0, 0, -1), name="ball"),
+    ]
+    model = rj.NullSpace(rj.System(bodies, joints))
+    y = model.encode(rj.jointed_state(model.system, {"hinge": 0.8}))
+    (x, a), velocities = model.layout.poses(y), model.layout.velocities(y)
+    change = np.random.default_rng(1).normal(size=x.shape)
+    project = jax.jit(lambda y: model.project(ZERO, y))
+    for size in (1e-5, 2e-8, 1e-8, 1e-9):
+        moved = model.layout.join_all(x + size * change, a, velocities, jnp.zeros(0))
+        before, after = (jnp.max(model.gaps(ZERO, z)) for z in (moved, project(moved)))
+        assert before > 0.1 * size and after < 1e-15
