@@ -12,7 +12,6 @@ from rigidjax.identification.fit.evaluation import evaluate
 from rigidjax.identification.fit.problem import make_problem
 
 TS = np.linspace(0.0, 1.0, 11)
-SETTINGS = Simulation(rtol=1e-10, atol=1e-10).with_defaults(jnp.float64, solver=diffrax.Dopri5())
 
 
 def tumbling_body(sensor):
@@ -42,7 +41,9 @@ def four_bar():
 def test_samples_beyond_the_horizon(parts):
     model, state, values, parameter = parts()
     data = Measurements(TS, values, dict.fromkeys(values, 0.1))
-    problem, *_ = make_problem(model, stack_runs(data), [state], [parameter], SETTINGS)
+    settings = Simulation(rtol=1e-10, atol=1e-10)
+    settings = settings.with_defaults(jnp.float64, solver=diffrax.Dopri5())
+    problem, *_ = make_problem(model, stack_runs(data), [state], [parameter], settings)
     shared, per_run = problem.start_coordinates()
     whole = evaluate(problem, shared, per_run, jnp.asarray(1.0))
     part = evaluate(problem, shared, per_run, jnp.asarray(0.4))
