@@ -148,8 +148,8 @@ def run(
             raise ValueError(
                 f"`--solver {solver}` has no error estimate: set a fixed step with --dt."
             )
-        if dt is not None and end / dt > _MAX_STEPS:
-            raise ValueError(f"`--dt {dt:g}` gives more than {_MAX_STEPS} steps; use a larger one.")
+        if dt is not None and end / dt > MAX_STEPS:
+            raise ValueError(f"`--dt {dt:g}` gives more than {MAX_STEPS} steps; use a larger one.")
         count: int = settings.get("samples", 1001) if samples is None else samples
         if count < 2:
             raise ValueError(f"`--samples {count}` must be 2 or more.")
@@ -171,7 +171,7 @@ def run(
                 **({} if rtol is None else {"rtol": rtol, "atol": atol}),
                 projection=settings.get("projection", True) if projection is None else projection,
                 progress=meter,
-                max_steps=settings.get("max_steps", _MAX_STEPS),
+                max_steps=settings.get("max_steps", MAX_STEPS),
                 inputs=values,
             )
         except SimulationError as error:
@@ -226,7 +226,7 @@ _FORM = {
 }  # fmt: skip
 
 
-_MAX_STEPS = 10_000_000
+MAX_STEPS = 10_000_000
 _RTOL = 1e-9
 
 # Number of bodies that are printed.

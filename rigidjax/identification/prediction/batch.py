@@ -59,9 +59,13 @@ class SetFit(eqx.Module):
         # Outside the mapped start, which is traced several times: a round takes long to trace.
         summary = self._empty_summary(jax.tree.map(lambda x: x[0], stacked))
         start = lambda set_data: self._start(set_data, summary)  # noqa: E731
-        advance = lambda set_data, state, _: self._advance(set_data, state)  # noqa: E731
         return map_with_lane_compaction(
-            stacked, start, self._continues, advance, self._finish, size
+            stacked,
+            start,
+            self._continues,
+            lambda set_data, state, _: self._advance(set_data, state),
+            self._finish,
+            size,
         )
 
     def fit_sets(self, stacked: Any, size: int) -> dict[str, np.ndarray]:
