@@ -86,7 +86,7 @@ static void begin(rj_model *model, double t1) {
 }
 #endif
 
-/* Make a step of the kernel to `t1`. The state is unchanged if the step fails. */
+/* Make a step of the kernel to `t1`. States and memory are unchanged if the step fails. */
 static int step(rj_model *model, double t1) {
     rj_state *s = &model->state;
     double x[RJ_NX + 1], *k = s->known;
@@ -113,18 +113,22 @@ static int step(rj_model *model, double t1) {
     return 0;
 }
 
-int rj_step(rj_model *model, double t1) {
-    double t = model->state.known[RJ_T], h = t1 - t;
+int rj_step(rj_model *model, double t0, double t1) {
+    const rj_state before = model->state;
+    double h = t1 - t0;
+    int64_t count = 1;
+    int status = 0;
     if (!(h > 0.0 && h <= RJ_LONGEST_STEP)) return RJ_BAD_STEP;
 #ifdef RJ_FIXED_STEP
     /* As few steps of equal length as possible; round-off of `h` must not add one. */
-    int64_t count = (int64_t)(h / RJ_FIXED_STEP * (1.0 - 1e-9)) + 1;
-    for (int64_t n = 1; n < count; n++) {
-        int status = step(model, t + h * ((double)n / (double)count));
-        if (status) return status;
-    }
+    count = (int64_t)(h / RJ_FIXED_STEP * (1.0 - 1e-9)) + 1;
 #endif
-    return step(model, t1);
+    model->state.known[RJ_T] = t0;
+    for (int64_t n = 1; n <= count && !status; n++)
+        status = step(model, n < count ? t0 + h * ((double)n / (double)count) : t1);
+    /* The steps before the one that fails have changed the state, and so has `begin`. */
+    if (status) model->state = before;
+    return status;
 }
 
 const char *rj_message(int status) {

@@ -54,7 +54,7 @@ typedef struct {
 
 bool rj_processor_fits(void);
 void rj_init(rj_model *model, double t);
-int rj_step(rj_model *model, double t1);
+int rj_step(rj_model *model, double t0, double t1); /* `state` is unchanged on failure */
 void rj_rates(rj_model *model, double *rates);
 void rj_outputs(rj_model *model, double *outputs);
 double rj_computed(rj_model *model, unsigned index); /* a rate or an output, computed once */

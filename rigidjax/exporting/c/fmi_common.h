@@ -2,6 +2,7 @@
 #ifndef RJ_FMI_COMMON_H
 #define RJ_FMI_COMMON_H
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,14 +34,24 @@ static text why_not(text token) {
     return NULL;
 }
 
+/* `DISCARD` asks the importing program for a shorter step, from values that are finite. */
+static status check_finite(const instance *c, const double values[], size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i]))
+            return fail(c, DISCARD, "A rate or an output is not finite.");
+    return OK;
+}
+
 static status get_values(const instance *c, rj_model *m, const reference r[], size_t n,
                          double values[]) {
+    status found = OK;
     for (size_t i = 0; i < n; i++) {
         if (r[i] >= RJ_VARIABLES) return fail(c, ERROR, "There is no such variable.");
         bool is_known = r[i] < RJ_KNOWN;
         values[i] = is_known ? m->state.known[r[i]] : rj_computed(m, r[i] - RJ_KNOWN);
+        if (!is_known && found == OK) found = check_finite(c, values + i, 1);
     }
-    return OK;
+    return found;
 }
 
 static status set_values(const instance *c, rj_model *m, const reference r[], size_t n,
@@ -49,8 +60,8 @@ static status set_values(const instance *c, rj_model *m, const reference r[], si
         bool is_state = r[i] >= RJ_X && r[i] < RJ_X + RJ_NX;
         if (r[i] == RJ_T || r[i] >= RJ_KNOWN || (is_state && !m->state.is_initializing))
             return fail(c, ERROR, "The variable cannot be set here.");
-        m->state.known[r[i]] = values[i];
     }
+    for (size_t i = 0; i < n; i++) m->state.known[r[i]] = values[i];
     rj_changed(m);
     return OK;
 }
@@ -120,7 +131,7 @@ static status get_states(const instance *c, const rj_model *m, double x[], size_
 static status get_rates(const instance *c, rj_model *m, double rates[], size_t n) {
     if (n != RJ_NX) return fail(c, ERROR, "The number of states is wrong.");
     for (size_t i = 0; i < n; i++) rates[i] = rj_computed(m, RJ_DX + i);
-    return OK;
+    return check_finite(c, rates, n);
 }
 
 static void get_nominals(double x[], size_t n) {
@@ -128,8 +139,7 @@ static void get_nominals(double x[], size_t n) {
 }
 
 static status do_step(const instance *c, rj_model *m, double time, double size) {
-    m->state.known[RJ_T] = time;
-    int result = rj_step(m, time + size);
+    int result = rj_step(m, time, time + size);
     return result ? fail(c, DISCARD, rj_message(result)) : OK;
 }
 

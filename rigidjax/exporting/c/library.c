@@ -25,7 +25,10 @@ API double *RJ_NAME(inputs)(rj_model *m) { return m->state.known + RJ_U; }
 
 API double *RJ_NAME(parameters)(rj_model *m) { return m->state.known + RJ_P; }
 
-API int RJ_NAME(step)(rj_model *m, double h) { return rj_step(m, m->state.known[RJ_T] + h); }
+API int RJ_NAME(step)(rj_model *m, double h) {
+    double t = m->state.known[RJ_T];
+    return rj_step(m, t, t + h);
+}
 
 API const char *RJ_NAME(message)(int status) { return rj_message(status); }
 
