@@ -148,7 +148,9 @@ def _set_properties(
         joint.rest = float(model.qpos_spring[at]) - joint.zero
         _add_inertia_of_actuator(compiled, joint, j, report)
         joint.limits = _limits(compiled, joint, j, report)
-    elif model.jnt_limited[j]:
+    if model.jnt_limited[j] and compiled.disables("LIMIT"):
+        report.add("no meaning", subject, "limits, which a <flag> disables", joint.line)
+    elif model.jnt_limited[j] and not joint.axes:
         report.add("warning", subject, "the limit of its angle is left out", joint.line)
     for what, flag in (
         ("damping", "DAMPER"), ("stiffness", "SPRING"), ("friction", "FRICTIONLOSS"),
@@ -189,7 +191,7 @@ def _limits(
     """Return the limits of a hinge or slider in coordinates of the system."""
     model = compiled.model
     position = effort = None
-    if model.jnt_limited[j]:
+    if model.jnt_limited[j] and not compiled.disables("LIMIT"):
         low, high = (float(value) - joint.zero for value in model.jnt_range[j])
         position = (low, high)
     if model.jnt_actfrclimited[j]:
@@ -235,6 +237,10 @@ def _add_actuators(
             "muscle", "adhesion", "plugin",
         )  # fmt: skip
         subject = f"actuator {given or a!r}"
+        if compiled.disables_actuator(a):
+            text = "exerts no force: a <flag> or `actuatorgroupdisable` disables it"
+            report.add("no meaning", subject, text, line)
+            continue
         reason = _find_unsupported(compiled, a, joints)
         if reason is not None:
             report.refuse(reason[0], subject, f"{reason[1]} is not supported", line)
@@ -254,10 +260,11 @@ def _add_actuators(
         constant, by_length, by_rate = map(float, bias)
         constant += by_length * gear * joint.zero
         control = int(compiled.parameters("actuator_ctrladr", a, a))
+        is_clamped = model.actuator_ctrllimited[control] and not compiled.disables("CLAMPCTRL")
         ranges = [
             (float(low), float(high)) if is_limited else None
             for is_limited, (low, high) in (
-                (model.actuator_ctrllimited[control], model.actuator_ctrlrange[control]),
+                (is_clamped, model.actuator_ctrlrange[control]),
                 (model.actuator_forcelimited[a], model.actuator_forcerange[a]),
             )
         ]

@@ -42,8 +42,10 @@ class CompiledModel:
         self._check_numbers(root)
         self._lines: dict[tuple[str, str], int] = {}
         for element in root.walk():
-            if "name" in element.attributes:
-                self._lines.setdefault((element.tag, element.attributes["name"]), element.line)
+            given = element.attributes.get("name", "")
+            # Options have no name; an attribute tells them apart.
+            for name in element.attributes if element.tag == "option" else [given]:
+                self._lines.setdefault((element.tag, name), element.line)
         counts = {
             "equality": self.model.neq, "tendon": self.model.ntendon,
             "actuator": len(self.model.actuator_trntype),
@@ -92,8 +94,19 @@ class CompiledModel:
 
     def disables(self, what: str) -> bool:
         """Return whether the file has a flag that disables something, such as `"GRAVITY"`."""
-        flag = getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{what}")
-        return bool(self.model.opt.disableflags & flag)
+        bits = self.mujoco.mjtDisableBit
+        # MuJoCo before 3.3.6 has one flag for springs and dampers.
+        flags = getattr(bits, f"mjDSBL_{what}", None) or bits.mjDSBL_PASSIVE
+        if what in ("EQUALITY", "FRICTIONLOSS", "LIMIT"):
+            flags |= bits.mjDSBL_CONSTRAINT  # the solver of all constraints
+        return bool(self.model.opt.disableflags & flags)
+
+    def disables_actuator(self, actuator: int) -> bool:
+        """Return whether a flag, or the group of an actuator, switches its force off."""
+        group = int(self.model.actuator_group[actuator])
+        # Higher groups cannot be disabled.
+        is_off = 0 <= group <= 30 and self.model.opt.disableactuator >> group & 1
+        return bool(is_off) or self.disables("ACTUATION")
 
     def placement(self, data: Any, body: int) -> Placement:
         """Return the placement in space of a body in the configuration of an `MjData`."""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .mjcf_compiled import CompiledModel
+from .mjcf_loops import is_active
 from .report import Report
 
 # Sizes of a model that count elements without effect on the motion of rigid bodies.
@@ -44,6 +45,7 @@ def account_for_rest(compiled: CompiledModel, report: Report) -> None:
             "fluid", "<option>",
             f"forces of a medium of density {model.opt.density:g} kg/m^3 and viscosity "
             f"{model.opt.viscosity:g} Pa s are not supported",
+            compiled.line("density", "option") or compiled.line("viscosity", "option"),
         )  # fmt: skip
     elif np.any(model.opt.wind):
         report.add("no meaning", "<option>", "wind without a medium")
@@ -52,6 +54,7 @@ def account_for_rest(compiled: CompiledModel, report: Report) -> None:
     if model.nplugin:
         report.refuse("plugin", "<plugin>", f"{model.nplugin} plugins are not supported")
     _account_for_bodies(compiled, report)
+    _account_for_sleep(compiled, report)
     _account_for_tendons(compiled, report)
 
 
@@ -76,13 +79,24 @@ def _account_for_bodies(compiled: CompiledModel, report: Report) -> None:
                 report.add("translated", subject, text, line)
 
 
+def _account_for_sleep(compiled: CompiledModel, report: Report) -> None:
+    """Refuse bodies that stay where they are until something wakes them."""
+    model = compiled.model
+    flag = getattr(compiled.mujoco.mjtEnableBit, "mjENBL_SLEEP", 0)  # not in MuJoCo 3.3
+    for tree in range(model.ntree) if model.opt.enableflags & flag else ():
+        if compiled.word("mjtSleepPolicy", model.tree_sleep_policy[tree]) == "init":
+            name = compiled.bodies[model.tree_bodyadr[tree]]
+            text = "a body that starts asleep is not supported"
+            report.refuse("sleep", f"body {name!r}", text, compiled.line(name, "body"))
+
+
 def _bodies_of_equalities(compiled: CompiledModel) -> set[int]:
     """Return the bodies that active equalities connect."""
     model = compiled.model
     result: set[int] = set()
     for e in range(model.neq):
         kind = compiled.word("mjtObj", model.eq_objtype[e])
-        if model.eq_active0[e] and kind in ("body", "site"):
+        if is_active(compiled, e) and kind in ("body", "site"):
             ids = [int(model.eq_obj1id[e]), int(model.eq_obj2id[e])]
             result |= {int(model.site_bodyid[k]) for k in ids} if kind == "site" else set(ids)
     return result

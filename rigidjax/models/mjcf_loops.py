@@ -19,7 +19,7 @@ def find_reference_configuration(compiled: CompiledModel) -> Any:
     model = compiled.model
     data = compiled.mujoco.MjData(model)
     for e in range(model.neq):
-        if _is_active(compiled, e) and len(terms := _coefficients_of_equality(compiled, e)) == 1:
+        if is_active(compiled, e) and len(terms := _coefficients_of_equality(compiled, e)) == 1:
             ((j, coefficient),) = terms.items()
             at = model.jnt_qposadr[j]
             data.qpos[at] = model.qpos0[at] + model.eq_data[e, 0] / coefficient
@@ -27,10 +27,9 @@ def find_reference_configuration(compiled: CompiledModel) -> Any:
     return data
 
 
-def _is_active(compiled: CompiledModel, e: int) -> bool:
+def is_active(compiled: CompiledModel, e: int) -> bool:
     """Return whether an equality holds, as far as the file decides it."""
-    disabled = compiled.disables("EQUALITY") or compiled.disables("CONSTRAINT")
-    return bool(compiled.model.eq_active0[e]) and not disabled
+    return bool(compiled.model.eq_active0[e]) and not compiled.disables("EQUALITY")
 
 
 def add_equalities(
@@ -48,7 +47,7 @@ def add_equalities(
         line = compiled.line_in_section("equality", e) or compiled.line(given, kind)
         equality = _Equality(e, kind, make_unique(given or f"{kind} {e}", taken), line)
         subject = f"{kind} {equality.name!r}"
-        if not _is_active(compiled, e):
+        if not is_active(compiled, e):
             report.add("no meaning", subject, "is not active", equality.line)
         elif kind in ("connect", "weld"):
             _add_loop(compiled, data, equality, description)

@@ -312,7 +312,7 @@ REFUSED = {
 def test_unsupported_features_are_named(feature, tmp_path):
     """With lines, if they are those of one element, which may have no name."""
     path = write(tmp_path, *REFUSED[feature])
-    place = "" if feature in ("fluid", "flex", "equality flex", "plugin") else r":\d+: .*"
+    place = "" if feature in ("flex", "equality flex", "plugin") else r":\d+: .*"
     match = rf'{place}(is|are) not .*\[ignore=\("{feature}",\)\]'
     with pytest.raises(ValueError, match=match) as error:
         load(path)
