@@ -114,7 +114,6 @@ static int step(rj_model *model, double t1) {
 }
 
 int rj_step(rj_model *model, double t0, double t1) {
-    const rj_state before = model->state;
     double h = t1 - t0;
     int64_t count = 1;
     int status = 0;
@@ -123,11 +122,12 @@ int rj_step(rj_model *model, double t0, double t1) {
     /* As few steps of equal length as possible; round-off of `h` must not add one. */
     count = (int64_t)(h / RJ_FIXED_STEP * (1.0 - 1e-9)) + 1;
 #endif
+    model->before = model->state;
     model->state.known[RJ_T] = t0;
     for (int64_t n = 1; n <= count && !status; n++)
         status = step(model, n < count ? t0 + h * ((double)n / (double)count) : t1);
     /* The steps before the one that fails have changed the state, and so has `begin`. */
-    if (status) model->state = before;
+    if (status) model->state = model->before;
     return status;
 }
 

@@ -44,7 +44,7 @@ typedef struct {
 
 typedef struct {
     double workspace[RJ_WORKSPACE + 8];
-    rj_state state;
+    rj_state state, before; /* `before` the step in progress; too large for small stacks */
     double computed[RJ_COMPUTED + 1];
     bool has_rates, has_outputs; /* whether `computed` belongs to `state` */
 } rj_model;
