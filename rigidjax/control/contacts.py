@@ -2,20 +2,40 @@
 
 import abc
 import math
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from ..annotations import Scalar
 from ..checks import ArrayInput, is_traced, scalar_leaf, vector_leaf
+from ..forces.base import AbstractForce, Bodies, Kinematics, Loads
 from ..forces.joint_force import joint_name
+from ..forces.motor import Motor
 from ..formulations import AbstractFormulation, Relative
+from ..formulations.charts import Unknowns
+from ..formulations.holding import rate_rows
+from ..formulations.null_space import AbstractNullSpace
 from ..formulations.view import SystemView
 from ..joints.axes import unit_vector
 from ..joints.base import AbstractJoint
+from ..joints.replacing import FORCE_FIELDS
+from ..mechanics.kinematics.trees import body_accelerations, body_twists, null_space
+from ..native.ops import cross
+from ..rotations.matrix import to_body, to_space
 from ..sensors import JointCoordinate, Position
+from ..sensors.base import locate_mount
+
+
+class ContactMotion(NamedTuple):
+    """Rate and acceleration of the distance of a contact, and the `gradient` (f,) of the rate on
+    the generalised velocities."""
+
+    rate: Scalar
+    acceleration: Scalar
+    gradient: Float[Array, " f"]
 
 
 class AbstractContact(eqx.Module):
@@ -28,6 +48,27 @@ class AbstractContact(eqx.Module):
     @abc.abstractmethod
     def check(self, model: AbstractFormulation) -> None:
         """Raise `ValueError` if `model` lacks what the distance is measured of."""
+
+    @abc.abstractmethod
+    def can_rest(self, model: AbstractNullSpace) -> bool:
+        """Return whether the contact can stay closed in a model."""
+
+    @abc.abstractmethod
+    def motion(
+        self, model: AbstractNullSpace, t: Scalar, y: Unknowns, nu_dot: Float[Array, " f"]
+    ) -> ContactMotion:
+        """Return the motion of the distance for given generalised accelerations."""
+
+    @abc.abstractmethod
+    def size(self, view: SystemView) -> Scalar:
+        """Return the size of the terms whose difference the distance is, m or rad."""
+
+    @abc.abstractmethod
+    def force(self, model: AbstractFormulation, effort: Scalar) -> AbstractForce:
+        """Return the force that does the work `effort`, N or N m, times the rate of the distance.
+
+        It keeps the contact closed.
+        """
 
 
 class PlaneContact(AbstractContact):
@@ -88,8 +129,59 @@ class PlaneContact(AbstractContact):
         normal = unit_vector(self.normal.astype(centre.dtype))
         return centre - self.radius.astype(centre.dtype) * normal
 
+    def can_rest(self, model: AbstractNullSpace) -> bool:
+        return model.rates == "body"
+
+    def motion(
+        self, model: AbstractNullSpace, t: Scalar, y: Unknowns, nu_dot: Float[Array, " f"]
+    ) -> ContactMotion:
+        i, frame = locate_mount(model, self.body, "PlaneContact")
+        at = model.configuration(t, y)
+        prepared, poses, frames = at.prepared, at.poses, at.joint_frames
+        p = self.point.astype(nu_dot.dtype)
+        p = p if frame is None else frame.on_body(p)
+        n = unit_vector(self.normal.astype(p.dtype))
+        # The normal velocity of a sphere does not depend on its rotation about its centre.
+        T, moment = null_space(prepared, poses, frames)[i], cross(p, to_body(poses.rotations[i], n))
+        twists = body_twists(prepared, at.t, poses, frames, at.nu)
+        change = body_accelerations(prepared, at.t, poses, at.nu, nu_dot)
+        omega = twists.angular[i]
+        centripetal = to_space(poses.rotations[i], cross(omega, cross(omega, p)))
+        return ContactMotion(
+            n @ twists.linear[i] + moment @ omega,
+            n @ (change.linear[i] + centripetal) + moment @ change.angular[i],
+            n @ T[:3] + moment @ T[3:],
+        )
+
+    def size(self, view: SystemView) -> Scalar:
+        centre = self._centre(view)
+        size = jnp.max(view.model.prepared_system.lengths)
+        return size + jnp.max(jnp.abs(centre)) + jnp.max(jnp.abs(self.origin)) + self.radius
+
+    def force(self, model: AbstractFormulation, effort: Scalar) -> AbstractForce:
+        body = model.multibody.bodies[0].name if self.body is None else self.body
+        normal = unit_vector(self.normal.astype(effort.dtype))
+        return _NormalForce(str(body), self.point, normal, self.radius, effort)
+
     def _centre(self, view: SystemView) -> Float[Array, "3"]:
         return view.sensors[Position(self.body, self.point)]
+
+
+class _NormalForce(AbstractForce):
+    """The force `effort`, N, along `normal` on a sphere, at its point nearest to a plane."""
+
+    body: str = eqx.field(static=True)
+    point: Float[Array, "3"]
+    normal: Float[Array, "3"]
+    radius: Float[Array, ""]
+    effort: Float[Array, ""]
+
+    def body_names(self) -> tuple[str, ...]:
+        return (self.body,)
+
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
+        arm = self.point - self.radius * to_body(kinematics.rotations[0], self.normal)
+        return Loads((self.effort * self.normal)[None], arm[None])
 
 
 class JointStop(AbstractContact):
@@ -127,10 +219,37 @@ class JointStop(AbstractContact):
         self.limit = scalar_leaf(limit, "JointStop(limit=...)")
         self.side, self.component = side, component
 
+    @property
+    def _sign(self) -> float:
+        return self._signs[self.side]
+
     def __call__(self, t: Scalar, view: SystemView) -> Scalar:
         """Return the distance, rad or m."""
         q = view.sensors[JointCoordinate(self.joint, self.component)]
-        return self._signs[self.side] * (q - self.limit.astype(q.dtype))
+        return self._sign * (q - self.limit.astype(q.dtype))
+
+    def can_rest(self, model: AbstractNullSpace) -> bool:
+        system, j = model.multibody, model.multibody.joint_index(self.joint)
+        joint = system.joints[j]
+        acts_on_rates = set(FORCE_FIELDS) <= set(vars(joint)) and not joint.is_driven
+        return acts_on_rates and j not in system.topology.loops
+
+    def motion(
+        self, model: AbstractNullSpace, t: Scalar, y: Unknowns, nu_dot: Float[Array, " f"]
+    ) -> ContactMotion:
+        row, sign = rate_rows(model, self.joint, "JointStop")[self.component or 0], self._sign
+        gradient = jnp.zeros_like(nu_dot).at[row].set(sign)
+        return ContactMotion(sign * model.rates_of(y)[row], sign * nu_dot[row], gradient)
+
+    def size(self, view: SystemView) -> Scalar:
+        joint, k = JointCoordinate(self.joint, self.component).coordinate(view.model)
+        q = view.sensors[JointCoordinate(self.joint, self.component)]
+        is_length = k < joint.num_translations
+        size = jnp.max(view.model.prepared_system.lengths) if is_length else 1.0
+        return size + jnp.abs(q) + jnp.abs(self.limit)
+
+    def force(self, model: AbstractFormulation, effort: Scalar) -> AbstractForce:
+        return Motor(self.joint, self._sign * effort, self.component)
 
     def check(self, model: AbstractFormulation) -> None:
         joint, k = JointCoordinate(self.joint, self.component).coordinate(model)

@@ -86,12 +86,14 @@ def sliding_name(joint: str) -> str:
 def stop_locked(model: Any, t: Scalar, y: Unknowns) -> Unknowns:
     """Return the unknowns with the rates of locked joints stopped by impulses."""
     modes = model.modes(y) if isinstance(model, AbstractNullSpace) else None
-    if modes is None or not modes.are_locks.any():
+    if modes is None or not modes.are_locks[: len(modes.coordinates)].any():
         return y
+    # Closed contacts answer by impacts of their own.
+    open_ = jnp.zeros(len(modes.contacts), bool)
+    modes = modes._replace(held=modes.held.at[len(modes.coordinates) :].set(open_))
     nu = model.rates_of(y)
     nu = nu - model.locking_change(t, y, modes, nu)
-    nu = nu.at[modes.rows].multiply(jnp.where(modes.are_locked, 0.0, 1.0))
-    return model.with_rates(y, nu)
+    return model.with_rates(y, modes.stop_rates(nu, modes.are_locked))
 
 
 def _with_mode(model: Any, y: Unknowns, name: str, value: float) -> Unknowns:

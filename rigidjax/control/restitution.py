@@ -1,11 +1,12 @@
-r"""Impacts by Newton's law of restitution, with friction by Coulomb's law.
+r"""Impacts by Newton's law of restitution, with friction by Coulomb's law and Stronge's.
 
 An impact changes velocities alone: $\dot g^+ = -e\,\dot g^-$ for a distance $g$ with the gradient
 $J$ of its rate $\dot g = J \nu + \partial g/\partial t$, by an impulse $p$ along $J$:
-$\Delta\nu = M^{-1} J^T p$ on the motions that the joints leave free.
+$\Delta\nu = M^{-1} J^T p$ on the motions that the joints and closed contacts leave free.
 """
 
 from collections.abc import Callable
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +16,12 @@ from ..annotations import Scalar
 from ..checks import ArrayInput, is_traced, scalar_leaf
 from ..formulations import AbstractFormulation, NullSpace
 from ..formulations.charts import Unknowns
+from ..formulations.holding import (
+    motion_responses,
+    rate_and_gradient,
+    solve_held,
+    with_closed,
+)
 from ..formulations.null_space import AbstractNullSpace
 from ..formulations.view import SystemView
 from ..joints.axes import frame_of_axis, unit_vector
@@ -23,6 +30,7 @@ from ..native.ops import cross
 from ..rotations.quaternion import Quaternion
 from ..rotations.so3 import conjugate, rotate
 from .contacts import PlaneContact
+from .impact_law import frictional_impulse
 from .transition import AbstractChange, restart
 
 
@@ -34,15 +42,23 @@ class Restitution(AbstractChange):
     joints respond with impulses of their own; positions do not change, and the energy does not
     grow unless the surface moves.
 
-    With `friction`, which needs a `rj.PlaneContact`, the contact point sticks at the end of the
-    impact if the impulse lies in the friction cone. Otherwise it slides, with the friction impulse
-    against the sliding velocity before the impact.
+    Where the bodies no longer separate, a `rj.PlaneContact` or `rj.JointStop` without friction
+    closes and stays closed until it would have to pull: a ball comes to rest, a pendulum lies on
+    its stop. This needs `rj.NullSpace` or `rj.Relative`.
+
+    With `friction`, which needs a `rj.PlaneContact`, the contact point slides against Coulomb's
+    friction, sticks, or turns within the impact, and $e^2$ is the part of the work of compression
+    that the normal impulse returns, by Stronge's law. It is Newton's law where the slip does not
+    change its direction.
 
     **Arguments:** `coefficient`, $e$, from 0 (plastic) to 1 (elastic); `friction`, Coulomb's
     coefficient.
     **Raises:** `ValueError` for other values; in a run, for `friction` at another distance.
-    **Source:** Pfeiffer and Glocker, Multibody Dynamics with Unilateral Contacts, 8.
+    **Source:** Pfeiffer and Glocker, Multibody Dynamics with Unilateral Contacts, 8; Stronge,
+    Impact Mechanics, 3.3 (see `impact_law.frictional_impulse`).
     """
+
+    may_repeat: ClassVar[bool] = True
 
     coefficient: Float[Array, ""]
     friction: Float[Array, ""] | None
@@ -79,12 +95,12 @@ class Restitution(AbstractChange):
     ) -> Unknowns:
         nu = model.rates_of(y)
 
-        def rate(nu):
-            moving = model.with_rates(y, nu)
-            along = (jnp.ones_like(t), model.rates_at_constant_velocities(t, moving))
-            return jax.jvp(lambda t, y: when(t, SystemView(model, t, y)), (t, moving), along)[1]
+        def rate(y):
+            along = (jnp.ones_like(t), model.rates_at_constant_velocities(t, y))
+            return jax.jvp(lambda t, y: when(t, SystemView(model, t, y)), (t, y), along)[1]
 
-        before, J = jax.value_and_grad(rate)(nu)
+        before, J = rate_and_gradient(model, rate, y)
+        model = _without_pulled_contacts(model, t, y, J)
         response = model.impulse_response(t, y, J)
         if self.friction is None:
             e = self.coefficient.astype(nu.dtype)
@@ -124,13 +140,23 @@ class Restitution(AbstractChange):
         slip = sliding(nu)
         directions = jnp.concatenate([J[None], jax.jacfwd(sliding)(nu)])
         responses = jax.vmap(lambda row: model.impulse_response(t, y, row))(directions)
-        W = directions @ responses.T
-        sticking = jnp.linalg.solve(W, -jnp.concatenate([(1.0 + e) * rate[None], slip]))
-        mu = friction.astype(J.dtype)
-        speed = jnp.sqrt(jnp.maximum(slip @ slip, jnp.finfo(J.dtype).tiny))
-        against = -mu * slip / speed
-        normal = -(1.0 + e) * rate / (W[0, 0] + W[0, 1:] @ against)
-        sliding_impulse = normal * jnp.concatenate([jnp.ones(1, J.dtype), against])
-        along = sticking[1:] @ sticking[1:]
-        sticks = along <= (mu * sticking[0]) ** 2
-        return responses.T @ jnp.where(sticks, sticking, sliding_impulse)
+        velocity = jnp.concatenate([rate[None], slip])
+        impulse = frictional_impulse(
+            directions @ responses.T, velocity, e, friction.astype(J.dtype)
+        )
+        return responses.T @ impulse
+
+
+def _without_pulled_contacts(
+    model: AbstractNullSpace, t: Scalar, y: Unknowns, J: Float[Array, " f"]
+) -> AbstractNullSpace:
+    """Return the model without the closed contacts that would pull during an impulse along `J`."""
+    # The contact of the impact itself is open.
+    for _ in model.multibody.contacts[1:]:
+        modes: Any = model.modes(y)
+        _, responses, A = motion_responses(model, t, y, modes)
+        impulses = -solve_held(A, modes._replace(held=modes.are_locked), responses @ J)
+        pulls = impulses[len(modes.coordinates) :] < 0
+        closed = jnp.stack([contact.is_closed for contact in modes.contacts])
+        model = with_closed(model, closed & ~pulls)
+    return model

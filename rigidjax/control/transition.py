@@ -27,6 +27,8 @@ class AbstractChange(eqx.Module):
 
     # Whether it changes the mode of a joint, after which `when` may rest at zero.
     sets_modes: ClassVar[bool] = False
+    # Whether it acts again at the same time if another transition has reversed the rate of `when`.
+    may_repeat: ClassVar[bool] = False
 
     @abc.abstractmethod
     def apply(

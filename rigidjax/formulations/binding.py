@@ -176,18 +176,22 @@ def bind_controls(model: Any, t: Scalar, y: Unknowns) -> Any:
     """Return the model with the values that inputs and states of actuators have at `(t, y)`.
 
     The model keeps the unknowns of its actuators and sampled controllers. Models without any, and
-    models that are bound already, are returned unchanged. Efforts hold the joints at rest.
+    models that are bound already, are returned unchanged. Efforts hold the joints at rest, and
+    contacts that are closed.
     """
     if not model.multibody.has_modes or model.multibody.is_bound:
         return bind_free(model, t, y)
-    return bind_efforts(bind_free(model, t, y), y, model.holding(t, y).efforts)
+    return bind_efforts(bind_free(model, t, y), t, y, model.holding(t, y).efforts)
 
 
 def bind_free(model: Any, t: Scalar, y: Unknowns) -> Any:
     """Return the model as `bind_controls` does, but with no effort on joints that are held."""
     system = model.system
-    if not isinstance(system, System) or not system.is_controlled or system.is_bound:
+    if not isinstance(system, System) or system.is_bound:
         return model
+    if not system.is_controlled:
+        bound = replace_fields(system, is_bound=True)
+        return replace_fields(model, system=bound) if system.contacts else model
     values, _ = split_chart(y)
     t = jnp.asarray(t, values.dtype)
     states = split_states(system, model.layout.states(values))
@@ -207,7 +211,7 @@ def bind_free(model: Any, t: Scalar, y: Unknowns) -> Any:
         if isinstance(force, AbstractStatefulForce):
             forces[k] = ForceAtStates(force, states[k], force.rates_in_view(t, states[k], view))
     model = replace_fields(model, system=replace_fields(system, forces=tuple(forces)))
-    return bind_efforts(model, y, None) if model.multibody.has_modes else model
+    return bind_efforts(model, t, y, None) if model.multibody.has_modes else model
 
 
 def compile_free_method(method: Method) -> Method:

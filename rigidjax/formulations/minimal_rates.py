@@ -38,7 +38,15 @@ from .base import AbstractFormulation
 from .binding import compile_free_method
 from .charts import Unknowns, join_chart, split_chart
 from .compiled import compile_method
-from .holding import Holding, Modes, held_coordinates, modes_at, motion_responses, solve_held
+from .holding import (
+    Holding,
+    Modes,
+    held_coordinates,
+    hold,
+    modes_at,
+    motion_responses,
+    solve_held,
+)
 
 
 class SystemConfiguration(eqx.Module):
@@ -297,14 +305,15 @@ class AbstractMinimalRates(AbstractFormulation):
     ) -> Float[Array, " f"]:
         r"""Return the change $\Delta\nu$ by generalised impulses, (f,), N s and N m s.
 
-        Joints answer with impulses of their own, as in `apply_impulse`; locked ones, too.
+        Joints answer with impulses of their own, as in `apply_impulse`; locked ones and closed
+        contacts, too.
         """
         response = self.free_response(t, y, impulses)
         modes = self.modes(y)
         if modes is None or not modes.are_locks.any():
             return response
         response = response - self.locking_change(t, y, modes, response)
-        return response.at[modes.rows].multiply(jnp.where(modes.are_locked, 0.0, 1.0))
+        return modes.stop_rates(response, modes.are_locked)
 
     @compile_free_method
     def free_response(
@@ -323,28 +332,37 @@ class AbstractMinimalRates(AbstractFormulation):
 
         The impulses that lock the joints cause it: momentum is conserved in all other motions.
         """
-        responses, A = motion_responses(self, t, y, modes)
+        S, responses, A = motion_responses(self, t, y, modes)
         modes = modes._replace(held=modes.are_locked)
-        return responses.T @ solve_held(A, modes, nu[modes.rows])
+        return responses.T @ solve_held(A, modes, S @ nu)
 
     def modes(self, y: Unknowns) -> Modes | None:
-        """Return the modes of the joints that friction or locks hold; `None` without any."""
-        coordinates = held_coordinates(self)
-        return modes_at(coordinates, self.held_inputs(y)) if coordinates else None
+        """Return the modes of joints that friction or locks hold, and of contacts; `None` without
+        any."""
+        coordinates, contacts = held_coordinates(self), self.multibody.contacts
+        if not (coordinates or contacts):
+            return None
+        return modes_at(coordinates, self.held_inputs(y), contacts)
 
     @compile_free_method
     def holding(self, t: Float[Array, ""], y: Unknowns) -> Holding:
         """Return the efforts on the coordinates with modes, and the motion that they cause."""
         modes = self.modes(y)
         assert modes is not None
-        free = self.vector_field(t, y)
-        responses, A = motion_responses(self, t, y, modes)
-        nu_dot = self.rates_of(free)
-        efforts = -solve_held(A, modes, nu_dot[modes.rows])
-        nu_dot = nu_dot + responses.T @ efforts
-        # Without round-off the rates remain exactly zero.
-        nu_dot = nu_dot.at[modes.rows].multiply(jnp.where(modes.held, 0.0, 1.0))
-        return Holding(efforts, nu_dot[modes.rows], jnp.diagonal(A), self.with_rates(free, nu_dot))
+        return hold(self, t, y, modes, self.rates_of(self.vector_field(t, y)))
+
+    @compile_free_method
+    def held_field(self, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+        """Return the rate of the unknowns, with the efforts where any are needed."""
+        modes, free = self.modes(y), self.vector_field(t, y)
+        assert modes is not None
+        nu_dot = jax.lax.cond(
+            jnp.any(modes.held),
+            lambda nu_dot: hold(self, t, y, modes, nu_dot).nu_dot,
+            lambda nu_dot: nu_dot,
+            self.rates_of(free),
+        )
+        return self.with_rates(free, nu_dot)
 
     def rates_of(self, y: Unknowns) -> Float[Array, " f"]:
         r"""Return the generalised velocities $\nu$ among the unknowns."""

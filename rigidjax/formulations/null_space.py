@@ -78,7 +78,7 @@ class AbstractNullSpace(AbstractMinimalRates):
     def vector_field(self, t: Float[Array, ""], y: Unknowns, args: Args = None) -> Unknowns:
         system = self.multibody
         if system.has_modes and not system.is_bound:
-            return self.holding(t, y).field
+            return self.held_field(t, y)
         return self._field(t, y)
 
     @compile_method

@@ -1,7 +1,7 @@
 """Declaration of a system: its parts, and the counts and names that follow from them."""
 
 from collections.abc import Iterable
-from typing import Self
+from typing import Any, Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -32,8 +32,9 @@ class AbstractSystem(eqx.Module):
     `has_all_mass`, whether every body had mass and inertia about every axis when it was declared;
     `tracked`, names of joints whose revolutions are counted besides those that a force depends on;
     `translates`, whether free bodies translate (see `fixed_point.system_of`); `sources`, the
-    inputs that are computed during a run with their controllers, by name; `is_bound`, whether the
-    values of inputs and the states of actuators at one time are in its forces.
+    inputs that are computed during a run with their controllers, by name; `contacts`, those of a
+    run that may stay closed (see `formulations.holding`); `is_bound`, whether the values of inputs
+    and the states of actuators at one time are in its forces.
     """
 
     bodies: eqx.AbstractVar[tuple[Body, ...]]
@@ -46,6 +47,7 @@ class AbstractSystem(eqx.Module):
     tracked: eqx.AbstractVar[tuple[str, ...]]
     translates: eqx.AbstractVar[bool]
     sources: eqx.AbstractVar[dict[str, tuple[InputTarget, Source]]]
+    contacts: eqx.AbstractVar[tuple[Any, ...]]
     is_bound: eqx.AbstractVar[bool]
 
     @property
@@ -143,7 +145,9 @@ class AbstractSystem(eqx.Module):
 
     @property
     def has_modes(self) -> bool:
-        """Whether the modes of joints that stick or lock are among the unknowns."""
+        """Whether joints stick or lock, or contacts close."""
+        if self.contacts:
+            return True
         sources = (source for _, source in held_sources(self.sources).values())
         return any(getattr(source, "joint", None) is not None for source in sources)
 

@@ -34,7 +34,7 @@ def system_of(system: System | FixedPointBody) -> System:
         System, bodies=(body,), joints=(), constraints=(),
         forces=_forces_on(system), frames=(),
         topology=_ONE_BODY, has_all_mass=True, tracked=(), translates=False,
-        closing=(), sources={}, is_bound=False,
+        closing=(), sources={}, contacts=(), is_bound=False,
     )  # fmt: skip
 
 

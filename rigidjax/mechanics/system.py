@@ -83,6 +83,7 @@ class System(AbstractSystem):
     translates: bool = eqx.field(static=True)
     closing: tuple[str, ...] = eqx.field(static=True)
     sources: dict[str, tuple[InputTarget, Source]]
+    contacts: tuple[Any, ...]
     is_bound: bool = eqx.field(static=True)
 
     def __init__(
@@ -176,7 +177,7 @@ class System(AbstractSystem):
         )
         self.tracked = ()
         self.translates = True
-        self.sources = {}
+        self.sources, self.contacts = {}, ()
         self.is_bound = False
 
     def _attach_constraints(

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, cast
 
 import diffrax
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
@@ -13,10 +14,12 @@ from ..adjoints.probed_loop import NestedForwardMode
 from ..annotations import Time
 from ..control.transition import Transition
 from ..formulations import AbstractAbsolute, AbstractFormulation
+from ..formulations.binding import sample_controllers
 from ..formulations.charts import Unknowns
 from ..mechanics import has_joints
 from ..projection import AbstractProjection
 from ..signals.call_times import find_call_times
+from ..signals.controllers import sampled_sources
 from ..signals.signal import signals_of
 from ..solvers import Projected, Recharted, dae_term
 from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
@@ -32,7 +35,7 @@ from ..solvers.wrappers.knots import (
     knots_of_signals,
     separate_delays,
 )
-from ..solvers.wrappers.sampled import SampledStep, sample_times
+from ..solvers.wrappers.sampled import SampledStep, before_samples, sample_times
 from ..state import State
 from .backend_policy import backend_of, choose_call, choose_call_after, choose_call_of_run
 from .endings import (
@@ -95,6 +98,11 @@ class RunArguments(NamedTuple):
         return self.t0 if self.sampling_start is None else self.sampling_start
 
     @property
+    def adapts_steps(self) -> bool:
+        """Whether the length of steps depends on their errors."""
+        return isinstance(self.controller, diffrax.AbstractAdaptiveStepSizeController)
+
+    @property
     def watches_singularity(self) -> bool:
         """Whether the run ends at a singularity of its parametrization."""
         model = self.model
@@ -147,6 +155,8 @@ def _prepare(
         y0 = _start(model, state0, t0)
     elif dae is not None:
         state0 = model.decode(t0, y0).normalized()
+    if sources := sampled_sources(model.multibody.sources):
+        y0 = sample_controllers(model, jnp.asarray(t0), y0, dict.fromkeys(sources, True))
     # The start was checked for consistency before.
     return model, y0, None if dae is None else dae_term(dae, state0, t0, check_start=False)
 
@@ -207,6 +217,10 @@ def _solve(
         saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)
     if between and not run.saves_unknowns:
         saveat = eqx.tree_at(lambda s: s.subs.fn, saveat, replace_fn=_after_projection(stepper))
+    asked = saveat.subs.ts if run.num_samples and run.saves_between_steps else None
+    if asked is not None:
+        ts = before_samples(model, run.first_sample, asked, not run.adapts_steps)
+        saveat = eqx.tree_at(lambda s: s.subs.ts, saveat, jnp.maximum(ts, run.t0))
     if run.event is not None:
         # The end is always saved in addition, because it is where an event occurred.
         ends = [diffrax.SubSaveAt(t1=True)]
@@ -234,6 +248,10 @@ def _solve(
     if run.event is not None:
         at_event = ts[-1], ys[-1]
         ts, ys = (ts[0], ys[0]) if len(ts) > 1 else (None, None)
+    if asked is not None and ts is not None:
+        first = int(run.saveat.subs.t0)
+        known = slice(first, first + len(asked))
+        ts = ts.at[known].set(jnp.where(jnp.isfinite(ts[known]), asked, ts[known]))
     saved_ts = ts
     result = name_result(solution.result, run.solver, model, run.t0, run.t1)
     saved = ys is not None and run.saves_unknowns
@@ -284,7 +302,7 @@ def _make_solver_and_controller(
         solver, controller = CountingSolver(solver), CountingController(controller)
     solver = wrap_solver(freeze_signals_of_steps(solver, model, controller), model, run.projection)
     if run.num_samples:
-        solver = SampledStep(solver, model, run.first_sample)
+        solver = SampledStep(solver, model, run.first_sample, not run.adapts_steps)
     if isinstance(run.adjoint, diffrax.ForwardMode | NestedForwardMode) and not counts_evaluations(
         run.solver
     ):
@@ -339,7 +357,7 @@ def _end_steps_at_knots(run: RunArguments) -> diffrax.AbstractStepSizeController
         Knots(ts, None) for ts in sample_times(run.model, run.first_sample, run.num_samples)
     )
     has_knots = knots or signals_of(run.model)
-    if not has_knots or not isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
+    if not has_knots or not run.adapts_steps:
         return controller
     return KnotController(controller, knots)  # pyright: ignore[reportCallIssue]
 

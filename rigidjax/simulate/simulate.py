@@ -13,6 +13,7 @@ from jaxtyping import Array, ArrayLike
 
 from ..annotations import Flag, Time
 from ..checks import collect_faults, common_dtype, is_traced, is_tracing
+from ..control.resting import with_contacts
 from ..control.sticking import declare_modes
 from ..control.transition import Transition, check_transitions, switched_inputs
 from ..formulations import AbstractFormulation
@@ -197,7 +198,9 @@ def simulate(
         num_samples, transitions, max_transitions,
     )  # fmt: skip
     solution, okay = opaque_call(integrate, run)
-    solution = replace_fields(solution, model=model, bound_inputs=inputs)
+    solution = replace_fields(
+        solution, model=with_contacts(model, transitions), bound_inputs=inputs
+    )
     if run.number is not None:
         stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(run.number))}
         solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)

@@ -9,19 +9,20 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Bool, Float, PyTree
 
 from ..annotations import Scalar
 from ..checks import is_traced
 from ..control.transition import TransitionRecord
 from ..formulations import AbstractFormulation
-from ..formulations.binding import input_values
+from ..formulations.binding import input_values, sample_controllers
 from ..formulations.charts import Unknowns, split_chart
+from ..formulations.holding import with_closed
 from ..mechanics.violations import violation_tolerance
 from ..native import call_by_kernel
 from ..results import RESULTS
 from ..signals.controllers import sampled_sources
-from ..solvers.wrappers.sampled import update_at_samples
+from ..solvers.wrappers.sampled import samples_at
 from ..state import State
 from .summary import summary_lines
 
@@ -50,6 +51,8 @@ class Solution(eqx.Module):
     - `event_time`, `event_y`: time, s, and unknowns of the event that ended the run; NaN if no
       event did, `None` without `event=`. See `event_state`.
     - `transitions`: the transitions of a hybrid run, `None` without `transitions=`.
+    - `closed`: whether each contact that can stay closed is so, shape (T, C); `None` without any.
+      See `contact_forces`.
     """
 
     model: AbstractFormulation
@@ -66,6 +69,7 @@ class Solution(eqx.Module):
     t0: Float[Array, ""] | None = None
     bound_inputs: dict[str, Any] | None = None
     transitions: TransitionRecord | None = None
+    closed: Bool[Array, "T C"] | None = None
 
     def __repr__(self) -> str:
         """Return a summary of at most nine lines."""
@@ -79,7 +83,7 @@ class Solution(eqx.Module):
         ts = self.event_time[..., None]
         ys = jax.tree.map(lambda y: jnp.expand_dims(y, ts.ndim - 1), self.event_y)
         traced = is_traced((self.model, ts, ys))
-        states = _evaluate(_decode, self.model, ts, ys, as_kernel=not traced)
+        states = _evaluate(_decode, self.model, ts, (ys, None, None), as_kernel=not traced)
         missing = jnp.isnan(ts)
 
         def at_event(leaf):
@@ -124,6 +128,23 @@ class Solution(eqx.Module):
         return self._along(_multipliers)
 
     @property
+    def contact_forces(self) -> dict[str, Float[Array, " T"]]:
+        """Normal force, N, or moment, N m, of every contact of `transitions=` that can stay closed.
+
+        By the name of the transition, or its number; shape (T,), zero while the contact is open.
+        Impacts are not part of it.
+        """
+        if self.closed is None:
+            return {}
+        contacts = self.model.multibody.contacts
+
+        def efforts(model, t, y):
+            values = model.holding(t, y).efforts[-len(contacts) :]
+            return {contact.name: values[c] for c, contact in enumerate(contacts)}
+
+        return self._along(efforts)
+
+    @property
     def coordinates(self) -> dict[str, Float[Array, "T k"]]:
         r"""Coordinates of every joint by its name, shape (T, k), lengths (m) before angles (rad).
 
@@ -150,12 +171,14 @@ class Solution(eqx.Module):
         if not bound:
             return {}
 
-        def evaluate(model, t, y):
+        def evaluate(model, t, sample):
+            y, t0 = sample
             if sampled_sources(model.multibody.sources):
-                y, _ = update_at_samples(model, jnp.asarray(self.t0), t, y)
+                y = sample_controllers(model, t, y, samples_at(model, t0, t))
             return input_values(model, bound, t, y)
 
-        return self._along(evaluate)
+        starts = jnp.broadcast_to(jnp.asarray(self.t0)[..., None], jnp.shape(self.ts))
+        return self._along(evaluate, starts)
 
     @property
     def frames(self) -> dict[str, tuple[Float[Array, "T 3"], Float[Array, "T 3 3"]]]:
@@ -203,17 +226,21 @@ class Solution(eqx.Module):
 
         return to_dataset(self)
 
-    def _along(self, function: Callable[..., PyTree]) -> Any:
-        """Evaluate `function(model, t, y)` at every time of every trajectory of a batch."""
+    def _along(self, function: Callable[..., PyTree], values: Array | None = None) -> Any:
+        """Evaluate `function(model, t, y)` at every time of every trajectory of a batch.
+
+        With `values`, one for each time, the last argument is `(y, value)`.
+        """
         if self.ts is None or self.ys is None:
             raise ValueError("No samples were saved: pass `ts=`, or a `diffrax.SaveAt` with times.")
-        values, _ = split_chart(self.ys)
-        if values.shape[-1:] != (self.model.num_unknowns,):
+        unknowns, _ = split_chart(self.ys)
+        if unknowns.shape[-1:] != (self.model.num_unknowns,):
             raise ValueError(
                 "`SaveAt(fn=...)` did not save the unknowns; use `Solution.ys` for its values."
             )
         traced = is_traced((self.model, self.ts, self.ys))
-        return _evaluate(function, self.model, self.ts, self.ys, as_kernel=not traced)
+        samples = self.ys, values, self.closed
+        return _evaluate(function, self.model, self.ts, samples, as_kernel=not traced)
 
 
 @eqx.filter_jit
@@ -221,17 +248,24 @@ def _evaluate(
     function: Callable[..., PyTree],
     model: AbstractFormulation,
     ts: Float[Array, "*batch T"],
-    ys: PyTree[Array],
+    samples: PyTree[Array],
     as_kernel: bool,
 ) -> Any:
-    evaluate = functools.partial(call_by_kernel, function) if as_kernel else function
+    """Evaluate a function at samples: unknowns, values or `None`, closed contacts or `None`."""
 
-    def along(model, ts, ys):
-        return jax.vmap(evaluate, in_axes=(None, 0, 0))(model, ts, ys)
+    def at_sample(model, t, sample):
+        y, value, closed = sample
+        model = model if closed is None else with_closed(model, closed)
+        return function(model, t, y if value is None else (y, value))
+
+    evaluate = functools.partial(call_by_kernel, at_sample) if as_kernel else at_sample
+
+    def along(model, ts, samples):
+        return jax.vmap(evaluate, in_axes=(None, 0, 0))(model, ts, samples)
 
     for _ in range(ts.ndim - 1):
         along = eqx.filter_vmap(along)
-    return along(model, ts, ys)
+    return along(model, ts, samples)
 
 
 def _decode(model: AbstractFormulation, t: Scalar, y: Unknowns) -> State:

@@ -114,9 +114,12 @@ def _of_solution(
     if len(indices) == 0:
         raise ValueError("The run reached none of its saved times: there is nothing to view.")
     thinned = eqx.tree_at(
-        lambda s: (s.ts, s.ys),
+        lambda s: (s.ts, s.ys, s.closed),
         solution,
-        (jnp.asarray(solution.ts)[indices], jax.tree.map(lambda y: y[indices], solution.ys)),
+        jax.tree.map(
+            lambda x: x[indices], (jnp.asarray(solution.ts), solution.ys, solution.closed)
+        ),
+        is_leaf=lambda x: x is None,
     )
     mechanism = describe_mechanism(solution.model)
     states, energies, drift, forces = thinned._along(_quantities)

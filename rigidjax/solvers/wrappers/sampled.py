@@ -1,11 +1,18 @@
-"""Steps of runs with sampled controllers, which change their values at the start of steps."""
+"""Steps of runs with sampled controllers, which change their values at the start of steps.
+
+A run takes the first sample at its start. Every later sample belongs to the one step that contains
+its time, a little later than the sample so that round-off in the ends of steps does not matter:
+however often a run is interrupted, each sample is taken once.
+"""
 
 import diffrax
+import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from ...annotations import (
     Args,
+    Count,
     Flag,
     History,
     InterpolationClass,
@@ -26,8 +33,12 @@ from .after_step import AbstractDelegating, innermost_solver
 from .knots import SIGNAL_NOT_FROZEN
 from .probe_state import map_probe
 
-# Distance of a step's ends from a sample, relative to the period, that is round-off.
+# Distance of a step's ends from a sample that is round-off: for steps of a fixed length relative to
+# the period, for others, which end at samples, in units of the last place of the time.
 _TOLERANCE = 1e-7
+_ROUND_OFF = 16
+# Distance of a saved time from a sample, relative to the period, that is round-off.
+_SAVED = 1e-9
 
 
 class SampledStep(AbstractDelegating):
@@ -36,19 +47,20 @@ class SampledStep(AbstractDelegating):
     Values at the end of a step are those in use until then, also where a sample lies there.
 
     **Arguments:** `solver`, any diffrax solver; `model`, the formulation, with its sources;
-    `start`, s, the time of the first samples.
+    `start`, s, the time of the first samples; `has_fixed_steps`, whether steps may end beside them.
     """
 
     solver: diffrax.AbstractSolver
     model: AbstractFormulation
     start: Scalar
+    has_fixed_steps: bool = eqx.field(static=True)
 
     @property
     def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.solver.interpolation_cls
 
     def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> PyTree[Array]:
-        return self.solver.init(terms, t0, t1, self.sample(t0, y0)[0], args)
+        return self.solver.init(terms, t0, t1, self.sample(t0, t1, y0)[0], args)
 
     def history(self, solver_state: PyTree[Array]) -> History:
         return self.inner.history(solver_state)
@@ -67,7 +79,7 @@ class SampledStep(AbstractDelegating):
         step_record: PyTree[Array],
         made_jump: Jump,
     ) -> ReplayResult:
-        y0, is_sample = self.sample(t0, y0)
+        y0, is_sample = self.sample(t0, t1, y0)
         jump = self._jump(made_jump, is_sample)
         return self.inner.replay(terms, t0, t1, y0, args, history, step_record, jump)
 
@@ -83,9 +95,9 @@ class SampledStep(AbstractDelegating):
     ) -> StepResult[PyTree]:
         """Evaluate controllers that sample at `t0`, and make a step."""
         solver_state = map_probe(
-            solver_state, (self, t0), lambda parts, y: parts[0].sample(parts[1], y)[0], y0
+            solver_state, (self, t0, t1), lambda parts, y: parts[0].sample(*parts[1:], y)[0], y0
         )
-        y0, is_sample = self.sample(t0, y0)
+        y0, is_sample = self.sample(t0, t1, y0)
         y1, error, dense_info, state, result = self.solver.step(
             terms, t0, t1, y0, args, solver_state, self._jump(made_jump, is_sample)
         )
@@ -104,21 +116,50 @@ class SampledStep(AbstractDelegating):
         # For multistep methods a Python `True` is the small change of a projection.
         return is_sample if made_jump is True else made_jump | is_sample
 
-    def sample(self, t: Time, y: Y) -> tuple[Y, Flag]:
-        """Return the unknowns after the samples at `t`, and whether there are any."""
-        y, due = update_at_samples(self.model, self.start, t, y)
-        return y, due
+    def sample(self, t0: Time, t1: Time, y: Y) -> tuple[Y, Flag]:
+        """Return the unknowns after the samples of a step, and whether there are any."""
+        due = {}
+        for name, (_, source) in sampled_sources(self.model.multibody.sources).items():
+            index, time = nearest_sample(t0, self.start, source.period)
+            shift = _ROUND_OFF * jnp.finfo(jnp.result_type(time)).eps * jnp.abs(time)
+            if self.has_fixed_steps:
+                shift = _TOLERANCE * source.period
+            due[name] = (index > 0) & (t0 <= time + shift) & (time + shift < t1)
+        y = sample_controllers(self.model, jnp.asarray(t0), y, due)
+        return y, jnp.any(jnp.stack(list(due.values())))
 
 
-def update_at_samples(model: AbstractFormulation, start: Scalar, t: Time, y: Y) -> tuple[Y, Flag]:
-    """Return the unknowns in which controllers that sample at `t` have new values, and whether
-    any does."""
+def nearest_sample(t: Time, start: Time, period: float) -> tuple[Count, Scalar]:
+    """Return the index and the time, s, of the sample next to a time."""
+    index = jnp.maximum(jnp.round((t - start) / period), 0.0)
+    return index, start + period * index
+
+
+def samples_at(model: AbstractFormulation, start: Time, t: Time) -> dict[str, Flag]:
+    """Return whether a saved time is that of a later sample than the first, for each input."""
     due = {}
     for name, (_, source) in sampled_sources(model.multibody.sources).items():
-        count = (t - start) / source.period
-        due[name] = jnp.abs(count - jnp.round(count)) <= _TOLERANCE
-    y = sample_controllers(model, jnp.asarray(t), y, due)
-    return y, jnp.any(jnp.stack(list(due.values())))
+        index, time = nearest_sample(t, start, source.period)
+        due[name] = (index > 0) & (jnp.abs(t - time) <= _saved_tolerance(time, source.period))
+    return due
+
+
+def before_samples(
+    model: AbstractFormulation, start: Time, ts: Float[Array, " T"], has_fixed_steps: bool
+) -> Float[Array, " T"]:
+    """Return saved times, those of samples so little earlier that they show the state before."""
+    for _, source in sampled_sources(model.multibody.sources).values():
+        index, time = nearest_sample(ts, start, source.period)
+        tolerance = _saved_tolerance(time, source.period)
+        back = tolerance if has_fixed_steps else _ROUND_OFF * jnp.finfo(ts.dtype).eps * jnp.abs(ts)
+        at_sample = (index > 0) & (jnp.abs(ts - time) <= tolerance)
+        ts = jnp.where(at_sample, time - back, ts)
+    return ts
+
+
+def _saved_tolerance(time: Scalar, period: float) -> Scalar:
+    eps = jnp.finfo(jnp.result_type(time)).eps
+    return _SAVED * period + 2 * _ROUND_OFF * eps * jnp.abs(time)
 
 
 def sample_times(model: AbstractFormulation, t0: Time, counts: dict[str, int]) -> list[Array]:
