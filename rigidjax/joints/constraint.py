@@ -55,10 +55,6 @@ class AbstractConstraint(eqx.Module):
     def joint_names(self) -> tuple[str, ...]:
         """Return the names of the joints whose coordinates the equations depend on."""
 
-    def unwrapped_joints(self) -> tuple[str, ...]:
-        """Return the names of joints whose angles must be unwrapped, beyond pi."""
-        return ()
-
     @abc.abstractmethod
     def bind_joints(self, joints: Mapping[str, AbstractJoint]) -> "AbstractConstraint":
         """Return the constraint in a system with these joints; `ValueError` if it is impossible."""
@@ -82,8 +78,8 @@ class Coupling(AbstractPositionConstraint):
 
     Both joints have one coordinate each (`Revolute`, `Prismatic`, `Screw`), rad or m. A coupling of
     two angles is a gear; a coupling of an angle and a length is a rack or a spindle, with the
-    `ratio` in m/rad or rad/m. The angle of `by` is unwrapped beyond pi: it becomes an unknown of
-    `NullSpace` and `Absolute`. Add the coupling to the joints of a `System`.
+    `ratio` in m/rad or rad/m. The angles of both joints are unwrapped beyond pi: they become
+    unknowns of `NullSpace` and `Absolute`. Add the coupling to the joints of a `System`.
 
     **Arguments:** `joint` ($q$) and `by` ($q_b$), joints of the system or their names; `ratio`,
     $r$; `offset`, $q_0$, m or rad; `name`.
@@ -131,9 +127,6 @@ class Coupling(AbstractPositionConstraint):
 
     def joint_names(self) -> tuple[str, ...]:
         return (self.joint, self.by)
-
-    def unwrapped_joints(self) -> tuple[str, ...]:
-        return (self.by,)
 
     def bind_joints(self, joints: Mapping[str, AbstractJoint]) -> "Coupling":
         for name in self.joint_names():

@@ -184,7 +184,7 @@ class AbstractSystem(eqx.Module):
     def tracked_joints(self) -> tuple[int, ...]:
         """Joints whose revolutions count: a force, a coupling or `tracked` names their angle, or
         they have a spring or stops."""
-        coupled = {name for one in self.constraints for name in one.unwrapped_joints()}
+        coupled = {name for one in self.constraints for name in one.joint_names()}
         followed = {name for force in self.forces for name in force.joint_names()}
         elastic = {joint.name for joint in self.joints if joint.is_elastic}
         wanted = self._joint_rows({*followed, *coupled, *elastic, *self.tracked})

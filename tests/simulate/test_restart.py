@@ -128,6 +128,42 @@ def test_gears_continue_after_a_restart(build):
         np.testing.assert_allclose(sol.coordinates["h"][0], 31.0 * np.cos(rate), rtol=1e-6)
 
 
+GEARS = rj.System(
+    [rj.Body(name, 1.0, (0.1,) * 3) for name in "hgk"],
+    [
+        *(rj.Revolute("ground", name, (0, 0, 0), (0, 0, 1), name=name) for name in "hgk"),
+        rj.Coupling("g", "h", -0.5, offset=0.3),
+        rj.Coupling("g", "k", 0.4),
+    ],
+)
+TURNING = {
+    "NullSpace": rj.NullSpace(GEARS),
+    "charts": rj.NullSpace(GEARS, rj.RotationVector()),
+    "Relative": rj.Relative(GEARS),
+    "index 0": rj.Absolute(GEARS, index=0),
+    "index 3": rj.Absolute(GEARS, index=3),
+}
+
+
+@pytest.mark.parametrize("name", TURNING)
+@pytest.mark.exhaustive("charts", "Relative", "index 0", "index 3")
+def test_coupled_joints_count_revolutions_across_restarts(name):
+    """A wheel that two others drive, in four pieces at constant rates."""
+    model = TURNING[name]
+    solver = rj.solvers.Radau5() if name == "index 3" else None
+    run = eqx.filter_jit(lambda state, t0, t1: rj.simulate(model, state, t1, t0=t0, solver=solver))
+    state = rj.jointed_state(GEARS, {}, {"h": 15.0})
+    for t0 in (0.0, 0.5, 1.0, 1.5):
+        sol = run(state, t0, t0 + 0.5)
+        state = last(sol.states)
+    again = rj.simulate(model, y0=sol.ys[-1], t0=2.0, t1=2.1, solver=solver)
+    for found, t in ((sol, 2.0), (again, 2.1)):
+        expected = [15 * t, 0.3 - 7.5 * t, (0.3 - 7.5 * t) / 0.4]
+        coordinates = [found.coordinates[joint][-1, 0] for joint in GEARS.angle_names]
+        np.testing.assert_allclose(coordinates, expected, atol=2e-6)
+        np.testing.assert_allclose(found.states.joint_angles[-1], expected, atol=2e-6)
+
+
 def values(y):
     return getattr(y, "values", y)
 
