@@ -143,6 +143,7 @@ def ensemble(
         reached=status.reached,
         names=() if chosen else tuple(traced_run.names),
         leaves=() if chosen else tuple(outputs),
+        joints=traced_run.joints,
         again=again,
     )
 

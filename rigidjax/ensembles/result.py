@@ -1,7 +1,7 @@
 """Result of an ensemble."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -43,6 +43,7 @@ class Ensemble:
     reached: np.ndarray
     names: tuple[str, ...]
     leaves: tuple[np.ndarray, ...]
+    joints: tuple[str, ...]
     again: Callable[..., "Ensemble"] = dataclasses.field(compare=False)
 
     def __len__(self) -> int:
@@ -100,7 +101,8 @@ class Ensemble:
         variables["result"] = ("member", self.result, {})
         variables["num_steps"] = ("member", self.num_steps, {"units": "1"})
         variables["reached"] = ("member", self.reached, {"units": "s"})
-        return xarray.Dataset(variables).set_coords([n for n in self.members.names])
+        data = xarray.Dataset(variables).set_coords([n for n in self.members.names])
+        return with_joint_names(data, self.joints)
 
     def __repr__(self) -> str:
         outputs = ", ".join(self.names) or ", ".join(self.statistics)
@@ -124,6 +126,13 @@ _STATES = {
     "joint_angles": (("time", "joint"), "rad"),
     "energy": (("time",), "J"),
 }
+
+
+def with_joint_names(dataset: "xarray.Dataset", joints: Sequence[str]) -> "xarray.Dataset":
+    """Return the dataset with the names of the joints whose angles it contains."""
+    if dataset.sizes.get("joint") != len(joints):
+        return dataset
+    return dataset.assign_coords(joint=list(joints))
 
 
 def label_dimensions(

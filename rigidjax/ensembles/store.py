@@ -23,7 +23,7 @@ from ..extras import import_optional
 from .chunks import ChunkResult
 from .leases import Lease, process_name
 from .members import Members
-from .result import label_dimensions
+from .result import label_dimensions, with_joint_names
 from .traced_run import Status, TracedRun
 
 _PROGRESS, _PLAN = "progress", "plan.json"
@@ -188,7 +188,8 @@ class Store:
 
         self._check_complete()
         data = xarray.open_zarr(self.path, consolidated=False, chunks=None)
-        return data.set_coords(self.plan["parameters"])
+        data = data.set_coords(self.plan["parameters"])
+        return with_joint_names(data, self.plan.get("joints", ()))
 
     def failed(self) -> int:
         """Return the number of failed members in complete shards."""
@@ -243,6 +244,7 @@ def make_plan(
         "shard": size,
         "parameters": members.names,
         "outputs": traced_run.names,
+        "joints": [*traced_run.joints],
         "shapes": [[*shape.shape] for shape in traced_run.shapes],
         "types": [str(shape.dtype) for shape in traced_run.shapes],
         "program": traced_run.fingerprint(),

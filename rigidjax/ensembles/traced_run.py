@@ -34,7 +34,7 @@ class TracedRun:
     """The user's `run`, traced once and evaluated for chunks of members.
 
     **Attributes:** `names` and `shapes`, the paths and the shapes with dtypes of the output leaves
-    of one member.
+    of one member; `joints`, the names that its arrays `joint_angles` have in common, if any.
     """
 
     def __init__(self, run: Callable[[Any], Any], members: Members):
@@ -42,6 +42,7 @@ class TracedRun:
         is_jitted = isinstance(run, type(jax.jit(lambda: None)))
         self._run = getattr(run, "__wrapped__", run) if is_jitted else run
         self._members = members
+        self.joints: tuple[str, ...] = ()
         leaves = [jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for leaf in members.leaves]
         try:
             with failures_as_nan(True):
@@ -89,6 +90,8 @@ class TracedRun:
             outputs = self._run(self._members.tree(leaves))
         is_solution = lambda x: isinstance(x, Solution)  # noqa: E731
         solutions = [x for x in jax.tree.leaves(outputs, is_leaf=is_solution) if is_solution(x)]
+        joints = {solution.model.multibody.angle_names for solution in solutions}
+        self.joints = joints.pop() if len(joints) == 1 else ()
         outputs = jax.tree.map(_trajectory, outputs, is_leaf=is_solution)
         outputs = jax.tree.map(jnp.asarray, eqx.filter(outputs, eqx.is_array_like))
         runs = recorded or [RunOutcome.from_solution(solution) for solution in solutions]

@@ -107,7 +107,7 @@ def to_dataset(
 
 
 def states_of(dataset: "xarray.Dataset") -> State:
-    """Return the states of a dataset from `to_dataset` or `load`.
+    """Return the states of a dataset from `to_dataset`, `load`, or an ensemble of solutions.
 
     **Returns:** a `State` whose leaves have the leading axes of the dataset, such as `time`.
     `dataset.isel(time=-1)` gives the last state, from which a run can be continued.

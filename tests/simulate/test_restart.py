@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
+from rigidjax.ensembles.store import Store
 
 STIFFNESS, INERTIA = 1.0, 0.1
 OMEGA = np.sqrt(STIFFNESS / INERTIA)
@@ -292,7 +293,7 @@ def test_constant_axis_is_checked_against_traced_one():
     np.testing.assert_array_equal(jax.vmap(build)(axes), axes)
 
 
-def test_ensembles_preserve_revolutions():
+def test_ensembles_preserve_revolutions(tmp_path):
     def run(member):
         return rj.simulate(RUN, rj.jointed_state(WOUND, {"h": member["q0"]}), 0.1, ts=[0.05, 0.1])
 
@@ -300,4 +301,8 @@ def test_ensembles_preserve_revolutions():
     found = rj.ensemble(run, {"q0": q0}, progress=False)
     expected = q0[:, None] * np.cos(OMEGA * np.array([0.05, 0.1]))
     np.testing.assert_allclose(found.outputs["joint_angles"][..., 0], expected, rtol=1e-6)
-    assert found.to_xarray().joint_angles.dims == ("member", "time", "joint")
+    stored = tmp_path / "ensemble.zarr"
+    rj.ensemble(run, {"q0": q0}, out=stored, progress=False)
+    for data in (found.to_xarray(), Store(stored).to_xarray()):
+        ends = rj.io.states_of(data.isel(time=-1))
+        np.testing.assert_allclose(ends.angles["h"], expected[:, -1], rtol=1e-6)
