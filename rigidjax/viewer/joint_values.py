@@ -45,7 +45,9 @@ def joint_values(run: DisplayedRun) -> Iterator[JointValue]:
                 yield JointValue(index, name, "m", values, rates)
             else:
                 angles, rates = _angle(run, joint, freedom)
-                yield JointValue(index, name, "rad", _unwrap(angles, rates, run.times), rates)
+                start = None if freedom == "b" else run.angles.get(joint["name"])
+                values = _unwrap(angles, rates, run.times, start)
+                yield JointValue(index, name, "rad", values, rates)
 
 
 def _translation(
@@ -83,7 +85,12 @@ def _angle(
     return angles, np.sum(spin * parent[..., 2], axis=-1)
 
 
-def _unwrap(angles: np.ndarray, rates: np.ndarray | None, times: np.ndarray) -> np.ndarray:
+def _unwrap(
+    angles: np.ndarray, rates: np.ndarray | None, times: np.ndarray, start: float | None
+) -> np.ndarray:
+    """Return angles with full revolutions, the first angle next to `start` if it is known."""
+    if start is not None:
+        angles = angles + 2 * np.pi * np.round((start - angles[0]) / (2 * np.pi))
     predicted = np.zeros(max(len(times) - 1, 0))
     if rates is not None:
         predicted = 0.5 * (rates[1:] + rates[:-1]) * np.diff(times)

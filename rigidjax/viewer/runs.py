@@ -34,7 +34,7 @@ class DisplayedRun:
     components, or `None` if unknown; `graphs`, from name and unit to values (T,); `forces` on the
     bodies, (T, L, 3) N, and `reactions` of the joints on their children, (T, J, 3) N, space
     components, or `None`; `mechanism`, see `describe_mechanism`; `is_ghost`, whether the run is
-    drawn faintly.
+    drawn faintly; `angles`, unwrapped angles of joints at the first time, rad, by name.
     """
 
     label: str
@@ -48,6 +48,7 @@ class DisplayedRun:
     reactions: np.ndarray | None = None
     is_ghost: bool = False
     velocities: np.ndarray | None = None
+    angles: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 def runs_of(
@@ -138,6 +139,7 @@ def _of_solution(
             None if forces is None else np.asarray(forces),
             reactions,
             velocities=np.asarray(states.velocity),
+            angles={name: float(angle[0]) for name, angle in states.angles.items()},
         )
     ]
 
@@ -171,11 +173,15 @@ def _of_ensemble(
         velocities = (
             np.asarray(outputs["velocity"][k], float)[rows] if "velocity" in outputs else None
         )
+        angles = {}
+        if "joint_angles" in outputs:
+            angles = dict(zip(ensemble.joints, outputs["joint_angles"][k][rows[0]], strict=False))
         runs.append(
             DisplayedRun(
-                text, mechanism, *poses, graphs, is_ghost=bool(runs), velocities=velocities
+                text, mechanism, *poses, graphs, is_ghost=bool(runs), velocities=velocities,
+                angles=angles,
             )
-        )
+        )  # fmt: skip
     if not runs:
         raise ValueError("No member reached any of its saved times: there is nothing to view.")
     return runs
@@ -257,6 +263,9 @@ def _of_dataset(dataset: Any, label: str, frames: int, members: int) -> list[Dis
         if {"energy", "position_drift", "velocity_drift"} <= set(data.data_vars):
             parts = [data[name] for name in ("kinetic_energy", "potential_energy") if name in data]
             graphs = _graphs(data.energy, data.position_drift, data.velocity_drift, parts)
+        angles = {}
+        if "joint_angles" in data:
+            angles = dict(zip(data["joint"].values, data.joint_angles.values[0], strict=True))
         runs.append(
             DisplayedRun(
                 label if k is None else f"{label} member {k}".strip(),
@@ -268,6 +277,7 @@ def _of_dataset(dataset: Any, label: str, frames: int, members: int) -> list[Dis
                 graphs,
                 is_ghost=bool(runs),
                 velocities=data.velocity.values if "velocity" in data else None,
+                angles=angles,
             )
         )
     if not runs:
@@ -320,9 +330,10 @@ def _of_states(
         orientations, np.broadcast_to(orientations[0], orientations.shape)
     )
     poses = (times[indices], positions, orientations)
+    angles = {name: float(np.ravel(values)[0]) for name, values in state.angles.items()}
     if not is_known:
-        return DisplayedRun(label, mechanism, *poses, None)
-    return DisplayedRun(label, mechanism, *poses, rates, velocities=velocities)
+        return DisplayedRun(label, mechanism, *poses, None, angles=angles)
+    return DisplayedRun(label, mechanism, *poses, rates, velocities=velocities, angles=angles)
 
 
 def _is_dataset(item: Any) -> bool:
