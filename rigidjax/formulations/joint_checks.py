@@ -64,7 +64,7 @@ def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput, star
         position, velocity, cosines, massless = _faults(model, state, t, massive)
         flags = [position > TOLERANCE, cosines < 0, velocity > TOLERANCE, massless[:1] >= 0]
         flags = jnp.concatenate(flags)
-        messages = [_position_message(name) for name in names]
+        messages = [_position_message(model, name) for name in names]
         messages += [_turned_message(name) for name in names]
         messages += [_velocity_message(name) for name in names]
         messages += [_MASSLESS_MESSAGE.format(body="A body")]
@@ -77,8 +77,10 @@ def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput, star
     for name, values in (("position", position), ("velocity", velocity)) if names else ():
         worst = int(np.argmax(values))
         if not values[worst] <= TOLERANCE:
-            message = _position_message if name == "position" else _velocity_message
-            raise ValueError(f"{message(names[worst])} Got {values[worst]:.3g}.")
+            joint = names[worst]
+            is_position = name == "position"
+            message = _position_message(model, joint) if is_position else _velocity_message(joint)
+            raise ValueError(f"{message} Got {values[worst]:.3g}.")
         turned = int(np.argmin(cosines))
         if cosines[turned] < 0:
             angle = np.degrees(np.arccos(max(cosines[turned], -1.0)))
@@ -88,11 +90,17 @@ def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput, star
     return start
 
 
-def _position_message(joint: str) -> str:
-    return (
+def _position_message(model: "AbstractCoordinates", joint: str) -> str:
+    message = (
         f"The positions of the state violate the joint {joint!r} (m or rad). "
         "`rj.consistent_state(system, state)` gives the nearest state that the joints allow."
     )
+    system = model.multibody
+    coupled = [x for one in system.constraints if one.name == joint for x in one.joint_names()]
+    hinges = ", ".join(f"{name!r}: ..." for name in system.angle_names if name in coupled)
+    if not hinges:
+        return message
+    return f"{message} Revolutions are part of a state: `rj.State(..., angles={{{hinges}}})`."
 
 
 def _turned_message(joint: str) -> str:

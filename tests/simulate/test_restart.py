@@ -165,6 +165,13 @@ def test_coupled_joints_count_revolutions_across_restarts(name):
         np.testing.assert_allclose(found.states.joint_angles[-1], expected, atol=2e-6)
 
 
+def test_missing_revolutions_of_coupled_joints_raise():
+    state = rj.jointed_state(GEARS, {"h": 15.0})
+    match = r"violate the joint 'coupling g by k'.*angles=\{'g': ..., 'k': ...\}\)`. Got 1.26"
+    with pytest.raises(ValueError, match=match):
+        TURNING["NullSpace"].encode(rj.State(state.position, state.orientation))
+
+
 def values(y):
     return getattr(y, "values", y)
 
