@@ -77,14 +77,15 @@ class NewtonSolution(NamedTuple):
     """Result of a Newton iteration.
 
     **Attributes:** `Z`, the solution; `converged`; `theta`, rate of convergence, 0 after a
-    single iteration; `eta`, ratio of the estimated error to the last increment; `count`, number of
-    iterations.
+    single iteration; `eta`, ratio of the estimated error to the last increment; `size`, norm of the
+    last increment; `count`, number of iterations.
     """
 
     Z: Array
     converged: Flag
     theta: Scalar
     eta: Scalar
+    size: Scalar
     count: Count  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
@@ -130,5 +131,5 @@ def iterate(
         return ~(carry[-1] | carry[-2])
 
     start = jnp.array(0), Z, one, one, one, jnp.zeros_like(one), one, no, no
-    count, Z, _, _, _, theta, eta, converged, _ = jax.lax.while_loop(is_running, advance, start)
-    return NewtonSolution(Z, converged, theta, eta, count)
+    count, Z, size, _, _, theta, eta, converged, _ = jax.lax.while_loop(is_running, advance, start)
+    return NewtonSolution(Z, converged, theta, eta, size, count)

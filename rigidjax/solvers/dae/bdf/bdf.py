@@ -376,7 +376,7 @@ def _solve_correction(
         return (tries == 0) | ((tries == 1) & ~fresh & ~outcome.converged)
 
     no, zero = jnp.array(False), jnp.zeros((), cj.dtype)
-    outcome = NewtonSolution(start, no, zero, zero, jnp.array(0))
+    outcome = NewtonSolution(start, no, zero, zero, zero, jnp.array(0))
     _, _, state, outcome = jax.lax.while_loop(
         tries_again, attempt, (jnp.array(0), no, state, outcome)
     )

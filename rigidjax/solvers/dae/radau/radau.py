@@ -58,6 +58,12 @@ from .stages import (
 )
 from .tableau import RadauTableau, radau_tableau
 
+# Stages of an iteration that does not converge with a new Jacobian are used if its last increment,
+# in units of the admitted error of a step, is at most this: after a step that did not converge
+# either, and after one that converged. The second bound is lower because a shorter step resolves a
+# kink, but no jump.
+_STALLED_INCREMENTS = 3.0, 0.3
+
 
 class RadauState(NamedTuple):
     r"""State between two steps; affects the cost of a step, but not its solution.
@@ -70,7 +76,7 @@ class RadauState(NamedTuple):
     - `Z`: increments of the stages of the last step, (s, n), and `h`, its length.
     - `refined_stages`: for dense output of the last step, see `refine_stages`.
     - `rate`: $\dot y$ at the end of the last step, (n,).
-    - `eta`: of the last Newton iteration, see `NewtonSolution`.
+    - `stalled`: whether the last Newton iteration did not converge, see `_STALLED_INCREMENTS`.
     - `evaluations`: in the last attempted step.
     """
 
@@ -83,7 +89,7 @@ class RadauState(NamedTuple):
     refined_stages: RefinedStages | None
     h: Scalar
     rate: Vector
-    eta: Scalar
+    stalled: Flag
     evaluations: Count
 
 
@@ -96,6 +102,10 @@ class AbstractRadau(AbstractDAESolver):
     converges fast. The collocation polynomial of the last step provides starting values. It is also
     the dense output, of degree s and less accurate than the end of the step. Derivatives are those
     of the solution of the stage equations, not of the iteration.
+
+    Where the right-hand side jumps, the iteration need not converge. Its stages are then used if
+    the last increment is of the size of the tolerance, and the error estimate decides about the
+    step.
 
     A step that cannot be solved has an infinite error estimate, so that an adaptive controller
     shortens it. If the step cannot be solved even at round-off length, or if its length is fixed,
@@ -161,7 +171,7 @@ class AbstractRadau(AbstractDAESolver):
             ),
             stale=jnp.array(True), Z=jnp.zeros((s, n), dtype),
             refined_stages=zero_refined_stages(s, n, dtype) if self.refined else None, h=zero + 1,
-            rate=rate, eta=zero + 1, evaluations=jnp.array(0),
+            rate=rate, stalled=jnp.array(False), evaluations=jnp.array(0),
         )  # fmt: skip
         return check_start_consistency(self, terms, t0, y0, eqs, state)
 
@@ -228,7 +238,6 @@ class AbstractRadau(AbstractDAESolver):
             Z=Z,
             h=h,
             rate=combine_stages(tableau.A_inverse[-1], Z) / h,
-            eta=outcome.eta,
             evaluations=state.evaluations + count,
         )
         y1, dense = _finish_step(step, Z, okay, state.refined_stages, unravel, self.linear_solver)
@@ -301,6 +310,10 @@ def _solve_stages(
     tableau = tableaus[0]
     start = extrapolate_stages(state.Z, h / state.h, tableau)
     n = step.y0.size
+    limit = jnp.where(state.stalled, *_STALLED_INCREMENTS)
+    # RADAU5 uses the rate of the last step and accepts a first iterate by it. A step into a kink
+    # would then be solved with the Jacobian of the side that it leaves, and the kink be missed.
+    unknown = jnp.ones_like(h)
 
     def attempt(carry):
         tries, _, _, state, _ = carry
@@ -323,10 +336,16 @@ def _solve_stages(
         outcome = iterate(
             step.residual,
             lambda r: solve_newton_equations(linear_solver, systems[0], r, tableau),
-            start, state.eta, tolerance, stage_norm, finder.max_steps, finder.patience,
+            start, unknown, tolerance, stage_norm, finder.max_steps, finder.patience,
         )  # fmt: skip
-        state = state._replace(M=M, K=K, factors=systems, h_factors=h)
-        state = state._replace(evaluations=count + len(tableau.c) * outcome.count)
+        # No shorter step makes an iteration across a jump converge. Its increments have the size of
+        # the jump times the length of the step, and so has the error estimate, which decides.
+        stalled = ~outcome.converged
+        outcome = outcome._replace(converged=outcome.converged | (fresh & (outcome.size <= limit)))
+        state = state._replace(
+            M=M, K=K, factors=systems, h_factors=h, stalled=stalled,
+            evaluations=count + len(tableau.c) * outcome.count,
+        )  # fmt: skip
         return tries + 1, fresh, point, state, outcome
 
     def tries_again(carry):
@@ -336,7 +355,9 @@ def _solve_stages(
     no, zero = jnp.array(False), jnp.zeros((), h.dtype)
     shapes = jax.eval_shape(step.equations.evaluate, step.t0, step.y0)
     point = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    outcome = NewtonSolution(jnp.zeros((len(tableau.c), n), h.dtype), no, zero, zero, jnp.array(0))
+    outcome = NewtonSolution(
+        jnp.zeros((len(tableau.c), n), h.dtype), no, zero, zero, zero, jnp.array(0)
+    )
     carry = jnp.array(0), no, point, state, outcome
     _, _, point, state, outcome = jax.lax.while_loop(tries_again, attempt, carry)
     return point, state, outcome
