@@ -53,7 +53,8 @@ class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
     )
     transition_at_start = (
         "A transition is due at the start of the run: its function `when` is zero there and moves "
-        "on in its direction. Start before the transition, or apply its `change` to the start."
+        "on in its direction, or a contact is penetrated. Start before the transition, or apply "
+        "its `change` to the start."
     )
     transition_without_effect = (
         "The `change` of a transition returned the state unchanged, so that the motion would go "
@@ -62,13 +63,14 @@ class RESULTS(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
     )
     transitions_accumulate = (
         "Transitions follow one another in ever shorter intervals, like the impacts of a ball that "
-        "comes to rest. Continue from the last one with a model of the motion that follows: a "
-        "contact force, a joint, or another mode."
+        "comes to rest. Use `rj.PlaneContact` or `rj.JointStop` with `rj.Restitution` and without "
+        "friction, which close; or continue from the last one with a contact force or a joint."
     )
     contact_persists = (
-        "The function `when` of a transition stays at zero after its `change`: the bodies stay in "
-        "contact (a restitution of zero). Continue with a model of the motion that follows: a "
-        "contact force, a joint, or another mode."
+        "The function `when` of a transition stays at zero after its `change`, or the motion would "
+        "pass through its zero from rest: the bodies stay in contact. Use `rj.PlaneContact` or "
+        "`rj.JointStop` with `rj.Restitution` and without friction in `rj.NullSpace` or "
+        "`rj.Relative`, which close; or continue with a contact force, a joint, or another mode."
     )
     max_transitions_reached = (
         "More transitions occurred than `max_transitions`. If that is intended, raise it."

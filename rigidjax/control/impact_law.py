@@ -20,6 +20,8 @@ _STEPS, _EQUAL_STEPS = 192, 144
 _PART = 1 / 64
 _LEAST_RATE = 1e-2
 _GROWTH = 1.5
+# Cosine of the angle between friction and the slip against it that counts as one.
+_STRAIGHT = 1.0 - 1e-9
 # Newton steps for the direction of sliding.
 _ITERATIONS = 12
 # Part of the trace, times the root of round-off, that is added to the diagonal of a matrix which is
@@ -82,7 +84,9 @@ def frictional_impulse(
         stops = against @ against <= mu * mu
         until, stopping = _stop(slip, held, B, mu)
         # Otherwise friction that does no work reverses the slip.
-        settles = can_stick & ~rests & (slip @ stopping <= 0) & (until <= length)
+        # Where the point cannot stick, a slip ends only if it does not turn before.
+        opposes = slip @ stopping <= jnp.where(can_stick, 0.0, -_STRAIGHT * mu * _norm(slip))
+        settles = opposes & ~rests & (until <= length)
         force = jnp.where(settles, stopping, jnp.where(stops, against, slides))
         force = jnp.where((slip @ force > 0) & ~stops, 0.0, force)
         new = _advance(impact, W, restitution, force, jnp.where(settles, until, length))
@@ -109,16 +113,17 @@ def _stop(
 ) -> tuple[Scalar, Float[Array, "2"]]:
     """Return the least normal impulse in which constant friction ends a slip, and this friction.
 
-    It is q = 1 / p with |B^-1 (a + q slip)| = mu.
+    It is p = 1 / q with |B^-1 (a + q slip)| = mu, infinite where there is none.
     """
     b = _solve_singular(B, slip)
     square, product = b @ b, -(b @ held)
-    margin = jnp.maximum(mu * mu - held @ held, 0.0)
+    margin = mu * mu - held @ held
     moves = square > 0
     inner = jnp.where(moves, product * product + square * margin, 1.0)
     root = jnp.sqrt(jnp.where(inner > 0, inner, 1.0)) * (inner > 0)
     q = (root - product) / jnp.where(moves, square, 1.0)
-    return 1.0 / jnp.where(q > 0, q, 1.0), held - q * b
+    exists = moves & (inner >= 0) & (q > 0)
+    return jnp.where(exists, 1.0 / jnp.where(q > 0, q, 1.0), jnp.inf), held - q * b
 
 
 def _advance(

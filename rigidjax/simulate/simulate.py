@@ -198,6 +198,8 @@ def simulate(
         num_samples, transitions, max_transitions,
     )  # fmt: skip
     solution, okay = opaque_call(integrate, run)
+    # Functions of transitions and laws may close over traced values.
+    traced = traced or is_traced(okay)
     solution = replace_fields(
         solution, model=with_contacts(model, transitions), bound_inputs=inputs
     )

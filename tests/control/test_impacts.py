@@ -7,6 +7,7 @@ import pytest
 from scipy.special import ellipkinc
 
 import rigidjax as rj
+from rigidjax.control.impact_law import frictional_impulse
 
 G = 9.81
 ROD = rj.Body.rod("rod", 1.0, 0.02, mass=1.0, position=(0, 0, -0.5))
@@ -159,6 +160,93 @@ def test_impact_with_friction(speed, sticks):
     np.testing.assert_allclose(velocity, expected, atol=1e-12)
     spin = np.cross([0, 0, -RADIUS], -tangential * direction) / INERTIA_OF_BALL
     np.testing.assert_allclose(omega, spin, atol=1e-11)
+
+
+def mobilities(rng, count):
+    """Random mobilities (count, 3, 3) of contact points of mechanisms, some of them singular."""
+    J = rng.normal(size=(count, 3, 4)) * 10 ** rng.uniform(-1, 1, (count, 1, 4))
+    J[: count // 10, :, 1:] = 0.0
+    return J @ np.swapaxes(J, 1, 2)
+
+
+def test_impacts_with_friction_never_add_energy(rng):
+    """The impulse pushes, lies in the friction cone, separates the bodies, and takes energy."""
+    count = 100_000
+    W = mobilities(rng, count)
+    wedged = np.arange(count) < count // 10
+    u = rng.normal(size=(count, 3))
+    u[wedged] = W[wedged, :, 0] / W[wedged, :1, 0] * u[wedged, :1]
+    u *= -np.sign(u[:, :1])
+    e = np.where(np.arange(count) % 5 == 0, np.arange(count) % 10 / 5.0, rng.uniform(0, 1, count))
+    mu = 10 ** rng.uniform(-6, 1, count)
+    P = np.asarray(jax.jit(jax.vmap(frictional_impulse))(W, u, e, mu))
+    change = np.einsum("nij,nj->ni", W, P)
+    gain = np.einsum("ni,ni->n", u + 0.5 * change, P)
+    assert np.max(gain / -(u[:, 0] * P[:, 0])) < 1e-12
+    assert P[:, 0].min() > 0
+    assert np.max(np.hypot(P[:, 1], P[:, 2]) / (mu * P[:, 0])) < 1 + 1e-12
+    assert np.min((u + change)[:, 0] / -u[:, 0]) > -1e-10
+
+
+def test_impacts_without_friction_follow_newtons_law(rng):
+    W = mobilities(rng, 1000)
+    u = rng.normal(size=(1000, 3))
+    u[:, 0] = -np.abs(u[:, 0])
+    e = rng.uniform(0, 1, 1000)
+    P = jax.jit(jax.vmap(frictional_impulse))(W, u, e, np.zeros(1000))
+    np.testing.assert_allclose(P[:, 0], -(1 + e) * u[:, 0] / W[:, 0, 0], rtol=1e-12)
+    np.testing.assert_array_equal(P[:, 1:], 0.0)
+    assert not np.any(frictional_impulse(W[0], -u[0], 0.5, 0.3))
+
+
+def planar_impulse(k, a, b, u, s, e, mu):
+    """Impulse (normal, tangential) of Routh's construction in a plane, by pieces that are straight:
+    mobilities k, a, b; normal velocity u and slip s before."""
+    p = q = work = 0.0
+    lowest = None
+    while True:
+        sticks = s == 0 and abs(a / b) <= mu
+        friction = -a / b if sticks else -mu * np.sign(s or a)
+        rate, slide = k + a * friction, 0.0 if sticks else a + b * friction
+        ends = [-s / slide if s * slide < 0 else np.inf]
+        if lowest is None:
+            ends.append(-u / rate if rate > 0 else np.inf)
+        else:
+            missing = (1 - e * e) * lowest - work
+            ends.append((np.sqrt(u * u + 2 * rate * missing) - u) / rate)
+        step = min(ends)
+        work += (u + 0.5 * rate * step) * step
+        p, q, u = p + step, q + friction * step, u + rate * step
+        s = 0.0 if ends[0] <= step else s + slide * step
+        if ends[1] <= step:
+            if lowest is not None:
+                return p, q
+            lowest, u = work, 0.0
+
+
+def test_impacts_in_a_plane_follow_rouths_construction(rng):
+    """Sliding, sticking and reversed slip in closed form, and derivatives in both modes."""
+    k, b = rng.uniform(0.5, 2, (2, 300))
+    a = rng.uniform(-0.9, 0.9, 300) * np.sqrt(k * b)
+    u, s = -rng.uniform(0.2, 2, 300), rng.normal(size=300)
+    e, mu = rng.uniform(0.1, 1, 300), rng.uniform(0.05, 1.5, 300)
+    expected = [planar_impulse(*values) for values in zip(k, a, b, u, s, e, mu, strict=True)]
+    zero, one = np.zeros(300), np.ones(300)
+    W = np.array([[k, a, zero], [a, b, zero], [zero, zero, one]]).transpose(2, 0, 1)
+    velocity = np.stack([u, s, zero], 1)
+    P = jax.jit(jax.vmap(frictional_impulse))(W, velocity, e, mu)
+    # The direction is constant in each step, so that a slip that ends is found exactly.
+    np.testing.assert_allclose(P[:, :2], expected, rtol=1e-9, atol=1e-9)
+
+    def impulse(x):
+        return frictional_impulse(jnp.asarray(W[0]), x[:3], x[3], x[4])
+
+    at = jnp.array([*velocity[0], e[0], mu[0]])
+    forward, reverse = jax.jacfwd(impulse)(at), jax.jacrev(impulse)(at)
+    np.testing.assert_allclose(forward, reverse, atol=1e-12)
+    steps = 1e-6 * np.eye(5)[[0, 1, 3, 4]]
+    slopes = [(impulse(at + step) - impulse(at - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(forward[:, [0, 1, 3, 4]], np.transpose(slopes), atol=1e-7)
 
 
 @pytest.mark.exhaustive

@@ -224,6 +224,39 @@ def test_a_run_continues_where_another_ended():
     np.testing.assert_allclose(rest.ys, whole.ys, rtol=1e-11)
 
 
+@pytest.mark.parametrize("t0", [0.0, 0.3])
+@pytest.mark.exhaustive("0.3")
+def test_each_sample_is_taken_once(t0):
+    """A controller that counts its samples: at the start, at saved times, beside transitions."""
+    model, counter = slider(rj.Input("force")), rj.SampledController(
+        lambda t, view, n: (n, n + 1.0), 0.1, 0.0
+    )  # fmt: skip
+    start = rj.jointed_state(model.system, {}, {"slide": 1.0})
+    inputs, after = {"force": counter}, t0 + np.array([0, 0.05, 0.1, 0.15, 0.3, 0.35, 1.0])
+    for options in ({}, {"dt": 0.05}):
+        run = rj.simulate(model, start, t0 + 1, t0=t0, ts=after, inputs=inputs, **options)
+        np.testing.assert_array_equal(run.ts, after)
+        np.testing.assert_array_equal(run.inputs["force"], [0, 0, 1, 1, 3, 3, 10])
+
+    def speed_up(t, state):
+        return eqx.tree_at(lambda s: s.velocity, state, state.velocity * 1.01)
+
+    @jax.vmap
+    def last(at):
+        kick = rj.Transition(lambda t, view: at - t, speed_up)
+        run = rj.simulate(
+            model, start, t0 + 1, t0=t0, ts=[t0 + 0.95], inputs=inputs, transitions=[kick],
+            max_transitions=2,
+        )  # fmt: skip
+        return run.inputs["force"][0], run.transitions.count
+
+    samples = t0 + 0.1 * np.arange(1, 10)
+    times = np.concatenate([samples, np.nextafter(samples, 0), np.nextafter(samples, 2)])
+    values, counts = last(times)
+    np.testing.assert_array_equal(values, 9.0)
+    np.testing.assert_array_equal(counts, 1)
+
+
 def test_rounded_values():
     model = slider(rj.Input("force"))
     start = rj.jointed_state(model.system, {"slide": 1.0})

@@ -146,6 +146,37 @@ def test_simultaneous_transitions_act_in_their_order():
     np.testing.assert_allclose(sol.states.position[0, 0], [0.5, 0.5, 0.0], atol=1e-13)
 
 
+def test_each_transition_acts_once_at_an_instant():
+    """Clocks that agree act in their order, and a transition that another one has undone does not
+    act."""
+
+    def kick(axis, speed):
+        def change(t, state):
+            return eqx.tree_at(lambda s: s.velocity, state, state.velocity.at[0, axis].add(speed))
+
+        return rj.Transition(lambda t, view: 1.0 - t, change, name=f"kick {axis}")
+
+    free = rj.NullSpace(rj.System([rj.Body("ball", 0.2, (1e-4,) * 3)]))
+    kicks = [kick(0, 1.0), kick(1, 2.0), kick(2, 3.0)]
+    sol = rj.simulate(free, rj.State(), 2.0, transitions=kicks, max_transitions=6)
+    np.testing.assert_array_equal(sol.transitions.kinds, [0, 1, 2, -1, -1, -1])
+    np.testing.assert_allclose(sol.states.position[0, 0], [1.0, 2.0, 3.0], rtol=1e-12)
+
+    def lift(t, state):
+        return eqx.tree_at(lambda s: s.position, state, state.position.at[0, 2].set(5.0))
+
+    fall = 1.0 * FALL
+    clock = rj.Transition(lambda t, view: fall - t, lift, name="lift")
+    sol = flight(t1=0.6, transitions=[clock, FLOOR], max_transitions=4)
+    np.testing.assert_array_equal(sol.transitions.kinds, [0, -1, -1, -1])
+    s = 0.6 - fall
+    height_at_end = 5.0 - G * fall * s - 0.5 * G * s**2
+    np.testing.assert_allclose(sol.states.position[0, 0, 2], height_at_end, rtol=1e-11)
+    # In the other order the floor acts before the ball is lifted.
+    sol = flight(t1=0.6, transitions=[FLOOR, clock], max_transitions=4)
+    np.testing.assert_array_equal(sol.transitions.kinds, [0, 1, -1, -1])
+
+
 @pytest.mark.exhaustive
 def test_directions():
     """Counting: a spinning body passes an angle in either direction."""
