@@ -186,9 +186,10 @@ class _HybridRun:
             at = with_closed(self.model, closed)
             urgencies = contact_motions(*stop_gradients((at, t, y)), self.short).urgencies
             c = jnp.argmax(urgencies)
+            changes: list[Any] = [item.change for item in self.contacts]
             branches = [
-                lambda y, item=item: item.change.apply(at, t, y, item.when)
-                for item in self.contacts
+                lambda y, item=item, change=change: change.apply(at, t, y, item.when)
+                for item, change in zip(self.contacts, changes, strict=True)
             ]
             changed = jax.lax.switch(c, branches, y), closed.at[c].set(~closed[c])
             keep = urgencies[c] > 0

@@ -251,8 +251,9 @@ def _solve(
     if asked is not None and ts is not None:
         first = int(run.saveat.subs.t0)
         known = slice(first, first + len(asked))
+        ts = jnp.asarray(ts)
         ts = ts.at[known].set(jnp.where(jnp.isfinite(ts[known]), asked, ts[known]))
-    saved_ts = ts
+    saved_ts: Any = ts
     result = name_result(solution.result, run.solver, model, run.t0, run.t1)
     saved = ys is not None and run.saves_unknowns
     if between and run.saves_unknowns:

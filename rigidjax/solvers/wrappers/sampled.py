@@ -132,7 +132,7 @@ class SampledStep(AbstractDelegating):
 def nearest_sample(t: Time, start: Time, period: float) -> tuple[Count, Scalar]:
     """Return the index and the time, s, of the sample next to a time."""
     index = jnp.maximum(jnp.round((t - start) / period), 0.0)
-    return index, start + period * index
+    return index, jnp.asarray(start + period * index)
 
 
 def samples_at(model: AbstractFormulation, start: Time, t: Time) -> dict[str, Flag]:
