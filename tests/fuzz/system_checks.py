@@ -422,10 +422,72 @@ def events(system: Any, state: Any, rng: np.random.Generator, units: Any) -> lis
     return out
 
 
+def _with_push(system: Any) -> Any:
+    """Return the system with an input that is a force on its last body."""
+    push = rj.PointForce(system.bodies[-1].name, force=rj.Input("push", 3))
+    joints = [*system.joints, *system.constraints]
+    return rj.System(
+        list(system.bodies), joints, [*system.forces, push], list(system.frames),
+        closing=system.closing,
+    )  # fmt: skip
+
+
+def hybrid(system: Any, state: Any, rng: np.random.Generator, units: Any) -> list[Comparison]:
+    """A body hits a plane and may rest on it, while a sampled controller counts: `NullSpace` and
+    `Relative` agree, nothing penetrates, closed contacts push, each sample is taken once."""
+    t1, restitution = 0.2 * units.time, float(rng.choice([0.0, 0.5, 1.0]))
+    ts = jnp.asarray(np.linspace(0.0, 1.0, 9)) * t1
+    options: dict[str, Any] = dict(rtol=1e-9, atol=1e-9 * min(_scales(units)), throw=False)
+    free = rj.simulate(rj.NullSpace(system), state, t1, ts=ts, max_steps=20_000, **options)
+    path = np.asarray(free.states.position[:, -1])
+    if free.result != rj.RESULTS.successful:
+        return []
+    k = int(rng.integers(3, 7))
+    velocity = np.asarray(free.states.velocity[k, -1])
+    speed = float(np.linalg.norm(velocity))
+    if speed < 1e-2 * units.of(1, 0, -1):
+        return []
+    normal = -velocity / speed
+    if ((path[0] - path[k]) @ normal) < 1e-3 * units.of(1):
+        return []
+    body = system.bodies[-1].name
+    plane = rj.PlaneContact(body, origin=path[k], normal=normal)
+    floor = rj.Transition(plane, rj.Restitution(restitution), name="floor")
+    counter = rj.SampledController(lambda t, view, n: (jnp.zeros(3), n + 1.0), t1 / 4, 0.0)
+    pushed, found = _with_push(system), {}
+    for name in ("NullSpace", "Relative"):
+        found[name] = rj.simulate(
+            FORMULATIONS[name](pushed), state, t1, ts=ts, inputs={"push": counter},
+            transitions=[floor], max_transitions=30, max_steps=50_000, **options,
+        )  # fmt: skip
+    one, other = found.values()
+    out, length = [], units.of(1) + float(np.max(np.abs(path)))
+    if not (one.result == other.result == rj.RESULTS.successful):
+        # Chattering ends by name, at a number of impacts that rounding decides.
+        return [Comparison("success of hybrid runs", np.zeros(()), np.zeros(()), 0.0)]
+    explained = 1e-6 * length
+    for name, run in found.items():
+        gaps = (np.asarray(run.states.position[:, -1]) - path[k]) @ normal
+        out.append(Comparison(f"penetration in {name}", np.minimum(gaps, 0), 0 * gaps, explained))
+        forces = np.asarray(run.contact_forces["floor"])
+        size = max(float(np.max(np.abs(forces))), EPS)
+        out.append(Comparison(f"pull in {name}", np.minimum(forces, 0), 0 * forces, 1e-6 * size))
+        count = np.asarray(run.ys[-1, -1] if run.ys.ndim == 2 else run.ys.values[-1, -1])
+        out.append(Comparison(f"samples in {name}", count, np.float64(4.0), 0.0))
+    first = [float(run.transitions.times[0]) for run in found.values()]
+    if np.all(np.isfinite(first)):
+        time = 1e-6 * (t1 + length / speed)
+        out.append(Comparison("time of the first impact", *map(np.float64, first), time))
+        after = [np.asarray(run.transitions.after.velocity[0]) for run in found.values()]
+        out.append(Comparison("velocity after it", *after, 1e-5 * np.max(np.abs(after))))
+    return out
+
+
 CHECKS = {
     "accelerations": accelerations,
     "backends": backends,
     "formulations": formulations,
     "derivatives": derivatives,
     "events": events,
+    "hybrid": hybrid,
 }
