@@ -249,11 +249,8 @@ def _solve(
         at_event = ts[-1], ys[-1]
         ts, ys = (ts[0], ys[0]) if len(ts) > 1 else (None, None)
     if asked is not None and ts is not None:
-        first = int(run.saveat.subs.t0)
-        known = slice(first, first + len(asked))
-        ts = jnp.asarray(ts)
-        ts = ts.at[known].set(jnp.where(jnp.isfinite(ts[known]), asked, ts[known]))
-    saved_ts: Any = ts
+        ts = _with_asked_times(ts, int(run.saveat.subs.t0), asked)
+    saved_ts = ts
     result = name_result(solution.result, run.solver, model, run.t0, run.t1)
     saved = ys is not None and run.saves_unknowns
     if between and run.saves_unknowns:
@@ -280,6 +277,12 @@ def _solve(
         t0=run.t0,
     )  # fmt: skip
     return solution, is_okay(result)
+
+
+def _with_asked_times(ts: Any, first: int, asked: Array) -> Any:
+    """Return saved times, those that were reached replaced by the ones that were asked for."""
+    known = slice(first, first + len(asked))
+    return ts.at[known].set(jnp.where(jnp.isfinite(ts[known]), asked, ts[known]))
 
 
 def _make_terms(run: RunArguments, term: diffrax.AbstractTerm | None) -> diffrax.AbstractTerm:
