@@ -60,11 +60,11 @@ def frictional_impulse(
     **Arguments:** `W`, the velocities that unit impulses cause, positive semidefinite, 1/kg;
     `velocity` before, m/s; normal components first, then two tangential ones.
     **Returns:** shape (3,), N s; zero if the bodies do not approach.
-    **Source:** Stronge, Impact Mechanics, 3.3 and 4.2; Routh, Dynamics of a System of Rigid Bodies,
-    art. 187 to 195.
+    **Source:** Stronge, Impact Mechanics, chapters 3 and 4 (energetic coefficient of restitution);
+    Routh, Dynamics of a System of Rigid Bodies (impulses with friction in a plane).
     """
     a, B = W[1:, 0], W[1:, 1:]
-    tiny = jnp.finfo(W.dtype).tiny ** 0.5
+    tiny = float(jnp.finfo(W.dtype).tiny) ** 0.5
     held, mu = -_solve_singular(B, a), friction
     step = -_PART * velocity[0]
     root_of_eps = float(jnp.finfo(W.dtype).eps) ** 0.5

@@ -54,8 +54,8 @@ class Restitution(AbstractChange):
     **Arguments:** `coefficient`, $e$, from 0 (plastic) to 1 (elastic); `friction`, Coulomb's
     coefficient.
     **Raises:** `ValueError` for other values; in a run, for `friction` at another distance.
-    **Source:** Pfeiffer and Glocker, Multibody Dynamics with Unilateral Contacts, 8; Stronge,
-    Impact Mechanics, 3.3 (see `impact_law.frictional_impulse`).
+    **Source:** Pfeiffer and Glocker, Multibody Dynamics with Unilateral Contacts, 8; with friction
+    Stronge, Impact Mechanics, chapters 3 and 4 (see `impact_law.frictional_impulse`).
     """
 
     may_repeat: ClassVar[bool] = True

@@ -248,7 +248,7 @@ def _solve(
     if run.event is not None:
         at_event = ts[-1], ys[-1]
         ts, ys = (ts[0], ys[0]) if len(ts) > 1 else (None, None)
-    if asked is not None and ts is not None:
+    if asked is not None:
         ts = _with_asked_times(ts, int(run.saveat.subs.t0), asked)
     saved_ts = ts
     result = name_result(solution.result, run.solver, model, run.t0, run.t1)
@@ -281,6 +281,8 @@ def _solve(
 
 def _with_asked_times(ts: Any, first: int, asked: Array) -> Any:
     """Return saved times, those that were reached replaced by the ones that were asked for."""
+    if ts is None:
+        return None
     known = slice(first, first + len(asked))
     return ts.at[known].set(jnp.where(jnp.isfinite(ts[known]), asked, ts[known]))
 
