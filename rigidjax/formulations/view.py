@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..checks import did_you_mean, is_traced
@@ -32,8 +33,7 @@ class SystemView:
         self.model, self.y = model, y
         self.t = jnp.asarray(t, split_chart(y)[0].dtype)
         self._parts: dict[str, Any] = {}
-        # By type and name, because sensors with traced arrays cannot be compared.
-        self._readings: dict[Any, tuple[Any, Array]] = {}
+        self._readings: list[tuple[Any, Array]] = []
 
     @property
     def state(self) -> State:
@@ -84,7 +84,7 @@ class SystemView:
         view = SystemView(self.model, self.t, self.y)
         for name in self._parts:
             view._part(name)
-        for sensor, _ in self._readings.values():
+        for sensor, _ in self._readings:
             if not is_traced(sensor):
                 view._read(sensor)
         return view
@@ -106,12 +106,22 @@ class SystemView:
         return self._parts[name]
 
     def _read(self, sensor: Any) -> Array:
-        key = type(sensor), sensor.name
-        if key not in self._readings:
-            sensor.check(self.model)
-            reading = jnp.asarray(sensor.predict(self.model, self.t, self.y))
-            self._readings[key] = sensor, reading
-        return self._readings[key][1]
+        for known, reading in self._readings:
+            if _are_same(known, sensor):
+                return reading
+        sensor.check(self.model)
+        reading = jnp.asarray(sensor.predict(self.model, self.t, self.y))
+        self._readings.append((sensor, reading))
+        return reading
+
+
+def _are_same(a: Any, b: Any) -> bool:
+    """Return whether two sensors measure the same: names alone do not tell points of a body."""
+    (leaves, structure), (others, other) = map(jax.tree.flatten, (a, b))
+    return structure == other and all(
+        x is y or (not is_traced((x, y)) and np.array_equal(x, y))
+        for x, y in zip(leaves, others, strict=True)
+    )
 
 
 class Readings:
@@ -167,5 +177,5 @@ jax.tree_util.register_pytree_node(
 def _view_of(model: Any, t: Any, y: Any) -> SystemView:
     """Return a view without converting its parts, which may be placeholders of a transformation."""
     view = object.__new__(SystemView)
-    view.model, view.t, view.y, view._parts, view._readings = model, t, y, {}, {}
+    view.model, view.t, view.y, view._parts, view._readings = model, t, y, {}, []
     return view

@@ -58,3 +58,11 @@ def test_unknown_names():
     free = rj.NullSpace(rj.System(rj.Body("ball", 0.2, (1e-4,) * 3)))
     with pytest.raises(KeyError, match=r"The joints are \[\]"):
         SystemView(free, 0.0, free.encode(rj.State())).rates["hinge"]
+
+
+def test_two_points_of_one_body_have_readings_of_their_own():
+    body = rj.Body("body", 1.0, (1.0, 1.0, 1.0))
+    model = rj.NullSpace(rj.System(body))
+    view = rj.SystemView(model, 0.0, model.encode(rj.State()))
+    for point in ((0.0, 0.0, 0.0), (1.0, 2.0, 3.0)):
+        assert view.sensors[rj.Position("body", point)].tolist() == list(point)
