@@ -1,5 +1,6 @@
 """Differentiable simulation of rigid bodies and multibody systems in JAX."""
 
+import gc as _gc
 import typing as _typing
 from importlib import import_module as _import_module
 
@@ -15,99 +16,96 @@ if interrupts.shows_help():
 
     _main()
 
-from . import projection as projection, solvers as solvers
-from ._version import __version__ as __version__
-from .adjoints.any_mode import AnyMode as AnyMode
-from .analysis.equilibrium import equilibrium as equilibrium
-from .analysis.linearisation import Linearisation as Linearisation, linearize as linearize
-from .bodies import (
-    AutodiffPotential as AutodiffPotential,
-    AxialGravityPotential as AxialGravityPotential,
-    Body as Body,
-    ConstantMoment as ConstantMoment,
-    FixedPointBody as FixedPointBody,
-    Frame as Frame,
-    GravityPotential as GravityPotential,
-    LinearDrag as LinearDrag,
-    MassProperties as MassProperties,
-    Mesh as Mesh,
-    QuadraticDrag as QuadraticDrag,
-)
-from .control.contacts import JointStop as JointStop, PlaneContact as PlaneContact
-from .control.locks import Lock as Lock, Release as Release
-from .control.restitution import Restitution as Restitution
-from .control.transition import Transition as Transition, TransitionRecord as TransitionRecord
-from .forces import (
-    AbstractActuator as AbstractActuator,
-    Bushing as Bushing,
-    Cable as Cable,
-    DCMotor as DCMotor,
-    Drag as Drag,
-    Gravity as Gravity,
-    LaggedMotor as LaggedMotor,
-    Motor as Motor,
-    PIController as PIController,
-    PIDController as PIDController,
-    PointForce as PointForce,
-    PositionServo as PositionServo,
-    Potential as Potential,
-    Rotor as Rotor,
-    Spring as Spring,
-    Torque as Torque,
-    TorsionSpring as TorsionSpring,
-)
-from .formulations import (
-    Absolute as Absolute,
-    Charted as Charted,
-    EulerParameters as EulerParameters,
-    Hamiltonian as Hamiltonian,
-    NullSpace as NullSpace,
-    Relative as Relative,
-)
-from .formulations.view import SystemView as SystemView
-from .initial import (
-    JointStart as JointStart,
-    consistent_state as consistent_state,
-    jointed_state as jointed_state,
-)
-from .joints import (
-    Constraint as Constraint,
-    Coupling as Coupling,
-    Cylindrical as Cylindrical,
-    Distance as Distance,
-    Free as Free,
-    Friction as Friction,
-    Planar as Planar,
-    Prismatic as Prismatic,
-    Revolute as Revolute,
-    Screw as Screw,
-    Spherical as Spherical,
-    Stop as Stop,
-    Universal as Universal,
-    VelocityConstraint as VelocityConstraint,
-    Weld as Weld,
-)
-from .mechanics import System as System, joint_states as joint_states, rate_labels as rate_labels
-from .results import RESULTS as RESULTS, SimulationError as SimulationError
-from .rotations import (
-    ConformalRotationVector as ConformalRotationVector,
-    Directors as Directors,
-    EulerAngles as EulerAngles,
-    LinearParameters as LinearParameters,
-    Quaternion as Quaternion,
-    RodriguesParameters as RodriguesParameters,
-    RotationVector as RotationVector,
-    convert as convert,
-)
-from .signals.controllers import SampledController as SampledController
-from .signals.fourier import FourierSeries as FourierSeries
-from .signals.inputs import Input as Input
-from .signals.signal import Signal as Signal
-from .signals.switches import Switch as Switch
-from .simulate.simulate import simulate as simulate
-from .simulate.solution import Solution as Solution
-from .state import State as State
-from .stepping.stepper import Stepper as Stepper, StepperState as StepperState
+# A new process has no garbage, and looking for it would take a tenth of the time of the imports.
+_collects_garbage = _gc.isenabled()
+_gc.disable()
+try:
+    from . import projection as projection, solvers as solvers
+    from ._version import __version__ as __version__
+    from .adjoints.any_mode import AnyMode as AnyMode
+    from .bodies import (
+        AutodiffPotential as AutodiffPotential,
+        AxialGravityPotential as AxialGravityPotential,
+        Body as Body,
+        ConstantMoment as ConstantMoment,
+        FixedPointBody as FixedPointBody,
+        Frame as Frame,
+        GravityPotential as GravityPotential,
+        LinearDrag as LinearDrag,
+        MassProperties as MassProperties,
+        Mesh as Mesh,
+        QuadraticDrag as QuadraticDrag,
+    )
+    from .control.transition import Transition as Transition, TransitionRecord as TransitionRecord
+    from .forces import (
+        AbstractActuator as AbstractActuator,
+        Bushing as Bushing,
+        Cable as Cable,
+        DCMotor as DCMotor,
+        Drag as Drag,
+        Gravity as Gravity,
+        LaggedMotor as LaggedMotor,
+        Motor as Motor,
+        PIController as PIController,
+        PIDController as PIDController,
+        PointForce as PointForce,
+        PositionServo as PositionServo,
+        Potential as Potential,
+        Rotor as Rotor,
+        Spring as Spring,
+        Torque as Torque,
+        TorsionSpring as TorsionSpring,
+    )
+    from .formulations import (
+        Absolute as Absolute,
+        Charted as Charted,
+        NullSpace as NullSpace,
+        Relative as Relative,
+    )
+    from .formulations.view import SystemView as SystemView
+    from .joints import (
+        Constraint as Constraint,
+        Coupling as Coupling,
+        Cylindrical as Cylindrical,
+        Distance as Distance,
+        Free as Free,
+        Friction as Friction,
+        Planar as Planar,
+        Prismatic as Prismatic,
+        Revolute as Revolute,
+        Screw as Screw,
+        Spherical as Spherical,
+        Stop as Stop,
+        Universal as Universal,
+        VelocityConstraint as VelocityConstraint,
+        Weld as Weld,
+    )
+    from .mechanics import (
+        System as System,
+        joint_states as joint_states,
+        rate_labels as rate_labels,
+    )
+    from .results import RESULTS as RESULTS, SimulationError as SimulationError
+    from .rotations import (
+        ConformalRotationVector as ConformalRotationVector,
+        Directors as Directors,
+        EulerAngles as EulerAngles,
+        LinearParameters as LinearParameters,
+        Quaternion as Quaternion,
+        RodriguesParameters as RodriguesParameters,
+        RotationVector as RotationVector,
+        convert as convert,
+    )
+    from .signals.controllers import SampledController as SampledController
+    from .signals.inputs import Input as Input
+    from .signals.signal import Signal as Signal
+    from .signals.switches import Switch as Switch
+    from .simulate.simulate import simulate as simulate
+    from .simulate.solution import Solution as Solution
+    from .state import State as State
+finally:
+    if _collects_garbage:
+        _gc.enable()
 
 if _typing.TYPE_CHECKING:
     from . import (
@@ -118,8 +116,14 @@ if _typing.TYPE_CHECKING:
         problems as problems,
         viewer as viewer,
     )
+    from .analysis.equilibrium import equilibrium as equilibrium
+    from .analysis.linearisation import Linearisation as Linearisation, linearize as linearize
+    from .control.contacts import JointStop as JointStop, PlaneContact as PlaneContact
+    from .control.locks import Lock as Lock, Release as Release
+    from .control.restitution import Restitution as Restitution
     from .ensembles import Ensemble as Ensemble, ensemble as ensemble
     from .exporting import export as export
+    from .formulations import EulerParameters as EulerParameters, Hamiltonian as Hamiltonian
     from .identification import (
         Accelerometer as Accelerometer,
         Attitude as Attitude,
@@ -144,10 +148,17 @@ if _typing.TYPE_CHECKING:
         identify as identify,
         sensitivity as sensitivity,
     )
+    from .initial import (
+        JointStart as JointStart,
+        consistent_state as consistent_state,
+        jointed_state as jointed_state,
+    )
+    from .signals.fourier import FourierSeries as FourierSeries
+    from .stepping.stepper import Stepper as Stepper, StepperState as StepperState
     from .viewer import view as view
 
 
-# Imported on first use, because they take as long to import as the rest of the package.
+# Imported on first use: together they take longer than the rest of the package.
 _MODULES = ("ensembles", "identification", "io", "models", "plotting", "problems", "viewer")
 _OF_IDENTIFICATION = (
     "Accelerometer",
@@ -176,6 +187,15 @@ _OF_IDENTIFICATION = (
 _WHERE = {
     **dict.fromkeys(_OF_IDENTIFICATION, "identification"),
     **dict.fromkeys(("Ensemble", "ensemble"), "ensembles"),
+    "equilibrium": "analysis.equilibrium",
+    **dict.fromkeys(("Linearisation", "linearize"), "analysis.linearisation"),
+    **dict.fromkeys(("JointStop", "PlaneContact"), "control.contacts"),
+    **dict.fromkeys(("Lock", "Release"), "control.locks"),
+    "Restitution": "control.restitution",
+    **dict.fromkeys(("JointStart", "consistent_state", "jointed_state"), "initial"),
+    **dict.fromkeys(("EulerParameters", "Hamiltonian"), "formulations"),
+    "FourierSeries": "signals.fourier",
+    **dict.fromkeys(("Stepper", "StepperState"), "stepping.stepper"),
     "export": "exporting",
     "view": "viewer",
 }

@@ -9,6 +9,7 @@ import collections
 import contextlib
 import contextvars
 import difflib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -47,6 +48,57 @@ def is_eager() -> bool:
     return get_opaque_trace_state() == outside
 
 
+def known(tree: Any) -> Any:
+    """Return a pytree with the values of its traced leaves that are known.
+
+    Values under `jax.grad` and `jax.jvp` are known outside `jax.jit`.
+    """
+
+    def value(leaf):
+        found = leaf.to_concrete_value() if isinstance(leaf, jax.core.Tracer) else leaf
+        return leaf if found is None else found
+
+    return jax.tree.map(value, tree)
+
+
+def evaluate(
+    function: Callable[..., Any], *options: Any, is_linear: bool = False
+) -> Callable[..., Any]:
+    """Return a function of arrays: by NumPy where values are known, compiled as one elsewhere.
+
+    **Arguments:** `function(*options, xp, *arrays)`, where `xp` is `numpy` or `jax.numpy`;
+    `is_linear`, whether it is linear, which spares a compiled function.
+    """
+
+    def call(*arrays):
+        if is_traced(arrays):
+            return _differentiable(function, is_linear, *options)(*arrays)
+        return function(*options, np, *arrays)
+
+    return call
+
+
+@functools.cache
+def _differentiable(
+    function: Callable[..., Any], is_linear: bool, *options: Any
+) -> Callable[..., Any]:
+    compiled = jax.jit(functools.partial(function, *options, jnp))
+
+    @jax.custom_jvp
+    def call(*arrays):
+        if is_traced(arrays):
+            return compiled(*arrays)
+        return jax.tree.map(as_leaf, function(*options, np, *map(np.asarray, arrays)))
+
+    def tangent(primals, tangents):
+        if is_linear:
+            return function(*options, jnp, *tangents)
+        return jax.jvp(compiled, primals, tangents)[1]
+
+    call.defjvp(lambda primals, tangents: (call(*primals), tangent(primals, tangents)))
+    return call
+
+
 def check(value: ArrayInput, valid: Callable[[Any], Any], message: str) -> Any:
     """Return `value` if `valid(value)` holds everywhere, else raise `message`.
 
@@ -73,9 +125,11 @@ def check_all(value: ArrayInput, rules: Sequence[Rule]) -> Any:
     **Returns:** `value`, unchanged.
     **Errors:** `ValueError`.
     """
-    concrete = value if is_traced(value) else np.asarray(value)
+    concrete = known(value)
+    concrete = concrete if is_traced(concrete) else np.asarray(concrete)
     holds = [valid(concrete) for valid, _ in rules]
-    if is_traced((value, holds)):  # a rule may compare a concrete value with a traced one
+    holds = known(holds)
+    if is_traced((concrete, holds)):  # a rule may compare a concrete value with a traced one
         violated = jnp.stack([jnp.logical_not(flags).any() for flags in holds])
         messages = [message for _, message in rules]
         if _FAULTS.get() is not None:
@@ -153,7 +207,9 @@ def float_array(value: Any, argument: str, *shapes: tuple[int, ...]) -> Any:
     **Errors:** `TypeError` for values that are not real numbers, `ValueError` for a wrong shape.
     """
     default = jnp.result_type(float)
-    if is_traced(value):
+    if isinstance(value, jax.core.Tracer):
+        array = value
+    elif is_traced(value):
         array = jnp.asarray(value)
     else:
         try:
@@ -277,10 +333,11 @@ def finite_rule(argument: str) -> Rule:
 
 def as_leaf(value: Any) -> Array:
     """Return a checked value as the JAX array that a module stores."""
-    if is_traced(value) or not is_eager():
-        return jnp.asarray(value)
-    # `jnp.asarray` of a NumPy array compiles a function for each shape.
-    return value if isinstance(value, jax.Array) else jax.device_put(np.array(value))
+    if isinstance(value, jax.Array):
+        return jnp.asarray(value) if jax.typeof(value).weak_type else value
+    # A constant is not part of an enclosing trace; `jnp.asarray` compiles a function per shape.
+    with eval_context():
+        return jax.device_put(np.array(value))
 
 
 def finite_leaf(value: ArrayInput | None, argument: str, *shapes: tuple[int, ...]) -> Array:

@@ -9,8 +9,9 @@ import diffrax
 import jax
 import jax.extend
 import jax.numpy as jnp
+import numpy as np
 
-from .annotations import Count, Scalar
+from .annotations import Count, Flag, Scalar
 
 # Inside a run diffrax accepts only its own results. This one belongs to iterative linear solvers,
 # which are not used here; it represents `RESULTS.joints_open`.
@@ -91,6 +92,29 @@ _ENTRIES._index_to_message[int(_ENTRIES.max_steps_reached._value)] = (
     "orientation of a fast rotor: use `rj.Relative`, where it is one angle. If the steps are "
     "reasonable, raise `max_steps`."
 )
+
+
+def promote(result: Any) -> Any:
+    """Return a result of diffrax as one of this package.
+
+    It is what equinox's `promote` does, but that compiles functions even inside a trace.
+    """
+    table = _ENTRIES._base_offsets[diffrax.RESULTS]
+    table = jnp.asarray(table) if result.is_traced() else table
+    return type(result)(table[result._value], RESULTS)
+
+
+def first_failure(result: Any, then: Any) -> Any:
+    """Return `result` of diffrax if it is a failure, else `then`."""
+    okay = is_successful(result)
+    return then if okay is True else diffrax.RESULTS.where(okay, then, result)
+
+
+def is_successful(result: Any) -> bool | Flag:
+    """Return whether a result of diffrax is that of success, without a trace if it is known."""
+    if result.is_traced():
+        return diffrax.is_successful(result)
+    return bool(np.all(result._value == diffrax.RESULTS.successful._value))
 
 
 class SimulationError(RuntimeError):

@@ -58,9 +58,10 @@ class AnyMode(diffrax.AbstractAdjoint):
 
     def loop(self, **kwargs: PyTree) -> tuple[PyTree, dict[str, PyTree]]:
         """Run the main loop of `diffrax.diffeqsolve` (its extension point for adjoints)."""
-        solve, inputs = trace_solve(kwargs, self.checkpoints, self.controls_derivatives)
+        solve, inputs = trace_solve(
+            kwargs, self.checkpoints, self.controls_derivatives, self.backend
+        )
         implicit = isinstance(base_solver(kwargs["solver"]), diffrax.AbstractImplicitSolver)
-        solve.requested_backend = self.backend
         too_large = why_too_many_elements if implicit else why_too_large_matrices
         solve.backend = choose_backend(self.backend, solve.jaxpr, too_large)
         state, stats = solve.unflatten(_solve_p.bind(*inputs, solve=solve, differentiated=None))

@@ -93,7 +93,10 @@ def transpose_run(
     """
     run = _ExplicitRun(kwargs, boundaries_are_wanted(wanted), batched)
     state_of = lambda _, new: ravel_pytree(new[0])[0]  # noqa: E731
-    record = record_run(recorded_kwargs, run.segment, state_of, run.moves, run.record_row)
+    record = record_run(
+        recorded_kwargs, run.segment, state_of, run.moves, run.record_row,
+        (run.stages + 1, run.y0.size),
+    )  # fmt: skip
     return run.assemble_cotangents(run.backward(record, ct_ts, ct_ys), ct_ts)
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ..annotations import Count, DenseInfo, Flag, Scalar, T, Y
 from ..native import lockstep_max
+from ..results import is_successful
 from ..solvers.wrappers.counting import CountingController
 from ..solvers.wrappers.knots import find_knot_controller, knot_parameters
 from .boundaries import Tree
@@ -119,8 +120,7 @@ class Attempts:
             y=_where(keep, y_new, y),
             solver=_where(keep, solver_state, run["solver"]),
             controller=controller_state,
-            ok=(diffrax.is_successful(result) | ~jnp.asarray(keep))
-            & diffrax.is_successful(outcome),
+            ok=(is_successful(result) | ~jnp.asarray(keep)) & is_successful(outcome),
             tries=run["tries"] + 1,
         )
         return new, row
@@ -146,6 +146,7 @@ def record_run(
     state_of: Callable[[PyTree, PyTree], PyTree],
     moves: bool,
     row_of: Callable[[Scalar, Y, DenseInfo], Array] | None = None,
+    row_shape: tuple[int, ...] = (),
 ) -> Record:
     """Repeat the run and record its step boundaries and every `segment`-th state.
 
@@ -156,7 +157,7 @@ def record_run(
     recorded states; `state_of`, a function that returns the state to record from unknowns and
     solver state before and after a step; `moves`, whether to record derivatives of boundaries;
     `row_of`, a function that returns a row to record for each step of the last segment from its
-    length, its start and its dense information.
+    length, its start and its dense information; `row_shape`, the shape of a row.
     """
     attempts, C = Attempts(kwargs, row_of), segment
     run, most = attempts.first(), attempts.max_steps
@@ -181,8 +182,7 @@ def record_run(
     states = table(most // C + 2, state_of(*2 * [_solver_state(run)]))
     rows = None
     if row_of is not None:
-        row = jax.eval_shape(lambda run: attempts.attempt(run)[1], run)
-        rows = jax.lax.empty((C, *row.shape), row.dtype)
+        rows = jax.lax.empty((C, *row_shape), jnp.result_type(*jax.tree.leaves(run["y"])))
     start = run["t"]
     val = jnp.array(0), boundaries, motions, states, rows, run
     count, boundaries, motions, states, rows, run = jax.lax.while_loop(

@@ -20,6 +20,7 @@ from ..native import (
     evaluate_with_lane_compaction,
     gc_paused,
     trace_without_mesh,
+    why_no_kernels,
 )
 from ..results import failures_as_nan
 from ..signals.signal import Piece, Pieces, Signal, signals_of, with_signals
@@ -27,8 +28,10 @@ from ..solvers.conserving.base import ModelTerm
 from ..solvers.evaluations import explicit_evaluations
 from ..solvers.explicit.unrolled import (
     MAX_ELEMENTS,
-    count_field_elements,
+    FieldSize,
     directed_rate,
+    loop_over_stages,
+    measure_field,
     native_form,
     set_stage_loop,
     unroll_stages,
@@ -39,23 +42,23 @@ from ..solvers.wrappers.switched import with_switching_times
 from .boundaries import Tree
 from .probed_loop import probed_loop
 from .record import SAVE_Y
-from .reverse import is_supported, transpose_run
 
 # One mark for each differentiable input.
 Marks: TypeAlias = tuple[bool, ...]
 
 
-def trace_solve(kwargs: Tree, checkpoints: int | None, probes: bool):
+def trace_solve(kwargs: Tree, checkpoints: int | None, probes: bool, backend: str):
     """Return the traced solve and its inputs, differentiable inputs first.
 
     **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `checkpoints`, their number in reverse mode;
-    `probes`, whether a probe chooses the steps of differentiated runs.
+    `probes`, whether a probe chooses the steps of differentiated runs; `backend`, as requested.
     """
-    solve, inputs = _trace_arguments(_expose_save_functions(kwargs), checkpoints, probes)
+    options = checkpoints, probes, backend
+    solve, inputs = _trace_arguments(_expose_save_functions(kwargs), *options)
     if solve.closes_over_tracers():
         # A vector field such as `lambda t, y, args: theta * y` hides what it depends on.
         kwargs = _expose_field(_expose_save_functions(kwargs))
-        solve, inputs = _trace_arguments(kwargs, checkpoints, probes)
+        solve, inputs = _trace_arguments(kwargs, *options)
         if solve.closes_over_tracers():
             raise ValueError(
                 "`AnyMode` cannot see what an event, a projection or a policy closes over, or "
@@ -65,11 +68,11 @@ def trace_solve(kwargs: Tree, checkpoints: int | None, probes: bool):
     return solve, inputs
 
 
-def _trace_arguments(kwargs: Tree, checkpoints: int | None, probes: bool):
+def _trace_arguments(kwargs: Tree, checkpoints: int | None, probes: bool, backend: str):
     arrays, static = eqx.partition(kwargs, eqx.is_array)
     leaves, treedef = jax.tree.flatten(arrays)
     inexact = tuple(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in leaves)
-    solve = TracedSolve(static, treedef, inexact, checkpoints, probes)
+    solve = TracedSolve(static, treedef, inexact, checkpoints, probes, backend)
     primals = [leaf for leaf, diff in zip(leaves, inexact, strict=True) if diff]
     others = [leaf for leaf, diff in zip(leaves, inexact, strict=True) if not diff]
     solve.jaxpr = solve.trace(primals, others)
@@ -138,15 +141,23 @@ class TracedSolve:
     """
 
     def __init__(
-        self, static: Tree, treedef: Any, inexact: Marks, checkpoints: int | None, probes: bool
+        self,
+        static: Tree,
+        treedef: Any,
+        inexact: Marks,
+        checkpoints: int | None,
+        probes: bool,
+        requested_backend: str,
     ):
         self.static = static
         self.treedef = treedef
         self.inexact = inexact
         self.num_primals = sum(inexact)
         self.reverse = diffrax.RecursiveCheckpointAdjoint(checkpoints)
-        self.requested_backend = "auto"
-        self.backend = Backend("xla")
+        self.requested_backend = requested_backend
+        # Until the jaxpr of the loop is known.
+        possible = requested_backend != "xla" and not why_no_kernels()
+        self.backend = Backend("native" if possible else "xla")
         self.probes = probes
         self.kernels: dict[Hashable, tuple[ClosedJaxpr, bool]] = {}
         self.jaxprs: dict[Hashable, ClosedJaxpr] = {}
@@ -175,12 +186,19 @@ class TracedSolve:
         """Return the differentiable and the other outputs of the loop of `adjoint`.
 
         **Arguments:** `adjoint`; `primals`, `others`, arrays of the arguments; `unrolled`, whether
-        to unroll the stages of a solver with a small vector field; `differentiated`, the primals by
-        which the loop is differentiated, for which steps are accurate too, `None` for none.
+        to unroll the stages of a small vector field in a batch or with tangents; `differentiated`,
+        the primals by which the loop is differentiated, for which steps are accurate too, `None`
+        for none.
         """
 
         def prepare(kwargs):
-            solver = self.solver_with_stages(kwargs) if unrolled else kwargs["solver"]
+            # Equations of a probe make a stage long, so that it is emitted once.
+            if unrolled or (differentiated is None and self.backend == "native"):
+                solver = self.solver_with_stages(kwargs, "forward" if unrolled else "")
+            elif isinstance(adjoint, diffrax.ForwardMode):
+                solver = loop_over_stages(kwargs["solver"])
+            else:
+                solver = kwargs["solver"]
             if isinstance(adjoint, diffrax.ForwardMode):
                 return set_stage_loop(solver)
             is_direct = isinstance(adjoint, diffrax.DirectAdjoint)
@@ -197,14 +215,14 @@ class TracedSolve:
         second = [leaf for leaf, diff in zip(out, self.out_inexact, strict=True) if not diff]
         return first, second
 
-    def solver_with_stages(self, kwargs: Tree):
+    def solver_with_stages(self, kwargs: Tree, derivatives: str):
         """Return the solver with its stages in the form for the backend and the vector field."""
-        solver, size = kwargs["solver"], _count_field_elements(kwargs)
+        solver, size = kwargs["solver"], _measure_field(kwargs)
         if size is None:
             return solver
         if self.backend == "native":
-            return native_form(solver, size)
-        return unroll_stages(solver) if size <= MAX_ELEMENTS else solver
+            return native_form(solver, size, derivatives)
+        return unroll_stages(solver) if size.elements <= MAX_ELEMENTS else loop_over_stages(solver)
 
     @functools.cached_property
     def stacks_tangents(self) -> bool:
@@ -220,10 +238,10 @@ class TracedSolve:
 
         def count(*inputs):
             primals, others, _ = self.split(inputs)
-            sizes.append(_count_field_elements(self.kwargs(primals, others)))
+            sizes.append(_measure_field(self.kwargs(primals, others)))
 
         jax.eval_shape(count, *shapes_of(self.jaxpr.in_avals))
-        return sizes[0] is None or sizes[0] <= MAX_ELEMENTS
+        return sizes[0] is None or sizes[0].elements <= MAX_ELEMENTS
 
     @gc_paused()
     def trace(
@@ -248,10 +266,10 @@ class TracedSolve:
         compile time would exceed the gain.
         """
         if self.backend == "native":
-            make_jaxpr = functools.partial(self.kernel_jaxpr, differentiated)
+            make_jaxpr = functools.partial(self.loop_jaxpr, False, differentiated)
             return self.call_kernel(("values", differentiated), make_jaxpr, inputs)
         if not is_batched(inputs):
-            jaxpr = self.jaxpr if differentiated is None else self.loop_jaxpr(False, differentiated)
+            jaxpr = self.loop_jaxpr(False, differentiated)
         else:
             jaxpr = self.loop_jaxpr(True, differentiated)
             if failures_as_nan.value and jax.default_backend() == "cpu":
@@ -261,23 +279,13 @@ class TracedSolve:
 
     def loop_jaxpr(self, unrolled: bool, differentiated: Marks | None):
         """Return the jaxpr of the loop, with small stages unrolled if `unrolled`."""
+        if not unrolled and differentiated is None:
+            return self.jaxpr
         key = unrolled, differentiated
         if key not in self.jaxprs:
             primals, others, _ = self.split(shapes_of(self.jaxpr.in_avals))
             self.jaxprs[key] = self.trace(primals, others, unrolled, differentiated)
         return self.jaxprs[key]
-
-    def kernel_jaxpr(self, differentiated: Marks | None = None):
-        """Return the jaxpr from which the kernel is compiled.
-
-        The kernel compiler unrolls short loops itself. For first-same-as-last methods the jaxpr is
-        unrolled already, because the loop of diffrax over the stages starts at a stage that is not
-        a compile-time constant.
-        """
-        evaluations = explicit_evaluations(self.static["solver"])
-        if evaluations and evaluations[1]:
-            return self.loop_jaxpr(True, differentiated)
-        return self.jaxpr if differentiated is None else self.loop_jaxpr(False, differentiated)
 
     @property
     def num_results(self):
@@ -446,6 +454,8 @@ class TracedSolve:
 
         Cotangents that are not `wanted` have arbitrary values.
         """
+        from .reverse import is_supported, transpose_run
+
         primals, others, cotangents = self.split(inputs)
         plain = self.kwargs(primals, others)
         # Runs that save the state of the solver keep their solver: see `probed_loop`.
@@ -461,7 +471,7 @@ class TracedSolve:
         # Wrappers and forms of the stages keep the leaves of the solver.
         pairs = zip(jax.tree.leaves(plain["solver"]), jax.tree.leaves(marks["solver"]), strict=True)
         marked = {id(leaf) for leaf, is_marked in pairs if is_marked}
-        kwargs["solver"] = self.solver_with_stages(kwargs)
+        kwargs["solver"] = self.solver_with_stages(kwargs, "reverse")
         marks["solver"] = jax.tree.map(lambda leaf: id(leaf) in marked, kwargs["solver"])
         recorded_kwargs = with_probe(kwargs, marks) if self.probes and not saves_solver else kwargs
         out = transpose_run(
@@ -490,15 +500,15 @@ class TracedSolve:
         return list(jax.vjp(function, *primals)[1](list(cotangents)))
 
 
-def _count_field_elements(kwargs: Tree) -> int | None:
-    """Count the elements that the vector field computes.
+def _measure_field(kwargs: Tree) -> FieldSize | None:
+    """Return the size of the vector field.
 
     The result is `None` for terms without a vector field and for solvers that take a `ModelTerm`.
     """
     if isinstance(unwrap(kwargs["terms"])[0], AbstractDAETerm | ModelTerm):
         return None
     state = kwargs["init_state"]
-    return count_field_elements(kwargs["terms"], state.tprev, state.y, kwargs["args"])
+    return measure_field(kwargs["terms"], state.tprev, state.y, kwargs["args"])
 
 
 def shapes_of(avals: Iterable[Any]) -> list[jax.ShapeDtypeStruct]:

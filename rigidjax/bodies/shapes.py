@@ -5,12 +5,13 @@ Each function takes the dimensions in m and exactly one of `density` (kg/m^3; fo
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, check, float_array
+from ..checks import ArrayInput, as_leaf, check, evaluate, float_array
 from .mass_properties import MassProperties
 from .mesh import Mesh
 
@@ -22,11 +23,12 @@ def box(
 
     **Arguments:** `size`, the three edge lengths, (3,) m.
     """
-    name = "box(size=...)"
-    s = as_leaf(check(float_array(size, name, (3,)), _positive, _must_be_positive(name)))
-    total = _mass("box", s[0] * s[1] * s[2], density, mass)
+    return _solid("box", _measure_box, density, mass, _dimensions(size, "box(size=...)"))
+
+
+def _measure_box(xp: Any, s: Array) -> tuple[Array, Array]:
     a, b, c = s[0] * s[0], s[1] * s[1], s[2] * s[2]
-    return _properties_about_center(total, jnp.stack([b + c, c + a, a + b]) / 12)
+    return s[0] * s[1] * s[2], xp.stack([b + c, c + a, a + b]) / 12
 
 
 def cylinder(
@@ -42,9 +44,12 @@ def cylinder(
     """
     r = _dimension(radius, "cylinder(radius=...)")
     h = _dimension(length, "cylinder(length=...)")
-    total = _mass("cylinder", math.pi * r * r * h, density, mass)
+    return _solid("cylinder", _measure_cylinder, density, mass, r, h)
+
+
+def _measure_cylinder(xp: Any, r: Array, h: Array) -> tuple[Array, Array]:
     across = (3 * r * r + h * h) / 12
-    return _properties_about_center(total, jnp.stack([across, across, r * r / 2]))
+    return math.pi * r * r * h, xp.stack([across, across, r * r / 2])
 
 
 def sphere(
@@ -55,8 +60,11 @@ def sphere(
     **Arguments:** `radius`, m.
     """
     r = _dimension(radius, "sphere(radius=...)")
-    total = _mass("sphere", 4 / 3 * math.pi * r * r * r, density, mass)
-    return _properties_about_center(total, jnp.stack([r * r, r * r, r * r]) * (2 / 5))
+    return _solid("sphere", _measure_sphere, density, mass, r)
+
+
+def _measure_sphere(xp: Any, r: Array) -> tuple[Array, Array]:
+    return 4 / 3 * math.pi * r * r * r, xp.stack([r * r, r * r, r * r]) * (2 / 5)
 
 
 def ellipsoid(
@@ -66,11 +74,13 @@ def ellipsoid(
 
     **Arguments:** `semi_axes`, half the diameters along the axes, (3,) m.
     """
-    name = "ellipsoid(semi_axes=...)"
-    s = as_leaf(check(float_array(semi_axes, name, (3,)), _positive, _must_be_positive(name)))
-    total = _mass("ellipsoid", 4 / 3 * math.pi * s[0] * s[1] * s[2], density, mass)
+    s = _dimensions(semi_axes, "ellipsoid(semi_axes=...)")
+    return _solid("ellipsoid", _measure_ellipsoid, density, mass, s)
+
+
+def _measure_ellipsoid(xp: Any, s: Array) -> tuple[Array, Array]:
     a, b, c = s[0] * s[0], s[1] * s[1], s[2] * s[2]
-    return _properties_about_center(total, jnp.stack([b + c, c + a, a + b]) / 5)
+    return 4 / 3 * math.pi * s[0] * s[1] * s[2], xp.stack([b + c, c + a, a + b]) / 5
 
 
 def cone(
@@ -90,10 +100,13 @@ def cone(
     """
     r = _dimension(radius, "cone(radius=...)")
     h = _dimension(height, "cone(height=...)")
-    total = _mass("cone", math.pi * r * r * h / 3, density, mass)
+    return _solid("cone", _measure_cone, density, mass, r, h)
+
+
+def _measure_cone(xp: Any, r: Array, h: Array) -> tuple[Array, Array, Array]:
     across = 3 / 80 * (4 * r * r + h * h)
-    center = jnp.stack([jnp.zeros_like(h), jnp.zeros_like(h), 0.75 * h])
-    return MassProperties(total, center, total * jnp.stack([across, across, 0.3 * r * r]))
+    squares = xp.stack([across, across, 0.3 * r * r])
+    return math.pi * r * r * h / 3, squares, xp.stack([0 * h, 0 * h, 0.75 * h])
 
 
 def rod(
@@ -112,10 +125,13 @@ def rod(
     h = _dimension(length, "rod(length=...)")
     name = "rod(radius=...)"
     valid = lambda x: (x >= 0) & (x < float("inf"))  # noqa: E731
-    r = as_leaf(check(float_array(radius, name, ()), valid, f"`{name}` must not be negative."))
-    total = _mass("rod", h, density, mass)
+    r = check(float_array(radius, name, ()), valid, f"`{name}` must not be negative.")
+    return _solid("rod", _measure_rod, density, mass, h, r)
+
+
+def _measure_rod(xp: Any, h: Array, r: Array) -> tuple[Array, Array]:
     across = h * h / 12 + r * r / 4
-    return _properties_about_center(total, jnp.stack([across, across, r * r / 2]))
+    return h, xp.stack([across, across, r * r / 2])
 
 
 def mesh(
@@ -126,7 +142,8 @@ def mesh(
     **Errors:** `ValueError` if the mesh is not closed, or encloses no volume.
     """
     volume, center, covariance = mesh.solid()
-    total = _mass("mesh", jnp.asarray(volume), density, mass)
+    of_density, value = _mass_or_density("mesh", density, mass)
+    total = as_leaf(value) * volume if of_density else value
     inertia = np.trace(covariance) * np.eye(3) - covariance
     return MassProperties(total, center, total * inertia)
 
@@ -135,27 +152,50 @@ def _positive(x: Array) -> Array:
     return (x > 0) & (x < float("inf"))
 
 
-def _must_be_positive(argument: str) -> str:
-    return f"`{argument}` must be positive and finite, in m."
-
-
 def _dimension(value: ArrayInput, argument: str) -> Float[Array, ""]:
-    return as_leaf(check(float_array(value, argument, ()), _positive, _must_be_positive(argument)))
+    return _dimensions(value, argument, ())
 
 
-def _mass(
-    shape: str, volume: Array, density: ArrayInput | None, mass: ArrayInput | None
-) -> Float[Array, ""]:
+def _dimensions(value: ArrayInput, argument: str, shape: tuple[int, ...] = (3,)) -> Array:
+    message = f"`{argument}` must be positive and finite, in m."
+    return check(float_array(value, argument, shape), _positive, message)
+
+
+def _mass_or_density(
+    shape: str, density: ArrayInput | None, mass: ArrayInput | None
+) -> tuple[bool, Float[Array, ""]]:
+    """Return whether the density is given, and its checked value or that of the mass."""
     if (density is None) == (mass is None):
         which = "neither" if mass is None else "both"
         raise ValueError(f"`{shape}` takes exactly one of `density` and `mass`; got {which}.")
     name = f"{shape}(mass=...)" if density is None else f"{shape}(density=...)"
     value = float_array(mass if density is None else density, name, ())
-    value = as_leaf(check(value, _positive, f"`{name}` must be positive and finite."))
-    return value if density is None else value * volume
+    return density is not None, check(value, _positive, f"`{name}` must be positive and finite.")
 
 
-def _properties_about_center(
-    mass: Float[Array, ""], radii_squared: Float[Array, "3"]
+def _solid(
+    shape: str,
+    measure: Callable[..., tuple[Array, ...]],
+    density: ArrayInput | None,
+    mass: ArrayInput | None,
+    *dimensions: Array,
 ) -> MassProperties:
-    return MassProperties(mass, jnp.zeros_like(radii_squared), mass * radii_squared)
+    """Return the mass properties of a solid.
+
+    **Arguments:** `measure`, which returns its volume, the squares of its radii of gyration, and
+    its centre of mass if that is not the origin, of the module of arrays and its dimensions.
+    """
+    of_density, value = _mass_or_density(shape, density, mass)
+    return MassProperties(*evaluate(_properties, measure, of_density)(value, *dimensions))
+
+
+def _properties(
+    measure: Callable[..., tuple[Array, ...]],
+    of_density: bool,
+    xp: Any,
+    value: Array,
+    *dimensions: Array,
+) -> tuple[Array, Array, Array]:
+    volume, squares, *center = measure(xp, *dimensions)
+    total = value * volume if of_density else value
+    return total, center[0] if center else xp.zeros_like(squares), total * squares

@@ -2,7 +2,7 @@
 
 import abc
 import math
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -25,8 +25,6 @@ from ..joints.replacing import FORCE_FIELDS
 from ..mechanics.kinematics.trees import body_accelerations, body_twists, null_space
 from ..native.ops import cross
 from ..rotations.matrix import to_body, to_space
-from ..sensors import JointCoordinate, Position
-from ..sensors.base import locate_mount
 
 
 class ContactMotion(NamedTuple):
@@ -121,7 +119,7 @@ class PlaneContact(AbstractContact):
         )
 
     def check(self, model: AbstractFormulation) -> None:
-        Position(self.body, self.point).check(model)
+        self._sensor.check(model)
 
     def contact_point(self, view: SystemView) -> Float[Array, "3"]:
         """Return the point of the sphere nearest to the plane, (3,) m, space components."""
@@ -135,6 +133,8 @@ class PlaneContact(AbstractContact):
     def motion(
         self, model: AbstractNullSpace, t: Scalar, y: Unknowns, nu_dot: Float[Array, " f"]
     ) -> ContactMotion:
+        from ..sensors.base import locate_mount
+
         i, frame = locate_mount(model, self.body, "PlaneContact")
         at = model.configuration(t, y)
         prepared, poses, frames = at.prepared, at.poses, at.joint_frames
@@ -163,8 +163,14 @@ class PlaneContact(AbstractContact):
         normal = unit_vector(self.normal.astype(effort.dtype))
         return _NormalForce(str(body), self.point, normal, self.radius, effort)
 
+    @property
+    def _sensor(self) -> Any:
+        from ..sensors.position import Position  # takes long to import, and few runs have contacts
+
+        return Position(self.body, self.point)
+
     def _centre(self, view: SystemView) -> Float[Array, "3"]:
-        return view.sensors[Position(self.body, self.point)]
+        return view.sensors[self._sensor]
 
 
 class _NormalForce(AbstractForce):
@@ -220,12 +226,18 @@ class JointStop(AbstractContact):
         self.side, self.component = side, component
 
     @property
+    def _sensor(self) -> Any:
+        from ..sensors.joint_coordinate import JointCoordinate
+
+        return JointCoordinate(self.joint, self.component)
+
+    @property
     def _sign(self) -> float:
         return self._signs[self.side]
 
     def __call__(self, t: Scalar, view: SystemView) -> Scalar:
         """Return the distance, rad or m."""
-        q = view.sensors[JointCoordinate(self.joint, self.component)]
+        q = view.sensors[self._sensor]
         return self._sign * (q - self.limit.astype(q.dtype))
 
     def can_rest(self, model: AbstractNullSpace) -> bool:
@@ -242,8 +254,8 @@ class JointStop(AbstractContact):
         return ContactMotion(sign * model.rates_of(y)[row], sign * nu_dot[row], gradient)
 
     def size(self, view: SystemView) -> Scalar:
-        joint, k = JointCoordinate(self.joint, self.component).coordinate(view.model)
-        q = view.sensors[JointCoordinate(self.joint, self.component)]
+        joint, k = self._sensor.coordinate(view.model)
+        q = view.sensors[self._sensor]
         is_length = k < joint.num_translations
         size = jnp.max(view.model.prepared_system.lengths) if is_length else 1.0
         return size + jnp.abs(q) + jnp.abs(self.limit)
@@ -252,7 +264,7 @@ class JointStop(AbstractContact):
         return Motor(self.joint, self._sign * effort, self.component)
 
     def check(self, model: AbstractFormulation) -> None:
-        joint, k = JointCoordinate(self.joint, self.component).coordinate(model)
+        joint, k = self._sensor.coordinate(model)
         index = model.multibody.joint_index(self.joint)
         unwraps = isinstance(model, Relative) or index in model.multibody.tracked_joints
         if k < joint.num_translations or unwraps or is_traced(self.limit):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..annotations import Args
+from ..annotations import Args, T
 from ..bodies.fixed_point import FixedPointBody
 from ..checks import (
     ArrayInput,
@@ -17,6 +17,7 @@ from ..checks import (
     check_one_precision,
     finite_rule,
     is_traced,
+    known,
     raise_or_collect,
 )
 from ..mechanics import System, has_joints
@@ -31,7 +32,7 @@ from .binding import compile_free_method
 from .charts import Charted, Unknowns, chart_limit, move_chart, needs_no_reference, split_chart
 from .compiled import compile_method
 from .coordinates import AbstractCoordinates
-from .joint_checks import check_joints, decode_for_check, lacks_mass
+from .joint_checks import check_joints, decode_for_check, needs_check
 from .unknown_checks import check_form, check_rotations
 
 
@@ -139,13 +140,8 @@ class AbstractFormulation(AbstractCoordinates):
 
     def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
         """Check the state and return it without normalising it; errors as in `encode`."""
-        state = self._check_rows(state)
-        system = self.multibody
-        if not (has_joints(system) or lacks_mass(system.bodies)):
-            return state
-        if uses_elimination(system):
-            state = system.with_all_mass(state)
-        return check_joints(self, state, t, state)
+        state = self.check_rows(state)
+        return check_joints(self, state, t, state) if needs_check(self) else state
 
     def check_unknowns(self, y: Unknowns, t: ArrayInput = 0.0) -> Unknowns:
         """Check the unknowns from which a run continues at `t`, s; return them in charts if the
@@ -155,16 +151,27 @@ class AbstractFormulation(AbstractCoordinates):
         model; `ValueError` for another shape, NaN, and unknowns that violate constraints of the
         rotation or of joints.
         """
-        y = check_form(self, y)
-        checked, y = y, check_rotations(self, y)
+        checked, y = self.check_form(y)
         if not has_joints(self.system):
             return y
-        if uses_elimination(self.system):
-            y = self.system.with_all_mass(y)
         state = decode_for_check(self, jnp.asarray(t, split_chart(y)[0].dtype), checked)
         return check_joints(self, state, t, y)
 
-    def _check_rows(self, state: State) -> State:
+    def check_form(self, y: Unknowns) -> tuple[Unknowns, Unknowns]:
+        """Check unknowns as `check_unknowns` does, but not whether the joints allow them.
+
+        **Returns:** the unknowns without a check at run time, and with it.
+        """
+        y = check_form(self, y)
+        return y, self._check_mass(check_rotations(self, y))
+
+    def _check_mass(self, start: T) -> T:
+        """Return the start; an error where a body has lost the inertia it was built with."""
+        system = self.multibody
+        return system.with_all_mass(start) if uses_elimination(system) else start
+
+    def check_rows(self, state: State) -> State:
+        """Check a state as `check_state` does, but not whether the joints allow it."""
         if not isinstance(state, State):
             hint = ""
             if isinstance(state, Charted | jax.Array | np.ndarray):
@@ -196,13 +203,15 @@ class AbstractFormulation(AbstractCoordinates):
                 rules[name].append((lambda v: v == 0, message))
         flags, messages = [], []
         for name, extra in rules.items():
-            value, all_rules = getattr(state, name), [finite_rule(f"State({name}=...)"), *extra]
+            all_rules = [finite_rule(f"State({name}=...)"), *extra]
+            value = known(getattr(state, name))
             if is_traced(value):
                 flags += [jnp.logical_not(valid(value)).any() for valid, _ in all_rules]
                 messages += [message for _, message in all_rules]
             else:
                 # A known value is checked on the host: this costs no compilation.
                 check_all(value, all_rules)
+        state = self._check_mass(state)
         if not flags:
             return state
         # One check of the whole state, which keeps it where a part of the state is not used.

@@ -1,18 +1,18 @@
 """Checks that joints allow a state, and that every motion in it has mass."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import eval_context
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ..annotations import Scalar, T
 from ..bodies.body import Body
-from ..checks import ArrayInput, is_traced, raise_or_collect
+from ..checks import ArrayInput, is_traced, known, raise_or_collect
 from ..mechanics.constraints import (
     constraint_rates,
     constraint_units,
@@ -55,25 +55,66 @@ def decode_for_check(model: Any, t: Scalar, y: Unknowns) -> State:
     return _call_without_derivatives(type(model).decode, model, t, y)
 
 
+class StartFaults(NamedTuple):
+    """Faults of a start.
+
+    **Attributes:** `position`, `velocity`, relative violations of each joint, (J,); `cosines`,
+    its alignment, (J,); `massless`, a body that lacks mass, or -1, (1,).
+    """
+
+    position: Float[Array, " J"]
+    velocity: Float[Array, " J"]
+    cosines: Float[Array, " J"]
+    massless: Int[Array, "1"]
+
+    @property
+    def flags(self) -> Bool[Array, " m"]:
+        """A flag for each message of `messages_of`."""
+        return jnp.concatenate([
+            self.position > TOLERANCE, self.cosines < 0, self.velocity > TOLERANCE,
+            self.massless >= 0,
+        ])  # fmt: skip
+
+
+def messages_of(model: "AbstractCoordinates") -> list[str]:
+    """Return the message for each flag of the faults of a start."""
+    names = model.multibody.closing_names
+    return [
+        *(_position_message(model, name) for name in names),
+        *(_turned_message(name) for name in names),
+        *(_velocity_message(name) for name in names),
+        _MASSLESS_MESSAGE.format(body="A body"),
+    ]
+
+
+def needs_check(model: "AbstractCoordinates") -> bool:
+    """Return whether a start can violate joints, or bodies can lack mass."""
+    system = model.multibody
+    if system.joints or system.constraints:
+        return True
+    return not is_traced(known(system.bodies)) and not all_have_mass(system.bodies)
+
+
 def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput, start: T) -> T:
     """Return `start`, the state or its unknowns; errors where the state violates a joint, or a body
     lacks mass that it needs."""
-    model = bind_start(model)
-    names, massive = model.multibody.closing_names, _all_have_mass(model.multibody.bodies)
-    if is_traced((model, state, t)):
-        position, velocity, cosines, massless = _faults(model, state, t, massive)
-        flags = [position > TOLERANCE, cosines < 0, velocity > TOLERANCE, massless[:1] >= 0]
-        flags = jnp.concatenate(flags)
-        messages = [_position_message(model, name) for name in names]
-        messages += [_turned_message(name) for name in names]
-        messages += [_velocity_message(name) for name in names]
-        messages += [_MASSLESS_MESSAGE.format(body="A body")]
-        return raise_or_collect(start, flags, messages)
+    massive = all_have_mass(model.multibody.bodies)
+    if is_traced(known((model, state, t))):
+        faults = find_faults(bind_start(model), state, t, massive)
+        return raise_or_collect(start, faults.flags, messages_of(model))
     with eval_context():  # also where a function under trace closes over them
         # Compiled once: a time given as a number would be a constant.
+        plain, state, t = known((model, state, t))
         t = np.asarray(t, state.position.dtype)
-        faults = map(np.asarray, _compiled_faults(model.separate_arrays(), state, t, massive))
-        position, velocity, cosines, massless = faults
+        plain = bind_start(plain).separate_arrays()
+        raise_faults(model, _compiled_faults(plain, state, t, massive))
+    return start
+
+
+def raise_faults(model: "AbstractCoordinates", faults: StartFaults) -> None:
+    """Raise `ValueError` if a start has faults whose values are known."""
+    names = model.multibody.closing_names
+    position, velocity, cosines, massless = map(np.asarray, faults)
     for name, values in (("position", position), ("velocity", velocity)) if names else ():
         worst = int(np.argmax(values))
         if not values[worst] <= TOLERANCE:
@@ -87,7 +128,6 @@ def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput, star
             raise ValueError(f"{_turned_message(names[turned])} Got {angle:.4g} degrees.")
     if massless[0] >= 0:
         raise ValueError(_MASSLESS_MESSAGE.format(body=_describe_body(model, int(massless[0]))))
-    return start
 
 
 def _position_message(model: "AbstractCoordinates", joint: str) -> str:
@@ -125,9 +165,10 @@ _MASSLESS_MESSAGE = (
 )
 
 
-def _faults(model: "AbstractCoordinates", state: State, t: ArrayInput, massive: bool):
-    """Return relative violations of each joint, position and velocity, its alignment, and a body
-    that lacks mass, or -1; `massive`, whether no body does."""
+def find_faults(
+    model: "AbstractCoordinates", state: State, t: ArrayInput, massive: bool
+) -> StartFaults:
+    """Return the faults of a start; `massive`, whether no body lacks mass."""
     return _call_without_derivatives(_faults_of, model, state, t, massive)
 
 
@@ -137,7 +178,7 @@ def _call_without_derivatives(function: Callable[..., PyTree], *args: PyTree) ->
     return call_by_kernel(function, *eqx.combine(jax.lax.stop_gradient(numbers), rest))
 
 
-def _faults_of(model: Any, state: State, t: Scalar, massive: bool):
+def _faults_of(model: Any, state: State, t: Scalar, massive: bool) -> StartFaults:
     prepared = model.prepared_system
     state = state.normalized()
     t = jnp.asarray(t, state.position.dtype)
@@ -146,10 +187,10 @@ def _faults_of(model: Any, state: State, t: Scalar, massive: bool):
     twists = Twists(state.velocity, state.angular_velocity)
     both = violations(prepared, t, poses, joint_frames, twists)
     massless = -jnp.ones(1, int) if massive else _massless(model, t, poses, joint_frames)
-    return *both, alignments(prepared, joint_frames), massless
+    return StartFaults(*both, alignments(prepared, joint_frames), massless)
 
 
-_compiled_faults = eqx.filter_jit(_faults)
+_compiled_faults = eqx.filter_jit(find_faults)
 
 
 def violations(
@@ -198,13 +239,9 @@ def _describe_body(model: "AbstractCoordinates", row: int) -> str:
     return f"The body {name!r}, which is attached to the joint {system.joints[j].name!r},"
 
 
-def lacks_mass(bodies: Sequence[Body]) -> bool:
-    """Return whether bodies of known values lack mass or inertia about an axis."""
-    return not is_traced(bodies) and not _all_have_mass(bodies)
-
-
-def _all_have_mass(bodies: Sequence[Body]) -> bool:
-    """Return whether bodies of known values have mass and inertia about every axis."""
+def all_have_mass(bodies: Sequence[Body]) -> bool:
+    """Return whether bodies are known to have mass and inertia about every axis."""
+    bodies = known(bodies)
     if is_traced(bodies):
         return False
     for body in bodies:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..checks import check, check_all, finite_rule, is_traced
+from ..checks import check, check_all, finite_rule, is_traced, known
 from ..joints import Coupling
 from ..joints.motion import motion_at, motion_rate
 from ..joints.relative_pose import wrap_angle
@@ -68,34 +68,24 @@ def jointed_state(
         given = _add_coupled(system, couplings, given)
         # `given` satisfies the couplings from here on.
         system = replace_fields(system, constraints=())
-    q = _reference_coordinates(system)
-    nu = jnp.zeros_like(q)
-    end = 0
+    place = _place if is_traced(known((system, given))) else _place_by_kernel
+    return place(system, given)
+
+
+def _state_of_joints(
+    system: System, given: dict[str, tuple[Float[Array, " k"], Float[Array, " k"]]]
+) -> State:
+    """Return the state with given coordinates and rates of joints, others as in the reference."""
+    q = reference_coordinates(system)
+    nu, end = jnp.zeros_like(q), 0
     for j, count in zip(system.topology.joints, system.rates_of_bodies, strict=True):
         rows, end = slice(end, end + count), end + count
         name = "" if j is None else system.joints[j].name
         if name in given:
-            q, nu = (_set_rows(x, rows, y) for x, y in zip((q, nu), given[name], strict=True))
-    place = _place if is_traced((system, q, nu)) else _place_by_kernel
-    return place(system, q, nu)
-
-
-def _set_rows(x: Any, rows: slice, values: Any) -> Any:
-    """Return an array with other values in these rows; by NumPy if nothing is traced."""
-    if is_traced((x, values)):
-        return jnp.asarray(x).at[rows].set(values, unique_indices=True)
-    x = np.array(x)
-    x[rows] = values
-    return x
-
-
-@eqx.filter_jit
-def _reference_coordinates(system: System) -> Float[Array, " f"]:
-    """Return joint coordinates of the reference configuration, rotation vectors of ball joints."""
-    return reference_coordinates(system)
-
-
-def _state_of_joints(system: System, q: Float[Array, " f"], nu: Float[Array, " f"]) -> State:
+            q, nu = (
+                x.at[rows].set(new, unique_indices=True)
+                for x, new in zip((q, nu), given[name], strict=True)
+            )
     return state_of_joints(prepare_system(system), jnp.zeros((), q.dtype), q, nu)
 
 

@@ -11,6 +11,7 @@ from ..checks import (
     ArrayInput,
     as_leaf,
     check_all,
+    evaluate,
     finite_leaf,
     finite_rule,
     float_array,
@@ -93,10 +94,23 @@ def rate_constants(
     if isinstance(value, int | float) and value == 0:
         return None
     name, count = f"{kind}({argument}=...)", joint.num_undriven_rates
-    shape = jnp.shape(jnp.asarray(value))
-    checked = float_array(value, name, () if shape == () else (count,))
     rule = (lambda x: (x >= 0).all(), f"`{name}` must not be negative.")
-    return jnp.broadcast_to(as_leaf(check_all(checked, [finite_rule(name), rule])), count)
+    checked = check_all(float_array(value, name, *_shapes(value, count)), [finite_rule(name), rule])
+    return _for_each_rate(checked, count)
+
+
+def _shapes(value: ArrayInput, count: int) -> tuple[tuple[int, ...]]:
+    """Return the shape that constants of a joint with `count` rates must have."""
+    is_scalar = np.shape(value) == ()
+    return ((),) if is_scalar else ((count,),)
+
+
+def _for_each_rate(value: Array | np.ndarray, count: int) -> Float[Array, " f"]:
+    return as_leaf(evaluate(_broadcast, (count,), is_linear=True)(value))
+
+
+def _broadcast(shape: tuple[int, ...], xp: Any, value: Array | np.ndarray) -> Array:
+    return xp.broadcast_to(value, shape)
 
 
 def constants_of_law(
@@ -120,7 +134,7 @@ def constants_of_law(
                 f"The constants of `{name}` must be scalars or have shape ({count},), an entry for "
                 f"each coordinate of the joint; got {leaf.shape}."
             )
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, count), law)
+    return jax.tree.map(lambda leaf: _for_each_rate(leaf, count), law)
 
 
 def checked_spring(
@@ -137,8 +151,7 @@ def checked_spring(
         rests = None
     else:
         name = f"{kind}(rest=...)"
-        shape = () if jnp.shape(jnp.asarray(rest)) == () else (count,)
-        rests = jnp.broadcast_to(finite_leaf(rest, name, shape), count)
+        rests = _for_each_rate(finite_leaf(rest, name, *_shapes(rest, count)), count)
         if stiffnesses is None:
             raise ValueError(f"`{name}` has no effect without `stiffness`; give a stiffness.")
     _check_undriven(joint, stiffnesses, "stiffness")

@@ -19,6 +19,7 @@ from ..checks import (
     checked_with_derivatives,
     find_duplicates,
     is_traced,
+    known,
 )
 from ..forces.base import AbstractForce, Kinematics, body_index
 from ..joints import Free
@@ -265,8 +266,11 @@ class System(AbstractSystem):
         """
         if not self.has_all_mass:
             return state
-        least = [_least_inertia(body.inertia) for body in self.bodies]
-        least = jnp.stack(least) if is_traced(least) else np.stack(least)
+        least = [_least_inertia(inertia) for inertia in known([b.inertia for b in self.bodies])]
+        if not is_traced(least):
+            check(np.stack(least), lambda x: x > _MASSLESS, _LOST_MASS)
+            return state
+        least = jnp.stack(least)
 
         def check_mass(value):
             has_mass = (check(least, lambda x: x > _MASSLESS, _LOST_MASS) > 0).all()

@@ -27,6 +27,7 @@ from .jaxrules.lockstep import lockstep_max as lockstep_max
 from .jaxrules.meshes import opaque_call as opaque_call, trace_without_mesh as trace_without_mesh
 from .jaxrules.variants import variants as variants
 from .runtime.garbage import gc_paused as gc_paused
+from .runtime.platforms import why_no_kernels as why_no_kernels
 
 if TYPE_CHECKING:
     from .jaxrules.function import jit as jit

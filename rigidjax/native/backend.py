@@ -120,7 +120,7 @@ def call_by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
     long run. Arguments that are returned unchanged do not become results of the kernel. A function
     that closes over traced arrays is not made a kernel.
     """
-    from .jaxrules.function import select_outputs
+    from .jaxrules.function import prune
     from .jaxrules.primitive import native_call
 
     closed, leaves, rebuild = _trace(function, args)
@@ -130,7 +130,7 @@ def call_by_kernel(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
     if all(x is not None for x in forwarded):
         return rebuild(forwarded)
     computed = [k for k, x in enumerate(forwarded) if x is None]
-    closed = select_outputs(closed, computed)
+    closed, leaves = prune(closed, computed, leaves)
     closes_over_tracers = any(isinstance(const, Tracer) for const in closed.consts)
     is_native = choose_backend("auto", closed, why_too_many_elements) == "native"
     if is_native and not closes_over_tracers:

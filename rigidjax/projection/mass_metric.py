@@ -8,7 +8,7 @@ import lineax as lx
 import optimistix as optx
 from jaxtyping import Array, Float
 
-from ..formulations import AbstractAbsolute, AbstractFormulation, Hamiltonian
+from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns, join_chart, split_chart
 from ..mechanics import has_joints
 from ..rotations.base import AbstractRotation
@@ -42,6 +42,8 @@ class MassMetric(AbstractProjection):
             return self.of_system(model, t, y)
         if rotation.num_constraints == 0:
             return y, result
+        from ..formulations.hamiltonian import Hamiltonian
+
         if isinstance(model, Hamiltonian):
             # The closed form of a quaternion is optimal in every metric (Lang, Lemma 6.1).
             return model.project(t, y), result

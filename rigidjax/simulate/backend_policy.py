@@ -12,9 +12,6 @@ from ..mechanics import has_joints
 from ..native import BACKENDS, Backend, call_as_single_kernel, call_by_kernel
 from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
-from ..solvers.dae.radau import AbstractRadau
-from ..solvers.lie import GeneralizedAlpha
-from ..solvers.lie.base import AbstractGroupSolver
 
 T = TypeVar("T")
 # Module constants, because building modules costs more than a short run.
@@ -47,6 +44,11 @@ def adjoint_of_tangents(solver: diffrax.AbstractSolver | None, system: Any) -> A
     those on groups (docs/benchmarks). Tangents of diffrax's implicit methods call back into
     Python and are not compiled natively either.
     """
+    # Only derivatives in batches ask, and these modules take long to import.
+    from ..solvers.dae.radau import AbstractRadau
+    from ..solvers.lie import GeneralizedAlpha
+    from ..solvers.lie.base import AbstractGroupSolver
+
     jointed = isinstance(solver, AbstractStructureSolver) and has_joints(system)
     implicit = isinstance(solver, diffrax.AbstractImplicitSolver)
     by_xla = (

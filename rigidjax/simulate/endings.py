@@ -1,21 +1,21 @@
 """Post-processing of a run: projection of saved values, named results, failures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from ..annotations import Args, Flag, Scalar, Time
-from ..checks import checked_with_derivatives
+from ..checks import checked_with_derivatives, raise_or_collect
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns, split_chart
+from ..formulations.joint_checks import StartFaults
 from ..native import opaque_call, variants
-from ..results import RESULTS, SimulationError
+from ..results import RESULTS, promote
 from ..signals.shared_tables import table_signals
 from ..solvers import Projected
 from ..solvers.conserving.base import AbstractStructureSolver
@@ -106,7 +106,7 @@ def name_result(
     result: Any, solver: diffrax.AbstractSolver, model: AbstractFormulation, t0: Time, t1: Time
 ) -> Any:
     """Translate a result of diffrax to the `RESULTS` of this package."""
-    result = RESULTS.promote(result)
+    result = promote(result)
     if isinstance(solver, AbstractStructureSolver):
         failure = getattr(RESULTS, solver.failure)
         result = RESULTS.where(result == RESULTS.nonlinear_divergence, failure, result)
@@ -175,19 +175,20 @@ def nan_if_failed(solution: Solution, okay: Flag) -> Solution:
     )
 
 
-def raise_on_failure(solution: Solution, okay: Flag, traced: bool) -> Solution:
-    """Return the solution, or raise `SimulationError` if it failed; at run time if `traced`."""
+def raise_if_traced(
+    solution: Solution, okay: Flag, faults: StartFaults | None, messages: Sequence[str]
+) -> Solution:
+    """Return the solution; at run time raise the first message of the faults of its start that
+    applies, or that of its result if it failed."""
     result = solution.result
-    if traced:
 
-        def parts(s):
-            return s.ts, s.ys, s.interpolation, s.event_time, s.event_y
+    def parts(s):
+        return s.ts, s.ys, s.interpolation, s.event_time, s.event_y
 
-        def check(x):
-            return opaque_call(lambda x, result, bad: result.error_if(x, bad), x, result, ~okay)
+    def check(x):
+        if faults is not None:
+            x = raise_or_collect(x, faults.flags, messages)
+        return opaque_call(lambda x, result, bad: result.error_if(x, bad), x, result, ~okay)
 
-        checked = checked_with_derivatives(parts(solution), check)
-        return eqx.tree_at(parts, solution, checked, is_leaf=lambda x: x is None)
-    if not np.asarray(okay).all():
-        raise SimulationError(RESULTS[result])
-    return solution
+    checked = checked_with_derivatives(parts(solution), check)
+    return eqx.tree_at(parts, solution, checked, is_leaf=lambda x: x is None)

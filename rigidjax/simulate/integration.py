@@ -11,11 +11,12 @@ import numpy as np
 from jaxtyping import Array
 
 from ..adjoints.probed_loop import NestedForwardMode
-from ..annotations import Time
+from ..annotations import Flag, Time
 from ..control.transition import Transition
 from ..formulations import AbstractAbsolute, AbstractFormulation
-from ..formulations.binding import sample_controllers
+from ..formulations.binding import bind_start, sample_controllers
 from ..formulations.charts import Unknowns
+from ..formulations.joint_checks import StartFaults, decode_for_check, find_faults
 from ..mechanics import has_joints
 from ..projection import AbstractProjection
 from ..signals.call_times import find_call_times
@@ -50,7 +51,6 @@ from .endings import (
     nan_unless_event,
     project_saved,
 )
-from .hybrid import solve_segments
 from .sample_times import without_diffrax_checks
 from .solution import Solution
 
@@ -61,8 +61,9 @@ class RunArguments(NamedTuple):
     """Checked arguments of `simulate`.
 
     Either `state0` or `y0` is set. `number` counts evaluations of the vector field on the host;
-    `invalid` is a flag that a traced argument is not admissible; `num_samples`, the number of
-    samples of each sampled controller.
+    `invalid` is a flag that an argument is not admissible; `massive`, whether no body lacks mass,
+    `None` if the start needs no check; `num_samples`, the number of samples of each sampled
+    controller.
     """
 
     model: AbstractFormulation
@@ -82,6 +83,7 @@ class RunArguments(NamedTuple):
     args: Any
     number: np.ndarray | None
     invalid: Array | None
+    massive: bool | None
     num_samples: dict[str, int]
     transitions: tuple[Transition, ...] = ()
     max_transitions: int = 0
@@ -132,22 +134,44 @@ def counts_evaluations(solver: diffrax.AbstractSolver) -> bool:
 
 
 @eqx.filter_jit
-def integrate(run: RunArguments) -> tuple[Solution, Array]:
-    """Return the solution without its model, and whether the run succeeded."""
+def integrate(run: RunArguments) -> tuple[Solution, Array, StartFaults | None]:
+    """Return the solution without its model, whether the run succeeded, and faults of its start."""
     model = with_call_times(run.model, run.t0, functools.partial(_unknowns_of, run))
     run = run._replace(model=separate_delays(model, run.t0, run.t1))
     call = choose_call(run.adjoint)
-    model, y0, term = call(_prepare, run.model, run.state0, run.y0, run.t0)
-    run = run._replace(model=model)
-    solve = functools.partial(solve_segments, _solve) if run.is_hybrid else _solve
-    return choose_call_of_run(run.adjoint)(solve, run, y0, term)
+    model, y0, term, faults = call(_prepare, run.model, run.state0, run.y0, run.t0, run.massive)
+    invalid = run.invalid
+    if faults is not None:
+        bad = jnp.any(faults.flags)
+        invalid = bad if invalid is None else invalid | bad
+    run = run._replace(model=model, invalid=invalid)
+    if invalid is not None and run.adapts_steps:
+        # Steps with values that are not finite would be rejected forever.
+        t0, t1, dt0, saveat = shorten_to_zero(invalid, run.t0, run.t1, run.dt0, run.saveat)
+        run = run._replace(t0=t0, t1=t1, dt0=dt0, saveat=saveat)
+    solve = _solve
+    if run.is_hybrid:
+        from .hybrid import solve_segments
+
+        solve = functools.partial(solve_segments, _solve)
+    return *choose_call_of_run(run.adjoint)(solve, run, y0, term), faults
 
 
 def _prepare(
-    model: AbstractFormulation, state0: State | None, y0: Unknowns | None, t0: Array
-) -> tuple[AbstractFormulation, Unknowns, diffrax.AbstractTerm | None]:
-    """Return the prepared model, its initial unknowns, and its term if it is a DAE."""
-    model = prepare_if_constant(model)
+    model: AbstractFormulation,
+    state0: State | None,
+    y0: Unknowns | None,
+    t0: Array,
+    massive: bool | None,
+) -> tuple[AbstractFormulation, Unknowns, diffrax.AbstractTerm | None, StartFaults | None]:
+    """Return the prepared model, its initial unknowns, its term if it is a DAE, and faults."""
+    model, faults = prepare_if_constant(model), None
+    if massive is not None:
+        start = state0
+        if start is None:
+            assert y0 is not None
+            start = decode_for_check(model, t0, y0)
+        faults = find_faults(bind_start(model), start, t0, massive)
     dae: Any = model if isinstance(model, AbstractAbsolute) and model.index > 0 else None
     if y0 is None:
         assert state0 is not None
@@ -158,7 +182,22 @@ def _prepare(
     if sources := sampled_sources(model.multibody.sources):
         y0 = sample_controllers(model, jnp.asarray(t0), y0, dict.fromkeys(sources, True))
     # The start was checked for consistency before.
-    return model, y0, None if dae is None else dae_term(dae, state0, t0, check_start=False)
+    term = None if dae is None else dae_term(dae, state0, t0, check_start=False)
+    return model, y0, term, faults
+
+
+def shorten_to_zero(
+    invalid: Flag, t0: Time, t1: Time, dt0: Time | None, saveat: diffrax.SaveAt
+) -> tuple[Array, Array, Array | None, diffrax.SaveAt]:
+    """Return times, step and samples; those of a run of zero duration if `invalid`."""
+    start = jnp.where(invalid, 0.0, t0)
+    t1 = jnp.where(invalid, start, t1)
+    dt0 = None if dt0 is None else jnp.where(invalid, 1.0, dt0)
+    subs: Any = saveat.subs
+    if subs is not None and subs.ts is not None:
+        ts = jnp.where(invalid, start, subs.ts)
+        saveat = eqx.tree_at(lambda s: s.subs.ts, saveat, ts)
+    return start, t1, dt0, saveat
 
 
 def prepare_if_constant(model: AbstractFormulation) -> AbstractFormulation:

@@ -9,16 +9,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike
+from jaxtyping import ArrayLike
 
-from ..annotations import Flag, Time
-from ..checks import collect_faults, common_dtype, is_traced, is_tracing
-from ..control.resting import with_contacts
+from ..annotations import Flag
+from ..checks import collect_faults, common_dtype, is_traced, is_tracing, known
 from ..control.sticking import declare_modes
 from ..control.transition import Transition, check_transitions, switched_inputs
 from ..formulations import AbstractFormulation
 from ..formulations.binding import bind_inputs
 from ..formulations.charts import Unknowns
+from ..formulations.joint_checks import all_have_mass, messages_of, needs_check, raise_faults
 from ..joints.replacing import replace_fields
 from ..native import check_backend, opaque_call
 from ..projection import AbstractProjection
@@ -45,8 +45,8 @@ from .arguments import (
     set_root_finder_tolerances,
 )
 from .backend_policy import choose_adjoint
-from .endings import nan_if_failed, raise_on_failure
-from .integration import RunArguments, counts_evaluations, integrate
+from .endings import nan_if_failed, raise_if_traced
+from .integration import RunArguments, counts_evaluations, integrate, shorten_to_zero
 from .solution import Solution
 from .step_limit import describe_progress
 
@@ -142,13 +142,13 @@ def simulate(
             f"{type(model).__name__}."
         )
     transitions = check_transitions(transitions, max_transitions, model)
-    known = inputs_of(model) if transitions else {}
+    declared = inputs_of(model) if transitions else {}
     switched: Sequence[str] = ()
-    if known:
+    if declared:
         example = model.multibody.reference_state() if state0 is None else state0
         switched = switched_inputs(transitions, jnp.asarray(t0, float), example)
     model = bind_inputs(model, inputs, "simulate(inputs=...)", switched)
-    defaults = {name: known[name].default for name in switched if name in known}
+    defaults = {name: declared[name].default for name in switched if name in declared}
     model, modes = declare_modes(model, transitions)
     inputs = {**defaults, **(inputs or {}), **modes} or None
     is_hybrid = bool(transitions or modes)
@@ -168,9 +168,9 @@ def simulate(
     with contextlib.nullcontext([]) if throw else collect_faults() as state_faults:
         model = check_shared_times(model)
         if state0 is not None:
-            state0 = model.check_state(state0, start)
+            state0 = model.check_rows(state0)
         if y0 is not None:
-            y0 = model.check_unknowns(y0, start)
+            _, y0 = model.check_form(y0)
     check_signals(model, method, controller, start, end, event)
     method = set_root_finder_tolerances(method, controller, rtol, atol)
     method = choose_dense_output(method, saved, event, is_hybrid)
@@ -180,29 +180,36 @@ def simulate(
     adjoint = choose_adjoint(adjoint, check_backend(backend))
     num_samples = count_samples(model, start, end, dt)
     max_steps += sum(len(signal.ts) for signal in table_signals(model)) + sum(num_samples.values())
-    known = (model, state0, y0, start, end, dt0, saved, controller, method, args, transitions)
-    traced = is_traced(known) or is_tracing()
+    inputs_of_run = (model, state0, y0, start, end, dt0, saved, controller, method, args)
     invalid = _any([*time_faults, *state_faults, *_nan_leaves(model)])
-    # Adaptive steps with values that are not finite would be rejected forever, so that the run is
-    # shortened. Fixed steps end, and there a common time of all lanes is faster.
+    # Fixed steps end in any case, and there a common time of all lanes is faster.
     adaptive = isinstance(controller, diffrax.AbstractAdaptiveStepSizeController)
-    stopped = invalid if adaptive else _any(time_faults)
+    stopped = None if adaptive else _any(time_faults)
     if stopped is not None:
-        start, end, dt0, saved = _shorten_to_zero(stopped, start, end, dt0, saved)
+        start, end, dt0, saved = shorten_to_zero(stopped, start, end, dt0, saved)
     # A host counter belongs to a single run: under a transformation it would not be read.
-    count = explicit_evaluations(method) is None and not counts_evaluations(method) and not traced
-    count = count and not is_hybrid
+    counted = is_hybrid or counts_evaluations(method) or explicit_evaluations(method) is not None
+    count = not (counted or is_traced((inputs_of_run, transitions)) or is_tracing())
+    massive = all_have_mass(model.multibody.bodies) if needs_check(model) else None
+    # Under an eager derivative the parameters are stacked where they are compiled.
+    is_eager_derivative = is_traced(model) and not is_traced(known(model))
     run = RunArguments(
-        model.separate_arrays(), state0, y0, start, end, dt0, saved, controller, method, projected,
-        adjoint, event, progress, max_steps, args, start_count() if count else None, invalid,
-        num_samples, transitions, max_transitions,
+        model if is_eager_derivative else model.separate_arrays(), state0, y0, start, end, dt0,
+        saved, controller, method, projected, adjoint, event, progress, max_steps, args,
+        start_count() if count else None, invalid, massive, num_samples, transitions,
+        max_transitions,
     )  # fmt: skip
-    solution, okay = opaque_call(integrate, run)
+    solution, okay, faults = opaque_call(integrate, run)
+    okay, faults = known((okay, faults))
     # Functions of transitions and laws may close over traced values.
-    traced = traced or is_traced(okay)
-    solution = replace_fields(
-        solution, model=with_contacts(model, transitions), bound_inputs=inputs
-    )
+    traced = is_traced(okay)
+    if faults is not None and throw and not traced:
+        raise_faults(model, faults)
+    if transitions:
+        from ..control.resting import with_contacts
+
+        model = with_contacts(model, transitions)
+    solution = replace_fields(solution, model=model, bound_inputs=inputs)
     if run.number is not None:
         stats = {**solution.stats, "num_rhs": jnp.asarray(finish_count(run.number))}
         solution = eqx.tree_at(lambda s: s.stats, solution, stats, is_leaf=lambda x: x is None)
@@ -212,14 +219,19 @@ def simulate(
         return nan_if_failed(solution, okay)
     if not throw:
         return solution
-    if not traced and not np.asarray(okay).all() and np.all(solution.result == RESULTS.joints_open):
+    if traced:
+        return raise_if_traced(solution, okay, faults, messages_of(model) if faults else ())
+    if np.asarray(okay).all():
+        return solution
+    result = known(solution.result)
+    if np.all(result == RESULTS.joints_open):
         # The last sample may lie long before the failure, so that the run is repeated.
-        opened, _ = opaque_call(integrate, run._replace(saveat=_SAVE_END, number=None))
-        warnings = replace_fields(opened, model=model).warnings
-        raise SimulationError(" ".join([RESULTS[solution.result], *warnings]))
-    if not traced and not is_hybrid and np.all(solution.result == RESULTS.max_steps_reached):
-        raise SimulationError(f"{RESULTS[solution.result]} {describe_progress(run)}")
-    return raise_on_failure(solution, okay, traced)
+        again = known(run)._replace(saveat=_SAVE_END, number=None)
+        opened = replace_fields(opaque_call(integrate, again)[0], model=known(model))
+        raise SimulationError(" ".join([RESULTS[result], *opened.warnings]))
+    if not is_hybrid and np.all(result == RESULTS.max_steps_reached):
+        raise SimulationError(f"{RESULTS[result]} {describe_progress(known(run))}")
+    raise SimulationError(RESULTS[result])
 
 
 def _check_start(state0: State | None, y0: Unknowns | None, t1: ArrayLike | None) -> None:
@@ -241,23 +253,9 @@ _SAVE_END = diffrax.SaveAt(t1=True)
 
 def _nan_leaves(model: AbstractFormulation) -> list[Flag]:
     """Return a flag per traced leaf of a model; checks inside `vmap` replace bad values by NaN."""
-    leaves = filter(eqx.is_inexact_array, jax.tree.leaves(model))
+    leaves = filter(eqx.is_inexact_array, jax.tree.leaves(known(model)))
     return [jnp.any(jnp.isnan(leaf)) for leaf in leaves if is_traced(leaf)]
 
 
 def _any(flags: list[Flag]) -> Flag | None:
     return jnp.any(jnp.stack(flags)) if flags else None
-
-
-def _shorten_to_zero(
-    invalid: Flag, t0: Time, t1: Time, dt0: Time | None, saveat: diffrax.SaveAt
-) -> tuple[Array, Array, Array | None, diffrax.SaveAt]:
-    """Return times, step and samples; those of a run of zero duration if `invalid`."""
-    start = jnp.where(invalid, 0.0, t0)
-    t1 = jnp.where(invalid, start, t1)
-    dt0 = None if dt0 is None else jnp.where(invalid, 1.0, dt0)
-    subs: Any = saveat.subs
-    if subs is not None and subs.ts is not None:
-        ts = jnp.where(invalid, start, subs.ts)
-        saveat = eqx.tree_at(lambda s: s.subs.ts, saveat, ts)
-    return start, t1, dt0, saveat

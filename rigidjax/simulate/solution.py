@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
 from ..annotations import Scalar
-from ..checks import is_traced
+from ..checks import is_traced, known
 from ..control.transition import TransitionRecord
 from ..formulations import AbstractFormulation
 from ..formulations.binding import input_values, sample_controllers
@@ -82,7 +82,7 @@ class Solution(eqx.Module):
             return None
         ts = self.event_time[..., None]
         ys = jax.tree.map(lambda y: jnp.expand_dims(y, ts.ndim - 1), self.event_y)
-        traced = is_traced((self.model, ts, ys))
+        traced = is_traced(known((self.model, ts, ys)))
         states = _evaluate(_decode, self.model, ts, (ys, None, None), as_kernel=not traced)
         missing = jnp.isnan(ts)
 
@@ -238,7 +238,7 @@ class Solution(eqx.Module):
             raise ValueError(
                 "`SaveAt(fn=...)` did not save the unknowns; use `Solution.ys` for its values."
             )
-        traced = is_traced((self.model, self.ts, self.ys))
+        traced = is_traced(known((self.model, self.ts, self.ys)))
         samples = self.ys, values, self.closed
         return _evaluate(function, self.model, self.ts, samples, as_kernel=not traced)
 

@@ -16,7 +16,7 @@ def describe_progress(run: RunArguments) -> str:
     The run is repeated, because its last sample may lie long before its end.
     """
     saveat = diffrax.SaveAt(steps=True, fn=_save_nothing)
-    repeated, _ = integrate(run._replace(saveat=saveat, number=None))
+    repeated, *_ = integrate(run._replace(saveat=saveat, number=None))
     times = np.asarray(repeated.ts)
     times = np.concatenate([[float(run.t0)], times[np.isfinite(times)]])
     accepted, rejected = (

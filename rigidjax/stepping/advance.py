@@ -28,7 +28,7 @@ from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.explicit.unrolled import (
     MAX_ELEMENTS,
-    count_field_elements,
+    measure_field,
     native_form,
     unroll_stages,
 )
@@ -102,10 +102,10 @@ def advance_fixed(
     assert count is not None
     model = prepare_if_constant(with_call_times(model, t0, lambda: unknowns))
     terms = _ode_term(model)
-    elements = count_field_elements(terms, t0, unknowns, None)
-    is_small = elements <= MAX_ELEMENTS
+    size = measure_field(terms, t0, unknowns, None)
+    is_small = size.elements <= MAX_ELEMENTS
     if method.backend != "xla":
-        solver = native_form(method.solver, elements)
+        solver = native_form(method.solver, size)
     else:
         solver = unroll_stages(method.solver) if is_small else method.solver
     solver = freeze_signals_of_steps(solver, model, method.controller)

@@ -9,7 +9,7 @@ from formulations import cases
 
 import rigidjax as rj
 from rigidjax.solvers import Projected, Recharted, Unrolled
-from rigidjax.solvers.explicit.unrolled import StageLoop, native_form
+from rigidjax.solvers.explicit.unrolled import FieldSize, StageLoop, native_form
 
 TOP = cases.loaded_top()
 START = rj.State(orientation=(0.5, -0.5, 0.1, 0.7), angular_velocity=(1.5, -2.0, 2.5))
@@ -116,11 +116,14 @@ def test_native_form_gives_equal_steps():
     """Small fields are unrolled, large ones are a loop, also inside wrappers."""
     model = rj.NullSpace(TOP)
     wrapped = Recharted(diffrax.Dopri8(), model)
-    assert type(native_form(wrapped, 400).solver) is Unrolled
+    assert type(native_form(wrapped, FieldSize(400, False)).solver) is Unrolled
     # Two bodies, in which the derivatives of unrolled stages are long.
-    assert type(native_form(Recharted(diffrax.Dopri5(), model), 533).solver) is StageLoop
-    assert type(native_form(wrapped, 4_000).solver) is StageLoop
-    assert native_form(diffrax.Kvaerno5(), 400) == diffrax.Kvaerno5()
+    assert (
+        type(native_form(Recharted(diffrax.Dopri5(), model), FieldSize(533, False)).solver)
+        is StageLoop
+    )
+    assert type(native_form(wrapped, FieldSize(4_000, False)).solver) is StageLoop
+    assert native_form(diffrax.Kvaerno5(), FieldSize(400, False)) == diffrax.Kvaerno5()
 
 
 def test_unrolled_requires_explicit_methods():

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr
+from jax.interpreters.partial_eval import dce_jaxpr_consts
 from jaxtyping import Array, PyTree
 
 from ..lowering.registry import NoRule
@@ -110,12 +111,14 @@ def trace_flat(
     return closed, lambda results: eqx.combine(jax.tree.unflatten(tree, results), rest)
 
 
-def select_outputs(closed: ClosedJaxpr, results: list[int]) -> ClosedJaxpr:
-    """Return the jaxpr with the results of these indices alone."""
-    jaxpr = closed.jaxpr
-    info = jaxpr.debug_info._replace(result_paths=("",) * len(results))
-    outvars = [jaxpr.outvars[k] for k in results]
-    return ClosedJaxpr(jaxpr.replace(outvars=outvars, debug_info=info), closed.consts)
+def prune(
+    closed: ClosedJaxpr, results: list[int], leaves: list[Array]
+) -> tuple[ClosedJaxpr, list[Array]]:
+    """Return the jaxpr with the results of these indices alone, and the arguments it needs."""
+    wanted = [k in results for k in range(len(closed.jaxpr.outvars))]
+    jaxpr, used_consts, used = dce_jaxpr_consts(closed.jaxpr, wanted)
+    consts = [x for x, is_used in zip(closed.consts, used_consts, strict=True) if is_used]
+    return ClosedJaxpr(jaxpr, consts), [x for x, u in zip(leaves, used, strict=True) if u]
 
 
 def jit(function: Callable[..., PyTree]) -> Callable[..., PyTree]:

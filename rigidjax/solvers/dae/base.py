@@ -1,6 +1,7 @@
 """Base classes of the solvers for differential-algebraic equations."""
 
 import abc
+from typing import ClassVar
 
 import diffrax
 import equinox as eqx
@@ -20,10 +21,15 @@ class AbstractDAESolver(
     """An implicit or extrapolation method with its own step-size controller.
 
     **Attributes:** `max_index`, the largest differentiation index that the solver accepts; 0 for
-    ordinary differential equations only; `root_finder`, the Newton iteration and its tolerances.
+    ordinary differential equations only; `root_finder`, the Newton iteration and its tolerances;
+    `is_multistep`; `takes_residuals`, whether it solves equations as residuals; `probe_patience`,
+    that of its root finder for unknowns with a probe, if it differs.
     """
 
     max_index: eqx.AbstractClassVar[int]
+    is_multistep: ClassVar[bool] = False
+    takes_residuals: ClassVar[bool] = False
+    probe_patience: ClassVar[int | None] = None
     root_finder: eqx.AbstractVar[SimplifiedNewton]
 
     @abc.abstractmethod

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Jaxpr
+from jax.extend.core import Jaxpr, JaxprEqn
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
 
@@ -153,23 +154,25 @@ class StageLoop(Unrolled):
             weights[i + 1, : len(row)] = row
         weights, nodes = (
             jnp.asarray(weights, start.dtype),
-            jnp.asarray(tableau.c, jnp.result_type(t0)),
+            jnp.asarray([0.0, *tableau.c], jnp.result_type(t0)),
         )
-        first = self._first_rate(terms, t0, y0, args, solver_state, made_jump)
 
         def stage(i, rates):
-            c = nodes[i - 1]
+            c = nodes[i]
             # The end of the step is hit exactly, without round-off.
             t = jnp.where(c == 1, t1, t0 + c * (t1 - t0))
             y = tree(start + dt * (weights[i] @ rates))
             new = ravel_pytree(directed_rate(terms, t, y, args))[0]
             return jax.lax.dynamic_update_index_in_dim(rates, new, i, 0)
 
-        rates = jnp.zeros((count, start.size), start.dtype).at[0].set(ravel_pytree(first)[0])
+        rates, begin = jnp.zeros((count, start.size), start.dtype), 0
+        if solver_state is not None and made_jump is not True:
+            first = self._first_rate(terms, t0, y0, args, solver_state, made_jump)
+            rates, begin = rates.at[0].set(ravel_pytree(first)[0]), 1
         # Without first-same-as-last, the last stage of an `ssal` method is not evaluated: its
         # unknowns are the end of the step.
         evaluated = count - 1 if tableau.ssal and not tableau.fsal else count
-        rates = jax.lax.fori_loop(1, evaluated, stage, rates)
+        rates = jax.lax.fori_loop(begin, evaluated, stage, rates)
         b, b_error = (jnp.asarray(x, start.dtype) for x in (tableau.b_sol, tableau.b_error))
         y1, error = tree(start + dt * (b @ rates)), tree(dt * (b_error @ rates))
         state = (jnp.array(False), tree(rates[-1])) if tableau.fsal else None
@@ -195,21 +198,41 @@ _MAX_UNROLLED_FIELD, _MAX_UNROLLED_ELEMENTS = 530, 8_000
 
 def is_small_field(terms: Terms, t: Time, y: Y, args: Args) -> bool:
     """Return whether the vector field is small enough for unrolled stages to save time."""
-    return count_field_elements(terms, t, y, args) <= MAX_ELEMENTS
+    return measure_field(terms, t, y, args).elements <= MAX_ELEMENTS
 
 
-def count_field_elements(terms: Terms, t: Time, y: Y, args: Args) -> int:
-    """Return the number of array elements that an evaluation of the vector field computes."""
+class FieldSize(NamedTuple):
+    """Number of array elements that a vector field computes, and whether it has control flow."""
+
+    elements: int
+    has_control_flow: bool
+
+
+def measure_field(terms: Terms, t: Time, y: Y, args: Args) -> FieldSize:
+    """Return the size of the vector field."""
     # Signals are looked up once per step, not in every stage: they do not count.
     terms = freeze_signals(terms, t)
-    return _count_elements(trace_without_mesh(lambda t, y: terms.vf(t, y, args), t, y).jaxpr)
+    jaxpr = trace_without_mesh(lambda t, y: terms.vf(t, y, args), t, y).jaxpr
+    return FieldSize(_count_elements(jaxpr), _has_control_flow(jaxpr))
+
+
+def _has_control_flow(jaxpr: Jaxpr) -> bool:
+    return any(
+        equation.primitive.name in ("cond", "while", "scan")
+        or any(map(_has_control_flow, _inner_jaxprs(equation)))
+        for equation in jaxpr.eqns
+    )
+
+
+def _inner_jaxprs(equation: JaxprEqn) -> list[Jaxpr]:
+    inner = [getattr(p, "jaxpr", p) for p in equation.params.values()]
+    return [p for p in inner if hasattr(p, "eqns")]
 
 
 def _count_elements(jaxpr: Jaxpr):
     total = 0
     for equation in jaxpr.eqns:
-        inner = [getattr(p, "jaxpr", p) for p in equation.params.values()]
-        inner = [p for p in inner if hasattr(p, "eqns")]
+        inner = _inner_jaxprs(equation)
         sizes = (math.prod(var.aval.shape) for var in equation.outvars)  # pyright: ignore
         total += sum(map(_count_elements, inner)) if inner else sum(sizes)
     return total
@@ -227,14 +250,20 @@ def unroll_stages(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     return _map_runge_kutta(solver, form)
 
 
-def native_form(solver: diffrax.AbstractSolver, elements: int) -> diffrax.AbstractSolver:
+def native_form(
+    solver: diffrax.AbstractSolver, size: FieldSize, derivatives: str = ""
+) -> diffrax.AbstractSolver:
     """Return `solver` in the form that is fastest with the native backend.
 
-    **Arguments:** `solver`; `elements` of the vector field, see `count_field_elements`.
+    **Arguments:** `solver`; `size` of the vector field; `derivatives`, `"forward"` or `"reverse"`
+    for steps that are differentiated, `""` for others.
     """
+    # Copies of branches and loops do not become faster together, but longer with derivatives.
+    most = {"forward": MAX_STAGES, "reverse": 0}.get(derivatives) if size.has_control_flow else None
 
     def form(inner, stages):
-        return (Unrolled if is_unrolled(stages, elements) else StageLoop)(inner)
+        unrolled = is_unrolled(stages, size.elements) and (most is None or stages <= most)
+        return (Unrolled if unrolled else StageLoop)(inner)
 
     return _map_runge_kutta(solver, form)
 
@@ -257,6 +286,11 @@ def _map_runge_kutta(
     if is_method and isinstance(tableau, diffrax.ButcherTableau):
         return form(solver, len(tableau.c) + 1)  # pyright: ignore[reportArgumentType]
     return solver
+
+
+def loop_over_stages(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
+    """Return `solver` with a plain loop over the stages of its explicit Runge-Kutta method."""
+    return _map_runge_kutta(solver, lambda inner, stages: StageLoop(inner))
 
 
 def set_stage_loop(

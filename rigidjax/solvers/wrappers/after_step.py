@@ -27,6 +27,7 @@ from ...annotations import (
 )
 from ...formulations import AbstractFormulation
 from ...projection.base import AbstractProjection
+from ...results import first_failure
 from ...signals.controllers import sampled_sources
 from ..dae.base import AbstractDAESolver
 from ..dense import AbstractDenseOutput
@@ -175,7 +176,7 @@ class AbstractAfterStep(AbstractDelegating):
         inner_state = map_probe(
             inner_state, (self, t1), lambda parts, y: parts[0].after(parts[1], y)[0], y1
         )
-        result = diffrax.RESULTS.where(diffrax.is_successful(result), outcome, result)
+        result = first_failure(result, outcome)
         state = inner_state, jnp.asarray(replaced)
         return y1, new_y1, error, dense_info, state, result
 

@@ -45,10 +45,7 @@ from ...annotations import (
 )
 from ...signals.signal import with_signals
 from ..dae.base import AbstractDAESolver, AbstractProposingSolver
-from ..dae.bdf.bdf import BDF, BDFState
 from ..dae.equations import differentiation_index, stop_gradients
-from ..dae.extrapolation import Odex
-from ..dae.radau.radau import AbstractRadau
 from ..linear import RepeatedBlock
 from ..terms import AbstractDAETerm, MassMatrixTerm, apply_direction, flatten, unwrap
 from .after_step import AbstractDelegating
@@ -146,7 +143,8 @@ class Probed(AbstractDelegating):
         state, v0 = solver_state, stop_gradients(solver_state.v)
         # Derivatives pass through the replayed step of the unknowns alone. For a multistep
         # method they pass through its state.
-        exact = isinstance(self.solver, AbstractDAESolver) and not isinstance(self.solver, BDF)
+        solver = self.solver
+        exact = isinstance(solver, AbstractDAESolver) and not solver.is_multistep
         step_arguments = terms, t0, t1, y0, args, state.inner
         step_arguments = stop_gradients(step_arguments) if exact else step_arguments
         both, error, dense, inner, result = self._step_pair(step_arguments, state, made_jump)
@@ -252,12 +250,10 @@ class Probed(AbstractDelegating):
             )
             norm = ProbeNorm(finder.norm, share)
             solver = eqx.tree_at(lambda s: s.root_finder.norm, solver, norm)
-            if isinstance(solver, AbstractRadau):
-                # The first iterate of the probe is computed at the start of the step. For index 3
-                # its error in the constraints is as large as the increment of the step.
-                patient = dataclasses.replace(solver.root_finder, patience=2)
+            if isinstance(solver, AbstractDAESolver) and solver.probe_patience is not None:
+                patient = dataclasses.replace(solver.root_finder, patience=solver.probe_patience)
                 solver = eqx.tree_at(lambda s: s.root_finder, solver, patient)
-        if not isinstance(solver, AbstractDAESolver) or isinstance(solver, Odex):
+        if not (isinstance(solver, AbstractDAESolver) and hasattr(solver, "linear_solver")):
             return solver
         return eqx.tree_at(lambda s: s.linear_solver, solver, RepeatedBlock(solver.linear_solver))  # pyright: ignore
 
@@ -268,7 +264,7 @@ class Probed(AbstractDelegating):
         term, _ = unwrap(terms)
         perturbed = self._perturb(term, args, drive)
         new: Any
-        if isinstance(self.solver, AbstractRadau | BDF):
+        if getattr(self.solver, "takes_residuals", False):
             new = LinearizedTerm(term=term, perturbed=perturbed)  # pyright: ignore[reportCallIssue]
         else:
             explicit = not isinstance(self.solver, diffrax.AbstractImplicitSolver)
@@ -363,7 +359,7 @@ def _replace_innermost(
 
 def _scale_probe(inner: PyTree[Array], factor: Scalar):
     """Scale the probe in the state of a solver."""
-    if isinstance(inner, BDFState):
+    if hasattr(inner, "history"):  # of a multistep method
         phi = inner.history.phi
         of_probe = jnp.arange(phi.shape[1]) >= phi.shape[1] // 2
         phi = phi * jnp.where(of_probe, factor, 1.0).astype(phi.dtype)[None]

@@ -42,8 +42,6 @@ from ...signals.shared_tables import freeze_signals
 from ...signals.signal import signals_of
 from ...signals.switches import Switches, evaluate_switches, find_switches
 from ..conserving.base import ModelTerm
-from ..dae.bdf.bdf import BDF
-from ..dae.bdf.history import DifferenceHistory
 from ..dae.equations import build_equations, differentiation_index, stop_gradients
 from ..explicit.unrolled import directed_rate
 from ..terms import flatten, unwrap
@@ -93,8 +91,7 @@ class Switched(AbstractDelegating):
         )
         new_y1, change, _ = _with_switching_times(terms, args, t0, y0, t1, y1)
         if _is_multistep(self.solver):
-            shifted = _shift_history(DifferenceHistory(*history), change)
-            history = shifted.phi, shifted.psi
+            history = _shift_differences(history[0], change), history[1]
         return new_y1, with_change(dense_info, y1, new_y1), history
 
     def step(
@@ -185,7 +182,7 @@ def _wrap(solver: diffrax.AbstractSolver):
 def _is_multistep(solver: diffrax.AbstractSolver):
     while isinstance(solver, AbstractDelegating):
         solver = solver.solver
-    return isinstance(solver, BDF)
+    return getattr(solver, "is_multistep", False)
 
 
 def _with_switching_times(
@@ -227,14 +224,18 @@ def _shift_history(solver_state: T, change: Vector) -> T:
     """
 
     def is_history(x):
-        return isinstance(x, DifferenceHistory)
+        return hasattr(x, "phi")
 
     def shift(x):
         if not is_history(x):
             return x
-        return DifferenceHistory(x.phi.at[0, : change.size].add(change), x.psi)
+        return eqx.tree_at(lambda history: history.phi, x, _shift_differences(x.phi, change))
 
     return jax.tree.map(shift, solver_state, is_leaf=is_history)
+
+
+def _shift_differences(phi: Matrix, change: Vector) -> Matrix:
+    return phi.at[0, : change.size].add(change)
 
 
 def _influence(

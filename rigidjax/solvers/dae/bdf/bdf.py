@@ -142,6 +142,8 @@ class BDF(AbstractProposingSolver):
     max_order: int = eqx.field(static=True, default=MAX_ORDER)
 
     max_index: ClassVar[int] = 3
+    is_multistep: ClassVar[bool] = True
+    takes_residuals: ClassVar[bool] = True
     term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = DifferenceInterpolation  # pyright: ignore
 

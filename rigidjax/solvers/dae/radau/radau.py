@@ -131,6 +131,10 @@ class AbstractRadau(AbstractDAESolver):
     refined: bool = eqx.field(static=True, default=False)
 
     max_index: ClassVar[int] = 3
+    takes_residuals: ClassVar[bool] = True
+    # The first iterate of the probe is computed at the start of the step. For index 3 its error in
+    # the constraints is as large as the increment of the step.
+    probe_patience: ClassVar[int | None] = 2
     term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = CollocationInterpolation  # pyright: ignore
 
