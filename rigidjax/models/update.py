@@ -64,6 +64,8 @@ def update(
     before = _load_quietly(path, options)
     _check_names(system, before, path)
     root, content = parse(path)
+    if b"\0" in content:
+        raise ValueError(f"{path}: `update` changes single bytes; save the file in UTF-8 first.")
     report = Report(str(path), options.get("ignore", ()))
     description = describe(root, report, options.get("mimic", True), options.get("packages", ()))
     edits = Edits(content)
@@ -76,7 +78,7 @@ def update(
             _update_body(assembly, of_body[0], new, description, numbers)
     for old in before.joints:
         _update_joint(old, system.joints[system.joint_index(old.name)], numbers)
-    _write(edits.apply(), path, out, root.tag, system, options)
+    _write(edits.apply(), path, out, system, options)
 
 
 def _load_quietly(path: str | pathlib.Path, options: dict[str, Any]) -> System:
@@ -183,24 +185,27 @@ def _write(
     content: bytes,
     path: pathlib.Path,
     out: pathlib.Path,
-    tag: str,
     system: System,
     options: dict[str, Any],
 ) -> None:
-    """Write the file after it has been loaded and compared with the system."""
-    # Files that an MJCF file includes are relative to its folder.
-    folder = path.parent if tag == "mujoco" else out.parent
-    handle, name = tempfile.mkstemp(suffix=path.suffix, prefix=".rigidjax-", dir=folder)
+    """Write the file after it has been loaded, beside `out`, and compared with the system."""
+    handle, name = tempfile.mkstemp(suffix=path.suffix, prefix=".rigidjax-", dir=out.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        differences = _differences(system, _load_quietly(name, options))
+        try:
+            again = _load_quietly(name, options)
+        except ValueError as error:
+            raise ValueError(str(error).replace(name, str(out))) from None
+        differences = _differences(system, again)
         if differences:
             more = f" and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
             raise ValueError(
                 f"{path}: the file with new numbers would not give the system: "
                 f"{', '.join(differences[:_SHOWN])}{more}. `update` writes masses, centres of "
-                "mass, inertias, damping, Coulomb friction and armature only."
+                "mass, inertias, damping, Coulomb friction and armature only, and not where the "
+                "file overrides them, as by `inertiafromgeom`, `settotalmass`, `boundmass`, "
+                "`boundinertia`, `fusestatic` or `springdamper` of MJCF."
             )
         shutil.copymode(path, name)
         shutil.move(name, out)

@@ -24,7 +24,9 @@ class MjcfNumbers:
 
     def __init__(self, root: Element, edits: Edits):
         self.edits, self.compiled, self.path = edits, CompiledModel(root), root.path
-        named = [element for element in root.walk() if "name" in element.attributes]
+        # An equality may have the name of a joint, and its tag.
+        trees = [element for part in root.all("worldbody") for element in part.walk()]
+        named = [element for element in trees if "name" in element.attributes]
         self.bodies, self.joints = (
             {element.attributes["name"]: element for element in named if element.tag == tag}
             for tag in ("body", "joint")

@@ -19,8 +19,8 @@ class UrdfNumbers:
 
     def __init__(self, root: Element, edits: Edits):
         self.root, self.edits = root, edits
-        self.links = {element.attributes["name"]: element for element in root.all("link")}
-        self.joints = {element.attributes["name"]: element for element in root.all("joint")}
+        self.links = {element.text_of("name"): element for element in root.all("link")}
+        self.joints = {element.text_of("name"): element for element in root.all("joint")}
 
     def has_inertial(self, link: str) -> bool:
         """Return whether a link has numbers for mass and inertia."""
@@ -76,7 +76,7 @@ class UrdfNumbers:
         """Write the armature of a joint, as the inertia of a rotor in a transmission."""
         for element in self.root.all("transmission"):
             of_joints = element.all("joint")
-            if len(of_joints) != 1 or of_joints[0].attributes.get("name") != joint:
+            if len(of_joints) != 1 or of_joints[0].text_of("name") != joint:
                 continue
             for actuator in element.all("actuator"):
                 rotor, gear = find_rotor(element, actuator)

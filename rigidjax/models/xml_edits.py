@@ -45,6 +45,8 @@ class Edits:
         if len(words) < len(values):
             raise element.error(f"has {len(words)} numbers; {len(values)} are to be replaced.")
         for word, value in zip(words, values, strict=False):
+            if b"&" in word[0]:
+                raise element.error(f"{word[0].decode()!r} is no number; write its digits instead.")
             if not abs(float(word[0]) - value) <= tolerance:
                 new = _word(value).encode()
                 self._edits.append((start + word.start(), start + word.end(), new))

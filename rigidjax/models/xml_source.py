@@ -162,6 +162,7 @@ def parse_bytes(content: bytes, path: str) -> Element:
 
 
 _TAG = re.compile(rb"""<(?:[^<>"']|"[^"]*"|'[^']*')*>""")
+_ATTRIBUTE = re.compile(rb"""\s([^\s=]+)\s*=\s*("[^"]*"|'[^']*')""")
 
 
 def _end_of_tag(content: bytes, start: int) -> int:
@@ -171,12 +172,11 @@ def _end_of_tag(content: bytes, start: int) -> int:
 
 def attribute_span(content: bytes, element: Element, attribute: str) -> tuple[int, int]:
     """Return first and last byte of the value of an attribute, without its quotes."""
-    pattern = rb"""\s%s\s*=\s*(?:"([^"]*)"|'([^']*)')""" % re.escape(attribute.encode())
-    match = re.search(pattern, content[element.start : element.end])
-    if match is None:
-        raise element.error(f"the attribute `{attribute}` is missing.")
-    group = 1 if match.group(1) is not None else 2
-    return element.start + match.start(group), element.start + match.end(group)
+    # All attributes in turn, as the value of one may look like another.
+    for match in _ATTRIBUTE.finditer(content, element.start, element.end):
+        if match[1] == attribute.encode():
+            return match.start(2) + 1, match.end(2) - 1
+    raise element.error(f"the attribute `{attribute}` is missing.")
 
 
 def text_span(content: bytes, element: Element) -> tuple[int, int]:

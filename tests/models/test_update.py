@@ -176,6 +176,14 @@ def test_missing_attributes_are_added(tmp_path):
     assert_same_numbers(system, models.load(tmp_path / "new.urdf").system)
 
 
+def test_spaces_around_names_do_not_matter(tmp_path):
+    path = write_edited(tmp_path, ('<joint name="yaw"', '<joint name=" yaw"'))
+    system = replace_values(models.load(path), joint__yaw__damping=0.85, joint__yaw__armature=0.2)
+    models.update(path, system, tmp_path / "new.urdf")
+    words = changed_words(path, tmp_path / "new.urdf")
+    assert words == [(35, "0.5", "0.85"), (144, "0.00004", "8e-05")]
+
+
 def with_hinge(model, name, **options):
     old = joint(model.system, name)
     axis = options.pop("axis", old.axis)

@@ -68,7 +68,17 @@ MJCF = """<mujoco model="arm">
   </worldbody>
 </mujoco>
 """
-FILES = {"model.sdf": SDF, "model.xml": MJCF}
+# An equality has the name and the tag of a joint, and the name looks like an attribute.
+NAME = "first damping='9'"
+EQUALITY = f'<equality><joint name="{NAME}" joint1="{NAME}" joint2="second"/></equality></mujoco>'
+FILES = {
+    "model.sdf": SDF,
+    "model.xml": MJCF,
+    "bound.xml": MJCF.replace("<default>", '<compiler boundmass="0.5"/><default>', 1),
+    "equality.xml": MJCF.replace("first", NAME).replace("</mujoco>", EQUALITY),
+    "wide.sdf": SDF.replace('"1.0"', '"1.0" encoding="utf-16"', 1),
+    "reference.sdf": SDF.replace("<mass>2<", "<mass>&#50;<"),
+}
 
 
 @pytest.fixture
@@ -76,9 +86,10 @@ def load_file(tmp_path):
     """Return a function that writes a file and loads its model."""
 
     def load(name):
-        if name == "model.xml":
+        if name.endswith(".xml"):
             pytest.importorskip("mujoco")
-        (tmp_path / name).write_text(FILES[name], "utf-8")
+        encoding = "utf-16" if name == "wide.sdf" else "utf-8"
+        (tmp_path / name).write_text(FILES[name], encoding)
         return tmp_path / name, models.load(tmp_path / name)
 
     return load
@@ -103,7 +114,7 @@ def changed_lines(path, out):
 
 
 def test_unchanged_systems_give_the_same_bytes(load_file):
-    for name in FILES:
+    for name in ("model.sdf", "model.xml"):
         path, model = load_file(name)
         models.update(path, model, path.with_stem("new"))
         assert path.with_stem("new").read_bytes() == path.read_bytes()
@@ -140,6 +151,7 @@ CHANGES = {
         [('<inertial pos="0.1 0.02 0" mass="1.5" '
           'fullinertia="11e-6 2e-5 2.1e-5 1e-6 2e-6 -1e-6"/>', None)],
     ),
+    "equality": ("equality.xml", 0, "damping", lambda d: 2 * d, None),
     "class": (
         "model.xml", 1, "armature", lambda a: 2 * a,
         [('<joint name="second" class="big" axis="1 0 0" damping="0.3"/>',
@@ -183,6 +195,19 @@ def test_a_missing_inertia_is_not_added(tmp_path):
         models.update(path, system, tmp_path / "new.sdf")
 
 
+def test_included_files_must_be_beside_the_result(tmp_path):
+    pytest.importorskip("mujoco")
+    path, out = tmp_path / "model.xml", tmp_path / "fitted" / "model.xml"
+    out.parent.mkdir()
+    text = MJCF.replace("<default>", '<include file="extra.xml"/><default>', 1)
+    path.write_text(text, "utf-8")
+    (tmp_path / "extra.xml").write_text("<mujoco><option timestep='0.1'/></mujoco>", "utf-8")
+    system = replace_field(models.load(path), 0, "mass", lambda m: m + 1)
+    with pytest.raises(ValueError, match=r"fitted/model\.xml:2: .* 'extra\.xml' does not exist"):
+        models.update(path, system, out)
+    assert not list(out.parent.iterdir())
+
+
 def test_a_center_keeps_the_angles_behind_it(load_file):
     path, model = load_file("model.sdf")
     out = path.with_stem("new")
@@ -213,6 +238,23 @@ ERRORS = {
     "euler": (
         "model.xml", 2, "inertia", lambda I: I + 1e-6,
         "principal axes of the body 'three' are different; give the orientation by `quat`",
+    ),
+    "override": (
+        "bound.xml", 0, "mass", lambda m: 0.1 * m,
+        "mass of 'one'.*, and not where the file overrides them, as by .*`boundmass`",
+    ),
+    # MuJoCo compares the moments exactly.
+    "impossible": (
+        "model.xml", 0, "inertia", lambda I: I + np.diag([0.0, 0.0, 0.1]),
+        r"new\.xml: MuJoCo cannot compile the file: .*A \+ B >= C",
+    ),
+    "wide characters": (
+        "wide.sdf", 0, "mass", lambda m: m + 1,
+        r"wide\.sdf: `update` changes single bytes; save the file in UTF-8 first\.",
+    ),
+    "reference": (
+        "reference.sdf", 0, "mass", lambda m: m + 1,
+        "<mass>: '&#50;' is no number; write its digits instead",
     ),
     "no name": (
         "model.xml", 2, "damping", lambda d: 2 * d,
