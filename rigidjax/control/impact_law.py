@@ -201,7 +201,7 @@ def _solve_singular(B: Float[Array, "2 2"], b: Float[Array, "2"]) -> Float[Array
     shift = _SHIFT * info.eps**0.5 * jnp.trace(B) + info.tiny**0.5
     shifted = B + shift * jnp.eye(2, dtype=B.dtype)
     x = _solve(shifted, b)
-    # The second step removes the effect of the shift on what is not singular.
+    # The second step removes the effect of the shift in the regular directions.
     return x + _solve(shifted, b - B @ x)
 
 

@@ -3,7 +3,6 @@
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -101,7 +100,7 @@ def rate_constants(
 
 def _shapes(value: ArrayInput, count: int) -> tuple[tuple[int, ...]]:
     """Return the shape that constants of a joint with `count` rates must have."""
-    is_scalar = np.shape(value) == ()
+    is_scalar = not isinstance(value, list | tuple) and np.shape(value) == ()
     return ((),) if is_scalar else ((count,),)
 
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
 
 from ..adjoints.record import Attempts
-from ..annotations import Count, Scalar, Y
+from ..annotations import Count, Flag, Scalar, Y
 from ..solvers.explicit.unrolled import set_stage_loop
 
 # Intervals of a step, and iterations of the root finder, which are Newton steps or bisections.
@@ -44,13 +44,16 @@ class CrossingSearch(diffrax.AbstractAdjoint):
     """The main loop of diffrax that ends with the step in which a function falls through zero.
 
     `stats["crossings"]` are the times at which each of K functions falls through zero for the
-    first time in this step, (K,) s; infinite for none. Not differentiable.
+    first time in this step, (K,) s; infinite for none. `stats["jumps"]` (K,) tells which of them
+    jump there. Not differentiable.
 
-    **Attributes:** `functions`, of time and unknowns; `start`, their values at the start.
+    **Attributes:** `functions`, of time and unknowns; `start`, their values at the start; `short`,
+    a duration that counts as none, s.
     """
 
     functions: tuple[Function, ...]
     start: FallingValues
+    short: Scalar
 
     def loop(self, **kwargs: PyTree) -> tuple[PyTree, dict[str, PyTree]]:
         """Run the main loop of `diffrax.diffeqsolve`."""
@@ -84,13 +87,24 @@ class CrossingSearch(diffrax.AbstractAdjoint):
         carry = first, self.start, dense, none, (first["t"], first["t_next"])
         run, _, dense, brackets, ends = jax.lax.while_loop(is_running, advance, carry)
         interpolation = solver.interpolation_cls(t0=ends[0], t1=ends[1], **dense)
-        times = jnp.stack(
-            [
-                find_root(lambda t, f=f: f(t, interpolation.evaluate(t)), *brackets[:, k])
-                for k, f in enumerate(self.functions)
-            ]
-        )
-        return kwargs["init_state"], {"crossings": times, "num_search_steps": run["tries"]}
+        roots = [
+            self._find_root(lambda t, f=f: f(t, interpolation.evaluate(t)), brackets[:, k])
+            for k, f in enumerate(self.functions)
+        ]
+        times, jumps = (jnp.stack(part) for part in zip(*roots, strict=True))
+        stats = {"crossings": times, "jumps": jumps, "num_search_steps": run["tries"]}
+        return kwargs["init_state"], stats
+
+    def _find_root(
+        self, function: Callable[[Scalar], Scalar], bracket: Float[Array, "2"]
+    ) -> tuple[Scalar, Flag]:
+        """Return the zero of a function, and whether the function jumps there."""
+        t = find_root(function, *bracket)
+        exists = jnp.isfinite(t)
+        at, end = jnp.where(exists, t, 0.0), jnp.where(exists, bracket[1], 0.0)
+        value, rate = jax.jvp(function, (at,), (jnp.ones_like(t),))
+        noise = jnp.finfo(t.dtype).eps ** 0.5 * jnp.abs(function(end))
+        return t, exists & (jnp.abs(value) > jnp.maximum(jnp.abs(rate) * self.short, noise))
 
     def _examine(
         self, ta: Scalar, tb: Scalar, interpolation: Any, start: FallingValues
@@ -203,12 +217,16 @@ def search_crossings(
     functions: list[Callable[..., Scalar]],
     values: FallingValues,
     side: Float[Array, " K"],
-) -> tuple[Float[Array, " K"], Count]:
-    """Return the times of the first crossings of functions (K,), and the number of steps.
+    short: Scalar,
+) -> tuple[Float[Array, " K"], Bool[Array, " K"], Count]:
+    """Return the times of the first crossings of functions (K,), which of them jump there, and the
+    number of steps.
 
     **Arguments:** `solve`, which integrates the run, `run`, from `y`; `values` of the functions at
-    the start, and `side` (K,), the sign for which a crossing is a fall.
+    the start, and `side` (K,), the sign for which a crossing is a fall; `short`, a duration that
+    counts as none, s.
     """
     falling = tuple(_Falling(function, side[k]) for k, function in enumerate(functions))
-    solution, _ = solve(run._replace(adjoint=CrossingSearch(falling, values)), y, term)
-    return solution.stats["crossings"], solution.stats["num_search_steps"]
+    solution, _ = solve(run._replace(adjoint=CrossingSearch(falling, values, short)), y, term)
+    stats = solution.stats
+    return stats["crossings"], stats["jumps"], stats["num_search_steps"]

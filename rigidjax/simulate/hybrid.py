@@ -43,6 +43,7 @@ from ..formulations.holding import with_closed
 from ..formulations.view import SystemView
 from ..results import RESULTS
 from ..solvers.dae.equations import stop_gradients
+from ..solvers.wrappers.sampled import take_first_samples
 from .backend_policy import choose_call
 from .changes import change_unknowns
 from .crossings import FallingValues, search_crossings
@@ -79,6 +80,7 @@ class _Carry(eqx.Module):
     speeds: Float[Array, " K"]  # rate of each function when it acted last
     side: Float[Array, " K"]  # sign of each function on the side from which it is watched
     pending: Bool[Array, " K"]  # transitions expected at this time, or a short time later
+    jumped: Bool[Array, " K"]  # pending transitions whose functions have jumped
     short: Count  # number of successive short intervals
     bands: Float[Array, " K"]  # values of functions that rest at zero after a change, up to noise
     result: Any
@@ -161,7 +163,12 @@ class _HybridRun:
             [k for k, item in enumerate(run.transitions) if self._needs_check(item, y0)], int
         )
         y0 = start_modes(model, run.t0, y0, self.duration)
-        self.y0, self.closed = self._close_at_start(y0)
+        y0, closed = self._close_at_start(y0, jnp.zeros(len(self.contacts), bool))
+        if run.num_samples:
+            # The first samples see what rests under the defaults of their inputs.
+            y0 = take_first_samples(self._model_at(closed), run.t0, y0)
+            y0, closed = self._close_at_start(y0, closed)
+        self.y0, self.closed = y0, closed
         self.directions = jnp.array([item.direction for item in self.transitions])
         self.repeats = np.array([_may_repeat(item) for item in self.transitions])
         self.resolution = (
@@ -175,9 +182,11 @@ class _HybridRun:
         self.ts = jnp.concatenate([*map(jnp.asarray, parts), *([run.t1[None]] * subs.t1)])
         self.backend: Any = None  # that of the segments
 
-    def _close_at_start(self, y: Unknowns) -> tuple[Unknowns, Bool[Array, " C"]]:
+    def _close_at_start(
+        self, y: Unknowns, closed: Bool[Array, " C"]
+    ) -> tuple[Unknowns, Bool[Array, " C"]]:
         """Return the unknowns at the start, and which contacts are closed there."""
-        t, closed = self.run.t0, jnp.zeros(len(self.contacts), bool)
+        t = self.run.t0
         if not self.contacts:
             return y, closed
 
@@ -294,7 +303,7 @@ class _HybridRun:
         zeros, none = jnp.zeros(count, run.t0.dtype), jnp.zeros(count, bool)
         return _Carry(
             run.t0, y0, self.closed, jnp.array(-jnp.inf, run.t0.dtype), jnp.array(-1), none, zeros,
-            jnp.ones_like(zeros), none, jnp.array(0), zeros,
+            jnp.ones_like(zeros), none, none, jnp.array(0), zeros,
             jax.tree.map(jnp.asarray, RESULTS.successful), jnp.array(True),
             jnp.full(size, jnp.inf, run.t0.dtype), ys, jnp.zeros((size, len(self.contacts)), bool),
             self._no_work(),
@@ -329,7 +338,7 @@ class _HybridRun:
         at_once = jnp.any(watch.due) & ~refused
         stuck = watch.is_stuck & ~at_once & ~refused
         waits = at_once | refused | stuck | ~carry.is_running
-        crossings, tries = self._search(carry, run, functions, watch, waits)
+        crossings, jumps, tries = self._search(carry, run, functions, watch, waits)
         earliest = jnp.min(crossings)
         crosses = jnp.isfinite(earliest) & ~waits
         kind = jnp.where(
@@ -340,7 +349,10 @@ class _HybridRun:
         t_b = jnp.where(waits, t, jnp.where(crosses, crossings[kind], run.t1))
         solution, okay, inside, sampled = self._integrate(carry, run, t_b)
         y_b = jax.tree.map(lambda end, y: jnp.where(waits, y, end[-1]), solution.ys, y)
-        t_c, y_c, rate = locate_zero(run.model, functions, kind, crosses, t_b, y_b)
+        smooth = crosses & ~jumps[kind]
+        t_c, y_c, rate = locate_zero(
+            run.model, functions, kind, smooth, crosses & ~smooth, t_b, y_b, self.short
+        )
         occurs = (at_once | crosses) & okay & carry.is_running
         exceeds = occurs & (i == run.max_transitions)
         occurs = occurs & ~exceeds
@@ -355,7 +367,7 @@ class _HybridRun:
         rates_after = jnp.stack(
             [*(r for _, r in after), *[jnp.ones_like(t)] * (len(self.transitions) - first)]
         )
-        rests = ~at_once & (jnp.abs(rates_after[kind]) <= _AT_REST * jnp.abs(rate))
+        rests = smooth & (jnp.abs(rates_after[kind]) <= _AT_REST * jnp.abs(rate))
         can_close = np.isin(np.arange(len(self.transitions)), self.contact_kinds)
         persists = rests & ~switches & ~jnp.asarray(can_close)[kind]
         interval = t_c - t
@@ -378,6 +390,7 @@ class _HybridRun:
             result = RESULTS.where(condition & is_okay(result), getattr(RESULTS, name), result)
         result = RESULTS.where(carry.is_running, result, carry.result)
         pending = jnp.where(at_once, carry.pending, crossings <= t_c + self.short) & ~is_kind
+        jumped = pending & jnp.where(at_once, carry.jumped, jumps)
         # A locked joint stays where its `when` is zero: noise there is no crossing.
         bands = jnp.where(is_kind & rests & occurs, jnp.abs(rate) * self.resolution, carry.bands)
         if watch.motion is not None:
@@ -389,7 +402,7 @@ class _HybridRun:
         following = _Carry(
             t_c, y_new, closed, sampled, jnp.where(occurs, kind, last),
             (watch.acted & at_once) | is_kind, jnp.where(is_kind, jnp.abs(rate), carry.speeds),
-            watch.side, pending, short, bands, result, occurs & is_okay(result),
+            watch.side, pending, jumped, short, bands, result, occurs & is_okay(result),
             jnp.where(reached, self.ts, carry.ts),
             jax.tree.map(lambda new, old: _pad(reached, new[:-1], old), solution.ys, carry.ys),
             jnp.where(reached[:, None], carry.closed, carry.closed_at),
@@ -446,10 +459,10 @@ class _HybridRun:
         side = jnp.where(side == 0, 1.0, side).astype(values.dtype)
         watched = jnp.where(both, carry.side, side)
         # Errors of the search may leave a function that was expected to cross zero beyond it.
-        crossed = carry.pending & soon & (watched * values <= 0)
+        crossed = carry.pending & (soon | carry.jumped) & (watched * values <= 0)
         again = self.repeats & (jnp.abs(rates) > _SIGNIFICANT * carry.speeds)
         blocked = jnp.where(np.arange(count) < first, acted & ~again, is_last)
-        falls = watched * rates < 0
+        falls = (watched * rates < 0) | carry.jumped
         due = (jnp.where(both, carry.pending & near, near) | crossed) & falls & ~blocked
         stuck = self._passes_from_rest(carry, model, functions, side, values, rates)
         stuck = jnp.any(stuck & ~due[self.checked_kinds] & ~acted[self.checked_kinds])
@@ -554,15 +567,20 @@ class _HybridRun:
         functions: Sequence[Callable[..., Scalar]],
         watch: _Watch,
         waits: Flag,
-    ) -> tuple[Float[Array, " K"], Count]:
-        """Return the time of the first crossing of each function, and the number of steps."""
+    ) -> tuple[Float[Array, " K"], Bool[Array, " K"], Count]:
+        """Return the time of the first crossing of each function, whether it jumps there, and the
+        number of steps."""
         t1 = jnp.where(waits, carry.t, run.t1)
         run = run._replace(t0=carry.t, t1=t1, saveat=diffrax.SaveAt(t1=True))
         run, y, functions, term = stop_gradients((run, carry.y, functions, self.term))
         call = choose_call(run.adjoint)
-        return call(
-            search_crossings, self.solve_segment, run, y, term, functions, watch.values, watch.side
-        )
+        crossings, jumps, tries = call(
+            search_crossings, self.solve_segment, run, y, term, functions, watch.values, watch.side,
+            self.short,
+        )  # fmt: skip
+        # The segment contains the sample at which a function jumps.
+        after = jnp.minimum(crossings + self.resolution, run.t1)
+        return jnp.where(jumps, after, crossings), jumps, tries
 
     def _integrate(
         self, carry: _Carry, run: "RunArguments", t_b: Scalar

@@ -14,13 +14,12 @@ from ..adjoints.probed_loop import NestedForwardMode
 from ..annotations import Flag, Time
 from ..control.transition import Transition
 from ..formulations import AbstractAbsolute, AbstractFormulation
-from ..formulations.binding import bind_start, sample_controllers
+from ..formulations.binding import bind_start
 from ..formulations.charts import Unknowns
 from ..formulations.joint_checks import StartFaults, decode_for_check, find_faults
 from ..mechanics import has_joints
 from ..projection import AbstractProjection
 from ..signals.call_times import find_call_times
-from ..signals.controllers import sampled_sources
 from ..signals.signal import signals_of
 from ..solvers import Projected, Recharted, dae_term
 from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
@@ -36,7 +35,12 @@ from ..solvers.wrappers.knots import (
     knots_of_signals,
     separate_delays,
 )
-from ..solvers.wrappers.sampled import SampledStep, before_samples, sample_times
+from ..solvers.wrappers.sampled import (
+    SampledStep,
+    before_samples,
+    sample_times,
+    take_first_samples,
+)
 from ..state import State
 from .backend_policy import backend_of, choose_call, choose_call_after, choose_call_of_run
 from .endings import (
@@ -139,7 +143,9 @@ def integrate(run: RunArguments) -> tuple[Solution, Array, StartFaults | None]:
     model = with_call_times(run.model, run.t0, functools.partial(_unknowns_of, run))
     run = run._replace(model=separate_delays(model, run.t0, run.t1))
     call = choose_call(run.adjoint)
-    model, y0, term, faults = call(_prepare, run.model, run.state0, run.y0, run.t0, run.massive)
+    model, y0, term, faults = call(
+        _prepare, run.model, run.state0, run.y0, run.t0, run.massive, run.is_hybrid
+    )
     invalid = run.invalid
     if faults is not None:
         bad = jnp.any(faults.flags)
@@ -163,6 +169,7 @@ def _prepare(
     y0: Unknowns | None,
     t0: Array,
     massive: bool | None,
+    is_hybrid: bool,
 ) -> tuple[AbstractFormulation, Unknowns, diffrax.AbstractTerm | None, StartFaults | None]:
     """Return the prepared model, its initial unknowns, its term if it is a DAE, and faults."""
     model, faults = prepare_if_constant(model), None
@@ -179,8 +186,8 @@ def _prepare(
         y0 = _start(model, state0, t0)
     elif dae is not None:
         state0 = model.decode(t0, y0).normalized()
-    if sources := sampled_sources(model.multibody.sources):
-        y0 = sample_controllers(model, jnp.asarray(t0), y0, dict.fromkeys(sources, True))
+    if not is_hybrid:  # A hybrid run first decides what is at rest.
+        y0 = take_first_samples(model, t0, y0)
     # The start was checked for consistency before.
     term = None if dae is None else dae_term(dae, state0, t0, check_start=False)
     return model, y0, term, faults
@@ -375,7 +382,7 @@ def _collect_stats(
     if per_step is not None:
         stats["num_rhs"] = per_step[0] * stats["num_steps"] + per_step[1]
     stats["backend"] = backend_of(solution)
-    for name in ("derivative_error", "crossings", "num_search_steps"):
+    for name in ("derivative_error", "crossings", "jumps", "num_search_steps"):
         if name in solution.stats:
             stats[name] = solution.stats[name]
     return stats, controller_state

@@ -1,5 +1,6 @@
 """Time and unknowns at the zero of a function, near the end of a segment of a hybrid run."""
 
+import functools
 from collections.abc import Callable
 
 import jax
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 from ..annotations import Count, Flag, Scalar
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns, constant_chart, split_chart
+from ..signals.switches import evaluate_switches
 
 # Newton iterations for the transition time. The first one removes the difference between the end
 # of the segment and its dense output, the second one makes second derivatives exact.
@@ -19,11 +21,15 @@ def locate_zero(
     functions: list[Callable[..., Scalar]],
     kind: Count,
     crosses: Flag,
+    jumps: Flag,
     t: Scalar,
     y: Unknowns,
+    short: Scalar,
 ) -> tuple[Scalar, Unknowns, Scalar]:
-    """Move the end of a segment to the zero of `when`.
+    """Move the end of a segment to the zero of `when`, or keep an end at which it jumps.
 
+    **Arguments:** `crosses`, whether there is a zero, or `jumps`, a jump; `short`, the longest
+    time, s, between the end and the switch of the law that causes the jump.
     **Returns:** time and unknowns, with their derivatives, and the rate of `when`.
     """
     rate_at_end = rate_of_unknowns(model, t, y)
@@ -45,9 +51,31 @@ def locate_zero(
 
     zero = jnp.zeros_like(t)
     (s, rate), _ = jax.lax.scan(improve, (zero, zero), length=_ITERATIONS)
+    s = jnp.where(jumps, _time_to_switch(model, t, y, rate_at_end, short), s)
     t_c, y_c = move(s)
-    y_c = jax.tree.map(lambda new, old: jnp.where(crosses, new, old), y_c, y)
+    y_c = jax.tree.map(lambda new, old: jnp.where(crosses | jumps, new, old), y_c, y)
     return t_c, y_c, jax.lax.stop_gradient(rate)
+
+
+def _time_to_switch(
+    model: AbstractFormulation, t: Scalar, y: Unknowns, rate: Unknowns, short: Scalar
+) -> Scalar:
+    """Return zero, with the derivatives of the time of the nearest switch of a law, if one is near.
+
+    A switch is a sign change of a comparison.
+    """
+
+    def functions(t, y):
+        return evaluate_switches(functools.partial(rate_of_unknowns, model), t, y).functions
+
+    values, rates = jax.jvp(functions, (t, y), (jnp.ones_like(t), rate))
+    if not values.size:
+        return jnp.zeros_like(t)
+    times = -values / jnp.where(rates == 0, 1.0, rates)
+    sizes = jnp.where(rates == 0, jnp.inf, jnp.abs(times))
+    nearest = jnp.argmin(sizes)
+    time = jnp.where(sizes[nearest] <= short, times[nearest], 0.0).astype(t.dtype)
+    return time - jax.lax.stop_gradient(time)
 
 
 def rate_of_unknowns(model: AbstractFormulation, t: Scalar, y: Unknowns) -> Unknowns:

@@ -89,6 +89,53 @@ def test_a_contact_opens_where_its_reaction_would_pull(formulation):
     np.testing.assert_allclose(slopes, [-MASS * G / 16.0, moved], rtol=1e-10)
 
 
+class Lift(eqx.Module):
+    """Twice the weight upwards from 0.1 s on; the state is the first reading."""
+
+    def __call__(self, t, view, state):
+        reading = view.sensors[rj.Accelerometer("ball")][2]
+        force = jnp.where(t > 0.05, 2 * MASS * G, 0.0) * jnp.array([0, 0, 1.0])
+        return force, jnp.where(t > 0.05, state, reading)
+
+
+def test_a_contact_opens_where_a_sampled_force_jumps():
+    """The first sample reads the acceleration of the ball at rest, the second one lifts it."""
+    model = rj.NullSpace(ball(rj.PointForce("ball", force=rj.Input("force", 3))))
+    controller = rj.SampledController(Lift(), 0.1, 0.0)
+    ts = np.array([0.05, 0.1, 0.3, 0.5])
+    sol = rj.simulate(
+        model, rj.State(), 0.5, ts=ts, transitions=[floor()], inputs={"force": controller},
+        max_transitions=2,
+    )  # fmt: skip
+    assert names(sol.transitions) == ["floor opens"]
+    np.testing.assert_allclose(sol.transitions.times[0], 0.1, rtol=1e-11)
+    heights = 0.5 * G * np.maximum(ts - 0.1, 0.0) ** 2
+    np.testing.assert_allclose(sol.states.position[:, 0, 2], heights, rtol=1e-10, atol=1e-15)
+    np.testing.assert_allclose(sol.contact_forces["floor"], [MASS * G, MASS * G, 0, 0], rtol=1e-12)
+    np.testing.assert_allclose(sol.ys[-1, -1], G, rtol=1e-12)
+
+
+@pytest.mark.exhaustive
+def test_a_contact_opens_where_a_law_jumps():
+    """A ball that slides over a line is lifted from there on, with the derivative of the time."""
+    model = rj.NullSpace(ball(rj.PointForce("ball", force=rj.Input("force", 3))))
+
+    def lift(t, view):
+        return jnp.where(view.state.position[0, 0] > 0.1, 2 * MASS * G, 0.0) * jnp.array([0, 0, 1])
+
+    def end(speed):
+        state = rj.State(velocity=jnp.stack([speed, 0 * speed, 0 * speed]))
+        sol = rj.simulate(
+            model, state, 0.5, transitions=[floor()], inputs={"force": lift}, max_transitions=2
+        )
+        return jnp.stack([sol.transitions.times[0], sol.states.position[-1, 0, 2]])
+
+    speed = jnp.array(2.0)
+    np.testing.assert_allclose(end(speed), [0.05, 0.5 * G * 0.45**2], rtol=1e-7)
+    exact = [-0.025, G * 0.45 * 0.025]
+    np.testing.assert_allclose(jax.jacfwd(end)(speed), exact, rtol=1e-7)
+
+
 @pytest.mark.exhaustive
 def test_reverse_mode_through_an_opening():
     def end(rate):

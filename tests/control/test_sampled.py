@@ -257,6 +257,26 @@ def test_each_sample_is_taken_once(t0):
     np.testing.assert_array_equal(counts, 1)
 
 
+def test_transitions_at_a_sample():
+    """Functions of a sampled value fall through zero at a sample, and each acts once there."""
+    model = slider(rj.Input("force"))
+    controller = rj.SampledController(lambda t, view, s: (0.55 - t, s), 0.1)
+
+    def speed_up(t, state):
+        return eqx.tree_at(lambda s: s.velocity, state, state.velocity + jnp.array([1.0, 0, 0]))
+
+    kicks = [rj.Transition(lambda t, view: view.inputs["force"], speed_up)] * 2
+    sol = rj.simulate(
+        model, rj.jointed_state(model.system, {}), 1.0, inputs={"force": controller},
+        transitions=kicks, max_transitions=3, **TIGHT,
+    )  # fmt: skip
+    assert sol.transitions.count == 2
+    np.testing.assert_allclose(sol.transitions.times[:2], 0.6, rtol=1e-11)
+    forces = 0.55 - 0.1 * np.arange(10)
+    distance = 2 * 0.4 + np.sum(0.5 * forces * 0.1 * (1.0 - 0.1 * np.arange(10) - 0.05))
+    np.testing.assert_allclose(sol.coordinates["slide"][-1, 0], distance, rtol=1e-10)
+
+
 def test_rounded_values():
     model = slider(rj.Input("force"))
     start = rj.jointed_state(model.system, {"slide": 1.0})

@@ -26,6 +26,7 @@ from ...annotations import (
 )
 from ...formulations import AbstractFormulation
 from ...formulations.binding import sample_controllers
+from ...formulations.charts import Unknowns
 from ...signals.controllers import sampled_sources
 from ..dae.base import AbstractDAESolver
 from ..step_results import RESULTS
@@ -127,6 +128,12 @@ class SampledStep(AbstractDelegating):
             due[name] = (index > 0) & (t0 <= time + shift) & (time + shift < t1)
         y = sample_controllers(self.model, jnp.asarray(t0), y, due)
         return y, jnp.any(jnp.stack(list(due.values())))
+
+
+def take_first_samples(model: AbstractFormulation, t0: Time, y: Unknowns) -> Unknowns:
+    """Return the unknowns at the start of a run after the first samples of its controllers."""
+    due = dict.fromkeys(sampled_sources(model.multibody.sources), True)
+    return sample_controllers(model, jnp.asarray(t0), y, due) if due else y
 
 
 def nearest_sample(t: Time, start: Time, period: float) -> tuple[Count, Scalar]:
