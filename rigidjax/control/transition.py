@@ -145,8 +145,8 @@ class TransitionRecord(eqx.Module):
     - `times`: shape (N,), s; `inf` after the last transition.
     - `kinds`: index of each in `simulate(transitions=...)`, shape (N,); -1 after the last.
     - `count`: the number of transitions that occurred.
-    - `before`, `after`: states before and after each, leaves with a leading axis of N; NaN after
-      the last.
+    - `before`, `after`: states before and after each, leaves with a leading axis of N;
+      infinite after the last.
     - `names`: names of the kinds.
     """
 

@@ -162,9 +162,10 @@ def mark_invalid(
 
 
 def nan_if_failed(solution: Solution, okay: Flag) -> Solution:
-    """Replace the samples of a failed run, but not its times, and their derivatives by NaN."""
+    """Replace the samples and transitions of a failed run, but not the times of its samples, and
+    their derivatives by NaN."""
     factor = jnp.where(okay, 1.0, jnp.nan)
-    parts = lambda s: (s.ys, s.interpolation, s.event_y)  # noqa: E731
+    parts = lambda s: (s.ys, s.interpolation, s.event_y, s.transitions)  # noqa: E731
     return eqx.tree_at(
         parts,
         solution,
@@ -183,7 +184,7 @@ def raise_if_traced(
     result = solution.result
 
     def parts(s):
-        return s.ts, s.ys, s.interpolation, s.event_time, s.event_y
+        return s.ts, s.ys, s.interpolation, s.event_time, s.event_y, s.transitions
 
     def check(x):
         if faults is not None:

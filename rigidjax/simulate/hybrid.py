@@ -242,9 +242,8 @@ class _HybridRun:
             step, start, jnp.arange(count + 1)
         )
         recorded = recorded[:count]
-        before, after, times = (
-            jax.tree.map(lambda x, fill=fill: _pad(recorded, x[:count], fill), tree)
-            for tree, fill in ((before, jnp.nan), (after, jnp.nan), (times, jnp.inf))
+        before, after, times = jax.tree.map(
+            lambda x: _pad(recorded, x[:count], jnp.inf), (before, after, times)
         )
         record = TransitionRecord(
             times, jnp.where(recorded, kinds[:count], -1), jnp.sum(recorded), before, after,

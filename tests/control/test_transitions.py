@@ -48,7 +48,7 @@ def test_twenty_impacts_of_a_ball():
     record = sol.transitions
     assert record.count == 20 and record.names == ("floor",)
     np.testing.assert_allclose(record.times[:20], IMPACTS[:20], rtol=1e-13)
-    assert np.isinf(record.times[20:]).all() and np.isnan(record.before.position[20:]).all()
+    assert np.isinf(record.times[20:]).all() and np.isinf(record.before.position[20:]).all()
     np.testing.assert_array_equal(record.kinds, np.where(np.arange(30) < 20, 0, -1))
     speeds = G * FALL * E ** np.arange(20)
     np.testing.assert_allclose(record.before.velocity[:20, 0, 2], -speeds, rtol=1e-11)
@@ -110,6 +110,25 @@ def test_batch_elements_with_different_numbers_of_impacts():
     expected = np.where(expected < 2.0, expected, np.inf)
     np.testing.assert_allclose(record.times, expected, rtol=1e-12)
     np.testing.assert_array_equal(record.count, np.isfinite(expected).sum(1))
+
+
+def test_transitions_of_failed_runs():
+    """They are no results: NaN in an ensemble, an error in a compiled function. Members with fewer
+    transitions than others have not failed."""
+
+    def run(p):
+        record = flight(p["z"], t1=2.0, max_transitions=3).transitions
+        return {"times": record.times, "speeds": record.after.velocity[:, 0, 2]}
+
+    heights = np.array([0.3, 1.0, 5.0])
+    ensemble = rj.ensemble(run, {"z": heights}, progress=False)
+    assert list(ensemble.result) == ["max_transitions_reached", "successful", "successful"]
+    assert np.isnan(ensemble.outputs["times"][0]).all()
+    np.testing.assert_allclose(ensemble.outputs["times"][1], IMPACTS[:3], rtol=1e-12)
+    speed = E * np.sqrt(10.0 * G)
+    np.testing.assert_allclose(ensemble.outputs["speeds"][2], [speed, np.inf, np.inf], rtol=1e-12)
+    with pytest.raises(Exception, match="max_transitions"):
+        jax.jit(lambda z: run({"z": z}))(0.3)
 
 
 def test_both_crossings_within_one_step():
