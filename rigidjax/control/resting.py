@@ -98,11 +98,14 @@ class ContactMotions(NamedTuple):
         inward = -self.accelerations
         rests = ~self.is_closed & self.is_near & (inward > _CANCELLED * cancelled)
         rests &= jnp.abs(self.rates) <= self.short * inward
+        # Without a load the contact closes too, as it may be loaded later.
+        is_unloaded = ~self.is_closed & self.is_near & (cancelled == 0) & (self.rates == 0)
         least = jnp.max(jnp.abs(self.efforts), initial=0.0) * self.mobilities
         pull = -self.efforts * self.mobilities
         pulls = self.is_closed & (pull > _CANCELLED * jnp.maximum(least, jnp.abs(self.loads)))
         leaves = self.is_closed & self.is_moving & (self.rates > 0)
-        return jnp.where(leaves, jnp.inf, jnp.where(pulls, pull, jnp.where(rests, inward, 0.0)))
+        least = jnp.finfo(pull.dtype).tiny * is_unloaded
+        return jnp.where(leaves, jnp.inf, jnp.where(pulls, pull, jnp.where(rests, inward, least)))
 
 
 def contact_motions(model: Any, t: Scalar, y: Unknowns, short: Scalar) -> ContactMotions:

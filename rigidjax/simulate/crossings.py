@@ -22,6 +22,8 @@ from ..solvers.explicit.unrolled import set_stage_loop
 # Intervals of a step, and iterations of the root finder, which are Newton steps or bisections.
 _INTERVALS = 4
 _ITERATIONS = 80
+# Length of the shortest step that is examined, in units of the last place of its time.
+_SHORTEST = 1024
 
 # Function of time and unknowns.
 Function = Callable[[Scalar, Y], Scalar]
@@ -73,7 +75,9 @@ class CrossingSearch(diffrax.AbstractAdjoint):
             run, values, _, _, _ = carry
             new, dense = attempts.attempt(run)
             brackets, end = self._examine(run["t"], run["t_next"], interpolate(run, dense), values)
-            keep = new["t"] > run["t"]
+            # In a step as short as round-off, the sign of a function that starts at zero is noise.
+            shortest = _SHORTEST * jnp.finfo(run["t"].dtype).eps * jnp.abs(run["t"])
+            keep = new["t"] > run["t"] + shortest
             brackets = jnp.where(keep, brackets, jnp.inf)
             values = jax.tree.map(lambda a, b: jnp.where(keep, a, b), end, values)
             return new, values, dense, brackets, (run["t"], run["t_next"])
@@ -188,7 +192,9 @@ def find_root(function: Callable[[Scalar], Scalar], low: Scalar, high: Scalar) -
     def improve(carry):
         t, low, high, _, count = carry
         value, rate = jax.jvp(function, (t,), (jnp.ones_like(t),))
-        low, high = jnp.where(value > 0, t, low), jnp.where(value > 0, high, t)
+        # A function may be zero for a while before it falls.
+        above = (value > 0) | ((value == 0) & (rate == 0))
+        low, high = jnp.where(above, t, low), jnp.where(above, high, t)
         newton = t - value / jnp.where(rate == 0, 1.0, rate)
         inside = (newton > low) & (newton < high) & (rate != 0)
         new = jnp.where(inside, newton, 0.5 * (low + high))

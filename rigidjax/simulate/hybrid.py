@@ -494,6 +494,10 @@ class _HybridRun:
             bands = bands.at[kinds].set(jnp.where(motion.is_closed, jnp.inf, bands[kinds]))
             positive = positive.at[kinds].set(positive[kinds] & ~motion.is_closed)
             near = near.at[kinds].set(near[kinds] & ~motion.is_closed)
+            # An effort may be zero until it falls below.
+            near = near.at[closing:].set(False)
+            positive = positive.at[closing:].set(urgent == 0)
+            bands = bands.at[closing:].set(-jnp.finfo(bands.dtype).tiny)
         values, falling = jnp.where(near, 0.0, side * values), side * rates
         start = FallingValues(values, falling, jnp.where(near, falling > 0, positive), bands)
         return _Watch(start, side, due, urgencies, acted, stuck, motion)

@@ -115,6 +115,29 @@ def test_a_contact_opens_where_a_sampled_force_jumps():
     np.testing.assert_allclose(sol.ys[-1, -1], G, rtol=1e-12)
 
 
+@pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.exhaustive("1")
+def test_a_contact_without_a_load_is_loaded_later(direction):
+    """A body beside a stop is pushed against it, or pulled away, some time after the start."""
+
+    def push(t, view):
+        return direction * jnp.maximum(t - 0.4, 0.0)
+
+    rail = rj.Prismatic("ground", "mass", axis=(1, 0, 0), name="rail")
+    motor = rj.Motor("rail", rj.Input("force"))
+    model = rj.Relative(rj.System(rj.Body("mass", 2.0, (1.0,) * 3), rail, motor))
+    stop = rj.Transition(rj.JointStop("rail", 0.5, "upper"), rj.Restitution(0.5), name="stop")
+    sol = rj.simulate(
+        model, rj.jointed_state(model.system, {"rail": 0.5}), 1.0, ts=[0.2, 1.0],
+        transitions=[stop], inputs={"force": push}, max_transitions=2,
+    )  # fmt: skip
+    pushed = direction > 0
+    assert names(sol.transitions) == ([] if pushed else ["stop opens"])
+    np.testing.assert_allclose(sol.contact_forces["stop"], [0, 0.6 * pushed], atol=1e-12)
+    moved = 0 if pushed else 0.6**3 / 12
+    np.testing.assert_allclose(sol.coordinates["rail"][:, 0], [0.5, 0.5 - moved], atol=1e-8)
+
+
 @pytest.mark.exhaustive
 def test_a_contact_opens_where_a_law_jumps():
     """A ball that slides over a line is lifted from there on, with the derivative of the time."""

@@ -277,6 +277,25 @@ def test_transitions_at_a_sample():
     np.testing.assert_allclose(sol.coordinates["slide"][-1, 0], distance, rtol=1e-10)
 
 
+def test_an_impact_beside_a_sample_acts_once():
+    """Steps as short as round-off lie between the impact and the sample."""
+    model, zero = slider(rj.Input("force")), rj.SampledController(lambda t, view, s: (0.0, s), 0.1)
+    start = rj.jointed_state(model.system, {}, {"slide": 1.0})
+
+    @jax.vmap
+    def bounce(limit):
+        stop = rj.Transition(rj.JointStop("slide", limit, "upper"), rj.Restitution(1.0))
+        run = rj.simulate(
+            model, start, 1.0, inputs={"force": zero}, transitions=[stop], max_transitions=2
+        )
+        return run.transitions.count, run.coordinates["slide"][-1, 0]
+
+    limits = np.concatenate([0.1 * np.arange(1, 10), np.nextafter(0.1 * np.arange(1, 10), 0)])
+    counts, ends = bounce(limits)
+    np.testing.assert_array_equal(counts, 1)
+    np.testing.assert_allclose(ends, 2 * limits - 1, atol=1e-12)
+
+
 def test_rounded_values():
     model = slider(rj.Input("force"))
     start = rj.jointed_state(model.system, {"slide": 1.0})
