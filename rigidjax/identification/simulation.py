@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ..checks import is_traced
 from ..projection import AbstractProjection
 from ..simulate.arguments import (
     DEFAULT_TOLERANCE,
@@ -98,7 +99,8 @@ class Simulation(eqx.Module):
 
         Derivatives are those of the discrete trajectory and have its accuracy.
         """
-        return jnp.maximum(10 * self.rtol, np.sqrt(jnp.finfo(dtype).eps))
+        xp = jnp if is_traced(self.rtol) else np
+        return xp.maximum(10 * self.rtol, np.sqrt(jnp.finfo(dtype).eps))
 
 
 def resolve_simulation(entry: str, simulation: Simulation | None, settings: Settings) -> Simulation:

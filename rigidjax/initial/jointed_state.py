@@ -19,7 +19,7 @@ from ..joints.replacing import FORCE_FIELDS, replace_fields
 from ..mechanics import System
 from ..mechanics.kinematics.forward import reference_coordinates, state_of_joints
 from ..mechanics.stacked.system import prepare_system
-from ..native import call_by_kernel
+from ..native import call_by_kernel, gc_paused
 from ..state import State
 from .consistent import consistent_state
 
@@ -32,6 +32,7 @@ _NEAR = 1e-2
 _EXTRAPOLATION = (1.0, -5.0, 10.0, -10.0, 5.0)
 
 
+@gc_paused()
 def jointed_state(
     system: System,
     coordinates: Mapping[str, ArrayLike],

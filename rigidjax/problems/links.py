@@ -3,12 +3,10 @@
 import math
 from collections.abc import Sequence
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
 from ..bodies import Body
-from ..rotations import euler_map
 
 Vector3 = Sequence[float] | np.ndarray
 
@@ -46,7 +44,10 @@ def turn_to(direction: Vector3) -> tuple[float, float, float, float]:
 
 def matrix(orientation: ArrayLike) -> np.ndarray:
     """Return the rotation matrix of a quaternion (4,) as a NumPy array (3, 3)."""
-    return np.asarray(euler_map(jnp.asarray(orientation)), float)
+    # Not by `euler_map`, each operation of which would be compiled.
+    w, x, y, z = np.asarray(orientation, float)
+    tilde = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + 2 * (w * tilde + tilde @ tilde)
 
 
 def in_body(orientation: ArrayLike, vector: Vector3) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Interface of projections."""
 
 import abc
+from collections.abc import Callable
 
 import diffrax
 import equinox as eqx
@@ -25,6 +26,20 @@ class AbstractProjection(eqx.Module):
 
         **Returns:** the projected unknowns; the result, `diffrax.RESULTS.successful` or a failure.
         """
+
+
+class ConvertedProjection(AbstractProjection):
+    """A projection onto the constraints of one model, traced once for all its calls.
+
+    **Arguments:** `function` of time and unknowns, without anything that it closes over.
+    """
+
+    function: Callable[..., tuple[Unknowns, diffrax.RESULTS]]
+
+    def __call__(
+        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+    ) -> tuple[Unknowns, diffrax.RESULTS]:
+        return self.function(t, y)
 
 
 def check_closed(

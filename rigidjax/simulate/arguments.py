@@ -14,6 +14,7 @@ from ..annotations import Scalar, Time
 from ..checks import (
     BUILD_AFTER_X64,
     ArrayInput,
+    as_leaf,
     check,
     check_finite,
     explain_lost_precision,
@@ -185,7 +186,10 @@ def make_controller(
     if dt is not None:
         return diffrax.ConstantStepSize(), _check_step(dt, dtype, caller)
     if isinstance(solver, AbstractDAESolver):
-        rtol, atol = jnp.asarray(rtol, dtype), jnp.asarray(atol, dtype)
+        rtol, atol = (
+            jnp.asarray(x, dtype) if is_traced(x) else as_leaf(np.asarray(x, dtype))
+            for x in (rtol, atol)
+        )
         return solver.controller(rtol, atol, _norm), None
     if is_traced((rtol, atol)):
         rtol, atol = jnp.asarray(rtol, dtype), jnp.asarray(atol, dtype)

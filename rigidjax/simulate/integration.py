@@ -19,6 +19,7 @@ from ..formulations.charts import Unknowns
 from ..formulations.joint_checks import StartFaults, decode_for_check, find_faults
 from ..mechanics import has_joints
 from ..projection import AbstractProjection
+from ..projection.base import ConvertedProjection
 from ..signals.call_times import find_call_times
 from ..signals.signal import signals_of
 from ..solvers import Projected, Recharted, dae_term
@@ -250,7 +251,9 @@ def _solve(
 ) -> tuple[Solution, Array]:
     """Integrate a prepared run; return the solution without its model, and whether it succeeded."""
     model = run.model
-    terms = _make_terms(run, term)
+    if not signals_of(model) and run.number is None:
+        run = run._replace(projection=_convert_projection(run, y0))
+    terms = _make_terms(run, y0, term)
     solver, controller = _make_solver_and_controller(run, terms, y0)
     # Interpolated unknowns are projected like those at the ends of steps.
     stepper: Any = solver
@@ -333,7 +336,18 @@ def _with_asked_times(ts: Any, first: int, asked: Array) -> Any:
     return ts.at[known].set(jnp.where(jnp.isfinite(ts[known]), asked, ts[known]))
 
 
-def _make_terms(run: RunArguments, term: diffrax.AbstractTerm | None) -> diffrax.AbstractTerm:
+def _convert_projection(run: RunArguments, y0: Unknowns) -> AbstractProjection | None:
+    """Return the projection of a run, traced once."""
+    model, projection = run.model, run.projection
+    if projection is None:
+        return None
+    function = functools.partial(projection, model)
+    return ConvertedProjection(eqx.filter_closure_convert(function, run.t0, y0))
+
+
+def _make_terms(
+    run: RunArguments, y0: Unknowns, term: diffrax.AbstractTerm | None
+) -> diffrax.AbstractTerm:
     """Return the equations as a diffrax term that counts evaluations if the run has a counter."""
     number = run.number
     count = (lambda field: field) if number is None else lambda field: CountedField(field, number)
@@ -341,7 +355,10 @@ def _make_terms(run: RunArguments, term: diffrax.AbstractTerm | None) -> diffrax
         return ModelTerm(run.model)
     if term is not None:
         return eqx.tree_at(lambda term: term.vector_field, term, replace_fn=count)
-    return diffrax.ODETerm(count(run.model.vector_field))
+    field = run.model.vector_field
+    if number is None and not signals_of(run.model):
+        field = eqx.filter_closure_convert(field, run.t0, y0, run.args)
+    return diffrax.ODETerm(count(field))
 
 
 def _make_solver_and_controller(

@@ -14,6 +14,7 @@ from jaxtyping import Array
 from ..annotations import Jump, T
 from ..checks import (
     ArrayInput,
+    as_leaf,
     check_finite,
     explain_lost_steps,
     float_array,
@@ -45,7 +46,7 @@ def check_save_times(ts: ArrayInput, t0: Any, t1: Any, dtype: jnp.dtype, argumen
                 f"`{argument}` must lie between t0 = {float(t0)} and t1 = {float(t1)}; got times "
                 f"from {times[0]} to {times[-1]}."
             )
-        return jnp.asarray(times)
+        return as_leaf(times)
     # A run that was padded to the length of others repeats its last time. Samples at infinite times
     # are not taken.
     inside = (times <= t1) | jnp.isposinf(times)

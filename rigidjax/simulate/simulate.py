@@ -20,7 +20,7 @@ from ..formulations.binding import bind_inputs
 from ..formulations.charts import Unknowns
 from ..formulations.joint_checks import all_have_mass, messages_of, needs_check, raise_faults
 from ..joints.replacing import replace_fields
-from ..native import check_backend, opaque_call
+from ..native import check_backend, gc_paused, opaque_call
 from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError, failures_as_nan, record_run
 from ..signals.inputs import inputs_of
@@ -199,7 +199,8 @@ def simulate(
         start_count() if count else None, invalid, massive, num_samples, transitions,
         max_transitions,
     )  # fmt: skip
-    solution, okay, faults = opaque_call(integrate, run)
+    with gc_paused():
+        solution, okay, faults = opaque_call(integrate, run)
     okay, faults = known((okay, faults))
     # Functions of transitions and laws may close over traced values.
     traced = is_traced(okay)

@@ -19,7 +19,7 @@ from ..formulations.binding import input_values, sample_controllers
 from ..formulations.charts import Unknowns, split_chart
 from ..formulations.holding import with_closed
 from ..mechanics.violations import violation_tolerance
-from ..native import call_by_kernel
+from ..native import call_by_kernel, gc_paused
 from ..results import RESULTS
 from ..signals.controllers import sampled_sources
 from ..solvers.wrappers.sampled import samples_at
@@ -226,6 +226,7 @@ class Solution(eqx.Module):
 
         return to_dataset(self)
 
+    @gc_paused()
     def _along(self, function: Callable[..., PyTree], values: Array | None = None) -> Any:
         """Evaluate `function(model, t, y)` at every time of every trajectory of a batch.
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
@@ -81,7 +80,7 @@ class Measurements(eqx.Module):
         )
         wrong, most = "positive and finite, in {}", np.finfo(float).max
         self.noise = tuple(
-            jnp.asarray(check_noise(s, noise[s], len(self.ts), wrong.format(s.unit), most))
+            as_leaf(check_noise(s, noise[s], len(self.ts), wrong.format(s.unit), most))
             if noise.get(s) is not None
             else None
             for s in values
@@ -191,7 +190,7 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
 
     # NumPy stacks without compiling; JAX would compile each operation separately.
     def stack_arrays(arrays: Any) -> Array:
-        return jnp.asarray(np.stack(arrays))
+        return as_leaf(np.stack(arrays))
 
     def weight(mask: Any, noise: Any, ts: Any) -> np.ndarray:
         weight = np.asarray(mask).astype(ts.dtype)
@@ -233,14 +232,14 @@ def _describe_missing_noise(runs: Sequence[Measurements], indices: Sequence[int]
 def _check_mask(sensor: Any, mask: Any, length: int) -> Any:
     shape = (length, len(sensor.channels))
     if mask is None:
-        return jnp.ones(shape, bool)
+        return as_leaf(np.ones(shape, bool))
     mask = np.asarray(mask)
     if mask.dtype != bool or mask.shape not in (shape, shape[:1]):
         raise ValueError(
             f"`Measurements(mask=...)` of the sensor {sensor.name!r} must be True or False, shape "
             f"{shape[:1]} or {shape}; got {mask.dtype} of shape {mask.shape}."
         )
-    return jnp.broadcast_to(mask[:, None] if mask.ndim == 1 else mask, shape)
+    return as_leaf(np.broadcast_to(mask[:, None] if mask.ndim == 1 else mask, shape))
 
 
 def _used_elements(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -271,4 +270,4 @@ def _check_samples(sensor: Any, values: Any, mask: Any, length: int) -> Any:
         last = np.maximum.accumulate(np.where(valid, np.arange(length)[:, None], -1), axis=0)
         last = np.where(last < 0, valid.argmax(axis=0), last)
         array = np.take_along_axis(flat, last, axis=0).reshape(shape)
-    return jnp.asarray(sensor.check_values(array, argument))
+    return as_leaf(sensor.check_values(array, argument))

@@ -4,10 +4,10 @@ import dataclasses
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...checks import as_leaf
 from ...state import State
 from ..component_table import ComponentTable
 from ..data.measurements import Runs
@@ -116,7 +116,7 @@ def make_fit(
         sensors=experiments[0].sensors,
         models=tuple(e.model for e in experiments),
         states=tuple(
-            _start_state(e, jnp.asarray(t))
+            _start_state(e, as_leaf(t))
             for e, t in zip(experiments, np.asarray(problem.runs.ts)[:, 0], strict=True)
         ),
         sensors_by_run=tuple(e.sensors for e in experiments),
@@ -188,9 +188,9 @@ def _experiments(problem: FitProblem, minimum: Minimum) -> list[Experiment]:
     start_data, all_leaves = jax.tree.map(np.asarray, (start_data, minimum.leaves))
     run_indices = range(problem.num_runs)
     leaves = [[leaf[b] for leaf in all_leaves] for b in run_indices]
-    start_data = [jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), start_data) for b in run_indices]
+    start_data = [jax.tree.map(lambda x, b=b: as_leaf(x[b]), start_data) for b in run_indices]
     return [
-        problem.experiment([jnp.asarray(leaf) for leaf in run_leaves], start)
+        problem.experiment([as_leaf(leaf) for leaf in run_leaves], start)
         for run_leaves, start in zip(leaves, start_data, strict=True)
     ]
 

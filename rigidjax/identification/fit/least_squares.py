@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ...native import gc_paused
 from .evaluation import Evaluation, evaluate, in_horizon
 from .losses import AbstractLoss, Squares
 from .problem import FitProblem, RunData
@@ -137,6 +138,7 @@ def on_iteration(function: Callable[[Iteration], None]) -> Iterator[None]:
         _on_iteration.reset(token)
 
 
+@gc_paused()
 def minimise(problem: FitProblem, search: Search) -> Minimum:
     """Minimise the sum of the losses of the weighted residuals, from the start of the problem."""
     callback = _on_iteration.get()

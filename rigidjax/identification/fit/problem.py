@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
+from ...checks import as_leaf
 from ...results import RESULTS
 from ...state import State
 from ..checked_arguments import check_precision
@@ -328,10 +329,10 @@ def make_problem(
     shared, per_run, notes = [], [], []
     for p in ordered:
         leaf, leaf_notes = admissible_start(p, experiments, runs.names)
-        (per_run if p.per_run else shared).append(jnp.asarray(leaf))
+        (per_run if p.per_run else shared).append(as_leaf(leaf))
         notes += leaf_notes
     run = RunData(
-        jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *states),
+        jax.tree.map(lambda *leaves: as_leaf(np.stack(leaves)), *states),
         runs.ts,
         runs.values,
         runs.weights,

@@ -165,7 +165,7 @@ def _rows_by_run(
         columns = position[[*range(num_shared), *range(first, first + num_own)]]
         fitted = columns >= 0
         parts, errors, begin = [], [], 0
-        used = np.zeros(len(runs.ts[b]), bool)
+        used = np.zeros(runs.ts.shape[1], bool)
         for weights in map(np.asarray, runs.weights):
             count, channels = weights.shape[1:]
             end = begin + count * channels
