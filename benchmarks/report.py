@@ -350,6 +350,23 @@ def lie_group_table() -> str:
     return table(head, body) + "\n\n" + provenance(rows)
 
 
+def first_result_table() -> str:
+    """Return the table of times to a first result."""
+    rows = common.read("first_result")
+    keys = ("programs", "method_calls", "llvm_lines")
+    times = ("other_seconds", "emission_seconds", "llvm_seconds", "xla_seconds")
+    body = [
+        [r["case"], f"{r['cold']:.2f}", f"{r['warm']:.2f}"]
+        + [f"{r[k]:,.0f}" if k in r else "" for k in keys]
+        + [f"{r[k]:.1f}" if k in r else "" for k in times]
+        for r in rows
+    ]
+    header = ["program", "cold", "warm", "programs by XLA", "calls of methods", "lines of LLVM"]
+    header += ["s: imports, tracing", "emission", "LLVM", "XLA"]
+    unit = next(r["cold_seconds"] for r in rows if r["case"] == "diffrax by hand")
+    return f"{table(header, body)}\n\nThe unit is {unit:.1f} s. {provenance(rows)}"
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "operations": ("operation_counts", operation_table),
     "claims": ("work_precision", claims_table),
@@ -369,6 +386,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "threads": ("threads", thread_table),
     "chains": ("chains", chain_table),
     "compile": ("compile", compile_table),
+    "first_result": ("first_result", first_result_table),
     "models": ("models", model_table),
     "stepping": ("stepping", stepping_table),
     "exported_steps": ("exported_steps", exported_table),
