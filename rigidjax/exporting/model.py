@@ -251,7 +251,12 @@ def flatten_model(
     experiment = materialise_parameters(experiment, parameters)
     check_leaves(parameters, experiment)
     dt = options.get("dt")
-    stepper = Stepper(model, 1.0 if dt is None else dt, **options)
+    constants = {
+        name: target.default
+        for name, target in known.items()
+        if name not in names and target.default is not None
+    }
+    stepper = Stepper(model, 1.0 if dt is None else dt, inputs=constants, **options)
     # diffrax rejects tolerances that are NumPy arrays.
     stepper = jax.tree.map(lambda x: jnp.asarray(x) if eqx.is_array(x) else x, stepper)
     targets = {name: known[name] for name in names}

@@ -48,7 +48,7 @@ def find_call_times(
     Signals that are laws by themselves are called at the time of the run, and are left as they are.
 
     **Arguments:** `equations(model, t, y)`; `t`, any time; `unknowns`, a function that returns any
-    unknowns or their shapes; `controlled`, names of inputs that are computed during the run.
+    unknowns or their shapes; `controlled`, names of inputs whose values are given during the run.
     **Errors:** `ValueError` for a signal with `extrapolation="error"` whose times are not known
     before the run, and for an input of `controlled` that is called at another time.
     """
@@ -75,8 +75,9 @@ def find_call_times(
         elif isinstance(mark, _MarkedInput) and any(_clock(time) != "run" for time in times):
             raise ValueError(
                 f"A law evaluates the input {leaves[k].name!r} at another time than that of the "
-                "run, but a policy, a sampled controller or a transition gives its value at that "
-                "time alone. Bind it to a number or a Signal, or delay it in the controller."
+                "run, but a policy, a sampled controller, a transition, and a step of a `Stepper` "
+                "or of an exported model give its value at that time alone. Bind it to a number or "
+                "a Signal, or delay it in the controller."
             )
     return jax.tree.unflatten(structure, leaves)
 

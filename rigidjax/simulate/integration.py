@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..adjoints.probed_loop import NestedForwardMode
-from ..annotations import Flag, Time
+from ..annotations import Flag, Scalar, Time
 from ..control.transition import Transition
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.binding import bind_start
@@ -237,13 +237,15 @@ def with_call_times(
 
     **Errors:** as of `call_times.find_call_times`.
     """
+    sources = list(model.multibody.sources)
+    return find_call_times(model, evaluate_equations, t, unknowns, sources)
 
-    def equations(model, t, y):
-        if isinstance(model, AbstractAbsolute) and model.index > 0:
-            return model.mass_matrix(t, y), model.right_hand_side(t, y)
-        return model.vector_field(t, y)
 
-    return find_call_times(model, equations, t, unknowns, list(model.multibody.sources))
+def evaluate_equations(model: AbstractFormulation, t: Scalar, y: Any) -> Any:
+    """Return the rates of the unknowns, or mass matrix and right-hand side of a DAE."""
+    if isinstance(model, AbstractAbsolute) and model.index > 0:
+        return model.mass_matrix(t, y), model.right_hand_side(t, y)
+    return model.vector_field(t, y)
 
 
 def _solve(

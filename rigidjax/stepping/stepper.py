@@ -32,6 +32,7 @@ from ..native import (
 )
 from ..projection import AbstractProjection
 from ..results import RESULTS
+from ..signals.call_times import find_call_times
 from ..signals.inputs import check_names, inputs_of, with_inputs
 from ..signals.shared_tables import check_shared_times
 from ..simulate.arguments import (
@@ -45,6 +46,7 @@ from ..simulate.arguments import (
     make_controller,
     set_root_finder_tolerances,
 )
+from ..simulate.integration import evaluate_equations
 from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
 from ..state import State
@@ -152,6 +154,7 @@ class Stepper(eqx.Module):
         method = check_solver(solver, "Stepper")
         check_index(model, method)
         bound = self._bind(placeholders(model, self.inputs))
+        self._check_call_times(bound)
         check_structure(bound, method, projection, None, dt, "Stepper")
         rtol, atol = check_tolerances(method, None, rtol, atol, dt, "Stepper")
         dtype = common_dtype(model)
@@ -253,11 +256,31 @@ class Stepper(eqx.Module):
             values[name] = jnp.asarray(value, dtype)
         return values
 
-    def _bind(self, values: Mapping[str, Array]) -> AbstractFormulation:
+    def _bind(
+        self, values: Mapping[str, Array], model: AbstractFormulation | None = None
+    ) -> AbstractFormulation:
         """Return the model with the values of the inputs of `step` and those of `Stepper`."""
+        model = with_inputs(self.model if model is None else model, values)
         # Faults of traced values give a state that is not finite, which has its own result.
         with collect_faults():
-            return bind_inputs(with_inputs(self.model, values), self.inputs, "Stepper(inputs=...)")
+            return bind_inputs(model, self.inputs, "Stepper(inputs=...)")
+
+    def _check_call_times(self, bound: AbstractFormulation) -> None:
+        """Raise `ValueError` for a law that evaluates an input of `step` at another time.
+
+        **Arguments:** `bound`, the model with any values of its inputs.
+        """
+
+        def equations(model: AbstractFormulation, t: Scalar, y: Unknowns) -> Any:
+            return evaluate_equations(self._bind(values, model), t, y)
+
+        def unknowns() -> Unknowns:
+            start = bound.chart if bound.recharting else bound.start
+            return eqx.filter_eval_shape(start, bound.multibody.reference_state(), t)
+
+        values = placeholders(self.model, self.inputs)
+        t = jnp.zeros((), common_dtype(self.model))
+        find_call_times(self.model, equations, t, unknowns, list(self._step_inputs))
 
 
 @eqx.filter_jit

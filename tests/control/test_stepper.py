@@ -272,6 +272,29 @@ def test_bad_arguments_when_built():
         rj.Stepper(MODEL, 0.02, max_steps=0)
 
 
+class Late(eqx.Module):
+    """An input that a law evaluates 0.3 s later."""
+
+    law: rj.Input
+
+    def __call__(self, t):
+        return self.law(t - 0.3)
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": diffrax.Dopri5(), "dt": 0.05}])
+def test_laws_that_evaluate_an_input_at_another_time(options):
+    """2 N for 0.5 s push 2 kg 0.3 s later: 0.225 m after 1 s, and 0.375 m without the delay."""
+    ball, rail = rj.Body.sphere("ball", 0.1, mass=2.0), rj.Prismatic("ground", "ball", (1, 0, 0))
+    system = rj.System(ball, rail, rj.Motor(rail, Late(rj.Input("u", default=None))))
+    model = rj.Relative(system)
+    with pytest.raises(ValueError, match="evaluates the input 'u' at another time than that"):
+        rj.Stepper(model, 0.5, **options)
+    pulse = rj.Signal([0.0, 0.5], [2.0, 0.0], interpolation="hold", extrapolation="zero")
+    stepper = rj.Stepper(model, 0.5, inputs={"u": pulse}, **options)
+    y = stepper.step(stepper.step(stepper.init(system.reference_state())))
+    np.testing.assert_allclose(y.unknowns[0], 0.225, rtol=1e-12)
+
+
 @pytest.mark.exhaustive
 def test_bad_inputs_of_a_step():
     y = FIXED.init(START)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import diffrax
+import equinox as eqx
 import external_programs
 import jax
 import jax.numpy as jnp
@@ -167,6 +168,28 @@ def test_arguments_that_do_not_fit(tmp_path, make, arguments, error, message):
     arguments = {k: v for k, v in arguments.items() if k != "path"}
     with pytest.raises(error, match=message):
         rj.export(make(_pendulum()), path, **arguments)
+
+
+class _Late(eqx.Module):
+    """An input that a law evaluates 0.3 s later."""
+
+    law: rj.Input
+
+    def __call__(self, t):
+        return self.law(t - 0.3)
+
+
+def test_laws_that_evaluate_an_input_at_another_time(tmp_path):
+    """A step gives the present value alone; an input that keeps its default has it at all times."""
+    rod = _pendulum()
+    late = rj.Motor("hinge", _Late(rj.Input("late", default=0.2)))
+    model = rj.Relative(rj.System(rod.bodies, rod.joints, [*rod.forces, late]))
+    with pytest.raises(ValueError, match="evaluates the input 'late' at another time than that"):
+        rj.export(model, tmp_path / "pendulum.fmu")
+    flat = flatten_model(model, None, ["torque"], [], [], {})
+    about_hinge = rod.bodies[0].inertia[1] + 0.2 * 0.25
+    rates, _ = flat.evaluate(jnp.zeros(()), jnp.zeros(2), jnp.zeros(1), jnp.zeros(0))
+    np.testing.assert_allclose(rates[1], 0.2 / about_hinge, rtol=1e-12)
 
 
 def test_single_precision_is_refused(tmp_path):
