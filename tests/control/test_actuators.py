@@ -331,6 +331,25 @@ def test_controllers_of_the_other_variable():
     assert cases.error(pi.rates(*arguments), [2.0 * (u - q) + 2.0 / 3.0 * (1.0 - raw)]) < 1e-14
 
 
+def held_push(t, view, state):
+    return 2.0, state
+
+
+@pytest.mark.parametrize(
+    "push", [lambda t, view: jnp.clip(9.0 - t, -2.0, 2.0), rj.SampledController(held_push, 0.1)]
+)
+def test_joint_torque_reads_the_force_that_acts(push):
+    """A motor at the limit of its controller, and one with a lag at its own: 2 N and 2 N."""
+    ball, rail = rj.Body.sphere("ball", 0.1, mass=2.0), rj.Prismatic("ground", "ball", (1, 0, 0))
+    forces = [rj.Motor(rail, rj.Input("push")), rj.LaggedMotor(rail, 5.0, 0.3, limit=2.0)]
+    system = rj.System(ball, rail, forces)
+    sensor, ts = rj.JointTorque(rail), np.array([0.15, 0.35])
+    start, inputs = system.reference_state(), {"push": push}
+    sol = rj.simulate(rj.Relative(system), start, 0.4, ts=ts, inputs=inputs, **OPTIONS)
+    read = jax.vmap(lambda t, y: sensor.predict(sol.model, t, y))(sol.ts, sol.ys)
+    np.testing.assert_allclose(read, 4.0 - 2.0 * np.exp(-ts / 0.3), rtol=1e-9)
+
+
 def test_states_have_unique_names_and_runs_are_shown(tmp_path):
     sol = null_space_run()
     assert list(sol.to_xarray().unknown.values[-7:]) == [

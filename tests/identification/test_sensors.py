@@ -317,7 +317,7 @@ def test_sensors_of_a_fixed_point_body():
         (rj.JointCoordinate("slides"), r"no joint called 'slides'\. Did you mean 'slide'"),
         (rj.JointRate("slide"), r"`JointRate\(component=\.\.\.\)` is needed: the Cylindrical"),
         (rj.JointRate("slide", 2), r"must be below 2, the number of coordinates of .*; got 2"),
-        (rj.JointTorque("slide", 0), r"has neither an `rj.Motor` nor a prescribed motion"),
+        (rj.JointTorque("slide", 0), r"has neither an actuator, such as `rj.Motor`, nor a prescr"),
         (rj.ReactionForce("x"), r"no joint called 'x'\. The joints are"),
         (rj.ReactionMoment("drives"), r"Did you mean 'drive'"),
     ],
