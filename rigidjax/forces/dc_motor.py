@@ -30,7 +30,7 @@ class DCMotor(AbstractActuator):
     - `speed_limit` $\omega$: the voltage stays within $\pm k_e N \omega$. This is the rate of the
       joint at which the motor runs without load; loads can drive it faster, and are then braked.
     - `current_limit` $I$: the drive keeps $u - k_e N \dot q$ within $\pm R I$, so that the current
-      never exceeds $I$.
+      never exceeds $I$, unless it starts beyond.
 
     **Arguments:**
 

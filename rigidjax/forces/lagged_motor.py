@@ -23,7 +23,8 @@ class LaggedMotor(AbstractActuator):
 
     $$\tau\,\dot Q = \operatorname{sat}(u) - Q$$
 
-    where sat limits the magnitude to `limit`, with a kink. $Q$ then never exceeds it.
+    where sat limits the magnitude to `limit`, with a kink. $Q$ never exceeds it, unless it starts
+    beyond.
 
     **Arguments:**
 

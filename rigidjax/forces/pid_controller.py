@@ -46,8 +46,9 @@ class PIController(AbstractActuator):
 
     **State:** `integral_action`, $z$, N m or N.
     **Errors:** `ValueError` for another variable, a limit or tracking time that is not positive, a
-    limit without proportional gain or tracking time, a tracking time without a limit, a wrong shape
-    or component; when the `System` is built, for a joint without a free length or angle.
+    limit without a tracking time if $k_p$ is not positive or $k_i$ is negative, a tracking time
+    without a limit, a wrong shape or component; when the `System` is built, for a joint without a
+    free length or angle.
     **Source:** Astrom and Murray, Feedback Systems, 2nd ed., 2021, sec. 11.4.
     """
 
@@ -82,8 +83,12 @@ class PIController(AbstractActuator):
         self.integral = scalar_leaf(integral, f"{name}(integral=...)")
         self.variable = _checked_variable(variable, name)
         self.limit = limit_leaf(limit, f"{name}(limit=...)")
-        self.tracking_time, self.proportional = _check_tracking_time(
-            tracking_time, self.limit, self.proportional, f"{name}(tracking_time=...)"
+        self.tracking_time, self.proportional, self.integral = _check_tracking_time(
+            tracking_time,
+            self.limit,
+            self.proportional,
+            self.integral,
+            f"{name}(tracking_time=...)",
         )
         self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
         self.component = checked_component(component, name)
@@ -189,8 +194,12 @@ class PIDController(AbstractActuator):
         self.filter_time = positive_leaf(filter_time, f"{name}(filter_time=...)")
         self.variable = _checked_variable(variable, name)
         self.limit = limit_leaf(limit, f"{name}(limit=...)")
-        self.tracking_time, self.proportional = _check_tracking_time(
-            tracking_time, self.limit, self.proportional, f"{name}(tracking_time=...)"
+        self.tracking_time, self.proportional, self.integral = _check_tracking_time(
+            tracking_time,
+            self.limit,
+            self.proportional,
+            self.integral,
+            f"{name}(tracking_time=...)",
         )
         self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
         self.component = checked_component(component, name)
@@ -256,17 +265,25 @@ def _checked_variable(variable: Variable, name: str) -> Variable:
 
 
 def _check_tracking_time(
-    tracking_time: ArrayLike | None, limit: Array | None, proportional: Array, argument: str
-) -> tuple[Array | None, Array]:
-    """Return the checked tracking time and proportional gain of a controller."""
+    tracking_time: ArrayLike | None,
+    limit: Array | None,
+    proportional: Array,
+    integral: Array,
+    argument: str,
+) -> tuple[Array | None, Array, Array]:
+    """Return the checked tracking time, proportional and integral gain of a controller."""
     if tracking_time is not None:
         if limit is None:
             raise ValueError(f"`{argument}` has no effect without `limit`: give both, or neither.")
-        return positive_leaf(tracking_time, argument), proportional
+        return positive_leaf(tracking_time, argument), proportional, integral
     if limit is None:
-        return None, proportional
+        return None, proportional, integral
     message = (
         f"`{argument}` is needed, because it is `proportional / integral` by default, and "
-        "`proportional` is not positive."
+        "`{}` is {}."
     )
-    return None, check(proportional, lambda x: x > 0, message)
+    proportional = check(
+        proportional, lambda x: x > 0, message.format("proportional", "not positive")
+    )
+    integral = check(integral, lambda x: x >= 0, message.format("integral", "negative"))
+    return None, proportional, integral

@@ -47,8 +47,10 @@ class Model(eqx.Module):
     - `frames`: the frame of every link of the file, and every named site, by name: a `Frame` with
       the body it is on, or `"ground"`.
     - `names`: of bodies, joints and links in file order.
-    - `limits`: of joint coordinates, rates and efforts, by name of the joint.
-    - `actuators`, as the file declares them.
+    - `limits`: of joint coordinates, rates and efforts, by name of the joint. Nothing
+      enforces them.
+    - `actuators`, as the file declares them. They exert no forces, and an actuator that is added to
+      the system does not know their ranges: give its law or its `limit=` the range.
     - `state`: the reference configuration of the file, at rest.
     - `zeros`: the file's coordinate of each joint in the reference configuration, where the
       coordinate of the system is zero; m or rad.

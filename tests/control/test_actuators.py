@@ -423,6 +423,8 @@ def test_users_actuator_of_a_policy_does_the_work_that_it_counts():
          r"`DCMotor\(torque_constant=...\)` must be finite"),
         (lambda: rj.DCMotor("h", 1.0, 1.0, 0.1, 0.1, gear=0.0), ValueError,
          r"`DCMotor\(gear=...\)` must not be zero"),
+        (lambda: rj.PIController("h", 1.0, 1.0, -2.0, limit=1.0), ValueError,
+         r"`PIController\(tracking_time=...\)` is needed.*`integral` is negative. Got -2"),
         (lambda: rj.PIDController("h", 1.0, 1.0, 1.0, 1.0, 0.0), ValueError,
          r"`PIDController\(filter_time=...\)` must be positive"),
         (lambda: rj.PIDController("h", 1.0, 1.0, 1.0, 1.0, 0.1, "angle"), ValueError,
