@@ -102,8 +102,8 @@ def input_values(model: Any, inputs: Mapping[str, Any], t: Scalar, y: Unknowns) 
     """
     values, _ = split_chart(y)
     system, t = model.multibody, jnp.asarray(t, values.dtype)
-    states = split_states(system, model.layout.states(values))
-    view, found = SystemView(replace_fields(model, system=_awaiting(system)), t, y), {}
+    states, found = split_states(system, model.layout.states(values)), {}
+    view = SystemView(replace_fields(model, system=_awaiting(_bind_held(system, states))), t, y)
     for name, value in inputs.items():
         target, source = system.sources.get(name, (None, None))
         if isinstance(source, Policy):
@@ -140,9 +140,28 @@ def set_inputs(model: Any, y: Unknowns, inputs: Mapping[str, Any]) -> Unknowns:
 
 
 def _awaiting(system: Any) -> Any:
-    """Return the bound system in which inputs with policies have no value."""
+    """Return the system in which inputs with policies have no value."""
     policies = {name for name, pair in system.sources.items() if isinstance(pair[1], Policy)}
-    return _without_defaults(replace_fields(system, is_bound=True), policies)
+    return _without_defaults(system, policies)
+
+
+def _bind_held(system: Any, states: Mapping[Any, Array]) -> Any:
+    """Return the bound system with the inputs that are held, and with actuators at their states.
+
+    The rates of these states, which may depend on policies, are zero.
+    """
+    held = {
+        name: source.held_value(states[name], target)
+        for name, (target, source) in held_sources(system.sources).items()
+    }
+    system = with_inputs(replace_fields(system, is_bound=True), held)
+    forces = tuple(
+        ForceAtStates(force, states[k], jnp.zeros_like(states[k]))
+        if isinstance(force, AbstractStatefulForce)
+        else force
+        for k, force in enumerate(system.forces)
+    )
+    return replace_fields(system, forces=forces)
 
 
 def _is_system(leaf: object) -> bool:
@@ -195,21 +214,17 @@ def bind_free(model: Any, t: Scalar, y: Unknowns) -> Any:
     values, _ = split_chart(y)
     t = jnp.asarray(t, values.dtype)
     states = split_states(system, model.layout.states(values))
-    system = replace_fields(system, is_bound=True)
-    held = {
-        name: source.held_value(states[name], target)
-        for name, (target, source) in held_sources(system.sources).items()
-    }
-    system = with_inputs(system, held)
+    system = _bind_held(system, states)
     policies = {name: pair for name, pair in system.sources.items() if isinstance(pair[1], Policy)}
     # Nothing that a view computes depends on the values of these inputs, or it raises an error.
-    view = SystemView(replace_fields(model, system=_without_defaults(system, policies)), t, y)
+    view = SystemView(replace_fields(model, system=_awaiting(system)), t, y)
     found = {n: _evaluate(policy, t, view, target) for n, (target, policy) in policies.items()}
     system = with_inputs(system, found)
     forces = list(system.forces)
     for k, force in enumerate(forces):
-        if isinstance(force, AbstractStatefulForce):
-            forces[k] = ForceAtStates(force, states[k], force.rates_in_view(t, states[k], view))
+        if isinstance(force, ForceAtStates):
+            rates = force.force.rates_in_view(t, states[k], view)
+            forces[k] = replace_fields(force, rates=rates)
     model = replace_fields(model, system=replace_fields(system, forces=tuple(forces)))
     return bind_efforts(model, t, y, None) if model.multibody.has_modes else model
 

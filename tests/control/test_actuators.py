@@ -350,6 +350,25 @@ def test_joint_torque_reads_the_force_that_acts(push):
     np.testing.assert_allclose(read, 4.0 - 2.0 * np.exp(-ts / 0.3), rtol=1e-9)
 
 
+def test_policies_read_held_inputs_and_actuators_with_states():
+    """A policy copies the force on another ball: a held value of 2 N, and a lag at its limit."""
+    balls = [rj.Body.sphere(name, 0.1, mass=2.0) for name in ("ball", "copy")]
+    rails = [rj.Prismatic("ground", ball.name, (1, 0, 0), name=ball.name) for ball in balls]
+    forces = [rj.Motor(name, rj.Input(name)) for name in ("ball", "copy")]
+    system = rj.System(balls, rails, [*forces, rj.LaggedMotor("ball", 5.0, 0.3, limit=2.0)])
+    sensor, ts = rj.JointTorque("ball"), np.array([0.15, 0.35])
+    inputs = {
+        "ball": rj.SampledController(held_push, 0.1),
+        "copy": lambda t, view: view.sensors[sensor],
+    }
+    start = system.reference_state()
+    sol = rj.simulate(rj.Relative(system), start, 0.4, ts=ts, inputs=inputs, **OPTIONS)
+    decay = np.exp(-ts / 0.3)
+    np.testing.assert_allclose(sol.inputs["copy"], 4.0 - 2.0 * decay, rtol=1e-9)
+    exact = 2.0 * ts - 0.3 * (1.0 - decay)
+    np.testing.assert_allclose(sol.rates["copy"][:, 0], exact, rtol=1e-9)
+
+
 def test_states_have_unique_names_and_runs_are_shown(tmp_path):
     sol = null_space_run()
     assert list(sol.to_xarray().unknown.values[-7:]) == [
