@@ -194,7 +194,9 @@ class TracedSolve:
         def prepare(kwargs):
             # Equations of a probe make a stage long, so that it is emitted once.
             if unrolled or (differentiated is None and self.backend == "native"):
-                solver = self.solver_with_stages(kwargs, "forward" if unrolled else "")
+                of_values = "batch" if unrolled else "single"
+                use = of_values if differentiated is None else "forward"
+                solver = self.solver_with_stages(kwargs, use)
             elif isinstance(adjoint, diffrax.ForwardMode):
                 solver = loop_over_stages(kwargs["solver"])
             else:
@@ -215,13 +217,13 @@ class TracedSolve:
         second = [leaf for leaf, diff in zip(out, self.out_inexact, strict=True) if not diff]
         return first, second
 
-    def solver_with_stages(self, kwargs: Tree, derivatives: str):
+    def solver_with_stages(self, kwargs: Tree, use: str):
         """Return the solver with its stages in the form for the backend and the vector field."""
         solver, size = kwargs["solver"], _measure_field(kwargs)
         if size is None:
             return solver
         if self.backend == "native":
-            return native_form(solver, size, derivatives)
+            return native_form(solver, size, use)
         return unroll_stages(solver) if size.elements <= MAX_ELEMENTS else loop_over_stages(solver)
 
     @functools.cached_property
@@ -266,8 +268,9 @@ class TracedSolve:
         compile time would exceed the gain.
         """
         if self.backend == "native":
-            make_jaxpr = functools.partial(self.loop_jaxpr, False, differentiated)
-            return self.call_kernel(("values", differentiated), make_jaxpr, inputs)
+            unrolled = differentiated is None and is_batched(inputs)
+            make_jaxpr = functools.partial(self.loop_jaxpr, unrolled, differentiated)
+            return self.call_kernel(("values", differentiated, unrolled), make_jaxpr, inputs)
         if not is_batched(inputs):
             jaxpr = self.loop_jaxpr(False, differentiated)
         else:

@@ -251,15 +251,15 @@ def unroll_stages(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
 
 
 def native_form(
-    solver: diffrax.AbstractSolver, size: FieldSize, derivatives: str = ""
+    solver: diffrax.AbstractSolver, size: FieldSize, use: str = "batch"
 ) -> diffrax.AbstractSolver:
     """Return `solver` in the form that is fastest with the native backend.
 
-    **Arguments:** `solver`; `size` of the vector field; `derivatives`, `"forward"` or `"reverse"`
-    for steps that are differentiated, `""` for others.
+    **Arguments:** `solver`; `size` of the vector field; `use`, `"single"` or `"batch"` for values
+    of one run or many, `"forward"` or `"reverse"` for derivatives.
     """
-    # Copies of branches and loops do not become faster together, but longer with derivatives.
-    most = {"forward": MAX_STAGES, "reverse": 0}.get(derivatives) if size.has_control_flow else None
+    # Copies of branches and loops gain little from each other, and take long to compile.
+    most = {"batch": None, "forward": MAX_STAGES}.get(use, 0) if size.has_control_flow else None
 
     def form(inner, stages):
         unrolled = is_unrolled(stages, size.elements) and (most is None or stages <= most)
