@@ -87,8 +87,8 @@ print(rj.simulate(rj.Relative(system), system.reference_state(), 0.1).energy[-1]
     "MuJoCo": """
 import mujoco
 text = '<mujoco><worldbody><body><joint axis="0 1 0" damping="0.1"/>'
-text += '<geom type="box" size="0.5 0.05 0.025" pos="0.5 0 0" mass="1"/></body></worldbody></mujoco>'
-model = mujoco.MjModel.from_xml_string(text)
+text += '<geom type="box" size="0.5 0.05 0.025" pos="0.5 0 0" mass="1"/></body></worldbody>'
+model = mujoco.MjModel.from_xml_string(text + "</mujoco>")
 data = mujoco.MjData(model)
 while data.time < 2.0:
     mujoco.mj_step(model, data)
