@@ -160,7 +160,7 @@ def count_here(name: str) -> dict[str, Any]:
     def measure(owner: Any, attribute: str, key: str, count: Any = None) -> None:
         original = getattr(owner, attribute)
 
-        def timed(*args, **kwargs):
+        def call(*args, **kwargs):
             begin = time.perf_counter()
             result = original(*args, **kwargs)
             found[f"{key}_seconds"] += time.perf_counter() - begin
@@ -168,7 +168,7 @@ def count_here(name: str) -> dict[str, Any]:
                 found[count[0]] += count[1](*args)
             return result
 
-        setattr(owner, attribute, timed)
+        setattr(owner, attribute, call)
 
     measure(compiler, "compile_or_get_cached", "xla", ("programs", lambda *args: 1))
     measure(kernel.Kernel, "_emit", "emission")

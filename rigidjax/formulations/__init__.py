@@ -27,3 +27,7 @@ def __getattr__(name: str) -> _typing.Any:
     if name in _HOMES:
         return getattr(_import_module(f".{_HOMES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

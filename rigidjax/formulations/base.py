@@ -168,7 +168,9 @@ class AbstractFormulation(AbstractCoordinates):
     def _check_mass(self, start: T) -> T:
         """Return the start; an error where a body has lost the inertia it was built with."""
         system = self.multibody
-        return system.with_all_mass(start) if uses_elimination(system) else start
+        return (
+            system.with_all_mass(start) if needs_check(self) and uses_elimination(system) else start
+        )
 
     def check_rows(self, state: State) -> State:
         """Check a state as `check_state` does, but not whether the joints allow it."""

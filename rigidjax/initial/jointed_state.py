@@ -73,9 +73,7 @@ def jointed_state(
     return place(system, given)
 
 
-def _state_of_joints(
-    system: System, given: dict[str, tuple[Float[Array, " k"], Float[Array, " k"]]]
-) -> State:
+def _state_of_joints(system: System, given: Mapping[str, tuple]) -> State:
     """Return the state with given coordinates and rates of joints, others as in the reference."""
     q = reference_coordinates(system)
     nu, end = jnp.zeros_like(q), 0

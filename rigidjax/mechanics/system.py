@@ -266,11 +266,12 @@ class System(AbstractSystem):
         """
         if not self.has_all_mass:
             return state
-        least = [_least_inertia(inertia) for inertia in known([b.inertia for b in self.bodies])]
-        if not is_traced(least):
-            check(np.stack(least), lambda x: x > _MASSLESS, _LOST_MASS)
+        inertias = known([body.inertia for body in self.bodies])
+        if not is_traced(inertias):
+            least = np.stack([_least_inertia(np.asarray(inertia)) for inertia in inertias])
+            check(least, lambda x: x > _MASSLESS, _LOST_MASS)
             return state
-        least = jnp.stack(least)
+        least = jnp.stack([_least_inertia(inertia) for inertia in inertias])
 
         def check_mass(value):
             has_mass = (check(least, lambda x: x > _MASSLESS, _LOST_MASS) > 0).all()

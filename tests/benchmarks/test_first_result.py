@@ -1,4 +1,4 @@
-"""What the first result of a new process is made of: counts, which do not depend on the machine."""
+"""First result of a new process: counts, which do not depend on the machine."""
 
 import pathlib
 import subprocess
