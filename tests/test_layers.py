@@ -16,7 +16,6 @@ LAYERS = (
     ("signals",),
     ("rotations",),
     ("bodies",),
-    ("papers",),
     ("joints",),
     ("forces",),
     ("mechanics",),

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from papers.kinematics import FiniteScrew, finite_screw
 
-from rigidjax.papers.kinematics import FiniteScrew, finite_screw
 from rigidjax.rotations import so3
 
 

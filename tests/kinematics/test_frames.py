@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from papers import kinematics
 
 from rigidjax.bodies import points
-from rigidjax.papers import kinematics
 from rigidjax.rotations import so3
 
 

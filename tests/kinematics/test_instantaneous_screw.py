@@ -3,8 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-
-from rigidjax.papers.kinematics import axis_rate, instantaneous_screw, instantaneous_screw_rate
+from papers.kinematics import axis_rate, instantaneous_screw, instantaneous_screw_rate
 
 
 def twist(rng):

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from papers.quaternion_by_signs import quaternion_by_signs
 from rotations import cases
 
-from rigidjax.papers.quaternion_by_signs import quaternion_by_signs
 from rigidjax.rotations import (
     Directors,
     Quaternion,

@@ -7,21 +7,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.linalg
-from rotations import cases
-
-import rigidjax as rj
-from rigidjax.bodies.euler_equations import euler_equations
-from rigidjax.papers.hemisphere import (
+from papers.hemisphere import (
     hemisphere_mass_matrix,
     hemisphere_null_space,
     hemisphere_quaternion,
 )
-from rigidjax.papers.orthonormalising import (
+from papers.orthonormalising import (
     gram_schmidt,
     logarithm_projection,
     matrix_logarithm,
 )
-from rigidjax.papers.plane import plane_coordinates, plane_matrix, plane_null_space
+from papers.plane import plane_coordinates, plane_matrix, plane_null_space
+from rotations import cases
+
+import rigidjax as rj
+from rigidjax.bodies.euler_equations import euler_equations
 from rigidjax.rotations import (
     Directors,
     Quaternion,

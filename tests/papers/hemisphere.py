@@ -11,8 +11,8 @@ whereas the mass matrix of null-space coordinates is the constant inertia.
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..rotations.base import reduced_mass
-from ..rotations.so3 import skew
+from rigidjax.rotations.base import reduced_mass
+from rigidjax.rotations.so3 import skew
 
 
 def hemisphere_quaternion(v: Float[Array, "3"]) -> Float[Array, "4"]:

@@ -10,7 +10,7 @@ $(\alpha, \Omega_1)$, and no constraint.
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..rotations.euler_map import euler_map
+from rigidjax.rotations.euler_map import euler_map
 
 
 def plane_coordinates(alpha: Float[Array, ""]) -> Float[Array, "2"]:

@@ -7,8 +7,8 @@ and $R_{rel}$, $\Omega$ and $\Omega_{rel}$, in body components.
 
 from jaxtyping import Array, Float
 
-from ...rotations import so3
-from ...rotations.base import Rates, check_rates
+from rigidjax.rotations import so3
+from rigidjax.rotations.base import Rates, check_rates
 
 
 def absolute_angular_velocity(

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..rotations import so3
+from rigidjax.rotations import so3
 
 # Number of square roots after which a short series gives the logarithm.
 _ROOTS = 4

@@ -4,8 +4,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...rotations import guarded, so3
-from ...rotations.spurrier_klumpp import spurrier_klumpp
+from rigidjax.rotations import guarded, so3
+from rigidjax.rotations.spurrier_klumpp import spurrier_klumpp
 
 
 class FiniteScrew(eqx.Module):

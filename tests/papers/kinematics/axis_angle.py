@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...rotations import guarded, so3
-from ...rotations.base import Rates, check_rates
+from rigidjax.rotations import guarded, so3
+from rigidjax.rotations.base import Rates, check_rates
 
 
 def angular_velocity(

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...rotations import guarded, so3
+from rigidjax.rotations import guarded, so3
 
 
 class InstantaneousScrew(eqx.Module):

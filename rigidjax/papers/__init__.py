@@ -1,1 +1,0 @@
-"""Formulas that only the reproduction of papers needs; the rest of the package imports none."""
