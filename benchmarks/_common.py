@@ -8,6 +8,7 @@ import pathlib
 import platform
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,6 +24,8 @@ import rigidjax as rj
 HERE = pathlib.Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 FIGURES = HERE / "figures"
+# `tools` is no part of the installed package.
+sys.path.append(str(HERE.parent))
 
 # Lang's names of the five formulations of one body, in the order of his Table 1.
 FORMULATIONS: dict[str, Callable[[Any], Any]] = {

@@ -25,6 +25,7 @@ from gradient_cost import SOLVERS, linkage
 import rigidjax as rj
 from rigidjax import problems
 from rigidjax.problems.exact import two_bodies as exact
+from tools.exact.two_bodies import integrate
 
 # Example A: (solver, tolerance).
 TOP_RUNS = {"Radau5": 1e-11, "BDF": 1e-12, "Odex": 1e-12, "Seulex": 1e-11}
@@ -121,7 +122,7 @@ def pair_reference() -> np.ndarray:
             for sign in (1, -1):
                 data = [mpmath.mpf(str(x)) for x in (*exact.INERTIA, exact.STIFFNESS)]
                 data[i] *= 1 + sign * step
-                end = exact.integrate(
+                end = integrate(
                     10, "4", inertia=tuple(data[:3]), stiffness=data[3], digits=35, columns=14,
                     output_digits=30,
                 )  # fmt: skip

@@ -29,7 +29,7 @@ TOLERANCE = 1e-5
 SPREAD = 0.5
 T1 = 1.0
 
-# The heavy top after 1 s with 40 digits, from `rigidjax.problems.exact.references.integrate`.
+# The heavy top after 1 s with 40 digits, from `tools.exact.tops.integrate`.
 ORIENTATION = (-0.562182773793076855, -0.58110743600098982, 0.07984850569954006, -0.58299990807223)
 OMEGA = (0.43057379048769770, 0.89758702461599255, 19.994562859929486)
 

@@ -16,6 +16,7 @@ from work_precision import PAIRS, TOLERANCES, compiled_run, print_claims
 from rigidjax import problems
 from rigidjax.problems.exact import two_bodies as exact
 from rigidjax.rotations import euler_map
+from tools.exact.two_bodies import integrate
 
 CASES = {
     "C, 1 s": (problems.two_bodies, 1.0, (1, "1")),
@@ -29,7 +30,7 @@ SOLVERS = ("Dopri5", "Dopri8")
 def end(label: str, case):
     """Return the state at the end: stored digits, or integrated now."""
     stored = {"C, 0.5 s": "two_bodies", "C slow, 4 s": "two_bodies_slow"}.get(label)
-    return exact.ENDS[stored] if stored else exact.integrate(*case[2])
+    return exact.ENDS[stored] if stored else integrate(*case[2])
 
 
 def measure(label, case, reference, name, solver, projection, tolerance) -> dict[str, Any]:

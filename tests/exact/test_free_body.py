@@ -8,7 +8,8 @@ import pytest
 import scipy.integrate
 from scipy.spatial.transform import Rotation
 
-from rigidjax.problems.exact import REFERENCES, Top, free_body, integrate
+from rigidjax.problems.exact import REFERENCES, Top, free_body
+from tools.exact.tops import integrate
 
 exact = jax.jit(free_body)
 exact_batch = jax.jit(jax.vmap(free_body))

@@ -14,10 +14,10 @@ from rigidjax.problems.exact import (
     SteadyPrecession,
     Top,
     betsch_siebert_top,
-    integrate,
     symmetric_top,
 )
 from rigidjax.problems.exact.euler_zxz import quaternion_zxz
+from tools.exact.tops import integrate
 
 exact = jax.jit(symmetric_top)
 

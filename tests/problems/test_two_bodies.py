@@ -9,9 +9,9 @@ import pytest
 
 import rigidjax as rj
 from rigidjax import problems
-from rigidjax.problems.exact import two_bodies as exact
 from rigidjax.rotations import euler_map
 from rigidjax.solvers import Radau5
+from tools.exact.two_bodies import integrate
 
 FORMULATIONS = {
     "null space, quaternion": (rj.NullSpace, rj.Quaternion),
@@ -101,9 +101,9 @@ def test_reference_conserves_the_energy():
 
 def test_independent_integration_in_a_short_time():
     """The extrapolation with 45 digits against this package after 2 ms; and against itself."""
-    found = exact.integrate(1, "0.002", digits=30, columns=8)
+    found = integrate(1, "0.002", digits=30, columns=8)
     with mpmath.workdps(30):
-        other = exact.integrate(1, "0.002", digits=34, columns=10)
+        other = integrate(1, "0.002", digits=34, columns=10)
         gaps = [
             abs(mpmath.mpf(a) - mpmath.mpf(b))
             for rows in zip(found, other, strict=True)

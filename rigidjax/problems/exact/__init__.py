@@ -6,7 +6,6 @@ from .references import (
     EndState as EndState,
     SystemEndState as SystemEndState,
     Top as Top,
-    integrate as integrate,
 )
 from .steady_precession import (
     SteadyPrecession as SteadyPrecession,
