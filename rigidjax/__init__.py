@@ -2,9 +2,9 @@
 
 import gc as _gc
 import typing as _typing
-from importlib import import_module as _import_module
 
 from . import interrupts
+from .deferred import deferred_names as _deferred_names
 
 # Before the slow imports below, so that Ctrl-C works during them; only in rigidjax's own command.
 # The `cli` package is too late for that, because importing it imports this module first.
@@ -158,8 +158,6 @@ if _typing.TYPE_CHECKING:
     from .viewer import view as view
 
 
-# Imported on first use: together they take longer than the rest of the package.
-_MODULES = ("ensembles", "identification", "io", "models", "plotting", "problems", "viewer")
 _OF_IDENTIFICATION = (
     "Accelerometer",
     "Attitude",
@@ -184,30 +182,25 @@ _OF_IDENTIFICATION = (
     "identify",
     "sensitivity",
 )
-_WHERE = {
-    **dict.fromkeys(_OF_IDENTIFICATION, "identification"),
-    **dict.fromkeys(("Ensemble", "ensemble"), "ensembles"),
-    "equilibrium": "analysis.equilibrium",
-    **dict.fromkeys(("Linearisation", "linearize"), "analysis.linearisation"),
-    **dict.fromkeys(("JointStop", "PlaneContact"), "control.contacts"),
-    **dict.fromkeys(("Lock", "Release"), "control.locks"),
-    "Restitution": "control.restitution",
-    **dict.fromkeys(("JointStart", "consistent_state", "jointed_state"), "initial"),
-    **dict.fromkeys(("EulerParameters", "Hamiltonian"), "formulations"),
-    "FourierSeries": "signals.fourier",
-    **dict.fromkeys(("Stepper", "StepperState"), "stepping.stepper"),
-    "export": "exporting",
-    "view": "viewer",
-}
-
-
-def __getattr__(name: str) -> _typing.Any:
-    if name in _MODULES:
-        return _import_module(f".{name}", __name__)
-    if name in _WHERE:
-        return getattr(_import_module(f".{_WHERE[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_WHERE})
+# Together they take longer to import than the rest of the package.
+__getattr__, __dir__ = _deferred_names(
+    __name__,
+    {
+        **dict.fromkeys(
+            ("ensembles", "identification", "io", "models", "plotting", "problems", "viewer")
+        ),
+        **dict.fromkeys(_OF_IDENTIFICATION, "identification"),
+        **dict.fromkeys(("Ensemble", "ensemble"), "ensembles"),
+        "equilibrium": "analysis.equilibrium",
+        **dict.fromkeys(("Linearisation", "linearize"), "analysis.linearisation"),
+        **dict.fromkeys(("JointStop", "PlaneContact"), "control.contacts"),
+        **dict.fromkeys(("Lock", "Release"), "control.locks"),
+        "Restitution": "control.restitution",
+        **dict.fromkeys(("JointStart", "consistent_state", "jointed_state"), "initial"),
+        **dict.fromkeys(("EulerParameters", "Hamiltonian"), "formulations"),
+        "FourierSeries": "signals.fourier",
+        **dict.fromkeys(("Stepper", "StepperState"), "stepping.stepper"),
+        "export": "exporting",
+        "view": "viewer",
+    },
+)

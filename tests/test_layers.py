@@ -11,8 +11,8 @@ import scipy.sparse
 PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "rigidjax"
 # From the lowest to the highest; parts of one row may import each other.
 LAYERS = (
-    ("_version", "annotations", "extras", "native"),
-    ("checks", "interrupts", "results", "state"),
+    ("_version", "annotations", "deferred", "extras", "native"),
+    ("by_numpy", "checks", "interrupts", "results", "state"),
     ("signals",),
     ("rotations",),
     ("bodies",),

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..checks import ArrayInput, as_leaf, check, evaluate, float_array
+from ..by_numpy import evaluate
+from ..checks import ArrayInput, as_leaf, check, float_array
 from .mass_properties import MassProperties
 from .mesh import Mesh
 

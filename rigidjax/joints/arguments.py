@@ -6,11 +6,11 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..by_numpy import evaluate
 from ..checks import (
     ArrayInput,
     as_leaf,
     check_all,
-    evaluate,
     finite_leaf,
     finite_rule,
     float_array,

@@ -66,7 +66,8 @@ class RunArguments(NamedTuple):
     """Checked arguments of `simulate`.
 
     Either `state0` or `y0` is set. `number` counts evaluations of the vector field on the host;
-    `invalid` is a flag that an argument is not admissible; `massive`, whether no body lacks mass,
+    `invalid` is a flag that an argument is not admissible, and `shortens` tells whether such a run
+    has no duration; `massive`, whether no body lacks mass,
     `None` if the start needs no check; `num_samples`, the number of samples of each sampled
     controller.
     """
@@ -88,6 +89,7 @@ class RunArguments(NamedTuple):
     args: Any
     number: np.ndarray | None
     invalid: Array | None
+    shortens: bool
     massive: bool | None
     num_samples: dict[str, int]
     transitions: tuple[Transition, ...] = ()
@@ -152,8 +154,7 @@ def integrate(run: RunArguments) -> tuple[Solution, Array, StartFaults | None]:
         bad = jnp.any(faults.flags)
         invalid = bad if invalid is None else invalid | bad
     run = run._replace(model=model, invalid=invalid)
-    if invalid is not None and run.adapts_steps:
-        # Steps with values that are not finite would be rejected forever.
+    if invalid is not None and run.shortens:
         t0, t1, dt0, saveat = shorten_to_zero(invalid, run.t0, run.t1, run.dt0, run.saveat)
         run = run._replace(t0=t0, t1=t1, dt0=dt0, saveat=saveat)
     solve = _solve
@@ -187,7 +188,7 @@ def _prepare(
         y0 = _start(model, state0, t0)
     elif dae is not None:
         state0 = model.decode(t0, y0).normalized()
-    if not is_hybrid:  # A hybrid run first decides what is at rest.
+    if not is_hybrid:  # In a hybrid run, contacts close before the first samples.
         y0 = take_first_samples(model, t0, y0)
     # The start was checked for consistency before.
     term = None if dae is None else dae_term(dae, state0, t0, check_start=False)

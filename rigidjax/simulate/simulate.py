@@ -182,21 +182,23 @@ def simulate(
     max_steps += sum(len(signal.ts) for signal in table_signals(model)) + sum(num_samples.values())
     inputs_of_run = (model, state0, y0, start, end, dt0, saved, controller, method, args)
     invalid = _any([*time_faults, *state_faults, *_nan_leaves(model)])
-    # Fixed steps end in any case, and there a common time of all lanes is faster.
+    # Adaptive steps with values that are not finite would be rejected forever. Fixed steps end, and
+    # in a batch a common time of all lanes is faster.
     adaptive = isinstance(controller, diffrax.AbstractAdaptiveStepSizeController)
-    stopped = None if adaptive else _any(time_faults)
+    shortens = adaptive or not is_traced(known(inputs_of_run))
+    stopped = None if shortens else _any(time_faults)
     if stopped is not None:
         start, end, dt0, saved = shorten_to_zero(stopped, start, end, dt0, saved)
     # A host counter belongs to a single run: under a transformation it would not be read.
     counted = is_hybrid or counts_evaluations(method) or explicit_evaluations(method) is not None
     count = not (counted or is_traced((inputs_of_run, transitions)) or is_tracing())
     massive = all_have_mass(model.multibody.bodies) if needs_check(model) else None
-    # Under an eager derivative the parameters are stacked where they are compiled.
-    is_eager_derivative = is_traced(model) and not is_traced(known(model))
+    # Under `jax.grad` outside `jax.jit`, the compiled function stacks the parameters of the model.
+    is_grad = is_traced(model) and not is_traced(known(model))
     run = RunArguments(
-        model if is_eager_derivative else model.separate_arrays(), state0, y0, start, end, dt0,
-        saved, controller, method, projected, adjoint, event, progress, max_steps, args,
-        start_count() if count else None, invalid, massive, num_samples, transitions,
+        model if is_grad else model.separate_arrays(), state0, y0, start, end, dt0, saved,
+        controller, method, projected, adjoint, event, progress, max_steps, args,
+        start_count() if count else None, invalid, shortens, massive, num_samples, transitions,
         max_transitions,
     )  # fmt: skip
     with gc_paused():
@@ -204,7 +206,7 @@ def simulate(
     okay, faults = known((okay, faults))
     # Functions of transitions and laws may close over traced values.
     traced = is_traced(okay)
-    if faults is not None and throw and not traced:
+    if faults is not None and not is_traced(faults):
         raise_faults(model, faults)
     if transitions:
         from ..control.resting import with_contacts

@@ -1,8 +1,8 @@
 """Time integrators for diffrax."""
 
 import typing as _typing
-from importlib import import_module as _import_module
 
+from ..deferred import deferred_names as _deferred_names
 from .continuous import continuous as continuous
 from .dae.dae_term import dae_term as dae_term
 from .dae.newton import SimplifiedNewton as SimplifiedNewton
@@ -39,34 +39,27 @@ if _typing.TYPE_CHECKING:
     )
 
 unrolled = unroll_stages
-# Names that are imported at first use, and their modules.
-_HOMES = {
-    "BDF": "dae.bdf",
-    "Odex": "dae.extrapolation",
-    "Seulex": "dae.extrapolation",
-    "AbstractRadau": "dae.radau",
-    "Radau1": "dae.radau",
-    "Radau5": "dae.radau",
-    "Radau9": "dae.radau",
-    "Radau13": "dae.radau",
-    "AbstractStructureSolver": "conserving.base",
-    "EnergyMidpoint": "conserving.energy_midpoint",
-    "EnergyMomentum": "conserving.energy_momentum",
-    "ModelTerm": "conserving.base",
-    "SimoWong": "conserving.simo_wong",
-    "Variational": "conserving.variational",
-    "MuntheKaas": "lie",
-    "RK4": "lie",
-    "CommutatorFree4": "lie",
-    "GeneralizedAlpha": "lie",
-}
 
-
-def __getattr__(name: str) -> _typing.Any:
-    if name in _HOMES:
-        return getattr(_import_module(f".{_HOMES[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+__getattr__, __dir__ = _deferred_names(
+    __name__,
+    {
+        "BDF": "dae.bdf",
+        "Odex": "dae.extrapolation",
+        "Seulex": "dae.extrapolation",
+        "AbstractRadau": "dae.radau",
+        "Radau1": "dae.radau",
+        "Radau5": "dae.radau",
+        "Radau9": "dae.radau",
+        "Radau13": "dae.radau",
+        "AbstractStructureSolver": "conserving.base",
+        "EnergyMidpoint": "conserving.energy_midpoint",
+        "EnergyMomentum": "conserving.energy_momentum",
+        "ModelTerm": "conserving.base",
+        "SimoWong": "conserving.simo_wong",
+        "Variational": "conserving.variational",
+        "MuntheKaas": "lie",
+        "RK4": "lie",
+        "CommutatorFree4": "lie",
+        "GeneralizedAlpha": "lie",
+    },
+)

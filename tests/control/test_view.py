@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax import SystemView
+from rigidjax.control import SystemView
 
 ROD = rj.Body.rod(
     "rod", 1.0, 0.02, mass=1.0, position=(0.5, 0, 0), orientation=(0.5**0.5, 0, 0.5**0.5, 0)
