@@ -117,6 +117,10 @@ class AbstractFormulation(AbstractCoordinates):
         """
         return self.with_multipliers(t, self.pack(state, None, t))
 
+    def place_start(self, state: State, t: ArrayInput) -> State:
+        """Return the state from which a run that was given a state starts at `t`, s."""
+        return state
+
     def with_multipliers(self, t: ArrayInput, y: Float[Array, " n"]) -> Float[Array, " N"]:
         """Append the multipliers to the other unknowns; see `start`."""
         if self.num_algebraic == 0:

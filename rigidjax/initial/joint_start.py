@@ -50,6 +50,7 @@ class JointStart(AbstractFormulation):
     rates: Float[Array, " f"]
     recharting: ClassVar[bool] = False
     needs_all_mass: ClassVar[bool] = False
+    places_start: ClassVar[bool] = True
 
     def __init__(
         self, system: System, coordinates: ArrayInput | None = None, rates: ArrayInput | None = None
@@ -103,11 +104,17 @@ class JointStart(AbstractFormulation):
     def num_algebraic(self) -> int:
         return 0
 
-    # Every state passes through here. The state of the joints replaces it and needs no check; in a
-    # fit of the geometry it would not pass the check of the base class.
-    def check_state(self, state: State, t: ArrayInput = 0.0) -> State:
+    # The state of the joints needs no check; in a fit of the geometry it would not pass that of the
+    # base class.
+    def check_state(self, state: State | None, t: ArrayInput = 0.0) -> State:
+        return self.place_start(state, t)
+
+    def check_rows(self, state: State | None) -> State | None:
+        return state
+
+    def place_start(self, state: State | None, t: ArrayInput) -> State:
         t = jnp.asarray(t, self.coordinates.dtype)
-        return state_of_joints(PreparedSystem(self.system), t, self.coordinates, self.rates)
+        return state_of_joints(self.prepared_system, t, self.coordinates, self.rates)
 
     def motion(self, t: Float[Array, ""], y: Unknowns):
         return self.model.motion(t, y)

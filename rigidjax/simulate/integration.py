@@ -175,6 +175,8 @@ def _prepare(
 ) -> tuple[AbstractFormulation, Unknowns, diffrax.AbstractTerm | None, StartFaults | None]:
     """Return the prepared model, its initial unknowns, its term if it is a DAE, and faults."""
     model, faults = prepare_if_constant(model), None
+    if state0 is not None:
+        state0 = model.place_start(state0, t0)
     if massive is not None:
         start = state0
         if start is None:

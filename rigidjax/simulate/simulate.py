@@ -192,7 +192,8 @@ def simulate(
     # A host counter belongs to a single run: under a transformation it would not be read.
     counted = is_hybrid or counts_evaluations(method) or explicit_evaluations(method) is not None
     count = not (counted or is_traced((inputs_of_run, transitions)) or is_tracing())
-    massive = all_have_mass(model.multibody.bodies) if needs_check(model) else None
+    is_checked = needs_check(model) and not (model.places_start and y0 is None)
+    massive = all_have_mass(model.multibody.bodies) if is_checked else None
     # Under `jax.grad` outside `jax.jit`, the compiled function stacks the parameters of the model.
     is_grad = is_traced(model) and not is_traced(known(model))
     run = RunArguments(

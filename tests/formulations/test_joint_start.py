@@ -46,8 +46,6 @@ def test_derivatives_by_geometry():
     np.testing.assert_allclose(jax.grad(energy)(0.5), expected, rtol=1e-12)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
 def test_run_agrees_with_joint_states():
     """By value, and its derivative by the length of a body: the start moves with the geometry."""
     system, q, v = pendulum(), np.array([0.7]), np.array([-1.3])
