@@ -37,7 +37,8 @@ from _andrews import andrews
 import rigidjax as rj
 from rigidjax import problems
 from rigidjax.rotations import euler_map
-from rigidjax.solvers.wrappers.counting import CountingController, CountingSolver
+from rigidjax.solvers.wrappers.counting import CountedSteps, CountingController
+from rigidjax.solvers.wrappers.hooked import HookedSolver
 
 TOLERANCES = tuple(10.0**-k for k in range(4, 11))
 MAX_STEPS = 500_000
@@ -111,7 +112,7 @@ def our_run(
         method = eqx.tree_at(lambda s: s.root_finder, solver, finder)
         controller = CountingController(method.controller(rtol, atol, optx.rms_norm))
         solution = diffrax.diffeqsolve(
-            term, CountingSolver(method), problem.t0, problem.t1, None, y0,
+            term, HookedSolver(method, (CountedSteps(),)), problem.t0, problem.t1, None, y0,
             stepsize_controller=controller, max_steps=MAX_STEPS, throw=False,
             adjoint=diffrax.ForwardMode(),
             saveat=diffrax.SaveAt(t1=True, controller_state=True),

@@ -11,7 +11,7 @@ import scipy.sparse
 PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "rigidjax"
 # From the lowest to the highest; parts of one row may import each other.
 LAYERS = (
-    ("_version", "annotations", "deferred", "extras", "native"),
+    ("_version", "annotations", "deferred", "extras", "native", "private_names"),
     ("by_numpy", "checks", "interrupts", "results", "state"),
     ("signals",),
     ("rotations",),

@@ -37,8 +37,8 @@ from jaxtyping import Array, Float, PyTree
 from ..annotations import Count, DenseInfo, Scalar, Vector, Y
 from ..solvers.explicit.unrolled import StageLoop, Unrolled, directed_rate, is_small_field
 from ..solvers.terms import unwrap
-from ..solvers.wrappers.after_step import AbstractAfterStep, Projected, Recharted
-from ..solvers.wrappers.knots import KnotController, SignalFrozenStep
+from ..solvers.wrappers.hooked import HookedSolver, hooks_of
+from ..solvers.wrappers.knots import FrozenSignals, KnotController
 from .boundaries import Tree, after_last_step, boundaries_are_wanted
 from .record import Record, is_recordable, put, record_run, take
 
@@ -60,26 +60,15 @@ def is_supported(kwargs: Tree) -> bool:
     )
 
 
-def _tableau(solver: diffrax.AbstractSolver) -> diffrax.ButcherTableau | None:
-    if type(solver) in (Projected, Recharted, SignalFrozenStep, Unrolled, StageLoop):
-        return _tableau(solver.solver)  # pyright: ignore[reportAttributeAccessIssue]
+def _tableau(solver: Any) -> diffrax.ButcherTableau | None:
+    if not all(hook.keeps_stages for hook in hooks_of(solver)):
+        return None
+    if issubclass(type(solver), HookedSolver) or type(solver) in (Unrolled, StageLoop):
+        return _tableau(solver.solver)
     if not issubclass(type(solver), diffrax.AbstractERK):
         return None
-    tableau = type(solver).tableau  # pyright: ignore[reportAttributeAccessIssue]
+    tableau = type(solver).tableau
     return tableau if isinstance(tableau, diffrax.ButcherTableau) else None
-
-
-def _has_unrolled_stages(solver: diffrax.AbstractSolver) -> bool:
-    """Return whether the stages of the solver are unrolled."""
-    while type(solver) in (Projected, Recharted, SignalFrozenStep):
-        solver = solver.solver  # pyright: ignore[reportAttributeAccessIssue]
-    return type(solver) is Unrolled
-
-
-def _find_signal_frozen(solver: diffrax.AbstractSolver) -> SignalFrozenStep | None:
-    while type(solver) in (Projected, Recharted):
-        solver = solver.solver  # pyright: ignore[reportAttributeAccessIssue]
-    return solver if type(solver) is SignalFrozenStep else None
 
 
 def transpose_run(
@@ -100,13 +89,6 @@ def transpose_run(
     return run.assemble_cotangents(run.backward(record, ct_ts, ct_ys), ct_ts)
 
 
-def _finish_wrapped(solver: Any, t: Scalar, end: Y, dense: DenseInfo):
-    """Apply the wrappers of a solver to the end of its step, inner wrappers first."""
-    if not issubclass(type(solver), AbstractAfterStep):
-        return end, dense
-    return solver.finish(t, *_finish_wrapped(solver.solver, t, end, dense))
-
-
 class _ExplicitRun:
     """A run with flattened unknowns, and the functions that compose and transpose its steps.
 
@@ -123,7 +105,8 @@ class _ExplicitRun:
         )
         self.phi, self.phi_static = eqx.partition(solver, eqx.is_inexact_array)
         self.saved_ts = kwargs["saveat"].subs.ts
-        self.signal_frozen = _find_signal_frozen(solver)
+        frozen = [hook for hook in hooks_of(solver) if isinstance(hook, FrozenSignals)]
+        self.frozen_signals = frozen[0] if frozen else None
         tableau = _tableau(solver)
         assert tableau is not None
         s = len(tableau.c) + 1
@@ -137,7 +120,8 @@ class _ExplicitRun:
         self.stages = s
         # As in the recorded run. Otherwise XLA unrolls in a batch only, because the compile time of
         # methods with many stages is long.
-        self.unroll = _has_unrolled_stages(solver) or (
+        inner = solver.solver if hooks_of(solver) else solver
+        self.unroll = type(inner) is Unrolled or (
             batched and is_small_field(kwargs["terms"], state.tprev, state.y, kwargs["args"])
         )
         array = np.asarray if self.unroll else jnp.asarray
@@ -163,8 +147,8 @@ class _ExplicitRun:
     ):
         """Return the vector field at time `t` of the step with these boundaries."""
         terms, args = eqx.combine(theta, self.theta_static)
-        if self.signal_frozen is not None:
-            terms = self.signal_frozen.frozen_terms(terms, *jax.lax.stop_gradient(times))
+        if self.frozen_signals is not None:
+            terms = self.frozen_signals.frozen_terms(terms, *jax.lax.stop_gradient(times))
         return ravel_pytree(directed_rate(terms, t, self.unravel(y), args))[0]
 
     def loop(self, body: Callable[[int | Count, Any], Any], val: Any):
@@ -205,7 +189,8 @@ class _ExplicitRun:
         solver = eqx.combine(phi, self.phi_static)
         dense = dict(y0=self.unravel(y), y1=self.unravel(y1), k=jax.vmap(self.unravel)(K))
         end = self.unravel(y1)
-        end, dense = _finish_wrapped(solver, tb, end, dense)
+        if hooks_of(solver):
+            end, dense = solver.finish(tb, end, dense)
         return ravel_pytree(end)[0], dense
 
     def step(self, times: Float[Array, "2"], y: Vector):

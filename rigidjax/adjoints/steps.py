@@ -28,12 +28,10 @@ from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.dae.predictive import PredictiveController
 from ..solvers.dae.proposed import ProposedStepController
-from ..solvers.wrappers.after_step import Projected, Recharted
-from ..solvers.wrappers.counting import CountingController, CountingSolver
-from ..solvers.wrappers.knots import KnotController, SignalFrozenStep
+from ..solvers.wrappers.counting import CountingController
+from ..solvers.wrappers.hooked import HookedSolver
+from ..solvers.wrappers.knots import KnotController
 from ..solvers.wrappers.replayable import as_replayable
-from ..solvers.wrappers.sampled import SampledStep
-from ..solvers.wrappers.switched import Switched
 from .boundaries import Boundaries, Tree, after_last_step, boundaries_are_wanted
 from .record import Record, is_recordable, put, record_run, take
 
@@ -54,8 +52,7 @@ _CONTROLLERS = (
 def is_supported(kwargs: Tree) -> bool:
     """Return whether `transpose_run` supports the loop with these arguments."""
     solver, controller = kwargs["solver"], kwargs["stepsize_controller"]
-    wrappers = (SampledStep, Projected, Recharted, SignalFrozenStep, CountingSolver, Switched)
-    while type(solver) in wrappers:
+    if issubclass(type(solver), HookedSolver):
         solver = solver.solver
     while type(controller) in (CountingController, KnotController):
         controller = controller.controller

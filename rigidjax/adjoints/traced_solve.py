@@ -8,7 +8,6 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax._src.interpreters.batching import BatchTracer
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jaxtyping import PyTree
@@ -22,6 +21,7 @@ from ..native import (
     trace_without_mesh,
     why_no_kernels,
 )
+from ..private_names import BatchTracer
 from ..results import failures_as_nan
 from ..signals.signal import Piece, Pieces, Signal, signals_of, with_signals
 from ..solvers.conserving.base import ModelTerm

@@ -80,7 +80,7 @@ class AbstractCoordinates(eqx.Module):
     rotation: eqx.AbstractVar[AbstractRotation]
     # Whether every body needs mass and inertia, not only those that the joints leave free to move.
     needs_all_mass: AbstractClassVar[bool]
-    # Whether `place_start` returns a state of its own in the place of the given one.
+    # Whether `place_start` replaces the given state.
     places_start: ClassVar[bool] = False
     takes_controllers: ClassVar[bool] = True
 

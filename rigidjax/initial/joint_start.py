@@ -109,7 +109,7 @@ class JointStart(AbstractFormulation):
     def check_state(self, state: State | None, t: ArrayInput = 0.0) -> State:
         return self.place_start(state, t)
 
-    def check_rows(self, state: State | None) -> State | None:
+    def check_rows(self, state: State) -> State:
         return state
 
     def place_start(self, state: State | None, t: ArrayInput) -> State:

@@ -29,7 +29,7 @@ from ..signals.shared_tables import table_signals
 from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.continuous import continuous
 from ..solvers.dae.base import AbstractDAESolver
-from ..solvers.evaluations import is_after_step
+from ..solvers.wrappers.hooked import hooks_of
 from .sample_times import check_save_times
 
 # Module constants, because building modules costs more than a short run.
@@ -375,7 +375,7 @@ def check_solver(solver: Any, caller: str = "simulate") -> diffrax.AbstractSolve
             f"`{caller}(solver=...)` takes a diffrax solver such as `diffrax.Dopri5()`, an "
             f"instance and not a class; got {solver!r}."
         )
-    if is_after_step(solver):
+    if hooks_of(solver):
         raise TypeError(
             f"`{caller}` wraps the solver itself: pass the solver inside "
             f"{type(solver).__name__} and `projection=`."

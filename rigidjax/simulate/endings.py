@@ -17,8 +17,8 @@ from ..formulations.joint_checks import StartFaults
 from ..native import opaque_call, variants
 from ..results import RESULTS, promote
 from ..signals.shared_tables import table_signals
-from ..solvers import Projected
 from ..solvers.conserving.base import AbstractStructureSolver
+from ..solvers.wrappers.after_step import ProjectedEnd
 from ..solvers.wrappers.knots import SIGNAL_NOT_FROZEN
 from .solution import Solution
 
@@ -32,7 +32,7 @@ def is_okay(result: diffrax.RESULTS) -> Flag:
 
 
 def project_saved(
-    solver: Projected, ts: Float[Array, " T"], ys: PyTree[Array], t0: Scalar, y0: Unknowns
+    hook: ProjectedEnd, ts: Float[Array, " T"], ys: PyTree[Array], t0: Scalar, y0: Unknowns
 ) -> PyTree[Array]:
     """Project the unknowns that were interpolated between steps, as the steps themselves are.
 
@@ -46,7 +46,7 @@ def project_saved(
             return jax.tree.map(lambda new, old: jnp.where(reached, new, old), new, old)
 
         # Times that were not reached are infinite, which would spoil derivatives of the projection.
-        projected, _, _ = solver.after(where_reached(t, t0), where_reached(y, y0))
+        projected, _, _ = hook.replace(where_reached(t, t0), where_reached(y, y0))
         return where_reached(projected, y)
 
     def map_over_times():
@@ -59,10 +59,10 @@ class ProjectedFunction(eqx.Module):
     """The user's function of saved unknowns, evaluated at the projected unknowns."""
 
     function: Callable[..., PyTree]
-    solver: Projected
+    hook: ProjectedEnd
 
     def __call__(self, t: Scalar, y: Unknowns, args: Args) -> PyTree:
-        projected, _, _ = self.solver.after(t, y)
+        projected, _, _ = self.hook.replace(t, y)
         return self.function(t, projected, args)
 
 

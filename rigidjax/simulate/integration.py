@@ -18,26 +18,29 @@ from ..formulations.binding import bind_start
 from ..formulations.charts import Unknowns
 from ..formulations.joint_checks import StartFaults, decode_for_check, find_faults
 from ..mechanics import has_joints
+from ..private_names import diffeqsolve
 from ..projection import AbstractProjection
 from ..projection.base import ConvertedProjection
 from ..signals.call_times import find_call_times
 from ..signals.signal import signals_of
-from ..solvers import Projected, Recharted, dae_term
+from ..solvers import dae_term
 from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.evaluations import CountedField, explicit_evaluations
 from ..solvers.explicit.unrolled import is_small_field, set_stage_loop, unroll_stages
-from ..solvers.wrappers.counting import CountingController, CountingSolver
+from ..solvers.wrappers.after_step import ProjectedEnd, RechartedEnd
+from ..solvers.wrappers.counting import CountedSteps, CountingController
+from ..solvers.wrappers.hooked import hooks_of, with_hook
 from ..solvers.wrappers.knots import (
+    FrozenSignals,
     KnotController,
     Knots,
-    SignalFrozenStep,
     find_knot_controller,
     knots_of_signals,
     separate_delays,
 )
 from ..solvers.wrappers.sampled import (
-    SampledStep,
+    SampledStart,
     before_samples,
     sample_times,
     take_first_samples,
@@ -56,7 +59,6 @@ from .endings import (
     nan_unless_event,
     project_saved,
 )
-from .sample_times import without_diffrax_checks
 from .solution import Solution
 
 _SAVE_Y = diffrax.SubSaveAt(t1=True).fn
@@ -261,16 +263,14 @@ def _solve(
     terms = _make_terms(run, y0, term)
     solver, controller = _make_solver_and_controller(run, terms, y0)
     # Interpolated unknowns are projected like those at the ends of steps.
-    stepper: Any = solver
-    while isinstance(stepper, SampledStep | Recharted):
-        stepper = stepper.solver
     interpolated = run.saves_between_steps or run.interpolates_event
-    between = isinstance(stepper, Projected) and interpolated
+    hooks = [hook for hook in hooks_of(solver) if isinstance(hook, ProjectedEnd)]
+    hook = hooks[0] if hooks and interpolated else None
     saveat = run.saveat
     if counts_evaluations(run.solver):
         saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)
-    if between and not run.saves_unknowns:
-        saveat = eqx.tree_at(lambda s: s.subs.fn, saveat, replace_fn=_after_projection(stepper))
+    if hook is not None and not run.saves_unknowns:
+        saveat = eqx.tree_at(lambda s: s.subs.fn, saveat, replace_fn=_after_projection(hook))
     asked = saveat.subs.ts if run.num_samples and run.saves_between_steps else None
     if asked is not None:
         ts = before_samples(model, run.first_sample, asked, not run.adapts_steps)
@@ -280,7 +280,7 @@ def _solve(
         ends = [diffrax.SubSaveAt(t1=True)]
         subs = ends if saveat.subs is None else [saveat.subs, *ends]
         saveat = eqx.tree_at(lambda s: s.subs, saveat, subs, is_leaf=lambda x: x is None)
-    solution = without_diffrax_checks()(diffrax.diffeqsolve)(
+    solution = diffeqsolve(
         terms,
         solver,
         run.t0,
@@ -307,11 +307,11 @@ def _solve(
     saved_ts = ts
     result = name_result(solution.result, run.solver, model, run.t0, run.t1)
     saved = ys is not None and run.saves_unknowns
-    if between and run.saves_unknowns:
-        ys = choose_call_after(solution)(project_saved, stepper, ts, ys, run.t0, y0)
-    if at_event is not None and isinstance(stepper, Projected) and run.interpolates_event:
+    if hook is not None and run.saves_unknowns:
+        ys = choose_call_after(solution)(project_saved, hook, ts, ys, run.t0, y0)
+    if at_event is not None and hook is not None and run.interpolates_event:
         project = functools.partial(choose_call_after(solution), project_saved)
-        at_event = at_event[0], project(stepper, *at_event, run.t0, y0)
+        at_event = at_event[0], project(hook, *at_event, run.t0, y0)
     if run.watches_singularity:
         result, mask = mark_singularity(result, mask)
         if saved:
@@ -373,10 +373,10 @@ def _make_solver_and_controller(
     model, solver = run.model, cast(Any, run.solver)
     controller = _end_steps_at_knots(run)
     if counts_evaluations(run.solver):
-        solver, controller = CountingSolver(solver), CountingController(controller)
+        solver, controller = with_hook(solver, CountedSteps()), CountingController(controller)
     solver = wrap_solver(freeze_signals_of_steps(solver, model, controller), model, run.projection)
     if run.num_samples:
-        solver = SampledStep(solver, model, run.first_sample, not run.adapts_steps)
+        solver = with_hook(solver, SampledStart(model, run.first_sample, not run.adapts_steps))
     if isinstance(run.adjoint, diffrax.ForwardMode | NestedForwardMode) and not counts_evaluations(
         run.solver
     ):
@@ -386,8 +386,8 @@ def _make_solver_and_controller(
     return solver, controller
 
 
-def _after_projection(stepper: Projected) -> Callable[[Callable[..., Any]], ProjectedFunction]:
-    return lambda function: ProjectedFunction(function, stepper)
+def _after_projection(hook: ProjectedEnd) -> Callable[[Callable[..., Any]], ProjectedFunction]:
+    return lambda function: ProjectedFunction(function, hook)
 
 
 def _collect_stats(
@@ -418,8 +418,8 @@ def wrap_solver(
     """Return the solver with projection and re-charting after each step."""
     constrained = model.rotation.num_constraints > 0 or has_joints(model.system)
     if projection is not None and constrained:
-        solver = Projected(solver, model, projection)
-    return Recharted(solver, model) if model.recharting else solver
+        solver = with_hook(solver, ProjectedEnd(model, projection))
+    return with_hook(solver, RechartedEnd(model)) if model.recharting else solver
 
 
 def _end_steps_at_knots(run: RunArguments) -> diffrax.AbstractStepSizeController:
@@ -454,4 +454,4 @@ def freeze_signals_of_steps(
                 "not linear in that of the run, so that steps of a fixed length cannot end at its "
                 "samples. Use an adaptive step size, or one Signal for each of the times."
             )
-    return SignalFrozenStep(solver, jumps, fixed)
+    return with_hook(solver, FrozenSignals(jumps, fixed))

@@ -1,17 +1,11 @@
 """Checks of the times at which a run is saved, in place of those of diffrax."""
 
-import contextlib
-import importlib
-import threading
-from collections.abc import Iterator
-from types import ModuleType
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..annotations import Jump, T
 from ..checks import (
     ArrayInput,
     as_leaf,
@@ -53,37 +47,3 @@ def check_save_times(ts: ArrayInput, t0: Any, t1: Any, dtype: jnp.dtype, argumen
     wrong = [jnp.any(~(times[1:] >= times[:-1])), ~((times[0] >= t0) & jnp.all(inside))]
     messages = [f"`{argument}` must be increasing.", f"`{argument}` must lie between t0 and t1."]
     return raise_or_collect(jnp.asarray(times), jnp.stack(wrong), messages)
-
-
-_INTEGRATE: Any = importlib.import_module("diffrax._integrate")
-_LOCK = threading.RLock()
-
-
-class _ModuleWithoutChecks:
-    """Substitute for `equinox.internal` inside diffrax, with an `error_if` that checks nothing."""
-
-    def __init__(self, module: ModuleType):
-        self._module = module
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._module, name)
-
-    def error_if(self, x: T, pred: Jump, msg: str) -> T:
-        return x
-
-
-@contextlib.contextmanager
-def without_diffrax_checks() -> Iterator[None]:
-    """Skip the checks of traced times and steps in `diffrax.diffeqsolve`.
-
-    They were checked before. Diffrax's checks would call the host from compiled code, and JAX does
-    not keep a function with host calls in its persistent cache, so that every process would compile
-    it again.
-    """
-    with _LOCK:
-        before = _INTEGRATE.eqxi
-        _INTEGRATE.eqxi = _ModuleWithoutChecks(before)
-        try:
-            yield
-        finally:
-            _INTEGRATE.eqxi = before

@@ -10,9 +10,7 @@ import numpy as np
 
 from ..annotations import Args, Time, Y
 from .explicit.unrolled import StageLoop, Unrolled
-from .wrappers.after_step import AbstractAfterStep, Projected, Recharted
-from .wrappers.knots import SignalFrozenStep
-from .wrappers.sampled import SampledStep
+from .wrappers.hooked import HookedSolver, hooks_of
 
 # Evaluations by the number of the run; callbacks of the counted runs increment them.
 _counts: dict[int, int] = {}
@@ -21,14 +19,7 @@ _run_numbers = itertools.count()
 
 def base_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     """Return the solver inside all wrappers of this package."""
-    while type(solver) in (
-        Projected,
-        Recharted,
-        SignalFrozenStep,
-        SampledStep,
-        Unrolled,
-        StageLoop,
-    ):
+    while issubclass(type(solver), HookedSolver) or type(solver) in (Unrolled, StageLoop):
         solver = solver.solver  # pyright: ignore[reportAttributeAccessIssue]
     return solver
 
@@ -41,21 +32,12 @@ def explicit_evaluations(solver: diffrax.AbstractSolver) -> tuple[int, int] | No
         if not isinstance(tableau, diffrax.ButcherTableau):
             return None
         stages = len(tableau.c) + 1
-        if tableau.fsal and not _is_fresh(solver):
+        if tableau.fsal and not any(hook.restarts for hook in hooks_of(solver)):
             return stages - 1, 1
         return stages, 0
     if type(inner) is diffrax.Euler:
         return 1, 0
     return None
-
-
-def _is_fresh(solver: diffrax.AbstractSolver):
-    """Return whether every step evaluates the vector field at its start."""
-    if type(solver) is SampledStep:
-        return True
-    if type(solver) is Recharted:
-        solver = solver.solver
-    return type(solver) is Projected or (type(solver) is SignalFrozenStep and solver.jumps)
 
 
 class CountedField(eqx.Module):
@@ -105,8 +87,3 @@ def finish_count(number: np.ndarray) -> int:
     """End a count; return the evaluations of the run since `start_count`."""
     jax.effects_barrier()
     return _counts.pop(int(number))
-
-
-def is_after_step(solver: diffrax.AbstractSolver) -> bool:
-    """Return whether `solver` already projects or changes charts after each step."""
-    return issubclass(type(solver), AbstractAfterStep)

@@ -14,6 +14,7 @@ from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns, split_chart
 from ..formulations.descriptor import Descriptor
 from ..native import Backend
+from ..private_names import diffeqsolve
 from ..results import RESULTS
 from ..simulate.endings import name_result
 from ..simulate.integration import (
@@ -22,7 +23,6 @@ from ..simulate.integration import (
     with_call_times,
     wrap_solver,
 )
-from ..simulate.sample_times import without_diffrax_checks
 from ..solvers import dae_term
 from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
 from ..solvers.dae.base import AbstractDAESolver
@@ -186,7 +186,7 @@ def advance_adaptive(
             lambda state: state,
             state,
         )
-    solution = without_diffrax_checks()(diffrax.diffeqsolve)(
+    solution = diffeqsolve(
         terms, solver, t0, t1, step, unknowns,
         saveat=diffrax.SaveAt(
             t1=True, solver_state=method.has_memory, controller_state=True

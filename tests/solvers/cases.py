@@ -8,7 +8,8 @@ import numpy as np
 import optimistix as optx
 
 from rigidjax.solvers import ImplicitTerm, MassMatrixTerm, SimplifiedNewton
-from rigidjax.solvers.wrappers.counting import CountingController, CountingSolver
+from rigidjax.solvers.wrappers.counting import CountedSteps, CountingController
+from rigidjax.solvers.wrappers.hooked import HookedSolver
 
 
 def solve(solver, term, y0, t1, rtol, atol, t0=0.0, **kwargs):
@@ -28,8 +29,8 @@ def _solve(solver, term, y0, t0, t1, rtol, atol, kwargs):
         saveat=diffrax.SaveAt(t1=True, controller_state=True),
     )  # fmt: skip
     solution = diffrax.diffeqsolve(
-        term, CountingSolver(solver), t0, t1, None, y0, stepsize_controller=controller,
-        **{**settings, **kwargs},
+        term, HookedSolver(solver, (CountedSteps(),)), t0, t1, None, y0,
+        stepsize_controller=controller, **{**settings, **kwargs},
     )  # fmt: skip
     return solution, solution.controller_state[1]
 

@@ -9,12 +9,12 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from diffrax._term import AdjointTerm
 from jaxtyping import Array, Float, PyTree
 
 from ...annotations import Args, Matrix, Scalar, T, Terms, Time, Vector, Y
 from ...native import variants
 from ...native.ops import inverse
+from ...private_names import AdjointTerm
 from ..rate_elimination import Pairs
 from ..terms import (
     AbstractEquationsTerm,

@@ -17,7 +17,7 @@ from ...annotations import Args, InterpolationClass, Jump, Number, StepResult, T
 from ...native import trace_without_mesh
 from ...signals.shared_tables import freeze_signals
 from ..terms import apply_direction, unwrap
-from ..wrappers.after_step import AbstractDelegating
+from ..wrappers.hooked import AbstractDelegating
 
 
 class Unrolled(diffrax.AbstractWrappedSolver):

@@ -1,4 +1,4 @@
-"""Wrappers that change the unknowns at the end of every step."""
+"""Hooks that change the unknowns at the end of every step."""
 
 import abc
 import dataclasses
@@ -8,226 +8,123 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optimistix as optx
-from jaxtyping import Array, PyTree
 
-from ...annotations import (
-    Args,
-    DenseInfo,
-    Flag,
-    History,
-    InterpolationClass,
-    Jump,
-    Number,
-    ReplayResult,
-    StepResult,
-    Terms,
-    Time,
-    Y,
-)
+from ...annotations import DenseInfo, Flag, InterpolationClass, Jump, Time, Y
 from ...formulations import AbstractFormulation
 from ...projection.base import AbstractProjection
 from ...results import first_failure
 from ...signals.controllers import sampled_sources
 from ..dae.base import AbstractDAESolver
 from ..dense import AbstractDenseOutput
+from .hooked import AbstractHook, End, HookedSolver, Start, innermost_solver, with_hook
 from .probe_state import map_probe
-from .replayable import AbstractReplayable, as_replayable
 
 
-def innermost_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
-    """Return the solver inside all wrappers."""
-    while isinstance(solver, diffrax.AbstractWrappedSolver):
-        solver = solver.solver
-    return solver
-
-
-class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractReplayable):
-    """A wrapper that changes the steps of a solver and has its other properties."""
-
-    solver: eqx.AbstractVar[diffrax.AbstractSolver]
-
-    @property
-    def inner(self) -> AbstractReplayable:
-        """The wrapped solver as one that can replay its steps."""
-        return as_replayable(self.solver)
-
-    @property
-    def term_structure(self) -> PyTree[type[diffrax.AbstractTerm]]:
-        return self.solver.term_structure
-
-    @property
-    def term_compatible_contr_kwargs(self) -> PyTree:
-        return self.solver.term_compatible_contr_kwargs
-
-    @property
-    def scan_kind(self) -> str | None:
-        """Kind of loop of the wrapped solver, which diffrax sets for a mode of differentiation."""
-        return self.solver.scan_kind  # pyright: ignore[reportAttributeAccessIssue]
-
-    @property
-    def root_finder(self) -> optx.AbstractRootFinder:
-        return self.solver.root_finder  # pyright: ignore[reportAttributeAccessIssue]
-
-    @property
-    def root_find_max_steps(self) -> int:
-        return self.solver.root_find_max_steps  # pyright: ignore[reportAttributeAccessIssue]
-
-    def order(self, terms: Terms) -> int | None:
-        return self.solver.order(terms)
-
-    def strong_order(self, terms: Terms) -> Number | None:
-        return self.solver.strong_order(terms)
-
-    def error_order(self, terms: Terms) -> Number | None:
-        return self.solver.error_order(terms)
-
-    def func(self, terms: Terms, t0: Time, y0: Y, args: Args) -> Y:
-        return self.solver.func(terms, t0, y0, args)
-
-
-class AbstractAfterStep(AbstractDelegating):
-    """A wrapper that replaces the end of each step of a solver.
+class AbstractAfterStep(AbstractHook):
+    """A hook that replaces the end of each step.
 
     The error estimate is that of the original step. First-same-as-last methods evaluate the vector
     field again at the replaced end, because the value that they carry belongs to the original one.
 
-    **Attributes:** `solver`, the wrapped solver; `model`, the formulation; `always`, whether the
-    end of every step is replaced.
+    **Attributes:** `model`, the formulation.
     """
 
-    solver: eqx.AbstractVar[diffrax.AbstractSolver]
     model: eqx.AbstractVar[AbstractFormulation]
-    always: eqx.AbstractClassVar[bool]
+    has_flag: ClassVar[bool] = True
 
     @abc.abstractmethod
-    def finish(self, t: Time, y: Y, dense_info: DenseInfo) -> tuple[Y, DenseInfo]:
-        """Return the replaced unknowns `y` at the end `t` of a step, and its dense information."""
-
-    @abc.abstractmethod
-    def after(self, t: Time, y: Y) -> tuple[Y, Jump, diffrax.RESULTS]:
+    def replace(self, t: Time, y: Y) -> tuple[Y, Jump, diffrax.RESULTS]:
         """Replace the unknowns `y` at the end `t` of a step.
 
         **Returns:** the new unknowns; whether they differ from `y` (`True` or an array); the result
         of the replacement.
         """
 
-    def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> PyTree[Array]:
-        """Return the state of the wrapped solver, and a flag for replaced unknowns, `False`."""
-        return self.solver.init(terms, t0, t1, y0, args), jnp.array(False)
+    def blend(self, dense_info: DenseInfo, y: Y, new_y: Y) -> DenseInfo:
+        """Return the dense information of a step whose end `y` is replaced by `new_y`."""
+        return dense_info
 
-    def history(self, solver_state: PyTree[Array]) -> History:
-        return self.inner.history(solver_state[0])
+    def before(self, start: Start, flag: Flag) -> Start:
+        """Return the start, at which the solver resets its memory if it was replaced."""
+        return start._replace(made_jump=start.made_jump | flag)
 
-    def step_record(self, before: PyTree[Array], after: PyTree[Array]) -> PyTree[Array]:
-        """Return the wrapped solver's record, and whether the start of the step was replaced."""
-        return self.inner.step_record(before[0], after[0]), before[1]
-
-    def replay(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        history: History,
-        step_record: PyTree[Array],
-        made_jump: Jump,
-    ) -> ReplayResult:
-        """Replay a step of the wrapped solver and replace its end."""
-        inner_record, replaced = step_record
-        jump = self._jump(made_jump, replaced)
-        y1, dense_info, history = self.inner.replay(
-            terms, t0, t1, y0, args, history, inner_record, jump
+    def after(self, start: Start, end: End) -> tuple[End, Flag]:
+        """Replace the end of a step."""
+        y, is_replaced, outcome = self.replace(start.t1, end.y)
+        memory = map_probe(
+            end.memory, (self, start.t1), lambda parts, y: parts[0].replace(parts[1], y)[0], end.y
         )
-        return *self.finish(t1, y1, dense_info), history
+        result = None if end.result is None else first_failure(end.result, outcome)
+        dense_info = self.blend(end.dense_info, end.y, y)
+        return End(y, end.error, dense_info, memory, result), jnp.asarray(is_replaced)
 
-    def _jump(self, made_jump: Jump, replaced: Flag) -> Jump:
-        """Return whether the wrapped solver resets its memory at the start of a step."""
-        if not self.always:
-            return made_jump | replaced
-        is_sampled = bool(sampled_sources(self.model.multibody.sources))
-        if is_sampled and isinstance(innermost_solver(self.solver), AbstractDAESolver):
-            return made_jump  # A multistep method restarts at samples, not after a projection.
-        # With a Python `True` the wrapped solver knows at compile time that its memory is reset.
+
+class ProjectedEnd(AbstractAfterStep):
+    """A hook that projects the end of every step onto the constraints.
+
+    Dense output is continuous: the change by the projection is blended in over the step.
+    """
+
+    model: AbstractFormulation
+    projection: AbstractProjection
+
+    @property
+    def restarts(self) -> bool:
         return True
 
-    def replaced_step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: PyTree[Array],
-        made_jump: Jump,
-    ):
-        """Make a step of the wrapped solver and replace its end.
+    def interpolation(self, inner: InterpolationClass) -> InterpolationClass:
+        return Blended(inner)
 
-        **Returns:** the original and the replaced unknowns; the error estimate; dense information
-        of the original step; the state of the solver; the result.
-        """
-        inner_state, replaced = solver_state
-        jump = self._jump(made_jump, replaced)
-        y1, error, dense_info, inner_state, result = self.solver.step(
-            terms, t0, t1, y0, args, inner_state, jump
-        )
-        new_y1, replaced, outcome = self.after(t1, y1)
-        inner_state = map_probe(
-            inner_state, (self, t1), lambda parts, y: parts[0].after(parts[1], y)[0], y1
-        )
-        result = first_failure(result, outcome)
-        state = inner_state, jnp.asarray(replaced)
-        return y1, new_y1, error, dense_info, state, result
+    def blend(self, dense_info: DenseInfo, y: Y, new_y: Y) -> DenseInfo:
+        return with_change(dense_info, y, new_y)
+
+    def replace(self, t: Time, y: Y) -> tuple[Y, Jump, diffrax.RESULTS]:
+        """Return the projected unknowns."""
+        y, result = self.projection(self.model, jnp.asarray(t), y)
+        return y, True, result
+
+    def before(self, start: Start, flag: Flag) -> Start:
+        is_sampled = bool(sampled_sources(self.model.multibody.sources))
+        if is_sampled and isinstance(innermost_solver(start.solver), AbstractDAESolver):
+            return start  # A multistep method restarts at samples, not after a projection.
+        # With a Python `True` the wrapped solver knows at compile time that its memory is reset.
+        return start._replace(made_jump=True)
 
 
-class Projected(AbstractAfterStep):
-    r"""A wrapper that projects the end of every step onto the constraints.
+class RechartedEnd(AbstractAfterStep):
+    """A hook that changes reference rotations before a minimal parametrization is singular.
+
+    Dense output of a step is in the chart of this step.
+    """
+
+    model: AbstractFormulation
+
+    def replace(self, t: Time, y: Y) -> tuple[Y, Jump, diffrax.RESULTS]:
+        """Return the unknowns in new charts, if any is close to a singularity."""
+        y, has_changed = self.model.rechart(jnp.asarray(t), y)
+        return y, has_changed, diffrax.RESULTS.successful
+
+
+class Projected(HookedSolver):
+    r"""A solver that projects the end of every step onto the constraints.
 
     Dense output is continuous: the change by the projection is blended in over the step.
 
     **Arguments:** `solver`, any diffrax solver; `model`, the formulation; `projection`.
     """
 
-    solver: diffrax.AbstractSolver
-    model: AbstractFormulation
-    projection: AbstractProjection
-    always: ClassVar[bool] = True
-
-    @property
-    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Dense output of the wrapped solver with the change of the end blended in."""
-        return Blended(self.solver.interpolation_cls)
-
-    def after(self, t: Time, y: Y) -> tuple[Y, Jump, diffrax.RESULTS]:
-        """Return the projected unknowns."""
-        y, result = self.projection(self.model, jnp.asarray(t), y)
-        return y, True, result
-
-    def step(
+    def __init__(
         self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: PyTree[Array],
-        made_jump: Jump,
-    ) -> StepResult[PyTree]:
-        """Make a step and project its end."""
-        y1, new_y1, error, dense_info, state, result = self.replaced_step(
-            terms, t0, t1, y0, args, solver_state, made_jump
-        )
-        return new_y1, error, with_change(dense_info, y1, new_y1), state, result
-
-    def finish(self, t: Time, y: Y, dense_info: DenseInfo) -> tuple[Y, DenseInfo]:
-        """Return the projected end, and dense information with its change."""
-        new_y, _, _ = self.after(t, y)
-        return new_y, with_change(dense_info, y, new_y)
+        solver: diffrax.AbstractSolver,
+        model: AbstractFormulation,
+        projection: AbstractProjection,
+    ):
+        hooked = with_hook(solver, ProjectedEnd(model, projection))
+        self.solver, self.hooks = hooked.solver, hooked.hooks
 
 
-class Recharted(AbstractAfterStep):
-    r"""A wrapper that changes the reference rotations before a minimal parametrization is singular.
+class Recharted(HookedSolver):
+    r"""A solver that changes the reference rotations before a minimal parametrization is singular.
 
     The unknowns are `Charted`, as returned by `model.chart(state)`. Dense output of a step is in
     the chart of this step.
@@ -235,38 +132,9 @@ class Recharted(AbstractAfterStep):
     **Arguments:** `solver`, any diffrax solver; `model`, a formulation with `recharting=True`.
     """
 
-    solver: diffrax.AbstractSolver
-    model: AbstractFormulation
-    always: ClassVar[bool] = False
-
-    @property
-    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self.solver.interpolation_cls
-
-    def after(self, t: Time, y: Y) -> tuple[Y, Jump, diffrax.RESULTS]:
-        """Return the unknowns in new charts, if any is close to a singularity."""
-        y, has_changed = self.model.rechart(jnp.asarray(t), y)
-        return y, has_changed, diffrax.RESULTS.successful
-
-    def step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: PyTree[Array],
-        made_jump: Jump,
-    ) -> StepResult[PyTree]:
-        """Make a step and change charts that are close to a singularity."""
-        _, new_y1, error, dense_info, state, result = self.replaced_step(
-            terms, t0, t1, y0, args, solver_state, made_jump
-        )
-        return new_y1, error, dense_info, state, result
-
-    def finish(self, t: Time, y: Y, dense_info: DenseInfo) -> tuple[Y, DenseInfo]:
-        """Return the end in its new charts, and dense information in the old ones."""
-        return self.after(t, y)[0], dense_info
+    def __init__(self, solver: diffrax.AbstractSolver, model: AbstractFormulation):
+        hooked = with_hook(solver, RechartedEnd(model))
+        self.solver, self.hooks = hooked.solver, hooked.hooks
 
 
 def with_change(dense_info: DenseInfo, y: Y, new_y: Y) -> DenseInfo:

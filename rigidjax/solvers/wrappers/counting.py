@@ -6,80 +6,32 @@ A callback to the host for every evaluation would cost more than the steps.
 """
 
 from collections.abc import Callable
+from typing import Any, ClassVar
 
 import diffrax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from ...annotations import (
-    Args,
-    History,
-    InterpolationClass,
-    Jump,
-    Number,
-    ReplayResult,
-    StepResult,
-    StepSizeResult,
-    Terms,
-    Time,
-    Y,
-)
-from ..conserving.base import AbstractStructureSolver
-from ..dae.base import AbstractDAESolver
-from .after_step import AbstractDelegating
+from ...annotations import Args, Number, StepSizeResult, Terms, Time, Y
+from .hooked import AbstractHook, End, Start
 
 
-class CountingSolver(AbstractDelegating):
-    """A wrapper that passes the evaluations of each step of `solver` to a `CountingController`."""
+class CountedSteps(AbstractHook):
+    """A hook that passes the evaluations of each step to a `CountingController`."""
 
-    solver: AbstractDAESolver | AbstractStructureSolver
+    keeps_stages: ClassVar[bool] = False
 
-    @property
-    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self.solver.interpolation_cls
-
-    def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> PyTree[Array]:
-        return self.solver.init(terms, t0, t1, y0, args)
-
-    def history(self, solver_state: PyTree[Array]) -> History:
-        return self.inner.history(solver_state)
-
-    def step_record(self, before: PyTree[Array], after: PyTree[Array]) -> PyTree[Array]:
-        return self.inner.step_record(before, after)
-
-    def replay(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        history: History,
-        step_record: PyTree[Array],
-        made_jump: Jump,
-    ) -> ReplayResult:
-        return self.inner.replay(terms, t0, t1, y0, args, history, step_record, made_jump)
-
-    def step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: PyTree[Array],
-        made_jump: Jump,
-    ) -> StepResult[PyTree]:
-        """Make a step; the error estimate is paired with the number of evaluations."""
-        y1, error, dense_info, state, result = self.solver.step(
-            terms, t0, t1, y0, args, solver_state, made_jump
-        )
-        return y1, (error, self.solver.evaluations(state)), dense_info, state, result
+    def after(self, start: Start, end: End) -> tuple[End, None]:
+        """Pair the error estimate with the number of evaluations."""
+        if end.result is None:
+            return end, None
+        solver: Any = start.solver
+        return end._replace(error=(end.error, solver.evaluations(end.memory))), None
 
 
 class CountingController(diffrax.AbstractStepSizeController):
-    """A controller that also sums the evaluations that a `CountingSolver` reports.
+    """A controller that also sums the evaluations that a `CountedSteps` reports.
 
     Its state is that of the wrapped controller and the number of evaluations.
 

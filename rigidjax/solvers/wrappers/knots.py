@@ -1,7 +1,7 @@
 r"""Steps that end where a `Signal` is not smooth.
 
 `KnotController` cuts the steps of another controller at the samples of signals, and
-`SignalFrozenStep` replaces each signal by its polynomial within the step. Every step therefore has
+`FrozenSignals` replaces each signal by its polynomial within the step. Every step therefore has
 a smooth right-hand side with the correct one-sided values at jumps, and the table of a signal is
 searched once per step, by bisection, also if several laws are entries of it.
 
@@ -12,6 +12,7 @@ from the sample before.
 """
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import diffrax
 import equinox as eqx
@@ -23,13 +24,9 @@ from jaxtyping import Array, Float, PyTree
 from ...annotations import (
     Args,
     Count,
-    History,
-    InterpolationClass,
     Jump,
     Number,
-    ReplayResult,
     Scalar,
-    StepResult,
     StepSizeResult,
     T,
     Terms,
@@ -41,7 +38,7 @@ from ...signals.shared_tables import freeze_signals, table_signals
 from ...signals.signal import SignalClock, signals_of, with_signals
 from ..dae.base import AbstractDAESolver
 from ..step_results import RESULTS
-from .after_step import AbstractDelegating, innermost_solver
+from .hooked import AbstractHook, End, Start, innermost_solver
 
 # Distance, in units of round-off, of coinciding samples of signals with different delays, so that
 # each sample is the end of a step.
@@ -51,7 +48,7 @@ _SHORT_FRACTION = 0.5
 # Distance between a sample and the end of a fixed step, relative to its length, that is round-off.
 _END_TOLERANCE = 1e-6
 
-# Result of `SignalFrozenStep` for a run that leaves the table of a signal or steps across a jump.
+# Result of `FrozenSignals` for a run that leaves the table of a signal or steps across a jump.
 # diffrax has no result with this meaning, and none of its solvers returns this one.
 SIGNAL_NOT_FROZEN = RESULTS.conlim
 
@@ -264,70 +261,40 @@ def knot_parameters(controller: PyTree) -> list[Scalar]:
     )
 
 
-class SignalFrozenStep(AbstractDelegating):
-    """A wrapper that replaces signals by their polynomials within each step.
+class FrozenSignals(AbstractHook):
+    """A hook that replaces signals by their polynomials within each step.
 
-    **Arguments:** `solver`, any diffrax solver; `jumps`, whether any signal has jumps; `fixed`,
-    whether steps are fixed, so that they may contain samples, but no jumps.
+    **Arguments:** `jumps`, whether any signal has jumps; `fixed`, whether steps are fixed, so that
+    they may contain samples, but no jumps.
     """
 
-    solver: diffrax.AbstractSolver
     jumps: bool = eqx.field(static=True)
     fixed: bool = eqx.field(static=True)
+    changes_field: ClassVar[bool] = True
 
     @property
-    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self.solver.interpolation_cls
+    def restarts(self) -> bool:
+        return self.jumps
 
-    def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> PyTree[Array]:
-        return self.solver.init(terms, t0, t1, y0, args)
+    def before(self, start: Start, flag: None) -> Start:
+        """Return the start with polynomials instead of signals."""
+        terms, t0, t1 = start.terms, start.t0, start.t1
+        jump = self._jumps_at_start(start.solver, terms, t0, t1, start.made_jump)
+        return start._replace(terms=self.frozen_terms(terms, t0, t1), made_jump=jump)
 
-    def history(self, solver_state: PyTree[Array]) -> History:
-        return self.inner.history(solver_state)
-
-    def step_record(self, before: PyTree[Array], after: PyTree[Array]) -> PyTree[Array]:
-        return self.inner.step_record(before, after)
-
-    def replay(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        history: History,
-        step_record: PyTree[Array],
-        made_jump: Jump,
-    ) -> ReplayResult:
-        jump = self._jumps_at_start(terms, t0, t1, made_jump)
-        return self.inner.replay(
-            self.frozen_terms(terms, t0, t1), t0, t1, y0, args, history, step_record, jump
-        )
-
-    def step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: PyTree[Array],
-        made_jump: Jump,
-    ) -> StepResult[PyTree]:
-        """Make a step with polynomials instead of signals."""
-        jump = self._jumps_at_start(terms, t0, t1, made_jump)
-        y1, error, dense_info, state, result = self.solver.step(
-            self.frozen_terms(terms, t0, t1), t0, t1, y0, args, solver_state, jump
-        )
-        bad = jnp.array(False)
-        for signal in table_signals(terms):
+    def after(self, start: Start, end: End) -> tuple[End, None]:
+        """Fail if the step leaves the table of a signal or crosses a jump."""
+        if end.result is None:
+            return end, None
+        t0, t1, bad = start.t0, start.t1, jnp.array(False)
+        for signal in table_signals(start.terms):
             bad = bad | signal.step_exceeds_table(t0, t1, ends_at_samples=not self.fixed)
             if self.fixed and signal.jumps:
                 margin = _END_TOLERANCE * (t1 - t0)
                 bad = bad | signal.jumps_between(t0 + margin, t1 - margin)
-        failed = RESULTS.where(bad, SIGNAL_NOT_FROZEN, result)
-        result = RESULTS.where(diffrax.is_successful(result), failed, result)
-        return y1, error, dense_info, state, result
+        failed = RESULTS.where(bad, SIGNAL_NOT_FROZEN, end.result)
+        result = RESULTS.where(diffrax.is_successful(end.result), failed, end.result)
+        return end._replace(result=result), None
 
     def frozen_terms(self, terms: Terms, t0: Time, t1: Time) -> Terms:
         """Return the terms of a step with signals replaced by polynomials."""
@@ -336,11 +303,18 @@ class SignalFrozenStep(AbstractDelegating):
         # The ends of fixed steps differ from samples by round-off in either direction.
         return freeze_signals(terms, 0.5 * (t0 + t1), lambda signal: signal.jumps)
 
-    def _jumps_at_start(self, terms: Terms, t0: Time, t1: Time, made_jump: Jump):
+    def _jumps_at_start(
+        self,
+        solver: diffrax.AbstractSolver,
+        terms: Terms,
+        t0: Time,
+        t1: Time,
+        made_jump: Jump,
+    ):
         """Return whether the right-hand side jumps at the start of a step."""
         if not self.jumps:
             return made_jump
-        if not isinstance(innermost_solver(self.solver), AbstractDAESolver):
+        if not isinstance(innermost_solver(solver), AbstractDAESolver):
             return True  # No evaluation is reused, so that evaluations can be counted.
         jumps = jnp.array(False)
         for signal in table_signals(terms):

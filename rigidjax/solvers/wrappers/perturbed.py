@@ -7,11 +7,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from diffrax._term import WrapTerm
 from jaxtyping import Array, PyTree
 
 from ...annotations import Args, Scalar, T, Time, Vector, Y
 from ...formulations import Charted
+from ...private_names import WrapTerm
 from ...signals.signal import Piece, Pieces, Signal
 from ..dae.equations import (
     AbstractEquations,

@@ -24,7 +24,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from diffrax._term import WrapTerm
 from jaxtyping import Array, PyTree
 
 from ...annotations import (
@@ -32,7 +31,6 @@ from ...annotations import (
     Count,
     DenseInfo,
     History,
-    InterpolationClass,
     Jump,
     Norm,
     Number,
@@ -43,12 +41,13 @@ from ...annotations import (
     Time,
     Y,
 )
+from ...private_names import WrapTerm
 from ...signals.signal import with_signals
 from ..dae.base import AbstractDAESolver, AbstractProposingSolver
 from ..dae.equations import differentiation_index, stop_gradients
 from ..linear import RepeatedBlock
 from ..terms import AbstractDAETerm, MassMatrixTerm, apply_direction, flatten, unwrap
-from .after_step import AbstractDelegating
+from .hooked import AbstractDelegating
 from .perturbed import LinearizedField, LinearizedTerm, Perturbed, random_direction
 from .probe_state import Probe, ProbeState
 
@@ -98,10 +97,6 @@ class Probed(AbstractDelegating):
     norm: Norm
     moves_start: bool = eqx.field(static=True)
     marks: tuple[bool, ...] = eqx.field(static=True)
-
-    @property
-    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self.solver.interpolation_cls
 
     @property
     def _size(self) -> Array:

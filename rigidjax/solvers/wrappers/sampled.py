@@ -5,32 +5,21 @@ its time, a little later than the sample so that round-off in the ends of steps 
 however often a run is interrupted, each sample is taken once.
 """
 
+from typing import ClassVar
+
 import diffrax
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float
 
-from ...annotations import (
-    Args,
-    Count,
-    Flag,
-    History,
-    InterpolationClass,
-    Jump,
-    ReplayResult,
-    Scalar,
-    StepResult,
-    Terms,
-    Time,
-    Y,
-)
+from ...annotations import Count, Flag, Scalar, Time, Y
 from ...formulations import AbstractFormulation
 from ...formulations.binding import sample_controllers
 from ...formulations.charts import Unknowns
 from ...signals.controllers import sampled_sources
 from ..dae.base import AbstractDAESolver
 from ..step_results import RESULTS
-from .after_step import AbstractDelegating, innermost_solver
+from .hooked import AbstractHook, End, Start, innermost_solver
 from .knots import SIGNAL_NOT_FROZEN
 from .probe_state import map_probe
 
@@ -42,80 +31,54 @@ _ROUND_OFF = 16
 _SAVED = 1e-9
 
 
-class SampledStep(AbstractDelegating):
-    """A wrapper that evaluates sampled controllers at the start of the steps that start at samples.
+class SampledStart(AbstractHook):
+    """A hook that evaluates sampled controllers at the start of the steps that start at samples.
 
     Values at the end of a step are those in use until then, also where a sample lies there.
 
-    **Arguments:** `solver`, any diffrax solver; `model`, the formulation, with its sources;
-    `start`, s, the time of the first samples; `has_fixed_steps`, whether steps may end beside them.
+    **Arguments:** `model`, the formulation, with its sources; `start`, s, the time of the first
+    samples; `has_fixed_steps`, whether steps may end beside them.
     """
 
-    solver: diffrax.AbstractSolver
     model: AbstractFormulation
     start: Scalar
     has_fixed_steps: bool = eqx.field(static=True)
+    keeps_stages: ClassVar[bool] = False
+    changes_field: ClassVar[bool] = True
 
     @property
-    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self.solver.interpolation_cls
+    def restarts(self) -> bool:
+        return True
 
-    def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args) -> PyTree[Array]:
-        return self.solver.init(terms, t0, t1, self.sample(t0, t1, y0)[0], args)
+    def first(self, t0: Time, t1: Time, y0: Y) -> Y:
+        return self.sample(t0, t1, y0)[0]
 
-    def history(self, solver_state: PyTree[Array]) -> History:
-        return self.inner.history(solver_state)
+    def before(self, start: Start, flag: None) -> Start:
+        """Evaluate the controllers that sample at the start of the step."""
+        t0, t1, made_jump = start.t0, start.t1, start.made_jump
+        memory = map_probe(
+            start.memory, (self, t0, t1), lambda parts, y: parts[0].sample(*parts[1:], y)[0],
+            start.y,
+        )  # fmt: skip
+        y, is_sample = self.sample(t0, t1, start.y)
+        if not isinstance(innermost_solver(start.solver), AbstractDAESolver):
+            jump = True  # No evaluation is reused, so that evaluations can be counted.
+        else:
+            # For multistep methods a Python `True` is the small change of a projection.
+            jump = is_sample if made_jump is True else made_jump | is_sample
+        return start._replace(y=y, memory=memory, made_jump=jump)
 
-    def step_record(self, before: PyTree[Array], after: PyTree[Array]) -> PyTree[Array]:
-        return self.inner.step_record(before, after)
-
-    def replay(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        history: History,
-        step_record: PyTree[Array],
-        made_jump: Jump,
-    ) -> ReplayResult:
-        y0, is_sample = self.sample(t0, t1, y0)
-        jump = self._jump(made_jump, is_sample)
-        return self.inner.replay(terms, t0, t1, y0, args, history, step_record, jump)
-
-    def step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: PyTree[Array],
-        made_jump: Jump,
-    ) -> StepResult[PyTree]:
-        """Evaluate controllers that sample at `t0`, and make a step."""
-        solver_state = map_probe(
-            solver_state, (self, t0, t1), lambda parts, y: parts[0].sample(*parts[1:], y)[0], y0
-        )
-        y0, is_sample = self.sample(t0, t1, y0)
-        y1, error, dense_info, state, result = self.solver.step(
-            terms, t0, t1, y0, args, solver_state, self._jump(made_jump, is_sample)
-        )
+    def after(self, start: Start, end: End) -> tuple[End, None]:
+        """Fail if a sample lies within the step."""
+        if end.result is None:
+            return end, None
         skipped = jnp.array(False)
         for _, source in sampled_sources(self.model.multibody.sources).values():
-            first, last = ((t - self.start) / source.period for t in (t0, t1))
+            first, last = ((t - self.start) / source.period for t in (start.t0, start.t1))
             skipped |= jnp.floor(first + _TOLERANCE) + 1 < last - _TOLERANCE
-        failed = RESULTS.where(skipped, SIGNAL_NOT_FROZEN, result)
-        result = RESULTS.where(diffrax.is_successful(result), failed, result)
-        return y1, error, dense_info, state, result
-
-    def _jump(self, made_jump: Jump, is_sample: Flag) -> Jump:
-        """Return whether the right-hand side jumps at the start of a step."""
-        if not isinstance(innermost_solver(self.solver), AbstractDAESolver):
-            return True  # No evaluation is reused, so that evaluations can be counted.
-        # For multistep methods a Python `True` is the small change of a projection.
-        return is_sample if made_jump is True else made_jump | is_sample
+        failed = RESULTS.where(skipped, SIGNAL_NOT_FROZEN, end.result)
+        result = RESULTS.where(diffrax.is_successful(end.result), failed, end.result)
+        return end._replace(result=result), None
 
     def sample(self, t0: Time, t1: Time, y: Y) -> tuple[Y, Flag]:
         """Return the unknowns after the samples of a step, and whether there are any."""

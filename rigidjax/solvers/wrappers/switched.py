@@ -7,37 +7,23 @@ at the jump, but the tangents of the step lack
 $$\delta y^+ - \delta y^- = (f^- - f^+)\,\delta\tau, \qquad
   \delta\tau = -\frac{\delta h}{h_t + h_y f^-},$$
 
-with the vector fields $f^-$ before and $f^+$ after the jump. `Switched` adds this term, whose value
-is zero, to the end of the step.
+with the vector fields $f^-$ before and $f^+$ after the jump. `SwitchingTimes` adds this term, whose
+value is zero, to the end of the step.
 
 **Source:** the saltation matrix; Aizerman and Gantmacher (1958), Kong et al., arXiv:2306.06862.
 """
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import ClassVar
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, PyTree
 
-from ...annotations import (
-    Args,
-    History,
-    InterpolationClass,
-    Jump,
-    Matrix,
-    ReplayResult,
-    StepResult,
-    T,
-    Terms,
-    Time,
-    Vector,
-    Y,
-)
+from ...annotations import Args, Flag, InterpolationClass, Matrix, T, Terms, Time, Vector, Y
 from ...signals.shared_tables import freeze_signals
 from ...signals.signal import signals_of
 from ...signals.switches import Switches, evaluate_switches, find_switches
@@ -45,78 +31,41 @@ from ..conserving.base import ModelTerm
 from ..dae.equations import build_equations, differentiation_index, stop_gradients
 from ..explicit.unrolled import directed_rate
 from ..terms import flatten, unwrap
-from .after_step import AbstractDelegating, Blended, with_change
-from .knots import SignalFrozenStep
-from .sampled import SampledStep
+from .after_step import Blended, with_change
+from .hooked import AbstractHook, End, Start, hooks_of, innermost_solver, with_hook
 
 
-class Switched(AbstractDelegating):
-    """A solver whose tangents contain the derivatives of switching times.
+class SwitchingTimes(AbstractHook):
+    """A hook by which tangents contain the derivatives of switching times.
 
-    **Arguments:** `solver`, any diffrax solver; the terms must have a vector field.
+    The terms must have a vector field.
     """
 
-    solver: diffrax.AbstractSolver
+    has_flag: ClassVar[bool] = True
+    keeps_stages: ClassVar[bool] = False
 
-    @property
-    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Dense output of the wrapped solver with the change of the end blended in."""
-        return Blended(self.solver.interpolation_cls)
+    def interpolation(self, inner: InterpolationClass) -> InterpolationClass:
+        return Blended(inner)
 
-    def init(self, terms: Terms, t0: Time, t1: Time, y0: Y, args: Args):
-        """Return the state of the wrapped solver, and a flag for switched laws, `False`."""
-        return self.solver.init(terms, t0, t1, y0, args), jnp.array(False)
+    def before(self, start: Start, flag: Flag) -> Start:
+        return start._replace(made_jump=start.made_jump | flag)
 
-    def history(self, solver_state: PyTree[Array]):
-        return self.inner.history(solver_state[0])
-
-    def step_record(self, before: PyTree[Array], after: PyTree[Array]):
-        """Return the wrapped solver's record, and whether a law switched in the step before."""
-        return self.inner.step_record(before[0], after[0]), before[1]
-
-    def replay(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        history: History,
-        step_record: PyTree[Array],
-        made_jump: Jump,
-    ) -> ReplayResult:
-        inner_record, switched = step_record
-        y1, dense_info, history = self.inner.replay(
-            terms, t0, t1, y0, args, history, inner_record, made_jump | switched
+    def after(self, start: Start, end: End) -> tuple[End, Flag]:
+        """Add the derivatives of switching times to the end of a step."""
+        new_y, change, switched = _add_switching_times(
+            start.terms, start.args, start.t0, start.y, start.t1, end.y
         )
-        new_y1, change, _ = _with_switching_times(terms, args, t0, y0, t1, y1)
-        if _is_multistep(self.solver):
-            history = _shift_differences(history[0], change), history[1]
-        return new_y1, with_change(dense_info, y1, new_y1), history
-
-    def step(
-        self,
-        terms: Terms,
-        t0: Time,
-        t1: Time,
-        y0: Y,
-        args: Args,
-        solver_state: PyTree[Array],
-        made_jump: Jump,
-    ) -> StepResult[Any]:
-        """Make a step and add the derivatives of switching times to its end."""
-        inner_state, switched = solver_state
-        y1, error, dense_info, inner_state, result = self.solver.step(
-            terms, t0, t1, y0, args, inner_state, made_jump | switched
-        )
-        new_y1, change, switched = _with_switching_times(terms, args, t0, y0, t1, y1)
-        inner_state = _shift_history(inner_state, change)
-        dense_info = with_change(dense_info, y1, new_y1)
-        return new_y1, error, dense_info, (inner_state, switched), result
+        memory = end.memory
+        if end.result is not None:
+            memory = _shift_history(memory, change)
+        elif getattr(innermost_solver(start.solver), "is_multistep", False):
+            memory = _shift_differences(memory[0], change), memory[1]
+        dense_info = with_change(end.dense_info, end.y, new_y)
+        return End(new_y, end.error, dense_info, memory, end.result), switched
 
 
 def with_switching_times(kwargs: dict[str, PyTree], is_second: bool = False) -> dict[str, PyTree]:
-    """Wrap the solver of a loop in `Switched` if its laws contain comparisons.
+    """Add the hook `SwitchingTimes` to the solver of a loop if its laws contain comparisons.
 
     **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `is_second`, whether second derivatives are
     taken.
@@ -162,9 +111,17 @@ def with_switching_times(kwargs: dict[str, PyTree], is_second: bool = False) -> 
             "`Relative` or `Absolute(index=0)`, or replace the jump by a steep slope."
         )
         return kwargs
-    solver_state = state.solver_state, jnp.array(False)
-    state = eqx.tree_at(lambda s: s.solver_state, state, solver_state, is_leaf=lambda x: x is None)
-    return {**kwargs, "solver": _wrap(kwargs["solver"]), "init_state": state}
+    # Within hooks that replace signals and values of controllers.
+    hooks, memory, flags = hooks_of(kwargs["solver"]), state.solver_state, ()
+    if hooks:
+        memory, flags = memory
+    index = next((i for i, hook in enumerate(hooks) if not hook.changes_field), len(hooks))
+    flags = *flags[:index], jnp.array(False), *flags[index:]
+    state = eqx.tree_at(
+        lambda s: s.solver_state, state, (memory, flags), is_leaf=lambda x: x is None
+    )
+    solver = with_hook(kwargs["solver"], SwitchingTimes(), index)
+    return {**kwargs, "solver": solver, "init_state": state}
 
 
 def _warn(reason: str):
@@ -172,20 +129,7 @@ def _warn(reason: str):
     warnings.warn(start + reason, stacklevel=2)
 
 
-def _wrap(solver: diffrax.AbstractSolver):
-    """Wrap in `Switched`, inside wrappers that replace signals and values of controllers."""
-    if isinstance(solver, SampledStep | SignalFrozenStep):
-        return eqx.tree_at(lambda s: s.solver, solver, _wrap(solver.solver))
-    return Switched(solver)
-
-
-def _is_multistep(solver: diffrax.AbstractSolver):
-    while isinstance(solver, AbstractDelegating):
-        solver = solver.solver
-    return getattr(solver, "is_multistep", False)
-
-
-def _with_switching_times(
+def _add_switching_times(
     terms: Terms, args: Args, t0: Time, y0: Y, t1: Time, y1: Y
 ) -> tuple[Y, Vector, Bool[Array, ""]]:
     """Add the derivatives of switching times to the end of a step.
