@@ -14,8 +14,8 @@ from ..checks import is_traced
 from ..projection import AbstractProjection
 from ..simulate.arguments import (
     DEFAULT_TOLERANCE,
+    Tolerances,
     check_solver,
-    check_tolerances,
     make_controller,
     takes_tolerances,
 )
@@ -70,7 +70,7 @@ class Simulation(eqx.Module):
         Tolerances and steps become arrays, so that changing them does not recompile.
         """
         solver = check_solver(solver if self.solver is None else self.solver)
-        make_controller(solver, None, self.rtol, self.atol, self.dt, dtype)
+        make_controller(solver, None, Tolerances(self.rtol, self.atol), self.dt, dtype)
         # With another backend the adjoint must be chosen for that backend.
         adjoint = adjoint if self.adjoint is None and self.backend == "auto" else self.adjoint
         arrays = {
@@ -128,5 +128,5 @@ def _check_tolerances_used(simulation: Simulation) -> Simulation:
     if isinstance(simulation.rtol, jax.Array):  # `prepared` before
         return simulation
     solver = check_solver(simulation.solver)
-    check_tolerances(solver, None, simulation.rtol, simulation.atol, simulation.dt)
+    Tolerances(simulation.rtol, simulation.atol).check_used(solver, None, simulation.dt)
     return simulation

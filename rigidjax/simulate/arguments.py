@@ -1,7 +1,7 @@
 """Checks of the arguments of `simulate`, and their conversion to arguments of diffrax."""
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import diffrax
 import equinox as eqx
@@ -110,33 +110,77 @@ def make_saveat(
     return diffrax.SaveAt(ts=check_save_times(ts, t0, t1, dtype, "simulate(ts=...)"))
 
 
-def check_tolerances(
-    solver: diffrax.AbstractSolver,
-    controller: diffrax.AbstractStepSizeController | None,
-    rtol: ArrayLike,
-    atol: ArrayLike,
-    dt: ArrayLike | None,
-    caller: str = "simulate",
-) -> tuple[ArrayLike, ArrayLike]:
-    """Return both tolerances.
+class Tolerances(NamedTuple):
+    """Relative and absolute tolerance of adaptive steps and of Newton's iterations."""
 
-    **Arguments:** `caller`, the name of the function in messages, as in the functions below.
+    rtol: Any
+    atol: Any
 
-    **Errors:** `ValueError` for a tolerance that is passed but would have no effect.
+    def check_used(
+        self,
+        solver: diffrax.AbstractSolver,
+        controller: diffrax.AbstractStepSizeController | None,
+        dt: ArrayLike | None,
+        caller: str = "simulate",
+    ) -> None:
+        """Raise `ValueError` for a tolerance that is passed but would have no effect.
+
+        **Arguments:** `caller`, the name of the function in messages, as in the functions below.
+        """
+        passed = [x for x in self._fields if getattr(self, x) is not DEFAULT_TOLERANCE]
+        if passed and not takes_tolerances(solver, controller, dt):
+            other, remedy = (
+                ("dt", "Omit the tolerance, or omit `dt` for adaptive steps.")
+                if controller is None
+                else ("stepsize_controller", "Set the tolerances of the controller instead.")
+            )
+            raise ValueError(
+                f"`{caller}({passed[0]}=...)` has no effect with `{other}=`: "
+                f"`{type(solver).__name__}` has no iteration that would use it. {remedy}"
+            )
+
+    def as_arrays(self, dtype: jnp.dtype) -> tuple[Any, Any]:
+        """Return both in the precision of a run, known ones as NumPy arrays."""
+        convert = [jnp.asarray if is_traced(x) else np.asarray for x in self]
+        return convert[0](self.rtol, dtype), convert[1](self.atol, dtype)
+
+
+class Method(NamedTuple):
+    """How a run is integrated.
+
+    **Attributes:** `solver`, without hooks; `controller`; `dt`, s, the first or the fixed step,
+    `None` for a first step that the controller chooses; `projection` after each step, or `None`;
+    `adjoint`; `max_steps`, accepted and rejected; `meter`.
     """
-    tolerances = (("rtol", rtol), ("atol", atol))
-    passed = [name for name, value in tolerances if value is not DEFAULT_TOLERANCE]
-    if passed and not takes_tolerances(solver, controller, dt):
-        other, remedy = (
-            ("dt", "Omit the tolerance, or omit `dt` for adaptive steps.")
-            if controller is None
-            else ("stepsize_controller", "Set the tolerances of the controller instead.")
-        )
-        raise ValueError(
-            f"`{caller}({passed[0]}=...)` has no effect with `{other}=`: "
-            f"`{type(solver).__name__}` has no iteration that would use it. {remedy}"
-        )
-    return rtol, atol
+
+    solver: diffrax.AbstractSolver
+    controller: diffrax.AbstractStepSizeController
+    dt: Any
+    projection: AbstractProjection | None
+    adjoint: Any = None
+    max_steps: int = 0
+    meter: Any = None
+
+
+def choose_method(
+    model: AbstractFormulation,
+    solver: diffrax.AbstractSolver,
+    tolerances: Tolerances,
+    controller: diffrax.AbstractStepSizeController | None,
+    dt: ArrayLike | None,
+    projection: Any,
+    dtype: jnp.dtype,
+    caller: str = "simulate",
+) -> Method:
+    """Return how a run is integrated, from checked arguments.
+
+    **Errors:** `TypeError` and `ValueError` for arguments that do not fit each other.
+    """
+    check_structure(model, solver, projection, controller, dt, caller)
+    tolerances.check_used(solver, controller, dt, caller)
+    controller, step = make_controller(solver, controller, tolerances, dt, dtype, caller)
+    solver = set_root_finder_tolerances(solver, controller, tolerances)
+    return Method(solver, controller, step, choose_projection(projection, solver, caller))
 
 
 def takes_tolerances(
@@ -157,8 +201,7 @@ def takes_tolerances(
 def make_controller(
     solver: diffrax.AbstractSolver,
     controller: diffrax.AbstractStepSizeController | None,
-    rtol: Any,
-    atol: Any,
+    tolerances: Tolerances,
     dt: ArrayLike | None,
     dtype: jnp.dtype,
     caller: str = "simulate",
@@ -172,29 +215,25 @@ def make_controller(
             )
         return controller, None if dt is None else _check_step(dt, dtype, caller)
     floor = float(f"{10 * jnp.finfo(dtype).eps:.1g}")  # rounded as in the message
-    for name, value in (("rtol", rtol), ("atol", atol)):
+    for name, value in tolerances._asdict().items():
         known = float_array(value, f"{caller}({name}=...)", ())
         if not is_traced(value) and not known >= 0:
             raise ValueError(f"`{caller}({name}=...)` must be a number >= 0; got {value!r}.")
     has_effect = takes_tolerances(solver, controller, dt)
-    if has_effect and not is_traced((rtol, atol)) and rtol < floor and atol < floor:
+    if has_effect and not is_traced(tolerances) and max(tolerances) < floor:
         raise ValueError(
-            f"The tolerances rtol = {rtol:g} and atol = {atol:g} are below what {dtype} "
-            f"reaches. Use tolerances of at least {floor:g}"
+            f"The tolerances rtol = {tolerances.rtol:g} and atol = {tolerances.atol:g} are below "
+            f"what {dtype} reaches. Use tolerances of at least {floor:g}"
             + (f", or use double precision. {BUILD_AFTER_X64}" if dtype == jnp.float32 else ".")
         )
     if dt is not None:
         return diffrax.ConstantStepSize(), _check_step(dt, dtype, caller)
     if isinstance(solver, AbstractDAESolver):
-        rtol, atol = (
-            jnp.asarray(x, dtype) if is_traced(x) else as_leaf(np.asarray(x, dtype))
-            for x in (rtol, atol)
-        )
+        rtol, atol = (x if is_traced(x) else as_leaf(x) for x in tolerances.as_arrays(dtype))
         return solver.controller(rtol, atol, _norm), None
-    if is_traced((rtol, atol)):
-        rtol, atol = jnp.asarray(rtol, dtype), jnp.asarray(atol, dtype)
-        return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm), None
-    return _make_pid(float(rtol), float(atol), dtype), None
+    if is_traced(tolerances):
+        return _pid(tolerances, dtype), None
+    return _cached_pid(Tolerances(*map(float, tolerances)), dtype), None
 
 
 def check_event(event: Any) -> None:
@@ -300,11 +339,13 @@ def _check_step(dt: ArrayLike, dtype: jnp.dtype, caller: str) -> Any:
     return check(_convert_time(dt, name, dtype), lambda h: h > 0, f"`{name}` must be positive.")
 
 
-@functools.lru_cache(maxsize=64)
-def _make_pid(rtol: Any, atol: Any, dtype: jnp.dtype) -> diffrax.PIDController:
+def _pid(tolerances: Tolerances, dtype: jnp.dtype) -> diffrax.PIDController:
     # As arrays, because Python floats would be constants of the compiled function.
-    rtol, atol = np.asarray(rtol, dtype), np.asarray(atol, dtype)
+    rtol, atol = tolerances.as_arrays(dtype)
     return diffrax.PIDController(rtol=rtol, atol=atol, norm=_norm)
+
+
+_cached_pid = functools.lru_cache(maxsize=64)(_pid)
 
 
 def _norm(y: PyTree[Array]) -> Scalar:
@@ -400,8 +441,7 @@ def choose_projection(
 def set_root_finder_tolerances(
     solver: diffrax.AbstractSolver,
     controller: diffrax.AbstractStepSizeController,
-    rtol: ArrayLike,
-    atol: ArrayLike,
+    tolerances: Tolerances,
 ) -> diffrax.AbstractSolver:
     """Return an implicit solver with the tolerances of its root finder set, also for fixed steps.
 
@@ -412,10 +452,10 @@ def set_root_finder_tolerances(
     if not isinstance(solver, diffrax.AbstractImplicitSolver):
         return solver
     if isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
-        rtol, atol = controller.rtol, controller.atol
+        tolerances = Tolerances(controller.rtol, controller.atol)
     finder = solver.root_finder
     norm = _norm if isinstance(solver, AbstractDAESolver) else optx.rms_norm
-    values = {"rtol": rtol, "atol": atol, "norm": norm}
+    values = {**tolerances._asdict(), "norm": norm}
     unset = _unset_fields(solver)
     if not unset:
         return solver

@@ -233,6 +233,7 @@ def search_crossings(
     counts as none, s.
     """
     falling = tuple(_Falling(function, side[k]) for k, function in enumerate(functions))
-    solution, _ = solve(run._replace(adjoint=CrossingSearch(falling, values, short)), y, term)
+    method = run.method._replace(adjoint=CrossingSearch(falling, values, short))
+    solution, _ = solve(run._replace(method=method), y, term)
     stats = solution.stats
     return stats["crossings"], stats["jumps"], stats["num_search_steps"]

@@ -384,7 +384,7 @@ class _HybridRun:
             (occurs & ~admitted, "inadmissible_change"),
             (exceeds, "max_transitions_reached"),
             (refused | (passes & at_start & (interval == 0)), "transition_at_start"),
-            (occurs & (stats["num_steps"] >= run.max_steps), "max_steps_reached"),
+            (occurs & (stats["num_steps"] >= run.method.max_steps), "max_steps_reached"),
         ):
             result = RESULTS.where(condition & is_okay(result), getattr(RESULTS, name), result)
         result = RESULTS.where(carry.is_running, result, carry.result)
@@ -576,7 +576,7 @@ class _HybridRun:
         t1 = jnp.where(waits, carry.t, run.t1)
         run = run._replace(t0=carry.t, t1=t1, saveat=diffrax.SaveAt(t1=True))
         run, y, functions, term = stop_gradients((run, carry.y, functions, self.term))
-        call = choose_call(run.adjoint)
+        call = choose_call(run.method.adjoint)
         crossings, jumps, tries = call(
             search_crossings, self.solve_segment, run, y, term, functions, watch.values, watch.side,
             self.short,

@@ -46,6 +46,7 @@ from ..solvers.wrappers.sampled import (
     take_first_samples,
 )
 from ..state import State
+from .arguments import Method
 from .backend_policy import backend_of, choose_call, choose_call_after, choose_call_of_run
 from .endings import (
     ProjectedFunction,
@@ -65,7 +66,7 @@ _SAVE_Y = diffrax.SubSaveAt(t1=True).fn
 
 
 class RunArguments(NamedTuple):
-    """Checked arguments of `simulate`.
+    """Checked arguments of `simulate`: a problem, and the method by which it is integrated.
 
     Either `state0` or `y0` is set. `number` counts evaluations of the vector field on the host;
     `invalid` is a flag that an argument is not admissible, and `shortens` tells whether such a run
@@ -79,16 +80,10 @@ class RunArguments(NamedTuple):
     y0: Unknowns | None
     t0: Array
     t1: Array
-    dt0: Array | None
     saveat: diffrax.SaveAt
-    controller: diffrax.AbstractStepSizeController
-    solver: diffrax.AbstractSolver
-    projection: AbstractProjection | None
-    adjoint: diffrax.AbstractAdjoint
     event: diffrax.Event | None
-    meter: diffrax.AbstractProgressMeter
-    max_steps: int
     args: Any
+    method: Method
     number: np.ndarray | None
     invalid: Array | None
     shortens: bool
@@ -111,7 +106,7 @@ class RunArguments(NamedTuple):
     @property
     def adapts_steps(self) -> bool:
         """Whether the length of steps depends on their errors."""
-        return isinstance(self.controller, diffrax.AbstractAdaptiveStepSizeController)
+        return isinstance(self.method.controller, diffrax.AbstractAdaptiveStepSizeController)
 
     @property
     def watches_singularity(self) -> bool:
@@ -147,7 +142,7 @@ def integrate(run: RunArguments) -> tuple[Solution, Array, StartFaults | None]:
     """Return the solution without its model, whether the run succeeded, and faults of its start."""
     model = with_call_times(run.model, run.t0, functools.partial(_unknowns_of, run))
     run = run._replace(model=separate_delays(model, run.t0, run.t1))
-    call = choose_call(run.adjoint)
+    call = choose_call(run.method.adjoint)
     model, y0, term, faults = call(
         _prepare, run.model, run.state0, run.y0, run.t0, run.massive, run.is_hybrid
     )
@@ -157,14 +152,15 @@ def integrate(run: RunArguments) -> tuple[Solution, Array, StartFaults | None]:
         invalid = bad if invalid is None else invalid | bad
     run = run._replace(model=model, invalid=invalid)
     if invalid is not None and run.shortens:
-        t0, t1, dt0, saveat = shorten_to_zero(invalid, run.t0, run.t1, run.dt0, run.saveat)
-        run = run._replace(t0=t0, t1=t1, dt0=dt0, saveat=saveat)
+        t0, t1, dt, saveat = shorten_to_zero(invalid, run.t0, run.t1, run.method.dt, run.saveat)
+        method = run.method._replace(dt=dt)
+        run = run._replace(t0=t0, t1=t1, saveat=saveat, method=method)
     solve = _solve
     if run.is_hybrid:
         from .hybrid import solve_segments
 
         solve = functools.partial(solve_segments, _solve)
-    return *choose_call_of_run(run.adjoint)(solve, run, y0, term), faults
+    return *choose_call_of_run(run.method.adjoint)(solve, run, y0, term), faults
 
 
 def _prepare(
@@ -259,7 +255,8 @@ def _solve(
     """Integrate a prepared run; return the solution without its model, and whether it succeeded."""
     model = run.model
     if not signals_of(model) and run.number is None:
-        run = run._replace(projection=_convert_projection(run, y0))
+        projection = _convert_projection(run, y0)
+        run = run._replace(method=run.method._replace(projection=projection))
     terms = _make_terms(run, y0, term)
     solver, controller = _make_solver_and_controller(run, terms, y0)
     # Interpolated unknowns are projected like those at the ends of steps.
@@ -267,7 +264,7 @@ def _solve(
     hooks = [hook for hook in hooks_of(solver) if isinstance(hook, ProjectedEnd)]
     hook = hooks[0] if hooks and interpolated else None
     saveat = run.saveat
-    if counts_evaluations(run.solver):
+    if counts_evaluations(run.method.solver):
         saveat = eqx.tree_at(lambda s: s.controller_state, saveat, True)
     if hook is not None and not run.saves_unknowns:
         saveat = eqx.tree_at(lambda s: s.subs.fn, saveat, replace_fn=_after_projection(hook))
@@ -285,16 +282,16 @@ def _solve(
         solver,
         run.t0,
         run.t1,
-        run.dt0,
+        run.method.dt,
         y0,
         run.args,
         saveat=saveat,
         stepsize_controller=controller,
-        adjoint=run.adjoint,
+        adjoint=run.method.adjoint,
         event=add_singularity_event(model, run.event) if run.watches_singularity else run.event,
-        max_steps=run.max_steps,
+        max_steps=run.method.max_steps,
         throw=False,
-        progress_meter=run.meter,
+        progress_meter=run.method.meter,
     )
     ts: Any = solution.ts
     ys: Any = solution.ys
@@ -305,7 +302,7 @@ def _solve(
     if asked is not None:
         ts = _with_asked_times(ts, int(run.saveat.subs.t0), asked)
     saved_ts = ts
-    result = name_result(solution.result, run.solver, model, run.t0, run.t1)
+    result = name_result(solution.result, run.method.solver, model, run.t0, run.t1)
     saved = ys is not None and run.saves_unknowns
     if hook is not None and run.saves_unknowns:
         ys = choose_call_after(solution)(project_saved, hook, ts, ys, run.t0, y0)
@@ -343,7 +340,7 @@ def _with_asked_times(ts: Any, first: int, asked: Array) -> Any:
 
 def _convert_projection(run: RunArguments, y0: Unknowns) -> AbstractProjection | None:
     """Return the projection of a run, traced once."""
-    model, projection = run.model, run.projection
+    model, projection = run.model, run.method.projection
     if projection is None:
         return None
     function = functools.partial(projection, model)
@@ -356,7 +353,7 @@ def _make_terms(
     """Return the equations as a diffrax term that counts evaluations if the run has a counter."""
     number = run.number
     count = (lambda field: field) if number is None else lambda field: CountedField(field, number)
-    if isinstance(run.solver, AbstractStructureSolver):
+    if isinstance(run.method.solver, AbstractStructureSolver):
         return ModelTerm(run.model)
     if term is not None:
         return eqx.tree_at(lambda term: term.vector_field, term, replace_fn=count)
@@ -370,16 +367,16 @@ def _make_solver_and_controller(
     run: RunArguments, terms: diffrax.AbstractTerm, y0: Unknowns
 ) -> tuple[diffrax.AbstractSolver, diffrax.AbstractStepSizeController]:
     """Return the wrapped solver and the wrapped controller."""
-    model, solver = run.model, cast(Any, run.solver)
-    controller = _end_steps_at_knots(run)
-    if counts_evaluations(run.solver):
+    model, method = run.model, run.method
+    solver, controller = cast(Any, method.solver), _end_steps_at_knots(run)
+    is_counted = counts_evaluations(solver)
+    if is_counted:
         solver, controller = with_hook(solver, CountedSteps()), CountingController(controller)
-    solver = wrap_solver(freeze_signals_of_steps(solver, model, controller), model, run.projection)
+    solver = freeze_signals_of_steps(solver, model, controller)
+    solver = wrap_solver(solver, model, method.projection)
     if run.num_samples:
         solver = with_hook(solver, SampledStart(model, run.first_sample, not run.adapts_steps))
-    if isinstance(run.adjoint, diffrax.ForwardMode | NestedForwardMode) and not counts_evaluations(
-        run.solver
-    ):
+    if isinstance(method.adjoint, diffrax.ForwardMode | NestedForwardMode) and not is_counted:
         # As `AnyMode` does where it differentiates.
         form = unroll_stages if is_small_field(terms, run.t0, y0, run.args) else set_stage_loop
         solver = form(solver)
@@ -397,7 +394,7 @@ def _collect_stats(
     names = ("num_steps", "num_accepted_steps", "num_rejected_steps")
     stats = {name: solution.stats[name] for name in names}
     controller_state: Any = solution.controller_state
-    if counts_evaluations(run.solver):
+    if counts_evaluations(run.method.solver):
         controller_state, stats["num_rhs"] = controller_state
         controller_state = controller_state if run.saveat.controller_state else None
     per_step = explicit_evaluations(solver)
@@ -425,7 +422,7 @@ def wrap_solver(
 def _end_steps_at_knots(run: RunArguments) -> diffrax.AbstractStepSizeController:
     """Return the controller; an adaptive one ends its steps at the samples of signals and of
     controllers."""
-    controller = run.controller
+    controller = run.method.controller
     knots = knots_of_signals(run.model)
     knots += tuple(
         Knots(ts, None) for ts in sample_times(run.model, run.first_sample, run.num_samples)

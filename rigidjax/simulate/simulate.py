@@ -29,20 +29,17 @@ from ..solvers.evaluations import explicit_evaluations, finish_count, start_coun
 from ..state import State
 from .arguments import (
     DEFAULT_TOLERANCE,
+    Tolerances,
     check_combination,
     check_event,
     check_index,
     check_signals,
     check_solver,
     check_start_and_end,
-    check_structure,
-    check_tolerances,
     choose_dense_output,
-    choose_projection,
+    choose_method,
     count_samples,
-    make_controller,
     make_saveat,
-    set_root_finder_tolerances,
 )
 from .backend_policy import choose_adjoint
 from .endings import nan_if_failed, raise_if_traced
@@ -152,35 +149,33 @@ def simulate(
     model, modes = declare_modes(model, transitions)
     inputs = {**defaults, **(inputs or {}), **modes} or None
     is_hybrid = bool(transitions or modes)
-    method = check_solver(solver)
+    solver = check_solver(solver)
     check_event(event)
     check_combination(is_hybrid, event, progress, saveat)
-    check_index(model, method)
-    check_structure(model, method, projection, stepsize_controller, dt)
+    check_index(model, solver)
     _check_start(state0, y0, t1)
     # Time has the precision of the model, because diffrax promotes the unknowns to that of time.
     dtype = common_dtype(model, state0, y0)
     with contextlib.nullcontext([]) if throw else collect_faults() as time_faults:
         start, end = check_start_and_end(t0, t1, dtype)
         saved = make_saveat(saveat, ts, start, end, dtype)
-        rtol, atol = check_tolerances(method, stepsize_controller, rtol, atol, dt)
-        controller, dt0 = make_controller(method, stepsize_controller, rtol, atol, dt, dtype)
+        tolerances = Tolerances(rtol, atol)
+        method = choose_method(
+            model, solver, tolerances, stepsize_controller, dt, projection, dtype
+        )
     with contextlib.nullcontext([]) if throw else collect_faults() as state_faults:
         model = check_shared_times(model)
         if state0 is not None:
             state0 = model.check_rows(state0)
         if y0 is not None:
             _, y0 = model.check_form(y0)
-    check_signals(model, method, controller, start, end, event)
-    method = set_root_finder_tolerances(method, controller, rtol, atol)
-    method = choose_dense_output(method, saved, event, is_hybrid)
-    projected = choose_projection(projection, method)
+    solver, controller, dt0 = method.solver, method.controller, method.dt
+    check_signals(model, solver, controller, start, end, event)
     if isinstance(progress, bool):
         progress = diffrax.TextProgressMeter() if progress else _NO_METER
-    adjoint = choose_adjoint(adjoint, check_backend(backend))
     num_samples = count_samples(model, start, end, dt)
     max_steps += sum(len(signal.ts) for signal in table_signals(model)) + sum(num_samples.values())
-    inputs_of_run = (model, state0, y0, start, end, dt0, saved, controller, method, args)
+    inputs_of_run = (model, state0, y0, start, end, saved, args, method)
     invalid = _any([*time_faults, *state_faults, *_nan_leaves(model)])
     # Adaptive steps with values that are not finite would be rejected forever. Fixed steps end, and
     # in a batch a common time of all lanes is faster.
@@ -190,17 +185,23 @@ def simulate(
     if stopped is not None:
         start, end, dt0, saved = shorten_to_zero(stopped, start, end, dt0, saved)
     # A host counter belongs to a single run: under a transformation it would not be read.
-    counted = is_hybrid or counts_evaluations(method) or explicit_evaluations(method) is not None
+    counted = is_hybrid or counts_evaluations(solver) or explicit_evaluations(solver) is not None
     count = not (counted or is_traced((inputs_of_run, transitions)) or is_tracing())
     is_checked = needs_check(model) and not (model.places_start and y0 is None)
     massive = all_have_mass(model.multibody.bodies) if is_checked else None
     # Under `jax.grad` outside `jax.jit`, the compiled function stacks the parameters of the model.
     is_grad = is_traced(model) and not is_traced(known(model))
+    method = method._replace(
+        solver=choose_dense_output(solver, saved, event, is_hybrid),
+        dt=dt0,
+        adjoint=choose_adjoint(adjoint, check_backend(backend)),
+        max_steps=max_steps,
+        meter=progress,
+    )
     run = RunArguments(
-        model if is_grad else model.separate_arrays(), state0, y0, start, end, dt0, saved,
-        controller, method, projected, adjoint, event, progress, max_steps, args,
-        start_count() if count else None, invalid, shortens, massive, num_samples, transitions,
-        max_transitions,
+        model if is_grad else model.separate_arrays(), state0, y0, start, end, saved, event, args,
+        method, start_count() if count else None, invalid, shortens, massive, num_samples,
+        transitions, max_transitions,
     )  # fmt: skip
     with gc_paused():
         solution, okay, faults = opaque_call(integrate, run)

@@ -35,7 +35,7 @@ from ..solvers.explicit.unrolled import (
 from ..solvers.wrappers.knots import KnotController, Knots, knots_of_signals, separate_delays
 
 
-class Method(eqx.Module):
+class PeriodMethod(eqx.Module):
     """How a `Stepper` integrates over a period.
 
     **Attributes:** `solver`; `controller`; `projection`, `None` for none; `num_steps`, the number
@@ -90,7 +90,7 @@ class Advance(eqx.Module):
 
 
 def advance_fixed(
-    method: Method, model: AbstractFormulation, unknowns: Unknowns, t0: Time, t1: Time
+    method: PeriodMethod, model: AbstractFormulation, unknowns: Unknowns, t0: Time, t1: Time
 ) -> Advance:
     """Make the steps of fixed length of an explicit Runge-Kutta method in the period.
 
@@ -125,7 +125,7 @@ def advance_fixed(
 
 
 def start_memory(
-    method: Method, model: AbstractFormulation, unknowns: Unknowns, t0: Time, t1: Time
+    method: PeriodMethod, model: AbstractFormulation, unknowns: Unknowns, t0: Time, t1: Time
 ) -> Memory:
     """Return the memory before the first step from `t0`.
 
@@ -152,7 +152,7 @@ def start_memory(
 
 
 def advance_adaptive(
-    method: Method,
+    method: PeriodMethod,
     model: AbstractFormulation,
     unknowns: Unknowns,
     memory: Memory,
@@ -211,7 +211,7 @@ def advance_adaptive(
 
 
 def _arguments(
-    method: Method, model: AbstractFormulation, redundant: Array | None, t1: Time
+    method: PeriodMethod, model: AbstractFormulation, redundant: Array | None, t1: Time
 ) -> tuple[Any, diffrax.AbstractSolver, diffrax.AbstractStepSizeController]:
     """Return terms, wrapped solver and wrapped controller of a period that ends at `t1`."""
     if isinstance(method.solver, AbstractStructureSolver):

@@ -37,20 +37,17 @@ from ..signals.inputs import check_names, inputs_of, with_inputs
 from ..signals.shared_tables import check_shared_times
 from ..simulate.arguments import (
     DEFAULT_TOLERANCE,
+    Tolerances,
     check_index,
     check_signals,
     check_solver,
-    check_structure,
-    check_tolerances,
-    choose_projection,
-    make_controller,
-    set_root_finder_tolerances,
+    choose_method,
 )
 from ..simulate.integration import evaluate_equations
 from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
 from ..state import State
-from .advance import Memory, Method, advance_adaptive, advance_fixed, start_memory
+from .advance import Memory, PeriodMethod, advance_adaptive, advance_fixed, start_memory
 from .arguments import check_inputs, check_max_steps, count_steps, known_time, placeholders
 
 
@@ -118,7 +115,7 @@ class Stepper(eqx.Module):
 
     model: AbstractFormulation
     inputs: dict[str, Any]
-    method: Method
+    method: PeriodMethod
     period: float = eqx.field(static=True)
 
     def __init__(
@@ -151,26 +148,24 @@ class Stepper(eqx.Module):
         self.period = known_time(period, "period")
         self.inputs = check_inputs(model, inputs)
         self.model = check_shared_times(model)
-        method = check_solver(solver, "Stepper")
-        check_index(model, method)
+        solver = check_solver(solver, "Stepper")
+        check_index(model, solver)
         bound = self._bind(placeholders(model, self.inputs))
         self._check_call_times(bound)
-        check_structure(bound, method, projection, None, dt, "Stepper")
-        rtol, atol = check_tolerances(method, None, rtol, atol, dt, "Stepper")
-        dtype = common_dtype(model)
-        controller, _ = make_controller(method, None, rtol, atol, dt, dtype, "Stepper")
-        check_signals(bound, method, controller, None, None, None, "Stepper")
-        smooth = isinstance(method, AbstractStructureSolver) and not method.forces_may_jump
+        tolerances, dtype = Tolerances(rtol, atol), common_dtype(model)
+        method = choose_method(bound, solver, tolerances, None, dt, projection, dtype, "Stepper")
+        check_signals(bound, solver, method.controller, None, None, None, "Stepper")
+        smooth = isinstance(solver, AbstractStructureSolver) and not solver.forces_may_jump
         if smooth and self._step_inputs:
             raise ValueError(
-                f"`{type(method).__name__}` carries accelerations from step to step, but inputs of "
+                f"`{type(solver).__name__}` carries accelerations from step to step, but inputs of "
                 "`Stepper.step` make them jump, which would reduce the order to one. Use "
                 "`rj.solvers.EnergyMomentum()` or a Runge-Kutta method."
             )
-        self.method = Method(
-            solver=set_root_finder_tolerances(method, controller, rtol, atol),
-            controller=controller,
-            projection=choose_projection(projection, method, "Stepper"),
+        self.method = PeriodMethod(
+            solver=method.solver,
+            controller=method.controller,
+            projection=method.projection,
             num_steps=None if dt is None else count_steps(self.period, dt),
             max_steps=check_max_steps(max_steps),
             backend=check_backend(backend),

@@ -165,20 +165,11 @@ def test_batch_at_rest():
     ],
     ids=lambda solver: type(solver).__name__,
 )
-@pytest.mark.exhaustive(
-    "Tsit5-native",
-    "Kvaerno5-native",
-    "Kvaerno5-xla",
-    "Radau5-native",
-    "Odex-xla",
-    "Seulex-native",
-    "BDF-xla",
-)
-@pytest.mark.exhaustive("Seulex-xla", "Radau5-xla")
-@pytest.mark.exhaustive("Dopri8-native", "Dopri8-xla", "Odex-native")
-@pytest.mark.exhaustive("Tsit5-xla", "Odex-native", "Dopri8-xla", "Dopri8-native")
+@pytest.mark.exhaustive(but=("BDF-native",))
 def test_solvers_in_plain_diffrax(solver, backend):
     """Damped oscillators, a slow and a fast one, at rest, with a force of size zero on both."""
+    if backend == "native" and isinstance(solver, diffrax.Kvaerno5):
+        backend = "auto"  # It calls the host.
     A = np.array([[0, 1, 0, 0], [-4, -0.4, 1, 0], [0, 0, 0, 1], [1, 0, -60, -0.8]], float)
     b = np.array([0.0, 1.0, 0.0, 1.0])
 

@@ -11,7 +11,7 @@ import optimistix as optx
 import pytest
 
 import rigidjax as rj
-from rigidjax.simulate.arguments import set_root_finder_tolerances
+from rigidjax.simulate.arguments import Tolerances, set_root_finder_tolerances
 from rigidjax.solvers import BDF, Odex, Radau5, Radau9, Radau13, Seulex, Unrolled, continuous
 from rigidjax.solvers.dae.base import AbstractDAESolver
 
@@ -39,7 +39,7 @@ def solve_orbit(solver, tolerance, adjoint, strength, *more):
     controller = diffrax.PIDController(rtol=tolerance, atol=tolerance)
     if isinstance(solver, AbstractDAESolver):
         controller = solver.controller(tolerance, tolerance, optx.rms_norm)
-    solver = continuous(set_root_finder_tolerances(solver, controller, None, None))
+    solver = continuous(set_root_finder_tolerances(solver, controller, Tolerances(None, None)))
     at_times = diffrax.SubSaveAt(ts=jnp.asarray(TIMES))
     return diffrax.diffeqsolve(
         diffrax.ODETerm(kepler), solver, 0.0, END, None, jnp.asarray(orbit(0.0)), strength,
