@@ -137,12 +137,13 @@ def cold_and_warm(name: str, repeats: int) -> tuple[float, float]:
     return min(cold), min(warm)
 
 
-def counts(name: str) -> dict[str, Any]:
-    """Return the counts of a program, made by a new process without caches."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--count", name], cwd=ROOT, check=True, capture_output=True,
-        env=os.environ | {"RIGIDJAX_KERNEL_CACHE": "off"}, text=True,
-    )  # fmt: skip
+def counts(name: str, folder: str | None = None) -> dict[str, Any]:
+    """Return the counts of a program, made by a new process with empty caches or a folder."""
+    with tempfile.TemporaryDirectory() as empty:
+        done = subprocess.run(
+            [sys.executable, __file__, "--count", name], cwd=ROOT, check=True, capture_output=True,
+            env=os.environ | {"RIGIDJAX_KERNEL_CACHE": folder or empty}, text=True,
+        )  # fmt: skip
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -187,7 +188,7 @@ def count_here(name: str) -> dict[str, Any]:
         sys.setprofile(None)
     found["other_seconds"] = time.perf_counter() - begin
     found["other_seconds"] -= sum(found[f"{k}_seconds"] for k in ("xla", "emission", "llvm"))
-    del found["passes_seconds"]
+    found.pop("passes_seconds", None)
     return dict(found)
 
 

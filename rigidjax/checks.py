@@ -19,10 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import eval_context
 from jax.custom_batching import custom_vmap
-from jax.extend.core import get_opaque_trace_state
 from jaxtyping import Array, ArrayLike, Bool, Float
 
+from .annotations import T
 from .native import opaque_call
+from .private_names import DynamicJaxprTrace, trace_ctx
 
 # Values that a user may pass as an array.
 ArrayInput: TypeAlias = ArrayLike | Sequence[Any]
@@ -35,16 +36,30 @@ def is_traced(value: Any) -> bool:
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
 
 
+def _traces() -> Iterator[Any]:
+    """Return the transformations that are active, the innermost first."""
+    trace: Any = trace_ctx.trace
+    while trace is not None:
+        yield trace
+        trace = getattr(trace, "parent_trace", None)
+
+
 def is_tracing() -> bool:
     """Return whether a computation with concrete arrays is traced, as inside `jax.jit`."""
-    return not is_eager() and is_traced(jax.lax.add(0.0, 0.0))
+    return any(isinstance(trace, DynamicJaxprTrace) for trace in _traces())
 
 
-def is_eager() -> bool:
-    """Return whether no JAX transformation is active."""
-    with eval_context():
-        outside = get_opaque_trace_state()
-    return get_opaque_trace_state() == outside
+def check_alive(tree: T) -> T:
+    """Return a pytree; `ValueError` if a function in it remembers traced values of before."""
+    active = set(map(id, _traces()))
+    tracers = (x for x in jax.tree.leaves(tree) if is_traced(x))
+    if any(id(x._trace) not in active for x in tracers):
+        raise ValueError(
+            "`simulate` cannot see what a law or a policy remembers from an earlier call, while it "
+            "is traced. Pass such values through `args` or in an Equinox module, or compute them "
+            "in each call."
+        )
+    return tree
 
 
 def known(tree: Any) -> Any:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..annotations import Scalar
 from ..checks import ArrayInput, collect_faults, is_traced, is_tracing, raise_or_collect
 from ..formulations import AbstractNullSpace
+from ..kept import keep
 from ..native import call_by_kernel
 from ..sensors import AbstractSensor
 from ..state import State
@@ -224,8 +225,8 @@ def _linearise_states(
     return jax.vmap(of_state)(ts, states, us)
 
 
-_linearise = eqx.filter_jit(_linearise_state)
-_linearise_all = eqx.filter_jit(_linearise_states)
+_linearise = keep(_linearise_state)
+_linearise_all = keep(_linearise_states)
 # Kernels compile faster.
-_linearise_by_kernel = eqx.filter_jit(functools.partial(call_by_kernel, _linearise_state))
-_linearise_all_by_kernel = eqx.filter_jit(functools.partial(call_by_kernel, _linearise_states))
+_linearise_by_kernel = keep(functools.partial(call_by_kernel, _linearise_state))
+_linearise_all_by_kernel = keep(functools.partial(call_by_kernel, _linearise_states))

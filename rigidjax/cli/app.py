@@ -111,7 +111,6 @@ for _command, _module, _function in (
     ("export", "export", "export_case"),
     ("view", "view", "view_files"),
     ("sweep", "sweep", "sweep"),
-    ("warm", "warm", "warm"),
     ("demo", "demo", "demo"),
 ):
     app.command(_command)(read_command(_module, _function))

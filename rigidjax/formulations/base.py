@@ -20,6 +20,7 @@ from ..checks import (
     known,
     raise_or_collect,
 )
+from ..kept import keep
 from ..mechanics import System, has_joints
 from ..mechanics.dynamics.select import uses_elimination
 from ..mechanics.energies import kinetic_energy, potential_energy, total_momentum
@@ -350,5 +351,5 @@ def _start(model: AbstractFormulation, state: State, t: Float[Array, ""]) -> Flo
     return model.start(state.normalized(), t)
 
 
-_started = eqx.filter_jit(_start)
-_started_as_kernel = eqx.filter_jit(functools.partial(call_by_kernel, _start))
+_started = keep(_start)
+_started_as_kernel = keep(functools.partial(call_by_kernel, _start))

@@ -18,6 +18,7 @@ from ..bodies.fixed_point import FixedPointBody
 from ..checks import ArrayInput
 from ..forces.base import Kinematics
 from ..joints.replacing import replace_fields
+from ..kept import keep
 from ..mechanics import System, system_of
 from ..mechanics.constraints import constraint_rates, constraint_values
 from ..mechanics.dynamics.projections import pose_correction
@@ -198,7 +199,7 @@ class AbstractCoordinates(eqx.Module):
         """Return the rotations whose coordinates are unknowns."""
         return state.orientation
 
-    @eqx.filter_jit
+    @keep
     def pack(
         self,
         state: State,

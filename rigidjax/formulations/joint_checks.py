@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from ..annotations import Scalar, T
 from ..bodies.body import Body
 from ..checks import ArrayInput, is_traced, known, raise_or_collect
+from ..kept import keep
 from ..mechanics.constraints import (
     constraint_rates,
     constraint_units,
@@ -190,7 +191,7 @@ def _faults_of(model: Any, state: State, t: Scalar, massive: bool) -> StartFault
     return StartFaults(*both, alignments(prepared, joint_frames), massless)
 
 
-_compiled_faults = eqx.filter_jit(find_faults)
+_compiled_faults = keep(find_faults)
 
 
 def violations(

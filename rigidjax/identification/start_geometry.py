@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -12,6 +11,7 @@ from ..formulations import AbstractFormulation, Relative
 from ..initial import JointStart
 from ..initial.consistent import nearest_state
 from ..joints.replacing import FORCE_FIELDS
+from ..kept import keep
 from ..mechanics import System, has_joints
 from ..rotations import Quaternion
 from ..state import State
@@ -76,7 +76,7 @@ def transfer_state(
     return jax.tree.map(lambda new, old: jnp.where(okay, new, old), closed, transferred), okay
 
 
-@eqx.filter_jit
+@keep
 def place_prescribed_joints(model: AbstractFormulation, state: State, t: Float[Array, ""]) -> State:
     """Return the state with prescribed joints at the positions of their motions at time `t`, s."""
     return transfer_state(model, model, state, t)[0]

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check_one_precision, checked_with_derivatives, is_traced
+from ..kept import keep
 from ..mechanics import System
 from ..mechanics.constraints import constraint_rates, constraint_units
 from ..mechanics.dynamics.projections import mass_metric, project_twists
@@ -74,7 +75,7 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
     return found
 
 
-@eqx.filter_jit
+@keep
 def _solve_as_kernel(
     system: System, state: State, t: Float[Array, ""]
 ) -> tuple[State, Float[Array, " J"], Float[Array, " J"]]:

@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float
 
 from ..formulations import AbstractFormulation
 from ..formulations.joint_checks import TOLERANCE, violations
+from ..kept import keep
 from ..mechanics import System, has_joints
 from ..mechanics.constraints import constraint_rates
 from ..mechanics.dynamics.loops import LoopGradient, loop_gradient
@@ -112,7 +113,7 @@ def loop_rows(system: System, state: State) -> np.ndarray:
     return np.asarray(_loop_rows(system, state).matrix)
 
 
-@eqx.filter_jit
+@keep
 def loop_rows_at(system: System, states: State) -> Float[Array, "B K m f"]:
     """Return Jacobians of loop constraints for states with leading axes (B, K), (B, K, m, f)."""
 
@@ -123,7 +124,7 @@ def loop_rows_at(system: System, states: State) -> Float[Array, "B K m f"]:
     return jax.vmap(jax.vmap(rows))(states)
 
 
-@eqx.filter_jit
+@keep
 def _loop_rows(system: System, state: State) -> LoopGradient:
     prepared = PreparedSystem(system)
     poses = poses_of_state(prepared, state.normalized())

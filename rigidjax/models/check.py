@@ -4,7 +4,6 @@ import importlib
 import os
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -13,6 +12,7 @@ from ..forces import Gravity
 from ..formulations import Relative
 from ..joints.base import AbstractJoint
 from ..joints.replacing import replace_fields
+from ..kept import keep
 from ..mechanics import System
 from .exchange import velocity_map
 from .model import Model
@@ -112,7 +112,7 @@ def _without_friction_and_stops(joint: AbstractJoint) -> AbstractJoint:
     return replace_fields(joint, friction=None, limits=None, stop=None)
 
 
-@eqx.filter_jit
+@keep
 def _quantities(
     model: Model, program: Program, q: Array, v: Array, tau: Array, undamped: bool
 ) -> tuple[Array, Array, Array]:

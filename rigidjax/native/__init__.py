@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .jaxrules.primitive import native_call as native_call
     from .lowering.registry import NoRule as NoRule
     from .passes.support import why_not as why_not
-    from .runtime import disk as disk
+    from .runtime import disk as disk, executables as executables
     from .runtime.object_code import (
         ObjectCode as ObjectCode,
         Processor as Processor,
@@ -49,7 +49,8 @@ _LAZY_MODULES = {
     "native_call": "jaxrules.primitive",
     "why_not": "passes.support",
     "NoRule": "lowering.registry",
-    "disk": "runtime",
+    "disk": "runtime.disk",
+    "executables": "runtime.executables",
     "count_cores": "runtime.platforms",
     **dict.fromkeys(
         ("ObjectCode", "Processor", "TracedFunction", "compile_object", "trace_function"),
@@ -60,6 +61,7 @@ _LAZY_MODULES = {
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY_MODULES:
-        module = importlib.import_module(f".{_LAZY_MODULES[name]}", __name__)
-        return getattr(module, name)
+        path = _LAZY_MODULES[name]
+        module = importlib.import_module(f".{path}", __name__)
+        return module if path.endswith(f".{name}") else getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,6 +15,7 @@ from ..checks import ArrayInput, finite_leaf, is_traced
 from ..forces.base import body_index
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
+from ..kept import keep
 from ..rotations.matrix import to_body
 from ..state import State
 
@@ -132,7 +133,7 @@ def unwrap_measured_angles(
     return eqx.tree_at(lambda m: m.system, model, system.tracking(names))
 
 
-@eqx.filter_jit
+@keep
 def improve_states(
     model: AbstractFormulation,
     sensors: Sequence[AbstractSensor],

@@ -12,11 +12,13 @@ from jaxtyping import Array
 
 from ..adjoints.probed_loop import NestedForwardMode
 from ..annotations import Flag, Scalar, Time
+from ..checks import check_alive
 from ..control.transition import Transition
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.binding import bind_start
 from ..formulations.charts import Unknowns
 from ..formulations.joint_checks import StartFaults, decode_for_check, find_faults
+from ..kept import keep
 from ..mechanics import has_joints
 from ..private_names import diffeqsolve
 from ..projection import AbstractProjection
@@ -137,7 +139,7 @@ def counts_evaluations(solver: diffrax.AbstractSolver) -> bool:
     return isinstance(solver, AbstractDAESolver | AbstractStructureSolver)
 
 
-@eqx.filter_jit
+@keep
 def integrate(run: RunArguments) -> tuple[Solution, Array, StartFaults | None]:
     """Return the solution without its model, whether the run succeeded, and faults of its start."""
     model = with_call_times(run.model, run.t0, functools.partial(_unknowns_of, run))
@@ -359,7 +361,7 @@ def _make_terms(
         return eqx.tree_at(lambda term: term.vector_field, term, replace_fn=count)
     field = run.model.vector_field
     if number is None and not signals_of(run.model):
-        field = eqx.filter_closure_convert(field, run.t0, y0, run.args)
+        field = check_alive(eqx.filter_closure_convert(field, run.t0, y0, run.args))
     return diffrax.ODETerm(count(field))
 
 

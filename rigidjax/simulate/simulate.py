@@ -187,7 +187,9 @@ def simulate(
     # A host counter belongs to a single run: under a transformation it would not be read.
     counted = is_hybrid or counts_evaluations(solver) or explicit_evaluations(solver) is not None
     count = not (counted or is_traced((inputs_of_run, transitions)) or is_tracing())
-    is_checked = needs_check(model) and not (model.places_start and y0 is None)
+    # The equations raise where an input has no value.
+    has_values = all(target.default is not None for target in inputs_of(model).values())
+    is_checked = needs_check(model) and has_values and not (model.places_start and y0 is None)
     massive = all_have_mass(model.multibody.bodies) if is_checked else None
     # Under `jax.grad` outside `jax.jit`, the compiled function stacks the parameters of the model.
     is_grad = is_traced(model) and not is_traced(known(model))

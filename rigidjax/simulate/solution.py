@@ -18,6 +18,7 @@ from ..formulations import AbstractFormulation
 from ..formulations.binding import input_values, sample_controllers
 from ..formulations.charts import Unknowns, split_chart
 from ..formulations.holding import with_closed
+from ..kept import keep
 from ..mechanics.violations import violation_tolerance
 from ..native import call_by_kernel, gc_paused
 from ..results import RESULTS
@@ -244,7 +245,7 @@ class Solution(eqx.Module):
         return _evaluate(function, self.model, self.ts, samples, as_kernel=not traced)
 
 
-@eqx.filter_jit
+@keep
 def _evaluate(
     function: Callable[..., PyTree],
     model: AbstractFormulation,

@@ -22,15 +22,22 @@ def bench():
 
 # Programs compiled by XLA, calls of methods of a model while it is traced, and lines of LLVM. Three
 # programs of README belong to its own index and the derivative of it.
-@pytest.mark.parametrize(
-    ("name", "programs", "calls", "lines"),
-    [("README", 8, 15, 55_000), ("double pendulum", 4, 15, 18_000)],
-)
-def test_counts_of_a_first_result(bench, name, programs, calls, lines):
-    found = bench.counts(name)
+LIMITS = {"README": (8, 15, 55_000), "double pendulum": (4, 15, 18_000)}
+OTHERS = ("top", "double pendulum, gradient", "four-bar", "four-bar, Radau5", "first fit")
+
+
+@pytest.mark.exhaustive(but=tuple(LIMITS))
+@pytest.mark.parametrize("name", [*LIMITS, *OTHERS])
+def test_counts_of_a_first_result(bench, name, tmp_path):
+    """In a new process, and in a second one, which traces no model and compiles no kernel."""
+    programs, calls, lines = LIMITS.get(name, (40, 60, 200_000))
+    found = bench.counts(name, str(tmp_path))
     assert found["programs"] <= programs
     assert 0 < found["method_calls"] <= calls
     assert 0 < found["llvm_lines"] <= lines
+    again = bench.counts(name, str(tmp_path))
+    assert "llvm_lines" not in again and "method_calls" not in again, again
+    assert again.get("programs", 0) <= programs / 2, again
 
 
 def test_import_loads_little():

@@ -13,7 +13,7 @@ import rigidjax as rj
 from rigidjax.cli.app import cache_folder
 from rigidjax.cli.messages import translate_message
 
-COMMANDS = ("list", "run", "compare", "fit", "identify", "warm", "demo")
+COMMANDS = ("list", "run", "compare", "fit", "identify", "demo")
 QUICK = ("run", "free_body", "--samples", "11")
 
 
@@ -431,11 +431,3 @@ def test_compiled_code_is_cached(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_folder(None) == str(tmp_path / ".cache" / "rigidjax" / "jax")
-
-
-def test_warm_fills_the_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", str(tmp_path))
-    text = good("warm", "free_body", "--solver", "bosh3", "--samples", "5")
-    assert re.search(r"free_body +bosh3 +native +\d+\.\d s", text)
-    assert list(tmp_path.glob("*.kernel"))
-    assert_refused("no error estimate", "warm", "free_body", "--solver", "euler")

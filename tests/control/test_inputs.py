@@ -173,7 +173,6 @@ def simulate(value, model=MODEL, **options):
     return rj.simulate(model, START, 0.1, inputs={"force": value}, **options)
 
 
-@pytest.mark.exhaustive
 def test_wrong_inputs():
     with pytest.raises(ValueError, match="no input called 'forces'. Did you mean 'force'"):
         rj.simulate(MODEL, START, 0.1, inputs={"forces": 1.0})

@@ -108,7 +108,8 @@ def test_a_failed_write_leaves_no_file(folder, monkeypatch):
     disk.write("name", b"code")  # One warning is enough.
 
 
-def test_partial_files_of_killed_processes_are_removed(folder):
+def test_partial_files_of_killed_processes_are_removed(folder, monkeypatch):
+    monkeypatch.setattr(disk, "_unchecked", float("inf"))  # as in a new process
     old, new = folder / "a.partial", folder / "b.partial"
     for path in (old, new):
         path.write_bytes(b"half")

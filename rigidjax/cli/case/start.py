@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 
 from ...formulations import AbstractFormulation, NullSpace
@@ -19,6 +18,7 @@ from ...identification import (
 from ...identification.start_change import StartSelector
 from ...identification.start_estimates import estimate_start, joint_sensors
 from ...initial import jointed_state
+from ...kept import keep
 from ...mechanics import System, has_joints
 from ...state import State
 from .paths import LeafPath
@@ -138,7 +138,7 @@ def _check_first_samples(
     model = NullSpace(formulation.system)
     y, t = model.encode(state), run.ts[0]
 
-    @eqx.filter_jit
+    @keep
     def read(model, y, t):
         return [sensor.predict(model, t, y) for sensor, *_ in sensors]
 

@@ -4,11 +4,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ...formulations import AbstractFormulation
+from ...kept import keep
 from ...results import RESULTS, SimulationError
 from ...state import State
 from ..parameters import Experiment, Parameter
@@ -164,6 +164,6 @@ def evaluate_excitation(
     )
 
 
-@eqx.filter_jit
+@keep
 def _evaluate(plan: RunPlan, experiment: Experiment) -> tuple[Float[Array, "N K"], RESULTS]:
     return plan.jacobian(experiment)

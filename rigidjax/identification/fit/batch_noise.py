@@ -4,12 +4,12 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...kept import keep
 from ..data.measurements import Runs
 from ..noise.likelihood import covariance_from_noise
 from ..noise.models import AbstractNoise
@@ -93,7 +93,7 @@ def fit_sets_with_noise(
     return outputs, fitted
 
 
-@eqx.filter_jit
+@keep
 def _update_noise(
     problem: FitProblem,
     stacked: Any,

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...kept import keep
 from ...native import count_cores, map_with_lane_compaction
 from .evaluation import Evaluation
 from .least_squares import (
@@ -64,7 +65,7 @@ def fit_sets(
     return jax.tree.map(np.asarray, _fit_all(problem, stacked, search, size, summarise))
 
 
-@eqx.filter_jit
+@keep
 def _fit_all(
     problem: FitProblem, stacked: Any, search: Search, size: int, summarise: Summarise
 ) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Bool, Float
 
+from ...kept import keep
 from ...results import RESULTS
 from ..linearised_runs import ParametrisedExperiment, linearise_run, separate_runs
 from ..prior_rows import PriorRows, append_rows
@@ -107,7 +108,7 @@ def _end_at_horizon(run: RunData, horizon: Float[Array, ""]) -> tuple[RunData, F
 
 
 # A separate `jit` is traced once, both for shapes and for values.
-@eqx.filter_jit
+@keep
 def evaluate(
     problem: FitProblem,
     shared: Float[Array, " S"],
@@ -132,7 +133,7 @@ def evaluate(
     return eqx.tree_at(lambda e: (e.residuals, e.jacobian), plain, (rows[..., 0], rows[..., 1:]))
 
 
-@eqx.filter_jit
+@keep
 def evaluate_plain(
     problem: FitProblem,
     shared: Float[Array, " S"],

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Unpack
 
-import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array
 
+from ...kept import keep
 from ...results import RESULTS
 from ...state import State
 from ..data.measurements import Measurements, stack_runs
@@ -74,7 +74,7 @@ def fitted_runs(
     return tuple(results)
 
 
-@eqx.filter_jit
+@keep
 def read_run(
     experiment: Experiment, ts: Any, simulation: Simulation
 ) -> tuple[tuple[Any, ...], RESULTS]:

@@ -11,6 +11,7 @@ import numpy as np
 import optimistix as optx
 from jaxtyping import Array, Bool, Float
 
+from ...kept import keep
 from ...native.ops import sequential_vmap_on_cpu
 from ..linearised_runs import separate_runs
 from .models import AbstractNoise
@@ -222,7 +223,7 @@ class LinearisedFit(AbstractLinearisedFit):
 _eigenvalues = sequential_vmap_on_cpu(lambda matrix: tuple(jnp.linalg.eigh(matrix)))
 
 
-@eqx.filter_jit
+@keep
 def estimate_noise(
     fit: AbstractLinearisedFit, coordinates: Float[Array, " d"]
 ) -> Float[Array, " d"]:
@@ -241,7 +242,7 @@ def estimate_noise(
     return solution.value
 
 
-@eqx.filter_jit
+@keep
 def covariance_from_noise(
     fit: AbstractLinearisedFit, coordinates: Float[Array, " d"]
 ) -> Float[Array, "U U"]:

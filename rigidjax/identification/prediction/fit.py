@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from ...kept import keep
 from ..data.measurements import Runs
 from ..fit.least_squares import Minimum
 from ..fit.problem import FitProblem
@@ -33,10 +34,10 @@ def with_step(problem: PredictionProblem, step: Any) -> PredictionProblem:
     return eqx.tree_at(lambda p: p.fit.predictor.motion.step, problem, step)
 
 
-filter_compiled = eqx.filter_jit(filter_runs)
-_start_levels = eqx.filter_jit(start_levels)
-level_covariance = eqx.filter_jit(covariance_from_levels)
-_advance_round = eqx.filter_jit(advance_round)
+filter_compiled = keep(filter_runs)
+_start_levels = keep(start_levels)
+level_covariance = keep(covariance_from_levels)
+_advance_round = keep(advance_round)
 
 
 def refine_step(

@@ -3,10 +3,10 @@
 import dataclasses
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 
+from ...kept import keep
 from ...state import State
 from ..component_table import ComponentTable
 from ..data.measurements import Runs, rescale_weights
@@ -88,7 +88,7 @@ def _innovations_by_sensor(filtered: FilteredRun, runs: Runs) -> tuple[dict[str,
     return tuple(innovations)
 
 
-@eqx.filter_jit
+@keep
 def _smooth_runs(
     problem: PredictionProblem, shared: Any, per_run: Any, filtered: FilteredRun
 ) -> State:

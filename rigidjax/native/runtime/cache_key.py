@@ -8,7 +8,6 @@ import dataclasses
 import enum
 import functools
 import hashlib
-import importlib.metadata
 import pathlib
 from typing import Any
 
@@ -23,22 +22,11 @@ from ..passes.analysis import expand, is_expanded
 from ..passes.inlining import CALLS
 from . import disk as disk
 from .codegen import host_processor
+from .identity import VERSIONED_PACKAGES, package_versions
 from .thread_pool import max_threads
 
 # Parameters that the emitter does not read.
 _IGNORED_PARAMS = ("sharding", "out_sharding")
-# Packages whose code is determined by their version. For the first one, this package, the content
-# of its files counts instead.
-_VERSIONED_PACKAGES = (
-    "rigidjax",
-    "jax",
-    "jaxlib",
-    "numpy",
-    "equinox",
-    "diffrax",
-    "lineax",
-    "optimistix",
-)
 _PLAIN_TYPES = (type(None), bool, int, float, complex, str, bytes, np.dtype, np.generic)
 
 
@@ -56,16 +44,8 @@ def compute_cache_key(closed: ClosedJaxpr, *signature: object) -> str | None:
         return None
     settings: Any = jax.config
     precision = settings.jax_enable_x64, settings.jax_default_matmul_precision
-    context = *precision, max_threads(), *host_processor(), *_package_versions()
+    context = *precision, max_threads(), *host_processor(), *package_versions()
     return disk.digest(*texts, *map(repr, context), _compiler_digest())
-
-
-@functools.cache
-def _package_versions() -> list[str]:
-    return [
-        f"{name} {importlib.metadata.version(name)}"
-        for name in ("llvmlite", *_VERSIONED_PACKAGES[1:])
-    ]
 
 
 @functools.cache
@@ -149,7 +129,7 @@ def _check_function(function: Any) -> None:
 
 
 def _is_versioned(definition: Any) -> bool:
-    return (getattr(definition, "__module__", None) or "").split(".")[0] in _VERSIONED_PACKAGES
+    return (getattr(definition, "__module__", None) or "").split(".")[0] in VERSIONED_PACKAGES
 
 
 def _as_numpy(value: Any) -> np.ndarray:

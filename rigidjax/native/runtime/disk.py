@@ -28,6 +28,8 @@ _SUFFIX, _PARTIAL = ".kernel", ".partial"
 # Age in seconds after which the writer of a partial file is assumed to be dead.
 _ABANDONED = 3600
 _warned: set[str] = set()
+# Bytes written since the size of the cache was checked; the first write checks it.
+_unchecked: float = float("inf")
 
 
 def folder() -> pathlib.Path | None:
@@ -84,6 +86,7 @@ def read(name: str) -> bytes | None:
 
 def write(name: str, code: bytes) -> None:
     """Write code to the cache; warn if that is impossible."""
+    global _unchecked
     directory = folder()
     if directory is None:
         return
@@ -96,7 +99,10 @@ def write(name: str, code: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(_checksum(name, code) + code)
         os.replace(partial, directory / (name + _SUFFIX))
-        _limit_size(directory)
+        _unchecked += len(code)
+        if _unchecked > LARGEST * 1_000_000 / 64:
+            _limit_size(directory)
+            _unchecked = 0
     except OSError as error:
         if partial is not None:
             pathlib.Path(partial).unlink(missing_ok=True)

@@ -6,12 +6,9 @@ batch elements until none is left, and `first` is the address of their shared co
 reads the buffers from XLA's call frame (see `ffi_frame`) and calls `block` for the whole batch.
 """
 
-import ctypes
 import dataclasses
 import functools
-import threading
 
-import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
@@ -44,6 +41,7 @@ from .codegen import (
 )
 from .ffi_frame import CallFrame
 from .garbage import gc_paused
+from .registered import KERNEL, REGISTRY_LOCK, register
 from .thread_pool import emit_parallel_batch
 
 # Bytes of workspace, without tables, up to which a kernel has `max_width` lanes: the size of a
@@ -90,12 +88,12 @@ class Kernel:
         key = compute_cache_key(closed, signature)
         code = None if key is None else self._read_from_disk(key)
         if code is None:
-            code = _register_with_xla(compile_module(self.text, self._optimisation))
+            code = register(compile_module(self.text, self._optimisation))
             if key is not None:
                 level, *passes = str(self._optimisation.level), *self._optimisation.passes
                 disk.write(key, " ".join((code.name, level, *passes)).encode())
         self.code = code
-        self.name = f"rigidjax_{self.code.name}"
+        self.name = KERNEL + self.code.name
 
     def _read_from_disk(self, key: str) -> MachineCode | None:
         """Return the code that another process has compiled; `None` if it is not on disk."""
@@ -107,7 +105,7 @@ class Kernel:
         if machine_code is None:
             return None
         optimisation = OptimisationLevel(tuple(passes), int(level))
-        return _register_with_xla(MachineCode(name, machine_code, lambda: self.text, optimisation))
+        return register(MachineCode(name, machine_code, lambda: self.text, optimisation))
 
     @functools.cached_property
     def _outlined_jaxprs(self) -> frozenset[int]:
@@ -182,25 +180,7 @@ class Kernel:
         return str(module), workspace_bytes - memory.table_bytes
 
 
-_codes: dict[str, MachineCode] = {}
-
-
-def _register_with_xla(code: MachineCode) -> MachineCode:
-    """Register machine code with XLA under a name that is the same in every process.
-
-    JAX's persistent compilation cache therefore finds the computations that call it.
-    """
-    if code.name not in _codes:
-        function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(code.address("handler"))
-        capsule = jax.ffi.pycapsule(function)
-        jax.ffi.register_ffi_target(f"rigidjax_{code.name}", capsule, platform="cpu", api_version=1)
-        _codes[code.name] = code
-    return _codes[code.name]
-
-
 _kernels: dict[tuple, Kernel] = {}
-# Without the lock two threads could register the same kernel with XLA twice.
-REGISTRY_LOCK = threading.RLock()
 
 
 def get_kernel(closed: ClosedJaxpr, signature: Signature) -> Kernel:

@@ -1,0 +1,411 @@
+"""Functions whose compiled programs are kept on disk, so that a later process traces nothing.
+
+A program is a compiled computation of XLA that calls kernels. Its key is a digest of all on which
+its trace depends: the function, the static parts of its arguments, the types of their arrays, the
+code of this package and of the classes and functions of the user, and the versions of the packages.
+Derivatives are programs too: forward mode, values with what their derivatives need, and tangents
+and cotangents by the latter.
+
+Programs serve calls outside `jax.jit` and `jax.vmap`; inside them the function is traced as
+by `equinox.filter_jit`. A program with a part that cannot be identified, such as an object of a
+compiled library, is not kept.
+"""
+
+import collections
+import functools
+import itertools
+import pickle
+import threading
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.core import ShapedArray
+from jax.experimental import serialize_executable
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+from jax.interpreters.partial_eval import dce_jaxpr_consts
+
+from .checks import is_traced, is_tracing, known
+from .native import gc_paused
+from .private_names import primitive_linearizations
+
+# Programs of a process that are kept in memory.
+_LARGEST = 256
+_LOCK = threading.RLock()
+# Time at which this package was imported, s.
+_STARTED = time.time()
+# One mark for each argument or inexact result.
+Marks: TypeAlias = tuple[bool, ...]
+
+
+class _Place:
+    """Place of an array in the results of a function."""
+
+    def __init__(self, index: int):
+        self.index = index
+
+
+class Outline(NamedTuple):
+    """Results of a function: the types of its arrays, and a pytree with their places."""
+
+    types: tuple[jax.ShapeDtypeStruct, ...]
+    skeleton: Any
+
+    @property
+    def is_inexact(self) -> list[bool]:
+        """Whether a result has derivatives, for each."""
+        return [jnp.issubdtype(x.dtype, jnp.inexact) for x in self.types]
+
+
+class Program:
+    """A compiled function of arrays, and its derivatives.
+
+    **Arguments:** `key`, under which it is kept; `function`, of arrays; `arguments`, their types;
+    `parent`, the program of which this one is a derivative.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        parent: "Program | None" = None,
+    ):
+        self.key, self.function, self.arguments, self.parent = key, function, arguments, parent
+        self.outline: Any = None
+        self._rebuild: Any = None
+        self._call: Callable[..., Any] | None = None
+        self._derived: dict[tuple, Program] = {}
+        self._tangents: dict[tuple[bool, ...], Any] = {}
+
+    def __call__(self, *leaves: Any) -> list[jax.Array]:
+        if self._call is None:
+            with _LOCK, gc_paused():
+                if self._call is None:
+                    self._call = self._read() or self._compile()
+        return self._call(*leaves)
+
+    def _read(self) -> Callable[..., Any] | None:
+        """Return the program that another process has kept, `None` without one."""
+        from .native import executables
+
+        record = executables.read(self.key)
+        if record is None:
+            return None
+        try:
+            payload, targets, outlines = pickle.loads(record)
+            executables.register(targets)
+            in_tree = jax.tree.structure((tuple(self.arguments), {}))
+            out_tree = jax.tree.structure([0] * len(outlines[0].types))
+            call = serialize_executable.deserialize_and_load(payload, in_tree, out_tree)
+        except LookupError:
+            return None  # A kernel of it was removed.
+        except Exception as error:
+            warnings.warn(f"A kept program could not be read: {error!r}", stacklevel=2)
+            return None
+        for program, outline in zip(self.lineage, outlines, strict=True):
+            program.outline = outline
+        return call
+
+    @property
+    def lineage(self) -> list["Program"]:
+        """This program, and those of which it is a derivative."""
+        return [self, *(self.parent.lineage if self.parent is not None else [])]
+
+    def _compile(self) -> Callable[..., Any]:
+        """Return the program, which is kept for later processes."""
+        from .native import executables
+
+        lowered = jax.jit(self.evaluate).lower(*self.arguments)
+        targets, compiled = executables.find_targets(lowered.as_text()), lowered.compile()
+        if targets is None:
+            return compiled
+        outlines = [program.outline for program in self.lineage]
+        try:
+            payload, _, _ = serialize_executable.serialize(compiled)
+            record = pickle.dumps((payload, targets, outlines))
+        except (pickle.PicklingError, AttributeError, TypeError, ValueError):
+            return compiled  # Results with a part that belongs to this process.
+        executables.write(self.key, record)
+        return compiled
+
+    def evaluate(self, *leaves: Any) -> list[Any]:
+        """Return the arrays among the results of the function."""
+        out, tree = jax.tree.flatten(self.function(*leaves))
+        arrays = [jnp.asarray(x) for x in out if eqx.is_array(x)]
+        places = map(_Place, itertools.count())
+        skeleton = jax.tree.unflatten(tree, [next(places) if eqx.is_array(x) else x for x in out])
+        self.outline = Outline(tuple(_types(arrays)), skeleton)
+        return arrays
+
+    def rebuild(self, results: Sequence[Any]) -> Any:
+        """Return the results of the function from its arrays."""
+        if self._rebuild is None:
+            rest, tree = jax.tree.flatten(self.outline.skeleton, is_leaf=_is_place)
+            self._rebuild = tree, [(True, x.index) if _is_place(x) else (False, x) for x in rest]
+        tree, parts = self._rebuild
+        return jax.tree.unflatten(tree, [results[x] if a else x for a, x in parts])
+
+    def derivative(self, kind: str, arguments: Sequence[Any], *marks: Marks) -> "Program":
+        """Return the program of a derivative, `kind` naming a method below."""
+        with _LOCK:
+            if (kind, marks) not in self._derived:
+                from .native import executables
+
+                function = functools.partial(getattr(self, kind), *marks)
+                key = executables.digest(self.key, kind, repr(marks), repr(arguments))
+                self._derived[kind, marks] = Program(key, function, arguments, self)
+            return self._derived[kind, marks]
+
+    def _of_marked(self, leaves: Sequence[Any], marks: Marks) -> Callable[..., Any]:
+        """Return inexact results, and the others, as a function of the marked arguments."""
+
+        def function(*marked):
+            values = iter(marked)
+            out = self.evaluate(
+                *(next(values) if m else x for x, m in zip(leaves, marks, strict=True))
+            )
+            return _split(out, self.outline.is_inexact)
+
+        return function
+
+    def forward(self, marks: Marks, *args: Any) -> list[Any]:
+        """Return results and tangents of inexact results, from arguments and marked tangents."""
+        leaves, tangents = args[: len(marks)], args[len(marks) :]
+        marked, _ = _split(leaves, marks)
+        inexact, rates, others = jax.jvp(
+            self._of_marked(leaves, marks), marked, list(tangents), has_aux=True
+        )
+        return [*_merge(inexact, others, self.outline.is_inexact), *rates]
+
+    def linearisation(self, marks: Marks, *leaves: Any) -> list[Any]:
+        """Return results, and the arrays that their tangents need."""
+        marked, _ = _split(leaves, marks)
+        inexact, tangent, others = jax.linearize(
+            self._of_marked(leaves, marks), *marked, has_aux=True
+        )
+        needed, self._tangents[marks] = jax.tree.flatten(tangent)
+        return [*_merge(inexact, others, self.outline.is_inexact), *needed]
+
+    def _tangent_of(self, marks: Marks, needed: Sequence[Any]) -> Callable[..., Any]:
+        if marks not in self._tangents:  # The program of the values was read.
+            jax.eval_shape(functools.partial(self.linearisation, marks), *self.arguments)
+        return jax.tree.unflatten(self._tangents[marks], needed)
+
+    def tangent(self, marks: Marks, *args: Any) -> list[Any]:
+        """Return tangents of inexact results, from what they need and marked tangents."""
+        count = len(args) - sum(marks)
+        return list(self._tangent_of(marks, args[:count])(*args[count:]))
+
+    def cotangent(self, marks: Marks, given: Marks, *args: Any) -> list[Any]:
+        """Return cotangents of marked arguments, `None` for zero, from what tangents need and from
+        the cotangents of `given` inexact results."""
+        count = len(args) - sum(given)
+        tangent = self._tangent_of(marks, args[:count])
+        moving, _ = _split(self.arguments, marks)
+
+        # Results without a cotangent are left out: zero times an infinite derivative is not zero.
+        def given_tangents(*tangents):
+            return _split(tangent(*tangents), given)[0]
+
+        jaxpr = jax.make_jaxpr(given_tangents)(*moving).jaxpr
+        is_used = dce_jaxpr_consts(jaxpr, [True] * sum(given))[2]
+
+        def of_used(*used):
+            zeros = [jnp.zeros(x.shape, x.dtype) for x in _split(moving, is_used)[1]]
+            return given_tangents(*_merge(used, zeros, is_used))
+
+        out = jax.linear_transpose(of_used, *_split(moving, is_used)[0])(list(args[count:]))
+        return _merge(out, [None] * (len(moving) - len(out)), is_used)
+
+
+def _is_place(x: Any) -> bool:
+    return isinstance(x, _Place)
+
+
+def _split(values: Sequence[Any], marks: Sequence[bool]) -> tuple[list[Any], list[Any]]:
+    pairs = list(zip(values, marks, strict=True))
+    return [x for x, m in pairs if m], [x for x, m in pairs if not m]
+
+
+def _merge(marked: Sequence[Any], others: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
+    first, second = iter(marked), iter(others)
+    return [next(first) if m else next(second) for m in marks]
+
+
+def _types(values: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
+    avals = map(jax.typeof, values)
+    return [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+
+
+# Derivatives of calls under `jax.grad` and `jax.jvp` outside `jax.jit`.
+
+_call_p, _tangent_p = Primitive("rigidjax_kept"), Primitive("rigidjax_kept_tangent")
+_call_p.multiple_results = _tangent_p.multiple_results = True
+
+
+def _call_abstract(*avals: Any, program: Program) -> list[Any]:
+    if program.outline is None:
+        jax.eval_shape(program.evaluate, *program.arguments)
+    outline: Any = program.outline
+    return [ShapedArray(x.shape, x.dtype, x.weak_type) for x in outline.types]
+
+
+def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program):
+    marks = tuple(type(t) is not ad.Zero for t in tangents)
+    moving, _ = _split(tangents, marks)
+    forward = program.derivative("forward", _types([*primals, *moving]), marks)
+    out = _call_p.bind(*primals, *moving, program=forward)
+    count = len(program.outline.types)
+    return out[:count], _with_zeros(out[:count], out[count:], program)
+
+
+def _with_zeros(values: Sequence[Any], rates: Sequence[Any], program: Program) -> list[Any]:
+    zeros = [ad.Zero(jax.typeof(x).to_tangent_aval()) for x in values]
+    is_inexact = program.outline.is_inexact
+    return _merge(rates, _split(zeros, is_inexact)[1], is_inexact)
+
+
+def _call_linearisation(is_vjp: bool, marks: Sequence[bool], *primals: Any, program: Program):
+    marks = tuple(marks)
+    values = program.derivative("linearisation", program.arguments, marks)
+    out = _call_p.bind(*primals, program=values)
+    count = len(program.outline.types)
+
+    def tangent(needed, *tangents):
+        moving, _ = _split(tangents, marks)
+        rates = _tangent_p.bind(*needed, *moving, program=program, marks=marks)
+        return _with_zeros(out[:count], rates, program)
+
+    return out[:count], program.outline.is_inexact, out[count:], tangent
+
+
+def _tangent_call(*args: Any, program: Program, marks: Marks) -> list[Any]:
+    tangent = program.derivative("tangent", _types(args), marks)
+    return _call_p.bind(*args, program=tangent)
+
+
+def _tangent_abstract(*avals: Any, program: Program, marks: Marks) -> list[Any]:
+    types, _ = _split(program.outline.types, program.outline.is_inexact)
+    return [ShapedArray(x.shape, x.dtype) for x in types]
+
+
+def _tangent_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any):
+    rates = [ad.instantiate_zeros(t) for t in tangents]
+    return jax.jvp(functools.partial(_tangent_call, **params), list(primals), rates)
+
+
+def _tangent_transpose(cotangents: Sequence[Any], *args: Any, program: Program, marks: Marks):
+    count = len(args) - sum(marks)
+    given = tuple(type(ct) is not ad.Zero for ct in cotangents)
+    operands = [*args[:count], *_split(cotangents, given)[0]]
+    cotangent = program.derivative("cotangent", _types(operands), marks, given)
+    return [None] * count + cotangent.rebuild(_call_p.bind(*operands, program=cotangent))
+
+
+def _register(primitive: Primitive, impl: Callable[..., Any], abstract: Callable) -> None:
+    primitive.def_impl(impl)
+    primitive.def_abstract_eval(abstract)
+    mlir.register_lowering(primitive, mlir.lower_fun(impl, multiple_results=True))
+
+    def batch(args, axes, **params):
+        out = jax.vmap(functools.partial(impl, **params), in_axes=tuple(axes))(*args)
+        return out, [0] * len(out)
+
+    batching.primitive_batchers[primitive] = batch
+
+
+def _call_impl(*leaves: Any, program: Program) -> list[Any]:
+    if is_traced(leaves):
+        return jax.jit(program.evaluate)(*leaves)
+    return program(*leaves)
+
+
+_register(_call_p, _call_impl, _call_abstract)
+_register(_tangent_p, _tangent_call, _tangent_abstract)
+ad.primitive_jvps[_call_p] = _call_jvp
+primitive_linearizations[_call_p] = _call_linearisation
+ad.primitive_jvps[_tangent_p] = _tangent_jvp
+ad.primitive_transposes[_tangent_p] = _tangent_transpose
+
+
+_programs: collections.OrderedDict[tuple, Program | None] = collections.OrderedDict()
+
+
+def keep(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of pytrees that is compiled, with programs that are kept on disk.
+
+    It is `equinox.filter_jit(function)` inside `jax.jit` and `jax.vmap`, on a mesh of devices,
+    and where a program cannot be kept.
+    """
+    jitted = eqx.filter_jit(function)
+
+    @functools.wraps(function)
+    def call(*args, **options):
+        leaves, tree = jax.tree.flatten((args, options))
+        is_array = tuple(map(eqx.is_array, leaves))
+        arrays, static = _split(leaves, is_array)
+        if not _can_be_kept(arrays):
+            return jitted(*args, **options)
+        key = function, tree, is_array, tuple(static), tuple(map(jax.typeof, arrays)), _context()
+        with _LOCK:
+            if key not in _programs:
+                _programs[key] = _make_program(function, tree, is_array, static, arrays)
+                if len(_programs) > _LARGEST:
+                    _programs.popitem(last=False)
+            program = _programs[key]
+        if program is None:
+            return jitted(*args, **options)
+        traced = is_traced(arrays)
+        return program.rebuild(
+            _call_p.bind(*arrays, program=program) if traced else program(*arrays)
+        )
+
+    return call
+
+
+def _make_program(
+    function: Callable[..., Any],
+    tree: Any,
+    is_array: tuple[bool, ...],
+    static: Sequence[Any],
+    arrays: Sequence[Any],
+) -> Program | None:
+    from .native import executables
+
+    types = _types(arrays)
+    marked = [executables.ArrayType(f"{x.dtype.name}{x.shape}{x.weak_type}") for x in types]
+    args = jax.tree.unflatten(tree, _merge(marked, static, is_array))
+    key = executables.compute_key(function, args, _STARTED)
+    if key is None:
+        return None
+
+    def flat(*leaves):
+        args, options = jax.tree.unflatten(tree, _merge(leaves, static, is_array))
+        return function(*args, **options)
+
+    return Program(key, flat, types)
+
+
+def _context() -> tuple[Any, ...]:
+    """Return the settings on which a trace depends."""
+    config: Any = jax.config
+    return (
+        config.jax_enable_x64,
+        config.jax_default_matmul_precision,
+        config.jax_numpy_dtype_promotion,
+    )
+
+
+def _can_be_kept(arrays: Sequence[Any]) -> bool:
+    """Return whether a call of these arrays is a program: one on the host, outside of traces."""
+    config: Any = jax.config
+    if config.jax_disable_jit or config.jax_debug_nans or is_tracing():
+        return False
+    is_plain = jax.default_backend() == "cpu" and jax.device_count() == 1
+    return is_plain and not is_traced(known(list(arrays)))
