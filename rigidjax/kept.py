@@ -25,7 +25,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.core import ShapedArray
-from jax.experimental import serialize_executable
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters.partial_eval import dce_jaxpr_consts
@@ -92,6 +91,8 @@ class Program:
 
     def _read(self) -> Callable[..., Any] | None:
         """Return the program that another process has kept, `None` without one."""
+        from jax.experimental import serialize_executable
+
         from .native import executables
 
         record = executables.read(self.key)
@@ -119,9 +120,11 @@ class Program:
 
     def _compile(self) -> Callable[..., Any]:
         """Return the program, which is kept for later processes."""
+        from jax.experimental import serialize_executable
+
         from .native import executables
 
-        lowered = jax.jit(self.evaluate).lower(*self.arguments)
+        lowered = self.traced.lower(*self.arguments)
         targets, compiled = executables.find_targets(lowered.as_text()), lowered.compile()
         if targets is None:
             return compiled
@@ -129,8 +132,8 @@ class Program:
         try:
             payload, _, _ = serialize_executable.serialize(compiled)
             record = pickle.dumps((payload, targets, outlines))
-        except (pickle.PicklingError, AttributeError, TypeError, ValueError):
-            return compiled  # Results with a part that belongs to this process.
+        except (pickle.PicklingError, AttributeError, TypeError, ValueError, RuntimeError):
+            return compiled  # A part of the results or of the executable belongs to this process.
         executables.write(self.key, record)
         return compiled
 
@@ -142,6 +145,11 @@ class Program:
         skeleton = jax.tree.unflatten(tree, [next(places) if eqx.is_array(x) else x for x in out])
         self.outline = Outline(tuple(_types(arrays)), skeleton)
         return arrays
+
+    @functools.cached_property
+    def traced(self) -> Callable[..., list[jax.Array]]:
+        """The function as a part of another trace, such as that of a batch."""
+        return jax.jit(self.evaluate)
 
     def rebuild(self, results: Sequence[Any]) -> Any:
         """Return the results of the function from its arrays."""
@@ -322,7 +330,7 @@ def _register(primitive: Primitive, impl: Callable[..., Any], abstract: Callable
 
 def _call_impl(*leaves: Any, program: Program) -> list[Any]:
     if is_traced(leaves):
-        return jax.jit(program.evaluate)(*leaves)
+        return program.traced(*leaves)
     return program(*leaves)
 
 

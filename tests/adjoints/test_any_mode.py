@@ -19,7 +19,8 @@ def run(theta, t1=0.4, **options):
     body = rj.FixedPointBody(theta[:3], rj.AxialGravityPotential(theta[3]), physical=False)
     model = rj.NullSpace(body, options.pop("rotation", None))
     start = rj.State(orientation=[0.8, 0.6, 0.0, 0.0], angular_velocity=theta[4:])
-    settings = dict(solver=diffrax.Dopri5(), rtol=1e-7, atol=1e-7, max_steps=128)
+    settings = dict(solver=diffrax.Dopri5(), max_steps=128)
+    settings |= {} if "dt" in options else dict(rtol=1e-7, atol=1e-7)
     return rj.simulate(model, start, t1, **{**settings, **options})
 
 

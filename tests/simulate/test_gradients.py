@@ -36,7 +36,7 @@ def end(theta, p, formulation=rj.NullSpace, rotation=None, t1=T1, **options):
     body = rj.FixedPointBody(theta[:3], rj.AxialGravityPotential(WEIGHT), physical=False)
     model = formulation(body, rotation)
     state = rj.State(orientation=p, angular_velocity=theta[3:])
-    settings = dict(rtol=1e-12, atol=1e-12, max_steps=256)
+    settings = dict(max_steps=256) | ({} if "dt" in options else dict(rtol=1e-12, atol=1e-12))
     solution = rj.simulate(model, state, t1, **{**settings, **options})
     states = solution.states
     R = euler_map(states.orientation[0, 0])
