@@ -257,6 +257,13 @@ _call_p, _tangent_p = Primitive("rigidjax_kept"), Primitive("rigidjax_kept_tange
 _call_p.multiple_results = _tangent_p.multiple_results = True
 
 
+def _call(program: Program, args: Sequence[Any]) -> list[Any]:
+    # A batch, such as that of `jax.jacfwd`, is traced: what is not batched in it stays so.
+    if is_traced(known(list(args))):
+        return program.traced(*args)
+    return _call_p.bind(*args, program=program)
+
+
 def _call_abstract(*avals: Any, program: Program) -> list[Any]:
     if program.outline is None:
         jax.eval_shape(program.evaluate, *program.arguments)
@@ -268,7 +275,7 @@ def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Progr
     marks = tuple(type(t) is not ad.Zero for t in tangents)
     moving, _ = _split(tangents, marks)
     forward = program.derivative("forward", _types([*primals, *moving]), marks)
-    out = _call_p.bind(*primals, *moving, program=forward)
+    out = _call(forward, [*primals, *moving])
     count = len(program.outline.types)
     return out[:count], _with_zeros(out[:count], out[count:], program)
 
@@ -282,7 +289,7 @@ def _with_zeros(values: Sequence[Any], rates: Sequence[Any], program: Program) -
 def _call_linearisation(is_vjp: bool, marks: Sequence[bool], *primals: Any, program: Program):
     marks = tuple(marks)
     values = program.derivative("linearisation", program.arguments, marks)
-    out = _call_p.bind(*primals, program=values)
+    out = _call(values, primals)
     count = len(program.outline.types)
 
     def tangent(needed, *tangents):
@@ -295,7 +302,7 @@ def _call_linearisation(is_vjp: bool, marks: Sequence[bool], *primals: Any, prog
 
 def _tangent_call(*args: Any, program: Program, marks: Marks) -> list[Any]:
     tangent = program.derivative("tangent", _types(args), marks)
-    return _call_p.bind(*args, program=tangent)
+    return _call(tangent, args)
 
 
 def _tangent_abstract(*avals: Any, program: Program, marks: Marks) -> list[Any]:
@@ -313,7 +320,7 @@ def _tangent_transpose(cotangents: Sequence[Any], *args: Any, program: Program, 
     given = tuple(type(ct) is not ad.Zero for ct in cotangents)
     operands = [*args[:count], *_split(cotangents, given)[0]]
     cotangent = program.derivative("cotangent", _types(operands), marks, given)
-    return [None] * count + cotangent.rebuild(_call_p.bind(*operands, program=cotangent))
+    return [None] * count + cotangent.rebuild(_call(cotangent, operands))
 
 
 def _register(primitive: Primitive, impl: Callable[..., Any], abstract: Callable) -> None:

@@ -97,6 +97,10 @@ def test_results_and_derivatives_of_a_function(scale):
     a = np.arange(3.0)
     np.testing.assert_allclose(gradient, a @ a + 2 * a * a.sum(), rtol=1e-14)
     assert int(count) == 3
+    # Values beside a batch of tangents are no batch.
+    rows, count = jax.jacfwd(total, has_aux=True)(jnp.arange(3.0))
+    np.testing.assert_allclose(rows, gradient, rtol=1e-14)
+    assert count.shape == ()
     # Inside `jit` and `vmap`, and a derivative of a derivative.
     batch = jax.vmap(lambda a: total(a)[0])(jnp.ones((2, 3)))
     np.testing.assert_allclose(batch, [9.0, 9.0])

@@ -20,6 +20,7 @@ from .identity import (
     package_digest,
     package_versions,
 )
+from .platforms import why_no_kernels
 from .registered import KERNEL, register_from_disk
 from .thread_pool import max_threads
 
@@ -45,7 +46,7 @@ def compute_key(function: Callable[..., Any], args: Any, started: float) -> str 
         settings.jax_enable_x64, settings.jax_default_matmul_precision,
         settings.jax_numpy_dtype_promotion, settings.jax_default_device, jax.device_count(),
     )  # fmt: skip
-    versions = sys.version, *package_versions(), code, os.environ.get("XLA_FLAGS")
+    versions = sys.version, *package_versions(), code, why_no_kernels(), os.environ.get("XLA_FLAGS")
     return digest(text, *map(repr, (*flags, max_threads(), *host_processor(), *versions)))
 
 
