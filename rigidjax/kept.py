@@ -124,9 +124,11 @@ class Program:
 
         from .native import executables
 
-        lowered = self.traced.lower(*self.arguments)
-        targets, compiled = executables.find_targets(lowered.as_text()), lowered.compile()
-        if targets is None:
+        lowered = self.subfunction.lower(*self.arguments)
+        targets, hits = executables.find_targets(lowered.as_text()), _count_cache_hits()
+        compiled = lowered.compile()
+        # An executable that JAX's own cache has read cannot be written again: it lacks its code.
+        if targets is None or _count_cache_hits() > hits:
             return compiled
         outlines = [program.outline for program in self.lineage]
         try:
@@ -147,9 +149,15 @@ class Program:
         return arrays
 
     @functools.cached_property
-    def traced(self) -> Callable[..., list[jax.Array]]:
+    def subfunction(self) -> Any:
         """The function as a part of another trace, such as that of a batch."""
-        return jax.jit(self.evaluate)
+
+        def evaluate(*leaves):
+            return self.evaluate(*leaves)
+
+        # The name is a part of the key of JAX's own cache: see `_compile`.
+        evaluate.__name__ = evaluate.__qualname__ = f"kept_{self.key}"
+        return jax.jit(evaluate)
 
     def rebuild(self, results: Sequence[Any]) -> Any:
         """Return the results of the function from its arrays."""
@@ -232,6 +240,24 @@ class Program:
         return _merge(out, [None] * (len(moving) - len(out)), is_used)
 
 
+_hits = threading.local()
+
+
+def _count_cache_hits() -> int:
+    """Return how many executables JAX's own cache has read in this thread."""
+    _listen_to_cache()
+    return getattr(_hits, "count", 0)
+
+
+@functools.cache
+def _listen_to_cache() -> None:
+    def listen(event, **_):
+        if event == "/jax/compilation_cache/cache_hits":
+            _hits.count = getattr(_hits, "count", 0) + 1
+
+    jax.monitoring.register_event_listener(listen)
+
+
 def _is_place(x: Any) -> bool:
     return isinstance(x, _Place)
 
@@ -260,7 +286,7 @@ _call_p.multiple_results = _tangent_p.multiple_results = True
 def _call(program: Program, args: Sequence[Any]) -> list[Any]:
     # A batch, such as that of `jax.jacfwd`, is traced: what is not batched in it stays so.
     if is_traced(known(list(args))):
-        return program.traced(*args)
+        return program.subfunction(*args)
     return _call_p.bind(*args, program=program)
 
 
@@ -337,7 +363,7 @@ def _register(primitive: Primitive, impl: Callable[..., Any], abstract: Callable
 
 def _call_impl(*leaves: Any, program: Program) -> list[Any]:
     if is_traced(leaves):
-        return program.traced(*leaves)
+        return program.subfunction(*leaves)
     return program(*leaves)
 
 

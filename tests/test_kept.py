@@ -1,12 +1,16 @@
 """Programs that are kept on disk: read by a later process, and never one of something else."""
 
 import functools
+import os
+import subprocess
+import sys
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 import rigidjax as rj
 from rigidjax import kept
@@ -27,8 +31,13 @@ def folder(tmp_path, monkeypatch):
         return original(program)
 
     monkeypatch.setattr(kept.Program, "_compile", compile_and_count)
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", None)
+    compilation_cache.reset_cache()
     forget()
     yield tmp_path
+    jax.config.update("jax_compilation_cache_dir", before)
+    compilation_cache.reset_cache()
     forget()
 
 
@@ -212,6 +221,33 @@ def test_damaged_and_foreign_entries_are_replaced(scale, folder):
     path.chmod(0o666)  # Others may have changed it.
     scale(x, options)
     assert COUNTS["compiled"] == 1
+
+
+def test_executables_of_the_cache_of_jax_are_not_written_again(scale, folder, tmp_path_factory):
+    """They lack their code."""
+    source = """
+import jax, sys
+jax.config.update("jax_compilation_cache_dir", sys.argv[1])
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+import jax.numpy as jnp
+from rigidjax.kept import keep
+def function(x):
+    return jnp.sort(jnp.sin(x)) + x[:, None]
+print(keep(function)(jnp.arange(5.0)).sum())
+"""
+    script, cache = folder / "script.py", tmp_path_factory.mktemp("jax")
+    script.write_text(source)
+    printed = set()
+    for number in range(3):  # compiled; read from the cache of JAX; the same once more
+        kept_in = tmp_path_factory.mktemp("kept") if number < 2 else kept_in
+        done = subprocess.run(
+            [sys.executable, str(script), str(cache)], check=True, capture_output=True, text=True,
+            env=os.environ | {"RIGIDJAX_KERNEL_CACHE": str(kept_in)},
+        )  # fmt: skip
+        printed.add(done.stdout)
+        assert len(list(kept_in.glob("*.kernel"))) == (number == 0)
+    assert len(printed) == 1
 
 
 def test_nothing_is_kept_where_the_cache_is_off_or_the_folder_cannot_be_written(

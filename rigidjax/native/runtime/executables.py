@@ -15,7 +15,6 @@ from .codegen import host_processor
 from .disk import digest as digest, read as read, write as write
 from .identity import (
     ArrayType as ArrayType,
-    NotIdentified,
     identify,
     package_digest,
     package_versions,
@@ -37,9 +36,8 @@ def compute_key(function: Callable[..., Any], args: Any, started: float) -> str 
     code = None if disk.folder() is None else package_digest(started)
     if code is None:
         return None
-    try:
-        text = identify((function, args))
-    except NotIdentified:
+    text = identify((function, args))
+    if text is None:
         return None
     settings: Any = jax.config
     flags = (

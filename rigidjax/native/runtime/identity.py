@@ -2,7 +2,7 @@
 
 A class or function of this package, of the standard library or of an installed package has the name
 that its version knows it by; one of a user has the digest of its code, of what it closes over and
-of the globals that it uses. An object without identity raises `NotIdentified`.
+of the globals that it uses. An object without identity has no text.
 """
 
 import dataclasses
@@ -43,7 +43,7 @@ _OF_CLASS = frozenset((
 ))  # fmt: skip
 
 
-class NotIdentified(Exception):
+class _NotIdentified(Exception):
     """Raised for an object that may differ in another process."""
 
 
@@ -54,12 +54,12 @@ class ArrayType:
         self.text = text
 
 
-def identify(value: Any) -> str:
-    """Return a text that two objects share only if their traces are equal.
-
-    **Raises:** `NotIdentified`.
-    """
-    return _Identifier().text(value)
+def identify(value: Any) -> str | None:
+    """Return a text that two objects share only if their traces are equal, `None` without one."""
+    try:
+        return _Identifier().text(value)
+    except _NotIdentified:
+        return None
 
 
 @functools.cache
@@ -156,7 +156,7 @@ class _Identifier:
             return self._class(value)
         if isinstance(value, types.ModuleType):
             if _library(value.__name__) is None:
-                raise NotIdentified(f"the module {value.__name__}")
+                raise _NotIdentified(f"the module {value.__name__}")
             return f"module {_library(value.__name__)} {value.__name__}"
         if isinstance(value, types.FunctionType):
             return self._function(value)
@@ -177,7 +177,7 @@ class _Identifier:
             return f"{self._class(kind)} {self.text(fields)}"
         if _library(kind.__module__) is not None and (inner := _inner_function(value)) is not None:
             return f"{self._class(kind)} {self.text(inner)}"
-        raise NotIdentified(f"an object of {kind.__module__}.{kind.__qualname__}")
+        raise _NotIdentified(f"an object of {kind.__module__}.{kind.__qualname__}")
 
     def _class(self, kind: type) -> str:
         if (name := _library_name(kind)) is not None or kind.__module__ == "builtins":
@@ -207,7 +207,7 @@ class _Identifier:
             try:
                 content = cell.cell_contents
             except ValueError as error:
-                raise NotIdentified(f"the variable {name}, which has no value yet") from error
+                raise _NotIdentified(f"the variable {name}, which has no value yet") from error
             texts.append(f"{name}={self.text(content)}")
         texts.append(self.text((function.__defaults__, function.__kwdefaults__)))
         if _library(function.__module__) is None:
@@ -233,13 +233,13 @@ def _names_of(code: types.CodeType) -> set[str]:
 
 def _array_text(value: Any) -> str:
     if isinstance(value, Tracer):
-        raise NotIdentified("a traced value")
+        raise _NotIdentified("a traced value")
     if isinstance(value, jax.Array) and not jax.numpy.issubdtype(value.dtype, np.number):
         if value.dtype != bool:
-            raise NotIdentified(f"an array of {value.dtype}")
+            raise _NotIdentified(f"an array of {value.dtype}")
     array = np.ascontiguousarray(value)
     if array.dtype.kind not in "fiubcSU":
-        raise NotIdentified(f"an array of {array.dtype}")
+        raise _NotIdentified(f"an array of {array.dtype}")
     weak = getattr(value, "weak_type", False)
     content = hashlib.sha256(array.tobytes()).hexdigest()
     return f"array {type(value).__name__} {array.dtype.str} {array.shape} {weak} {content}"
