@@ -24,7 +24,6 @@ A case describes a model, its data and a task in [TOML](https://toml.io):
 | `rigidjax sweep case.toml` | [many simulations](ensembles.md) |
 | `rigidjax compare-fits one.toml two.toml` | [comparison of models](model_comparison.md) |
 | `rigidjax export case.toml` | [FMUs and C libraries](export.md) |
-| `rigidjax trajectory case.toml` | [motion for a regression](experiment_design.md#a-trajectory-for-a-robot) |
 | `rigidjax regress case.toml` | [linear regression](regression.md#in-a-shell), with tables of its own |
 
 Nothing in a case is evaluated. Unknown keys are rejected, with the closest valid key as a suggestion; values are in SI units where no key
@@ -202,14 +201,6 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "kind": ("by the residuals", 'bootstrap: `"parametric"`, `"residual"`, `"block"` or `"runs"`'),
             "posterior": ("none", "number of samples of each chain"),
             "seed": ("0", "seed of bootstrap and posterior"),
-        },
-    ),
-    "[trajectory]": (
-        "A motion for the regression of a robot, designed by `rigidjax trajectory`. The arguments of `design_trajectory` "
-        "(`period`, `harmonics`, `terms`, ...) are further keys.",
-        {
-            "limits": ("of the model file", "tables by coordinate: `position`, `rate`, `acceleration`, `torque`"),
-            "workspace": ("`[]`", "tables `[[trajectory.workspace]]`: `body`, `low`, `high`, `point`"),
         },
     ),
     "[run]": (

@@ -107,7 +107,6 @@ for _command, _module, _function in (
     ("identify", "identify", "identify_case"),
     ("compare-fits", "compare_fits", "compare_fits"),
     ("regress", "regress", "regress_case"),
-    ("trajectory", "trajectory", "trajectory"),
     ("export", "export", "export_case"),
     ("view", "view", "view_files"),
     ("sweep", "sweep", "sweep"),

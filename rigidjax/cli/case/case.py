@@ -37,7 +37,6 @@ _TABLES = (
     "parameter",
     "method",
     "intervals",
-    "trajectory",
     "run",
     "output",
 )
@@ -89,7 +88,6 @@ def read_case(
     """
     path = pathlib.Path(path)
     top, title, text = open_case(path, changes)
-    top.values.pop("trajectory", None)
     common, cut = read_common(top, path.parent)
     inputs = read_inputs(top, path.parent, common)
     model = read_model(top, inputs, path.parent)
@@ -133,7 +131,7 @@ def read_run_case(
     """
     path = pathlib.Path(path)
     top, title, text = open_case(path, changes)
-    for key in ("sensor", "parameter", "intervals", "trajectory", "output"):
+    for key in ("sensor", "parameter", "intervals", "output"):
         top.values.pop(key, None)
     common, _ = read_common(top, path.parent)
     inputs = read_inputs(top, path.parent, common)

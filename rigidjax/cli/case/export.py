@@ -39,7 +39,7 @@ def read_export_case(path: str | os.PathLike[str]) -> ExportCase:
     """
     path = pathlib.Path(path)
     top, title, _ = open_case(path, None)
-    for key in ("intervals", "trajectory", "output"):
+    for key in ("intervals", "output"):
         top.values.pop(key, None)
     common, _ = read_common(top, path.parent)
     inputs = read_inputs(top, path.parent, common)
