@@ -105,7 +105,6 @@ for _command, _module, _function in (
     ("compare", "compare", "compare"),
     ("fit", "fit", "fit"),
     ("identify", "identify", "identify_case"),
-    ("compare-fits", "compare_fits", "compare_fits"),
     ("regress", "regress", "regress_case"),
     ("export", "export", "export_case"),
     ("view", "view", "view_files"),

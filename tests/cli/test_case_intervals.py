@@ -1,14 +1,11 @@
-"""`rigidjax compare-fits`, and `[intervals]` of a case."""
+"""Intervals that a case and the command line request."""
 
 import pytest
 from cli.case_files import TEXT, case_of
-from cli.program import assert_refused, good
+from cli.program import assert_refused
 
 from rigidjax.cli.case.case import read_case
 from rigidjax.cli.case.intervals import IntervalMethods, add_methods
-
-# Undamped, and damped as in the example.
-UNDAMPED = TEXT[: TEXT.rindex("[[parameter]]")] + TEXT[TEXT.rindex("[method]") :]
 
 
 def test_methods_of_intervals(tmp_path):
@@ -34,18 +31,3 @@ def test_methods_of_intervals(tmp_path):
 def test_invalid_methods_of_intervals(tmp_path, line, message):
     case = case_of(tmp_path, f"{TEXT}[intervals]\n{line}\n")
     assert_refused(message, "identify", case)
-
-
-def test_comparison_needs_two_cases(tmp_path):
-    assert_refused("`compare-fits` needs two cases", "compare-fits", case_of(tmp_path, TEXT))
-
-
-@pytest.mark.exhaustive
-def test_comparison_of_a_damped_and_an_undamped_arm(tmp_path):
-    damped = case_of(tmp_path, TEXT)
-    undamped = tmp_path / "undamped.toml"
-    undamped.write_text(UNDAMPED.replace("damping = 0.05 ", "damping = 0.0 "))
-    report = tmp_path / "comparison.md"
-    text = good("compare-fits", damped, undamped, "--folds", 0, "--report", report)
-    assert text.index("case: Fit(converged") < text.index("undamped: Fit(converged")
-    assert "| case |" in report.read_text().replace("**", "")
