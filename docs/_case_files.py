@@ -21,7 +21,6 @@ A case describes a model, its data and a task in [TOML](https://toml.io):
 | `rigidjax run case.toml` | simulation |
 | `rigidjax describe case.toml` | tables and a view of the model |
 | `rigidjax identify case.toml` | [fit of parameters](identification.md) |
-| `rigidjax sweep case.toml` | [many simulations](ensembles.md) |
 | `rigidjax export case.toml` | [FMUs and C libraries](export.md) |
 | `rigidjax regress case.toml` | [linear regression](regression.md#in-a-shell), with tables of its own |
 

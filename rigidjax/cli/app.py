@@ -108,7 +108,6 @@ for _command, _module, _function in (
     ("regress", "regress", "regress_case"),
     ("export", "export", "export_case"),
     ("view", "view", "view_files"),
-    ("sweep", "sweep", "sweep"),
     ("demo", "demo", "demo"),
 ):
     app.command(_command)(read_command(_module, _function))

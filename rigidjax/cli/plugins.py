@@ -15,8 +15,11 @@ from .checks import check_readable
 _GROUP = "rigidjax"
 
 
-def import_file(file: str | pathlib.Path) -> types.ModuleType:
-    """Import a Python file, which may import modules of its folder.
+@functools.cache
+def import_plugin(file: pathlib.Path) -> types.ModuleType:
+    """Import a Python file once; the classes that it defines are known by their names.
+
+    It may import modules of its folder.
 
     **Errors:** `FileNotFoundError`; `ValueError` with the first error in the file and its line.
     """
@@ -30,14 +33,8 @@ def import_file(file: str | pathlib.Path) -> types.ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise ValueError(f"{path} cannot be imported: {describe_error(error, path)}") from error
+        raise ValueError(f"{path} cannot be imported: {_describe_error(error, path)}") from error
     return module
-
-
-@functools.cache
-def import_plugin(file: pathlib.Path) -> types.ModuleType:
-    """Import a Python file once; the classes that it defines are known by their names."""
-    return import_file(file)
 
 
 @functools.cache
@@ -57,7 +54,7 @@ def import_installed_plugins() -> None:
             ) from error
 
 
-def describe_error(error: Exception, path: pathlib.Path) -> str:
+def _describe_error(error: Exception, path: pathlib.Path) -> str:
     """Return an error's type, the first line of its text, and the last line in the file `path`."""
     text = str(error).strip().partition("\n")[0]
     frames = traceback.extract_tb(error.__traceback__)

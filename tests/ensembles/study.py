@@ -1,4 +1,4 @@
-"""A sweep for tests, slow enough to be killed in the middle."""
+"""A run for tests, slow enough to be killed in the middle."""
 
 import jax
 import jax.numpy as jnp

@@ -1,7 +1,7 @@
 """Ensembles in files: kills at any moment, other plans, several workers."""
 
-import json
 import os
+import pathlib
 import random
 import shutil
 import signal
@@ -9,11 +9,11 @@ import subprocess
 import sys
 import time
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray
-from cli.program import good, refusal
 from ensembles import study
 
 import rigidjax as rj
@@ -21,7 +21,6 @@ from rigidjax.ensembles import Store, StoreError
 from rigidjax.ensembles.chunks import ChunkResult
 from rigidjax.ensembles.leases import Lease
 from rigidjax.ensembles.members import Members
-from rigidjax.ensembles.processes import read_rank
 from rigidjax.ensembles.traced_run import Status, TracedRun
 
 COUNT, SHARD = 200, 10
@@ -202,25 +201,24 @@ def test_claims_last_until_shards_are_written(complete, undisturbed_ensemble):
     assert list(theirs) == [] and os.listdir(complete / "progress" / "leases") == []
 
 
-def arguments(path, parameters):
-    return ["sweep", f"{study.__file__}:run", "--parameters", parameters, "--out", path]
+PROGRAM = """
+import sys
+sys.path.insert(0, {tests!r})
+from ensembles.test_stores import store_ensemble
+store_ensemble({path!r}, batch={shard}, threads=1, worker=({number}, 2))
+"""
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("parameters") / "p.nc"
-    xarray.Dataset({k: ("member", v) for k, v in PARAMETERS.items()}).to_netcdf(path)
-    return path
-
-
-def killed_at_random(path, parameters, kills, seed, shard):
-    """A sweep by two workers, one of them killed and replaced again and again."""
+def killed_at_random(path, kills, seed, shard):
+    """An ensemble by two workers, one of them killed and replaced again and again."""
     rng = random.Random(seed)
-    command = [sys.executable, "-m", "rigidjax", *map(str, arguments(path, parameters))]
-    command += ["--batch", str(shard), "--threads", "1"]
+    tests = str(pathlib.Path(__file__).parents[1])
+    # In the precision of this process, which the plan names.
+    variables = {**os.environ, "JAX_ENABLE_X64": str(int(jax.config.read("jax_enable_x64")))}
 
-    def start(k):
-        return subprocess.Popen([*command, "--worker", f"{k}/2"], stdout=subprocess.DEVNULL)
+    def start(number):
+        program = PROGRAM.format(tests=tests, path=str(path), shard=shard, number=number)
+        return subprocess.Popen([sys.executable, "-c", program], env=variables)
 
     processes = [start(0), start(1)]
     done = 0
@@ -243,9 +241,9 @@ def killed_at_random(path, parameters, kills, seed, shard):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("kills", [1, 50])
-def test_killed_workers_are_replaced(tmp_path, file, kills, undisturbed_ensemble):
+def test_killed_workers_are_replaced(tmp_path, kills, undisturbed_ensemble):
     path = tmp_path / "s.zarr"
-    killed_at_random(path, file, kills, seed=kills, shard=1 if kills > 1 else SHARD)
+    killed_at_random(path, kills, seed=kills, shard=1 if kills > 1 else SHARD)
     store = Store(path)
     outputs, status = store.read()
     for values, expected in zip(outputs, undisturbed_ensemble.leaves, strict=True):
@@ -256,61 +254,24 @@ def test_killed_workers_are_replaced(tmp_path, file, kills, undisturbed_ensemble
     ]
 
 
-def test_sweep_command(tmp_path, file, complete):
-    path = tmp_path / "s.zarr"
-    said = good(*arguments(path, file), "--batch", SHARD)
-    assert "1 failed: 1 nonfinite_state; numbers 17" in said
-    assert "200 of 200 members in 20 of 20 shards, 1 failed" in said
-    assert (
-        good("sweep", "status", path).split()
-        == said.split()[-len(good("sweep", "status", path).split()) :]
-    )
-    page = tmp_path / "page.html"
-    good("sweep", "report", path, "--html", page)
+def test_page_of_a_store(tmp_path, complete):
+    page, plan = tmp_path / "page.html", complete / "progress" / "plan.json"
+    data = Store(complete).to_xarray()
+    rj.plotting.write_ensemble_page(data, page, files=[plan])
     text = page.read_text()
     assert "200 members, 1 of them failed" in text and text.count("<img") == 4
     assert "<h2>Outputs against parameters</h2>" in text and "plan.json</td>" in text
-    assert "page.html exists" in refusal("sweep", "report", path, "--html", page)
+    with pytest.raises(FileExistsError, match=r"page.html exists"):
+        rj.plotting.write_ensemble_page(data, page)
+
+
+def test_incomplete_stores_have_no_dataset(tmp_path):
+    path = tmp_path / "s.zarr"
+    store_ensemble(path)
     (path / "progress" / "done" / "3").unlink()
-    assert "190 of 200 members in 19 of 20" in good("sweep", "status", path)
-    assert "is not complete" in refusal("sweep", "report", path, "--html", page, "--force")
-    assert json.loads((complete / "progress" / "plan.json").read_text())["members"] == 200
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["study.py"], "does not name a function"),
-        (["nowhere.py:run"], "There is no file nowhere.py"),
-        ([f"{study.__file__}:walk"], "has no function 'walk'"),
-        ([f"{study.__file__}:run", "--worker", "3/2"], "named I/N"),
-        ([f"{study.__file__}:run", "--worker", "0/2", "--workers", "2"], "not both"),
-        (["status"], "takes a store"),
-        (["status", "nowhere.zarr"], "There is no store"),
-    ],
-)
-def test_invalid_arguments_raise(given, message, file, tmp_path):
-    options = [] if given[0] == "status" else ["--parameters", file, "--out", tmp_path / "s.zarr"]
-    assert message in refusal("sweep", *given, *options)
-
-
-@pytest.mark.parametrize(
-    ("workers", "code"), [(1, 1), pytest.param(2, 2, marks=pytest.mark.exhaustive)]
-)
-def test_errors_of_the_function_are_reported(workers, code, file, tmp_path):
-    """Its name, the error, its line and the names of the parameters; the same from workers."""
-    path = tmp_path / "mine.py"
-    path.write_text('def run(p):\n    return p["mass"]\n')
-    command = ["sweep", f"{path}:run", "--parameters", file, "--out", tmp_path / "s.zarr"]
-    said = refusal(*command, "--workers", workers, code=code)
-    message = f"{path}:run raised KeyError: 'mass' ({path}, line 2). It got the parameters"
-    assert f"Error: {message}" in said and "Error: Error" not in said
-    path.write_text("import nomodule\n")
-    assert "cannot be imported: ModuleNotFoundError" in refusal(*command)
-
-
-def test_worker_rank_from_the_environment():
-    assert read_rank(None, {}) == (0, 1)
-    assert read_rank("2/8", {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}) == (2, 8)
-    assert read_rank(None, {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}) == (1, 2)
-    assert read_rank(None, {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4"}) == (3, 4)
+    store = Store(path)
+    assert (store.num_done(), store.count, store.failed()) == (190, 200, 1)
+    with pytest.raises(StoreError, match="is not complete: 1 of 20 shards"):
+        store.to_xarray()
+    with pytest.raises(FileNotFoundError, match="There is no store"):
+        Store(tmp_path / "nowhere.zarr")
