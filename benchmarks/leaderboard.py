@@ -100,7 +100,6 @@ COMBINATIONS: dict[str, Combination] = {
     "NullSpace, MuntheKaas(Dopri8)": Combination(
         rj.NullSpace, solvers.MuntheKaas(diffrax.Dopri8())
     ),
-    "NullSpace, CommutatorFree4": Combination(rj.NullSpace, solvers.CommutatorFree4(), True),
     "Absolute, index 3, GeneralizedAlpha": Combination(
         absolute(3), solvers.GeneralizedAlpha(), True
     ),

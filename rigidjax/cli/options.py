@@ -8,9 +8,8 @@ import typer
 # Names for help texts, listed here because finding them would import JAX.
 SOLVERS = (
     "dopri8, dopri5, tsit5, bosh3, heun, midpoint, euler, kvaerno3, kvaerno4, kvaerno5, "
-    "implicit-euler, bdf, commutator-free4, energy-midpoint, energy-momentum, generalized-"
-    "alpha, munthe-kaas, odex, rk4, radau1, radau13, radau5, radau9, seulex, simo-wong, "
-    "variational"
+    "implicit-euler, bdf, energy-midpoint, energy-momentum, generalized-alpha, munthe-kaas, "
+    "odex, rk4, radau1, radau13, radau5, radau9, seulex, simo-wong, variational"
 )
 FORMULATIONS = "absolute, euler-parameters, hamiltonian, null-space, relative"
 ROTATIONS = (

@@ -33,7 +33,6 @@ if _typing.TYPE_CHECKING:
     )
     from .lie import (
         RK4 as RK4,
-        CommutatorFree4 as CommutatorFree4,
         GeneralizedAlpha as GeneralizedAlpha,
         MuntheKaas as MuntheKaas,
     )
@@ -59,7 +58,6 @@ __getattr__, __dir__ = _deferred_names(
         "Variational": "conserving.variational",
         "MuntheKaas": "lie",
         "RK4": "lie",
-        "CommutatorFree4": "lie",
         "GeneralizedAlpha": "lie",
     },
 )

@@ -93,7 +93,6 @@ FIXED = {
     "MuntheKaas, RK4": (rj.solvers.MuntheKaas(rj.solvers.RK4()), BODY),
     "MuntheKaas, Dopri5": (rj.solvers.MuntheKaas(diffrax.Dopri5()), BODY),
     "MuntheKaas, Dopri8": (rj.solvers.MuntheKaas(diffrax.Dopri8()), BODY),
-    "CommutatorFree4": (rj.solvers.CommutatorFree4(), BODY),
     "GeneralizedAlpha": (rj.solvers.GeneralizedAlpha(), ABSOLUTE),
     "Euler": (diffrax.Euler(), BODY),
     "Heun": (diffrax.Heun(), BODY),

@@ -9,7 +9,7 @@ import pytest
 
 import rigidjax as rj
 from rigidjax import problems
-from rigidjax.solvers import CommutatorFree4, GeneralizedAlpha, MuntheKaas
+from rigidjax.solvers import GeneralizedAlpha, MuntheKaas
 
 WEIGHTS = jnp.array([0.3, -0.7, 1.1, 0.4])
 
@@ -62,7 +62,6 @@ def differences(final, x, size):
 
 CASES = {
     "MuntheKaas": (lambda: _top(MuntheKaas(diffrax.Dopri5())), 2e-3),
-    "CommutatorFree4": (lambda: _top(CommutatorFree4(), 100), 2e-3),
     "GeneralizedAlpha, top": (
         lambda: _top(GeneralizedAlpha(), 100, lambda s: rj.Absolute(s, index=3)), 2e-3,
     ),
