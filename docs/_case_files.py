@@ -195,10 +195,8 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         "[which one to use](profiles_and_samples.md#which-one-to-trust).",
         {
             "profile": ("false", "true for the profiles of all parameters, or an array of labels"),
-            "bootstrap": ("none", "number of refits"),
-            "kind": ("by the residuals", 'bootstrap: `"parametric"`, `"residual"`, `"block"` or `"runs"`'),
             "posterior": ("none", "number of samples of each chain"),
-            "seed": ("0", "seed of bootstrap and posterior"),
+            "seed": ("0", "seed of the posterior"),
         },
     ),
     "[run]": (

@@ -16,7 +16,6 @@ PART = re.compile(rf"^\*\*({PARTS}):?\*\*:?\s*", re.MULTILINE)
 RETURNED_BY = {
     "BatchFit": "identify_batch",
     "BaseParameters": "regress",
-    "Bootstrap": "bootstrap",
     "Changes": "changes_since",
     "Combination": "identify",
     "ConsistentRegression": "consistent_regression",

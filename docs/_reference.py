@@ -73,7 +73,7 @@ NATIVE = ("jit", "Backend", "why_not", "NoRule")
 WITH_METHODS = {
     "Body", "FixedPointBody", "Frame", "System", "State", "Solution", "SystemView", "Linearisation",
     "Fit", "Measurements", "Regression", "ConsistentRegression", "JointData", "Trajectory",
-    "Ensemble", "Stepper", "Model", "View", "Signal", "Profile", "Posterior", "Bootstrap",
+    "Ensemble", "Stepper", "Model", "View", "Signal", "Profile", "Posterior",
     "ModelComparison", "Validation", "IntervalTable",
 }  # fmt: skip
 # Methods of models, by topic. `NullSpace` and `Relative` have all of them.

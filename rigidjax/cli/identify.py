@@ -63,8 +63,8 @@ def identify_case(
     intervals: Annotated[
         list[str] | None,
         typer.Option(
-            help="Further intervals: profile, bootstrap or posterior; may be repeated. The case "
-            "can set them in [intervals]."
+            help="Further intervals: profile or posterior; may be repeated. The case can set them "
+            "in [intervals]."
         ),
     ] = None,
     force: Force = False,
@@ -82,7 +82,7 @@ def identify_case(
 
     `rigidjax identify case.toml --html fit.html --out fit.nc --force`
 
-    `rigidjax identify case.toml --intervals profile --intervals bootstrap --html fit.html`
+    `rigidjax identify case.toml --intervals profile --intervals posterior --html fit.html`
 
     `rigidjax identify case.toml --hold-out "run 3" --profile damping --previous old.json`
     """

@@ -7,16 +7,7 @@ import jax
 from rich.console import Console
 from rich.markup import escape
 
-from ..identification import (
-    Bootstrap,
-    Fit,
-    IntervalTable,
-    Posterior,
-    Profile,
-    bootstrap,
-    interval_table,
-)
-from ..identification.intervals.side_by_side import rejects_whiteness
+from ..identification import Fit, IntervalTable, Posterior, Profile, interval_table
 from .case.intervals import IntervalMethods
 from .progress import show_spinner
 
@@ -26,7 +17,6 @@ class Intervals(NamedTuple):
 
     table: IntervalTable
     profiles: list[Profile]
-    bootstrap: Bootstrap | None
     posterior: Posterior | None
     failures: list[str]
 
@@ -45,22 +35,19 @@ def compute_intervals(fit: Fit, methods: IntervalMethods) -> Intervals:
 
     names = fit.labels if methods.profile is None else tuple(dict.fromkeys(methods.profile))
     profiles = [p for name in names for p in attempt(f"profile of {name}", fit.profile, name)]
-    key, (resampled, sampled) = jax.random.key(methods.seed), ([], [])
-    if methods.bootstrap:
-        kind = methods.kind or ("block" if rejects_whiteness(fit) else "residual")
-        arguments = fit, methods.bootstrap, key, kind
-        resampled = attempt(f"bootstrap ({kind})", bootstrap, *arguments)
+    posterior = None
     if methods.posterior:
+        key = jax.random.key(methods.seed)
         sampled = attempt("posterior", fit.posterior, key, methods.posterior)
-    spread, posterior = (found[0] if found else None for found in (resampled, sampled))
-    table = interval_table(fit, profiles=profiles, bootstrap=spread, posterior=posterior)
-    return Intervals(table, profiles, spread, posterior, failures)
+        posterior = sampled[0] if sampled else None
+    table = interval_table(fit, profiles=profiles, posterior=posterior)
+    return Intervals(table, profiles, posterior, failures)
 
 
 def print_intervals(target: Console, computed: Intervals) -> None:
     """Print the intervals by all methods side by side, and the results of each method."""
-    results = [*computed.profiles, computed.bootstrap, computed.posterior]
-    results = [result for result in results if result is not None]
+    found = (*computed.profiles, computed.posterior)
+    results = [result for result in found if result is not None]
     if results:
         target.print(escape(repr(computed.table)), soft_wrap=True)
     for result in results:

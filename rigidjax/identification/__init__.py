@@ -60,8 +60,6 @@ from .fit.predictions import (
 )
 from .fit.previous import Changes as Changes, EstimateChange as EstimateChange
 from .fit.result import Fit as Fit
-from .intervals.bootstrap import bootstrap as bootstrap
-from .intervals.bootstrap_result import Bootstrap as Bootstrap
 from .intervals.posterior import Posterior as Posterior
 from .intervals.profile import Profile as Profile
 from .intervals.side_by_side import (

@@ -9,13 +9,14 @@ from rigidjax.cli.case.intervals import IntervalMethods, add_methods
 
 
 def test_methods_of_intervals(tmp_path):
-    table = '[intervals]\nprofile = ["damping"]\nbootstrap = 50\nkind = "block"\nseed = 3\n'
+    table = '[intervals]\nprofile = ["damping"]\nposterior = 50\nseed = 3\n'
     methods = read_case(case_of(tmp_path, TEXT + table)).intervals
-    assert methods == IntervalMethods(("damping",), 50, "block", 0, 3)
-    more = add_methods(methods, ("posterior", "bootstrap"), ("I3",))
-    assert more == IntervalMethods(("damping", "I3"), 50, "block", 1000, 3)
+    assert methods == IntervalMethods(("damping",), 50, 3)
+    more = add_methods(methods, ("posterior",), ("I3",))
+    assert more == IntervalMethods(("damping", "I3"), 50, 3)
+    assert add_methods(IntervalMethods(), ("posterior",), ()).posterior == 1000
     assert add_methods(methods, ("profile",), ()).profile is None
-    with pytest.raises(ValueError, match="`--intervals jackknife` must be profile, bootstrap or"):
+    with pytest.raises(ValueError, match="`--intervals jackknife` must be profile or posterior"):
         add_methods(methods, ("jackknife",), ())
 
 
@@ -23,8 +24,7 @@ def test_methods_of_intervals(tmp_path):
     ("line", "message"),
     [
         ("profile = 3", r"\[intervals\]: `profile` must be true, false or an array of labels"),
-        ("bootstrap = 1", r"\[intervals\]: `bootstrap` must be 2 or more; got 1"),
-        ('kind = "blocks"', r"\[intervals\]: There is no `kind` 'blocks'. Did you mean 'block'"),
+        ("posterior = 1", r"\[intervals\]: `posterior` must be 2 or more; got 1"),
         ("samples = 10", r"\[intervals\]: there is no `samples` here"),
     ],
 )

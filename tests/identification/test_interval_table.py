@@ -6,25 +6,12 @@ import numpy as np
 import pytest
 from identification import oscillator
 
-from rigidjax.identification import Bootstrap, Posterior, interval_table
+from rigidjax.identification import Posterior, interval_table
 
 
 @pytest.fixture(scope="module")
 def fit():
     return oscillator.fit(oscillator.measure(seed=1, noise=0.15, std=0.15))
-
-
-def refits(fit, kind):
-    rng = np.random.default_rng(0)
-    return Bootstrap(
-        kind=kind,
-        labels=fit.labels,
-        units=fit.units,
-        estimates=fit.values,
-        values=fit.values + 0.01 * rng.normal(size=(50, 2)),
-        num_failed=0,
-        block_lengths={},
-    )
 
 
 def draws(fit, shift, effective=1000.0):
@@ -47,7 +34,7 @@ def draws(fit, shift, effective=1000.0):
 def test_exact_intervals_are_trusted_where_they_differ(fit):
     shift = np.array([0.0, 1.0]) * list(fit.std.values())
     posterior = draws(fit, shift)
-    table = interval_table(fit, bootstrap=refits(fit, "residual"), posterior=posterior)
+    table = interval_table(fit, posterior=posterior)
     assert table.trusted == {"stiffness": "linearised", "damping": "posterior"}
     assert table.intervals["posterior"] == posterior.intervals()
     assert table.intervals["linearised"] == fit.confidence_intervals()
@@ -64,27 +51,25 @@ def test_exact_intervals_are_trusted_where_they_differ(fit):
     assert table.intervals["profile"] == {"damping": profile.interval}
 
 
-def test_dependent_residuals_need_blocks_or_a_sandwich(fit):
+def test_dependent_residuals_need_a_sandwich(fit):
     """Residuals that alternate slowly: the fit of another model to the same data."""
     wave = {"coordinate of hinge": np.sin(np.arange(31) / 3)[:, None]}
     dependent = dataclasses.replace(fit, residuals=(wave,) * 3, innovations=(wave,) * 3)
-    blocks = refits(fit, "block")
-    table = interval_table(dependent, bootstrap=blocks, posterior=draws(fit, 0.0))
-    assert set(table.trusted.values()) == {"bootstrap (block)"}
+    posterior = draws(fit, 0.0)
+    table = interval_table(dependent, posterior=posterior)
+    assert set(table.trusted.values()) == {"sandwich (hac)"}
     assert "the residuals are not white, and it allows for their dependence" in table.reason
-    alone = interval_table(dependent, bootstrap=refits(fit, "parametric"))
-    assert set(alone.trusted.values()) == {"sandwich (hac)"}
     only = dataclasses.replace(dependent, covariances={"model": fit.covariances["model"]})
-    alone = interval_table(only, bootstrap=refits(fit, "parametric"))
-    assert set(alone.trusted.values()) == {"linearised"}
+    table = interval_table(only, posterior=posterior)
+    assert set(table.trusted.values()) == {"linearised"}
     assert 'none of these allows for their dependence; fit with covariance="sandwich"' in (
-        alone.reason
+        table.reason
     )
 
 
 def test_results_of_other_fits_raise(fit):
-    other = dataclasses.replace(refits(fit, "block"), labels=("a", "b"))
-    with pytest.raises(ValueError, match=r"interval_table\(bootstrap=...\)` must be of the same"):
-        interval_table(fit, bootstrap=other)
+    other = dataclasses.replace(draws(fit, 0.0), labels=("a", "b"))
+    with pytest.raises(ValueError, match=r"interval_table\(posterior=...\)` must be of the same"):
+        interval_table(fit, posterior=other)
     with pytest.raises(ValueError, match=r"at the level 0.95; got one of 'damping' at 0.9"):
         interval_table(fit, profiles=[fit.profile("damping", 0.9)])

@@ -1,1 +1,1 @@
-"""Intervals of estimates beyond the linearisation: profiles, bootstrap, posterior samples."""
+"""Intervals of estimates beyond the linearisation: profiles, posterior samples."""

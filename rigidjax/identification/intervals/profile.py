@@ -112,7 +112,7 @@ def profile(
     if not isinstance(optimum.search.loss, Squares):
         raise ValueError(
             f"`Fit.profile` is for fits by least squares; got the loss "
-            f"{type(optimum.search.loss).__name__}. Use the bootstrap."
+            f"{type(optimum.search.loss).__name__}. Use posterior samples."
         )
     if not np.isfinite(std):
         raise ValueError(

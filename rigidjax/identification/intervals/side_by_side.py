@@ -8,7 +8,6 @@ from typing import Any
 from ..fit.result import LEVEL, Fit
 from ..statistics.digits import estimate_text, interval_text
 from ..statistics.verdict import rejected_channels
-from .bootstrap_result import Bootstrap
 from .posterior import Posterior
 from .profile import Profile
 
@@ -94,46 +93,40 @@ def interval_table(
     fit: Fit,
     *,
     profiles: Iterable[Profile] = (),
-    bootstrap: Bootstrap | None = None,
     posterior: Posterior | None = None,
     level: float = LEVEL,
 ) -> IntervalTable:
     """Return the intervals of a fit by all methods side by side, and which one to trust.
 
-    If tests reject that the residuals are white, the bootstrap of blocks or runs is trusted, else
-    the sandwich covariance. Otherwise the profile, or the posterior without warnings, is trusted
-    for a parameter where it differs from the linearised interval by a tenth of the width.
+    If tests reject that the residuals are white, the sandwich covariance is trusted. Otherwise the
+    profile, or the posterior without warnings, is trusted for a parameter where it differs from
+    the linearised interval by a tenth of the width.
 
     ```python
     table = rj.identification.interval_table(
         fit,
         profiles=[fit.profile(name) for name in fit.labels],
-        bootstrap=rj.identification.bootstrap(fit, 500, jax.random.key(0), "block"),
         posterior=fit.posterior(jax.random.key(1)),
     )
     print(table)
     ```
 
-    **Arguments:** `fit`; `profiles` of any of its estimates, at this level; `bootstrap` and
-    `posterior` of the same fit; `level`, the probability, in (0, 1).
+    **Arguments:** `fit`; `profiles` of any of its estimates, at this level; `posterior` of the
+    same fit; `level`, the probability, in (0, 1).
     **Errors:** `ValueError` for results of another fit or level.
     """
     profiles = tuple(profiles)
-    _check_same_fit(fit, profiles, bootstrap, posterior, level)
+    _check_same_fit(fit, profiles, posterior, level)
     intervals = _linearised_intervals(fit, level)
-    exact, resampled = [], None
+    exact = []
     if profiles:
         exact.append("profile")
         intervals["profile"] = {p.label: p.interval for p in profiles}
-    if bootstrap is not None:
-        name = f"bootstrap ({bootstrap.kind})"
-        intervals[name] = bootstrap.intervals(level)
-        resampled = name if bootstrap.kind in ("block", "runs") else None
     if posterior is not None:
         exact += [] if posterior.warnings else ["posterior"]
         intervals["posterior"] = posterior.intervals(level)
-    if rejects_whiteness(fit):
-        method, reason = _choose_under_dependence(fit, resampled)
+    if _rejects_whiteness(fit):
+        method, reason = _choose_under_dependence(fit)
         trusted = dict.fromkeys(fit.labels, method)
     else:
         trusted, reason = _choose_for_white(fit, intervals, exact)
@@ -148,7 +141,7 @@ def interval_table(
     )
 
 
-def rejects_whiteness(fit: Fit) -> bool:
+def _rejects_whiteness(fit: Fit) -> bool:
     """Return whether tests reject that the residuals of all sensors are white."""
     tests = {f"{s} {c}": test for s, tests in fit.whiteness.items() for c, test in tests.items()}
     return bool(rejected_channels(tests))
@@ -162,22 +155,14 @@ METHOD_NAMES = {
 
 
 def _check_same_fit(
-    fit: Fit,
-    profiles: Sequence[Profile],
-    bootstrap: Bootstrap | None,
-    posterior: Posterior | None,
-    level: float,
+    fit: Fit, profiles: Sequence[Profile], posterior: Posterior | None, level: float
 ) -> None:
     """Raise `ValueError` for results of another fit or level."""
-    for name, labels in (
-        ("bootstrap", fit.labels if bootstrap is None else bootstrap.labels),
-        ("posterior", fit.labels if posterior is None else posterior.labels),
-    ):
-        if labels != fit.labels:
-            raise ValueError(
-                f"`interval_table({name}=...)` must be of the same fit, with the estimates "
-                f"{fit.labels}; got {labels}."
-            )
+    if posterior is not None and posterior.labels != fit.labels:
+        raise ValueError(
+            "`interval_table(posterior=...)` must be of the same fit, with the estimates "
+            f"{fit.labels}; got {posterior.labels}."
+        )
     for profile in profiles:
         if profile.label not in fit.labels or profile.level != level:
             raise ValueError(
@@ -196,19 +181,17 @@ def _linearised_intervals(fit: Fit, level: float) -> dict[str, Intervals]:
     return intervals | {METHOD_NAMES[fit.method]: fit.confidence_intervals(level)}
 
 
-def _choose_under_dependence(fit: Fit, resampled: str | None) -> tuple[str, str]:
-    """Return the method to trust where residuals are not white, and why.
-
-    **Arguments:** `resampled`, the bootstrap that keeps the dependence of residuals, if any.
-    """
+def _choose_under_dependence(fit: Fit) -> tuple[str, str]:
+    """Return the method to trust where residuals are not white, and why."""
     sandwiches = [m for m in (fit.method, *fit.covariances) if m != "model"]
-    if resampled is None and not sandwiches:
+    if not sandwiches:
         return METHOD_NAMES[fit.method], (
             "the residuals are not white, and none of these allows for their dependence; fit with "
             'covariance="sandwich"'
         )
-    method = METHOD_NAMES[sandwiches[0]] if resampled is None else resampled
-    return method, "the residuals are not white, and it allows for their dependence"
+    return METHOD_NAMES[sandwiches[0]], (
+        "the residuals are not white, and it allows for their dependence"
+    )
 
 
 def _choose_for_white(
