@@ -12,7 +12,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "rigidjax"
 # From the lowest to the highest; parts of one row may import each other.
 LAYERS = (
     ("_version", "annotations", "deferred", "extras", "native", "private_names"),
-    ("by_numpy", "checks", "interrupts", "kept", "results", "state"),
+    ("by_numpy", "checks", "interrupts", "persistent_jit", "results", "state"),
     ("signals",),
     ("rotations",),
     ("bodies",),

@@ -12,8 +12,8 @@ from ..checks import ArrayInput, is_traced, is_tracing
 from ..formulations import AbstractMinimalRates, AbstractNullSpace
 from ..formulations.charts import Unknowns, join_chart, split_chart
 from ..initial.local_coordinates import Directions
-from ..kept import keep
 from ..mechanics.dynamics.loops import loop_gradient
+from ..persistent_jit import persistent_jit
 from ..state import State
 from .local_motion import (
     LocalCoordinates,
@@ -115,7 +115,7 @@ def _evaluate_rest(model: AbstractNullSpace, t: Scalar, y: Unknowns) -> _RestSta
     return _RestState(directions, *arrays, float(energy))
 
 
-@keep
+@persistent_jit
 def _rest_arrays(
     model: AbstractNullSpace, t: Scalar, y: Unknowns, local: LocalCoordinates
 ) -> tuple[Array, Array, Array, Array, Array]:
@@ -139,14 +139,14 @@ def _free_coordinates(model: AbstractNullSpace, t: Scalar, y: Unknowns) -> Local
     return LocalCoordinates(directions, directions, left_inverse, left_inverse)
 
 
-@keep
+@persistent_jit
 def _scaled_loop_gradient(model: AbstractNullSpace, t: Scalar, y: Unknowns) -> tuple[Array, Array]:
     at = model.configuration(t, y)
     loops = loop_gradient(at.prepared, at.t, at.poses, at.joint_frames)
     return loops.matrix, loops.scale
 
 
-@keep
+@persistent_jit
 def _displace(
     model: AbstractNullSpace, t: Scalar, y: Unknowns, change: Float[Array, " f"]
 ) -> Unknowns:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ..annotations import Scalar
 from ..checks import ArrayInput, collect_faults, is_traced, is_tracing, raise_or_collect
 from ..formulations import AbstractNullSpace
-from ..kept import keep
 from ..native import call_by_kernel
+from ..persistent_jit import persistent_jit
 from ..sensors import AbstractSensor
 from ..state import State
 from .linear_arguments import (
@@ -225,8 +225,8 @@ def _linearise_states(
     return jax.vmap(of_state)(ts, states, us)
 
 
-_linearise = keep(_linearise_state)
-_linearise_all = keep(_linearise_states)
+_linearise = persistent_jit(_linearise_state)
+_linearise_all = persistent_jit(_linearise_states)
 # Kernels compile faster.
-_linearise_by_kernel = keep(functools.partial(call_by_kernel, _linearise_state))
-_linearise_all_by_kernel = keep(functools.partial(call_by_kernel, _linearise_states))
+_linearise_by_kernel = persistent_jit(functools.partial(call_by_kernel, _linearise_state))
+_linearise_all_by_kernel = persistent_jit(functools.partial(call_by_kernel, _linearise_states))

@@ -20,13 +20,13 @@ from ..checks import (
     known,
     raise_or_collect,
 )
-from ..kept import keep
 from ..mechanics import System, has_joints
 from ..mechanics.dynamics.select import uses_elimination
 from ..mechanics.energies import kinetic_energy, potential_energy, total_momentum
 from ..mechanics.kinematics.poses import with_joint_angles
 from ..native import call_by_kernel
 from ..native.ops import cross
+from ..persistent_jit import persistent_jit
 from ..rotations.so3 import multiply
 from ..state import State
 from .binding import compile_free_method
@@ -351,5 +351,5 @@ def _start(model: AbstractFormulation, state: State, t: Float[Array, ""]) -> Flo
     return model.start(state.normalized(), t)
 
 
-_started = keep(_start)
-_started_as_kernel = keep(functools.partial(call_by_kernel, _start))
+_started = persistent_jit(_start)
+_started_as_kernel = persistent_jit(functools.partial(call_by_kernel, _start))

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from ..checks import is_traced
-from ..kept import keep
 from ..native import call_by_kernel
+from ..persistent_jit import persistent_jit
 from .charts import split_chart
 
 Method = TypeVar("Method", bound=Callable[..., object])
@@ -34,8 +34,10 @@ def compile_method(method: Method, bind: Callable[[Any, Any, Any], Any] = bind_a
         return method(bind(self, t, y).prepare(t), t, y, *args, **kwargs)
 
     # Deferred to the first call: both inspect signatures, which would slow down the import.
-    jitted = functools.cache(lambda: keep(call_prepared))
-    by_backend = functools.cache(lambda: keep(functools.partial(call_by_kernel, call_prepared)))
+    jitted = functools.cache(lambda: persistent_jit(call_prepared))
+    by_backend = functools.cache(
+        lambda: persistent_jit(functools.partial(call_by_kernel, call_prepared))
+    )
 
     @functools.wraps(method)
     def with_arrays(self, t, y, *args, **kwargs):

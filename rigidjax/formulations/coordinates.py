@@ -18,7 +18,6 @@ from ..bodies.fixed_point import FixedPointBody
 from ..checks import ArrayInput
 from ..forces.base import Kinematics
 from ..joints.replacing import replace_fields
-from ..kept import keep
 from ..mechanics import System, system_of
 from ..mechanics.constraints import constraint_rates, constraint_values
 from ..mechanics.dynamics.projections import pose_correction
@@ -44,6 +43,7 @@ from ..mechanics.stacked.system import (
 )
 from ..mechanics.violations import constraint_violations
 from ..native.ops import vmap_rows
+from ..persistent_jit import persistent_jit
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product
@@ -199,7 +199,7 @@ class AbstractCoordinates(eqx.Module):
         """Return the rotations whose coordinates are unknowns."""
         return state.orientation
 
-    @keep
+    @persistent_jit
     def pack(
         self,
         state: State,

@@ -13,7 +13,6 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from ..annotations import Scalar, T
 from ..bodies.body import Body
 from ..checks import ArrayInput, is_traced, known, raise_or_collect
-from ..kept import keep
 from ..mechanics.constraints import (
     constraint_rates,
     constraint_units,
@@ -30,6 +29,7 @@ from ..mechanics.stacked.system import PreparedSystem
 from ..mechanics.violations import alignments, largest_by_joint
 from ..native import call_by_kernel
 from ..native.ops import sequential_vmap_on_cpu
+from ..persistent_jit import persistent_jit
 from ..state import State
 from .binding import bind_start
 from .charts import Unknowns
@@ -191,7 +191,7 @@ def _faults_of(model: Any, state: State, t: Scalar, massive: bool) -> StartFault
     return StartFaults(*both, alignments(prepared, joint_frames), massless)
 
 
-_compiled_faults = keep(find_faults)
+_compiled_faults = persistent_jit(find_faults)
 
 
 def violations(

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..checks import check_all, common_dtype, finite_rule, is_traced, raise_or_collect
-from ..kept import keep
+from ..persistent_jit import persistent_jit
 from .charts import Charted, Unknowns, join_chart, split_chart
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def check_rotations(model: "AbstractFormulation", y: Unknowns) -> Unknowns:
     return y
 
 
-@keep
+@persistent_jit
 def _internal_violation(model: "AbstractFormulation", values: Float[Array, " N"]) -> Array:
     """Return the largest violation of the constraints of the rotations."""
     a = model.layout.rotations(values)

@@ -12,7 +12,7 @@ from jaxtyping import Array, ArrayLike, Float
 from ..adjoints.any_mode import AnyMode
 from ..checks import common_dtype, is_traced, is_tracing
 from ..formulations import AbstractFormulation
-from ..kept import keep
+from ..persistent_jit import persistent_jit
 from ..results import RESULTS, SimulationError
 from ..sensors import AbstractSensor, unwrap_measured_angles
 from ..simulate.arguments import check_start_and_end, make_saveat
@@ -144,7 +144,7 @@ def sensitivity(
     return Sensitivity(subs.ts, None, readings, None, jacobian, *description)
 
 
-@keep
+@persistent_jit
 def _differentiate(
     parametrised: ParametrisedExperiment,
     span: tuple[Array, Array],

@@ -11,8 +11,8 @@ from ..formulations import AbstractFormulation, Relative
 from ..initial import JointStart
 from ..initial.consistent import nearest_state
 from ..joints.replacing import FORCE_FIELDS
-from ..kept import keep
 from ..mechanics import System, has_joints
+from ..persistent_jit import persistent_jit
 from ..rotations import Quaternion
 from ..state import State
 from .left_out import LeafMark
@@ -76,7 +76,7 @@ def transfer_state(
     return jax.tree.map(lambda new, old: jnp.where(okay, new, old), closed, transferred), okay
 
 
-@keep
+@persistent_jit
 def place_prescribed_joints(model: AbstractFormulation, state: State, t: Float[Array, ""]) -> State:
     """Return the state with prescribed joints at the positions of their motions at time `t`, s."""
     return transfer_state(model, model, state, t)[0]

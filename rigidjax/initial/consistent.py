@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check_one_precision, checked_with_derivatives, is_traced
-from ..kept import keep
 from ..mechanics import System
 from ..mechanics.constraints import constraint_rates, constraint_units
 from ..mechanics.dynamics.projections import mass_metric, project_twists
@@ -19,6 +18,7 @@ from ..mechanics.stacked.joints import JointFrames
 from ..mechanics.stacked.system import PreparedSystem
 from ..mechanics.violations import closing_residual, constraint_violations, largest_by_joint
 from ..native import call_by_kernel
+from ..persistent_jit import persistent_jit
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
 from .least_change import LeastChange
@@ -75,7 +75,7 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
     return found
 
 
-@keep
+@persistent_jit
 def _solve_as_kernel(
     system: System, state: State, t: Float[Array, ""]
 ) -> tuple[State, Float[Array, " J"], Float[Array, " J"]]:

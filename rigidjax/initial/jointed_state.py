@@ -16,11 +16,11 @@ from ..joints import Coupling
 from ..joints.motion import motion_at, motion_rate
 from ..joints.relative_pose import wrap_angle
 from ..joints.replacing import FORCE_FIELDS, replace_fields
-from ..kept import keep
 from ..mechanics import System
 from ..mechanics.kinematics.forward import reference_coordinates, state_of_joints
 from ..mechanics.stacked.system import prepare_system
 from ..native import call_by_kernel, gc_paused
+from ..persistent_jit import persistent_jit
 from ..state import State
 from .consistent import consistent_state
 
@@ -89,8 +89,8 @@ def _state_of_joints(system: System, given: Mapping[str, tuple]) -> State:
     return state_of_joints(prepare_system(system), jnp.zeros((), q.dtype), q, nu)
 
 
-_place = keep(_state_of_joints)
-_place_by_kernel = keep(functools.partial(call_by_kernel, _state_of_joints))
+_place = persistent_jit(_state_of_joints)
+_place_by_kernel = persistent_jit(functools.partial(call_by_kernel, _state_of_joints))
 
 
 def _add_coupled(

@@ -10,7 +10,6 @@ from jaxtyping import Array, Bool, Float
 
 from ..formulations import AbstractFormulation
 from ..formulations.joint_checks import TOLERANCE, violations
-from ..kept import keep
 from ..mechanics import System, has_joints
 from ..mechanics.constraints import constraint_rates
 from ..mechanics.dynamics.loops import LoopGradient, loop_gradient
@@ -28,6 +27,7 @@ from ..mechanics.kinematics.trees import body_twists, generalised_velocities, tw
 from ..mechanics.kinematics.twists import Twists
 from ..mechanics.stacked.joints import Poses
 from ..mechanics.stacked.system import PreparedSystem
+from ..persistent_jit import persistent_jit
 from ..rotations.euler_map import euler_map
 from ..rotations.so3 import exp_quaternion, multiply
 from ..state import State
@@ -113,7 +113,7 @@ def loop_rows(system: System, state: State) -> np.ndarray:
     return np.asarray(_loop_rows(system, state).matrix)
 
 
-@keep
+@persistent_jit
 def loop_rows_at(system: System, states: State) -> Float[Array, "B K m f"]:
     """Return Jacobians of loop constraints for states with leading axes (B, K), (B, K, m, f)."""
 
@@ -124,7 +124,7 @@ def loop_rows_at(system: System, states: State) -> Float[Array, "B K m f"]:
     return jax.vmap(jax.vmap(rows))(states)
 
 
-@keep
+@persistent_jit
 def _loop_rows(system: System, state: State) -> LoopGradient:
     prepared = PreparedSystem(system)
     poses = poses_of_state(prepared, state.normalized())

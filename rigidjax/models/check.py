@@ -12,8 +12,8 @@ from ..forces import Gravity
 from ..formulations import Relative
 from ..joints.base import AbstractJoint
 from ..joints.replacing import replace_fields
-from ..kept import keep
 from ..mechanics import System
+from ..persistent_jit import persistent_jit
 from .exchange import velocity_map
 from .model import Model
 from .tree_joints import Program
@@ -112,7 +112,7 @@ def _without_friction_and_stops(joint: AbstractJoint) -> AbstractJoint:
     return replace_fields(joint, friction=None, limits=None, stop=None)
 
 
-@keep
+@persistent_jit
 def _quantities(
     model: Model, program: Program, q: Array, v: Array, tau: Array, undamped: bool
 ) -> tuple[Array, Array, Array]:

@@ -10,10 +10,10 @@ from jaxtyping import Array, Float
 from ..checks import float_array
 from ..formulations import Relative
 from ..joints.relative_pose import wrap_angle
-from ..kept import keep
 from ..mechanics.kinematics.trees import body_twists
 from ..mechanics.kinematics.twists import Motion
 from ..native.ops import cross
+from ..persistent_jit import persistent_jit
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product, relative, to_body, to_space
 from ..rotations.so3 import exp
@@ -69,7 +69,7 @@ def from_coordinates(model: "Model", program: Program, q: Any, v: Any) -> State:
     return _from_coordinates(model, program, jnp.asarray(q, float), jnp.asarray(v, float))
 
 
-@keep
+@persistent_jit
 def _from_coordinates(model: "Model", program: Program, q: Array, v: Array) -> State:
     joints = order_tree_joints(model, program)
     parts, members, angles = [], [], {}
@@ -183,7 +183,7 @@ def _relative_motion(
     return _Motion(anchor - arm, Q, -cross(w, arm), w), angle
 
 
-@keep
+@persistent_jit
 def to_coordinates(
     model: "Model", program: Program, state: State
 ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
@@ -275,7 +275,7 @@ def velocity_map(model: "Model", program: Program, state: State) -> VelocityMap:
     return _velocity_map(model, program, state)
 
 
-@keep
+@persistent_jit
 def _velocity_map(model: "Model", program: Program, state: State) -> VelocityMap:
     trees = Relative(model.system)
     y = trees.pack(state)

@@ -15,7 +15,7 @@ from ..checks import ArrayInput, finite_leaf, is_traced
 from ..forces.base import body_index
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
-from ..kept import keep
+from ..persistent_jit import persistent_jit
 from ..rotations.matrix import to_body
 from ..state import State
 
@@ -133,7 +133,7 @@ def unwrap_measured_angles(
     return eqx.tree_at(lambda m: m.system, model, system.tracking(names))
 
 
-@keep
+@persistent_jit
 def improve_states(
     model: AbstractFormulation,
     sensors: Sequence[AbstractSensor],

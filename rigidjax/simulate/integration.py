@@ -18,8 +18,8 @@ from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.binding import bind_start
 from ..formulations.charts import Unknowns
 from ..formulations.joint_checks import StartFaults, decode_for_check, find_faults
-from ..kept import keep
 from ..mechanics import has_joints
+from ..persistent_jit import persistent_jit
 from ..private_names import diffeqsolve
 from ..projection import AbstractProjection
 from ..projection.base import ConvertedProjection
@@ -139,7 +139,7 @@ def counts_evaluations(solver: diffrax.AbstractSolver) -> bool:
     return isinstance(solver, AbstractDAESolver | AbstractStructureSolver)
 
 
-@keep
+@persistent_jit
 def integrate(run: RunArguments) -> tuple[Solution, Array, StartFaults | None]:
     """Return the solution without its model, whether the run succeeded, and faults of its start."""
     model = with_call_times(run.model, run.t0, functools.partial(_unknowns_of, run))

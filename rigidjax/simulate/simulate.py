@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import diffrax
 import equinox as eqx
@@ -230,14 +230,18 @@ def simulate(
         return raise_if_traced(solution, okay, faults, messages_of(model) if faults else ())
     if np.asarray(okay).all():
         return solution
-    result = known(solution.result)
+    _raise_failure(known(run), known(solution.result), known(model))
+
+
+def _raise_failure(run: RunArguments, result: Any, model: AbstractFormulation) -> NoReturn:
+    """Raise the `SimulationError` of a failed run, with a repeated run's report where it helps."""
     if np.all(result == RESULTS.joints_open):
         # The last sample may lie long before the failure, so that the run is repeated.
-        again = known(run)._replace(saveat=_SAVE_END, number=None)
-        opened = replace_fields(opaque_call(integrate, again)[0], model=known(model))
+        again = run._replace(saveat=_SAVE_END, number=None)
+        opened = replace_fields(opaque_call(integrate, again)[0], model=model)
         raise SimulationError(" ".join([RESULTS[result], *opened.warnings]))
-    if not is_hybrid and np.all(result == RESULTS.max_steps_reached):
-        raise SimulationError(f"{RESULTS[result]} {describe_progress(known(run))}")
+    if not run.is_hybrid and np.all(result == RESULTS.max_steps_reached):
+        raise SimulationError(f"{RESULTS[result]} {describe_progress(run)}")
     raise SimulationError(RESULTS[result])
 
 

@@ -18,9 +18,9 @@ from ..formulations import AbstractFormulation
 from ..formulations.binding import input_values, sample_controllers
 from ..formulations.charts import Unknowns, split_chart
 from ..formulations.holding import with_closed
-from ..kept import keep
 from ..mechanics.violations import violation_tolerance
 from ..native import call_by_kernel, gc_paused
+from ..persistent_jit import persistent_jit
 from ..results import RESULTS
 from ..signals.controllers import sampled_sources
 from ..solvers.wrappers.sampled import samples_at
@@ -245,7 +245,7 @@ class Solution(eqx.Module):
         return _evaluate(function, self.model, self.ts, samples, as_kernel=not traced)
 
 
-@keep
+@persistent_jit
 def _evaluate(
     function: Callable[..., PyTree],
     model: AbstractFormulation,

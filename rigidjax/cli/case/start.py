@@ -18,8 +18,8 @@ from ...identification import (
 from ...identification.start_change import StartSelector
 from ...identification.start_estimates import estimate_start, joint_sensors
 from ...initial import jointed_state
-from ...kept import keep
 from ...mechanics import System, has_joints
+from ...persistent_jit import persistent_jit
 from ...state import State
 from .paths import LeafPath
 from .table import CaseTable
@@ -138,7 +138,7 @@ def _check_first_samples(
     model = NullSpace(formulation.system)
     y, t = model.encode(state), run.ts[0]
 
-    @keep
+    @persistent_jit
     def read(model, y, t):
         return [sensor.predict(model, t, y) for sensor, *_ in sensors]
 

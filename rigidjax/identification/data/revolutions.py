@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...formulations import AbstractFormulation
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from ...sensors import JointCoordinate
 from ...state import State
 from .measurements import Runs
@@ -76,6 +76,6 @@ def _valid_samples(runs: Runs, k: int) -> list[np.ndarray]:
     return [values[:length] for values, length in zip(samples, runs.lengths, strict=True)]
 
 
-@keep
+@persistent_jit
 def _predict_at_start(model: Any, sensor: Any, state: State, t: Any) -> Any:
     return sensor.predict(model, jnp.asarray(t), model.start(state.normalized(), t))

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ...formulations import AbstractFormulation
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from ...results import RESULTS, SimulationError
 from ...state import State
 from ..parameters import Experiment, Parameter
@@ -164,6 +164,6 @@ def evaluate_excitation(
     )
 
 
-@keep
+@persistent_jit
 def _evaluate(plan: RunPlan, experiment: Experiment) -> tuple[Float[Array, "N K"], RESULTS]:
     return plan.jacobian(experiment)

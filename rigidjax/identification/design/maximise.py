@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import optimistix as optx
 from jaxtyping import Array, Bool, Float, Int
 
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from ...results import RESULTS
 from ..parameters import Experiment, Parameter, leaves_from_coordinates, replace_leaves
 from .criteria import CRITERIA, information_factor
@@ -74,7 +74,7 @@ class Maximum(eqx.Module):
     history: Float[Array, "S M"]
 
 
-@keep
+@persistent_jit
 def maximise(
     designer: Designer, starts: Float[Array, "S q"], max_iterations: int, tolerance: float
 ) -> Maximum:

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...kept import keep
 from ...mechanics import System
 from ...mechanics.kinematics.forward import state_of_joints, turning_bodies
 from ...mechanics.kinematics.poses import poses_of_state
+from ...persistent_jit import persistent_jit
 from ...rotations import RotationVector
 from ...rotations.euler_map import euler_map
 from ...signals.fourier import FourierSeries
@@ -199,12 +199,12 @@ def _local(fixed: Any, static: Any, x: Float[Array, " n"]) -> tuple[Array, Array
     return matrix, matrix @ parameters - applied, jnp.concatenate(places)
 
 
-@keep
+@persistent_jit
 def _all_rows(fixed: Any, static: Any, x: Any) -> tuple[Array, Array, Array]:
     return jax.vmap(lambda row: _local(fixed, static, row))(jnp.asarray(x))
 
 
-@keep
+@persistent_jit
 def _derivatives(fixed: Any, static: Any, x: Any) -> Array:
     def evaluate(row):
         return jnp.concatenate(_local(fixed, static, row)[1:])
@@ -212,7 +212,7 @@ def _derivatives(fixed: Any, static: Any, x: Any) -> Array:
     return jax.vmap(jax.jacfwd(evaluate))(jnp.asarray(x))
 
 
-@keep
+@persistent_jit
 def _score(x: Any, fixed: Any, static: Any, weights: Any, combine: Any) -> tuple[Array, Array]:
     def value(x):
         matrix = jax.vmap(lambda row: _local(fixed, static, row)[0])(x) * weights[:, None]

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from ..data.measurements import Runs
 from ..noise.likelihood import covariance_from_noise
 from ..noise.models import AbstractNoise
@@ -93,7 +93,7 @@ def fit_sets_with_noise(
     return outputs, fitted
 
 
-@keep
+@persistent_jit
 def _update_noise(
     problem: FitProblem,
     stacked: Any,

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...kept import keep
 from ...native import count_cores, map_with_lane_compaction
+from ...persistent_jit import persistent_jit
 from .evaluation import Evaluation
 from .least_squares import (
     Minimum,
@@ -65,7 +65,7 @@ def fit_sets(
     return jax.tree.map(np.asarray, _fit_all(problem, stacked, search, size, summarise))
 
 
-@keep
+@persistent_jit
 def _fit_all(
     problem: FitProblem, stacked: Any, search: Search, size: int, summarise: Summarise
 ) -> dict[str, Any]:

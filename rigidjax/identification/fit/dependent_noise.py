@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...formulations import AbstractFormulation
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from ...sensors import AbstractSensor
 from ..data.measurements import Runs, rescale_weights
 from ..noise.likelihood import (
@@ -171,14 +171,14 @@ def guess_coordinates(sensors: Sequence[SensorNoise], runs: Runs, stds: Sequence
     return jnp.asarray(np.concatenate(parts), runs.ts.dtype)
 
 
-@keep
+@persistent_jit
 def noise_step(linear: LinearisedFit, coordinates: Array) -> Array:
     """Return the coordinates of the noise at a minimum; the given ones if they are not finite."""
     new = estimate_noise(linear, coordinates)
     return jnp.where(jnp.all(jnp.isfinite(new)), new, coordinates)
 
 
-@keep
+@persistent_jit
 def linearise_fit(
     problem: FitProblem,
     shared: Float[Array, " S"],

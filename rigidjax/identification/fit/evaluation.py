@@ -10,7 +10,7 @@ import numpy as np
 from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Bool, Float
 
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from ...results import RESULTS
 from ..linearised_runs import ParametrisedExperiment, linearise_run, separate_runs
 from ..prior_rows import PriorRows, append_rows
@@ -108,7 +108,7 @@ def _end_at_horizon(run: RunData, horizon: Float[Array, ""]) -> tuple[RunData, F
 
 
 # A separate `jit` is traced once, both for shapes and for values.
-@keep
+@persistent_jit
 def evaluate(
     problem: FitProblem,
     shared: Float[Array, " S"],
@@ -133,7 +133,7 @@ def evaluate(
     return eqx.tree_at(lambda e: (e.residuals, e.jacobian), plain, (rows[..., 0], rows[..., 1:]))
 
 
-@keep
+@persistent_jit
 def evaluate_plain(
     problem: FitProblem,
     shared: Float[Array, " S"],

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ...adjoints.any_mode import AnyMode
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from .losses import AbstractLoss
 from .problem import FitProblem, RunData
 
@@ -69,7 +69,7 @@ def descend(problem: FitProblem, loss: AbstractLoss, method: FirstOrder) -> tupl
     )
 
 
-@keep
+@persistent_jit
 def _descend(
     problem: FitProblem, loss: AbstractLoss, method: FirstOrder, batch: int
 ) -> tuple[list[Array], Float[Array, ""], Float[Array, ""], Int[Array, ""]]:

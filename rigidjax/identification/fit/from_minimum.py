@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...checks import as_leaf
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from ...state import State
 from ..component_table import ComponentTable
 from ..data.measurements import Runs
@@ -159,7 +159,7 @@ def _start_state(experiment: Experiment, t: Float[Array, ""]) -> State:
     return experiment.state0 if is_unchanged else _compiled_start_state(experiment, t)
 
 
-@keep
+@persistent_jit
 def _compiled_start_state(experiment: Experiment, t: Float[Array, ""]) -> State:
     return experiment.start_at(t)[0]
 

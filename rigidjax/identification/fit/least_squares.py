@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ...kept import keep
 from ...native import gc_paused
+from ...persistent_jit import persistent_jit
 from .evaluation import Evaluation, evaluate, in_horizon
 from .losses import AbstractLoss, Squares
 from .problem import FitProblem, RunData
@@ -150,7 +150,7 @@ def minimise(problem: FitProblem, search: Search) -> Minimum:
     )
 
 
-@keep
+@persistent_jit
 def _minimise(problem: FitProblem, search: Search) -> Minimum:
     return minimise_from(problem, *problem.start_coordinates(), search)
 
@@ -160,13 +160,13 @@ def _minimise_with_callback(
 ) -> Minimum:
     """Minimise with the loop in Python, since compiled code with callbacks is never cached."""
     callback(Iteration(float(search.horizons[0]), 0, math.nan))
-    state = keep(begin_search)(problem, *problem.start_coordinates(), search)
+    state = persistent_jit(begin_search)(problem, *problem.start_coordinates(), search)
     while bool(is_searching(search, state)):
         stage, number = int(state.stage), int(state.stage_state.iterations) + 1
         state = _advance_search_compiled(problem, search, state)
         cost = float(state.cost[stage, number - 1])
         callback(Iteration(float(search.horizons[stage]), number, cost))
-    return keep(make_minimum)(problem, state)
+    return persistent_jit(make_minimum)(problem, state)
 
 
 def minimise_from(
@@ -303,7 +303,7 @@ def advance_search(
     return _select(fails, again, _select(stage_ends, next_stage, same_stage))
 
 
-_advance_search_compiled = keep(advance_search)
+_advance_search_compiled = persistent_jit(advance_search)
 
 
 def _select(which: Bool[Array, ""], first: T, second: T) -> T:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from .least_squares import Minimum, Search, minimise_from
 from .problem import FitProblem
 
@@ -66,7 +66,7 @@ def _draw(
     return x + spread * scale * jax.random.uniform(key, x.shape, x.dtype, -1.0, 1.0)
 
 
-@keep
+@persistent_jit
 def _minimise_all(
     problem: FitProblem,
     starts: tuple[Float[Array, "K S"], Float[Array, "K B P"]],

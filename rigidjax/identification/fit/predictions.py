@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from ...results import RESULTS
 from ...state import State
 from ..data.measurements import Measurements, stack_runs
@@ -74,7 +74,7 @@ def fitted_runs(
     return tuple(results)
 
 
-@keep
+@persistent_jit
 def read_run(
     experiment: Experiment, ts: Any, simulation: Simulation
 ) -> tuple[tuple[Any, ...], RESULTS]:

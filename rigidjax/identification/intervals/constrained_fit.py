@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Array, Float
 
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from ..fit.evaluation import Evaluation
 from ..fit.least_squares import Minimum, Search, minimise
 from ..fit.optimum import Optimum
@@ -185,7 +185,7 @@ def _least_squares(rows: Float[np.ndarray, "M U"], right: Float[np.ndarray, " M"
     return np.linalg.lstsq(rows / size, right)[0] / size
 
 
-@keep
+@persistent_jit
 def _leaves(
     problem: FitProblem, shared: Float[Array, " S"], per_run: Float[Array, "B P"]
 ) -> list[Array]:

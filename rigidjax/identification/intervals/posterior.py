@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...extras import import_optional
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from ..fit.evaluation import evaluate
 from ..fit.least_squares import Minimum
 from ..fit.optimum import Optimum
@@ -260,7 +260,7 @@ def _start_inside(
     return jnp.asarray(np.clip(u, lower + margin, upper - margin))
 
 
-@keep
+@persistent_jit
 def _run_chains(
     posterior: LogPosterior, starts: Array, keys: Array, samples: int, warmup: int
 ) -> tuple[Array, Array, Array, Array]:
@@ -298,6 +298,6 @@ def _run_chains(
     return jax.vmap(run_chain)(starts, keys)
 
 
-@keep
+@persistent_jit
 def _components(posterior: LogPosterior, z: Float[Array, "chains samples U"]) -> Array:
     return jax.vmap(jax.vmap(posterior.components))(z)

@@ -11,8 +11,8 @@ import numpy as np
 import optimistix as optx
 from jaxtyping import Array, Bool, Float
 
-from ...kept import keep
 from ...native.ops import sequential_vmap_on_cpu
+from ...persistent_jit import persistent_jit
 from ..linearised_runs import separate_runs
 from .models import AbstractNoise
 from .whitening import SampleGaps, Whitening, make_whitening
@@ -223,7 +223,7 @@ class LinearisedFit(AbstractLinearisedFit):
 _eigenvalues = sequential_vmap_on_cpu(lambda matrix: tuple(jnp.linalg.eigh(matrix)))
 
 
-@keep
+@persistent_jit
 def estimate_noise(
     fit: AbstractLinearisedFit, coordinates: Float[Array, " d"]
 ) -> Float[Array, " d"]:
@@ -242,7 +242,7 @@ def estimate_noise(
     return solution.value
 
 
-@keep
+@persistent_jit
 def covariance_from_noise(
     fit: AbstractLinearisedFit, coordinates: Float[Array, " d"]
 ) -> Float[Array, "U U"]:

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from ..data.measurements import Runs
 from ..fit.least_squares import Minimum
 from ..fit.problem import FitProblem
@@ -34,10 +34,10 @@ def with_step(problem: PredictionProblem, step: Any) -> PredictionProblem:
     return eqx.tree_at(lambda p: p.fit.predictor.motion.step, problem, step)
 
 
-filter_compiled = keep(filter_runs)
-_start_levels = keep(start_levels)
-level_covariance = keep(covariance_from_levels)
-_advance_round = keep(advance_round)
+filter_compiled = persistent_jit(filter_runs)
+_start_levels = persistent_jit(start_levels)
+level_covariance = persistent_jit(covariance_from_levels)
+_advance_round = persistent_jit(advance_round)
 
 
 def refine_step(

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from ...state import State
 from ..component_table import ComponentTable
 from ..data.measurements import Runs, rescale_weights
@@ -88,7 +88,7 @@ def _innovations_by_sensor(filtered: FilteredRun, runs: Runs) -> tuple[dict[str,
     return tuple(innovations)
 
 
-@keep
+@persistent_jit
 def _smooth_runs(
     problem: PredictionProblem, shared: Any, per_run: Any, filtered: FilteredRun
 ) -> State:

@@ -13,7 +13,7 @@ from ...formulations import AbstractFormulation
 from ...formulations.charts import Unknowns, split_chart
 from ...initial.local_coordinates import Directions, retract
 from ...joints.relative_pose import wrap_angle
-from ...kept import keep
+from ...persistent_jit import persistent_jit
 from ...results import RESULTS
 from ...rotations import so3
 from ...state import State
@@ -146,7 +146,7 @@ class _EndReader(eqx.Module):
         return model.decode(t, y), model.layout.angles(split_chart(y)[0])
 
 
-@keep
+@persistent_jit
 def linearise(segments: Segments, unknowns: SegmentUnknowns) -> LinearSegments:
     """Simulate all segments at once, with derivatives in forward mode.
 

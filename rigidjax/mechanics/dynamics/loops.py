@@ -14,8 +14,8 @@ from jaxtyping import Array, Float
 from ...annotations import Scalar
 from ...bodies.inertia import inertia_tensor
 from ...checks import is_traced
-from ...kept import keep
 from ...native.ops import cross, take
+from ...persistent_jit import persistent_jit
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_space
 from ..constraints import constraint_rates, constraint_units, split_trees_and_loops
@@ -109,7 +109,7 @@ def factor_loops(
 
 
 # Compiled once for accelerations and for projections of positions and of velocities.
-@keep
+@persistent_jit
 def _factor(
     prepared: PreparedSystem,
     t: Scalar,
@@ -237,7 +237,7 @@ def loop_rank(system: AbstractSystem) -> int:
     return int(np.linalg.matrix_rank(J, tol=1e-8 * np.abs(J).max(initial=0.0)))
 
 
-@keep
+@persistent_jit
 def _loop_gradient(system: AbstractSystem) -> Float[Array, "m f"]:
     reference = system.reference_state()
     prepared = PreparedSystem(system)

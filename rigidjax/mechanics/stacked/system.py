@@ -13,8 +13,8 @@ from ...bodies.inertia import inertia_tensor
 from ...checks import is_traced
 from ...forces.base import AbstractForce, Bodies
 from ...joints.replacing import replace_fields
-from ...kept import keep
 from ...native.ops import stack_rows
+from ...persistent_jit import persistent_jit
 from ...rotations.euler_map import euler_map
 from ...signals.signal import signals_of
 from ...state import State
@@ -121,7 +121,7 @@ class PreparedSystem(eqx.Module):
         )
 
 
-@keep
+@persistent_jit
 def prepare_system(system: AbstractSystem, arrays: StackedSystem | None = None) -> PreparedSystem:
     """Return the prepared system, traced once however many functions need it.
 

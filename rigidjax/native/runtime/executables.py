@@ -1,4 +1,4 @@
-"""Executables of XLA on disk, with the kernels that they call (see `rigidjax.kept`)."""
+"""Executables of XLA on disk, with the kernels that they call (see `rigidjax.persistent_jit`)."""
 
 import os
 import re
@@ -29,7 +29,7 @@ _CALLABLE = (KERNEL, _LAPACK, "AllocateBuffer", "TopK", "mhlo.", "stablehlo.", "
 
 
 def compute_key(function: Callable[..., Any], args: Any, started: float) -> str | None:
-    """Return the key of a call, whose arrays are `ArrayType`s; `None` if it cannot be kept.
+    """Return the key of a call, whose arrays are `ArrayType`s; `None` if it has none.
 
     **Arguments:** `started`, as of `package_digest`.
     """

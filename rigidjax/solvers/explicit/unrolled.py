@@ -13,14 +13,14 @@ from jax.extend.core import Jaxpr, JaxprEqn
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
 
-from ...annotations import Args, InterpolationClass, Jump, Number, StepResult, Terms, Time, Y
+from ...annotations import Args, Jump, StepResult, Terms, Time, Y
 from ...native import trace_without_mesh
 from ...signals.shared_tables import freeze_signals
 from ..terms import apply_direction, unwrap
-from ..wrappers.hooked import AbstractDelegating
+from ..wrappers.hooked import AbstractDelegating, DelegatedProperties
 
 
-class Unrolled(diffrax.AbstractWrappedSolver):
+class Unrolled(DelegatedProperties):
     r"""An explicit Runge-Kutta solver of diffrax, its loop over stages unrolled.
 
     diffrax runs the stages in a loop over a buffer, which keeps compilation short for large
@@ -50,30 +50,8 @@ class Unrolled(diffrax.AbstractWrappedSolver):
         return tableau
 
     @property
-    def scan_kind(self) -> str | None:
-        """Kind of loop of the wrapped solver; diffrax reads the attribute, but no loop is run."""
-        return self.solver.scan_kind
-
-    @property
     def term_structure(self) -> type[diffrax.AbstractTerm]:
         return diffrax.AbstractTerm
-
-    @property
-    def interpolation_cls(self) -> InterpolationClass:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self.solver.interpolation_cls
-
-    @property
-    def term_compatible_contr_kwargs(self) -> PyTree:
-        return self.solver.term_compatible_contr_kwargs
-
-    def order(self, terms: Terms) -> int | None:
-        return self.solver.order(terms)
-
-    def strong_order(self, terms: Terms) -> Number | None:
-        return self.solver.strong_order(terms)
-
-    def error_order(self, terms: Terms) -> Number | None:
-        return self.solver.error_order(terms)
 
     def func(self, terms: Terms, t0: Time, y0: Y, args: Args) -> Y:
         return terms.vf(t0, y0, args)

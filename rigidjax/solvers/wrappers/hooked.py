@@ -33,15 +33,10 @@ def innermost_solver(solver: diffrax.AbstractSolver) -> diffrax.AbstractSolver:
     return solver
 
 
-class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractReplayable):
-    """A wrapper that changes the steps of a solver and has its other properties."""
+class DelegatedProperties(diffrax.AbstractWrappedSolver):
+    """A wrapper with the properties of the wrapped solver."""
 
     solver: eqx.AbstractVar[diffrax.AbstractSolver]
-
-    @property
-    def inner(self) -> AbstractReplayable:
-        """The wrapped solver as one that can replay its steps."""
-        return as_replayable(self.solver)
 
     @property
     def term_structure(self) -> PyTree[type[diffrax.AbstractTerm]]:
@@ -79,6 +74,15 @@ class AbstractDelegating(diffrax.AbstractWrappedSolver, AbstractReplayable):
 
     def func(self, terms: Terms, t0: Time, y0: Y, args: Args) -> Y:
         return self.solver.func(terms, t0, y0, args)
+
+
+class AbstractDelegating(DelegatedProperties, AbstractReplayable):
+    """A wrapper that changes the steps of a solver and has its other properties."""
+
+    @property
+    def inner(self) -> AbstractReplayable:
+        """The wrapped solver as one that can replay its steps."""
+        return as_replayable(self.solver)
 
 
 class Start(NamedTuple):

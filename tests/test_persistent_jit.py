@@ -1,4 +1,4 @@
-"""Programs that are kept on disk: read by a later process, and never one of something else."""
+"""Executables on disk: a later process reads them, and never that of another call."""
 
 import functools
 import os
@@ -13,7 +13,7 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
 import rigidjax as rj
-from rigidjax import kept
+from rigidjax import persistent_jit as module
 from rigidjax.native import executables
 from rigidjax.native.runtime import identity
 
@@ -22,15 +22,15 @@ COUNTS = {"compiled": 0}
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A folder of programs, and a count of those that are compiled."""
+    """Folder of executables; compilations are counted."""
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", str(tmp_path))
-    original = kept.Program._compile
+    original = module.Executable._compile
 
-    def compile_and_count(program):
+    def compile_and_count(executable):
         COUNTS["compiled"] += 1
-        return original(program)
+        return original(executable)
 
-    monkeypatch.setattr(kept.Program, "_compile", compile_and_count)
+    monkeypatch.setattr(module.Executable, "_compile", compile_and_count)
     before = jax.config.jax_compilation_cache_dir
     jax.config.update("jax_compilation_cache_dir", None)
     compilation_cache.reset_cache()
@@ -42,8 +42,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def forget():
-    """Forget the programs in memory, as a new process has none."""
-    kept._programs.clear()
+    """Forget the executables in memory, as in a new process."""
+    module._executables.clear()
     COUNTS["compiled"] = 0
 
 
@@ -77,7 +77,7 @@ def test_second_process_compiles_nothing_and_has_equal_results():
     assert COUNTS["compiled"] == 0
     for a, b in zip(first, again, strict=True):
         assert np.array_equal(a, b)
-    # The derivatives are those without kept programs.
+    # Derivatives inside `jax.jit` agree to the tolerance of the run.
     inside = jax.jit(jax.value_and_grad(end))(jnp.asarray(0.3))
     np.testing.assert_allclose(first[1], inside[0], rtol=1e-9)
     np.testing.assert_allclose([first[2], first[3]], [inside[1]] * 2, rtol=1e-8)
@@ -85,7 +85,7 @@ def test_second_process_compiles_nothing_and_has_equal_results():
 
 @pytest.fixture(scope="module")
 def scale():
-    return kept.keep(_scale)
+    return module.persistent_jit(_scale)
 
 
 def _scale(x, options):
@@ -106,14 +106,17 @@ def test_results_and_derivatives_of_a_function(scale):
     a = np.arange(3.0)
     np.testing.assert_allclose(gradient, a @ a + 2 * a * a.sum(), rtol=1e-14)
     assert int(count) == 3
-    # Values beside a batch of tangents are no batch.
+    # With a batch of tangents the values have no batch axis.
     rows, count = jax.jacfwd(total, has_aux=True)(jnp.arange(3.0))
     np.testing.assert_allclose(rows, gradient, rtol=1e-14)
     assert count.shape == ()
-    # Inside `jit` and `vmap`, and a derivative of a derivative.
+    # Under `vmap`, and second derivatives.
     batch = jax.vmap(lambda a: total(a)[0])(jnp.ones((2, 3)))
     np.testing.assert_allclose(batch, [9.0, 9.0])
-    square = lambda s: scale({"a": s, "n": 1}, {"factor": s})["y"]  # noqa: E731
+
+    def square(s):
+        return scale({"a": s, "n": 1}, {"factor": s})["y"]
+
     for second in (jax.jvp(jax.grad(square), (1.5,), (1.0,))[1], jax.grad(jax.grad(square))(1.5)):
         np.testing.assert_allclose(second, 2.0, rtol=1e-14)
 
@@ -123,7 +126,7 @@ def test_results_and_derivatives_of_a_function(scale):
     [{"a": jnp.arange(3, dtype="float32")}, {"a": jnp.arange(4.0)}, {"factor": 4.0}, {"name": "c"}],
     ids=["dtype", "shape", "number", "text"],
 )
-def test_another_call_is_another_program(scale, change):
+def test_another_call_has_another_executable(scale, change):
     x, options = {"a": jnp.arange(3.0), "n": jnp.asarray(2)}, {"factor": 3.0, "name": "b"}
     scale(x, options)
     count = COUNTS["compiled"]
@@ -184,15 +187,15 @@ class Counter:
 
 
 @pytest.mark.parametrize("value", [Counter(), object(), lambda: COUNTER, iter([1])])
-def test_objects_that_cannot_be_identified_are_not_kept(value, folder):
+def test_objects_that_cannot_be_identified_have_no_key(value, folder):
     assert key_of(value) is None
 
 
 COUNTER = Counter()
 
 
-def test_results_of_functions_that_call_the_host_are_not_kept(folder):
-    check = kept.keep(_check)
+def test_functions_that_call_the_host_have_no_executable_on_disk(folder):
+    check = module.persistent_jit(_check)
     for _ in range(2):
         assert float(check(jnp.asarray(1.0))) == 1.0
         with pytest.raises(Exception, match="must be positive"):
@@ -223,34 +226,34 @@ def test_damaged_and_foreign_entries_are_replaced(scale, folder):
     assert COUNTS["compiled"] == 1
 
 
-def test_executables_of_the_cache_of_jax_are_not_written_again(scale, folder, tmp_path_factory):
-    """They lack their code."""
+def test_hits_in_the_cache_of_jax_are_not_written(scale, folder, tmp_path_factory):
+    """XLA cannot serialise them."""
     source = """
 import jax, sys
 jax.config.update("jax_compilation_cache_dir", sys.argv[1])
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 import jax.numpy as jnp
-from rigidjax.kept import keep
+from rigidjax.persistent_jit import persistent_jit
 def function(x):
     return jnp.sort(jnp.sin(x)) + x[:, None]
-print(keep(function)(jnp.arange(5.0)).sum())
+print(persistent_jit(function)(jnp.arange(5.0)).sum())
 """
     script, cache = folder / "script.py", tmp_path_factory.mktemp("jax")
     script.write_text(source)
     printed = set()
     for number in range(3):  # compiled; read from the cache of JAX; the same once more
-        kept_in = tmp_path_factory.mktemp("kept") if number < 2 else kept_in
+        target = tmp_path_factory.mktemp("executables") if number < 2 else target
         done = subprocess.run(
             [sys.executable, str(script), str(cache)], check=True, capture_output=True, text=True,
-            env=os.environ | {"RIGIDJAX_KERNEL_CACHE": str(kept_in)},
+            env=os.environ | {"RIGIDJAX_KERNEL_CACHE": str(target)},
         )  # fmt: skip
         printed.add(done.stdout)
-        assert len(list(kept_in.glob("*.kernel"))) == (number == 0)
+        assert len(list(target.glob("*.kernel"))) == (number == 0)
     assert len(printed) == 1
 
 
-def test_nothing_is_kept_where_the_cache_is_off_or_the_folder_cannot_be_written(
+def test_nothing_is_written_if_the_cache_is_off_or_the_folder_is_not_writable(
     scale, folder, monkeypatch
 ):
     x, options = {"a": jnp.arange(3.0), "n": jnp.asarray(2)}, {"factor": 3.0}

@@ -1,14 +1,13 @@
-"""Functions whose compiled programs are kept on disk, so that a later process traces nothing.
+"""`jax.jit` with executables on disk, so that a later process traces and compiles nothing.
 
-A program is a compiled computation of XLA that calls kernels. Its key is a digest of all on which
-its trace depends: the function, the static parts of its arguments, the types of their arrays, the
-code of this package and of the classes and functions of the user, and the versions of the packages.
-Derivatives are programs too: forward mode, values with what their derivatives need, and tangents
-and cotangents by the latter.
+The key of an executable is a digest of everything on which its trace depends: the function, the
+static parts of its arguments, the types of their arrays, the code of this package and of the user's
+classes and functions, and the versions of the packages. Derivatives have executables too: forward
+mode, values with the arrays that tangents need, and tangents and cotangents from those arrays.
 
-Programs serve calls outside `jax.jit` and `jax.vmap`; inside them the function is traced as
-by `equinox.filter_jit`. A program with a part that cannot be identified, such as an object of a
-compiled library, is not kept.
+Executables serve calls outside `jax.jit` and `jax.vmap`; inside them the function is traced as by
+`equinox.filter_jit`. A call with an argument that cannot be identified in another process, such as
+an object of a user's class without dataclass fields, has no executable on disk.
 """
 
 import collections
@@ -33,7 +32,7 @@ from .checks import is_traced, is_tracing, known
 from .native import gc_paused
 from .private_names import primitive_linearizations
 
-# Programs of a process that are kept in memory.
+# Number of executables in memory.
 _LARGEST = 256
 _LOCK = threading.RLock()
 # Time at which this package was imported, s.
@@ -42,15 +41,15 @@ _STARTED = time.time()
 Marks: TypeAlias = tuple[bool, ...]
 
 
-class _Place:
-    """Place of an array in the results of a function."""
+class _Slot:
+    """Slot of an array in the results of a function."""
 
     def __init__(self, index: int):
         self.index = index
 
 
 class Outline(NamedTuple):
-    """Results of a function: the types of its arrays, and a pytree with their places."""
+    """Results of a function: the types of its arrays, and a pytree with a slot for each."""
 
     types: tuple[jax.ShapeDtypeStruct, ...]
     skeleton: Any
@@ -61,11 +60,11 @@ class Outline(NamedTuple):
         return [jnp.issubdtype(x.dtype, jnp.inexact) for x in self.types]
 
 
-class Program:
+class Executable:
     """A compiled function of arrays, and its derivatives.
 
-    **Arguments:** `key`, under which it is kept; `function`, of arrays; `arguments`, their types;
-    `parent`, the program of which this one is a derivative.
+    **Arguments:** `key`, its name on disk; `function`, of arrays; `arguments`, their types;
+    `parent`, the executable of which this one is a derivative.
     """
 
     def __init__(
@@ -73,13 +72,13 @@ class Program:
         key: str,
         function: Callable[..., Any],
         arguments: Sequence[Any],
-        parent: "Program | None" = None,
+        parent: "Executable | None" = None,
     ):
         self.key, self.function, self.arguments, self.parent = key, function, arguments, parent
         self.outline: Any = None
         self._rebuild: Any = None
         self._call: Callable[..., Any] | None = None
-        self._derived: dict[tuple, Program] = {}
+        self._derived: dict[tuple, Executable] = {}
         self._tangents: dict[tuple[bool, ...], Any] = {}
 
     def __call__(self, *leaves: Any) -> list[jax.Array]:
@@ -90,7 +89,7 @@ class Program:
         return self._call(*leaves)
 
     def _read(self) -> Callable[..., Any] | None:
-        """Return the program that another process has kept, `None` without one."""
+        """Read the executable of another process; return `None` without one."""
         from jax.experimental import serialize_executable
 
         from .native import executables
@@ -105,21 +104,21 @@ class Program:
             out_tree = jax.tree.structure([0] * len(outlines[0].types))
             call = serialize_executable.deserialize_and_load(payload, in_tree, out_tree)
         except LookupError:
-            return None  # A kernel of it was removed.
+            return None  # One of its kernels was removed from disk.
         except Exception as error:
-            warnings.warn(f"A kept program could not be read: {error!r}", stacklevel=2)
+            warnings.warn(f"An executable on disk could not be read: {error!r}", stacklevel=2)
             return None
-        for program, outline in zip(self.lineage, outlines, strict=True):
-            program.outline = outline
+        for executable, outline in zip(self.lineage, outlines, strict=True):
+            executable.outline = outline
         return call
 
     @property
-    def lineage(self) -> list["Program"]:
-        """This program, and those of which it is a derivative."""
+    def lineage(self) -> list["Executable"]:
+        """This executable, its parent, the parent of that, and so on."""
         return [self, *(self.parent.lineage if self.parent is not None else [])]
 
     def _compile(self) -> Callable[..., Any]:
-        """Return the program, which is kept for later processes."""
+        """Compile the function and write the executable to disk."""
         from jax.experimental import serialize_executable
 
         from .native import executables
@@ -127,15 +126,15 @@ class Program:
         lowered = self.subfunction.lower(*self.arguments)
         targets, hits = executables.find_targets(lowered.as_text()), _count_cache_hits()
         compiled = lowered.compile()
-        # An executable that JAX's own cache has read cannot be written again: it lacks its code.
+        # XLA cannot serialise an executable from JAX's persistent cache: the object code is lost.
         if targets is None or _count_cache_hits() > hits:
             return compiled
-        outlines = [program.outline for program in self.lineage]
+        outlines = [executable.outline for executable in self.lineage]
         try:
             payload, _, _ = serialize_executable.serialize(compiled)
             record = pickle.dumps((payload, targets, outlines))
         except (pickle.PicklingError, AttributeError, TypeError, ValueError, RuntimeError):
-            return compiled  # A part of the results or of the executable belongs to this process.
+            return compiled  # The results or the executable contain an object of this process.
         executables.write(self.key, record)
         return compiled
 
@@ -143,43 +142,43 @@ class Program:
         """Return the arrays among the results of the function."""
         out, tree = jax.tree.flatten(self.function(*leaves))
         arrays = [jnp.asarray(x) for x in out if eqx.is_array(x)]
-        places = map(_Place, itertools.count())
-        skeleton = jax.tree.unflatten(tree, [next(places) if eqx.is_array(x) else x for x in out])
+        slots = map(_Slot, itertools.count())
+        skeleton = jax.tree.unflatten(tree, [next(slots) if eqx.is_array(x) else x for x in out])
         self.outline = Outline(tuple(_types(arrays)), skeleton)
         return arrays
 
     @functools.cached_property
     def subfunction(self) -> Any:
-        """The function as a part of another trace, such as that of a batch."""
+        """The function under `jax.jit`, for use inside another trace."""
 
         def evaluate(*leaves):
             return self.evaluate(*leaves)
 
-        # The name is a part of the key of JAX's own cache: see `_compile`.
-        evaluate.__name__ = evaluate.__qualname__ = f"kept_{self.key}"
+        # JAX's persistent cache includes the name in its key: see `_compile`.
+        evaluate.__name__ = evaluate.__qualname__ = f"rigidjax_{self.key}"
         return jax.jit(evaluate)
 
     def rebuild(self, results: Sequence[Any]) -> Any:
         """Return the results of the function from its arrays."""
         if self._rebuild is None:
-            rest, tree = jax.tree.flatten(self.outline.skeleton, is_leaf=_is_place)
-            self._rebuild = tree, [(True, x.index) if _is_place(x) else (False, x) for x in rest]
+            rest, tree = jax.tree.flatten(self.outline.skeleton, is_leaf=_is_slot)
+            self._rebuild = tree, [(True, x.index) if _is_slot(x) else (False, x) for x in rest]
         tree, parts = self._rebuild
         return jax.tree.unflatten(tree, [results[x] if a else x for a, x in parts])
 
-    def derivative(self, kind: str, arguments: Sequence[Any], *marks: Marks) -> "Program":
-        """Return the program of a derivative, `kind` naming a method below."""
+    def derivative(self, kind: str, arguments: Sequence[Any], *marks: Marks) -> "Executable":
+        """Return the executable of a derivative; `kind` is the name of a method below."""
         with _LOCK:
             if (kind, marks) not in self._derived:
                 from .native import executables
 
                 function = functools.partial(getattr(self, kind), *marks)
                 key = executables.digest(self.key, kind, repr(marks), repr(arguments))
-                self._derived[kind, marks] = Program(key, function, arguments, self)
+                self._derived[kind, marks] = Executable(key, function, arguments, self)
             return self._derived[kind, marks]
 
     def _of_marked(self, leaves: Sequence[Any], marks: Marks) -> Callable[..., Any]:
-        """Return inexact results, and the others, as a function of the marked arguments."""
+        """Return a function of the marked arguments: inexact results, integer results."""
 
         def function(*marked):
             values = iter(marked)
@@ -209,7 +208,7 @@ class Program:
         return [*_merge(inexact, others, self.outline.is_inexact), *needed]
 
     def _tangent_of(self, marks: Marks, needed: Sequence[Any]) -> Callable[..., Any]:
-        if marks not in self._tangents:  # The program of the values was read.
+        if marks not in self._tangents:  # The executable of the values comes from disk.
             jax.eval_shape(functools.partial(self.linearisation, marks), *self.arguments)
         return jax.tree.unflatten(self._tangents[marks], needed)
 
@@ -244,7 +243,7 @@ _hits = threading.local()
 
 
 def _count_cache_hits() -> int:
-    """Return how many executables JAX's own cache has read in this thread."""
+    """Return the number of hits in JAX's persistent cache in this thread."""
     _listen_to_cache()
     return getattr(_hits, "count", 0)
 
@@ -258,8 +257,8 @@ def _listen_to_cache() -> None:
     jax.monitoring.register_event_listener(listen)
 
 
-def _is_place(x: Any) -> bool:
-    return isinstance(x, _Place)
+def _is_slot(x: Any) -> bool:
+    return isinstance(x, _Slot)
 
 
 def _split(values: Sequence[Any], marks: Sequence[bool]) -> tuple[list[Any], list[Any]]:
@@ -279,60 +278,62 @@ def _types(values: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
 
 # Derivatives of calls under `jax.grad` and `jax.jvp` outside `jax.jit`.
 
-_call_p, _tangent_p = Primitive("rigidjax_kept"), Primitive("rigidjax_kept_tangent")
+_call_p, _tangent_p = Primitive("rigidjax_call"), Primitive("rigidjax_tangent")
 _call_p.multiple_results = _tangent_p.multiple_results = True
 
 
-def _call(program: Program, args: Sequence[Any]) -> list[Any]:
-    # A batch, such as that of `jax.jacfwd`, is traced: what is not batched in it stays so.
+def _call(executable: Executable, args: Sequence[Any]) -> list[Any]:
+    if not is_traced(args):
+        return executable(*args)
+    # Under `jax.vmap`, as in `jax.jacfwd`, JAX then finds out which results have a batch axis.
     if is_traced(known(list(args))):
-        return program.subfunction(*args)
-    return _call_p.bind(*args, program=program)
+        return executable.subfunction(*args)
+    return _call_p.bind(*args, executable=executable)
 
 
-def _call_abstract(*avals: Any, program: Program) -> list[Any]:
-    if program.outline is None:
-        jax.eval_shape(program.evaluate, *program.arguments)
-    outline: Any = program.outline
+def _call_abstract(*avals: Any, executable: Executable) -> list[Any]:
+    if executable.outline is None:
+        jax.eval_shape(executable.evaluate, *executable.arguments)
+    outline: Any = executable.outline
     return [ShapedArray(x.shape, x.dtype, x.weak_type) for x in outline.types]
 
 
-def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program):
+def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, executable: Executable):
     marks = tuple(type(t) is not ad.Zero for t in tangents)
     moving, _ = _split(tangents, marks)
-    forward = program.derivative("forward", _types([*primals, *moving]), marks)
+    forward = executable.derivative("forward", _types([*primals, *moving]), marks)
     out = _call(forward, [*primals, *moving])
-    count = len(program.outline.types)
-    return out[:count], _with_zeros(out[:count], out[count:], program)
+    count = len(executable.outline.types)
+    return out[:count], _with_zeros(out[:count], out[count:], executable)
 
 
-def _with_zeros(values: Sequence[Any], rates: Sequence[Any], program: Program) -> list[Any]:
+def _with_zeros(values: Sequence[Any], rates: Sequence[Any], executable: Executable) -> list[Any]:
     zeros = [ad.Zero(jax.typeof(x).to_tangent_aval()) for x in values]
-    is_inexact = program.outline.is_inexact
+    is_inexact = executable.outline.is_inexact
     return _merge(rates, _split(zeros, is_inexact)[1], is_inexact)
 
 
-def _call_linearisation(is_vjp: bool, marks: Sequence[bool], *primals: Any, program: Program):
+def _call_linearisation(is_vjp: bool, marks: Sequence[bool], *primals: Any, executable: Executable):
     marks = tuple(marks)
-    values = program.derivative("linearisation", program.arguments, marks)
+    values = executable.derivative("linearisation", executable.arguments, marks)
     out = _call(values, primals)
-    count = len(program.outline.types)
+    count = len(executable.outline.types)
 
     def tangent(needed, *tangents):
         moving, _ = _split(tangents, marks)
-        rates = _tangent_p.bind(*needed, *moving, program=program, marks=marks)
-        return _with_zeros(out[:count], rates, program)
+        rates = _tangent_p.bind(*needed, *moving, executable=executable, marks=marks)
+        return _with_zeros(out[:count], rates, executable)
 
-    return out[:count], program.outline.is_inexact, out[count:], tangent
+    return out[:count], executable.outline.is_inexact, out[count:], tangent
 
 
-def _tangent_call(*args: Any, program: Program, marks: Marks) -> list[Any]:
-    tangent = program.derivative("tangent", _types(args), marks)
+def _tangent_call(*args: Any, executable: Executable, marks: Marks) -> list[Any]:
+    tangent = executable.derivative("tangent", _types(args), marks)
     return _call(tangent, args)
 
 
-def _tangent_abstract(*avals: Any, program: Program, marks: Marks) -> list[Any]:
-    types, _ = _split(program.outline.types, program.outline.is_inexact)
+def _tangent_abstract(*avals: Any, executable: Executable, marks: Marks) -> list[Any]:
+    types, _ = _split(executable.outline.types, executable.outline.is_inexact)
     return [ShapedArray(x.shape, x.dtype) for x in types]
 
 
@@ -341,11 +342,11 @@ def _tangent_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
     return jax.jvp(functools.partial(_tangent_call, **params), list(primals), rates)
 
 
-def _tangent_transpose(cotangents: Sequence[Any], *args: Any, program: Program, marks: Marks):
+def _tangent_transpose(cotangents: Sequence[Any], *args: Any, executable: Executable, marks: Marks):
     count = len(args) - sum(marks)
     given = tuple(type(ct) is not ad.Zero for ct in cotangents)
     operands = [*args[:count], *_split(cotangents, given)[0]]
-    cotangent = program.derivative("cotangent", _types(operands), marks, given)
+    cotangent = executable.derivative("cotangent", _types(operands), marks, given)
     return [None] * count + cotangent.rebuild(_call(cotangent, operands))
 
 
@@ -361,10 +362,10 @@ def _register(primitive: Primitive, impl: Callable[..., Any], abstract: Callable
     batching.primitive_batchers[primitive] = batch
 
 
-def _call_impl(*leaves: Any, program: Program) -> list[Any]:
+def _call_impl(*leaves: Any, executable: Executable) -> list[Any]:
     if is_traced(leaves):
-        return program.subfunction(*leaves)
-    return program(*leaves)
+        return executable.subfunction(*leaves)
+    return executable(*leaves)
 
 
 _register(_call_p, _call_impl, _call_abstract)
@@ -375,14 +376,14 @@ ad.primitive_jvps[_tangent_p] = _tangent_jvp
 ad.primitive_transposes[_tangent_p] = _tangent_transpose
 
 
-_programs: collections.OrderedDict[tuple, Program | None] = collections.OrderedDict()
+_executables: collections.OrderedDict[tuple, Executable | None] = collections.OrderedDict()
 
 
-def keep(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of pytrees that is compiled, with programs that are kept on disk.
+def persistent_jit(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function of pytrees, with executables on disk.
 
-    It is `equinox.filter_jit(function)` inside `jax.jit` and `jax.vmap`, on a mesh of devices,
-    and where a program cannot be kept.
+    The result is `equinox.filter_jit(function)` inside `jax.jit` and `jax.vmap`, with several
+    devices, and for arguments that cannot be identified in another process.
     """
     jitted = eqx.filter_jit(function)
 
@@ -391,32 +392,29 @@ def keep(function: Callable[..., Any]) -> Callable[..., Any]:
         leaves, tree = jax.tree.flatten((args, options))
         is_array = tuple(map(eqx.is_array, leaves))
         arrays, static = _split(leaves, is_array)
-        if not _can_be_kept(arrays):
+        if not _can_be_persistent(arrays):
             return jitted(*args, **options)
         key = function, tree, is_array, tuple(static), tuple(map(jax.typeof, arrays)), _context()
         with _LOCK:
-            if key not in _programs:
-                _programs[key] = _make_program(function, tree, is_array, static, arrays)
-                if len(_programs) > _LARGEST:
-                    _programs.popitem(last=False)
-            program = _programs[key]
-        if program is None:
+            if key not in _executables:
+                _executables[key] = _make_executable(function, tree, is_array, static, arrays)
+                if len(_executables) > _LARGEST:
+                    _executables.popitem(last=False)
+            executable = _executables[key]
+        if executable is None:
             return jitted(*args, **options)
-        traced = is_traced(arrays)
-        return program.rebuild(
-            _call_p.bind(*arrays, program=program) if traced else program(*arrays)
-        )
+        return executable.rebuild(_call(executable, arrays))
 
     return call
 
 
-def _make_program(
+def _make_executable(
     function: Callable[..., Any],
     tree: Any,
     is_array: tuple[bool, ...],
     static: Sequence[Any],
     arrays: Sequence[Any],
-) -> Program | None:
+) -> Executable | None:
     from .native import executables
 
     types = _types(arrays)
@@ -430,7 +428,7 @@ def _make_program(
         args, options = jax.tree.unflatten(tree, _merge(leaves, static, is_array))
         return function(*args, **options)
 
-    return Program(key, flat, types)
+    return Executable(key, flat, types)
 
 
 def _context() -> tuple[Any, ...]:
@@ -443,8 +441,8 @@ def _context() -> tuple[Any, ...]:
     )
 
 
-def _can_be_kept(arrays: Sequence[Any]) -> bool:
-    """Return whether a call of these arrays is a program: one on the host, outside of traces."""
+def _can_be_persistent(arrays: Sequence[Any]) -> bool:
+    """Return whether a call with these arrays may have an executable on disk."""
     config: Any = jax.config
     if config.jax_disable_jit or config.jax_debug_nans or is_tracing():
         return False
