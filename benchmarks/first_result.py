@@ -106,6 +106,7 @@ system.Assemble()
 settings = exu.SimulationSettings()
 settings.timeIntegration.endTime, settings.timeIntegration.numberOfSteps = 2.0, 2000
 settings.timeIntegration.verboseMode = 0
+settings.solutionSettings.writeSolutionToFile = False
 system.SolveDynamic(settings)
 print(system.GetObjectOutputBody(arm, exu.OutputVariableType.Position))
 """,

@@ -4,6 +4,7 @@ import functools
 import os
 import subprocess
 import sys
+import time
 
 import equinox as eqx
 import jax
@@ -186,7 +187,21 @@ class Counter:
     """An object with a state that nothing identifies."""
 
 
-@pytest.mark.parametrize("value", [Counter(), object(), lambda: COUNTER, iter([1])])
+@pytest.mark.parametrize(
+    "value",
+    [
+        Counter(),
+        object(),
+        lambda: COUNTER,
+        iter([1]),
+        # They depend on a file, the time, random numbers or the environment.
+        lambda: np.loadtxt("table.csv"),
+        lambda: open("table.csv").read(),
+        lambda: time.time(),
+        lambda: np.random.default_rng(0).normal(),
+        lambda: os.environ["SIZE"],
+    ],
+)
 def test_objects_that_cannot_be_identified_have_no_key(value, folder):
     assert key_of(value) is None
 

@@ -1,8 +1,9 @@
 """Texts that identify Python objects in every process, for executables on disk.
 
-A class or function of this package, of the standard library or of an installed package has the name
-that its version knows it by; one of a user has the digest of its code, of what it closes over and
-of the globals that it uses. An object without identity has no text.
+A class or function of this package, of the standard library or of an installed package is
+identified by its name and the version of the package; one of a user by its code, its closure and
+the globals that it uses. Other objects, and functions of a user that read files, the time or random
+numbers, are not identified.
 """
 
 import dataclasses
@@ -41,6 +42,14 @@ _OF_CLASS = frozenset((
     "__dataclass_fields__", "__dataclass_params__", "__match_args__", "__signature__",
     "__parameters__", "__annotate__", "__annotate_func__", "__annotations_cache__",
 ))  # fmt: skip
+# Names in a user's function with which it may depend on more than its code: files, the environment,
+# the time, random numbers, code that is made at run time.
+_IMPURE = frozenset((
+    "open", "input", "load", "loads", "loadtxt", "genfromtxt", "fromfile", "fromregex", "memmap",
+    "environ", "getenv", "random", "default_rng", "time", "now", "today", "perf_counter",
+    "monotonic", "eval", "exec", "compile", "__import__", "import_module", "globals", "locals",
+    "subprocess", "socket", "urlopen",
+))  # fmt: skip
 
 
 class _NotIdentified(Exception):
@@ -48,7 +57,7 @@ class _NotIdentified(Exception):
 
 
 class ArrayType:
-    """Stands for an array among arguments, of which the type alone counts."""
+    """Type of an array argument, in place of the array."""
 
     def __init__(self, text: str):
         self.text = text
@@ -211,8 +220,11 @@ class _Identifier:
             texts.append(f"{name}={self.text(content)}")
         texts.append(self.text((function.__defaults__, function.__kwdefaults__)))
         if _library(function.__module__) is None:
-            known = function.__globals__
-            for name in sorted(_names_of(function.__code__)):
+            known, used = function.__globals__, sorted(_names_of(function.__code__))
+            impure = [name for name in used if name in _IMPURE or name.startswith("read")]
+            if impure:
+                raise _NotIdentified(f"a function that uses {impure[0]}")
+            for name in used:
                 if name in known:
                     texts.append(f"{name}={self.text(known[name])}")
         return f"function({','.join(texts)})"
