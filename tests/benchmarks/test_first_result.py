@@ -37,7 +37,8 @@ def test_counts_of_a_first_result(bench, name, tmp_path):
     assert 0 < found["llvm_lines"] <= lines
     again = bench.counts(name, str(tmp_path))
     assert "llvm_lines" not in again and "method_calls" not in again, again
-    assert again.get("programs", 0) <= programs / 2, again
+    # Single operations on arrays, such as the index of a last sample.
+    assert again.get("programs", 0) <= 25, again
 
 
 def test_import_loads_little():
