@@ -123,7 +123,11 @@ class Executable:
 
         from .native import executables
 
-        lowered = self.subfunction.lower(*self.arguments)
+        token = executables.is_in_executable.set(True)
+        try:
+            lowered = self.subfunction.lower(*self.arguments)
+        finally:
+            executables.is_in_executable.reset(token)
         targets, hits = executables.find_targets(lowered.as_text()), _count_cache_hits()
         compiled = lowered.compile()
         # XLA cannot serialise an executable from JAX's persistent cache: the object code is lost.

@@ -80,7 +80,7 @@ def transpose_run(
     The state of the controller, which may be saved too, has no derivatives. See
     `rigidjax.adjoints.reverse.transpose_run`.
     """
-    run = _ExplicitRun(kwargs, boundaries_are_wanted(wanted), batched)
+    run = _ExplicitRun(kwargs, wanted, batched)
     state_of = lambda _, new: ravel_pytree(new[0])[0]  # noqa: E731
     record = record_run(
         recorded_kwargs, run.segment, state_of, run.moves, run.record_row,
@@ -92,18 +92,18 @@ def transpose_run(
 class _ExplicitRun:
     """A run with flattened unknowns, and the functions that compose and transpose its steps.
 
-    `theta` are the parameters of the vector field, `phi` those of the solver.
+    `theta` are the wanted parameters of the vector field, `phi` those of the solver.
     """
 
-    def __init__(self, kwargs: Tree, moves: bool, batched: bool):
+    def __init__(self, kwargs: Tree, wanted: Tree, batched: bool):
         self.kwargs = kwargs
-        self.moves = moves
+        self.moves = boundaries_are_wanted(wanted)
         state, solver = kwargs["init_state"], kwargs["solver"]
         self.y0, self.unravel = ravel_pytree(state.y)
         self.theta, self.theta_static = eqx.partition(
-            (kwargs["terms"], kwargs["args"]), eqx.is_inexact_array
+            (kwargs["terms"], kwargs["args"]), (wanted["terms"], wanted["args"])
         )
-        self.phi, self.phi_static = eqx.partition(solver, eqx.is_inexact_array)
+        self.phi, self.phi_static = eqx.partition(solver, wanted["solver"])
         self.saved_ts = kwargs["saveat"].subs.ts
         frozen = [hook for hook in hooks_of(solver) if isinstance(hook, FrozenSignals)]
         self.frozen_signals = frozen[0] if frozen else None
@@ -389,8 +389,10 @@ class _ExplicitRun:
         """Return the cotangents as a tree like the arguments of the loop."""
         kwargs = self.kwargs
         out = jax.tree.map(lambda x: jnp.zeros_like(x) if eqx.is_inexact_array(x) else None, kwargs)
-        out["terms"], out["args"] = carry["theta"]
-        out["solver"] = carry["phi"]
+        rest = out["terms"], out["args"], out["solver"]
+        out["terms"], out["args"], out["solver"] = eqx.combine(
+            (*carry["theta"], carry["phi"]), rest
+        )
         if self.saved_ts is not None:
             assert ct_ts is not None
             ts = carry["ts"] + ct_ts[: len(self.saved_ts)]

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from ..solvers.explicit.unrolled import set_stage_loop
-from ..solvers.wrappers.probe import find_probe_state, with_probe
+from ..solvers.wrappers.probe import with_probe
+from ..solvers.wrappers.probe_state import find_probe_state
 from ..solvers.wrappers.switched import with_switching_times
 from .boundaries import Tree
 

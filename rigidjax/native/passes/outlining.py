@@ -12,12 +12,13 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive
 from .analysis import ArrayAtom, cost, emitted_jaxprs
 
 # Number of equations from which on outlining is worthwhile. In shorter jaxprs LLVM optimises across
-# the inlined copies, and values in registers need not be saved around calls. The limit was found by
-# compile and run times of `Dopri8` on a five-bar linkage and of gradients of a double pendulum.
-LONG_JAXPR = 40_000
+# the inlined copies, and values in registers need not be saved around calls.
+LONG_JAXPR = 10_000
 # Smallest cost of a jaxpr that becomes a function, and its smallest ratio to the number of scalars
-# that are passed: arguments and results go through memory.
-_SMALLEST_COST, _COST_PER_SCALAR = 500, 4
+# that are passed: arguments and results go through memory. The limits were found by compile and run
+# times of `Radau5` on a four-bar linkage and of gradients of a double pendulum and a slider-crank:
+# smaller functions make these gradients slower, and the compilation no faster.
+_SMALLEST_COST, _COST_PER_SCALAR = 2000, 10
 
 # A call of an outlined jaxpr. It exists in rewritten jaxprs only.
 shared_call_p = Primitive("shared_call")

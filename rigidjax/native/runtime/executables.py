@@ -20,7 +20,7 @@ from .identity import (
     package_versions,
 )
 from .platforms import why_no_kernels
-from .registered import KERNEL, register_from_disk
+from .registered import KERNEL, is_in_executable as is_in_executable, register_from_disk
 from .thread_pool import max_threads
 
 _LAPACK = "lapack_"

@@ -41,7 +41,7 @@ from .codegen import (
 )
 from .ffi_frame import CallFrame
 from .garbage import gc_paused
-from .registered import KERNEL, REGISTRY_LOCK, register
+from .registered import KERNEL, REGISTRY_LOCK, is_in_executable, register
 from .thread_pool import emit_parallel_batch
 
 # Bytes of workspace, without tables, up to which a kernel has `max_width` lanes: the size of a
@@ -85,7 +85,7 @@ class Kernel:
     def __init__(self, closed: ClosedJaxpr, signature: Signature):
         # The jaxpr is kept alive, because its address is the key of the kernel.
         self.source, self.signature = closed, signature
-        key = compute_cache_key(closed, signature)
+        key = None if is_in_executable.get() else compute_cache_key(closed, signature)
         code = None if key is None else self._read_from_disk(key)
         if code is None:
             code = register(compile_module(self.text, self._optimisation))
@@ -151,10 +151,9 @@ class Kernel:
 
     @property
     def _optimisation(self) -> OptimisationLevel:
-        # Jaxprs with outlined functions are long. Their code is generated fast, although outlining
-        # makes the module shorter.
-        run_once = self.signature.run_once or bool(self._outlined_jaxprs)
-        return choose_optimisation_level(self.text, self.signature.is_batch, run_once)
+        return choose_optimisation_level(
+            self.text, self.signature.is_batch, self.signature.run_once
+        )
 
     def _widths(self) -> list[int]:
         """Return numbers of lanes to try; the first one whose workspace fits the cache is used."""

@@ -2,6 +2,7 @@
 
 import ctypes
 import threading
+from contextvars import ContextVar
 
 import jax
 
@@ -13,6 +14,9 @@ REGISTRY_LOCK = threading.RLock()
 # Beginning of the names under which XLA knows machine code.
 KERNEL = "rigidjax_"
 _codes: dict[str, MachineCode] = {}
+# Whether an executable is compiled that goes to disk together with its kernels. A key of each
+# kernel, which takes a third of the time of its emission, is then of no use.
+is_in_executable: ContextVar[bool] = ContextVar("is_in_executable", default=False)
 
 
 def register(code: MachineCode) -> MachineCode:

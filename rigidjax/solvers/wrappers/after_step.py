@@ -50,9 +50,8 @@ class AbstractAfterStep(AbstractHook):
 
     def after(self, start: Start, end: End) -> tuple[End, Flag]:
         """Replace the end of a step."""
-        y, is_replaced, outcome = self.replace(start.t1, end.y)
-        memory = map_probe(
-            end.memory, (self, start.t1), lambda parts, y: parts[0].replace(parts[1], y)[0], end.y
+        (y, is_replaced, outcome), memory = map_probe(
+            end.memory, (self, start.t1), lambda parts, y: parts[0].replace(parts[1], y), end.y
         )
         result = None if end.result is None else first_failure(end.result, outcome)
         dense_info = self.blend(end.dense_info, end.y, y)

@@ -21,7 +21,7 @@ from ..dae.equations import (
 )
 from ..rate_elimination import Pairs
 from ..terms import AbstractEquationsTerm, Index, flatten
-from .probe_state import Probe
+from .probe_state import Probe, value_and_rate
 
 
 class Perturbed(eqx.Module):
@@ -42,6 +42,12 @@ class Perturbed(eqx.Module):
 
         The result has derivatives by `tangents` only.
         """
+        return self.value_and_tangent(function, unknowns, tangents)[1]
+
+    def value_and_tangent(
+        self, function: Callable[..., PyTree[Array]], unknowns: T, tangents: T
+    ) -> tuple[PyTree[Array], PyTree[Array]]:
+        """Return the value too, which has no derivatives; see `tangent`."""
         leaves, treedef = jax.tree.flatten(self.tree, is_leaf=_is_signal)
         marked = [x for x, mark in zip(leaves, self.marks, strict=True) if mark]
         arrays, rest = eqx.partition(marked, eqx.is_inexact_array)
@@ -56,7 +62,7 @@ class Perturbed(eqx.Module):
             )
             return function(tree, unknowns)
 
-        return jax.jvp(call, (arrays, stop_gradients(unknowns)), (rates, tangents))[1]
+        return jax.jvp(call, (arrays, stop_gradients(unknowns)), (rates, tangents))
 
 
 class LinearizedField(eqx.Module):
@@ -67,12 +73,20 @@ class LinearizedField(eqx.Module):
     is_explicit: bool = eqx.field(static=True)
 
     def __call__(self, t: Time, both: Probe, args: Args):
-        rate = self.perturbed.tangent(
-            lambda tree, y: tree[0].vf(stop_gradients(t), y, tree[1]), both.y, both.v
-        )
+        def pair(perturbed, t, y, v):
+            return perturbed.value_and_tangent(
+                lambda tree, y: tree[0].vf(stop_gradients(t), y, tree[1]), y, v
+            )
+
+        def value(perturbed, t, y, _):
+            term, args = perturbed.tree
+            return term.vf(t, y, args)
+
+        operands = self.perturbed, t, both.y, both.v
+        if self.is_explicit:
+            return Probe(*value_and_rate(pair, value, *operands))
         # The iteration of implicit methods needs the derivative with respect to the probe.
-        rate = stop_gradients(rate) if self.is_explicit else rate
-        return Probe(self.term.vf(t, both.y, args), rate)
+        return Probe(value(*operands), pair(*operands)[1])
 
 
 class LinearizedTerm(AbstractEquationsTerm):

@@ -369,13 +369,3 @@ def _scale_probe(inner: PyTree[Array], factor: Scalar):
         return Probe(x.y, jax.tree.map(lambda v: v * factor.astype(v.dtype), x.v))
 
     return jax.tree.map(scale_leaf, inner, is_leaf=is_probe)
-
-
-def find_probe_state(solver_state: PyTree) -> ProbeState | None:
-    """Return the state of a `Probed` solver inside the state of a solver, `None` without one."""
-
-    def is_state(x):
-        return isinstance(x, ProbeState)
-
-    states = filter(is_state, jax.tree.leaves(solver_state, is_leaf=is_state))
-    return next(states, None)

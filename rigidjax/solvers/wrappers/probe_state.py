@@ -1,7 +1,7 @@
 """State of a tangent that is integrated with the unknowns to choose steps (see `probe`)."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -33,20 +33,56 @@ class ProbeState(NamedTuple):
     error: Scalar
 
 
-def map_probe(solver_state: T, parts: PyTree, function: Callable[[PyTree, Y], Y], y: Y) -> T:
-    """Map the probe in the state of a solver, if any, by the derivative of `function(parts, y)`.
+@eqx.filter_custom_jvp
+def value_and_rate(both: Callable, plain: Callable, *args: Any) -> tuple[PyTree, PyTree]:
+    """Return `both(*args)`: the value of `plain(*args)`, and a rate that has no derivatives.
 
-    The result has no derivatives.
+    The value is computed twice in a differentiated run only. The functions close over no arrays.
     """
-    parts, y = stop_gradients((parts, y))
+    return both(*args)
 
-    def is_state(x):
-        return isinstance(x, ProbeState)
 
-    def map_state(state):
-        if not is_state(state):
-            return state
-        v = jax.jvp(lambda y: function(parts, y), (y,), (stop_gradients(state.v),))[1]
-        return state._replace(v=stop_gradients(v))
+@value_and_rate.def_jvp
+def _value_and_rate_jvp(primals: tuple, tangents: tuple):
+    both, plain, *args = primals
+    value, value_tangent = eqx.filter_jvp(plain, tuple(args), tangents[2:])
+    _, rate = both(*args)
+    return (value, rate), (value_tangent, jax.tree.map(lambda _: None, rate))
 
-    return jax.tree.map(map_state, solver_state, is_leaf=is_state)
+
+def map_probe(
+    solver_state: T, parts: PyTree, function: Callable[[PyTree, Y], tuple[Y, *tuple[Any, ...]]],
+    y: Y,
+) -> tuple[Any, T]:  # fmt: skip
+    """Return `function(parts, y)`, whose first result replaces the unknowns, and the state of a
+    solver with its probe, if any, mapped by the derivative of that result.
+
+    The new probe has no derivatives.
+    """
+    probe = find_probe_state(solver_state)
+    if probe is None:
+        return function(parts, y), solver_state
+
+    def both(parts, y, v):
+        def call(y):
+            first, *others = function(parts, y)
+            return first, others
+
+        first, rate, others = jax.jvp(call, (y,), (v,), has_aux=True)
+        return (first, *others), rate
+
+    out, v = value_and_rate(both, lambda parts, y, v: function(parts, y), parts, y, probe.v)
+
+    def replace(state):
+        return state._replace(v=stop_gradients(v)) if _is_state(state) else state
+
+    return out, jax.tree.map(replace, solver_state, is_leaf=_is_state)
+
+
+def find_probe_state(solver_state: PyTree) -> ProbeState | None:
+    """Return the state of a `Probed` solver inside the state of a solver, `None` without one."""
+    return next(filter(_is_state, jax.tree.leaves(solver_state, is_leaf=_is_state)), None)
+
+
+def _is_state(x: Any) -> bool:
+    return isinstance(x, ProbeState)

@@ -56,11 +56,9 @@ class SampledStart(AbstractHook):
     def before(self, start: Start, flag: None) -> Start:
         """Evaluate the controllers that sample at the start of the step."""
         t0, t1, made_jump = start.t0, start.t1, start.made_jump
-        memory = map_probe(
-            start.memory, (self, t0, t1), lambda parts, y: parts[0].sample(*parts[1:], y)[0],
-            start.y,
-        )  # fmt: skip
-        y, is_sample = self.sample(t0, t1, start.y)
+        (y, is_sample), memory = map_probe(
+            start.memory, (self, t0, t1), lambda parts, y: parts[0].sample(*parts[1:], y), start.y
+        )
         if not isinstance(innermost_solver(start.solver), AbstractDAESolver):
             jump = True  # No evaluation is reused, so that evaluations can be counted.
         else:
