@@ -23,7 +23,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 
 from .annotations import T
 from .native import opaque_call
-from .private_names import DynamicJaxprTrace, trace_ctx
+from .private_names import BatchTrace, DynamicJaxprTrace, trace_ctx
 
 # Values that a user may pass as an array.
 ArrayInput: TypeAlias = ArrayLike | Sequence[Any]
@@ -47,6 +47,11 @@ def _traces() -> Iterator[Any]:
 def is_tracing() -> bool:
     """Return whether a computation with concrete arrays is traced, as inside `jax.jit`."""
     return any(isinstance(trace, DynamicJaxprTrace) for trace in _traces())
+
+
+def is_batching() -> bool:
+    """Return whether a computation is traced by `jax.vmap`, for example by `jax.jacfwd`."""
+    return any(isinstance(trace, BatchTrace) for trace in _traces())
 
 
 def check_alive(tree: T) -> T:

@@ -5,19 +5,22 @@ static parts of its arguments, the types of their arrays, the code of this packa
 classes and functions, and the versions of the packages. Derivatives have executables too: forward
 mode, values with the arrays that tangents need, and tangents and cotangents from those arrays.
 
-Executables serve calls outside `jax.jit` and `jax.vmap`; inside them the function is traced as by
-`equinox.filter_jit`. A call with an argument that cannot be identified in another process, such as
-an object of a user's class without dataclass fields, has no executable on disk.
+Executables serve calls outside `jax.jit` and `jax.vmap`. Inside `jax.vmap` the function is traced
+as by `equinox.filter_jit`; inside `jax.jit` its StableHLO is read from disk. A call with an
+argument that cannot be identified in another process, such as an object of a user's class without
+dataclass fields, has no executable on disk.
 """
 
 import collections
+import contextlib
 import functools
 import itertools
 import pickle
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
@@ -25,10 +28,13 @@ import jax
 import jax.numpy as jnp
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
+from jax.extend.mlir import ir
+from jax.extend.mlir.dialects import func
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters.partial_eval import dce_jaxpr_consts
 
-from .checks import is_traced, is_tracing, known
+from .annotations import T
+from .checks import is_batching, is_traced, is_tracing, known
 from .native import gc_paused
 from .private_names import primitive_linearizations
 
@@ -37,6 +43,8 @@ _LARGEST = 256
 _LOCK = threading.RLock()
 # Time at which this package was imported, s.
 _STARTED = time.time()
+# Whether a function is traced that has an executable, or would have one.
+_is_tracing_whole: ContextVar[bool] = ContextVar("is_tracing_whole", default=False)
 # One mark for each argument or inexact result.
 Marks: TypeAlias = tuple[bool, ...]
 
@@ -78,6 +86,7 @@ class Executable:
         self.outline: Any = None
         self._rebuild: Any = None
         self._call: Callable[..., Any] | None = None
+        self._module: bytes | None = None
         self._derived: dict[tuple, Executable] = {}
         self._tangents: dict[tuple[bool, ...], Any] = {}
 
@@ -92,35 +101,50 @@ class Executable:
         """Read the executable of another process; return `None` without one."""
         from jax.experimental import serialize_executable
 
+        def load(payload):
+            in_tree = jax.tree.structure((tuple(self.arguments), {}))
+            out_tree = jax.tree.structure([0] * len(self.outline.types))
+            return serialize_executable.deserialize_and_load(payload, in_tree, out_tree)
+
+        return self._read_record(self.key, load)
+
+    def _read_record(self, key: str, load: Callable[[Any], T]) -> T | None:
+        """Return a result loaded from disk, and register its kernels; `None` without one."""
         from .native import executables
 
-        record = executables.read(self.key)
+        record = executables.read(key)
         if record is None:
             return None
         try:
             payload, targets, outlines = pickle.loads(record)
             executables.register(targets)
-            in_tree = jax.tree.structure((tuple(self.arguments), {}))
-            out_tree = jax.tree.structure([0] * len(outlines[0].types))
-            call = serialize_executable.deserialize_and_load(payload, in_tree, out_tree)
+            for executable, outline in zip(self.lineage, outlines, strict=True):
+                executable.outline = outline
+            return load(payload)
         except LookupError:
             return None  # One of its kernels was removed from disk.
         except Exception as error:
             warnings.warn(f"An executable on disk could not be read: {error!r}", stacklevel=2)
             return None
-        for executable, outline in zip(self.lineage, outlines, strict=True):
-            executable.outline = outline
-        return call
+
+    def _write_record(self, key: str, targets: list[str] | None, save: Callable[[], Any]) -> None:
+        from .native import executables
+
+        if targets is None:
+            return
+        try:
+            record = pickle.dumps((save(), targets, [x.outline for x in self.lineage]))
+        except (pickle.PicklingError, AttributeError, TypeError, ValueError, RuntimeError):
+            return  # The results or the executable contain an object of this process.
+        executables.write(key, record)
 
     @property
     def lineage(self) -> list["Executable"]:
         """This executable, its parent, the parent of that, and so on."""
         return [self, *(self.parent.lineage if self.parent is not None else [])]
 
-    def _compile(self) -> Callable[..., Any]:
-        """Compile the function and write the executable to disk."""
-        from jax.experimental import serialize_executable
-
+    def _lower(self) -> tuple[Any, list[str] | None]:
+        """Return the lowered function, and the functions that it calls; see `find_targets`."""
         from .native import executables
 
         token = executables.is_in_executable.set(True)
@@ -128,23 +152,44 @@ class Executable:
             lowered = self.subfunction.lower(*self.arguments)
         finally:
             executables.is_in_executable.reset(token)
-        targets, hits = executables.find_targets(lowered.as_text()), _count_cache_hits()
+        return lowered, executables.find_targets(lowered.as_text())
+
+    def _compile(self) -> Callable[..., Any]:
+        """Compile the function and write the executable to disk."""
+        from jax.experimental import serialize_executable
+
+        lowered, targets = self._lower()
+        hits = _count_cache_hits()
         compiled = lowered.compile()
         # XLA cannot serialise an executable from JAX's persistent cache: the object code is lost.
-        if targets is None or _count_cache_hits() > hits:
-            return compiled
-        outlines = [executable.outline for executable in self.lineage]
-        try:
-            payload, _, _ = serialize_executable.serialize(compiled)
-            record = pickle.dumps((payload, targets, outlines))
-        except (pickle.PicklingError, AttributeError, TypeError, ValueError, RuntimeError):
-            return compiled  # The results or the executable contain an object of this process.
-        executables.write(self.key, record)
+        if _count_cache_hits() == hits:
+            self._write_record(
+                self.key, targets, lambda: serialize_executable.serialize(compiled)[0]
+            )
         return compiled
+
+    def read_module(self) -> bytes | None:
+        """Return the function as StableHLO from disk; `None` if it is not there."""
+        with _LOCK:
+            if self._module is None:
+                self._module = self._read_record(f"{self.key}-module", lambda module: module)
+            return self._module
+
+    def module(self) -> bytes:
+        """Return the function as StableHLO, and write it to disk if it is not there."""
+        with _LOCK, gc_paused():
+            if self.read_module() is None:
+                lowered, targets = self._lower()
+                module = mlir.module_to_bytecode(lowered.compiler_ir("stablehlo"))
+                self._write_record(f"{self.key}-module", targets, lambda: module)
+                self._module = module
+            assert self._module is not None
+            return self._module
 
     def evaluate(self, *leaves: Any) -> list[Any]:
         """Return the arrays among the results of the function."""
-        out, tree = jax.tree.flatten(self.function(*leaves))
+        with _traced_as_a_whole():
+            out, tree = jax.tree.flatten(self.function(*leaves))
         arrays = [jnp.asarray(x) for x in out if eqx.is_array(x)]
         slots = map(_Slot, itertools.count())
         skeleton = jax.tree.unflatten(tree, [next(slots) if eqx.is_array(x) else x for x in out])
@@ -160,7 +205,8 @@ class Executable:
 
         # JAX's persistent cache includes the name in its key: see `_compile`.
         evaluate.__name__ = evaluate.__qualname__ = f"rigidjax_{self.key}"
-        return jax.jit(evaluate)
+        # Arguments of the module are those of the function.
+        return jax.jit(evaluate, keep_unused=True)
 
     def rebuild(self, results: Sequence[Any]) -> Any:
         """Return the results of the function from its arrays."""
@@ -243,6 +289,15 @@ class Executable:
         return _merge(out, [None] * (len(moving) - len(out)), is_used)
 
 
+@contextlib.contextmanager
+def _traced_as_a_whole() -> Iterator[None]:
+    token = _is_tracing_whole.set(True)
+    try:
+        yield
+    finally:
+        _is_tracing_whole.reset(token)
+
+
 _hits = threading.local()
 
 
@@ -280,24 +335,28 @@ def _types(values: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
     return [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
 
 
-# Derivatives of calls under `jax.grad` and `jax.jvp` outside `jax.jit`.
+# Derivatives of calls under `jax.grad` and `jax.jvp`, and calls inside `jax.jit`.
 
 _call_p, _tangent_p = Primitive("rigidjax_call"), Primitive("rigidjax_tangent")
 _call_p.multiple_results = _tangent_p.multiple_results = True
 
 
 def _call(executable: Executable, args: Sequence[Any]) -> list[Any]:
-    if not is_traced(args):
+    if is_tracing():
+        inlines = is_batching()
+    elif not is_traced(args):
         return executable(*args)
+    else:
+        inlines = is_traced(known(list(args)))
     # Under `jax.vmap`, as in `jax.jacfwd`, JAX then finds out which results have a batch axis.
-    if is_traced(known(list(args))):
+    if inlines:
         return executable.subfunction(*args)
     return _call_p.bind(*args, executable=executable)
 
 
 def _call_abstract(*avals: Any, executable: Executable) -> list[Any]:
-    if executable.outline is None:
-        jax.eval_shape(executable.evaluate, *executable.arguments)
+    if executable.outline is None and executable.read_module() is None:
+        jax.eval_shape(executable.subfunction, *executable.arguments)
     outline: Any = executable.outline
     return [ShapedArray(x.shape, x.dtype, x.weak_type) for x in outline.types]
 
@@ -372,7 +431,19 @@ def _call_impl(*leaves: Any, executable: Executable) -> list[Any]:
     return executable(*leaves)
 
 
+def _call_lowering(context: mlir.LoweringRuleContext, *operands: Any, executable: Executable):
+    """Call the function as it is on disk."""
+    into, module = context.module_context, ir.Module.parse(executable.module())
+    main: Any = ir.SymbolTable(module.operation)["main"]
+    types = list(main.type.results)
+    name = mlir.merge_mlir_modules(
+        into.module, f"rigidjax_{executable.key}", module, dst_symtab=into.symbol_table
+    )
+    return func.CallOp(types, ir.FlatSymbolRefAttr.get(name), list(operands)).results
+
+
 _register(_call_p, _call_impl, _call_abstract)
+mlir.register_lowering(_call_p, _call_lowering, platform="cpu")
 _register(_tangent_p, _tangent_call, _tangent_abstract)
 ad.primitive_jvps[_call_p] = _call_jvp
 primitive_linearizations[_call_p] = _call_linearisation
@@ -383,20 +454,25 @@ ad.primitive_transposes[_tangent_p] = _tangent_transpose
 _executables: collections.OrderedDict[tuple, Executable | None] = collections.OrderedDict()
 
 
-def persistent_jit(function: Callable[..., Any]) -> Callable[..., Any]:
+def persistent_jit(function: Callable[..., Any], inside_jit: bool = False) -> Callable[..., Any]:
     """Compile a function of pytrees, with executables on disk.
 
-    The result is `equinox.filter_jit(function)` inside `jax.jit` and `jax.vmap`, with several
-    devices, and for arguments that cannot be identified in another process.
+    The result is `equinox.filter_jit(function)` inside `jax.vmap`, with several devices, for
+    arguments that cannot be identified in another process, and inside `jax.jit` unless `inside_jit`
+    is true.
     """
-    jitted = eqx.filter_jit(function)
+    filter_jitted = eqx.filter_jit(function)
+
+    def jitted(*args, **options):
+        with _traced_as_a_whole():
+            return filter_jitted(*args, **options)
 
     @functools.wraps(function)
     def call(*args, **options):
         leaves, tree = jax.tree.flatten((args, options))
         is_array = tuple(map(eqx.is_array, leaves))
         arrays, static = _split(leaves, is_array)
-        if not _can_be_persistent(arrays):
+        if not _can_be_persistent(arrays, inside_jit):
             return jitted(*args, **options)
         key = function, tree, is_array, tuple(static), tuple(map(jax.typeof, arrays)), _context()
         with _LOCK:
@@ -445,10 +521,13 @@ def _context() -> tuple[Any, ...]:
     )
 
 
-def _can_be_persistent(arrays: Sequence[Any]) -> bool:
+def _can_be_persistent(arrays: Sequence[Any], inside_jit: bool) -> bool:
     """Return whether a call with these arrays may have an executable on disk."""
     config: Any = jax.config
-    if config.jax_disable_jit or config.jax_debug_nans or is_tracing():
+    if config.jax_disable_jit or config.jax_debug_nans or _is_tracing_whole.get():
         return False
-    is_plain = jax.default_backend() == "cpu" and jax.device_count() == 1
-    return is_plain and not is_traced(known(list(arrays)))
+    if jax.default_backend() != "cpu" or jax.device_count() > 1:
+        return False
+    if is_tracing():
+        return inside_jit and not is_batching()
+    return not is_traced(known(list(arrays)))

@@ -13,7 +13,7 @@ import equinox.internal as eqxi
 from diffrax._term import AdjointTerm as AdjointTerm, WrapTerm as WrapTerm
 from jax._src.core import trace_ctx as trace_ctx
 from jax._src.interpreters.ad import primitive_linearizations as primitive_linearizations
-from jax._src.interpreters.batching import BatchTracer as BatchTracer
+from jax._src.interpreters.batching import BatchTrace as BatchTrace, BatchTracer as BatchTracer
 from jax._src.interpreters.partial_eval import DynamicJaxprTrace as DynamicJaxprTrace
 
 from .annotations import Jump, T

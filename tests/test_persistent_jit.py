@@ -25,13 +25,13 @@ COUNTS = {"compiled": 0}
 def folder(tmp_path, monkeypatch):
     """Folder of executables; compilations are counted."""
     monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", str(tmp_path))
-    original = module.Executable._compile
+    original = module.Executable._lower
 
-    def compile_and_count(executable):
+    def lower_and_count(executable):
         COUNTS["compiled"] += 1
         return original(executable)
 
-    monkeypatch.setattr(module.Executable, "_compile", compile_and_count)
+    monkeypatch.setattr(module.Executable, "_lower", lower_and_count)
     before = jax.config.jax_compilation_cache_dir
     jax.config.update("jax_compilation_cache_dir", None)
     compilation_cache.reset_cache()
@@ -56,11 +56,17 @@ class Moment(eqx.Module):
         return -self.size * t**self.power
 
 
-def end(x):
+def end_of(x):
+    """The same with a law that closes over a traced value."""
+    two = 2.0 + 0.0 * x
+    return end(x, lambda t: -two * t)
+
+
+def end(x, law=None):
     """Angle of a pendulum with a law of the user."""
     arm = rj.Body("arm", 1.0, (0.1, 0.2, 0.2), position=(0.5, 0, 0))
     hinge = rj.Revolute("ground", "arm", (0, 0, 0), axis=(0, 1, 0), name="hinge", damping=x)
-    forces = [rj.Gravity((0, 0, -9.81)), rj.Motor("hinge", Moment(jnp.asarray(2.0)))]
+    forces = [rj.Gravity((0, 0, -9.81)), rj.Motor("hinge", law or Moment(jnp.asarray(2.0)))]
     model = rj.NullSpace(rj.System(arm, hinge, forces))
     return rj.simulate(model, model.system.reference_state(), 0.2).coordinates["hinge"][-1, 0]
 
@@ -78,10 +84,16 @@ def test_second_process_compiles_nothing_and_has_equal_results():
     assert COUNTS["compiled"] == 0
     for a, b in zip(first, again, strict=True):
         assert np.array_equal(a, b)
+    inside = [jax.jit(jax.value_and_grad(function))(jnp.asarray(0.3)) for function in (end, end_of)]
+    count = COUNTS["compiled"]
+    forget()
+    again = jax.jit(jax.value_and_grad(lambda x: 1.0 * end(x)))(jnp.asarray(0.3))
+    assert count > 0 and COUNTS["compiled"] == 0
     # Derivatives inside `jax.jit` agree to the tolerance of the run.
-    inside = jax.jit(jax.value_and_grad(end))(jnp.asarray(0.3))
-    np.testing.assert_allclose(first[1], inside[0], rtol=1e-9)
-    np.testing.assert_allclose([first[2], first[3]], [inside[1]] * 2, rtol=1e-8)
+    for value, gradient in (*inside, again):
+        np.testing.assert_allclose(first[1], value, rtol=1e-9)
+        np.testing.assert_allclose([first[2], first[3]], [gradient] * 2, rtol=1e-8)
+    assert again == inside[0]
 
 
 @pytest.fixture(scope="module")

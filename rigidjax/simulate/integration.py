@@ -139,7 +139,7 @@ def counts_evaluations(solver: diffrax.AbstractSolver) -> bool:
     return isinstance(solver, AbstractDAESolver | AbstractStructureSolver)
 
 
-@persistent_jit
+@functools.partial(persistent_jit, inside_jit=True)
 def integrate(run: RunArguments) -> tuple[Solution, Array, StartFaults | None]:
     """Return the solution without its model, whether the run succeeded, and faults of its start."""
     model = with_call_times(run.model, run.t0, functools.partial(_unknowns_of, run))
