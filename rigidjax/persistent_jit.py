@@ -175,15 +175,17 @@ class Executable:
                 self._module = self._read_record(f"{self.key}-module", lambda module: module)
             return self._module
 
-    def module(self) -> bytes:
-        """Return the function as StableHLO, and write it to disk if it is not there."""
+    def module(self) -> bytes | None:
+        """Return the function as StableHLO, and write it to disk if it is not there; `None` for a
+        function that calls the host, which only the trace in use keeps alive."""
         with _LOCK, gc_paused():
             if self.read_module() is None:
                 lowered, targets = self._lower()
+                if targets is None:
+                    return None
                 module = mlir.module_to_bytecode(lowered.compiler_ir("stablehlo"))
                 self._write_record(f"{self.key}-module", targets, lambda: module)
                 self._module = module
-            assert self._module is not None
             return self._module
 
     def evaluate(self, *leaves: Any) -> list[Any]:
@@ -433,7 +435,11 @@ def _call_impl(*leaves: Any, executable: Executable) -> list[Any]:
 
 def _call_lowering(context: mlir.LoweringRuleContext, *operands: Any, executable: Executable):
     """Call the function as it is on disk."""
-    into, module = context.module_context, ir.Module.parse(executable.module())
+    content = executable.module()
+    if content is None:
+        inline = mlir.lower_fun(_call_impl, multiple_results=True)
+        return inline(context, *operands, executable=executable)
+    into, module = context.module_context, ir.Module.parse(content)
     main: Any = ir.SymbolTable(module.operation)["main"]
     types = list(main.type.results)
     name = mlir.merge_mlir_modules(

@@ -133,20 +133,24 @@ class LinearizedEquations(AbstractEquations):
         return self.plain.rates
 
     def residual(self, t: Time, y: Vector, rate: Vector):
-        point = self.plain.evaluate(t, jnp.split(y, 2)[0])
-        return self.residual_at(point, t, y, rate)
+        (y, v), (rate, v_rate) = jnp.split(y, 2), jnp.split(rate, 2)
+
+        def pair(equations, t, x, tangents):
+            return equations.perturbed.value_and_tangent(
+                lambda tree, x: equations.of(tree, t, x[0]).residual(t, *x), x, tangents
+            )
+
+        def value(equations, t, x, _):
+            return equations.plain.residual(t, *x)
+
+        operands = self, t, (y, rate), (v, v_rate)
+        return jnp.concatenate(value_and_rate(pair, value, *operands))
 
     def evaluate(self, t: Time, y: Vector):
         return self.plain.evaluate(t, jnp.split(y, 2)[0])
 
     def residual_at(self, point: PyTree, t: Time, y: Vector, rate: Vector):
-        (y, v), (rate, v_rate) = jnp.split(y, 2), jnp.split(rate, 2)
-
-        def residual(tree, x):
-            return self._equations(tree, t, x[0]).residual(t, *x)
-
-        of_probe = self.perturbed.tangent(residual, (y, rate), (v, v_rate))
-        return jnp.concatenate([self.plain.residual_at(point, t, y, rate), of_probe])
+        return self.residual(t, y, rate)  # The tangent comes with the value.
 
     def linearize(self, t: Time, y: Vector, rate: Vector):
         point, M, K = self.plain.linearize(t, jnp.split(y, 2)[0], jnp.split(rate, 2)[0])
@@ -157,12 +161,13 @@ class LinearizedEquations(AbstractEquations):
         y, v = jnp.split(y, 2)
 
         def start_rate(tree, y):
-            return self._equations(tree, t, y).start_rate(t, y)
+            return self.of(tree, t, y).start_rate(t, y)
 
         of_probe = self.perturbed.tangent(start_rate, y, v)
         return jnp.concatenate([self.plain.start_rate(t, y), of_probe])
 
-    def _equations(self, tree: PyTree, t: Time, y: Vector):
+    def of(self, tree: PyTree, t: Time, y: Vector) -> AbstractEquations:
+        """Return the equations of terms and arguments."""
         term, args = tree
         return build_equations(_in_direction(term, self.direction), t, self.unravel(y), args)
 
