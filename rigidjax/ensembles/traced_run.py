@@ -13,6 +13,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
 from ..checks import find_duplicates
+from ..persistent_jit import Executable
 from ..results import RESULTS, RunOutcome, failures_as_nan, record_runs
 from ..simulate.solution import Solution
 from .members import Device, Members, leaf_name
@@ -99,13 +100,16 @@ class TracedRun:
 
 
 def _nested_jaxprs(closed: ClosedJaxpr) -> Iterator[ClosedJaxpr]:
-    """Yield a jaxpr and the nested jaxprs that its text omits, as of runs (parameter `solve`)."""
+    """Yield a jaxpr and the nested jaxprs that its text omits: those of runs and executables."""
     yield closed
     waiting = [closed.jaxpr]
     while waiting:
         for equation in waiting.pop().eqns:
             for value in equation.params.values():
-                hidden = getattr(value, "jaxpr", None)
+                if isinstance(value, Executable):
+                    hidden = jax.make_jaxpr(value.subfunction)(*value.arguments)
+                else:
+                    hidden = getattr(value, "jaxpr", None)
                 if isinstance(hidden, ClosedJaxpr):
                     yield from _nested_jaxprs(hidden)
             waiting += jaxprs_in_params(equation.params)
