@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -10,22 +10,14 @@ import numpy as np
 from jaxtyping import Real
 
 from ..checks import ArrayInput
-from .chunks import (
-    ChunkResult,
-    assign_lanes,
-    check_devices,
-    choose_chunk_size,
-    evaluate,
-    map_in_order,
-    sort_by_duration,
-    split_into_chunks,
-)
-from .members import Device, Members
-from .progress import ProgressReport
+from .chunks import assign_lanes, choose_chunk_size, evaluate_in_threads, sort_by_duration
+from .executors import choose_client, evaluate_by_workers
+from .members import STATUS_TYPES, Device, Members, Status
+from .progress import report_progress
 from .result import Ensemble
 from .statistics import AbstractStatistic
 from .store import Store, make_plan
-from .traced_run import Status, TracedRun, result_names
+from .traced_run import TracedRun, result_names
 
 Statistics = Mapping[str, AbstractStatistic | Sequence[AbstractStatistic]]
 
@@ -42,7 +34,7 @@ def ensemble(
     threads: int | None = None,
     statistics: Statistics | None = None,
     executor: Any = None,
-    worker: tuple[int, int] = (0, 1),
+    workers: int | None = None,
     lengths: str | Real[ArrayInput, " N"] | None = None,
 ) -> Ensemble:
     """Evaluate one function for many members, in chunks, on all cores and devices.
@@ -51,7 +43,7 @@ def ensemble(
     It may contain any JAX code, including `rj.simulate` and its gradients. A failed member does not
     affect the others: `rj.simulate` does not raise here, the samples of a failed run are NaN, and
     `Ensemble.failed` lists it. The compiled function of a chunk does not depend on the number of
-    members, devices and threads.
+    members, devices and threads; results do not depend on the number of processes.
 
     **Arguments:**
 
@@ -72,59 +64,56 @@ def ensemble(
       thread each.
     - `statistics`: by name of an output, `rj.ensembles.Moments()`, `Histogram`, `Quantiles` or
       several of them. They replace the outputs, which are then not stored.
-    - `executor`: an object whose `submit` returns futures (`concurrent.futures`, dask, submitit),
-      for other processes and hosts. It needs a `run` that can be pickled. If a process crashes,
-      its chunk is submit_chunks again.
-    - `worker`: with `out`, `(i, n)` makes this process worker i of n. It computes shards that no
-      other worker has claimed, and returns when all are complete.
+    - `executor`: a Dask client, whose workers compute the chunks, on this host or others. `run` has
+      to be picklable, as by cloudpickle. Work of a crashed worker is repeated by another one.
+    - `workers`: number of processes on this host that compute the chunks, instead of an executor.
+      They are started by Dask, and closed at the end.
     - `lengths`: expected durations of the members in any unit, or the name of a parameter. Members
       of similar duration then run side by side and do not wait for each other, the longest first.
-      Members are sorted within a chunk with `out` or `executor`, otherwise all together.
+      Members are sorted within a chunk with `out`, otherwise all together.
 
     **Returns:** an `Ensemble`.
     **Raises:** `ValueError` and `TypeError` for invalid arguments; `StoreError` and `OSError` for a
-    store that does not match or cannot be written. Complete shards are kept.
+    store that does not match or cannot be written; `WorkerError` for members that crash their
+    processes. Complete shards are kept.
     """
     members = Members(parameters)
     traced_run = TracedRun(run, members)
     chosen = _check_statistics(statistics, traced_run)
     if chosen and out is not None:
         raise ValueError("Statistics are kept in memory: pass `statistics` or `out`, not both.")
-    if executor is not None and worker != (0, 1):
-        raise ValueError("Pass `executor` or `worker`, not both.")
-    lanes = assign_lanes(check_devices(devices), threads)
-    size = choose_chunk_size(members, traced_run, batch, len(lanes) * worker[1])
-    # This also checks `lengths` before a store is created.
-    order = None if lengths is None else sort_by_duration(members, lengths, members.count)
-    store: Store | None = None
-    numbers: Any = None
-    if out is not None:
-        plan = make_plan(members, traced_run, size, lengths)
-        store = _open_store(out, plan, members, traced_run, resume, batch)
-        size, first = store.size, _first_shard(worker, store.num_shards)
-        numbers = store.missing() if worker == (0, 1) else store.claim_shards(first)
-    parts = split_into_chunks(members.count, size)
-    numbers = range(len(parts)) if numbers is None else numbers
-    if lengths is not None and (store is not None or executor is not None):
-        order = sort_by_duration(members, lengths, size)
-    collector = _Collector(members.count, traced_run, chosen, store)
-    num_complete = 0 if store is None else store.num_done()
-    sorted_members = members if order is None else members.select(order)
-    work = lambda k, device: evaluate(traced_run, sorted_members, parts[k], size, device)  # noqa: E731
-    if executor is not None:
-        from .executors import submit_chunks
-
-        results: Iterator[ChunkResult] = submit_chunks(
-            executor, run, sorted_members, parts, numbers, size
-        )
+    client = None
+    if executor is not None or workers is not None:
+        if devices is not None or threads is not None:
+            raise ValueError(
+                "`devices` and `threads` are those of this process: leave them out with `executor` "
+                "or `workers`."
+            )
+        client = choose_client(executor, workers)
+    lanes = assign_lanes(devices, threads)
+    size = choose_chunk_size(members, traced_run, batch, len(lanes))
+    if out is not None and batch is None and resume and os.path.exists(out):
+        size = Store(out).size
+    order = sort_by_duration(members, lengths, members.count if out is None else size)
+    parts = np.split(order, range(size, members.count, size))
+    if out is None:
+        results: Any = _InMemory(members.count, traced_run, chosen)
     else:
-        results = map_in_order(work, numbers, lanes)
-    release = contextlib.nullcontext() if store is None else contextlib.closing(store)
-    with release, ProgressReport(members.count, num_complete, progress) as report:
-        for chunk in results:
-            where = parts[chunk.number]
-            collector.add(chunk, where if order is None else order[where])
-            report.add(len(chunk.status.result), int(np.count_nonzero(chunk.status.result)))
+        plan = make_plan(members, traced_run, size, lengths)
+        results = Store.open_or_create(out, plan, members, traced_run, resume)
+        parts = [parts[k] for k in results.missing()]
+    with contextlib.ExitStack() as stack:
+        if client is None or not parts:
+            chunks = evaluate_in_threads(traced_run, members, parts, size, lanes)
+        else:
+            chunks = evaluate_by_workers(stack.enter_context(client), run, members, parts, size)
+        num_complete = members.count - sum(map(len, parts))
+        add = stack.enter_context(report_progress(members.count, num_complete, progress))
+        stack.enter_context(contextlib.closing(chunks))
+        for part, (outputs, status) in zip(parts, chunks, strict=True):
+            results.write(part, outputs, status)
+            add(status.result)
+    outputs, status = results.read()
 
     def again(chosen: Members, changes: dict[str, Any]) -> Ensemble:
         changed = (lambda p: run(p, **changes)) if changes else run  # pyright: ignore[reportCallIssue]
@@ -133,65 +122,58 @@ def ensemble(
             threads=threads,
         )  # fmt: skip
 
-    outputs, status, statistics_by_output = collector.result()
     return Ensemble(
         members=members,
         outputs=None if chosen else jax.tree.unflatten(traced_run.structure, outputs),
-        statistics=statistics_by_output,
+        statistics=results.statistics() if chosen else {},
         result=result_names(status.result),
         num_steps=status.num_steps,
         reached=status.reached,
         names=() if chosen else tuple(traced_run.names),
-        leaves=() if chosen else tuple(outputs),
+        leaves=tuple(outputs),
         joints=traced_run.joints,
         again=again,
     )
 
 
-class _Collector:
-    """Collection of chunk results: in memory, as statistics, or as shards in a store."""
+class _InMemory:
+    """Status, and outputs or their statistics, of all members in memory."""
 
-    def __init__(self, count: int, traced_run: TracedRun, statistics: Any, store: Store | None):
-        self._store, self._statistics = store, statistics
-        self._names = traced_run.names
-        self._states: dict[tuple[str, int], Any] = {}
-        self._outputs = []
-        if store is not None:
-            return
-        if not statistics:
-            self._outputs = [np.empty((count, *s.shape), s.dtype) for s in traced_run.shapes]
-        reached = np.empty(count)
-        self._status = Status(np.empty(count, np.int32), np.empty(count, np.int32), reached)
+    def __init__(self, count: int, traced_run: TracedRun, statistics: dict[str, Any]):
+        shapes = [] if statistics else traced_run.shapes
+        self._outputs = [np.empty((count, *s.shape), s.dtype) for s in shapes]
+        self._status = Status(*(np.empty(count, dtype) for dtype in STATUS_TYPES))
+        self._chosen = [
+            (traced_run.names.index(name), name, statistic)
+            for name, several in statistics.items()
+            for statistic in several
+        ]
+        self._states: list[Any] = [None] * len(self._chosen)
 
-    def add(self, chunk: ChunkResult, where: slice | np.ndarray) -> None:
-        """Add the results of the members `where`."""
-        if self._store is not None:
-            is_ordered = isinstance(where, slice)
-            self._store.write(chunk if is_ordered else chunk.reorder(np.argsort(where)))
-            return
-        for total, part in zip(self._status, chunk.status, strict=True):
-            total[where] = part
-        for total, part in zip(self._outputs, chunk.outputs, strict=False):
-            total[where] = part
-        succeeded = chunk.status.result == 0
-        for name, values in zip(self._names, chunk.outputs, strict=True):
-            for k, statistic in enumerate(self._statistics.get(name, ())):
-                state = statistic.of(np.asarray(values)[succeeded])
-                before = self._states.get((name, k))
-                merged = state if before is None else statistic.merged(before, state)
-                self._states[name, k] = merged
+    def write(self, part: np.ndarray, outputs: list[np.ndarray], status: Status) -> None:
+        """Add the results of the members `part`."""
+        written = [*status, *(outputs if self._outputs else [])]
+        for total, values in zip([*self._status, *self._outputs], written, strict=True):
+            total[part] = values
+        for k, (index, _, statistic) in enumerate(self._chosen):
+            state, before = statistic.of(outputs[index][status.result == 0]), self._states[k]
+            self._states[k] = state if before is None else statistic.merged(before, state)
 
-    def result(self) -> tuple[list[np.ndarray], Status, dict[str, dict[str, np.ndarray]]]:
-        """Return outputs, status and statistics of all members."""
-        if self._store is not None:
-            return *self._store.read(), {}
-        statistics: dict[str, dict[str, np.ndarray]] = {}
-        for (name, k), state in self._states.items():
-            statistics.setdefault(name, {}).update(self._statistics[name][k].result(state))
-        return self._outputs, self._status, statistics
+    def read(self) -> tuple[list[np.ndarray], Status]:
+        """Return outputs and status of all members."""
+        return self._outputs, self._status
+
+    def statistics(self) -> dict[str, dict[str, np.ndarray]]:
+        """Return the statistics by output and name."""
+        found: dict[str, dict[str, np.ndarray]] = {}
+        for (_, name, statistic), state in zip(self._chosen, self._states, strict=True):
+            found.setdefault(name, {}).update(statistic.result(state))
+        return found
 
 
-def _check_statistics(statistics: Statistics | None, traced_run: TracedRun) -> dict[str, Any]:
+def _check_statistics(
+    statistics: Statistics | None, traced_run: TracedRun
+) -> dict[str, list[AbstractStatistic]]:
     checked = {}
     for name, value in (statistics or {}).items():
         if name not in traced_run.names:
@@ -206,27 +188,3 @@ def _check_statistics(statistics: Statistics | None, traced_run: TracedRun) -> d
             )
         checked[name] = values
     return checked
-
-
-def _open_store(
-    out: str | os.PathLike[str],
-    plan: dict[str, Any],
-    members: Members,
-    traced_run: TracedRun,
-    resume: bool,
-    batch: int | None,
-) -> Store:
-    """Return the store; an existing one keeps its shard size unless `batch` is set."""
-    try:
-        if batch is None and resume:
-            plan = {**plan, "shard": Store(out).size}
-    except FileNotFoundError:
-        pass
-    return Store.open_or_create(out, plan, members, traced_run, resume)
-
-
-def _first_shard(worker: tuple[int, int], num_shards: int) -> int:
-    number, count = worker
-    if not 0 <= number < count:
-        raise ValueError(f"`worker=(i, n)` takes 0 <= i < n; got {worker}.")
-    return number * num_shards // count

@@ -1,92 +1,113 @@
-"""Evaluation of chunks by other processes, through the futures of an executor."""
+"""Evaluation of chunks by the worker processes of Dask, on this host or others."""
 
-import collections
-from collections.abc import Callable, Iterable, Iterator
+import contextlib
+import functools
+import threading
+import uuid
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import jax
+import numpy as np
 
-from .chunks import ChunkResult, evaluate
+from .chunks import ChunkResult, evaluate, results_in_order
 from .members import Members
 from .traced_run import TracedRun
 
-# Number of crashes after which a chunk is abandoned, and number of chunks submit_chunks at once.
-_MAX_TRIES = 5
-_MAX_WAITING = 64
+# Chunks that wait for each thread of a worker, so that no worker is idle.
+_QUEUED = 2
+# At least so many chunks are submitted, since workers may join later.
+_MIN_SUBMITTED = 64
 
 
 class WorkerError(RuntimeError):
-    """Failure of all workers to compute a chunk of members."""
+    """Failure of a chunk of members that crashed the worker processes."""
 
 
-def submit_chunks(
-    executor: Any,
-    run: Callable[[Any], Any],
-    members: Members,
-    parts: list[slice],
-    numbers: Iterable[int],
-    size: int,
-) -> Iterator[ChunkResult]:
-    """Yield chunks in the order of `numbers`, each computed by a future of `executor`.
+def choose_client(executor: Any, workers: int | None) -> contextlib.AbstractContextManager[Any]:
+    """Return a context with the Dask client; `workers` are started in it and end with it.
 
-    **Raises:** `WorkerError` for a chunk whose processes crashed repeatedly. Errors that the user's
+    **Raises:** `TypeError` and `ValueError` for invalid arguments; `ModuleNotFoundError` without
+    the optional package distributed.
+    """
+    if executor is not None and workers is not None:
+        raise ValueError("Pass `executor` or `workers`, not both.")
+    try:
+        import distributed
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "`ensemble(workers=...)` and `ensemble(executor=...)` need distributed: "
+            'pip install "rigidjax[ensembles]".',
+            name=error.name,
+        ) from error
+    if workers is None:
+        if not isinstance(executor, distributed.Client):
+            raise TypeError(
+                f"`ensemble(executor=...)` takes a `distributed.Client`; got {executor!r}."
+            )
+        return contextlib.nullcontext(executor)
+    if workers < 1:
+        raise ValueError(f"`ensemble(workers=...)` must be positive; got {workers}.")
+    return _start_workers(workers)
+
+
+@contextlib.contextmanager
+def _start_workers(count: int) -> Iterator[Any]:
+    import distributed
+
+    # Without a limit, beyond which Dask kills a worker: compilers need memory for a short time.
+    options: Any = {"threads_per_worker": 1, "memory_limit": None, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(n_workers=count, **options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def evaluate_by_workers(
+    client: Any, run: Callable[[Any], Any], members: Members, parts: list[np.ndarray], size: int
+) -> Generator[ChunkResult]:
+    """Yield the results of chunks in the order of `parts`, computed by the workers of `client`.
+
+    **Raises:** `WorkerError` for a chunk that crashed several workers. Errors that the user's
     function raises are passed on.
     """
+    import cloudpickle
+    from distributed.scheduler import KilledWorker
+
+    # As bytes, by which a worker recognises the function that it has traced.
+    payload = cloudpickle.dumps((run, members.tree([leaf[:1] for leaf in members.leaves])))
     x64 = bool(jax.config.read("jax_enable_x64"))
 
-    def submit(number: int) -> Any:
-        part = parts[number]
-        leaves = members.rows(part)
-        return executor.submit(_compute_chunk, run, members.tree(leaves), number, size, x64)
+    def submit(part):
+        key = f"members {np.array2string(part, threshold=10)} {uuid.uuid4().hex}"
+        rows = members.rows(part, size)
+        return client.submit(_evaluate_in_worker, payload, x64, rows, len(part), key=key)
 
-    waiting: collections.deque[tuple[int, Any]] = collections.deque()
-    remaining = iter(numbers)
-    while True:
-        for number in remaining:
-            waiting.append((number, submit(number)))
-            if len(waiting) >= _MAX_WAITING:
-                break
-        if not waiting:
-            return
-        number, future = waiting.popleft()
-        yield _result_with_retries(future, lambda number=number: submit(number), parts[number])
+    window = max(_MIN_SUBMITTED, _QUEUED * sum(client.nthreads().values()))
+    try:
+        yield from results_in_order(submit, parts, window)
+    except KilledWorker as error:
+        raise WorkerError(f"A chunk of members crashed its worker processes. {error}") from error
 
 
-def _result_with_retries(future: Any, resubmit: Callable[[], Any], part: slice) -> ChunkResult:
-    """Return the result of a future; submit the chunk again if its process crashed."""
-    for remaining in reversed(range(_MAX_TRIES)):
-        try:
-            return future.result()
-        except Exception as error:
-            if not _is_crash(error):
-                raise
-            if remaining == 0:
-                raise WorkerError(
-                    f"Members {part.start} to {part.stop - 1} crashed {_MAX_TRIES} workers; the "
-                    f"last error was: {error}."
-                ) from error
-        future = resubmit()
-    raise AssertionError
+def _evaluate_in_worker(
+    payload: bytes, x64: bool, rows: list[np.ndarray], count: int
+) -> ChunkResult:
+    with _LOCK:
+        traced_run = _trace(payload, x64)
+    return evaluate(traced_run, rows, count, jax.local_devices()[0])
 
 
-def _is_crash(error: Exception) -> bool:
-    """Return whether the worker process crashed, as opposed to the user's function raising."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    return bool(names & {"KilledWorker", "CommClosedError", "CancelledError", "ConnectionError"})
+# Threads of one worker share a trace.
+_LOCK = threading.Lock()
 
 
-_traced_runs: dict[Any, TracedRun] = {}
+@functools.lru_cache(maxsize=1)
+def _trace(payload: bytes, x64: bool) -> TracedRun:
+    import cloudpickle
 
-
-def _compute_chunk(run: Any, parameters: Any, number: int, size: int, x64: bool) -> ChunkResult:
-    """Compute one chunk in this process; the run is traced once for all chunks."""
-    if bool(jax.config.read("jax_enable_x64")) != x64:
-        jax.config.update("jax_enable_x64", x64)
-    members = Members(parameters)
-    key = run, tuple((leaf.shape[1:], leaf.dtype) for leaf in members.leaves)
-    if key not in _traced_runs:
-        _traced_runs.clear()
-        _traced_runs[key] = TracedRun(run, members)
-    device = jax.local_devices()[0]
-    chunk = evaluate(_traced_runs[key], members, slice(0, members.count), size, device)
-    return ChunkResult(number, chunk.outputs, chunk.status)
+    # Before arrays of the function are loaded, which would lose their precision.
+    jax.config.update("jax_enable_x64", x64)
+    run, parameters = cloudpickle.loads(payload)
+    return TracedRun(run, Members(parameters))

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -20,8 +20,21 @@ Device: TypeAlias = Any
 
 # Dimension of the members in a dataset; otherwise the first dimension that all variables share.
 _DIMENSION = "member"
-# Variables that identify a dataset as the result of an ensemble.
-STATUS_VARIABLES = ("result", "num_steps", "reached")
+
+
+class Status(NamedTuple):
+    """Outcomes of members, with a leading axis of members.
+
+    **Attributes:** `result`, values of `rj.RESULTS`; `num_steps`, the sum over all runs of a
+    member; `reached`, the last time that its last run reached, s.
+    """
+
+    result: Any
+    num_steps: Any
+    reached: Any
+
+
+STATUS_TYPES = Status("int32", "int32", "float64")
 
 
 class Members:
@@ -55,20 +68,21 @@ class Members:
             raise ValueError("`ensemble(parameters=...)` has no members; pass at least one.")
 
     def tree(self, leaves: list[Any]) -> Any:
-        """Return the pytree that a run receives, from leaves of `rows` or traced leaves."""
+        """Return the pytree that a run receives, from arrays in the order of `leaves`."""
         wrapped = [
             jax.random.wrap_key_data(leaf) if is_key else leaf
             for leaf, is_key in zip(leaves, self._keys, strict=True)
         ]
         return jax.tree.unflatten(self._structure, wrapped)
 
-    def rows(self, index: Any) -> list[np.ndarray]:
-        """Return the leaves of the members `index`."""
-        return [leaf[index] for leaf in self.leaves]
+    def rows(self, index: np.ndarray, size: int) -> list[np.ndarray]:
+        """Return the leaves of the members `index`, the last one repeated up to `size` members."""
+        padded = np.pad(index, (0, size - len(index)), "edge")
+        return [leaf[padded] for leaf in self.leaves]
 
-    def select(self, index: Any) -> "Members":
+    def select(self, index: np.ndarray) -> "Members":
         """Return the parameters of the members `index`."""
-        return Members(self.tree(self.rows(np.asarray(index))))
+        return Members(self.tree([leaf[index] for leaf in self.leaves]))
 
     def fingerprint(self) -> str:
         """Return a hash of names, types and values of all parameters."""
@@ -136,7 +150,7 @@ def _dataset_arrays(dataset: "xarray.Dataset") -> dict[str, np.ndarray]:
     `Ensemble.to_xarray` stores parameters as coordinates.
     """
     variables: dict[Any, Any] = dict(dataset.data_vars)
-    if not variables or set(STATUS_VARIABLES) <= set(variables):
+    if not variables or set(Status._fields) <= set(variables):
         variables = {k: v for k, v in dataset.coords.items() if k not in dataset.dims and v.ndim}
         if not variables:
             raise ValueError(

@@ -1,10 +1,14 @@
 """Progress report of an ensemble: members done and failed, their rate, the remaining time."""
 
+import contextlib
 import importlib
 import importlib.util
 import sys
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 # Seconds before the first report, and between lines if the output is not a terminal.
 _DELAY = 1.0
@@ -30,38 +34,37 @@ def _make_bar() -> Any:
     )  # fmt: skip
 
 
-class ProgressReport:
-    """A progress bar on a terminal or in a notebook, a line at intervals elsewhere."""
+@contextlib.contextmanager
+def report_progress(count: int, done: int, enabled: bool) -> Iterator[Callable[[np.ndarray], None]]:
+    """Show a progress bar on a terminal or in a notebook, a line at intervals elsewhere.
 
-    def __init__(self, count: int, done: int, enabled: bool):
-        self._count, self._before, self._done, self._failed = count, done, done, 0
-        self._begin = self._last_line = time.monotonic()
-        self._enabled = enabled
-        self._bar = _make_bar() if enabled else None
-        if self._bar:
-            self._task: Any = self._bar.add_task("", total=count, completed=done, rate="")
+    The function that it yields takes the results of further members.
+    """
+    total, failed, begin = done, 0, time.monotonic()
+    last_line = begin
+    bar = _make_bar() if enabled else None
+    task = bar and bar.add_task("", total=count, completed=done, rate="")
 
-    def __enter__(self) -> "ProgressReport":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar:
-            self._bar.stop()
-
-    def add(self, count: int, failed: int) -> None:
-        """Report that `count` further members are done, of which some failed."""
-        self._done += count
-        self._failed += failed
+    def add(results):
+        nonlocal total, failed, last_line
+        total += len(results)
+        failed += np.count_nonzero(results)
         now = time.monotonic()
-        if not self._enabled or now - self._begin < _DELAY:
+        if not enabled or now - begin < _DELAY:
             return
-        rate = (self._done - self._before) / (now - self._begin)
-        text = f"{rate:,.0f} /s" + (f", {self._failed} failed" if self._failed else "")
-        if self._bar:
-            self._bar.start()
-            self._bar.update(self._task, completed=self._done, rate=text)
-        elif now - self._last_line >= _INTERVAL:
-            self._last_line = now
-            left = (self._count - self._done) / rate
-            line = f"{self._done} of {self._count} members, {text}, {left:.0f} s left"
+        rate = (total - done) / (now - begin)
+        text = f"{rate:,.0f} /s" + (f", {failed} failed" if failed else "")
+        if bar:
+            bar.start()
+            bar.update(task, completed=total, rate=text)
+        elif now - last_line >= _INTERVAL:
+            last_line = now
+            left = (count - total) / rate
+            line = f"{total} of {count} members, {text}, {left:.0f} s left"
             print(line, file=sys.stderr, flush=True)
+
+    try:
+        yield add
+    finally:
+        if bar:
+            bar.stop()

@@ -4,12 +4,10 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 
 from ..extras import import_optional
-from ..results import RESULTS
-from .members import STATUS_VARIABLES, Members
+from .members import Members, Status
 
 if TYPE_CHECKING:
     import xarray
@@ -90,7 +88,7 @@ class Ensemble:
 
         arrays = dict(zip(self.members.names, self.members.leaves, strict=True))
         arrays |= {
-            _output_name(name, arrays): leaf
+            f"{name}_out" if name in arrays or name in Status._fields else name: leaf
             for name, leaf in zip(self.names, self.leaves, strict=True)
         }
         labels = label_dimensions({name: a.shape[1:] for name, a in arrays.items()}, dims, units)
@@ -101,7 +99,7 @@ class Ensemble:
         variables["result"] = ("member", self.result, {})
         variables["num_steps"] = ("member", self.num_steps, {"units": "1"})
         variables["reached"] = ("member", self.reached, {"units": "s"})
-        data = xarray.Dataset(variables).set_coords([n for n in self.members.names])
+        data = xarray.Dataset(variables).set_coords(self.members.names)
         return with_joint_names(data, self.joints)
 
     def __repr__(self) -> str:
@@ -156,12 +154,3 @@ def label_dimensions(
         unit = units.get(name, unit)
         labels[name] = names, {"units": unit} if unit else {}
     return labels
-
-
-def _output_name(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return the name of an output that differs from all names of parameters."""
-    return f"{name}_out" if name in parameters or name in STATUS_VARIABLES else name
-
-
-# Result of a member with a NaN parameter, whatever the outcome of its run.
-INVALID = int(jax.tree.leaves(RESULTS.invalid_input)[0])

@@ -4,7 +4,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -16,19 +16,7 @@ from ..checks import find_duplicates
 from ..persistent_jit import Executable
 from ..results import RESULTS, RunOutcome, failures_as_nan, record_runs
 from ..simulate.solution import Solution
-from .members import Device, Members, leaf_name
-
-
-class Status(NamedTuple):
-    """Outcomes of members, with a leading axis of members.
-
-    **Attributes:** `result`, values of `rj.RESULTS`; `num_steps`, the sum over all runs of a
-    member; `reached`, the last time that its last run reached, s.
-    """
-
-    result: Any
-    num_steps: Any
-    reached: Any
+from .members import Device, Members, Status, leaf_name
 
 
 class TracedRun:
@@ -160,6 +148,8 @@ def result_names(results: np.ndarray) -> np.ndarray:
     return np.array([_NAMES[int(number)] for number in results.reshape(-1)]).reshape(results.shape)
 
 
+# Result of a member with a NaN parameter, whatever the outcome of its run.
+INVALID = int(jax.tree.leaves(RESULTS.invalid_input)[0])
 # Equinox has no public function from the values of an enumeration to its names.
 _NAMES = {
     int(jax.tree.leaves(item)[0]): name

@@ -1,6 +1,5 @@
 """Ensembles in memory: against `jax.vmap`, with failed members, on devices and threads."""
 
-import concurrent.futures
 from typing import Any
 
 import diffrax
@@ -274,19 +273,15 @@ def test_mean_without_members_raises(parameters):
         rj.ensembles.mean(lambda p: p, parameters)
 
 
-@pytest.mark.parametrize("place", ["memory", "store", "threads"])
+@pytest.mark.parametrize("place", ["memory", "store"])
 def test_members_sorted_by_length(place, tmp_path):
     """The longest start first; results are in the order of the members."""
     given = parameters(50)
     lengths = np.random.default_rng(0).permutation(50)
-    options: dict[str, Any] = {"memory": {}, "store": {"out": tmp_path / "s.zarr"}}.get(place, {})
+    options: dict[str, Any] = {"memory": {}, "store": {"out": tmp_path / "s.zarr"}}[place]
     run = lambda p: {"total": p["a"] + p["b"].sum()}  # noqa: E731
-    with concurrent.futures.ThreadPoolExecutor(2) as executor:
-        options = {"executor": executor} if place == "threads" else options
-        found = rj.ensemble(
-            run, given, batch=8, lengths=lengths, progress=False, **options
-        ).outputs["total"]
-    assert np.array_equal(found, given["a"] + given["b"].sum(axis=1))
+    found = rj.ensemble(run, given, batch=8, lengths=lengths, progress=False, **options)
+    assert np.array_equal(found.outputs["total"], given["a"] + given["b"].sum(axis=1))
     if place == "store":
         with pytest.raises(ValueError, match="is not a parameter"):
             rj.ensemble(run, given, lengths="c", out=tmp_path / "t.zarr")
@@ -300,6 +295,7 @@ def test_lengths_do_not_change_the_order():
     members = Members({"a": np.array([1.0, 3.0, 2.0, 5.0, 4.0])})
     assert sort_by_duration(members, "a", 5).tolist() == [3, 4, 1, 2, 0]
     assert sort_by_duration(members, "a", 2).tolist() == [1, 0, 3, 2, 4]
+    assert sort_by_duration(members, None, 2).tolist() == [0, 1, 2, 3, 4]
     for bad in ("b", np.ones(4), np.array(["x"] * 5)):
         with pytest.raises(ValueError, match=r"`ensemble\(lengths="):
             sort_by_duration(members, bad, 5)

@@ -1,60 +1,158 @@
-"""Ensembles by executors of others: threads, processes that die."""
+"""Ensembles by workers of Dask: equal results, processes that crash, errors."""
 
-import concurrent.futures
 import os
 import signal
+import subprocess
+import sys
 
 import distributed
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from ensembles import study
 
 import rigidjax as rj
-from rigidjax.ensembles import WorkerError
+from rigidjax.ensembles import WorkerError, executors
 
 PARAMETERS = {"start": np.arange(40.0), "shift": np.linspace(0.0, 1.0, 40)}
 
 
-def test_chunks_through_futures():
-    expected = rj.ensemble(study.run, PARAMETERS, batch=8, progress=False)
-    with concurrent.futures.ThreadPoolExecutor(2) as executor:
-        found = rj.ensemble(study.run, PARAMETERS, batch=8, executor=executor, progress=False)
-    assert np.array_equal(found.outputs["value"], expected.outputs["value"], equal_nan=True)
+def evaluate(run=study.run, batch=8, **options):
+    return rj.ensemble(run, PARAMETERS, batch=batch, progress=False, **options)
+
+
+def assert_equal(found, expected):
+    for name in ("leaves", "result", "num_steps", "reached"):
+        for first, second in zip(getattr(found, name), getattr(expected, name), strict=True):
+            assert np.array_equal(first, second, equal_nan=np.asarray(first).dtype.kind == "f")
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Return a client whose workers are threads of this process."""
+    with distributed.Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
+    ) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("lengths", [None, "shift"])
+@pytest.mark.parametrize("batch", [8, 16])
+def test_a_client_gives_equal_results(client, batch, lengths):
+    """Also where the last chunk is not full. All chunks share one trace of a closure."""
+    run = lambda p: study.run(p)  # noqa: E731
+    executors._trace.cache_clear()
+    found = evaluate(run, batch, lengths=lengths, executor=client)
+    assert executors._trace.cache_info().misses == 1
+    assert_equal(found, evaluate(run, batch, lengths=lengths))
     assert found.failed.tolist() == [17]
 
 
-class Dying:
-    """An executor whose workers die: the first ones, or all."""
-
-    def __init__(self, deaths):
-        self.deaths = deaths
-
-    def submit(self, function, *arguments):
-        future = concurrent.futures.Future()
-        if self.deaths > 0:
-            self.deaths -= 1
-            future.set_exception(ConnectionResetError("the worker is gone"))
-        else:
-            future.set_result(function(*arguments))
-        return future
+def test_workers_give_equal_results(tmp_path):
+    """By XLA, in memory and in a store, of which only missing shards are computed."""
+    expected, out = evaluate(), tmp_path / "s.zarr"
+    assert_equal(evaluate(workers=2, out=out), expected)
+    assert_equal(evaluate(workers=2, out=out), expected)
 
 
-def test_work_of_crashed_processes_is_repeated(tmp_path):
-    expected = rj.ensemble(study.run, PARAMETERS, batch=8, progress=False)
-    out = tmp_path / "s.zarr"
-    found = rj.ensemble(study.run, PARAMETERS, batch=8, executor=Dying(4), out=out, progress=False)
-    assert np.array_equal(found.outputs["value"], expected.outputs["value"], equal_nan=True)
-    with pytest.raises(WorkerError, match="Members 0 to 7 crashed 5 workers; .*is gone"):
-        rj.ensemble(study.run, PARAMETERS, batch=8, executor=Dying(1000), progress=False)
+def test_statistics_through_a_client(client):
+    chosen = {"value": [rj.ensembles.Moments(), rj.ensembles.Quantiles((0.5,))]}
+    found = evaluate(statistics=chosen, executor=client).statistics["value"]
+    expected = evaluate(statistics=chosen).statistics["value"]
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
+class Harmful:
+    """An object whose reading in a worker calls a function."""
+
+    def __init__(self, function, *args):
+        self.call = function, args
+
+    def __reduce__(self):
+        return self.call
+
+
+def raise_error():
+    raise ArithmeticError("no result")
+
+
+def test_errors_of_workers_are_passed_on(client):
+    harmful = Harmful(raise_error)
+    with pytest.raises(ArithmeticError, match="no result"):
+        evaluate(lambda p: p["start"] if harmful else None, executor=client)
+
+
+def test_invalid_arguments_raise(client, monkeypatch, tmp_path):
+    call = lambda **options: evaluate(out=tmp_path / "s.zarr", **options)  # noqa: E731
+    with pytest.raises(ValueError, match="`executor` or `workers`, not both"):
+        call(executor=client, workers=2)
+    with pytest.raises(TypeError, match=r"takes a `distributed.Client`; got 3"):
+        call(executor=3)
+    with pytest.raises(ValueError, match=r"`ensemble\(workers=...\)` must be positive; got 0"):
+        call(workers=0)
+    with pytest.raises(ValueError, match="`devices` and `threads` are those of this process"):
+        call(workers=2, threads=2)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "rigidjax\[ensembles\]"'):
+        call(workers=2)
+    assert not (tmp_path / "s.zarr").exists()
 
 
 @pytest.mark.exhaustive
-def test_dask_with_a_killed_worker():
-    expected = rj.ensemble(study.run, PARAMETERS, batch=4, progress=False)
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
-        with distributed.Client(cluster) as client:
-            (first, *_) = client.run(os.getpid).values()
-            killed = client.submit(os.kill, first, signal.SIGKILL)
-            found = rj.ensemble(study.run, PARAMETERS, batch=4, executor=client, progress=False)
-            killed.cancel()
-    assert np.array_equal(found.outputs["value"], expected.outputs["value"], equal_nan=True)
+def test_work_of_a_killed_worker_is_repeated(cluster):
+    with distributed.Client(cluster) as client:
+        (first, *_) = client.run(os.getpid).values()
+        killed = client.submit(os.kill, first, signal.SIGKILL)
+        found = evaluate(executor=client)
+        killed.cancel()
+    assert_equal(found, evaluate())
+
+
+@pytest.mark.exhaustive
+def test_members_that_crash_workers_are_named(cluster, monkeypatch):
+    harmful = Harmful(os._exit, 1)
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    with distributed.Client(cluster) as client:
+        with pytest.raises(WorkerError, match=r"crashed its worker processes.*members \[ ?0 +1 "):
+            evaluate(lambda p: p["start"] if harmful else None, executor=client)
+
+
+TOP = rj.problems.heavy_top()
+
+
+def spin(p):
+    state = rj.State(
+        angular_velocity=p["start"] * jnp.array([[0.1, 0.0, 1.0]]),
+        orientation=TOP.state0.orientation,
+    )
+    sol = rj.simulate(rj.NullSpace(TOP.system), state, 0.3, rtol=1e-6, atol=1e-6)
+    return {"y": sol.ys[-1]}
+
+
+def compare_processes():
+    """Compare runs by kernels in this process and in two others."""
+    assert_equal(evaluate(spin, workers=2), evaluate(spin))
+
+
+@pytest.mark.exhaustive
+def test_kernels_give_equal_results_in_all_processes():
+    """In a process of its own, since these tests compile kernels with few optimisations."""
+    folder = os.path.dirname(os.path.dirname(__file__))
+    program = f"""
+import sys
+sys.path.insert(0, {folder!r})
+import jax
+jax.config.update("jax_enable_x64", True)
+from ensembles import test_executors
+test_executors.compare_processes()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
