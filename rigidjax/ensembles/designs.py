@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.special
@@ -11,6 +11,7 @@ from jaxtyping import Float
 from ..checks import ArrayInput
 
 Parameters = dict[str, Float[np.ndarray, "N ..."]]
+Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 
 def grid(**axes: ArrayInput) -> Parameters:
@@ -20,8 +21,8 @@ def grid(**axes: ArrayInput) -> Parameters:
     **Returns:** the parameters by name; the leading axis has the product of all n.
     **Raises:** `ValueError` for parameters without a value.
     """
-    values = {name: np.atleast_1d(np.asarray(value)) for name, value in axes.items()}
-    _check_names(values)
+    _check_names(axes)
+    values = {name: np.atleast_1d(value) for name, value in axes.items()}
     for name, value in values.items():
         if len(value) == 0:
             raise ValueError(f"`grid({name}=...)` has no values; give at least one.")
@@ -37,7 +38,7 @@ def sobol(count: int, *, seed: int = 0, **bounds: tuple[ArrayInput, ArrayInput])
     for every parameter its lower and upper bound, scalars or arrays of one shape.
     **Raises:** `ValueError` for bounds of different shapes, not finite, or in the wrong order.
     """
-    return _scale_to_bounds(_sobol_points, count, seed, bounds)
+    return _scale_to_bounds("sobol", count, seed, bounds)
 
 
 def latin_hypercube(
@@ -47,7 +48,7 @@ def latin_hypercube(
 
     **Arguments, raises:** as `sobol`.
     """
-    return _scale_to_bounds(_latin_points, count, seed, bounds)
+    return _scale_to_bounds("latin_hypercube", count, seed, bounds)
 
 
 def uniform(count: int, *, seed: int = 0, **bounds: tuple[ArrayInput, ArrayInput]) -> Parameters:
@@ -55,7 +56,7 @@ def uniform(count: int, *, seed: int = 0, **bounds: tuple[ArrayInput, ArrayInput
 
     **Arguments, raises:** as `sobol`.
     """
-    return _scale_to_bounds(_random_points, count, seed, bounds)
+    return _scale_to_bounds("uniform", count, seed, bounds)
 
 
 def normal(
@@ -73,23 +74,17 @@ def normal(
     **Raises:** `ValueError` for other shapes, negative deviations, and a covariance that is not
     positive semidefinite.
     """
-    means, factors = {}, {}
-    for name, (mean, spread) in _check_pairs("normal", moments).items():
-        means[name], factors[name] = _factor(name, mean, spread)
-    draw = _sobol_points if quasi_random else _random_points
-    points = draw(_check_count(count), sum(m.size for m in means.values()), seed)
-    # Scrambled Sobol points may be rounded to zero, where the quantile is infinite.
-    tiny = np.finfo(float).eps
-    points = scipy.special.ndtri(np.clip(points, tiny, 1 - tiny))
-    result, begin = {}, 0
-    for name, mean in means.items():
-        deviates = points[:, begin : begin + mean.size]
-        result[name] = mean + (deviates @ factors[name].T).reshape(count, *mean.shape)
-        begin += mean.size
-    return result
+    pairs = _check_pairs("mean and standard deviation", moments)
+    factored = {name: _factor(name, *pair) for name, pair in pairs.items()}
+    method = "sobol" if quasi_random else "uniform"
+    deviates = _draw(method, count, seed, factored, is_normal=True)
+    return {
+        name: mean + (deviates[name] @ factor.T).reshape(count, *mean.shape)
+        for name, (mean, factor) in factored.items()
+    }
 
 
-def _factor(name: str, mean: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _factor(name: str, mean: np.ndarray, spread: np.ndarray) -> Pair:
     """Return the mean, and a matrix F whose product F F^T is the covariance."""
     if spread.shape == mean.shape or spread.ndim == 0:
         if np.any(spread < 0):
@@ -110,7 +105,7 @@ def _factor(name: str, mean: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray
     return mean, vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def _scale_to_bounds(draw: Any, count: int, seed: int, bounds: Mapping[str, Any]) -> Parameters:
+def _scale_to_bounds(method: str, count: int, seed: int, bounds: Mapping[str, Any]) -> Parameters:
     pairs = _check_pairs("bounds", bounds)
     for name, (low, high) in pairs.items():
         if low.shape != high.shape or not np.all(low <= high):
@@ -118,18 +113,41 @@ def _scale_to_bounds(draw: Any, count: int, seed: int, bounds: Mapping[str, Any]
                 f"The bounds of {name!r} must be a lower and an upper bound of the same shape; got "
                 f"{low} and {high}."
             )
-    points = draw(_check_count(count), sum(low.size for low, _ in pairs.values()), seed)
-    result, begin = {}, 0
-    for name, (low, high) in pairs.items():
-        fractions = points[:, begin : begin + low.size].reshape(count, *low.shape)
-        result[name] = low + fractions * (high - low)
-        begin += low.size
-    return result
+    points = _draw(method, count, seed, pairs)
+    return {
+        name: low + points[name].reshape(count, *low.shape) * (high - low)
+        for name, (low, high) in pairs.items()
+    }
 
 
-def _check_pairs(
-    meaning: str, arguments: Mapping[str, Any]
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _draw(
+    method: str, count: int, seed: int, pairs: Mapping[str, Pair], is_normal: bool = False
+) -> dict[str, np.ndarray]:
+    """Return points with as many components as the first arrays of `pairs`, shape (N, components).
+
+    They are uniformly distributed between 0 and 1, or normally with mean 0 and deviation 1.
+    """
+    from scipy.stats import qmc
+
+    if count < 1:
+        raise ValueError(f"An ensemble has at least one member; got count={count}.")
+    ends = np.cumsum([first.size for first, _ in pairs.values()])
+    dimension = int(ends[-1])
+    if method == "uniform":
+        points = np.random.default_rng(seed).random((count, dimension))
+    elif method == "latin_hypercube":
+        points = qmc.LatinHypercube(dimension, rng=seed).random(count)
+    else:
+        # SciPy warns if the number is not a power of two, although the points are the same.
+        points = qmc.Sobol(dimension, rng=seed).random_base2(math.ceil(math.log2(count)))[:count]
+    if is_normal:
+        # Scrambled Sobol points may be rounded to zero, where the quantile is infinite.
+        tiny = np.finfo(float).eps
+        points = scipy.special.ndtri(np.clip(points, tiny, 1 - tiny))
+    return dict(zip(pairs, np.split(points, ends[:-1], axis=1), strict=True))
+
+
+def _check_pairs(meaning: str, arguments: Mapping[str, Any]) -> dict[str, Pair]:
     _check_names(arguments)
     pairs = {}
     for name, pair in arguments.items():
@@ -145,27 +163,3 @@ def _check_pairs(
 def _check_names(arguments: Mapping[str, Any]) -> None:
     if not arguments:
         raise ValueError("Pass at least one parameter, such as `spin=(90.0, 110.0)`.")
-
-
-def _check_count(count: int) -> int:
-    if count < 1:
-        raise ValueError(f"An ensemble has at least one member; got count={count}.")
-    return count
-
-
-def _sobol_points(count: int, dimension: int, seed: int) -> np.ndarray:
-    from scipy.stats import qmc
-
-    sampler = qmc.Sobol(dimension, rng=seed)
-    # SciPy warns if the number is not a power of two, although the points are the same.
-    return sampler.random_base2(math.ceil(math.log2(count)))[:count]
-
-
-def _latin_points(count: int, dimension: int, seed: int) -> np.ndarray:
-    from scipy.stats import qmc
-
-    return qmc.LatinHypercube(dimension, rng=seed).random(count)
-
-
-def _random_points(count: int, dimension: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).random((count, dimension))

@@ -14,9 +14,7 @@ from .chunks import ChunkResult, evaluate, results_in_order
 from .members import Members
 from .traced_run import TracedRun
 
-# Chunks that wait for each thread of a worker, so that no worker is idle.
-_QUEUED = 2
-# At least so many chunks are submitted, since workers may join later.
+# Smallest number of chunks that are submitted at once, since workers may join later.
 _MIN_SUBMITTED = 64
 
 
@@ -55,10 +53,10 @@ def choose_client(executor: Any, workers: int | None) -> contextlib.AbstractCont
 def _start_workers(count: int) -> Iterator[Any]:
     import distributed
 
-    # Without a limit, beyond which Dask kills a worker: compilers need memory for a short time.
-    options: Any = {"threads_per_worker": 1, "memory_limit": None, "dashboard_address": None}
+    # Dask kills workers beyond a limit of memory, which compilers may exceed for a short time.
+    options: Any = {"memory_limit": None, "dashboard_address": "127.0.0.1:0"}
     with (
-        distributed.LocalCluster(n_workers=count, **options) as cluster,
+        distributed.LocalCluster(n_workers=count, threads_per_worker=1, **options) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -84,7 +82,7 @@ def evaluate_by_workers(
         rows = members.rows(part, size)
         return client.submit(_evaluate_in_worker, payload, x64, rows, len(part), key=key)
 
-    window = max(_MIN_SUBMITTED, _QUEUED * sum(client.nthreads().values()))
+    window = max(_MIN_SUBMITTED, 2 * sum(client.nthreads().values()))
     try:
         yield from results_in_order(submit, parts, window)
     except KilledWorker as error:

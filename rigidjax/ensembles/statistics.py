@@ -6,6 +6,7 @@ to round-off for moments. Members with values that are not finite are left out.
 """
 
 import abc
+import collections
 import dataclasses
 import math
 from typing import Any
@@ -163,14 +164,8 @@ class Quantiles(AbstractStatistic):
 
     def merged(self, first: Any, second: Any) -> Any:
         """Add the counts of two groups."""
-        shape, counts = first
-        totals = []
-        for mine, other in zip(counts, second[1], strict=True):
-            total = dict(mine)
-            for bin_, count in other.items():
-                total[bin_] = total.get(bin_, 0) + count
-            totals.append(total)
-        return shape, totals
+        pairs = zip(first[1], second[1], strict=True)
+        return first[0], [collections.Counter(a) + collections.Counter(b) for a, b in pairs]
 
     def result(self, state: Any) -> dict[str, np.ndarray]:
         """Compute `at` (q,) and `quantiles` (..., q); NaN without members."""

@@ -185,6 +185,8 @@ def make_plan(
 
     It contains hashes of the run and of the parameters, their order, the precision and versions.
     """
+    if lengths is not None and not isinstance(lengths, str):
+        lengths = hashlib.sha256(np.asarray(lengths, float).tobytes()).hexdigest()[:16]
     return {
         "members": members.count,
         "shard": size,
@@ -195,15 +197,11 @@ def make_plan(
         "types": [str(shape.dtype) for shape in traced_run.shapes],
         "program": traced_run.fingerprint(),
         "values": members.fingerprint(),
-        "lengths": lengths if lengths is None or isinstance(lengths, str) else _hash(lengths),
+        "lengths": lengths,
         "precision": "double" if jax.config.read("jax_enable_x64") else "single",
         "platform": jax.default_backend(),
         "versions": {"rigidjax": __version__, "jax": jax.__version__},
     }
-
-
-def _hash(values: Any) -> str:
-    return hashlib.sha256(np.asarray(values, float).tobytes()).hexdigest()[:16]
 
 
 def _read_plan(path: pathlib.Path) -> dict[str, Any]:

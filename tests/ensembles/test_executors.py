@@ -31,7 +31,7 @@ def assert_equal(found, expected):
 def client():
     """Return a client whose workers are threads of this process."""
     with distributed.Client(
-        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"
     ) as client:
         yield client
 
@@ -39,7 +39,7 @@ def client():
 @pytest.fixture(scope="module")
 def cluster():
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
     ) as cluster:
         yield cluster
 
