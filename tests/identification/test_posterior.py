@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from identification import oscillator
 
-from rigidjax.identification.intervals.log_posterior import BoundChart
-from rigidjax.identification.intervals.posterior import Posterior, make_log_posterior
+from rigidjax.identification import Posterior
+from rigidjax.identification.intervals.log_posterior import BoundChart, make_log_posterior
 
 # So much noise that the damping may be zero.
 LOUD = 0.3
@@ -67,7 +67,7 @@ def test_density_and_gradient(fit, noise_is_known):
         runs = dataclasses.replace(fit.optimum.runs, has_noise=(False,))
         fit = dataclasses.replace(fit, optimum=dataclasses.replace(fit.optimum, runs=runs))
     posterior = make_log_posterior(fit.optimum, 1.0)
-    evaluate = eqx.filter_jit(lambda z, posterior: posterior.value_and_gradient(z))
+    evaluate = eqx.filter_jit(lambda z, posterior: jax.value_and_grad(posterior)(z))
     stiffness, damping, density = log_density_on_grid(noise_is_known)
     rows = []
     for z in ([0.0, 0.0], [0.7, -1.2], [-0.5, 0.9]):
@@ -106,7 +106,6 @@ def test_charts_of_bounds():
     np.testing.assert_allclose(chart.coordinates(x), u, rtol=1e-12)
     jacobian = jax.jacfwd(chart.coordinates)(x)
     np.testing.assert_allclose(chart.slope(x), np.abs(np.diag(jacobian)), rtol=1e-12)
-    assert chart.is_bounded.tolist() == [True, True, True, False]
     far = chart.coordinates(jnp.array([40.0, -40.0, -40.0, 5.0]))
     np.testing.assert_allclose(far, [2.0, 0.5, 3.0, 5.0])
 

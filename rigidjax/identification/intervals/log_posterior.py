@@ -1,6 +1,6 @@
-"""Logarithm of the posterior density of fitted parameters, with exact gradients."""
+"""Logarithm of the posterior density of fitted parameters, in whitened coordinates."""
 
-from typing import Any
+import dataclasses
 
 import equinox as eqx
 import jax
@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..fit.evaluation import evaluate
+from ..fit.evaluation import Evaluation, evaluate
 from ..fit.losses import AbstractLoss
+from ..fit.optimum import Optimum
 from ..fit.problem import FitProblem
 
 # Curvature of the density of a bounded coordinate in its chart, without data.
@@ -28,28 +29,20 @@ class BoundChart(eqx.Module):
     lower: Float[Array, " U"]
     upper: Float[Array, " U"]
 
-    @property
-    def is_bounded(self) -> Array:
-        """Whether each coordinate has a bound, (U,)."""
-        return jnp.isfinite(self.lower) | jnp.isfinite(self.upper)
-
     def coordinates(self, x: Float[Array, " U"]) -> Float[Array, " U"]:
         """Return u."""
         below, above = jnp.isfinite(self.lower), jnp.isfinite(self.upper)
         a, b = jnp.where(below, self.lower, 0.0), jnp.where(above, self.upper, 0.0)
-        grown = jnp.exp(jnp.where(below ^ above, x, 0.0))
+        distance = jnp.exp(jnp.where(below ^ above, x, 0.0))
         between = a + (b - a) * jax.nn.sigmoid(x)
-        single = jnp.where(below, a + grown, b - grown)
-        return jnp.where(below & above, between, jnp.where(below | above, single, x))
+        return jnp.select([below & above, below, above], [between, a + distance, b - distance], x)
 
     def inverse(self, u: Float[Array, " U"]) -> Float[Array, " U"]:
         """Return x of coordinates inside their bounds."""
         below, above = jnp.isfinite(self.lower), jnp.isfinite(self.upper)
         from_lower = jnp.log(jnp.where(below, u - self.lower, 1.0))
         from_upper = jnp.log(jnp.where(above, self.upper - u, 1.0))
-        both = from_lower - from_upper
-        single = jnp.where(below, from_lower, from_upper)
-        return jnp.where(below & above, both, jnp.where(below | above, single, u))
+        return jnp.select([below, above], [from_lower - from_upper, from_upper], u)
 
     def slope(self, x: Float[Array, " U"]) -> Float[Array, " U"]:
         """Return |du/dx|."""
@@ -77,17 +70,46 @@ class LogPosterior(eqx.Module):
     counts: tuple[int, ...] = eqx.field(static=True)
     fitted: tuple[tuple[int, ...], tuple[int, ...]] = eqx.field(static=True)
 
-    def split(self, x: Float[Array, " U"]) -> tuple[Float[Array, " S"], Float[Array, "B P"]]:
-        """Return shared and per-run coordinates of x."""
+    def __call__(self, z: Float[Array, " U"]) -> Float[Array, ""]:
+        """Return the logarithm of the density; minus infinity where a run fails.
+
+        The gradient costs no second simulation: residuals and priors are linear functions of the
+        coordinates, with the derivatives that their evaluation returns.
+        """
+        x = self.origin + self.factor @ z
         u = self.chart.coordinates(x)
+        change = u - jax.lax.stop_gradient(u)
+        evaluation = evaluate(self.problem, *self._split(jax.lax.stop_gradient(u)))
+        okay = jnp.all(evaluation.okay)
+        # Values of a failed run would make the gradient NaN.
+        evaluation = jax.tree.map(lambda leaf: jnp.where(okay, leaf, 1.0), evaluation)
+        shared, per_run = self._split(change)
+        of_runs = jnp.hstack([jnp.broadcast_to(shared, (len(per_run), shared.size)), per_run])
+        residuals = evaluation.residuals + jnp.einsum(
+            "bnf,bf->bn", evaluation.coordinate_rows(), of_runs
+        )
+        prior = evaluation.prior.residuals + _prior_rows(evaluation) @ change
+        value = self._log_likelihood(residuals) - 0.5 * jnp.sum(prior**2) + self._log_volume(x)
+        return jnp.where(okay & jnp.isfinite(value), value, -jnp.inf)
+
+    def components(self, z: Float[Array, " U"]) -> Float[Array, " k"]:
+        """Return all fitted components in physical units: shared ones, then run by run."""
+        shared, per_run = self._split(self.chart.coordinates(self.origin + self.factor @ z))
+
+        def components_of_run(per_run, run):
+            leaves = self.problem.run_leaves(shared, per_run, run)
+            blocks = self.problem.parametrise(self.problem.experiment(leaves, run))
+            return [b.values()[np.array(k, int)] for b, k in zip(blocks, self.fitted, strict=True)]
+
+        of_shared, of_runs = jax.vmap(components_of_run)(per_run, self.problem.runs)
+        return jnp.concatenate([of_shared[0], of_runs.reshape(-1)])
+
+    def _split(self, u: Float[Array, " U"]) -> tuple[Float[Array, " S"], Float[Array, "B P"]]:
+        """Return shared and per-run coordinates."""
         size = len(self.fitted[0])
         return u[:size], u[size:].reshape(self.problem.num_runs, -1)
 
-    def point(self, z: Float[Array, " U"]) -> Float[Array, " U"]:
-        """Return x of whitened coordinates."""
-        return self.origin + self.factor @ z
-
-    def log_likelihood(self, residuals: Float[Array, "B N"]) -> Float[Array, ""]:
+    def _log_likelihood(self, residuals: Float[Array, "B N"]) -> Float[Array, ""]:
         """Return the logarithm of the likelihood as a function of weighted residuals."""
         total, begin = jnp.zeros((), residuals.dtype), 0
         for weights, count in zip(self.problem.runs.weights, self.counts, strict=True):
@@ -97,93 +119,90 @@ class LogPosterior(eqx.Module):
             begin = end
         return total
 
-    def log_volume(self, x: Float[Array, " U"]) -> Float[Array, ""]:
+    def _log_volume(self, x: Float[Array, " U"]) -> Float[Array, ""]:
         """Return the logarithm of the determinant of the components' derivatives by x."""
-        shared, per_run = self.split(x)
+        shared, per_run = self._split(self.chart.coordinates(x))
 
-        def of_run(per_run, run):
+        def volumes_of_run(per_run, run):
             chains = self.problem.component_derivatives(shared, per_run, run)
             blocks = zip(chains, self.fitted, strict=True)
             return [jnp.linalg.slogdet(chain[np.array(k, int)])[1] for chain, k in blocks]
 
-        of_shared, of_runs = jax.vmap(of_run)(per_run, self.problem.runs)
+        of_shared, of_runs = jax.vmap(volumes_of_run)(per_run, self.problem.runs)
         return of_shared[0] + jnp.sum(of_runs) + jnp.sum(jnp.log(self.chart.slope(x)))
 
-    def value_and_gradient(
-        self, z: Float[Array, " U"]
-    ) -> tuple[Float[Array, ""], Float[Array, " U"]]:
-        r"""Return the logarithm of the density and its gradient, from one evaluation of the runs.
 
-        With residuals r and their Jacobian J the gradient of the likelihood f is
-        $J^T \nabla f(r)$. It is zero where a run fails, and the density too.
-        """
-        x = self.point(z)
-        shared, per_run = self.split(x)
-        evaluation = evaluate(self.problem, shared, per_run)
-        likelihood, weights = jax.value_and_grad(self.log_likelihood)(evaluation.residuals)
-        by_component = jnp.einsum("bn,bne->be", weights, evaluation.jacobian)
-        prior, size = evaluation.prior, evaluation.shared.shape[0]
-        of_shared = by_component[:, :size].sum(axis=0) - prior.shared @ prior.shared_jacobian
-        of_runs = by_component[:, size:]
-        of_runs -= jnp.einsum("bq,bqd->bd", prior.per_run, prior.per_run_jacobian)
-        by_coordinate = jnp.concatenate(
-            [
-                of_shared @ evaluation.shared_chain,
-                jnp.einsum("bd,bdp->bp", of_runs, evaluation.per_run_chain).reshape(-1),
-            ]
-        )
-        volume, by_volume = jax.value_and_grad(self.log_volume)(x)
-        slope = jax.jvp(self.chart.coordinates, (x,), (jnp.ones_like(x),))[1]
-        value = likelihood - 0.5 * jnp.sum(prior.residuals**2) + volume
-        gradient = self.factor.T @ (by_coordinate * slope + by_volume)
-        is_finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
-        okay = jnp.all(evaluation.okay) & is_finite
-        return jnp.where(okay, value, -jnp.inf), jnp.where(okay, gradient, 0.0)
+def make_log_posterior(optimum: Optimum, variance: float) -> LogPosterior:
+    """Return the posterior density, whitened by the Laplace approximation at the optimum.
 
-    def components(self, z: Float[Array, " U"]) -> Float[Array, " k"]:
-        """Return all fitted components in physical units: shared ones, then run by run."""
-        problem = self.problem
-        leaves = problem.all_leaves(*self.split(self.point(z)))
-        values = [
-            jax.vmap(p.transform.estimates)(leaf)
-            for p, leaf in zip(problem.parameters, leaves, strict=True)
-        ]
-        count = len(problem.shared)
-        none = jnp.zeros((problem.num_runs, 0), self.origin.dtype)
-        shared, per_run = (
-            jnp.concatenate([none, *part], axis=1)[:, np.array(k, int)]
-            for part, k in zip((values[:count], values[count:]), self.fitted, strict=True)
-        )
-        return jnp.concatenate([shared[0], per_run.reshape(-1)])
-
-
-@eqx.filter_custom_vjp
-def log_density(z: Float[Array, " U"], posterior: LogPosterior) -> Float[Array, ""]:
-    """Return the logarithm of the density; its gradient costs no second evaluation."""
-    return posterior.value_and_gradient(z)[0]
-
-
-@log_density.def_fwd
-def _log_density_forward(perturbed: Any, z: Array, posterior: LogPosterior) -> Any:
-    return posterior.value_and_gradient(z)
-
-
-@log_density.def_bwd
-def _log_density_backward(
-    gradient: Array, cotangent: Array, perturbed: Any, z: Array, posterior: LogPosterior
-) -> Array:
-    return cotangent * gradient
-
-
-def laplace_factor(
-    rows: Float[np.ndarray, "M U"], slope: Float[np.ndarray, " U"], is_bounded: np.ndarray
-) -> np.ndarray:
-    """Return a factor L with the covariance $L L^T$ of the Laplace approximation in x.
-
-    **Arguments:** `rows`, derivatives of all residuals by u, in units of their standard deviation;
-    `slope`, |du/dx|; `is_bounded`, see `BoundChart`.
+    **Arguments:** `variance` of a weighted residual.
     """
-    along = rows * slope
-    information = along.T @ along + _BOUND_CURVATURE * np.diag(is_bounded.astype(float))
-    root = np.linalg.cholesky(information)
-    return np.linalg.inv(root).T
+    problem = optimum.problem.with_starts(optimum.minimum.leaves)
+    problem = dataclasses.replace(problem, fitted_only=True)
+    lower, upper = _linear_limits(problem)
+    start = _start_inside(optimum, problem, lower, upper)
+    chart = BoundChart(jnp.asarray(lower), jnp.asarray(upper))
+    origin = chart.inverse(start)
+    shared, per_run = problem.start_coordinates()
+    evaluation = evaluate(
+        problem, start[: shared.size], start[shared.size :].reshape(per_run.shape)
+    )
+    data = np.asarray(evaluation.coordinate_jacobian()) / np.sqrt(variance)
+    rows = np.concatenate([data, np.asarray(_prior_rows(evaluation))])
+    rows = rows * np.asarray(chart.slope(origin))
+    is_bounded = np.isfinite(lower) | np.isfinite(upper)
+    information = rows.T @ rows + _BOUND_CURVATURE * np.diag(is_bounded.astype(float))
+    filters = problem.runs.whitening or (None,) * len(optimum.runs.sensors)
+    has_noise, weights = optimum.runs.has_noise, optimum.runs.weights
+    is_fitted = optimum.table.fitted
+    count, num_own = evaluation.shared.size, evaluation.per_run.shape[1]
+    return LogPosterior(
+        problem=problem,
+        loss=optimum.search.loss,
+        chart=chart,
+        origin=origin,
+        factor=jnp.asarray(np.linalg.inv(np.linalg.cholesky(information)).T),
+        counts=tuple(
+            0 if known or filter is not None else int(np.count_nonzero(np.asarray(w)))
+            for w, filter, known in zip(weights, filters, has_noise, strict=True)
+        ),
+        fitted=(
+            tuple(np.flatnonzero(is_fitted[:count]).tolist()),
+            tuple(np.flatnonzero(is_fitted[count : count + num_own]).tolist()),
+        ),
+    )
+
+
+def _prior_rows(evaluation: Evaluation) -> Float[Array, "M U"]:
+    """Return derivatives of the residuals of the priors by all coordinates."""
+    chains = evaluation.shared_chain, evaluation.per_run_chain
+    return evaluation.prior.coordinate_jacobian(*chains)
+
+
+def _linear_limits(problem: FitProblem) -> tuple[np.ndarray, np.ndarray]:
+    """Return limits of the coordinates; infinite for those of logarithms, which stand for zero."""
+    limits = problem.limits()
+    if limits is None:
+        infinite = np.full(sum(x.size for x in problem.start_coordinates()), np.inf)
+        return -infinite, infinite
+    lower, upper, reach = (
+        np.concatenate([np.asarray(a), np.asarray(b).reshape(-1)])
+        for a, b in zip(*limits, strict=True)
+    )
+    return np.where(np.isfinite(reach), -np.inf, lower), upper
+
+
+def _start_inside(
+    optimum: Optimum, problem: FitProblem, lower: np.ndarray, upper: np.ndarray
+) -> Float[Array, " U"]:
+    """Return the optimum, moved inside by one standard deviation where it is on a bound."""
+    u = np.concatenate([np.asarray(x).reshape(-1) for x in problem.start_coordinates()])
+    norm = np.linalg.norm(np.asarray(optimum.minimum.last.coordinate_jacobian()), axis=0)
+    std = 1 / np.where(norm > 0, norm, 1.0)
+    # The effect of a logarithm grows with its exponential.
+    is_linear = np.isfinite(lower) | np.isfinite(upper)
+    inside = np.where(is_linear, std, np.log(np.maximum(std, 1.0)))
+    width = upper - lower
+    margin = np.where(np.isfinite(width), 0.01 * width, np.where(is_linear, 0.1 * std, 0.0))
+    u = u - np.asarray(optimum.minimum.sides) * inside
+    return jnp.asarray(np.clip(u, lower + margin, upper - margin))

@@ -3,7 +3,6 @@
 import dataclasses
 import importlib
 from collections.abc import Mapping
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,11 +11,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...extras import import_optional
 from ...persistent_jit import persistent_jit
-from ..fit.evaluation import evaluate
-from ..fit.least_squares import Minimum
 from ..fit.optimum import Optimum
 from ..statistics.digits import estimate_text, std_text
-from .log_posterior import BoundChart, LogPosterior, laplace_factor, log_density
+from .log_posterior import LogPosterior, make_log_posterior
 
 # Acceptance rate that the step size is adapted to, and the first step size, for coordinates of
 # unit variance.
@@ -188,78 +185,6 @@ def sample_posterior(
     )
 
 
-def make_log_posterior(optimum: Optimum, variance: float) -> LogPosterior:
-    """Return the posterior density, whitened by the Laplace approximation at the optimum."""
-    problem, runs = optimum.problem, optimum.runs
-    problem = dataclasses.replace(problem.with_starts(optimum.minimum.leaves), fitted_only=True)
-    lower, upper = _linear_limits(problem)
-    start = _start_inside(optimum.minimum, *problem.start_coordinates(), lower, upper)
-    chart = BoundChart(jnp.asarray(lower), jnp.asarray(upper))
-    size = problem.start_coordinates()[0].size
-    evaluation = evaluate(problem, start[:size], start[size:].reshape(problem.num_runs, -1))
-    prior = evaluation.prior.coordinate_jacobian(evaluation.shared_chain, evaluation.per_run_chain)
-    rows = np.concatenate(
-        [np.asarray(evaluation.coordinate_jacobian()) / np.sqrt(variance), np.asarray(prior)]
-    )
-    origin = chart.inverse(start)
-    bounded = np.asarray(chart.is_bounded)
-    factor = laplace_factor(rows, np.asarray(chart.slope(origin)), bounded)
-    filters = problem.runs.whitening or (None,) * len(runs.sensors)
-    counts = [
-        0 if known or filter is not None else int(np.count_nonzero(np.asarray(w)))
-        for w, filter, known in zip(runs.weights, filters, runs.has_noise, strict=True)
-    ]
-    is_fitted = optimum.table.fitted
-    num_shared, num_own = evaluation.shared.shape[0], evaluation.per_run.shape[1]
-    return LogPosterior(
-        problem=problem,
-        loss=optimum.search.loss,
-        chart=chart,
-        origin=origin,
-        factor=jnp.asarray(factor),
-        counts=tuple(counts),
-        fitted=(
-            tuple(np.flatnonzero(is_fitted[:num_shared]).tolist()),
-            tuple(np.flatnonzero(is_fitted[num_shared : num_shared + num_own]).tolist()),
-        ),
-    )
-
-
-def _linear_limits(problem: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return limits of the coordinates; infinite for those of logarithms, which stand for zero."""
-    limits = problem.limits()
-    if limits is None:
-        shared, per_run = problem.start_coordinates()
-        infinite = np.full(shared.size + per_run.size, np.inf)
-        return -infinite, infinite
-    lower, upper, reach = (
-        np.concatenate([np.asarray(a), np.asarray(b).reshape(-1)])
-        for a, b in zip(*limits, strict=True)
-    )
-    return np.where(np.isfinite(reach), -np.inf, lower), upper
-
-
-def _start_inside(
-    minimum: Minimum,
-    shared: Float[Array, " S"],
-    per_run: Float[Array, "B P"],
-    lower: np.ndarray,
-    upper: np.ndarray,
-) -> Float[Array, " U"]:
-    """Return the optimum, moved inside by one standard deviation where it is on a bound."""
-    u = np.concatenate([np.asarray(shared), np.asarray(per_run).reshape(-1)])
-    jacobian = np.asarray(minimum.last.coordinate_jacobian())
-    norm = np.linalg.norm(jacobian, axis=0)
-    std = 1 / np.where(norm > 0, norm, 1.0)
-    # The effect of a logarithm grows with its exponential.
-    is_linear = np.isfinite(lower) | np.isfinite(upper)
-    inside = np.where(is_linear, std, np.log(np.maximum(std, 1.0)))
-    u = u - np.asarray(minimum.sides) * inside
-    width = upper - lower
-    margin = np.where(np.isfinite(width), 0.01 * width, np.where(is_linear, 0.1 * std, 0.0))
-    return jnp.asarray(np.clip(u, lower + margin, upper - margin))
-
-
 @persistent_jit
 def _run_chains(
     posterior: LogPosterior, starts: Array, keys: Array, samples: int, warmup: int
@@ -274,22 +199,19 @@ def _run_chains(
     kernel = blackjax.nuts.build_kernel()
     inverse_mass = jnp.ones_like(posterior.origin)
 
-    def density(z):
-        return log_density(z, posterior)
-
     def step(carry, inputs):
         state, averaging = carry
         key, number = inputs
         is_warmup = number < warmup
         size = jnp.where(is_warmup, jnp.exp(averaging.log_step_size), end(averaging))
-        state, info = kernel(key, state, density, size, inverse_mass)
+        state, info = kernel(key, state, posterior, size, inverse_mass)
         updated = update(averaging, info.acceptance_rate)
         averaging = jax.tree.map(lambda a, b: jnp.where(is_warmup, a, b), updated, averaging)
         output = state.position, info.is_divergent, info.acceptance_rate, info.num_integration_steps
         return (state, averaging), output
 
     def run_chain(start, key):
-        state = blackjax.nuts.init(start, density)
+        state = blackjax.nuts.init(start, posterior)
         numbers = jnp.arange(warmup + samples)
         inputs = jax.random.split(key, warmup + samples), numbers
         _, outputs = jax.lax.scan(step, (state, begin(_STEP)), inputs)
