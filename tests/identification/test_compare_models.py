@@ -10,11 +10,6 @@ from scipy.stats import chi2, multivariate_normal
 
 import rigidjax as rj
 from rigidjax.identification import GaussianProcess, Huber
-from rigidjax.identification.comparison.chi_bar_square import (
-    chi_bar_square_tail,
-    chi_bar_square_weights,
-    orthant_probability,
-)
 
 DATA = oscillator.measure(seed=4, damping=0.0)
 MODELS = {
@@ -134,50 +129,74 @@ def test_runs_left_out_with_parameters_per_run():
         assert found[out] == pytest.approx(expected, abs=1e-3)
 
 
-def test_nested_models_and_a_parameter_on_its_bound(fits):
-    """Without damping the larger model has its bound, and half of the statistics are zero."""
-    comparison = rj.compare_models(list(fits.values()), list(fits), folds=0)
-    ratios = {ratio.larger: ratio for ratio in comparison.ratios}
-    assert set(ratios) == {"damped", "rest"} and comparison.predicted.size == 0
-    assert ratios["damped"].weights == (0.5, 0.5) and ratios["damped"].interior == 0
-    assert ratios["rest"].weights == (1.0,) and ratios["rest"].interior == 1
-    for larger, factor in (("damped", 0.5), ("rest", 1.0)):
+def test_likelihood_ratios_of_nested_models(fits):
+    nested = [("free", "damped"), ("free", "rest")]
+    comparison = rj.compare_models(list(fits.values()), list(fits), nested=nested, folds=0)
+    assert [(r.smaller, r.larger) for r in comparison.ratios] == nested
+    assert comparison.predicted.size == 0
+    for ratio in comparison.ratios:
         statistic = solve_by_scipy("free", [0, 1, 2])([0, 1, 2])
-        statistic -= solve_by_scipy(larger, [0, 1, 2])([0, 1, 2])
-        assert statistic > 0.1  # The seed is one for which the damping is not on its bound.
-        assert ratios[larger].p_value == pytest.approx(factor * chi2.sf(statistic, 1), rel=1e-3)
+        statistic -= solve_by_scipy(ratio.larger, [0, 1, 2])([0, 1, 2])
+        assert statistic > 0.1 and ratio.freedom == 1
+        assert ratio.p_value == pytest.approx(chi2.sf(statistic, 1), rel=1e-3)
     assert comparison.best == "free"
     assert "does not reject 'free' within 'damped'" in comparison.sentence
     text = comparison.to_markdown()
-    assert "0.5 chi2(0) + 0.5 chi2(1)" in text and comparison.sentence in repr(comparison)
+    assert "| free in rest |" in text and comparison.sentence in repr(comparison)
+    assert rj.compare_models(fits, folds=0).ratios == ()
+
+
+def test_bounds_limit_the_likelihood_ratio(fits):
+    """The damping of `free` is on the bound of `damped`, the rest angle has no bound."""
+    comparison = rj.compare_models(fits, nested=[("free", "damped"), ("free", "rest")], folds=0)
+    (note,) = comparison.notes
+    assert "'damped' has bounds of ['damping']. If 'free' is on such a bound, the p-value" in note
+    assert note in comparison.to_markdown() and note in repr(comparison)
+    # Data that would have the damping negative.
+    data = oscillator.measure(seed=0, damping=0.0)
+    both = (*MODELS["damped"], oscillator.RESTED)
+    pair = {
+        "damped": oscillator.fit(data, MODELS["damped"], damping=0.0),
+        "both": oscillator.fit(data, both, damping=0.0),
+    }
+    assert [b.label for b in pair["both"].bounds] == ["damping"]
+    notes = rj.compare_models(pair, nested=[("damped", "both")], folds=0).notes
+    assert notes == ("'both' has ['damping'] on a bound; the p-value of 'damped' is approximate.",)
 
 
 def test_a_wrong_model_is_rejected(fits):
     data = oscillator.measure(seed=4, damping=0.3)
     wrong, right = (oscillator.fit(data, MODELS[name], damping=0.0) for name in ("free", "damped"))
-    comparison = rj.compare_models({"free": wrong, "damped": right})
+    models = {"free": wrong, "damped": right}
+    comparison = rj.compare_models(models, nested=[("free", "damped")])
     assert comparison.best == "damped" and comparison.ratios[0].p_value < 1e-12
     assert "rejects 'free' within 'damped' (p < 1e-15)" in comparison.sentence
     assert "predicted better than by 'free'" in comparison.sentence
     assert any("residuals of 'free' are not independent" in note for note in comparison.notes)
 
 
-def test_weights_against_projections(rng):
-    """Projections on the orthant in the metric of the covariance, by non-negative squares."""
-    root = np.array([[1.0, 0, 0], [0.7, 0.6, 0], [-0.4, 0.5, 0.8]])
-    covariance = root @ root.T
-    factor = np.linalg.inv(root)
-    counts = [
-        np.count_nonzero(scipy.optimize.nnls(factor, z)[0]) for z in rng.normal(size=(4000, 3))
-    ]
-    expected = np.bincount(counts, minlength=4) / 4000
-    np.testing.assert_allclose(chi_bar_square_weights(covariance), expected, atol=0.025)
-    assert chi_bar_square_weights(np.zeros((0, 0))) == [1.0]
-    # Independent variables, and the integration in four dimensions.
-    np.testing.assert_allclose(chi_bar_square_weights(np.eye(3)) * 8, [1, 3, 3, 1])
-    assert orthant_probability(np.eye(4)) == pytest.approx(1 / 16, abs=1e-4)
-    assert chi_bar_square_tail(2.7, np.array([0.5, 0.5])) == pytest.approx(0.5 * chi2.sf(2.7, 1))
-    assert chi_bar_square_tail(0.0, np.array([0.5, 0.5])) == 1.0
+def test_pairs_that_are_not_nested_raise(fits):
+    def compare(*nested, **changes):
+        return rj.compare_models({**fits, **changes}, nested=nested, folds=0)
+
+    with pytest.raises(ValueError, match=r"takes pairs of names.*'rest'\); got \('free', 'other'"):
+        compare(("free", "other"))
+    with pytest.raises(ValueError, match=r"takes pairs of names.*; got 'free'"):
+        compare("free", "rest")
+    with pytest.raises(ValueError, match=r"'free' contains 'rest' only if it has more parameters"):
+        compare(("rest", "free"))
+    verdict = dataclasses.replace(fits["rest"].identifiability, identifiable=False)
+    rest = dataclasses.replace(fits["rest"], identifiability=verdict)
+    with pytest.raises(ValueError, match=r"do not determine all parameters of 'rest', so that"):
+        compare(("free", "rest"), rest=rest)
+    unknown = oscillator.measure(seed=4, damping=0.0, noise=None)
+    rest = oscillator.fit(unknown, MODELS["rest"], damping=0.0)
+    with pytest.raises(ValueError, match=r"'free' and 'rest' differ in the noise that they"):
+        compare(("free", "rest"), rest=rest)
+    # A larger model that ended in a local minimum.
+    deviant = oscillator.fit(DATA, MODELS["rest"], damping=0.05)
+    notes = compare(("free", "rest"), rest=deviant).notes
+    assert any("'rest' fits worse than 'free': it does not contain it" in note for note in notes)
 
 
 def test_invalid_arguments_raise(fits):

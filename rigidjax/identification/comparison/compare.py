@@ -9,10 +9,9 @@ from jaxtyping import Float
 from ...checks import find_duplicates
 from ..fit.result import Fit
 from ..statistics.digits import std_text
-from .chi_bar_square import chi_bar_square_tail, chi_bar_square_weights
+from ..tables import aligned_table, markdown_table
 from .cross_validation import cross_validate
 from .likelihood import Likelihood, check_same_data, likelihood
-from .nesting import find_nesting, is_elementwise
 
 # Difference of AICc below which the data do not decide, and p-value that rejects a smaller model.
 _UNDECIDED, _REJECTED = 2.0, 0.05
@@ -25,17 +24,15 @@ class LikelihoodRatio:
     """Likelihood-ratio test of a model within a larger one.
 
     **Attributes:** `smaller`, `larger`, names of the models; `statistic`, the decrease of the
-    deviance; `interior`, number of additional parameters that the smaller model has inside their
-    bounds; `weights`, of the chi-square distributions with `interior` degrees of freedom and up, a
-    single one if no additional parameter is on a bound; `p_value`, the probability of a larger
-    statistic if the smaller model is true.
+    deviance; `freedom`, number of additional parameters of the larger model, the degrees of freedom
+    of the chi-square distribution; `p_value`, the probability of a larger statistic if the smaller
+    model is true.
     """
 
     smaller: str
     larger: str
     statistic: float
-    interior: int
-    weights: tuple[float, ...]
+    freedom: int
     p_value: float
 
 
@@ -48,7 +45,7 @@ class ModelComparison:
     - `names`; `likelihoods`, with the deviance $-2\log L$, the number of parameters, AIC, AICc and
       BIC of each.
     - `odds` (M,): relative probabilities $e^{-\Delta/2}$ by AICc, with the sum one.
-    - `ratios`: a `LikelihoodRatio` for each pair of nested models.
+    - `ratios`: a `LikelihoodRatio` for each pair of models that were declared nested.
     - `predicted` (M, B): deviance of each run, predicted by a fit without it; NaN for a model that
       could not be fitted, empty for a single run or without cross-validation.
     - `best`: name of the model that the data support, the smallest one if they do not decide.
@@ -108,7 +105,8 @@ class ModelComparison:
                 f"Use {best!r}: AICc prefers it to {self.names[rival]!r} by {gap:.3g} "
                 f"(odds {np.exp(0.5 * min(gap, 1400.0)):.2g} to 1)"
             )
-        parts = [text, *(self._ratio_text(ratio) for ratio in self.ratios if best in _pair(ratio))]
+        ratios = [r for r in self.ratios if best in (r.smaller, r.larger)]
+        parts = [text, *map(self._ratio_text, ratios)]
         bic = self.names[int(np.argmin([x.bic for x in self.likelihoods]))]
         if bic != best:
             parts.append(f"BIC prefers {bic!r}")
@@ -138,19 +136,19 @@ class ModelComparison:
 
     def to_markdown(self) -> str:
         """Return the table of the criteria, the tests, the sentence and the notes as Markdown."""
-        lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
-        lines += [f"| {' | '.join(row)} |" for row in self.rows()]
+        lines = markdown_table([COLUMNS, *self.rows()])
         if self.ratios:
-            columns = ("likelihood ratio", "statistic", "distribution", "p")
-            lines += ["", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-        for ratio in self.ratios:
-            row = (
-                f"{ratio.smaller} in {ratio.larger}",
-                f"{ratio.statistic:.4g}",
-                _distribution_text(ratio),
-                _p_text(ratio.p_value),
-            )
-            lines.append(f"| {' | '.join(row)} |")
+            rows = [
+                (
+                    f"{r.smaller} in {r.larger}",
+                    f"{r.statistic:.4g}",
+                    str(r.freedom),
+                    _p_text(r.p_value),
+                )
+                for r in self.ratios
+            ]
+            heading = ("likelihood ratio", "statistic", "degrees of freedom", "p")
+            lines += ["", *markdown_table([heading, *rows])]
         lines += ["", self.sentence]
         lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
         return "\n".join(lines) + "\n"
@@ -179,16 +177,7 @@ class ModelComparison:
         return rows
 
     def __repr__(self) -> str:
-        rows = [COLUMNS, *self.rows()]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if k == 0 else cell.rjust(width)
-                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        ]
-        return "\n".join([*lines, self.sentence, *self.notes])
+        return "\n".join([*aligned_table([COLUMNS, *self.rows()]), self.sentence, *self.notes])
 
 
 # Columns of the table of criteria; all after the deviance are differences from the smallest one.
@@ -208,34 +197,33 @@ def compare_models(
     fits: Sequence[Fit] | Mapping[str, Fit],
     names: Sequence[str] | None = None,
     *,
+    nested: Sequence[tuple[str, str]] = (),
     folds: int = 5,
 ) -> ModelComparison:
     r"""Compare fitted models of the same data: which one do the data support, and how surely.
 
-    The likelihoods are those of normal noise, given, estimated or with a noise model. Nested
-    models are found by their predictions: all parameters of the smaller one are among those of the
-    larger one, which makes the same predictions with the values of the smaller one. For them the
-    likelihood ratio is tested. If the smaller model puts additional parameters on bounds, such as a
-    friction of zero, the statistic is a mixture of chi-square variables, with weights from the
-    covariance of the larger fit. AIC, AICc and BIC also compare models that are not nested. In
-    cross-validation every fold of runs is left out once, all parameters are fitted to the other
-    runs, and the runs left out are predicted; parameters with one value per run are fitted to them
-    first.
+    The likelihoods are those of normal noise, given, estimated or with a noise model. AIC, AICc and
+    BIC compare any models. The likelihood ratio of models that are declared nested is tested
+    against the chi-square distribution. It holds for parameters inside their bounds; a note names
+    parameters of the larger model with bounds. In cross-validation every fold of runs is left out
+    once, all parameters are fitted to the other runs, and the runs left out are predicted;
+    parameters with one value per run are fitted to them first.
 
     ```python
     with_damping = rj.identify(model, runs, [stiffness, damping])
     without = rj.identify(model, runs, [stiffness])
-    print(rj.compare_models({"with damping": with_damping, "without": without}))
+    fits = {"with damping": with_damping, "without": without}
+    print(rj.compare_models(fits, nested=[("without", "with damping")]))
     ```
 
     **Arguments:** `fits`, two or more converged fits of the same measurements, or a mapping from
-    names to fits; `names`, of the models, by default their numbers; `folds`, the number of groups
-    of runs for cross-validation, at most the number of runs; 0 for none.
+    names to fits; `names`, of the models, by default their numbers; `nested`, pairs of names, each
+    of a model and of a larger one that contains it; `folds`, the number of groups of runs for
+    cross-validation, at most the number of runs; 0 for none.
     **Returns:** a `ModelComparison`.
     **Errors:** `TypeError` and `ValueError` for other arguments, fits that did not converge, of
     different data, or with a robust loss.
-    **Source:** Burnham and Anderson, Model Selection and Multimodel Inference (2002), chapter 2;
-    Self and Liang, J. Amer. Statist. Assoc. 82 (1987) 605.
+    **Source:** Burnham and Anderson, Model Selection and Multimodel Inference (2002), chapter 2.
     """
     if isinstance(fits, Mapping):
         names = tuple(fits) if names is None else names
@@ -252,11 +240,7 @@ def compare_models(
             f"`compare_models(folds=...)` must be 0 or a number of groups above 1; got {folds}."
         )
     notes = _notes(fits, names)
-    ratios = []
-    for k, small in enumerate(fits):
-        for m, large in enumerate(fits):
-            ratio = _test_nested(small, large, (names[k], names[m]), notes)
-            ratios += [] if ratio is None else [ratio]
+    ratios = _test_nested(dict(zip(names, fits, strict=True)), nested, notes)
     predicted = np.zeros((len(fits), 0))
     if folds and num_runs > 1:
         rows = [cross_validate(fit.optimum, folds) for fit in fits]
@@ -266,7 +250,7 @@ def compare_models(
     return ModelComparison(
         names=names,
         likelihoods=tuple(map(likelihood, fits)),
-        ratios=tuple(ratios),
+        ratios=ratios,
         predicted=predicted,
         notes=tuple(notes),
     )
@@ -313,58 +297,69 @@ def _notes(fits: Sequence[Fit], names: Sequence[str]) -> list[str]:
 
 
 def _test_nested(
-    small: Fit, large: Fit, names: tuple[str, str], notes: list[str]
-) -> LikelihoodRatio | None:
-    """Return the test of a model within another one, `None` if it is not nested; add notes."""
-    nesting = find_nesting(small, large)
-    if nesting is None:
-        return None
-    statistic = likelihood(small).deviance - likelihood(large).deviance
-    if statistic < -_BETTER:
-        notes.append(
-            f"{names[1]!r} fits worse than {names[0]!r}, which it contains: it ended in a local "
-            "minimum. Fit it from the values of the smaller model."
-        )
-    on_bound = [k for k, side in enumerate(nesting.sides) if side]
-    if on_bound and not is_elementwise(large, nesting.extra):
-        notes.append(
-            f"{names[0]!r} has a combination of parameters of {names[1]!r} on a bound; its p-value "
-            "is that of parameters inside their bounds, which is too large."
-        )
-        on_bound = []
-    if nuisance := [b.quantity for b in large.bounds if b.label not in nesting.extra]:
-        notes.append(
-            f"{names[1]!r} has {nuisance} on a bound; the p-value of {names[0]!r} is approximate."
-        )
-    labels = [large.labels.index(nesting.extra[k]) for k in on_bound]
-    signs = -nesting.sides[on_bound]
-    covariance = large.covariances["model"].matrix[np.ix_(labels, labels)] * np.outer(signs, signs)
-    if not np.isfinite(covariance).all():
-        notes.append(f"The data do not determine all parameters that {names[1]!r} adds.")
-        return None
-    weights = chi_bar_square_weights(covariance)
-    interior = len(nesting.extra) - len(on_bound)
-    return LikelihoodRatio(
-        smaller=names[0],
-        larger=names[1],
-        statistic=statistic,
-        interior=interior,
-        weights=tuple(weights.tolist()),
-        p_value=chi_bar_square_tail(statistic, weights, interior),
-    )
+    fits: Mapping[str, Fit], nested: Sequence[tuple[str, str]], notes: list[str]
+) -> tuple[LikelihoodRatio, ...]:
+    """Return the test of each pair of models, the smaller one first; add to the notes."""
+    from scipy import special
+
+    ratios = []
+    for pair in nested:
+        if isinstance(pair, str) or len(pair) != 2 or not set(pair) <= set(fits):
+            raise ValueError(
+                "`compare_models(nested=...)` takes pairs of names, of a model and of a larger one "
+                f"that contains it, among {tuple(fits)}; got {pair!r}."
+            )
+        smaller, larger = pair
+        small, large = (likelihood(fits[name]) for name in pair)
+        freedom = len(fits[larger].labels) - len(fits[smaller].labels)
+        if large.num_parameters - small.num_parameters != freedom:
+            raise ValueError(
+                f"`compare_models(nested=...)`: {smaller!r} and {larger!r} differ in the noise "
+                "that they estimate, so that their ratio has no chi-square distribution. Compare "
+                "them by AICc."
+            )
+        if freedom <= 0:
+            raise ValueError(
+                f"`compare_models(nested=...)`: {larger!r} contains {smaller!r} only if it has "
+                f"more parameters; got {fits[larger].labels} and {fits[smaller].labels}."
+            )
+        if not fits[larger].identifiability.identifiable:
+            raise ValueError(
+                f"`compare_models(nested=...)`: the data do not determine all parameters of "
+                f"{larger!r}, so that the likelihood ratio has no chi-square distribution."
+            )
+        statistic = small.deviance - large.deviance
+        if statistic < -_BETTER:
+            notes.append(
+                f"{larger!r} fits worse than {smaller!r}: it does not contain it, or ended in a "
+                "local minimum. Fit it from the values of the smaller model."
+            )
+        notes += _bound_notes(fits[smaller], fits[larger], pair)
+        p_value = float(special.chdtrc(freedom, max(statistic, 0.0)))
+        ratios.append(LikelihoodRatio(smaller, larger, statistic, freedom, p_value))
+    return tuple(ratios)
 
 
-def _pair(ratio: LikelihoodRatio) -> tuple[str, str]:
-    return ratio.smaller, ratio.larger
+def _bound_notes(small: Fit, large: Fit, names: tuple[str, str]) -> list[str]:
+    """Return a note on bounds, on which the chi-square distribution does not hold."""
+    optimum = large.optimum
+    bounded = [
+        label
+        for label in large.labels
+        if label not in small.labels and optimum.parameter_of(label).transform.is_bounded
+    ]
+    notes = []
+    if bounded:
+        notes.append(
+            f"{names[1]!r} has bounds of {bounded}. If {names[0]!r} is on such a bound, the "
+            "p-value of their likelihood ratio is too large, for one parameter twice the right one."
+        )
+    if shared := [b.quantity for b in large.bounds if b.label not in bounded]:
+        notes.append(
+            f"{names[1]!r} has {shared} on a bound; the p-value of {names[0]!r} is approximate."
+        )
+    return notes
 
 
 def _p_text(p: float) -> str:
     return f"= {p:.2g}" if p > 1e-15 else "< 1e-15"
-
-
-def _distribution_text(ratio: LikelihoodRatio) -> str:
-    if len(ratio.weights) == 1:
-        return f"chi-square, {ratio.interior}"
-    return "chi-bar-square, " + " + ".join(
-        f"{w:.3g} chi2({ratio.interior + j})" for j, w in enumerate(ratio.weights)
-    )

@@ -23,6 +23,7 @@ from ..linearised_runs import sensor_residuals
 from ..parameters import Experiment, replace_leaves
 from ..start_geometry import transfer_state
 from ..start_state import start_state
+from ..tables import aligned_table, markdown_table
 
 # Probability with which the chi square of a perfect model exceeds the limit of the verdict.
 _SIGNIFICANT = 0.01
@@ -113,9 +114,7 @@ class Validation:
 
     def to_markdown(self) -> str:
         """Return the table of the sensors, the sentence and the values of the runs as Markdown."""
-        lines = [f"| {' | '.join(VALIDATION)} |", "|---" * len(VALIDATION) + "|"]
-        lines += [f"| {' | '.join(row)} |" for row in self.rows()]
-        lines += ["", self.sentence, ""]
+        lines = [*markdown_table([VALIDATION, *self.rows()]), "", self.sentence, ""]
         for s in self.sensors:
             by_run = ", ".join(
                 f"{run} {value:.4g} ({s.fitted_start_by_run[run]:.4g} with fitted start)"
@@ -126,13 +125,7 @@ class Validation:
         return "\n".join(lines) + "\n"
 
     def __repr__(self) -> str:
-        rows = [VALIDATION, *self.rows()]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
-        return "\n".join([*lines, self.sentence])
+        return "\n".join([*aligned_table([VALIDATION, *self.rows()]), self.sentence])
 
 
 # Columns of the table of a validation: root mean squares, and their ratios to the noise.

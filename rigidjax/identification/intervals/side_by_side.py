@@ -8,6 +8,7 @@ from typing import Any
 from ..fit.result import LEVEL, Fit
 from ..statistics.digits import estimate_text, interval_text
 from ..statistics.verdict import rejected_channels
+from ..tables import aligned_table, markdown_table
 from .posterior import Posterior
 from .profile import Profile
 
@@ -69,10 +70,7 @@ class IntervalTable:
 
     def to_markdown(self) -> str:
         """Return the table and the reason for the choice as Markdown."""
-        heading, *rows = self.rows()
-        lines = [f"| {' | '.join(heading)} |", "|---" * len(heading) + "|"]
-        lines += [f"| {' | '.join(row)} |" for row in rows]
-        return "\n".join([*lines, "", self.legend]) + "\n"
+        return "\n".join([*markdown_table(self.rows()), "", self.legend]) + "\n"
 
     @property
     def legend(self) -> str:
@@ -80,13 +78,7 @@ class IntervalTable:
         return f"{100 * self.level:g} % intervals; use those with a star: {self.reason}."
 
     def __repr__(self) -> str:
-        rows = self.rows()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
-        return "\n".join([*lines, self.legend])
+        return "\n".join([*aligned_table(self.rows()), self.legend])
 
 
 def interval_table(
