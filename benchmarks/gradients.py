@@ -18,7 +18,7 @@ import numpy as np
 
 import rigidjax as rj
 from rigidjax.bodies import AxialGravityPotential
-from rigidjax.problems.exact import Top
+from tools.exact.references import Top
 from tools.exact.tops import integrate
 
 # All start with a rotation about the first axis, which the exact integration assumes.

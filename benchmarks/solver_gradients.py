@@ -24,7 +24,7 @@ from gradient_cost import SOLVERS, linkage
 
 import rigidjax as rj
 from rigidjax import problems
-from rigidjax.problems.exact import two_bodies as exact
+from rigidjax.problems.two_bodies import INERTIA, STIFFNESS
 from tools.exact.two_bodies import integrate
 
 # Example A: (solver, tolerance).
@@ -120,7 +120,7 @@ def pair_reference() -> np.ndarray:
         for i in range(4):
             ends = []
             for sign in (1, -1):
-                data = [mpmath.mpf(str(x)) for x in (*exact.INERTIA, exact.STIFFNESS)]
+                data = [mpmath.mpf(str(x)) for x in (*INERTIA, STIFFNESS)]
                 data[i] *= 1 + sign * step
                 end = integrate(
                     10, "4", inertia=tuple(data[:3]), stiffness=data[3], digits=35, columns=14,
@@ -144,7 +144,7 @@ def pair_row(solver: str, tolerance: float, mode: str, reference: np.ndarray) ->
         ]
         spring = rj.Spring(
             "ground", "body 1", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0),
-            exact.STIFFNESS * factors[3], length=0.0,
+            STIFFNESS * factors[3], length=0.0,
         )  # fmt: skip
         model = rj.NullSpace(rj.System(bodies, system.joints, spring), rj.Quaternion())
         run = rj.simulate(

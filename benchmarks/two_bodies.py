@@ -14,8 +14,8 @@ import numpy as np
 from work_precision import PAIRS, TOLERANCES, compiled_run, print_claims
 
 from rigidjax import problems
-from rigidjax.problems.exact import two_bodies as exact
 from rigidjax.rotations import euler_map
+from tools.exact.references import ENDS
 from tools.exact.two_bodies import integrate
 
 CASES = {
@@ -30,7 +30,7 @@ SOLVERS = ("Dopri5", "Dopri8")
 def end(label: str, case):
     """Return the state at the end: stored digits, or integrated now."""
     stored = {"C, 0.5 s": "two_bodies", "C slow, 4 s": "two_bodies_slow"}.get(label)
-    return exact.ENDS[stored] if stored else integrate(*case[2])
+    return ENDS[stored] if stored else integrate(*case[2])
 
 
 def measure(label, case, reference, name, solver, projection, tolerance) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from ..bodies import FixedPointBody
 from ..checks import ArrayInput, float_array
 from ..mechanics import System
 from ..state import State
-from .exact.references import EndState, SystemEndState
 
 
 class Problem(eqx.Module):
@@ -39,7 +38,7 @@ class Problem(eqx.Module):
     solution: Callable[[System | FixedPointBody, State, Array], State] | None = eqx.field(
         static=True, default=None
     )
-    end_state: EndState | SystemEndState | None = eqx.field(static=True, default=None)
+    end_state: State | None = None
 
     @property
     def has_reference(self) -> bool:
@@ -70,10 +69,7 @@ class Problem(eqx.Module):
             raise ValueError(
                 f"The motion of `{self.name}` has no closed form and is {known}; got ts = {ts}."
             )
-        if isinstance(self.end_state, SystemEndState):
-            return jax.tree.map(lambda leaf: leaf[None], State(*self.end_state.to_arrays()))
-        orientation, omega = self.end_state.to_arrays()
-        return spherical_states(jnp.asarray(orientation)[None], jnp.asarray(omega)[None])
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.end_state)
 
 
 def spherical_states(orientation: Float[Array, "T 4"], omega: Float[Array, "T 3"]) -> State:

@@ -8,7 +8,8 @@ import pytest
 import scipy.integrate
 from scipy.spatial.transform import Rotation
 
-from rigidjax.problems.exact import REFERENCES, Top, free_body
+from rigidjax.problems.exact import free_body
+from tools.exact.references import REFERENCES, Top
 from tools.exact.tops import integrate
 
 exact = jax.jit(free_body)

@@ -9,14 +9,9 @@ import numpy as np
 import pytest
 
 from rigidjax.bodies import AxialGravityPotential, FixedPointBody, shapes
-from rigidjax.problems.exact import (
-    REFERENCES,
-    SteadyPrecession,
-    Top,
-    betsch_siebert_top,
-    symmetric_top,
-)
+from rigidjax.problems.exact import SteadyPrecession, betsch_siebert_top, symmetric_top
 from rigidjax.problems.exact.euler_zxz import quaternion_zxz
+from tools.exact.references import REFERENCES, Top
 from tools.exact.tops import integrate
 
 exact = jax.jit(symmetric_top)

@@ -10,9 +10,9 @@ import pytest
 from problems.cases import TOPS
 
 import rigidjax as rj
-from rigidjax import problems
-from rigidjax.problems.exact import REFERENCES
+from rigidjax import State, problems
 from rigidjax.rotations import EulerAngles, euler_map
+from tools.exact.references import ENDS, REFERENCES
 
 BUILT = TOPS | {"symmetric_top case 2": lambda: problems.symmetric_top(case=2)}
 
@@ -87,6 +87,18 @@ def test_problem_data_match_the_stored_references(name, stored):
         half = math.pi * float(top.turn) / 2
         start = [math.cos(half), math.sin(half), 0, 0]
         np.testing.assert_allclose(problem.state0.orientation[0], start, rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["heavy_top", "heavy_top_fast", *ENDS])
+def test_end_states_are_the_stored_references_to_the_last_bit(name):
+    problem = problems.all()[name]()
+    end = jax.tree.map(lambda leaf: leaf[0], problem.reference([problem.t1]))
+    if name in ENDS:
+        expected = State(*ENDS[name].to_arrays())
+    else:
+        orientation, omega = REFERENCES[name][1].to_arrays()
+        expected = State(orientation=orientation, angular_velocity=omega)
+    jax.tree.map(np.testing.assert_array_equal, end, expected)
 
 
 def test_brick_is_within_a_billionth_of_a_degree():

@@ -2,7 +2,7 @@
 
     python -m tools.exact.tops
 
-recomputes the end states in `rigidjax/problems/exact/references.py`. `integrate` sums Taylor series
+recomputes the end states in `tools/exact/references.py`. `integrate` sums Taylor series
 in integer fixed-point arithmetic. It shares no code with the solvers of the package.
 """
 
@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import mpmath
 
-from rigidjax.problems.exact import REFERENCES, EndState, Top
+from .references import REFERENCES, EndState, Top
 
 
 def integrate(top: Top, *, digits: int = 40, order: int = 40, output_digits: int = 25) -> EndState:

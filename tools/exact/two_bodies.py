@@ -2,7 +2,7 @@ r"""Integration of Lang's Example C in decimal digits beyond those of a float64.
 
     python -m tools.exact.two_bodies
 
-recomputes the end states in `rigidjax/problems/exact/two_bodies.py`. `integrate` solves the
+recomputes the end states in `tools/exact/references.py`. `integrate` solves the
 Newton-Euler equations of both bodies, in which a linear 3x3 system determines the force in the ball
 joint, by extrapolation of the modified midpoint rule (Gragg, Bulirsch, Stoer). It shares no code
 with the solvers of the package.
@@ -12,8 +12,9 @@ from typing import Any
 
 import mpmath
 
-from rigidjax.problems.exact import SystemEndState
-from rigidjax.problems.exact.two_bodies import ARMS, ENDS, INERTIA, MASSES, RATES, STIFFNESS
+from rigidjax.problems.two_bodies import ARMS, INERTIA, MASSES, RATES, STIFFNESS
+
+from .references import ENDS, SystemEndState
 
 # The divisor of the initial angular velocities, and the end time (s).
 ARGUMENTS = {"two_bodies": (1, "0.5"), "two_bodies_slow": (10, "4")}

@@ -1,12 +1,6 @@
-"""Solutions in closed form, and reference end states to 25 digits."""
+"""Solutions in closed form."""
 
 from .free_body import free_body as free_body
-from .references import (
-    REFERENCES as REFERENCES,
-    EndState as EndState,
-    SystemEndState as SystemEndState,
-    Top as Top,
-)
 from .steady_precession import (
     SteadyPrecession as SteadyPrecession,
     betsch_siebert_top as betsch_siebert_top,
