@@ -1,37 +1,36 @@
-"""Measurements from comma-separated files, checked line by line."""
+"""Measurements from comma-separated files: pandas reads them, faults are named with their line."""
 
-import array
-import contextlib
 import csv
 import functools
 import io
+import itertools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TextIO
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...checks import did_you_mean
 from ...extras import import_optional
-from .csv_header import BLANKS, GAPS, Header, convert_to_utf8, is_comment, open_text, read_header
+from .csv_header import BLANKS, GAPS, Header, column_index, load_text, open_text, read_header
 from .measurements import Measurements
 from .reading import FileLayout, Gaps, make_layout, make_run
-from .time_stamps import Stamps, detect_stamps, relative_times
+from .time_stamps import Stamps, detect_stamps
 from .units import factor
 
-# Bytes that are read at once, and spellings of a missing sample.
-_PART = 2**24
-_GAPS = sorted({f(gap) for gap in GAPS for f in (str.lower, str.upper)} | {"NaN", "None", "Null"})
-_BLANK = re.compile(rb"(?:^|\n)[ \t\r]*\n|\n[ \t\r]+\Z")
-_WITH_COMMA = re.compile(r"[+-]?\d*,\d*([eE][+-]?\d+)?")
+# Lines that pandas parses at once, which bounds the memory for cells as text.
+_CHUNK = 2**18
+# The usual spellings; pandas does not ignore case.
+_GAPS = sorted({f(gap) for gap in GAPS for f in (str.lower, str.upper, str.title)} | {"NaN"})
+_SWAP_MARKS = str.maketrans(",.", ".,")
 _COMMA = (
     " Where a comma is the decimal one, another character has to be between cells, such as a "
     "semicolon."
 )
-
-# Quotation marks, and words that pandas parses as numbers.
-_ODD = (b'"', b"true", b"True", b"TRUE", b"false", b"False", b"FALSE")
+_DECIMAL = (
+    " All numbers of a file must have the same decimal mark, and none of thousands; `decimal=` "
+    "states it."
+)
 
 
 def read_csv(
@@ -99,67 +98,226 @@ def read_csv(
             f"{decimal!r}."
         )
     layout = make_layout(sensors, time, units, orientation, gaps, every, "read_csv")
-    form, data = _detect_format(path, layout, units or {}, run, delimiter, decimal, time_zero)
-    if form.header.units:
-        stated = _merge_units(path, form.header, layout, dict(units or {}))
-        layout = make_layout(sensors, time, stated, orientation, gaps, every, "read_csv")
-    runs: dict[str, int] = {}
-    blocks = list(_read_blocks(form, data, runs))
-    if not runs:
-        raise ValueError(f"{path} has no line of data after its header.")
-    lines, which, table = (np.concatenate(part) for part in zip(*blocks, strict=True))
-    del blocks
-    order = np.argsort(which, kind="stable")
-    ends = np.searchsorted(which[order], np.arange(len(runs)), side="right")
-    parts = np.split(order, ends[:-1]) if len(runs) > 1 else [slice(None)]
-    zero = None if form.stamps is None else form.stamps.time_zero
-    return [
-        make_run(
-            layout,
-            table[rows],
-            functools.partial(_locate_row, path, lines[rows]),
-            noise,
-            name,
-            zero,
-        )
-        for name, rows in zip(runs, parts, strict=True)
-    ]
-
-
-def _detect_format(
-    path: Any,
-    layout: FileLayout,
-    units: Mapping[Any, str],
-    run: str | None,
-    delimiter: str | None,
-    decimal: str | None,
-    time_zero: str | None,
-) -> tuple["_Format", bytes | None]:
-    """Return the format of a file, from its first lines, and its text in UTF-8 if in UTF-16."""
-    with open(path, "rb") as file:
-        mark = file.read(2)
-        data = (
-            convert_to_utf8(path, mark + file.read())
-            if mark in (b"\xff\xfe", b"\xfe\xff")
-            else None
-        )
-    names = layout.names
-    opened = open(path, encoding="utf-8-sig", newline="") if data is None else open_text(data)
-    with opened as text, _errors_with_location(path, lambda: 1):
-        header = read_header(path, text, names, run, delimiter)
-    columns = [_column_index(path, header, name) for name in names]
-    key = None if run is None else _column_index(path, header, run)
+    header = read_header(path, load_text(path), layout.names, run, delimiter)
+    stated = _merge_units(path, header, layout, dict(units or {}))
+    layout = make_layout(sensors, time, stated, orientation, gaps, every, "read_csv")
+    columns = [column_index(path, header, name) for name in layout.names]
+    key = None if run is None else column_index(path, header, run)
     stamps = None
     if len(header.first) > columns[0]:
-        unit = header.units.get(layout.time)
-        is_stated = layout.time in units or "time" in units or unit is not None
-        seconds = layout.time_factor if unit is None else factor(unit, "time")
-        first = header.first[columns[0]]
+        first, is_stated = header.first[columns[0]], time in stated or "time" in stated
         try:
-            stamps = detect_stamps(first, layout.time, seconds, is_stated, time_zero)
+            stamps = detect_stamps(first, time, layout.time_factor, is_stated, time_zero)
         except ValueError as error:
             raise ValueError(f"{path}, line {header.before + 1}: {error}") from None
-    return _Format(path, header, names, columns, key, layout.gaps, stamps, decimal, {}), data
+    file = _File(path, header, columns, key, stamps)
+    runs: dict[str, int] = {}
+    table, run_of_row = _read_table(file, decimal, runs)
+    wrong = np.isinf(table) if gaps == "mask" else ~np.isfinite(table)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        _raise_wrong_cell(file, row, columns[column])
+    zero = None if stamps is None else stamps.time_zero
+    result = []
+    for name, k in runs.items():
+        rows = np.flatnonzero(run_of_row == k)
+        place = functools.partial(_locate_row, file, rows)
+        result.append(make_run(layout, table[rows], place, noise, name, zero))
+    return result
+
+
+class _File(NamedTuple):
+    """Format of a file: indices of the `columns` that are read, times first, and of the `run`.
+
+    `stamps` is the format of times that are not plain numbers.
+    """
+
+    path: str | os.PathLike[str]
+    header: Header
+    columns: list[int]
+    run: int | None
+    stamps: Stamps | None
+
+    @property
+    def numeric(self) -> list[int]:
+        """Columns with plain numbers."""
+        return self.columns[self.stamps is not None :]
+
+    @property
+    def delimiter(self) -> str:
+        """Delimiter of `read_lines`, one byte long as pandas needs it."""
+        return self.header.delimiter if self.header.delimiter.isascii() else "\x1f"
+
+    @property
+    def dialect(self) -> dict[str, Any]:
+        """Further options that pandas and Python's module csv share."""
+        is_split = self.delimiter == BLANKS
+        quoting = csv.QUOTE_NONE if is_split else csv.QUOTE_MINIMAL
+        return {"quoting": quoting, "skipinitialspace": True}
+
+    def read_lines(self) -> bytes:
+        """Read the lines below the header, from the end of its last line on.
+
+        Comments, and lines without any value, are emptied; other lines keep their numbers. White
+        space that delimits is one blank.
+        """
+        data, mark = load_text(self.path), self.header.delimiter.encode()
+        before = itertools.islice(open_text(data), self.header.before)
+        data = data[sum(len(line.encode()) for line in before) - 1 :]
+        # pandas misreads an empty line before an empty cell where lines end with \r.
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        no_values = rb"\n(?:(?:[ \t]|%s)+|[ \t]*#[^\n]*)(?=\n|\Z)" % re.escape(mark)
+        data = re.sub(no_values, b"\n", data)
+        if mark.decode() == BLANKS:
+            data = b"\n".join(b" ".join(line.split()) for line in data.splitlines())
+        return data.replace(mark, self.delimiter.encode())
+
+    def rows(self, lines: bytes) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number and the cells of each line with data.
+
+        **Errors:** `ValueError` for a line whose cells are not as many as the names, and for
+        quotation marks that are not closed.
+        """
+        size, offset = len(self.header.names), self.header.before - 1
+        reader = csv.reader(open_text(lines), delimiter=self.delimiter, strict=True, **self.dialect)
+        try:
+            for cells in filter(None, reader):
+                line = offset + reader.line_num
+                if len(cells) == size + 1 and not cells[-1].strip():
+                    cells.pop()
+                if len(cells) != size:
+                    hint = _COMMA if len(cells) > size and self.delimiter == "," else ""
+                    raise ValueError(
+                        f"{self.path}, line {line}: {len(cells)} cells under {size} names.{hint}"
+                    )
+                yield line, cells
+        except csv.Error as error:
+            raise ValueError(f"{self.path}, line {offset + reader.line_num}: {error}.") from error
+
+
+def _read_table(
+    file: _File, decimal: str | None, runs: dict[str, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of a file, (T, columns), and the index of the run of each line, (T,).
+
+    Gaps are NaN; what is no number is infinite. Names of runs are added to `runs`.
+    """
+    lines = file.read_lines() if file.header.first else b""
+    if not lines.strip():
+        raise ValueError(f"{file.path} has no line of data after its header.")
+    has_comma = any("," in cell for k, cell in enumerate(file.header.first) if k in file.numeric)
+    marks = (",", ".") if has_comma else (".", ",")
+    if decimal is not None or file.delimiter == ",":
+        marks = (decimal or ".",)
+    tables = []
+    for mark in marks:
+        table, run_of_row = _read_with_decimal(file, lines, mark, runs)
+        wrong = np.isinf(table).any(axis=1)
+        if not wrong.any():
+            return table, run_of_row
+        tables.append((wrong.argmax(), table, run_of_row))
+    # No mark fits all numbers: the mark that fits for longer is the one of the file.
+    return max(tables, key=lambda item: item[0])[1:]
+
+
+def _read_with_decimal(
+    file: _File, lines: bytes, decimal: str, runs: dict[str, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    pandas = import_optional("pandas", "CSV files")
+
+    last, count, has_gaps = len(file.header.names) - 1, 0, False
+    texts = {file.columns[0], last, *([] if file.run is None else [file.run])} - {*file.numeric}
+    # Later versions round every number correctly, and warn about this option.
+    is_early = tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1)
+    exact: dict[str, Any] = {"float_precision": "round_trip"} if is_early else {}
+    blocks, run_indices = [], []
+    try:
+        with pandas.read_csv(
+            io.BytesIO(lines),
+            sep=file.delimiter,
+            header=None,
+            names=range(last + 1),
+            usecols=sorted({*file.numeric, *texts}),
+            index_col=False,
+            dtype=dict.fromkeys(texts, str),
+            na_values=dict.fromkeys(file.numeric, _GAPS),
+            keep_default_na=False,
+            decimal=decimal,
+            low_memory=False,
+            chunksize=_CHUNK,
+            **file.dialect,
+            **exact,
+        ) as chunks:
+            for chunk in chunks:
+                parts = [_to_numbers(chunk[k], decimal) for k in file.numeric]
+                if file.stamps is not None:
+                    parts.insert(0, _to_times(file, chunk[file.columns[0]]))
+                blocks.append(np.stack(parts, axis=1))
+                labels = [""] * len(chunk) if file.run is None else chunk[file.run]
+                run_indices += [runs.setdefault(x.strip(), len(runs)) for x in labels]
+                has_gaps |= bool((chunk[last].isna() | (chunk[last] == "")).any())
+                count += len(chunk)
+    except pandas.errors.ParserError as error:
+        for _ in file.rows(lines):
+            pass
+        raise ValueError(f"{file.path}: {error}") from error
+    # pandas fills short lines with empty cells, and leaves out cells beyond the last name.
+    if has_gaps or b'"' in lines or lines.count(file.delimiter.encode()) != last * count:
+        for _ in file.rows(lines):
+            pass
+    return np.concatenate(blocks), np.array(run_indices)
+
+
+def _to_numbers(cells: Any, decimal: str) -> np.ndarray:
+    """Return the cells of a column as numbers: NaN for a gap, infinite for what is no number."""
+    if cells.dtype.kind in "iuf":
+        return cells.to_numpy(float)
+    return np.array([_to_number(str(cell), decimal) for cell in cells])
+
+
+def _to_number(text: str, decimal: str) -> float:
+    if text.strip().lower() in GAPS:
+        return np.nan
+    try:
+        return float(text.translate(_SWAP_MARKS) if decimal == "," else text)
+    except ValueError:
+        return np.inf
+
+
+def _to_times(file: _File, cells: Any) -> np.ndarray:
+    assert file.stamps is not None
+    times = np.empty(len(cells))
+    for k, (row, text) in enumerate(cells.items()):
+        try:
+            times[k] = file.stamps.relative(text)
+        except ValueError as error:
+            line, _ = _find_row(file, row)
+            name = file.header.names[file.columns[0]]
+            raise ValueError(f"{file.path}, line {line}: column {name!r}: {error}.") from None
+    return times
+
+
+def _find_row(file: _File, row: int) -> tuple[int, list[str]]:
+    """Return the number and the cells of a line of data."""
+    return next(itertools.islice(file.rows(file.read_lines()), int(row), None))
+
+
+def _locate_row(file: _File, rows: np.ndarray, k: int) -> str:
+    return f"{file.path}, line {_find_row(file, rows[k])[0]}"
+
+
+def _raise_wrong_cell(file: _File, row: int, column: int) -> None:
+    """Raise `ValueError` for a cell with a gap, or without a finite number."""
+    line, cells = _find_row(file, row)
+    text, name = cells[column].strip(), file.header.names[column]
+    where = f"{file.path}, line {line}: column {name!r}"
+    if text.lower() in GAPS:
+        what = f"must be finite; got {text!r}" if text else "is empty"
+        raise ValueError(
+            f'{where} {what}. For a sample that was not taken, read with `gaps="mask"`.'
+        )
+    hint = _DECIMAL if file.delimiter != "," and re.search("[,.]", text) else ""
+    raise ValueError(f"{where} must be a finite number; got {text!r}.{hint}")
 
 
 def _merge_units(
@@ -181,269 +339,3 @@ def _merge_units(
         if given is None:
             units[name] = unit
     return units
-
-
-def _locate_row(path: str | os.PathLike[str], lines: np.ndarray, k: int) -> str:
-    return f"{path}, line {lines[k]}"
-
-
-class _Block(NamedTuple):
-    """Lines of a file: their numbers, the index of the run of each, and the cells read."""
-
-    lines: np.ndarray
-    runs: np.ndarray
-    table: np.ndarray
-
-
-class _Format(NamedTuple):
-    """Format of the lines of a file.
-
-    **Attributes:** `columns` and `run` are indices of cells in a line; `stamps`, the format of
-    times that are not plain numbers; `decimal`, "," or "." if known; `seen`, the first lines with a
-    decimal comma and with a decimal point.
-    """
-
-    path: str | os.PathLike[str]
-    header: Header
-    names: list[str]
-    columns: list[int]
-    run: int | None
-    gaps: Gaps
-    stamps: Stamps | None
-    decimal: str | None
-    seen: dict[str, int]
-
-
-def _read_blocks(form: _Format, data: bytes | None, runs: dict[str, int]) -> Iterator[_Block]:
-    """Yield the file in parts, and add the names of the runs with their indices to `runs`.
-
-    Plain parts are parsed by pandas. From the first other part on (with a quotation mark or an
-    error), the file is parsed line by line, to locate errors.
-
-    **Arguments:** `data`, the file in UTF-8 if it has another encoding.
-    """
-    with open(form.path, "rb") if data is None else io.BytesIO(data) as file:
-        begin = b"".join(file.readline() for _ in range(form.header.before))
-        delimiter, line = form.header.delimiter, form.header.before + 1
-        if not _has_plain_ends(begin) or delimiter == BLANKS or not delimiter.isascii():
-            file.seek(0)
-            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-            for _ in range(form.header.before):
-                text.readline()
-            yield _parse_lines(form, text, form.header.before, runs)
-            return
-        while part := file.read(_PART) + file.readline():
-            block = _parse_plain(form, part, line, runs)
-            if block is None:
-                file.seek(-len(part), os.SEEK_CUR)
-                rest = io.TextIOWrapper(file, encoding="utf-8", newline="")
-                yield _parse_lines(form, rest, line - 1, runs)
-                return
-            yield block
-            line += part.count(b"\n")
-
-
-def _parse_plain(form: _Format, part: bytes, line: int, runs: dict[str, int]) -> _Block | None:
-    """Parse a part of whole lines that begins at `line`; return `None` if it is not plain."""
-    pandas = import_optional("pandas", "CSV files")
-
-    numbers, part = _strip_comments(part, line)
-    if not part:
-        return _Block(numbers, np.zeros(0, int), np.zeros((0, len(form.columns))))
-    if any(word in part for word in _ODD) or not _is_regular(form, part):
-        return None
-    has_comma = form.header.delimiter != "," and b"," in part
-    decimal = form.decimal or ("," if has_comma else ".")
-    exact_times = () if form.stamps is None else (form.columns[0],)
-    wanted = form.columns if form.run is None else [*form.columns, form.run]
-    kinds: dict[Any, Any] = dict.fromkeys(form.columns, "float64")
-    kinds |= dict.fromkeys(exact_times, str)
-    # Later versions round every number correctly, and warn about this option.
-    is_early = tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1)
-    exact: dict[str, Any] = {"float_precision": "round_trip"} if is_early else {}
-    try:
-        part.decode()
-        frame = pandas.read_csv(
-            io.BytesIO(part),
-            sep=form.header.delimiter,
-            header=None,
-            names=range(len(form.header.names)),
-            usecols=wanted,
-            dtype=kinds if form.run is None else {**kinds, form.run: str},
-            na_values=dict.fromkeys(form.columns, _GAPS) if form.gaps == "mask" else {},
-            keep_default_na=False,
-            quoting=csv.QUOTE_NONE,
-            decimal=decimal,
-            **exact,
-        )
-        columns = [frame[k].to_numpy() for k in form.columns]
-        if form.stamps is not None:
-            texts = ["" if x is np.nan else str(x) for x in columns[0]]
-            columns[0] = relative_times(form.stamps, texts)
-    except ValueError:  # Parsing line by line locates and explains the error.
-        return None
-    table = np.stack(columns, axis=1)
-    wrong = np.isinf(table) if form.gaps == "mask" else ~np.isfinite(table)
-    if len(table) != len(numbers) or wrong.any():
-        return None
-    if decimal == "," or np.any(np.nan_to_num(table[:, form.stamps is not None :]) % 1):
-        form.seen.setdefault(decimal, line)
-    if len(form.seen) > 1:
-        return None
-    if form.run is None:
-        run_indices = np.full(len(table), runs.setdefault("", 0))
-    else:
-        codes, labels = pandas.factorize(frame[form.run])
-        run_indices = np.array([runs.setdefault(str(x).strip(), len(runs)) for x in labels])[codes]
-    return _Block(numbers, run_indices, table)
-
-
-def _strip_comments(part: bytes, line: int) -> tuple[np.ndarray, bytes]:
-    """Return the numbers of the lines with data in a part, and the part without the others."""
-    count = part.count(b"\n") + (part[-1:] not in (b"\n", b""))
-    numbers = np.arange(line, line + count)
-    if b"#" not in part and not _BLANK.search(part):
-        return numbers, part
-    lines = part.split(b"\n")[:count]
-    data_lines = [k for k, x in enumerate(lines) if x.strip() and not x.lstrip().startswith(b"#")]
-    return numbers[data_lines], b"\n".join(lines[k] for k in data_lines)
-
-
-def _has_plain_ends(part: bytes) -> bool:
-    return part.count(b"\r") == part.count(b"\r\n")
-
-
-def _is_regular(form: _Format, part: bytes) -> bool:
-    """Return whether all lines have plain ends and as many cells as the header."""
-    if part.endswith(b"\r"):
-        part = part[:-1]
-    if not _has_plain_ends(part):
-        return False
-    cells = np.frombuffer(part, np.uint8)
-    ends = np.flatnonzero(cells == ord("\n"))
-    between = np.searchsorted(ends, np.flatnonzero(cells == ord(form.header.delimiter)))
-    lines = len(ends) + (not part.endswith(b"\n"))
-    return bool(np.all(np.bincount(between, minlength=lines) == len(form.header.names) - 1))
-
-
-def _parse_lines(form: _Format, text: TextIO, before: int, runs: dict[str, int]) -> _Block:
-    """Parse all remaining lines cell by cell; `before`, the number of lines before them."""
-    lines, run_indices, table = array.array("q"), array.array("q"), array.array("d")
-    pairs, count = list(zip(form.names, form.columns, strict=True)), len(form.header.names)
-    reader = _Cells(text, form.header.delimiter)
-    with _errors_with_location(form.path, lambda: before + reader.line_num):
-        for cells in reader:
-            line = before + reader.line_num
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) == count + 1 and not cells[-1].strip():
-                cells = cells[:-1]
-            if len(cells) != count:
-                hint = _COMMA if len(cells) > count and form.header.delimiter == "," else ""
-                raise ValueError(
-                    f"{form.path}, line {line}: {len(cells)} cells under {count} names.{hint}"
-                )
-            for name, k in pairs:
-                table.append(_parse_cell(form, line, name, cells[k], k == form.columns[0]))
-            lines.append(line)
-            key = "" if form.run is None else cells[form.run].strip()
-            run_indices.append(runs.setdefault(key, len(runs)))
-    shape = (len(lines), len(form.columns))
-    return _Block(np.array(lines, int), np.array(run_indices, int), np.array(table).reshape(shape))
-
-
-class _Cells:
-    """Iterator over the cells of lines that are not comments; `line_num` numbers the last line."""
-
-    def __init__(self, text: TextIO, delimiter: str):
-        self._lines = (self._count_line(line) for line in text)
-        self.line_num = 0
-        options: Any = {"delimiter": delimiter, "skipinitialspace": True, "strict": True}
-        is_split = delimiter == BLANKS
-        self._rows = map(str.split, self._lines) if is_split else csv.reader(self._lines, **options)
-
-    def _count_line(self, line: str) -> str:
-        self.line_num += 1
-        return "\n" if is_comment(line) else line
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return iter(self._rows)
-
-
-@contextlib.contextmanager
-def _errors_with_location(path: str | os.PathLike[str], line: Callable[[], int]) -> Iterator[None]:
-    """Add the file and the line to errors of decoding and of quotation marks."""
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not text in UTF-8: {error}.") from error
-    except csv.Error as error:
-        raise ValueError(f"{path}, line {line()}: {error}.") from error
-
-
-def _column_index(path: Any, header: Header, name: str) -> int:
-    names, line = header.names, header.line
-    if not any(names):
-        raise ValueError(f"{path}, line 1: there is no header with the names of the columns.")
-    indices = [k for k, column in enumerate(names) if column == name]
-    if len(indices) > 1:
-        raise ValueError(f"{path}, line {line}: there are {len(indices)} columns called {name!r}.")
-    if len(names) == 1 and names != [name]:
-        raise ValueError(
-            f"{path}, line {line}: there is one column only, {names[0]!r}. Say what is between "
-            'columns, such as `delimiter=";"`.'
-        )
-    if not indices:
-        raise ValueError(
-            f"{path}, line {line}: there is no column {name!r}; the columns are {names}."
-            + did_you_mean(name, names)
-        )
-    return indices[0]
-
-
-def _parse_cell(form: _Format, line: int, column: str, cell: str, is_time: bool) -> float:
-    """Return the number in a cell.
-
-    **Errors:** `ValueError` with the line and the column.
-    """
-    text, where = cell.strip(), f"{form.path}, line {line}: column {column!r}"
-    if text.lower() in GAPS:
-        if form.gaps == "mask":
-            return float("nan")
-        what = f"must be finite; got {text!r}" if text else "is empty"
-        raise ValueError(
-            f'{where} {what}. For a sample that was not taken, read with `gaps="mask"`.'
-        )
-    if is_time and form.stamps is not None:
-        try:
-            return form.stamps.relative(text)
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}.") from None
-    number = text
-    if form.header.delimiter != "," and _WITH_COMMA.fullmatch(text) and form.decimal != ".":
-        number = text.replace(",", ".")
-        form.seen.setdefault(",", line)
-    elif "." in text:
-        form.seen.setdefault(".", line)
-    try:
-        value = float(number)
-    except ValueError:
-        raise ValueError(f"{where} must be a number; got {text!r}.") from None
-    if len(form.seen) > 1 or (form.decimal is not None and form.decimal not in form.seen):
-        _raise_decimals(form, where, text)
-    if not np.isfinite(value):
-        raise ValueError(f"{where} must be finite; got {text!r}.")
-    return value
-
-
-def _raise_decimals(form: _Format, where: str, text: str) -> None:
-    """Raise `ValueError` for mixed decimal commas and points, or those that `decimal` excludes."""
-    if not form.seen:
-        return
-    if len(form.seen) > 1:
-        raise ValueError(
-            f"{where} is {text!r}; the file has decimal commas (line {form.seen[',']}) and decimal "
-            f"points (line {form.seen['.']}), so that a comma may be one of thousands. Write "
-            'numbers in one way, or say `decimal=","` or `"."`.'
-        )
-    raise ValueError(f"{where} is {text!r}, where `decimal={form.decimal!r}` was said.")

@@ -3,10 +3,13 @@
 import csv
 import io
 import itertools
+import os
+import pathlib
 import re
 from collections.abc import Sequence
 from typing import NamedTuple, TextIO
 
+from ...checks import did_you_mean
 from .time_stamps import _ISO
 from .units import factor
 
@@ -50,18 +53,19 @@ def is_comment(line: str) -> bool:
 
 
 def read_header(
-    path: object, text: TextIO, numeric: Sequence[str], run: str | None, delimiter: str | None
+    path: object, data: bytes, numeric: Sequence[str], run: str | None, delimiter: str | None
 ) -> Header:
     """Read the lines before the data.
 
     The names are in the first line that is not a comment; or in the last comment before it, if it
     contains numbers. A delimiter that is not given is the one for which the wanted names are cells.
 
-    **Arguments:** `numeric`, the columns with numbers that are read, times first; `run`, a column
-    with text; `delimiter`, `None` to detect it.
+    **Arguments:** `data`, text in UTF-8; `numeric`, the columns with numbers that are read, times
+    first; `run`, a column with text; `delimiter`, `None` to detect it.
     **Errors:** `ValueError` for an unknown unit, and for a file without names.
     """
     wanted = [*numeric, *([] if run is None else [run])]
+    text = open_text(data)
     lines = enumerate(text, start=1)
     comment, skipped = None, 0
     for number, line in lines:
@@ -145,16 +149,36 @@ def _read_units(
     return units
 
 
-def convert_to_utf8(path: object, data: bytes) -> bytes | None:
-    """Return the text of a file in UTF-16 as UTF-8; `None` for any other file."""
-    if data[:2] not in (b"\xff\xfe", b"\xfe\xff"):
-        return None
+def load_text(path: str | os.PathLike[str]) -> bytes:
+    """Return the text of a file in UTF-8 or UTF-16 as UTF-8, without a byte order mark."""
+    data = pathlib.Path(path).read_bytes()
+    encoding = "UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "UTF-8"
     try:
-        return data.decode("utf-16").encode()
+        return data.decode(encoding).removeprefix("\ufeff").encode()
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not text in UTF-16: {error}.") from error
+        raise ValueError(f"{path} is not text in {encoding}: {error}.") from error
 
 
 def open_text(data: bytes) -> TextIO:
     """Return a stream of text with unchanged line ends."""
-    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
+
+
+def column_index(path: object, header: Header, name: str) -> int:
+    """Return the index of a column in a line; `ValueError` unless there is one with this name."""
+    names, where = header.names, f"{path}, line {header.line}"
+    if not any(names):
+        raise ValueError(f"{where}: there is no header with the names of the columns.")
+    if names.count(name) > 1:
+        raise ValueError(f"{where}: there are {names.count(name)} columns called {name!r}.")
+    if len(names) == 1 and names != [name]:
+        raise ValueError(
+            f"{where}: there is one column only, {names[0]!r}. Say what is between columns, such "
+            'as `delimiter=";"`.'
+        )
+    if name not in names:
+        raise ValueError(
+            f"{where}: there is no column {name!r}; the columns are {names}."
+            + did_you_mean(name, names)
+        )
+    return names.index(name)
