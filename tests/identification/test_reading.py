@@ -313,13 +313,13 @@ def test_netcdf_with_several_runs(tmp_path):
             {"rates": (("time", "axis"), np.full((3, 3), "a"), {"units": "rad/s"})},
             {GYRO: "rates"},
             {},
-            r"'rates' must hold real numbers",
+            r"'rates\[0\]' must hold real numbers",
         ),
         (
             {"rates": (("time", "axis"), np.full((3, 3), np.inf), {"units": "rad/s"})},
             {GYRO: "rates"},
             {},
-            r"'rates' holds infinite numbers",
+            r"'rates\[0\]' holds infinite numbers",
         ),
         (
             {"time": ("time", [0.0, 2.0, 1.0], {"units": "s"})},
@@ -331,7 +331,7 @@ def test_netcdf_with_several_runs(tmp_path):
             {"time": ("time", np.full(3, np.nan), {"units": "s"})},
             {GYRO: "rates"},
             {},
-            r"'time' has no finite time",
+            r"'time' has less than two finite times",
         ),
     ],
 )

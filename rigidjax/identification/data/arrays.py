@@ -1,8 +1,9 @@
 """Measurements from named arrays, as files in binary formats hold them."""
 
+import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from ...checks import did_you_mean
 from .measurements import Measurements
 from .reading import FileLayout, Gaps, make_layout, make_run, raise_gaps
-from .time_stamps import detect_stamps
+from .time_stamps import LEAST_STAMP, detect_stamps, seconds_of_date
 
 _ITEM = re.compile(r"(.+)\[(\d+)\]")
 
@@ -29,13 +30,14 @@ def read_arrays(
     gaps: Gaps = "raise",
     every: int = 1,
     time_zero: str | None = None,
+    since: str = "",
 ) -> list[Measurements]:
     """Return the runs of a file whose arrays are in memory.
 
     **Arguments:** `path`, for messages; `arrays` by name, (T,) or (T, n); `sensors`, for each
     sensor the name of one array with all its values, or a list of names, where `"q[2]"` is column 2
-    of the array q; `time`, an array of times (T,), or a number, the time between samples; the
-    others as in `read_csv`.
+    of the array q; `time`, an array of times (T,), or a number, the time between samples; `since`,
+    the date from which stamps are counted, 1970 if empty; the others as in `read_csv`.
     **Errors:** `ValueError` with the file and the array.
     """
     units = dict(units or {})
@@ -51,7 +53,7 @@ def read_arrays(
         count = len(_find_column(path, arrays, first))
         times = times * np.arange(count)
     layout = make_layout(names, time, {**units, **stated}, orientation, gaps, every, "read")
-    times, zero = _count_from_zero(path, layout, times, units, time_zero)
+    times, zero = _count_from_zero(path, layout, times, units, time_zero, since)
     columns = [times]
     for name in layout.names[1:]:
         values = _find_column(path, arrays, name)
@@ -68,12 +70,9 @@ def read_arrays(
         where = f"{path}, run {label}" if run is not None else str(path)
         if gaps == "raise":
             raise_gaps(where, table[rows], layout.names)
-        runs.append(make_run(layout, table[rows], _row_locator(path, rows), noise, label, zero))
+        place = functools.partial("{}, sample {}".format, where)
+        runs.append(make_run(layout, table[rows], place, noise, label, zero))
     return runs
-
-
-def _row_locator(path: Any, rows: np.ndarray) -> Callable[[int], str]:
-    return lambda k: f"{path}, sample {rows[k]}"
 
 
 def _find_array(path: Any, arrays: Mapping[str, np.ndarray], name: str) -> np.ndarray:
@@ -143,6 +142,7 @@ def _count_from_zero(
     times: np.ndarray,
     units: Mapping[Any, str],
     time_zero: str | None,
+    since: str,
 ) -> tuple[np.ndarray, str | None]:
     """Return times in their unit, counted from `time_zero` or the first one if they are stamps."""
     is_stated, scale = layout.time in units or "time" in units, layout.time_factor
@@ -159,13 +159,17 @@ def _count_from_zero(
     if not np.isfinite(times[0]):
         return times.astype(float), None
     first = times[0].item()
+    plain = times.astype(float) * (scale / layout.time_factor), None
+    if time_zero is None and abs(first) * scale < LEAST_STAMP:
+        return plain
+    stamp = Decimal(repr(first)) + seconds_of_date(since) / Decimal(repr(scale))
     try:
-        stamps = detect_stamps(repr(first), layout.time, scale, is_stated, time_zero)
+        stamps = detect_stamps(str(stamp), layout.time, scale, is_stated, time_zero)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     if stamps is None:
-        return times.astype(float) * (scale / layout.time_factor), None
-    relative = (times - times[0]).astype(float) + float(Decimal(repr(first)) - stamps.zero)
+        return plain
+    relative = (times - times[0]).astype(float) + float(stamp - stamps.zero)
     return relative * (scale / layout.time_factor), stamps.time_zero
 
 
