@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TextIO
 
 from ...checks import did_you_mean
-from .time_stamps import _ISO
+from .time_stamps import ISO
 from .units import factor
 
 # Delimiter that stands for any white space.
@@ -40,18 +40,6 @@ class Header(NamedTuple):
     first: list[str]
 
 
-def split_cells(line: str, delimiter: str) -> list[str]:
-    """Return the cells of a line."""
-    if delimiter == BLANKS:
-        return line.split()
-    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
-
-
-def is_comment(line: str) -> bool:
-    """Return whether a line has no data: it is empty, or begins with `#`."""
-    return not line.strip() or line.lstrip().startswith("#")
-
-
 def read_header(
     path: object, data: bytes, numeric: Sequence[str], run: str | None, delimiter: str | None
 ) -> Header:
@@ -64,88 +52,76 @@ def read_header(
     first; `run`, a column with text; `delimiter`, `None` to detect it.
     **Errors:** `ValueError` for an unknown unit, and for a file without names.
     """
-    wanted = [*numeric, *([] if run is None else [run])]
-    text = open_text(data)
-    lines = enumerate(text, start=1)
-    comment, skipped = None, 0
-    for number, line in lines:
-        if not is_comment(line):
-            break
-        skipped = number
-        comment = (number, line.strip().lstrip("#").strip()) if line.strip() else comment
-    else:
+    wanted = {*numeric, *([] if run is None else [run])}
+    text = enumerate(open_text(data), start=1)
+    lines = ((number, line) for number, line in text if not _is_comment(line))
+    number, line = next(lines, (1, ""))
+    if not line:
         raise ValueError(f"{path}, line 1: there is no header with the names of the columns.")
-    candidates = _DELIMITERS if delimiter is None else (delimiter,)
-    if comment is not None and _is_numeric(line, candidates):
-        for mark in candidates:
-            names = [name.strip() for name in split_cells(comment[1], mark)]
-            if set(wanted) <= set(names):
-                return Header(names, comment[0], mark, {}, skipped, split_cells(line, mark))
-    mark = _find_delimiter(line, candidates, wanted)
-    # A name in quotation marks may extend over several lines.
-    counted = itertools.chain([line], (rest for _, rest in lines))
-    if mark == BLANKS:
-        names, size = line.split(), 1
-    else:
-        reader = csv.reader(counted, delimiter=mark, skipinitialspace=True, strict=True)
-        names = next(reader)
-        size = reader.line_num
-    names, before = [name.strip() for name in names], number + size - 1
-    first: list[str] = []
-    for _, line in lines:
-        if not is_comment(line):
-            first = split_cells(line, mark)
-            break
-        before += 1
-    units = _read_units(path, before + 1, names, first, numeric)
+    marks = _DELIMITERS if delimiter is None else (delimiter,)
+    head = enumerate(itertools.islice(open_text(data), number - 1), start=1)
+    for k, comment in [(k, x.strip(" \t\r\n#")) for k, x in head if x.strip()][-1:]:
+        mark, names = _split_names(comment, marks, wanted)
+        if wanted <= {*names} and any(all(map(_is_number, _split(line, m))) for m in marks):
+            return Header(names, k, mark, {}, number - 1, _split(line, mark))
+    mark, names = _split_names(line, marks, wanted)
+    below = number
+    if mark != BLANKS:
+        # A name in quotation marks may extend over several lines.
+        rest = itertools.chain([line], (x for _, x in text))
+        reader = csv.reader(rest, delimiter=mark, skipinitialspace=True, strict=True)
+        names = [name.strip() for name in next(reader)]
+        below += reader.line_num - 1
+    k, line = next(lines, (0, ""))
+    first = _split(line, mark)
+    units = _read_units(path, k, names, first, numeric)
     if units is None:
-        return Header(names, number, mark, {}, before, first)
-    following = (x for x in text if not is_comment(x))
-    return Header(names, number, mark, units, before + 1, split_cells(next(following, ""), mark))
+        return Header(names, number, mark, {}, k - 1 if k else below, first)
+    return Header(names, number, mark, units, k, _split(next(lines, (0, ""))[1], mark))
 
 
-def _is_numeric(line: str, candidates: Sequence[str]) -> bool:
-    cells = [[c.strip() for c in split_cells(line, mark)] for mark in candidates]
-    return any(
-        all(c.lower() in GAPS or _NUMBER.fullmatch(c) or _ISO.fullmatch(c) for c in row)
-        for row in cells
-    )
+def _is_comment(line: str) -> bool:
+    """Return whether a line has no data: it is empty, or begins with `#`."""
+    return not line.strip() or line.lstrip().startswith("#")
 
 
-def _find_delimiter(line: str, candidates: Sequence[str], wanted: Sequence[str]) -> str:
-    rows = {mark: [name.strip() for name in split_cells(line, mark)] for mark in candidates}
-    for mark, names in rows.items():
-        if set(wanted) <= set(names):
-            return mark
-    # For the error message: the delimiter with most of the wanted names, or else most columns.
-    return max(rows, key=lambda mark: (len(set(wanted) & set(rows[mark])), mark == ","))
+def _is_number(cell: str) -> bool:
+    return bool(cell.lower() in GAPS or _NUMBER.fullmatch(cell) or ISO.fullmatch(cell))
+
+
+def _split(line: str, mark: str) -> list[str]:
+    """Return the cells of a line."""
+    reader = csv.reader([line], delimiter=mark, skipinitialspace=True)
+    return line.split() if mark == BLANKS else [cell.strip() for cell in next(reader, [])]
+
+
+def _split_names(line: str, marks: Sequence[str], wanted: set[str]) -> tuple[str, list[str]]:
+    """Return the delimiter with most of the wanted names, the first of `marks` in doubt."""
+    rows = [(mark, _split(line, mark)) for mark in marks]
+    return max(rows, key=lambda row: len(wanted & {*row[1]}))
 
 
 def _read_units(
     path: object, line: int, names: list[str], cells: list[str], wanted: Sequence[str]
 ) -> dict[str, str] | None:
     """Return the units that a line below the names states; `None` if it is data."""
-    cells = [cell.strip() for cell in cells]
     if len(cells) != len(names) or not set(wanted) <= set(names):
         return None
     cell_of = {name: cell.strip("[](){}") for name, cell in zip(names, cells, strict=True)}
     time = cell_of[wanted[0]]
-    if time.lower() in GAPS - {""} or _NUMBER.fullmatch(time) or _ISO.fullmatch(time):
+    if time and _is_number(time):
         return None
     if all(cell in _NO_UNIT or _NUMBER.fullmatch(cell) for cell in cell_of.values()):
         return None
-    units = {}
-    for name in wanted:
-        if cell_of[name] in _NO_UNIT:
-            continue
+    units = {name: cell_of[name] for name in wanted if cell_of[name] not in _NO_UNIT}
+    for name, unit in units.items():
         try:
-            factor(cell_of[name])
+            factor(unit)
         except ValueError as error:
             raise ValueError(
                 f"{path}, line {line}: the line below the names is no line of data, and no line of "
-                f"units: {cell_of[name]!r} below {name!r}. {error}"
+                f"units: {unit!r} below {name!r}. {error}"
             ) from error
-        units[name] = cell_of[name]
     return units
 
 

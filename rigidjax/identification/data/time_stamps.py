@@ -5,16 +5,14 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
-import numpy as np
-
 # Times beyond this, s, are stamps since 1970, which floating-point numbers resolve poorly.
 LEAST_STAMP = 10**8
 # Stamps beyond the year 2200, if read as seconds, are in another unit.
 _LATEST = Decimal("7.3e9")
-_ISO = re.compile(
+ISO = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?"
 )
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_EPOCH = datetime.datetime(1970, 1, 1)
 
 
 class Stamps(NamedTuple):
@@ -65,7 +63,7 @@ def detect_stamps(
     """
     first, unit = first.strip(), Decimal(repr(factor))
     zero = None if time_zero is None else _parse_time_zero(time_zero)
-    if _ISO.fullmatch(first):
+    if ISO.fullmatch(first):
         if is_stated and factor != 1.0:
             raise ValueError(
                 f"column {column!r} holds dates and times such as {first!r}, which have no unit; "
@@ -99,11 +97,6 @@ def seconds_of_date(text: str) -> Decimal:
     return _parse_iso(text if ":" in text else f"{text} 00:00")[0]
 
 
-def relative_times(stamps: Stamps, texts: list[str]) -> np.ndarray:
-    """Return the times of cells, see `Stamps.relative`, (T,)."""
-    return np.array([stamps.relative(text) for text in texts])
-
-
 def _parse_number(text: str) -> Decimal:
     try:
         number = Decimal(text.replace(",", "."))
@@ -116,29 +109,26 @@ def _parse_number(text: str) -> Decimal:
 
 def _parse_iso(text: str) -> tuple[Decimal, bool]:
     """Return seconds since 1970 of a date and time, and whether it states its zone."""
-    match = _ISO.fullmatch(text)
+    match = ISO.fullmatch(text)
     if not match:
         raise ValueError(f"a time must be as 2026-01-31T13:45:00.5 or with a zone; got {text!r}")
     date, hours, minutes, seconds, fraction, zone = match.groups()
     try:
-        days = datetime.date.fromisoformat(date).toordinal() - _EPOCH
+        days = (datetime.datetime.fromisoformat(date) - _EPOCH).days
     except ValueError as error:
         raise ValueError(f"{text!r} is no date: {error}") from None
     total = Decimal(86400 * days + 3600 * int(hours) + 60 * int(minutes) + int(seconds or 0))
     total += Decimal(f"0.{fraction or 0}")
     if zone and zone[0] in "+-":
-        ahead = 3600 * int(zone[1:3]) + 60 * int(zone[-2:])
-        total -= ahead if zone[0] == "+" else -ahead
+        total -= int(zone[0] + "1") * (3600 * int(zone[1:3]) + 60 * int(zone[-2:]))
     return total, zone is not None
 
 
 def _format_iso(seconds: Decimal) -> str:
     whole = int(seconds // 1)
     fraction = f"{seconds - whole:f}".partition(".")[2].rstrip("0")
-    date = datetime.date.fromordinal(_EPOCH + whole // 86400)
-    rest = whole % 86400
-    clock = f"{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
-    return f"{date}T{clock}{'.' + fraction if fraction else ''}Z"
+    moment = _EPOCH + datetime.timedelta(seconds=whole)
+    return f"{moment.isoformat()}{'.' + fraction if fraction else ''}Z"
 
 
 def _parse_time_zero(text: str) -> Decimal:
