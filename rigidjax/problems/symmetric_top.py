@@ -41,12 +41,12 @@ def symmetric_top(case: int = 1) -> Problem:
         ),
         5.0,
         f"Géradin, Rixen (1995), section 11.6, case {case}",
-        _solution,
+        top_motion,
     )
 
 
-def _solution(system: System | FixedPointBody, state0: State, ts: Float[Array, " T"]) -> State:
-    """Compute the motion in elliptic functions."""
+def top_motion(system: System | FixedPointBody, state0: State, ts: Float[Array, " T"]) -> State:
+    """Compute the motion of a symmetric top in elliptic functions."""
     assert isinstance(system, FixedPointBody)
     assert isinstance(system.potential, AxialGravityPotential)
     motion = exact_motion(
