@@ -9,9 +9,10 @@ import numpy as np
 
 from ...checks import did_you_mean
 from ...extras import import_optional
+from ..checked_arguments import check_sensors
 from .arrays import read_arrays
 from .measurements import Measurements
-from .reading import Gaps
+from .reading import Gaps, make_layout
 from .recordings import merge_runs
 
 _PART = re.compile(r"(\w+)(?:\[([^\]]+)\])?")
@@ -65,7 +66,13 @@ def read_mcap(
         sensor: (names,) if isinstance(names, str) else tuple(names)
         for sensor, names in sensors.items()
     }
-    _check_keys(sensors, columns, time, noise, units, orientation)
+    if stated := {time, "time"} & {*(units or {})}:
+        raise ValueError(f"`read_mcap(units=...)`: time stamps have no unit; leave {stated} out.")
+    # Checks the arguments, of which each topic gets its own.
+    make_layout(columns, time, units, orientation, gaps, every, "read_mcap")
+    for sensor in check_sensors("The keys of `read_mcap(noise=...)` must be", noise or {}):
+        if sensor not in sensors:
+            raise ValueError(f"`read_mcap(noise=...)` names {sensor.name!r}, which is not read.")
     topics: dict[str, list[Any]] = {}
     for sensor, group in fields.items():
         if len({field.topic for field in group}) != 1:
@@ -96,26 +103,6 @@ def read_mcap(
         )
         time_zero = runs[-1].time_zero
     return [merge_runs(runs, list(sensors))]
-
-
-def _check_keys(
-    sensors: Mapping[Any, Any],
-    columns: Mapping[Any, Sequence[str]],
-    time: str,
-    *given: Mapping[Any, Any] | None,
-) -> None:
-    """Raise `ValueError` for noise, units or orientations of anything that is not read."""
-    names = {name for group in columns.values() for name in group}
-    for argument, values in zip(("noise", "units", "orientation"), given, strict=True):
-        for key in values or {}:
-            if key in (time, "time"):
-                raise ValueError(f"`read_mcap({argument}=...)`: time stamps have no unit; leave "
-                                 f"{key!r} out.")  # fmt: skip
-            if key not in sensors and key not in names:
-                raise ValueError(
-                    f"`read_mcap({argument}=...)` names {getattr(key, 'name', key)!r}, which is "
-                    "not read."
-                )
 
 
 def _parse(path: Any, name: str) -> _Field:

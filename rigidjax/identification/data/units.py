@@ -32,38 +32,20 @@ UNITS: dict[str, dict[str, float]] = {
     "number": {"1": 1.0},
 }
 
-_SPELLINGS = {
-    "radian": "rad",
-    "radians": "rad",
-    "degree": "deg",
-    "degrees": "deg",
-    "°": "deg",
-    "°/s": "deg/s",
-    "dps": "deg/s",
-    "rev/min": "rpm",
-    "r/min": "rpm",
-    "metre": "m",
-    "meter": "m",
-    "meters": "m",
-    "metres": "m",
-    "second": "s",
-    "seconds": "s",
-    "sec": "s",
-    "millisecond": "ms",
-    "milliseconds": "ms",
-    "microseconds": "us",
-    "nanoseconds": "ns",
-    "µm": "um",
-    "μm": "um",
-    "µs": "us",
-    "μs": "us",
-    "Nm": "N m",
-    "Nmm": "N mm",
-    "Ncm": "N cm",
-    "mNm": "mN m",
-    "kNm": "kN m",
-    "": "1",
+_VARIANTS = {
+    "rad": "radian radians",
+    "deg": "degree degrees °",
+    "deg/s": "°/s dps",
+    "rpm": "rev/min r/min",
+    "m": "metre meter meters metres",
+    "s": "second seconds sec",
+    "ms": "millisecond milliseconds",
+    "us": "microseconds µs μs",
+    "ns": "nanoseconds",
+    "um": "µm μm",
+    **{unit: unit.replace(" ", "") for unit in UNITS["moment"]},
 }
+_SPELLINGS = {name: unit for unit, names in _VARIANTS.items() for name in names.split()} | {"": "1"}
 
 
 def factor(unit: str, *quantities: str) -> float:
