@@ -1,12 +1,9 @@
 """Fits with one component held at a value."""
 
 import dataclasses
-from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 from jaxtyping import Array, Float
 
 from ...persistent_jit import persistent_jit
@@ -14,6 +11,7 @@ from ..fit.evaluation import Evaluation
 from ..fit.least_squares import Minimum, Search, minimise
 from ..fit.optimum import Optimum
 from ..fit.problem import FitProblem
+from ..prior_rows import PriorRows
 from ..transforms.elementwise import AbstractElementwise
 
 # Weight of a change of the held component, in units of one over its standard deviation. The data
@@ -95,9 +93,8 @@ class HeldComponent:
 
     def cost(self, minimum: Minimum) -> float:
         """Return the sum of squares of data and priors, without the row that holds."""
-        shared, per_run, _, _ = self._prior(minimum.last)
-        parts = (np.asarray(minimum.last.residuals), shared, per_run)
-        return float(sum(np.sum(part**2) for part in parts))
+        last = self._without_hold(minimum)
+        return float(np.sum(last.residuals**2) + np.sum(last.prior.residuals**2))
 
     def slope(self, minimum: Minimum) -> float:
         """Return the derivative of the root of the sum of squares by the component, at an optimum.
@@ -131,12 +128,8 @@ class HeldComponent:
         Coordinates on active bounds stay there. The change of a coordinate that belongs to the
         component alone is left out, as zero.
         """
-        last = minimum.last
-        _, _, shared_rows, per_run_rows = self._prior(last)
-        rows = last.component_jacobian()
-        prior: Any = scipy.linalg.block_diag(shared_rows, *per_run_rows)
-        rows = np.concatenate([rows, prior]) if prior.size else rows
-        chain = np.asarray(last.chain)
+        last = self._without_hold(minimum)
+        rows, chain = last.component_jacobian_with_prior(), np.asarray(last.chain)
         free = np.asarray(minimum.sides) == 0
         step = np.zeros(free.size)
         if self.coordinate is not None:
@@ -153,20 +146,17 @@ class HeldComponent:
         step[free] = direction / (gradient @ direction)
         return step, float(np.linalg.norm(along @ step[free]))
 
-    def _prior(self, last: Evaluation) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return residuals and derivatives of shared and per-run priors, without rows that hold."""
-        prior = jax.tree.map(np.asarray, last.prior)
-        held_rows = [] if last is self.start.last else [last.shared.size, last.per_run.shape[1]]
-        shared, per_run = prior.shared, prior.per_run
-        counts = [shared.shape[0], per_run.shape[1]]
-        if held_rows:
-            counts = [count - held for count, held in zip(counts, held_rows, strict=True)]
-        return (
-            shared[: counts[0]],
-            per_run[:, : counts[1]],
-            prior.shared_jacobian[: counts[0]],
-            prior.per_run_jacobian[:, : counts[1]],
+    def _without_hold(self, minimum: Minimum) -> Evaluation:
+        """Return the evaluation at a minimum without the rows that hold, the last of its priors."""
+        last, free = minimum.last.prior, self.start.last.prior
+        shared, per_run = free.shared.size, free.per_run.shape[1]
+        prior = PriorRows(
+            last.shared[:shared],
+            last.shared_jacobian[:shared],
+            last.per_run[:, :per_run],
+            last.per_run_jacobian[:, :per_run],
         )
+        return dataclasses.replace(minimum.last, prior=prior)
 
     def _coordinate_at(self, last: Minimum, change: float) -> float:
         """Return the coordinate of the component after a change of its value, within limits."""
