@@ -21,11 +21,13 @@ from jaxtyping import Array, Float
 from ...bodies import principal_axes, unit_quaternion
 from ...bodies.inertia import checked_inertia
 from ...checks import ArrayInput, finite_leaf
+from ...rotations.so3 import multiply
 from .elliptic import JacobiFunctions, carlson_rf, complete_first, jacobi, third_kind
-from .euler_zxz import multiply, quaternion_zxz
+from .euler_zxz import quaternion_zxz
 
 # Replaces m1 = 0, where the period is infinite; its quarter period is 323.
 _SMALLEST_M1 = 1e-280
+_multiply = jnp.vectorize(multiply, signature="(n),(n)->(n)")
 
 
 def free_body(
@@ -66,7 +68,7 @@ def free_body(
     )
     to_canonical = rows @ axes.T
     vector = relative[..., 1:] @ to_canonical
-    orientation = multiply(p0, jnp.concatenate([relative[..., :1], vector], axis=-1))
+    orientation = _multiply(p0, jnp.concatenate([relative[..., :1], vector], axis=-1))
     angular_velocity = omega_canonical @ to_canonical * speed
     return (
         jnp.where(resting, p0, orientation),
@@ -170,7 +172,7 @@ def _canonical_motion(
 
     start = quaternion_zxz(jnp.zeros_like(phi[:1]), theta[:1], psi[:1])
     now = quaternion_zxz(phi, theta[1:], psi[1:])
-    relative = multiply(start * jnp.array([[1.0, -1.0, -1.0, -1.0]], start.dtype), now)
+    relative = _multiply(start * jnp.array([[1.0, -1.0, -1.0, -1.0]], start.dtype), now)
     return relative.reshape(*t.shape, 4), components[1:].reshape(*t.shape, 3)
 
 
