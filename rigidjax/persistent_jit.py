@@ -469,7 +469,7 @@ def persistent_jit(function: Callable[..., Any], inside_jit: bool = False) -> Ca
     """
     filter_jitted = eqx.filter_jit(function)
 
-    def jitted(*args, **options):
+    def call_without_disk(*args, **options):
         with _traced_as_a_whole():
             return filter_jitted(*args, **options)
 
@@ -479,7 +479,7 @@ def persistent_jit(function: Callable[..., Any], inside_jit: bool = False) -> Ca
         is_array = tuple(map(eqx.is_array, leaves))
         arrays, static = _split(leaves, is_array)
         if not _can_be_persistent(arrays, inside_jit):
-            return jitted(*args, **options)
+            return call_without_disk(*args, **options)
         key = function, tree, is_array, tuple(static), tuple(map(jax.typeof, arrays)), _context()
         with _LOCK:
             if key not in _executables:
@@ -488,7 +488,7 @@ def persistent_jit(function: Callable[..., Any], inside_jit: bool = False) -> Ca
                     _executables.popitem(last=False)
             executable = _executables[key]
         if executable is None:
-            return jitted(*args, **options)
+            return call_without_disk(*args, **options)
         return executable.rebuild(_call(executable, arrays))
 
     return call

@@ -57,7 +57,7 @@ class Moment(eqx.Module):
 
 
 def end_of(x):
-    """The same with a law that closes over a traced value."""
+    """Angle of the pendulum with a law that closes over a traced value."""
     two = 2.0 + 0.0 * x
     return end(x, lambda t: -two * t)
 
