@@ -142,8 +142,10 @@ def test_jaxpr_of_a_run_does_not_grow():
         system = row_of_bodies(count, times)
         model, state = rj.NullSpace(system), system.reference_state()
         run = jax.make_jaxpr(lambda state: rj.simulate(model, state, 0.1, backend="xla").ys)(state)
-        (solve,) = [e for e in run.eqns if e.params.get("name") == "integrate"]
-        return len(solve.invars), operations(run.jaxpr)
+        (solve,) = [e for e in run.eqns if e.primitive.name == "rigidjax_call"]
+        executable = solve.params["executable"]
+        inside = jax.make_jaxpr(executable.subfunction)(*executable.arguments)
+        return len(solve.invars), operations(run.jaxpr) + operations(inside.jaxpr)
 
     arguments, traced = size(30, 1)
     assert size(60, 1) == (arguments, traced)
