@@ -435,11 +435,13 @@ def _call_impl(*leaves: Any, executable: Executable) -> list[Any]:
 
 def _call_lowering(context: mlir.LoweringRuleContext, *operands: Any, executable: Executable):
     """Call the function as it is on disk."""
-    content = executable.module()
+    into: Any = context.module_context
+    # Exported functions contain no kernels.
+    content = None if into.lowering_parameters.for_export else executable.module()
     if content is None:
         inline = mlir.lower_fun(_call_impl, multiple_results=True)
         return inline(context, *operands, executable=executable)
-    into, module = context.module_context, ir.Module.parse(content)
+    module = ir.Module.parse(content)
     main: Any = ir.SymbolTable(module.operation)["main"]
     types = list(main.type.results)
     name = mlir.merge_mlir_modules(

@@ -321,7 +321,10 @@ def test_invalid_input_of_fit(arguments, message):
         (("omega2_rad_s", "omega_2"), "line 1: there is no column 'omega2_rad_s'.*'omega_2'"),
         (("7.331220", ""), "line 3: column 'omega2_rad_s' is empty"),
         (("7.331220", "7,331"), "line 3: 6 cells under 5 names"),
-        (("7.331220", "seven"), "line 3: column 'omega2_rad_s' must be a finite number; got 'seven'"),
+        (
+            ("7.331220", "seven"),
+            "line 3: column 'omega2_rad_s' must be a finite number; got 'seven'",
+        ),
         (("7.331220", "nan"), "line 3: column 'omega2_rad_s' must be finite; got 'nan'"),
         (("0.02004", "0.01001"), "line 4: the times of run 15 must increase"),
     ],
