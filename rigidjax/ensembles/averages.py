@@ -23,7 +23,8 @@ def mean(function: Callable[[Any], Any], parameters: Any, *, batch: int = 256) -
     **Raises:** `ValueError` for parameters without members or with different leading axes, and if
     `batch` is not positive.
     """
-    counts = {leaf.shape[:1] for leaf in map(jnp.asarray, jax.tree.leaves(parameters))}
+    parameters = jax.tree.map(jnp.asarray, parameters)
+    counts = {leaf.shape[:1] for leaf in jax.tree.leaves(parameters)}
     if len(counts) != 1 or counts <= {(), (0,)}:
         raise ValueError(
             "`mean(parameters=...)` takes arrays with one common leading axis of members; got "
@@ -42,16 +43,12 @@ def mean(function: Callable[[Any], Any], parameters: Any, *, batch: int = 256) -
     def add(sums, chunk):
         return jax.tree.map(jnp.add, sums, total(chunk)), None
 
-    chunks = jax.tree.map(
-        lambda x: jnp.asarray(x)[:in_full_chunks].reshape(-1, size, *jnp.shape(x)[1:]),
-        parameters,
-    )
-    first = jax.tree.map(lambda x: x[0], chunks)
+    chunks = jax.tree.map(lambda x: x[:in_full_chunks].reshape(-1, size, *x.shape[1:]), parameters)
     with failures_as_nan(True):
-        shapes = jax.eval_shape(total, first)
+        shapes = jax.eval_shape(total, jax.tree.map(lambda x: x[0], chunks))
         sums = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
         sums, _ = jax.lax.scan(add, sums, chunks)
         if in_full_chunks < count:
-            rest = jax.tree.map(lambda x: jnp.asarray(x)[in_full_chunks:], parameters)
+            rest = jax.tree.map(lambda x: x[in_full_chunks:], parameters)
             sums = jax.tree.map(jnp.add, sums, total(rest))
     return jax.tree.map(lambda x: x / count, sums)

@@ -1,6 +1,7 @@
 """Evaluation of an ensemble: the entry point `rj.ensemble`."""
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -107,20 +108,18 @@ def ensemble(
             chunks = evaluate_in_threads(traced_run, members, parts, size, lanes)
         else:
             chunks = evaluate_by_workers(stack.enter_context(client), run, members, parts, size)
-        num_complete = members.count - sum(map(len, parts))
-        add = stack.enter_context(report_progress(members.count, num_complete, progress))
         stack.enter_context(contextlib.closing(chunks))
+        done = members.count - sum(map(len, parts))
+        add = stack.enter_context(report_progress(members.count, done, progress))
         for part, (outputs, status) in zip(parts, chunks, strict=True):
             results.write(part, outputs, status)
             add(status.result)
     outputs, status = results.read()
 
     def again(chosen: Members, changes: dict[str, Any]) -> Ensemble:
-        changed = (lambda p: run(p, **changes)) if changes else run  # pyright: ignore[reportCallIssue]
-        return ensemble(
-            changed, chosen.tree(chosen.leaves), devices=devices, progress=progress,
-            threads=threads,
-        )  # fmt: skip
+        changed = functools.partial(run, **changes) if changes else run
+        options: Any = {"devices": devices, "progress": progress, "threads": threads}
+        return ensemble(changed, chosen.tree(chosen.leaves), **options)
 
     return Ensemble(
         members=members,

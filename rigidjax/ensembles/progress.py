@@ -1,7 +1,6 @@
 """Progress report of an ensemble: members done and failed, their rate, the remaining time."""
 
 import contextlib
-import importlib
 import importlib.util
 import sys
 import time
@@ -23,14 +22,15 @@ def _make_bar() -> Any:
     """
     if importlib.util.find_spec("rich") is None:
         return None
-    console = importlib.import_module("rich.console").Console(stderr=True)
-    if not (console.is_terminal or console.is_jupyter):
+    from rich import console, progress as bars
+
+    stream = console.Console(stderr=True)
+    if not (stream.is_terminal or stream.is_jupyter):
         return None
-    bars = importlib.import_module("rich.progress")
     return bars.Progress(
         bars.TextColumn("members"), bars.BarColumn(), bars.MofNCompleteColumn(),
         bars.TextColumn("{task.fields[rate]}"), bars.TimeRemainingColumn(),
-        console=console, transient=True,
+        console=stream, transient=True,
     )  # fmt: skip
 
 

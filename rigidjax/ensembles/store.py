@@ -9,6 +9,7 @@ shard, moved there after the shard was written.
 import functools
 import hashlib
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -35,12 +36,16 @@ class StoreError(ValueError):
 class Store:
     """Shards of one ensemble on disk.
 
-    **Attributes:** `path`; `plan`, the description of the ensemble.
+    **Attributes:** `path`; `plan`, the description of the ensemble; `count`, the number of members;
+    `size`, the number of members in a shard; `num_shards`, the number of shards.
     """
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = pathlib.Path(path)
         self.plan = _read_plan(self.path)
+        self.count: int = self.plan["members"]
+        self.size: int = self.plan["shard"]
+        self.num_shards = math.ceil(self.count / self.size)
         self._done = self.path / _PROGRESS / "done"
 
     @classmethod
@@ -78,21 +83,6 @@ class Store:
                 "the arguments."
             )
         return store
-
-    @property
-    def count(self) -> int:
-        """Number of members."""
-        return self.plan["members"]
-
-    @property
-    def size(self) -> int:
-        """Number of members in a shard."""
-        return self.plan["shard"]
-
-    @property
-    def num_shards(self) -> int:
-        """Number of shards."""
-        return -(-self.count // self.size)
 
     def done(self) -> set[int]:
         """Return the numbers of the complete shards."""

@@ -109,19 +109,12 @@ def _trajectory(x: Any) -> Any:
         return x
     if x.ts is None or x.ys is None:
         raise ValueError("An ensemble stores the samples of a `Solution`: pass `ts` to `simulate`.")
-    states = x.states
-    quantities = {
-        "t": x.ts,
-        "position": states.position,
-        "orientation": states.orientation,
-        "velocity": states.velocity,
-        "angular_velocity": states.angular_velocity,
-        "energy": x.energy,
-    }
+    names = ["position", "orientation", "velocity", "angular_velocity"]
     # Without tracked joints the angles follow from the poses.
     if x.model.multibody.tracked_joints:
-        quantities["joint_angles"] = states.joint_angles
-    return quantities
+        names.append("joint_angles")
+    states = {name: getattr(x.states, name) for name in names}
+    return {"t": x.ts, "energy": x.energy, **states}
 
 
 def _status(runs: list[RunOutcome], outputs: list[Any]) -> Status:
