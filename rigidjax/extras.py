@@ -6,6 +6,7 @@ from typing import Any
 _EXTRAS = {
     "blackjax": "posterior",
     "collada": "meshes",
+    "distributed": "ensembles",
     "gymnasium": "gym",
     "h5netcdf": "data",
     "h5py": "data",

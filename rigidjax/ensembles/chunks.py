@@ -112,10 +112,13 @@ def evaluate_in_threads(
         return evaluate(traced_run, members.rows(part, size), len(part), device)
 
     devices = itertools.cycle(lanes)
+
+    def submit(part):
+        return pool.submit(work, part, next(devices))
+
     with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
         # Each lane has one chunk queued, so that it does not idle while the host works; a longer
         # queue would use memory.
-        submit = lambda part: pool.submit(work, part, next(devices))  # noqa: E731
         yield from results_in_order(submit, parts, 2 * len(lanes))
 
 

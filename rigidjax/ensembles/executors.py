@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..extras import import_optional
 from .chunks import ChunkResult, evaluate, results_in_order
 from .members import Members
 from .traced_run import TracedRun
@@ -30,14 +31,7 @@ def choose_client(executor: Any, workers: int | None) -> contextlib.AbstractCont
     """
     if executor is not None and workers is not None:
         raise ValueError("Pass `executor` or `workers`, not both.")
-    try:
-        import distributed
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "`ensemble(workers=...)` and `ensemble(executor=...)` need distributed: "
-            'pip install "rigidjax[ensembles]".',
-            name=error.name,
-        ) from error
+    distributed = import_optional("distributed", "`workers` and `executor` of `ensemble`")
     if workers is None:
         if not isinstance(executor, distributed.Client):
             raise TypeError(

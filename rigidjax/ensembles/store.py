@@ -133,8 +133,11 @@ class Store:
         **Raises:** `StoreError` while shards are missing.
         """
         self._check_complete()
-        read = lambda name: np.asarray(self._group[name][...])  # noqa: E731
-        return [*map(read, self.plan["outputs"])], Status(*map(read, Status._fields))
+        outputs, status = (
+            [np.asarray(self._group[name][...]) for name in names]
+            for names in (self.plan["outputs"], Status._fields)
+        )
+        return outputs, Status(*status)
 
     def _check_complete(self) -> None:
         missing = self.missing()

@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
+from rigidjax.adjoints import explicit
 from rigidjax.adjoints.reverse import is_supported
 from rigidjax.solvers import Radau5
+from rigidjax.solvers.wrappers.perturbed import LinearizedField, Perturbed
+from rigidjax.solvers.wrappers.probe_state import Probe
 
 THETA = jnp.array([50.0, 42.0, 10.0, 108.8, 0.1, 0.2, 5.0])
 WEIGHTS = jnp.array([1.0, -2.0, 3.0])
@@ -180,3 +183,42 @@ def test_cases_supported_by_the_discrete_adjoint():
     assert not is_supported({**base, "saveat": diffrax.SaveAt(steps=True)})
     assert not is_supported({**base, "event": diffrax.Event(lambda t, y, args, **kw: y[0])})
     assert not is_supported({**base, "max_steps": None})
+
+
+def test_field_and_its_tangent_are_evaluated_together():
+    calls = []
+
+    def field(t, y, args):
+        calls.append(t)
+        return -args * y**2
+
+    rate, y, v = jnp.asarray(2.0), jnp.asarray([1.0, 3.0]), jnp.asarray([0.1, 0.2])
+    tree, marks = (diffrax.ODETerm(field), rate), (False, True)
+    perturbed = Perturbed(tree, marks, jnp.asarray(0.0))
+
+    def both(y):
+        return LinearizedField(perturbed, True)(jnp.asarray(0.5), Probe(y, v), rate)
+
+    out = both(y)
+    assert len(calls) == 1
+    np.testing.assert_allclose(out.y, -2.0 * y**2)
+    np.testing.assert_allclose(out.v, -4.0 * y * v)
+    _, tangent = jax.jvp(both, (y,), (v,))
+    np.testing.assert_allclose(tangent.y, -4.0 * y * v)
+    assert not np.any(tangent.v)  # The probe chooses steps only.
+
+
+def test_cotangents_are_computed_for_wanted_arrays_alone(monkeypatch):
+    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
+    counts = []
+    backward = explicit._ExplicitRun.backward
+
+    def count_and_transpose(run, *args):
+        counts.append(len(jax.tree.leaves(run.theta)))
+        return backward(run, *args)
+
+    monkeypatch.setattr(explicit._ExplicitRun, "backward", count_and_transpose)
+    of_weight = jax.grad(lambda w: scalar([*THETA[:3].tolist(), w, *THETA[4:].tolist()]))(THETA[3])
+    of_all = jax.grad(scalar)(THETA)
+    np.testing.assert_allclose(of_weight, of_all[3], rtol=1e-6)
+    assert 0 < counts[0] < counts[1]

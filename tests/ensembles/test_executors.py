@@ -48,7 +48,10 @@ def cluster():
 @pytest.mark.parametrize("batch", [8, 16])
 def test_a_client_gives_equal_results(client, batch, lengths):
     """Also where the last chunk is not full. All chunks share one trace of a closure."""
-    run = lambda p: study.run(p)  # noqa: E731
+
+    def run(p):
+        return study.run(p)
+
     executors._trace.cache_clear()
     found = evaluate(run, batch, lengths=lengths, executor=client)
     assert executors._trace.cache_info().misses == 1
@@ -91,7 +94,9 @@ def test_errors_of_workers_are_passed_on(client):
 
 
 def test_invalid_arguments_raise(client, monkeypatch, tmp_path):
-    call = lambda **options: evaluate(out=tmp_path / "s.zarr", **options)  # noqa: E731
+    def call(**options):
+        return evaluate(out=tmp_path / "s.zarr", **options)
+
     with pytest.raises(ValueError, match="`executor` or `workers`, not both"):
         call(executor=client, workers=2)
     with pytest.raises(TypeError, match=r"takes a `distributed.Client`; got 3"):

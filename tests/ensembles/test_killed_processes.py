@@ -1,4 +1,4 @@
-"""Processes that die in each phase of a shard: the next one computes what is missing."""
+"""A process is killed in each phase of a shard; the next process computes the missing shards."""
 
 import os
 import signal

@@ -74,7 +74,7 @@ def test_delimiters(tmp_path):
     np.testing.assert_array_equal(again.values[0], b.values[0])
     (_, again) = read(tmp_path, text.replace(";", "\u00a6"), delimiter="\u00a6")
     np.testing.assert_array_equal(again.values[0], b.values[0])
-    with pytest.raises(ValueError, match=r"line 1: there is one column only, 'run;t;w1;w2;w3;rem"):
+    with pytest.raises(ValueError, match=r"line 1: there is only one column, 'run;t;w1;w2;w3;rem"):
         read(tmp_path, text, delimiter=",")
     with pytest.raises(ValueError, match=r"must be one character; got ', '"):
         read(tmp_path, text, delimiter=", ")

@@ -200,7 +200,8 @@ def _read_table(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of a file, (T, columns), and the index of the run of each line, (T,).
 
-    Gaps are NaN; what is no number is infinite. Names of runs are added to `runs`.
+    A gap is NaN, and a cell without a number is infinite. The function adds the names of runs to
+    `runs`.
     """
     lines = file.read_lines() if file.header.first else b""
     if not lines.strip():
@@ -269,7 +270,7 @@ def _read_with_decimal(
 
 
 def _to_numbers(cells: Any, decimal: str) -> np.ndarray:
-    """Return the cells of a column as numbers: NaN for a gap, infinite for what is no number."""
+    """Return the values of a column: NaN for a gap, infinite for a cell without a number."""
     if cells.dtype.kind in "iuf":
         return cells.to_numpy(float)
     return np.array([_to_number(str(cell), decimal) for cell in cells])

@@ -149,8 +149,8 @@ def column_index(path: object, header: Header, name: str) -> int:
         raise ValueError(f"{where}: there are {names.count(name)} columns called {name!r}.")
     if len(names) == 1 and names != [name]:
         raise ValueError(
-            f"{where}: there is one column only, {names[0]!r}. Say what is between columns, such "
-            'as `delimiter=";"`.'
+            f"{where}: there is only one column, {names[0]!r}. State the delimiter of the columns, "
+            'such as `delimiter=";"`.'
         )
     if name not in names:
         raise ValueError(

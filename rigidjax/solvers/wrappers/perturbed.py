@@ -68,7 +68,6 @@ class Perturbed(eqx.Module):
 class LinearizedField(eqx.Module):
     """Vector field of the unknowns and the probe."""
 
-    term: diffrax.AbstractTerm
     perturbed: Perturbed
     is_explicit: bool = eqx.field(static=True)
 

@@ -263,7 +263,7 @@ class Probed(AbstractDelegating):
             new = LinearizedTerm(term=term, perturbed=perturbed)  # pyright: ignore[reportCallIssue]
         else:
             explicit = not isinstance(self.solver, diffrax.AbstractImplicitSolver)
-            new = diffrax.ODETerm(LinearizedField(term, perturbed, explicit))
+            new = diffrax.ODETerm(LinearizedField(perturbed, explicit))
             if isinstance(term, MassMatrixTerm):
                 mass = jnp.asarray(term.mass)
                 double = jax.scipy.linalg.block_diag(mass, mass)
