@@ -28,8 +28,6 @@ import jax
 import jax.numpy as jnp
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
-from jax.extend.mlir import ir
-from jax.extend.mlir.dialects import func
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters.partial_eval import dce_jaxpr_consts
 
@@ -435,6 +433,9 @@ def _call_impl(*leaves: Any, executable: Executable) -> list[Any]:
 
 def _call_lowering(context: mlir.LoweringRuleContext, *operands: Any, executable: Executable):
     """Call the function as it is on disk."""
+    from jax.extend.mlir import ir
+    from jax.extend.mlir.dialects import func
+
     into: Any = context.module_context
     # Exported functions contain no kernels.
     content = None if into.lowering_parameters.for_export else executable.module()

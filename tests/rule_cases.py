@@ -60,11 +60,14 @@ ARITHMETIC = {
 
 
 def equations(jaxpr):
-    """Return all equations of a jaxpr, including its sub-jaxprs."""
+    """Return all equations of a jaxpr, including its sub-jaxprs and runs inside `jax.jit`."""
     for equation in jaxpr.eqns:
         yield equation
-        for inner in sub_jaxprs(equation):
-            yield from equations(inner)
+        inner, executable = sub_jaxprs(equation), equation.params.get("executable")
+        if executable is not None:
+            inner = [jax.make_jaxpr(executable.subfunction)(*executable.arguments).jaxpr]
+        for sub_jaxpr in inner:
+            yield from equations(sub_jaxpr)
 
 
 def compare(function, *args, tolerance=50 * EPS, batch=7):

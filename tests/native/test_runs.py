@@ -51,15 +51,9 @@ def unknowns(sol):
     return jax.tree.leaves(sol.ys)[0]
 
 
-@pytest.fixture
-def inline(monkeypatch):
-    """Runs inside `jax.jit` are traced, not read from disk."""
-    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
-
-
 @pytest.mark.parametrize("projection", [True, False])
 @pytest.mark.exhaustive("True")
-def test_loops_over_stages_are_unrolled(projection, inline):
+def test_loops_over_stages_are_unrolled(projection):
     """Stages of a field without control flow are unrolled in the jaxpr."""
 
     def run(state0):
@@ -71,7 +65,7 @@ def test_loops_over_stages_are_unrolled(projection, inline):
     assert loops == 1  # over the steps
 
 
-def test_tangents_of_large_fields_have_a_lane_each(inline):
+def test_tangents_of_large_fields_have_a_lane_each():
     """For one body, and for implicit methods, the lane of a point computes all its tangents."""
     rods = [
         rj.Body.rod(n, 0.5, 0.02, mass=1.0, position=(0, 0, z))
@@ -192,7 +186,7 @@ def test_derivatives_of_runs(members, monkeypatch):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
 
 
-def test_only_varying_values_have_tangents(members, inline):
+def test_only_varying_values_have_tangents(members):
     run, moments, rates = members
     end = lambda m: run("native")(m, rates[0])[0]  # noqa: E731
     program = jax.make_jaxpr(lambda m: jax.jvp(end, (m,), (m,)))(moments[0])
