@@ -20,7 +20,7 @@ from ..native import (
     why_too_large_matrices,
     why_too_many_elements,
 )
-from ..solvers.evaluations import base_solver
+from ..solvers.wrappers.counting import base_solver
 from .traced_solve import Marks, TracedSolve, trace_solve
 
 

@@ -78,7 +78,7 @@ def transpose_run(
     """Return the cotangents of a loop's arguments from those of the saved times and unknowns.
 
     The state of the controller, which may be saved too, has no derivatives. See
-    `rigidjax.adjoints.reverse.transpose_run`.
+    `rigidjax.adjoints.traced_solve.transpose_run`.
     """
     run = _ExplicitRun(kwargs, wanted, batched)
     state_of = lambda _, new: ravel_pytree(new[0])[0]  # noqa: E731

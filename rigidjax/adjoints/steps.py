@@ -71,7 +71,7 @@ def transpose_run(
     """Return the cotangents of a loop's arguments from those of the saved times and unknowns.
 
     The state of the controller, which may be saved too, has no derivatives. See
-    `rigidjax.adjoints.reverse.transpose_run`.
+    `rigidjax.adjoints.traced_solve.transpose_run`.
     """
     run = _ReplayedRun(kwargs, recorded_kwargs, wanted, batched)
     record = record_run(

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
-from jaxtyping import PyTree
+from jaxtyping import Array, Float, PyTree
 
-from ..annotations import Time
+from ..annotations import Time, Y
 from ..native import (
     Backend,
     choose_backend,
@@ -25,7 +25,6 @@ from ..private_names import BatchTracer
 from ..results import failures_as_nan
 from ..signals.signal import Piece, Pieces, Signal, signals_of, with_signals
 from ..solvers.conserving.base import ModelTerm
-from ..solvers.evaluations import explicit_evaluations
 from ..solvers.explicit.unrolled import (
     MAX_ELEMENTS,
     FieldSize,
@@ -37,11 +36,37 @@ from ..solvers.explicit.unrolled import (
     unroll_stages,
 )
 from ..solvers.terms import AbstractDAETerm, unwrap
+from ..solvers.wrappers.counting import explicit_evaluations
 from ..solvers.wrappers.probe import with_probe
 from ..solvers.wrappers.switched import with_switching_times
-from .boundaries import Tree
-from .probed_loop import probed_loop
+from . import explicit, steps
+from .boundaries import Tree, probed_loop
 from .record import SAVE_Y
+
+
+def is_supported(kwargs: Tree) -> bool:
+    """Return whether `transpose_run` supports the loop with these arguments."""
+    return explicit.is_supported(kwargs) or steps.is_supported(kwargs)
+
+
+def transpose_run(
+    kwargs: Tree, recorded_kwargs: Tree, ct_ts: Float[Array, " T"] | None, ct_ys: Y,
+    ct_solver: PyTree, wanted: Tree, batched: bool,
+) -> Tree:  # fmt: skip
+    """Return the cotangents of a loop's arguments from those of the saved times and unknowns.
+
+    **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `recorded_kwargs`, the arguments with which
+    steps are chosen and recorded, see `rigidjax.solvers.wrappers.probe`; `ct_ts`, `ct_ys`,
+    cotangents with the structure of `save_state.ts` and `save_state.ys`; `ct_solver`, those of the
+    final state of the solver, used if the run saves it; `wanted`, a tree like `kwargs`, `True`
+    where cotangents are computed; `batched`, whether there is a batch of trajectories.
+    **Returns:** a tree like `kwargs` with cotangents of the inexact arrays (arbitrary values of the
+    same shape where they are not wanted) and `None` for other leaves.
+    """
+    if explicit.is_supported(kwargs):
+        return explicit.transpose_run(kwargs, recorded_kwargs, ct_ts, ct_ys, wanted, batched)
+    return steps.transpose_run(kwargs, recorded_kwargs, ct_ts, ct_ys, ct_solver, wanted, batched)
+
 
 # One mark for each differentiable input.
 Marks: TypeAlias = tuple[bool, ...]
@@ -457,7 +482,7 @@ class TracedSolve:
 
         Cotangents that are not `wanted` have arbitrary values.
         """
-        from .reverse import is_supported, transpose_run
+        from .traced_solve import is_supported, transpose_run
 
         primals, others, cotangents = self.split(inputs)
         plain = self.kwargs(primals, others)

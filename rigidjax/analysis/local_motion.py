@@ -18,15 +18,14 @@ from ..annotations import Scalar
 from ..checks import ArrayInput
 from ..formulations import AbstractNullSpace
 from ..formulations.charts import Unknowns, join_chart, split_chart
+from ..formulations.layout import TreeLayout
 from ..formulations.minimal_rates import SystemConfiguration
-from ..formulations.tree_layout import TreeLayout
 from ..initial.local_coordinates import Directions
 from ..mechanics.constraints import constraint_rates
 from ..mechanics.dynamics.loops import loop_gradient
 from ..mechanics.kinematics.forward import plain_counts, turning_bodies
-from ..mechanics.kinematics.poses import joint_frames_at
+from ..mechanics.kinematics.poses import Motion, joint_frames_at
 from ..mechanics.kinematics.trees import body_twists
-from ..mechanics.kinematics.twists import Motion
 from ..mechanics.stacked.system import PreparedSystem
 from ..rotations.so3 import skew
 from ..sensors import AbstractSensor

@@ -15,8 +15,7 @@ from ..annotations import Args, Scalar
 from ..mechanics import has_joints
 from ..mechanics.constraints import constraint_owners
 from ..mechanics.dynamics.projections import constrained_accelerations, project_twists
-from ..mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces
-from ..mechanics.kinematics.twists import Twists
+from ..mechanics.kinematics.poses import Twists, joint_frames_at, kinematics_for_forces
 from ..mechanics.loads import apply_mass, free_accelerations_and_moments, gyroscopic_moments
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..native.ops import vmap_rows

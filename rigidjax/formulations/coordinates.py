@@ -19,9 +19,10 @@ from ..checks import ArrayInput
 from ..forces.base import Kinematics
 from ..joints.replacing import replace_fields
 from ..mechanics import System, system_of
-from ..mechanics.constraints import constraint_rates, constraint_values
+from ..mechanics.constraints import constraint_rates, constraint_values, constraint_violations
 from ..mechanics.dynamics.projections import pose_correction
 from ..mechanics.kinematics.poses import (
+    Twists,
     assemble_poses,
     joint_angle_rates,
     joint_angles,
@@ -32,7 +33,6 @@ from ..mechanics.kinematics.poses import (
     poses_of_state,
     split_by_joint,
 )
-from ..mechanics.kinematics.twists import Twists
 from ..mechanics.reactions import ConstraintReaction, Reaction, multipliers, reactions
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import (
@@ -41,7 +41,6 @@ from ..mechanics.stacked.system import (
     prepare_system,
     separate_arrays,
 )
-from ..mechanics.violations import constraint_violations
 from ..native.ops import vmap_rows
 from ..persistent_jit import persistent_jit
 from ..rotations.base import AbstractRotation

@@ -22,13 +22,47 @@ from ..joints.replacing import replace_fields
 from ..mechanics.constraints import constraint_units, constraint_values
 from ..mechanics.dynamics.pseudo_inverse import ConstrainedEquations
 from ..mechanics.extra_constraints import ExtraConstraints
-from ..mechanics.kinematics.poses import assemble_poses, joint_frames_at
-from ..mechanics.kinematics.twists import Twists
+from ..mechanics.kinematics.poses import Twists, assemble_poses, joint_frames_at
 from ..mechanics.loads import applied_wrenches, force_virials
+from ..mechanics.reactions import redundant_multipliers
 from ..native.ops import block_diagonal, cross
 from ..rotations.so3 import skew
 from .compiled import compile_method
-from .redundancy import redundant_projector
+
+# Singular values below this part of the largest one are zero: at the start a mechanism is assembled
+# to round-off, and less independent constraints would not hold it.
+_CUTOFF = 1e-8
+
+
+def redundant_projector(
+    descriptor: "Descriptor", t: Time, y0: Float[Array, " N"]
+) -> Float[Array, "m m"]:
+    r"""Return the projector onto the multipliers that have no effect at the unknowns `y0`.
+
+    Where rows of the gradient $G$ depend on each other, the multipliers are not unique, and
+    equations with multipliers as unknowns are singular. With the projector $Q$, $G^T Q = 0$, the
+    equations $(1 - Q^T) g + Q^T U Q \lambda = 0$ replace $g = 0$. Both terms vanish separately: the
+    independent constraints hold, and the redundant multipliers are determined. $U$, diagonal, has
+    the squares of the scales of the constraints.
+
+    It is exactly zero if all constraints are independent. The remaining multipliers have the least
+    norm in the multipliers of joints, moments in units of the mechanism's length.
+    """
+    t = jnp.asarray(t, y0.dtype)
+    prepared = descriptor.model.prepared_system
+    poses, joint_frames, _ = descriptor.model.motion(t, y0)
+    idle = redundant_multipliers(
+        prepared, t, poses, joint_frames, constraint_units(prepared), _CUTOFF
+    )
+    q, _, angles = descriptor.split(y0)
+    G = descriptor.jacobian(t, q, angles)
+    count = len(G) - len(idle)
+    internal, joints = G[:count], G[count:]
+    # The internal constraints of the rotations balance their effect on rotation coordinates.
+    carried = -jnp.linalg.solve(internal @ internal.T, internal @ joints.T) if count else G[:0, :0]
+    both = jnp.concatenate([carried.reshape(count, -1) @ idle, idle]) if count else idle
+    return jnp.concatenate([jnp.zeros_like(G, shape=(len(G), count)), both], axis=1)
+
 
 if TYPE_CHECKING:
     from .absolute_base import AbstractAbsolute
@@ -38,7 +72,7 @@ class Descriptor(eqx.Module):
     """Constraints, masses and generalised forces of a model in the coordinates $q = (x, a)$.
 
     **Arguments:** `model`; `idle`, the projector onto multipliers without effect, (m, m), see
-    `redundancy`; `None` if there are none; `law`, generalised forces of the model,
+    `redundant_projector`; `None` if there are none; `law`, generalised forces of the model,
     $f(t, q, v, y_0)$, instead of Lagrange's.
     """
 
@@ -204,7 +238,7 @@ class Descriptor(eqx.Module):
 
     @compile_method
     def redundant_projector(self, t: Time, y0: Float[Array, " N"]) -> Float[Array, "m m"]:
-        """Return `redundancy.redundant_projector` of this system."""
+        """Return `redundant_projector` of this system."""
         return redundant_projector(self, t, y0)
 
     def _lengths(self, q: Float[Array, " n"]) -> Float[Array, " n"]:

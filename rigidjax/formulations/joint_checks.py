@@ -14,19 +14,24 @@ from ..annotations import Scalar, T
 from ..bodies.body import Body
 from ..checks import ArrayInput, is_traced, known, raise_or_collect
 from ..mechanics.constraints import (
+    alignments,
     constraint_rates,
     constraint_units,
     constraint_values,
     constraints_are_lengths,
+    largest_by_joint,
 )
 from ..mechanics.dynamics.loops import loop_gradient
-from ..mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces, poses_of_state
+from ..mechanics.kinematics.poses import (
+    Twists,
+    joint_frames_at,
+    kinematics_for_forces,
+    poses_of_state,
+)
 from ..mechanics.kinematics.trees import bodies_of_rates, null_space, rate_lengths
-from ..mechanics.kinematics.twists import Twists
 from ..mechanics.loads import applied_wrenches
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem
-from ..mechanics.violations import alignments, largest_by_joint
 from ..native import call_by_kernel
 from ..native.ops import sequential_vmap_on_cpu
 from ..persistent_jit import persistent_jit

@@ -15,7 +15,7 @@ from ..joints.replacing import replace_fields
 from ..mechanics import System, check_system, has_joints
 from ..mechanics.dynamics.loops import consistent_rates
 from ..mechanics.dynamics.select import compute_accelerations
-from ..mechanics.kinematics.poses import joint_frames_at
+from ..mechanics.kinematics.poses import Motion, Twists, joint_frames_at
 from ..mechanics.kinematics.trees import (
     body_accelerations,
     body_twists,
@@ -23,7 +23,6 @@ from ..mechanics.kinematics.trees import (
     free_rate_rows,
     generalised_velocities,
 )
-from ..mechanics.kinematics.twists import Motion, Twists
 from ..mechanics.reactions import rotor_forces
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem, StackedSystem

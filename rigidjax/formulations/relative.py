@@ -14,13 +14,14 @@ from ..mechanics.dynamics.loops import factor_loops
 from ..mechanics.dynamics.projections import regular_inertias
 from ..mechanics.kinematics.forward import plain_counts, tree_poses, turning_bodies
 from ..mechanics.kinematics.poses import (
+    Motion,
+    Twists,
     joint_angles,
     joint_frames_at,
     poses_of_state,
     with_joint_angles,
 )
 from ..mechanics.kinematics.trees import free_bodies, in_order, tree_joints
-from ..mechanics.kinematics.twists import Motion, Twists
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..native.ops import take
@@ -30,8 +31,8 @@ from ..state import State
 from .binding import compile_free_method
 from .charts import Unknowns, join_chart, split_chart
 from .internal import check_rotation
+from .layout import TreeLayout
 from .null_space import AbstractNullSpace, NullSpace
-from .tree_layout import TreeLayout
 
 
 class Relative(AbstractNullSpace):

@@ -10,13 +10,17 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check_one_precision, checked_with_derivatives, is_traced
 from ..mechanics import System
-from ..mechanics.constraints import constraint_rates, constraint_units
+from ..mechanics.constraints import (
+    closing_residual,
+    constraint_rates,
+    constraint_units,
+    constraint_violations,
+    largest_by_joint,
+)
 from ..mechanics.dynamics.projections import mass_metric, project_twists
-from ..mechanics.kinematics.poses import joint_frames_at, poses_of_state, with_joint_angles
-from ..mechanics.kinematics.twists import Twists
+from ..mechanics.kinematics.poses import Twists, joint_frames_at, poses_of_state, with_joint_angles
 from ..mechanics.stacked.joints import JointFrames
 from ..mechanics.stacked.system import PreparedSystem
-from ..mechanics.violations import closing_residual, constraint_violations, largest_by_joint
 from ..native import call_by_kernel
 from ..persistent_jit import persistent_jit
 from ..rotations.so3 import exp_quaternion, multiply

@@ -14,7 +14,7 @@ from ..formulations.null_space import NullSpace
 from ..joints.replacing import replace_fields
 from ..mechanics import System
 from ..mechanics.kinematics.forward import check_tree, reference_coordinates, state_of_joints
-from ..mechanics.kinematics.twists import Twists
+from ..mechanics.kinematics.poses import Twists
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..rotations.base import AbstractRotation

@@ -16,6 +16,7 @@ from ..mechanics.dynamics.loops import LoopGradient, loop_gradient
 from ..mechanics.dynamics.projections import pose_correction
 from ..mechanics.dynamics.pseudo_inverse import pseudo_inverse
 from ..mechanics.kinematics.poses import (
+    Twists,
     assemble_poses,
     joint_angle_rates,
     joint_angles,
@@ -24,7 +25,6 @@ from ..mechanics.kinematics.poses import (
     with_joint_angles,
 )
 from ..mechanics.kinematics.trees import body_twists, generalised_velocities, twists_from_velocities
-from ..mechanics.kinematics.twists import Twists
 from ..mechanics.stacked.joints import Poses
 from ..mechanics.stacked.system import PreparedSystem
 from ..persistent_jit import persistent_jit

@@ -12,7 +12,7 @@ from ..forces import Cable, Gravity, Spring
 from ..formulations import AbstractFormulation
 from ..joints import AbstractJoint
 from ..mechanics import System
-from ..mechanics.stacked.joint_points import find_origins, with_origins
+from ..mechanics.stacked.joints import find_origins, with_origins
 
 GROUND = -1
 

@@ -9,8 +9,7 @@ from jaxtyping import Array, Float
 from ..annotations import Scalar
 from ..bodies.frame import Frame
 from ..joints.constraint import Configuration
-from .kinematics.poses import differentiate_along_motion, joint_coordinates, joint_frames_at
-from .kinematics.twists import Twists
+from .kinematics.poses import Twists, differentiate_along_motion, joint_coordinates, joint_frames_at
 from .stacked.joints import JointFrames, Poses
 from .stacked.system import PreparedSystem
 

@@ -21,9 +21,8 @@ from .dynamics.pseudo_inverse import CUTOFF
 from .dynamics.select import tree_constraints
 from .extra_constraints import ExtraConstraints
 from .kinematics.bias_accelerations import joint_bias
-from .kinematics.poses import kinematics_for_forces
+from .kinematics.poses import Twists, kinematics_for_forces
 from .kinematics.trees import first_rate, generalised_velocities
-from .kinematics.twists import Twists
 from .loads import apply_mass, free_forces, wrenches_of_groups
 from .stacked.joints import JointFrames, Poses
 from .stacked.system import PreparedSystem

@@ -34,9 +34,8 @@ from ..signals.shared_tables import number_tables
 from ..state import State
 from .declaration import AbstractSystem
 from .dynamics.loops import loop_rank
-from .energies import potential_energy
-from .loads import applied_wrenches, force_virials
-from .stacked.joint_points import check_points
+from .loads import applied_wrenches, force_virials, potential_energy
+from .stacked.joints import check_points
 from .stacked.system import prepare_system
 from .topology import Topology, draw, find_topology, needs_tree
 

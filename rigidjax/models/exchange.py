@@ -10,8 +10,8 @@ from jaxtyping import Array, Float
 from ..checks import float_array
 from ..formulations import Relative
 from ..joints.relative_pose import wrap_angle
+from ..mechanics.kinematics.poses import Motion
 from ..mechanics.kinematics.trees import body_twists
-from ..mechanics.kinematics.twists import Motion
 from ..native.ops import cross
 from ..persistent_jit import persistent_jit
 from ..rotations.euler_map import euler_map

@@ -13,7 +13,7 @@ from ..forces import Gravity
 from ..joints import Coupling, Free, Planar, Prismatic, Revolute, Spherical, Weld
 from ..joints.base import AbstractJoint
 from ..mechanics import System
-from ..mechanics.stacked.joint_points import find_origins
+from ..mechanics.stacked.joints import find_origins
 from .assembly import DEFAULT_GRAVITY, free_joint_name
 from .description import GROUND, Actuator, JointLimits, make_unique
 from .joint_laws import UNLIMITED, check_friction, constants_of_file, limits_of

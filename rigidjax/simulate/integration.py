@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..adjoints.probed_loop import NestedForwardMode
+from ..adjoints.boundaries import NestedForwardMode
 from ..annotations import Flag, Scalar, Time
 from ..checks import check_alive
 from ..control.transition import Transition
@@ -22,16 +22,20 @@ from ..mechanics import has_joints
 from ..persistent_jit import persistent_jit
 from ..private_names import diffeqsolve
 from ..projection import AbstractProjection
-from ..projection.base import ConvertedProjection
+from ..projection.projection import ConvertedProjection
 from ..signals.call_times import find_call_times
 from ..signals.signal import signals_of
 from ..solvers import dae_term
 from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
 from ..solvers.dae.base import AbstractDAESolver
-from ..solvers.evaluations import CountedField, explicit_evaluations
 from ..solvers.explicit.unrolled import is_small_field, set_stage_loop, unroll_stages
 from ..solvers.wrappers.after_step import ProjectedEnd, RechartedEnd
-from ..solvers.wrappers.counting import CountedSteps, CountingController
+from ..solvers.wrappers.counting import (
+    CountedField,
+    CountedSteps,
+    CountingController,
+    explicit_evaluations,
+)
 from ..solvers.wrappers.hooked import hooks_of, with_hook
 from ..solvers.wrappers.knots import (
     FrozenSignals,

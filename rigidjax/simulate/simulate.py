@@ -9,9 +9,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike
+from jaxtyping import Array, ArrayLike
 
-from ..annotations import Flag
+from ..annotations import Args, Flag, Time
 from ..checks import collect_faults, common_dtype, is_traced, is_tracing, known
 from ..control.sticking import declare_modes
 from ..control.transition import Transition, check_transitions, switched_inputs
@@ -25,7 +25,7 @@ from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError, failures_as_nan, record_run
 from ..signals.inputs import inputs_of
 from ..signals.shared_tables import check_shared_times, table_signals
-from ..solvers.evaluations import explicit_evaluations, finish_count, start_count
+from ..solvers.wrappers.counting import explicit_evaluations, finish_count, start_count
 from ..state import State
 from .arguments import (
     DEFAULT_TOLERANCE,
@@ -45,7 +45,29 @@ from .backend_policy import choose_adjoint
 from .endings import nan_if_failed, raise_if_traced
 from .integration import RunArguments, counts_evaluations, integrate, shorten_to_zero
 from .solution import Solution
-from .step_limit import describe_progress
+
+
+def describe_progress(run: RunArguments) -> str:
+    """Return a sentence with the time that the run reached and its last step.
+
+    The run is repeated, because its last sample may lie long before its end.
+    """
+    saveat = diffrax.SaveAt(steps=True, fn=_save_nothing)
+    repeated, *_ = integrate(run._replace(saveat=saveat, number=None))
+    times = np.asarray(repeated.ts)
+    times = np.concatenate([[float(run.t0)], times[np.isfinite(times)]])
+    accepted, rejected = (
+        int(repeated.stats[f"num_{kind}_steps"]) for kind in ("accepted", "rejected")
+    )
+    last = f"; the last step took {times[-1] - times[-2]:.3g} s" if len(times) > 1 else ""
+    return (
+        f"The run reached t = {times[-1]:.6g} s of {float(run.t1):.6g} s in {accepted} accepted "
+        f"and {rejected} rejected steps{last}."
+    )
+
+
+def _save_nothing(t: Time, y: Unknowns, args: Args) -> Array:
+    return jnp.zeros(0)
 
 
 def simulate(

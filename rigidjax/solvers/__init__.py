@@ -21,7 +21,7 @@ if _typing.TYPE_CHECKING:
     from .conserving.energy_midpoint import EnergyMidpoint as EnergyMidpoint
     from .conserving.energy_momentum import EnergyMomentum as EnergyMomentum
     from .conserving.simo_wong import SimoWong as SimoWong
-    from .conserving.variational import Variational as Variational
+    from .conserving.variational_step import Variational as Variational
     from .dae.bdf import BDF as BDF
     from .dae.extrapolation import Odex as Odex, Seulex as Seulex
     from .dae.radau import (
@@ -55,7 +55,7 @@ __getattr__, __dir__ = _deferred_names(
         "EnergyMomentum": "conserving.energy_momentum",
         "ModelTerm": "conserving.base",
         "SimoWong": "conserving.simo_wong",
-        "Variational": "conserving.variational",
+        "Variational": "conserving.variational_step",
         "MuntheKaas": "lie",
         "RK4": "lie",
         "GeneralizedAlpha": "lie",

@@ -8,7 +8,7 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.adjoints import explicit
-from rigidjax.adjoints.reverse import is_supported
+from rigidjax.adjoints.traced_solve import is_supported
 from rigidjax.solvers import Radau5
 from rigidjax.solvers.wrappers.perturbed import LinearizedField, Perturbed
 from rigidjax.solvers.wrappers.probe_state import Probe

@@ -10,7 +10,7 @@ import rigidjax as rj
 from rigidjax.mechanics.kinematics.poses import assemble_poses
 from rigidjax.native.ops.gather_scatter import segment_sum
 from rigidjax.rotations.euler_map import euler_map
-from rigidjax.solvers.conserving.loads import conserving_wrenches
+from rigidjax.solvers.conserving.discrete_gradient import conserving_wrenches
 
 T = jnp.zeros(())
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.formulations.descriptor import Descriptor
-from rigidjax.formulations.redundancy import redundant_projector
+from rigidjax.formulations.descriptor import Descriptor, redundant_projector
 from rigidjax.solvers import dae_term
 
 FOUR_BAR = rj.problems.four_bar(thickness=0.05)

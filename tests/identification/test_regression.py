@@ -14,9 +14,13 @@ from rigidjax import identification as ident
 from rigidjax.mechanics.constraints import constraint_rates, constraint_values
 from rigidjax.mechanics.dynamics.select import compute_accelerations
 from rigidjax.mechanics.kinematics.forward import tree_poses
-from rigidjax.mechanics.kinematics.poses import assemble_poses, joint_coordinates, joint_frames_at
+from rigidjax.mechanics.kinematics.poses import (
+    Twists,
+    assemble_poses,
+    joint_coordinates,
+    joint_frames_at,
+)
 from rigidjax.mechanics.kinematics.trees import generalised_velocities
-from rigidjax.mechanics.kinematics.twists import Twists
 from rigidjax.mechanics.stacked.system import PreparedSystem
 
 # The matrix.

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ...adjoints.probed_loop import NestedForwardMode
+from ...adjoints.boundaries import NestedForwardMode
 from ...checks import check_sample_times, common_dtype
 from ...formulations import AbstractFormulation
 from ...results import RESULTS

@@ -12,14 +12,18 @@ from ...bodies import Body, MassProperties
 from ...forces import AbstractActuator, Gravity, Motor
 from ...formulations import AbstractFormulation
 from ...mechanics import System, check_constant_masses, rate_labels
-from ...mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces, poses_of_state
+from ...mechanics.kinematics.poses import (
+    Twists,
+    joint_frames_at,
+    kinematics_for_forces,
+    poses_of_state,
+)
 from ...mechanics.kinematics.trees import (
     body_accelerations,
     body_twists,
     generalised_velocities,
     null_space,
 )
-from ...mechanics.kinematics.twists import Twists
 from ...mechanics.loads import applied_wrenches
 from ...mechanics.stacked.joints import Poses
 from ...mechanics.stacked.system import PreparedSystem

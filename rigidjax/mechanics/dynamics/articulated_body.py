@@ -22,7 +22,7 @@ from ...native.ops import cross, short_sum, take
 from ...rotations.matrix import matrix, product, to_space
 from ...rotations.so3 import skew
 from ..kinematics.bias_accelerations import joint_bias_accelerations
-from ..kinematics.poses import kinematics_for_forces
+from ..kinematics.poses import Motion, Twists, kinematics_for_forces
 from ..kinematics.trees import (
     first_rate,
     free_bodies,
@@ -34,7 +34,6 @@ from ..kinematics.trees import (
     tree_joints,
     twists_of,
 )
-from ..kinematics.twists import Motion, Twists
 from ..loads import free_forces
 from ..stacked.joints import GroupFrames, JointFrames, JointGroup, Poses
 from ..stacked.system import PreparedSystem

@@ -12,9 +12,8 @@ from jaxtyping import Array, Float
 
 from ...native.ops import divide_by_invariant, short_sum
 from ..kinematics.bias_accelerations import joint_bias
-from ..kinematics.poses import kinematics_for_forces
+from ..kinematics.poses import Motion, Twists, kinematics_for_forces
 from ..kinematics.trees import body_twists, generalised_velocities
-from ..kinematics.twists import Motion, Twists
 from ..loads import free_forces
 from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem

@@ -9,9 +9,13 @@ from ...annotations import Scalar
 from ...bodies.inertia import inertia_tensor
 from ...native.ops import short_sum
 from ..constraints import constraint_rates, constraint_values, split_trees_and_loops
-from ..kinematics.poses import differentiate_along_motion, joint_frames_at, kinematics_for_forces
+from ..kinematics.poses import (
+    Twists,
+    differentiate_along_motion,
+    joint_frames_at,
+    kinematics_for_forces,
+)
 from ..kinematics.trees import twists_from_velocities
-from ..kinematics.twists import Twists
 from ..loads import apply_inverse_mass, free_accelerations, free_forces
 from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem

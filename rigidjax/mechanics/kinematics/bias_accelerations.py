@@ -14,7 +14,7 @@ from ...native.ops import cross, take
 from ...rotations.matrix import to_body, to_space
 from ..stacked.joints import GroupFrames, JointFrames, JointGroup, Poses
 from ..stacked.system import PreparedSystem
-from .poses import differentiate_along_motion, joint_frames_at, joint_twists
+from .poses import Twists, differentiate_along_motion, joint_frames_at, joint_twists
 from .trees import (
     first_rate,
     free_bodies,
@@ -25,7 +25,6 @@ from .trees import (
     sum_along_paths,
     tree_joints,
 )
-from .twists import Twists
 
 
 def joint_bias_accelerations(

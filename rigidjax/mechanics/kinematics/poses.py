@@ -1,4 +1,4 @@
-"""Poses of bodies, frames and coordinates of joints, relative twists."""
+"""Twists and poses of bodies, frames and coordinates of joints, relative twists."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -20,7 +20,25 @@ from ...rotations.so3 import skew
 from ...state import State
 from ..stacked.joints import GroupFrames, JointFrames, Poses, poses_with_ground
 from ..stacked.system import PreparedSystem
-from .twists import Twists
+
+
+class Twists(eqx.Module):
+    """Velocities of the bodies.
+
+    `linear`, of the centres of mass, (L, 3) m/s, space components; `angular`, (L, 3) rad/s, body
+    components.
+    """
+
+    linear: Float[Array, "L 3"]
+    angular: Float[Array, "L 3"]
+
+
+class Motion(eqx.Module):
+    r"""Consistent generalised velocities (f,), the twists of the bodies, and $\dot\nu$ (f,)."""
+
+    rates: Float[Array, " f"]
+    twists: Twists
+    derivatives: Float[Array, " f"]
 
 
 def assemble_poses(

@@ -20,8 +20,7 @@ from ...rotations.matrix import to_body, to_space
 from ..stacked.joints import GroupFrames, JointFrames, JointGroup, Poses
 from ..stacked.system import PreparedSystem
 from ..topology import GROUND
-from .poses import joint_frames_at, joint_twists, pose_rate
-from .twists import Twists
+from .poses import Twists, joint_frames_at, joint_twists, pose_rate
 
 # Bodies up to which sums along paths are products with a matrix; more are added by doubling.
 _MATRIX_LIMIT = 16

@@ -22,13 +22,16 @@ from ...bodies.inertia import inertia_tensor
 from ...forces.base import Kinematics
 from ...joints.base import AbstractJoint
 from ...joints.replacing import replace_fields
+from ...mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces
+from ...mechanics.loads import applied_wrenches
 from ...mechanics.stacked.forces import ForceGroup, energy_of
-from ...mechanics.stacked.joints import frames_between
+from ...mechanics.stacked.joints import Poses, frames_between
 from ...mechanics.stacked.system import PreparedSystem
 from ...native.ops import cross, take
 from ...rotations.guarded import safe_divide
 from ...rotations.matrix import product, to_body, to_space
 from ...rotations.so3 import skew
+from .phase import split_twists
 
 
 def defect(
@@ -192,3 +195,44 @@ def _relative_twists(
     omega_rigid = solve_inertia(locked + floor * jnp.eye(3, dtype=locked.dtype), spin)
     v = v - drift[None] - jax.vmap(lambda arm: cross(omega_rigid, arm))(arms)
     return v, omega - jax.vmap(lambda R: to_body(R, omega_rigid))(R)
+
+
+def wrenches_in_pose(
+    prepared: PreparedSystem, t: Scalar, poses: Poses, twists: Float[Array, "L 6"]
+) -> Float[Array, "L 6"]:
+    """Return the applied wrenches, forces in space and moments in body components."""
+    return applied_wrenches(prepared, t, _kinematics(prepared, poses, twists))
+
+
+def conserving_wrenches(
+    prepared: PreparedSystem,
+    t: Scalar,
+    first: Poses,
+    middle: Poses,
+    last: Poses,
+    change: Float[Array, "L 6"],
+    h: Scalar,
+    chords: Float[Array, " L"],
+) -> Float[Array, "L 6"]:
+    r"""Return the wrenches in the middle of a step.
+
+    The conservative part does exactly the work $V_0 - V_1$.
+
+    **Arguments:** `prepared`; `t`, the middle of the step, s; `first`, `middle`, `last`, poses at
+    its start, middle and end; `change`, displacements and rotation vectors (body axes of the
+    middle) of the step, (L, 6); `h`, its length, s; `chords`, of the rotations (see
+    `RotationIncrement`), (L,).
+    **Returns:** forces in space and moments in body components of the middle, (L, 6).
+    """
+    poses = [_kinematics(prepared, p, change / h) for p in (first, middle, last)]
+    total = applied_wrenches(prepared, t, poses[1])
+    for group in prepared.forces:
+        if not group.is_linear:
+            total = total + energy_correction(prepared, group, t, h, poses, chords)
+    return total
+
+
+def _kinematics(prepared: PreparedSystem, poses: Poses, twists: Float[Array, "L 6"]) -> Kinematics:
+    return kinematics_for_forces(
+        prepared, poses, joint_frames_at(prepared, poses), split_twists(twists)
+    )

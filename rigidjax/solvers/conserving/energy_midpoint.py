@@ -22,12 +22,11 @@ from ...rotations.base import AbstractRotation
 from ...rotations.matrix import to_body, to_space
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import normalize
-from .equations import AbstractMotionStep
+from .base import check_form, check_free_bodies
+from .equations import AbstractMotionStep, Root
 from .fixed_point import StepRotation
 from .increments import conformal, rotate_by_half, sine
-from .model_checks import check_form, check_free_bodies
 from .motion import BodyMotion, decode_motion
-from .newton import Root
 from .one_step import AbstractOneStepSolver, StepMemory
 
 # Largest relative difference of two moments of inertia that count as equal.

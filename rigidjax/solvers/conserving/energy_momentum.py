@@ -11,16 +11,14 @@ from ...formulations import Absolute, AbstractFormulation
 from ...mechanics import has_joints
 from ...rotations.directors import Directors
 from ...rotations.quaternion import Quaternion
-from .equations import AbstractMotionStep
+from .base import check_form, check_free_bodies
+from .equations import AbstractMotionStep, Root
 from .fixed_point import DirectorRateStep, TrapezoidalRateStep
 from .increments import Map, cayley, conformal
-from .model_checks import check_form, check_free_bodies
 from .motion import BodyMotion
-from .newton import Root
-from .null_space_step import NullSpaceStep
 from .one_step import AbstractSystemStepSolver
 from .phase import Phase
-from .saddle_point import SaddlePointStep
+from .saddle_point import NullSpaceStep, SaddlePointStep
 from .trapezoidal_step import trapezoidal_step
 
 

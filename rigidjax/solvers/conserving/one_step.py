@@ -24,13 +24,12 @@ from ...annotations import (
 )
 from ...formulations import AbstractFormulation
 from ...mechanics import has_joints
+from ..dense import StepInterpolation
 from ..step_results import RESULTS
 from ..terms import apply_direction, unwrap
 from .base import AbstractStructureSolver
-from .equations import AbstractMotionStep
-from .interpolation import StepInterpolation
+from .equations import AbstractMotionStep, Root, find_root
 from .motion import BodyMotion, decode_motion, encode_motion
-from .newton import Root, find_root
 from .phase import Phase, decode_phase, encode_phase, pose_rates
 
 

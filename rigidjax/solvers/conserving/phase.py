@@ -9,13 +9,13 @@ from jaxtyping import Array, Float
 from ...annotations import Scalar
 from ...formulations import Absolute, AbstractFormulation, NullSpace
 from ...mechanics.dynamics.projections import project_twists
-from ...mechanics.kinematics.poses import assemble_poses, joint_angles, joint_frames_at
-from ...mechanics.kinematics.twists import Twists
+from ...mechanics.kinematics.poses import Twists, assemble_poses, joint_angles, joint_frames_at
 from ...mechanics.loads import apply_mass
 from ...mechanics.stacked.joints import Poses
 from ...mechanics.stacked.system import PreparedSystem
 from ...rotations import Directors
 from ...rotations.euler_map import euler_map
+from ...rotations.guarded import safe_sqrt
 from ...rotations.matrix import to_body, to_space
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import multiply
@@ -169,3 +169,12 @@ def change_frame(
 ) -> Float[Array, "L 3"]:
     """Transform components from the `source` to the `target` frames, both rotation matrices."""
     return jax.vmap(lambda v, R, Q: to_body(Q, to_space(R, v)))(vectors, source, target)
+
+
+def increment_scales(
+    prepared: PreparedSystem, positions: Float[Array, "L 3"]
+) -> Float[Array, "L 6"]:
+    """Return the scales of displacements, m, and of rotations, rad, of all bodies."""
+    distances = safe_sqrt(jnp.sum(positions * positions, axis=1))
+    lengths = (distances + prepared.lengths)[:, None]
+    return jnp.concatenate([jnp.repeat(lengths, 3, axis=1), jnp.ones_like(positions)], axis=1)

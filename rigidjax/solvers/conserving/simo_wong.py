@@ -7,12 +7,11 @@ import equinox as eqx
 from ...annotations import Scalar, Vector
 from ...bodies import FixedPointBody
 from ...formulations import AbstractFormulation
-from .equations import AbstractMotionStep
+from .base import check_free_bodies
+from .equations import AbstractMotionStep, Root
 from .fixed_point import TrapezoidalRateStep
 from .increments import exponential
-from .model_checks import check_free_bodies
 from .motion import BodyMotion
-from .newton import Root
 from .one_step import AbstractSystemStepSolver
 from .phase import Phase
 from .trapezoidal_step import trapezoidal_step

@@ -15,13 +15,20 @@ from ...mechanics.stacked.system import PreparedSystem
 from ...native.ops import cross
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body
+from .discrete_gradient import conserving_wrenches, wrenches_in_pose
+from .equations import Root, find_root
 from .fixed_point import director_gain, director_rates
 from .increments import Map, RotationIncrement, cayley, map_rotations
-from .loads import conserving_wrenches, wrenches_in_pose
-from .newton import Root, find_root
-from .phase import Phase, change_frame, is_jointed, midpoint_poses, momenta, rotate_quaternions
+from .phase import (
+    Phase,
+    change_frame,
+    increment_scales,
+    is_jointed,
+    midpoint_poses,
+    momenta,
+    rotate_quaternions,
+)
 from .saddle import AbstractMultiplierEquations
-from .scales import increment_scales
 from .welded_assemblies import WeldedAssemblies, assembly_leads
 
 

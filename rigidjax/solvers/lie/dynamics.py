@@ -19,19 +19,19 @@ from ...mechanics.dynamics.constraint_elimination import flatten_jacobian
 from ...mechanics.dynamics.joint_gradients import JointGradients, joint_gradients
 from ...mechanics.dynamics.projections import constrained_accelerations, smallest_change
 from ...mechanics.kinematics.poses import (
+    Twists,
     assemble_poses,
     joint_angle_rates,
     joint_angles,
     joint_frames_at,
     kinematics_for_forces,
 )
-from ...mechanics.kinematics.twists import Twists
 from ...mechanics.loads import apply_mass, force_virials, free_forces
 from ...mechanics.reactions import redundant_multipliers
 from ...mechanics.stacked.joints import JointFrames, Poses
 from ...mechanics.stacked.system import PreparedSystem
 from ...rotations.euler_map import euler_map
-from ..conserving.scales import increment_scales
+from ..conserving.phase import increment_scales
 
 
 class Pose(NamedTuple):

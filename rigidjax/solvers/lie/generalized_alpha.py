@@ -30,11 +30,10 @@ from ..implicit import attach_derivatives
 from ..step_results import RESULTS
 from ..terms import apply_direction, unwrap
 from .alpha_step import AlphaCoefficients, AlphaStep, coefficients, solve_by_newton
-from .base import is_inside_chart
+from .base import GroupUnknowns, is_inside_chart
 from .chart import Chart
 from .dynamics import Dynamics, Pose
 from .interpolation import PoseInterpolation
-from .unknowns import GroupUnknowns
 
 
 class AlphaState(NamedTuple):

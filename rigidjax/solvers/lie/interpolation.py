@@ -8,9 +8,9 @@ from jaxtyping import Array, Float
 
 from ...annotations import DenseInfo, InterpolationClass, Scalar, Time, Vector, Y
 from ..dense import AbstractDenseOutput
+from .base import GroupUnknowns
 from .chart import Chart, ChartIncrement
 from .dynamics import Pose
-from .unknowns import GroupUnknowns
 
 
 @dataclasses.dataclass(frozen=True)

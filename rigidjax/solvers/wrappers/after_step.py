@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from ...annotations import DenseInfo, Flag, InterpolationClass, Jump, Time, Y
 from ...formulations import AbstractFormulation
-from ...projection.base import AbstractProjection
+from ...projection.projection import AbstractProjection
 from ...results import first_failure
 from ...signals.controllers import sampled_sources
 from ..dae.base import AbstractDAESolver

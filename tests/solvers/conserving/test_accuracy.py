@@ -143,7 +143,7 @@ def test_invariants_against_their_definitions(rng):
 @pytest.mark.exhaustive
 def test_discrete_multiplier():
     """Remark 4.3 against the ninth unknown of the equations (51)."""
-    from rigidjax.solvers.conserving.newton import find_root
+    from rigidjax.solvers.conserving.equations import find_root
     from rigidjax.solvers.conserving.saddle_point import SaddlePointStep
 
     body, state0 = models.quartic_body()

@@ -13,10 +13,10 @@ from rigidjax import problems
 from rigidjax.formulations.descriptor import Descriptor
 from rigidjax.solvers import GeneralizedAlpha
 from rigidjax.solvers.lie.alpha_step import coefficients
+from rigidjax.solvers.lie.base import GroupUnknowns
 from rigidjax.solvers.lie.dynamics import Dynamics
 from rigidjax.solvers.lie.generalized_alpha import AlphaState, _step_equations
 from rigidjax.solvers.lie.tree_elimination import plan_tree
-from rigidjax.solvers.lie.unknowns import GroupUnknowns
 
 
 def tumbling_chain(n):

@@ -23,6 +23,7 @@ from ....annotations import (
     Vector,
     Y,
 )
+from ...dense import DifferenceInterpolation
 from ...implicit import attach_derivatives
 from ...linear import (
     Factorisation,
@@ -47,8 +48,8 @@ from ..equations import (
 from ..newton import NewtonSolution, SimplifiedNewton, default_newton, iterate
 from ..proposed import controller_scale, encode_step_factor
 from ..start import check_start_consistency
-from .formulas import MAX_ORDER
 from .history import (
+    MAX_ORDER,
     Correction,
     DifferenceCoefficients,
     DifferenceHistory,
@@ -57,7 +58,6 @@ from .history import (
     restart_history,
     update_differences,
 )
-from .interpolation import DifferenceInterpolation
 from .order import choose_order_and_step, estimate_errors, retry_factor
 
 # Fraction of the tolerance that the error of a step may reach: errors of the steps of an undamped

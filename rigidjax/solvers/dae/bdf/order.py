@@ -5,8 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from ....annotations import Count, Flag, Norm, Scalar, Vector
-from .formulas import ERROR, LEADING, MAX_ORDER
-from .history import ROWS, DifferenceCoefficients, Differences
+from .history import ERROR, LEADING, MAX_ORDER, ROWS, DifferenceCoefficients, Differences
 
 # Ratio of the tolerance to the error that a step aims at; more steps are rejected with DASSL's 2.
 _SAFETY = 4.0

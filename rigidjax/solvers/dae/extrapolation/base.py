@@ -7,12 +7,12 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ....annotations import Count, Time, Vector, Y
+from ...dense import ChordInterpolation
 from ...step_results import RESULTS, stop_at_roundoff
 from ..base import AbstractProposingSolver
 from ..equations import stop_gradients
 from ..newton import SimplifiedNewton, default_newton
 from ..proposed import controller_scale, encode_step_factor
-from .interpolation import ChordInterpolation
 from .table import Extrapolation, StepSequence, choose_columns
 
 

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import lineax as lx
+from jaxtyping import Array, Float, PyTree
 
 from ....annotations import (
     Args,
@@ -28,6 +29,7 @@ from ....annotations import (
     Y,
 )
 from ...continuous import continuous
+from ...dense import AbstractDenseOutput
 from ...implicit import attach_derivatives
 from ...linear import Inverse, check_linear_solver, inverse_size, solve
 from ...step_results import newton_result, stop_at_roundoff
@@ -44,7 +46,6 @@ from ..equations import (
 from ..newton import NewtonSolution, SimplifiedNewton, default_newton, iterate
 from ..predictive import PredictiveController
 from ..start import check_start_consistency
-from .interpolation import CollocationInterpolation
 from .refined_stages import RefinedStages, dense_increments, refine_stages, zero_refined_stages
 from .stages import (
     StageEquations,
@@ -56,7 +57,32 @@ from .stages import (
     solve_newton_equations,
     zero_stage_factors,
 )
-from .tableau import RadauTableau, radau_tableau
+from .tableau import RadauTableau, lagrange_basis, radau_tableau
+
+
+class CollocationInterpolation(AbstractDenseOutput):
+    r"""The collocation polynomial of a step, $y_0 + \sum_i \ell_i(\theta) z_i$, of degree s.
+
+    The local error is of order s + 1 within the step, and of the order of the method at its end.
+
+    **Attributes:** `y0`, start; `z`, increments of the s stages along the leading axis.
+    **Source:** Hairer-Wanner II, IV.8, "continuous output".
+    """
+
+    t0: Time
+    t1: Time
+    y0: Y
+    z: PyTree[Float[Array, "s ..."]]
+
+    def evaluate_at(self, t: Time) -> Y:
+        """Return the unknowns at `t`, s."""
+        theta = self.fraction(t)
+        stages = len(jax.tree.leaves(self.z)[0])
+        basis = jnp.stack(lagrange_basis(radau_tableau(stages).c, theta))
+        return jax.tree.map(
+            lambda y, z: y + jnp.tensordot(basis.astype(z.dtype), z, axes=1), self.y0, self.z
+        )
+
 
 # Stages of an iteration that does not converge with a new Jacobian are used if its last increment,
 # in units of the admitted error of a step, is at most this: after a step that did not converge

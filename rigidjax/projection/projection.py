@@ -1,4 +1,7 @@
-"""Iterative projection in the mass metric."""
+"""Projections onto the constraints, against drift and for consistent initial values."""
+
+import abc
+from collections.abc import Callable
 
 import diffrax
 import equinox as eqx
@@ -11,8 +14,69 @@ from jaxtyping import Array, Float
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns, join_chart, split_chart
 from ..mechanics import has_joints
+from ..mechanics.constraints import violation_tolerance
+from ..results import JOINTS_OPEN
 from ..rotations.base import AbstractRotation
-from .base import AbstractProjection, check_closed
+
+
+class AbstractProjection(eqx.Module):
+    """A map of unknowns onto the constraints."""
+
+    @abc.abstractmethod
+    def __call__(
+        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+    ) -> tuple[Unknowns, diffrax.RESULTS]:
+        """Project unknowns onto the constraints of `model` at time `t`.
+
+        **Returns:** the projected unknowns; the result, `diffrax.RESULTS.successful` or a failure.
+        """
+
+
+class ConvertedProjection(AbstractProjection):
+    """A projection onto the constraints of one model, traced once for all its calls.
+
+    **Arguments:** `function` of time and unknowns, without anything that it closes over.
+    """
+
+    function: Callable[..., tuple[Unknowns, diffrax.RESULTS]]
+
+    def __call__(
+        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+    ) -> tuple[Unknowns, diffrax.RESULTS]:
+        return self.function(t, y)
+
+
+def check_closed(
+    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+) -> tuple[Unknowns, diffrax.RESULTS]:
+    """Return projected unknowns with the result `JOINTS_OPEN` if they leave a joint open.
+
+    Unknowns that are not finite do not change the result here; they are reported at the end of the
+    run.
+    """
+    successful = diffrax.RESULTS.successful
+    if not has_joints(model.system):
+        return y, successful
+    gap = jnp.max(model.gaps(t, y), initial=0.0)
+    is_open = gap > violation_tolerance(gap.dtype)
+    return y, diffrax.RESULTS.where(is_open, JOINTS_OPEN, successful)  # pyright: ignore[reportArgumentType]
+
+
+class Explicit(AbstractProjection):
+    r"""The closed-form projection of each parametrization, `model.project`; the default.
+
+    Quaternions are normalised, Lang (63), which is the mass-metric projection too. For directors
+    the attitude follows from the explicit algorithm of Lang, Section 6, and the rates from the
+    closed form of the mass-metric projection, (62, V): the velocities of index-3 steps have errors
+    of lower order in the direction of the constraint forces, and the projection must remove these
+    without changing other components. With joints the projection makes one or two Newton steps of
+    Lang (62). A joint that is still open ends the run.
+    """
+
+    def __call__(
+        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
+    ) -> tuple[Unknowns, diffrax.RESULTS]:
+        return check_closed(model, t, model.project(t, y))
 
 
 class MassMetric(AbstractProjection):
