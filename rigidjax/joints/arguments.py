@@ -9,26 +9,28 @@ from jaxtyping import Array, Float
 from ..by_numpy import evaluate
 from ..checks import (
     ArrayInput,
+    Rule,
     as_leaf,
     check_all,
-    finite_leaf,
     finite_rule,
     float_array,
     vector_leaf,
 )
 from .base import AbstractJoint
+from .friction import Friction
 from .relative_pose import Vector
 from .stop import Stop
 
 Law = TypeVar("Law")
 
 
-def checked_joint_name(kind: str, parent: str, child: str, name: str | None) -> str:
-    """Return the joint's name, made of those of its bodies if it is `None`.
+def set_bodies(joint: Any, parent: str, child: str, name: str | None) -> None:
+    """Check and set the bodies and the name, made of theirs if it is `None`, of a new joint.
 
     **Errors:** `TypeError` for bodies that are not given by name; `ValueError` for a joint of a
     body with itself, or a name that is not a string or empty.
     """
+    kind = type(joint).__name__
     for argument, value in (("parent", parent), ("child", child)):
         if not isinstance(value, str):
             raise TypeError(
@@ -38,20 +40,19 @@ def checked_joint_name(kind: str, parent: str, child: str, name: str | None) -> 
         raise ValueError(
             f"`{kind}` joins two different bodies; got {parent!r} as parent and child."
         )
-    if name is None:
-        return _default_name(kind, parent, child)
-    if not isinstance(name, str) or not name:
+    if name is not None and (not isinstance(name, str) or not name):
         raise ValueError(f"`{kind}(name=...)` must be a non-empty string; got {name!r}.")
-    return name
+    joint.parent, joint.child = parent, child
+    joint.name = _default_name(joint) if name is None else name
 
 
 def has_default_name(joint: AbstractJoint) -> bool:
     """Return whether a joint has its default name."""
-    return joint.name == _default_name(type(joint).__name__, joint.parent, joint.child)
+    return joint.name == _default_name(joint)
 
 
-def _default_name(kind: str, parent: str, child: str) -> str:
-    return f"{kind.lower()} {parent}-{child}"
+def _default_name(joint: AbstractJoint) -> str:
+    return f"{type(joint).__name__.lower()} {joint.parent}-{joint.child}"
 
 
 def point_leaf(value: ArrayInput | None, argument: str) -> Any:
@@ -80,28 +81,67 @@ def checked_axis(value: ArrayInput | None, argument: str) -> Vector:
     return as_leaf(check_all(float_array(value, argument, (3,)), [finite_rule(argument), rule]))
 
 
-def rate_constants(
-    joint: AbstractJoint, value: ArrayInput, argument: str
-) -> Float[Array, " f"] | None:
-    """Return a checked non-negative constant for each rate of a joint; `None` for a plain zero.
+def set_laws(
+    joint: Any,
+    damping: ArrayInput,
+    armature: ArrayInput,
+    friction: Friction | None,
+    stiffness: ArrayInput,
+    rest: ArrayInput,
+    limits: ArrayInput | None,
+    stop: Stop | None,
+) -> None:
+    """Check and set the fields of the laws on the coordinates of a joint that is being built.
 
-    The rate of a prescribed motion counts as well.
+    Every constant gets an entry for each rate, also for that of a prescribed motion; a plain zero
+    becomes `None`. Limits without a `stop` get the default one.
 
-    **Errors:** `ValueError` for a wrong shape or a negative number.
+    **Errors:** `TypeError` for a law of another type; `ValueError` for a wrong shape or number of
+    entries, a negative constant, a lower limit that is not below the upper one, a rest without a
+    stiffness, a stop without limits, and a spring or limits on a prescribed motion.
     """
-    kind = type(joint).__name__
+    kind, count = type(joint).__name__, joint.num_undriven_rates
+    joint.damping = _rate_constants(joint, damping, "damping")
+    joint.armature = _rate_constants(joint, armature, "armature")
+    joint.friction = _constants_of_law(joint, friction, Friction)
+    joint.stiffness = _rate_constants(joint, stiffness, "stiffness")
+    joint.rest = _rate_constants(joint, rest, "rest", is_signed=True)
+    if joint.rest is not None and joint.stiffness is None:
+        raise ValueError(f"`{kind}(rest=...)` has no effect without `stiffness`; give a stiffness.")
+    _check_undriven(joint, "stiffness")
+    if limits is None:
+        if stop is not None:
+            raise ValueError(
+                f"`{kind}(stop=...)` has no effect without `limits`; give `limits=(low, high)`."
+            )
+        joint.limits = joint.stop = None
+        return
+    name = f"{kind}(limits=...)"
+    rule = (
+        lambda x: (x[..., 0] < x[..., 1]).all(),
+        f"`{name}` must be (low, high), with the lower limit below the upper one; infinity stands "
+        "for no limit.",
+    )
+    shapes = {(count, 2), (2,)} if count == 1 else {(count, 2)}
+    joint.limits = as_leaf(check_all(float_array(limits, name, *shapes), [rule]))
+    _check_undriven(joint, "limits")
+    joint.limits = joint.limits.reshape(count, 2)
+    joint.stop = _constants_of_law(joint, Stop() if stop is None else stop, Stop)
+
+
+def _rate_constants(
+    joint: AbstractJoint, value: ArrayInput, argument: str, is_signed: bool = False
+) -> Float[Array, " f"] | None:
+    """Return a checked constant for each rate of a joint, `None` for a plain zero."""
     if isinstance(value, int | float) and value == 0:
         return None
-    name, count = f"{kind}({argument}=...)", joint.num_undriven_rates
-    rule = (lambda x: (x >= 0).all(), f"`{name}` must not be negative.")
-    checked = check_all(float_array(value, name, *_shapes(value, count)), [finite_rule(name), rule])
-    return _for_each_rate(checked, count)
-
-
-def _shapes(value: ArrayInput, count: int) -> tuple[tuple[int, ...]]:
-    """Return the shape that constants of a joint with `count` rates must have."""
+    name, count = f"{type(joint).__name__}({argument}=...)", joint.num_undriven_rates
     is_scalar = not isinstance(value, list | tuple) and np.shape(value) == ()
-    return ((),) if is_scalar else ((count,),)
+    rules: list[Rule] = [finite_rule(name)]
+    if not is_signed:
+        rules.append((lambda x: (x >= 0).all(), f"`{name}` must not be negative."))
+    checked = check_all(float_array(value, name, () if is_scalar else (count,)), rules)
+    return _for_each_rate(checked, count)
 
 
 def _for_each_rate(value: Array | np.ndarray, count: int) -> Float[Array, " f"]:
@@ -112,15 +152,10 @@ def _broadcast(shape: tuple[int, ...], xp: Any, value: Array | np.ndarray) -> Ar
     return xp.broadcast_to(value, shape)
 
 
-def constants_of_law(
-    joint: AbstractJoint, law: Law | None, kind: type[Law], argument: str
-) -> Law | None:
-    """Return a law, such as `Friction`, with an entry for each rate of a joint in every constant.
-
-    **Errors:** `TypeError` for another object than a `kind`; `ValueError` for a constant with
-    another number of entries.
-    """
-    name, count = f"{type(joint).__name__}({argument}=...)", joint.num_undriven_rates
+def _constants_of_law(joint: AbstractJoint, law: Law | None, kind: type[Law]) -> Law | None:
+    """Return a law with an entry for each rate of a joint in every constant."""
+    argument, count = kind.__name__.lower(), joint.num_undriven_rates
+    name = f"{type(joint).__name__}({argument}=...)"
     if law is None:
         return None
     if not isinstance(law, kind):
@@ -136,57 +171,8 @@ def constants_of_law(
     return jax.tree.map(lambda leaf: _for_each_rate(leaf, count), law)
 
 
-def checked_spring(
-    joint: AbstractJoint, stiffness: ArrayInput, rest: ArrayInput
-) -> tuple[Float[Array, " f"] | None, Float[Array, " f"] | None]:
-    """Return stiffness and unloaded coordinate of each rate, `None` for plain zeros.
-
-    **Errors:** `ValueError` for a wrong shape, a negative stiffness, a rest without a stiffness,
-    or a prescribed motion.
-    """
-    kind, count = type(joint).__name__, joint.num_undriven_rates
-    stiffnesses = rate_constants(joint, stiffness, "stiffness")
-    if isinstance(rest, int | float) and rest == 0:
-        rests = None
-    else:
-        name = f"{kind}(rest=...)"
-        rests = _for_each_rate(finite_leaf(rest, name, *_shapes(rest, count)), count)
-        if stiffnesses is None:
-            raise ValueError(f"`{name}` has no effect without `stiffness`; give a stiffness.")
-    _check_undriven(joint, stiffnesses, "stiffness")
-    return stiffnesses, rests
-
-
-def checked_limits(
-    joint: AbstractJoint, limits: ArrayInput | None, stop: Stop | None
-) -> tuple[Float[Array, "f 2"] | None, Stop | None]:
-    """Return the limits of each coordinate and the stops there, by default `Stop()`.
-
-    **Errors:** `ValueError` for a wrong shape, a lower limit that is not below the upper one, a
-    stop without limits, or a prescribed motion; `TypeError` for an object other than a `Stop`.
-    """
-    kind, count = type(joint).__name__, joint.num_undriven_rates
-    name = f"{kind}(limits=...)"
-    if limits is None:
-        if stop is not None:
-            raise ValueError(
-                f"`{kind}(stop=...)` has no effect without `limits`; give `limits=(low, high)`."
-            )
-        return None, None
-    shapes = {(count, 2), (2,)} if count == 1 else {(count, 2)}
-    rule = (
-        lambda x: (x[..., 0] < x[..., 1]).all(),
-        f"`{name}` must be (low, high), with the lower limit below the upper one; infinity stands "
-        "for no limit.",
-    )
-    checked = as_leaf(check_all(float_array(limits, name, *shapes), [rule]))
-    _check_undriven(joint, checked, "limits")
-    stops = constants_of_law(joint, Stop() if stop is None else stop, Stop, "stop")
-    return checked.reshape(count, 2), stops
-
-
-def _check_undriven(joint: AbstractJoint, value: Any, argument: str) -> None:
-    if value is not None and joint.is_driven:
+def _check_undriven(joint: AbstractJoint, argument: str) -> None:
+    if getattr(joint, argument) is not None and joint.is_driven:
         raise ValueError(
             f"`{type(joint).__name__}({argument}=...)` acts on a free coordinate; that of "
             f"{joint.name!r} is prescribed by `motion`. Leave one of them out."

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from ..native.ops import cross, inverse, short_sum
 from ..rotations.so3 import exp
 from .motion import motion_at
-from .relative_pose import RelativePose, Vector, apply_small_twist
+from .relative_pose import RelativePose, Vector, apply_small_twist, zero_twist
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar
@@ -46,7 +46,7 @@ class AbstractJoint(eqx.Module):
         int
     ]  # number of coordinates that are lengths; they come first
     has_angle: AbstractClassVar[bool]  # whether the next coordinate is an angle without bounds
-    closes_loops_only: AbstractClassVar[bool]  # whether its null space has no global basis
+    closes_loops_only: ClassVar[bool] = False  # whether its null space has no global basis
     # Whether the last three rates are the angular velocity of an unrestricted rotation, in
     # components of the child's joint frame.
     turns_freely: ClassVar[bool] = False
@@ -69,14 +69,14 @@ class AbstractJoint(eqx.Module):
     motion = None
 
     @property
-    @abc.abstractmethod
     def num_constraints(self) -> int:
         """Number of constraints $m$."""
+        return len(self.constraint_is_length)
 
     @property
-    @abc.abstractmethod
     def num_rates(self) -> int:
         """Number of independent joint rates $f = 6 - m$."""
+        return 6 - self.num_constraints
 
     @property
     def num_undriven_rates(self) -> int:
@@ -117,9 +117,10 @@ class AbstractJoint(eqx.Module):
     def constraint_is_length(self) -> tuple[bool, ...]:
         """Whether each constraint is a length, m; the others are sines or angles."""
 
-    @abc.abstractmethod
     def points(self) -> tuple[Vector, Vector]:
-        """Return the joint points of parent and child, space components, m."""
+        """Return the joint points of parent and child, space components, m; by default `point`."""
+        joint: Any = self
+        return joint.point, joint.point
 
     @abc.abstractmethod
     def frame(self) -> Float[Array, "3 3"]:
@@ -151,21 +152,21 @@ class AbstractJoint(eqx.Module):
         )
         return pull_back(multipliers)
 
-    @abc.abstractmethod
     def alignment(self, relative: RelativePose) -> Float[Array, ""]:
         """Return the cosine of the angle between directions that the joint keeps aligned.
 
-        Constraints that are sines also vanish where the child is the wrong way round, at -1. Joints
-        without such constraints return 1.
+        Constraints that are sines also vanish where the child is the wrong way round, at -1. The
+        default for joints without such constraints is 1.
         """
+        return jnp.ones((), relative.displacement.dtype)
 
     @abc.abstractmethod
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         r"""Return the motion subspace $S$ with $(\dot d, \omega) = S\,\nu + s_t$, shape (6, f)."""
 
-    @abc.abstractmethod
     def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        r"""Return the part $s_t$ of the twist that a prescribed motion causes, shape (6,)."""
+        r"""Return the part $s_t$ of the twist that a prescribed motion causes, (6,); else zero."""
+        return zero_twist(relative)
 
     @abc.abstractmethod
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:

@@ -7,15 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
-from .arguments import (
-    checked_axis,
-    checked_joint_name,
-    checked_limits,
-    checked_spring,
-    constants_of_law,
-    point_leaf,
-    rate_constants,
-)
+from .arguments import checked_axis, point_leaf, set_bodies, set_laws
 from .axes import frame_of_axis, unit_vector
 from .base import AbstractJoint
 from .friction import Friction
@@ -27,7 +19,6 @@ from .relative_pose import (
     pose_about_third_axis,
     tilt,
     unit_twists,
-    zero_twist,
 )
 from .stop import Stop
 
@@ -63,7 +54,6 @@ class Cylindrical(AbstractJoint):
 
     num_translations: ClassVar[int] = 1
     has_angle: ClassVar[bool] = True
-    closes_loops_only: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -81,30 +71,14 @@ class Cylindrical(AbstractJoint):
         limits: ArrayInput | None = None,
         stop: Stop | None = None,
     ):
-        self.name = checked_joint_name("Cylindrical", parent, child, name)
-        self.parent, self.child = parent, child
+        set_bodies(self, parent, child, name)
         self.point = point_leaf(point, "Cylindrical(point=...)")
         self.axis = checked_axis(axis, "Cylindrical(axis=...)")
-        self.damping = rate_constants(self, damping, "damping")
-        self.armature = rate_constants(self, armature, "armature")
-        self.friction = constants_of_law(self, friction, Friction, "friction")
-        self.stiffness, self.rest = checked_spring(self, stiffness, rest)
-        self.limits, self.stop = checked_limits(self, limits, stop)
-
-    @property
-    def num_constraints(self) -> int:
-        return 4
-
-    @property
-    def num_rates(self) -> int:
-        return 2
+        set_laws(self, damping, armature, friction, stiffness, rest, limits, stop)
 
     @property
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, False, False)
-
-    def points(self) -> tuple[Vector, Vector]:
-        return self.point, self.point
 
     def frame(self) -> Float[Array, "3 3"]:
         return frame_of_axis(unit_vector(self.axis))
@@ -118,9 +92,6 @@ class Cylindrical(AbstractJoint):
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         return unit_twists(2, 5).astype(relative.displacement.dtype)
-
-    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return jnp.stack([relative.displacement[2], angle_about_third_axis(relative)])

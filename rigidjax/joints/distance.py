@@ -8,9 +8,9 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check
 from ..rotations.so3 import dot
-from .arguments import checked_joint_name, point_leaf
+from .arguments import point_leaf, set_bodies
 from .base import AbstractJoint
-from .relative_pose import RelativePose, Vector, full_alignment, zero_twist
+from .relative_pose import RelativePose, Vector
 
 
 class Distance(AbstractJoint):
@@ -42,20 +42,11 @@ class Distance(AbstractJoint):
         child_point: ArrayInput | None = None,
         name: str | None = None,
     ):
-        self.name = checked_joint_name("Distance", parent, child, name)
-        self.parent, self.child = parent, child
+        set_bodies(self, parent, child, name)
         self.parent_point = point_leaf(parent_point, "Distance(parent_point=...)")
         self.child_point = point_leaf(child_point, "Distance(child_point=...)")
         if self.parent_point is not None and self.child_point is not None:
             self.child_point = self.check_points()
-
-    @property
-    def num_constraints(self) -> int:
-        return 1
-
-    @property
-    def num_rates(self) -> int:
-        return 5
 
     @property
     def constraint_is_length(self) -> tuple[bool, ...]:
@@ -81,14 +72,8 @@ class Distance(AbstractJoint):
         length = jnp.sqrt(dot(d0, d0))
         return 0.5 * (dot(d, d) / length - length)[None]
 
-    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
-        return full_alignment(relative)
-
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         raise NotImplementedError("`Distance` closes loops only and has no global null space.")
-
-    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         d = relative.displacement

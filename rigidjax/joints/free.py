@@ -7,9 +7,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..rotations.so3 import exp, log
-from .arguments import checked_joint_name
+from .arguments import set_bodies
 from .base import AbstractJoint
-from .relative_pose import RelativePose, Vector, full_alignment, zero_twist
+from .relative_pose import RelativePose, Vector
 
 
 class Free(AbstractJoint):
@@ -37,21 +37,11 @@ class Free(AbstractJoint):
 
     num_translations: ClassVar[int] = 3
     has_angle: ClassVar[bool] = False
-    closes_loops_only: ClassVar[bool] = False
     turns_freely: ClassVar[bool] = True
     at_centre: ClassVar[bool] = True
 
     def __init__(self, child: str, name: str | None = None, parent: str = "ground"):
-        self.name = checked_joint_name("Free", parent, child, name)
-        self.parent, self.child = parent, child
-
-    @property
-    def num_constraints(self) -> int:
-        return 0
-
-    @property
-    def num_rates(self) -> int:
-        return 6
+        set_bodies(self, parent, child, name)
 
     @property
     def constraint_is_length(self) -> tuple[bool, ...]:
@@ -68,9 +58,6 @@ class Free(AbstractJoint):
     def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         return jnp.zeros(0, relative.displacement.dtype)
 
-    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
-        return full_alignment(relative)
-
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         Q = relative.rotation
         zero = jnp.zeros_like(Q)
@@ -79,9 +66,6 @@ class Free(AbstractJoint):
     def dual(self, relative: RelativePose) -> Float[Array, "6 f"]:
         # The columns are orthonormal.
         return self.null_space(relative)
-
-    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return jnp.concatenate([relative.displacement, log(relative.rotation)])

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
-from .arguments import checked_axis, checked_joint_name, point_leaf
+from .arguments import checked_axis, point_leaf, set_bodies
 from .axes import frame_of_axis, unit_vector
 from .base import AbstractJoint
 from .relative_pose import (
@@ -18,7 +18,6 @@ from .relative_pose import (
     pose_about_third_axis,
     tilt,
     unit_twists,
-    zero_twist,
 )
 
 
@@ -43,7 +42,6 @@ class Planar(AbstractJoint):
 
     num_translations: ClassVar[int] = 2
     has_angle: ClassVar[bool] = True
-    closes_loops_only: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -53,25 +51,13 @@ class Planar(AbstractJoint):
         normal: ArrayInput | None = None,
         name: str | None = None,
     ):
-        self.name = checked_joint_name("Planar", parent, child, name)
-        self.parent, self.child = parent, child
+        set_bodies(self, parent, child, name)
         self.point = point_leaf(point, "Planar(point=...)")
         self.normal = checked_axis(normal, "Planar(normal=...)")
 
     @property
-    def num_constraints(self) -> int:
-        return 3
-
-    @property
-    def num_rates(self) -> int:
-        return 3
-
-    @property
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, False, False)
-
-    def points(self) -> tuple[Vector, Vector]:
-        return self.point, self.point
 
     def frame(self) -> Float[Array, "3 3"]:
         return frame_of_axis(unit_vector(self.normal))
@@ -84,9 +70,6 @@ class Planar(AbstractJoint):
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         return unit_twists(0, 1, 5).astype(relative.displacement.dtype)
-
-    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         d = relative.displacement

@@ -9,15 +9,7 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
 from ..rotations.so3 import unskew
-from .arguments import (
-    checked_axis,
-    checked_joint_name,
-    checked_limits,
-    checked_spring,
-    constants_of_law,
-    point_leaf,
-    rate_constants,
-)
+from .arguments import checked_axis, point_leaf, set_bodies, set_laws
 from .axes import frame_of_axis, unit_vector
 from .base import AbstractJoint
 from .friction import Friction
@@ -69,7 +61,6 @@ class Prismatic(AbstractJoint):
 
     num_translations: ClassVar[int] = 1
     has_angle: ClassVar[bool] = False
-    closes_loops_only: ClassVar[bool] = False
     needs_point: ClassVar[bool] = False
 
     def __init__(
@@ -89,32 +80,16 @@ class Prismatic(AbstractJoint):
         limits: ArrayInput | None = None,
         stop: Stop | None = None,
     ):
-        self.name = checked_joint_name("Prismatic", parent, child, name)
-        self.parent, self.child = parent, child
+        set_bodies(self, parent, child, name)
         # First, because its message covers a point that was given instead of the axis.
         self.motion = checked_motion("Prismatic", motion)
         self.axis = checked_axis(axis, "Prismatic(axis=...)")
         self.point = point_leaf(point, "Prismatic(point=...)")
-        self.damping = rate_constants(self, damping, "damping")
-        self.armature = rate_constants(self, armature, "armature")
-        self.friction = constants_of_law(self, friction, Friction, "friction")
-        self.stiffness, self.rest = checked_spring(self, stiffness, rest)
-        self.limits, self.stop = checked_limits(self, limits, stop)
-
-    @property
-    def num_constraints(self) -> int:
-        return 5 if self.motion is None else 6
-
-    @property
-    def num_rates(self) -> int:
-        return 1 if self.motion is None else 0
+        set_laws(self, damping, armature, friction, stiffness, rest, limits, stop)
 
     @property
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, False, False, False) + (True,) * (self.motion is not None)
-
-    def points(self) -> tuple[Vector, Vector]:
-        return self.point, self.point
 
     def frame(self) -> Float[Array, "3 3"]:
         return frame_of_axis(unit_vector(self.axis))

@@ -82,11 +82,6 @@ def alignment_of_frames(relative: RelativePose) -> Float[Array, ""]:
     return 0.5 * (jnp.trace(relative.rotation) - 1.0)
 
 
-def full_alignment(relative: RelativePose) -> Float[Array, ""]:
-    """Return 1, the alignment for a joint that aligns no directions."""
-    return jnp.ones((), relative.displacement.dtype)
-
-
 def unit_twists(*entries: int) -> Float[Array, "6 f"]:
     """Return columns of the 6x6 unit matrix, each a translation or rotation along one axis."""
     return jnp.eye(6)[:, list(entries)]

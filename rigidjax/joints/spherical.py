@@ -8,9 +8,9 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
 from ..rotations.so3 import exp, log
-from .arguments import checked_joint_name, point_leaf
+from .arguments import point_leaf, set_bodies
 from .base import AbstractJoint
-from .relative_pose import RelativePose, Vector, full_alignment, rotation_pose, zero_twist
+from .relative_pose import RelativePose, Vector, rotation_pose
 
 
 class Spherical(AbstractJoint):
@@ -33,30 +33,17 @@ class Spherical(AbstractJoint):
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = False
-    closes_loops_only: ClassVar[bool] = False
     turns_freely: ClassVar[bool] = True
 
     def __init__(
         self, parent: str, child: str, point: ArrayInput | None = None, name: str | None = None
     ):
-        self.name = checked_joint_name("Spherical", parent, child, name)
-        self.parent, self.child = parent, child
+        set_bodies(self, parent, child, name)
         self.point = point_leaf(point, "Spherical(point=...)")
-
-    @property
-    def num_constraints(self) -> int:
-        return 3
-
-    @property
-    def num_rates(self) -> int:
-        return 3
 
     @property
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True,) * 3
-
-    def points(self) -> tuple[Vector, Vector]:
-        return self.point, self.point
 
     def frame(self) -> Float[Array, "3 3"]:
         return jnp.eye(3, dtype=self.point.dtype)
@@ -64,14 +51,8 @@ class Spherical(AbstractJoint):
     def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
         return relative.displacement
 
-    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
-        return full_alignment(relative)
-
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         return jnp.concatenate([jnp.zeros_like(relative.rotation), relative.rotation])
-
-    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return log(relative.rotation)

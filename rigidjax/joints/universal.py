@@ -10,10 +10,10 @@ from ..checks import ArrayInput, check
 from ..native.ops import cross
 from ..rotations.matrix import product
 from ..rotations.so3 import exp
-from .arguments import checked_axis, checked_joint_name, point_leaf
+from .arguments import checked_axis, point_leaf, set_bodies
 from .axes import unit_vector
 from .base import AbstractJoint
-from .relative_pose import RelativePose, Vector, full_alignment, rotation_pose, zero_twist
+from .relative_pose import RelativePose, Vector, rotation_pose
 
 
 class Universal(AbstractJoint):
@@ -37,7 +37,6 @@ class Universal(AbstractJoint):
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = True
-    closes_loops_only: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -48,8 +47,7 @@ class Universal(AbstractJoint):
         axis2: ArrayInput | None = None,
         name: str | None = None,
     ):
-        self.name = checked_joint_name("Universal", parent, child, name)
-        self.parent, self.child = parent, child
+        set_bodies(self, parent, child, name)
         self.point = point_leaf(point, "Universal(point=...)")
         self.axis1 = checked_axis(axis1, "Universal(axis1=...)")
         first = self.axis1
@@ -61,19 +59,8 @@ class Universal(AbstractJoint):
         )
 
     @property
-    def num_constraints(self) -> int:
-        return 4
-
-    @property
-    def num_rates(self) -> int:
-        return 2
-
-    @property
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, True, False)
-
-    def points(self) -> tuple[Vector, Vector]:
-        return self.point, self.point
 
     def frame(self) -> Float[Array, "3 3"]:
         first = unit_vector(self.axis1)
@@ -84,16 +71,10 @@ class Universal(AbstractJoint):
         d = relative.displacement
         return jnp.stack([d[0], d[1], d[2], relative.rotation[0, 1]])
 
-    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
-        return full_alignment(relative)
-
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         Q, zero = relative.rotation, jnp.zeros(3, relative.rotation.dtype)
         first = jnp.zeros(6, Q.dtype).at[3].set(1)
         return jnp.stack([first, jnp.concatenate([zero, Q[:, 1]])], axis=1)
-
-    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         Q = relative.rotation

@@ -8,9 +8,9 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput
 from ..rotations.so3 import unskew
-from .arguments import checked_joint_name, point_leaf
+from .arguments import point_leaf, set_bodies
 from .base import AbstractJoint
-from .relative_pose import RelativePose, Vector, alignment_of_frames, unit_twists, zero_twist
+from .relative_pose import RelativePose, Vector, alignment_of_frames, unit_twists
 
 
 class Weld(AbstractJoint):
@@ -29,7 +29,6 @@ class Weld(AbstractJoint):
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = False
-    closes_loops_only: ClassVar[bool] = False
     needs_point: ClassVar[bool] = False
 
     def __init__(
@@ -39,24 +38,12 @@ class Weld(AbstractJoint):
         point: ArrayInput | None = None,
         name: str | None = None,
     ):
-        self.name = checked_joint_name("Weld", parent, child, name)
-        self.parent, self.child = parent, child
+        set_bodies(self, parent, child, name)
         self.point = point_leaf(point, "Weld(point=...)")
-
-    @property
-    def num_constraints(self) -> int:
-        return 6
-
-    @property
-    def num_rates(self) -> int:
-        return 0
 
     @property
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True,) * 3 + (False,) * 3
-
-    def points(self) -> tuple[Vector, Vector]:
-        return self.point, self.point
 
     def frame(self) -> Float[Array, "3 3"]:
         return jnp.eye(3, dtype=self.point.dtype)
@@ -69,9 +56,6 @@ class Weld(AbstractJoint):
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         return unit_twists().astype(relative.displacement.dtype)
-
-    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
-        return zero_twist(relative)
 
     def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
         return jnp.zeros(0, relative.displacement.dtype)
