@@ -17,6 +17,8 @@ Flag: TypeAlias = Bool[Array, ""]
 Count: TypeAlias = Int[Array, ""]
 Vector: TypeAlias = Float[Array, " n"]
 Matrix: TypeAlias = Float[Array, "n n"]
+Vector3: TypeAlias = Float[Array, "3"]
+Matrix3: TypeAlias = Float[Array, "3 3"]
 # A real number as a user or diffrax passes it, and a time or duration in s.
 Number: TypeAlias = int | float | Array | np.ndarray
 Time: TypeAlias = int | float | Array | np.ndarray

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector3
 from ..checks import (
     ArrayInput,
     as_leaf,
@@ -65,19 +66,19 @@ class Body(eqx.Module):
     """
 
     name: str = eqx.field(static=True)
-    mass: Float[Array, ""]
+    mass: Scalar
     mass_law: Any
-    inertia: Float[Array, "3"] | Float[Array, "3 3"]
-    position: Float[Array, "3"]
+    inertia: Vector3 | Matrix3
+    position: Vector3
     orientation: Float[Array, "4"]
-    velocity: Float[Array, "3"]
-    angular_velocity: Float[Array, "3"]
+    velocity: Vector3
+    angular_velocity: Vector3
     shape: str | Mesh | None = eqx.field(static=True)
 
     def __init__(
         self,
         name: str,
-        mass: ArrayInput | Callable[[Float[Array, ""]], Float[Array, ""]],
+        mass: ArrayInput | Callable[[Scalar], Scalar],
         inertia: ArrayInput,
         position: ArrayInput = (0.0, 0.0, 0.0),
         orientation: ArrayInput = (1.0, 0.0, 0.0, 0.0),
@@ -86,7 +87,7 @@ class Body(eqx.Module):
         *,
         physical: bool = True,
         shape: str | Mesh | None = None,
-        mass_law: Callable[..., Float[Array, ""]] | None = None,
+        mass_law: Callable[..., Scalar] | None = None,
     ):
         if not isinstance(name, str):
             raise TypeError(f"`Body(name=...)` must be a string; got {name!r}.")
@@ -245,7 +246,7 @@ class Body(eqx.Module):
         )
         return eqx.tree_at(lambda b: b.position, body, position)
 
-    def mass_at(self, t: Float[Array, ""]) -> Float[Array, ""]:
+    def mass_at(self, t: Scalar) -> Scalar:
         """Return the mass at a time, kg.
 
         **Errors:** `ValueError` if `mass_law` does not return a number.
@@ -261,7 +262,7 @@ class Body(eqx.Module):
         return value.astype(jnp.result_type(t, float))
 
     @property
-    def inertia_tensor(self) -> Float[Array, "3 3"]:
+    def inertia_tensor(self) -> Matrix3:
         """Inertia about the centre of mass as a tensor (3, 3), kg m^2, body axes."""
         return inertia_tensor(self.inertia)
 
@@ -271,9 +272,7 @@ class Body(eqx.Module):
         center = jnp.zeros_like(self.position)
         return MassProperties(self.mass, center, self.inertia, physical=False)
 
-    def kinetic_energy(
-        self, velocity: Float[Array, "3"], omega: Float[Array, "3"]
-    ) -> Float[Array, ""]:
+    def kinetic_energy(self, velocity: Vector3, omega: Vector3) -> Scalar:
         r"""Return the kinetic energy $\frac12 m |\dot x|^2 + \frac12 \Omega \cdot I \Omega$, J.
 
         **Arguments:** `velocity` of the centre of mass, (3,) m/s; `omega`, (3,) rad/s, body
@@ -323,10 +322,7 @@ def _square(p: Array | np.ndarray) -> Any:
 
 
 def _from_shape(
-    name: str,
-    shape: str | Mesh,
-    properties: MassProperties,
-    pose: dict[str, Any],
+    name: str, shape: str | Mesh, properties: MassProperties, pose: dict[str, Any]
 ) -> Body:
     unknown = set(pose) - {"position", "orientation", "velocity", "angular_velocity"}
     if unknown:

@@ -1,16 +1,15 @@
 """Euler's equations of rotation, in scalar components."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
+from ..annotations import Matrix3, Scalar, Vector3
 from ..native.ops import divide_by_invariant
 
 
 def euler_equations(
-    inertia: Float[Array, "3"] | Float[Array, "3 3"],
-    omega: Float[Array, "3"],
-    moment: Float[Array, "3"] | None = None,
-) -> Float[Array, "3"]:
+    inertia: Vector3 | Matrix3, omega: Vector3, moment: Vector3 | None = None
+) -> Vector3:
     r"""Return the angular acceleration $\dot\Omega = I^{-1}(\mu - \Omega \times I \Omega)$.
 
     With principal moments this takes 12 operations, 15 with a moment. A full tensor is inverted by
@@ -40,9 +39,7 @@ def euler_equations(
     return solve_inertia(inertia, jnp.stack([n1, n2, n3]))
 
 
-def solve_inertia(
-    inertia: Float[Array, "3"] | Float[Array, "3 3"], vector: Float[Array, "3"]
-) -> Float[Array, "3"]:
+def solve_inertia(inertia: Vector3 | Matrix3, vector: Vector3) -> Vector3:
     r"""Solve $I x = v$, by cofactors if `inertia` is a full symmetric tensor.
 
     **Arguments:** `inertia`, (3,) or (3, 3), kg m^2; `vector`, (3,).
@@ -69,9 +66,7 @@ def solve_inertia(
     return divide_by_invariant(solved, determinant)
 
 
-def angular_momentum(
-    inertia: Float[Array, "3"] | Float[Array, "3 3"], omega: Float[Array, "3"]
-) -> Float[Array, "3"]:
+def angular_momentum(inertia: Vector3 | Matrix3, omega: Vector3) -> Vector3:
     r"""Return the angular momentum $I \Omega$, body components, kg m^2/s.
 
     **Arguments:** `inertia`, (3,) or (3, 3), kg m^2; `omega`, rad/s, body components.
@@ -82,9 +77,7 @@ def angular_momentum(
     return jnp.stack(_angular_momentum(inertia, omega[0], omega[1], omega[2]))
 
 
-def rotational_energy(
-    inertia: Float[Array, "3"] | Float[Array, "3 3"], omega: Float[Array, "3"]
-) -> Float[Array, ""]:
+def rotational_energy(inertia: Vector3 | Matrix3, omega: Vector3) -> Scalar:
     r"""Return the kinetic energy of rotation $\frac12 \Omega \cdot I \Omega$, J.
 
     **Arguments:** `inertia`, (3,) or (3, 3), kg m^2; `omega`, rad/s, body components.
@@ -93,7 +86,7 @@ def rotational_energy(
     return 0.5 * (h[0] * omega[0] + h[1] * omega[1] + h[2] * omega[2])
 
 
-def symmetric_components(matrix: Float[Array, "3 3"]) -> tuple[Float[Array, ""], ...]:
+def symmetric_components(matrix: Matrix3) -> tuple[Scalar, ...]:
     """Return the components 11, 22, 33, 23, 13, 12 (Voigt order) of a symmetric 3x3 matrix."""
     # Both triangles are read, so that derivatives with respect to the tensor are symmetric.
     return (
@@ -107,7 +100,7 @@ def symmetric_components(matrix: Float[Array, "3 3"]) -> tuple[Float[Array, ""],
 
 
 def _angular_momentum(
-    inertia: Float[Array, "3 3"], w1: Array, w2: Array, w3: Array
+    inertia: Matrix3, w1: Array, w2: Array, w3: Array
 ) -> tuple[Array, Array, Array]:
     a, b, c, d, e, f = symmetric_components(inertia)
     return a * w1 + f * w2 + e * w3, f * w1 + b * w2 + d * w3, e * w1 + d * w2 + c * w3

@@ -5,8 +5,8 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector3
 from ..checks import ArrayInput, check_one_precision
 from ..signals.laws import as_law, check_shapes, with_static_functions
 from ..signals.shared_tables import number_tables
@@ -35,15 +35,15 @@ class FixedPointBody(eqx.Module):
     parts of different precision.
     """
 
-    inertia: Float[Array, "3"] | Float[Array, "3 3"]
+    inertia: Vector3 | Matrix3
     potential: AbstractPotential | None
     moment: Any
 
     def __init__(
         self,
         inertia: ArrayInput,
-        potential: Callable[[Float[Array, "3 3"]], Float[Array, ""]] | None = None,
-        moment: Callable[..., Float[Array, "3"]] | None = None,
+        potential: Callable[[Matrix3], Scalar] | None = None,
+        moment: Callable[..., Vector3] | None = None,
         *,
         physical: bool = True,
     ):
@@ -66,9 +66,7 @@ class FixedPointBody(eqx.Module):
         """Whether the body has neither a potential nor a moment; a static property."""
         return self.potential is None and self.moment is None
 
-    def angular_acceleration(
-        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
-    ) -> Float[Array, "3"]:
+    def angular_acceleration(self, t: Scalar, R: Matrix3, omega: Vector3) -> Vector3:
         r"""Return the angular acceleration $\dot\Omega$, body components, rad/s^2.
 
         Without potential and moment `R` is not used.
@@ -79,9 +77,7 @@ class FixedPointBody(eqx.Module):
         moment = None if self.is_free else self.applied_moment(t, R, omega)
         return euler_equations(self.inertia, omega, moment)
 
-    def applied_moment(
-        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
-    ) -> Float[Array, "3"]:
+    def applied_moment(self, t: Scalar, R: Matrix3, omega: Vector3) -> Vector3:
         r"""Return the moment $\mu$ of the potential plus `moment`, body components, N m.
 
         **Arguments:** `t`, s; `R`, body to space, (3, 3); `omega`, body components, rad/s.
@@ -94,9 +90,7 @@ class FixedPointBody(eqx.Module):
         extra = self.extra_moment(t, R, omega)
         return extra if self.potential is None else self.potential.moment(R) + extra
 
-    def extra_moment(
-        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
-    ) -> Float[Array, "3"]:
+    def extra_moment(self, t: Scalar, R: Matrix3, omega: Vector3) -> Vector3:
         r"""Return the `moment` alone, without the potential's, body components, N m.
 
         It is zero without a `moment`. **Arguments, errors:** as for `applied_moment`.
@@ -111,16 +105,16 @@ class FixedPointBody(eqx.Module):
             )
         return extra
 
-    def kinetic_energy(self, omega: Float[Array, "3"]) -> Float[Array, ""]:
+    def kinetic_energy(self, omega: Vector3) -> Scalar:
         r"""Return $\frac12 \Omega \cdot I \Omega$, J; `omega` in body components, rad/s."""
         return rotational_energy(self.inertia, omega)
 
-    def potential_energy(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
+    def potential_energy(self, R: Matrix3) -> Scalar:
         """Return the potential energy, J, zero without a potential; `R` body to space, (3, 3)."""
         if self.potential is None:
             return jnp.zeros((), R.dtype)
         return self.potential(R)
 
-    def angular_momentum(self, omega: Float[Array, "3"]) -> Float[Array, "3"]:
+    def angular_momentum(self, omega: Vector3) -> Vector3:
         r"""Return the angular momentum $I\Omega$ about the fixed point, body, kg m^2/s."""
         return angular_momentum(self.inertia, omega)

@@ -4,6 +4,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Vector3
 from ..checks import ArrayInput, finite_leaf
 from ..native.ops import cross
 from ..rotations.euler_map import euler_map
@@ -34,7 +35,7 @@ class Frame(eqx.Module):
 
     name: str = eqx.field(static=True)
     body: str = eqx.field(static=True)
-    point: Float[Array, "3"]
+    point: Vector3
     orientation: Float[Array, "4"]
 
     def __init__(
@@ -58,15 +59,15 @@ class Frame(eqx.Module):
         self.orientation = unit_quaternion(orientation, "Frame(orientation=...)")
 
     @property
-    def rotation(self) -> Float[Array, "3 3"]:
+    def rotation(self) -> Matrix3:
         """Rotation matrix, frame to body."""
         return euler_map(self.orientation)
 
-    def on_body(self, point: Float[Array, "3"]) -> Float[Array, "3"]:
+    def on_body(self, point: Vector3) -> Vector3:
         """Convert a point, (3,) m, from the frame to body components from the centre of mass."""
         return self.point + to_space(self.rotation, point)
 
-    def in_space(self, body: Body) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
+    def in_space(self, body: Body) -> tuple[Vector3, Matrix3]:
         """Return origin, (3,) m, and rotation, frame to space, in the reference pose of the body.
 
         Points and axes of joints and springs are given in these space components (see
@@ -80,15 +81,11 @@ class Frame(eqx.Module):
         p = np.asarray(self.point)
         return np.asarray(body.position) + p + 2.0 * np.cross(v, w * p + np.cross(v, p))
 
-    def at(
-        self, x: Float[Array, "3"], R: Float[Array, "3 3"]
-    ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
+    def at(self, x: Vector3, R: Matrix3) -> tuple[Vector3, Matrix3]:
         """Return origin and rotation, frame to space, with the body at `x` and rotation `R`."""
         return x + to_space(R, self.point), product(R, self.rotation)
 
-    def twist(
-        self, R: Float[Array, "3 3"], v: Float[Array, "3"], omega: Float[Array, "3"]
-    ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+    def twist(self, R: Matrix3, v: Vector3, omega: Vector3) -> tuple[Vector3, Vector3]:
         """Return the velocity of the origin, space, and the angular velocity, frame components.
 
         **Arguments:** `R`, rotation of the body, body to space; `v`, velocity of its centre of

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool
 
+from ..annotations import Matrix3, Scalar, Vector3
 from ..checks import (
     ArrayInput,
     as_leaf,
@@ -28,7 +29,7 @@ from ..checks import (
 from .euler_equations import symmetric_components
 
 
-def euler_tensor(inertia: Float[Array, "3"] | Float[Array, "3 3"]) -> Array:
+def euler_tensor(inertia: Vector3 | Matrix3) -> Array:
     r"""Return the Euler tensor $E = \frac12 \mathrm{tr}(I)\,1 - I$ of an inertia.
 
     **Arguments:** `inertia`, (3,) or (3, 3), kg m^2.
@@ -43,7 +44,7 @@ def euler_tensor(inertia: Float[Array, "3"] | Float[Array, "3 3"]) -> Array:
     return half_trace * jnp.eye(3, dtype=inertia.dtype) - inertia
 
 
-def inertia_from_euler_tensor(euler: Float[Array, "3"] | Float[Array, "3 3"]) -> Array:
+def inertia_from_euler_tensor(euler: Vector3 | Matrix3) -> Array:
     r"""Return the inertia $I = \mathrm{tr}(E)\,1 - E$ of an Euler tensor.
 
     **Arguments:** `euler`, principal values (3,) or tensor (3, 3), kg m^2.
@@ -57,14 +58,12 @@ def inertia_from_euler_tensor(euler: Float[Array, "3"] | Float[Array, "3 3"]) ->
     return trace * jnp.eye(3, dtype=euler.dtype) - euler
 
 
-def inertia_tensor(inertia: Float[Array, "3"] | Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+def inertia_tensor(inertia: Vector3 | Matrix3) -> Matrix3:
     """Return the tensor (3, 3) of principal moments (3,); a tensor is returned unchanged."""
     return jnp.diag(inertia) if inertia.ndim == 1 else inertia
 
 
-def rotate_inertia(
-    inertia: Float[Array, "3"] | Float[Array, "3 3"], R: Float[Array, "3 3"]
-) -> Float[Array, "3 3"]:
+def rotate_inertia(inertia: Vector3 | Matrix3, R: Matrix3) -> Matrix3:
     r"""Return the inertia in other axes, $R I R^T$.
 
     **Arguments:** `inertia`, (3,) or (3, 3), in the old axes; `R`, (3, 3), old to new components.
@@ -73,11 +72,7 @@ def rotate_inertia(
     return R @ inertia_tensor(inertia) @ R.T
 
 
-def shift_inertia(
-    inertia: Float[Array, "3"] | Float[Array, "3 3"],
-    mass: Float[Array, ""],
-    offset: Float[Array, "3"],
-) -> Float[Array, "3 3"]:
+def shift_inertia(inertia: Vector3 | Matrix3, mass: Scalar, offset: Vector3) -> Matrix3:
     r"""Return the inertia $I + m(|d|^2 1 - d d^T)$ about a point off the centre of mass.
 
     A negative `mass` converts in the other direction, from a point to the centre of mass.
@@ -92,9 +87,7 @@ def shift_inertia(
     return inertia_tensor(inertia) + mass * (square * identity - outer)
 
 
-def principal_axes(
-    inertia: Float[Array, "3 3"],
-) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
+def principal_axes(inertia: Matrix3) -> tuple[Vector3, Matrix3]:
     """Return principal moments in ascending order, and the rotation from principal to given axes.
 
     If moments are equal, the axes are not unique and have no derivative.
@@ -108,9 +101,7 @@ def principal_axes(
     return moments, jnp.stack([axes[:, 0], axes[:, 1], last], axis=1)
 
 
-def principal_euler_values(
-    inertia: Float[Array, "3"] | Float[Array, "3 3"],
-) -> Float[Array, "3"]:
+def principal_euler_values(inertia: Vector3 | Matrix3) -> Vector3:
     r"""Return the principal values of the Euler tensor, none negative for a physical body.
 
     **Arguments:** `inertia`, (3,) or (3, 3), kg m^2.
@@ -163,9 +154,7 @@ def nearest_physical(inertia: ArrayInput, margin: ArrayInput = 0.0) -> NearestPh
     return NearestPhysical(jnp.where(moved, rotate_inertia(nearest, axes), tensor), moved)
 
 
-def _nearest_principal(
-    moments: Float[Array, "3"], margin: Float[Array, ""]
-) -> tuple[Float[Array, "3"], Bool[Array, ""]]:
+def _nearest_principal(moments: Vector3, margin: Scalar) -> tuple[Vector3, Bool[Array, ""]]:
     """Return the nearest physical principal moments, and whether they changed."""
     euler = euler_tensor(moments)
     bound = margin * jnp.abs(euler[0] + euler[1] + euler[2])
@@ -254,7 +243,7 @@ def _is_positive_definite(inertia: Array) -> Array:
     return _pivots_are_positive(*symmetric_components(inertia))
 
 
-def _or_one(x: Float[Array, ""], good: Bool[Array, ""]) -> Float[Array, ""]:
+def _or_one(x: Scalar, good: Bool[Array, ""]) -> Scalar:
     """Return `x` where it is good, 1 elsewhere; NumPy scalars stay NumPy scalars."""
     good = good.astype(x.dtype)
     return x * good + 1.0 * (1 - good)

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector3
 from ..checks import ArrayInput, as_leaf, check_all, finite_leaf, finite_rule, float_array
 from .euler_equations import symmetric_components
 from .inertia import (
@@ -30,9 +31,9 @@ class MassProperties(eqx.Module):
     **Errors:** `ValueError` for wrong shapes, non-positive mass, non-physical inertia.
     """
 
-    mass: Float[Array, ""]
-    center: Float[Array, "3"]
-    inertia: Float[Array, "3"] | Float[Array, "3 3"]
+    mass: Scalar
+    center: Vector3
+    inertia: Vector3 | Matrix3
 
     def __init__(
         self,
@@ -104,15 +105,15 @@ class MassProperties(eqx.Module):
         return cls(mass, x[7:10], mass * entries.reshape(3, 3))
 
     @property
-    def tensor(self) -> Float[Array, "3 3"]:
+    def tensor(self) -> Matrix3:
         """Inertia about the centre of mass as a tensor (3, 3), kg m^2."""
         return inertia_tensor(self.inertia)
 
-    def euler_tensor(self) -> Float[Array, "3 3"]:
+    def euler_tensor(self) -> Matrix3:
         """Return the Euler tensor about the centre of mass, (3, 3), kg m^2."""
         return euler_tensor(self.tensor)
 
-    def principal(self) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
+    def principal(self) -> tuple[Vector3, Matrix3]:
         """Return principal moments (3,), ascending, and the rotation (3, 3) from their axes."""
         return principal_axes(self.tensor)
 
@@ -145,11 +146,11 @@ class MassProperties(eqx.Module):
         shape = jnp.stack([scale, jnp.log(u1), jnp.log(u2), jnp.log(u3), s12, s23, s13])
         return jnp.concatenate([shape, self.center])
 
-    def inertia_about(self, point: Float[Array, "3"]) -> Float[Array, "3 3"]:
+    def inertia_about(self, point: Vector3) -> Matrix3:
         """Return the inertia about a point, (3, 3), kg m^2; `point`, (3,) m in these axes."""
         return shift_inertia(self.inertia, self.mass, point - self.center)
 
-    def transformed(self, R: Float[Array, "3 3"], origin: Float[Array, "3"]) -> "MassProperties":
+    def transformed(self, R: Matrix3, origin: Vector3) -> "MassProperties":
         """Return the mass properties in other axes.
 
         **Arguments:** `R`, (3, 3), from the old to the new components; `origin`, (3,) m, position
@@ -166,7 +167,7 @@ class MassProperties(eqx.Module):
         return eqx.tree_at(lambda m: (m.mass, m.center, m.inertia), self, (mass, center, inertia))
 
 
-def checked_mass(mass: ArrayInput, argument: str, or_none: bool = False) -> Float[Array, ""]:
+def checked_mass(mass: ArrayInput, argument: str, or_none: bool = False) -> Scalar:
     """Return a mass, kg, checked to be finite and positive; `or_none` also allows zero."""
     rule = (lambda m: m >= 0) if or_none else (lambda m: m > 0)
     positive = rule, f"`{argument}` must be positive, in kg."

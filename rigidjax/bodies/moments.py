@@ -5,8 +5,8 @@ from typing import Literal
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector3
 from ..checks import ArrayInput, finite_leaf
 
 
@@ -14,9 +14,7 @@ class AbstractMoment(eqx.Module):
     r"""A moment $\mu(t, R, \Omega)$ in body components, N m."""
 
     @abc.abstractmethod
-    def __call__(
-        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
-    ) -> Float[Array, "3"]:
+    def __call__(self, t: Scalar, R: Matrix3, omega: Vector3) -> Vector3:
         r"""Return the moment in body components, shape (3,), N m.
 
         **Arguments:** `t`, s; `R`, body to space, (3, 3); `omega`, body components, rad/s.
@@ -29,7 +27,7 @@ class ConstantMoment(AbstractMoment):
     **Arguments:** `value`, (3,) N m; `frame`, `"body"` or `"space"`, the axes of the components.
     """
 
-    value: Float[Array, "3"]
+    value: Vector3
     frame: Literal["body", "space"] = eqx.field(static=True)
 
     def __init__(self, value: ArrayInput, frame: Literal["body", "space"] = "body"):
@@ -41,9 +39,7 @@ class ConstantMoment(AbstractMoment):
         self.value = finite_leaf(value, name, (3,))
         self.frame = frame
 
-    def __call__(
-        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
-    ) -> Float[Array, "3"]:
+    def __call__(self, t: Scalar, R: Matrix3, omega: Vector3) -> Vector3:
         if self.frame == "body":
             return self.value
         v = self.value
@@ -56,15 +52,13 @@ class LinearDrag(AbstractMoment):
     **Arguments:** `coefficient`, $c$, a scalar or (3,) along the body axes, N m s.
     """
 
-    coefficient: Float[Array, ""] | Float[Array, "3"]
+    coefficient: Scalar | Vector3
 
     def __init__(self, coefficient: ArrayInput):
         name = "LinearDrag(coefficient=...)"
         self.coefficient = finite_leaf(coefficient, name, (), (3,))
 
-    def __call__(
-        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
-    ) -> Float[Array, "3"]:
+    def __call__(self, t: Scalar, R: Matrix3, omega: Vector3) -> Vector3:
         return -(self.coefficient * omega)
 
 
@@ -76,15 +70,13 @@ class QuadraticDrag(AbstractMoment):
     **Arguments:** `coefficient`, $c$, a scalar or (3,) along the body axes, N m s^2.
     """
 
-    coefficient: Float[Array, ""] | Float[Array, "3"]
+    coefficient: Scalar | Vector3
 
     def __init__(self, coefficient: ArrayInput):
         name = "QuadraticDrag(coefficient=...)"
         self.coefficient = finite_leaf(coefficient, name, (), (3,))
 
-    def __call__(
-        self, t: Float[Array, ""], R: Float[Array, "3 3"], omega: Float[Array, "3"]
-    ) -> Float[Array, "3"]:
+    def __call__(self, t: Scalar, R: Matrix3, omega: Vector3) -> Vector3:
         square = omega[0] * omega[0] + omega[1] * omega[1] + omega[2] * omega[2]
         moving = square > 0
         speed = jnp.where(moving, jnp.sqrt(jnp.where(moving, square, 1.0)), 0.0)

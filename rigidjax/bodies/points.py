@@ -1,13 +1,10 @@
 """Velocity and acceleration of a point of a rigid body."""
 
-from jaxtyping import Array, Float
-
+from ..annotations import Vector3
 from ..native.ops import cross
 
 
-def point_velocity(
-    velocity: Float[Array, "3"], omega: Float[Array, "3"], arm: Float[Array, "3"]
-) -> Float[Array, "3"]:
+def point_velocity(velocity: Vector3, omega: Vector3, arm: Vector3) -> Vector3:
     r"""Return the velocity $v_0 + \omega \times r$ of the point at `arm`, $r$, shape (3,), m/s.
 
     All vectors are in the same components.
@@ -18,11 +15,8 @@ def point_velocity(
 
 
 def point_acceleration(
-    acceleration: Float[Array, "3"],
-    omega: Float[Array, "3"],
-    omega_dot: Float[Array, "3"],
-    arm: Float[Array, "3"],
-) -> Float[Array, "3"]:
+    acceleration: Vector3, omega: Vector3, omega_dot: Vector3, arm: Vector3
+) -> Vector3:
     r"""Return $a_0 + \dot\omega \times r + \omega \times (\omega \times r)$, m/s^2, shape (3,).
 
     That is the acceleration of the point at `arm`, $r$. All vectors are in the same components.

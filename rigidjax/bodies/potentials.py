@@ -7,8 +7,9 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
+from ..annotations import Matrix3, Scalar, Vector3
 from ..checks import ArrayInput, finite_leaf
 from ..signals.laws import as_law, check_shapes
 from ..signals.switches import evaluate_law
@@ -30,15 +31,15 @@ class AbstractPotential(eqx.Module):
         return False
 
     @abc.abstractmethod
-    def __call__(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
+    def __call__(self, R: Matrix3) -> Scalar:
         r"""Return the potential energy $V(R)$, J."""
 
     @abc.abstractmethod
-    def gradient(self, R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+    def gradient(self, R: Matrix3) -> Matrix3:
         r"""Return $\partial V/\partial R_{ij}$ for nine independent entries, (3, 3), J."""
 
     @abc.abstractmethod
-    def moment(self, R: Float[Array, "3 3"]) -> Float[Array, "3"]:
+    def moment(self, R: Matrix3) -> Vector3:
         r"""Return the moment $\mu$ with $\mu\cdot\Omega = -\dot V$, body, (3,) N m."""
 
 
@@ -51,11 +52,11 @@ class AutodiffPotential(AbstractPotential):
 
     function: Any
 
-    def __init__(self, function: Callable[[Float[Array, "3 3"]], Float[Array, ""]]):
+    def __init__(self, function: Callable[[Matrix3], Scalar]):
         self.function = as_law(function, "AutodiffPotential(function=...)")
         check_shapes(self.__call__, (3, 3))
 
-    def __call__(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
+    def __call__(self, R: Matrix3) -> Scalar:
         energy = jnp.asarray(self.function(R))
         if energy.shape != ():
             raise ValueError(
@@ -63,10 +64,10 @@ class AutodiffPotential(AbstractPotential):
             )
         return energy
 
-    def gradient(self, R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+    def gradient(self, R: Matrix3) -> Matrix3:
         return evaluate_law(jax.grad(self.__call__), R)
 
-    def moment(self, R: Float[Array, "3 3"]) -> Float[Array, "3"]:
+    def moment(self, R: Matrix3) -> Vector3:
         return moment_from_gradient(R, self.gradient(R))
 
 
@@ -77,8 +78,8 @@ class GravityPotential(AbstractPotential):
     point, (3,) kg m, body components; `gravity`, $b$, (3,) m/s^2, space components (points down).
     """
 
-    first_moment: Float[Array, "3"]
-    gravity: Float[Array, "3"]
+    first_moment: Vector3
+    gravity: Vector3
 
     def __init__(self, first_moment: ArrayInput, gravity: ArrayInput):
         name = "GravityPotential(first_moment=...)"
@@ -90,20 +91,20 @@ class GravityPotential(AbstractPotential):
     def is_linear(self) -> bool:
         return True
 
-    def __call__(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
+    def __call__(self, R: Matrix3) -> Scalar:
         b1, b2, b3 = self._gravity_in_body(R)
         c = self.first_moment
         return -(b1 * c[0] + b2 * c[1] + b3 * c[2])
 
-    def gradient(self, R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+    def gradient(self, R: Matrix3) -> Matrix3:
         return -self.gravity[:, None] * self.first_moment[None, :]
 
-    def moment(self, R: Float[Array, "3 3"]) -> Float[Array, "3"]:
+    def moment(self, R: Matrix3) -> Vector3:
         b1, b2, b3 = self._gravity_in_body(R)
         c1, c2, c3 = self.first_moment[0], self.first_moment[1], self.first_moment[2]
         return jnp.stack([c2 * b3 - c3 * b2, c3 * b1 - c1 * b3, c1 * b2 - c2 * b1])
 
-    def _gravity_in_body(self, R: Float[Array, "3 3"]) -> tuple[Array, ...]:
+    def _gravity_in_body(self, R: Matrix3) -> tuple[Array, ...]:
         b = self.gravity
         return tuple(R[0, i] * b[0] + R[1, i] * b[1] + R[2, i] * b[2] for i in range(3))
 
@@ -118,7 +119,7 @@ class AxialGravityPotential(AbstractPotential):
     **Arguments:** `weight_moment`, $m g L$, N m.
     """
 
-    weight_moment: Float[Array, ""]
+    weight_moment: Scalar
 
     def __init__(self, weight_moment: ArrayInput):
         name = "AxialGravityPotential(weight_moment=...)"
@@ -128,13 +129,13 @@ class AxialGravityPotential(AbstractPotential):
     def is_linear(self) -> bool:
         return True
 
-    def __call__(self, R: Float[Array, "3 3"]) -> Float[Array, ""]:
+    def __call__(self, R: Matrix3) -> Scalar:
         return self.weight_moment * R[2, 2]
 
-    def gradient(self, R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+    def gradient(self, R: Matrix3) -> Matrix3:
         return jnp.zeros_like(R).at[2, 2].set(self.weight_moment)
 
-    def moment(self, R: Float[Array, "3 3"]) -> Float[Array, "3"]:
+    def moment(self, R: Matrix3) -> Vector3:
         return jnp.stack(
             [
                 self.weight_moment * R[2, 1],
@@ -144,9 +145,7 @@ class AxialGravityPotential(AbstractPotential):
         )
 
 
-def moment_from_gradient(
-    R: Float[Array, "3 3"], gradient: Float[Array, "3 3"]
-) -> Float[Array, "3"]:
+def moment_from_gradient(R: Matrix3, gradient: Matrix3) -> Vector3:
     r"""Return the moment of a potential, $\mu = -T(d)^T \nabla_d V$, from its gradient.
 
     From $\dot d_1 = \Omega_3 d_2 - \Omega_2 d_3$ and its cyclic permutations,
@@ -157,7 +156,7 @@ def moment_from_gradient(
     **Source:** Lang (24), (25).
     """
 
-    def dot(i: int, j: int) -> Float[Array, ""]:
+    def dot(i: int, j: int) -> Scalar:
         return R[0, i] * gradient[0, j] + R[1, i] * gradient[1, j] + R[2, i] * gradient[2, j]
 
     return jnp.stack([dot(1, 2) - dot(2, 1), dot(2, 0) - dot(0, 2), dot(0, 1) - dot(1, 0)])

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
+from ..annotations import Scalar
 from ..by_numpy import evaluate
 from ..checks import ArrayInput, as_leaf, check, float_array
 from .mass_properties import MassProperties
@@ -153,7 +154,7 @@ def _positive(x: Array) -> Array:
     return (x > 0) & (x < float("inf"))
 
 
-def _dimension(value: ArrayInput, argument: str) -> Float[Array, ""]:
+def _dimension(value: ArrayInput, argument: str) -> Scalar:
     return _dimensions(value, argument, ())
 
 
@@ -164,7 +165,7 @@ def _dimensions(value: ArrayInput, argument: str, shape: tuple[int, ...] = (3,))
 
 def _mass_or_density(
     shape: str, density: ArrayInput | None, mass: ArrayInput | None
-) -> tuple[bool, Float[Array, ""]]:
+) -> tuple[bool, Scalar]:
     """Return whether the density is given, and its checked value or that of the mass."""
     if (density is None) == (mass is None):
         which = "neither" if mass is None else "both"

@@ -10,6 +10,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from ..annotations import Scalar
 from ..bodies.body import Body
 from ..checks import ArrayInput, as_leaf, finite_leaf, positive_leaf, scalar_leaf
 from ..signals.laws import as_law, check_shapes
@@ -55,7 +56,7 @@ class AbstractActuator(AbstractStatefulForce, AbstractJointForce):
         """
 
     @abc.abstractmethod
-    def force(self, *args: Any, **kwargs: Any) -> Float[Array, ""]:
+    def force(self, *args: Any, **kwargs: Any) -> Scalar:
         """Return the force, N, or moment, N m, on the child; arguments as for `rates`."""
 
     @property
@@ -80,7 +81,7 @@ class AbstractActuator(AbstractStatefulForce, AbstractJointForce):
                     f"`{type(self).__name__}.{name}` must return shape {shape}; got {found.shape}."
                 )
 
-    def evaluate_command(self, t: Float[Array, ""]) -> Float[Array, ""]:
+    def evaluate_command(self, t: Scalar) -> Scalar:
         """Return the command; `ValueError` for a wrong shape."""
         return command_value(self.command, t, f"{type(self).__name__}(command=...)")
 
@@ -92,17 +93,15 @@ class AbstractActuator(AbstractStatefulForce, AbstractJointForce):
         """Return `force` at the present command."""
         return jnp.asarray(self._evaluate(self.force, t, x, coordinate, rate))
 
-    def generalised_force(
-        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
-    ) -> Float[Array, ""]:
+    def generalised_force(self, t: Scalar, coordinate: Scalar, rate: Scalar) -> Scalar:
         raise self.states_error()
 
-    def rates_in_view(self, t: Float[Array, ""], x: Float[Array, " n"], view: Any) -> Array:
+    def rates_in_view(self, t: Scalar, x: Float[Array, " n"], view: Any) -> Array:
         k = self.component or 0
         return self.state_rates(t, x, view.coordinates[self.joint][k], view.rates[self.joint][k])
 
     def loads_at_states(
-        self, t: Float[Array, ""], x: Float[Array, " n"], bodies: Bodies, kinematics: Kinematics
+        self, t: Scalar, x: Float[Array, " n"], bodies: Bodies, kinematics: Kinematics
     ) -> Loads:
         (joint,), k = kinematics.joints, self.component or 0
         Q = self.evaluate_force(t, x, joint.coordinates[k], joint.rates[k])
@@ -132,7 +131,7 @@ def command_law(command: Command, argument: str) -> Any:
     return law
 
 
-def command_value(command: Any, t: Float[Array, ""], argument: str) -> Float[Array, ""]:
+def command_value(command: Any, t: Scalar, argument: str) -> Scalar:
     """Return the value of a command at `t`, s; `ValueError` for a wrong shape."""
     value = jnp.asarray(evaluate_law(command, t) if callable(command) else command)
     if value.shape != ():
@@ -146,12 +145,12 @@ def initial_leaf(initial: ArrayInput, count: int, argument: str) -> Float[Array,
     return value if value.shape else as_leaf(jnp.full(count, value))
 
 
-def limit_leaf(limit: ArrayInput | None, argument: str) -> Float[Array, ""] | None:
+def limit_leaf(limit: ArrayInput | None, argument: str) -> Scalar | None:
     """Return a checked, positive bound of a magnitude; `None` for no bound."""
     return None if limit is None else positive_leaf(limit, argument)
 
 
-def limit_magnitude(value: Float[Array, ""], limit: Float[Array, ""] | None) -> Float[Array, ""]:
+def limit_magnitude(value: Scalar, limit: Scalar | None) -> Scalar:
     """Return the value within plus and minus the limit, with a kink there."""
     return value if limit is None else jnp.clip(value, -limit, limit)
 

@@ -1,8 +1,8 @@
 """A potential energy of the rotation of one body."""
 
 import equinox as eqx
-from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..bodies.potentials import AbstractPotential
 from ..rotations.matrix import relative
 from .base import AbstractForce, Bodies, Kinematics, Loads
@@ -21,12 +21,10 @@ class AttitudePotential(AbstractForce):
     def body_names(self) -> tuple[str, ...]:
         return (self.body,)
 
-    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         R = kinematics.rotations[0]
         dyad = -relative(R, self.potential.gradient(R))
         return Loads(moments=self.potential.moment(R)[None], dyads=dyad[None])
 
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
-    ) -> Float[Array, ""]:
+    def potential_energy(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Scalar:
         return self.potential(kinematics.rotations[0])

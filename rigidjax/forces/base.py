@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar, Vector3
 from ..bodies.body import Body
 from ..checks import did_you_mean, vector_leaf
 from ..joints.base import AbstractJoint
@@ -31,9 +32,9 @@ class JointKinematics(eqx.Module):
     rates: Float[Array, " k"]
     forces: Float[Array, "k 3"]
     moments: Float[Array, "k 3"]
-    parent_arm: Float[Array, "3"]
-    child_arm: Float[Array, "3"]
-    turns: Float[Array, ""]
+    parent_arm: Vector3
+    child_arm: Vector3
+    turns: Scalar
 
 
 class Joints(eqx.Module):
@@ -212,7 +213,7 @@ class AbstractForce(eqx.Module):
         return None
 
     @abc.abstractmethod
-    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         """Return the loads on the bodies that the force names.
 
         Rows are in the order of `body_names`, followed by the parent and the child of each joint in
@@ -222,9 +223,7 @@ class AbstractForce(eqx.Module):
         **Arguments:** `t`, s; `bodies` and `kinematics`, with the same rows.
         """
 
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
-    ) -> Float[Array, ""]:
+    def potential_energy(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Scalar:
         """Return the potential energy, J, zero by default; arguments as for `loads`."""
         return jnp.zeros((), kinematics.positions.dtype)
 
@@ -263,7 +262,7 @@ def vector_law(value: Any, argument: str, *shapes: tuple[int, ...]) -> Any:
     return law
 
 
-def evaluate_vector_law(law: Any, argument: str, *args: Any) -> Float[Array, "3"]:
+def evaluate_vector_law(law: Any, argument: str, *args: Any) -> Vector3:
     """Return the vector of a `vector_law` at `args`; `ValueError` for a wrong shape."""
     if not callable(law):
         return law

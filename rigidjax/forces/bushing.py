@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from ..annotations import Scalar, Vector3
 from ..checks import as_leaf, check_all, finite_rule, float_array, vector_leaf
 from ..native.ops import cross
 from ..rotations.matrix import relative, to_body, to_space
@@ -42,7 +43,7 @@ class Bushing(AbstractForce):
 
     a: str = eqx.field(static=True)
     b: str = eqx.field(static=True)
-    point: Float[Array, "3"]
+    point: Vector3
     stiffness: Float[Array, "..."]
     damping: Float[Array, "..."]
 
@@ -57,7 +58,7 @@ class Bushing(AbstractForce):
     def body_names(self) -> tuple[str, ...]:
         return self.a, self.b
 
-    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         ends, offset, (d, psi) = self._deformation(bodies, kinematics)
         frame = ends.frames[0]
         f, m = _times(self.stiffness, d, psi)
@@ -75,9 +76,7 @@ class Bushing(AbstractForce):
         moments = jax.vmap(to_body)(kinematics.rotations, couples)
         return Loads(jnp.stack([-force, force]), ends.arms, moments)
 
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
-    ) -> Float[Array, ""]:
+    def potential_energy(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Scalar:
         _, _, (d, psi) = self._deformation(bodies, kinematics)
         f, m = _times(self.stiffness, d, psi)
         energy = 0.5 * jnp.sum(f * d)
@@ -85,7 +84,7 @@ class Bushing(AbstractForce):
 
     def _deformation(
         self, bodies: Bodies, kinematics: Kinematics
-    ) -> tuple[Ends, Float[Array, "3"], tuple[Float[Array, "3"], Float[Array, "3"]]]:
+    ) -> tuple[Ends, Vector3, tuple[Vector3, Vector3]]:
         """Return the ends, the vector between them, and displacement and rotation vector."""
         ends = ends_at(jnp.stack([self.point, self.point]), bodies, kinematics)
         offset = ends.points[1] - ends.points[0]
@@ -109,8 +108,8 @@ def _coefficients(value: ArrayLike, argument: str) -> Float[Array, "..."]:
 
 
 def _times(
-    coefficients: Float[Array, "..."], d: Float[Array, "3"], psi: Float[Array, "3"]
-) -> tuple[Float[Array, "3"], Float[Array, "3"] | None]:
+    coefficients: Float[Array, "..."], d: Vector3, psi: Vector3
+) -> tuple[Vector3, Vector3 | None]:
     """Multiply displacement and rotation by coefficients; `None` for a moment without them."""
     if coefficients.shape[-1:] != (6,):
         return coefficients * d, None

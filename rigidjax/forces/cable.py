@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar, Vector3
 from ..checks import ArrayInput, nonnegative_leaf, vector_leaf
 from ..native.ops import vmap_rows
 from ..rotations.guarded import safe_divide, safe_sqrt
@@ -45,10 +46,10 @@ class Cable(AbstractForce):
     """
 
     bodies: tuple[str, ...] = eqx.field(static=True)
-    points: tuple[Float[Array, "3"] | None, ...]
-    stiffness: Float[Array, ""]
-    damping: Float[Array, ""]
-    length: Float[Array, ""] | None
+    points: tuple[Vector3 | None, ...]
+    stiffness: Scalar
+    damping: Scalar
+    length: Scalar | None
     closed: bool = eqx.field(static=True)
     tension_only: bool = eqx.field(static=True)
 
@@ -78,7 +79,7 @@ class Cable(AbstractForce):
     def needs_different_bodies(self) -> bool:
         return False
 
-    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         ends = ends_at(self._reference_points(bodies), bodies, kinematics)
         offsets = self._offsets(ends.points)
         lengths = _norms(offsets)
@@ -94,9 +95,7 @@ class Cable(AbstractForce):
         forces = jnp.concatenate([pulls, zero]) - jnp.concatenate([zero, pulls])
         return Loads(forces, ends.arms)
 
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
-    ) -> Float[Array, ""]:
+    def potential_energy(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Scalar:
         ends: Ends = ends_at(self._reference_points(bodies), bodies, kinematics)
         stretch = jnp.sum(_norms(self._offsets(ends.points))) - self._free_length(bodies)
         stretch = jnp.maximum(stretch, 0.0) if self.tension_only else stretch
@@ -111,7 +110,7 @@ class Cable(AbstractForce):
         following = jnp.roll(values, -1, axis=0) - values
         return following if self.closed else following[:-1]
 
-    def _free_length(self, bodies: Bodies) -> Float[Array, ""]:
+    def _free_length(self, bodies: Bodies) -> Scalar:
         if self.length is not None:
             return self.length
         return jnp.sum(_norms(self._offsets(self._reference_points(bodies))))
@@ -121,7 +120,7 @@ def _norms(vectors: Float[Array, "S 3"]) -> Float[Array, " S"]:
     return vmap_rows(lambda v: safe_sqrt(dot(v, v)), vectors)
 
 
-def _checked_pair(pair: object, k: int) -> tuple[str, Float[Array, "3"] | None]:
+def _checked_pair(pair: object, k: int) -> tuple[str, Vector3 | None]:
     if isinstance(pair, str):
         return pair, None
     if not isinstance(pair, Sequence) or len(pair) != 2 or not isinstance(pair[0], str):

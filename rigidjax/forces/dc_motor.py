@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from ..annotations import Scalar
 from ..checks import ArrayInput, check, positive_leaf, scalar_leaf
 from ..joints.base import AbstractJoint
 from .actuator import (
@@ -53,13 +54,13 @@ class DCMotor(AbstractActuator):
 
     joint: str = eqx.field(static=True)
     command: Command
-    resistance: Float[Array, ""]
-    inductance: Float[Array, ""]
-    torque_constant: Float[Array, ""]
-    gear: Float[Array, ""]
-    back_emf: Float[Array, ""] | None
-    current_limit: Float[Array, ""] | None
-    speed_limit: Float[Array, ""] | None
+    resistance: Scalar
+    inductance: Scalar
+    torque_constant: Scalar
+    gear: Scalar
+    back_emf: Scalar | None
+    current_limit: Scalar | None
+    speed_limit: Scalar | None
     initial: Float[Array, "1"]
     component: int | None = eqx.field(static=True)
 
@@ -104,12 +105,7 @@ class DCMotor(AbstractActuator):
         return self.initial
 
     def rates(
-        self,
-        t: Float[Array, ""],
-        x: Float[Array, "1"],
-        u: Float[Array, ""],
-        coordinate: Float[Array, ""],
-        rate: Float[Array, ""],
+        self, t: Scalar, x: Float[Array, "1"], u: Scalar, coordinate: Scalar, rate: Scalar
     ) -> Float[Array, "1"]:
         constant = self.torque_constant if self.back_emf is None else self.back_emf
         slope = constant * self.gear
@@ -120,7 +116,5 @@ class DCMotor(AbstractActuator):
             voltage = limit_magnitude(voltage, self.resistance * self.current_limit)
         return (voltage - self.resistance * x) / self.inductance
 
-    def force(
-        self, t: Float[Array, ""], x: Float[Array, "1"], u: Float[Array, ""]
-    ) -> Float[Array, ""]:
+    def force(self, t: Scalar, x: Float[Array, "1"], u: Scalar) -> Scalar:
         return self.gear * self.torque_constant * x[0]

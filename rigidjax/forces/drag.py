@@ -3,13 +3,14 @@
 import equinox as eqx
 from jaxtyping import Array, ArrayLike, Float
 
+from ..annotations import Scalar, Vector3
 from ..checks import finite_leaf
 from ..rotations.guarded import safe_sqrt
 from ..rotations.matrix import to_body, to_space
 from ..rotations.so3 import dot
 from .base import AbstractForce, Bodies, Kinematics, Loads
 
-Coefficient = Float[Array, ""] | Float[Array, "3"] | None
+Coefficient = Scalar | Vector3 | None
 
 
 class Drag(AbstractForce):
@@ -57,7 +58,7 @@ class Drag(AbstractForce):
     def body_names(self) -> tuple[str, ...]:
         return (self.body,)
 
-    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         R, v = kinematics.rotations[0], kinematics.velocities[0]
         isotropic = all(c is None or c.ndim == 0 for c in (self.linear, self.quadratic))
         force = _resistance(self.linear, self.quadratic, v if isotropic else to_body(R, v))
@@ -68,7 +69,7 @@ class Drag(AbstractForce):
         return Loads(_row(force), moments=_row(moment))
 
 
-def _row(vector: Float[Array, "3"] | None) -> Float[Array, "1 3"] | None:
+def _row(vector: Vector3 | None) -> Float[Array, "1 3"] | None:
     return None if vector is None else vector[None]
 
 
@@ -79,9 +80,7 @@ def _coefficient(value: ArrayLike | None, argument: str) -> Coefficient:
     return finite_leaf(value, name, (), (3,))
 
 
-def _resistance(
-    linear: Coefficient, quadratic: Coefficient, rate: Float[Array, "3"]
-) -> Float[Array, "3"] | None:
+def _resistance(linear: Coefficient, quadratic: Coefficient, rate: Vector3) -> Vector3 | None:
     """Return $-c_1 v - c_2 |v| v$, `None` without coefficients."""
     parts = []
     if linear is not None:

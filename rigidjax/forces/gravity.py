@@ -3,8 +3,8 @@
 from typing import ClassVar
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
+from ..annotations import Scalar, Vector3
 from ..checks import ArrayInput, vector_leaf
 from .base import AbstractForce, Bodies, Kinematics, Loads
 
@@ -15,7 +15,7 @@ class Gravity(AbstractForce):
     **Arguments:** `vector`, $b$, (3,), space components, m/s^2, such as (0, 0, -9.81).
     """
 
-    vector: Float[Array, "3"]
+    vector: Vector3
 
     depends_on_translation: ClassVar[bool] = False
 
@@ -29,10 +29,8 @@ class Gravity(AbstractForce):
     def body_names(self) -> tuple[str, ...]:
         return ()
 
-    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         return Loads(bodies.masses[:, None] * self.vector[None])
 
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
-    ) -> Float[Array, ""]:
+    def potential_energy(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Scalar:
         return -jnp.sum(bodies.masses[:, None] * self.vector[None] * kinematics.positions)

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..joints.base import AbstractJoint
 from ..joints.friction import Friction, HeldFriction
 from ..joints.stop import Stop
@@ -21,12 +22,10 @@ class JointDamping(AbstractJointForce):
     """
 
     joint: str = eqx.field(static=True)
-    damping: Float[Array, ""]
+    damping: Scalar
     component: int | None = eqx.field(static=True)
 
-    def generalised_force(
-        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
-    ) -> Float[Array, ""]:
+    def generalised_force(self, t: Scalar, coordinate: Scalar, rate: Scalar) -> Scalar:
         return -self.damping * rate
 
 
@@ -37,9 +36,7 @@ class JointFriction(AbstractJointForce):
     friction: Friction | HeldFriction
     component: int | None = eqx.field(static=True)
 
-    def generalised_force(
-        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
-    ) -> Float[Array, ""]:
+    def generalised_force(self, t: Scalar, coordinate: Scalar, rate: Scalar) -> Scalar:
         return self.friction.force(rate)
 
 
@@ -47,22 +44,18 @@ class JointSpring(AbstractJointForce):
     r"""Spring $-k\,(q - q_0)$ on one coordinate, from the `stiffness` and `rest` of a joint."""
 
     joint: str = eqx.field(static=True)
-    stiffness: Float[Array, ""]
-    rest: Float[Array, ""] | None
+    stiffness: Scalar
+    rest: Scalar | None
     component: int | None = eqx.field(static=True)
 
-    def generalised_force(
-        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
-    ) -> Float[Array, ""]:
+    def generalised_force(self, t: Scalar, coordinate: Scalar, rate: Scalar) -> Scalar:
         return -self.stiffness * self._stretch(coordinate)
 
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
-    ) -> Float[Array, ""]:
+    def potential_energy(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Scalar:
         coordinate = kinematics.joints[0].coordinates[self.component or 0]
         return 0.5 * self.stiffness * self._stretch(coordinate) ** 2
 
-    def _stretch(self, coordinate: Float[Array, ""]) -> Float[Array, ""]:
+    def _stretch(self, coordinate: Scalar) -> Scalar:
         return coordinate if self.rest is None else coordinate - self.rest
 
 
@@ -74,15 +67,11 @@ class JointStops(AbstractJointForce):
     stop: Stop
     component: int | None = eqx.field(static=True)
 
-    def generalised_force(
-        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
-    ) -> Float[Array, ""]:
+    def generalised_force(self, t: Scalar, coordinate: Scalar, rate: Scalar) -> Scalar:
         low, high = self.limits
         return self.stop.force(low - coordinate, -rate) - self.stop.force(coordinate - high, rate)
 
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
-    ) -> Float[Array, ""]:
+    def potential_energy(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Scalar:
         coordinate = kinematics.joints[0].coordinates[self.component or 0]
         low, high = self.limits
         return self.stop.energy(low - coordinate) + self.stop.energy(coordinate - high)
@@ -92,13 +81,11 @@ class RotorInertia(AbstractJointForce):
     r"""Inertial force $-a\,\ddot q$ of a rotor of inertia $a$ on a joint, N m or N."""
 
     joint: str = eqx.field(static=True)
-    armature: Float[Array, ""]
-    acceleration: Float[Array, ""]
+    armature: Scalar
+    acceleration: Scalar
     component: int | None = eqx.field(static=True)
 
-    def generalised_force(
-        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
-    ) -> Float[Array, ""]:
+    def generalised_force(self, t: Scalar, coordinate: Scalar, rate: Scalar) -> Scalar:
         return -self.armature * self.acceleration
 
 

@@ -6,8 +6,8 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..joints.base import AbstractJoint
 from ..rotations.matrix import to_body
 from .base import AbstractForce, Bodies, JointKinematics, Kinematics, Loads
@@ -26,9 +26,7 @@ class AbstractJointForce(AbstractForce):
     depends_on_translation: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def generalised_force(
-        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
-    ) -> Float[Array, ""]:
+    def generalised_force(self, t: Scalar, coordinate: Scalar, rate: Scalar) -> Scalar:
         """Return the force, N, or moment, N m, on the coordinate."""
 
     def body_names(self) -> tuple[str, ...]:
@@ -57,15 +55,13 @@ class AbstractJointForce(AbstractForce):
                 f"coordinates of {subject}; got {self.component}."
             )
 
-    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         (joint,), k = kinematics.joints, self.component or 0
         Q = self.generalised_force(t, joint.coordinates[k], joint.rates[k])
         return coordinate_loads(Q, joint, k, kinematics)
 
 
-def coordinate_loads(
-    Q: Float[Array, ""], joint: JointKinematics, k: int, kinematics: Kinematics
-) -> Loads:
+def coordinate_loads(Q: Scalar, joint: JointKinematics, k: int, kinematics: Kinematics) -> Loads:
     """Return the loads of a generalised force on coordinate `k` of a joint, N or N m."""
     force, moment = Q * joint.forces[k], Q * joint.moments[k]
     in_body = jax.vmap(to_body)

@@ -5,6 +5,7 @@ from typing import ClassVar
 import equinox as eqx
 from jaxtyping import Array, ArrayLike, Float
 
+from ..annotations import Scalar
 from ..checks import ArrayInput, positive_leaf
 from ..joints.base import AbstractJoint
 from .actuator import (
@@ -43,8 +44,8 @@ class LaggedMotor(AbstractActuator):
 
     joint: str = eqx.field(static=True)
     command: Command
-    time_constant: Float[Array, ""]
-    limit: Float[Array, ""] | None
+    time_constant: Scalar
+    limit: Scalar | None
     initial: Float[Array, "1"]
     component: int | None = eqx.field(static=True)
 
@@ -74,12 +75,8 @@ class LaggedMotor(AbstractActuator):
     def initial_states(self) -> Float[Array, "1"]:
         return self.initial
 
-    def rates(
-        self, t: Float[Array, ""], x: Float[Array, "1"], u: Float[Array, ""]
-    ) -> Float[Array, "1"]:
+    def rates(self, t: Scalar, x: Float[Array, "1"], u: Scalar) -> Float[Array, "1"]:
         return (limit_magnitude(u, self.limit) - x) / self.time_constant
 
-    def force(
-        self, t: Float[Array, ""], x: Float[Array, "1"], u: Float[Array, ""]
-    ) -> Float[Array, ""]:
+    def force(self, t: Scalar, x: Float[Array, "1"], u: Scalar) -> Scalar:
         return x[0]

@@ -6,8 +6,9 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike
 
+from ..annotations import Scalar
 from ..checks import scalar_leaf
 from ..joints.base import AbstractJoint
 from ..signals.laws import as_law, check_shapes
@@ -39,7 +40,7 @@ class Motor(AbstractJointForce):
     def __init__(
         self,
         joint: str | AbstractJoint,
-        torque: ArrayLike | Callable[..., Float[Array, ""]],
+        torque: ArrayLike | Callable[..., Scalar],
         component: int | None = None,
     ):
         self.joint = joint_name(joint, "Motor")
@@ -52,9 +53,7 @@ class Motor(AbstractJointForce):
             self.torque = scalar_leaf(torque, "Motor(torque=...)")
         self.component = checked_component(component, "Motor")
 
-    def generalised_force(
-        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
-    ) -> Float[Array, ""]:
+    def generalised_force(self, t: Scalar, coordinate: Scalar, rate: Scalar) -> Scalar:
         if self.num_arguments == 0:
             return self.torque
         arguments = (t, coordinate, rate)[: self.num_arguments]

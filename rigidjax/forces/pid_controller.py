@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from ..annotations import Scalar
 from ..checks import ArrayInput, check, positive_leaf, scalar_leaf
 from ..joints.base import AbstractJoint
 from .actuator import (
@@ -54,11 +55,11 @@ class PIController(AbstractActuator):
 
     joint: str = eqx.field(static=True)
     command: Command
-    proportional: Float[Array, ""]
-    integral: Float[Array, ""]
+    proportional: Scalar
+    integral: Scalar
     variable: Variable = eqx.field(static=True)
-    limit: Float[Array, ""] | None
-    tracking_time: Float[Array, ""] | None
+    limit: Scalar | None
+    tracking_time: Scalar | None
     initial: Float[Array, "1"]
     component: int | None = eqx.field(static=True)
 
@@ -101,24 +102,14 @@ class PIController(AbstractActuator):
         return self.initial
 
     def rates(
-        self,
-        t: Float[Array, ""],
-        x: Float[Array, "1"],
-        u: Float[Array, ""],
-        coordinate: Float[Array, ""],
-        rate: Float[Array, ""],
+        self, t: Scalar, x: Float[Array, "1"], u: Scalar, coordinate: Scalar, rate: Scalar
     ) -> Float[Array, "1"]:
         error = u - (rate if self.variable == "rate" else coordinate)
         return _rate_of_integral_action(self, error, self.proportional * error + x[0])[None]
 
     def force(
-        self,
-        t: Float[Array, ""],
-        x: Float[Array, "1"],
-        u: Float[Array, ""],
-        coordinate: Float[Array, ""],
-        rate: Float[Array, ""],
-    ) -> Float[Array, ""]:
+        self, t: Scalar, x: Float[Array, "1"], u: Scalar, coordinate: Scalar, rate: Scalar
+    ) -> Scalar:
         error = u - (rate if self.variable == "rate" else coordinate)
         return limit_magnitude(self.proportional * error + x[0], self.limit)
 
@@ -159,13 +150,13 @@ class PIDController(AbstractActuator):
 
     joint: str = eqx.field(static=True)
     command: Command
-    proportional: Float[Array, ""]
-    integral: Float[Array, ""]
-    derivative: Float[Array, ""]
-    filter_time: Float[Array, ""]
+    proportional: Scalar
+    integral: Scalar
+    derivative: Scalar
+    filter_time: Scalar
     variable: Variable = eqx.field(static=True)
-    limit: Float[Array, ""] | None
-    tracking_time: Float[Array, ""] | None
+    limit: Scalar | None
+    tracking_time: Scalar | None
     initial: Float[Array, "2"]
     component: int | None = eqx.field(static=True)
 
@@ -212,25 +203,15 @@ class PIDController(AbstractActuator):
         return self.initial
 
     def rates(
-        self,
-        t: Float[Array, ""],
-        x: Float[Array, "2"],
-        u: Float[Array, ""],
-        coordinate: Float[Array, ""],
-        rate: Float[Array, ""],
+        self, t: Scalar, x: Float[Array, "2"], u: Scalar, coordinate: Scalar, rate: Scalar
     ) -> Float[Array, "2"]:
         error, unlimited = self._evaluate_law(x, u, coordinate, rate)
         integral = _rate_of_integral_action(self, error, unlimited)
         return jnp.stack([integral, (rate - x[1]) / self.filter_time])
 
     def force(
-        self,
-        t: Float[Array, ""],
-        x: Float[Array, "2"],
-        u: Float[Array, ""],
-        coordinate: Float[Array, ""],
-        rate: Float[Array, ""],
-    ) -> Float[Array, ""]:
+        self, t: Scalar, x: Float[Array, "2"], u: Scalar, coordinate: Scalar, rate: Scalar
+    ) -> Scalar:
         return limit_magnitude(self._evaluate_law(x, u, coordinate, rate)[1], self.limit)
 
     def _evaluate_law(
@@ -246,7 +227,7 @@ class PIDController(AbstractActuator):
 
 def _rate_of_integral_action(
     controller: PIController | PIDController, error: Array, unlimited: Array
-) -> Float[Array, ""]:
+) -> Scalar:
     rate = controller.integral * error
     if controller.limit is None:
         return rate

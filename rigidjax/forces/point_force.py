@@ -5,8 +5,9 @@ from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike
 
+from ..annotations import Scalar, Vector3
 from ..checks import vector_leaf
 from ..rotations.matrix import to_body
 from .base import AbstractForce, Bodies, Kinematics, Loads, evaluate_vector_law, vector_law
@@ -32,18 +33,18 @@ class PointForce(AbstractForce):
     """
 
     body: str = eqx.field(static=True)
-    point: Float[Array, "3"] | None
+    point: Vector3 | None
     force: Any
     frame: Literal["space", "body"] = eqx.field(static=True)
 
     depends_on_translation: ClassVar[bool] = False
-    at: Float[Array, "3"] | None
+    at: Vector3 | None
 
     def __init__(
         self,
         body: str,
         point: ArrayLike | None = None,
-        force: ArrayLike | Callable[[Float[Array, ""]], Float[Array, "3"]] | None = None,
+        force: ArrayLike | Callable[[Scalar], Vector3] | None = None,
         frame: Literal["space", "body"] = "space",
         *,
         at: ArrayLike | None = None,
@@ -67,7 +68,7 @@ class PointForce(AbstractForce):
     def body_names(self) -> tuple[str, ...]:
         return (self.body,)
 
-    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         value = evaluate_vector_law(self.force, "PointForce(force=...)", t)
         arm = self.point
         if self.at is not None:

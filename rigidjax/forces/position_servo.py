@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from ..annotations import Scalar
 from ..checks import ArrayInput, nonnegative_leaf, positive_leaf
 from ..joints.base import AbstractJoint
 from .actuator import (
@@ -50,11 +51,11 @@ class PositionServo(AbstractActuator):
 
     joint: str = eqx.field(static=True)
     command: Command
-    stiffness: Float[Array, ""]
-    damping: Float[Array, ""]
-    natural_frequency: Float[Array, ""]
-    damping_ratio: Float[Array, ""]
-    limit: Float[Array, ""] | None
+    stiffness: Scalar
+    damping: Scalar
+    natural_frequency: Scalar
+    damping_ratio: Scalar
+    limit: Scalar | None
     initial: Float[Array, "2"]
     component: int | None = eqx.field(static=True)
 
@@ -90,20 +91,13 @@ class PositionServo(AbstractActuator):
     def initial_states(self) -> Float[Array, "2"]:
         return self.initial
 
-    def rates(
-        self, t: Float[Array, ""], x: Float[Array, "2"], u: Float[Array, ""]
-    ) -> Float[Array, "2"]:
+    def rates(self, t: Scalar, x: Float[Array, "2"], u: Scalar) -> Float[Array, "2"]:
         frequency = self.natural_frequency
         pull = frequency**2 * (u - x[0]) - 2.0 * self.damping_ratio * frequency * x[1]
         return jnp.stack([x[1], pull])
 
     def force(
-        self,
-        t: Float[Array, ""],
-        x: Float[Array, "2"],
-        u: Float[Array, ""],
-        coordinate: Float[Array, ""],
-        rate: Float[Array, ""],
-    ) -> Float[Array, ""]:
+        self, t: Scalar, x: Float[Array, "2"], u: Scalar, coordinate: Scalar, rate: Scalar
+    ) -> Scalar:
         force = self.stiffness * (x[0] - coordinate) + self.damping * (x[1] - rate)
         return limit_magnitude(force, self.limit)

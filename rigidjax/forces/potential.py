@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..bodies.body import Body
 from ..bodies.potentials import moment_from_gradient
 from ..native.ops import vmap_rows
@@ -27,7 +28,7 @@ class Potential(AbstractForce):
 
     function: Any
 
-    def __init__(self, function: Callable[..., Float[Array, ""]]):
+    def __init__(self, function: Callable[..., Scalar]):
         if not callable(function):
             raise TypeError(
                 "`Potential(function=...)` must be a function of (positions, rotations); "
@@ -41,21 +42,17 @@ class Potential(AbstractForce):
     def check_bodies(self, bodies: Sequence[Body]) -> None:
         check_shapes(self._energy, (len(bodies), 3), (len(bodies), 3, 3))
 
-    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         R = kinematics.rotations
         gradient = jax.grad(self._energy, argnums=(0, 1))
         by_positions, by_rotations = evaluate_law(gradient, kinematics.positions, R)
         moments = vmap_rows(moment_from_gradient, R, by_rotations)
         return Loads(-by_positions, moments=moments, dyads=-vmap_rows(relative, R, by_rotations))
 
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
-    ) -> Float[Array, ""]:
+    def potential_energy(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Scalar:
         return self._energy(kinematics.positions, kinematics.rotations)
 
-    def _energy(
-        self, positions: Float[Array, "L 3"], rotations: Float[Array, "L 3 3"]
-    ) -> Float[Array, ""]:
+    def _energy(self, positions: Float[Array, "L 3"], rotations: Float[Array, "L 3 3"]) -> Scalar:
         energy = jnp.asarray(self.function(positions, rotations))
         if energy.shape != ():
             raise ValueError(

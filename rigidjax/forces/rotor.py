@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from ..annotations import Scalar, Vector3
 from ..checks import ArrayInput, check, finite_leaf, positive_leaf, vector_leaf
 from ..joints.axes import unit_vector
 from ..rotations.matrix import to_body
@@ -14,7 +15,7 @@ from .base import Bodies, Kinematics, Loads
 from .stateful import AbstractStatefulForce
 
 # Coefficient of w |w|, or coefficients of w and of w |w|.
-Map = Float[Array, ""] | Float[Array, "2"]
+Map = Scalar | Float[Array, "2"]
 
 
 class Rotor(AbstractStatefulForce):
@@ -52,10 +53,10 @@ class Rotor(AbstractStatefulForce):
     command: Command
     thrust: Map
     torque: Map
-    time_constant: Float[Array, ""]
+    time_constant: Scalar
     spin: Literal["counter-clockwise", "clockwise"] = eqx.field(static=True)
-    axis: Float[Array, "3"]
-    at: Float[Array, "3"] | None
+    axis: Vector3
+    at: Vector3 | None
     initial: Float[Array, "1"]
 
     num_states: ClassVar[int] = 1
@@ -100,16 +101,14 @@ class Rotor(AbstractStatefulForce):
     def initial_states(self) -> Float[Array, "1"]:
         return self.initial
 
-    def rates_in_view(
-        self, t: Float[Array, ""], x: Float[Array, "1"], view: Any
-    ) -> Float[Array, "1"]:
+    def rates_in_view(self, t: Scalar, x: Float[Array, "1"], view: Any) -> Float[Array, "1"]:
         return (command_value(self.command, t, "Rotor(command=...)") - x) / self.time_constant
 
-    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         raise self.states_error()
 
     def loads_at_states(
-        self, t: Float[Array, ""], x: Float[Array, "1"], bodies: Bodies, kinematics: Kinematics
+        self, t: Scalar, x: Float[Array, "1"], bodies: Bodies, kinematics: Kinematics
     ) -> Loads:
         axis, arm = unit_vector(self.axis), None
         if self.at is not None:
@@ -120,7 +119,7 @@ class Rotor(AbstractStatefulForce):
         return Loads(force[None], arm, moment[None], axes="body")
 
 
-def _evaluate_map(coefficients: Map, speed: Float[Array, ""]) -> Float[Array, ""]:
+def _evaluate_map(coefficients: Map, speed: Scalar) -> Scalar:
     square = speed * jnp.abs(speed)
     if coefficients.ndim == 0:
         return coefficients * square

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar, Vector3
 from ..checks import ArrayInput, nonnegative_leaf, scalar_leaf, vector_leaf
 from ..rotations.guarded import safe_divide, safe_sqrt
 from ..rotations.so3 import dot
@@ -39,11 +40,11 @@ class Spring(AbstractForce):
 
     a: str = eqx.field(static=True)
     b: str = eqx.field(static=True)
-    a_point: Float[Array, "3"] | None
-    b_point: Float[Array, "3"] | None
-    stiffness: Float[Array, ""]
-    damping: Float[Array, ""]
-    length: Float[Array, ""] | None
+    a_point: Vector3 | None
+    b_point: Vector3 | None
+    stiffness: Scalar
+    damping: Scalar
+    length: Scalar | None
     tension_only: bool = eqx.field(static=True)
 
     def __init__(
@@ -74,7 +75,7 @@ class Spring(AbstractForce):
     def body_names(self) -> tuple[str, ...]:
         return self.a, self.b
 
-    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         ends = self._ends(bodies, kinematics)
         offset = ends.points[1] - ends.points[0]
         line = safe_divide(offset, safe_sqrt(_square(offset)))
@@ -90,9 +91,7 @@ class Spring(AbstractForce):
         )
         return Loads(jnp.stack([pull, -pull]), ends.arms)
 
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
-    ) -> Float[Array, ""]:
+    def potential_energy(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Scalar:
         points = self._ends(bodies, kinematics).points
         square, free = _square(points[1] - points[0]), self._free_length(bodies)
         stretch = safe_sqrt(square) - free
@@ -112,12 +111,12 @@ class Spring(AbstractForce):
             [x if p is None else p for p, x in zip(points, bodies.positions, strict=True)]
         )
 
-    def _free_length(self, bodies: Bodies) -> Float[Array, ""]:
+    def _free_length(self, bodies: Bodies) -> Scalar:
         if self.length is not None:
             return self.length
         first, second = self._points(bodies)
         return safe_sqrt(_square(second - first))
 
 
-def _square(v: Float[Array, "3"]) -> Float[Array, ""]:
+def _square(v: Vector3) -> Scalar:
     return dot(v, v)

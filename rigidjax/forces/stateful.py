@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from .base import AbstractForce, Bodies, Kinematics, Loads
 
 
@@ -21,7 +22,7 @@ class AbstractStatefulForce(AbstractForce):
     depends_on_translation: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def rates_in_view(self, t: Float[Array, ""], x: Float[Array, " n"], view: Any) -> Array:
+    def rates_in_view(self, t: Scalar, x: Float[Array, " n"], view: Any) -> Array:
         """Return the rates of the states, (num_states,).
 
         **Arguments:** `t`, s; `x`, (num_states,); `view`, the `SystemView` at this time.
@@ -29,7 +30,7 @@ class AbstractStatefulForce(AbstractForce):
 
     @abc.abstractmethod
     def loads_at_states(
-        self, t: Float[Array, ""], x: Float[Array, " n"], bodies: Bodies, kinematics: Kinematics
+        self, t: Scalar, x: Float[Array, " n"], bodies: Bodies, kinematics: Kinematics
     ) -> Loads:
         """Return the loads at the states `x`, (num_states,); other arguments as for `loads`."""
 
@@ -64,5 +65,5 @@ class ForceAtStates(AbstractForce):
     def joint_names(self) -> tuple[str, ...]:
         return self.force.joint_names()
 
-    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         return self.force.loads_at_states(t, self.states, bodies, kinematics)

@@ -1,10 +1,11 @@
 """Tension of springs that do not push."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+
+from ..annotations import Scalar
 
 
-def one_sided_tension(pull: Float[Array, ""], damping: Float[Array, ""]) -> Float[Array, ""]:
+def one_sided_tension(pull: Scalar, damping: Scalar) -> Scalar:
     r"""Return the tension of a cord from the forces of its spring and its damper, N.
 
     It is zero where the cord is slack, that is, where the spring would push. The damping force is

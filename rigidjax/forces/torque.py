@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
-from jaxtyping import Array, Float
 
+from ..annotations import Scalar, Vector3
 from ..checks import ArrayInput
 from ..rotations.matrix import to_body
 from .base import AbstractForce, Bodies, Kinematics, Loads, evaluate_vector_law, vector_law
@@ -34,7 +34,7 @@ class Torque(AbstractForce):
     def __init__(
         self,
         body: str,
-        moment: ArrayInput | Callable[..., Float[Array, "3"]],
+        moment: ArrayInput | Callable[..., Vector3],
         frame: Literal["body", "space"] = "body",
     ):
         if frame not in ("body", "space"):
@@ -46,7 +46,7 @@ class Torque(AbstractForce):
     def body_names(self) -> tuple[str, ...]:
         return (self.body,)
 
-    def loads(self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics) -> Loads:
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         R, omega = kinematics.rotations[0], kinematics.angular_velocities[0]
         value = evaluate_vector_law(self.moment, "Torque(moment=...)", t, R, omega)
         moment = value if self.frame == "body" else to_body(R, value)

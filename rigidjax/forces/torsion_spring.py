@@ -1,8 +1,9 @@
 """Spring and damper on the coordinate of a joint."""
 
 import equinox as eqx
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike
 
+from ..annotations import Scalar
 from ..checks import scalar_leaf
 from ..joints.base import AbstractJoint
 from .base import Bodies, Kinematics
@@ -28,9 +29,9 @@ class TorsionSpring(AbstractJointForce):
     """
 
     joint: str = eqx.field(static=True)
-    stiffness: Float[Array, ""]
-    damping: Float[Array, ""]
-    angle: Float[Array, ""]
+    stiffness: Scalar
+    damping: Scalar
+    angle: Scalar
     component: int | None = eqx.field(static=True)
 
     def __init__(
@@ -47,13 +48,9 @@ class TorsionSpring(AbstractJointForce):
         self.angle = scalar_leaf(angle, "TorsionSpring(angle=...)")
         self.component = checked_component(component, "TorsionSpring")
 
-    def generalised_force(
-        self, t: Float[Array, ""], coordinate: Float[Array, ""], rate: Float[Array, ""]
-    ) -> Float[Array, ""]:
+    def generalised_force(self, t: Scalar, coordinate: Scalar, rate: Scalar) -> Scalar:
         return -self.stiffness * (coordinate - self.angle) - self.damping * rate
 
-    def potential_energy(
-        self, t: Float[Array, ""], bodies: Bodies, kinematics: Kinematics
-    ) -> Float[Array, ""]:
+    def potential_energy(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Scalar:
         coordinate = kinematics.joints[0].coordinates[self.component or 0]
         return 0.5 * self.stiffness * (coordinate - self.angle) ** 2

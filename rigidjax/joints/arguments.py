@@ -6,6 +6,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import Vector3
 from ..by_numpy import evaluate
 from ..checks import (
     ArrayInput,
@@ -18,7 +19,6 @@ from ..checks import (
 )
 from .base import AbstractJoint
 from .friction import Friction
-from .relative_pose import Vector
 from .stop import Stop
 
 Law = TypeVar("Law")
@@ -60,7 +60,7 @@ def point_leaf(value: ArrayInput | None, argument: str) -> Any:
     return None if value is None else vector_leaf(value, argument)
 
 
-def checked_axis(value: ArrayInput | None, argument: str) -> Vector:
+def checked_axis(value: ArrayInput | None, argument: str) -> Vector3:
     """Return a checked axis (3,), space components, of any length but zero.
 
     **Errors:** `TypeError` for a missing axis or a function; `ValueError` for a wrong shape or a

@@ -2,20 +2,19 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Vector3
 from ..native.ops import cross
-from .relative_pose import Vector
 
 
-def unit_vector(v: Vector) -> Vector:
+def unit_vector(v: Vector3) -> Vector3:
     """Return the vector of unit length in the direction of `v`, which is not zero."""
     # Squares of scaled components neither overflow nor underflow; the scale's derivative cancels.
     v = v / jax.lax.stop_gradient(jnp.max(jnp.abs(v)))
     return v / jnp.sqrt(jnp.sum(v * v))
 
 
-def frame_of_axis(axis: Vector) -> Float[Array, "3 3"]:
+def frame_of_axis(axis: Vector3) -> Matrix3:
     """Return a right-handed frame, in columns, whose third axis is the unit vector `axis`.
 
     The first axis is along the cross product of the x axis and `axis`, or of the y axis and `axis`

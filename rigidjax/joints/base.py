@@ -15,10 +15,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..native.ops import cross, inverse, short_sum
 from ..rotations.so3 import exp
 from .motion import motion_at
-from .relative_pose import RelativePose, Vector, apply_small_twist, zero_twist
+from .relative_pose import RelativePose, apply_small_twist, zero_twist
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar
@@ -107,7 +108,7 @@ class AbstractJoint(eqx.Module):
         """Raise `ValueError` if the points, all filled in by now, are not admissible."""
         return None
 
-    def prescribed_coordinate(self, t: Float[Array, ""]) -> Float[Array, ""]:
+    def prescribed_coordinate(self, t: Scalar) -> Scalar:
         """Return the coordinate that the `motion` of a driven joint prescribes."""
         motion: Any = self.motion
         return motion_at(type(self).__name__, motion, t)
@@ -117,26 +118,22 @@ class AbstractJoint(eqx.Module):
     def constraint_is_length(self) -> tuple[bool, ...]:
         """Whether each constraint is a length, m; the others are sines or angles."""
 
-    def points(self) -> tuple[Vector, Vector]:
+    def points(self) -> tuple[Vector3, Vector3]:
         """Return the joint points of parent and child, space components, m; by default `point`."""
         joint: Any = self
         return joint.point, joint.point
 
     @abc.abstractmethod
-    def frame(self) -> Float[Array, "3 3"]:
+    def frame(self) -> Matrix3:
         """Return the joint frame in the reference configuration, columns in space components."""
 
     @abc.abstractmethod
-    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:
         """Return the constraints $g(d, Q, t)$, (m,); lengths in m, angles as sines or in rad."""
 
     def mean_gradient(
-        self,
-        first: RelativePose,
-        last: RelativePose,
-        t: Float[Array, ""],
-        multipliers: Float[Array, " m"],
-    ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
+        self, first: RelativePose, last: RelativePose, t: Scalar, multipliers: Float[Array, " m"]
+    ) -> tuple[Vector3, Matrix3]:
         r"""Return a discrete gradient of $\lambda \cdot g$ by $d$, (3,), and $Q$, (3, 3).
 
         It satisfies $\bar\nabla \cdot (d_1 - d_0, Q_1 - Q_0) = \lambda \cdot (g_1 - g_0)$ at the
@@ -152,7 +149,7 @@ class AbstractJoint(eqx.Module):
         )
         return pull_back(multipliers)
 
-    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Scalar:
         """Return the cosine of the angle between directions that the joint keeps aligned.
 
         Constraints that are sines also vanish where the child is the wrong way round, at -1. The
@@ -164,17 +161,15 @@ class AbstractJoint(eqx.Module):
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         r"""Return the motion subspace $S$ with $(\dot d, \omega) = S\,\nu + s_t$, shape (6, f)."""
 
-    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Scalar) -> Float[Array, "6"]:
         r"""Return the part $s_t$ of the twist that a prescribed motion causes, (6,); else zero."""
         return zero_twist(relative)
 
     @abc.abstractmethod
-    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Vector:
         """Return the coordinates, lengths (m) before angles (rad), continuous beyond pi."""
 
-    def pose(
-        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> RelativePose:
+    def pose(self, coordinates: Vector, rotation: Matrix3 | None = None) -> RelativePose:
         """Return the relative pose at given coordinates: the inverse of `coordinates`.
 
         This implementation serves joints whose coordinates are lengths and at most one angle, each
@@ -199,9 +194,7 @@ class AbstractJoint(eqx.Module):
         r"""Return the joint rates $S^+ (\dot d, \omega)$, those nearest to a twist."""
         return short_sum(self.dual(relative), twist[:, None], axis=0)
 
-    def coordinate_rates(
-        self, relative: RelativePose, twist: Float[Array, "6"]
-    ) -> Float[Array, " k"]:
+    def coordinate_rates(self, relative: RelativePose, twist: Float[Array, "6"]) -> Vector:
         """Return the rates of the coordinates, prescribed ones included.
 
         For a joint that has rates and can be part of a tree, these are the joint rates.
@@ -231,16 +224,14 @@ class AbstractJoint(eqx.Module):
         cofactors = jnp.stack([cross(v, w), cross(w, u), cross(u, v)])
         return short_sum(S[:, :, None], cofactors[None], axis=1) / jnp.sum(u * cofactors[0])
 
-    def constraint_jacobian(
-        self, relative: RelativePose, t: Float[Array, ""]
-    ) -> Float[Array, "m 6"]:
+    def constraint_jacobian(self, relative: RelativePose, t: Scalar) -> Float[Array, "m 6"]:
         r"""Return the gradient $G$ by twists, $\dot g = G\,(\dot d, \omega) + g_t$, (m, 6)."""
         return jax.jacfwd(lambda twist: self.constraint(apply_small_twist(relative, twist), t))(
             jnp.zeros(6, relative.displacement.dtype)
         )
 
     def constraint_rate(
-        self, relative: RelativePose, twist: Float[Array, "6"], t: Float[Array, ""]
+        self, relative: RelativePose, twist: Float[Array, "6"], t: Scalar
     ) -> Float[Array, " m"]:
         r"""Return the rate $\dot g = G\,(\dot d, \omega) + g_t$ of the constraints, shape (m,)."""
         t = jnp.asarray(t, relative.displacement.dtype)

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput, scalar_leaf
 from ..signals.laws import as_law
 from .base import AbstractJoint
@@ -17,14 +18,14 @@ from .relative_pose import wrap_angle
 from .replacing import replace_fields
 
 # Position of the centre of mass, (3,) m, space components, and rotation matrix, body to space.
-Pose = tuple[Float[Array, "3"], Float[Array, "3 3"]]
+Pose = tuple[Vector3, Matrix3]
 
 
 class Configuration(eqx.Module):
     """Arguments of constraints: poses of bodies and coordinates of joints, by name."""
 
     poses: dict[str, Pose]
-    coordinates: dict[str, Float[Array, " k"]]
+    coordinates: dict[str, Vector]
 
 
 class AbstractConstraint(eqx.Module):
@@ -69,7 +70,7 @@ class AbstractPositionConstraint(AbstractConstraint):
         return True
 
     @abc.abstractmethod
-    def value(self, t: Float[Array, ""], configuration: Configuration) -> Float[Array, " m"]:
+    def value(self, t: Scalar, configuration: Configuration) -> Float[Array, " m"]:
         """Return the values of the equations, zero where they hold."""
 
 
@@ -89,8 +90,8 @@ class Coupling(AbstractPositionConstraint):
 
     joint: str = eqx.field(static=True)
     by: str = eqx.field(static=True)
-    ratio: Float[Array, ""]
-    offset: Float[Array, ""]
+    ratio: Scalar
+    offset: Scalar
     name: str = eqx.field(static=True)
     is_length: bool | None = eqx.field(static=True)
 
@@ -140,7 +141,7 @@ class Coupling(AbstractPositionConstraint):
         is_length = not joints[self.joint].has_angle
         return replace_fields(self, is_length=is_length)
 
-    def value(self, t: Float[Array, ""], configuration: Configuration) -> Float[Array, " m"]:
+    def value(self, t: Scalar, configuration: Configuration) -> Float[Array, " m"]:
         coordinates = configuration.coordinates
         driven, driving = coordinates[self.joint][0], coordinates[self.by][0]
         violation = driven - (self.ratio * driving + self.offset)
@@ -241,7 +242,7 @@ class Constraint(AbstractUserConstraint, AbstractPositionConstraint):
 
     arguments = "time and poses"
 
-    def value(self, t: Float[Array, ""], configuration: Configuration) -> Float[Array, " m"]:
+    def value(self, t: Scalar, configuration: Configuration) -> Float[Array, " m"]:
         return self._values(t, configuration.poses).reshape(len(self.lengths))
 
     def _at_rest(self) -> Array:

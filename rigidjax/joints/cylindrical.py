@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
 from .axes import frame_of_axis, unit_vector
@@ -13,7 +14,6 @@ from .base import AbstractJoint
 from .friction import Friction
 from .relative_pose import (
     RelativePose,
-    Vector,
     alignment_of_axes,
     angle_about_third_axis,
     pose_about_third_axis,
@@ -42,8 +42,8 @@ class Cylindrical(AbstractJoint):
     parent: str = eqx.field(static=True)
     child: str = eqx.field(static=True)
     name: str = eqx.field(static=True)
-    point: Vector
-    axis: Vector
+    point: Vector3
+    axis: Vector3
     damping: Float[Array, " f"] | None
     armature: Float[Array, " f"] | None
     friction: Friction | None
@@ -80,25 +80,23 @@ class Cylindrical(AbstractJoint):
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, False, False)
 
-    def frame(self) -> Float[Array, "3 3"]:
+    def frame(self) -> Matrix3:
         return frame_of_axis(unit_vector(self.axis))
 
-    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:
         d = relative.displacement
         return jnp.stack([d[0], d[1], *tilt(relative)])
 
-    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Scalar:
         return alignment_of_axes(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         return unit_twists(2, 5).astype(relative.displacement.dtype)
 
-    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Vector:
         return jnp.stack([relative.displacement[2], angle_about_third_axis(relative)])
 
-    def pose(
-        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> RelativePose:
+    def pose(self, coordinates: Vector, rotation: Matrix3 | None = None) -> RelativePose:
         shift, angle = coordinates[0], coordinates[1]
         zero = jnp.zeros_like(angle)
         return pose_about_third_axis(angle, (zero, zero, shift))

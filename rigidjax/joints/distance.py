@@ -6,11 +6,12 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput, check
 from ..rotations.so3 import dot
 from .arguments import point_leaf, set_bodies
 from .base import AbstractJoint
-from .relative_pose import RelativePose, Vector
+from .relative_pose import RelativePose
 
 
 class Distance(AbstractJoint):
@@ -27,8 +28,8 @@ class Distance(AbstractJoint):
     parent: str = eqx.field(static=True)
     child: str = eqx.field(static=True)
     name: str = eqx.field(static=True)
-    parent_point: Vector
-    child_point: Vector
+    parent_point: Vector3
+    child_point: Vector3
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = False
@@ -52,7 +53,7 @@ class Distance(AbstractJoint):
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True,)
 
-    def check_points(self) -> Vector:
+    def check_points(self) -> Vector3:
         start = self.parent_point
         return check(
             self.child_point,
@@ -61,13 +62,13 @@ class Distance(AbstractJoint):
             "coinciding points use `Spherical`.",
         )
 
-    def points(self) -> tuple[Vector, Vector]:
+    def points(self) -> tuple[Vector3, Vector3]:
         return self.parent_point, self.child_point
 
-    def frame(self) -> Float[Array, "3 3"]:
+    def frame(self) -> Matrix3:
         return jnp.eye(3, dtype=self.parent_point.dtype)
 
-    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:
         d, d0 = relative.displacement, self.child_point - self.parent_point
         length = jnp.sqrt(dot(d0, d0))
         return 0.5 * (dot(d, d) / length - length)[None]
@@ -75,6 +76,6 @@ class Distance(AbstractJoint):
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         raise NotImplementedError("`Distance` closes loops only and has no global null space.")
 
-    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Vector:
         d = relative.displacement
         return jnp.sqrt(dot(d, d))[None]

@@ -6,10 +6,11 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..rotations.so3 import exp, log
 from .arguments import set_bodies
 from .base import AbstractJoint
-from .relative_pose import RelativePose, Vector
+from .relative_pose import RelativePose
 
 
 class Free(AbstractJoint):
@@ -47,15 +48,15 @@ class Free(AbstractJoint):
     def constraint_is_length(self) -> tuple[bool, ...]:
         return ()
 
-    def points(self) -> tuple[Vector, Vector]:
+    def points(self) -> tuple[Vector3, Vector3]:
         raise NotImplementedError(
             "`Free` has no joint points: it acts at the centres of mass of its bodies."
         )
 
-    def frame(self) -> Float[Array, "3 3"]:
+    def frame(self) -> Matrix3:
         return jnp.eye(3)
 
-    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:
         return jnp.zeros(0, relative.displacement.dtype)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
@@ -67,11 +68,9 @@ class Free(AbstractJoint):
         # The columns are orthonormal.
         return self.null_space(relative)
 
-    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Vector:
         return jnp.concatenate([relative.displacement, log(relative.rotation)])
 
-    def pose(
-        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> RelativePose:
+    def pose(self, coordinates: Vector, rotation: Matrix3 | None = None) -> RelativePose:
         Q = exp(coordinates[3:]) if rotation is None else rotation
         return RelativePose(coordinates[:3], Q, jnp.zeros((), Q.dtype))

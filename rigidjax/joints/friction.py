@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..checks import ArrayInput, Rule, as_leaf, check_all, finite_rule, float_array
 
 
@@ -92,7 +93,7 @@ class Friction(eqx.Module):
                 law_constant(stribeck[1], name, is_positive=not sticking),
             )
 
-    def force(self, rate: Float[Array, ""]) -> Float[Array, ""]:
+    def force(self, rate: Scalar) -> Scalar:
         """Return the force, N, or moment, N m, on the coordinate; `rate`, m/s or rad/s.
 
         **Errors:** `ValueError` with `sticking`, whose force is no function of the rate.
@@ -110,9 +111,7 @@ class Friction(eqx.Module):
         """Level of friction at rest, N or N m."""
         return self.coulomb if self.stribeck is None else self.stribeck.static
 
-    def sliding_force(
-        self, direction: Float[Array, ""], rate: Float[Array, ""]
-    ) -> Float[Array, ""]:
+    def sliding_force(self, direction: Scalar, rate: Scalar) -> Scalar:
         """Return the force, N, or moment, N m, on a coordinate that slides.
 
         **Arguments:** `direction`, 1 or -1, the sign of the rate; `rate`, m/s or rad/s.
@@ -138,7 +137,7 @@ class HeldFriction(eqx.Module):
     direction: Float[Array, " *f"]
     law: Friction | None
 
-    def force(self, rate: Float[Array, ""]) -> Float[Array, ""]:
+    def force(self, rate: Scalar) -> Scalar:
         """Return the force, N, or moment, N m, on the coordinate; `rate`, m/s or rad/s."""
         if self.law is None:
             return self.effort

@@ -5,8 +5,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..signals.laws import as_law, check_shapes
 from ..signals.signal import check_motion_signals
 
@@ -43,7 +43,7 @@ def _argument_hint(kind: str, motion: Any) -> str:
     return ""
 
 
-def motion_at(kind: str, motion: Callable, t: Float[Array, ""]) -> Float[Array, ""]:
+def motion_at(kind: str, motion: Callable, t: Scalar) -> Scalar:
     """Return the coordinate that `motion` prescribes; `ValueError` if it is not a number."""
     value = jnp.asarray(motion(t))
     if value.shape != ():
@@ -54,13 +54,13 @@ def motion_at(kind: str, motion: Callable, t: Float[Array, ""]) -> Float[Array, 
     return value.astype(jnp.result_type(t, float))
 
 
-def motion_rate(kind: str, motion: Callable, t: Float[Array, ""]) -> Float[Array, ""]:
+def motion_rate(kind: str, motion: Callable, t: Scalar) -> Scalar:
     """Return the time derivative of the coordinate that `motion` prescribes."""
     t = jnp.asarray(t, jnp.result_type(t, float))
     return jax.jvp(lambda t: motion_at(kind, motion, t), (t,), (jnp.ones_like(t),))[1]
 
 
-def motion_acceleration(kind: str, motion: Callable, t: Float[Array, ""]) -> Float[Array, ""]:
+def motion_acceleration(kind: str, motion: Callable, t: Scalar) -> Scalar:
     """Return the second time derivative of the coordinate that `motion` prescribes."""
     t = jnp.asarray(t, jnp.result_type(t, float))
     return jax.jvp(lambda t: motion_rate(kind, motion, t), (t,), (jnp.ones_like(t),))[1]

@@ -6,13 +6,13 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from .arguments import checked_axis, point_leaf, set_bodies
 from .axes import frame_of_axis, unit_vector
 from .base import AbstractJoint
 from .relative_pose import (
     RelativePose,
-    Vector,
     alignment_of_axes,
     angle_about_third_axis,
     pose_about_third_axis,
@@ -37,8 +37,8 @@ class Planar(AbstractJoint):
     parent: str = eqx.field(static=True)
     child: str = eqx.field(static=True)
     name: str = eqx.field(static=True)
-    point: Vector
-    normal: Vector
+    point: Vector3
+    normal: Vector3
 
     num_translations: ClassVar[int] = 2
     has_angle: ClassVar[bool] = True
@@ -59,24 +59,22 @@ class Planar(AbstractJoint):
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, False, False)
 
-    def frame(self) -> Float[Array, "3 3"]:
+    def frame(self) -> Matrix3:
         return frame_of_axis(unit_vector(self.normal))
 
-    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:
         return jnp.stack([relative.displacement[2], *tilt(relative)])
 
-    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Scalar:
         return alignment_of_axes(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         return unit_twists(0, 1, 5).astype(relative.displacement.dtype)
 
-    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Vector:
         d = relative.displacement
         return jnp.stack([d[0], d[1], angle_about_third_axis(relative)])
 
-    def pose(
-        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> RelativePose:
+    def pose(self, coordinates: Vector, rotation: Matrix3 | None = None) -> RelativePose:
         first, second, angle = jnp.unstack(coordinates)
         return pose_about_third_axis(angle, (first, second, jnp.zeros_like(angle)))

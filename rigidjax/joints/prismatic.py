@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from ..rotations.so3 import unskew
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
@@ -16,7 +17,6 @@ from .friction import Friction
 from .motion import checked_motion, motion_rate
 from .relative_pose import (
     RelativePose,
-    Vector,
     alignment_of_frames,
     translation_pose,
     unit_twists,
@@ -48,9 +48,9 @@ class Prismatic(AbstractJoint):
     parent: str = eqx.field(static=True)
     child: str = eqx.field(static=True)
     name: str = eqx.field(static=True)
-    axis: Vector
+    axis: Vector3
     motion: Callable | None
-    point: Vector
+    point: Vector3
     damping: Float[Array, " f"] | None
     armature: Float[Array, " f"] | None
     friction: Friction | None
@@ -91,34 +91,32 @@ class Prismatic(AbstractJoint):
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, False, False, False) + (True,) * (self.motion is not None)
 
-    def frame(self) -> Float[Array, "3 3"]:
+    def frame(self) -> Matrix3:
         return frame_of_axis(unit_vector(self.axis))
 
-    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:
         d = relative.displacement
         parts = [d[0], d[1], *jnp.unstack(unskew(relative.rotation))]
         if self.motion is not None:
             parts.append(d[2] - self.prescribed_coordinate(t))
         return jnp.stack(parts)
 
-    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Scalar:
         return alignment_of_frames(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         free = unit_twists(2) if self.motion is None else unit_twists()
         return free.astype(relative.displacement.dtype)
 
-    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Scalar) -> Float[Array, "6"]:
         if self.motion is None:
             return zero_twist(relative)
         rate = motion_rate("Prismatic", self.motion, t)
         return zero_twist(relative).at[2].set(rate)
 
-    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Vector:
         return relative.displacement[2:]
 
-    def pose(
-        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> RelativePose:
+    def pose(self, coordinates: Vector, rotation: Matrix3 | None = None) -> RelativePose:
         zero = jnp.zeros_like(coordinates[0])
         return translation_pose([zero, zero, coordinates[0]])

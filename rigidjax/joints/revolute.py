@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
 from .axes import frame_of_axis, unit_vector
@@ -15,7 +16,6 @@ from .friction import Friction
 from .motion import checked_motion, motion_rate
 from .relative_pose import (
     RelativePose,
-    Vector,
     alignment_of_axes,
     angle_about_third_axis,
     pose_about_third_axis,
@@ -50,8 +50,8 @@ class Revolute(AbstractJoint):
     parent: str = eqx.field(static=True)
     child: str = eqx.field(static=True)
     name: str = eqx.field(static=True)
-    point: Vector
-    axis: Vector
+    point: Vector3
+    axis: Vector3
     motion: Callable | None
     damping: Float[Array, " f"] | None
     armature: Float[Array, " f"] | None
@@ -91,10 +91,10 @@ class Revolute(AbstractJoint):
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, True, False, False) + (False,) * (self.motion is not None)
 
-    def frame(self) -> Float[Array, "3 3"]:
+    def frame(self) -> Matrix3:
         return frame_of_axis(unit_vector(self.axis))
 
-    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:
         d = relative.displacement
         parts = [d[0], d[1], d[2], *tilt(relative)]
         if self.motion is not None:
@@ -102,23 +102,21 @@ class Revolute(AbstractJoint):
             parts.append(wrap_angle(angle - self.prescribed_coordinate(t)))
         return jnp.stack(parts)
 
-    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Scalar:
         return alignment_of_axes(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         free = unit_twists(5) if self.motion is None else unit_twists()
         return free.astype(relative.displacement.dtype)
 
-    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Scalar) -> Float[Array, "6"]:
         if self.motion is None:
             return zero_twist(relative)
         rate = motion_rate("Revolute", self.motion, t)
         return zero_twist(relative).at[5].set(rate)
 
-    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Vector:
         return angle_about_third_axis(relative)[None]
 
-    def pose(
-        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> RelativePose:
+    def pose(self, coordinates: Vector, rotation: Matrix3 | None = None) -> RelativePose:
         return pose_about_third_axis(coordinates[0])

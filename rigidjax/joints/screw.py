@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput, finite_leaf
 from ..rotations.guarded import arctan2_ratio
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
@@ -17,7 +18,6 @@ from .friction import Friction
 from .motion import checked_motion, motion_rate
 from .relative_pose import (
     RelativePose,
-    Vector,
     alignment_of_axes,
     angle_about_third_axis,
     pose_about_third_axis,
@@ -49,9 +49,9 @@ class Screw(AbstractJoint):
     parent: str = eqx.field(static=True)
     child: str = eqx.field(static=True)
     name: str = eqx.field(static=True)
-    point: Vector
-    axis: Vector
-    pitch: Float[Array, ""]
+    point: Vector3
+    axis: Vector3
+    pitch: Scalar
     motion: Callable | None
     damping: Float[Array, " f"] | None
     armature: Float[Array, " f"] | None
@@ -93,10 +93,10 @@ class Screw(AbstractJoint):
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, False, False, True) + (False,) * (self.motion is not None)
 
-    def frame(self) -> Float[Array, "3 3"]:
+    def frame(self) -> Matrix3:
         return frame_of_axis(unit_vector(self.axis))
 
-    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:
         d = relative.displacement
         angle = self.coordinates(relative)[0]
         parts = [d[0], d[1], *tilt(relative), d[2] - self.pitch / (2 * jnp.pi) * angle]
@@ -106,12 +106,8 @@ class Screw(AbstractJoint):
         return jnp.stack(parts)
 
     def mean_gradient(
-        self,
-        first: RelativePose,
-        last: RelativePose,
-        t: Float[Array, ""],
-        multipliers: Float[Array, " m"],
-    ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
+        self, first: RelativePose, last: RelativePose, t: Scalar, multipliers: Float[Array, " m"]
+    ) -> tuple[Vector3, Matrix3]:
         mu1, mu2, mu3, mu4, mu5, *driving = jnp.unstack(multipliers)
         # The angle is arctan2(s, c); at the mean, c ds - s dc is the sine of its change.
         (s0, c0), (s1, c1) = (_double_sine_and_cosine(pose.rotation) for pose in (first, last))
@@ -121,7 +117,7 @@ class Screw(AbstractJoint):
         by_rotation = [[by_c, -by_s, mu3], [by_s, by_c, mu4], [zero, zero, zero]]
         return jnp.stack([mu1, mu2, mu5]), jnp.stack([jnp.stack(row) for row in by_rotation])
 
-    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Scalar:
         return alignment_of_axes(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
@@ -135,12 +131,12 @@ class Screw(AbstractJoint):
         spin, shift = unit_twists(5)[:, 0].astype(dtype), unit_twists(2)[:, 0].astype(dtype)
         return spin + shift * self.pitch / (2 * jnp.pi)
 
-    def prescribed_twist(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, "6"]:
+    def prescribed_twist(self, relative: RelativePose, t: Scalar) -> Float[Array, "6"]:
         if self.motion is None:
             return zero_twist(relative)
         return motion_rate("Screw", self.motion, t) * self._column(relative)
 
-    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Vector:
         angle = angle_about_third_axis(relative)
         # A state holds no count of revolutions, so the displacement determines it.
         has_pitch = self.pitch != 0
@@ -148,14 +144,12 @@ class Screw(AbstractJoint):
         revolutions = jnp.round(jax.lax.stop_gradient(thread - angle / (2 * jnp.pi)))
         return (angle + 2 * jnp.pi * jnp.where(has_pitch, revolutions, 0.0))[None]
 
-    def pose(
-        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> RelativePose:
+    def pose(self, coordinates: Vector, rotation: Matrix3 | None = None) -> RelativePose:
         angle = coordinates[0]
         zero = jnp.zeros_like(angle)
         return pose_about_third_axis(angle, (zero, zero, self.pitch / (2 * jnp.pi) * angle))
 
 
-def _double_sine_and_cosine(Q: Float[Array, "3 3"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+def _double_sine_and_cosine(Q: Matrix3) -> tuple[Scalar, Scalar]:
     """Return twice the sine and twice the cosine of the angle about the third axis."""
     return Q[1, 0] - Q[0, 1], Q[0, 0] + Q[1, 1]

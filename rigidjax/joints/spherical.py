@@ -6,11 +6,12 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from ..rotations.so3 import exp, log
 from .arguments import point_leaf, set_bodies
 from .base import AbstractJoint
-from .relative_pose import RelativePose, Vector, rotation_pose
+from .relative_pose import RelativePose, rotation_pose
 
 
 class Spherical(AbstractJoint):
@@ -29,7 +30,7 @@ class Spherical(AbstractJoint):
     parent: str = eqx.field(static=True)
     child: str = eqx.field(static=True)
     name: str = eqx.field(static=True)
-    point: Vector
+    point: Vector3
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = False
@@ -45,19 +46,17 @@ class Spherical(AbstractJoint):
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True,) * 3
 
-    def frame(self) -> Float[Array, "3 3"]:
+    def frame(self) -> Matrix3:
         return jnp.eye(3, dtype=self.point.dtype)
 
-    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:
         return relative.displacement
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         return jnp.concatenate([jnp.zeros_like(relative.rotation), relative.rotation])
 
-    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Vector:
         return log(relative.rotation)
 
-    def pose(
-        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> RelativePose:
+    def pose(self, coordinates: Vector, rotation: Matrix3 | None = None) -> RelativePose:
         return rotation_pose(exp(coordinates) if rotation is None else rotation)

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..checks import ArrayInput
 from .friction import law_constant
 
@@ -55,7 +56,7 @@ class Stop(eqx.Module):
         self.dissipation = law_constant(dissipation, "Stop(dissipation=...)")
         self.width = law_constant(width, "Stop(width=...)", is_positive=True)
 
-    def force(self, depth: Float[Array, ""], rate: Float[Array, ""]) -> Float[Array, ""]:
+    def force(self, depth: Scalar, rate: Scalar) -> Scalar:
         """Return the force, N, or moment, N m, out of the stop.
 
         **Arguments:** `depth` beyond the limit, m or rad, negative before it; `rate` of the depth.
@@ -66,7 +67,7 @@ class Stop(eqx.Module):
         y = self.dissipation * rate
         return elastic * jnp.where(y >= -0.5, 1.0 + y, -0.25 / jnp.minimum(y, -0.5))
 
-    def energy(self, depth: Float[Array, ""]) -> Float[Array, ""]:
+    def energy(self, depth: Scalar) -> Scalar:
         """Return the energy of the spring, J; `depth` as for `force`."""
         depth = jnp.maximum(depth, 0.0)
         onset = jnp.minimum(depth, self.width)

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput, check
 from ..native.ops import cross
 from ..rotations.matrix import product
@@ -13,7 +14,7 @@ from ..rotations.so3 import exp
 from .arguments import checked_axis, point_leaf, set_bodies
 from .axes import unit_vector
 from .base import AbstractJoint
-from .relative_pose import RelativePose, Vector, rotation_pose
+from .relative_pose import RelativePose, rotation_pose
 
 
 class Universal(AbstractJoint):
@@ -31,9 +32,9 @@ class Universal(AbstractJoint):
     parent: str = eqx.field(static=True)
     child: str = eqx.field(static=True)
     name: str = eqx.field(static=True)
-    point: Vector
-    axis1: Vector
-    axis2: Vector
+    point: Vector3
+    axis1: Vector3
+    axis2: Vector3
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = True
@@ -62,12 +63,12 @@ class Universal(AbstractJoint):
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, True, False)
 
-    def frame(self) -> Float[Array, "3 3"]:
+    def frame(self) -> Matrix3:
         first = unit_vector(self.axis1)
         third = unit_vector(cross(first, self.axis2))
         return jnp.stack([first, cross(third, first), third], axis=1)
 
-    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:
         d = relative.displacement
         return jnp.stack([d[0], d[1], d[2], relative.rotation[0, 1]])
 
@@ -76,14 +77,12 @@ class Universal(AbstractJoint):
         first = jnp.zeros(6, Q.dtype).at[3].set(1)
         return jnp.stack([first, jnp.concatenate([zero, Q[:, 1]])], axis=1)
 
-    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Vector:
         Q = relative.rotation
         first = jnp.arctan2(Q[2, 1], Q[1, 1]) + relative.turns
         return jnp.stack([first, jnp.arctan2(Q[0, 2], Q[0, 0])])
 
-    def pose(
-        self, coordinates: Float[Array, " k"], rotation: Float[Array, "3 3"] | None = None
-    ) -> RelativePose:
+    def pose(self, coordinates: Vector, rotation: Matrix3 | None = None) -> RelativePose:
         zero = jnp.zeros_like(coordinates[0])
         first = exp(jnp.stack([coordinates[0], zero, zero]))
         return rotation_pose(product(first, exp(jnp.stack([zero, coordinates[1], zero]))))

@@ -9,13 +9,14 @@ import numpy as np
 from jax.core import eval_context
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar, Vector3
 from ..checks import is_traced
 from ..rotations.euler_map import euler_map
 from .constraint import AbstractUserConstraint, Pose
 
 # Velocity of the centre of mass, (3,) m/s, space components, and angular velocity, (3,) rad/s, body
 # components.
-Twist = tuple[Float[Array, "3"], Float[Array, "3"]]
+Twist = tuple[Vector3, Vector3]
 # Tolerance of the test of linearity, in units of round-off.
 _ROUND_OFF = 1000
 
@@ -53,7 +54,7 @@ class VelocityConstraint(AbstractUserConstraint):
 
     def __init__(
         self,
-        function: Callable[[Float[Array, ""], dict[str, Pose], dict[str, Twist]], Any],
+        function: Callable[[Scalar, dict[str, Pose], dict[str, Twist]], Any],
         bodies: str | Sequence[str],
         lengths: bool | Sequence[bool] = True,
         name: str | None = None,
@@ -67,7 +68,7 @@ class VelocityConstraint(AbstractUserConstraint):
         return False
 
     def rate(
-        self, t: Float[Array, ""], poses: Mapping[str, Pose], twists: Mapping[str, Twist]
+        self, t: Scalar, poses: Mapping[str, Pose], twists: Mapping[str, Twist]
     ) -> Float[Array, " m"]:
         """Return the values of the equations on velocities, zero where they hold."""
         poses = {name: poses[name] for name in self.bodies}

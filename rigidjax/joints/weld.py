@@ -6,11 +6,12 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from ..rotations.so3 import unskew
 from .arguments import point_leaf, set_bodies
 from .base import AbstractJoint
-from .relative_pose import RelativePose, Vector, alignment_of_frames, unit_twists
+from .relative_pose import RelativePose, alignment_of_frames, unit_twists
 
 
 class Weld(AbstractJoint):
@@ -25,7 +26,7 @@ class Weld(AbstractJoint):
     parent: str = eqx.field(static=True)
     child: str = eqx.field(static=True)
     name: str = eqx.field(static=True)
-    point: Vector
+    point: Vector3
 
     num_translations: ClassVar[int] = 0
     has_angle: ClassVar[bool] = False
@@ -45,17 +46,17 @@ class Weld(AbstractJoint):
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True,) * 3 + (False,) * 3
 
-    def frame(self) -> Float[Array, "3 3"]:
+    def frame(self) -> Matrix3:
         return jnp.eye(3, dtype=self.point.dtype)
 
-    def constraint(self, relative: RelativePose, t: Float[Array, ""]) -> Float[Array, " m"]:
+    def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:
         return jnp.concatenate([relative.displacement, unskew(relative.rotation)])
 
-    def alignment(self, relative: RelativePose) -> Float[Array, ""]:
+    def alignment(self, relative: RelativePose) -> Scalar:
         return alignment_of_frames(relative)
 
     def null_space(self, relative: RelativePose) -> Float[Array, "6 f"]:
         return unit_twists().astype(relative.displacement.dtype)
 
-    def coordinates(self, relative: RelativePose) -> Float[Array, " k"]:
+    def coordinates(self, relative: RelativePose) -> Vector:
         return jnp.zeros(0, relative.displacement.dtype)

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
-from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..bodies import FixedPointBody
 from ..formulations import (
     Absolute,
@@ -255,15 +255,13 @@ def measure(
     )
 
 
-def _unknowns_norm(y: Any) -> Float[Array, ""]:
+def _unknowns_norm(y: Any) -> Scalar:
     """Return the root mean square of the unknowns; the references of charts have no error."""
     return optx.rms_norm(split_chart(y)[0])
 
 
 @eqx.filter_jit
-def _errors_and_drifts(
-    solution: Any, state0: State, expected: State
-) -> tuple[Float[Array, ""], ...]:
+def _errors_and_drifts(solution: Any, state0: State, expected: State) -> tuple[Scalar, ...]:
     """Return six quantities at the end of a run.
 
     They are the errors of R and of body rates, the drifts of position and velocity, the relative
@@ -288,7 +286,7 @@ def _errors_and_drifts(
     )
 
 
-def errors_against(states: State, expected: State) -> tuple[Float[Array, ""], Float[Array, ""]]:
+def errors_against(states: State, expected: State) -> tuple[Scalar, Scalar]:
     """Return the largest error of an entry of R, and of a component of the body rates (rad/s).
 
     **Arguments:** `states` and `expected`, with a leading axis of times.

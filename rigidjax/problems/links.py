@@ -8,12 +8,10 @@ from jaxtyping import ArrayLike
 
 from ..bodies import Body
 
-Vector3 = Sequence[float] | np.ndarray
+Point = Sequence[float] | np.ndarray
 
 
-def link(
-    name: str, start: Vector3, end: Vector3, mass: float = 1.0, thickness: float = 0.0
-) -> Body:
+def link(name: str, start: Point, end: Point, mass: float = 1.0, thickness: float = 0.0) -> Body:
     r"""Return a uniform rod between two points; its first body axis is from `start` to `end`.
 
     **Arguments:** `name`; `start`, `end`, (3,) m; `mass`, kg; `thickness`, edge of its square
@@ -30,7 +28,7 @@ def link(
     return Body(name, mass, inertia, 0.5 * (start + end), turn_to(along), shape=shape)
 
 
-def turn_to(direction: Vector3) -> tuple[float, float, float, float]:
+def turn_to(direction: Point) -> tuple[float, float, float, float]:
     """Return the quaternion of the shortest rotation of the first axis of space to `direction`.
 
     For the opposite direction it is a rotation about the third axis.
@@ -50,7 +48,7 @@ def matrix(orientation: ArrayLike) -> np.ndarray:
     return np.eye(3) + 2 * (w * tilde + tilde @ tilde)
 
 
-def in_body(orientation: ArrayLike, vector: Vector3) -> np.ndarray:
+def in_body(orientation: ArrayLike, vector: Point) -> np.ndarray:
     """Convert a vector (3,) from space to body components."""
     return matrix(orientation).T @ np.asarray(vector, float)
 

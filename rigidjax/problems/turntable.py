@@ -2,8 +2,8 @@
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..bodies import Body
 from ..checks import as_leaf
 from ..forces import Gravity
@@ -19,12 +19,12 @@ RADIUS, LENGTH = 1.0, 0.8
 class SteadyTurn(eqx.Module):
     """Angle of a turntable that rotates at a constant `rate`, rad."""
 
-    rate: Float[Array, ""]
+    rate: Scalar
 
     def __init__(self, rate: float):
         self.rate = as_leaf(np.asarray(rate, float))
 
-    def __call__(self, t: Float[Array, ""]) -> Float[Array, ""]:
+    def __call__(self, t: Scalar) -> Scalar:
         return self.rate * t
 
 

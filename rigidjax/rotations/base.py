@@ -7,6 +7,8 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector3
+
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar
 else:
@@ -30,18 +32,14 @@ def check_inertia(inertia: Array) -> None:
         )
 
 
-def reduced_mass(
-    H: Float[Array, "3 n"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
-) -> Float[Array, "n n"]:
+def reduced_mass(H: Float[Array, "3 n"], inertia: Vector3 | Matrix3) -> Float[Array, "n n"]:
     r"""Return $H^T I H$ for principal moments or a full tensor of inertia, shape (n, n)."""
     check_inertia(inertia)
     return H.T @ (inertia[:, None] * H if inertia.ndim == 1 else inertia @ H)
 
 
 def reduced_momentum(
-    H: Float[Array, "3 n"],
-    a_dot: Float[Array, " n"],
-    inertia: Float[Array, "3"] | Float[Array, "3 3"],
+    H: Float[Array, "3 n"], a_dot: Float[Array, " n"], inertia: Vector3 | Matrix3
 ) -> Float[Array, " n"]:
     r"""Return $H^T I H \dot a$, shape (n,), without computing the matrix."""
     check_inertia(inertia)
@@ -65,11 +63,11 @@ class AbstractRotation(eqx.Module):
     num_constraints: AbstractClassVar[int]
 
     @abc.abstractmethod
-    def to_matrix(self, a: Float[Array, " n"]) -> Float[Array, "3 3"]:
+    def to_matrix(self, a: Float[Array, " n"]) -> Matrix3:
         r"""Return the rotation matrix $R(a)$, shape (3, 3)."""
 
     @abc.abstractmethod
-    def from_matrix(self, R: Float[Array, "3 3"]) -> Float[Array, " n"]:
+    def from_matrix(self, R: Matrix3) -> Float[Array, " n"]:
         r"""Return the coordinates $a$ with $R(a) = R$, shape (n,)."""
 
     @abc.abstractmethod
@@ -82,7 +80,7 @@ class AbstractRotation(eqx.Module):
 
     @abc.abstractmethod
     def rate(
-        self, a: Float[Array, " n"], omega: Float[Array, "3"], rates: Rates = "body"
+        self, a: Float[Array, " n"], omega: Vector3, rates: Rates = "body"
     ) -> Float[Array, " n"]:
         r"""Return the coordinate rates $\dot a = T(a)\,\Omega$, shape (n,), per s.
 
@@ -101,7 +99,7 @@ class AbstractRotation(eqx.Module):
     @abc.abstractmethod
     def angular_velocity(
         self, a: Float[Array, " n"], a_dot: Float[Array, " n"], rates: Rates = "body"
-    ) -> Float[Array, "3"]:
+    ) -> Vector3:
         r"""Return the angular velocity $\Omega = H(a)\,\dot a$, or $\omega$, (3,) rad/s.
 
         Equal to `tangent(a, rates) @ a_dot`, but in scalar components.
@@ -122,16 +120,11 @@ class AbstractRotation(eqx.Module):
         r"""Return the gradient $G = \partial g/\partial a$ of `constraint`, shape (m, n)."""
 
     @abc.abstractmethod
-    def mass_matrix(
-        self, a: Float[Array, " n"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
-    ) -> Float[Array, "n n"]:
+    def mass_matrix(self, a: Float[Array, " n"], inertia: Vector3 | Matrix3) -> Float[Array, "n n"]:
         r"""Return $M(a)$ of the kinetic energy $\frac12 \dot a^T M \dot a$, (n, n) kg m^2."""
 
     def momentum(
-        self,
-        a: Float[Array, " n"],
-        a_dot: Float[Array, " n"],
-        inertia: Float[Array, "3"] | Float[Array, "3 3"],
+        self, a: Float[Array, " n"], a_dot: Float[Array, " n"], inertia: Vector3 | Matrix3
     ) -> Float[Array, " n"]:
         r"""Return $M(a)\,\dot a$, shape (n,), kg m^2/s.
 
@@ -148,7 +141,7 @@ class AbstractRotation(eqx.Module):
         self,
         a: Float[Array, " n"],
         a_dot: Float[Array, " n"],
-        inertia: Float[Array, "3"] | Float[Array, "3 3"] | None = None,
+        inertia: Vector3 | Matrix3 | None = None,
     ) -> Float[Array, " n"]:
         r"""Return the nearest rates that are tangent to the internal constraints at `a`.
 
@@ -157,11 +150,11 @@ class AbstractRotation(eqx.Module):
         """
 
     @abc.abstractmethod
-    def singularity(self, a: Float[Array, " n"]) -> Float[Array, ""]:
+    def singularity(self, a: Float[Array, " n"]) -> Scalar:
         r"""Return the distance to the nearest singularity as an angle, rad; `inf` without one."""
 
     @abc.abstractmethod
-    def singularity_function(self, a: Float[Array, " n"]) -> Float[Array, ""]:
+    def singularity_function(self, a: Float[Array, " n"]) -> Scalar:
         r"""Return a smooth dimensionless function of $a$ that is zero only at singularities.
 
         For event detection it changes its sign where a step can cross the singularity. It is 1 if
@@ -173,15 +166,11 @@ class AbstractRotation(eqx.Module):
         r"""Return the coordinates of a rotation as far as possible from every singularity."""
 
     @abc.abstractmethod
-    def half_rotation(self, a: Float[Array, " n"]) -> Float[Array, "3 3"]:
+    def half_rotation(self, a: Float[Array, " n"]) -> Matrix3:
         r"""Return the rotation $F$ about the same axis with $R(a) = F F$, shape (3, 3)."""
 
     def acceleration(
-        self,
-        a: Float[Array, " n"],
-        omega: Float[Array, "3"],
-        omega_dot: Float[Array, "3"],
-        rates: Rates = "body",
+        self, a: Float[Array, " n"], omega: Vector3, omega_dot: Vector3, rates: Rates = "body"
     ) -> Float[Array, " n"]:
         r"""Return the second derivatives $\ddot a = T\,\dot\Omega + \dot T\,\Omega$, (n,)."""
         a_dot = self.rate(a, omega, rates)
@@ -196,7 +185,7 @@ class AbstractRotation(eqx.Module):
         a_dot: Float[Array, " n"],
         a_ddot: Float[Array, " n"],
         rates: Rates = "body",
-    ) -> Float[Array, "3"]:
+    ) -> Vector3:
         r"""Return $\dot\Omega = H\,\ddot a + \dot H\,\dot a$, or $\dot\omega$, (3,) rad/s^2."""
         _, omega_dot = jax.jvp(
             lambda a, a_dot: self.angular_velocity(a, a_dot, rates), (a, a_dot), (a_dot, a_ddot)

@@ -5,6 +5,7 @@ All functions work by way of unit quaternions, so they serve every parametrizati
 
 from jaxtyping import Array, Float
 
+from ..annotations import Vector3
 from . import so3
 from .base import AbstractRotation, Rates, check_rates
 
@@ -44,10 +45,7 @@ def relative(
 
 
 def update(
-    rotation: AbstractRotation,
-    a: Float[Array, " n"],
-    increment: Float[Array, "3"],
-    rates: Rates = "body",
+    rotation: AbstractRotation, a: Float[Array, " n"], increment: Vector3, rates: Rates = "body"
 ) -> Float[Array, " n"]:
     r"""Return the coordinates after a finite rotation increment, shape (n,).
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector3
 from . import so3
 from .base import AbstractRotation, Rates, check_inertia, check_rates
 from .euler_map import euler_map_directors
@@ -32,11 +33,11 @@ class Directors(AbstractRotation):
     num_coordinates: ClassVar[int] = 9
     num_constraints: ClassVar[int] = 6
 
-    def to_matrix(self, a: Float[Array, "9"]) -> Float[Array, "3 3"]:
+    def to_matrix(self, a: Float[Array, "9"]) -> Matrix3:
         r"""Return the matrix $R = (d_1 | d_2 | d_3)$."""
         return jnp.stack([a[0:3], a[3:6], a[6:9]], axis=1)
 
-    def from_matrix(self, R: Float[Array, "3 3"]) -> Float[Array, "9"]:
+    def from_matrix(self, R: Matrix3) -> Float[Array, "9"]:
         r"""Return the columns of $R$, stacked, even if $R$ is not a rotation; see `project`."""
         return R.T.reshape(9)
 
@@ -49,7 +50,7 @@ class Directors(AbstractRotation):
         return euler_map_directors(p)
 
     def rate(
-        self, a: Float[Array, "9"], omega: Float[Array, "3"], rates: Rates = "body"
+        self, a: Float[Array, "9"], omega: Vector3, rates: Rates = "body"
     ) -> Float[Array, "9"]:
         r"""Return $\dot d_1 = \Omega_3 d_2 - \Omega_2 d_3$, ...: 18 products, 9 sums.
 
@@ -88,7 +89,7 @@ class Directors(AbstractRotation):
 
     def angular_velocity(
         self, a: Float[Array, "9"], a_dot: Float[Array, "9"], rates: Rates = "body"
-    ) -> Float[Array, "3"]:
+    ) -> Vector3:
         r"""Return $\Omega_1 = \frac12(d_3 \cdot \dot d_2 - d_2 \cdot \dot d_3)$, ...
 
         `rates="space"` returns $\omega = \frac12 \sum_n d_n \times \dot d_n$.
@@ -154,9 +155,7 @@ class Directors(AbstractRotation):
             blocks = blocks.transpose(0, 2, 1)
         return blocks.reshape(6, 9)
 
-    def mass_matrix(
-        self, a: Float[Array, "9"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
-    ) -> Float[Array, "9 9"]:
+    def mass_matrix(self, a: Float[Array, "9"], inertia: Vector3 | Matrix3) -> Float[Array, "9 9"]:
         r"""Return $E \otimes 1$ with the Euler tensor $E = \frac12 \mathrm{tr}(I)\,1 - I$, kg m^2.
 
         It is constant, and block-diagonal with blocks $E_n 1$ for principal moments.
@@ -182,7 +181,7 @@ class Directors(AbstractRotation):
         self,
         a: Float[Array, "9"],
         a_dot: Float[Array, "9"],
-        inertia: Float[Array, "3"] | Float[Array, "3 3"] | None = None,
+        inertia: Vector3 | Matrix3 | None = None,
     ) -> Float[Array, "9"]:
         r"""Return the nearest rate tangent at $d$, $\frac12 T T^T \dot d$ without `inertia`.
 
@@ -210,11 +209,11 @@ class Directors(AbstractRotation):
         omega = (cofactors @ momentum) / so3.dot(x, cofactors[0])
         return self.rate(a, omega)
 
-    def singularity(self, a: Float[Array, "9"]) -> Float[Array, ""]:
+    def singularity(self, a: Float[Array, "9"]) -> Scalar:
         r"""Return infinity: there is no singularity."""
         return jnp.full((), jnp.inf, a.dtype)
 
-    def singularity_function(self, a: Float[Array, "9"]) -> Float[Array, ""]:
+    def singularity_function(self, a: Float[Array, "9"]) -> Scalar:
         r"""Return 1: there is no singularity."""
         return jnp.ones((), a.dtype)
 
@@ -222,6 +221,6 @@ class Directors(AbstractRotation):
         r"""Return the identity."""
         return jnp.eye(3).reshape(9)
 
-    def half_rotation(self, a: Float[Array, "9"]) -> Float[Array, "3 3"]:
+    def half_rotation(self, a: Float[Array, "9"]) -> Matrix3:
         r"""Return $F$ with $R(d) = F F$ and an angle of at most pi/2."""
         return half_rotation_matrix(so3.principal(self.to_quaternion(a)))

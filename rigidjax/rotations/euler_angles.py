@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector3
 from . import guarded, so3
 from .base import Rates, check_rates
 from .half_rotation import half_rotation_matrix
@@ -66,7 +67,7 @@ class EulerAngles(AbstractMinimalRotation):
         component = {i: x, j: y, k: z}
         return component[0], component[1], component[2]
 
-    def to_matrix(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
+    def to_matrix(self, a: Vector3) -> Matrix3:
         r"""Return $R = R_i(\alpha)\,R_j(\beta)\,R_l(\gamma)$.
 
         **Source:** Geradin-Rixen (278), (286).
@@ -101,7 +102,7 @@ class EulerAngles(AbstractMinimalRotation):
         )
         return jnp.stack(columns, axis=1)
 
-    def to_quaternion(self, a: Float[Array, "3"]) -> Float[Array, "4"]:
+    def to_quaternion(self, a: Vector3) -> Float[Array, "4"]:
         r"""Return the product of the three elementary unit quaternions."""
         *_, sign = self._axes
         s1, s2, s3 = jnp.unstack(jnp.sin(0.5 * a))
@@ -117,7 +118,7 @@ class EulerAngles(AbstractMinimalRotation):
         pk = _plus(c2 * c1s3, s2 * s1c3, sign)
         return jnp.stack([p0, *self._in_axis_order(pi, pj, pk)])
 
-    def from_quaternion(self, p: Float[Array, "4"]) -> Float[Array, "3"]:
+    def from_quaternion(self, p: Float[Array, "4"]) -> Vector3:
         r"""Return the angles in the ranges above, accurate close to the singularity as well.
 
         Two complex numbers are formed from the quaternion. Half the sum and half the difference of
@@ -144,9 +145,7 @@ class EulerAngles(AbstractMinimalRotation):
         last = last - revolution * jnp.round(last / revolution)
         return jnp.stack([first, middle, last])
 
-    def rate(
-        self, a: Float[Array, "3"], omega: Float[Array, "3"], rates: Rates = "body"
-    ) -> Float[Array, "3"]:
+    def rate(self, a: Vector3, omega: Vector3, rates: Rates = "body") -> Vector3:
         r"""Return $(\dot\alpha, \dot\beta, \dot\gamma) = T\,\Omega$, in scalar components."""
         check_rates(rates)
         i, j, k, sign = self._axes
@@ -174,7 +173,7 @@ class EulerAngles(AbstractMinimalRotation):
             near = _plus(w[i], s2 * far, -sign)
         return jnp.stack([far, middle, near] if rates == "body" else [near, middle, far])
 
-    def null_space(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
+    def null_space(self, a: Vector3, rates: Rates = "body") -> Matrix3:
         r"""Return $T$, the inverse of the tangent operator, infinite at the singularity."""
         check_rates(rates)
         *_, sign = self._axes
@@ -201,7 +200,7 @@ class EulerAngles(AbstractMinimalRotation):
         rows = (far, middle, near) if rates == "body" else (near, middle, far)
         return jnp.stack([jnp.stack(self._in_axis_order(*row)) for row in rows])
 
-    def tangent(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
+    def tangent(self, a: Vector3, rates: Rates = "body") -> Matrix3:
         r"""Return $H$, whose columns are the axes of the three angles; singular if coplanar.
 
         **Source:** Geradin-Rixen (281), (283), (289), (291).
@@ -210,18 +209,14 @@ class EulerAngles(AbstractMinimalRotation):
         columns = self._columns(a, rates)
         return jnp.stack([jnp.stack(self._in_axis_order(*column)) for column in columns], axis=1)
 
-    def angular_velocity(
-        self, a: Float[Array, "3"], a_dot: Float[Array, "3"], rates: Rates = "body"
-    ) -> Float[Array, "3"]:
+    def angular_velocity(self, a: Vector3, a_dot: Vector3, rates: Rates = "body") -> Vector3:
         r"""Return $\Omega = H\,(\dot\alpha, \dot\beta, \dot\gamma)$ in components."""
         check_rates(rates)
         x, y, z = self._columns(a, rates)
         u, v, w = jnp.unstack(a_dot)
         return jnp.stack(self._in_axis_order(*(x[n] * u + y[n] * v + z[n] * w for n in range(3))))
 
-    def _columns(
-        self, a: Float[Array, "3"], rates: Rates
-    ) -> tuple[tuple[Array, Array, Array], ...]:
+    def _columns(self, a: Vector3, rates: Rates) -> tuple[tuple[Array, Array, Array], ...]:
         """Return the axes of the three angles, in components along i, j, k."""
         *_, sign = self._axes
         alpha, beta, gamma = jnp.unstack(a)
@@ -243,20 +238,20 @@ class EulerAngles(AbstractMinimalRotation):
             far, middle, near = (sign * s2, -sign * c2 * s, c2 * c), (o, c, sign * s), (one, o, o)
         return (far, middle, near) if rates == "body" else (near, middle, far)
 
-    def singularity(self, a: Float[Array, "3"]) -> Float[Array, ""]:
+    def singularity(self, a: Vector3) -> Scalar:
         r"""Return the distance of the middle angle from the nearest singular value, rad."""
         middle = a[1] if self._proper else a[1] - 0.5 * jnp.pi
         return jnp.abs(middle - jnp.pi * jnp.round(middle / jnp.pi))
 
-    def singularity_function(self, a: Float[Array, "3"]) -> Float[Array, ""]:
+    def singularity_function(self, a: Vector3) -> Scalar:
         r"""Return $\sin\beta$ for proper, $\cos\beta$ for Tait-Bryan angles."""
         return jnp.sin(a[1]) if self._proper else jnp.cos(a[1])
 
-    def center(self) -> Float[Array, "3"]:
+    def center(self) -> Vector3:
         r"""Return $(0, \pi/2, 0)$ for proper, zero for Tait-Bryan angles."""
         return jnp.array([0.0, 0.5 * jnp.pi if self._proper else 0.0, 0.0])
 
-    def half_rotation(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
+    def half_rotation(self, a: Vector3) -> Matrix3:
         r"""Return $F$ with $R = F F$ and an angle of at most pi/2.
 
         **Source:** Geradin-Rixen (275).

@@ -7,6 +7,7 @@ quaternions cover SO(3) twice, $R(-p) = R(p)$.
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3
 from .matrix import matrix
 
 
@@ -26,7 +27,7 @@ def _entries(p: Float[Array, "4"]) -> list[Array]:
     ]
 
 
-def euler_map(p: Float[Array, "4"]) -> Float[Array, "3 3"]:
+def euler_map(p: Float[Array, "4"]) -> Matrix3:
     r"""Return the stretched rotation $R(p)$, shape (3, 3).
 
     $R(p) = (2 p_0^2 - |p|^2)\,1 + 2 \hat p \hat p^T + 2 p_0 \tilde{\hat p}$ with the vector part

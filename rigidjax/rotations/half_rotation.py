@@ -3,10 +3,11 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3
 from . import guarded, so3
 
 
-def half_rotation_matrix(p: Float[Array, "4"]) -> Float[Array, "3 3"]:
+def half_rotation_matrix(p: Float[Array, "4"]) -> Matrix3:
     r"""Return $F = p_0 1 + \hat p \hat p^T / (|p| + p_0) + \tilde{\hat p}$ with $R = F F$, (3, 3).
 
     If $|p| = 1$, $F$ is a rotation about the axis of $R$ by half its angle, which is in [0, 2 pi).

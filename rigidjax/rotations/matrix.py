@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector3
 from ..native.ops import short_sum
 
 
-def matrix(entries: Sequence[Float[Array, ""]]) -> Float[Array, "3 3"]:
+def matrix(entries: Sequence[Scalar]) -> Matrix3:
     """Return the 3x3 matrix of nine scalar entries, given row by row."""
     # Rows are stacked one by one, so that XLA simplifies `matrix(...)[i, j]` to the scalar and
     # omits unused entries. It cannot do that through `stack(entries).reshape(3, 3)`.
@@ -20,21 +20,21 @@ def matrix(entries: Sequence[Float[Array, ""]]) -> Float[Array, "3 3"]:
 # than scalar components and run equally fast.
 
 
-def to_space(R: Float[Array, "3 3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
+def to_space(R: Matrix3, v: Vector3) -> Vector3:
     """Return $R v$, the space components of a vector with body components `v`."""
     return short_sum(R, v[None, :], axis=1)
 
 
-def to_body(R: Float[Array, "3 3"], v: Float[Array, "3"]) -> Float[Array, "3"]:
+def to_body(R: Matrix3, v: Vector3) -> Vector3:
     """Return $R^T v$, the body components of a vector with space components `v`."""
     return short_sum(R, v[:, None], axis=0)
 
 
-def product(A: Float[Array, "3 3"], B: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+def product(A: Matrix3, B: Matrix3) -> Matrix3:
     """Return the product $A B$."""
     return short_sum(A[:, :, None], B[None], axis=1)
 
 
-def relative(A: Float[Array, "3 3"], B: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
+def relative(A: Matrix3, B: Matrix3) -> Matrix3:
     """Return $A^T B$, the rotation `B` relative to `A`."""
     return short_sum(A[:, :, None], B[:, None, :], axis=0)

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector3
 from . import so3
 from .base import AbstractRotation, Rates, check_rates, reduced_mass, reduced_momentum
 from .euler_map import euler_map
@@ -44,14 +45,14 @@ class Quaternion(AbstractRotation):
                 f"got {self.radial_inertia!r}."
             )
 
-    def to_matrix(self, a: Float[Array, "4"]) -> Float[Array, "3 3"]:
+    def to_matrix(self, a: Float[Array, "4"]) -> Matrix3:
         r"""Return the stretched rotation matrix $R(p)$, a rotation if $|p| = 1$.
 
         **Source:** Lang (26).
         """
         return euler_map(a)
 
-    def from_matrix(self, R: Float[Array, "3 3"]) -> Float[Array, "4"]:
+    def from_matrix(self, R: Matrix3) -> Float[Array, "4"]:
         r"""Return the unit quaternion of $R$ whose largest component is positive."""
         return so3.normalize(spurrier_klumpp(R))
 
@@ -64,7 +65,7 @@ class Quaternion(AbstractRotation):
         return p
 
     def rate(
-        self, a: Float[Array, "4"], omega: Float[Array, "3"], rates: Rates = "body"
+        self, a: Float[Array, "4"], omega: Vector3, rates: Rates = "body"
     ) -> Float[Array, "4"]:
         r"""Return $\dot p = \frac12 p\,\Omega$ (`"space"`: $\frac12 \omega\,p$)."""
         check_rates(rates)
@@ -115,7 +116,7 @@ class Quaternion(AbstractRotation):
 
     def angular_velocity(
         self, a: Float[Array, "4"], a_dot: Float[Array, "4"], rates: Rates = "body"
-    ) -> Float[Array, "3"]:
+    ) -> Vector3:
         r"""Return $\Omega = 2\,\Im(\bar p\,\dot p)$ (`"space"`: $2\,\Im(\dot p\,\bar p)$)."""
         check_rates(rates)
         p0, p1, p2, p3 = jnp.unstack(a)
@@ -149,17 +150,13 @@ class Quaternion(AbstractRotation):
         check_rates(rates)
         return a[None, :]
 
-    def radial_inertia_value(
-        self, inertia: Float[Array, "3"] | Float[Array, "3 3"]
-    ) -> Float[Array, ""]:
+    def radial_inertia_value(self, inertia: Vector3 | Matrix3) -> Scalar:
         r"""Return the radial moment of inertia $I_0$ (0 or half the trace), kg m^2."""
         if self.radial_inertia == "zero":
             return jnp.zeros((), jnp.result_type(inertia))
         return 0.5 * (jnp.sum(inertia) if inertia.ndim == 1 else jnp.trace(inertia))
 
-    def mass_matrix(
-        self, a: Float[Array, "4"], inertia: Float[Array, "3"] | Float[Array, "3 3"]
-    ) -> Float[Array, "4 4"]:
+    def mass_matrix(self, a: Float[Array, "4"], inertia: Vector3 | Matrix3) -> Float[Array, "4 4"]:
         r"""Return $M(p) = 4 Q(p)\,\mathrm{diag}(I_0, I)\,Q(p)^T$, kg m^2. **Source:** Lang (31)."""
         M = reduced_mass(self.tangent(a), inertia)
         if self.radial_inertia == "zero":
@@ -167,10 +164,7 @@ class Quaternion(AbstractRotation):
         return M + 4.0 * self.radial_inertia_value(inertia) * jnp.outer(a, a)
 
     def momentum(
-        self,
-        a: Float[Array, "4"],
-        a_dot: Float[Array, "4"],
-        inertia: Float[Array, "3"] | Float[Array, "3 3"],
+        self, a: Float[Array, "4"], a_dot: Float[Array, "4"], inertia: Vector3 | Matrix3
     ) -> Float[Array, "4"]:
         r"""Return $M(p)\,\dot p$ without computing the matrix."""
         tangential = reduced_momentum(self.tangent(a), a_dot, inertia)
@@ -186,7 +180,7 @@ class Quaternion(AbstractRotation):
         self,
         a: Float[Array, "4"],
         a_dot: Float[Array, "4"],
-        inertia: Float[Array, "3"] | Float[Array, "3 3"] | None = None,
+        inertia: Vector3 | Matrix3 | None = None,
     ) -> Float[Array, "4"]:
         r"""Return $\dot p - \langle p, \dot p\rangle\,p$, in any metric.
 
@@ -197,11 +191,11 @@ class Quaternion(AbstractRotation):
         radial = p0 * q0 + p1 * q1 + p2 * q2 + p3 * q3
         return jnp.stack([q0 - radial * p0, q1 - radial * p1, q2 - radial * p2, q3 - radial * p3])
 
-    def singularity(self, a: Float[Array, "4"]) -> Float[Array, ""]:
+    def singularity(self, a: Float[Array, "4"]) -> Scalar:
         r"""Return infinity: there is no singularity."""
         return jnp.full((), jnp.inf, a.dtype)
 
-    def singularity_function(self, a: Float[Array, "4"]) -> Float[Array, ""]:
+    def singularity_function(self, a: Float[Array, "4"]) -> Scalar:
         r"""Return 1: there is no singularity."""
         return jnp.ones((), a.dtype)
 
@@ -209,7 +203,7 @@ class Quaternion(AbstractRotation):
         r"""Return the identity."""
         return jnp.array([1.0, 0.0, 0.0, 0.0])
 
-    def half_rotation(self, a: Float[Array, "4"]) -> Float[Array, "3 3"]:
+    def half_rotation(self, a: Float[Array, "4"]) -> Matrix3:
         r"""Return $F$ with $R(p) = F F$, see `half_rotation_matrix`.
 
         Its angle is half the angle of $p$, which exceeds pi if $p_0 < 0$.

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector3
 from . import guarded, so3
 from .base import Rates, check_rates
 from .minimal import AbstractMinimalRotation
@@ -16,7 +17,7 @@ class RodriguesParameters(AbstractMinimalRotation):
     **Source:** Geradin-Rixen, Section 6.2.
     """
 
-    def to_matrix(self, a: Float[Array, "3"]) -> Float[Array, "3 3"]:
+    def to_matrix(self, a: Vector3) -> Matrix3:
         r"""Return $R = 1 + \frac{2}{1+|b|^2}(\tilde b + \tilde b\tilde b)$.
 
         **Source:** Geradin-Rixen (183).
@@ -25,7 +26,7 @@ class RodriguesParameters(AbstractMinimalRotation):
         f = 2.0 / (1.0 + x)
         return so3.axial_matrix(0.5 * f * (1.0 - x), f, f, a)
 
-    def to_quaternion(self, a: Float[Array, "3"]) -> Float[Array, "4"]:
+    def to_quaternion(self, a: Vector3) -> Float[Array, "4"]:
         r"""Return the unit quaternion $(1, b) / \sqrt{1+|b|^2}$.
 
         **Source:** Geradin-Rixen (197).
@@ -34,14 +35,12 @@ class RodriguesParameters(AbstractMinimalRotation):
         p0 = 1.0 / jnp.sqrt(1.0 + b1 * b1 + b2 * b2 + b3 * b3)
         return jnp.stack([p0, p0 * b1, p0 * b2, p0 * b3])
 
-    def from_quaternion(self, p: Float[Array, "4"]) -> Float[Array, "3"]:
+    def from_quaternion(self, p: Float[Array, "4"]) -> Vector3:
         r"""Return $b = \hat p / p_0$, infinite at angle pi. **Source:** Geradin-Rixen (197)."""
         p0, p1, p2, p3 = jnp.unstack(p)
         return jnp.stack([p1 / p0, p2 / p0, p3 / p0])
 
-    def rate(
-        self, a: Float[Array, "3"], omega: Float[Array, "3"], rates: Rates = "body"
-    ) -> Float[Array, "3"]:
+    def rate(self, a: Vector3, omega: Vector3, rates: Rates = "body") -> Vector3:
         r"""Return $\dot b = \frac12(\Omega + b\times\Omega + (b\cdot\Omega)\,b)$: 26 operations."""
         check_rates(rates)
         b1, b2, b3 = jnp.unstack(a)
@@ -64,20 +63,18 @@ class RodriguesParameters(AbstractMinimalRotation):
             ]
         )
 
-    def null_space(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
+    def null_space(self, a: Vector3, rates: Rates = "body") -> Matrix3:
         r"""Return $T = \frac12(1 + \tilde b + b b^T)$, the inverse of (192)."""
         check_rates(rates)
         return so3.axial_matrix(0.5, 0.5 if rates == "body" else -0.5, 0.5, a)
 
-    def tangent(self, a: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3 3"]:
+    def tangent(self, a: Vector3, rates: Rates = "body") -> Matrix3:
         r"""Return $H = \frac{2}{1+|b|^2}(1 - \tilde b)$. **Source:** Geradin-Rixen (192)."""
         check_rates(rates)
         f = 2.0 / (1.0 + so3.dot(a, a))
         return so3.axial_matrix(f, -f if rates == "body" else f, 0.0, a)
 
-    def angular_velocity(
-        self, a: Float[Array, "3"], a_dot: Float[Array, "3"], rates: Rates = "body"
-    ) -> Float[Array, "3"]:
+    def angular_velocity(self, a: Vector3, a_dot: Vector3, rates: Rates = "body") -> Vector3:
         r"""Return $\Omega = \frac{2}{1+|b|^2}(\dot b - b\times\dot b)$.
 
         **Source:** Geradin-Rixen (191).
@@ -102,11 +99,11 @@ class RodriguesParameters(AbstractMinimalRotation):
             ]
         )
 
-    def singularity(self, a: Float[Array, "3"]) -> Float[Array, ""]:
+    def singularity(self, a: Vector3) -> Scalar:
         r"""Return pi minus the rotation angle, rad."""
         norm = guarded.safe_sqrt(so3.dot(a, a))
         return 2.0 * jnp.arctan2(jnp.ones_like(norm), norm)
 
-    def singularity_function(self, a: Float[Array, "3"]) -> Float[Array, ""]:
+    def singularity_function(self, a: Vector3) -> Scalar:
         r"""Return $\cos\frac\phi2 = 1/\sqrt{1+|b|^2}$; zero only at infinity."""
         return 1.0 / jnp.sqrt(1.0 + so3.dot(a, a))

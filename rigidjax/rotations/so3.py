@@ -8,6 +8,7 @@ Functions take single vectors; use `jax.vmap` for batches.
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3, Scalar, Vector3
 from ..native.ops import cross as cross
 from . import guarded
 from .base import Rates, check_rates
@@ -15,14 +16,14 @@ from .matrix import matrix
 from .spurrier_klumpp import spurrier_klumpp
 
 
-def skew(v: Float[Array, "3"]) -> Float[Array, "3 3"]:
+def skew(v: Vector3) -> Matrix3:
     r"""Return the skew matrix $\tilde v$ with $\tilde v\,w = v \times w$, shape (3, 3)."""
     v1, v2, v3 = jnp.unstack(v)
     o = jnp.zeros_like(v1)
     return matrix([o, -v3, v2, v3, o, -v1, -v2, v1, o])
 
 
-def unskew(V: Float[Array, "3 3"]) -> Float[Array, "3"]:
+def unskew(V: Matrix3) -> Vector3:
     r"""Return the axial vector of the skew part of $V$, `vect` in Geradin-Rixen, shape (3,).
 
     It is the inverse of `skew`; $\mathrm{vect}(R) = n \sin\phi$, Geradin-Rixen (47).
@@ -30,19 +31,14 @@ def unskew(V: Float[Array, "3 3"]) -> Float[Array, "3"]:
     return 0.5 * jnp.stack([V[2, 1] - V[1, 2], V[0, 2] - V[2, 0], V[1, 0] - V[0, 1]])
 
 
-def dot(u: Float[Array, "3"], v: Float[Array, "3"]) -> Float[Array, ""]:
+def dot(u: Vector3, v: Vector3) -> Scalar:
     r"""Return the inner product $u \cdot v$ in components."""
     u1, u2, u3 = jnp.unstack(u)
     v1, v2, v3 = jnp.unstack(v)
     return u1 * v1 + u2 * v2 + u3 * v3
 
 
-def axial_matrix(
-    k: Float[Array, ""] | float,
-    s: Float[Array, ""] | float,
-    g: Float[Array, ""] | float,
-    v: Float[Array, "3"],
-) -> Float[Array, "3 3"]:
+def axial_matrix(k: Scalar | float, s: Scalar | float, g: Scalar | float, v: Vector3) -> Matrix3:
     r"""Return the matrix $k\,1 + s\,\tilde v + g\,v v^T$, shape (3, 3).
 
     Rotation matrices, tangent operators and their inverses all have this form in the
@@ -62,12 +58,8 @@ def axial_matrix(
 
 
 def axial_product(
-    k: Float[Array, ""] | float,
-    s: Float[Array, ""] | float,
-    g: Float[Array, ""] | float,
-    v: Float[Array, "3"],
-    w: Float[Array, "3"],
-) -> Float[Array, "3"]:
+    k: Scalar | float, s: Scalar | float, g: Scalar | float, v: Vector3, w: Vector3
+) -> Vector3:
     r"""Return the vector $k\,w + s\,v \times w + g\,(v \cdot w)\,v$, shape (3,).
 
     It equals `axial_matrix(k, s, g, v) @ w`, in 30 operations.
@@ -85,7 +77,7 @@ def axial_product(
     )
 
 
-def pure(w: Float[Array, "3"]) -> Float[Array, "4"]:
+def pure(w: Vector3) -> Float[Array, "4"]:
     """Return the quaternion $(0, w)$ of a vector."""
     return jnp.concatenate([jnp.zeros_like(w[:1]), w])
 
@@ -128,7 +120,7 @@ def _columns(p: Float[Array, "4"], sign: float) -> Float[Array, "4 3"]:
     return jnp.concatenate([-p[None, 1:], lower])
 
 
-def turned_skew(p: Float[Array, "4"], w: Float[Array, "3"]) -> Float[Array, "3 3"]:
+def turned_skew(p: Float[Array, "4"], w: Vector3) -> Matrix3:
     r"""Return the skew matrix of $R(p)\,w$, $-E(p)\,Q_r(0, w)\,E(p)^T$ for $|p| = 1$, (3, 3).
 
     **Source:** Betsch-Siebert (34), Appendix B.
@@ -159,7 +151,7 @@ def principal(p: Float[Array, "4"]) -> Float[Array, "4"]:
     return jnp.where(p[0] < 0, -p, p)
 
 
-def rotate(p: Float[Array, "4"], w: Float[Array, "3"]) -> Float[Array, "3"]:
+def rotate(p: Float[Array, "4"], w: Vector3) -> Vector3:
     r"""Return the rotated vector $p\,w\,\bar p$, body to space components, shape (3,).
 
     It is stretched by $|p|^2$ if $p$ is not a unit quaternion.
@@ -182,7 +174,7 @@ def rotate(p: Float[Array, "4"], w: Float[Array, "3"]) -> Float[Array, "3"]:
     )
 
 
-def exp(psi: Float[Array, "3"]) -> Float[Array, "3 3"]:
+def exp(psi: Vector3) -> Matrix3:
     r"""Return the rotation matrix $\exp(\tilde\psi)$ of $\psi = n\phi$, rad, shape (3, 3).
 
     **Source:** Geradin-Rixen (165), as $\cos\phi\,1 + \ldots\,\tilde\psi + \ldots\,\psi\psi^T$.
@@ -192,7 +184,7 @@ def exp(psi: Float[Array, "3"]) -> Float[Array, "3 3"]:
     return axial_matrix(1.0 - versine * x, guarded.sine_ratio(x), versine, psi)
 
 
-def exp_quaternion(psi: Float[Array, "3"]) -> Float[Array, "4"]:
+def exp_quaternion(psi: Vector3) -> Float[Array, "4"]:
     r"""Return the unit quaternion $(\cos\frac\phi2, n \sin\frac\phi2)$ of $\psi = n\phi$, (4,)."""
     psi1, psi2, psi3 = jnp.unstack(psi)
     quarter = 0.25 * (psi1 * psi1 + psi2 * psi2 + psi3 * psi3)
@@ -200,7 +192,7 @@ def exp_quaternion(psi: Float[Array, "3"]) -> Float[Array, "4"]:
     return jnp.stack([guarded.cosine(quarter), half * psi1, half * psi2, half * psi3])
 
 
-def log_quaternion(p: Float[Array, "4"]) -> Float[Array, "3"]:
+def log_quaternion(p: Float[Array, "4"]) -> Vector3:
     r"""Return the rotation vector $\psi$, $|\psi| \le \pi$, of a quaternion $p \ne 0$, rad, (3,).
 
     It does not depend on $|p|$ and the sign of $p$, except at angle pi, where $n$ and $-n$ are
@@ -219,12 +211,12 @@ def log_quaternion(p: Float[Array, "4"]) -> Float[Array, "3"]:
     return jnp.stack([scale * p1, scale * p2, scale * p3])
 
 
-def log(R: Float[Array, "3 3"]) -> Float[Array, "3"]:
+def log(R: Matrix3) -> Vector3:
     r"""Return the rotation vector with $|\psi| \le \pi$, rad, of a rotation matrix, shape (3,)."""
     return log_quaternion(spurrier_klumpp(R))
 
 
-def dexp(psi: Float[Array, "3"], v: Float[Array, "3"], rates: Rates = "body") -> Float[Array, "3"]:
+def dexp(psi: Vector3, v: Vector3, rates: Rates = "body") -> Vector3:
     r"""Return the angular velocity of $R = \exp(\tilde\psi)$ with $\dot\psi = v$, (3,) rad/s.
 
     `rates="body"` is the left trivialization, $\tilde\Omega = R^T \dot R$, and `rates="space"` the
@@ -240,11 +232,8 @@ def dexp(psi: Float[Array, "3"], v: Float[Array, "3"], rates: Rates = "body") ->
 
 
 def dexp_inv(
-    psi: Float[Array, "3"],
-    v: Float[Array, "3"],
-    rates: Rates = "body",
-    truncated: int | None = None,
-) -> Float[Array, "3"]:
+    psi: Vector3, v: Vector3, rates: Rates = "body", truncated: int | None = None
+) -> Vector3:
     r"""Return the rate $\dot\psi$ for which $\exp(\tilde\psi)$ has the angular velocity $v$, (3,).
 
     It is the inverse of `dexp` and singular at angle 2 pi. With `truncated=k` the series

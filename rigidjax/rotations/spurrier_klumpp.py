@@ -3,8 +3,10 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..annotations import Matrix3
 
-def spurrier_klumpp(R: Float[Array, "3 3"]) -> Float[Array, "4"]:
+
+def spurrier_klumpp(R: Matrix3) -> Float[Array, "4"]:
     r"""Return the quaternion, scalar first, of a matrix $R$ in a neighbourhood of SO(3), (4,).
 
     The matrix of all products $4 p_i p_j$ is linear in $R$. Its row with the largest diagonal entry

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
+from ..annotations import Scalar, Vector3
 from ..bodies.fixed_point import FixedPointBody
 from ..bodies.points import point_acceleration
 from ..bodies.potentials import GravityPotential
@@ -42,10 +42,10 @@ class Accelerometer(AbstractReading):
     """
 
     body: str | None = eqx.field(static=True)
-    point: Float[Array, "3"]
-    bias: Float[Array, "3"]
-    scale: Float[Array, "3"]
-    misalignment: Float[Array, "3"]
+    point: Vector3
+    bias: Vector3
+    scale: Vector3
+    misalignment: Vector3
     label: str | None = eqx.field(static=True)
     channels: ClassVar[tuple[str, ...]] = ("f1", "f2", "f3")
     unit: ClassVar[str] = "m/s^2"
@@ -76,9 +76,7 @@ class Accelerometer(AbstractReading):
         locate_mount(model, self.body, "Accelerometer")
         gravity(model)
 
-    def predict(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
-    ) -> Float[Array, "3"]:
+    def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Vector3:
         row, frame = locate_mount(model, self.body, "Accelerometer")
         state, rates = model.decode(t, y), model.accelerations(t, y)
         point = self.point if frame is None else frame.on_body(self.point)
@@ -94,7 +92,7 @@ class Accelerometer(AbstractReading):
         return apply_calibration(force, self.bias, self.scale, self.misalignment)
 
 
-def gravity(model: AbstractFormulation) -> Float[Array, "3"]:
+def gravity(model: AbstractFormulation) -> Vector3:
     """Return the acceleration of gravity in a model, (3,) m/s^2, space components.
 
     **Errors:** `ValueError` for a `FixedPointBody` whose potential does not define it.

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar, Vector3
 from ..checks import ArrayInput, vector_leaf
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
@@ -36,7 +37,7 @@ class Attitude(AbstractSensor):
     """
 
     body: str | None = eqx.field(static=True)
-    bias: Float[Array, "3"]
+    bias: Vector3
     label: str | None = eqx.field(static=True)
     channels: ClassVar[tuple[str, ...]] = ("phi1", "phi2", "phi3")
     unit: ClassVar[str] = "rad"
@@ -65,9 +66,7 @@ class Attitude(AbstractSensor):
             )
         return values / norm[..., None]
 
-    def predict(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
-    ) -> Float[Array, "4"]:
+    def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Float[Array, "4"]:
         row, frame = locate_mount(model, self.body, "Attitude")
         p = model.decode(t, y).orientation[row]
         p = p if frame is None else so3.multiply(p, frame.orientation.astype(p.dtype))
@@ -77,9 +76,7 @@ class Attitude(AbstractSensor):
         """Return the quaternion of the bias in the precision of `p`."""
         return so3.exp_quaternion(self.bias.astype(p.dtype))
 
-    def residual(
-        self, predicted: Float[Array, "4"], measured: Float[Array, "4"]
-    ) -> Float[Array, "3"]:
+    def residual(self, predicted: Float[Array, "4"], measured: Float[Array, "4"]) -> Vector3:
         return so3.log_quaternion(so3.multiply(so3.conjugate(measured), predicted))
 
     def start(self, model: AbstractFormulation, state: State, measured: Float[Array, "4"]) -> State:

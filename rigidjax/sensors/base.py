@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar, Vector3
 from ..bodies.fixed_point import FixedPointBody
 from ..bodies.frame import Frame
 from ..checks import ArrayInput, finite_leaf, is_traced
@@ -66,7 +67,7 @@ class AbstractSensor(AbstractQuantity):
         """Raise `ValueError` if `model` lacks the measured quantity."""
 
     @abc.abstractmethod
-    def predict(self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns) -> Array:
+    def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Array:
         """Return the value at one time, shape `value_shape`.
 
         **Arguments:** `model`, the formulation; `t`, s; `y`, its unknowns at `t`, shape
@@ -101,7 +102,7 @@ class AbstractSensor(AbstractQuantity):
         """
         return self, []
 
-    def on_time(self) -> tuple["AbstractSensor", Float[Array, ""] | None]:
+    def on_time(self) -> tuple["AbstractSensor", Scalar | None]:
         """Return the sensor without its delay, and the delay, s, or `None`.
 
         A run evaluates the sensor without delay on its own motion at the earlier time.
@@ -183,7 +184,7 @@ def sensor_name(quantity: str, body: str | None, label: str | None = None) -> st
     return quantity if body is None else f"{quantity} of {body}"
 
 
-def in_axes_of(frame: Frame | None, vector: Float[Array, "3"]) -> Float[Array, "3"]:
+def in_axes_of(frame: Frame | None, vector: Vector3) -> Vector3:
     """Convert a vector from body components to those of a frame; unchanged without a frame."""
     if frame is None:
         return vector

@@ -1,8 +1,8 @@
 """Bias, scale and misalignment of sensors with three axes."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
+from ..annotations import Vector3
 from ..rotations import so3
 
 ZERO = (0.0, 0.0, 0.0)
@@ -10,11 +10,8 @@ ONE = (1.0, 1.0, 1.0)
 
 
 def apply_calibration(
-    ideal: Float[Array, "3"],
-    bias: Float[Array, "3"],
-    scale: Float[Array, "3"],
-    misalignment: Float[Array, "3"],
-) -> Float[Array, "3"]:
+    ideal: Vector3, bias: Vector3, scale: Vector3, misalignment: Vector3
+) -> Vector3:
     r"""Return the reading $s \circ \exp(\tilde m)^T v + b$ of a sensor.
 
     **Arguments:** `ideal`, $v$, in body components; `bias`, $b$, in the unit of $v$; `scale`, $s$;
@@ -27,10 +24,7 @@ def apply_calibration(
 
 
 def remove_calibration(
-    reading: Float[Array, "3"],
-    bias: Float[Array, "3"],
-    scale: Float[Array, "3"],
-    misalignment: Float[Array, "3"],
-) -> Float[Array, "3"]:
+    reading: Vector3, bias: Vector3, scale: Vector3, misalignment: Vector3
+) -> Vector3:
     """Return the ideal value of a reading, the inverse of `apply_calibration`."""
     return so3.rotate(so3.exp_quaternion(misalignment), jnp.asarray((reading - bias) / scale))

@@ -6,6 +6,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..checks import ArrayInput, scalar_leaf
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
@@ -31,7 +32,7 @@ class Delayed(AbstractSensor):
     """
 
     sensor: AbstractSensor
-    delay: Float[Array, ""]
+    delay: Scalar
 
     def __init__(self, sensor: AbstractSensor, delay: ArrayInput):
         if not isinstance(sensor, AbstractSensor):
@@ -64,7 +65,7 @@ class Delayed(AbstractSensor):
     def check_values(self, values: Array, argument: str) -> Array:
         return self.sensor.check_values(values, argument)
 
-    def predict(self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns) -> Array:
+    def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Array:
         y = unknowns_at_other_time(model, t, y, self.delay)
         return self.sensor.predict(model, t - self.delay, y)
 
@@ -74,7 +75,7 @@ class Delayed(AbstractSensor):
         sensor, notes = self.sensor.in_range(model, samples)
         return eqx.tree_at(lambda s: s.sensor, self, sensor), notes
 
-    def on_time(self) -> tuple[AbstractSensor, Float[Array, ""]]:
+    def on_time(self) -> tuple[AbstractSensor, Scalar]:
         sensor, delay = self.sensor.on_time()
         return sensor, self.delay if delay is None else self.delay + delay
 

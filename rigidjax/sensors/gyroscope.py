@@ -4,8 +4,8 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
+from ..annotations import Scalar, Vector3
 from ..checks import ArrayInput, scalar_leaf, vector_leaf
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
@@ -34,10 +34,10 @@ class Gyroscope(AbstractReading):
     """
 
     body: str | None = eqx.field(static=True)
-    bias: Float[Array, "3"]
-    scale: Float[Array, "3"]
-    misalignment: Float[Array, "3"]
-    delay: Float[Array, ""] | None
+    bias: Vector3
+    scale: Vector3
+    misalignment: Vector3
+    delay: Scalar | None
     label: str | None = eqx.field(static=True)
     channels: ClassVar[tuple[str, ...]] = ("omega1", "omega2", "omega3")
     unit: ClassVar[str] = "rad/s"
@@ -67,9 +67,7 @@ class Gyroscope(AbstractReading):
     def check(self, model: AbstractFormulation) -> None:
         locate_mount(model, self.body, "Gyroscope")
 
-    def predict(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
-    ) -> Float[Array, "3"]:
+    def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Vector3:
         if self.delay is not None:
             y = unknowns_at_other_time(model, t, y, self.delay)
             t = t - self.delay
@@ -77,11 +75,11 @@ class Gyroscope(AbstractReading):
         omega = in_axes_of(frame, model.decode(t, y).angular_velocity[row])
         return apply_calibration(omega, self.bias, self.scale, self.misalignment)
 
-    def on_time(self) -> tuple["Gyroscope", Float[Array, ""] | None]:
+    def on_time(self) -> tuple["Gyroscope", Scalar | None]:
         without_delay = eqx.tree_at(lambda s: s.delay, self, None, is_leaf=lambda x: x is None)
         return without_delay, self.delay
 
-    def start(self, model: AbstractFormulation, state: State, measured: Float[Array, "3"]) -> State:
+    def start(self, model: AbstractFormulation, state: State, measured: Vector3) -> State:
         row, frame = locate_mount(model, self.body, "Gyroscope")
         omega = state.angular_velocity
         ideal = remove_calibration(jnp.asarray(measured), self.bias, self.scale, self.misalignment)

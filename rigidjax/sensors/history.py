@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..checks import ArrayInput
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Charted, Unknowns, join_chart, split_chart
@@ -36,12 +37,12 @@ class Continuation(eqx.Module):
     **Source:** Hairer-Wanner, Solving Ordinary Differential Equations II, IV.5.
     """
 
-    t: Float[Array, ""]
+    t: Scalar
     y: Unknowns
-    span: Float[Array, ""]
+    span: Scalar
     slopes: Float[Array, "S N"]
 
-    def unknowns(self, t: Float[Array, ""]) -> Unknowns:
+    def unknowns(self, t: Scalar) -> Unknowns:
         """Return the unknowns at a time between `self.t` and `self.t + self.span`."""
         values, _ = split_chart(self.y)
         theta = (t - self.t) / self.span
@@ -51,7 +52,7 @@ class Continuation(eqx.Module):
 
 
 def continue_motion(
-    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, span: Float[Array, ""]
+    model: AbstractFormulation, t: Scalar, y: Unknowns, span: Scalar
 ) -> Continuation:
     """Continue the motion of a model from a state into the past or the future.
 
@@ -107,7 +108,7 @@ def _without_derivative(x: Any) -> Any:
 
 
 def unknowns_at_other_time(
-    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, delay: ArrayInput
+    model: AbstractFormulation, t: Scalar, y: Unknowns, delay: ArrayInput
 ) -> Unknowns:
     """Return the unknowns at `t - delay` by continuing the motion from the state at `t`."""
     delay = jnp.asarray(delay, t.dtype)
@@ -117,9 +118,7 @@ def unknowns_at_other_time(
     return continue_motion(model, t, y, span).unknowns(t - delay)
 
 
-def shift_in_time(
-    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, change: Float[Array, ""]
-) -> Unknowns:
+def shift_in_time(model: AbstractFormulation, t: Scalar, y: Unknowns, change: Scalar) -> Unknowns:
     """Return the unknowns at `t + change`, where `change` is zero but has derivatives.
 
     A step of the classical Runge-Kutta method makes derivatives up to the fourth order exact.
@@ -148,7 +147,7 @@ def differential_part(model: AbstractFormulation, y: Unknowns) -> Unknowns:
     return values if reference is None else Charted(values, reference)
 
 
-def time_derivative(model: AbstractFormulation, t: Float[Array, ""], y: Unknowns) -> Unknowns:
+def time_derivative(model: AbstractFormulation, t: Scalar, y: Unknowns) -> Unknowns:
     r"""Return $\dot y$ of unknowns without multipliers, whatever the index of the equations."""
     if isinstance(model, AbstractAbsolute):
         return model.ordinary_field(t, y)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..checks import ArrayInput, scalar_leaf
 from ..forces.joint_force import checked_component, joint_name
 from ..formulations import AbstractFormulation
@@ -25,8 +26,8 @@ class AbstractJointSensor(AbstractReading):
 
     joint: str = eqx.field(static=True)
     component: int | None = eqx.field(static=True)
-    bias: Float[Array, ""]
-    scale: Float[Array, ""]
+    bias: Scalar
+    scale: Scalar
     label: str | None = eqx.field(static=True)
     quantity: eqx.AbstractClassVar[str]
     """Name of the measured quantity, as used in the name of the sensor."""
@@ -59,7 +60,7 @@ class AbstractJointSensor(AbstractReading):
         self.scale = scale_leaf(scale, f"{kind}(scale=...)", ())
         self.label = name
 
-    def reading(self, ideal: Float[Array, ""]) -> Float[Array, ""]:
+    def reading(self, ideal: Scalar) -> Scalar:
         r"""Return the reading $s\,v + b$ of an ideal value $v$."""
         return self.scale.astype(ideal.dtype) * ideal + self.bias.astype(ideal.dtype)
 
@@ -129,7 +130,7 @@ _COUNTS: weakref.WeakKeyDictionary[type[AbstractJoint], int] = weakref.WeakKeyDi
 
 
 def joint_motion(
-    model: AbstractFormulation, t: Float[Array, ""], y: Unknowns, name: str
+    model: AbstractFormulation, t: Scalar, y: Unknowns, name: str
 ) -> tuple[RelativePose, Float[Array, "6"]]:
     """Return relative pose and twist of a joint, in components of its frame."""
     model = model.prepare()

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..checks import ArrayInput
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
@@ -77,9 +78,7 @@ class JointCoordinate(AbstractJointSensor):
         is_unbounded = joint.has_angle and joint.num_rates > 0 and k == joint.num_translations
         return (self.joint,) if is_unbounded else ()
 
-    def predict(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
-    ) -> Float[Array, ""]:
+    def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Scalar:
         joint, k = self.coordinate(model)
         relative, _ = joint_motion(model, t, y, self.joint)
         value = joint.coordinates(relative)[k]

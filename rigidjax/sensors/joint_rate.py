@@ -4,8 +4,8 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
+from ..annotations import Scalar
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..joints.relative_pose import apply_small_twist
@@ -22,9 +22,7 @@ class JointRate(AbstractJointSensor):
     unit: ClassVar[str] = "rad/s or m/s"
     quantity: ClassVar[str] = "rate"
 
-    def predict(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
-    ) -> Float[Array, ""]:
+    def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Scalar:
         joint, k = self.coordinate(model)
         relative, twist = joint_motion(model, t, y, self.joint)
         zero = jnp.zeros((), twist.dtype)

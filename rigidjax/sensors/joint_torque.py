@@ -3,8 +3,9 @@
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
+from ..annotations import Scalar
 from ..forces import AbstractActuator, Motor
 from ..forces.stateful import ForceAtStates
 from ..formulations import AbstractFormulation
@@ -40,9 +41,7 @@ class JointTorque(AbstractJointSensor):
                 "an actuator, such as `rj.Motor`, nor a prescribed motion."
             )
 
-    def predict(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
-    ) -> Float[Array, ""]:
+    def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Scalar:
         joint, k = self.coordinate(model)
         if joint.is_driven:
             reaction = model.reactions(t, y)[self.joint]

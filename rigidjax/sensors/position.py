@@ -3,8 +3,8 @@
 from typing import ClassVar
 
 import equinox as eqx
-from jaxtyping import Array, Float
 
+from ..annotations import Scalar, Vector3
 from ..checks import ArrayInput, vector_leaf
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
@@ -31,10 +31,10 @@ class Position(AbstractReading):
     """
 
     body: str | None = eqx.field(static=True)
-    point: Float[Array, "3"]
-    bias: Float[Array, "3"]
-    scale: Float[Array, "3"]
-    misalignment: Float[Array, "3"]
+    point: Vector3
+    bias: Vector3
+    scale: Vector3
+    misalignment: Vector3
     label: str | None = eqx.field(static=True)
     channels: ClassVar[tuple[str, ...]] = ("x1", "x2", "x3")
     unit: ClassVar[str] = "m"
@@ -63,9 +63,7 @@ class Position(AbstractReading):
     def check(self, model: AbstractFormulation) -> None:
         locate_mount(model, self.body, "Position")
 
-    def predict(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
-    ) -> Float[Array, "3"]:
+    def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Vector3:
         row, frame = locate_mount(model, self.body, "Position")
         state = model.decode(t, y)
         point = self.point if frame is None else frame.on_body(self.point)

@@ -3,8 +3,8 @@
 from typing import ClassVar
 
 import equinox as eqx
-from jaxtyping import Array, Float
 
+from ..annotations import Scalar, Vector3
 from ..checks import ArrayInput, vector_leaf
 from ..forces.joint_force import joint_name
 from ..formulations import AbstractFormulation
@@ -19,9 +19,9 @@ class AbstractReactionSensor(AbstractReading):
     """Force or moment of the reaction of a joint."""
 
     joint: str = eqx.field(static=True)
-    bias: Float[Array, "3"]
-    scale: Float[Array, "3"]
-    misalignment: Float[Array, "3"]
+    bias: Vector3
+    scale: Vector3
+    misalignment: Vector3
     label: str | None = eqx.field(static=True)
     quantity: eqx.AbstractClassVar[str]
     """Name of the measured quantity, as used in the name of the sensor."""
@@ -73,9 +73,7 @@ class ReactionForce(AbstractReactionSensor):
     unit: ClassVar[str] = "N"
     quantity: ClassVar[str] = "reaction force"
 
-    def predict(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
-    ) -> Float[Array, "3"]:
+    def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Vector3:
         force = model.reactions(t, y)[self.joint].force
         return apply_calibration(force, self.bias, self.scale, self.misalignment)
 
@@ -92,8 +90,6 @@ class ReactionMoment(AbstractReactionSensor):
     unit: ClassVar[str] = "N m"
     quantity: ClassVar[str] = "reaction moment"
 
-    def predict(
-        self, model: AbstractFormulation, t: Float[Array, ""], y: Unknowns
-    ) -> Float[Array, "3"]:
+    def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Vector3:
         moment = model.reactions(t, y)[self.joint].moment
         return apply_calibration(moment, self.bias, self.scale, self.misalignment)

@@ -167,7 +167,7 @@ class _MarkedSignal(eqx.Module):
     shape: tuple[int, ...] = eqx.field(static=True)
     dtype: Any = eqx.field(static=True)
 
-    def __call__(self, t: Float[Array, ""], *state: Array) -> Float[Array, " *shape"]:
+    def __call__(self, t: Scalar, *state: Array) -> Float[Array, " *shape"]:
         mark = _marker(self.index)(jnp.asarray(t, self.dtype))
         return jnp.broadcast_to(mark[(..., *(None,) * len(self.shape))], mark.shape + self.shape)
 
@@ -178,7 +178,7 @@ class _MarkedInput(eqx.Module):
     law: Any
     index: int = eqx.field(static=True)
 
-    def __call__(self, t: Float[Array, ""], *state: Array) -> Array:
+    def __call__(self, t: Scalar, *state: Array) -> Array:
         value = self.law(t, *state)
         return value + 0 * _marker(self.index)(jnp.asarray(t, value.dtype))
 

@@ -11,6 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, ArrayLike, Float, PyTree
 
+from ..annotations import Scalar
 from ..checks import as_leaf, check_finite, float_array, is_traced, scalar_leaf
 from .inputs import InputTarget
 from .laws import as_law
@@ -32,14 +33,12 @@ class Policy(eqx.Module):
         """Return the number of unknowns that it adds to a run."""
         return 0
 
-    def evaluate(
-        self, t: Float[Array, ""], view: Any, target: InputTarget
-    ) -> Float[Array, " *size"]:
+    def evaluate(self, t: Scalar, view: Any, target: InputTarget) -> Float[Array, " *size"]:
         """Return the value of the input; `ValueError` for a wrong shape."""
         value = evaluate_law(lambda t: self.call(t, view, target), t)
         return checked_result(value, target, "The policy", t.dtype)
 
-    def call(self, t: Float[Array, ""], view: Any, target: InputTarget) -> Any:
+    def call(self, t: Scalar, view: Any, target: InputTarget) -> Any:
         """Return the result of the function, unchecked."""
         return call_traced(self.function, f"The policy of the input {target.name!r}", t, view)
 
@@ -70,7 +69,7 @@ class SampledController(eqx.Module):
 
     function: Callable[..., Any]
     state: PyTree
-    quantum: Float[Array, ""] | None
+    quantum: Scalar | None
     period: float = eqx.field(static=True)
     delay: int = eqx.field(static=True)
 
@@ -130,7 +129,7 @@ class SampledController(eqx.Module):
         return states[: int(np.prod(target.shape))].reshape(target.shape)
 
     def sample(
-        self, t: Float[Array, ""], view: Any, states: Float[Array, " n"], target: InputTarget
+        self, t: Scalar, view: Any, states: Float[Array, " n"], target: InputTarget
     ) -> Float[Array, " n"]:
         """Return its unknowns after a sample at `t`."""
         size = int(np.prod(target.shape))

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from ..annotations import Scalar
 from ..checks import as_leaf, check_finite, finite_leaf, float_array, scalar_leaf
 
 
@@ -27,7 +28,7 @@ class FourierSeries(eqx.Module):
     the coefficients are those of the function itself, not of its integral.
     """
 
-    frequency: Float[Array, ""]
+    frequency: Scalar
     sine: Float[Array, "K *shape"]
     cosine: Float[Array, "K *shape"]
     offset: Float[Array, " *shape"]
@@ -56,7 +57,7 @@ class FourierSeries(eqx.Module):
         offset = jnp.zeros(shape) if offset is None else offset
         self.offset = finite_leaf(offset, name, shape)
 
-    def __call__(self, t: Float[Array, ""], *state: Array) -> Float[Array, " *shape"]:
+    def __call__(self, t: Scalar, *state: Array) -> Float[Array, " *shape"]:
         harmonics = jnp.arange(1, len(self.sine) + 1, dtype=self.sine.dtype)
         phase = harmonics * self.frequency * t
         waves = jnp.tensordot(jnp.sin(phase), self.sine, 1)

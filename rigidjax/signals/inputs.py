@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..annotations import T
+from ..annotations import Scalar, T
 from ..checks import ArrayInput, as_leaf, did_you_mean, finite_leaf
 from .shape_checks import checks_shapes
 from .signal import Signal
@@ -89,7 +89,7 @@ class Input(eqx.Module):
         """Iterate over the entries."""
         return (self[k] for k in range(self.size or 0))
 
-    def __call__(self, t: Float[Array, ""], *state: Array) -> Float[Array, " *size"]:
+    def __call__(self, t: Scalar, *state: Array) -> Float[Array, " *size"]:
         """Return the default value; bound inputs are replaced before they are evaluated."""
         if self.default is None and checks_shapes.value:
             return self.select(jnp.zeros(self.shape))
@@ -120,7 +120,7 @@ class InputValue(eqx.Module):
 
     value: Float[Array, " *size"]
 
-    def __call__(self, t: Float[Array, ""], *state: Array) -> Float[Array, " *size"]:
+    def __call__(self, t: Scalar, *state: Array) -> Float[Array, " *size"]:
         return self.value
 
 

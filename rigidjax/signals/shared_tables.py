@@ -50,10 +50,7 @@ def table_signals(tree: PyTree) -> list[Signal]:
 
 
 def freeze_signals(
-    tree: T,
-    t: Time,
-    which: Callable[[Signal], bool] = lambda signal: True,
-    end: Time | None = None,
+    tree: T, t: Time, which: Callable[[Signal], bool] = lambda signal: True, end: Time | None = None
 ) -> T:
     """Replace signals in a pytree by their polynomials from `t` until the next sample.
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, PyTree
 
-from ..annotations import Count, Flag, Jump, T, Time
+from ..annotations import Count, Flag, Jump, Scalar, T, Time
 from ..checks import ArrayInput, as_leaf, check_sample_times, finite_leaf, is_traced
 from .switches import jit_without_switches
 
@@ -34,7 +34,7 @@ class TablePosition(NamedTuple):
     passed: Int[Array, ""]
     before: Flag
     after: Flag
-    knot: Float[Array, ""]
+    knot: Scalar
 
 
 class SignalClock(eqx.Module):
@@ -43,8 +43,8 @@ class SignalClock(eqx.Module):
     **Arguments:** `rate`, a scalar, `None` for 1; `shift`, s.
     """
 
-    rate: Float[Array, ""] | None
-    shift: Float[Array, ""]
+    rate: Scalar | None
+    shift: Scalar
 
     def __call__(self, t: Time) -> Time:
         return (t if self.rate is None else self.rate * t) + self.shift
@@ -92,8 +92,8 @@ class Signal(eqx.Module):
     ts: Float[Array, " K"]
     values: Float[Array, "K *shape"]
     slopes: Float[Array, "K *shape"] | None
-    gain: Float[Array, ""]
-    delay: Float[Array, ""] | None
+    gain: Scalar
+    delay: Scalar | None
     bias: Float[Array, " *shape"]
     interpolation: Interpolation = eqx.field(static=True)
     extrapolation: Extrapolation = eqx.field(static=True)
@@ -218,7 +218,7 @@ class Signal(eqx.Module):
         ends = [(clock(t0), clock(t1)) for clock in self.clocks]
         return [(jnp.minimum(a, b), jnp.maximum(a, b)) for a, b in ends]
 
-    def knot(self, index: Count) -> Float[Array, ""]:
+    def knot(self, index: Count) -> Scalar:
         """Return the time of a sample with the delay, s; infinite for indices after the last."""
         last = len(self.ts) - 1
         ts = jax.lax.stop_gradient(self.ts)
@@ -331,11 +331,11 @@ class Signal(eqx.Module):
         m0, m1 = self.slopes[k], self.slopes[k + 1]
         return [v0, m0, (3 * mean - 2 * m0 - m1) / h, (m0 + m1 - 2 * mean) / (h * h)]
 
-    def __call__(self, t: Float[Array, ""], *state: Array) -> Float[Array, " *shape"]:
+    def __call__(self, t: Scalar, *state: Array) -> Float[Array, " *shape"]:
         return _evaluate(self, t)
 
 
-def _look_up(signal: Signal, t: Float[Array, ""]) -> Float[Array, " *shape"]:
+def _look_up(signal: Signal, t: Scalar) -> Float[Array, " *shape"]:
     """Return the value of a signal by a search of its table, NaN beyond a table without values."""
     value = signal.piece(t)(t)
     if signal.is_law or signal.extrapolation != "error":
@@ -350,10 +350,10 @@ _evaluate = jit_without_switches(_look_up)
 class Piece(eqx.Module):
     """A polynomial in the time since `start`, s; `coefficients` in ascending powers."""
 
-    start: Float[Array, ""]
+    start: Scalar
     coefficients: tuple[Array, ...]
 
-    def __call__(self, t: Float[Array, ""], *state: Array) -> Array:
+    def __call__(self, t: Scalar, *state: Array) -> Array:
         s = t - self.start
         *lower, total = self.coefficients
         for c in reversed(lower):
@@ -373,11 +373,11 @@ class Pieces(eqx.Module):
     low: Float[Array, " C"]
     high: Float[Array, " C"]
 
-    def __call__(self, t: Float[Array, ""], *state: Array) -> Array:
+    def __call__(self, t: Scalar, *state: Array) -> Array:
         return _evaluate_nearest(self, t)
 
 
-def _nearest_piece(of: Pieces, t: Float[Array, ""]) -> Array:
+def _nearest_piece(of: Pieces, t: Scalar) -> Array:
     """Return the value of the polynomial whose interval is the nearest to a time."""
     distance = jnp.maximum(jnp.maximum(of.low - t, t - of.high), 0.0)
     value, nearest = of.pieces[0](t), distance[0]

@@ -25,6 +25,8 @@ from jax.extend.core import (
 )
 from jaxtyping import Array, Float
 
+from ..annotations import Scalar
+
 _NAME = "rigidjax_switch"
 # Prefix of the name that marks the value of a law with a comparison that cannot be wrapped.
 _HIDDEN = "rigidjax_hidden_switch"
@@ -48,7 +50,7 @@ class Switch(eqx.Module):
     `(t, coordinate, rate)`.
     """
 
-    when: Callable[..., Float[Array, ""]]
+    when: Callable[..., Scalar]
     then: Any
     otherwise: Any = 0.0
 
