@@ -36,12 +36,7 @@ class MassProperties(eqx.Module):
     inertia: Vector3 | Matrix3
 
     def __init__(
-        self,
-        mass: ArrayInput,
-        center: ArrayInput,
-        inertia: ArrayInput,
-        *,
-        physical: bool = True,
+        self, mass: ArrayInput, center: ArrayInput, inertia: ArrayInput, *, physical: bool = True
     ):
         self.mass = checked_mass(mass, "MassProperties(mass=...)", or_none=not physical)
         name = "MassProperties(center=...)"

@@ -8,15 +8,7 @@ from jaxtyping import Array, Float
 
 from ..annotations import Vector3
 from ..by_numpy import evaluate
-from ..checks import (
-    ArrayInput,
-    Rule,
-    as_leaf,
-    check_all,
-    finite_rule,
-    float_array,
-    vector_leaf,
-)
+from ..checks import ArrayInput, Rule, as_leaf, check_all, finite_rule, float_array, vector_leaf
 from .base import AbstractJoint
 from .friction import Friction
 from .stop import Stop

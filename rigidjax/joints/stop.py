@@ -47,10 +47,7 @@ class Stop(eqx.Module):
     width: Float[Array, " *f"]
 
     def __init__(
-        self,
-        stiffness: ArrayInput = 1e4,
-        dissipation: ArrayInput = 0.5,
-        width: ArrayInput = 1e-3,
+        self, stiffness: ArrayInput = 1e4, dissipation: ArrayInput = 0.5, width: ArrayInput = 1e-3
     ):
         self.stiffness = law_constant(stiffness, "Stop(stiffness=...)")
         self.dissipation = law_constant(dissipation, "Stop(dissipation=...)")

@@ -33,11 +33,7 @@ class Weld(AbstractJoint):
     needs_point: ClassVar[bool] = False
 
     def __init__(
-        self,
-        parent: str,
-        child: str,
-        point: ArrayInput | None = None,
-        name: str | None = None,
+        self, parent: str, child: str, point: ArrayInput | None = None, name: str | None = None
     ):
         set_bodies(self, parent, child, name)
         self.point = point_leaf(point, "Weld(point=...)")

@@ -32,10 +32,7 @@ def flyball_governor() -> Problem:
     rod = Body.box("rod", (_LENGTH, _SECTION, _SECTION), density=DENSITY)
     rod_mass, rod_inertia = float(rod.mass), np.asarray(rod.inertia, float)
     shaft = Body.box(
-        "shaft",
-        (_SECTION, _SECTION, _LENGTH),
-        density=DENSITY,
-        position=(0.0, 0.0, _LENGTH / 2),
+        "shaft", (_SECTION, _SECTION, _LENGTH), density=DENSITY, position=(0.0, 0.0, _LENGTH / 2)
     )
     slider = Body.box("slider", (_SLIDER,) * 3, density=DENSITY, position=(0.0, 0.0, _HEIGHT))
     mass = rod_mass + BALL
@@ -65,10 +62,5 @@ def flyball_governor() -> Problem:
         np.stack([in_body(body.orientation, spin) for body in bodies]),
     )
     return Problem(
-        "flyball_governor",
-        "Stiff flyball governor",
-        system,
-        state0,
-        10.0,
-        "IFToMM benchmark A05",
+        "flyball_governor", "Stiff flyball governor", system, state0, 10.0, "IFToMM benchmark A05"
     )

@@ -54,10 +54,5 @@ def turntable(rate: float = 2.0) -> Problem:
         np.stack([spin, in_body(rod.orientation, spin)]),
     )
     return Problem(
-        "turntable",
-        "Pendulum on a driven turntable",
-        system,
-        state0,
-        5.0,
-        "made for this package",
+        "turntable", "Pendulum on a driven turntable", system, state0, 5.0, "made for this package"
     )

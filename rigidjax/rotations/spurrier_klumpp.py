@@ -26,12 +26,7 @@ def spurrier_klumpp(R: Matrix3) -> Float[Array, "4"]:
     s33 = 1.0 - r11 - r22 + r33
     s01, s02, s03 = r32 - r23, r13 - r31, r21 - r12
     s12, s13, s23 = r12 + r21, r13 + r31, r23 + r32
-    rows = [
-        [s00, s01, s02, s03],
-        [s01, s11, s12, s13],
-        [s02, s12, s22, s23],
-        [s03, s13, s23, s33],
-    ]
+    rows = [[s00, s01, s02, s03], [s01, s11, s12, s13], [s02, s12, s22, s23], [s03, s13, s23, s33]]
     row, largest = rows[0], s00
     for i in (1, 2, 3):
         larger = rows[i][i] > largest

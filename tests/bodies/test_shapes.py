@@ -38,11 +38,7 @@ SHAPES = {
     ),
     "ellipsoid": (
         lambda **k: shapes.ellipsoid((0.5, 1.0, 1.5), **k),
-        (
-            lambda x, y, z: 4 * x**2 + y**2 + (z / 1.5) ** 2 < 1,
-            (-0.5, -1.0, -1.5),
-            (0.5, 1.0, 1.5),
-        ),
+        (lambda x, y, z: 4 * x**2 + y**2 + (z / 1.5) ** 2 < 1, (-0.5, -1.0, -1.5), (0.5, 1.0, 1.5)),
     ),
     "cone": (
         lambda **k: shapes.cone(0.5, 1.0, **k),
@@ -80,9 +76,7 @@ def test_shape_closed_forms_agree_with_each_other():
     mass = 2700 * np.pi * 0.05**2 * 0.1 / 3
     np.testing.assert_allclose(cone.mass, mass)
     np.testing.assert_allclose(
-        cone.inertia,
-        [3 * mass / 80 * 0.02, 3 * mass / 80 * 0.02, 0.3 * mass * 0.05**2],
-        rtol=1e-14,
+        cone.inertia, [3 * mass / 80 * 0.02, 3 * mass / 80 * 0.02, 0.3 * mass * 0.05**2], rtol=1e-14
     )
     about_apex = cone.inertia_about(jnp.zeros(3))
     np.testing.assert_allclose(about_apex[0, 0], cone.inertia[0] + mass * 0.075**2, rtol=1e-14)

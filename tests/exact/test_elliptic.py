@@ -70,13 +70,7 @@ def test_carlson_integrals_against_mpmath(rng):
     )
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "-3.0-0.9",
-        "-0.001-0.3",
-        "0.99-1e-05",
-    )
-)
+@pytest.mark.exhaustive(but=("-3.0-0.9", "-0.001-0.3", "0.99-1e-05"))
 @pytest.mark.parametrize("m1", [0.9, 0.3, 1e-5])
 @pytest.mark.parametrize("n", [-3.0, -1e-3, 0.99])
 def test_third_kind_beyond_a_half_period(m1, n):

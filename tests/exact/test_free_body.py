@@ -72,8 +72,7 @@ def test_closed_form_against_high_precision(name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["free_body", "tennis_racket_1e-1", "tennis_racket_1e-3", "tennis_racket_1e-5"],
+    "name", ["free_body", "tennis_racket_1e-1", "tennis_racket_1e-3", "tennis_racket_1e-5"]
 )
 def test_problems_against_stored_references(name):
     top, end = REFERENCES[name]
@@ -208,7 +207,6 @@ def test_time_derivative_satisfies_the_kinematics():
     assert np.abs(np.diff(p, axis=0)).max() < 0.2
 
 
-@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_derivatives_with_respect_to_inertia_and_rates():
     def end(inertia, omega):

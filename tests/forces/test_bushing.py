@@ -11,7 +11,6 @@ from forces.multibody import (
     along,
     energy_error,
     first,
-    kinematics,
     pose,
     power,
     states,
@@ -129,24 +128,6 @@ def test_damping_loses_energy(ends):
         return cases.error(power(dashpot, state), -(tau @ FULL @ tau))
 
     assert worst(errors) < 1e-13
-
-
-@pytest.mark.exhaustive
-def test_linear_about_the_reference_configuration():
-    """There the stiffness is the matrix itself, and all derivatives are finite."""
-    body = rj.Body("one", 2.0, (0.5, 0.42, 0.3))
-    state = rj.System(body).reference_state()
-    force = rj.Bushing("ground", "one", np.zeros(3), FULL)
-
-    def load(motion):
-        x, R = motion[None, :3], so3.exp(motion[3:])[None]
-        return rj.System(body, forces=force).wrenches(0.0, kinematics(state, x, R))[0]
-
-    zero = jnp.zeros(6)
-    assert cases.error(jax.jit(jax.jacrev(load))(zero), -FULL) < 1e-14
-    curvature = lambda u: jax.jvp(lambda x: jax.jvp(load, (x,), (u,))[1], (zero,), (u,))[1]  # noqa: E731
-    assert np.isfinite(jax.jit(curvature)(jnp.ones(6))).all()
-    assert not np.any(load(zero))
 
 
 def test_derivatives_and_batches_of_stiffness():

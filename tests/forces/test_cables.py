@@ -2,7 +2,6 @@
 
 import itertools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -26,7 +25,6 @@ from forces.test_spring_drag import ARMS
 from formulations import cases
 
 import rigidjax as rj
-from rigidjax.mechanics.stacked.system import PreparedSystem
 
 PULLEY = np.array([0.1, 0.9, -0.4])
 OPTIONS = {"rtol": 1e-11, "atol": 1e-12}
@@ -116,37 +114,6 @@ def test_slack_cables_and_cords_exert_nothing():
         assert abs(energy - pull**2 / 6.0) < cases.round_off(50)
 
 
-@pytest.mark.exhaustive
-def test_masses_over_a_pulley_follow_the_exact_solution():
-    r"""From rest with the cable just taut, $m_k x_k'' = m_k g - T$ and $T = k (x_1 + x_2)$: the
-    stretch is $e_0 (1 - \cos\omega t)$ with $\omega^2 = k / \mu$. Gradient by the stiffness."""
-    m, g = np.array([2.0, 0.7]), 9.81
-    mu = m.prod() / m.sum()
-    bodies = [rj.Body(n, m[k], (0.1, 0.1, 0.1), (k, 0, -1.0 - k)) for k, n in enumerate("ab")]
-    guides = [rj.Prismatic("ground", n, (0, 0, -1.0), name=f"x{n}") for n in "ab"]
-    points = [("a", None), ("ground", (0, 0, 0)), ("ground", (1, 0, 0)), ("b", None)]
-    ts = np.linspace(0, 0.8, 9)
-
-    def drop(k):
-        cable = rj.Cable(points, k)
-        model = rj.NullSpace(rj.System(bodies, guides, [rj.Gravity((0, 0, -g)), cable]))
-        state = model.system.reference_state()
-        sol = rj.simulate(model, state, ts[-1], ts=ts, **OPTIONS)
-        return -sol.states.position[:, 0, 2] - 1.0, sol.energy
-
-    def exact(k, t=ts):
-        omega = jnp.sqrt(k / mu)
-        stretch_integral = (2 * g * mu / k) * (t**2 / 2 + (jnp.cos(omega * t) - 1) / omega**2)
-        return g * t**2 / 2 - k / m[0] * stretch_integral
-
-    k = jnp.array(40.0)
-    fallen, energy = drop(k)
-    assert np.abs(fallen - exact(k)).max() < 1e-8
-    assert np.ptp(energy) < 1e-8
-    slope = jax.jacfwd(lambda k: drop(k)[0][5])(k)
-    assert cases.error(slope, jax.grad(exact)(k, ts[5])) < 1e-7
-
-
 def test_cord_lets_a_body_fly_and_throws_it_back():
     """Free flight, half an oscillation, and free flight back with the same speed."""
     mass, k, length, speed = 2.0, 300.0, 0.5, 1.5
@@ -162,23 +129,6 @@ def test_cord_lets_a_body_fly_and_throws_it_back():
     exact = np.array([0.2, 0.2 + 0.15 * speed, inside, back])
     assert np.abs(sol.states.position[:, 0, 0] - exact).max() < 1e-7
     assert np.abs(sol.energy - 0.5 * mass * speed**2).max() < 1e-7
-
-
-@pytest.mark.exhaustive
-def test_cables_of_one_kind_are_evaluated_together():
-    bodies = [rj.Body(str(i), 1.0, (0.1, 0.1, 0.1), (i, 0, 0)) for i in range(6)]
-    cables = [
-        rj.Cable([(str(i), None), (str(i + 1), None), ("ground", (0, i, 1))], 2.0 + i, length=1.0)
-        for i in range(4)
-    ]
-    prepared = PreparedSystem(rj.System(bodies, (), cables))
-    assert [group.count for group in prepared.forces] == [4]
-    alone = [rj.System(bodies, (), cable) for cable in cables]
-    state = alone[0].reference_state()
-    at = rj.forces.Kinematics(state.position, np.tile(np.eye(3), (6, 1, 1)), state.velocity,
-                              state.angular_velocity)  # fmt: skip
-    total = sum(system.wrenches(T, at) for system in alone)
-    assert cases.error(rj.System(bodies, (), cables).wrenches(T, at), total) < 1e-14
 
 
 @pytest.mark.parametrize(

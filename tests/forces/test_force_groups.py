@@ -121,20 +121,6 @@ def row_of_bodies(count, times):
     return rj.System(bodies, forces=[rj.Gravity((0, 0, -9.81)), *springs])
 
 
-@pytest.mark.exhaustive
-def test_jaxpr_does_not_grow_with_the_number_of_forces():
-    """Neither with forces of a kind nor with free bodies."""
-
-    def size(count, times):
-        model = rj.NullSpace(row_of_bodies(count, times))
-        field = jax.make_jaxpr(lambda m, y: m.vector_field(T, y))
-        return operations(field(model.prepare(), jnp.zeros(model.num_unknowns)).jaxpr)
-
-    assert size(30, 1) == size(60, 1)
-    # Sums over the forces of a body have a few operations more or less.
-    assert max(size(30, 2), size(30, 10)) < 1.2 * size(30, 1)
-
-
 def test_jaxpr_of_a_run_does_not_grow():
     """Neither the arguments of a run nor its operations, with bodies and forces of a kind."""
 

@@ -26,20 +26,6 @@ def test_values_against_the_series():
     np.testing.assert_allclose(alone(t, jnp.eye(3), jnp.ones(3)), expected, rtol=1e-14)
 
 
-@pytest.mark.exhaustive
-def test_motion_of_a_motor_is_the_integral():
-    """A wheel from rest under a cosine: its rate is the sine over the frequency and moment."""
-    body = rj.Body("wheel", 1.0, (0.3, 0.3, 0.4))
-    hinge = rj.Revolute("ground", "wheel", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), name="hinge")
-    profile = rj.FourierSeries(2.0, cosine=(0.5, 0.25))
-    model = rj.NullSpace(rj.System(body, [hinge], rj.Motor("hinge", profile)))
-    start = model.system.reference_state()
-    solution = rj.simulate(model, start, TS[-1], ts=TS, rtol=1e-10, atol=1e-10)
-    expected = (0.5 * np.sin(2 * TS) / 2 + 0.25 * np.sin(4 * TS) / 4) / 0.4
-    rates = solution.states.angular_velocity[:, 0, 2]
-    np.testing.assert_allclose(rates, expected, atol=1e-8)
-
-
 def test_vector_series_as_a_moment():
     profile = rj.FourierSeries(2.0, sine=np.eye(3)[:2])
     assert profile(jnp.asarray(0.1)).shape == (3,)

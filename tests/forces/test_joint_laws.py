@@ -70,7 +70,6 @@ def test_sliding_block_comes_to_rest_as_the_exact_solution():
 
 
 @pytest.mark.exhaustive
-@pytest.mark.exhaustive
 def test_joint_springs_are_torsion_springs():
     """Several coordinates, and revolutions of a hinge."""
     stiffness, rest = (2.0, 3.0), (0.1, -0.2)
@@ -94,17 +93,6 @@ def field_and_energy(system):
     model = rj.NullSpace(system)
     y = model.encode(state)
     return model.vector_field(0.0, y, None), model.energy(0.0, y)
-
-
-@pytest.mark.exhaustive
-def test_spring_on_a_slider_oscillates_about_its_rest():
-    k, rest = 5.0, 0.4
-    sol = slide(start=0.1, stiffness=k, rest=rest)
-    frequency = np.sqrt(k / MASS)
-    phase = frequency * TS
-    exact = rest + (0.1 - rest) * np.cos(phase) + SPEED / frequency * np.sin(phase)
-    assert np.abs(sol.states.position[:, 0, 0] - exact).max() < 1e-9
-    assert np.abs(sol.energy - 0.5 * (MASS * SPEED**2 + k * 0.3**2)).max() < 1e-9
 
 
 def rebound(speed, dissipation):
@@ -212,7 +200,6 @@ def test_energy_of_every_joint_changes_by_the_power_of_its_dissipation():
         assert cases.error(torque, -(friction + pushes - 4 * (q - 0.3))) < 1e-12
 
 
-@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_friction_loads_the_drive_of_a_prescribed_motion():
     hinge = rj.Revolute(

@@ -101,10 +101,7 @@ def test_components_in_space_and_in_the_body():
         return [
             cases.error(part(first, state), part(second, state))
             for first, second in pairs
-            for part in (
-                lambda *args: jnp.stack(wrench(*args)),
-                virial,
-            )
+            for part in (lambda *args: jnp.stack(wrench(*args)), virial)
         ]
 
     assert worst(jax.jit(jax.vmap(errors))(states())) < cases.round_off(10)

@@ -1,7 +1,6 @@
 """Constraints that name frames, against constraints on bodies with explicit transformations."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -73,24 +72,6 @@ def test_accelerations_and_reactions(kind):
         assert one[name].bodies == two[name].bodies
         np.testing.assert_allclose(one[name].force, two[name].force, atol=1e-11)
         np.testing.assert_allclose(one[name].moment, two[name].moment, atol=1e-11)
-
-
-@pytest.mark.exhaustive
-def test_derivative_by_the_frame_position():
-    """The distance that is kept depends on where the frame is."""
-
-    def drift(height):
-        point = POINTS["a"].at[1].set(height)
-        system = rj.System(rods(), [rod("tip", "tail")], (), frames(point))
-        model = rj.NullSpace(system)
-        poses = system.reference_state()
-        tip, tail = poses.position[0] + point, poses.position[1] + POINTS["b"]
-        return model.drift(0.0, model.pack(poses))[0], jnp.sqrt(jnp.sum((tail - tip) ** 2)) - 1.0
-
-    found, wanted = drift(0.1)
-    np.testing.assert_allclose(found, abs(wanted), rtol=1e-12)
-    slopes = [jax.grad(lambda h, k=k: drift(h)[k])(0.1) for k in range(2)]
-    np.testing.assert_allclose(abs(slopes[0]), abs(slopes[1]), rtol=1e-12)
 
 
 def test_unknown_names_raise():

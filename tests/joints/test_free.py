@@ -15,7 +15,12 @@ BODIES = [
 SPRING = rj.Spring("a", "b", None, None, 20.0, 0.1, 1.0)
 
 
-@pytest.mark.exhaustive("Relative-Dopri5-0.002-0.001", "Absolute-Dopri5-0.002-0.001")
+@pytest.mark.exhaustive(
+    "Relative-Dopri5-0.002-0.001",
+    "Absolute-Dopri5-0.002-0.001",
+    "Absolute-EnergyMomentum-0.3-0.01",
+    "NullSpace-EnergyMomentum-0.3-0.01",
+)
 @pytest.mark.parametrize(
     "formulation, solver, t1, dt",
     [
@@ -29,7 +34,6 @@ SPRING = rj.Spring("a", "b", None, None, 20.0, 0.1, 1.0)
     ],
     ids=lambda x: None if isinstance(x, float) else getattr(x, "__name__", type(x).__name__),
 )
-@pytest.mark.exhaustive("Absolute-EnergyMomentum-0.3-0.01", "NullSpace-EnergyMomentum-0.3-0.01")
 def test_system_with_free_joints_only(formulation, solver, t1, dt):
     def end(joints):
         system = rj.System(BODIES, joints, [SPRING])

@@ -10,7 +10,6 @@ import pytest
 import rigidjax as rj
 from rigidjax import problems
 from rigidjax.rotations import euler_map
-from rigidjax.solvers import Radau5
 from tools.exact.two_bodies import integrate
 
 FORMULATIONS = {
@@ -56,16 +55,6 @@ def test_all_formulations_reach_the_reference(build, formulation):
     # Positions are up to 12 m, velocities up to 250 m/s.
     assert float(sol.position_drift[-1]) < 1e-13
     assert float(sol.velocity_drift[-1]) < 1e-12
-
-
-# The smallest system and the largest one: each takes half a minute to compile.
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("formulation", ["null space, quaternion", "absolute, directors"])
-def test_implicit_solver_reaches_the_reference(formulation):
-    problem = problems.two_bodies()
-    # In one compiled function, so that evaluations are not counted one by one on the host.
-    end = jax.jit(lambda: run(problem, formulation, Radau5(), 1e-8).states)()
-    assert np.max(errors(end, problem.reference([problem.t1]))) < 1e-7
 
 
 def test_unknowns_are_those_of_the_paper():

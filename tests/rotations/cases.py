@@ -18,12 +18,7 @@ from rigidjax.rotations import (
 
 PROPER = ("ZXZ", "XYX", "YZY", "ZYZ", "XZX", "YXY")
 TAIT_BRYAN = ("XYZ", "YZX", "ZXY", "XZY", "ZYX", "YXZ")
-VECTORIAL = (
-    RotationVector(),
-    RodriguesParameters(),
-    ConformalRotationVector(),
-    LinearParameters(),
-)
+VECTORIAL = (RotationVector(), RodriguesParameters(), ConformalRotationVector(), LinearParameters())
 EULER = tuple(EulerAngles(sequence) for sequence in PROPER + TAIT_BRYAN)
 INERTIA = np.array([[3.0, 0.2, -0.1], [0.2, 2.5, 0.3], [-0.1, 0.3, 1.5]])  # kg m^2
 ROTATIONS = (Quaternion(), Directors(), *VECTORIAL, *EULER)

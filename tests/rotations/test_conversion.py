@@ -25,12 +25,7 @@ every_rotation = pytest.mark.parametrize("rotation", cases.ROTATIONS, ids=cases.
 few_rotations = pytest.mark.parametrize("rotation", cases.FEW, ids=cases.name)
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "Quaternion",
-        "LinearParameters",
-    )
-)
+@pytest.mark.exhaustive(but=("Quaternion", "LinearParameters"))
 @pytest.mark.float32
 @every_rotation
 def test_round_trips_between_all_pairs(rotation, rng):
@@ -51,15 +46,7 @@ def test_round_trips_between_all_pairs(rotation, rng):
             )
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "Quaternion",
-        "RotationVector",
-        "LinearParameters",
-        "ZXZ",
-        "ZYX",
-    )
-)
+@pytest.mark.exhaustive(but=("Quaternion", "RotationVector", "LinearParameters", "ZXZ", "ZYX"))
 @every_rotation
 def test_coordinates_return(rotation, rng):
     """The coordinates themselves, not only the rotation, in their principal range."""
@@ -87,13 +74,7 @@ def test_euler_angles_of_scipy(rotation, rng):
     )
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "ZXZ",
-        "ZYX",
-        "XYZ",
-    )
-)
+@pytest.mark.exhaustive(but=("ZXZ", "ZYX", "XYZ"))
 @pytest.mark.parametrize("rotation", cases.EULER, ids=cases.name)
 def test_euler_angles_at_their_singularity(rotation):
     """The rotation survives, the angle that is undefined is zero, derivatives are finite."""

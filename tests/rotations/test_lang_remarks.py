@@ -7,27 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.linalg
-from papers.hemisphere import (
-    hemisphere_mass_matrix,
-    hemisphere_null_space,
-    hemisphere_quaternion,
-)
-from papers.orthonormalising import (
-    gram_schmidt,
-    logarithm_projection,
-    matrix_logarithm,
-)
+from papers.hemisphere import hemisphere_mass_matrix, hemisphere_null_space, hemisphere_quaternion
+from papers.orthonormalising import gram_schmidt, logarithm_projection, matrix_logarithm
 from papers.plane import plane_coordinates, plane_matrix, plane_null_space
 from rotations import cases
 
 import rigidjax as rj
 from rigidjax.bodies.euler_equations import euler_equations
-from rigidjax.rotations import (
-    Directors,
-    Quaternion,
-    euler_map,
-    so3,
-)
+from rigidjax.rotations import Directors, Quaternion, euler_map, so3
 
 INERTIA = jnp.array([2.0, 3.0, 4.0])
 

@@ -184,12 +184,7 @@ def test_close_to_the_singularity(rotation, rates, rng):
 
 
 @pytest.mark.exhaustive(
-    but=(
-        "Quaternion0-(3,)",
-        "RotationVector-(3, 3)",
-        "Directors-(3,)",
-        "ZXZ-(3,)",
-    )
+    but=("Quaternion0-(3,)", "RotationVector-(3, 3)", "Directors-(3,)", "ZXZ-(3,)")
 )
 @pytest.mark.parametrize(
     "inertia", [np.array([3.0, 2.5, 1.5]), cases.INERTIA], ids=["(3,)", "(3, 3)"]

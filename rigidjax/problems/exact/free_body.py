@@ -70,10 +70,7 @@ def free_body(
     vector = relative[..., 1:] @ to_canonical
     orientation = _multiply(p0, jnp.concatenate([relative[..., :1], vector], axis=-1))
     angular_velocity = omega_canonical @ to_canonical * speed
-    return (
-        jnp.where(resting, p0, orientation),
-        jnp.where(resting, omega, angular_velocity),
-    )
+    return (jnp.where(resting, p0, orientation), jnp.where(resting, omega, angular_velocity))
 
 
 def _canonical_axes(moments: Float[Array, "3"], omega: Float[Array, "3"]) -> Float[Array, "3 3"]:

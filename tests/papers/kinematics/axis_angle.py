@@ -55,10 +55,7 @@ def angular_acceleration(
 
 
 def axis_angle_rates(
-    n: Float[Array, "3"],
-    phi: Float[Array, ""],
-    omega: Float[Array, "3"],
-    rates: Rates = "body",
+    n: Float[Array, "3"], phi: Float[Array, ""], omega: Float[Array, "3"], rates: Rates = "body"
 ) -> tuple[Float[Array, "3"], Float[Array, ""]]:
     r"""Return $\dot n = B\,\Omega$, (3,) 1/s, and $\dot\phi = n \cdot \Omega$, rad/s.
 

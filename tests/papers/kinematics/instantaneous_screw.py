@@ -75,9 +75,7 @@ def instantaneous_screw(
     speed = guarded.safe_sqrt(so3.dot(velocity, velocity))
     angular_speed = guarded.safe_sqrt(square)
     axis = jnp.where(
-        turning,
-        guarded.safe_divide(omega, angular_speed),
-        guarded.safe_divide(velocity, speed),
+        turning, guarded.safe_divide(omega, angular_speed), guarded.safe_divide(velocity, speed)
     )
     sliding = jnp.where(turning, so3.dot(axis, velocity), speed)
     offset = guarded.safe_divide(so3.cross(omega, velocity), square)
@@ -102,9 +100,7 @@ def instantaneous_screw_rate(
     **Source:** Geradin-Rixen, Section 4.3, extended to general motion by differentiation.
     """
     _, rate = jax.jvp(
-        instantaneous_screw,
-        (position, velocity, omega),
-        (velocity, acceleration, omega_dot),
+        instantaneous_screw, (position, velocity, omega), (velocity, acceleration, omega_dot)
     )
     return rate
 
