@@ -13,7 +13,6 @@ from ..rotations.guarded import safe_divide, safe_sqrt
 from ..rotations.so3 import dot
 from .base import AbstractForce, Bodies, Kinematics, Loads
 from .ends import Ends, ends_at
-from .tension import one_sided_tension
 
 
 class Cable(AbstractForce):
@@ -130,3 +129,14 @@ def _checked_pair(pair: object, k: int) -> tuple[str, Vector3 | None]:
         )
     name, point = pair
     return name, None if point is None else vector_leaf(point, f"Cable(points=...)[{k}]")
+
+
+def one_sided_tension(pull: Scalar, damping: Scalar) -> Scalar:
+    r"""Return the tension of a cord from the forces of its spring and its damper, N.
+
+    It is zero where the cord is slack, that is, where the spring would push. The damping force is
+    limited to the size of the pull, $-p \le c\,\dot l \le p$: the tension is then continuous where
+    the cord becomes taut, and never negative.
+    """
+    pull = jnp.maximum(pull, 0.0)
+    return pull + jnp.clip(damping, -pull, pull)

@@ -9,8 +9,8 @@ from ..checks import ArrayInput, nonnegative_leaf, scalar_leaf, vector_leaf
 from ..rotations.guarded import safe_divide, safe_sqrt
 from ..rotations.so3 import dot
 from .base import AbstractForce, Bodies, Kinematics, Loads
+from .cable import one_sided_tension
 from .ends import Ends, check_ends, ends_at
-from .tension import one_sided_tension
 
 
 class Spring(AbstractForce):

@@ -16,16 +16,21 @@ from .comparison import (
 from .dual_spin_satellite import dual_spin_satellite as dual_spin_satellite
 from .flyball_governor import flyball_governor as flyball_governor
 from .four_bar import four_bar as four_bar
-from .free_body import free_body as free_body
-from .heavy_top import heavy_top as heavy_top, heavy_top_fast as heavy_top_fast
+from .free_bodies import (
+    free_body as free_body,
+    tennis_racket as tennis_racket,
+    tumbling_brick as tumbling_brick,
+)
 from .n_four_bar import n_four_bar as n_four_bar
 from .problem import Problem as Problem
 from .simple_pendulum import simple_pendulum as simple_pendulum
 from .slider_crank import slider_crank as slider_crank
-from .steady_top import steady_top as steady_top
-from .symmetric_top import symmetric_top as symmetric_top
-from .tennis_racket import tennis_racket as tennis_racket
-from .tumbling_brick import tumbling_brick as tumbling_brick
+from .tops import (
+    heavy_top as heavy_top,
+    heavy_top_fast as heavy_top_fast,
+    steady_top as steady_top,
+    symmetric_top as symmetric_top,
+)
 from .turntable import turntable as turntable
 from .two_bodies import two_bodies as two_bodies, two_bodies_slow as two_bodies_slow
 

@@ -7,12 +7,12 @@ import jax.numpy as jnp
 
 from ..annotations import Scalar, Vector3
 from ..bodies.fixed_point import FixedPointBody
-from ..bodies.points import point_acceleration
 from ..bodies.potentials import GravityPotential
 from ..checks import ArrayInput, vector_leaf
 from ..forces import Gravity
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
+from ..native.ops import cross
 from ..rotations import so3
 from .base import AbstractReading, in_axes_of, locate_mount, scale_leaf, sensor_name
 from .calibration import ONE, ZERO, apply_calibration
@@ -110,3 +110,16 @@ def gravity(model: AbstractFormulation) -> Vector3:
         )
     vectors = [force.vector for force in system.forces if isinstance(force, Gravity)]
     return sum(vectors, jnp.zeros(3, system.bodies[0].mass.dtype))
+
+
+def point_acceleration(
+    acceleration: Vector3, omega: Vector3, omega_dot: Vector3, arm: Vector3
+) -> Vector3:
+    r"""Return $a_0 + \dot\omega \times r + \omega \times (\omega \times r)$, m/s^2, shape (3,).
+
+    That is the acceleration of the point at `arm`, $r$. All vectors are in the same components.
+
+    **Source:** Geradin-Rixen (122), (123).
+    """
+    centripetal = cross(omega, cross(omega, arm))
+    return acceleration + cross(omega_dot, arm) + centripetal

@@ -1,6 +1,7 @@
 """Named inputs of a model: laws whose values are given for a run, not when the model is built."""
 
 import dataclasses
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,8 +13,16 @@ from jaxtyping import Array, Float
 
 from ..annotations import Scalar, T
 from ..checks import ArrayInput, as_leaf, did_you_mean, finite_leaf
-from .shape_checks import checks_shapes
 from .signal import Signal
+
+
+class _ChecksShapes(threading.local):
+    """Whether only shapes are evaluated, so that inputs without a value may stand in a law."""
+
+    value: bool = False
+
+
+checks_shapes = _ChecksShapes()
 
 
 class Input(eqx.Module):

@@ -7,8 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .inputs import Input
-from .shape_checks import checks_shapes
+from .inputs import Input, checks_shapes
 from .signal import Signal
 
 

@@ -11,7 +11,7 @@ import pytest
 from rigidjax import problems
 from rigidjax.bodies import AxialGravityPotential, FixedPointBody, shapes
 from rigidjax.problems.exact import symmetric_top
-from rigidjax.problems.exact.euler_zxz import quaternion_zxz
+from rigidjax.problems.exact.free_body import quaternion_zxz
 from tools.exact.references import REFERENCES, Top
 from tools.exact.tops import integrate
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from papers import kinematics
 
-from rigidjax.bodies import points
 from rigidjax.rotations import so3
+from rigidjax.sensors.accelerometer import point_acceleration
 
 
 def rotation(n, phi):
@@ -178,8 +178,8 @@ def test_points_of_a_body(rng):
 
     omega, arm = space_rate(path), path(0.0) @ X
     omega_dot = derivative(lambda t: space_rate(path, t))
-    velocity = points.point_velocity(a, omega, arm)
+    velocity = kinematics.point_velocity(a, omega, arm)
     np.testing.assert_allclose(velocity, derivative(point), rtol=1e-12)
-    acceleration = points.point_acceleration(2.0 * b, omega, omega_dot, arm)
+    acceleration = point_acceleration(2.0 * b, omega, omega_dot, arm)
     expected = derivative(lambda t: derivative(point, t))
     np.testing.assert_allclose(acceleration, expected, rtol=1e-11)

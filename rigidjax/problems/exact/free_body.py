@@ -23,7 +23,6 @@ from ...bodies.inertia import checked_inertia
 from ...checks import ArrayInput, finite_leaf
 from ...rotations.so3 import multiply
 from .elliptic import JacobiFunctions, carlson_rf, complete_first, jacobi, third_kind
-from .euler_zxz import quaternion_zxz
 
 # Replaces m1 = 0, where the period is infinite; its quarter period is 323.
 _SMALLEST_M1 = 1e-280
@@ -175,3 +174,18 @@ def _canonical_motion(
 
 def _nonzero(x: Array) -> Array:
     return jnp.where(x == 0, 1.0, x)
+
+
+def quaternion_zxz(
+    phi: Float[Array, "..."], theta: Float[Array, "..."], psi: Float[Array, "..."]
+) -> Float[Array, "... 4"]:
+    r"""Return the quaternion (..., 4) of $R_z(\varphi) R_x(\theta) R_z(\psi)$; angles in rad.
+
+    The scalar comes first. The quaternion is continuous in all three angles, which are not reduced
+    to one revolution.
+    """
+    plus, minus = 0.5 * (phi + psi), 0.5 * (phi - psi)
+    c, s = jnp.cos(0.5 * theta), jnp.sin(0.5 * theta)
+    return jnp.stack(
+        [c * jnp.cos(plus), s * jnp.cos(minus), s * jnp.sin(minus), c * jnp.sin(plus)], axis=-1
+    )

@@ -13,6 +13,7 @@ from .frames import (
     angular_acceleration_variation as angular_acceleration_variation,
     angular_velocity_variation as angular_velocity_variation,
     crossed_velocity_variation as crossed_velocity_variation,
+    point_velocity as point_velocity,
     relative_angular_acceleration as relative_angular_acceleration,
     relative_angular_velocity as relative_angular_velocity,
 )

@@ -137,3 +137,15 @@ def absolute_variation(
     **Source:** Geradin-Rixen (156), (157).
     """
     return R_rel.T @ theta_0 + theta_rel
+
+
+def point_velocity(
+    velocity: Float[Array, "3"], omega: Float[Array, "3"], arm: Float[Array, "3"]
+) -> Float[Array, "3"]:
+    r"""Return the velocity $v_0 + \omega \times r$ of the point at `arm`, $r$, shape (3,), m/s.
+
+    All vectors are in the same components.
+
+    **Source:** Geradin-Rixen (109).
+    """
+    return velocity + so3.cross(omega, arm)
