@@ -22,7 +22,7 @@ from ..checks import (
     vector_leaf,
 )
 from ..rotations.so3 import rotate
-from ..signals.laws import as_law, check_shapes
+from ..signals.laws import as_law, check_shapes, law_result
 from . import shapes
 from .euler_equations import rotational_energy
 from .inertia import checked_inertia, inertia_tensor
@@ -130,7 +130,8 @@ class Body(eqx.Module):
 
         `pose` stands for `position`, `orientation`, `velocity` and `angular_velocity`.
         """
-        return _from_shape(name, "box", shapes.box(size, density=density, mass=mass), pose)
+        properties = shapes.box(size, density=density, mass=mass)
+        return _from_shape(name, "box", properties, pose)
 
     @classmethod
     def cylinder(
@@ -144,9 +145,8 @@ class Body(eqx.Module):
         **pose: ArrayInput,
     ) -> "Body":
         """Make a cylinder along the third body axis; see `shapes.cylinder`."""
-        return _from_shape(
-            name, "cylinder", shapes.cylinder(radius, length, density=density, mass=mass), pose
-        )
+        properties = shapes.cylinder(radius, length, density=density, mass=mass)
+        return _from_shape(name, "cylinder", properties, pose)
 
     @classmethod
     def sphere(
@@ -159,7 +159,8 @@ class Body(eqx.Module):
         **pose: ArrayInput,
     ) -> "Body":
         """Make a sphere; see `shapes.sphere`."""
-        return _from_shape(name, "sphere", shapes.sphere(radius, density=density, mass=mass), pose)
+        properties = shapes.sphere(radius, density=density, mass=mass)
+        return _from_shape(name, "sphere", properties, pose)
 
     @classmethod
     def cone(
@@ -177,9 +178,8 @@ class Body(eqx.Module):
         Its apex is at (0, 0, -3/4 height) from the centre of mass. `position` is the position of
         the centre of mass, as for every body.
         """
-        return _from_shape(
-            name, "cone", shapes.cone(radius, height, density=density, mass=mass), pose
-        )
+        properties = shapes.cone(radius, height, density=density, mass=mass)
+        return _from_shape(name, "cone", properties, pose)
 
     @classmethod
     def rod(
@@ -193,9 +193,8 @@ class Body(eqx.Module):
         **pose: ArrayInput,
     ) -> "Body":
         """Make a rod along the third body axis, `density` in kg/m; see `shapes.rod`."""
-        return _from_shape(
-            name, "rod", shapes.rod(length, radius, density=density, mass=mass), pose
-        )
+        properties = shapes.rod(length, radius, density=density, mass=mass)
+        return _from_shape(name, "rod", properties, pose)
 
     @classmethod
     def ellipsoid(
@@ -208,9 +207,8 @@ class Body(eqx.Module):
         **pose: ArrayInput,
     ) -> "Body":
         """Make an ellipsoid with `semi_axes`, (3,) m, along its axes; see `shapes.ellipsoid`."""
-        return _from_shape(
-            name, "ellipsoid", shapes.ellipsoid(semi_axes, density=density, mass=mass), pose
-        )
+        properties = shapes.ellipsoid(semi_axes, density=density, mass=mass)
+        return _from_shape(name, "ellipsoid", properties, pose)
 
     @classmethod
     def mesh(
@@ -253,13 +251,8 @@ class Body(eqx.Module):
         """
         if self.mass_law is None:
             return self.mass
-        value = jnp.asarray(self.mass_law(t))
-        if value.shape != ():
-            raise ValueError(
-                f"The function `Body(mass=...)` must return a number, shape (); got shape "
-                f"{value.shape}."
-            )
-        return value.astype(jnp.result_type(t, float))
+        subject = "The function `Body(mass=...)` must return a number, shape ()"
+        return law_result(self.mass_law(t), (), subject).astype(jnp.result_type(t, float))
 
     @property
     def inertia_tensor(self) -> Matrix3:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from ..annotations import Matrix3, Scalar, Vector3
 from ..checks import ArrayInput, check_one_precision
-from ..signals.laws import as_law, check_shapes, with_static_functions
+from ..signals.laws import as_law, check_shapes, law_result, with_static_functions
 from ..signals.shared_tables import number_tables
 from ..signals.switches import evaluate_law
 from .euler_equations import angular_momentum, euler_equations, rotational_energy
@@ -97,13 +97,8 @@ class FixedPointBody(eqx.Module):
         """
         if self.moment is None:
             return jnp.zeros_like(omega)
-        extra = jnp.asarray(evaluate_law(self.moment, t, R, omega))
-        if extra.shape != (3,):
-            raise ValueError(
-                f"`moment(t, R, omega)` must return shape (3,), body components; got shape "
-                f"{extra.shape}."
-            )
-        return extra
+        subject = "`moment(t, R, omega)` must return shape (3,), body components"
+        return law_result(evaluate_law(self.moment, t, R, omega), (3,), subject)
 
     def kinetic_energy(self, omega: Vector3) -> Scalar:
         r"""Return $\frac12 \Omega \cdot I \Omega$, J; `omega` in body components, rad/s."""

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from ..annotations import Matrix3, Scalar, Vector3
 from ..checks import ArrayInput, finite_leaf
-from ..signals.laws import as_law, check_shapes
+from ..signals.laws import as_law, check_shapes, law_result
 from ..signals.switches import evaluate_law
 
 
@@ -57,12 +57,8 @@ class AutodiffPotential(AbstractPotential):
         check_shapes(self.__call__, (3, 3))
 
     def __call__(self, R: Matrix3) -> Scalar:
-        energy = jnp.asarray(self.function(R))
-        if energy.shape != ():
-            raise ValueError(
-                f"`potential(R)` must return a scalar, the energy in J; got shape {energy.shape}."
-            )
-        return energy
+        subject = "`potential(R)` must return a scalar, the energy in J"
+        return law_result(self.function(R), (), subject)
 
     def gradient(self, R: Matrix3) -> Matrix3:
         return evaluate_law(jax.grad(self.__call__), R)

@@ -13,7 +13,7 @@ from jaxtyping import Array, ArrayLike, Float
 from ..annotations import Scalar
 from ..bodies.body import Body
 from ..checks import ArrayInput, as_leaf, finite_leaf, positive_leaf, scalar_leaf
-from ..signals.laws import as_law, check_shapes
+from ..signals.laws import as_law, check_shapes, law_result
 from ..signals.switches import evaluate_law
 from .base import Bodies, Kinematics, Loads
 from .joint_force import AbstractJointForce, coordinate_loads
@@ -125,18 +125,14 @@ def command_law(command: Command, argument: str) -> Any:
     if not callable(command):
         return scalar_leaf(command, argument)
     law = as_law(command, argument)
-    shape = check_shapes(lambda t: jnp.asarray(evaluate_law(law, t)), ()).shape
-    if shape != ():
-        raise ValueError(f"`{argument}` must return a scalar; got shape {shape}.")
+    check_shapes(lambda t: command_value(law, t, argument), ())
     return law
 
 
 def command_value(command: Any, t: Scalar, argument: str) -> Scalar:
     """Return the value of a command at `t`, s; `ValueError` for a wrong shape."""
-    value = jnp.asarray(evaluate_law(command, t) if callable(command) else command)
-    if value.shape != ():
-        raise ValueError(f"`{argument}` must return a scalar; got shape {value.shape}.")
-    return value
+    value = evaluate_law(command, t) if callable(command) else command
+    return law_result(value, (), f"`{argument}` must return a scalar")
 
 
 def initial_leaf(initial: ArrayInput, count: int, argument: str) -> Float[Array, " n"]:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..joints.arguments import check_body_names
 from ..native.ops import cross, vmap_rows
 from ..rotations.matrix import product, to_body, to_space
 from .base import Bodies, Kinematics
@@ -55,11 +56,7 @@ def ends_at(points: Float[Array, "B 3"], bodies: Bodies, kinematics: Kinematics)
 
 def check_ends(kind: str, a: str, b: str) -> tuple[str, str]:
     """Return the names of the two bodies of a force; raise for other types or equal names."""
-    for argument, value in (("a", a), ("b", b)):
-        if not isinstance(value, str):
-            raise TypeError(
-                f'`{kind}({argument}=...)` takes the name of a body or "ground"; got {value!r}.'
-            )
+    check_body_names(kind, a=a, b=b)
     if a == b:
         raise ValueError(f"`{kind}` acts between two different bodies; got {a!r} as a and b.")
     return a, b

@@ -44,16 +44,7 @@ class AbstractJointForce(AbstractForce):
                 f"`{kind}` acts on a free coordinate; the motion of {subject} is prescribed, and "
                 "its driving force is part of its reaction."
             )
-        if self.component is None and joint.num_rates > 1:
-            raise ValueError(
-                f"`{kind}(component=...)` is needed: {subject} has {joint.num_rates} coordinates, "
-                "numbered from 0, lengths before angles."
-            )
-        if self.component is not None and self.component >= joint.num_rates:
-            raise ValueError(
-                f"`{kind}(component=...)` must be below {joint.num_rates}, the number of "
-                f"coordinates of {subject}; got {self.component}."
-            )
+        check_component(self.component, joint.num_rates, kind, subject)
 
     def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
         (joint,), k = kinematics.joints, self.component or 0
@@ -68,6 +59,24 @@ def coordinate_loads(Q: Scalar, joint: JointKinematics, k: int, kinematics: Kine
     moments = in_body(kinematics.rotations, jnp.stack([-moment, moment]))
     arms = in_body(kinematics.rotations, jnp.stack([joint.parent_arm, joint.child_arm]))
     return Loads(jnp.stack([-force, force]), arms, moments)
+
+
+def check_component(component: int | None, count: int, kind: str, subject: str) -> None:
+    """Raise `ValueError` unless a component selects one of `count` coordinates of a joint.
+
+    **Arguments:** `kind`, the class of the object that acts on or measures it; `subject`, the
+    joint in messages.
+    """
+    if component is None and count > 1:
+        raise ValueError(
+            f"`{kind}(component=...)` is needed: {subject} has {count} coordinates, numbered "
+            "from 0, lengths before angles."
+        )
+    if component is not None and component >= count:
+        raise ValueError(
+            f"`{kind}(component=...)` must be below {count}, the number of coordinates of "
+            f"{subject}; got {component}."
+        )
 
 
 def joint_name(joint: str | AbstractJoint, kind: str) -> str:

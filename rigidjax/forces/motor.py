@@ -5,13 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import ArrayLike
 
 from ..annotations import Scalar
 from ..checks import scalar_leaf
 from ..joints.base import AbstractJoint
-from ..signals.laws import as_law, check_shapes
+from ..signals.laws import as_law, check_shapes, law_result
 from ..signals.switches import evaluate_law
 from .joint_force import AbstractJointForce, checked_component, joint_name
 
@@ -57,12 +56,8 @@ class Motor(AbstractJointForce):
         if self.num_arguments == 0:
             return self.torque
         arguments = (t, coordinate, rate)[: self.num_arguments]
-        value = jnp.asarray(evaluate_law(self.torque, *arguments))
-        if value.shape != ():
-            raise ValueError(
-                f"The function `Motor(torque=...)` must return a scalar; got shape {value.shape}."
-            )
-        return value
+        value = evaluate_law(self.torque, *arguments)
+        return law_result(value, (), "The function `Motor(torque=...)` must return a scalar")
 
 
 def _num_arguments(function: Callable[..., Any]) -> int:

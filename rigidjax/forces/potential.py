@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..annotations import Scalar
@@ -12,7 +11,7 @@ from ..bodies.body import Body
 from ..bodies.potentials import moment_from_gradient
 from ..native.ops import vmap_rows
 from ..rotations.matrix import relative
-from ..signals.laws import as_law, check_shapes
+from ..signals.laws import as_law, check_shapes, law_result
 from ..signals.switches import evaluate_law
 from .base import AbstractForce, Bodies, Kinematics, Loads
 
@@ -53,10 +52,5 @@ class Potential(AbstractForce):
         return self._energy(kinematics.positions, kinematics.rotations)
 
     def _energy(self, positions: Float[Array, "L 3"], rotations: Float[Array, "L 3 3"]) -> Scalar:
-        energy = jnp.asarray(self.function(positions, rotations))
-        if energy.shape != ():
-            raise ValueError(
-                "`Potential(function)` must return a scalar, the energy in J; got shape "
-                f"{energy.shape}."
-            )
-        return energy
+        energy = self.function(positions, rotations)
+        return law_result(energy, (), "`Potential(function)` must return a scalar, the energy in J")

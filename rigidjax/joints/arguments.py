@@ -23,19 +23,32 @@ def set_bodies(joint: Any, parent: str, child: str, name: str | None) -> None:
     body with itself, or a name that is not a string or empty.
     """
     kind = type(joint).__name__
-    for argument, value in (("parent", parent), ("child", child)):
-        if not isinstance(value, str):
-            raise TypeError(
-                f'`{kind}({argument}=...)` takes the name of a body or "ground"; got {value!r}.'
-            )
+    check_body_names(kind, parent=parent, child=child)
     if parent == child:
         raise ValueError(
             f"`{kind}` joins two different bodies; got {parent!r} as parent and child."
         )
+    joint.parent, joint.child = parent, child
+    joint.name = checked_name(kind, name, _default_name(joint))
+
+
+def check_body_names(kind: str, **names: Any) -> None:
+    """Raise `TypeError` for an argument that is not the name of a body."""
+    for argument, value in names.items():
+        if not isinstance(value, str):
+            raise TypeError(
+                f'`{kind}({argument}=...)` takes the name of a body or "ground"; got {value!r}.'
+            )
+
+
+def checked_name(kind: str, name: str | None, default: str) -> str:
+    """Return the name of a joint or a constraint, the default for `None`.
+
+    **Errors:** `ValueError` for an empty name, or one that is not a string.
+    """
     if name is not None and (not isinstance(name, str) or not name):
         raise ValueError(f"`{kind}(name=...)` must be a non-empty string; got {name!r}.")
-    joint.parent, joint.child = parent, child
-    joint.name = _default_name(joint) if name is None else name
+    return default if name is None else name
 
 
 def has_default_name(joint: AbstractJoint) -> bool:

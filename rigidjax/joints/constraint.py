@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput, scalar_leaf
 from ..signals.laws import as_law
+from .arguments import checked_name
 from .base import AbstractJoint
 from .relative_pose import wrap_angle
 from .replacing import replace_fields
@@ -116,7 +117,7 @@ class Coupling(AbstractPositionConstraint):
             raise ValueError(f"`Coupling` couples two different joints; got {self.joint!r} twice.")
         self.ratio = scalar_leaf(ratio, "Coupling(ratio=...)")
         self.offset = scalar_leaf(offset, "Coupling(offset=...)")
-        self.name = constraint_name("Coupling", name, f"coupling {self.joint} by {self.by}")
+        self.name = checked_name("Coupling", name, f"coupling {self.joint} by {self.by}")
         self.is_length = None
 
     @property
@@ -178,7 +179,7 @@ class AbstractUserConstraint(AbstractConstraint):
         if not self.bodies:
             raise ValueError(f"`{kind}(bodies=...)` needs at least one body; got none.")
         words = re.sub("(?<=[a-z])(?=[A-Z])", " ", kind).lower()
-        self.name = constraint_name(kind, name, f"{words} {'-'.join(self.bodies)}")
+        self.name = checked_name(kind, name, f"{words} {'-'.join(self.bodies)}")
         self.function = as_law(function, f"{kind}(function=...)")
         shape = jax.eval_shape(lambda: self._at_rest()).shape
         if len(shape) > 1 or shape == (0,):
@@ -247,12 +248,3 @@ class Constraint(AbstractUserConstraint, AbstractPositionConstraint):
 
     def _at_rest(self) -> Array:
         return self._values(jnp.zeros(()), self._origins())
-
-
-def constraint_name(kind: str, name: str | None, default: str) -> str:
-    """Return the checked name of a constraint, the default for `None`."""
-    if name is None:
-        return default
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"`{kind}(name=...)` must be a non-empty string; got {name!r}.")
-    return name

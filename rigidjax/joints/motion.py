@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from ..annotations import Scalar
-from ..signals.laws import as_law, check_shapes
+from ..signals.laws import as_law, check_shapes, law_result
 from ..signals.signal import check_motion_signals
 
 
@@ -45,13 +45,8 @@ def _argument_hint(kind: str, motion: Any) -> str:
 
 def motion_at(kind: str, motion: Callable, t: Scalar) -> Scalar:
     """Return the coordinate that `motion` prescribes; `ValueError` if it is not a number."""
-    value = jnp.asarray(motion(t))
-    if value.shape != ():
-        raise ValueError(
-            f"The function `{kind}(motion=...)` must return a number, shape (); got shape "
-            f"{value.shape}."
-        )
-    return value.astype(jnp.result_type(t, float))
+    subject = f"The function `{kind}(motion=...)` must return a number, shape ()"
+    return law_result(motion(t), (), subject).astype(jnp.result_type(t, float))
 
 
 def motion_rate(kind: str, motion: Callable, t: Scalar) -> Scalar:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from ..annotations import Scalar
 from ..checks import ArrayInput, scalar_leaf
-from ..forces.joint_force import checked_component, joint_name
+from ..forces.joint_force import check_component, checked_component, joint_name
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..joints.base import AbstractJoint
@@ -87,17 +87,7 @@ class AbstractJointSensor(AbstractReading):
         subject = f"the {type(joint).__name__} {self.joint!r}"
         if joint.num_translations == 0 and not joint.has_angle:
             raise ValueError(f"`{sensor}` measures a length or an angle; {subject} has none.")
-        count = num_coordinates(joint)
-        if self.component is None and count > 1:
-            raise ValueError(
-                f"`{sensor}(component=...)` is needed: {subject} has {count} coordinates, numbered "
-                "from 0, lengths before angles."
-            )
-        if self.component is not None and self.component >= count:
-            raise ValueError(
-                f"`{sensor}(component=...)` must be below {count}, the number of coordinates of "
-                f"{subject}; got {self.component}."
-            )
+        check_component(self.component, num_coordinates(joint), sensor, subject)
         return joint, self.component or 0
 
     def check(self, model: AbstractFormulation) -> None:

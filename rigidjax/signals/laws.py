@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from .inputs import Input, checks_shapes
 from .signal import Signal
@@ -86,6 +87,17 @@ def check_shapes(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
         return jax.eval_shape(lambda *args: function(*args), *arguments)
     finally:
         checks_shapes.value = previous
+
+
+def law_result(value: Any, shape: tuple[int, ...], subject: str) -> Array:
+    """Return the result of a law as an array; `ValueError` for another shape.
+
+    **Arguments:** `subject`, the beginning of the message, which the shape completes.
+    """
+    value = jnp.asarray(value)
+    if value.shape != shape:
+        raise ValueError(f"{subject}; got shape {value.shape}.")
+    return value
 
 
 def _is_number(leaf: Any) -> bool:
