@@ -14,9 +14,8 @@ from ..joints.base import AbstractJoint
 from ..joints.replacing import replace_fields
 from ..mechanics import System
 from ..persistent_jit import persistent_jit
-from .exchange import velocity_map
+from .exchange import Program, velocity_map
 from .model import Model
-from .tree_joints import Program
 
 
 class Deviations(NamedTuple):

@@ -1,69 +1,182 @@
-"""Conversion of states, and of velocities in a state, to those of other programs and back."""
+"""Conversion of states, and of velocities in a state, to those of other programs and back.
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+Coordinates and velocities of each tree joint are functions of its own in the system.
+"""
 
+import functools
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..bodies.frame import Frame
 from ..checks import float_array
-from ..formulations import Relative
-from ..joints.relative_pose import wrap_angle
-from ..mechanics.kinematics.poses import Motion
-from ..mechanics.kinematics.trees import body_twists
+from ..mechanics import System
+from ..mechanics.kinematics.forward import state_of_joints
+from ..mechanics.kinematics.poses import Twists, joint_coordinates, joint_frames_at, poses_of_state
+from ..mechanics.kinematics.trees import generalised_velocities
+from ..mechanics.stacked.system import prepare_system
 from ..native.ops import cross
 from ..persistent_jit import persistent_jit
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product, relative, to_body, to_space
-from ..rotations.so3 import exp
+from ..rotations.so3 import dexp_inv, exp, log
 from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..state import State
-from .tree_joints import (
-    Program,
-    TreeJoints,
-    count_coordinates,
-    order_tree_joints,
-    place_frames,
-    with_ground,
-)
-from .velocity_map import VelocityMap
+from .description import GROUND
+from .ground_frame import GroundFrame
 
 if TYPE_CHECKING:
     from .model import Model
 
-Vector: TypeAlias = Float[Array, "3"]
-Matrix: TypeAlias = Float[Array, "3 3"]
+Program: TypeAlias = Literal["pinocchio", "mujoco"]
 
 
-class _Motion(NamedTuple):
-    """Poses and velocities of frames, space components: origins, rotations, velocities."""
+class VelocityMap(eqx.Module):
+    r"""Conversion from generalised velocities $\nu$ of the trees to those of another program.
 
-    x: Array
-    R: Array
-    v: Array
-    w: Array
+    $v = B \nu$ and $\dot v = B \dot\nu + b$. The mass matrix $M$ and the bias forces $h$ of
+    `model.mass_matrix` and `model.bias_forces` become $B^{-T} M B^{-1}$ and
+    $B^{-T} (h - M B^{-1} b)$, generalised forces $B^{-T} \tau$.
+
+    **Attributes:** `matrix`, $B$, (f, f); `bias`, $b$, (f,).
+    """
+
+    matrix: Float[Array, "f f"]
+    bias: Float[Array, " f"]
+
+    def velocities(self, nu: Float[Array, " f"]) -> Float[Array, " f"]:
+        """Return the velocities of the other program."""
+        return self.matrix @ nu
+
+    def accelerations(self, nu_dot: Float[Array, " f"]) -> Float[Array, " f"]:
+        """Return the accelerations of the other program from derivatives of `nu`."""
+        return self.matrix @ nu_dot + self.bias
+
+    def forces(self, tau: Float[Array, " f"]) -> Float[Array, " f"]:
+        """Return the generalised forces of the other program."""
+        return jnp.linalg.solve(self.matrix.T, tau)
+
+    def forces_from(self, tau: Float[Array, " f"]) -> Float[Array, " f"]:
+        """Return generalised forces on `nu` from those of the other program."""
+        return self.matrix.T @ tau
+
+    def mass_matrix(self, M: Float[Array, "f f"]) -> Float[Array, "f f"]:
+        """Return the mass matrix of the other program."""
+        half = jnp.linalg.solve(self.matrix.T, M)
+        return jnp.linalg.solve(self.matrix.T, half.T).T
+
+    def bias_forces(self, h: Float[Array, " f"], M: Float[Array, "f f"]) -> Float[Array, " f"]:
+        """Return the bias forces of the other program; `M`, the mass matrix on `nu`."""
+        return self.forces(h - M @ jnp.linalg.solve(self.matrix, self.bias))
 
 
-def _scatter(joints: TreeJoints, parts: list[Array], of: int) -> Array:
-    """Return coordinates (`of=0`) or velocities (1) of all joints from those of each group."""
-    first = np.concatenate([[0], np.cumsum([pair[of] for pair in joints.counts])])
-    rows = [
-        (first[members][:, None] + np.arange(part.shape[1])).ravel()
-        for members, part in zip(joints.groups.values(), parts, strict=True)
-    ]
-    order = np.argsort(np.concatenate(rows))
-    return jnp.concatenate([part.ravel() for part in parts])[order]
+class _Constants(NamedTuple):
+    """Constants of a joint in the reference configuration of the file.
+
+    `zero`, the file's coordinate; `axes`, of the child link, in the joint frame; `parent` and
+    `child`, origins and axes of the links on their bodies; `pose` of the child link in the parent.
+    """
+
+    zero: Float[Array, ""]
+    axes: Float[Array, "3 3"]
+    parent: tuple[Array, Array]
+    child: tuple[Array, Array]
+    pose: tuple[Array, Array]
+
+
+class _Group(NamedTuple):
+    """Tree joints of one kind with equal numbers of coordinates, and the rows of their values.
+
+    `q` and `v`, in the vectors of the other program; `own`, in those of the system.
+    """
+
+    kind: str
+    constants: _Constants
+    q: np.ndarray
+    v: np.ndarray
+    own: np.ndarray
+
+
+def _counts(model: "Model", program: Program) -> dict[str, tuple[int, int]]:
+    """Return the numbers of coordinates and velocities of the tree joints, in order.
+
+    **Errors:** `ValueError` for a joint that the other program does not have.
+    """
+    names = model.names
+    kinds = dict(zip(names.joints, names.kinds, strict=True))
+    counts = {"prismatic": (1, 1), "spherical": (4, 3), "floating": (7, 6), "fixed": (0, 0)}
+    if program == "pinocchio":
+        counts["planar"] = 4, 3
+    result = {}
+    for name in names.depth_first if program == "pinocchio" else names.joints:
+        kind = kinds[name]
+        if name in names.closing:
+            continue
+        if kind == "revolute":
+            result[name] = (2 if name in names.continuous and program == "pinocchio" else 1), 1
+        elif kind not in counts:
+            raise ValueError(f"The joint {name!r} is {kind}; {program} has no such joint.")
+        else:
+            result[name] = counts[kind]
+    return result
+
+
+def _groups(model: "Model", program: Program) -> list[_Group]:
+    """Return the tree joints with coordinates, those of a kind together."""
+    system = model.system
+    body_of = {j: body for body, j in enumerate(system.topology.joints)}
+    first = np.concatenate([[0], np.cumsum(system.rates_of_bodies)]).astype(int)
+    kinds = dict(zip(model.names.joints, model.names.kinds, strict=True))
+    groups: dict[tuple[str, int], list[tuple]] = {}
+    first_q = first_v = 0
+    for name, (nq, nv) in _counts(model, program).items():
+        body = body_of[system.joint_index(name)]
+        rows = (
+            np.arange(first_q, first_q + nq), np.arange(first_v, first_v + nv),
+            np.arange(first[body], first[body + 1]),
+        )  # fmt: skip
+        first_q, first_v = first_q + nq, first_v + nv
+        if nv:
+            groups.setdefault((kinds[name], nq), []).append((_constants(model, name), *rows))
+    result = []
+    for (kind, _), members in groups.items():
+        constants, *rows = zip(*members, strict=True)
+        stacked = jax.tree.map(lambda *parts: jnp.stack(parts), *constants)
+        result.append(_Group(kind, stacked, *map(np.stack, rows)))
+    return result
+
+
+def _constants(model: "Model", name: str) -> _Constants:
+    system, names = model.system, model.names
+    joint: Any = system.joints[system.joint_index(name)]
+    zero, at = jnp.asarray(model.zeros[name], float), names.joints.index(name)
+    if names.kinds[at] in ("revolute", "prismatic"):
+        none = jnp.zeros(3), jnp.eye(3)
+        return _Constants(zero, none[1], none, none, none)
+    ends = [model.frames[end] for end in names.ends[at]]
+    (x_p, R_p), (x_c, R_c) = (_place(system, frame) for frame in ends)
+    parent, child = ((frame.point, euler_map(frame.orientation)) for frame in ends)
+    pose = to_body(R_p, x_c - x_p), relative(R_p, R_c)
+    return _Constants(zero, relative(joint.frame(), R_c), parent, child, pose)
+
+
+def _place(system: System, frame: Frame | GroundFrame) -> tuple[Array, Array]:
+    """Return origin and axes of a frame in space, in the reference configuration."""
+    point, axes = frame.point, euler_map(frame.orientation)
+    if frame.body == GROUND:
+        return point, axes
+    body = system.bodies[system.locate(frame.body)[0]]
+    R = euler_map(body.orientation)
+    return body.position + to_space(R, point), product(R, axes)
 
 
 def from_coordinates(model: "Model", program: Program, q: Any, v: Any) -> State:
     """Return the state with coordinates and velocities of another program."""
-    names, kinds = model.names, dict(zip(model.names.joints, model.names.kinds, strict=True))
-    pairs = [
-        count_coordinates(name, kinds[name], name in names.continuous, program)
-        for name in names.joints if name not in names.closing
-    ]  # fmt: skip
-    nq, nv = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
+    nq, nv = np.sum([(0, 0), *_counts(model, program).values()], axis=0).tolist()
     q = float_array(q, f"from_{program}(q)", (nq,))
     v = np.zeros(nv) if v is None else float_array(v, f"from_{program}(v)", (nv,))
     return _from_coordinates(model, program, jnp.asarray(q, float), jnp.asarray(v, float))
@@ -71,116 +184,43 @@ def from_coordinates(model: "Model", program: Program, q: Any, v: Any) -> State:
 
 @persistent_jit
 def _from_coordinates(model: "Model", program: Program, q: Array, v: Array) -> State:
-    joints = order_tree_joints(model, program)
-    parts, members, angles = [], [], {}
-    first = np.cumsum([(0, 0), *joints.counts], axis=0)
-    for (kind, nq), rows in joints.groups.items():
-        nv = joints.counts[rows[0]][1]
-        of_q = q[first[rows, 0][:, None] + np.arange(nq)]
-        of_v = v[first[rows, 1][:, None] + np.arange(nv)]
-
-        def of_joint(*arguments, kind=kind):
-            return _relative_motion(kind, program, *arguments)
-
-        motion, angle = jax.vmap(of_joint)(
-            of_q, of_v, joints.p0[rows], joints.R0[rows], joints.axis[rows], joints.anchor[rows],
-            joints.zero[rows],
-        )  # fmt: skip
-        parts.append(motion)
-        members.append(rows)
-        if kind == "revolute":
-            angles |= {joints.names[k]: angle[i] for i, k in enumerate(rows)}
-    order = np.argsort(np.concatenate(members))
-    motion = jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[order], *parts)
-    bodies = _compose(model, joints, motion)
-    state = State(
-        bodies.x,
-        jax.vmap(spurrier_klumpp)(bodies.R),
-        bodies.v,
-        jax.vmap(to_body)(bodies.R, bodies.w),
-    )
-    names = tuple(name for name in model.system.angle_names if name in angles)
-    return state.with_angles(names, jnp.stack([angles[n] for n in names]) if names else None)
-
-
-def _compose(model: "Model", joints: TreeJoints, motion: _Motion) -> _Motion:
-    """Return the motion of all bodies from that of the joints, level by level from the ground."""
-    count = model.system.num_bodies
-    zero = jnp.zeros((count + 1, 3))
-    bodies = _Motion(zero, jnp.broadcast_to(jnp.eye(3), (count + 1, 3, 3)), zero, zero)
-    placed, pending = {count}, np.arange(len(joints.names))
-    while len(pending):
-        ready = np.array([joints.parents[k] in placed for k in pending])
-        level, pending = pending[ready], pending[~ready]
-        above, row = joints.parents[level], joints.children[level]
-        at = jax.tree.map(lambda leaf, above=above: leaf[above], bodies)
-        relative_motion = jax.tree.map(lambda leaf, level=level: leaf[level], motion)
-        moved = jax.vmap(_child_motion)(
-            at,
-            relative_motion,
-            jax.tree.map(lambda leaf, level=level: leaf[level], joints.parent_frames),
-            jax.tree.map(lambda leaf, level=level: leaf[level], joints.child_frames),
-            joints.p0[level],
-            joints.R0[level],
+    c = nu = jnp.zeros(sum(model.system.rates_of_bodies), q.dtype)
+    for group in _groups(model, program):
+        own = jax.vmap(functools.partial(_from_joint, group.kind, program))(
+            group.constants, q[group.q], v[group.v]
         )
-        bodies = jax.tree.map(lambda leaf, new, row=row: leaf.at[row].set(new), bodies, moved)
-        placed |= set(row.tolist())
-    return jax.tree.map(lambda leaf: leaf[:-1], bodies)
+        c, nu = (x.at[group.own].set(new) for x, new in zip((c, nu), own, strict=True))
+    return state_of_joints(prepare_system(model.system), jnp.zeros((), q.dtype), c, nu)
 
 
-def _child_motion(
-    above: _Motion,
-    joint: _Motion,
-    parent_frame: tuple[Vector, Matrix],
-    child_frame: tuple[Vector, Matrix],
-    p0: Vector,
-    R0: Matrix,
-) -> _Motion:
-    """Return the motion of the child's centre of mass from that of the parent's."""
-    (p_p, B_p), (p_c, B_c) = parent_frame, child_frame
-    base = product(product(above.R, B_p), R0)
-    R = product(product(base, joint.R), B_c.T)
-    w_relative = to_space(base, joint.w)
-    origin = to_space(above.R, p_p + to_space(B_p, p0)) + to_space(base, joint.x)
-    w = above.w + w_relative
-    to_centre = -to_space(R, p_c)
-    v = above.v + cross(above.w, origin) + to_space(base, joint.v) + cross(w, to_centre)
-    return _Motion(above.x + origin + to_centre, R, v, w)
-
-
-def _relative_motion(
-    kind: str, program: Program, q: Array, v: Array, p0: Vector, R0: Matrix, axis: Vector,
-    anchor: Vector, zero: Float[Array, ""],
-) -> tuple[_Motion, Float[Array, ""]]:  # fmt: skip
-    """Return the motion of a joint, components of its base, and its angle (zero without one)."""
-    none, one = jnp.zeros(3, q.dtype), jnp.eye(3, dtype=q.dtype)
-    angle = jnp.zeros((), q.dtype)
-    if kind == "fixed":
-        return _Motion(none, one, none, none), angle
-    if kind == "prismatic":
-        return _Motion(axis * (q[0] - zero), one, axis * v[0], none), angle
+def _from_joint(
+    kind: str, program: Program, of: _Constants, q: Array, v: Array
+) -> tuple[Array, Array]:
+    """Return the coordinates and rates of a joint from those of another program."""
     if kind == "planar":
-        Q = exp(axis * jnp.arctan2(q[3], q[2]))
-        d = jnp.stack([q[0], q[1], angle])
-        rate = to_space(Q, jnp.stack([v[0], v[1], angle]))
-        return _Motion(d, Q, rate, axis * v[2]), angle
-    if kind == "floating":
-        p = q[3:] if program == "mujoco" else jnp.roll(q[3:], 1)
+        angle = jnp.arctan2(q[3], q[2])
+        shift = to_space(of.axes, jnp.stack([q[0], q[1], jnp.zeros_like(angle)]))
+        x, y, _ = jnp.unstack(to_space(of.axes, jnp.stack([v[0], v[1], jnp.zeros_like(angle)])))
+        cos, sin = jnp.cos(angle), jnp.sin(angle)
+        return jnp.append(shift[:2], angle), jnp.stack([cos * x - sin * y, sin * x + cos * y, v[2]])
+    if kind in ("spherical", "floating"):
+        p = q[-4:] if program == "mujoco" else jnp.roll(q[-4:], 1)
         R = euler_map(p / jnp.sqrt(jnp.sum(p * p)))
+        if kind == "spherical":
+            Q = product(product(of.axes, R), of.axes.T)
+            return log(Q), to_space(of.axes, v)
+        x, rate = q[:3], v[:3]
         if program == "pinocchio":
-            return _Motion(q[:3], R, to_space(R, v[:3]), to_space(R, v[3:])), angle
-        # MuJoCo's are the pose and the velocity in space.
-        d, Q = to_body(R0, q[:3] - p0), relative(R0, R)
-        return _Motion(d, Q, to_body(R0, v[:3]), to_space(Q, v[3:])), angle
-    if kind == "spherical":
-        p = q if program == "mujoco" else jnp.roll(q, 1)
-        Q = euler_map(p / jnp.sqrt(jnp.sum(p * p)))
-        w = to_space(Q, v)
-    else:
-        angle = (q[0] if len(q) == 1 else jnp.arctan2(q[1], q[0])) - zero
-        Q, w = exp(axis * angle), axis * v[0]
-    arm = to_space(Q, anchor)
-    return _Motion(anchor - arm, Q, -cross(w, arm), w), angle
+            # Its pose counts from that in the file, and its velocity is in axes of the link.
+            x, R = of.pose[0] + to_space(of.pose[1], x), product(of.pose[1], R)
+            rate = to_space(R, rate)
+        (x_p, B_p), (x_c, B_c) = of.parent, of.child
+        Q, w = product(product(B_p, R), B_c.T), to_space(B_c, v[3:])
+        d = x_p + to_space(B_p, x) - to_space(Q, x_c)
+        d_rate = to_space(B_p, rate) - to_space(Q, cross(w, x_c))
+        return jnp.concatenate([d, log(Q)]), jnp.concatenate([d_rate, w])
+    coordinate = q[0] if len(q) == 1 else jnp.arctan2(q[1], q[0])
+    return (coordinate - of.zero)[None], v
 
 
 @persistent_jit
@@ -188,79 +228,57 @@ def to_coordinates(
     model: "Model", program: Program, state: State
 ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
     """Return coordinates and velocities of another program in a state."""
-    joints = order_tree_joints(model, program)
-    R_bodies = jax.vmap(euler_map)(state.orientation)
-    w_bodies = jax.vmap(to_space)(R_bodies, state.angular_velocity)
-    x_all, R_all = with_ground(state.position, R_bodies)
-    v_all, w_all = (
-        jnp.concatenate([rows, jnp.zeros((1, 3))]) for rows in (state.velocity, w_bodies)
+    c, nu = _own_coordinates(model.system, state)
+    size = [sum(pair) for pair in zip(*_counts(model, program).values(), strict=True)]
+    q, v = (jnp.zeros(count, c.dtype) for count in size)
+    for group in _groups(model, program):
+        of_joint = functools.partial(_to_joint, group.kind, program, group.q.shape[1])
+        parts = jax.vmap(of_joint)(group.constants, c[group.own], nu[group.own])
+        q, v = q.at[group.q].set(parts[0]), v.at[group.v].set(parts[1])
+    return q, v
+
+
+def _own_coordinates(system: System, state: State) -> tuple[Float[Array, " f"], Float[Array, " f"]]:
+    """Return coordinates and rates of the tree joints of a system; see `state_of_joints`."""
+    prepared = prepare_system(system)
+    frames = joint_frames_at(prepared, poses_of_state(prepared, state))
+    found, twists = (
+        joint_coordinates(prepared, frames),
+        Twists(state.velocity, state.angular_velocity),
     )
-
-    def motion(rows, frames):
-        x, R = place_frames(x_all, R_all, rows, *frames)
-        w = w_all[rows]
-        return _Motion(x, R, v_all[rows] + jax.vmap(cross)(w, x - x_all[rows]), w)
-
-    def between(above, child, p0, R0):
-        base = product(above.R, R0)
-        apart = child.x - above.x
-        rate = to_body(base, child.v - above.v - cross(above.w, apart))
-        d = to_body(base, apart - to_space(above.R, p0))
-        return _Motion(d, relative(base, child.R), rate, to_body(base, child.w - above.w))
-
-    moved = jax.vmap(between)(
-        motion(joints.parents, joints.parent_frames), motion(joints.children, joints.child_frames),
-        joints.p0, joints.R0,
-    )  # fmt: skip
-    known = state.angles
-    coordinates, velocities = [], []
-    for (kind, nq), rows in joints.groups.items():
-
-        def of_joint(*arguments, kind=kind, nq=nq):
-            return _joint_coordinates(kind, nq, program, *arguments)
-
-        angles = jnp.stack([known.get(joints.names[k], jnp.zeros(())) for k in rows])
-        q, v = jax.vmap(of_joint)(
-            jax.tree.map(lambda leaf, rows=rows: leaf[rows], moved), joints.p0[rows],
-            joints.R0[rows], joints.axis[rows], joints.zero[rows], angles,
-        )  # fmt: skip
-        coordinates.append(q)
-        velocities.append(v)
-    return _scatter(joints, coordinates, 0), _scatter(joints, velocities, 1)
+    c = jnp.concatenate([found[j] for j in system.topology.joints if j is not None])
+    return c, generalised_velocities(prepared, jnp.zeros((), c.dtype), frames, twists)
 
 
-def _joint_coordinates(
-    kind: str, count: int, program: Program, of: _Motion, p0: Vector, R0: Matrix, axis: Vector,
-    zero: Float[Array, ""], known: Float[Array, ""],
-) -> tuple[Array, Array]:  # fmt: skip
-    """Return coordinates and velocities of a joint from its motion in base components."""
-    d, Q, rate, w = of
-    if kind == "fixed":
-        return jnp.zeros(0), jnp.zeros(0)
-    if kind == "prismatic":
-        return jnp.sum(axis * d)[None] + zero, jnp.sum(axis * rate)[None]
-    if kind == "floating":
-        if program == "pinocchio":
-            p = jnp.roll(spurrier_klumpp(Q), -1)
-            return jnp.concatenate([d, p]), jnp.concatenate([to_body(Q, rate), to_body(Q, w)])
-        p = spurrier_klumpp(product(R0, Q))
-        velocity = jnp.concatenate([to_space(R0, rate), to_body(Q, w)])
-        return jnp.concatenate([p0 + to_space(R0, d), p]), velocity
-    if kind == "spherical":
-        p = spurrier_klumpp(Q)
-        return (p if program == "mujoco" else jnp.roll(p, -1)), to_body(Q, w)
-    # Twice the sine along the axis, and twice the cosine, of the angle about it.
-    sine = jnp.stack([Q[2, 1] - Q[1, 2], Q[0, 2] - Q[2, 0], Q[1, 0] - Q[0, 1]])
-    angle = jnp.arctan2(jnp.sum(axis * sine), jnp.trace(Q) - 1.0)
-    angle_rate = jnp.sum(axis * w)
+def _to_joint(
+    kind: str, program: Program, count: int, of: _Constants, c: Array, nu: Array
+) -> tuple[Array, Array]:
+    """Return the coordinates, `count`, and velocities of another program for a joint."""
     if kind == "planar":
-        turn = jnp.stack([jnp.cos(angle), jnp.sin(angle)])
-        velocity = to_body(Q, rate)[:2]
-        return jnp.concatenate([d[:2], turn]), jnp.append(velocity, angle_rate)
-    angle = known + wrap_angle(angle - known) + zero
+        cos, sin, zero = jnp.cos(c[2]), jnp.sin(c[2]), jnp.zeros_like(c[2])
+        shift = to_body(of.axes, jnp.stack([c[0], c[1], zero]))
+        rate = jnp.stack([cos * nu[0] + sin * nu[1], cos * nu[1] - sin * nu[0], zero])
+        v = jnp.append(to_body(of.axes, rate)[:2], nu[2])
+        return jnp.stack([shift[0], shift[1], cos, sin]), v
+    if kind in ("spherical", "floating"):
+        Q, q, v = exp(c[-3:]), jnp.zeros(0, c.dtype), jnp.zeros(0, c.dtype)
+        if kind == "spherical":
+            R, w = relative(of.axes, product(Q, of.axes)), to_body(of.axes, nu)
+        else:
+            (x_p, B_p), (x_c, B_c) = of.parent, of.child
+            R, w = relative(B_p, product(Q, B_c)), to_body(B_c, nu[3:])
+            q = to_body(B_p, c[:3] + to_space(Q, x_c) - x_p)
+            v = to_body(B_p, nu[:3] + to_space(Q, cross(nu[3:], x_c)))
+            if program == "pinocchio":
+                v = to_body(R, v)
+                q, R = to_body(of.pose[1], q - of.pose[0]), relative(of.pose[1], R)
+        p = spurrier_klumpp(R)
+        p = p if program == "mujoco" else jnp.roll(p, -1)
+        return jnp.concatenate([q, p]), jnp.concatenate([v, w])
+    coordinate = c[0] + of.zero
     if count == 2:
-        return jnp.stack([jnp.cos(angle), jnp.sin(angle)]), angle_rate[None]
-    return angle[None], angle_rate[None]
+        return jnp.stack([jnp.cos(coordinate), jnp.sin(coordinate)]), nu
+    return coordinate[None], nu
 
 
 def velocity_map(model: "Model", program: Program, state: State) -> VelocityMap:
@@ -277,25 +295,30 @@ def velocity_map(model: "Model", program: Program, state: State) -> VelocityMap:
 
 @persistent_jit
 def _velocity_map(model: "Model", program: Program, state: State) -> VelocityMap:
-    trees = Relative(model.system)
-    y = trees.pack(state)
-    n = trees.layout.num_positions
-    rows = slice(n, n + trees.layout.velocity_size)
-    t = jnp.zeros((), y.dtype)
+    c, nu = _own_coordinates(model.system, state)
+    B, b = jnp.zeros((len(nu), len(nu)), c.dtype), jnp.zeros_like(nu)
+    for group in _groups(model, program):
+        of_joint = functools.partial(_velocities, group.kind, program)
+        blocks, bias = jax.vmap(of_joint)(group.constants, c[group.own], nu[group.own])
+        B = B.at[group.v[:, :, None], group.own[:, None, :]].set(blocks)
+        b = b.at[group.v].set(bias)
+    return VelocityMap(B, b)
 
-    def velocities(y):
-        return to_coordinates(model, program, trees.decode(t, y))[1]
 
-    nu = y[rows]
-    poses, joint_frames, twists = trees.motion(t, y)
-    prepared = trees.prepared_system
+def _velocities(
+    kind: str, program: Program, of: _Constants, c: Array, nu: Array
+) -> tuple[Array, Array]:
+    """Return the derivative of a joint's velocities by its rates, and their rate at constant ones.
 
-    def with_rates(nu):
-        # Poses do not depend on the velocities.
-        of = body_twists(prepared, t, poses, joint_frames, nu)
-        moving = State(state.position, state.orientation, of.linear, of.angular)
-        return to_coordinates(model, program, moving)[1]
+    Rates of lengths and angles are among `nu`, those of a rotation vector follow from the last
+    three.
+    """
 
-    steady = trees.joined_rates(y, joint_frames, Motion(nu, twists, jnp.zeros_like(nu)))
-    bias = jax.jvp(velocities, (y,), (steady,))[1]
-    return VelocityMap(jax.jacfwd(with_rates)(nu), bias)
+    def velocities(c: Array, nu: Array) -> Array:
+        return _to_joint(kind, program, 1, of, c, nu)[1]
+
+    c_dot = nu
+    if kind in ("spherical", "floating"):
+        c_dot = jnp.concatenate([nu[:-3], dexp_inv(c[-3:], nu[-3:])])
+    bias = jax.jvp(lambda c: velocities(c, nu), (c,), (c_dot,))[1]
+    return jax.jacfwd(lambda nu: velocities(c, nu))(nu), bias

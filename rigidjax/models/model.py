@@ -10,10 +10,9 @@ from ..mechanics import System
 from ..state import State
 from . import exchange
 from .description import Actuator, JointKind, JointLimits
+from .exchange import Program, VelocityMap
 from .ground_frame import GroundFrame
 from .report import Report
-from .tree_joints import Program
-from .velocity_map import VelocityMap
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,11 +1,11 @@
 """Writing of fitted numbers back into the file that a system came from."""
 
-import dataclasses
 import os
 import pathlib
 import shutil
 import tempfile
 import warnings
+from dataclasses import fields, replace
 from typing import Any
 
 import equinox as eqx
@@ -20,13 +20,10 @@ from .description import Description, Link
 from .joint_laws import check_friction, constants_of_file
 from .load import describe, load
 from .model import Model
-from .placement import from_quaternion
+from .placement import Placement, from_quaternion
 from .report import Report
-from .update_mjcf import MjcfNumbers
-from .update_sdf import SdfNumbers
-from .update_urdf import UrdfNumbers
-from .xml_edits import Edits
-from .xml_source import parse
+from .update_formats import MjcfNumbers, SdfNumbers, UrdfNumbers, find_inertial
+from .xml_source import Edits, parse
 
 # Roundings that a change has to exceed, and those that the written file may differ by.
 _CHANGED, _WRITTEN = 32, 1024
@@ -119,7 +116,7 @@ def _update_body(
     eps = _CHANGED * float(np.finfo(values[0][0].dtype).eps)
     mass, center, inertia = _in_space(new)
     first = next(
-        (link for link in assembly.links if numbers.has_inertial(link.name)), assembly.lead
+        (link for link in assembly.links if find_inertial(numbers.links, link.name)), assembly.lead
     )
     others = [link for link in assembly.links if link is not first]
     own = mass - sum(link.mass for link in others)
@@ -129,56 +126,30 @@ def _update_body(
             f"{mass:g} kg now, of which the other links have {mass - own:g} kg; none is left for "
             f"the link {first.name!r}. Change the masses of the other links."
         )
-    placed = first.placement
-    share = _subtract(mass, center, inertia, others, own)
-    changed = Link(
-        first.name, placed, own, placed.inverse().of_point(share[0]),
-        placed.rotation.T @ share[1] @ placed.rotation,
-    )  # fmt: skip
-    extent = max(np.abs(part).max() for part in (center, values[0][1], placed.position))
+    # The body without its other links.
+    body = Link(first.name, Placement(center, np.eye(3)), mass, np.zeros(3), inertia)
+    absent = [replace(link, mass=-link.mass, inertia=-link.inertia) for link in others]
+    whole = Link(first.name, first.placement)
+    share = Assembly([whole, body, *absent]).mass_properties()
+    changed = Link(first.name, first.placement, *share)
+    if not mass:
+        changed.center = first.placement.inverse().of_point(center)
+    extent = max(np.abs(part).max() for part in (center, values[0][1], first.placement.position))
     arms = [np.linalg.norm(link.placement.of_point(link.center) - center) for link in others]
     size = np.abs(inertia).max() + mass * max(arms, default=0.0) ** 2
     ratio = mass / own if others and own else 1.0
     numbers.set_inertial(first, changed, (eps * mass, eps * extent * ratio, eps * size * ratio))
 
 
-def _subtract(
-    mass: float, center: np.ndarray, inertia: np.ndarray, others: list[Link], own: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return centre of mass and inertia of a body without some links, space components."""
-    if not others:
-        return center, inertia
-    centers = [link.placement.of_point(link.center) for link in others]
-    rest = mass * center - sum(
-        (link.mass * c for link, c in zip(others, centers, strict=True)), np.zeros(3)
-    )
-    own_center = rest / own if own else center
-    d = own_center - center
-    inertia = inertia - own * _spread(d)
-    for link, c in zip(others, centers, strict=True):
-        R = link.placement.rotation
-        inertia = inertia - R @ link.inertia @ R.T - link.mass * _spread(c - center)
-    return own_center, inertia
-
-
-def _spread(d: np.ndarray) -> np.ndarray:
-    """Return the inertia of a unit mass at a distance."""
-    return d @ d * np.eye(3) - np.outer(d, d)
-
-
 def _update_joint(old: AbstractJoint, new: AbstractJoint, numbers: Any) -> None:
     """Write the constants of a joint, unless they are those of the file."""
     check_friction(new)
     before, after = constants_of_file(old), constants_of_file(new)
-    for name, write in (
-        ("damping", numbers.set_damping),
-        ("armature", numbers.set_armature),
-        ("friction", numbers.set_friction),
-    ):
+    for name in ("damping", "armature", "friction"):
         a, b = before[name], after[name]
         if a.shape == b.shape and a.size and not np.array_equal(a, b):
             eps = _CHANGED * float(np.finfo(b.dtype).eps)
-            write(old.name, float(a[0]), float(b[0]), eps * float(abs(b[0])))
+            numbers.set_constant(old.name, name, float(a[0]), float(b[0]), eps * float(abs(b[0])))
 
 
 def _write(
@@ -243,7 +214,7 @@ def _differences(system: System, again: System) -> list[str]:
         if None not in laws:
             a, b = (np.asarray(law.velocity) for law in laws)
             compare(f"velocity of the friction of {old.name!r}", a, b, float(np.abs(a).max()))
-        for field in dataclasses.fields(old):
+        for field in fields(old):
             a, b = (getattr(joint, field.name) for joint in (old, new))
             if field.name in constants or not (eqx.is_array(a) or eqx.is_array(b)):
                 continue

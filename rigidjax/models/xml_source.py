@@ -1,10 +1,10 @@
-"""XML files with the line and the bytes of every element."""
+"""XML files with the line of every element, and replacement of numbers in their bytes."""
 
 import dataclasses
 import os
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from xml.parsers import expat
 
 import numpy as np
@@ -18,8 +18,8 @@ MOST = 100_000  # elements
 class Element:
     """An element of an XML file.
 
-    `tag`; `attributes`; `children`; `text`; `line` of its start; `start` and `end`, the bytes of
-    its start tag; `path` of the file.
+    `tag`; `attributes`; `children`; `text`; `line` and `start`, the first byte, of its start tag;
+    `path` of the file.
     """
 
     tag: str
@@ -27,7 +27,6 @@ class Element:
     line: int
     start: int
     path: str
-    end: int = 0
     text: str = ""
     children: list["Element"] = dataclasses.field(default_factory=list)
 
@@ -122,8 +121,6 @@ def parse_bytes(content: bytes, path: str) -> Element:
     count = 0
 
     def open_element(tag: str, attributes: dict[str, str]) -> None:
-        if stack and stack[-1].end == 0:
-            stack[-1].end = parser.CurrentByteIndex
         element = Element(tag, attributes, parser.CurrentLineNumber, parser.CurrentByteIndex, path)
         (stack[-1].children if stack else roots).append(element)
         stack.append(element)
@@ -156,8 +153,6 @@ def parse_bytes(content: bytes, path: str) -> Element:
         raise ValueError(f"{path}:{error.lineno}: no well-formed XML: {error}.") from None
     except LookupError as error:
         raise ValueError(f"{path}: the file cannot be decoded: {error}.") from None
-    for element in roots[0].walk():
-        element.end = _end_of_tag(content, element.start)
     return roots[0]
 
 
@@ -165,25 +160,64 @@ _TAG = re.compile(rb"""<(?:[^<>"']|"[^"]*"|'[^']*')*>""")
 _ATTRIBUTE = re.compile(rb"""\s([^\s=]+)\s*=\s*("[^"]*"|'[^']*')""")
 
 
-def _end_of_tag(content: bytes, start: int) -> int:
-    match = _TAG.match(content, start)
-    return start if match is None else match.end()
+class Edits:
+    """Numbers to replace in a file, and attributes to add to its elements.
 
+    **Arguments:** `content` of the file.
+    """
 
-def attribute_span(content: bytes, element: Element, attribute: str) -> tuple[int, int]:
-    """Return first and last byte of the value of an attribute, without its quotes."""
-    # All attributes in turn, as the value of one may look like another.
-    for match in _ATTRIBUTE.finditer(content, element.start, element.end):
-        if match[1] == attribute.encode():
-            return match.start(2) + 1, match.end(2) - 1
-    raise element.error(f"the attribute `{attribute}` is missing.")
+    def __init__(self, content: bytes):
+        self._content = content
+        self._edits: list[tuple[int, int, bytes]] = []
 
+    def set_numbers(
+        self,
+        element: Element,
+        attribute: str | None,
+        values: Sequence[float] | np.ndarray,
+        tolerance: float,
+    ) -> None:
+        """Replace the first numbers of an attribute, or of the text of an element.
 
-def text_span(content: bytes, element: Element) -> tuple[int, int]:
-    """Return first and last byte of the text of an element without children."""
-    end = content.find(b"<", element.end)
-    if element.children or content[element.end - 2 : element.end] == b"/>":
-        raise element.error("has no text.")
-    if content[end : end + 2] != b"</":
-        raise element.error("has a comment in its text, which cannot be replaced.")
-    return element.end, end
+        Numbers that change by `tolerance` or less stay as they are. An attribute that the element
+        does not have is added.
+
+        **Errors:** `ValueError` for an element that has fewer numbers.
+        """
+        new_words = [repr(float(value)) for value in values]
+        if attribute is not None and attribute not in element.attributes:
+            at = element.start + 1 + len(element.tag.encode())
+            self._edits.append((at, at, f' {attribute}="{" ".join(new_words)}"'.encode()))
+            return
+        start, end = self._span(element, attribute)
+        words = list(re.finditer(rb"\S+", self._content[start:end]))
+        if len(words) < len(values):
+            raise element.error(f"has {len(words)} numbers; {len(values)} are to be replaced.")
+        for word, value, new in zip(words, values, new_words, strict=False):
+            if b"&" in word[0]:
+                raise element.error(f"{word[0].decode()!r} is no number; write its digits instead.")
+            if not abs(float(word[0]) - value) <= tolerance:
+                self._edits.append((start + word.start(), start + word.end(), new.encode()))
+
+    def _span(self, element: Element, attribute: str | None) -> tuple[int, int]:
+        """Return first and last byte of the value of an attribute, or of the text."""
+        tag = _TAG.match(self._content, element.start)
+        assert tag is not None
+        if attribute is not None:
+            # All attributes in turn, as the value of one may look like another.
+            attributes = _ATTRIBUTE.finditer(self._content, element.start, tag.end())
+            found = next(match for match in attributes if match[1] == attribute.encode())
+            return found.start(2) + 1, found.end(2) - 1
+        end = self._content.find(b"<", tag.end())
+        if element.children or tag[0].endswith(b"/>"):
+            raise element.error("has no text.")
+        if self._content[end : end + 2] != b"</":
+            raise element.error("has a comment in its text, which cannot be replaced.")
+        return tag.end(), end
+
+    def apply(self) -> bytes:
+        """Return the file with all replacements."""
+        content = self._content
+        for start, end, new in sorted(self._edits, reverse=True):
+            content = content[:start] + new + content[end:]
+        return content
