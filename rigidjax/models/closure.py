@@ -167,7 +167,7 @@ def _rank(description: Description, closing: str) -> int:
 
 def _move_trees(description: Description, trees: LoopKinematics, q: np.ndarray) -> Description:
     """Return the description with its trees at the coordinates `q`."""
-    at, _, _ = trees.displacements(q)
+    at, _ = trees.displacements(q)
     report = description.report
     joints, moves = [], dict[str, float]()
     for joint in description.joints:

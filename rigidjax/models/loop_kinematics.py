@@ -50,38 +50,30 @@ class LoopKinematics:
         extent = np.abs(np.array(points) - points[0]).max()
         self.tolerance = _ROUNDING * max(1.0, float(extent))
 
-    def displacements(
-        self, q: np.ndarray
-    ) -> tuple[dict[str, Placement], dict[str, np.ndarray], np.ndarray]:
-        """Return displacements of links, the coordinates that move them, and twists (6, n)."""
+    def displacements(self, q: np.ndarray) -> tuple[dict[str, Placement], dict[str, np.ndarray]]:
+        """Return displacements of links and their twists per rate of each coordinate, (6, n)."""
         links = ["ground", *(link.name for link in self.description.links)]
         at = dict.fromkeys(links, IDENTITY)
-        moves = dict.fromkeys(links, np.zeros(self.size, bool))
-        twists = np.zeros((6, self.size))
+        twists = dict.fromkeys(links, np.zeros((6, self.size)))
         for joint in self.joints:
             columns, parent = self.columns[joint.name], at[joint.parent]
-            if joint.stays:
-                at[joint.child], moves[joint.child] = parent, moves[joint.parent]
-                continue
-            own, of_joint = _motion(joint, q[columns])
-            twists[:, columns] = _transform(parent, of_joint)
-            at[joint.child] = parent.then(own)
-            moves[joint.child] = moves[joint.parent].copy()
-            moves[joint.child][columns] = True
-        return at, moves, twists
+            at[joint.child], twists[joint.child] = parent, twists[joint.parent]
+            if not joint.stays:
+                own, of_joint = _motion(joint, q[columns])
+                at[joint.child] = parent.then(own)
+                twists[joint.child] = twists[joint.parent].copy()
+                twists[joint.child][:, columns] = _transform(parent, of_joint)
+        return at, twists
 
     def constraints(self, q: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return the violations of all loops and couplings, and their Jacobians."""
-        at, moves, twists = self.displacements(q)
+        at, twists = self.displacements(q)
         values, jacobians = [], []
         for joint in self.loops:
-            parent = at[joint.parent]
-            gap = IDENTITY if joint.gap is None else joint.gap
-            apart = parent.inverse().then(at[joint.child]).then(gap)
-            of_ends = moves[joint.child].astype(float) - moves[joint.parent]
-            value, by_twist = _loop(joint, apart)
+            value, by_twist = _loop(joint, self._side(joint, at))
+            relative = twists[joint.child] - twists[joint.parent]
             values.append(value)
-            jacobians.append(by_twist @ _transform(parent.inverse(), twists * of_ends))
+            jacobians.append(by_twist @ _transform(at[joint.parent].inverse(), relative))
         for coupling in self.description.couplings:
             row = np.zeros((1, self.size))
             row[0, self.columns[coupling.joint]] = 1.0
@@ -89,6 +81,11 @@ class LoopKinematics:
             values.append(row @ q - coupling.offset)
             jacobians.append(row)
         return values, jacobians
+
+    def _side(self, joint: JointRecord, at: dict[str, Placement]) -> Placement:
+        """Return the displacement of a closing joint's child side from its parent's."""
+        gap = IDENTITY if joint.gap is None else joint.gap
+        return at[joint.parent].inverse().then(at[joint.child]).then(gap)
 
     def violation(self, q: np.ndarray) -> float:
         """Return the largest violation, m or rad."""
@@ -138,10 +135,9 @@ class LoopKinematics:
                 f"{before:.3g} m or rad apart in the file, and no motion of the other joints was "
                 f"found that brings them closer than {sizes[worst]:.3g} m or rad."
             )
-        at = self.displacements(q)[0]
+        at, _ = self.displacements(q)
         for joint in self.loops:
-            gap = IDENTITY if joint.gap is None else joint.gap
-            apart = at[joint.parent].inverse().then(at[joint.child]).then(gap).rotation
+            apart = self._side(joint, at).rotation
             turns = joint.kind in ("revolute", "cylindrical", "screw", "planar")
             if turns and joint.axes[0] @ apart @ joint.axes[0] < 0:
                 raise ValueError(
@@ -251,28 +247,23 @@ def _loop(joint: JointRecord, apart: Placement) -> tuple[np.ndarray, np.ndarray]
         of = np.concatenate([np.zeros((len(fixed), 3)), np.cross(turned, fixed)], axis=1)
         return fixed @ turned, of
 
-    if joint.kind == "spherical":
-        return point, of_point
-    if joint.kind == "fixed":
-        parts = [(point, of_point), (turning, of_turning)]
-    elif joint.kind == "universal":
-        parts = [(point, of_point), along(joint.axes[0][None], joint.axes[1])]
-    else:
-        axis, across = joint.axes[0], _basis(joint.axes[0])
-        aside, tilt = (across @ point, across @ of_point), along(across, axis)
-        if joint.kind == "revolute":
-            parts = [(point, of_point), tilt]
-        elif joint.kind == "prismatic":
-            parts = [aside, (turning, of_turning)]
-        elif joint.kind == "planar":
-            parts = [(axis[None] @ point, axis[None] @ of_point), tilt]
-        else:
-            parts = [aside, tilt]
-        if joint.kind == "screw":
-            per_angle = joint.pitch / (2 * np.pi)
-            sine = 0.5 * np.array([Q[2, 1] - Q[1, 2], Q[0, 2] - Q[2, 0], Q[1, 0] - Q[0, 1]]) @ axis
-            angle = np.arctan2(2 * sine, np.trace(Q) - 1)
-            of_angle = np.concatenate([np.zeros(3), axis])
-            advance = axis @ point - per_angle * angle
-            parts.append((advance[None], (axis @ of_point - per_angle * of_angle)[None]))
+    kind, axes = joint.kind, joint.axes
+    across = _basis(axes[0]) if axes else np.zeros((0, 3))
+    rows = {"prismatic": across, "cylindrical": across, "screw": across}.get(kind, np.eye(3))
+    if kind == "planar":
+        rows = axes[0][None]
+    parts = [(rows @ point, rows @ of_point)]
+    if kind in ("fixed", "prismatic"):
+        parts.append((turning, of_turning))
+    elif kind == "universal":
+        parts.append(along(axes[0][None], axes[1]))
+    elif kind != "spherical":
+        parts.append(along(across, axes[0]))
+    if kind == "screw":
+        per_angle = joint.pitch / (2 * np.pi)
+        sine = 0.5 * np.array([Q[2, 1] - Q[1, 2], Q[0, 2] - Q[2, 0], Q[1, 0] - Q[0, 1]]) @ axes[0]
+        angle = np.arctan2(2 * sine, np.trace(Q) - 1)
+        of_angle = np.concatenate([np.zeros(3), axes[0]])
+        advance = axes[0] @ point - per_angle * angle
+        parts.append((advance[None], (axes[0] @ of_point - per_angle * of_angle)[None]))
     return np.concatenate([p for p, _ in parts]), np.concatenate([d for _, d in parts])

@@ -14,11 +14,11 @@ from .description import (
     JointLimits,
     JointRecord,
     Link,
+    LinkShape,
     make_unique,
 )
 from .mjcf_compiled import CompiledModel
 from .mjcf_features import account_for_rest
-from .mjcf_geoms import add_shapes
 from .mjcf_loops import add_equalities, find_reference_configuration
 from .mjcf_sources import check_sources
 from .placement import IDENTITY, Placement, from_quaternion
@@ -28,6 +28,8 @@ from .xml_source import Element
 # Kinds of joints and their names in the file, in the order of MuJoCo's `mjtJoint`.
 _KINDS: tuple[JointKind, ...] = ("floating", "spherical", "prismatic", "revolute")
 _TYPES = ("free", "ball", "slide", "hinge")
+# Geoms of higher groups, such as collision shapes, are not shown by MuJoCo's viewer either.
+_LAST_GROUP = 2
 
 
 def read_mjcf(
@@ -51,7 +53,7 @@ def read_mjcf(
     data = find_reference_configuration(compiled)
     _add_bodies(compiled, data, description)
     joints = _add_joints(compiled, data, description)
-    add_shapes(compiled, description.links)
+    _add_shapes(compiled, description.links)
     _add_sites(compiled, description)
     add_equalities(compiled, data, joints, description)
     _add_actuators(compiled, joints, description)
@@ -204,6 +206,43 @@ def _limits(
                 joint.line,
             )  # fmt: skip
     return None if position is None and effort is None else JointLimits(position, None, effort)
+
+
+def _add_shapes(compiled: CompiledModel, links: list[Link]) -> None:
+    """Add the visible geoms of all bodies to their links."""
+    model = compiled.model
+    by_name = {link.name: link for link in links}
+    for g in range(model.ngeom):
+        if model.geom_group[g] > _LAST_GROUP:
+            continue
+        kind = compiled.word("mjtGeom", model.geom_type[g])
+        placement = from_quaternion(model.geom_pos[g], model.geom_quat[g])
+        size, path = tuple(map(float, model.geom_size[g])), ""
+        if kind == "box":
+            size = tuple(2 * half for half in size)
+        elif kind in ("cylinder", "capsule"):
+            size = (size[0], 2 * size[1])
+        elif kind == "sphere":
+            size = size[:1]
+        elif kind == "mesh":
+            # MuJoCo moves the vertices of a mesh to its centre of mass and principal axes.
+            k = model.geom_dataid[g]
+            moved = from_quaternion(model.mesh_pos[k], model.mesh_quat[k])
+            placement = placement.then(moved.inverse())
+            size, path = tuple(map(float, model.mesh_scale[k])), _path_of_mesh(compiled, k)
+        elif kind != "ellipsoid":
+            continue
+        body = compiled.bodies[model.geom_bodyid[g]]
+        by_name[body].shapes.append(LinkShape(kind, size, placement, path))
+
+
+def _path_of_mesh(compiled: CompiledModel, mesh: int) -> str:
+    """Return the file of a mesh, relative to the folder of the model."""
+    first = int(compiled.model.mesh_pathadr[mesh])
+    if first < 0:
+        return ""
+    path = compiled.model.paths[first:].split(b"\0", 1)[0].decode()
+    return os.path.relpath(path, os.path.dirname(compiled.path)) if os.path.isabs(path) else path
 
 
 def _add_sites(compiled: CompiledModel, description: Description) -> None:

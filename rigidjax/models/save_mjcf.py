@@ -1,6 +1,8 @@
 """Writer of MJCF files."""
 
+import dataclasses
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
@@ -8,13 +10,25 @@ import numpy as np
 
 from ..bodies import Body
 from ..forces import Bushing, Gravity, TorsionSpring
-from ..joints import Coupling, Free, Spherical, Weld
+from ..joints import (
+    Coupling,
+    Cylindrical,
+    Free,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Universal,
+    Weld,
+)
+from ..joints.base import AbstractJoint
 from ..mechanics import System
 from ..mechanics.topology import GROUND
-from .joint_laws import UNLIMITED
-from .mjcf_joints import MjcfJoint, check_undriven, joints_of_mjcf
+from .description import JointLimits
+from .joint_laws import UNLIMITED, check_friction, constants_of_file, limits_of
 from .model import Model
 from .placement import IDENTITY, Placement, from_quaternion
+from .xml_source import add_element, write_tree
 
 _WORLD = "world"
 
@@ -32,19 +46,103 @@ def save_mjcf(source: Model | System, path: pathlib.Path, name: str) -> None:
     model = source if isinstance(source, Model) else None
     writer = _Writer(system, model)
     root = ElementTree.Element("mujoco", model=name)
-    ElementTree.SubElement(
-        root, "compiler", angle="radian", inertiafromgeom="false", autolimits="true"
-    )
-    ElementTree.SubElement(root, "option", gravity=_text(writer.gravity()))
-    world = ElementTree.SubElement(root, "worldbody")
+    add_element(root, "compiler", angle="radian", inertiafromgeom="false", autolimits="true")
+    add_element(root, "option", gravity=writer.gravity())
+    world = add_element(root, "worldbody")
     writer.add_bodies(world)
-    writer.add_equalities(ElementTree.SubElement(root, "equality"))
+    writer.add_equalities(add_element(root, "equality"))
     if model is not None and model.actuators:
-        _add_actuators(model, ElementTree.SubElement(root, "actuator"))
-    ElementTree.indent(root)
-    pathlib.Path(path).write_text(
-        ElementTree.tostring(root, encoding="unicode") + "\n", encoding="utf-8"
+        _add_actuators(model, add_element(root, "actuator"))
+    write_tree(root, path)
+
+
+@dataclasses.dataclass
+class _Axis:
+    """A hinge, slide, ball or free joint of MJCF, with its spring, damper and armature."""
+
+    name: str
+    kind: str
+    point: np.ndarray
+    axis: np.ndarray
+    damping: float = 0.0
+    armature: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    moment: float = 0.0  # of the springs in the reference configuration
+    limits: JointLimits | None = None  # of a joint with stops
+
+    @property
+    def has_coordinate(self) -> bool:
+        return self.kind in ("hinge", "slide")
+
+
+def _check_undriven(joint: AbstractJoint) -> None:
+    """Raise `ValueError` for a joint with a prescribed motion."""
+    if joint.is_driven:
+        raise ValueError(
+            f"The motion of the joint {joint.name!r} is prescribed, which MJCF cannot express; "
+            "build it without `motion`."
+        )
+
+
+def _axes_of(joint: Any, is_reversed: bool, frame: Placement) -> list[_Axis]:
+    """Return the MJCF joints of a joint of a tree, outermost first.
+
+    **Arguments:** `is_reversed`, whether the joint's child is nearer to the root of the tree;
+    `frame`, of the body that it attaches.
+    """
+    _check_undriven(joint)
+    kinds: Sequence[tuple[str, str, Any]]
+    if isinstance(joint, Weld):
+        return []
+    if isinstance(joint, Free):
+        if joint.parent != "ground":
+            raise ValueError(
+                f"The Free joint {joint.name!r} has the parent {joint.parent!r}; free joints of "
+                "MJCF are those of bodies in the inertial frame."
+            )
+        return [_Axis(joint.name, "free", frame.position, np.zeros(3))]
+    if isinstance(joint, Spherical):
+        return [_Axis(joint.name, "ball", np.asarray(joint.point), np.zeros(3))]
+    if isinstance(joint, Revolute):
+        kinds = [("", "hinge", joint.axis)]
+    elif isinstance(joint, Prismatic):
+        kinds = [("", "slide", joint.axis)]
+    elif isinstance(joint, Cylindrical):
+        kinds = [(" displacement", "slide", joint.axis), (" angle", "hinge", joint.axis)]
+    elif isinstance(joint, Universal):
+        kinds = [(" first angle", "hinge", joint.axis1), (" second angle", "hinge", joint.axis2)]
+    elif isinstance(joint, Planar):
+        directions = np.asarray(joint.frame()).T
+        kinds = [
+            (" first displacement", "slide", directions[0]),
+            (" second displacement", "slide", directions[1]),
+            (" angle", "hinge", directions[2]),
+        ]
+    else:
+        raise ValueError(
+            f"MJCF has no counterpart of the {type(joint).__name__} {joint.name!r}; it has hinges, "
+            "slides, ball and free joints and series of them."
+        )
+    count = len(kinds)
+    check_friction(joint)
+    constants = constants_of_file(joint)
+    stiffness, rest = (
+        np.zeros(count) if values is None else np.asarray(values)
+        for values in (joint.stiffness, joint.rest)
     )
+    limits = limits_of(joint) or [None] * count
+    sign = -1.0 if is_reversed else 1.0
+    axes = [
+        _Axis(
+            joint.name + suffix, kind, np.asarray(joint.point),
+            sign * np.asarray(axis) / np.linalg.norm(np.asarray(axis)),
+            stiffness=float(stiffness[k]), moment=float(stiffness[k] * rest[k]), limits=limits[k],
+            **{name: float(values[k]) for name, values in constants.items()},
+        )
+        for k, (suffix, kind, axis) in enumerate(kinds)
+    ]  # fmt: skip
+    return axes[::-1] if is_reversed else axes
 
 
 class _Writer:
@@ -71,16 +169,14 @@ class _Writer:
                 )
         else:
             self._move_frames_to_bushings()
-        self.axes: dict[str, list[MjcfJoint]] = {}
+        self.axes: dict[str, list[_Axis]] = {}
         for i, j in enumerate(self.topology.joints):
             if j is None:
                 name = f"{system.bodies[i].name} free"
-                self.axes[name] = [MjcfJoint(name, "free", self.frames[i].position, np.zeros(3))]
+                self.axes[name] = [_Axis(name, "free", self.frames[i].position, np.zeros(3))]
             else:
                 joint = system.joints[j]
-                self.axes[joint.name] = joints_of_mjcf(
-                    joint, self.topology.reversed[i], self.frames[i]
-                )
+                self.axes[joint.name] = _axes_of(joint, self.topology.reversed[i], self.frames[i])
         self._add_springs()
 
     def gravity(self) -> np.ndarray:
@@ -164,13 +260,13 @@ class _Writer:
                     in_space = self.centers[i].then(own)
                     _add_site(element, frame.name, frame_of_body.inverse().then(in_space))
 
-    def _chains(self) -> dict[int, tuple[int, list[MjcfJoint]]]:
+    def _chains(self) -> dict[int, tuple[int, list[_Axis]]]:
         """Return each body with mass, its parent with mass and the joints in between.
 
         Parents come first, children of a body in the order of the system.
         """
-        chains: dict[int, tuple[int, list[MjcfJoint]]] = {}
-        through: dict[int, tuple[int, list[MjcfJoint]]] = {}
+        chains: dict[int, tuple[int, list[_Axis]]] = {}
+        through: dict[int, tuple[int, list[_Axis]]] = {}
         for i in self.topology.order:
             body, parent = self.system.bodies[i], self.topology.parents[i]
             parent, above = through.get(parent, (parent, []))
@@ -213,7 +309,7 @@ class _Writer:
                 "without frames and loops; give it a mass."
             )
 
-    def _axes_above(self, i: int) -> list[MjcfJoint]:
+    def _axes_above(self, i: int) -> list[_Axis]:
         """Return the MJCF joints of the joint that attaches a body."""
         j = self.topology.joints[i]
         name = f"{self.system.bodies[i].name} free" if j is None else self.system.joints[j].name
@@ -228,9 +324,7 @@ class _Writer:
         if body.mass_law is not None:
             raise ValueError(f"The mass of the body {body.name!r} varies; MJCF has constant ones.")
         own = placement.inverse().then(self.frames[i])
-        element = ElementTree.SubElement(
-            above, "body", name=body.name, pos=_text(own.position), quat=_text(own.quaternion)
-        )
+        element = add_element(above, "body", name=body.name, pos=own.position, quat=own.quaternion)
         center = self.frames[i].inverse().then(self.centers[i])
         principal, axes = np.linalg.eigh(np.asarray(body.inertia_tensor))
         if principal[0] + principal[1] < principal[2] * (1 - 1e-12):
@@ -242,64 +336,61 @@ class _Writer:
         principal[2] = min(principal[2], principal[0] + principal[1])
         axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
         inertial = center.then(Placement(np.zeros(3), axes))
-        ElementTree.SubElement(
-            element, "inertial", pos=_text(inertial.position), quat=_text(inertial.quaternion),
-            mass=_text(body.mass), diaginertia=_text(principal),
+        add_element(
+            element, "inertial", pos=inertial.position, quat=inertial.quaternion,
+            mass=body.mass, diaginertia=principal,
         )  # fmt: skip
         return element
 
-    def _add_joint(self, element: ElementTree.Element, axis: MjcfJoint, frame: Placement) -> None:
+    def _add_joint(self, element: ElementTree.Element, axis: _Axis, frame: Placement) -> None:
         """Add a joint to a body with a frame."""
-        attributes = {"name": axis.name, "type": axis.kind}
+        attributes: dict[str, Any] = {"name": axis.name, "type": axis.kind}
         zero = 0.0
         if axis.kind != "free":
-            attributes["pos"] = _text(frame.inverse().of_point(axis.point))
+            attributes["pos"] = frame.inverse().of_point(axis.point)
         if axis.has_coordinate:
-            attributes["axis"] = _text(frame.rotation.T @ axis.axis)
+            attributes["axis"] = frame.rotation.T @ axis.axis
             zero = 0.0 if self.model is None else self.model.zeros.get(axis.name, 0.0)
             if zero:
-                attributes["ref"] = _text(zero)
+                attributes["ref"] = zero
         for field in ("damping", "armature", "stiffness"):
             if getattr(axis, field):
-                attributes[field] = _text(getattr(axis, field))
+                attributes[field] = getattr(axis, field)
         if axis.friction:
-            attributes["frictionloss"] = _text(axis.friction)
+            attributes["frictionloss"] = axis.friction
         if axis.stiffness and axis.has_coordinate:
-            attributes["springref"] = _text(axis.moment / axis.stiffness + zero)
+            attributes["springref"] = axis.moment / axis.stiffness + zero
         limits = axis.limits if self.model is None else self.model.limits.get(axis.name)
         if limits is not None and axis.has_coordinate:
             if limits.position is not None:
                 position = np.clip(limits.position, -UNLIMITED, UNLIMITED)
-                attributes["range"] = _text(position + zero)
+                attributes["range"] = position + zero
             if limits.effort is not None:
-                attributes["actuatorfrcrange"] = _text([-limits.effort, limits.effort])
-        ElementTree.SubElement(element, "joint", attributes)
+                attributes["actuatorfrcrange"] = [-limits.effort, limits.effort]
+        add_element(element, "joint", **attributes)
 
     def add_equalities(self, parent: ElementTree.Element) -> None:
         """Add the joints that close loops, and the couplings."""
         for j in self.topology.loops:
             joint: Any = self.system.joints[j]
-            check_undriven(joint)
+            _check_undriven(joint)
             ends = [self.rows[joint.parent], self.rows[joint.child]]
             names = [_WORLD if i == GROUND else self.system.bodies[i].name for i in ends]
             frames = [IDENTITY if i == GROUND else self.frames[i] for i in ends]
-            point = np.asarray(joint.point) if isinstance(joint, (Spherical, Weld)) else None
             if isinstance(joint, Spherical):
-                if ends[0] == GROUND:
-                    names.reverse()
-                    frames.reverse()
-                anchor = frames[0].inverse().of_point(np.asarray(joint.point))
-                kind = "connect"
+                kind, frame = "connect", frames[ends[0] == GROUND]
+                names = names[::-1] if ends[0] == GROUND else names
             elif isinstance(joint, Weld):
-                anchor, kind = frames[1].inverse().of_point(np.asarray(point)), "weld"
+                kind, frame = "weld", frames[1]
             else:
                 raise ValueError(
                     f"The {type(joint).__name__} {joint.name!r} closes a loop; MJCF closes loops "
                     "only by `Spherical` joints and `Weld`s. Let one of these close the loop "
                     "(`System(closing=...)`)."
                 )
-            ElementTree.SubElement(
-                parent, kind, name=joint.name, body1=names[0], body2=names[1], anchor=_text(anchor)
+            anchor = frame.inverse().of_point(np.asarray(joint.point))
+            add_element(
+                parent, kind, name=joint.name, body1=names[0], body2=names[1], anchor=anchor
             )
         for constraint in self.system.constraints:
             if not isinstance(constraint, Coupling):
@@ -308,15 +399,14 @@ class _Writer:
                     f"{constraint.name!r}; leave it out."
                 )
             values = [constraint.offset, constraint.ratio, 0.0, 0.0, 0.0]
-            ElementTree.SubElement(
+            add_element(
                 parent, "joint", name=constraint.name, joint1=constraint.joint,
-                joint2=constraint.by, polycoef=_text(values),
+                joint2=constraint.by, polycoef=values,
             )  # fmt: skip
 
 
 def _add_site(parent: ElementTree.Element, name: str, placement: Placement) -> None:
-    position, quaternion = _text(placement.position), _text(placement.quaternion)
-    ElementTree.SubElement(parent, "site", name=name, pos=position, quat=quaternion)
+    add_element(parent, "site", name=name, pos=placement.position, quat=placement.quaternion)
 
 
 def _add_actuators(model: Model, parent: ElementTree.Element) -> None:
@@ -325,9 +415,9 @@ def _add_actuators(model: Model, parent: ElementTree.Element) -> None:
         zero = model.zeros.get(actuator.joint, 0.0)
         constant, by_length, by_rate = actuator.bias
         bias = [constant - by_length * actuator.gear * zero, by_length, by_rate]
-        attributes = {
-            "name": actuator.name, "joint": actuator.joint, "gear": _text(actuator.gear),
-            "gainprm": _text(actuator.gain), "biastype": "affine", "biasprm": _text(bias),
+        attributes: dict[str, Any] = {
+            "name": actuator.name, "joint": actuator.joint, "gear": actuator.gear,
+            "gainprm": actuator.gain, "biastype": "affine", "biasprm": bias,
         }  # fmt: skip
         if not any(bias):
             attributes["biastype"] = "none"
@@ -335,10 +425,5 @@ def _add_actuators(model: Model, parent: ElementTree.Element) -> None:
             ("ctrlrange", actuator.control_range), ("forcerange", actuator.force_range)
         ):  # fmt: skip
             if limits is not None:
-                attributes[field] = _text(limits)
-        ElementTree.SubElement(parent, "general", attributes)
-
-
-def _text(values: Any) -> str:
-    """Return numbers as text, in full precision."""
-    return " ".join(repr(float(value)) for value in np.ravel(np.asarray(values)))
+                attributes[field] = limits
+        add_element(parent, "general", **attributes)

@@ -4,7 +4,7 @@ import dataclasses
 import pathlib
 import warnings
 from typing import Any
-from xml.sax.saxutils import quoteattr
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from .joint_laws import UNLIMITED, check_friction, constants_of_file, limits_of
 from .model import Model
 from .placement import IDENTITY, Placement, about_axis, from_quaternion, roll_pitch_yaw
 from .urdf import WORLD
+from .xml_source import add_element, format_numbers, write_tree
 
 _KINDS: dict[type, str] = {
     Revolute: "revolute", Prismatic: "prismatic", Weld: "fixed", Free: "floating",
@@ -55,16 +56,17 @@ def save_urdf(source: Model | System, path: pathlib.Path, name: str) -> None:
     _check(system)
     couplings = _couplings(system)
     tree = _tree(system, model)
-    lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(name)}>"]
+    root = ElementTree.Element("robot", name=name)
     bodies = {body.name: body for body in system.bodies}
     for link, frame in tree.links.items():
-        inertial = _inertial(bodies[link], frame.placement) if link in bodies else []
-        lines += _element("link", {"name": link}, inertial)
+        element = add_element(root, "link", name=link)
+        if link in bodies:
+            _add_inertial(element, bodies[link], frame.placement)
     names = {joint.name for joint in system.joints}
     for body, j in zip(system.bodies, system.topology.joints, strict=True):
         if j is None and body.name != tree.root:
             free = free_joint_name(body.name, names)
-            lines += _joint(tree, free, "floating", tree.root, body.name)
+            _add_joint(root, tree, free, "floating", tree.root, body.name)
     ends = dict(zip(model.names.joints, model.names.ends, strict=True)) if model else {}
     for joint in system.joints:
         parent, child = (_body(system, end) for end in (joint.parent, joint.child))
@@ -77,7 +79,7 @@ def save_urdf(source: Model | System, path: pathlib.Path, name: str) -> None:
         own = next(iter(limits_of(joint)), None)
         limits = own if model is None else model.limits.get(joint.name)
         zeros = {} if model is None else model.zeros
-        lines += _moving_joint(tree, joint, link, child, limits, couplings, zeros)
+        _add_moving_joint(root, tree, joint, link, child, limits, couplings, zeros)
     # The joints of the file first, in their order.
     of_file = {} if model is None else {child: own for *own, child in model.names.fixed}
     for link in dict.fromkeys([*of_file, *tree.links]):
@@ -87,9 +89,9 @@ def save_urdf(source: Model | System, path: pathlib.Path, name: str) -> None:
         name, parent = of_file.get(link, (f"{link}_fixed", ""))
         if parent not in tree.links or tree.links[parent].body != body:
             parent = tree.root if body == GROUND else body
-        lines += _joint(tree, make_unique(name, names), "fixed", parent, link)
-    lines += _transmissions(system, () if model is None else model.actuators)
-    path.write_text("\n".join([*lines, "</robot>", ""]), "utf-8")
+        _add_joint(root, tree, make_unique(name, names), "fixed", parent, link)
+    _add_transmissions(root, system, () if model is None else model.actuators)
+    write_tree(root, path)
 
 
 def _check(system: System) -> None:
@@ -240,53 +242,49 @@ def _point(joint: Any, system: System) -> np.ndarray:
     return np.asarray(point)
 
 
-def _inertial(body: Body, link: Placement) -> list[str]:
-    """Return the lines of <inertial>, none for a body without mass."""
+def _add_inertial(link: ElementTree.Element, body: Body, placement: Placement) -> None:
+    """Add <inertial> to a link, unless the body has no mass."""
     mass, inertia = float(body.mass), np.asarray(body.inertia_tensor)
     if mass == 0 and not inertia.any():
-        return []
-    center = link.inverse().of_point(np.asarray(body.position))
+        return
     xx, xy, xz, _, yy, yz, _, _, zz = inertia.ravel()
-    moments = {"ixx": xx, "ixy": xy, "ixz": xz, "iyy": yy, "iyz": yz, "izz": zz}
-    lines = [
-        *_element("origin", {"xyz": center}),
-        *_element("mass", {"value": mass}),
-        *_element("inertia", moments),
-    ]
-    return _element("inertial", {}, lines)
+    inertial = add_element(link, "inertial")
+    center = placement.inverse().of_point(np.asarray(body.position))
+    add_element(inertial, "origin", xyz=center)
+    add_element(inertial, "mass", value=mass)
+    add_element(inertial, "inertia", ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
 
 
-def _moving_joint(
-    tree: _Tree, joint: AbstractJoint, parent: str, child: str, limits: JointLimits | None,
-    couplings: dict[str, Coupling], zeros: dict[str, float],
-) -> list[str]:  # fmt: skip
-    """Return the lines of a joint of the system."""
+def _add_moving_joint(
+    root: ElementTree.Element, tree: _Tree, joint: AbstractJoint, parent: str, child: str,
+    limits: JointLimits | None, couplings: dict[str, Coupling], zeros: dict[str, float],
+) -> None:  # fmt: skip
+    """Add a joint of the system."""
     kind = _KINDS[type(joint)]
-    position = None if limits is None else limits.position
-    if kind == "revolute" and position is None:
+    if kind == "revolute" and (limits is None or limits.position is None):
         kind = "continuous"
-    lines, moved, zero = [], IDENTITY, 0.0
     given: Any = getattr(joint, "normal" if isinstance(joint, Planar) else "axis", None)
     axis = np.zeros(3)
     if given is not None:
         axis = tree.links[child].placement.rotation.T @ np.asarray(given)
         axis = axis / np.linalg.norm(axis)
-        lines += _element("axis", {"xyz": axis})
+    # The file's coordinate in the reference configuration; independent joints have none.
+    zero = zeros.get(joint.name, 0.0) if joint.name in couplings else 0.0
+    if isinstance(joint, Prismatic):
+        moved = Placement(-zero * axis, np.eye(3))
+    else:
+        moved = about_axis(np.zeros(3), axis, -zero) if zero else IDENTITY
+    element = _add_joint(root, tree, joint.name, kind, parent, child, moved)
+    if given is not None:
+        add_element(element, "axis", xyz=axis)
     if joint.name in couplings:
         coupling = couplings[joint.name]
-        # The file's coordinate in the reference configuration; independent joints have none.
-        zero = zeros.get(joint.name, 0.0)
-        by = zeros.get(coupling.by, 0.0) if coupling.by in couplings else 0.0
-        ratio = float(coupling.ratio)
-        offset = zero + float(coupling.offset) - ratio * by
-        mimic = {"joint": coupling.by, "multiplier": ratio, "offset": offset}
-        lines += _element("mimic", mimic)
-        if isinstance(joint, Prismatic):
-            moved = Placement(-zero * axis, np.eye(3))
-        else:
-            moved = about_axis(np.zeros(3), axis, -zero)
+        by, ratio = coupling.by, float(coupling.ratio)
+        offset = zero + float(coupling.offset)
+        offset -= ratio * (zeros.get(by, 0.0) if by in couplings else 0.0)
+        add_element(element, "mimic", joint=by, multiplier=ratio, offset=offset)
     if limits is not None or isinstance(joint, Prismatic):
-        lines += _limit(limits, zero, kind)
+        _add_limit(element, limits or JointLimits(), zero, kind)
     constants = constants_of_file(joint)
     dynamics = {
         name: float(constants[name][0])
@@ -294,12 +292,10 @@ def _moving_joint(
         if given is not None or np.any(constants[name])
     }
     if dynamics:
-        lines += _element("dynamics", dynamics)
-    return _joint(tree, joint.name, kind, parent, child, lines, moved)
+        add_element(element, "dynamics", **dynamics)
 
 
-def _limit(limits: JointLimits | None, zero: float, kind: str) -> list[str]:
-    limits = JointLimits() if limits is None else limits
+def _add_limit(joint: ElementTree.Element, limits: JointLimits, zero: float, kind: str) -> None:
     values = {}
     if kind in ("revolute", "prismatic"):
         position = (-np.inf, np.inf) if limits.position is None else limits.position
@@ -307,28 +303,27 @@ def _limit(limits: JointLimits | None, zero: float, kind: str) -> list[str]:
         values = {"lower": low + zero, "upper": high + zero}
     for attribute, value in (("effort", limits.effort), ("velocity", limits.rate)):
         values[attribute] = UNLIMITED if value is None else value
-    return _element("limit", values)
+    add_element(joint, "limit", **values)
 
 
-def _joint(
-    tree: _Tree, name: str, kind: str, parent: str, child: str, lines: list[str] | None = None,
+def _add_joint(
+    root: ElementTree.Element, tree: _Tree, name: str, kind: str, parent: str, child: str,
     moved: Placement = IDENTITY,
-) -> list[str]:  # fmt: skip
-    """Return the lines of a joint; `moved`, placement of the child at the coordinate zero."""
+) -> ElementTree.Element:  # fmt: skip
+    """Add a joint; `moved`, placement of the child at the coordinate zero."""
     parent_link, child_link = (tree.links[link].placement for link in (parent, child))
     placement = parent_link.inverse().then(child_link).then(moved)
-    origin = {"xyz": placement.position, "rpy": roll_pitch_yaw(placement.rotation)}
-    inner = [
-        *_element("parent", {"link": parent}),
-        *_element("child", {"link": child}),
-        *_element("origin", origin),
-        *(lines or []),
-    ]
-    return _element("joint", {"name": name, "type": kind}, inner)
+    joint = add_element(root, "joint", name=name, type=kind)
+    add_element(joint, "parent", link=parent)
+    add_element(joint, "child", link=child)
+    add_element(joint, "origin", xyz=placement.position, rpy=roll_pitch_yaw(placement.rotation))
+    return joint
 
 
-def _transmissions(system: System, actuators: tuple[Actuator, ...]) -> list[str]:
-    """Return transmissions for the actuators, and for rotors without an actuator."""
+def _add_transmissions(
+    root: ElementTree.Element, system: System, actuators: tuple[Actuator, ...]
+) -> None:
+    """Add transmissions for the actuators, and for rotors without an actuator."""
     driven = {joint.name for joint in system.joints}
     kept = [one for one in actuators if one.joint in driven]
     if lost := [one.name for one in actuators if one.joint not in driven]:
@@ -347,36 +342,13 @@ def _transmissions(system: System, actuators: tuple[Actuator, ...]) -> list[str]
         for joint in system.joints
         if joint.armatures is not None
     }
-    lines = []
-    for one in kept:
-        rotor = rotors.pop(one.joint, 0.0) if one.gear else 0.0
-        lines += _transmission(one.name, one.joint, one.gear, rotor)
-    for joint, armature in rotors.items():
-        lines += _transmission(f"{joint}_rotor", joint, 1.0, armature)
-    return lines
-
-
-def _transmission(name: str, joint: str, gear: float, armature: float) -> list[str]:
-    reduction = f"  <mechanicalReduction>{_number(gear)}</mechanicalReduction>"
-    lines = [
-        *_element("joint", {"name": joint}),
-        *_element("actuator", {"name": name}, [reduction]),
-    ]
-    if armature:
-        lines += _element("rotor_inertia", {"value": armature / gear**2})
-    return _element("transmission", {"name": f"{name}_transmission"}, lines)
-
-
-def _element(tag: str, attributes: dict[str, Any], lines: list[str] | None = None) -> list[str]:
-    """Return the lines of an element, its children indented."""
-    words = [tag]
-    for name, value in attributes.items():
-        text = value if isinstance(value, str) else " ".join(map(_number, np.atleast_1d(value)))
-        words.append(f"{name}={quoteattr(text)}")
-    start = f"  <{' '.join(words)}"
-    return [start + "/>"] if not lines else [start + ">", *(f"  {x}" for x in lines), f"  </{tag}>"]
-
-
-def _number(value: float) -> str:
-    # Without the sign of a negative zero.
-    return repr(float(value) + 0.0)
+    of_rotors = [Actuator(f"{name}_rotor", name) for name in rotors]
+    geared = {one.joint for one in kept if one.gear}
+    for one in (*kept, *(rotor for rotor in of_rotors if rotor.joint not in geared)):
+        armature = rotors.pop(one.joint, 0.0) if one.gear else 0.0
+        element = add_element(root, "transmission", name=f"{one.name}_transmission")
+        add_element(element, "joint", name=one.joint)
+        actuator = add_element(element, "actuator", name=one.name)
+        add_element(actuator, "mechanicalReduction").text = format_numbers(one.gear)
+        if armature:
+            add_element(element, "rotor_inertia", value=armature / one.gear**2)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 
@@ -28,34 +27,6 @@ _KINDS: dict[str, JointKind] = {
 }  # fmt: skip
 # Limits from here on mean none.
 _NO_LIMIT = 1e16
-
-
-@dataclasses.dataclass
-class _Axis:
-    """Direction of a joint in space, with constants and limits of the motion about or along it.
-
-    `tag`, `"axis"` or `"axis2"`.
-    """
-
-    tag: str
-    direction: np.ndarray
-    damping: float = 0.0
-    friction: float = 0.0
-    stiffness: float = 0.0
-    rest: float = 0.0
-    limits: JointLimits | None = None
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the axis has no force and no limits."""
-        return not (self.damping or self.friction or self.stiffness or self.limits)
-
-    def constants(self) -> dict[str, Any]:
-        """Return the values that a joint record has for the axis."""
-        return {
-            name: getattr(self, name)
-            for name in ("damping", "friction", "stiffness", "rest", "limits")
-        }
 
 
 def read_joints(
@@ -116,23 +87,23 @@ def _ends(element: Element, frames: Frames) -> tuple[str, str]:
 
 def _joint(
     element: Element, frames: Frames, version: tuple[int, int], report: Report
-) -> tuple[JointRecord, list[_Axis]]:
-    """Return a joint and its axes."""
+) -> tuple[JointRecord, list[JointRecord]]:
+    """Return a joint, and one with the direction and constants of each of its axes."""
     kind = _type(element)
-    joint = JointRecord(
-        element.attributes["name"], _KINDS[kind], *_ends(element, frames),
-        is_continuous=kind == "continuous", line=element.line,
-    )  # fmt: skip
-    joint.point = frames.placement.then(frames.place_element(element)).position
+    parent, child = _ends(element, frames)
+    point = frames.placement.then(frames.place_element(element)).position
     tags = {"fixed": (), "ball": (), "universal": ("axis", "axis2"), "revolute2": ("axis", "axis2")}
     wanted = tags.get(kind, ("axis",))
     for axis in (*element.all("axis"), *element.all("axis2")):
         if axis.tag not in wanted:
-            report.add("no meaning", str(element), f"<{axis.tag}> of a {kind} joint", axis.line)
+            report.add("no meaning", str(element), f"<{axis.name}> of a {kind} joint", axis.line)
     axes = [_axis(element, tag, frames, version, kind == "continuous") for tag in wanted]
-    joint.axes = tuple(axis.direction for axis in axes)
-    if len(axes) == 1:
-        joint = dataclasses.replace(joint, **axes[0].constants())
+    joint = dataclasses.replace(
+        axes[0] if len(axes) == 1 else JointRecord("", "fixed", "", ""),
+        name=element.attributes["name"], kind=_KINDS[kind], parent=parent, child=child,
+        point=point, axes=tuple(axis.axes[0] for axis in axes),
+        is_continuous=kind == "continuous", line=element.line,
+    )  # fmt: skip
     if kind == "screw":
         joint.pitch = _pitch(element)
     report.add("read", str(element), joint.describe(kind), element.line)
@@ -174,11 +145,13 @@ def _direction(
 
 def _axis(
     joint: Element, tag: str, frames: Frames, version: tuple[int, int], is_continuous: bool
-) -> _Axis:
+) -> JointRecord:
+    """Return a joint of the name `tag` with the direction and constants of an axis."""
     element = joint.first(tag)
     if element is None:
         raise joint.error(f"the element <{tag}> is missing.")
-    axis = _Axis(tag, _direction(joint, element, frames, version))
+    axis = JointRecord(tag, "revolute", "", "")
+    axis.axes = (_direction(joint, element, frames, version),)
     dynamics = element.first("dynamics")
     axis.damping, axis.friction, axis.stiffness, axis.rest = (
         number_of_child(dynamics, name, 0.0)
@@ -216,22 +189,27 @@ def _read_limit(limit: Element, tag: str, default: float) -> float:
     return value if abs(value) < _NO_LIMIT else float(np.copysign(np.inf, value))
 
 
+def _is_plain(axis: JointRecord) -> bool:
+    return not (axis.damping or axis.friction or axis.stiffness or axis.limits)
+
+
 def _add_universal(
-    joint: JointRecord, axes: list[_Axis], taken: set[str], description: Description
+    joint: JointRecord, axes: list[JointRecord], taken: set[str], description: Description
 ) -> None:
     """Add a universal joint, as two hinges if it needs them; `taken`, names in the file."""
     report, subject = description.report, f"joint {joint.name!r}"
     perpendicular = abs(joint.axes[0] @ joint.axes[1]) < 1e-9
-    if perpendicular and (joint.closes_loop or all(axis.is_plain for axis in axes)):
+    if perpendicular and (joint.closes_loop or all(_is_plain(axis) for axis in axes)):
         description.joints.append(joint)
         for axis in axes:
             if axis.damping or axis.stiffness:
                 report.refuse(
                     "universal", subject,
-                    f"damping or springs of <{axis.tag}> in a joint that closes a loop", joint.line,
+                    f"damping or springs of <{axis.name}> in a joint that closes a loop",
+                    joint.line,
                 )  # fmt: skip
-            elif not axis.is_plain:
-                text = f"limits or friction of <{axis.tag}> in a joint that closes a loop"
+            elif not _is_plain(axis):
+                text = f"limits or friction of <{axis.name}> in a joint that closes a loop"
                 report.add("warning", subject, f"{text} are not kept", joint.line)
         return
     if joint.closes_loop:
@@ -240,7 +218,7 @@ def _add_universal(
             "perpendicular; put two hinges and a link between them into the file."
         )
     cross = f"{joint.name}.cross"
-    for name in (cross, *(f"{joint.name}.{axis.tag}" for axis in axes)):
+    for name in (cross, *(f"{joint.name}.{axis.name}" for axis in axes)):
         if name in taken:
             raise ValueError(
                 f"{report.path}:{joint.line}: {subject} becomes two hinges, which need the name "
@@ -250,11 +228,11 @@ def _add_universal(
     ends = (joint.parent, cross), (cross, joint.child)
     for axis, direction, (parent, child) in zip(axes, joint.axes, ends, strict=True):
         # The direction of the record: ends may be exchanged, which keeps the coordinates.
-        hinge = JointRecord(
-            f"{joint.name}.{axis.tag}", "revolute", parent, child, joint.point, (direction,),
-            line=joint.line,
+        hinge = dataclasses.replace(
+            axis, name=f"{joint.name}.{axis.name}", parent=parent, child=child, point=joint.point,
+            axes=(direction,), line=joint.line,
         )  # fmt: skip
-        description.joints.append(dataclasses.replace(hinge, **axis.constants()))
+        description.joints.append(hinge)
     report.add("translated", subject, f"two hinges with the massless link {cross!r}", joint.line)
 
 

@@ -5,9 +5,11 @@ import os
 import pathlib
 import re
 from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree
 from xml.parsers import expat
 
 import numpy as np
+from jaxtyping import ArrayLike
 
 _LARGEST = 64 * 2**20  # bytes
 DEEPEST = 200  # nested elements
@@ -221,3 +223,26 @@ class Edits:
         for start, end, new in sorted(self._edits, reverse=True):
             content = content[:start] + new + content[end:]
         return content
+
+
+def add_element(
+    parent: ElementTree.Element, tag: str, **attributes: str | ArrayLike
+) -> ElementTree.Element:
+    """Add an element with attributes, texts or numbers, to a tree that is written."""
+    texts = {
+        name: value if isinstance(value, str) else format_numbers(value)
+        for name, value in attributes.items()
+    }
+    return ElementTree.SubElement(parent, tag, texts)
+
+
+def format_numbers(values: ArrayLike) -> str:
+    """Return numbers as text, in full precision."""
+    # Without the sign of a negative zero.
+    return " ".join(repr(float(value) + 0.0) for value in np.ravel(np.asarray(values)))
+
+
+def write_tree(root: ElementTree.Element, path: pathlib.Path) -> None:
+    """Write a tree to a file, with an element in each line."""
+    ElementTree.indent(root)
+    ElementTree.ElementTree(root).write(path, "utf-8", xml_declaration=True)

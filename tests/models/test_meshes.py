@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rigidjax as rj
-from rigidjax.models.collada import read_collada
+from rigidjax.models.meshes import read_collada
 
 # A tetrahedron without symmetry, m.
 CORNERS = np.array([[0.0, 0.0, 0.0], [0.2, 0.0, 0.0], [0.0, 0.3, 0.0], [0.0, 0.0, 0.5]])
