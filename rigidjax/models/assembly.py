@@ -3,21 +3,20 @@
 import dataclasses
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from .. import joints
 from ..bodies import Body
 from ..bodies.frame import Frame
 from ..bodies.inertia import nearest_physical
 from ..checks import ArrayInput
 from ..forces import Bushing, Gravity, TorsionSpring
+from ..joints import Coupling
 from ..mechanics import System
-from .description import GROUND, Description, JointRecord, Link, make_unique
-from .ground_frame import GroundFrame
-from .joint_laws import JointLaws
+from .description import GROUND, Description, GroundFrame, JointRecord, Link, make_unique
+from .joint_laws import JOINT_CLASSES, WITH_CONSTANTS, JointLaws
 from .meshes import shape_of
 from .model import Model, Names
 from .placement import Placement
@@ -104,8 +103,7 @@ def assemble(
         made.append((joint, _joint(joint, *ends, report, laws)))
         forces += _springs(joint, *ends)
     couplings = [
-        joints.Coupling(one.joint, one.by, one.ratio, name=one.name)
-        for one in description.couplings
+        Coupling(one.joint, one.by, one.ratio, name=one.name) for one in description.couplings
     ]
     given = description.gravity if gravity is None else gravity
     forces.insert(0, Gravity(DEFAULT_GRAVITY if given is None else given))
@@ -332,35 +330,23 @@ def _springs(joint: JointRecord, parent: str, child: str) -> list[Any]:
 
 def _joint(joint: JointRecord, parent: str, child: str, report: Report, laws: JointLaws) -> Any:
     """Return the joint of the system between two bodies."""
-    make: dict[str, Callable[[], Any]] = {
-        "fixed": lambda: joints.Weld(parent, child, joint.point, joint.name),
-        "revolute": lambda: joints.Revolute(
-            parent, child, joint.point, joint.axes[0], name=joint.name, **constants
-        ),
-        "prismatic": lambda: joints.Prismatic(
-            parent, child, joint.axes[0], point=joint.point, name=joint.name, **constants
-        ),
-        "cylindrical": lambda: joints.Cylindrical(
-            parent, child, joint.point, joint.axes[0], joint.name, **constants
-        ),
-        "screw": lambda: joints.Screw(
-            parent, child, joint.point, joint.axes[0], joint.pitch, joint.name, **constants
-        ),
-        "universal": lambda: joints.Universal(
-            parent, child, joint.point, *joint.axes, name=joint.name
-        ),
-        "planar": lambda: joints.Planar(parent, child, joint.point, joint.axes[0], name=joint.name),
-        "spherical": lambda: joints.Spherical(parent, child, joint.point, joint.name),
-        "floating": lambda: joints.Free(child, joint.name, parent),
-    }
+    arguments: dict[str, Any] = {"parent": parent, "child": child, "name": joint.name}
+    if joint.kind != "floating":
+        arguments["point"] = joint.point
+    axes = {"universal": ("axis1", "axis2"), "planar": ("normal",)}.get(joint.kind, ("axis",))
+    arguments |= zip(axes, joint.axes, strict=False)
+    if joint.kind == "screw":
+        arguments["pitch"] = joint.pitch
     constants: dict[str, Any] = {"damping": joint.damping, "armature": joint.armature}
-    constants |= laws.arguments_of(joint, report)
-    if joint.kind in ("fixed", "universal", "planar", "spherical", "floating"):
-        has_springs = joint.kind in ("spherical", "floating")
-        for value, what in ((joint.damping, "damping"), (joint.armature, "armature")):
-            if value and not (has_springs and what == "damping"):
-                report.refuse(
-                    f"{joint.kind} {what}", f"joint {joint.name!r}",
-                    f"{what} of a {joint.kind} joint is not supported", joint.line,
-                )  # fmt: skip
-    return make[joint.kind]()
+    if joint.kind in WITH_CONSTANTS:
+        arguments |= constants
+    elif joint.kind in ("spherical", "floating"):
+        del constants["damping"]  # see `_springs`
+    for what, value in constants.items():
+        if value and joint.kind not in WITH_CONSTANTS:
+            report.refuse(
+                f"{joint.kind} {what}", f"joint {joint.name!r}",
+                f"{what} of a {joint.kind} joint is not supported", joint.line,
+            )  # fmt: skip
+    arguments |= laws.arguments_of(joint, report)
+    return JOINT_CLASSES[joint.kind](**arguments)

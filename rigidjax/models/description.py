@@ -1,10 +1,14 @@
 """Neutral description of a model file, from which a `Model` is assembled."""
 
 import dataclasses
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
+from ..checks import vector_leaf
 from .placement import IDENTITY, Placement
 from .report import Report
 
@@ -173,3 +177,21 @@ class Description:
     frames: list[FrameData] = dataclasses.field(default_factory=list)
     world: set[str] = dataclasses.field(default_factory=set)
     gravity: np.ndarray | None = None
+
+
+class GroundFrame(eqx.Module):
+    """A frame at rest: `point`, its origin, (3,) m; `orientation`, (4,), from frame to space."""
+
+    name: str = eqx.field(static=True)
+    point: Float[Array, "3"]
+    orientation: Float[Array, "4"]
+
+    def __init__(self, name: str, point: Any, orientation: Any):
+        self.name = name
+        self.point = vector_leaf(point, "GroundFrame(point=...)")
+        self.orientation = jnp.asarray(orientation, float)
+
+    @property
+    def body(self) -> str:
+        """Name of the body: the ground."""
+        return GROUND

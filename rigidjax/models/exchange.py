@@ -26,8 +26,7 @@ from ..rotations.matrix import product, relative, to_body, to_space
 from ..rotations.so3 import dexp_inv, exp, log
 from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..state import State
-from .description import GROUND
-from .ground_frame import GroundFrame
+from .description import GROUND, GroundFrame
 
 if TYPE_CHECKING:
     from .model import Model

@@ -1,18 +1,35 @@
-"""Friction and stops of joints in files, as laws and back."""
+"""Joints of files as those of a system: their classes, and friction and stops as laws and back."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..joints import Friction, Stop
+from ..joints import (
+    Cylindrical,
+    Free,
+    Friction,
+    Planar,
+    Prismatic,
+    Revolute,
+    Screw,
+    Spherical,
+    Stop,
+    Universal,
+    Weld,
+)
 from ..joints.base import AbstractJoint
-from .description import JointLimits, JointRecord
+from .description import JointKind, JointLimits, JointRecord
 from .report import Report
 
 # Stands for limits that are not given where a file demands them.
 UNLIMITED = 1e30
-# Kinds of joints with coordinates on which friction can act.
-_WITH_FRICTION = ("revolute", "prismatic", "cylindrical", "screw")
+JOINT_CLASSES: dict[JointKind, Any] = {
+    "fixed": Weld, "revolute": Revolute, "prismatic": Prismatic, "cylindrical": Cylindrical,
+    "screw": Screw, "universal": Universal, "planar": Planar, "spherical": Spherical,
+    "floating": Free,
+}  # fmt: skip
+# Kinds of joints with coordinates on which friction, dampers and rotors act.
+WITH_CONSTANTS = ("revolute", "prismatic", "cylindrical", "screw")
 
 
 class JointLaws(NamedTuple):
@@ -40,7 +57,7 @@ class JointLaws(NamedTuple):
         subject, arguments = f"joint {joint.name!r}", {}
         if joint.friction:
             text = f"friction of {joint.friction:g} N or N m"
-            if joint.kind in _WITH_FRICTION and self.friction_velocity is not None:
+            if joint.kind in WITH_CONSTANTS and self.friction_velocity is not None:
                 velocity = self.friction_velocity
                 arguments["friction"] = Friction(joint.friction, velocity=velocity)
                 text += f" is Coulomb friction, smooth below {velocity:g} m/s or rad/s"

@@ -1,7 +1,6 @@
 """Kinematics of mechanisms with loops, by NumPy."""
 
 import numpy as np
-from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
 from .description import CouplingData, Description, JointRecord
@@ -192,10 +191,8 @@ def _motion(joint: JointRecord, q: np.ndarray) -> tuple[Placement, np.ndarray]:
         at = at.then(_rotation(joint.point, turn * value * axis, advance * value * axis))
     if joint.kind in _TURNING:
         vector = q[-3:]
-        block = np.zeros((6, 6))
-        block[:3, :3], block[:3, 3:] = np.cross(vector, np.eye(3)).T, np.eye(3)
-        # Angular velocity per rate of the rotation vector: exp(s vector), integrated from 0 to 1.
-        omega = expm(block)[:3, 3:]
+        # Angular velocity per rate of the rotation vector.
+        omega = np.linalg.inv(_rate_of_rotation_vector(vector))
         own = np.concatenate([np.cross(joint.point, omega.T).T, omega])
         twists.append(_transform(at, own))
         at = at.then(_rotation(joint.point, vector, np.zeros(3)))
@@ -216,10 +213,7 @@ def _transform(placement: Placement, twists: np.ndarray) -> np.ndarray:
 
 
 def _rate_of_rotation_vector(vector: np.ndarray) -> np.ndarray:
-    """Return the derivative of a rotation vector by the angular velocity, space components.
-
-    It is the inverse of the matrix that `_motion` has for rotations about a point.
-    """
+    """Return the derivative of a rotation vector by the angular velocity, space components."""
     angle = float(np.linalg.norm(vector))
     hat = np.cross(vector, np.eye(3)).T
     # (1 - (angle / 2) / tan(angle / 2)) / angle^2.

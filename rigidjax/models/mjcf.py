@@ -18,8 +18,7 @@ from .description import (
     make_unique,
 )
 from .mjcf_compiled import CompiledModel
-from .mjcf_features import account_for_rest
-from .mjcf_loops import add_equalities, find_reference_configuration
+from .mjcf_elements import account_for_rest, add_equalities, find_reference_configuration
 from .mjcf_sources import check_sources
 from .placement import IDENTITY, Placement, from_quaternion
 from .report import Report

@@ -9,9 +9,8 @@ from ..bodies.frame import Frame
 from ..mechanics import System
 from ..state import State
 from . import exchange
-from .description import Actuator, JointKind, JointLimits
+from .description import Actuator, GroundFrame, JointKind, JointLimits
 from .exchange import Program, VelocityMap
-from .ground_frame import GroundFrame
 from .report import Report
 
 

@@ -398,10 +398,10 @@ class _Writer:
                     f"MJCF has no counterpart of the {type(constraint).__name__} "
                     f"{constraint.name!r}; leave it out."
                 )
-            values = [constraint.offset, constraint.ratio, 0.0, 0.0, 0.0]
+            values = [float(constraint.offset), float(constraint.ratio), 0.0, 0.0, 0.0]
             add_element(
                 parent, "joint", name=constraint.name, joint1=constraint.joint,
-                joint2=constraint.by, polycoef=values,
+                joint2=constraint.by, polycoef=np.array(values),
             )  # fmt: skip
 
 

@@ -10,22 +10,22 @@ import numpy as np
 
 from ..bodies import Body
 from ..forces import Gravity
-from ..joints import Coupling, Free, Planar, Prismatic, Revolute, Spherical, Weld
+from ..joints import Coupling, Free, Planar, Prismatic
 from ..joints.base import AbstractJoint
 from ..mechanics import System
 from ..mechanics.stacked.joints import find_origins
 from .assembly import DEFAULT_GRAVITY, free_joint_name
-from .description import GROUND, Actuator, JointLimits, make_unique
-from .joint_laws import UNLIMITED, check_friction, constants_of_file, limits_of
+from .description import GROUND, Actuator, JointKind, JointLimits, make_unique
+from .joint_laws import JOINT_CLASSES, UNLIMITED, check_friction, constants_of_file, limits_of
 from .model import Model
 from .placement import IDENTITY, Placement, about_axis, from_quaternion, roll_pitch_yaw
 from .urdf import WORLD
 from .xml_source import add_element, format_numbers, write_tree
 
-_KINDS: dict[type, str] = {
-    Revolute: "revolute", Prismatic: "prismatic", Weld: "fixed", Free: "floating",
-    Planar: "planar", Spherical: "spherical",
-}  # fmt: skip
+_KINDS: dict[type, JointKind] = {
+    JOINT_CLASSES[kind]: kind
+    for kind in ("revolute", "prismatic", "fixed", "floating", "planar", "spherical")
+}
 _LOOPS = "Save the system as `.xml` (MJCF)."
 
 
@@ -260,7 +260,7 @@ def _add_moving_joint(
     limits: JointLimits | None, couplings: dict[str, Coupling], zeros: dict[str, float],
 ) -> None:  # fmt: skip
     """Add a joint of the system."""
-    kind = _KINDS[type(joint)]
+    kind: str = _KINDS[type(joint)]
     if kind == "revolute" and (limits is None or limits.position is None):
         kind = "continuous"
     given: Any = getattr(joint, "normal" if isinstance(joint, Planar) else "axis", None)

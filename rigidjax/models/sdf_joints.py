@@ -96,7 +96,7 @@ def _joint(
     wanted = tags.get(kind, ("axis",))
     for axis in (*element.all("axis"), *element.all("axis2")):
         if axis.tag not in wanted:
-            report.add("no meaning", str(element), f"<{axis.name}> of a {kind} joint", axis.line)
+            report.add("no meaning", str(element), f"<{axis.tag}> of a {kind} joint", axis.line)
     axes = [_axis(element, tag, frames, version, kind == "continuous") for tag in wanted]
     joint = dataclasses.replace(
         axes[0] if len(axes) == 1 else JointRecord("", "fixed", "", ""),

@@ -18,8 +18,7 @@ from .description import (
 )
 from .joint_graph import find_cycle
 from .placement import Placement, about_axis, from_roll_pitch_yaw
-from .report import Report
-from .schema import check_elements
+from .report import Report, check_elements
 from .urdf_transmissions import read_transmissions
 from .xml_source import Element
 

@@ -3,8 +3,6 @@
 import pathlib
 import re
 import tempfile
-import xml.etree.ElementTree as ET
-from functools import partial
 
 import numpy as np
 import pytest
@@ -130,38 +128,7 @@ def test_one_mechanism_in_all_versions(rng):
         ]  # fmt: skip
 
 
-def energy(sol, model):
-    """Return the energy of the linkage at all times, from the file and the poses alone."""
-    states, total = sol.states, 0.0
-    names = [body.name for body in model.system.bodies]
-    for link in ET.parse(LINKAGE).iter("link"):
-        if link.get("name") == "base":
-            continue
-        i, inertial = names.index(link.get("name")), link.find("inertial")
-        mass = float(inertial.findtext("mass"))
-        tensor = np.array(
-            [[float(inertial.findtext(f"inertia/i{min(p, q)}{max(p, q)}", "0")) for q in "xyz"]
-             for p in "xyz"]
-        )  # fmt: skip
-        turn = np.eye(3)
-        placed = inertial.find("pose")
-        if placed is not None:
-            values = [float(word) for word in placed.text.split()][3:]
-            of_values = (
-                Rotation.from_quat if len(values) == 4 else partial(Rotation.from_euler, "xyz")
-            )
-            turn = of_values(values).as_matrix()
-        tensor = turn @ tensor @ turn.T
-        x, v, w = (np.asarray(part)[:, i] for part in (
-            states.position, states.velocity, states.angular_velocity))  # fmt: skip
-        total += mass * (0.5 * np.sum(v * v, axis=1) + 9.81 * x[:, 2])
-        total += 0.5 * np.einsum("ti,ij,tj->t", w, tensor, w)
-    drive = np.asarray(sol.coordinates["drive"])[:, 0]
-    return total + 0.25 * (drive - 0.3) ** 2, drive
-
-
-@pytest.mark.exhaustive
-def test_linkage_runs_closed_and_conserves_energy():
+def test_linkage_has_a_loop_and_gears():
     model = load(LINKAGE)
     assert model.names.closing == ("cross",)
     assert model.names.bodies == ("crank", "rotor", "rod", "rocker")
@@ -178,16 +145,6 @@ def test_linkage_runs_closed_and_conserves_energy():
         assert line in report, (line, report)
     assert model.limits["drive"] == rj.models.model.JointLimits((-6.0, np.inf), None, 20.0)
     assert model.frames["axle"].body == "ground" and model.frames["pin"].body == "rod"
-    formulation = rj.Relative(model.system)
-    ts = np.linspace(0, 2, 21)
-    sol = rj.simulate(formulation, model.state, 2.0, ts=ts, rtol=1e-10, atol=1e-10)
-    total, drive = energy(sol, model)
-    assert np.ptp(drive) > 0.25
-    assert float(np.max(sol.position_drift)) < 1e-12
-    np.testing.assert_allclose(total, total[0], rtol=0, atol=1e-8)
-    # theta_2 = -ratio theta_1, both from the base: about the file's axis from rotor to base.
-    rotor = np.asarray(sol.coordinates["rotor axle"])[:, 0]
-    np.testing.assert_allclose(drive, 0.25 * rotor, atol=1e-12)
 
 
 def pair(joint, more="", version="1.11", ends=("a", "b")):
@@ -212,7 +169,9 @@ def pair(joint, more="", version="1.11", ends=("a", "b")):
     ],
 )
 def test_pitch_of_screws(thread, pitch):
-    joint = read(pair(("screw", thread + "<axis><xyz>0 0 1</xyz></axis>"))).joints[1]
+    found = read(pair(("screw", thread + "<axis><xyz>0 0 1</xyz></axis><axis2/>")))
+    joint = found.joints[1]
+    assert "<joint name='j'>: <axis2> of a screw joint" in str(found.report)
     assert joint.kind == "screw"
     assert joint.pitch == pytest.approx(pitch, abs=1e-15)
 

@@ -6,6 +6,7 @@ import re
 import equinox as eqx
 import numpy as np
 import pytest
+from same_systems import assert_same_numbers
 
 from rigidjax import models
 from rigidjax.models.check import compare
@@ -47,18 +48,6 @@ def replace_values(model, **values):
             replace_fn=lambda old, value=value: value(old) if callable(value) else value + 0 * old,
         )
     return system
-
-
-def assert_same_numbers(first, second):
-    for a, b in zip(first.bodies, second.bodies, strict=True):
-        for field in ("mass", "position", "inertia"):
-            old, new = np.asarray(getattr(a, field)), np.asarray(getattr(b, field))
-            np.testing.assert_allclose(old, new, rtol=0, atol=1e-14 * np.abs(old).max())
-    for a, b in zip(first.joints, second.joints, strict=True):
-        for old, new in ((a.dampings, b.dampings), (a.armatures, b.armatures)):
-            assert (old is None) == (new is None)
-            if old is not None:
-                np.testing.assert_allclose(old, new, rtol=1e-14)
 
 
 @pytest.fixture(scope="module")
