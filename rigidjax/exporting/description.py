@@ -1,11 +1,18 @@
 """The file `modelDescription.xml` of an FMU."""
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from .._version import __version__
 from .model import ExportedVariable, FlatModel
+
+_CAPABILITIES = {
+    "2.0": ("canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative"),
+    "3.0": (
+        "canGetAndSetFMUState", "canSerializeFMUState", "providesDirectionalDerivatives",
+        "providesAdjointDerivatives",
+    ),
+}  # fmt: skip
 
 
 class ScalarVariable(NamedTuple):
@@ -66,25 +73,57 @@ def describe(
     **Arguments:** `version`, "2.0" or "3.0"; `name` of the model; `identifier`, the name of the
     binary; `token`, the GUID; `step`, a useful communication step, s.
     """
-    variables = list_variables(flat)
-    write = _describe_2 if version == "2.0" else _describe_3
-    root = write(variables, name, identifier, token, step)
+    variables, is_old = list_variables(flat), version == "2.0"
+    attributes = {
+        "fmiVersion": version, "modelName": name, "generationTool": f"rigidjax {__version__}",
+        "guid" if is_old else "instantiationToken": token, "variableNamingConvention": "flat",
+    }  # fmt: skip
+    root = ET.Element("fmiModelDescription", attributes)
+    capabilities = [
+        "canGetAndSetFMUState",
+        "canSerializeFMUState",
+        "providesDirectionalDerivatives",
+    ]
+    if is_old:
+        capabilities = [word.replace("State", "state").removesuffix("s") for word in capabilities]
+    else:
+        capabilities.append("providesAdjointDerivatives")
+    common = {"modelIdentifier": identifier} | dict.fromkeys(capabilities, "true")
+    silent_steps = {"completedIntegratorStepNotNeeded": "true"} if is_old else {}
+    ET.SubElement(root, "ModelExchange", common | silent_steps)
+    ET.SubElement(root, "CoSimulation", common, canHandleVariableCommunicationStepSize="true")
+    parent = ET.SubElement(root, "UnitDefinitions")
+    for unit in sorted({v.variable.unit for v in variables if v.variable.unit}):
+        ET.SubElement(parent, "Unit", name=unit)
+    ET.SubElement(root, "DefaultExperiment", startTime="0.0", stepSize=repr(step))
+    parent = ET.SubElement(root, "ModelVariables")
+    for k, v in enumerate(variables):
+        names = {"name": v.variable.name, "valueReference": str(k)} | _attributes(v)
+        values = _type_attributes(v)
+        if v.derivative is not None:
+            values["derivative"] = str(v.derivative + is_old)
+        if is_old:
+            ET.SubElement(ET.SubElement(parent, "ScalarVariable", names), "Real", values)
+        else:
+            ET.SubElement(parent, "Float64", names | values)
+    structure = ET.SubElement(root, "ModelStructure")
+    outputs = [k for k, v in enumerate(variables) if v.causality == "output"]
+    rates = [k for k, v in enumerate(variables) if v.derivative is not None]
+    if is_old:
+        groups = {"Outputs": outputs, "Derivatives": rates, "InitialUnknowns": rates + outputs}
+        for group, numbers in groups.items():
+            parent = ET.SubElement(structure, group) if numbers else structure
+            for k in sorted(numbers):
+                of = _dependencies(variables, k, 1) if group == "Outputs" else {}
+                ET.SubElement(parent, "Unknown", {"index": str(k + 1)} | of)
+    else:
+        groups = {"Output": outputs, "ContinuousStateDerivative": rates}
+        for group, numbers in (groups | {"InitialUnknown": rates + outputs}).items():
+            for k in numbers:
+                of = _dependencies(variables, k, 0) if group == "Output" else {}
+                ET.SubElement(structure, group, {"valueReference": str(k)} | of)
     ET.indent(root)
     return ET.tostring(root, "utf-8", xml_declaration=True)
-
-
-def _root(version: str, name: str, **token: str) -> ET.Element:
-    tool = f"rigidjax {__version__}"
-    attributes = {"fmiVersion": version, "modelName": name, "generationTool": tool}
-    conventions = {"variableNamingConvention": "flat"}
-    return ET.Element("fmiModelDescription", attributes | token | conventions)
-
-
-def _units(root: ET.Element, variables: Iterable[ScalarVariable]) -> None:
-    units = sorted({v.variable.unit for v in variables if v.variable.unit})
-    parent = ET.SubElement(root, "UnitDefinitions")
-    for unit in units:
-        ET.SubElement(parent, "Unit", name=unit)
 
 
 def _attributes(variable: ScalarVariable) -> dict[str, str]:
@@ -97,67 +136,3 @@ def _attributes(variable: ScalarVariable) -> dict[str, str]:
 def _type_attributes(variable: ScalarVariable) -> dict[str, str]:
     out = {"unit": variable.variable.unit} if variable.variable.unit else {}
     return out | ({"start": repr(variable.variable.start)} if variable.has_start else {})
-
-
-def _describe_2(
-    variables: list[ScalarVariable], name: str, identifier: str, token: str, step: float
-) -> ET.Element:
-    root = _root("2.0", name, guid=token)
-    common = {
-        "modelIdentifier": identifier, "canGetAndSetFMUstate": "true",
-        "canSerializeFMUstate": "true", "providesDirectionalDerivative": "true",
-    }  # fmt: skip
-    silent_steps = {"completedIntegratorStepNotNeeded": "true"}
-    ET.SubElement(root, "ModelExchange", common | silent_steps)
-    variable_steps = {"canHandleVariableCommunicationStepSize": "true"}
-    ET.SubElement(root, "CoSimulation", common | variable_steps)
-    _units(root, variables)
-    ET.SubElement(root, "DefaultExperiment", startTime="0.0", stepSize=repr(step))
-    parent = ET.SubElement(root, "ModelVariables")
-    for k, v in enumerate(variables):
-        names = {"name": v.variable.name, "valueReference": str(k)}
-        scalar = ET.SubElement(parent, "ScalarVariable", names | _attributes(v))
-        rate = {} if v.derivative is None else {"derivative": str(v.derivative + 1)}
-        ET.SubElement(scalar, "Real", _type_attributes(v) | rate)
-    outputs = [k for k, v in enumerate(variables, 1) if v.causality == "output"]
-    rates = [k for k, v in enumerate(variables, 1) if v.derivative is not None]
-    structure = ET.SubElement(root, "ModelStructure")
-    groups = {"Outputs": outputs, "Derivatives": rates, "InitialUnknowns": sorted(outputs + rates)}
-    for group, indices in groups.items():
-        if indices:
-            parent = ET.SubElement(structure, group)
-            for k in indices:
-                of = _dependencies(variables, k - 1, 1) if group == "Outputs" else {}
-                ET.SubElement(parent, "Unknown", {"index": str(k)} | of)
-    return root
-
-
-def _describe_3(
-    variables: list[ScalarVariable], name: str, identifier: str, token: str, step: float
-) -> ET.Element:
-    root = _root("3.0", name, instantiationToken=token)
-    common = {
-        "modelIdentifier": identifier, "canGetAndSetFMUState": "true",
-        "canSerializeFMUState": "true", "providesDirectionalDerivatives": "true",
-        "providesAdjointDerivatives": "true",
-    }  # fmt: skip
-    ET.SubElement(root, "ModelExchange", common)
-    variable_steps = {"canHandleVariableCommunicationStepSize": "true"}
-    ET.SubElement(root, "CoSimulation", common | variable_steps)
-    _units(root, variables)
-    ET.SubElement(root, "DefaultExperiment", startTime="0.0", stepSize=repr(step))
-    parent = ET.SubElement(root, "ModelVariables")
-    for k, v in enumerate(variables):
-        names = {"name": v.variable.name, "valueReference": str(k)}
-        rate = {} if v.derivative is None else {"derivative": str(v.derivative)}
-        attributes = names | _attributes(v) | _type_attributes(v) | rate
-        ET.SubElement(parent, "Float64", attributes)
-    structure = ET.SubElement(root, "ModelStructure")
-    outputs = [k for k, v in enumerate(variables) if v.causality == "output"]
-    rates = [k for k, v in enumerate(variables) if v.derivative is not None]
-    groups = {"Output": outputs, "ContinuousStateDerivative": rates}
-    for group, references in (*groups.items(), ("InitialUnknown", [*rates, *outputs])):
-        for k in references:
-            of = _dependencies(variables, k, 0) if group == "Output" else {}
-            ET.SubElement(structure, group, {"valueReference": str(k)} | of)
-    return root

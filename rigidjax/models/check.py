@@ -1,16 +1,16 @@
 """Comparison of loaded models with Pinocchio and MuJoCo at random states."""
 
+import dataclasses
 import importlib
 import os
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from ..forces import Gravity
 from ..formulations import Relative
-from ..joints.base import AbstractJoint
 from ..joints.replacing import replace_fields
 from ..mechanics import System
 from ..persistent_jit import persistent_jit
@@ -46,14 +46,14 @@ def compare(
     numbers of coordinates.
     """
     reference = _PROGRAMS[program](model, os.fspath(path))
-    model = _without_loops(model)
+    model = _without_loops(model, is_damped=program == "mujoco")
     rng = np.random.default_rng(seed)
     worst = np.zeros(3)
     for _ in range(states):
         q, v, tau = _random_inputs(reference, rng)
         theirs = reference.quantities(q, v, tau)
         arrays = jnp.asarray(q), jnp.asarray(v), jnp.asarray(tau)
-        ours = _quantities(model, program, *arrays, program == "pinocchio")
+        ours = _quantities(model, program, *arrays)
         gaps = [
             np.abs(np.asarray(a) - b).max() / max(np.abs(b).max(), 1e-300)
             for a, b in zip(ours, theirs, strict=True)
@@ -85,17 +85,20 @@ def _random_inputs(reference: Any, rng: np.random.Generator) -> tuple[np.ndarray
     return q, v, rng.standard_normal(len(v))
 
 
-def _without_loops(model: Model) -> Model:
+def _without_loops(model: Model, is_damped: bool) -> Model:
     """Return the model without couplings, joints that close loops, and forces on these.
 
     Friction and stops of joints, which the other programs have as constraints, are left out too.
     """
+    absent = {"friction", "limits", "stop"} | (set() if is_damped else {"damping"})
     system = model.system
     closing = {system.joints[j].name for j in system.topology.loops}
     trees = System(
         system.bodies,
         [
-            _without_friction_and_stops(joint)
+            replace_fields(
+                joint, **dict.fromkeys(absent & {field.name for field in dataclasses.fields(joint)})
+            )
             for joint in system.joints
             if joint.name not in closing
         ],
@@ -105,15 +108,9 @@ def _without_loops(model: Model) -> Model:
     return replace_fields(model, system=trees)
 
 
-def _without_friction_and_stops(joint: AbstractJoint) -> AbstractJoint:
-    if joint.friction is None and joint.limits is None:
-        return joint
-    return replace_fields(joint, friction=None, limits=None, stop=None)
-
-
 @persistent_jit
 def _quantities(
-    model: Model, program: Program, q: Array, v: Array, tau: Array, undamped: bool
+    model: Model, program: Program, q: Array, v: Array, tau: Array
 ) -> tuple[Array, Array, Array]:
     """Return mass matrix, bias forces and accelerations in the other program's velocities."""
     state = (model.from_pinocchio if program == "pinocchio" else model.from_mujoco)(q, v)
@@ -121,21 +118,8 @@ def _quantities(
     y, t = trees.pack(state), jnp.zeros(())
     of = velocity_map(model, program, state)
     M, h, forces = trees.mass_matrix(t, y), trees.bias_forces(t, y), of.forces_from(tau)
-    if undamped:
-        damping = _dampings(model) * trees.layout.velocities(y)
-        h, forces = h - damping, forces + damping
     accelerations = of.accelerations(trees.forward_dynamics(t, y, forces))
     return of.mass_matrix(M), of.bias_forces(h, M), accelerations
-
-
-def _dampings(model: Model) -> Float[Array, " f"]:
-    """Return the viscous damping of each generalised velocity."""
-    system = model.system
-    parts = []
-    for j, count in zip(system.topology.joints, system.rates_of_bodies, strict=True):
-        own = None if j is None else system.joints[j].dampings
-        parts.append(jnp.zeros(count) if own is None else own)
-    return jnp.concatenate(parts)
 
 
 class _Pinocchio:

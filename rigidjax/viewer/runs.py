@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from ..bodies import FixedPointBody
 from ..ensembles import Ensemble
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
@@ -344,8 +345,4 @@ def _is_dataset(item: Any) -> bool:
 
 def is_model(item: Any) -> bool:
     """Return whether an object is a formulation, a system or a body with a fixed point."""
-    from ..bodies import FixedPointBody
-
-    pass
-
     return isinstance(item, AbstractFormulation | System | FixedPointBody)
