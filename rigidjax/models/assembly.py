@@ -111,11 +111,14 @@ def assemble(
     if not bodies:
         hint = " With `fixed_base=False` the base floats." if fixed_base else ""
         raise ValueError(f"{report.path}: no link can move; all are fixed to the ground.{hint}")
+    # Frames in the order of their bodies, without those named as a body.
+    rows = {name: row for row, name in enumerate(bodies)}
+    added = [f for f in frames.values() if isinstance(f, Frame) and f.name not in bodies]
     system = System(
         list(bodies.values()),
         [*(joint for _, joint in made), *couplings],
         forces,
-        _frames_by_body(frames, bodies),
+        sorted(added, key=lambda frame: rows[frame.body]),
         closing=[joint.name for joint, _ in made if joint.closes_loop],
     )
     for j in system.topology.loops:
@@ -137,13 +140,6 @@ def assemble(
         system, frames, names, limits, tuple(description.actuators), system.reference_state(),
         zeros, report,
     )  # fmt: skip
-
-
-def _frames_by_body(frames: dict[str, Frame | GroundFrame], bodies: dict[str, Body]) -> list[Frame]:
-    """Return the frames of the system, in the order of bodies, without those named as a body."""
-    rows = {name: row for row, name in enumerate(bodies)}
-    added = [f for f in frames.values() if isinstance(f, Frame) and f.name not in bodies]
-    return sorted(added, key=lambda frame: rows[frame.body])
 
 
 def _depth_first(description: Description, wanted: set[str]) -> tuple[str, ...]:

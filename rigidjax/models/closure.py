@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .description import Actuator, Description, JointLimits, JointRecord
+from .description import Description, JointLimits, JointRecord
 from .loop_kinematics import LoopKinematics
 from .placement import IDENTITY
 
@@ -209,6 +209,11 @@ def _move_trees(description: Description, trees: LoopKinematics, q: np.ndarray) 
                 limits=limits,
             )
         )
+    actuators = []
+    for one in description.actuators:
+        constant, by_length, by_rate = one.bias
+        constant += by_length * one.gear * moves.get(one.joint, 0.0)
+        actuators.append(dataclasses.replace(one, bias=(constant, by_length, by_rate)))
     return dataclasses.replace(
         description,
         links=[
@@ -217,12 +222,5 @@ def _move_trees(description: Description, trees: LoopKinematics, q: np.ndarray) 
         ],
         joints=joints,
         couplings=[dataclasses.replace(one, offset=0.0) for one in description.couplings],
-        actuators=[_shift(one, moves.get(one.joint, 0.0)) for one in description.actuators],
+        actuators=actuators,
     )
-
-
-def _shift(actuator: Actuator, moved: float) -> Actuator:
-    """Return an actuator of a joint whose coordinate has become smaller by `moved`."""
-    constant, by_length, by_rate = actuator.bias
-    constant += by_length * actuator.gear * moved
-    return dataclasses.replace(actuator, bias=(constant, by_length, by_rate))

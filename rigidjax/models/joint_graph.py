@@ -71,15 +71,12 @@ def choose_trees(
                 f"the tree leads from {joint.child!r} to {joint.parent!r}: ends exchanged",
                 joint.line,
             )  # fmt: skip
-            joint = _with_exchanged_ends(joint)
+            # Axes in the other direction keep the coordinates.
+            axes = tuple(-axis for axis in reversed(joint.axes))
+            ends = {"parent": joint.child, "child": joint.parent}
+            joint = dataclasses.replace(joint, axes=axes, **ends)
         chosen.append(dataclasses.replace(joint, closes_loop=joint.name not in tree))
     return chosen
-
-
-def _with_exchanged_ends(joint: JointRecord) -> JointRecord:
-    """Return the joint from child to parent with equal coordinates."""
-    axes = tuple(-axis for axis in reversed(joint.axes))
-    return dataclasses.replace(joint, parent=joint.child, child=joint.parent, axes=axes)
 
 
 def find_cycle(by: Mapping[str, str]) -> str | None:
@@ -95,3 +92,15 @@ def find_cycle(by: Mapping[str, str]) -> str | None:
             at = by[at]
         done |= path
     return None
+
+
+def leaders_first(by: Mapping[str, str]) -> list[str]:
+    """Return all names, each after the one that it follows; without cycles."""
+    ordered: dict[str, None] = {}
+    for start in by:
+        # Without recursion: a chain may be longer than Python's recursion limit.
+        path = [start]
+        while path[-1] in by and path[-1] not in ordered:
+            path.append(by[path[-1]])
+        ordered |= dict.fromkeys(reversed(path))
+    return list(ordered)

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .description import CouplingData, Description, JointRecord
+from .joint_graph import leaders_first
 from .placement import IDENTITY, Placement
 
 # Violations that are rounding, relative to the size of the mechanism (at least 1 m).
@@ -26,7 +27,9 @@ class LoopKinematics:
 
     def __init__(self, description: Description):
         self.description = description
-        self.joints = _parents_first(description)
+        above = {joint.child: joint for joint in description.joints if not joint.closes_loop}
+        links = leaders_first({child: joint.parent for child, joint in above.items()})
+        self.joints = [above[link] for link in links if link in above]
         self.loops = [
             joint for joint in description.joints if joint.closes_loop and joint.kind != "floating"
         ]
@@ -143,19 +146,6 @@ class LoopKinematics:
                     f"{path}:{joint.line}: the joint {joint.name!r} does not close: the nearest "
                     "configuration that was found has its sides turned by half a revolution."
                 )
-
-
-def _parents_first(description: Description) -> list[JointRecord]:
-    """Return the joints of the trees, each after the one above its parent."""
-    above = {joint.child: joint for joint in description.joints if not joint.closes_loop}
-    ordered: dict[str, JointRecord] = {}
-    for joint in above.values():
-        path = [joint]
-        while path[-1].name not in ordered and path[-1].parent in above:
-            path.append(above[path[-1].parent])
-        for one in reversed(path):
-            ordered[one.name] = one
-    return list(ordered.values())
 
 
 def _basis(axis: np.ndarray) -> np.ndarray:

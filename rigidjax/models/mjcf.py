@@ -24,9 +24,10 @@ from .placement import IDENTITY, Placement, from_quaternion
 from .report import Report
 from .xml_source import Element
 
-# Kinds of joints and their names in the file, in the order of MuJoCo's `mjtJoint`.
-_KINDS: tuple[JointKind, ...] = ("floating", "spherical", "prismatic", "revolute")
-_TYPES = ("free", "ball", "slide", "hinge")
+# Types of joints in the file, in the order of MuJoCo's `mjtJoint`.
+JOINT_TYPES: dict[JointKind, str] = {
+    "floating": "free", "spherical": "ball", "prismatic": "slide", "revolute": "hinge",
+}  # fmt: skip
 # Geoms of higher groups, such as collision shapes, are not shown by MuJoCo's viewer either.
 _LAST_GROUP = 2
 
@@ -103,15 +104,15 @@ def _add_joints(compiled: CompiledModel, data: Any, description: Description) ->
                 compiled.line(bodies[b], "body"),
             )  # fmt: skip
         for j in range(first, first + count):
-            kind = int(model.jnt_type[j])
-            name = given[j] or make_unique(f"{bodies[b]} {_TYPES[kind]}", taken)
+            kind = list(JOINT_TYPES)[model.jnt_type[j]]
+            name = given[j] or make_unique(f"{bodies[b]} {JOINT_TYPES[kind]}", taken)
             line = compiled.line(given[j], "joint", "freejoint")
             line = line or compiled.line(bodies[b], "body")
             child = bodies[b]
             if j < first + count - 1:
                 child = make_unique(f"{bodies[b]}/{name}", links)
                 description.links.append(Link(child, compiled.placement(data, b), line=line))
-            joint = JointRecord(name, _KINDS[kind], above, child, data.xanchor[j].copy(), line=line)
+            joint = JointRecord(name, kind, above, child, data.xanchor[j].copy(), line=line)
             # The coordinates of MuJoCo's ball joints count from `qpos0`.
             joint.stays = joint.kind == "spherical"
             _set_properties(compiled, joint, j, data, report)

@@ -1,9 +1,11 @@
 """Rigid placements of frames, by NumPy."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
+
+from ..bodies import Body
 
 
 class Placement(NamedTuple):
@@ -64,6 +66,12 @@ def from_quaternion(position: np.ndarray, quaternion: np.ndarray) -> Placement:
     """Return the placement of a quaternion (4,), scalar first, of any length."""
     rotation = Rotation.from_quat(quaternion, scalar_first=True).as_matrix()
     return Placement(np.asarray(position, float), rotation)
+
+
+def placement_of(part: Any) -> Placement:
+    """Return the placement of a body of a system in space, or of a frame on its body."""
+    position = part.position if isinstance(part, Body) else part.point
+    return from_quaternion(np.asarray(position), np.asarray(part.orientation))
 
 
 def about_axis(point: np.ndarray, axis: np.ndarray, angle: float) -> Placement:

@@ -1,6 +1,5 @@
 """Writer of MJCF files."""
 
-import dataclasses
 import pathlib
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +7,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ..bodies import Body
 from ..forces import Bushing, Gravity, TorsionSpring
 from ..joints import (
     Coupling,
@@ -24,10 +22,11 @@ from ..joints import (
 from ..joints.base import AbstractJoint
 from ..mechanics import System
 from ..mechanics.topology import GROUND
-from .description import JointLimits
+from .description import JointKind, JointRecord
 from .joint_laws import UNLIMITED, check_friction, constants_of_file, limits_of
+from .mjcf import JOINT_TYPES
 from .model import Model
-from .placement import IDENTITY, Placement, from_quaternion
+from .placement import IDENTITY, Placement, placement_of
 from .xml_source import add_element, write_tree
 
 _WORLD = "world"
@@ -56,26 +55,6 @@ def save_mjcf(source: Model | System, path: pathlib.Path, name: str) -> None:
     write_tree(root, path)
 
 
-@dataclasses.dataclass
-class _Axis:
-    """A hinge, slide, ball or free joint of MJCF, with its spring, damper and armature."""
-
-    name: str
-    kind: str
-    point: np.ndarray
-    axis: np.ndarray
-    damping: float = 0.0
-    armature: float = 0.0
-    friction: float = 0.0
-    stiffness: float = 0.0
-    moment: float = 0.0  # of the springs in the reference configuration
-    limits: JointLimits | None = None  # of a joint with stops
-
-    @property
-    def has_coordinate(self) -> bool:
-        return self.kind in ("hinge", "slide")
-
-
 def _check_undriven(joint: AbstractJoint) -> None:
     """Raise `ValueError` for a joint with a prescribed motion."""
     if joint.is_driven:
@@ -85,14 +64,14 @@ def _check_undriven(joint: AbstractJoint) -> None:
         )
 
 
-def _axes_of(joint: Any, is_reversed: bool, frame: Placement) -> list[_Axis]:
+def _axes_of(joint: Any, is_reversed: bool, frame: Placement) -> list[JointRecord]:
     """Return the MJCF joints of a joint of a tree, outermost first.
 
     **Arguments:** `is_reversed`, whether the joint's child is nearer to the root of the tree;
     `frame`, of the body that it attaches.
     """
     _check_undriven(joint)
-    kinds: Sequence[tuple[str, str, Any]]
+    kinds: Sequence[tuple[str, JointKind, Any]]
     if isinstance(joint, Weld):
         return []
     if isinstance(joint, Free):
@@ -101,23 +80,26 @@ def _axes_of(joint: Any, is_reversed: bool, frame: Placement) -> list[_Axis]:
                 f"The Free joint {joint.name!r} has the parent {joint.parent!r}; free joints of "
                 "MJCF are those of bodies in the inertial frame."
             )
-        return [_Axis(joint.name, "free", frame.position, np.zeros(3))]
+        return [JointRecord(joint.name, "floating", "", "", frame.position)]
     if isinstance(joint, Spherical):
-        return [_Axis(joint.name, "ball", np.asarray(joint.point), np.zeros(3))]
+        return [JointRecord(joint.name, "spherical", "", "", np.asarray(joint.point))]
     if isinstance(joint, Revolute):
-        kinds = [("", "hinge", joint.axis)]
+        kinds = [("", "revolute", joint.axis)]
     elif isinstance(joint, Prismatic):
-        kinds = [("", "slide", joint.axis)]
+        kinds = [("", "prismatic", joint.axis)]
     elif isinstance(joint, Cylindrical):
-        kinds = [(" displacement", "slide", joint.axis), (" angle", "hinge", joint.axis)]
+        kinds = [(" displacement", "prismatic", joint.axis), (" angle", "revolute", joint.axis)]
     elif isinstance(joint, Universal):
-        kinds = [(" first angle", "hinge", joint.axis1), (" second angle", "hinge", joint.axis2)]
+        kinds = [
+            (" first angle", "revolute", joint.axis1),
+            (" second angle", "revolute", joint.axis2),
+        ]
     elif isinstance(joint, Planar):
         directions = np.asarray(joint.frame()).T
         kinds = [
-            (" first displacement", "slide", directions[0]),
-            (" second displacement", "slide", directions[1]),
-            (" angle", "hinge", directions[2]),
+            (" first displacement", "prismatic", directions[0]),
+            (" second displacement", "prismatic", directions[1]),
+            (" angle", "revolute", directions[2]),
         ]
     else:
         raise ValueError(
@@ -127,6 +109,7 @@ def _axes_of(joint: Any, is_reversed: bool, frame: Placement) -> list[_Axis]:
     count = len(kinds)
     check_friction(joint)
     constants = constants_of_file(joint)
+    damping, armature, friction = (constants[n] for n in ("damping", "armature", "friction"))
     stiffness, rest = (
         np.zeros(count) if values is None else np.asarray(values)
         for values in (joint.stiffness, joint.rest)
@@ -134,11 +117,11 @@ def _axes_of(joint: Any, is_reversed: bool, frame: Placement) -> list[_Axis]:
     limits = limits_of(joint) or [None] * count
     sign = -1.0 if is_reversed else 1.0
     axes = [
-        _Axis(
-            joint.name + suffix, kind, np.asarray(joint.point),
-            sign * np.asarray(axis) / np.linalg.norm(np.asarray(axis)),
-            stiffness=float(stiffness[k]), moment=float(stiffness[k] * rest[k]), limits=limits[k],
-            **{name: float(values[k]) for name, values in constants.items()},
+        JointRecord(
+            joint.name + suffix, kind, "", "", np.asarray(joint.point),
+            (sign * np.asarray(axis) / np.linalg.norm(np.asarray(axis)),),
+            stiffness=float(stiffness[k]), rest=float(rest[k]), limits=limits[k],
+            damping=float(damping[k]), armature=float(armature[k]), friction=float(friction[k]),
         )
         for k, (suffix, kind, axis) in enumerate(kinds)
     ]  # fmt: skip
@@ -156,24 +139,20 @@ class _Writer:
         self.topology = system.topology
         self.rows = {body.name: i for i, body in enumerate(system.bodies)} | {"ground": GROUND}
         self.rows |= {frame.name: self.rows[frame.body] for frame in system.frames}
-        self.centers = [
-            from_quaternion(np.asarray(body.position), np.asarray(body.orientation))
-            for body in system.bodies
-        ]
+        self.centers = [placement_of(body) for body in system.bodies]
         self.frames = list(self.centers)
         if model is not None:
             for i, body in enumerate(system.bodies):
                 own = model.frames[body.name]
-                self.frames[i] = self.centers[i].then(
-                    from_quaternion(np.asarray(own.point), np.asarray(own.orientation))
-                )
+                self.frames[i] = self.centers[i].then(placement_of(own))
         else:
             self._move_frames_to_bushings()
-        self.axes: dict[str, list[_Axis]] = {}
+        self.axes: dict[str, list[JointRecord]] = {}
         for i, j in enumerate(self.topology.joints):
             if j is None:
                 name = f"{system.bodies[i].name} free"
-                self.axes[name] = [_Axis(name, "free", self.frames[i].position, np.zeros(3))]
+                position = self.frames[i].position
+                self.axes[name] = [JointRecord(name, "floating", "", "", position)]
             else:
                 joint = system.joints[j]
                 self.axes[joint.name] = _axes_of(joint, self.topology.reversed[i], self.frames[i])
@@ -202,11 +181,12 @@ class _Writer:
             if isinstance(force, Gravity):
                 continue
             if isinstance(force, TorsionSpring) and force.joint in self.axes:
-                of_joint = [axis for axis in self.axes[force.joint] if axis.has_coordinate]
+                of_joint = [axis for axis in self.axes[force.joint] if axis.axes]
                 axis = of_joint[force.component or 0]
                 axis.damping += float(force.damping)
+                moment = axis.stiffness * axis.rest + float(force.stiffness) * float(force.angle)
                 axis.stiffness += float(force.stiffness)
-                axis.moment += float(force.stiffness) * float(force.angle)
+                axis.rest = moment / axis.stiffness if axis.stiffness else 0.0
             elif isinstance(force, Bushing) and self._add_bushing(force):
                 continue
             else:
@@ -221,10 +201,10 @@ class _Writer:
         ends = {self.rows[force.a], self.rows[force.b]}
         of_ends = [i for i, parent in enumerate(self.topology.parents) if {i, parent} == ends]
         axes = self._axes_above(of_ends[0]) if of_ends else []
-        if len(axes) != 1 or axes[0].has_coordinate:
+        if len(axes) != 1 or axes[0].axes:
             return False
         (axis,) = axes
-        unit = np.diag([0.0 if axis.kind == "ball" else 1.0] * 3 + [1.0] * 3)
+        unit = np.diag([0.0 if axis.kind == "spherical" else 1.0] * 3 + [1.0] * 3)
         values = []
         for given in (force.stiffness, force.damping):
             matrix = np.asarray(given)
@@ -244,8 +224,7 @@ class _Writer:
         """Add the bodies with their joints and frames, parents first."""
         for frame in () if self.model is None else self.model.frames.values():
             if frame.body == "ground" and frame.name not in ("ground", _WORLD):
-                own = from_quaternion(np.asarray(frame.point), np.asarray(frame.orientation))
-                _add_site(world, frame.name, own)
+                _add_site(world, frame.name, placement_of(frame))
         elements = {GROUND: (world, IDENTITY)}
         for i, (parent, axes) in self._chains().items():
             above, placement = elements[parent]
@@ -256,27 +235,26 @@ class _Writer:
                 self._add_joint(element, axis, frame_of_body)
             for frame in self.system.frames:
                 if frame.body == body.name:
-                    own = from_quaternion(np.asarray(frame.point), np.asarray(frame.orientation))
-                    in_space = self.centers[i].then(own)
+                    in_space = self.centers[i].then(placement_of(frame))
                     _add_site(element, frame.name, frame_of_body.inverse().then(in_space))
 
-    def _chains(self) -> dict[int, tuple[int, list[_Axis]]]:
+    def _chains(self) -> dict[int, tuple[int, list[JointRecord]]]:
         """Return each body with mass, its parent with mass and the joints in between.
 
         Parents come first, children of a body in the order of the system.
         """
-        chains: dict[int, tuple[int, list[_Axis]]] = {}
-        through: dict[int, tuple[int, list[_Axis]]] = {}
+        chains: dict[int, tuple[int, list[JointRecord]]] = {}
+        through: dict[int, tuple[int, list[JointRecord]]] = {}
         for i in self.topology.order:
             body, parent = self.system.bodies[i], self.topology.parents[i]
             parent, above = through.get(parent, (parent, []))
             axes = [*above, *self._axes_above(i)]
-            if self._is_massless(body):
+            if not np.any(np.asarray(body.mass)) and not np.any(np.asarray(body.inertia)):
                 self._check_massless(i)
                 through[i] = parent, axes
                 continue
-            rotations = [axis.kind for axis in axes if axis.kind in ("ball", "hinge")]
-            if "ball" in rotations and len(rotations) > 1:
+            rotations = [axis.kind for axis in axes if axis.kind in ("spherical", "revolute")]
+            if "spherical" in rotations and len(rotations) > 1:
                 raise ValueError(
                     f"The massless body above {body.name!r} is between a ball joint and another "
                     "rotation, which MJCF does not allow; give it a mass."
@@ -289,9 +267,6 @@ class _Writer:
         for i in order:  # The loop appends the children of every body to the list.
             order += children.get(i, [])
         return {i: chains[i] for i in order}
-
-    def _is_massless(self, body: Body) -> bool:
-        return not np.any(np.asarray(body.mass)) and not np.any(np.asarray(body.inertia))
 
     def _check_massless(self, i: int) -> None:
         """Raise `ValueError` for a massless body that is no link between two joints."""
@@ -309,7 +284,7 @@ class _Writer:
                 "without frames and loops; give it a mass."
             )
 
-    def _axes_above(self, i: int) -> list[_Axis]:
+    def _axes_above(self, i: int) -> list[JointRecord]:
         """Return the MJCF joints of the joint that attaches a body."""
         j = self.topology.joints[i]
         name = f"{self.system.bodies[i].name} free" if j is None else self.system.joints[j].name
@@ -342,14 +317,14 @@ class _Writer:
         )  # fmt: skip
         return element
 
-    def _add_joint(self, element: ElementTree.Element, axis: _Axis, frame: Placement) -> None:
+    def _add_joint(self, element: ElementTree.Element, axis: JointRecord, frame: Placement) -> None:
         """Add a joint to a body with a frame."""
-        attributes: dict[str, Any] = {"name": axis.name, "type": axis.kind}
+        attributes: dict[str, Any] = {"name": axis.name, "type": JOINT_TYPES[axis.kind]}
         zero = 0.0
-        if axis.kind != "free":
+        if axis.kind != "floating":
             attributes["pos"] = frame.inverse().of_point(axis.point)
-        if axis.has_coordinate:
-            attributes["axis"] = frame.rotation.T @ axis.axis
+        if axis.axes:
+            attributes["axis"] = frame.rotation.T @ axis.axes[0]
             zero = 0.0 if self.model is None else self.model.zeros.get(axis.name, 0.0)
             if zero:
                 attributes["ref"] = zero
@@ -358,10 +333,10 @@ class _Writer:
                 attributes[field] = getattr(axis, field)
         if axis.friction:
             attributes["frictionloss"] = axis.friction
-        if axis.stiffness and axis.has_coordinate:
-            attributes["springref"] = axis.moment / axis.stiffness + zero
+        if axis.stiffness and axis.axes:
+            attributes["springref"] = axis.rest + zero
         limits = axis.limits if self.model is None else self.model.limits.get(axis.name)
-        if limits is not None and axis.has_coordinate:
+        if limits is not None and axis.axes:
             if limits.position is not None:
                 position = np.clip(limits.position, -UNLIMITED, UNLIMITED)
                 attributes["range"] = position + zero

@@ -18,7 +18,7 @@ from .assembly import DEFAULT_GRAVITY, free_joint_name
 from .description import GROUND, Actuator, JointKind, JointLimits, make_unique
 from .joint_laws import JOINT_CLASSES, UNLIMITED, check_friction, constants_of_file, limits_of
 from .model import Model
-from .placement import IDENTITY, Placement, about_axis, from_quaternion, roll_pitch_yaw
+from .placement import IDENTITY, Placement, about_axis, placement_of, roll_pitch_yaw
 from .urdf import WORLD
 from .xml_source import add_element, format_numbers, write_tree
 
@@ -179,13 +179,10 @@ def _body(system: System, name: str) -> str:
 def _tree(system: System, model: Model | None) -> _Tree:
     """Return the links of a system or model, those of bodies with the origin in their joint."""
     bodies = {body.name: body for body in system.bodies}
-    centers = {
-        name: from_quaternion(np.asarray(body.position), np.asarray(body.orientation))
-        for name, body in bodies.items()
-    }
+    centers = {name: placement_of(body) for name, body in bodies.items()}
     placed: dict[str, _Frame] = {}
     for frame in system.frames if model is None else model.frames.values():
-        own = from_quaternion(np.asarray(frame.point), np.asarray(frame.orientation))
+        own = placement_of(frame)
         base = IDENTITY if frame.body == GROUND else centers[frame.body]
         # Composition with an identity is exact.
         placed[frame.name] = _Frame(frame.body, base.then(own))

@@ -20,7 +20,7 @@ from .description import Description, Link
 from .joint_laws import check_friction, constants_of_file
 from .load import describe, load
 from .model import Model
-from .placement import Placement, from_quaternion
+from .placement import Placement, placement_of
 from .report import Report
 from .update_formats import MjcfNumbers, SdfNumbers, UrdfNumbers, find_inertial
 from .xml_source import Edits, parse
@@ -98,7 +98,7 @@ def _check_names(system: System, before: System, path: pathlib.Path) -> None:
 
 def _in_space(body: Body) -> tuple[float, np.ndarray, np.ndarray]:
     """Return mass, centre of mass and inertia about it, space components."""
-    pose = from_quaternion(np.asarray(body.position), np.asarray(body.orientation))
+    pose = placement_of(body)
     inertia = np.asarray(body.inertia_tensor, float)
     return float(body.mass), pose.position, pose.rotation @ inertia @ pose.rotation.T
 

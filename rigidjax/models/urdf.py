@@ -16,8 +16,8 @@ from .description import (
     Link,
     LinkShape,
 )
-from .joint_graph import find_cycle
-from .placement import Placement, about_axis, from_roll_pitch_yaw
+from .joint_graph import find_cycle, leaders_first
+from .placement import IDENTITY, Placement, about_axis, from_roll_pitch_yaw
 from .report import Report, check_elements
 from .urdf_transmissions import read_transmissions
 from .xml_source import Element
@@ -199,24 +199,18 @@ def _mimics(joints: dict[str, Element], report: Report) -> dict[str, _Mimic]:
     if at is not None:
         raise joints[at].error(f"the mimic joints around {at!r} form a cycle.")
 
-    # Coordinates in the reference configuration, where independent joints are at zero. Without
-    # recursion, because a chain of joints may be longer than Python's recursion limit.
+    # Coordinates in the reference configuration, where independent joints are at zero.
     offsets: dict[str, float] = {}
-    for start in found:
-        path = [start]
-        while path[-1] in found and path[-1] not in offsets:
-            path.append(found[path[-1]].by)
-        for name in reversed(path):
-            if name not in offsets:
-                own = found.get(name)
-                offsets[name] = 0.0 if own is None else own.offset + own.ratio * offsets[own.by]
+    for name in leaders_first({name: follower.by for name, follower in found.items()}):
+        own = found.get(name)
+        offsets[name] = 0.0 if own is None else own.offset + own.ratio * offsets[own.by]
     return {name: dataclasses.replace(one, offset=offsets[name]) for name, one in found.items()}
 
 
 def _origin(element: Element) -> Placement:
     origin = element.first("origin")
     if origin is None:
-        return from_roll_pitch_yaw(np.zeros(3), np.zeros(3))
+        return IDENTITY
     zero = (0.0, 0.0, 0.0)
     return from_roll_pitch_yaw(origin.vector("xyz", 3, zero), origin.vector("rpy", 3, zero))
 
@@ -238,29 +232,21 @@ def _placements(
     mimics: dict[str, _Mimic],
 ) -> dict[str, Placement]:
     """Return the placements of all links in the reference configuration."""
-    placements: dict[str, Placement] = {}
-    for link in links:
-        path = [link]
-        while path[-1] in parents and path[-1] not in placements:
-            path.append(joints[parents[path[-1]]].all("parent")[0].text_of("link"))
-        for name in reversed(path):
-            if name in placements:
-                continue
-            if name not in parents:
-                placements[name] = from_roll_pitch_yaw(np.zeros(3), np.zeros(3))
-                continue
-            element = joints[parents[name]]
-            above = placements[element.all("parent")[0].text_of("link")]
-            own = above.then(_origin(element))
-            mimic = mimics.get(parents[name])
-            if mimic is not None and mimic.offset:
-                axis = _axis(element)
-                if element.text_of("type") == "prismatic":
-                    moved = Placement(mimic.offset * axis, np.eye(3))
-                else:
-                    moved = about_axis(np.zeros(3), axis, mimic.offset)
-                own = own.then(moved)
-            placements[name] = own
+    ends = {link: joints[name].all("parent")[0].text_of("link") for link, name in parents.items()}
+    placements = dict.fromkeys(links, IDENTITY)
+    for link in leaders_first(ends):
+        if link not in parents:
+            continue
+        element, mimic = joints[parents[link]], mimics.get(parents[link])
+        placement = placements[ends[link]].then(_origin(element))
+        if mimic is not None and mimic.offset:
+            axis = _axis(element)
+            if element.text_of("type") == "prismatic":
+                moved = Placement(mimic.offset * axis, np.eye(3))
+            else:
+                moved = about_axis(np.zeros(3), axis, mimic.offset)
+            placement = placement.then(moved)
+        placements[link] = placement
     return placements
 
 
