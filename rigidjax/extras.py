@@ -10,6 +10,7 @@ _EXTRAS = {
     "gymnasium": "gym",
     "h5netcdf": "data",
     "h5py": "data",
+    "jinja2": "plot",
     "matplotlib": "plot",
     "mcap": "mcap",
     "mcap_ros2": "mcap",

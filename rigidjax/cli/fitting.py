@@ -1,24 +1,30 @@
-"""Shared parts of the commands that fit: progress, failures, and printed results."""
+"""Shared parts of the commands that fit: progress, failures, intervals, and printed results."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jax
+import rich.table
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from ..identification import Fit, IdentificationError, IntervalTable, identify
-from ..identification.fit.least_squares import on_iteration
-from ..identification.fit.report import (
-    estimate_rows,
-    interval_heading,
-    warning_texts,
-    whiteness_texts,
+from ..identification import (
+    Fit,
+    IdentificationError,
+    IntervalTable,
+    Posterior,
+    Profile,
+    identify,
+    interval_table,
 )
+from ..identification.fit.least_squares import on_iteration
+from ..identification.fit.report import estimates_table, whiteness_texts
 from ..identification.statistics.digits import estimate_text, std_text
+from ..io.document import Table
+from .case.intervals import IntervalMethods
 from .messages import fail
-from .progress import fit_progress
+from .progress import fit_progress, show_spinner
 
 
 class Timed(NamedTuple):
@@ -61,7 +67,7 @@ def print_summary(target: Console, title: str, timed: Timed, runs: str = "run") 
 
 def print_estimates(target: Console, found: Fit, table: IntervalTable) -> None:
     """Print a table of all estimates with the intervals to use."""
-    _print_table(target, interval_heading(table), estimate_rows(found, table))
+    _print_table(target, estimates_table(found, table))
 
 
 def print_from_start(target: Console, found: Fit, unit: str, scale: float, shown: str) -> None:
@@ -75,16 +81,16 @@ def print_from_start(target: Console, found: Fit, unit: str, scale: float, shown
             text = estimate_text(scale * float(value), std)
             rows.append((label, text, std_text(std), f"{scale * start:.4g}", shown))
     headings = ("parameter", "estimate", "std", "started from", "unit")
-    _print_table(target, headings, rows)
+    _print_table(target, Table(headings, rows))
 
 
-def _print_table(target: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    table = Table(box=None, header_style="bold")
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading in ("parameter", "unit") else "right")
-    for row in rows:
-        table.add_row(*map(escape, row))
-    target.print(table)
+def _print_table(target: Console, table: Table) -> None:
+    grid = rich.table.Table(box=None, header_style="bold")
+    for name in table.columns:
+        grid.add_column(name, justify="left" if name in ("parameter", "unit") else "right")
+    for row in table.rows:
+        grid.add_row(*map(escape, row))
+    target.print(grid)
 
 
 def print_residuals(target: Console, found: Fit) -> None:
@@ -104,7 +110,49 @@ def print_residuals(target: Console, found: Fit) -> None:
 def print_verdict(target: Console, found: Fit, whiteness: bool = False) -> None:
     """Print which parameters the data determine, and the notes of the fit."""
     tests = whiteness_texts(found) if whiteness else []
-    for warning in warning_texts(found):
+    for warning in found.warnings:
         target.print(f"[bold]Warning[/]: {escape(warning)}")
     for message in (*found.identifiability.messages, *tests, *found.notes):
         target.print(f"- {escape(message)}")
+
+
+class Intervals(NamedTuple):
+    """Intervals by all methods, and why the failed ones failed."""
+
+    table: IntervalTable
+    profiles: list[Profile]
+    posterior: Posterior | None
+    failures: list[str]
+
+
+def compute_intervals(fit: Fit, methods: IntervalMethods) -> Intervals:
+    """Compute the intervals of a fit; a method that fails is reported and left out."""
+    failures: list[str] = []
+
+    def attempt(name: str, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        try:
+            with show_spinner(name):
+                return [function(*arguments)]
+        except (ValueError, RuntimeError, ImportError) as error:
+            failures.append(f"{name}: {error}")
+            return []
+
+    names = fit.labels if methods.profile is None else tuple(dict.fromkeys(methods.profile))
+    profiles = [p for name in names for p in attempt(f"profile of {name}", fit.profile, name)]
+    posterior = None
+    if methods.posterior:
+        key = jax.random.key(methods.seed)
+        sampled = attempt("posterior", fit.posterior, key, methods.posterior)
+        posterior = sampled[0] if sampled else None
+    table = interval_table(fit, profiles=profiles, posterior=posterior)
+    return Intervals(table, profiles, posterior, failures)
+
+
+def print_intervals(target: Console, computed: Intervals) -> None:
+    """Print the intervals by all methods side by side, and the results of each method."""
+    found = (*computed.profiles, computed.posterior)
+    results = [result for result in found if result is not None]
+    if results:
+        target.print(escape(repr(computed.table)), soft_wrap=True)
+    for result in results:
+        target.print(escape(repr(result)), soft_wrap=True)

@@ -1,6 +1,5 @@
 """`rigidjax identify`."""
 
-import hashlib
 import pathlib
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
@@ -18,6 +17,7 @@ from ..identification import (
     Measurements,
     fitted_runs,
 )
+from ..identification.provenance import text_hash
 from ..identification.simulation import Settings
 from ..plotting.style import style
 from ..state import State
@@ -26,13 +26,14 @@ from .case import Case, read_case
 from .case.intervals import add_methods
 from .case.method import Outputs
 from .fitting import (
+    compute_intervals,
     print_estimates,
+    print_intervals,
     print_residuals,
     print_summary,
     print_verdict,
     run_identification,
 )
-from .interval_methods import compute_intervals, print_intervals
 from .messages import bad_input, console, fail, print_outputs
 from .options import Force, ReportFile
 from .outputs import NETCDF, PAGE, REPORT, Output, check_outputs, override_outputs
@@ -191,7 +192,7 @@ def write_outputs(
             attributes = {
                 "title": loaded.title,
                 "case": loaded.text,
-                "case_sha256": hashlib.sha256(loaded.text.encode()).hexdigest(),
+                "case_sha256": text_hash(loaded.text),
                 "data_files": "\n".join(loaded.files),
                 "settings": ", ".join(f"{k}={v!r}" for k, v in loaded.options.items()),
             }

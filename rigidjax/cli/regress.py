@@ -2,8 +2,9 @@
 
 import pathlib
 import warnings
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from ..identification import (
@@ -14,9 +15,23 @@ from ..identification import (
     essential_regression,
     regress,
 )
+from ..identification.provenance import origin_rows, text_hash
 from ..identification.regression.link_frames import with_constants
+from ..identification.regression.report import (
+    as_document,
+    as_record,
+    body_texts,
+    consistent_record,
+    consistent_section,
+    essential_section,
+    essential_text,
+    list_removed,
+    numbers_table,
+    size_text,
+    term_texts,
+)
 from ..io import together
-from ..io.files import write_text
+from ..io.document import Block, Bullets, Heading, write_report_file
 from ..models import update
 from .case.regression import (
     RegressionCase,
@@ -28,7 +43,6 @@ from .messages import bad_input, console, fail, print_outputs
 from .options import Force, ReportFile
 from .outputs import REPORT, Output, check_outputs, override_outputs
 from .progress import show_spinner
-from .regression_report import as_csv, as_json, as_markdown, summary_lines
 
 # Velocity at which Coulomb friction of the fitted model is smooth, the default of `load`.
 _VELOCITY = 0.01
@@ -85,34 +99,73 @@ def regress_case(
     except ValueError as error:
         fail(str(error))
     target = console()
-    for line in summary_lines(loaded, linear, essential, consistent):
+    for line in _summary_lines(loaded, linear, essential, consistent):
         target.print(line, markup=False)
     with bad_input(), together():
         _write(loaded, outputs, linear, essential, consistent, force)
     print_outputs(outputs._asdict())
 
 
+def _summary_lines(
+    case: RegressionCase,
+    linear: Regression,
+    essential: Regression | None,
+    consistent: ConsistentRegression | None,
+) -> list[str]:
+    """Return the lines that the command prints."""
+    data, shown = linear.data, linear if essential is None else essential
+    parts = 100 * linear.rms / np.sqrt(np.mean(data.torques**2, axis=0))
+    lines = [
+        f"{case.title}: {size_text(linear)}",
+        str(linear.verdict),
+        *(f"Warning: {text}" for text in linear.warnings),
+        *shown.estimate_lines,
+        "residual torque, rms in % of that of the torque: "
+        + ", ".join(f"{joint} {x:.1f}" for joint, x in zip(data.joints, parts, strict=True)),
+    ]
+    if essential is not None:
+        lines.append(essential_text(linear, essential))
+    if consistent is not None:
+        lines += [*body_texts(consistent), *term_texts(consistent)]
+    return lines
+
+
 def _write(
-    loaded: RegressionCase,
+    case: RegressionCase,
     outputs: RegressionOutputs,
     linear: Regression,
     essential: Regression | None,
     consistent: ConsistentRegression | None,
     force: bool,
 ) -> None:
-    if outputs.report is not None:
-        write = as_json if outputs.report.suffix.lower() == ".json" else as_markdown
-        write_text(outputs.report, write(loaded, linear, essential, consistent), force)
-    if outputs.csv is not None:
-        write_text(outputs.csv, as_csv(linear, essential), force)
+    origin = origin_rows([("Case", f"SHA-256 {text_hash(case.text)}")], case.files)
+
+    def document() -> list[Block]:
+        parts = as_document(linear)
+        parts += [] if essential is None else essential_section(linear, essential)
+        parts += [] if consistent is None else consistent_section(consistent)
+        return [*parts, Heading("Data"), Bullets([f"{key}: {value}" for key, value in origin])]
+
+    def record() -> dict[str, Any]:
+        values: dict[str, Any] = {"title": case.title, "regression": as_record(linear)}
+        if essential is not None:
+            left_out = list_removed(linear, essential)
+            values["essential"] = as_record(essential) | {"left_out": left_out}
+        if consistent is not None:
+            values["consistent"] = consistent_record(consistent)
+        return values | {"data": dict(origin)}
+
+    table = numbers_table(linear, essential)
+    for path in filter(None, (outputs.report, outputs.csv)):
+        write_report_file(path, force, document, record, lambda: table)
     if outputs.model is not None and consistent is not None:
         values = consistent.terms
-        if loaded.path.suffix.lower() == ".urdf":
+        if case.path.suffix.lower() == ".urdf":
             # A URDF has no element for the inertia of a rotor.
             values = {k: v for k, v in values.items() if not k.endswith(".rotor")}
-        velocity = loaded.options.get("friction_velocity", _VELOCITY)
+        velocity = case.options.get("friction_velocity", _VELOCITY)
         system = with_constants(consistent.system, values, velocity)
         with warnings.catch_warnings():
             # The file that is read again has been reported on.
             warnings.simplefilter("ignore")
-            update(loaded.path, system, outputs.model, **loaded.options)
+            update(case.path, system, outputs.model, **case.options)

@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import pathlib
 import platform
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -33,6 +34,25 @@ def file_hash(path: str | os.PathLike[str]) -> str:
     """
     with pathlib.Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def text_hash(text: str) -> str:
+    """Return the SHA-256 of a text in UTF-8, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def origin_rows(
+    data: Sequence[tuple[str, str]] = (), files: Iterable[str | os.PathLike[str]] = ()
+) -> list[tuple[str, str]]:
+    """Return names and values of the origin of a report: date, files, data, versions.
+
+    **Arguments:** `data`, further names and values; `files`, of which the SHA-256 is stated.
+    """
+    rows = [("Date", current_date())]
+    for file in map(pathlib.Path, files):
+        rows.append((str(file), f"SHA-256 {file_hash(file)}" if file.is_file() else "a folder"))
+    versions = ", ".join(f"{name} {version}" for name, version in software_versions().items())
+    return [*rows, *data, ("Versions", versions)]
 
 
 def data_hash(runs: Runs) -> str:

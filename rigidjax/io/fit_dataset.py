@@ -1,13 +1,11 @@
 """Conversion of a fit to an `xarray.Dataset`."""
 
-import importlib.metadata
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._version import __version__
 from ..extras import import_optional
 
 if TYPE_CHECKING:
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
     from ..identification import Fit, Measurements
 
 _LEVEL = 0.95
-_PACKAGES = ("jax", "jaxlib", "diffrax", "equinox", "optimistix", "numpy")
 
 
 def fit_to_dataset(
@@ -110,31 +107,30 @@ def _noise(
 
 
 def _attributes(fit: "Fit") -> dict[str, Any]:
+    # Imported here because reports of identification use this package.
+    from ..identification.provenance import software_versions
+
+    own = ("result", "failed_evaluations", "num_residuals", "degrees_of_freedom", "noise",
+           "chi_square")  # fmt: skip
     return {
+        **{name: getattr(fit, name) for name in own},
         "intervals": str(fit.verdict),
         "covariance_method": fit.method,
         "converged": int(fit.converged),
-        "result": fit.result,
         "warning": ""
         if fit.converged
         else f"this fit did not converge ({fit.result}): its values are not estimates",
         "formulation": type(fit.model).__name__,
         "rotation": type(fit.model.rotation).__name__,
         "iterations": list(fit.iterations),
-        "failed_evaluations": fit.failed_evaluations,
-        "num_residuals": fit.num_residuals,
-        "degrees_of_freedom": fit.degrees_of_freedom,
         "noise_is_known": int(fit.noise_is_known),
-        "noise": fit.noise,
-        "chi_square": fit.chi_square,
         "identifiable": int(fit.identifiability.identifiable),
         "rank": fit.identifiability.rank,
         "condition": fit.identifiability.condition,
         "verdict": "\n".join(fit.identifiability.messages),
         "warnings": "\n".join(fit.warnings),
         "notes": "\n".join(fit.notes),
-        **{f"{package}_version": importlib.metadata.version(package) for package in _PACKAGES},
-        "rigidjax_version": __version__,
+        **{f"{package}_version": version for package, version in software_versions().items()},
     }
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..io.files import write_text
-from .html import html_figure, html_list, html_note, html_page, html_table
+from ..io.document import Bullets, Heading, Paragraph, Table
+from .html import embed_figure, write_page
 from .style import PALETTE, new_figure, style
 
 if TYPE_CHECKING:
@@ -56,33 +56,33 @@ def write_ensemble_page(
     cannot be written; `ModuleNotFoundError` without matplotlib.
     """
     with style():
-        return write_text(path, html_page(title, _parts(dataset), files), force)
+        return write_page(path, title, _parts(dataset), files, force=force)
 
 
-def _parts(dataset: Any) -> list[str]:
+def _parts(dataset: Any) -> list[Any]:
     result = _names(dataset)
     succeeded = result == "successful"
     names, counts = np.unique(result[~succeeded], return_counts=True)
     causes = [f"{count} {name}" for name, count in zip(names, counts, strict=True)]
-    parts = [f"<p>{len(result)} members, {len(result) - succeeded.sum()} of them failed.</p>"]
-    parts += html_list(causes)
+    count = f"{len(result)} members, {len(result) - succeeded.sum()} of them failed."
+    parts: list[Any] = [Paragraph(count), Bullets(causes)]
     parameters = _components(dataset.coords, succeeded)
     outputs = _components(dataset.data_vars, succeeded)
     if parameters and outputs:
         figure = _scatter(parameters[:_PANELS], outputs[:_PANELS])
-        parts += ["<h2>Outputs against parameters</h2>"]
-        parts.append(html_figure(figure, "Scatter plots of outputs against parameters"))
-        parts.append(html_note("Above each panel: the rank correlation (Spearman)."))
+        picture = embed_figure(figure, "Scatter plots of outputs against parameters")
+        note = Paragraph("Above each panel: the rank correlation (Spearman).", "note")
+        parts += [Heading("Outputs against parameters"), picture, note]
     for heading, components in (("Outputs", outputs), ("Parameters", parameters)):
         if components:
-            parts += [f"<h2>{heading}</h2>", _table(components)]
-            parts.append(html_figure(_histograms(components), f"Histograms: {heading.lower()}"))
+            figure = embed_figure(_histograms(components), f"Histograms: {heading.lower()}")
+            parts += [Heading(heading), _table(components), figure]
     steps = Component("steps", "", dataset["num_steps"].to_numpy())
-    parts += ["<h2>Steps</h2>", html_figure(_histograms([steps]), "Steps of members")]
+    parts += [Heading("Steps"), embed_figure(_histograms([steps]), "Steps of members")]
     reached, longest = dataset["reached"].to_numpy(), np.argsort(-steps.values, kind="stable")
     rows = [(k, steps.values[k], f"{reached[k]:.6g}", result[k]) for k in longest[:_LONGEST]]
     head = ("member", "steps", "time reached (s)", "result")
-    return [*parts, "<h2>The longest runs</h2>", html_table(head, rows)]
+    return [*parts, Heading("The longest runs"), Table(head, rows)]
 
 
 def _names(dataset: Any) -> np.ndarray:
@@ -112,7 +112,7 @@ def _components(variables: Any, succeeded: np.ndarray) -> list[Component]:
     return components
 
 
-def _table(components: Sequence[Component]) -> str:
+def _table(components: Sequence[Component]) -> Table:
     rows = []
     for component in components:
         v = component.values[np.isfinite(component.values)]
@@ -121,7 +121,7 @@ def _table(components: Sequence[Component]) -> str:
             cells = [f"{x:.5g}" for x in (v.mean(), v.std(), *np.quantile(v, _QUANTILES))]
         rows.append((component.name, component.unit, *cells))
     head = ("name", "unit", "mean", "std", *(f"{100 * q:g} %" for q in _QUANTILES))
-    return html_table(head, rows)
+    return Table(head, rows)
 
 
 def _histograms(components: Sequence[Component]) -> "Figure":

@@ -3,33 +3,22 @@
 import os
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..identification import Fit, IntervalTable, Measurements, interval_table
 from ..identification.fit.report import (
-    estimate_rows,
-    interval_heading,
-    method_texts,
+    estimates_table,
+    head,
     noise_text,
-    strongest_correlations,
-    verdict_texts,
-    warning_texts,
-    whiteness_texts,
+    search_text,
+    sections,
 )
 from ..identification.provenance import data_hash
-from ..io.files import write_text
+from ..io.document import Block, Bullets, Heading, Paragraph, Table
 from .estimates import plot_correlations, plot_intervals
-from .html import (
-    html_figure,
-    html_list,
-    html_motion,
-    html_note,
-    html_page,
-    html_table,
-    html_text,
-)
+from .html import Listing, embed_figure, embed_motion, write_page
 from .model_page import model_tables
 from .residuals import plot_autocorrelation, plot_overview, plot_predictions
 
@@ -68,108 +57,69 @@ def write_fit_page(
     """
     table = interval_table(fit) if intervals is None else intervals
     runs = [measurements] if isinstance(measurements, Measurements) else list(measurements)
-    parts = [*_head(fit), *_estimates(fit, table)]
     overview = plot_overview(fit, runs, predictions)
-    parts.append(html_figure(overview, f"Fit over data of the run {fit.run_names[0]}"))
-    parts.append(html_note("Points: measured; lines: predicted by the fitted model."))
-    parts += ['<h2 class="details">Identifiability</h2>', *html_list(verdict_texts(fit))]
-    parts += _intervals(fit, table)
+    parts: list[Any] = [
+        *head(fit),
+        Heading("Estimates"),
+        estimates_table(fit, table),
+        Paragraph(f"{noise_text(fit)} Intervals: {table.reason}.", "note"),
+        embed_figure(overview, f"Fit over data of the run {fit.run_names[0]}"),
+        Paragraph("Points: measured; lines: predicted by the fitted model.", "note"),
+    ]
     if motion is not None:
-        parts += [f"<h2>Run {html_text(fit.run_names[0])} in motion</h2>", html_motion(motion)]
+        parts += [Heading(f"Run {fit.run_names[0]} in motion"), embed_motion(motion)]
     for k, sensor in enumerate(fit.sensors):
-        parts += [f"<h2>Fit over data: {html_text(sensor.name)}</h2>", _fit_note(fit, k)]
         picture = plot_predictions(fit, runs, predictions, k)
-        parts.append(html_figure(picture, f"Measured and predicted values of the {sensor.name}"))
-    parts += ["<h2>Residuals</h2>", _rms_table(fit), *html_list(whiteness_texts(fit))]
-    parts.append(html_figure(plot_autocorrelation(fit), "Autocorrelation of the residuals"))
-    parts += ["<h2>Correlations of the estimates</h2>"]
-    pairs = [f"{a} and {b}: {c:+.5f}" for a, b, c in strongest_correlations(fit)]
-    parts += html_list(pairs) or [html_note("No two estimates have a correlation above 0.9.")]
-    parts.append(html_figure(plot_correlations(fit), "Correlation matrix of the estimates"))
+        parts += [
+            Heading(f"Fit over data: {sensor.name}", kind="" if k else "details"),
+            _fit_note(fit, k),
+            embed_figure(picture, f"Measured and predicted values of the {sensor.name}"),
+        ]
+    pictures = {
+        "Intervals by method": plot_intervals(fit, table.level, table),
+        "Correlations of the estimates": plot_correlations(fit),
+        "Residuals": plot_autocorrelation(fit),
+    }
+    for title_of_section, blocks in sections(fit, table).items():
+        parts += [Heading(title_of_section), *blocks]
+        if picture := pictures.get(title_of_section):
+            parts.append(embed_figure(picture, title_of_section))
     parts += _data_and_model(fit, runs)
     if fit.notes:
-        parts += ["<h2>Notes</h2>", *html_list(fit.notes)]
+        parts += [Heading("Notes"), Bullets(fit.notes)]
     if case:
-        parts += ["<h2>Case file</h2>", f"<pre>{html_text(case)}</pre>"]
+        parts += [Heading("Case file"), Listing(case)]
     hashed = [("Samples, as fitted", f"SHA-256 {data_hash(fit.optimum.runs)}")]
-    return write_text(path, html_page(title, parts, files, hashed), force)
+    return write_page(path, title, parts, files, hashed, force)
 
 
-def _head(fit: Fit) -> list[str]:
-    style = {"yes": "verdict", "with caution": "warning", "no": "failed"}[fit.verdict.use]
-    out = [f'<p class="{style}">{html_text(str(fit.verdict))}</p>']
-    if not fit.converged:
-        out.append(
-            f'<p class="failed">This fit did not converge: {html_text(fit.result)}. '
-            "Its values are not estimates.</p>"
-        )
-    out += [f'<p class="warning">{html_text(sentence)}</p>' for sentence in warning_texts(fit)]
-    return out
-
-
-def _estimates(fit: Fit, table: IntervalTable) -> list[str]:
-    return [
-        "<h2>Estimates</h2>",
-        html_table(interval_heading(table), estimate_rows(fit, table)),
-        html_note(f"{noise_text(fit)} Intervals: {table.reason}."),
-    ]
-
-
-def _intervals(fit: Fit, table: IntervalTable) -> list[str]:
-    heading, *rows = table.rows()
-    return [
-        "<h2>Intervals by method</h2>",
-        html_table(heading, rows),
-        html_note(table.legend),
-        *html_list(method_texts(fit)),
-        html_figure(plot_intervals(fit, table.level, table), "Intervals by method"),
-    ]
-
-
-def _rms_table(fit: Fit) -> str:
-    rows = [
-        (f"{sensor.name}, {channel}", f"{rms:.4g}", fit.sensor_units[sensor.name])
-        for sensor in fit.sensors
-        for channel, rms in fit.rms_by_channel[sensor.name].items()
-    ]
-    return html_table(("channel", "root mean square", "unit"), rows)
-
-
-def _fit_note(fit: Fit, k: int) -> str:
+def _fit_note(fit: Fit, k: int) -> Paragraph:
     sensor = fit.sensors[k]
     count = min(len(fit.run_names), 12)
     runs = "" if count == len(fit.run_names) else f" The first {count} runs."
     whitened = ", whitened by the model of the noise" if sensor.name in fit.noise_models else ""
-    return html_note(
+    return Paragraph(
         f"Points: measured; lines: predicted. Residual: predicted minus measured, in standard "
         f"deviations of the noise{whitened}; 95 % of normal noise lie in the band. Over all runs: "
-        f"{fit.rms[sensor.name]:.4g} {fit.sensor_units[sensor.name]} rms.{runs}"
+        f"{fit.rms[sensor.name]:.4g} {fit.sensor_units[sensor.name]} rms.{runs}",
+        "note",
     )
 
 
-def _data_and_model(fit: Fit, runs: Sequence[Measurements]) -> list[str]:
+def _data_and_model(fit: Fit, runs: Sequence[Measurements]) -> list[Block]:
     """Return the search, samples and noise of the sensors, and the tables of the fitted model."""
     sensors = []
     for k, sensor in enumerate(fit.sensors):
-        count = sum(_num_samples(run, k) for run in runs)
+        values = [run.sample_mask(k).reshape(len(run.ts), -1) for run in runs]
+        count = sum(int(np.isfinite(x).any(axis=1).sum()) for x in values)
         sensors.append((sensor.name, count, len(sensor.channels), _noise_text(fit, runs, k)))
     return [
-        "<h2>Data and search</h2>",
-        html_note(
-            f"Runs: {len(fit.run_names)}; sampled values: {fit.num_residuals}; fitted parameters: "
-            f"{len(fit.labels)}. Result: {fit.result}, after {sum(fit.iterations)} iterations, "
-            f"{fit.failed_evaluations} failed trials; {fit.offset:.2g} standard errors from the "
-            "optimum."
-        ),
-        html_table(("sensor", "samples", "channels", "noise (standard deviation)"), sensors),
-        f"<h2>Model with the estimates ({type(fit.model).__name__})</h2>",
+        Heading("Data and search"),
+        search_text(fit),
+        Table(("sensor", "samples", "channels", "noise (standard deviation)"), sensors),
+        Heading(f"Model with the estimates ({type(fit.model).__name__})"),
         *model_tables(fit.model.system),
     ]
-
-
-def _num_samples(run: Measurements, k: int) -> int:
-    values = run.sample_mask(k).reshape(len(run.ts), -1)
-    return int(np.isfinite(values).any(axis=1).sum())
 
 
 def _noise_text(fit: Fit, runs: Sequence[Measurements], k: int) -> str:

@@ -12,12 +12,12 @@ import numpy as np
 from ..bodies import FixedPointBody
 from ..bodies.inertia import inertia_tensor
 from ..formulations import AbstractFormulation
-from ..io.files import write_text
+from ..io.document import Block, Bullets, Heading, Paragraph, Table
 from ..io.names import unknown_names
 from ..mechanics import System
 from ..state import State
 from ..viewer import view
-from .html import html_figure, html_list, html_motion, html_note, html_page, html_table, html_text
+from .html import embed_figure, embed_motion, write_page
 from .topology import plot_topology
 
 # Fields of joints that have columns of their own in the table.
@@ -51,22 +51,23 @@ def write_model_page(
             f"{type(model).__name__}."
         )
     system = model.system if isinstance(model, AbstractFormulation) else model
-    parts = ["<h2>View</h2>", html_motion(view(model, state=state), 1), *model_tables(system)]
+    motion = embed_motion(view(model, state=state), 1)
+    parts: list[Any] = [Heading("View"), motion, *model_tables(system)]
     if isinstance(system, System):
-        parts.append("<h2>Kinematic structure</h2>")
-        parts.append(html_figure(plot_topology(system), "Trees of bodies; loops are dashed"))
+        figure = embed_figure(plot_topology(system), "Trees of bodies; loops are dashed")
+        parts += [Heading("Kinematic structure"), figure]
     if isinstance(model, AbstractFormulation):
-        names = ", ".join(unknown_names(model))
-        parts += [f"<h2>Unknowns of {html_text(type(model).__name__)}</h2>", html_note(names)]
-    return write_text(path, html_page(title, parts, files), force)
+        names = Paragraph(", ".join(unknown_names(model)), "note")
+        parts += [Heading(f"Unknowns of {type(model).__name__}"), names]
+    return write_page(path, title, parts, files, force=force)
 
 
-def model_tables(system: System | FixedPointBody) -> list[str]:
+def model_tables(system: System | FixedPointBody) -> list[Block]:
     """Return tables and lists of the bodies, joints, forces and frames of a model."""
     return _of_system(system) if isinstance(system, System) else _of_body(system)
 
 
-def _of_system(system: System) -> list[str]:
+def _of_system(system: System) -> list[Block]:
     bodies = [
         (
             body.name,
@@ -86,30 +87,31 @@ def _of_system(system: System) -> list[str]:
     ]  # fmt: skip
     counts = {"Bodies": len(bodies), "joints": len(joints), "degrees of freedom": system.num_dof}
     parts = [
-        f"<p>{'; '.join(f'{name}: {count}' for name, count in counts.items())}.</p>",
-        "<h2>Bodies</h2>",
-        html_table(("body", "mass, kg", "centre of mass, m", "principal moments, kg m²"), bodies),
+        Paragraph("; ".join(f"{name}: {count}" for name, count in counts.items()) + "."),
+        Heading("Bodies"),
+        Table(("body", "mass, kg", "centre of mass, m", "principal moments, kg m²"), bodies),
     ]
     if joints:
         head = ("joint", "type", "parent", "child", "degrees of freedom", "role", "parameters")
-        parts += ["<h2>Joints</h2>", html_table(head, joints)]
+        parts += [Heading("Joints"), Table(head, joints)]
     parts += _titled_list("Constraints", system.constraints)
     parts += _titled_list("Forces", system.forces)
     return parts + _titled_list("Frames", system.frames)
 
 
-def _of_body(body: FixedPointBody) -> list[str]:
-    parts = ["<p>A body with a fixed point.</p>", html_note(f"inertia {_number(body.inertia)}")]
+def _of_body(body: FixedPointBody) -> list[Block]:
+    inertia = Paragraph(f"inertia {_number(body.inertia)}", "note")
+    parts: list[Block] = [Paragraph("A body with a fixed point."), inertia]
     items = [item for item in (body.potential, body.moment) if item is not None]
     return parts + _titled_list("Potential and moment", items)
 
 
-def _titled_list(title: str, items: Iterable[Any]) -> list[str]:
+def _titled_list(title: str, items: Iterable[Any]) -> list[Block]:
     lines = [
         " ".join(filter(None, (type(i).__name__, getattr(i, "name", ""), _values(i, {"name"}))))
         for i in items
     ]
-    return [f"<h2>{title}</h2>", *html_list(lines)] if lines else []
+    return [Heading(title), Bullets(lines)] if lines else []
 
 
 def _values(item: Any, omitted: set[str]) -> str:

@@ -167,7 +167,7 @@ def test_page_is_self_contained(fitted):
     assert "did not converge" not in page
     for text in ("Arm on a damped hinge", "95 % interval", "Both fitted parameters are ident"):
         assert text in page
-    assert "type = &quot;TorsionSpring&quot;" in page
+    assert "type = &#34;TorsionSpring&#34;" in page
 
 
 def test_existing_files_are_kept(fitted):

@@ -38,7 +38,7 @@ def test_exact_intervals_are_trusted_where_they_differ(fit):
     assert table.trusted == {"stiffness": "linearised", "damping": "posterior"}
     assert table.intervals["posterior"] == posterior.intervals()
     assert table.intervals["linearised"] == fit.confidence_intervals()
-    heading, *rows = table.rows()
+    heading, rows = table.table.columns, table.table.rows
     assert heading[:3] == ("parameter", "estimate", "linearised") and heading[-1] == "unit"
     assert rows[1][heading.index("posterior")].endswith("*")
     assert "use those with a star: the residuals are white" in repr(table)

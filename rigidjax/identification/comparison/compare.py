@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ...checks import find_duplicates
+from ...io.document import Block, Bullets, Paragraph, Table, to_markdown
 from ..fit.result import Fit
 from ..statistics.digits import std_text
-from ..tables import aligned_table, markdown_table
 from .cross_validation import cross_validate
 from .likelihood import Likelihood, check_same_data, likelihood
 
@@ -136,28 +136,18 @@ class ModelComparison:
 
     def to_markdown(self) -> str:
         """Return the table of the criteria, the tests, the sentence and the notes as Markdown."""
-        lines = markdown_table([COLUMNS, *self.rows()])
+        parts: list[Block] = [self.table]
         if self.ratios:
             rows = [
-                (
-                    f"{r.smaller} in {r.larger}",
-                    f"{r.statistic:.4g}",
-                    str(r.freedom),
-                    _p_text(r.p_value),
-                )
+                (f"{r.smaller} in {r.larger}", f"{r.statistic:.4g}", r.freedom, _p_text(r.p_value))
                 for r in self.ratios
             ]
-            heading = ("likelihood ratio", "statistic", "degrees of freedom", "p")
-            lines += ["", *markdown_table([heading, *rows])]
-        lines += ["", self.sentence]
-        lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
-        return "\n".join(lines) + "\n"
+            parts.append(Table(("likelihood ratio", "statistic", "degrees of freedom", "p"), rows))
+        return to_markdown([*parts, Paragraph(self.sentence), Bullets(self.notes)])
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """Return the criteria as rows of a table with the columns `COLUMNS`.
-
-        Differences are from the smallest value.
-        """
+    @property
+    def table(self) -> Table:
+        """The criteria; all after the deviance are differences from the smallest one."""
         values = np.array([[x.deviance, x.aic, x.aicc, x.bic] for x in self.likelihoods])
         predicted = self.predicted.sum(axis=1) if self.predicted.size else None
         rows = []
@@ -174,23 +164,14 @@ class ModelComparison:
                     score,
                 )
             )
-        return rows
+        return Table(
+            ("model", "parameters", "deviance", "AIC", "AICc", "BIC", "odds",
+             "deviance of runs left out"),
+            rows,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
-        return "\n".join([*aligned_table([COLUMNS, *self.rows()]), self.sentence, *self.notes])
-
-
-# Columns of the table of criteria; all after the deviance are differences from the smallest one.
-COLUMNS = (
-    "model",
-    "parameters",
-    "deviance",
-    "AIC",
-    "AICc",
-    "BIC",
-    "odds",
-    "deviance of runs left out",
-)
+        return "\n".join([str(self.table), self.sentence, *self.notes])
 
 
 def compare_models(

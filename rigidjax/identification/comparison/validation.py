@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ...formulations import AbstractFormulation
+from ...io.document import Bullets, Paragraph, Table, to_markdown
 from ...state import State
 from ..data.measurements import Measurements, Runs, rescale_weights, stack_runs
 from ..data.revolutions import align_revolutions
@@ -23,7 +24,6 @@ from ..linearised_runs import sensor_residuals
 from ..parameters import Experiment, replace_leaves
 from ..start_geometry import transfer_state
 from ..start_state import start_state
-from ..tables import aligned_table, markdown_table
 
 # Probability with which the chi square of a perfect model exceeds the limit of the verdict.
 _SIGNIFICANT = 0.01
@@ -96,49 +96,41 @@ class Validation:
             verdict = "The model lacks something that the held-out runs show"
         return f"{verdict}: {facts}."
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """Return the sensors as rows of a table with the columns `VALIDATION`."""
-        return [
-            (
-                s.name,
-                s.unit,
-                f"{s.noise:.3g}",
-                f"{s.predicted:.4g}",
-                f"{s.predicted / s.noise:.3g}",
-                f"{s.fitted_start:.4g}",
-                f"{s.fitted_start / s.noise:.3g}",
-                f"{s.constant:.4g}",
-            )
-            for s in self.sensors
-        ]
+    @property
+    def table(self) -> Table:
+        """Root mean squares of the sensors, and their ratios to the noise."""
+        return Table(
+            ("sensor", "unit", "noise", "predicted", "/ noise", "fitted starts", "/ noise",
+             "constant"),
+            [
+                (
+                    s.name,
+                    s.unit,
+                    f"{s.noise:.3g}",
+                    f"{s.predicted:.4g}",
+                    f"{s.predicted / s.noise:.3g}",
+                    f"{s.fitted_start:.4g}",
+                    f"{s.fitted_start / s.noise:.3g}",
+                    f"{s.constant:.4g}",
+                )
+                for s in self.sensors
+            ],
+        )  # fmt: skip
 
     def to_markdown(self) -> str:
         """Return the table of the sensors, the sentence and the values of the runs as Markdown."""
-        lines = [*markdown_table([VALIDATION, *self.rows()]), "", self.sentence, ""]
+        lines = []
         for s in self.sensors:
             by_run = ", ".join(
                 f"{run} {value:.4g} ({s.fitted_start_by_run[run]:.4g} with fitted start)"
                 for run, value in s.predicted_by_run.items()
             )
-            lines.append(f"- {s.name}, by run: {by_run} {s.unit}.")
-        lines.append(f"- Fitted to the held-out runs: {', '.join(self.start_labels)}.")
-        return "\n".join(lines) + "\n"
+            lines.append(f"{s.name}, by run: {by_run} {s.unit}.")
+        lines.append(f"Fitted to the held-out runs: {', '.join(self.start_labels)}.")
+        return to_markdown([self.table, Paragraph(self.sentence), Bullets(lines)])
 
     def __repr__(self) -> str:
-        return "\n".join([*aligned_table([VALIDATION, *self.rows()]), self.sentence])
-
-
-# Columns of the table of a validation: root mean squares, and their ratios to the noise.
-VALIDATION = (
-    "sensor",
-    "unit",
-    "noise",
-    "predicted",
-    "/ noise",
-    "fitted starts",
-    "/ noise",
-    "constant",
-)
+        return f"{self.table}\n{self.sentence}"
 
 
 def validate(

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ...io.document import Block, Paragraph, Table, to_markdown, to_plain
 from ..statistics.digits import estimate_text
 
 # Change in standard errors above which a parameter is named.
 _MOVED = 2.0
-COLUMNS = ("parameter", "previous", "now", "change", "standard errors", "unit")
+_COLUMNS = ("parameter", "previous", "now", "change", "standard errors", "unit")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +41,7 @@ class EstimateChange:
         return float((self.now - self.previous) / error) if 0 < error < np.inf else float("nan")
 
     def cells(self) -> tuple[str, ...]:
-        """Return the change as a row of a table with the columns `COLUMNS`."""
+        """Return the change as a row of the table of changes."""
         return (
             self.label,
             estimate_text(self.previous, self.previous_std),
@@ -85,28 +86,27 @@ class Changes:
             text += f" {word}: {', '.join(labels)}." if labels else ""
         return text
 
+    @property
+    def blocks(self) -> list[Block]:
+        """The table of the changes and the sentence, as parts of a document."""
+        rows = [change.cells() for change in self.changes]
+        return [Table(_COLUMNS, rows), Paragraph(self.sentence)]
+
     def to_markdown(self) -> str:
         """Return the table of the changes and the sentence as Markdown."""
-        lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
-        lines += [f"| {' | '.join(change.cells())} |" for change in self.changes]
-        return "\n".join([*lines, "", self.sentence])
+        return to_markdown(self.blocks)
 
     def to_record(self) -> dict[str, Any]:
         """Return the changes as plain values for JSON."""
-        changes = [
-            dataclasses.asdict(change) | {"standard_errors": change.standard_errors}
-            for change in self.changes
-        ]
-        for change in changes:
-            for name, value in change.items():
-                if isinstance(value, float) and not np.isfinite(value):
-                    change[name] = str(value)
-        return {
-            "since": self.date,
-            "same_data": self.same_data,
-            "sentence": self.sentence,
-            "parameters": changes,
-        }
+        changes = [vars(c) | {"standard_errors": c.standard_errors} for c in self.changes]
+        return to_plain(
+            {
+                "since": self.date,
+                "same_data": self.same_data,
+                "sentence": self.sentence,
+                "parameters": changes,
+            }
+        )
 
 
 def changes_since(record: Mapping[str, Any], path: str | os.PathLike[str]) -> Changes:

@@ -1,13 +1,12 @@
-"""Reports of a fit as Markdown, JSON or CSV."""
+"""Reports of a fit as Markdown, JSON or CSV, and their sections, which its HTML page shares."""
 
-import dataclasses
 import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..provenance import current_date, data_hash, software_versions
-from ..report_file import write_report_file
+from ...io.document import Block, Bullets, Heading, Paragraph, Table, write_report_file
+from ..provenance import current_date, data_hash, origin_rows, software_versions
 from ..statistics.digits import estimate_text, interval_text, std_text
 from ..statistics.estimate_covariance import METHODS
 from .previous import Changes, changes_since
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
 # p-value below which residuals are reported as not white.
 _SIGNIFICANT = 0.01
+# Correlation above which a pair of estimates is named, and the number of such pairs.
+_STRONG, _PAIRS = 0.9, 5
 
 
 def write_report(
@@ -37,196 +38,170 @@ def write_report(
 
     table = interval_table(fit) if intervals is None else intervals
     changes = None if previous is None else changes_since(as_record(fit), previous)
+    more = {} if changes is None else {"changes": changes.to_record()}
     return write_report_file(
         path,
         force,
-        lambda: as_text(fit, table, changes),
-        lambda: as_record(fit, changes) | {"intervals": table.to_record()},
-        lambda: as_table(fit),
+        lambda: as_document(fit, table, changes),
+        lambda: as_record(fit) | more | {"intervals": table.to_record()},
+        lambda: numbers_table(fit),
     )
 
 
-def as_text(fit: Fit, table: "IntervalTable", changes: Changes | None = None) -> str:
-    """Return the report as Markdown; the verdict on the intervals is the first line."""
-    heading = interval_heading(table)
-    lines = [f"**{fit.verdict}**", "", "# Identification", ""]
-    if not fit.converged:
-        lines += [f"**This fit did not converge: {fit.result}.** Its values are not estimates.", ""]
-    for sentence in warning_texts(fit):
-        lines += [f"**Warning**: {sentence}", ""]
-    lines += [
-        f"Runs: {len(fit.run_names)}; sampled values: {fit.num_residuals}; fitted parameters: "
-        f"{len(fit.labels)}. Result: "
-        f"{fit.result} after {' + '.join(map(str, fit.iterations))} iterations "
-        f"({fit.failed_evaluations} failed trials), {fit.offset:.2g} standard errors from the "
-        "optimum.",
-        "",
-        f"| {' | '.join(heading)} |",
-        "|---" * len(heading) + "|",
-    ]
-    lines += [f"| {' | '.join(row)} |" for row in estimate_rows(fit, table)]
-    lines += ["", noise_text(fit), "", "## Intervals by method", "", table.to_markdown()]
-    lines += [*(f"- {text}" for text in method_texts(fit)), ""]
-    if pairs := [f"{a}, {b}: {c:+.5f}" for a, b, c in strongest_correlations(fit)]:
-        lines += ["Strongest correlations: " + "; ".join(pairs), ""]
-    lines += ["## Identifiability", ""]
-    lines += [f"- {message}" for message in verdict_texts(fit)]
-    lines += ["", "## Residuals (root mean square, predicted minus measured)", ""]
-    for sensor in fit.sensors:
-        name, unit = sensor.name, fit.sensor_units[sensor.name]
-        by_channel, by_run = fit.rms_by_channel[name], fit.rms_by_run[name]
-        lines += [
-            f"- {name}: {fit.rms[name]:.5g} {unit} over all; by channel "
-            + ", ".join(f"{c} {x:.4g}" for c, x in by_channel.items())
-            + "; by run "
-            + ", ".join(f"{run} {x:.4g}" for run, x in by_run.items())
-            + "."
-        ]
-    lines += [
-        "",
-        "## Whiteness of the residuals (tests of Ljung and Box, and of runs of signs)",
-        "",
-    ]
-    lines += [f"- {sentence}" for sentence in whiteness_texts(fit)]
+def as_document(fit: Fit, table: "IntervalTable", changes: Changes | None = None) -> list[Block]:
+    """Return the report; the verdict on the intervals is the first line."""
+    verdict, *warnings = head(fit)
+    parts: list[Block] = [verdict, Heading("Identification", 1), *warnings, search_text(fit)]
+    parts += [estimates_table(fit, table), Paragraph(noise_text(fit))]
+    for title, blocks in sections(fit, table).items():
+        parts += [Heading(title), *blocks]
     if changes is not None:
-        lines += ["", "## Changes since the previous fit", "", changes.to_markdown()]
+        parts += [Heading("Changes since the previous fit"), *changes.blocks]
     if fit.notes:
-        lines += ["", "## Notes", "", *(f"- {note}" for note in fit.notes)]
-    versions = ", ".join(f"{name} {version}" for name, version in software_versions().items())
-    lines += ["", "## Origin", "", f"- Date: {current_date()}."]
-    lines += [f"- SHA-256 of the data: {data_hash(fit.optimum.runs)}.", f"- Versions: {versions}."]
-    return "\n".join(lines) + "\n"
+        parts += [Heading("Notes"), Bullets(fit.notes)]
+    origin = origin_rows([("SHA-256 of the data", data_hash(fit.optimum.runs))])
+    return [*parts, Heading("Origin"), Bullets([f"{name}: {value}." for name, value in origin])]
 
 
-def interval_heading(table: "IntervalTable") -> tuple[str, ...]:
-    """Return the heading of the table of estimates."""
-    return ("parameter", "estimate", "std", f"{100 * table.level:g} % interval", "start", "unit")
+def head(fit: Fit) -> list[Block]:
+    """Return the verdict on the intervals, and all reasons not to trust the estimates."""
+    kind = {"yes": "verdict", "with caution": "caution", "no": "failed"}[fit.verdict.use]
+    parts: list[Block] = [Paragraph(str(fit.verdict), kind)]
+    if not fit.converged:
+        text = f"This fit did not converge: {fit.result}. Its values are not estimates."
+        parts.append(Paragraph(text, "failed"))
+    return parts + [Paragraph(text, "warning") for text in fit.warnings]
 
 
-def estimate_rows(fit: Fit, table: "IntervalTable") -> list[tuple[str, ...]]:
-    """Return all estimates, with the intervals to use, as rows below `interval_heading`."""
+def search_text(fit: Fit) -> Paragraph:
+    """Return the size of the problem, and how the search ended."""
+    return Paragraph(
+        f"Runs: {len(fit.run_names)}; sampled values: {fit.num_residuals}; fitted parameters: "
+        f"{len(fit.labels)}. Result: {fit.result} after {' + '.join(map(str, fit.iterations))} "
+        f"iterations ({fit.failed_evaluations} failed trials), {fit.offset:.2g} standard errors "
+        "from the optimum.",
+        "note",
+    )
+
+
+def estimates_table(fit: Fit, table: "IntervalTable") -> Table:
+    """Return all estimates with the intervals to use."""
     std, intervals = fit.std, table.trusted_intervals
-    rows = zip(fit.labels, fit.values.tolist(), fit.starts.tolist(), fit.units, strict=True)
-    return [
-        (
-            label,
-            estimate_text(value, std[label]),
-            std_text(std[label]),
-            interval_text(intervals[label]),
-            f"{start:.4g}",
-            unit,
-        )
-        for label, value, start, unit in rows
-    ]
+    return Table(
+        ("parameter", "estimate", "std", f"{100 * table.level:g} % interval", "start", "unit"),
+        [
+            (
+                label,
+                estimate_text(value, std[label]),
+                std_text(std[label]),
+                interval_text(intervals[label]),
+                f"{start:.4g}",
+                unit,
+            )
+            for label, value, start, unit in zip(
+                fit.labels, fit.values.tolist(), fit.starts.tolist(), fit.units, strict=True
+            )
+        ],
+    )
 
 
-def method_texts(fit: Fit) -> list[str]:
-    """Return the assumption of each method on the residuals, and which one the fit uses."""
+def sections(fit: Fit, table: "IntervalTable") -> dict[str, list[Block]]:
+    """Return the sections on intervals, identifiability and residuals, by their titles."""
     # Imported here because these intervals are computed from fits.
     from ..intervals.side_by_side import METHOD_NAMES
 
-    return [
+    methods = [
         f"{METHOD_NAMES[name]}: assumes {METHODS[name]}"
         + (", as the standard deviations do." if name == fit.method else ".")
         for name in fit.covariances
     ]
-
-
-def warning_texts(fit: Fit) -> list[str]:
-    """Return all reasons not to trust estimates or standard deviations, for the top of a report."""
-    return list(fit.warnings)
-
-
-def as_record(fit: Fit, changes: Changes | None = None) -> dict[str, Any]:
-    """Return the report as plain values for JSON; infinite numbers become strings."""
-    verdict = fit.identifiability
-    sides = {b.label: "lower" if b.is_lower else "upper" for b in fit.bounds}
+    verdict = list(fit.identifiability.messages)
+    if fit.identifiability.identifiable:
+        verdict.append(
+            "Condition number of the scaled sensitivities: "
+            f"{fit.identifiability.condition:.3g} (1: the parameters act independently; above "
+            "1000: their effects are nearly alike)."
+        )
+    residuals = [
+        f"{name}: {fit.rms[name]:.5g} {unit} over all; by channel "
+        + ", ".join(f"{c} {x:.4g}" for c, x in fit.rms_by_channel[name].items())
+        + "; by run "
+        + ", ".join(f"{run} {x:.4g}" for run, x in fit.rms_by_run[name].items())
+        + "."
+        for name, unit in fit.sensor_units.items()
+    ]
     return {
-        "verdict": {"first_line": str(fit.verdict), **dataclasses.asdict(fit.verdict)},
-        "result": fit.result,
-        "converged": fit.converged,
-        "iterations": list(fit.iterations),
-        "failed_evaluations": fit.failed_evaluations,
-        "relative_offset": _json_number(fit.offset),
-        "num_residuals": fit.num_residuals,
-        "noise_is_known": fit.noise_is_known,
-        "noise": fit.noise,
-        "chi_square": fit.chi_square,
-        "degrees_of_freedom": fit.degrees_of_freedom,
+        "Intervals by method": [
+            table.table,
+            Paragraph(table.legend, "note"),
+            Bullets(methods),
+        ],
+        "Identifiability": [Bullets(verdict)],
+        "Correlations of the estimates": [Paragraph(_correlations_text(fit), "note")],
+        "Residuals": [
+            Paragraph("Root mean square, predicted minus measured:", "note"),
+            Bullets(residuals),
+            Paragraph("Whiteness, tests of Ljung and Box and of runs of signs:", "note"),
+            Bullets(whiteness_texts(fit)),
+        ],
+    }
+
+
+def as_record(fit: Fit) -> dict[str, Any]:
+    """Return the values of a fit by name, for JSON."""
+    sides = {b.label: "lower" if b.is_lower else "upper" for b in fit.bounds}
+    rows = numbers_table(fit).rows
+    own = ("result", "converged", "iterations", "failed_evaluations", "num_residuals",
+           "noise_is_known", "noise", "chi_square", "degrees_of_freedom", "covariance",
+           "correlations", "rms", "autocorrelation", "rms_by_run", "rms_by_channel", "whiteness",
+           "warnings", "notes")  # fmt: skip
+    judged = ("identifiable", "rank", "num_parameters", "condition", "messages")
+    return {
+        "verdict": {"first_line": str(fit.verdict), **vars(fit.verdict)},
+        **{name: getattr(fit, name) for name in own},
+        "relative_offset": fit.offset,
         "level": LEVEL,
         "parameters": [
             {
                 "label": label,
                 "unit": unit,
                 "estimate": value,
-                "std": _json_number(std),
-                "interval": [_json_number(x) for x in interval],
+                "std": std,
+                "interval": interval,
                 "start": start,
                 "bound": sides.get(label),
             }
-            for label, unit, value, std, interval, start in zip(
-                fit.labels,
-                fit.units,
-                fit.values.tolist(),
-                fit.std.values(),
-                fit.confidence_intervals(LEVEL).values(),
-                fit.starts.tolist(),
-                strict=True,
-            )
+            for label, unit, value, std, *interval, start in rows
         ],
         "bounds": [
             {
                 "quantity": bound.quantity,
-                "parameters": list(bound.parameters),
+                "parameters": bound.parameters,
                 "bound": "lower" if bound.is_lower else "upper",
                 "limit": bound.limit,
-                "std": _json_number(bound.std),
-                "interval": [
-                    _json_number(x) for x in bound.interval(fit.quantile(LEVEL, True, bound.label))
-                ],
+                "std": bound.std,
+                "interval": bound.interval(fit.quantile(LEVEL, True, bound.label)),
                 "unit": bound.unit,
             }
             for bound in fit.bounds
         ],
         "covariance_method": fit.method,
-        "std_by_method": {
-            name: [_json_number(x) for x in c.std.tolist()] for name, c in fit.covariances.items()
-        },
-        "covariance": [[_json_number(x) for x in row] for row in fit.covariance.tolist()],
-        "correlations": fit.correlations.tolist(),
-        "identifiability": {
-            "identifiable": verdict.identifiable,
-            "rank": verdict.rank,
-            "num_parameters": verdict.num_parameters,
-            "condition": _json_number(verdict.condition),
-            "messages": list(verdict.messages),
-        },
-        "rms": fit.rms,
-        "autocorrelation": fit.autocorrelation,
-        "rms_by_run": fit.rms_by_run,
-        "rms_by_channel": fit.rms_by_channel,
-        "whiteness": {
-            sensor: {c: None if w is None else dataclasses.asdict(w) for c, w in channels.items()}
-            for sensor, channels in fit.whiteness.items()
-        },
-        "warnings": warning_texts(fit),
-        "notes": list(fit.notes),
+        "std_by_method": {name: c.std for name, c in fit.covariances.items()},
+        "identifiability": {name: getattr(fit.identifiability, name) for name in judged},
         "date": current_date(),
         "data_sha256": data_hash(fit.optimum.runs),
         "versions": software_versions(),
-    } | ({} if changes is None else {"changes": changes.to_record()})
+    }
 
 
-def as_table(fit: Fit) -> list[list[Any]]:
-    """Return the estimates as rows of numbers, a heading first, for CSV."""
-    heading = ["parameter", "unit", "estimate", "std", "lower", "upper", "start"]
+def numbers_table(fit: Fit) -> Table:
+    """Return the estimates as numbers, for CSV."""
     std, intervals = fit.std, fit.confidence_intervals(LEVEL)
-    pairs = zip(fit.labels, fit.units, fit.values.tolist(), fit.starts.tolist(), strict=True)
-    rows = [
-        [label, unit, value, std[label], *intervals[label], start]
-        for label, unit, value, start in pairs
-    ]
-    return [heading, *rows]
+    rows = zip(fit.labels, fit.units, fit.values.tolist(), fit.starts.tolist(), strict=True)
+    return Table(
+        ("parameter", "unit", "estimate", "std", "lower", "upper", "start"),
+        [(name, unit, x, std[name], *intervals[name], start) for name, unit, x, start in rows],
+    )
 
 
 def whiteness_texts(fit: Fit) -> list[str]:
@@ -246,29 +221,18 @@ def whiteness_texts(fit: Fit) -> list[str]:
     return sentences
 
 
-def strongest_correlations(
-    fit: Fit, limit: int = 5, above: float = 0.9
-) -> list[tuple[str, str, float]]:
-    """Return pairs of labels with their correlation, strongest first."""
+def _correlations_text(fit: Fit) -> str:
+    """Return the pairs of estimates with the strongest correlations."""
     upper = np.triu(np.abs(fit.correlations), k=1)
-    order = np.argsort(-upper, axis=None)[:limit]
-    pairs = []
-    for i, j in zip(*np.unravel_index(order, upper.shape), strict=True):
-        if upper[i, j] > above:
-            pairs.append((fit.labels[i], fit.labels[j], float(fit.correlations[i, j])))
-    return pairs
-
-
-def verdict_texts(fit: Fit) -> list[str]:
-    """Return sentences on which parameters the data determine, and how well."""
-    verdict = fit.identifiability
-    if not verdict.identifiable:
-        return list(verdict.messages)
-    return [
-        *verdict.messages,
-        f"Condition number of the scaled sensitivities: {verdict.condition:.3g} (1: the parameters "
-        "act independently; above 1000: their effects are nearly alike).",
+    order = np.argsort(-upper, axis=None)[:_PAIRS]
+    pairs = [
+        f"{fit.labels[i]}, {fit.labels[j]}: {fit.correlations[i, j]:+.5f}"
+        for i, j in zip(*np.unravel_index(order, upper.shape), strict=True)
+        if upper[i, j] > _STRONG
     ]
+    if not pairs:
+        return f"No two estimates have a correlation above {_STRONG:g}."
+    return "Strongest correlations: " + "; ".join(pairs)
 
 
 def noise_text(fit: Fit) -> str:
@@ -284,7 +248,3 @@ def noise_text(fit: Fit) -> str:
         return f"{text} {given} {fit.chi_square:.4g}."
     unit = fit.sensor_units[fit.sensors[0].name]
     return f"{text}, with the noise estimated from them ({fit.noise:.4g} {unit})."
-
-
-def _json_number(x: float) -> float | str:
-    return float(x) if np.isfinite(x) else str(float(x))

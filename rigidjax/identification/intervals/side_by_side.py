@@ -1,14 +1,13 @@
 """Intervals of the same estimates by several methods, and which one to trust."""
 
 import dataclasses
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ...io.document import Paragraph, Table, to_markdown, to_plain
 from ..fit.result import LEVEL, Fit
 from ..statistics.digits import estimate_text, interval_text
 from ..statistics.verdict import rejected_channels
-from ..tables import aligned_table, markdown_table
 from .posterior import Posterior
 from .profile import Profile
 
@@ -39,10 +38,10 @@ class IntervalTable:
         """The interval to use, by label."""
         return {label: self.intervals[self.trusted[label]][label] for label in self.labels}
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """Return the heading and a row for each estimate; the interval to trust has a star."""
-        heading = ("parameter", "estimate", *self.intervals, "unit")
-        rows: list[tuple[str, ...]] = [heading]
+    @property
+    def table(self) -> Table:
+        """A row for each estimate; the interval to trust has a star."""
+        rows = []
         for label, estimate, unit in zip(self.labels, self.estimates, self.units, strict=True):
             cells = []
             for method, intervals in self.intervals.items():
@@ -50,27 +49,19 @@ class IntervalTable:
                 star = "*" if self.trusted[label] == method else ""
                 cells.append("-" if interval is None else interval_text(interval) + star)
             rows.append((label, estimate, *cells, unit))
-        return rows
+        return Table(("parameter", "estimate", *self.intervals, "unit"), rows)
 
     def to_record(self) -> dict[str, Any]:
         """Return the intervals by method and parameter as plain values for JSON.
 
         Ends that are not finite become strings.
         """
-        intervals = {
-            method: {k: [x if math.isfinite(x) else str(x) for x in ends] for k, ends in m.items()}
-            for method, m in self.intervals.items()
-        }
-        return {
-            "level": self.level,
-            "intervals": intervals,
-            "trusted": self.trusted,
-            "reason": self.reason,
-        }
+        names = ("level", "intervals", "trusted", "reason")
+        return to_plain({name: getattr(self, name) for name in names})
 
     def to_markdown(self) -> str:
         """Return the table and the reason for the choice as Markdown."""
-        return "\n".join([*markdown_table(self.rows()), "", self.legend]) + "\n"
+        return to_markdown([self.table, Paragraph(self.legend)])
 
     @property
     def legend(self) -> str:
@@ -78,7 +69,7 @@ class IntervalTable:
         return f"{100 * self.level:g} % intervals; use those with a star: {self.reason}."
 
     def __repr__(self) -> str:
-        return "\n".join([*aligned_table(self.rows()), self.legend])
+        return f"{self.table}\n{self.legend}"
 
 
 def interval_table(

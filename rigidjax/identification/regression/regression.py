@@ -312,14 +312,18 @@ class Regression:
 
         return write_report(self, path, force)
 
-    def __repr__(self) -> str:
+    @property
+    def estimate_lines(self) -> list[str]:
+        """A line for each base parameter, with its standard deviation."""
         rows = zip(self.base.expressions, self.values, self.std, strict=True)
-        lines = [
+        return [
             f"{estimate_text(value, std):>12} +- {std_text(std):>8}   {label}"
             for label, value, std in rows
         ]
+
+    def __repr__(self) -> str:
         count = f"{self.base.rank} base parameters of {len(self.data.labels)}"
-        return "\n".join([str(self.verdict), count, *lines])
+        return "\n".join([str(self.verdict), count, *self.estimate_lines])
 
 
 def regress(
