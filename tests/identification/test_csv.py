@@ -78,6 +78,8 @@ def test_delimiters(tmp_path):
         read(tmp_path, text, delimiter=",")
     with pytest.raises(ValueError, match=r"must be one character; got ', '"):
         read(tmp_path, text, delimiter=", ")
+    with pytest.raises(TypeError, match="`read_csv` has no argument 'gap'"):
+        read(tmp_path, text, gap="mask")
 
 
 def test_invalid_files_raise(tmp_path):

@@ -5,13 +5,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from ...checks import did_you_mean
 from .measurements import Measurements
-from .reading import FileLayout, Gaps, make_layout, make_run, raise_gaps
+from .reading import FileLayout, ReadOptions, make_layout, make_run, raise_gaps
 from .time_stamps import LEAST_STAMP, detect_stamps, seconds_of_date
 
 _ITEM = re.compile(r"(.+)\[(\d+)\]")
@@ -24,13 +24,8 @@ def read_arrays(
     *,
     time: str,
     run: str | None = None,
-    noise: Mapping[Any, Any] | None = None,
-    units: Mapping[Any, str] | None = None,
-    orientation: Mapping[Any, str] | None = None,
-    gaps: Gaps = "raise",
-    every: int = 1,
-    time_zero: str | None = None,
     since: str = "",
+    **options: Unpack[ReadOptions],
 ) -> list[Measurements]:
     """Return the runs of a file whose arrays are in memory.
 
@@ -40,7 +35,7 @@ def read_arrays(
     the date from which stamps are counted, 1970 if empty; the others as in `read_csv`.
     **Errors:** `ValueError` with the file and the array.
     """
-    units = dict(units or {})
+    units = dict(options.get("units") or {})
     times, count = _read_times(path, arrays, time)
     names, stated = {}, {}
     for sensor, given in sensors.items():
@@ -52,8 +47,8 @@ def read_arrays(
         first = next(iter(names.values()))[0]
         count = len(_find_column(path, arrays, first))
         times = times * np.arange(count)
-    layout = make_layout(names, time, {**units, **stated}, orientation, gaps, every, "read")
-    times, zero = _count_from_zero(path, layout, times, units, time_zero, since)
+    layout = make_layout(names, time, options | {"units": {**units, **stated}}, "read")
+    times, zero = _count_from_zero(path, layout, times, units, options.get("time_zero"), since)
     columns = [times]
     for name in layout.names[1:]:
         values = _find_column(path, arrays, name)
@@ -68,10 +63,10 @@ def read_arrays(
     for k, label in enumerate(labels):
         rows = np.flatnonzero(indices == k)
         where = f"{path}, run {label}" if run is not None else str(path)
-        if gaps == "raise":
+        if layout.gaps == "raise":
             raise_gaps(where, table[rows], layout.names)
         place = functools.partial("{}, sample {}".format, where)
-        runs.append(make_run(layout, table[rows], place, noise, label, zero))
+        runs.append(make_run(layout, table[rows], place, options.get("noise"), label, zero))
     return runs
 
 

@@ -1,27 +1,24 @@
-"""Measurements from comma-separated files: pandas reads them, faults are named with their line."""
+"""Measurements from comma-separated files, whose faults are named with their line."""
 
 import csv
 import functools
-import io
 import itertools
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from ...extras import import_optional
+from ...native import gc_paused
 from .csv_header import BLANKS, GAPS, Header, column_index, load_text, open_text, read_header
 from .measurements import Measurements
-from .reading import FileLayout, Gaps, make_layout, make_run
+from .reading import FileLayout, ReadOptions, make_layout, make_run
 from .time_stamps import Stamps, detect_stamps
 from .units import factor
 
-# Lines that pandas parses at once, which bounds the memory for cells as text.
-_CHUNK = 2**18
-# The usual spellings; pandas does not ignore case.
-_GAPS = sorted({f(gap) for gap in GAPS for f in (str.lower, str.upper, str.title)} | {"NaN"})
+# Lines that are parsed at once, which bounds the memory for cells as text.
+_CHUNK = 2**14
 _SWAP_MARKS = str.maketrans(",.", ".,")
 _COMMA = (
     " Where a comma is the decimal one, another character has to be between cells, such as a "
@@ -39,14 +36,9 @@ def read_csv(
     *,
     time: str = "time_s",
     run: str | None = None,
-    noise: Mapping[Any, Any] | None = None,
-    units: Mapping[Any, str] | None = None,
-    orientation: Mapping[Any, str] | None = None,
-    gaps: Gaps = "raise",
-    every: int = 1,
     delimiter: str | None = None,
     decimal: str | None = None,
-    time_zero: str | None = None,
+    **options: Unpack[ReadOptions],
 ) -> list[Measurements]:
     """Read one or several runs from a file with a header line.
 
@@ -97,23 +89,24 @@ def read_csv(
             '`read_csv(decimal=...)` is "." or, with another delimiter than a comma, ","; got '
             f"{decimal!r}."
         )
-    layout = make_layout(sensors, time, units, orientation, gaps, every, "read_csv")
+    layout = make_layout(sensors, time, options, "read_csv")
     header = read_header(path, load_text(path), layout.names, run, delimiter)
-    stated = _merge_units(path, header, layout, dict(units or {}))
-    layout = make_layout(sensors, time, stated, orientation, gaps, every, "read_csv")
+    stated = _merge_units(path, header, layout, dict(options.get("units") or {}))
+    layout = make_layout(sensors, time, options | {"units": stated}, "read_csv")
     columns = [column_index(path, header, name) for name in layout.names]
     key = None if run is None else column_index(path, header, run)
     stamps = None
     if len(header.first) > columns[0]:
         first, is_stated = header.first[columns[0]], time in stated or "time" in stated
+        zero = options.get("time_zero")
         try:
-            stamps = detect_stamps(first, time, layout.time_factor, is_stated, time_zero)
+            stamps = detect_stamps(first, time, layout.time_factor, is_stated, zero)
         except ValueError as error:
             raise ValueError(f"{path}, line {header.before + 1}: {error}") from None
     file = _File(path, header, columns, key, stamps)
     runs: dict[str, int] = {}
     table, run_of_row = _read_table(file, decimal, runs)
-    wrong = np.isinf(table) if gaps == "mask" else ~np.isfinite(table)
+    wrong = np.isinf(table) if layout.gaps == "mask" else ~np.isfinite(table)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         _raise_wrong_cell(file, row, columns[column])
@@ -122,7 +115,7 @@ def read_csv(
     for name, k in runs.items():
         rows = np.flatnonzero(run_of_row == k)
         place = functools.partial(_locate_row, file, rows)
-        result.append(make_run(layout, table[rows], place, noise, name, zero))
+        result.append(make_run(layout, table[rows], place, options.get("noise"), name, zero))
     return result
 
 
@@ -143,50 +136,31 @@ class _File(NamedTuple):
         """Columns with plain numbers."""
         return self.columns[self.stamps is not None :]
 
-    @property
-    def delimiter(self) -> str:
-        """Delimiter of `read_lines`, one byte long as pandas needs it."""
-        return self.header.delimiter if self.header.delimiter.isascii() else "\x1f"
-
-    @property
-    def dialect(self) -> dict[str, Any]:
-        """Further options that pandas and Python's module csv share."""
-        is_split = self.delimiter == BLANKS
-        quoting = csv.QUOTE_NONE if is_split else csv.QUOTE_MINIMAL
-        return {"quoting": quoting, "skipinitialspace": True}
-
-    def read_lines(self) -> bytes:
-        """Read the lines below the header, from the end of its last line on.
-
-        Comments, and lines without any value, are emptied; other lines keep their numbers. White
-        space that delimits is one blank.
-        """
-        data, mark = load_text(self.path), self.header.delimiter.encode()
-        before = itertools.islice(open_text(data), self.header.before)
-        data = data[sum(len(line.encode()) for line in before) - 1 :]
-        # pandas misreads an empty line before an empty cell where lines end with \r.
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        no_values = rb"\n(?:(?:[ \t]|%s)+|[ \t]*#[^\n]*)(?=\n|\Z)" % re.escape(mark)
-        data = re.sub(no_values, b"\n", data)
-        if mark.decode() == BLANKS:
-            data = b"\n".join(b" ".join(line.split()) for line in data.splitlines())
-        return data.replace(mark, self.delimiter.encode())
-
-    def rows(self, lines: bytes) -> Iterator[tuple[int, list[str]]]:
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the number and the cells of each line with data.
 
         **Errors:** `ValueError` for a line whose cells are not as many as the names, and for
         quotation marks that are not closed.
         """
-        size, offset = len(self.header.names), self.header.before - 1
-        reader = csv.reader(open_text(lines), delimiter=self.delimiter, strict=True, **self.dialect)
+        delimiter, size, offset = self.header.delimiter, len(self.header.names), self.header.before
+        text = itertools.islice(open_text(load_text(self.path)), offset, None)
+        lines = ("\n" if line.lstrip().startswith("#") else line for line in text)
+        if delimiter == BLANKS:
+            # White space that delimits is one blank.
+            lines = (" ".join(line.split()) for line in lines)
+        quoting = csv.QUOTE_NONE if delimiter == BLANKS else csv.QUOTE_MINIMAL
+        reader = csv.reader(
+            lines, delimiter=delimiter, strict=True, quoting=quoting, skipinitialspace=True
+        )
         try:
-            for cells in filter(None, reader):
+            for cells in reader:
                 line = offset + reader.line_num
+                if not any(map(str.strip, cells)):
+                    continue
                 if len(cells) == size + 1 and not cells[-1].strip():
                     cells.pop()
                 if len(cells) != size:
-                    hint = _COMMA if len(cells) > size and self.delimiter == "," else ""
+                    hint = _COMMA if len(cells) > size and delimiter == "," else ""
                     raise ValueError(
                         f"{self.path}, line {line}: {len(cells)} cells under {size} names.{hint}"
                     )
@@ -203,16 +177,13 @@ def _read_table(
     A gap is NaN, and a cell without a number is infinite. The function adds the names of runs to
     `runs`.
     """
-    lines = file.read_lines() if file.header.first else b""
-    if not lines.strip():
-        raise ValueError(f"{file.path} has no line of data after its header.")
     has_comma = any("," in cell for k, cell in enumerate(file.header.first) if k in file.numeric)
     marks = (",", ".") if has_comma else (".", ",")
-    if decimal is not None or file.delimiter == ",":
+    if decimal is not None or file.header.delimiter == ",":
         marks = (decimal or ".",)
     tables = []
     for mark in marks:
-        table, run_of_row = _read_with_decimal(file, lines, mark, runs)
+        table, run_of_row = _read_with_decimal(file, mark, runs)
         wrong = np.isinf(table).any(axis=1)
         if not wrong.any():
             return table, run_of_row
@@ -221,78 +192,51 @@ def _read_table(
     return max(tables, key=lambda item: item[0])[1:]
 
 
+@gc_paused()
 def _read_with_decimal(
-    file: _File, lines: bytes, decimal: str, runs: dict[str, int]
+    file: _File, decimal: str, runs: dict[str, int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    pandas = import_optional("pandas", "CSV files")
-
-    last, count, has_gaps = len(file.header.names) - 1, 0, False
-    texts = {file.columns[0], last, *([] if file.run is None else [file.run])} - {*file.numeric}
-    # Later versions round every number correctly, and warn about this option.
-    is_early = tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1)
-    exact: dict[str, Any] = {"float_precision": "round_trip"} if is_early else {}
-    blocks, run_indices = [], []
-    try:
-        with pandas.read_csv(
-            io.BytesIO(lines),
-            sep=file.delimiter,
-            header=None,
-            names=range(last + 1),
-            usecols=sorted({*file.numeric, *texts}),
-            index_col=False,
-            dtype=dict.fromkeys(texts, str),
-            na_values=dict.fromkeys(file.numeric, _GAPS),
-            keep_default_na=False,
-            decimal=decimal,
-            low_memory=False,
-            chunksize=_CHUNK,
-            **file.dialect,
-            **exact,
-        ) as chunks:
-            for chunk in chunks:
-                parts = [_to_numbers(chunk[k], decimal) for k in file.numeric]
-                if file.stamps is not None:
-                    parts.insert(0, _to_times(file, chunk[file.columns[0]]))
-                blocks.append(np.stack(parts, axis=1))
-                labels = [""] * len(chunk) if file.run is None else chunk[file.run]
-                run_indices += [runs.setdefault(x.strip(), len(runs)) for x in labels]
-                has_gaps |= bool((chunk[last].isna() | (chunk[last] == "")).any())
-                count += len(chunk)
-    except pandas.errors.ParserError as error:
-        for _ in file.rows(lines):
-            pass
-        raise ValueError(f"{file.path}: {error}") from error
-    # pandas fills short lines with empty cells, and leaves out cells beyond the last name.
-    if has_gaps or b'"' in lines or lines.count(file.delimiter.encode()) != last * count:
-        for _ in file.rows(lines):
-            pass
+    rows, blocks, run_indices = file.rows(), [], []
+    while chunk := list(itertools.islice(rows, _CHUNK)):
+        columns = list(zip(*(cells for _, cells in chunk), strict=True))
+        parts = [_to_numbers(columns[k], decimal) for k in file.numeric]
+        if file.stamps is not None:
+            lines = [line for line, _ in chunk]
+            parts.insert(0, _to_times(file, file.stamps, lines, columns[file.columns[0]]))
+        blocks.append(np.stack(parts, axis=1))
+        labels = [""] * len(chunk) if file.run is None else columns[file.run]
+        run_indices += [runs.setdefault(x.strip(), len(runs)) for x in labels]
+    if not blocks:
+        raise ValueError(f"{file.path} has no line of data after its header.")
     return np.concatenate(blocks), np.array(run_indices)
 
 
-def _to_numbers(cells: Any, decimal: str) -> np.ndarray:
+def _to_numbers(cells: Sequence[str], decimal: str) -> np.ndarray:
     """Return the values of a column: NaN for a gap, infinite for a cell without a number."""
-    if cells.dtype.kind in "iuf":
-        return cells.to_numpy(float)
-    return np.array([_to_number(str(cell), decimal) for cell in cells])
+    texts = cells if decimal == "." else [cell.translate(_SWAP_MARKS) for cell in cells]
+    try:
+        return np.array(list(map(float, texts)))
+    except ValueError:
+        return np.array([_to_number(*pair) for pair in zip(cells, texts, strict=True)])
 
 
-def _to_number(text: str, decimal: str) -> float:
-    if text.strip().lower() in GAPS:
+def _to_number(cell: str, text: str) -> float:
+    if cell.strip().lower() in GAPS:
         return np.nan
     try:
-        return float(text.translate(_SWAP_MARKS) if decimal == "," else text)
+        return float(text)
     except ValueError:
         return np.inf
 
 
-def _to_times(file: _File, cells: Any) -> np.ndarray:
-    assert file.stamps is not None
+def _to_times(
+    file: _File, stamps: Stamps, lines: Sequence[int], cells: Sequence[str]
+) -> np.ndarray:
     times = np.empty(len(cells))
-    for k, (row, text) in enumerate(cells.items()):
+    for k, (line, text) in enumerate(zip(lines, cells, strict=True)):
         try:
-            times[k] = file.stamps.relative(text)
+            times[k] = stamps.relative(text)
         except ValueError as error:
-            line, _ = _find_row(file, row)
             name = file.header.names[file.columns[0]]
             raise ValueError(f"{file.path}, line {line}: column {name!r}: {error}.") from None
     return times
@@ -300,7 +244,7 @@ def _to_times(file: _File, cells: Any) -> np.ndarray:
 
 def _find_row(file: _File, row: int) -> tuple[int, list[str]]:
     """Return the number and the cells of a line of data."""
-    return next(itertools.islice(file.rows(file.read_lines()), int(row), None))
+    return next(itertools.islice(file.rows(), int(row), None))
 
 
 def _locate_row(file: _File, rows: np.ndarray, k: int) -> str:
@@ -317,7 +261,7 @@ def _raise_wrong_cell(file: _File, row: int, column: int) -> None:
         raise ValueError(
             f'{where} {what}. For a sample that was not taken, read with `gaps="mask"`.'
         )
-    hint = _DECIMAL if file.delimiter != "," and re.search("[,.]", text) else ""
+    hint = _DECIMAL if file.header.delimiter != "," and re.search("[,.]", text) else ""
     raise ValueError(f"{where} must be a finite number; got {text!r}.{hint}")
 
 

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ...extras import import_optional
 from ..checked_arguments import check_sensors
 from .arrays import read_arrays
 from .measurements import Measurements
-from .reading import Gaps, make_layout
+from .reading import ReadOptions, make_layout
 from .recordings import merge_runs
 
 _PART = re.compile(r"(\w+)(?:\[([^\]]+)\])?")
@@ -31,12 +31,7 @@ def read_mcap(
     sensors: Mapping[Any, str | Sequence[str]],
     *,
     time: str = "header.stamp",
-    noise: Mapping[Any, Any] | None = None,
-    units: Mapping[Any, str] | None = None,
-    orientation: Mapping[Any, str] | None = None,
-    gaps: Gaps = "raise",
-    every: int = 1,
-    time_zero: str | None = None,
+    **options: Unpack[ReadOptions],
 ) -> list[Measurements]:
     """Read one run from a recording of ROS 2 in an MCAP file.
 
@@ -58,19 +53,20 @@ def read_mcap(
     **Errors:** `ModuleNotFoundError` without the extra `rigidjax[mcap]`; `ValueError`, with the
     file, for unknown topics and fields, and the errors of `read_csv`.
     """
-    fields = {
-        sensor: [_parse(path, name) for name in ([names] if isinstance(names, str) else names)]
-        for sensor, names in sensors.items()
-    }
     columns = {
         sensor: (names,) if isinstance(names, str) else tuple(names)
         for sensor, names in sensors.items()
     }
-    if stated := {time, "time"} & {*(units or {})}:
+    fields = {sensor: [_parse(path, name) for name in names] for sensor, names in columns.items()}
+    noise = dict(options.pop("noise", None) or {})
+    units = dict(options.pop("units", None) or {})
+    orientation = dict(options.pop("orientation", None) or {})
+    if stated := {time, "time"} & {*units}:
         raise ValueError(f"`read_mcap(units=...)`: time stamps have no unit; leave {stated} out.")
     # Checks the arguments, of which each topic gets its own.
-    make_layout(columns, time, units, orientation, gaps, every, "read_mcap")
-    for sensor in check_sensors("The keys of `read_mcap(noise=...)` must be", noise or {}):
+    described: ReadOptions = {"units": units, "orientation": orientation}
+    make_layout(columns, time, options | described, "read_mcap")
+    for sensor in check_sensors("The keys of `read_mcap(noise=...)` must be", noise):
         if sensor not in sensors:
             raise ValueError(f"`read_mcap(noise=...)` names {sensor.name!r}, which is not read.")
     topics: dict[str, list[Any]] = {}
@@ -94,14 +90,13 @@ def read_mcap(
             named,
             {sensor: columns[sensor] for sensor in group},
             time=time,
-            noise={s: noise[s] for s in group if s in noise} if noise else None,
-            units={k: unit for k, unit in (units or {}).items() if k in group or k in named},
-            orientation={s: c for s, c in (orientation or {}).items() if s in group},
-            gaps=gaps,
-            every=every,
-            time_zero=time_zero,
+            noise={s: noise[s] for s in group if s in noise},
+            units={k: unit for k, unit in units.items() if k in group or k in named},
+            orientation={s: c for s, c in orientation.items() if s in group},
+            **options,
         )
-        time_zero = runs[-1].time_zero
+        # All topics are counted from the stamp that is 0 s in the first one.
+        options["time_zero"] = runs[-1].time_zero
     return [merge_runs(runs, list(sensors))]
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ...checks import did_you_mean
 from ...extras import import_optional
 from .arrays import read_arrays
 from .measurements import Measurements
-from .reading import Gaps
+from .reading import ReadOptions
 
 if TYPE_CHECKING:
     import xarray
@@ -22,12 +22,7 @@ def read_netcdf(
     *,
     time: str = "time",
     run: str | None = None,
-    noise: Mapping[Any, Any] | None = None,
-    units: Mapping[Any, str] | None = None,
-    orientation: Mapping[Any, str] | None = None,
-    gaps: Gaps = "raise",
-    every: int = 1,
-    time_zero: str | None = None,
+    **options: Unpack[ReadOptions],
 ) -> list[Measurements]:
     """Read one or several runs from a NetCDF 4 file.
 
@@ -72,7 +67,7 @@ def read_netcdf(
             f"{'' if run is None else f' besides {run!r}'}; it has {data[time].dims}."
         )
     lead = axis if run is None else [run, axis[0]]
-    given, stated = dict(units or {}), {}
+    given, stated = dict(options.get("units") or {}), {}
     stated[time] = _read_unit(path, data, time, given.pop("time", given.pop(time, None)))
     shape = [data.sizes[d] for d in lead]
     times = data[time].broadcast_like(data[time] if run is None else data[run])
@@ -95,20 +90,9 @@ def read_netcdf(
         labels = np.asarray(data[run])[:, None]
         arrays[run] = np.broadcast_to(labels, shape)[rows]
     _, _, since = str(data[time].attrs.get("units", "")).partition(" since ")
-    return read_arrays(
-        path,
-        arrays,
-        {s: group[0] if len(group) == 1 else group for s, group in groups.items()},
-        time=time,
-        run=run,
-        noise=noise,
-        units={**{k: v for k, v in given.items() if k not in sensors}, **stated},
-        orientation=orientation,
-        gaps=gaps,
-        every=every,
-        time_zero=time_zero,
-        since=since,
-    )
+    options["units"] = {**{k: v for k, v in given.items() if k not in sensors}, **stated}
+    columns = {s: group[0] if len(group) == 1 else group for s, group in groups.items()}
+    return read_arrays(path, arrays, columns, time=time, run=run, since=since, **options)
 
 
 def _used_rows(path: Any, time: str, times: np.ndarray) -> np.ndarray:

@@ -2,17 +2,30 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 
 from ...checks import find_duplicates
+from ...rotations import EulerAngles
 from ...sensors import AbstractSensor
 from .measurements import Measurements
-from .orientations import as_quaternions, num_columns
 from .units import factor, quantities_of
 
 Gaps = Literal["raise", "mask"]
+# Deviation of rounded numbers from a rotation that is accepted.
+_TOLERANCE = 1e-3
+
+
+class ReadOptions(TypedDict, total=False):
+    """Options that all readers have, see `read_csv`."""
+
+    noise: Mapping[Any, Any] | None
+    units: Mapping[Any, str] | None
+    orientation: Mapping[Any, str] | None
+    gaps: Gaps
+    every: int
+    time_zero: str | None
 
 
 class SensorColumns(NamedTuple):
@@ -40,26 +53,23 @@ class FileLayout(NamedTuple):
 
 
 def make_layout(
-    sensors: Mapping[Any, Sequence[str]],
-    time: str,
-    units: Mapping[Any, str] | None,
-    orientation: Mapping[Any, str] | None,
-    gaps: Gaps,
-    every: int,
-    function: str,
+    sensors: Mapping[Any, Sequence[str]], time: str, options: ReadOptions, function: str
 ) -> FileLayout:
     """Return the layout of a file, after checking the arguments that describe it.
 
     **Errors:** `ValueError` for a number of columns that does not fit a sensor, an orientation
     whose convention is not stated, an unknown unit, or a unit of a column that is not read.
     """
+    if unknown := sorted(set(options) - set(ReadOptions.__annotations__)):
+        raise TypeError(f"`{function}` has no argument {unknown[0]!r}.")
+    gaps, every = options.get("gaps", "raise"), options.get("every", 1)
     if gaps not in ("raise", "mask"):
         raise ValueError(f'`{function}(gaps=...)` must be "raise" or "mask"; got {gaps!r}.')
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise ValueError(
             f"`{function}(every=...)` must be a positive integer, 1 for all samples; got {every!r}."
         )
-    units, orientation = dict(units or {}), dict(orientation or {})
+    units, orientation = (dict(options.get(k) or {}) for k in ("units", "orientation"))
     for argument, given in (("units", units), ("orientation", orientation)):
         for key in given:
             if isinstance(key, AbstractSensor) and key not in sensors:
@@ -102,7 +112,7 @@ def _make_columns(
 ) -> SensorColumns:
     is_orientation = sensor.value_shape == (4,)
     if is_orientation:
-        size = num_columns(convention, sensor.name)
+        size = _num_columns(convention, sensor.name)
     else:
         size = int(np.prod(sensor.value_shape))
         if convention is not None:
@@ -174,7 +184,7 @@ def make_run(
         part = table[:, begin:end] * columns.factors
         is_valid = np.isfinite(part)
         if columns.orientation is not None:
-            part = as_quaternions(part, columns.orientation, place, columns.sensor.name)
+            part = _as_quaternions(part, columns.orientation, place, columns.sensor.name)
             is_valid = is_valid.all(axis=1)
         values[columns.sensor] = part.reshape(len(table), *columns.sensor.value_shape)
         if not is_valid.all():
@@ -203,6 +213,81 @@ def _select_noise_rows(noise: Any, rows: np.ndarray, length: int) -> Any:
     """Return the noise of the samples that are kept, where it is given per sample."""
     noise = np.asarray(noise)
     return noise[rows] if noise.ndim == 2 and len(noise) == length else noise
+
+
+def _num_columns(convention: str | None, sensor: str) -> int:
+    """Return the number of columns of an orientation in a convention.
+
+    **Arguments:** `convention`: `"wxyz"` or `"xyzw"`, a quaternion with the scalar first or last;
+    `"matrix"`, R11, R12, ..., R33, body to space; or an intrinsic Euler sequence such as `"ZYX"`,
+    angles in its order. `sensor`, its name, for messages.
+    **Errors:** `ValueError` for `None`, which asks for a convention, and for an unknown one.
+    """
+    if convention is None:
+        raise ValueError(
+            f"Say how the columns of the {sensor} write an orientation: "
+            'orientation="wxyz" or "xyzw" for a quaternion with the scalar first or last, "matrix" '
+            'for R11, R12, ..., R33, or an intrinsic Euler sequence such as "ZYX".'
+        )
+    if convention in ("wxyz", "xyzw"):
+        return 4
+    if convention == "matrix":
+        return 9
+    if isinstance(convention, str) and convention.islower() and len(convention) == 3:
+        raise ValueError(
+            f"The orientation {convention!r} of the {sensor} would be rotations about space axes; "
+            f"write the same as the intrinsic sequence {convention[::-1].upper()!r}, with the "
+            "columns in reverse."
+        )
+    try:
+        EulerAngles(convention)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"The orientation of the {sensor} must be 'wxyz', 'xyzw', 'matrix', or an intrinsic "
+            f"Euler sequence in upper case such as 'ZYX'; got {convention!r}."
+        ) from error
+    return 3
+
+
+def _as_quaternions(
+    values: np.ndarray, convention: str, place: Callable[[int], str], sensor: str
+) -> np.ndarray:
+    """Return unit quaternions (T, 4), scalar first, of orientations (T, n) in a convention.
+
+    Rows with NaN stay NaN. **Arguments:** `values`, angles in rad; `place(k)`, the location of row
+    k.
+    **Errors:** `ValueError` for a quaternion that is not of unit length, or a matrix that is not a
+    rotation, to within 1e-3.
+    """
+    # Imported here because it takes long.
+    from scipy.spatial.transform import Rotation
+
+    finite = np.isfinite(values).all(axis=1)
+    quaternions = np.full((len(values), 4), np.nan)
+    rows = values[finite]
+    if convention in ("wxyz", "xyzw"):
+        converted = rows if convention == "wxyz" else np.roll(rows, 1, axis=1)
+        norm = np.linalg.norm(converted, axis=1, keepdims=True)
+        wrong, what = np.abs(norm[:, 0] - 1), "a quaternion of unit length"
+        converted = converted / np.where(norm > 0, norm, 1.0)
+    elif convention == "matrix":
+        R = rows.reshape(-1, 3, 3)
+        wrong = np.abs(R @ np.swapaxes(R, 1, 2) - np.eye(3)).max(axis=(1, 2), initial=0.0)
+        wrong, what = np.where(np.linalg.det(R) > 0, wrong, np.inf), "a rotation matrix"
+        R = np.where((wrong > _TOLERANCE)[:, None, None], np.eye(3), R)
+        converted = Rotation.from_matrix(R).as_quat(scalar_first=True)
+    else:
+        wrong, what = np.zeros(len(rows)), ""
+        converted = Rotation.from_euler(convention, rows).as_quat(scalar_first=True)
+    bad = np.flatnonzero(wrong > _TOLERANCE)
+    if bad.size:
+        k = int(np.flatnonzero(finite)[bad[0]])
+        raise ValueError(
+            f"{place(k)}: the {sensor} must be {what} to within {_TOLERANCE:g}; got {values[k]} as "
+            f"{convention!r}."
+        )
+    quaternions[finite] = converted
+    return quaternions
 
 
 def raise_gaps(where: str, table: np.ndarray, names: Sequence[str]) -> None:
