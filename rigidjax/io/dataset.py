@@ -141,55 +141,30 @@ def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict
         attributes = {"long_name": text, "units": units}
         return values, dims, attributes | ({"frame": frame} if frame else {})
 
-    histories = {
-        "position": entry(
-            states.position, ("body", "space"), "m", "position of the reference point", "space"
-        ),
-        "orientation": entry(
-            states.orientation,
-            ("body", "quaternion"),
-            "1",
-            "unit quaternion, scalar first, body to space; the sign is arbitrary",
-        ),
-        "velocity": entry(
-            states.velocity, ("body", "space"), "m s-1", "velocity of the reference point", "space"
-        ),
-        "angular_velocity": entry(
-            states.angular_velocity, ("body", "axis"), "rad s-1", "angular velocity", "body"
-        ),
-        "kinetic_energy": entry(kinetic, (), "J", "kinetic energy"),
-        "potential_energy": entry(
-            potential, (), "J", "potential energy of the forces that have one"
-        ),
-        "energy": entry(kinetic + potential, (), "J", "kinetic and potential energy"),
-        "linear_momentum": entry(
-            solution.linear_momentum,
-            ("space",),
-            "kg m s-1",
-            "linear momentum of all bodies",
-            "space",
-        ),
-        "angular_momentum": entry(
-            solution.angular_momentum,
-            ("space",),
-            "kg m2 s-1",
-            "angular momentum about the origin",
-            "space",
-        ),
-        "position_drift": entry(
-            solution.position_drift, (), "1", "largest violation of the constraints"
-        ),
-        "velocity_drift": entry(
-            solution.velocity_drift, (), "s-1", "largest violation of their time derivatives"
-        ),
-        "unknowns": entry(
-            unknowns,
-            ("unknown",),
-            "",
-            "unknowns of the formulation: positions x, rotation coordinates a, velocities v, "
-            "rotational velocities w, rates and angles of joints, multipliers",
-        ),
-    }
+    point, spin, quaternion = ("body", "space"), ("body", "axis"), ("body", "quaternion")
+    total = kinetic + potential
+    rows = {
+        "position": (states.position, point, "m", "position of the reference point", "space"),
+        "orientation": (states.orientation, quaternion, "1",
+                        "unit quaternion, scalar first, body to space; the sign is arbitrary"),
+        "velocity": (states.velocity, point, "m s-1", "velocity of the reference point", "space"),
+        "angular_velocity": (states.angular_velocity, spin, "rad s-1", "angular velocity", "body"),
+        "kinetic_energy": (kinetic, (), "J", "kinetic energy"),
+        "potential_energy": (potential, (), "J", "potential energy of the forces that have one"),
+        "energy": (total, (), "J", "kinetic and potential energy"),
+        "linear_momentum": (solution.linear_momentum, ("space",), "kg m s-1",
+                            "linear momentum of all bodies", "space"),
+        "angular_momentum": (solution.angular_momentum, ("space",), "kg m2 s-1",
+                             "angular momentum about the origin", "space"),
+        "position_drift": (solution.position_drift, (), "1",
+                           "largest violation of the constraints"),
+        "velocity_drift": (solution.velocity_drift, (), "s-1",
+                           "largest violation of their time derivatives"),
+        "unknowns": (unknowns, ("unknown",), "",
+                     "unknowns of the formulation: positions x, rotation coordinates a, velocities "
+                     "v, rotational velocities w, rates and angles of joints, multipliers"),
+    }  # fmt: skip
+    histories = {name: entry(*row) for name, row in rows.items()}
     if states.joint_angles is not None:
         text = "unwrapped angle of the joint"
         histories["joint_angles"] = entry(states.joint_angles, ("joint",), "rad", text)
@@ -204,12 +179,8 @@ def _histories(solution: Solution) -> dict[str, tuple[Any, tuple[str, ...], dict
         text = "unit quaternion, scalar first, frame to space; the sign is arbitrary"
         histories["frame_orientation"] = entry(orientations, ("frame", "quaternion"), "1", text)
     if reference is not None:
-        histories["chart"] = entry(
-            reference,
-            ("body", "quaternion"),
-            "1",
-            "reference rotation of the moving chart, a unit quaternion, a factor on the left",
-        )
+        text = "reference rotation of the moving chart, a unit quaternion, a factor on the left"
+        histories["chart"] = entry(reference, quaternion, "1", text)
     return histories
 
 
@@ -345,15 +316,6 @@ def _mechanism(model: AbstractFormulation, batch: tuple[str, ...]) -> Any:
 
 def _static_fields(model: AbstractFormulation) -> dict[str, str]:
     """Return the static choices of a formulation as text."""
-    fields = {
-        name: str(value)
-        for name, value in vars(model).items()
-        if isinstance(value, str | bool | int)
-    }
-    return {"rotation": _rotation_name(model), **fields}
-
-
-def _rotation_name(model: AbstractFormulation) -> str:
-    rotation = model.rotation
-    choices = [str(v) for v in vars(rotation).values() if isinstance(v, str)]
-    return f"{type(rotation).__name__}({', '.join(choices)})"
+    choices = ", ".join(v for v in vars(model.rotation).values() if isinstance(v, str))
+    fields = {k: str(v) for k, v in vars(model).items() if isinstance(v, str | bool | int)}
+    return {"rotation": f"{type(model.rotation).__name__}({choices})", **fields}

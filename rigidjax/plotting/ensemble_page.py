@@ -9,7 +9,7 @@ import numpy as np
 
 from ..io.document import Bullets, Heading, Paragraph, Table
 from .html import embed_figure, write_page
-from .style import PALETTE, new_figure, style
+from .style import PALETTE, new_figure, panel_grid, style
 
 if TYPE_CHECKING:
     import xarray
@@ -125,13 +125,8 @@ def _table(components: Sequence[Component]) -> Table:
 
 
 def _histograms(components: Sequence[Component]) -> "Figure":
-    count = len(components)
-    columns = min(count, 3)
-    figure = new_figure(3.2 * max(columns, 2), 2.1 * -(-count // columns))
-    grid = figure.subplots(-(-count // columns), columns, squeeze=False).reshape(-1)
-    for ax in grid[count:]:
-        ax.set_visible(False)
-    for ax, component in zip(grid, components, strict=False):
+    figure, grid = panel_grid(len(components), 3, 3.2, 2.1)
+    for ax, component in zip(grid, components, strict=True):
         ax.hist(component.values[np.isfinite(component.values)], bins=_BINS, color=PALETTE[0])
         ax.set_xlabel(component.label)
     grid[0].set_ylabel("members")

@@ -8,7 +8,7 @@ import numpy as np
 from ..identification import Fit, Measurements
 from ..identification.statistics.whiteness import correlations
 from ..sensors import AbstractSensor
-from .style import AXES, GREY, PALETTE, new_figure, run_panels, style
+from .style import AXES, GREY, PALETTE, panel_grid, run_panels, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,16 +60,12 @@ def plot_overview(
         ]
     panels = panels[:_OVERVIEW]
     with style():
-        columns = min(len(panels), 2)
-        figure = new_figure(4.4 * max(columns, 2), 1.8 * -(-len(panels) // columns))
-        axes = figure.subplots(-(-len(panels) // columns), columns, squeeze=False).ravel()
-        for k, (ax, (sensor, label, dots, line)) in enumerate(zip(axes, panels, strict=False)):
+        figure, axes = panel_grid(len(panels), 2, 4.4, 1.8)
+        for k, (ax, (sensor, label, dots, line)) in enumerate(zip(axes, panels, strict=True)):
             _draw_channel(ax, np.asarray(run.ts), dots, np.asarray(run.ts), line, k % len(AXES))
             ax.set_title(sensor.name if label == sensor.name else f"{sensor.name}, {label}")
             ax.set_ylabel(_unit_text(fit, sensor))
             ax.set_xlabel("time (s)")
-        for ax in axes[len(panels) :]:
-            ax.set_visible(False)
     return figure
 
 
@@ -151,10 +147,8 @@ def plot_autocorrelation(fit: Fit) -> "Figure":
     The band contains 95 % of the values of white noise.
     """
     with style():
-        count = len(fit.sensors)
-        figure = new_figure(4.6 * min(count, 2), 2.5 * -(-count // 2))
-        axes = figure.subplots(-(-count // 2), min(count, 2), squeeze=False).ravel()
-        for ax, sensor in zip(axes, fit.sensors, strict=False):
+        figure, axes = panel_grid(len(fit.sensors), 2, 4.6, 2.5)
+        for ax, sensor in zip(axes, fit.sensors, strict=True):
             size = 0
             for c, channel in enumerate(sensor.channels):
                 series = [r[sensor.name][:, c] for r in fit.residuals]
@@ -170,8 +164,6 @@ def plot_autocorrelation(fit: Fit) -> "Figure":
             ax.set_xlabel("lag (samples)")
             ax.set_ylabel("correlation")
             ax.legend(ncols=3)
-        for ax in axes[count:]:
-            ax.set_visible(False)
     return figure
 
 

@@ -63,6 +63,19 @@ def new_figure(width: float, height: float, title: str = "") -> "Figure":
     return figure
 
 
+def panel_grid(
+    count: int, columns: int, width: float, height: float
+) -> "tuple[Figure, Sequence[Axes]]":
+    """Return a figure and the axes of its panels, of a size in inches, in rows of `columns`."""
+    columns = min(count, columns)
+    rows = -(-count // columns)
+    figure = new_figure(width * max(columns, 2), height * rows)
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for ax in axes[count:]:
+        ax.set_visible(False)
+    return figure, list(axes[:count])
+
+
 def run_panels(
     count: int, title: str = "", height: float = 3.0
 ) -> "tuple[Figure, Sequence[SubFigure]]":

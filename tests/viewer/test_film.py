@@ -6,7 +6,7 @@ from viewer.motions import TS, mechanism, turned_states
 
 import rigidjax as rj
 from rigidjax import plotting, viewer
-from rigidjax.plotting.surfaces import faces_of
+from rigidjax.plotting.film import faces_of
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 import rigidjax as rj
 from rigidjax import viewer
 from rigidjax.io.mechanism import describe_mechanism
-from rigidjax.plotting.surfaces import faces_of
+from rigidjax.plotting.film import faces_of
 from rigidjax.viewer.scene import decode_array
 from rigidjax.viewer.shapes import inertia_ellipsoid, shapes_of
 

@@ -70,18 +70,13 @@ class ModelComparison:
         """Name of the model that the data support, the smallest one if they do not decide."""
         criterion = np.array([x.aicc for x in self.likelihoods])
         best = self.names[int(np.argmin(criterion))]
+        rejected = [r.smaller for r in self.ratios if r.larger == best and r.p_value < _REJECTED]
         candidates = [
             (x.num_parameters, name)
             for x, name, value in zip(self.likelihoods, self.names, criterion, strict=True)
-            if value <= criterion.min() + _UNDECIDED and not self._is_rejected(name, best)
+            if value <= criterion.min() + _UNDECIDED and name not in rejected
         ]
         return min(candidates)[1]
-
-    def _is_rejected(self, smaller: str, larger: str) -> bool:
-        return any(
-            (ratio.smaller, ratio.larger) == (smaller, larger) and ratio.p_value < _REJECTED
-            for ratio in self.ratios
-        )
 
     @property
     def sentence(self) -> str:
@@ -105,21 +100,20 @@ class ModelComparison:
                 f"Use {best!r}: AICc prefers it to {self.names[rival]!r} by {gap:.3g} "
                 f"(odds {np.exp(0.5 * min(gap, 1400.0)):.2g} to 1)"
             )
-        ratios = [r for r in self.ratios if best in (r.smaller, r.larger)]
-        parts = [text, *map(self._ratio_text, ratios)]
+        parts = [text]
+        for r in self.ratios:
+            if best in (r.smaller, r.larger):
+                verdict = "rejects" if r.p_value < _REJECTED else "does not reject"
+                parts.append(
+                    f"the likelihood ratio {verdict} {r.smaller!r} within {r.larger!r} "
+                    f"(p {_p_text(r.p_value)})"
+                )
         bic = self.names[int(np.argmin([x.bic for x in self.likelihoods]))]
         if bic != best:
             parts.append(f"BIC prefers {bic!r}")
         if self.predicted.size:
             parts.append(self._prediction_text(k, rival))
         return "; ".join(parts) + "."
-
-    def _ratio_text(self, ratio: LikelihoodRatio) -> str:
-        verdict = "rejects" if ratio.p_value < _REJECTED else "does not reject"
-        return (
-            f"the likelihood ratio {verdict} {ratio.smaller!r} within {ratio.larger!r} "
-            f"(p {_p_text(ratio.p_value)})"
-        )
 
     def _prediction_text(self, k: int, rival: int) -> str:
         """Return how two models compare in the prediction of runs that were left out."""

@@ -15,11 +15,6 @@ from .likelihood import noise_scales
 _HOLD = 1e4
 
 
-def assign_folds(num_runs: int, folds: int) -> np.ndarray:
-    """Return the number of the fold in which each run is left out, (B,)."""
-    return np.arange(num_runs) % min(folds, num_runs)
-
-
 def cross_validate(optimum: Optimum, folds: int) -> Float[np.ndarray, " B"] | None:
     """Return the deviance of every run, predicted by a fit without it.
 
@@ -33,11 +28,13 @@ def cross_validate(optimum: Optimum, folds: int) -> Float[np.ndarray, " B"] | No
     problem, minimum = optimum.problem, optimum.minimum
     search = optimum.search.with_full_horizons()
     start = problem.with_starts(minimum.leaves)
-    fold_of_run = assign_folds(problem.num_runs, folds)
+    fold_of_run = np.arange(problem.num_runs) % min(folds, problem.num_runs)
     deviances = np.zeros(problem.num_runs)
     for fold in range(fold_of_run.max() + 1):
         out = fold_of_run == fold
-        trained = minimise(_leave_out(start, out), search)
+        keep = jnp.asarray(~out)[:, None, None]
+        weights = tuple(jnp.where(keep, w, 0.0) for w in start.runs.weights)
+        trained = minimise(eqx.tree_at(lambda p: p.runs.weights, start, weights), search)
         if not bool(trained.converged):
             return None
         if problem.per_run_parameters:
@@ -50,13 +47,6 @@ def cross_validate(optimum: Optimum, folds: int) -> Float[np.ndarray, " B"] | No
             evaluation = evaluate(start, trained.shared, trained.per_run)
         deviances[out] = _deviances(optimum, evaluation.residuals, out)
     return deviances
-
-
-def _leave_out(problem: FitProblem, out: Bool[np.ndarray, " B"]) -> FitProblem:
-    """Return the problem without the samples of some runs."""
-    keep = jnp.asarray(~out)[:, None, None]
-    weights = tuple(jnp.where(keep, w, 0.0) for w in problem.runs.weights)
-    return eqx.tree_at(lambda p: p.runs.weights, problem, weights)
 
 
 def _hold_shared(optimum: Optimum, problem: FitProblem) -> FitProblem:

@@ -54,7 +54,7 @@ def read_header(
     """
     wanted = {*numeric, *([] if run is None else [run])}
     text = enumerate(open_text(data), start=1)
-    lines = ((number, line) for number, line in text if not _is_comment(line))
+    lines = ((number, line) for number, line in text if line.strip() and line.lstrip()[0] != "#")
     number, line = next(lines, (1, ""))
     if not line:
         raise ValueError(f"{path}, line 1: there is no header with the names of the columns.")
@@ -78,11 +78,6 @@ def read_header(
     if units is None:
         return Header(names, number, mark, {}, k - 1 if k else below, first)
     return Header(names, number, mark, units, k, _split(next(lines, (0, ""))[1], mark))
-
-
-def _is_comment(line: str) -> bool:
-    """Return whether a line has no data: it is empty, or begins with `#`."""
-    return not line.strip() or line.lstrip().startswith("#")
 
 
 def _is_number(cell: str) -> bool:

@@ -108,7 +108,8 @@ def interval_table(
     if posterior is not None:
         exact += [] if posterior.warnings else ["posterior"]
         intervals["posterior"] = posterior.intervals(level)
-    if _rejects_whiteness(fit):
+    tests = {f"{s} {c}": test for s, tests in fit.whiteness.items() for c, test in tests.items()}
+    if rejected_channels(tests):
         method, reason = _choose_under_dependence(fit)
         trusted = dict.fromkeys(fit.labels, method)
     else:
@@ -122,12 +123,6 @@ def interval_table(
         trusted=trusted,
         reason=reason,
     )
-
-
-def _rejects_whiteness(fit: Fit) -> bool:
-    """Return whether tests reject that the residuals of all sensors are white."""
-    tests = {f"{s} {c}": test for s, tests in fit.whiteness.items() for c, test in tests.items()}
-    return bool(rejected_channels(tests))
 
 
 METHOD_NAMES = {

@@ -145,7 +145,8 @@ def joint_data(
                 f"`joint_data(terms=...)` takes of {list(TERMS)}; got {term!r}. Give other "
                 "columns as `extra`."
             )
-        columns.append(_joint_columns(TERMS[term](v, a)))
+        # Each column acts on its joint alone.
+        columns.append(TERMS[term](v, a)[:, :, None] * np.eye(len(joints)))
         labels += [f"{joint}.{term}" for joint in joints]
     for name, combination in (coupled or {}).items():
         row = _coupling_row(name, combination, joints)
@@ -234,11 +235,6 @@ def _check_samples(
             f"`joint_data({name}=...)` is not finite at sample {bad[0]}. Leave such samples out."
         )
     return array
-
-
-def _joint_columns(values: np.ndarray) -> np.ndarray:
-    """Return one column per joint that acts on this joint alone, (T, f, f)."""
-    return values[:, :, None] * np.eye(values.shape[1])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
