@@ -123,25 +123,6 @@ def truth(folder):
     return np.concatenate([*bodies, [1.5, 0.8, 2.0, 1.1]])
 
 
-@pytest.mark.exhaustive
-def test_motors_become_joints(folder, truth):
-    """Filter, gears, units and zero: the parameters of the robot explain the recording."""
-    case = read_regression_case(folder / "case.toml")
-    assert case.data.labels[20:] == ("hip.viscous", "knee.viscous", "hip.coulomb", "knee.coulomb")
-    # The sign of a rate passes the filter in the torques, not in the column: rest is left out.
-    q, v, a = (x[50:-50] for x in coordinates(DT * np.arange(1500)))
-    rows = np.flatnonzero((np.abs(v) > 0.15).all(axis=1))
-    assert abs(len(case.data.torques) - len(rows)) < 10
-    error = case.data.rms(truth) / np.sqrt(np.mean(case.data.torques**2, axis=0))
-    assert np.all(error < 0.015)
-    zero = np.zeros_like(q)
-    expected = ident.joint_data(case.data.system, q, v, a, zero, terms=case.terms).matrix
-    found, count = case.data.matrix[:, :, :20], len(case.data.torques)
-    nearest = [np.abs(expected[:, :, :20] - row).max(axis=(1, 2)).min() for row in found[::50]]
-    assert max(nearest) < 0.1 and count < 1400
-    np.testing.assert_allclose(case.prior["thigh"].center, [0.1, 0, 0.01], atol=1e-15)
-
-
 def test_command_finds_the_robot_and_writes_its_file(folder, truth):
     """Report, values and the URDF with the masses and frictions that made the data."""
     out = folder / "out"

@@ -5,15 +5,12 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.identification import (
-    Bounded,
     Gyroscope,
-    Measurements,
     Parameter,
     Positive,
     PrincipalInertia,
     Unconstrained,
     excitation,
-    identify,
 )
 
 TS = np.linspace(0.0, 1.0, 21)
@@ -45,30 +42,7 @@ MOMENTS = Parameter(
     unit="kg m^2",
 )
 RATES = Parameter("rates", rates_of, unit="rad/s")
-INPUT = Parameter("start", rates_of, Bounded(-6.0, 6.0), unit="rad/s")
 SENSORS = {Gyroscope(): NOISE}
-
-
-@pytest.mark.exhaustive
-def test_information_is_the_inverse_of_the_covariance_of_a_fit():
-    """The fit computes the Jacobian of weighted residuals by other code."""
-    solution = rj.simulate(body(), STATE, TS[-1], ts=TS)
-    exact = np.asarray(solution.states.angular_velocity[:, 0])
-    noise = NOISE * np.random.default_rng(0).normal(size=exact.shape)
-    run = Measurements(TS, {Gyroscope(): exact + noise}, SENSORS)
-    # Between steps one of them reads what is interpolated, the other what is then projected.
-    tight = {"rtol": 1e-11, "atol": 1e-11}
-    fit = identify(body(), run, (MOMENTS, RATES), state0=STATE, horizons=(1.0,), **tight)
-    planned = excitation(fit.model, fit.states[0], TS, SENSORS, (MOMENTS, RATES), **tight)
-    assert planned.labels == fit.labels and planned.units == fit.units
-    size = np.sqrt(np.outer(np.diag(planned.information), np.diag(planned.information)))
-    np.testing.assert_allclose(
-        planned.information / size, np.linalg.inv(fit.covariance) / size, rtol=0, atol=1e-8
-    )
-    np.testing.assert_allclose(list(planned.std.values()), list(fit.std.values()), rtol=1e-8)
-    np.testing.assert_allclose(planned.correlations, fit.correlations, atol=1e-8)
-    assert planned.identifiability.condition == pytest.approx(fit.identifiability.condition)
-    assert planned.num_readings == fit.num_residuals
 
 
 def test_scores_from_eigenvalues():

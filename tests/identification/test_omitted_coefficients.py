@@ -74,16 +74,6 @@ def test_omitted_coefficient_is_fitted_from_zero(names, truth):
     np.testing.assert_array_equal(fit.starts, 0.0)
 
 
-@pytest.mark.exhaustive
-def test_sensitivities_by_omitted_coefficients():
-    damping = Parameter("d", PICKED["damping"])
-    found = rj.sensitivity(MODEL, STATE, 2.0, damping, ts=TS, sensors=ENCODER)
-    h = 1e-4
-    expected = (angles(h, 0.0) - angles(-h, 0.0)) / (2 * h)
-    derivative = np.asarray(found.jacobian["coordinate of h"]).reshape(-1)
-    np.testing.assert_allclose(derivative, expected, atol=1e-5)
-
-
 @pytest.mark.parametrize("name", PICKED)
 def test_selected_scalars_become_arrays(name):
     experiment = Experiment(MODEL, STATE, (rj.Gyroscope("rod"),))

@@ -225,31 +225,6 @@ def test_wrong_recordings(change, message):
 # --- starts
 
 
-@pytest.mark.exhaustive
-def test_starts_of_pieces_of_a_tossed_chain():
-    """A hinge between two free bodies, from sensors on one of them, against the simulated state."""
-    bodies = [
-        rj.Body("a", 1.0, (0.02, 0.03, 0.025)),
-        rj.Body("b", 0.5, (0.01, 0.01, 0.004), position=(0.3, 0, 0)),
-    ]
-    hinge = rj.Revolute("a", "b", (0.15, 0, 0), (0, 0, 1), name="hinge")
-    system = rj.System(bodies, [hinge], [rj.Gravity((0, 0, -9.81))])
-    model = rj.NullSpace(system)
-    start = rj.jointed_state(system, {"hinge": 0.3}, {"hinge": 1.0})
-    sol = rj.simulate(model, start, 0.5, ts=np.linspace(0, 0.5, 101))
-    rows = np.arange(40, 60)
-    sensors = [ANGLE, rj.Position("a", (0.05, 0.02, 0)), rj.Attitude("a"), rj.Gyroscope("a")]
-    values = {s: np.stack([s.predict(model, sol.ts[k], sol.ys[k]) for k in rows]) for s in sensors}
-    for used in (sensors, sensors[:3]):
-        run = rj.Measurements(np.asarray(sol.ts)[rows], {s: values[s] for s in used})
-        (state,) = ident.estimate_starts(model, run)
-        for name in ("position", "velocity", "angular_velocity"):
-            expected = np.asarray(getattr(sol.states, name))[40]
-            np.testing.assert_allclose(getattr(state, name), expected, atol=2e-3)
-        products = np.sum(np.asarray(state.orientation * sol.states.orientation[40]), axis=1)
-        np.testing.assert_allclose(np.abs(products), 1.0, atol=1e-6)
-
-
 def test_rates_of_starts_use_as_many_samples_as_a_parabola_describes():
     """The error of a rate from a noisy encoder: of the order that a long window allows."""
     rng = np.random.default_rng(1)

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from identification.arms import PLANTED, Swing, excitation, mixed_tree, planar_arm
-from scipy.integrate import solve_ivp
 
 import rigidjax as rj
 from rigidjax import identification as ident
@@ -76,15 +75,6 @@ def _motion(prepared, state):
         prepared, t, joint_frames, Twists(state.velocity, state.angular_velocity)
     )
     return compute_accelerations(prepared, t, poses, joint_frames, nu).derivatives
-
-
-@pytest.mark.exhaustive
-def test_regressor_from_states_equals_that_from_joint_coordinates(exact_arm):
-    q, v, a = excitation(2)
-    states = rj.joint_states(planar_arm(), q, v)
-    Y = ident.regressor(planar_arm(), states, a)
-    np.testing.assert_allclose(Y, exact_arm.matrix[:, :, :20], atol=1e-12)
-    np.testing.assert_array_equal(exact_arm.labels[:3], ["upper.m", "upper.mx", "upper.my"])
 
 
 def test_joint_states_are_consistent_and_unwrapped():
@@ -177,50 +167,6 @@ def test_standard_deviations_match_repetitions(exact_arm):
 
 def _replace_torques(data, torques):
     return dataclasses.replace(data, torques=torques)
-
-
-@pytest.mark.exhaustive
-def test_agrees_with_identify():
-    """A pendulum driven by a known torque: angles explain the same body as accelerations do."""
-    law = lambda t: 3 * jnp.sin(2 * t) + jnp.cos(5 * t)  # noqa: E731
-    length, mass, moment = 0.4, 1.3, 0.05
-
-    def pendulum(mass, moment, *motor):
-        body = rj.Body("bob", mass, (moment,) * 3, (length, 0, 0))
-        hinge = rj.Revolute("ground", "bob", (0, 0, 0), (0, 0, 1), name="hinge")
-        return rj.System(body, hinge, [rj.Gravity((0, -9.81, 0)), *motor])
-
-    start, sensor = pendulum(1.0, 0.1, rj.Motor("hinge", law)), rj.JointCoordinate("hinge")
-
-    def swing(ts, y):
-        return y[1], (law(ts) - mass * 9.81 * length * np.cos(y[0])) / (moment + mass * length**2)
-
-    ts = np.linspace(0, 2, 41)
-    path = solve_ivp(swing, (0, 2), [0, 0], "DOP853", ts, rtol=1e-12, atol=1e-12)
-    q, v = path.y
-    a = np.array([swing(t, y)[1] for t, y in zip(ts, path.y.T, strict=True)])
-    fit = rj.identify(
-        rj.NullSpace(start),
-        rj.Measurements(ts, {sensor: q}, {sensor: 1e-3}),
-        [
-            rj.Parameter("m", lambda e: e.model.system.bodies[0].mass, ident.Positive()),
-            rj.Parameter(
-                "I",
-                lambda e: e.model.system.bodies[0].inertia,
-                ident.PrincipalInertia(fixed=("I1", "I2")),
-            ),
-        ],
-        projection=False,
-        horizons=(1.0,),
-    )
-    motion = (x[:, None] for x in (q, v, a, np.asarray(law(ts))))
-    linear = ident.regress(ident.joint_data(pendulum(1.0, 0.1), *motion), noise=[1e-3])
-    assert linear.base.rank == 3
-    identified = ident.inertial_parameters(fit.model.system)
-    # As accurate as the simulations in the fit, at their tolerance of 1e-8.
-    np.testing.assert_allclose(
-        linear.base.combinations @ identified, linear.values, rtol=1e-6, atol=1e-7
-    )
 
 
 def test_armature_is_a_term_of_the_regression():

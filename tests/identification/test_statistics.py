@@ -1,7 +1,6 @@
 """Intervals and tests of residuals, against SciPy."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -11,9 +10,7 @@ from identification import cases
 
 import rigidjax as rj
 from rigidjax.identification import identify, predictions
-from rigidjax.identification.statistics.digits import interval_text
 from rigidjax.identification.statistics.whiteness import (
-    assess_whiteness,
     ljung_box,
     successive_correlation,
 )
@@ -85,23 +82,6 @@ def test_confidence_intervals(fits):
     exhausted = dataclasses.replace(fits[1], covariances={"model": nothing}, method="model")
     assert np.isinf(list(exhausted.confidence_intervals().values())).all()
     assert "not determined" in exhausted.report()
-
-
-@pytest.mark.exhaustive
-def test_reports_have_intervals_and_whiteness(fits, tmp_path):
-    fit = fits[1]
-    whiteness = fit.whiteness["gyroscope"]["omega2"]
-    runs = [r["gyroscope"][:, 1] for r in fit.innovations]
-    assert whiteness == assess_whiteness(runs) and whiteness.num_samples == sum(cases.LENGTHS)
-    low, high = fit.confidence_intervals()["I1"]
-    text = fit.report()
-    assert interval_text((low, high)) in text and "95 % interval" in text
-    assert f"omega2 p = {whiteness.p_value:.2g}" in text
-    assert "no evidence against white noise" in text
-    record = json.loads(fit.report(tmp_path / "fit.json"))
-    assert record["parameters"][0]["interval"] == [low, high]
-    assert record["whiteness"]["gyroscope"]["omega2"]["p_value"] == whiteness.p_value
-    assert record["degrees_of_freedom"] == fit.degrees_of_freedom
 
 
 def test_report_names_non_white_residuals(fits):
