@@ -39,10 +39,11 @@ def unknown_names(model: AbstractFormulation) -> list[str]:
     """
     if isinstance(model, JointStart):
         return unknown_names(model.model)
+    angles = model.unwrapped_joints if has_joints(model.system) else ()
     return [
         *_positions(model),
         *_velocities(model),
-        *_angles(model),
+        *(f"{model.multibody.joints[j].name}.angle" for j in angles),
         *state_names(model.multibody),
         *_multipliers(model),
     ]
@@ -78,13 +79,6 @@ def _velocities(model: AbstractFormulation) -> list[str]:
         if joint is None:
             names += [prefix + name for name in free]
     return names
-
-
-def _angles(model: AbstractFormulation) -> list[str]:
-    system = model.system
-    if not has_joints(system):
-        return []
-    return [f"{system.joints[j].name}.angle" for j in model.unwrapped_joints]
 
 
 def _multipliers(model: AbstractFormulation) -> list[str]:

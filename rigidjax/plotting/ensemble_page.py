@@ -60,7 +60,10 @@ def write_ensemble_page(
 
 
 def _parts(dataset: Any) -> list[Any]:
-    result = _names(dataset)
+    from ..ensembles.traced_run import result_names
+
+    result = dataset["result"].to_numpy()
+    result = result_names(result) if result.dtype.kind in "iu" else result.astype(str)
     succeeded = result == "successful"
     names, counts = np.unique(result[~succeeded], return_counts=True)
     causes = [f"{count} {name}" for name, count in zip(names, counts, strict=True)]
@@ -83,13 +86,6 @@ def _parts(dataset: Any) -> list[Any]:
     rows = [(k, steps.values[k], f"{reached[k]:.6g}", result[k]) for k in longest[:_LONGEST]]
     head = ("member", "steps", "time reached (s)", "result")
     return [*parts, Heading("The longest runs"), Table(head, rows)]
-
-
-def _names(dataset: Any) -> np.ndarray:
-    from ..ensembles.traced_run import result_names
-
-    result = dataset["result"].to_numpy()
-    return result_names(result) if result.dtype.kind in "iu" else result.astype(str)
 
 
 def _components(variables: Any, succeeded: np.ndarray) -> list[Component]:

@@ -64,10 +64,11 @@ def write_model_page(
 
 def model_tables(system: System | FixedPointBody) -> list[Block]:
     """Return tables and lists of the bodies, joints, forces and frames of a model."""
-    return _of_system(system) if isinstance(system, System) else _of_body(system)
-
-
-def _of_system(system: System) -> list[Block]:
+    if isinstance(system, FixedPointBody):
+        inertia = Paragraph(f"inertia {_number(system.inertia)}", "note")
+        items = [item for item in (system.potential, system.moment) if item is not None]
+        head = Paragraph("A body with a fixed point.")
+        return [head, inertia, *_titled_list("Potential and moment", items)]
     bodies = [
         (
             body.name,
@@ -97,13 +98,6 @@ def _of_system(system: System) -> list[Block]:
     parts += _titled_list("Constraints", system.constraints)
     parts += _titled_list("Forces", system.forces)
     return parts + _titled_list("Frames", system.frames)
-
-
-def _of_body(body: FixedPointBody) -> list[Block]:
-    inertia = Paragraph(f"inertia {_number(body.inertia)}", "note")
-    parts: list[Block] = [Paragraph("A body with a fixed point."), inertia]
-    items = [item for item in (body.potential, body.moment) if item is not None]
-    return parts + _titled_list("Potential and moment", items)
 
 
 def _titled_list(title: str, items: Iterable[Any]) -> list[Block]:

@@ -55,8 +55,11 @@ def _node_positions(system: System) -> dict[int, tuple[float, float]]:
     for i in topology.order:
         children[topology.parents[i]].append(i)
     across: dict[int, float] = {}
-    leaves = 0
-    for i in (*reversed(_depth_first(children)), GROUND):
+    leaves, order, stack = 0, [], [*reversed(children[GROUND])]
+    while stack:
+        order.append(stack.pop())
+        stack += reversed(children[order[-1]])
+    for i in (*reversed(order), GROUND):
         below = [across[c] for c in children[i]]
         if not below:
             across[i] = float(-leaves)
@@ -64,12 +67,3 @@ def _node_positions(system: System) -> dict[int, tuple[float, float]]:
         else:
             across[i] = 0.5 * (min(below) + max(below))
     return {i: (x, 0.0 if i == GROUND else -1.0 - float(depths[i])) for i, x in across.items()}
-
-
-def _depth_first(children: dict[int, list[int]]) -> list[int]:
-    order, stack = [], list(reversed(children[GROUND]))
-    while stack:
-        i = stack.pop()
-        order.append(i)
-        stack.extend(reversed(children[i]))
-    return order

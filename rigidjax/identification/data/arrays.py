@@ -70,7 +70,12 @@ def read_arrays(
     return runs
 
 
-def _find_array(path: Any, arrays: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+def _find_array(
+    path: Any, arrays: Mapping[str, np.ndarray], name: str
+) -> tuple[np.ndarray, int | None]:
+    """Return the array of a name such as `"q"` or `"q[2]"`, and the index of a column."""
+    match = None if name in arrays else _ITEM.fullmatch(name)
+    name, column = (name, None) if match is None else (match[1], int(match[2]))
     if name not in arrays:
         known = list(arrays)
         raise ValueError(
@@ -78,16 +83,15 @@ def _find_array(path: Any, arrays: Mapping[str, np.ndarray], name: str) -> np.nd
         )
     values = np.asarray(arrays[name])
     # Row and column vectors, as MATLAB writes them.
-    return values.ravel() if values.ndim == 2 and 1 in values.shape else values
+    return values.ravel() if values.ndim == 2 and 1 in values.shape else values, column
 
 
 def _find_column(path: Any, arrays: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     """Return the array (T,) of a name, such as `"q"` or `"q[2]"`."""
-    match = None if name in arrays else _ITEM.fullmatch(name)
-    values = _find_array(path, arrays, name if match is None else match[1])
-    if match is not None and values.ndim == 2 and int(match[2]) < values.shape[1]:
-        return values[:, int(match[2])]
-    if match is not None or values.ndim != 1:
+    values, column = _find_array(path, arrays, name)
+    if column is not None and values.ndim == 2 and column < values.shape[1]:
+        return values[:, column]
+    if column is not None or values.ndim != 1:
         raise ValueError(
             f"{path}: {name!r} is no column of numbers; the array has shape {values.shape}. Name "
             'one of its columns, counted from 0, such as "q[2]".'
@@ -96,14 +100,12 @@ def _find_column(path: Any, arrays: Mapping[str, np.ndarray], name: str) -> np.n
 
 
 def _expand_names(path: Any, arrays: Mapping[str, np.ndarray], name: str) -> list[str]:
-    match = None if name in arrays else _ITEM.fullmatch(name)
-    values = _find_array(path, arrays, name if match is None else match[1])
-    if match is not None or values.ndim == 1:
+    values, column = _find_array(path, arrays, name)
+    if column is not None or values.ndim == 1:
         return [name]
-    size = int(np.prod(values.shape[1:]))
     if values.ndim != 2:
         raise ValueError(f"{path}: the array {name!r} must have shape (T, n); got {values.shape}.")
-    return [f"{name}[{k}]" for k in range(size)]
+    return [f"{name}[{k}]" for k in range(values.shape[1])]
 
 
 def _as_numbers(path: Any, name: str, values: np.ndarray) -> np.ndarray:
@@ -119,7 +121,7 @@ def _read_times(
     path: Any, arrays: Mapping[str, np.ndarray], time: str
 ) -> tuple[np.ndarray, int | None]:
     """Return the times and their number, or the time between samples and `None`."""
-    values = _find_array(path, arrays, time)
+    values, _ = _find_array(path, arrays, time)
     if values.size == 1:
         period = float(values.reshape(()))
         if not 0 < period < np.inf:

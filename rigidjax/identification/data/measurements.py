@@ -184,9 +184,13 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
     given = [[run.noise[k] is not None for run in runs] for k in range(len(first.sensors))]
     partial = [k for k, known in enumerate(given) if any(known) != all(known)]
     if partial:
+        parts = []
+        for k in partial:
+            lacking = [run.name or str(i) for i, run in enumerate(runs, 1) if run.noise[k] is None]
+            parts.append(f"the {first.sensors[k].name} in the runs {lacking}")
         raise ValueError(
             "`Measurements(noise=...)` of a sensor must be given for every run, or for none: it is "
-            "then estimated from its residuals. It lacks " + _describe_missing_noise(runs, partial)
+            f"then estimated from its residuals. It lacks {', '.join(parts)}."
         )
     length = max(len(run.ts) for run in runs)
 
@@ -220,15 +224,6 @@ def rescale_weights(runs: Runs, noise: Sequence[float]) -> Runs:
     """Return the runs with weights divided by the `noise` of each sensor."""
     weights = tuple(w / s for w, s in zip(runs.weights, noise, strict=True))
     return eqx.tree_at(lambda r: r.weights, runs, weights)
-
-
-def _describe_missing_noise(runs: Sequence[Measurements], indices: Sequence[int]) -> str:
-    """Return the names of some sensors, each with its runs without noise."""
-    parts = []
-    for k in indices:
-        lacking = [run.name or str(i + 1) for i, run in enumerate(runs) if run.noise[k] is None]
-        parts.append(f"the {runs[0].sensors[k].name} in the runs {lacking}")
-    return ", ".join(parts) + "."
 
 
 def _check_mask(sensor: Any, mask: Any, length: int) -> Any:

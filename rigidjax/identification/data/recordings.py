@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from ...checks import check_sample_times, find_duplicates
-from ...sensors import Attitude, Delayed, JointCoordinate
+from ...sensors import JointCoordinate
 from .filtering import lowpass, lowpass_orientation, resample, resample_orientation
 from .measurements import Measurements
 
@@ -109,7 +109,7 @@ def filter_run(run: Measurements, cutoff: float, *, order: int = 4) -> Measureme
     for k, sensor in enumerate(run.sensors):
         rows = _sampled_rows("filter_run", run, k)
         new = np.array(run.values[k], float)
-        method = lowpass_orientation if _is_orientation(sensor) else lowpass
+        method = lowpass_orientation if sensor.value_shape == (4,) else lowpass
         ts = np.asarray(run.ts)[rows]
         new[rows] = _call_for(sensor, method, ts, new[rows], cutoff, order=order)
         values.append(new)
@@ -140,7 +140,7 @@ def resample_run(run: Measurements, ts: ArrayLike) -> Measurements:
         times, samples = np.asarray(run.ts)[rows], np.asarray(run.values[k])[rows]
         is_valid = _has_samples_around(times, new_ts)
         at = np.clip(new_ts, times[0], times[-1])
-        method: Any = resample_orientation if _is_orientation(sensor) else resample
+        method: Any = resample_orientation if sensor.value_shape == (4,) else resample
         values.append(_call_for(sensor, method, times, samples, at))
         masks.append(np.broadcast_to(is_valid[:, None], (len(new_ts), len(sensor.channels))))
         noises.append(_constant_noise(run, k, rows, len(new_ts)))
@@ -189,11 +189,6 @@ def merge_runs(runs: Sequence[Measurements], order: Sequence[Any] | None = None)
     )
 
 
-def _is_orientation(sensor: Any) -> bool:
-    inner = sensor.sensor if isinstance(sensor, Delayed) else sensor
-    return isinstance(inner, Attitude)
-
-
 def _sampled_rows(function: str, run: Measurements, k: int) -> np.ndarray:
     """Return the rows with samples of sensor number `k`.
 
@@ -206,7 +201,7 @@ def _sampled_rows(function: str, run: Measurements, k: int) -> np.ndarray:
             "each channel a sensor of its own."
         )
     rows = np.flatnonzero(mask[:, 0])
-    inner = sensor.sensor if isinstance(sensor, Delayed) else sensor
+    inner, _ = sensor.on_time()
     if isinstance(inner, JointCoordinate):
         period = inner.period if inner.period is not None else 2 * np.pi
         jumps = np.abs(np.diff(np.asarray(run.values[k])[rows]))

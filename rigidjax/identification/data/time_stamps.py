@@ -62,7 +62,10 @@ def detect_stamps(
     and cannot be seconds, for a unit of dates, and an invalid `time_zero`.
     """
     first, unit = first.strip(), Decimal(repr(factor))
-    zero = None if time_zero is None else _parse_time_zero(time_zero)
+    try:
+        zero = None if time_zero is None else _parse_iso(time_zero)[0]
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"`time_zero` is the `time_zero` of another run: {error}.") from None
     if ISO.fullmatch(first):
         if is_stated and factor != 1.0:
             raise ValueError(
@@ -129,13 +132,6 @@ def _format_iso(seconds: Decimal) -> str:
     fraction = f"{seconds - whole:f}".partition(".")[2].rstrip("0")
     moment = _EPOCH + datetime.timedelta(seconds=whole)
     return f"{moment.isoformat()}{'.' + fraction if fraction else ''}Z"
-
-
-def _parse_time_zero(text: str) -> Decimal:
-    try:
-        return _parse_iso(text)[0]
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"`time_zero` is the `time_zero` of another run: {error}.") from None
 
 
 def _describe_in_units(number: Decimal) -> str:

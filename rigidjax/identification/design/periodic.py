@@ -111,12 +111,10 @@ class TreeRows:
         q = rng.uniform(bounds["low"], bounds["high"], (_NUM_RANDOM * f, f))
         x = np.hstack([q, rng.normal(size=(len(q), 2 * f))])
         matrix = np.asarray(_all_rows(self._arguments, self._options, x)[0])
-        self.base: BaseParameters = base_parameters(
-            matrix.reshape(-1, matrix.shape[2]), [*parameter_labels(system), *names]
-        )
+        flat = matrix.reshape(-1, matrix.shape[2])
+        self.base: BaseParameters = base_parameters(flat, [*parameter_labels(system), *names])
         # Orthogonal combinations of unit columns: those of the base parameters can be nearly
         # parallel, such as the masses of links that mostly act by gravity.
-        flat = matrix.reshape(-1, matrix.shape[2])
         size = np.linalg.norm(flat, axis=0)
         size = np.where(size > 0, size, np.inf)
         axes = np.linalg.svd(flat / size, full_matrices=False)[2][: self.base.rank]
@@ -138,12 +136,8 @@ class TreeRows:
         values = np.linalg.svd(flat[:, size > 0] / size[size > 0], compute_uv=False)
         return float(values[0] / values[self.base.rank - 1])
 
-    def torques(self, x: np.ndarray) -> np.ndarray:
-        """Return the torques of the nominal parameters, (T, f)."""
-        return np.asarray(_all_rows(self._arguments, self._options, x)[1])
-
     def evaluate_bounded(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return torques and coordinates of points, (T, f + 3 P)."""
+        """Return torques of the nominal parameters, (T, f), and coordinates of points (T, 3 P)."""
         _, torques, points = _all_rows(self._arguments, self._options, x)
         return np.asarray(torques), np.asarray(points)
 

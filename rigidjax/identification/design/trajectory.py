@@ -3,7 +3,6 @@
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import ArrayLike
@@ -82,7 +81,7 @@ class Trajectory:
 
     def torques(self, ts: ArrayLike) -> np.ndarray:
         """Return the torques at times (T,) s, (T, f), of the nominal parameters."""
-        return self.rows.torques(np.concatenate(self.samples(ts), axis=1))
+        return self.rows.evaluate_bounded(np.concatenate(self.samples(ts), axis=1))[0]
 
     def to_csv(self, path: str | os.PathLike[str], rate: float, force: bool = False) -> None:
         """Write one period as a CSV file: `time_s`, and of each coordinate q, v, a and tau.
@@ -170,7 +169,7 @@ def design_trajectory(
         period * np.arange(counts[0]) / counts[0],
         period * np.arange(counts[1]) / counts[1],
     )
-    found: Any = search_trajectory(
+    found = search_trajectory(
         rows, bounds, workspace, period, harmonics, grids, from_rest, num_starts, max_iterations,
         seed,
     )  # fmt: skip
@@ -178,11 +177,8 @@ def design_trajectory(
         system=system,
         labels=labels,
         period=float(period),
-        motion=found.motion,
         rows=rows,
         base=rows.base,
         condition=rows.condition(np.concatenate(found.motion(grids[1]), axis=1)),
-        score=found.score,
-        reached=found.reached,
-        converged=found.converged,
+        **found._asdict(),
     )

@@ -1,8 +1,7 @@
 """Search for a periodic motion of largest information within limits."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +18,7 @@ _TOLERANCE = 1e-5
 _MARGIN = 1e-4
 
 
-@dataclasses.dataclass(frozen=True)
-class FoundTrajectory:
+class FoundTrajectory(NamedTuple):
     """A motion within the limits, its score, the used part of the limits, and convergence."""
 
     motion: PeriodicMotion
@@ -131,17 +129,12 @@ class _Problem:
 
 def _box_center(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return centre and half size of boxes; a box with one wall is measured from 1 m inside."""
-    both = np.isfinite(low) & np.isfinite(high)
-    none = ~np.isfinite(low) & ~np.isfinite(high)
-    safe_low, safe_high = (
-        np.where(np.isfinite(low), low, 0.0),
-        np.where(np.isfinite(high), high, 0.0),
-    )
-    center = np.where(both, 0.5 * (safe_low + safe_high), 0.0)
-    size = np.where(both, 0.5 * (safe_high - safe_low), 1.0)
-    center = np.where(np.isfinite(low) & ~both, safe_low + 1.0, center)
-    center = np.where(np.isfinite(high) & ~both, safe_high - 1.0, center)
-    return center, np.where(none, np.inf, size)
+    none = ~(np.isfinite(low) | np.isfinite(high))
+    low, high = np.where(none, 0.0, low), np.where(none, 0.0, high)
+    # A missing wall is 2 m from the other one.
+    below = np.where(np.isfinite(low), low, high - 2.0)
+    above = np.where(np.isfinite(high), high, low + 2.0)
+    return 0.5 * (below + above), np.where(none, np.inf, 0.5 * (above - below))
 
 
 def search_trajectory(
@@ -164,9 +157,12 @@ def search_trajectory(
     rng = np.random.default_rng(seed)
     best, worst = None, {}
     for _ in range(num_starts):
-        found, excess = _search(
-            problem, boxes, _draw_start(problem, rng, grids[1]), grids, max_iterations
-        )
+        # Random coefficients within the limits of positions, rates and accelerations.
+        z = rng.normal(size=problem.shape)
+        used = problem.used(z.ravel(), grids[1])
+        linear = [np.abs(used[k]).max(axis=0) for k in ("position", "rate", "acceleration")]
+        z = (0.7 * z / np.maximum(np.max(linear, axis=0), 1e-12)).ravel()
+        found, excess = _search(problem, z, grids, max_iterations)
         worst = excess if not worst or max(excess.values()) < max(worst.values()) else worst
         if found is not None and (best is None or found.score > best.score):
             best = found
@@ -181,20 +177,8 @@ def search_trajectory(
     return best
 
 
-def _draw_start(problem: _Problem, rng: np.random.Generator, ts: np.ndarray) -> np.ndarray:
-    """Return random coefficients within the limits of positions, rates and accelerations."""
-    z = rng.normal(size=problem.shape)
-    used = problem.used(z.ravel(), ts)
-    linear = [np.abs(used[k]).max(axis=0) for k in ("position", "rate", "acceleration")]
-    return (0.7 * z / np.maximum(np.max(linear, axis=0), 1e-12)).ravel()
-
-
 def _search(
-    problem: _Problem,
-    boxes: Sequence[WorkspaceBox],
-    z: np.ndarray,
-    grids: tuple[np.ndarray, np.ndarray],
-    max_iterations: int,
+    problem: _Problem, z: np.ndarray, grids: tuple[np.ndarray, np.ndarray], max_iterations: int
 ) -> tuple[FoundTrajectory | None, dict[str, float]]:
     """Return the motion from one start, `None` if it exceeds a limit, and the used parts."""
     # Imported here because it takes long.

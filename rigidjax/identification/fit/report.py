@@ -1,15 +1,15 @@
 """Reports of a fit as Markdown, JSON or CSV, and their sections, which its HTML page shares."""
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...io.document import Block, Bullets, Heading, Paragraph, Table, write_report_file
+from ...io.document import Block, Bullets, Heading, Paragraph, Table
 from ..provenance import current_date, data_hash, origin_rows, software_versions
 from ..statistics.digits import estimate_text, interval_text, std_text
 from ..statistics.estimate_covariance import METHODS
-from .previous import Changes, changes_since
+from ..statistics.verdict import METHOD_NAMES
+from .previous import Changes
 from .result import LEVEL, Fit
 
 if TYPE_CHECKING:
@@ -19,33 +19,6 @@ if TYPE_CHECKING:
 _SIGNIFICANT = 0.01
 # Correlation above which a pair of estimates is named, and the number of such pairs.
 _STRONG, _PAIRS = 0.9, 5
-
-
-def write_report(
-    fit: Fit,
-    path: str | os.PathLike[str] | None = None,
-    force: bool = False,
-    previous: str | os.PathLike[str] | None = None,
-    intervals: "IntervalTable | None" = None,
-) -> str:
-    """Return the report, and write it to `path`; see `write_report_file`.
-
-    **Arguments:** `previous`, an earlier report in JSON; the changes since are reported;
-    `intervals` by several methods, by default those of the fit alone.
-    """
-    # Imported here because these intervals are computed from fits.
-    from ..intervals.side_by_side import interval_table
-
-    table = interval_table(fit) if intervals is None else intervals
-    changes = None if previous is None else changes_since(as_record(fit), previous)
-    more = {} if changes is None else {"changes": changes.to_record()}
-    return write_report_file(
-        path,
-        force,
-        lambda: as_document(fit, table, changes),
-        lambda: as_record(fit) | more | {"intervals": table.to_record()},
-        lambda: numbers_table(fit),
-    )
 
 
 def as_document(fit: Fit, table: "IntervalTable", changes: Changes | None = None) -> list[Block]:
@@ -107,9 +80,6 @@ def estimates_table(fit: Fit, table: "IntervalTable") -> Table:
 
 def sections(fit: Fit, table: "IntervalTable") -> dict[str, list[Block]]:
     """Return the sections on intervals, identifiability and residuals, by their titles."""
-    # Imported here because these intervals are computed from fits.
-    from ..intervals.side_by_side import METHOD_NAMES
-
     methods = [
         f"{METHOD_NAMES[name]}: assumes {METHODS[name]}"
         + (", as the standard deviations do." if name == fit.method else ".")

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ...formulations import AbstractFormulation
+from ...io.document import write_report_file
 from ...sensors import AbstractSensor
 from ...state import State
 from ..data.measurements import Measurements
@@ -285,9 +286,20 @@ class Fit:
         **Errors:** `ValueError` for another ending, and for another `previous` file;
         `FileExistsError` without `force`; `OSError` for a path that cannot be read or written.
         """
-        from .report import write_report
+        # Imported here because reports and tables of intervals are made from fits.
+        from ..intervals.side_by_side import interval_table
+        from .report import as_document, as_record, numbers_table
 
-        return write_report(self, path, force, previous, intervals)
+        table = interval_table(self) if intervals is None else intervals
+        changes = None if previous is None else self.changes_since(previous)
+        more = {} if changes is None else {"changes": changes.to_record()}
+        return write_report_file(
+            path,
+            force,
+            lambda: as_document(self, table, changes),
+            lambda: as_record(self) | more | {"intervals": table.to_record()},
+            lambda: numbers_table(self),
+        )
 
     def changes_since(self, previous: str | os.PathLike[str]) -> Changes:
         """Return the changes of the estimates since an earlier report.

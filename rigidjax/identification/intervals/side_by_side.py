@@ -7,7 +7,7 @@ from typing import Any
 from ...io.document import Paragraph, Table, to_markdown, to_plain
 from ..fit.result import LEVEL, Fit
 from ..statistics.digits import estimate_text, interval_text
-from ..statistics.verdict import rejected_channels
+from ..statistics.verdict import METHOD_NAMES, rejected_channels
 from .posterior import Posterior
 from .profile import Profile
 
@@ -123,13 +123,6 @@ def interval_table(
         trusted=trusted,
         reason=reason,
     )
-
-
-METHOD_NAMES = {
-    "model": "linearised",
-    "hac": "sandwich (hac)",
-    "cluster": "sandwich (cluster)",
-}
 
 
 def _check_same_fit(

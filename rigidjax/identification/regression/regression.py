@@ -14,6 +14,7 @@ from ...bodies import MassProperties
 from ...checks import find_duplicates, float_array
 from ...forces.base import body_index
 from ...formulations import AbstractFormulation
+from ...io.document import write_report_file
 from ...mechanics import System, rate_labels
 from ...mechanics.kinematics.forward import check_placeable, tree_poses
 from ..statistics.covariance import Spectrum
@@ -299,14 +300,20 @@ class Regression:
     def report(self, path: str | os.PathLike[str] | None = None, force: bool = False) -> str:
         """Return the regression as Markdown; write it to `path` if given.
 
-        **Arguments:** `path`, ending in `.md` or `.txt`, or in `.json` for its values as JSON;
+        **Arguments:** `path`, ending in `.md` or `.txt`, or in `.json` or `.csv` for its values;
         `force`, whether to replace an existing file.
         **Errors:** `ValueError` for another ending; `FileExistsError` without `force`; `OSError`
         for a path that cannot be written.
         """
-        from .report import write_report
+        from .report import as_document, as_record, numbers_table
 
-        return write_report(self, path, force)
+        return write_report_file(
+            path,
+            force,
+            lambda: as_document(self),
+            lambda: as_record(self),
+            lambda: numbers_table(self),
+        )
 
     @property
     def estimate_lines(self) -> list[str]:

@@ -1,12 +1,11 @@
 """Reports of a regression as Markdown, JSON or CSV."""
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...io.document import Block, Bullets, Heading, Paragraph, Table, write_report_file
+from ...io.document import Block, Bullets, Heading, Paragraph, Table
 from ..statistics.digits import estimate_text, interval_text, std_text
 from ..statistics.estimate_covariance import METHODS
 from .consistent import ConsistentRegression
@@ -14,19 +13,6 @@ from .regression import Regression
 
 # Confidence level of the intervals.
 LEVEL = 0.95
-
-
-def write_report(
-    regression: Regression, path: str | os.PathLike[str] | None = None, force: bool = False
-) -> str:
-    """Return the report, and write it to `path`; see `write_report_file`."""
-    return write_report_file(
-        path,
-        force,
-        lambda: as_document(regression),
-        lambda: as_record(regression),
-        lambda: numbers_table(regression),
-    )
 
 
 def as_document(regression: Regression) -> list[Block]:

@@ -17,6 +17,12 @@ LEVEL = 0.005
 _DISAGREE = 1.2
 # Names in one sentence.
 _MANY = 4
+# Names of the intervals by covariances, in tables.
+METHOD_NAMES = {
+    "model": "linearised",
+    "hac": "sandwich (hac)",
+    "cluster": "sandwich (cluster)",
+}
 
 
 class Finding(NamedTuple):
