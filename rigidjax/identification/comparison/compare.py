@@ -10,8 +10,7 @@ from ...checks import find_duplicates
 from ...io.document import Block, Bullets, Paragraph, Table, to_markdown
 from ..fit.result import Fit
 from ..statistics.digits import std_text
-from .cross_validation import cross_validate
-from .likelihood import Likelihood, check_same_data, likelihood
+from .likelihood import Likelihood, check_same_data, cross_validate, likelihood
 
 # Difference of AICc below which the data do not decide, and p-value that rejects a smaller model.
 _UNDECIDED, _REJECTED = 2.0, 0.05

@@ -1,19 +1,26 @@
-"""Likelihoods of fits, and whether fits are of the same data."""
+"""Likelihoods of fits of the same data, also of runs that are left out of a fit."""
 
 import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Array, Bool, Float
 
 from ..data.measurements import Runs
+from ..fit.evaluation import evaluate
+from ..fit.least_squares import minimise
 from ..fit.losses import Squares
 from ..fit.optimum import Optimum
+from ..fit.problem import FitProblem
 from ..fit.result import Fit
 
 # Relative difference of samples up to which they are the same.
 _ROUND_OFF = 1e-6
+# Weight of a change of a held component, in units of one over its standard deviation.
+_HOLD = 1e4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +68,7 @@ class SensorNoiseScale(NamedTuple):
     num_parameters: int
 
 
-def noise_scales(optimum: Optimum) -> list[SensorNoiseScale]:
+def _noise_scales(optimum: Optimum) -> list[SensorNoiseScale]:
     """Return the scale of the noise of every sensor, in their order.
 
     The residuals of a sensor with a noise model are innovations. The first sample of a channel
@@ -97,25 +104,36 @@ def likelihood(fit: Fit) -> Likelihood:
 
     **Errors:** `ValueError` for a robust loss, which has no likelihood.
     """
-    runs, residuals = fit.optimum.runs, fit.optimum.minimum.last.residuals
+    residuals = fit.optimum.minimum.last.residuals
     if not isinstance(fit.optimum.search.loss, Squares):
         raise ValueError(
             f"A fit with the loss {type(fit.optimum.search.loss).__name__} has no likelihood; "
             "compare fits with `loss=None`."
         )
-    deviance, num_noises, num_samples = 0.0, 0, 0
-    scales = noise_scales(fit.optimum)
-    for scale, (_, _, r) in zip(scales, runs.by_sensor(residuals), strict=True):
-        count = int(np.count_nonzero(scale.used))
-        log_std = float(np.sum(scale.log_std))
-        squares = float(np.sum(r[scale.used] ** 2))
-        if scale.is_estimated:
-            log_std += 0.5 * count * float(np.log(squares / count))
-            squares = count
-        num_noises += scale.num_parameters
-        num_samples += count
-        deviance += squares + 2 * log_std + count * np.log(2 * np.pi)
-    return Likelihood(float(deviance), len(fit.labels) + num_noises, num_samples)
+    scales, deviances = _noise_scales(fit.optimum), _deviances(fit.optimum, residuals)
+    return Likelihood(
+        float(deviances.sum()),
+        len(fit.labels) + sum(scale.num_parameters for scale in scales),
+        int(sum(np.count_nonzero(scale.used) for scale in scales)),
+    )
+
+
+def _deviances(
+    optimum: Optimum, residuals: Array, out: np.ndarray | None = None
+) -> Float[np.ndarray, " B"]:
+    """Return the deviance of each run from residuals (B, N).
+
+    **Arguments:** `out` (B,), runs that are left out of the estimate of the noise.
+    """
+    kept = np.ones(len(residuals), bool) if out is None else ~out
+    deviances = np.zeros(len(residuals))
+    by_sensor = optimum.runs.by_sensor(residuals)
+    for scale, (_, _, r) in zip(_noise_scales(optimum), by_sensor, strict=True):
+        count = scale.used.sum(axis=(1, 2))
+        squares = np.sum(np.where(scale.used, r, 0.0) ** 2, axis=(1, 2))
+        variance = squares[kept].sum() / count[kept].sum() if scale.is_estimated else 1.0
+        deviances += squares / variance + 2 * scale.log_std + count * np.log(2 * np.pi * variance)
+    return deviances
 
 
 def check_same_data(fits: Sequence[Fit]) -> None:
@@ -148,3 +166,47 @@ def _difference(first: Runs, other: Runs) -> str:
         if not np.allclose(a, b, rtol=0, atol=_ROUND_OFF * np.abs(a).max()):
             return f"the samples of the {sensor.name}"
     return ""
+
+
+def cross_validate(optimum: Optimum, folds: int) -> Float[np.ndarray, " B"] | None:
+    """Return the deviance of every run, predicted by a fit without it.
+
+    The deviance is minus twice the logarithm of the probability density of the samples. Every fold
+    of runs is left out once, and the parameters are fitted to the other runs. Parameters with one
+    value per run are then fitted to the run that was left out, with the others held. Estimated
+    noise is that of the runs that are not left out.
+
+    **Returns:** `None` if a fit without a fold does not converge.
+    """
+    problem, minimum = optimum.problem, optimum.minimum
+    search = optimum.search.with_full_horizons()
+    start = problem.with_starts(minimum.leaves)
+    fold_of_run = np.arange(problem.num_runs) % min(folds, problem.num_runs)
+    deviances = np.zeros(problem.num_runs)
+    for fold in range(fold_of_run.max() + 1):
+        out = fold_of_run == fold
+        keep = jnp.asarray(~out)[:, None, None]
+        weights = tuple(jnp.where(keep, w, 0.0) for w in start.runs.weights)
+        trained = minimise(eqx.tree_at(lambda p: p.runs.weights, start, weights), search)
+        if not bool(trained.converged):
+            return None
+        if problem.per_run_parameters:
+            held = _hold_shared(optimum, start.with_starts(trained.leaves))
+            refitted = minimise(held, search)
+            if not bool(refitted.converged):
+                return None
+            evaluation = refitted.last
+        else:
+            evaluation = evaluate(start, trained.shared, trained.per_run)
+        deviances[out] = _deviances(optimum, evaluation.residuals, out)[out]
+    return deviances
+
+
+def _hold_shared(optimum: Optimum, problem: FitProblem) -> FitProblem:
+    """Return the problem with the shared components held at their start."""
+    last = optimum.minimum.last
+    size = last.shared.shape[0]
+    jacobian = np.asarray(last.component_jacobian_with_prior())[:, :size]
+    norms = np.linalg.norm(jacobian, axis=0)
+    weights = _HOLD * np.where(norms > 0, norms, 1.0)
+    return problem.with_hold(weights, np.zeros(last.per_run.shape))

@@ -198,63 +198,64 @@ def _check_free(A: np.ndarray, free: np.ndarray, labels: tuple[str, ...]) -> Non
 
 
 class _Barrier:
-    """Divergence from the prior, of the blocks of parameters that must stay positive."""
+    """Divergence from the prior, of the matrices that must stay positive definite.
+
+    They are the pseudo-inertias of the bodies, and matrices (1, 1) of the positive parameters.
+    """
 
     def __init__(self, prior: np.ndarray, positive: np.ndarray, names: list[str]):
-        self.prior, self.positive, self.num_bodies = prior, positive, len(names)
-        self.inverses = []
-        for name, block in zip(names, self._blocks(prior), strict=True):
-            size = np.sqrt(np.abs(np.diag(block)))
-            normalised = block / np.outer(size, size) if size.all() else block
+        # Indices of parameters, and the matrices of which they are the coefficients.
+        self.blocks = [(np.arange(10 * i, 10 * i + 10), _PSEUDO) for i in range(len(names))]
+        self.blocks += [(np.array([k]), np.ones((1, 1, 1))) for k in np.flatnonzero(positive)]
+        matrices = self._matrices(prior)
+        for name, matrix in zip(names, matrices, strict=False):
+            size = np.sqrt(np.abs(np.diag(matrix)))
+            normalised = matrix / np.outer(size, size) if size.all() else matrix
             if not size.all() or np.linalg.eigvalsh(normalised)[0] < _FLAT:
                 raise ValueError(
                     f"The prior of {name!r} has no positive definite pseudo-inertia: it is a "
                     "point, a rod or a plate without thickness. Give it some extent."
                 )
-            self.inverses.append(np.linalg.inv(block))
-        self.determinants = [np.linalg.slogdet(block)[1] for block in self._blocks(prior)]
+        self.inverses = [np.linalg.inv(matrix) for matrix in matrices]
+        self.determinants = [np.linalg.slogdet(matrix)[1] for matrix in matrices]
 
-    def _blocks(self, pi: np.ndarray) -> list[np.ndarray]:
-        parts = pi[: 10 * self.num_bodies].reshape(-1, 10)
-        return [np.einsum("k,kij->ij", part, _PSEUDO) for part in parts]
+    def _matrices(self, pi: np.ndarray) -> list[np.ndarray]:
+        return [np.einsum("k,kij->ij", pi[k], basis) for k, basis in self.blocks]
 
     def value(self, pi: np.ndarray) -> float:
-        """Return the divergence, infinite where a block is not positive."""
-        ratio = pi[self.positive] / self.prior[self.positive]
-        if not np.all(ratio > 0):
-            return np.inf
-        total = float(np.sum(ratio - np.log(ratio) - 1))
-        for block, inverse, log_det in zip(
-            self._blocks(pi), self.inverses, self.determinants, strict=True
+        """Return the divergence, infinite where a matrix is not positive definite."""
+        total = 0.0
+        for matrix, inverse, log_det in zip(
+            self._matrices(pi), self.inverses, self.determinants, strict=True
         ):
             try:
-                factor = np.linalg.cholesky(block)
+                L = np.linalg.cholesky(matrix)
             except np.linalg.LinAlgError:
                 return np.inf
-            total += log_det - 2 * np.sum(np.log(np.diag(factor))) + np.sum(inverse * block) - 4
+            total += log_det - 2 * np.sum(np.log(np.diag(L))) + np.sum(inverse * matrix) - len(L)
         return float(total)
 
     def rows(self, pi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return $C$ and $c$ with the gradient $C^T c$ and the second derivatives $C^T C$."""
-        k = np.flatnonzero(self.positive)
-        matrix, vector = np.zeros((len(k), len(pi))), pi[k] / self.prior[k] - 1
-        matrix[np.arange(len(k)), k] = 1 / pi[k]
-        matrices, vectors = [matrix], [vector]
-        for i, (block, inverse) in enumerate(zip(self._blocks(pi), self.inverses, strict=True)):
+        matrices, vectors = [], []
+        for (k, basis), block, inverse in zip(
+            self.blocks, self._matrices(pi), self.inverses, strict=True
+        ):
             L = np.linalg.cholesky(block)
-            relative = np.linalg.solve(L, np.linalg.solve(L, _PSEUDO).swapaxes(1, 2))
-            matrix = np.zeros((16, len(pi)))
-            matrix[:, 10 * i : 10 * i + 10] = relative.reshape(10, 16).T
+            relative = np.linalg.solve(L, np.linalg.solve(L, basis).swapaxes(1, 2))
+            matrix = np.zeros((L.size, len(pi)))
+            matrix[:, k] = relative.reshape(len(k), -1).T
             matrices.append(matrix)
-            vectors.append((L.T @ inverse @ L - np.eye(4)).ravel())
+            vectors.append((L.T @ inverse @ L - np.eye(len(L))).ravel())
         return np.concatenate(matrices), np.concatenate(vectors)
 
     def distance(self, pi: np.ndarray, direction: np.ndarray) -> float:
-        """Return the multiple of a direction at which the first block becomes singular."""
-        relative = self.rows(pi)[0] @ direction
-        scalars = np.count_nonzero(self.positive)
-        blocks = relative[scalars:].reshape(-1, 4, 4)
-        least = min(relative[:scalars].min(initial=0.0), np.linalg.eigvalsh(blocks).min())
+        """Return the multiple of a direction at which the first matrix becomes singular."""
+        sizes = [basis.shape[1] for _, basis in self.blocks]
+        parts = np.split(self.rows(pi)[0] @ direction, np.cumsum(np.square(sizes))[:-1])
+        least = min(
+            np.linalg.eigvalsh(part.reshape(n, n))[0] for part, n in zip(parts, sizes, strict=True)
+        )
         return -1 / least if least < 0 else np.inf
 
 
