@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.signal
+from identification.cases import inertia_of
 from jaxtyping import Array, Float
 
 import rigidjax as rj
@@ -25,10 +26,6 @@ LABELS = ("I1", "I2", "I3")
 
 MOMENT = "kg m^2"
 p = rj.Parameter
-
-
-def inertia_of(experiment):
-    return experiment.model.system.inertia
 
 
 @eqx.filter_jit

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.identification import predictions
 from rigidjax.rotations import so3
 
 INERTIA = (2.0, 3.0, 4.0)
@@ -167,24 +166,3 @@ def test_invalid_arguments_raise():
         rj.Gyroscope(scale=(1.0, 0.0, 1.0))
     with pytest.raises(TypeError, match=r"Delayed\(sensor, delay\)` takes a sensor; got 3"):
         rj.Delayed(3, 0.1)  # pyright: ignore[reportArgumentType]
-
-
-@pytest.mark.exhaustive
-def test_bias_per_run():
-    """Each run measures known steady rates with its own bias, and is predicted with it."""
-    sphere = rj.NullSpace(rj.FixedPointBody((0.02, 0.02, 0.02)))
-    rate, biases = np.array([1.0, -2.0, 0.5]), np.array([[0.1, 0.0, -0.2], [0.3, -0.1, 0.0]])
-    ts = np.linspace(0.0, 1.0, 9)
-    data = [
-        rj.Measurements(ts, {rj.Gyroscope(): np.tile(rate + b, (9, 1))}, name=name)
-        for name, b in zip("ab", biases, strict=True)
-    ]
-    bias = rj.Parameter("bias", lambda e: e.sensors[0].bias, per_run=True)
-    state = rj.State(angular_velocity=rate)
-    fit = rj.identify(sphere, data, bias, state0=state, horizons=(1.0,))
-    found = [sensors[0].bias for sensors in fit.sensors_by_run]
-    np.testing.assert_allclose(found, biases, atol=1e-7)
-    assert fit.sensors == fit.sensors_by_run[0]
-    read = predictions(fit, data)
-    for b, run in enumerate(data):
-        np.testing.assert_allclose(read[b]["gyroscope"], np.asarray(run.values[0]), atol=1e-7)

@@ -59,40 +59,6 @@ def test_gradients_against_thirty_digits(case, mode):
     assert relative_error(found, sensors, EXACT[name]) < 1e-8
 
 
-@pytest.mark.exhaustive
-def test_gradients_of_a_body_on_a_ball_joint():
-    """A body on a joint beside its centre of mass, at index 3, has the motion of a fixed-point
-    body.
-
-    Its inertia about the centre is that about the point less Steiner's part, so that its mass acts
-    like two of the moments.
-    """
-    mass, length = 2.0, 0.125
-    I = np.array(reference.INERTIA) - mass * length**2 * np.array([0.0, 1.0, 1.0])
-    body = rj.Body("body", mass, I, (length, 0.0, 0.0))
-    joint = rj.Spherical("ground", "body", (0.0, 0.0, 0.0))
-    system = rj.System(body, joint, rj.Torque("body", reference.MOMENT))
-    rates = np.array(reference.RATES)
-    state = rj.State(
-        (length, 0.0, 0.0),
-        velocity=np.cross(rates, (length, 0.0, 0.0)),
-        angular_velocity=rates,
-    )
-    parameters = (
-        Parameter("I", lambda e: e.model.system.bodies[0].inertia),
-        Parameter("mu", lambda e: e.model.system.forces[0].moment),
-        Parameter("m", lambda e: e.model.system.bodies[0].mass),
-    )
-    sensors = (rj.Attitude("body"), rj.Gyroscope("body"))
-    found = rj.sensitivity(
-        rj.Absolute(system, index=3), state, reference.END, parameters, sensors=sensors,
-        mode="forward", solver=RADAU, rtol=1e-11, atol=1e-11, projection=False,
-    )  # fmt: skip
-    by_mass = length**2 * EXACT["motion"][:, 1:3].sum(axis=1)
-    expected = np.column_stack([EXACT["motion"][:, :6], by_mass])
-    assert relative_error(found, sensors, expected) < 1e-8
-
-
 @pytest.mark.parametrize("name", EXACT)
 def test_stored_digits_are_reproduced(name):
     """One column again, by fewer digits and another difference."""

@@ -48,15 +48,6 @@ def _fit_growth(start, run, rates=cases.RATES[0], **options):
     return identify(_growing(start), run, Parameter("a", _growth_of), state0=state0, **settings)
 
 
-@pytest.mark.exhaustive
-def test_trials_that_fail_are_recovered_and_counted(growing_run):
-    fit = _fit_growth(-1e-5, growing_run)
-    assert fit.converged and fit.failed_evaluations >= 2
-    np.testing.assert_allclose(fit.values, 1e-7, rtol=1e-5)
-    assert f"{fit.failed_evaluations} trials had a simulation that failed" in fit.notes[0]
-    assert np.all(np.isfinite(fit.covariance))
-
-
 def test_a_stage_begins_again_if_a_longer_run_fails(growing_run):
     """The first samples are those of a growth with which rates become infinite within the run."""
     first = growing_run.ts <= 0.1

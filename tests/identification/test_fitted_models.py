@@ -9,14 +9,11 @@ from identification import cases
 import rigidjax as rj
 from rigidjax.identification import (
     Attitude,
-    Bounded,
     Gyroscope,
     InertiaTensor,
     Measurements,
     Orientation,
     Parameter,
-    PrincipalInertia,
-    Unconstrained,
     identify,
 )
 from rigidjax.rotations import so3
@@ -69,78 +66,3 @@ def test_fit_of_a_top_from_attitude_and_rates():
         ]
     )
     assert error @ np.linalg.solve(fit.covariance, error) < 32.9
-
-
-@pytest.mark.exhaustive
-def test_fit_of_run_parameters_bounds_and_components():
-    """A moment for each run within bounds; two of three start rates; the rest is held."""
-    torques = np.array([0.01, -0.02])
-    ts = np.linspace(0.0, 1.0, 21)
-    omega0 = np.array([1.0, 2.0, 3.0])
-
-    def spinning_body(torque):
-        moment = rj.ConstantMoment([torque, 0.0, 0.0])
-        return rj.NullSpace(rj.FixedPointBody(np.array(cases.INERTIA), moment=moment))
-
-    runs = [
-        Measurements(ts, {Gyroscope(): cases.simulated_rates(spinning_body(x), omega0, ts)})
-        for x in torques
-    ]
-    torque = Parameter(
-        "torque",
-        lambda e: e.model.system.moment.value,
-        Bounded(-0.05, 0.05, which=(0,)),
-        per_run=True,
-        unit="N m",
-    )
-    rates = Parameter("omega", cases.rates_of, Unconstrained(which=(0, 2)), start=[[0.8, 2.0, 3.2]])
-    fit = identify(spinning_body(0.0), runs, [torque, rates], horizons=(0.5, 1.0))
-    assert fit.labels == ("omega[0]", "omega[2]", "torque[0][1]", "torque[0][2]")
-    np.testing.assert_allclose(fit.values, [1.0, 3.0, *torques], rtol=1e-6)
-    np.testing.assert_allclose([m.system.moment.value[0] for m in fit.models], torques, rtol=1e-6)
-
-
-@pytest.mark.exhaustive
-def test_fit_of_one_body_in_absolute_coordinates():
-    """Any formulation of any system."""
-    ts = np.linspace(0.0, 1.0, 15)
-
-    def pair(second, third):
-        first = rj.Body("first", 1.0, [2.0, second, third], angular_velocity=(1.0, 5.0, -2.0))
-        return rj.Absolute(rj.System([first, rj.Body("second", 2.0, [1.0, 1.0, 1.0])]))
-
-    truth = pair(3.0, 4.0)
-    start = truth.system.reference_state()
-    states = rj.simulate(truth, start, 1.0, ts=ts, rtol=1e-10, atol=1e-10).states
-    gyroscope, attitude = Gyroscope("first"), Attitude("first")
-    run = Measurements(
-        ts,
-        {gyroscope: states.angular_velocity[:, 0], attitude: states.orientation[:, 0]},
-        {gyroscope: 0.01, attitude: 0.01},
-    )
-    inertia = Parameter(
-        "inertia", lambda e: e.model.system.bodies[0].inertia, PrincipalInertia(fixed=("I1",))
-    )
-    fit = identify(pair(2.5, 3.8), run, inertia, horizons=(0.2, 1.0))
-    np.testing.assert_allclose(fit.values, [3.0, 4.0], rtol=1e-6)
-    assert fit.labels == ("inertia.I2", "inertia.I3")
-    np.testing.assert_array_equal(fit.model.system.bodies[0].inertia[1:], fit.values)
-
-
-@pytest.mark.exhaustive
-def test_fit_with_recharting():
-    """A minimal parametrization whose reference moves on while it is measured."""
-    ts = np.linspace(0.0, 1.0, 15)
-
-    def turning(drag):
-        body = rj.FixedPointBody(np.array(cases.INERTIA), moment=rj.QuadraticDrag(drag))
-        return rj.NullSpace(body, rj.RotationVector())
-
-    values = cases.simulated_rates(cases.model(), cases.RATES[0], ts)
-    fit = identify(
-        turning(1e-4),
-        Measurements(ts, {Gyroscope(): values}),
-        Parameter("drag", cases.drag_of),
-        horizons=(1.0,),
-    )
-    np.testing.assert_allclose(fit.values, cases.DRAG, rtol=1e-5)

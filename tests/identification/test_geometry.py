@@ -45,31 +45,6 @@ def fit(model, values, parameters, sensor=HINGE, **options):
     )
 
 
-@pytest.mark.parametrize("form", [rj.NullSpace, rj.Absolute], ids=["NullSpace", "Absolute"])
-@pytest.mark.exhaustive("Absolute")
-@pytest.mark.exhaustive
-def test_centre_of_mass_from_a_given_state(form):
-    """The angle and the rate of the state are kept; the hinge is turned by 0.6 rad at 1.5 rad/s."""
-    truth, start = (0.42, 0.07), [0.6, 1.5]
-    model = pendulum(form=form)
-    state = rj.jointed_state(model.system, {"h": start[0]}, {"h": start[1]})
-    both = Parameter("com", position_of, Unconstrained(which=(0, 2)))
-    found = fit(model, angles(*truth, start), both, state0=state)
-    np.testing.assert_allclose(found.values, truth, rtol=1e-5)
-    assert found.failed_evaluations == 0
-    # The joints of the fitted model allow the start.
-    y = found.model.encode(found.states[0])
-    np.testing.assert_allclose(found.model.joint_coordinates(0.0, y)[0]["h"], [0.6], atol=1e-12)
-
-
-@pytest.mark.exhaustive
-def test_centre_of_mass_from_the_reference_state_and_from_its_own_start_value():
-    both = Parameter("com", position_of, Unconstrained(which=(0, 2)), start=(0.35, 0.0, 0.02))
-    found = fit(pendulum(), angles(0.42, 0.07, [0.0, 0.0]), both)
-    np.testing.assert_allclose(found.values, (0.42, 0.07), rtol=1e-5)
-    np.testing.assert_allclose(found.starts, (0.35, 0.02))
-
-
 def test_joint_point_is_fitted():
     """The hinge is 0.1 m nearer to the centre of mass than in the model."""
     point = Parameter("point", lambda e: e.model.system.joints[0].point, Unconstrained(which=(0,)))
@@ -126,7 +101,6 @@ def crank_angles(length):
 
 
 @pytest.mark.parametrize("form", [rj.NullSpace, rj.JointStart])
-@pytest.mark.exhaustive("JointStart")
 @pytest.mark.exhaustive
 def test_geometry_with_a_prescribed_joint_is_fitted(form):
     """The length of a rod on a driven crank."""

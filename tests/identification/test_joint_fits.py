@@ -5,30 +5,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from identification.cases import inertia_of
 
 import rigidjax as rj
-from rigidjax.identification import Measurements, Parameter, Positive, PrincipalInertia, identify
+from rigidjax.identification import Measurements, Parameter, PrincipalInertia, identify
 
 LENGTH, MASS, STIFFNESS, TORQUE = 0.7, 1.3, 2.5, 0.9
 MARKER = (0.1, 0.05, 0.0)
 BIAS = (0.2, -0.1, 0.05)
 TS = np.linspace(0.0, 1.5, 31)
-
-
-def mass_of(experiment):
-    return experiment.model.system.bodies[0].mass
-
-
-def stiffness_of(experiment):
-    return experiment.model.system.forces[1].stiffness
-
-
-def torque_of(experiment):
-    return experiment.model.system.forces[2].torque
-
-
-def inertia_of(experiment):
-    return experiment.model.system.inertia
 
 
 def bias_of(experiment):
@@ -60,28 +45,6 @@ def exact(model, state, sensors):
         return tuple(s.predict(model, t, y) for s in sensors)
 
     return jax.jit(jax.vmap(read))(solution.ts, solution.ys)
-
-
-@pytest.mark.exhaustive
-def test_fit_of_every_joint():
-    """The angle determines ratios, the torque sensor the scale of all loads."""
-    model, joint = pendulum(), (rj.JointCoordinate("hinge"), rj.JointTorque("hinge"))
-    data = exact(model, model.system.reference_state(), joint)
-    run = Measurements(TS, dict(zip(joint, data, strict=True)), {s: 0.01 for s in joint})
-    fit = identify(
-        pendulum(1.0, 2.0, 1.2),
-        run,
-        [
-            Parameter("mass", mass_of, Positive(), unit="kg"),
-            Parameter("stiffness", stiffness_of, Positive(), unit="N m/rad"),
-            Parameter("torque", torque_of, unit="N m"),
-        ],
-        horizons=(1.0,),
-    )
-    assert fit.converged and fit.identifiability.identifiable
-    # As accurate as the simulation in the fit, at its tolerance of 1e-8.
-    np.testing.assert_allclose(fit.values, [MASS, STIFFNESS, TORQUE], rtol=2e-6)
-    assert np.max(list(fit.rms.values())) < 1e-6
 
 
 @pytest.mark.exhaustive

@@ -65,7 +65,6 @@ PICKED = {
     [(["damping", "armature"], (0.08, 0.02)), (["law"], (0.08, 0.0)), (["drag"], (0.08, 0.0))],
     ids=["joint", "law", "drag"],
 )
-@pytest.mark.exhaustive("law", "drag")
 @pytest.mark.exhaustive
 def test_omitted_coefficient_is_fitted_from_zero(names, truth):
     data = Measurements(TS, {ENCODER: angles(*truth)}, {ENCODER: 0.01})

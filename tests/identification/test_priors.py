@@ -138,25 +138,6 @@ def inertia_of(fit):
     return np.asarray(fit.model.system.inertia)
 
 
-@pytest.mark.exhaustive
-def test_prior_determines_the_scale(fits):
-    """For a torque-free body the prior determines the scale, and the data the ratios."""
-    fit, plain = fit_tensor(0.1, tolerance=1e-12), fit_tensor(None)
-    assert plain.identifiability.rank == 5
-    assert fit.identifiability.rank == 6
-    assert fit.identifiability.identifiable
-    found, other = inertia_of(fit), inertia_of(plain)
-    # D(c E || E0) is least at c = 3 / tr(E0^-1 E). The scale is known to a factor of 6: at the
-    # default tolerance the minimisation ends where the cost still falls by 1e-8 of itself.
-    ratio = np.linalg.solve(euler(DRAWING), euler(found))
-    assert np.trace(ratio) == pytest.approx(3.0, abs=2e-5)
-    assert np.allclose(found / np.trace(found), other / np.trace(other), rtol=0, atol=1e-5)
-    assert any("inertia has a log-det prior of weight 0.1" in note for note in fit.notes)
-    assert not any("prior" in note for note in plain.notes)
-    assert fit.num_residuals == plain.num_residuals == 3 * len(TS)
-    assert fit.chi_square == pytest.approx(plain.chi_square, rel=1e-6)
-
-
 def test_covariance_is_the_inverse_of_both_informations(fits):
     """Along the common scale only the prior contributes information."""
     fit = fits[1.0]
@@ -231,19 +212,6 @@ def test_gaussian_prior_shifts_the_estimate(noise):
     assert np.all(np.abs(fit.values - values) < tolerance * np.sqrt(np.diag(covariance)))
     assert np.allclose(fit.covariance, covariance, rtol=tolerance, atol=1e-2 * tolerance)
     assert any("bias has a Gaussian prior; rates has" in note for note in fit.notes)
-
-
-@pytest.mark.exhaustive
-def test_priors_in_a_batch(tmp_path):
-    """At once, and one by one into a store."""
-    data, parameters, means = linear_problem(0.05)
-    values, covariance = solve_normal_equations(means, 0.05)
-    std = np.sqrt(np.diag(covariance))
-    fit = functools.partial(identify_batch, SPHERE, [data, data], parameters, horizons=(1.0,))
-    for found in (fit(), fit(batch_size=1, out=tmp_path / "fits.zarr")):
-        assert np.all(np.abs(found.values - values) < 1e-6 * std)
-        assert np.allclose(found.covariance, covariance, rtol=1e-7, atol=1e-10)
-        assert found.converged.all()
 
 
 class Killed(BaseException):

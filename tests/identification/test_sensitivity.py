@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from identification.cases import inertia_of, orientation_of, rates_of
 
 import rigidjax as rj
 from rigidjax.identification import InertiaTensor, Orientation, Parameter
@@ -18,24 +19,8 @@ STATE = rj.State(
 TS = np.array([0.1, 0.2, 0.3])
 
 
-def inertia_of(experiment):
-    return experiment.model.system.inertia
-
-
 def first_moment_of(experiment):
     return experiment.model.system.potential.first_moment
-
-
-def rates_of(experiment):
-    return experiment.state0.angular_velocity
-
-
-def orientation_of(experiment):
-    return experiment.state0.orientation
-
-
-def bias_of(experiment):
-    return experiment.sensors[1].bias
 
 
 def top(formulation, inertia=INERTIA, **options):
@@ -114,37 +99,6 @@ def test_sensitivity_of_states_and_choice_of_mode():
     p0, p1, p2, p3 = np.asarray(STATE.orientation[0])
     turn = 0.5 * np.array([[-p1, -p2, -p3], [p0, -p3, p2], [p3, p0, -p1], [-p2, p1, p0]])
     np.testing.assert_allclose(early[0, 0], turn, atol=1e-5)
-
-
-@pytest.mark.exhaustive
-def test_reverse_mode_is_chosen_for_many_parameters():
-    """Final position of a body in free fall after one step, by fifteen parameters."""
-    body = rj.Body("a", 1.0, np.diag(INERTIA))
-    model = rj.NullSpace(rj.System(body, (), rj.Gravity((0.0, 0.0, -9.81))))
-
-    def inertia(e):
-        return e.model.system.bodies[0].inertia
-
-    def velocity(e):
-        return e.state0.velocity
-
-    def position(e):
-        return e.state0.position
-
-    many = [Parameter("I", inertia), Parameter("v", velocity), Parameter("x", position)]
-
-    def run(sensors, mode=None):
-        return rj.sensitivity(
-            model, rj.State(velocity=(1.0, 2.0, 3.0)), 0.5, many, sensors=sensors, mode=mode,
-            solver=diffrax.Euler(), dt=0.5,
-        )  # fmt: skip
-
-    chosen = run(rj.Position("a"))
-    assert chosen.mode == "reverse" and len(chosen.labels) == 15
-    J = chosen.jacobian["position of a"][0]
-    np.testing.assert_allclose(J[:, :9], 0, atol=1e-15)
-    np.testing.assert_allclose(J[:, 9:12], 0.5 * np.eye(3), atol=1e-14)
-    np.testing.assert_allclose(J[:, 12:], np.eye(3), atol=1e-14)
 
 
 @pytest.mark.exhaustive

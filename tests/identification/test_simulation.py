@@ -1,8 +1,5 @@
 """Settings of simulations: one object, or its settings one by one, in every function."""
 
-import subprocess
-import sys
-
 import diffrax
 import equinox as eqx
 import numpy as np
@@ -16,7 +13,6 @@ MODEL, STATE, TS = cases.model(), rj.State(angular_velocity=cases.RATES[0]), np.
 DRAG = cases.parameters()[1]
 DATA = cases.measurements(cases.NOISE, known=True)[:1]
 NOISE = {rj.Gyroscope(): cases.NOISE}
-FAST = {"solver": diffrax.Tsit5(), "rtol": 1e-6, "atol": 1e-7}
 
 
 def fit_drag(**options):
@@ -50,33 +46,6 @@ def test_settings_are_checked(entry):
         call(rtol=1e-30, atol=1e-30)
 
 
-@pytest.mark.exhaustive
-def test_simulation_object_equals_keywords():
-    one, other = fit_drag(**FAST), fit_drag(simulation=rj.Simulation(**FAST))
-    for costs in zip(one.cost, other.cost, strict=True):
-        np.testing.assert_array_equal(*costs)
-    assert one.values.tolist() == other.values.tolist()
-    run = fitted_runs(one, DATA, simulation=rj.Simulation(**FAST))[0]
-    same = fitted_runs(one, DATA, **FAST)[0]
-    np.testing.assert_array_equal(run.values["gyroscope"], same.values["gyroscope"])
-
-
-@pytest.mark.exhaustive
-def test_equal_settings_share_compilation():
-    """Results are bit for bit equal, also if other processes take processor time from XLA's
-    threads.
-    """
-    how = rj.Simulation(solver=diffrax.Midpoint(), dt=0.005)
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    try:
-        found = {fit_drag(simulation=how, throw=False).values.tobytes() for _ in range(1000)}
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
-    assert len(found) == 1
-
-
 def test_batch_equals_single_fits():
     """Three sets in two lanes, each as fitted alone; what is held fixed costs no derivative."""
     parameter = cases.parameters(fixed=("I1",))[:2]
@@ -101,23 +70,3 @@ def test_batch_equals_single_fits():
 
 def _shift_values(run, change):
     return eqx.tree_at(lambda r: r.values[0], run, run.values[0] + change)
-
-
-@pytest.mark.exhaustive("EnergyMomentum")
-@pytest.mark.parametrize(
-    "solver", [diffrax.Midpoint(), rj.solvers.EnergyMomentum()], ids=lambda s: type(s).__name__
-)
-@pytest.mark.exhaustive
-def test_fit_with_fixed_steps(solver):
-    """With a second-order scheme the estimate converges to that of adaptive steps as steps
-    shrink.
-    """
-    near = fit_drag().values
-
-    def error(dt):
-        how = rj.Simulation(solver=solver, dt=dt)
-        fit = fit_drag(simulation=how)
-        assert fit.converged
-        return float(np.abs(fit.values - near)[0])
-
-    assert 3.5 < error(0.01) / error(0.005) < 4.5
