@@ -36,10 +36,10 @@ from rigidjax.identification.fit.least_squares import minimise
 from rigidjax.identification.fit.options import (
     make_search,
     prepare_runs,
-    start_states,
     trial_simulation,
 )
 from rigidjax.identification.fit.problem import make_problem
+from rigidjax.identification.starts.first_samples import start_states
 
 SPREAD = 0.3
 

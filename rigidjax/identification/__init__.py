@@ -44,7 +44,6 @@ from .design.excitation import Excitation as Excitation, excitation as excitatio
 from .design.motion_limits import MotionLimits as MotionLimits, WorkspaceBox as WorkspaceBox
 from .design.trajectory import Trajectory as Trajectory, design_trajectory as design_trajectory
 from .fit.batch import BatchFit as BatchFit, identify_batch as identify_batch
-from .fit.failed_runs import IdentificationError as IdentificationError
 from .fit.first_order import FirstOrder as FirstOrder
 from .fit.identify import identify as identify
 from .fit.losses import (
@@ -53,6 +52,7 @@ from .fit.losses import (
     Huber as Huber,
     Squares as Squares,
 )
+from .fit.options import IdentificationError as IdentificationError
 from .fit.predictions import (
     FittedRun as FittedRun,
     fitted_runs as fitted_runs,
@@ -104,8 +104,8 @@ from .regression.regressor import (
 )
 from .sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity
 from .simulation import Simulation as Simulation
-from .start_estimates import estimate_starts as estimate_starts
-from .start_state import start_state as start_state
+from .starts.estimates import estimate_starts as estimate_starts
+from .starts.parameter import start_state as start_state
 from .statistics.estimate_covariance import EstimateCovariance as EstimateCovariance
 from .statistics.identifiability import (
     Combination as Combination,

@@ -100,3 +100,10 @@ def check_noise(
     if not np.all((noise > 0) & (noise <= largest)):
         raise ValueError(f"The {argument} must be {requirement}.")
     return np.broadcast_to(noise, (length, channels))
+
+
+def check_no_prior(entry: str, parameters: Sequence[Parameter]) -> None:
+    """Raise `ValueError` for parameters with a prior, where a prior would have no meaning."""
+    names = [p.name for p in parameters if p.prior is not None]
+    if names:
+        raise ValueError(f"`{entry}` takes no priors; leave `prior` of {names} out.")

@@ -12,6 +12,8 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
 from ..adjoints.any_mode import AnyMode
@@ -24,7 +26,6 @@ from ..simulate.backend_policy import choose_call
 from ..simulate.simulate import simulate
 from ..state import State
 from .parameters import Experiment, Parameter, replace_leaves
-from .prior_rows import stack_prior_rows
 from .simulation import Simulation
 
 T = TypeVar("T")
@@ -53,8 +54,21 @@ class ParametrisedExperiment(eqx.Module):
 
     def prior(self) -> tuple[Float[Array, " R"], Float[Array, "R K"]]:
         """Return residuals of the priors and their derivatives with respect to all components."""
-        leaves = [p.leaf(self.experiment) for p in self.parameters]
-        return stack_prior_rows(self.parameters, leaves, self.experiment.state0.position.dtype)
+        dtype = self.experiment.state0.position.dtype
+        residuals, blocks = [jnp.zeros(0, dtype)], [jnp.zeros((0, 0), dtype)]
+        for p in self.parameters:
+            leaf = p.leaf(self.experiment)
+            zero = jnp.zeros_like(p.transform.estimates(leaf))
+            if p.prior is None:
+                blocks.append(jnp.zeros((0, zero.size), dtype))
+                continue
+
+            def rows(change, prior=p.prior, transform=p.transform, leaf=leaf):
+                return prior.rows(transform, transform.perturbed(leaf, change))
+
+            residuals.append(rows(zero))
+            blocks.append(jax.jacfwd(rows)(zero))
+        return jnp.concatenate(residuals), block_diag(*blocks)
 
 
 class _SensorReader(eqx.Module):
@@ -179,9 +193,10 @@ def _read_rows(
     delayed sensor reads; `fixed`, the same times without derivatives; `blocks`, the unknowns at
     these times, or at the start where a time precedes it.
     """
-    earlier = _continue_backwards(
-        model, state0, t0, jnp.min(jnp.stack([block[0] for block in fixed]))
-    )
+    # The motion before the start of the run, back to the earliest time.
+    state0, earliest = state0.normalized(), jnp.min(jnp.stack([block[0] for block in fixed]))
+    y0 = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
+    earlier = continue_motion(model, t0, y0, jnp.minimum(earliest - t0, -SHORTEST_SPAN))
 
     def read_delayed(sensor, t, fixed, y):
         saved_time = jnp.maximum(fixed, t0)
@@ -197,18 +212,6 @@ def _read_rows(
             read = functools.partial(sensor.predict, model)
             readings.append(jax.vmap(read)(times[0], blocks[0]))
     return tuple(readings)
-
-
-def _continue_backwards(
-    model: AbstractFormulation,
-    state0: State,
-    t0: Float[Array, ""],
-    earliest: Float[Array, ""],
-) -> Any:
-    """Return the motion before the start of a run, back to the time `earliest`."""
-    state0 = state0.normalized()
-    y = model.chart(state0, t0) if model.recharting else model.start(state0, t0)
-    return continue_motion(model, t0, y, jnp.minimum(earliest - t0, -SHORTEST_SPAN))
 
 
 def weigh_residuals(
@@ -231,6 +234,14 @@ def sensor_residuals(
 ) -> Float[Array, "T C"]:
     """Return the residuals of one sensor, sample by sample."""
     return jax.vmap(sensor.residual)(readings, measured)
+
+
+def sensor_major_order(weights: Any) -> np.ndarray:
+    """Return the position of each residual of a run, sensor by sensor, among all channels sample
+    by sample, (N,)."""
+    counts = [w.shape[-1] for w in weights]
+    indices = np.arange(weights[0].shape[-2] * sum(counts)).reshape(-1, sum(counts))
+    return np.concatenate([x.ravel() for x in np.split(indices, np.cumsum(counts)[:-1], axis=1)])
 
 
 class Observation(NamedTuple):

@@ -16,8 +16,7 @@ from ..sensors import AbstractSensor
 from ..state import State
 from .left_out import LeafMark, materialise_leaves
 from .priors import AbstractPrior
-from .start_change import StartChange, StartSelector
-from .start_geometry import picks_geometry, transfer_state
+from .starts.change import StartChange, StartSelector, picks_geometry, transfer_state
 from .transforms import AbstractTransform, Unconstrained
 
 
@@ -332,3 +331,14 @@ def check_leaves(parameters: Sequence[Parameter], experiment: Experiment) -> Non
         if mark in picked:
             raise ValueError(f"Parameters {picked[mark]!r} and {p.name!r} pick the same leaf.")
         picked[mark] = p.name
+
+
+def describe_priors(parameters: Sequence[Parameter]) -> list[str]:
+    """Return a note that names the parameters with a prior; no note if there is none."""
+    descriptions = [f"{p.name} has {p.prior.text()}" for p in parameters if p.prior is not None]
+    if not descriptions:
+        return []
+    return [
+        f"{'; '.join(descriptions)}. Estimates, standard deviations and the verdict are those of "
+        "data and priors together."
+    ]

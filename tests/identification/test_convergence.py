@@ -13,32 +13,8 @@ from identification import planted
 import rigidjax as rj
 from rigidjax.identification import PrincipalInertia
 from rigidjax.identification.fit.from_minimum import _describe_ending
+from rigidjax.identification.fit.least_squares import MAX_DISTANCE
 from rigidjax.identification.fit.options import make_search
-from rigidjax.identification.fit.precision import MAX_DISTANCE
-
-
-def servo_far_off():
-    """A servo whose springs, damper and motor are known badly: a long, bent valley."""
-    model = planted.servo(2, 3, 0.5)[0]
-    values = [jnp.asarray(x) for x in (8.0, 0.5, 2.0, 0.2, (0.3, 0.3, 1.5))]
-    return eqx.tree_at(
-        lambda m: (
-            *(getattr(m.system.moment, k) for k in ("k1", "k2", "c", "K")),
-            m.system.inertia,
-        ),
-        model,
-        values,
-    )
-
-
-@pytest.mark.exhaustive
-def test_curved_valley_needs_few_iterations():
-    """130 iterations with damping that falls only where a step gains all that was promised."""
-    experiment = planted.servo(2, 3, 0.5)
-    fit = planted.fit_planted(experiment, planted.SERVO, start=servo_far_off())
-    near = planted.fit_planted(experiment, planted.SERVO)
-    assert fit.converged and sum(fit.iterations) < 80
-    np.testing.assert_allclose(fit.values, near.values, rtol=1e-5)
 
 
 def ending(converged, offset, undetermined=(), cost=(9.0, 5.0, 4.0), condition=1.0):

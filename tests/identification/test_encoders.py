@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 import rigidjax as rj
 from rigidjax.identification.data.measurements import stack_runs
-from rigidjax.identification.data.revolutions import align_revolutions
+from rigidjax.identification.starts.first_samples import align_revolutions
 
 MASS, LENGTH, INERTIA, GRAVITY, DAMPING = 1.3, 0.4, 0.05, 9.81, 0.08
 TURN = 2 * np.pi

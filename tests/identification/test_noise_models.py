@@ -9,10 +9,10 @@ from scipy.signal import lfilter
 
 import rigidjax as rj
 from rigidjax.identification import AutoRegressive, GaussianProcess, Huber, RandomWalk, identify
-from rigidjax.identification.noise.differences import difference_noise
-from rigidjax.identification.noise.likelihood import LinearisedFit, LinearisedSensor, SensorNoise
-from rigidjax.identification.noise.whitening import make_whitening, sample_gaps
-from rigidjax.identification.statistics.autoregression import fit_autoregression
+from rigidjax.identification.fit.noise import difference_noise
+from rigidjax.identification.noise.kalman import make_whitening, sample_gaps
+from rigidjax.identification.noise.likelihood import LinearisedFit, SensorNoise
+from rigidjax.identification.statistics.sandwich import fit_autoregression
 
 RNG = np.random.default_rng(3)
 COUNT = 40
@@ -82,12 +82,9 @@ def test_restricted_likelihood_equals_its_dense_formula():
     X, r = RNG.normal(size=(COUNT, 2)), RNG.normal(size=COUNT)
     gaps = sample_gaps("encoder", UNEVEN[None], WEIGHTS / 5.0, False, False)
     sensor = SensorNoise(GaussianProcess(), gaps, False)
-    data = LinearisedSensor(jnp.asarray(r[None, :, None]), jnp.asarray(X[None, :, None]))
-    used = jax.tree.map(
-        lambda x: jnp.where(jnp.asarray(USED)[None, :, None, *[None] * (x.ndim - 3)], x, 0.0), data
-    )
+    columns = jnp.asarray(np.where(USED[:, None], np.column_stack([X, r]), 0.0)[None, :, None])
     nothing = jnp.zeros(0), jnp.zeros((0, 2))
-    fit = LinearisedFit(sensors=(sensor,), linearised=(used,), prior=nothing, num_shared=2)
+    fit = LinearisedFit(sensors=(sensor,), columns=(columns,), prior=nothing, num_shared=2)
 
     def dense(std, time_constant, white):
         V = process_covariance(std, time_constant, white)[USED][:, USED]

@@ -1,8 +1,6 @@
 """Prediction-error fits against dense Gaussian likelihoods, and the linear motion of errors."""
 
-import diffrax
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,11 +10,6 @@ import scipy.special
 import scipy.stats
 
 import rigidjax as rj
-from rigidjax.analysis.linear_arguments import IndependentRates
-from rigidjax.identification.prediction.disturbances import Channel
-from rigidjax.identification.prediction.motion import SampledMotion, joint_coordinate_model
-from rigidjax.initial.local_coordinates import independent_rates, num_rates
-from rigidjax.projection import Explicit
 
 MASS, STIFFNESS, DAMPING, INTENSITY, NOISE = 0.5, 30.0, 0.4, 0.3, 2e-3
 # A gap in the samples, and one sample that is masked.
@@ -176,51 +169,3 @@ def test_innovations_are_the_residuals(oscillator_fit):
     innovations = fit.residuals[0]["coordinate of rail"][:, 0]
     assert np.array_equal(np.flatnonzero(np.isnan(innovations)), [MASKED])
     assert fit.converged and 0.7 < fit.chi_square < 1.4
-
-
-def make_hinged():
-    """Return a body that is free in space with a rod on a hinge, in motion."""
-    bodies = [
-        rj.Body("base", 2.0, (0.2, 0.3, 0.4), velocity=(0.3, 0.1, -0.2),
-                angular_velocity=(1.0, -2.0, 0.5)),
-        rj.Body("rod", 0.7, (0.05, 0.06, 0.02), (0.3, 0.0, 0.4)),
-    ]  # fmt: skip
-    hinge = rj.Revolute("base", "rod", (0.3, 0.0, 0.0), (0.0, 1.0, 0.2), name="hinge")
-    system = rj.System(bodies, [hinge])
-    state = rj.jointed_state(system, {"hinge": 0.2}, {"hinge": 1.5})
-    return system, state, (Channel("force", "base", 0, 0), Channel("joint", "hinge", 0, 1))
-
-
-def make_linkage():
-    problem = rj.problems.four_bar(3.0)
-    channel = Channel("joint", problem.system.joints[0].name, 0, 0)
-    return problem.system, problem.state0, (channel,)
-
-
-@pytest.mark.exhaustive(but=("make_hinged",))
-@pytest.mark.parametrize("make", [make_hinged, make_linkage])
-@pytest.mark.exhaustive
-def test_the_transition_is_that_of_neighbouring_motions(make):
-    """The difference between a displaced motion and the linear prediction is of second order."""
-    system, state, channels = make()
-    model = joint_coordinate_model(rj.NullSpace(system))
-    chosen = independent_rates(model, state)
-    solver, n = diffrax.Dopri5(), 2 * len(chosen)
-    local = IndependentRates(chosen, chosen).coordinates(num_rates(model), jnp.float64)
-    motion = SampledMotion(solver, Explicit(), jnp.asarray(0.02), local, channels, n)
-    t0, t1 = jnp.asarray(0.0), jnp.asarray(0.06)
-    xi = jnp.asarray(np.random.default_rng(1).normal(size=n))
-
-    @jax.jit
-    def states(size):
-        y0 = model.start(state.normalized(), t0)
-        y1, F, _ = motion.linearise_interval(model, y0, t0, t1)
-        moved = motion.move(model, motion.shift(model, t0, y0, size * xi), t0, t1)
-        return model.decode(t1, moved), model.decode(t1, motion.shift(model, t1, y1, size * F @ xi))
-
-    errors = []
-    for size in (1e-2, 1e-3):
-        one, other = states(size)
-        pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
-        errors.append(max(float(jnp.abs(a - b).max()) for a, b in pairs))
-    assert 1.8 < np.log10(errors[0] / errors[1]) < 2.2

@@ -10,7 +10,7 @@ from identification import cases, oscillator
 from scipy.stats import norm
 
 from rigidjax.identification import Huber, Orientation, Parameter, Unconstrained, identify
-from rigidjax.identification.intervals.bounded_statistic import acceptance, critical_root
+from rigidjax.identification.intervals.profile import acceptance, critical_root
 
 # So much noise that the profile is not a parabola.
 LOUD = 0.15

@@ -5,10 +5,10 @@ import pytest
 import scipy.signal
 import scipy.stats
 
-from rigidjax.identification.statistics.autoregression import fit_autoregression
 from rigidjax.identification.statistics.sandwich import (
     ScoreCovariance,
     cluster_covariance,
+    fit_autoregression,
     hac_covariance,
     quadratic_spectral,
 )

@@ -8,21 +8,13 @@ from identification import cases
 
 import rigidjax as rj
 from rigidjax.identification import (
-    GaussianPrior,
-    LogDetPrior,
     Measurements,
     Parameter,
     Positive,
     identify,
     start_state,
 )
-from rigidjax.identification.data.measurements import stack_runs
-from rigidjax.identification.fit.least_squares import minimise
-from rigidjax.identification.fit.options import make_search, trial_simulation
-from rigidjax.identification.fit.problem import make_problem
-from rigidjax.identification.shooting.block_elimination import solve_step
-from rigidjax.identification.shooting.segments import Segments, SegmentUnknowns, cut_runs, linearise
-from rigidjax.identification.shooting.shooting import shoot
+from rigidjax.identification.shooting.shooting import solve_step
 from rigidjax.initial.local_coordinates import retract, selection
 
 
@@ -86,46 +78,6 @@ def test_invalid_arguments_raise(measured, segments, message):
 
 
 @pytest.mark.exhaustive
-def test_derivatives_of_segments():
-    """Residuals and gaps by drag and by a start, against differences of themselves."""
-    data, parameters = cases.measurements(cases.NOISE, seed=3, known=True), cases.parameters()
-    model, runs = cases.model(), stack_runs(data)
-    states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
-    how = trial_simulation(rj.Simulation(rtol=1e-10, atol=1e-10), runs.ts.dtype)
-    problem, *_ = make_problem(model, runs, states, parameters, how)
-    pieces, count = cut_runs(runs, 4, 6), 3
-    bases = jax.tree.map(lambda x: jnp.repeat(x[:, None], 4, axis=1), problem.runs.state0)
-    one = selection((0, 1, 2), count)
-    directions = jax.tree.map(lambda x: jnp.broadcast_to(x, (3, 4, *x.shape)), one)
-    segments = Segments(problem, pieces, bases, directions)
-    shared, own = problem.start_coordinates()
-    change = 0.1 * np.random.default_rng(0).normal(size=(3, 4, 6))
-    at = SegmentUnknowns(shared, own, jnp.asarray(change))
-    found, h = linearise(segments, at), 1e-4
-    drag = jnp.zeros_like(shared).at[2].set(h)
-    turn = jnp.zeros_like(at.change).at[1, 1, 4].set(h)
-
-    def differences(step):
-        moved = [jax.tree.map(lambda a, b, s=s: a + s * b, at, step) for s in (1, -1)]
-        plus, minus = (linearise(segments, point) for point in moved)
-        return (plus.residuals - minus.residuals) / (2 * h), (plus.gaps - minus.gaps) / (2 * h)
-
-    def agree(found, expected):
-        np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
-
-    residuals, gaps = differences(SegmentUnknowns(drag, 0 * own, 0 * turn))
-    agree(found.jacobian[..., 2], residuals)
-    agree(found.ends[..., 2] + found.starts[..., 2], gaps)
-    # The start of the second segment of the second run moves what it touches alone.
-    residuals, gaps = differences(SegmentUnknowns(0 * drag, 0 * own, turn))
-    agree(found.jacobian[1, 1, :, -2], residuals[1, 1])
-    agree(found.starts[1, 0, :, -2], gaps[1, 0])
-    agree(found.ends[1, 1, :, -2], gaps[1, 1])
-    assert np.count_nonzero(residuals) == np.count_nonzero(residuals[1, 1])
-    assert np.count_nonzero(gaps) == np.count_nonzero(gaps[1, :2])
-
-
-@pytest.mark.exhaustive
 def test_optimum_agrees_with_undivided_runs():
     """An easy problem: three runs of a top with drag, in four segments each."""
     data = cases.measurements(cases.NOISE, seed=3, known=True)
@@ -138,53 +90,6 @@ def test_optimum_agrees_with_undivided_runs():
     np.testing.assert_allclose(many.covariance, one.covariance, rtol=1e-4)
     np.testing.assert_array_equal(many.starts, one.starts)
     assert many.notes[0].startswith("Multiple shooting: 4 segments in each run")
-
-
-def with_priors():
-    inertia, drag, rates = cases.parameters(fixed=())
-    drawing = LogDetPrior(2.0 * np.asarray(cases.INERTIA), 100.0)
-    return (
-        Parameter("inertia", inertia.where, inertia.transform, prior=drawing),
-        drag,
-        Parameter("rates", rates.where, per_run=True, prior=GaussianPrior(2.0, 0.5)),
-    )
-
-
-@pytest.mark.exhaustive
-def test_priors_apply_with_segments():
-    """A common scale that only the priors tell, and start rates that they move."""
-    data, parameters = cases.measurements(0.3, seed=3, known=True), with_priors()
-    runs = stack_runs(data)
-    states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
-    how = trial_simulation(rj.Simulation(), runs.ts.dtype)
-    problem, *_ = make_problem(cases.model(), runs, states, parameters, how)
-    shot = shoot(problem, runs, 3)
-    search = make_search(runs.ts.dtype, (1.0,))
-    direct, later = minimise(problem, search), minimise(shot.problem, search)
-    cost = {
-        name: float(jnp.sum(at.residuals**2) + jnp.sum(at.prior.residuals**2))
-        for name, at in (("start", direct.first), ("best", direct.last), ("shot", later.first))
-    }
-    assert shot.is_closed and bool(direct.converged)
-    # Each of the five stages ends when the cost decreases by less than 1e-3 of itself.
-    assert cost["start"] > 1.05 * cost["best"]
-    assert cost["shot"] < 1.005 * cost["best"]
-    found, expected = (np.asarray(m.leaves[0][0]) for m in (later, direct))
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-@pytest.mark.exhaustive
-def test_priors_with_unknown_noise():
-    """The noise grows to what it is, and priors do not lead away from the data before."""
-    data = cases.measurements(0.3, seed=3)
-    one = identify(cases.model(), data, with_priors(), horizons=(1.0,))
-    many = identify(cases.model(), data, with_priors(), segments=3)
-    # Simulated with 0.3; 270 samples tell it to 4 %, and priors that are up to fourteen standard
-    # deviations off add to it.
-    assert 0.27 < one.noise_by_sensor["gyroscope"] < 0.35
-    std = np.sqrt(np.diag(one.covariance))
-    assert np.all(np.abs(many.values - one.values) < 1e-3 * std)
-    assert one.identifiability.identifiable
 
 
 def mass_of(experiment):

@@ -7,8 +7,8 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.identification import Measurements, Parameter, Positive, identify, start_state
-from rigidjax.identification.data.first_samples import first_samples, first_valid_values
 from rigidjax.identification.data.measurements import stack_runs
+from rigidjax.identification.starts.first_samples import first_samples, first_valid_values
 from rigidjax.initial.local_coordinates import independent_rates, retract, selection
 
 CRANK = "revolute ground-crank"
@@ -59,18 +59,6 @@ def test_retraction_onto_a_loop(four_bar, displace_start):
     same, _ = displace_start(jnp.zeros(2))
     for a, b in zip(jax.tree.leaves(same), jax.tree.leaves(state), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-13)
-
-
-@pytest.mark.exhaustive
-def test_derivatives_of_retraction(displace_start):
-    change, h = jnp.array([0.4, -0.8]), 1e-4
-    forward = jax.jacfwd(lambda c: displace_start(c)[0])(change)
-    for k in range(2):
-        step = jnp.zeros(2).at[k].set(h)
-        ends = [displace_start(change + s * step)[0] for s in (1, -1, 2, -2)]
-        for exact, *e in zip(*map(jax.tree.leaves, (forward, *ends)), strict=True):
-            found = (8 * (e[0] - e[1]) - (e[2] - e[3])) / (12 * h)
-            np.testing.assert_allclose(exact[..., k], found, atol=1e-9)
 
 
 def test_unclosable_loop_fails():
@@ -151,25 +139,6 @@ def test_initial_state_of_a_free_body_is_fitted():
     assert fit.labels[3] == "start: change of phi1 of brick[toss]"
     np.testing.assert_allclose(fit.values, change, atol=1e-6)
     np.testing.assert_allclose(fit.states[0].angular_velocity, true.angular_velocity, atol=1e-6)
-
-
-@pytest.mark.exhaustive
-def test_initial_rates_of_a_top_are_fitted():
-    """Only rates of a fixed-point body are fitted; its orientation is fixed."""
-    model = rj.NullSpace(rj.FixedPointBody((0.5, 0.4, 0.2)))
-    ts = np.linspace(0.0, 1.0, 21)
-    change = [0.0, 0.0, 0.0, 1.0, -2.0, 3.0]
-    _, values = readings(model, rj.State(), (rj.Attitude(),), ts, change)
-    fit = identify(
-        model,
-        Measurements(ts, values, {rj.Attitude(): 1e-3}),
-        start_state(model, positions=False, per_run=False),
-        state0=rj.State(),
-        horizons=(1.0,),
-    )
-    assert fit.units == ("rad/s",) * 3
-    assert fit.labels[0] == "start: change of omega1"
-    np.testing.assert_allclose(fit.values, change[3:], atol=1e-7)
 
 
 @pytest.mark.parametrize(

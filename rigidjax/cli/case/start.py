@@ -15,8 +15,8 @@ from ...identification import (
     Parameter,
     Position,
 )
-from ...identification.start_change import StartSelector
-from ...identification.start_estimates import estimate_start, joint_sensors
+from ...identification.starts.change import StartSelector
+from ...identification.starts.estimates import estimate_start, joint_sensors
 from ...initial import jointed_state
 from ...mechanics import System, has_joints
 from ...persistent_jit import persistent_jit

@@ -13,17 +13,15 @@ from ...formulations import AbstractFormulation
 from ...io.document import Bullets, Paragraph, Table, to_markdown
 from ...state import State
 from ..data.measurements import Measurements, Runs, rescale_weights, stack_runs
-from ..data.revolutions import align_revolutions
-from ..fit.failed_runs import IdentificationError, explain_failed_run
-from ..fit.late_starts import fitted_start_fields
 from ..fit.least_squares import minimise
 from ..fit.optimum import Optimum
-from ..fit.options import prepare_runs, start_states
+from ..fit.options import IdentificationError, explain_failed_run, prepare_runs
 from ..fit.problem import make_problem
 from ..linearised_runs import sensor_residuals
 from ..parameters import Experiment, replace_leaves
-from ..start_geometry import transfer_state
-from ..start_state import start_state
+from ..starts.change import transfer_state
+from ..starts.first_samples import align_revolutions, start_states
+from ..starts.parameter import fitted_start_fields, start_state
 
 # Probability with which the chi square of a perfect model exceeds the limit of the verdict.
 _SIGNIFICANT = 0.01

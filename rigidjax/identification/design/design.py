@@ -10,9 +10,8 @@ from jaxtyping import ArrayLike
 
 from ...formulations import AbstractFormulation
 from ...state import State
-from ..checked_arguments import check_parameters
+from ..checked_arguments import check_no_prior, check_parameters
 from ..parameters import Experiment, Parameter, apply_starts
-from ..prior_rows import check_no_prior
 from ..simulation import Settings, Simulation, resolve_simulation
 from ..transforms import Bounded
 from .criteria import CRITERIA

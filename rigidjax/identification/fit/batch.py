@@ -14,20 +14,16 @@ from ...formulations import AbstractFormulation
 from ...state import State
 from ..checked_arguments import check_model, check_parameters
 from ..data.measurements import Measurements, Runs, stack_runs
-from ..data.revolutions import align_revolutions
-from ..noise.models import AbstractNoise
-from ..noise.specification import NoiseArgument, noise_models
+from ..noise.models import AbstractNoise, NoiseArgument, noise_models
 from ..parameters import Parameter
 from ..prediction.batch import make_set_fit
-from ..prediction.setup import check_prediction_options, check_white_noise
+from ..prediction.fit import check_prediction_options, check_white_noise
 from ..simulation import Settings, Simulation, resolve_simulation
-from .batch_noise import fit_sets_with_noise
 from .batch_search import choose_batch_size, fit_set, fit_sets, stack_sets, summarise
+from .dependent_noise import fit_sets_with_noise
 from .first_order import FirstOrder
-from .late_starts import add_late_start_parameter
 from .noise import guess_noise
-from .options import make_search, prepare_runs, start_states, trial_simulation
-from .problem import make_problem
+from .options import make_search, prepare_problems
 
 _SEARCH_OPTIONS = ("horizons", "method", "loss", "max_iterations", "tolerance")
 
@@ -144,27 +140,10 @@ def identify_batch(
         raise ValueError(
             "`identify_batch(data=...)` takes sets of the same sensors and numbers of samples."
         )
-    tracked_model, all_runs, _ = prepare_runs(model, all_runs)
-    states = start_states(tracked_model, all_runs[0], state0)
-    if state0 is None:
-        parameters, _ = add_late_start_parameter(tracked_model, all_runs, parameters)
-    trial_settings = trial_simulation(simulation, all_runs[0].ts.dtype)
-    problems = []
-    for n, runs in enumerate(all_runs):
-        if n and state0 is None:
-            states = start_states(tracked_model, runs, None)
-        runs, _ = align_revolutions(tracked_model, guess_noise(runs), states)
-        all_runs[n] = runs
-        if n and state0 is not None and not starts and not any(runs.inputs):
-            # The problems differ in the samples alone.
-            problems.append(problems[0].with_samples(runs))
-            continue
-        started = [
-            dataclasses.replace(p, start=starts[p.name][n]) if p.name in starts else p
-            for p in parameters
-        ]
-        problem, *_ = make_problem(tracked_model, runs, states, started, trial_settings)
-        problems.append(dataclasses.replace(problem, fitted_only=True))
+    problems, all_runs, table, _ = prepare_problems(
+        model, all_runs, parameters, state0, simulation, guess_noise, starts
+    )
+    problems = [dataclasses.replace(problem, fitted_only=True) for problem in problems]
     search = make_search(all_runs[0].ts.dtype, **search_options)
     samples = np.array([runs.num_samples for runs in all_runs])
     size = min(batch_size, len(data))
@@ -186,7 +165,6 @@ def identify_batch(
         outputs = ensemble(
             run, stack_sets(problems), batch=size, out=out, resume=resume, progress=progress
         ).outputs
-    table = problems[0].component_table(all_runs[0].names)
     indices, fitted = table.fitted_indices, table.subset(table.fitted_indices)
     return BatchFit(
         labels=fitted.labels,

@@ -8,12 +8,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from ...native import count_cores, map_with_lane_compaction
 from ...persistent_jit import persistent_jit
-from .evaluation import Evaluation
 from .least_squares import (
+    MAX_DISTANCE,
     Minimum,
     Search,
     advance_search,
@@ -22,7 +21,6 @@ from .least_squares import (
     make_minimum,
     minimise_from,
 )
-from .precision import MAX_DISTANCE
 from .problem import FitProblem
 from .trust_region import inverse_gram
 
@@ -92,11 +90,15 @@ def fit_set(problem: FitProblem, search: Search, data: Any) -> dict[str, Any]:
 
 
 def summarise(minimum: Minimum) -> dict[str, Any]:
-    """Return the estimates at a minimum, and whether the fit converged."""
+    """Return the estimates at a minimum, and whether the fit converged.
+
+    The covariance is that of all components for residuals of unit variance.
+    """
     last, chain = minimum.last, minimum.last.chain
+    rows = jnp.concatenate([last.coordinate_jacobian(), last.prior_jacobian()])
     return {
         "values": jnp.concatenate([last.shared, last.per_run.reshape(-1)]),
-        "covariance": _component_covariance(last, chain),
+        "covariance": chain @ inverse_gram(rows) @ chain.T,
         "at_bound": jnp.any((chain != 0) & (minimum.sides != 0)[None], axis=1),
         "squares": jnp.sum(last.residuals**2),
         "converged": minimum.converged & (minimum.distance_to_optimum(1.0) <= MAX_DISTANCE),
@@ -114,13 +116,3 @@ def summarise_with_point(minimum: Minimum) -> dict[str, Any]:
         "leaves": minimum.leaves,
         "residuals": minimum.last.residuals,
     }
-
-
-def _component_covariance(last: Evaluation, chain: Float[Array, "C U"]) -> Float[Array, "C C"]:
-    """Return the covariance of all components for residuals of unit variance.
-
-    **Arguments:** `chain`, derivatives of the components with respect to the coordinates.
-    """
-    prior = last.prior.coordinate_jacobian(last.shared_chain, last.per_run_chain)
-    coordinate_covariance = inverse_gram(jnp.concatenate([last.coordinate_jacobian(), prior]))
-    return chain @ coordinate_covariance @ chain.T

@@ -1,6 +1,7 @@
 """Fits with models of dependent noise, estimated alternately."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,27 +15,35 @@ from ...formulations import AbstractFormulation
 from ...persistent_jit import persistent_jit
 from ...sensors import AbstractSensor
 from ..data.measurements import Runs, rescale_weights
+from ..noise.kalman import sample_gaps
 from ..noise.likelihood import (
     LinearisedFit,
-    LinearisedSensor,
     SensorNoise,
     covariance_from_noise,
     estimate_noise,
     split_coordinates,
 )
-from ..noise.models import AbstractNoise, AutoRegressive
-from ..noise.specification import SELECT_ORDER
-from ..noise.whitening import sample_gaps
-from ..statistics.autoregression import fit_autoregression
-from .evaluation import Evaluation, evaluate_plain
+from ..noise.models import SELECT_ORDER, AbstractNoise, AutoRegressive
+from ..statistics.sandwich import fit_autoregression
+from .batch_search import (
+    fit_sets,
+    replace_data,
+    set_data,
+    stack_sets,
+    summarise_with_point,
+)
+from .evaluation import evaluate_plain
 from .least_squares import Minimum, Search, minimise
 from .losses import Squares
 from .problem import FitProblem
 
 # Change of the logarithms of noise parameters below which they have converged: a fraction of their
 # standard deviation.
-CLOSE = 1e-2
+_CLOSE = 1e-2
 _MAX_ROUNDS = 20
+# Rounds of fits of many data sets, and number of sets whose noise is estimated at once. The
+# restricted likelihood contains the linearised fit, so that the second round is a correction.
+_ROUNDS_OF_SETS, _AT_ONCE = 4, 16
 _LARGEST_ORDER = 8
 
 
@@ -72,38 +81,33 @@ def fit_dependent_noise(
             "`identify(noise=...)` filters residuals, in which an outlier spreads to later ones; "
             'use `loss=None`, or noise="white" with a robust loss.'
         )
-    first, notes = None, []
+    first = None
     if SELECT_ORDER in models:
         minimum = minimise(problem, search)
         first, search = minimum.first, search.with_full_horizons()
-        models = select_orders(runs, [minimum.last.residuals], models)
+        models = _select_orders(runs, [minimum.last.residuals], models)
         problem = problem.with_starts(minimum.leaves)
-    sensors, runs, stds = prepare_noise(runs, models)
-    first_filters = tuple(s.first_whitening(std) for s, std in zip(sensors, stds, strict=True))
-    problem = replace_noise(problem, runs.weights, first_filters)
-    coordinates = guess_coordinates(sensors, runs, stds)
+    noise = _begin(problem, runs, models)
+    problem, runs = noise.problem, noise.runs
     minimum = minimise(problem, search)
     first = minimum.first if first is None else first
     reason = f"they still changed after {_MAX_ROUNDS} rounds"
     is_scaled = [not known and m is None for m, known in zip(models, runs.has_noise, strict=True)]
-    added = None
+    coordinates, added = noise.coordinates, None
     for _ in range(_MAX_ROUNDS):
         if not bool(minimum.converged):
             reason = "an intermediate fit did not converge"
             break
-        previous = coordinates
-        point = minimum.shared, minimum.per_run, minimum.sides
-        linear = linearise_fit(problem, *point, sensors)
-        coordinates = noise_step(linear, coordinates)
-        if bool(jnp.all(jnp.abs(coordinates - previous) < CLOSE)):
-            reason, added = "", np.asarray(covariance_from_noise(linear, coordinates))
+        point = minimum.shared, minimum.per_run, minimum.sides, minimum.leaves
+        coordinates, data, more, change = _update(problem, point, noise.sensors, coordinates)
+        if float(change) < _CLOSE:
+            reason, added = "", np.asarray(more)
             break
-        problem, coordinates = apply_noise(problem, sensors, coordinates)
+        problem = replace_data(problem, data)
         runs = eqx.tree_at(lambda r: r.weights, runs, problem.runs.weights)
-        problem = problem.with_starts(minimum.leaves)
         minimum = minimise(problem, search.with_full_horizons())
     minimum = eqx.tree_at(lambda m: m.first, minimum, first)
-    fitted = fitted_models(runs.sensors, sensors, coordinates)
+    fitted = _fitted_models(runs.sensors, noise.sensors, coordinates)
     white = {
         s.name: 1.0 / float(np.asarray(w).max())
         for s, w, scaled in zip(runs.sensors, runs.weights, is_scaled, strict=True)
@@ -113,7 +117,62 @@ def fit_dependent_noise(
     return FittedNoise(problem, runs, minimum, white, fitted, notes, added)
 
 
-def select_orders(
+def fit_sets_with_noise(
+    problems: Sequence[FitProblem],
+    all_runs: Sequence[Runs],
+    models: Sequence[AbstractNoise | str | None],
+    search: Search,
+    size: int,
+) -> tuple[dict[str, Any], dict[str, AbstractNoise]]:
+    """Fit all data sets, and estimate the noise of each, in rounds.
+
+    **Arguments:** `all_runs`, with weights; `models`, see `noise_models`; `size`, the number of
+    sets that are fitted at once.
+    **Returns:** the estimates, see `fit_sets`, and the fitted models by sensor, stacked.
+    """
+    fit_all = functools.partial(fit_sets, size=size, summarise=summarise_with_point)
+    if SELECT_ORDER in models:
+        outputs = fit_all(problems[0], stack_sets(problems), search)
+        models = _select_orders(all_runs[0], outputs["residuals"], models)
+        problems = [
+            p.with_starts(jax.tree.map(lambda x, n=n: x[n], outputs["leaves"]))
+            for n, p in enumerate(problems)
+        ]
+        search = search.with_full_horizons()
+    starts = [_begin(p, runs, models) for p, runs in zip(problems, all_runs, strict=True)]
+    problem, stacked = starts[0].problem, stack_sets([start.problem for start in starts])
+    sensors = jax.tree.map(lambda *x: jnp.stack(x), *(start.sensors for start in starts))
+    coordinates = jnp.stack([start.coordinates for start in starts])
+    outputs = fit_all(problem, stacked, search)
+    for _ in range(_ROUNDS_OF_SETS):
+        point = tuple(outputs[k] for k in ("shared", "per_run", "sides", "leaves"))
+        coordinates, stacked, added, change = jax.tree.map(
+            np.asarray, _update_sets(problem, (stacked, point, sensors, coordinates), size)
+        )
+        outputs = fit_all(problem, stacked, search.with_full_horizons())
+        chain = outputs["chain"]
+        outputs["covariance"] = outputs["covariance"] + chain @ added @ chain.swapaxes(1, 2)
+        if change.max() < _CLOSE:
+            break
+    fitted = jax.vmap(functools.partial(_fitted_models, all_runs[0].sensors))(sensors, coordinates)
+    return outputs, fitted
+
+
+@persistent_jit
+def _update_sets(problem: FitProblem, stacked: Any, size: int) -> Any:
+    """Return the results of `_update` for all sets, with a leading axis.
+
+    **Arguments:** `problem` of any set; `stacked` data, minima, sensors and coordinates.
+    """
+
+    def update(arguments):
+        data, *rest = arguments
+        return _update(replace_data(problem, data), *rest)
+
+    return jax.lax.map(update, stacked, batch_size=min(size, _AT_ONCE))
+
+
+def _select_orders(
     runs: Runs, residuals: Any, models: Sequence[AbstractNoise | str | None]
 ) -> tuple[Any, ...]:
     """Return the models with the orders of autoregressive ones selected from white residuals.
@@ -137,15 +196,25 @@ def _select_order(series: Sequence[np.ndarray], num_sets: int) -> AutoRegressive
     return AutoRegressive(max(len(coefficients), 1))
 
 
-def prepare_noise(
-    runs: Runs, models: Sequence[Any]
-) -> tuple[tuple[SensorNoise, ...], Runs, list[float]]:
-    """Return the noise of the sensors, runs whose weights suit it, and first standard deviations.
+class _NoiseStart(NamedTuple):
+    """A problem with first filters, runs with weights that suit it, the noise of its sensors, and
+    start coordinates of all noise models."""
+
+    problem: FitProblem
+    runs: Runs
+    sensors: tuple[SensorNoise, ...]
+    coordinates: Float[Array, " d"]
+
+
+def _begin(problem: FitProblem, runs: Runs, models: Sequence[Any]) -> _NoiseStart:
+    """Return the problem with the first filters of its noise models.
 
     The standard deviation is a parameter of an autoregressive model, so that given noise of such a
     sensor only weighs its samples against each other.
     """
-    sensors, factors, stds = [], [], []
+    sensors, factors, filters, starts = [], [], [], []
+    spans = np.diff(np.asarray(runs.ts), axis=1)
+    interval = float(np.median(spans[spans > 0]))
     for sensor, model, weights, known in zip(
         runs.sensors, models, map(np.asarray, runs.weights), runs.has_noise, strict=True
     ):
@@ -153,33 +222,41 @@ def prepare_noise(
         is_relative = counts_samples or not known
         typical = float(np.median(weights[weights > 0]))
         factors.append(typical if model is not None and is_relative else 1.0)
-        stds.append(1 / typical)
         gaps = sample_gaps(
             sensor.name, np.asarray(runs.ts), weights / factors[-1], counts_samples, counts_samples
         )
-        gaps = jax.tree.map(jnp.asarray, gaps)
         sensors.append(SensorNoise(model, gaps, known))
-    return tuple(sensors), rescale_weights(runs, factors), stds
-
-
-def guess_coordinates(sensors: Sequence[SensorNoise], runs: Runs, stds: Sequence[float]) -> Array:
-    """Return the start coordinates of all noise models."""
-    parts = []
-    for sensor, std in zip(sensors, stds, strict=True):
-        gap = np.diff(np.asarray(runs.ts), axis=1)
-        parts.append(sensor.guess(std, float(np.median(gap[gap > 0]))))
-    return jnp.asarray(np.concatenate(parts), runs.ts.dtype)
+        filters.append(sensors[-1].first_whitening(1 / typical))
+        starts.append(sensors[-1].guess(1 / typical, interval))
+    runs = rescale_weights(runs, factors)
+    coordinates = jnp.asarray(np.concatenate(starts), runs.ts.dtype)
+    problem = _replace_noise(problem, runs.weights, tuple(filters))
+    return _NoiseStart(problem, runs, tuple(sensors), coordinates)
 
 
 @persistent_jit
-def noise_step(linear: LinearisedFit, coordinates: Array) -> Array:
-    """Return the coordinates of the noise at a minimum; the given ones if they are not finite."""
+def _update(
+    problem: FitProblem, point: Any, sensors: Sequence[SensorNoise], coordinates: Float[Array, " d"]
+) -> tuple[Float[Array, " d"], Any, Float[Array, "U U"], Float[Array, ""]]:
+    """Return the coordinates of the noise at a minimum, the data of the problem with its filters.
+
+    Coordinates that are not finite are replaced by the given ones.
+
+    **Arguments:** `point`, the coordinates of the minimum, their `sides`, and its leaves.
+    **Returns:** also the increase of the covariance of the coordinates by the uncertainty of the
+    noise, and the largest change of its coordinates.
+    """
+    shared, per_run, sides, leaves = point
+    linear = _linearise_fit(problem, shared, per_run, sides, sensors)
     new = estimate_noise(linear, coordinates)
-    return jnp.where(jnp.all(jnp.isfinite(new)), new, coordinates)
+    new = jnp.where(jnp.all(jnp.isfinite(new)), new, coordinates)
+    added = covariance_from_noise(linear, new)
+    change = jnp.max(jnp.abs(new - coordinates), initial=0.0)
+    problem, new = _apply_noise(problem.with_starts(leaves), sensors, new)
+    return new, set_data(problem), added, change
 
 
-@persistent_jit
-def linearise_fit(
+def _linearise_fit(
     problem: FitProblem,
     shared: Float[Array, " S"],
     per_run: Float[Array, "B P"],
@@ -187,41 +264,23 @@ def linearise_fit(
     sensors: Sequence[SensorNoise],
 ) -> LinearisedFit:
     """Return the fit, linearised at a minimum. **Arguments:** `sides`, see `Minimum`."""
-    plain = evaluate_plain(problem, shared, per_run)
-    num_shared = shared.shape[0]
-    own = sides[num_shared:].reshape(per_run.shape)
-    prior = plain.prior.coordinate_jacobian(plain.shared_chain, plain.per_run_chain)
+    plain, num_shared = evaluate_plain(problem, shared, per_run), shared.shape[0]
+    own_sides = sides[num_shared:].reshape(per_run.shape)
+    shared_sides = jnp.broadcast_to(sides[:num_shared], (len(per_run), num_shared))
+    is_free = jnp.concatenate([shared_sides, own_sides], axis=1) == 0
+    rows = jnp.where(is_free[:, None], plain.coordinate_rows(), 0.0)
+    columns = jnp.concatenate([rows, plain.residuals[..., None]], axis=-1)
+    weights = problem.runs.weights
+    parts = jnp.split(columns, np.cumsum([w[0].size for w in weights])[:-1], axis=1)
     return LinearisedFit(
         sensors=tuple(sensors),
-        linearised=tuple(_linearised_sensors(problem, plain, sides[:num_shared], own)),
-        prior=(plain.prior.residuals, jnp.where(sides != 0, 0.0, prior)),
+        columns=tuple(x.reshape(*w.shape, -1) for x, w in zip(parts, weights, strict=True)),
+        prior=(plain.prior.residuals, jnp.where(sides != 0, 0.0, plain.prior_jacobian())),
         num_shared=num_shared,
     )
 
 
-def _linearised_sensors(
-    problem: FitProblem, plain: Evaluation, shared_sides: Array, own_sides: Array
-) -> list[LinearisedSensor]:
-    """Return plain residuals and derivatives by free coordinates, sensor by sensor."""
-
-    shared = jnp.broadcast_to(shared_sides, (len(own_sides), *shared_sides.shape))
-    is_free = jnp.concatenate([shared, own_sides], axis=1) == 0
-    rows = jnp.where(is_free[:, None], plain.coordinate_rows(), 0.0)
-    linearised, begin = [], 0
-    for weights in problem.runs.weights:
-        end = begin + weights[0].size
-        shape = weights.shape
-        linearised.append(
-            LinearisedSensor(
-                plain.residuals[:, begin:end].reshape(shape),
-                rows[:, begin:end].reshape(*shape, -1),
-            )
-        )
-        begin = end
-    return linearised
-
-
-def apply_noise(
+def _apply_noise(
     problem: FitProblem, sensors: Sequence[SensorNoise], coordinates: Array
 ) -> tuple[FitProblem, Array]:
     """Return the problem with filters and weights of these coordinates.
@@ -235,18 +294,18 @@ def apply_noise(
         weights.append(w * jnp.exp(-own[0]) if is_scaled else w)
         rest.append(jnp.zeros_like(own) if is_scaled else own)
         filters.append(sensor.whitening(own))
-    problem = replace_noise(problem, tuple(weights), tuple(filters))
+    problem = _replace_noise(problem, tuple(weights), tuple(filters))
     return problem, jnp.concatenate(rest)
 
 
-def replace_noise(problem: FitProblem, weights: Any, whitening: Any) -> FitProblem:
+def _replace_noise(problem: FitProblem, weights: Any, whitening: Any) -> FitProblem:
     """Return the problem with these weights and filters of its sensors."""
     return dataclasses.replace(
         problem, runs=dataclasses.replace(problem.runs, weights=weights, whitening=whitening)
     )
 
 
-def fitted_models(
+def _fitted_models(
     sensors: Sequence[AbstractSensor], noise: Sequence[SensorNoise], coordinates: Array
 ) -> dict[str, AbstractNoise]:
     """Return the models of dependent noise with their parameters, by sensor."""

@@ -13,8 +13,34 @@ from jaxtyping import Array, Bool, Float
 from ...persistent_jit import persistent_jit
 from ...results import RESULTS
 from ..linearised_runs import ParametrisedExperiment, linearise_run, separate_runs
-from ..prior_rows import PriorRows, append_rows
 from .problem import FitProblem, RunData
+
+
+class PriorRows(eqx.Module):
+    """Residuals of all priors and their derivatives with respect to components of parameters.
+
+    **Attributes:** `shared` (R,) and `shared_jacobian` (R, C), of parameters that all runs share;
+    `per_run` (B, Q) and `per_run_jacobian` (B, Q, D), of parameters of each run.
+    """
+
+    shared: Float[Array, " R"]
+    shared_jacobian: Float[Array, "R C"]
+    per_run: Float[Array, "B Q"]
+    per_run_jacobian: Float[Array, "B Q D"]
+
+    @property
+    def count(self) -> int:
+        """Number of residuals."""
+        return self.shared.size + self.per_run.size
+
+    @property
+    def residuals(self) -> Float[Array, " M"]:
+        """All residuals: shared ones, then run by run."""
+        return jnp.concatenate([self.shared, self.per_run.reshape(-1)])
+
+    def component_jacobian(self) -> Float[Array, "M K"]:
+        """Return derivatives with respect to all components: shared ones, then run by run."""
+        return block_diag(self.shared_jacobian, *self.per_run_jacobian)
 
 
 class Evaluation(eqx.Module):
@@ -69,6 +95,11 @@ class Evaluation(eqx.Module):
             return data_rows
         prior = np.sqrt(variance) * np.asarray(self.prior.component_jacobian())
         return np.concatenate([data_rows, prior])
+
+    def prior_jacobian(self) -> Float[Array, "M U"]:
+        """Return derivatives of the residuals of the priors with respect to all coordinates."""
+        per_run = jax.vmap(jnp.matmul)(self.prior.per_run_jacobian, self.per_run_chain)
+        return block_diag(self.prior.shared_jacobian @ self.shared_chain, *per_run)
 
     @property
     def chain(self) -> Float[Array, "K U"]:
@@ -170,7 +201,10 @@ def evaluate_plain(
         priors = [block.prior() for block in blocks]
         if problem.hold is not None:
             holds = problem.hold_rows(experiment, run)
-            priors = [append_rows(*pair) for pair in zip(priors, holds, strict=True)]
+            priors = [
+                [jnp.concatenate(parts) for parts in zip(*pair, strict=True)]
+                for pair in zip(priors, holds, strict=True)
+            ]
         chain = problem.component_derivatives(shared, per_run, run)
         return values, linearised.residuals, jacobian, chain, okay, priors
 

@@ -7,12 +7,12 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from ...adjoints.any_mode import AnyMode
 from ...persistent_jit import persistent_jit
 from .losses import AbstractLoss
-from .problem import FitProblem, RunData
+from .problem import FitProblem
 
 
 class FirstOrder(eqx.Module):
@@ -76,10 +76,11 @@ def _descend(
     def cost(coordinates, rows):
         shared, per_run = coordinates
         run_data = jax.tree.map(lambda leaf: leaf[rows], problem.runs)
-        value, okay = jax.vmap(lambda per_run, run: _run_loss(problem, loss, shared, per_run, run))(
-            per_run[rows], run_data
-        )
-        total = jnp.sum(value) * (problem.num_runs / batch) + _prior_loss(problem, shared, per_run)
+        residuals, okay = jax.vmap(
+            lambda per_run, run: problem.residuals(problem.run_leaves(shared, per_run, run), run)
+        )(per_run[rows], run_data)
+        value = 0.5 * jnp.sum(loss.root(residuals) ** 2)
+        total = value * (problem.num_runs / batch) + _prior_loss(problem, shared, per_run)
         return total, jnp.all(okay)
 
     def step(carry, key):
@@ -117,15 +118,3 @@ def _prior_loss(
 
     shared_squares, run_squares = jax.vmap(squares)(per_run, problem.runs)
     return 0.5 * (shared_squares[0] + jnp.sum(run_squares))
-
-
-def _run_loss(
-    problem: FitProblem,
-    loss: AbstractLoss,
-    shared: Float[Array, " S"],
-    per_run: Float[Array, " P"],
-    run: RunData,
-) -> tuple[Float[Array, ""], Bool[Array, ""]]:
-    """Return the loss of one run, and whether its simulation succeeded."""
-    r, okay = problem.residuals(problem.run_leaves(shared, per_run, run), run)
-    return 0.5 * jnp.sum(loss.root(r) ** 2), okay

@@ -1,8 +1,11 @@
-"""Assembly of a `Fit` from the minimum of the least-squares problem."""
+"""Assembly of a `Fit` from a minimum, and refinement of the tolerances of the integration."""
 
 import dataclasses
+from typing import Any
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -17,17 +20,19 @@ from ..statistics.covariance import Spectrum
 from ..statistics.estimate_covariance import CovarianceMethod
 from ..statistics.identifiability import Identifiability, judge
 from ..statistics.verdict import Finding
-from .active_bounds import find_active_bounds
 from .dependent_noise import FittedNoise
-from .evaluation import Evaluation, evaluate_plain
-from .failed_runs import derivative_mismatch
-from .least_squares import Minimum, Search
+from .evaluation import evaluate, evaluate_plain
+from .least_squares import MAX_DISTANCE, Minimum, Search, minimise
 from .losses import Squares
 from .optimum import Optimum
-from .precision import MAX_DISTANCE, noise_floor
 from .problem import FitProblem, StartData
 from .result import LEVEL, Fit
-from .uncertainty import Uncertainty, assess_uncertainty, negative_finding_of_fit
+from .uncertainty import (
+    Uncertainty,
+    assess_uncertainty,
+    find_active_bounds,
+    negative_finding_of_fit,
+)
 
 # Chi square per degree of freedom above which the residuals contradict the given noise.
 _MISFIT = 2.0
@@ -40,6 +45,13 @@ _LAST, _PROGRESS = 10, 1e-3
 _AGREE = 0.05
 # Result if the linearisation promises a decrease that no trial step achieves.
 _STUCK = "no step leads closer to the optimum"
+
+
+# Factor by which tolerances are lowered if integration errors stall a fit, and maximum number of
+# refinements.
+_TIGHTER, _ROUNDS = 1e-2, 2
+# Factor on `max_steps` for runs with lowered tolerances.
+_MORE_STEPS = 4
 
 
 def make_fit(
@@ -62,8 +74,13 @@ def make_fit(
     indices, samples = table.fitted_indices, runs.num_samples
     freedom = samples - indices.size
     chi_square = float(np.sum(np.square(np.asarray(last.residuals)))) / max(freedom, 1)
+    # Weights are in units of a noise that is known or modelled.
     has_scale = bool(fitted.models) or any(runs.has_noise)
-    variance = _residual_variance(runs, search, last, chi_square, indices.size, has_scale)
+    if isinstance(search.loss, Squares):
+        variance = 1.0 if has_scale else chi_square
+    else:
+        used = np.concatenate([r[w > 0] for _, w, r in runs.by_sensor(last.residuals)])
+        variance = search.loss.variance(used, indices.size)
     resolution = float(problem.simulation.resolution(runs.ts.dtype))
     jacobian = last.component_jacobian_with_prior(variance)
     optimum = Optimum(problem, runs, search, minimum, table)
@@ -87,7 +104,7 @@ def make_fit(
     distance = float(minimum.distance_to_optimum(noise_floor(problem, runs), np))
     result, warnings = _describe_ending(minimum, distance, search, verdict)
     if result.startswith(_STUCK):
-        warnings.append(_explain_stall(problem, derivative_mismatch(problem, minimum)))
+        warnings.append(_explain_stall(problem, _derivative_mismatch(problem, minimum)))
     failures = int(minimum.failures)
     if failures:
         notes = [*notes, f"{failures} trials had a simulation that failed; they were rejected."]
@@ -111,12 +128,15 @@ def make_fit(
             name: dataclasses.replace(c, matrix=c.matrix + added) for name, c in covariances.items()
         }
     iterations = np.asarray(minimum.iterations)
+    plain = last.residuals  # Before noise models filter them.
+    if problem.runs.whitening:
+        plain = evaluate_plain(problem, minimum.shared, minimum.per_run).residuals
     fit = Fit(
         model=experiments[0].model,
         sensors=experiments[0].sensors,
         models=tuple(e.model for e in experiments),
         states=tuple(
-            _start_state(e, as_leaf(t))
+            e.state0 if e.start is None and e.reference is None else _start_state(e, as_leaf(t))
             for e, t in zip(experiments, np.asarray(problem.runs.ts)[:, 0], strict=True)
         ),
         sensors_by_run=tuple(e.sensors for e in experiments),
@@ -127,8 +147,8 @@ def make_fit(
         covariances=covariances,
         method=uncertainty.method,
         correlations=spectrum.correlations(),
-        residuals=_by_run(runs, _plain_residuals(problem, minimum), weighted=False),
-        innovations=_by_run(runs, last.residuals, weighted=True),
+        residuals=split_residuals(runs, plain, weighted=False),
+        innovations=split_residuals(runs, last.residuals, weighted=True),
         ts=tuple(np.asarray(runs.ts)[b, :n] for b, n in enumerate(runs.lengths)),
         run_names=runs.names,
         num_residuals=samples,
@@ -153,33 +173,9 @@ def make_fit(
     return dataclasses.replace(fit, warnings=(*fit.warnings, *texts))
 
 
-def _start_state(experiment: Experiment, t: Float[Array, ""]) -> State:
-    """Return the state at the start of a run."""
-    is_unchanged = experiment.start is None and experiment.reference is None
-    return experiment.state0 if is_unchanged else _compiled_start_state(experiment, t)
-
-
 @persistent_jit
-def _compiled_start_state(experiment: Experiment, t: Float[Array, ""]) -> State:
+def _start_state(experiment: Experiment, t: Float[Array, ""]) -> State:
     return experiment.start_at(t)[0]
-
-
-def _residual_variance(
-    runs: Runs,
-    search: Search,
-    last: Evaluation,
-    chi_square: float,
-    count: int,
-    has_scale: bool,
-) -> float:
-    """Return the variance of a weighted residual, given the number `count` of fitted parameters.
-
-    **Arguments:** `has_scale`, whether weights are in units of a noise that is known or modelled.
-    """
-    if isinstance(search.loss, Squares):
-        return 1.0 if has_scale else chi_square
-    used = np.concatenate([r[w > 0] for _, w, r in runs.by_sensor(last.residuals)])
-    return search.loss.variance(used, count)
 
 
 def _experiments(problem: FitProblem, minimum: Minimum) -> list[Experiment]:
@@ -251,14 +247,9 @@ def _explain_stall(problem: FitProblem, mismatch: float) -> str:
     )
 
 
-def _plain_residuals(problem: FitProblem, minimum: Minimum) -> Array:
-    """Return the weighted residuals before noise models filter them, (B, N)."""
-    if not problem.runs.whitening:
-        return minimum.last.residuals
-    return evaluate_plain(problem, minimum.shared, minimum.per_run).residuals
-
-
-def _by_run(runs: Runs, residuals: Array, weighted: bool) -> tuple[dict[str, np.ndarray], ...]:
+def split_residuals(
+    runs: Runs, residuals: Any, weighted: bool
+) -> tuple[dict[str, np.ndarray], ...]:
     """Return the residuals of each run by sensor; NaN where a sample has no weight.
 
     **Arguments:** `residuals` (B, N), weighted; `weighted`, whether to return them so, or in the
@@ -272,3 +263,105 @@ def _by_run(runs: Runs, residuals: Array, weighted: bool) -> tuple[dict[str, np.
         for b, length in enumerate(runs.lengths):
             by_run[b][sensor.name] = plain[b, :length]
     return tuple(by_run)
+
+
+def _derivative_mismatch(problem: FitProblem, minimum: Minimum) -> float:
+    """Return the relative difference between derivatives and finite differences of runs.
+
+    It is measured along the step to the optimum of the linearisation, on the residuals at a
+    minimum, over the free coordinates. Not finite where runs fail.
+    """
+    evaluation = evaluate(problem, minimum.shared, minimum.per_run)
+    free = np.asarray(minimum.sides) == 0
+    jacobian = np.asarray(evaluation.coordinate_jacobian()) * free
+    step = -np.linalg.lstsq(jacobian, np.asarray(evaluation.residuals).reshape(-1))[0]
+    size = minimum.shared.size
+    shared, per_run = step[:size], step[size:].reshape(minimum.per_run.shape)
+    ends = []
+    for sign in (1.0, -1.0):
+        moved = problem.clip(minimum.shared + sign * shared, minimum.per_run + sign * per_run)
+        end = evaluate(problem, *moved)
+        ends.append(np.where(np.asarray(end.okay)[:, None], np.asarray(end.residuals), np.nan))
+    slope = jacobian @ step
+    difference = 0.5 * (ends[0] - ends[1]).reshape(-1)
+    return float(np.linalg.norm(difference - slope) / max(np.linalg.norm(slope), 1e-300))
+
+
+def noise_floor(problem: FitProblem, runs: Runs) -> float:
+    """Return the variance below which residuals are not noise, in units of the weights.
+
+    It is one for known noise. For estimated noise, residuals as small as ten tolerances are
+    integration errors, so that exact data have an optimum too.
+    """
+    if runs.noise_is_known:
+        return 1.0
+    settings, count, total = problem.simulation, 0, 0.0
+    rtol, atol = max(float(settings.rtol), float(np.finfo(runs.ts.dtype).eps)), float(settings.atol)
+    for values, weights in zip(runs.values, map(np.asarray, runs.weights), strict=True):
+        used = weights > 0
+        largest = np.abs(np.asarray(values)[used.any(axis=-1)]).max()
+        total += np.sum((10 * weights[used] * (atol + rtol * largest)) ** 2)
+        count += np.count_nonzero(used)
+    return float(total / count)
+
+
+def refine_tolerances(
+    problem: FitProblem, runs: Runs, search: Search, minimum: Minimum
+) -> tuple[FitProblem, Minimum, list[str]]:
+    """Continue with tighter tolerances if the fit stalls before the optimum.
+
+    Adaptive steps treat non-smooth inputs, such as tables of torques, differently in every trial,
+    so that the sum of squares jumps. Near the optimum the jumps exceed the reduction that is left.
+    Steps of fixed length do not have this problem.
+
+    **Returns:** the problem with the final tolerances, its minimum, and notes.
+    """
+    notes = []
+    if problem.simulation.dt is not None:
+        return problem, minimum, notes
+    for _ in range(_ROUNDS):
+        distance = minimum.distance_to_optimum(noise_floor(problem, runs), np)
+        how = problem.simulation
+        if not bool(minimum.converged) or distance <= max(
+            MAX_DISTANCE, float(search.distance_tolerance)
+        ):
+            break
+        smallest = 10 * float(jnp.finfo(runs.ts.dtype).eps)
+        rtol, atol = (jnp.maximum(_TIGHTER * x, smallest) for x in (how.rtol, how.atol))
+        if rtol >= how.rtol and atol >= how.atol:
+            break
+        for max_steps in (how.max_steps, _MORE_STEPS * how.max_steps):
+            refined_settings = dataclasses.replace(how, rtol=rtol, atol=atol, max_steps=max_steps)
+            refined = eqx.tree_at(
+                lambda p: p.simulation, problem.with_starts(minimum.leaves), refined_settings
+            )
+            new_minimum = minimise(refined, search.with_full_horizons())
+            succeeded = bool(np.all(new_minimum.last.okay))
+            if succeeded and int(new_minimum.failures) == 0:
+                break
+        if not succeeded:
+            notes.append(
+                f"At rtol = {float(how.rtol):.1g} no step leads closer to the optimum, "
+                f"{distance:.2g} standard errors away; at rtol = {float(rtol):.1g} simulations "
+                f"fail, with {max_steps} steps as well."
+            )
+            break
+        end_distance = new_minimum.distance_to_optimum(noise_floor(problem, runs), np)
+        notes.append(
+            f"Integrated at rtol = {float(rtol):.1g} in the end: at {float(how.rtol):.1g} the fit "
+            f"ended {distance:.2g} standard errors from the optimum, "
+            + (
+                "because of errors of the integration."
+                if bool(new_minimum.converged) and end_distance <= MAX_DISTANCE
+                else f"and now {end_distance:.2g}, so that integration errors are not the reason."
+            )
+        )
+        minimum = dataclasses.replace(
+            new_minimum,
+            first=minimum.first,
+            iterations=jnp.concatenate([minimum.iterations, new_minimum.iterations]),
+            cost=jnp.concatenate([minimum.cost, new_minimum.cost]),
+            failures=minimum.failures + new_minimum.failures,
+        )
+        problem = refined
+    return problem, minimum, notes

@@ -4,45 +4,50 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
 from ...formulations import AbstractFormulation
+from ...persistent_jit import persistent_jit
 from ...state import State
 from ..checked_arguments import check_model, check_parameters
-from ..data.measurements import Measurements, stack_runs
-from ..data.revolutions import align_revolutions
-from ..noise.specification import NoiseArgument, noise_models
-from ..parameters import Parameter
-from ..prediction.results import make_prediction_fit
-from ..prediction.setup import (
+from ..data.measurements import Measurements, Runs, stack_runs
+from ..noise.models import NoiseArgument, noise_models
+from ..parameters import Parameter, describe_priors
+from ..prediction.fit import (
     check_prediction_options,
     check_white_noise,
+    make_prediction_fit,
     make_prediction_problem,
 )
-from ..prior_rows import describe_priors
 from ..shooting.shooting import restore_starts, shoot
 from ..simulation import Settings, Simulation, resolve_simulation
 from ..statistics.estimate_covariance import CovarianceMethod, check_covariance
 from ..statistics.plausibility import plausibility_notes
-from .failed_runs import IdentificationError
 from .first_order import FirstOrder, descend
-from .from_minimum import make_fit
-from .late_starts import add_late_start_parameter
+from .from_minimum import make_fit, refine_tolerances
+from .least_squares import Minimum, Search, minimise_from
 from .losses import AbstractLoss, Squares
-from .multi_start import find_best_start
 from .noise import fit_with_noise, guess_noise
 from .options import (
+    IdentificationError,
     Method,
     check_start,
     check_starts,
     count_fitted,
     make_search,
-    prepare_runs,
-    start_states,
-    trial_simulation,
+    prepare_problems,
 )
-from .precision import refine_tolerances
-from .problem import make_problem
+from .problem import FitProblem
 from .result import Fit
 from .uncertainty import check_clusters
+
+# Tolerance and maximum number of iterations from each start; the final fit refines the best.
+_TOLERANCE, _ITERATIONS = 1e-3, 15
+# Relative difference of costs below which two minima count as the same.
+_SAME = 1e-2
 
 
 def identify(
@@ -144,29 +149,26 @@ def identify(
     search = make_search(runs.ts.dtype, horizons, method, loss, max_iterations, tolerance)
     models = noise_models("identify", noise, runs.sensors)
     check_white_noise(given_noise, models)
-    model, (runs,), data_notes = prepare_runs(model, [runs])
-    states = start_states(model, runs, state0)
-    runs, new_notes = align_revolutions(model, runs, states)
-    data_notes += new_notes
-    if state0 is None:
-        parameters, new_notes = add_late_start_parameter(model, [runs], parameters)
-        data_notes += new_notes
-    new_notes = describe_priors(parameters)
+    prior_notes = describe_priors(parameters)
     # Priors, robust losses and several sensors need the noise; a single weight does not matter.
-    has_one_weight = len(runs.sensors) == 1 and isinstance(search.loss, Squares) and not new_notes
+    has_one_weight = len(runs.sensors) == 1 and isinstance(search.loss, Squares) and not prior_notes
     noise_is_usable = runs.noise_is_known or has_one_weight
-    if not noise_is_usable and given_noise is None:
-        runs = guess_noise(runs, priors=bool(new_notes))
-    run_settings = trial_simulation(run_settings, runs.ts.dtype)
-    problem, table, notes = make_problem(model, runs, states, parameters, run_settings)
-    notes += [*data_notes, *new_notes]
+
+    def weigh(runs: Runs) -> Runs:
+        is_weighed = noise_is_usable or given_noise is not None
+        return runs if is_weighed else guess_noise(runs, priors=bool(prior_notes))
+
+    (problem,), (runs,), table, notes = prepare_problems(
+        model, [runs], parameters, state0, run_settings, weigh, {}
+    )
+    notes += prior_notes
     count = count_fitted(table, runs)
     if given_noise is not None:
         predicted = make_prediction_problem(problem, runs, search, given_noise)
         return _finish(make_prediction_fit(predicted, runs, table, notes, covariance), throw)
     given_problem, shooting = problem, None
     if starts > 1:
-        problem, note = find_best_start(problem, search, starts, start_spread, seed)
+        problem, note = _find_best_start(problem, search, starts, start_spread, seed)
         notes.append(note)
     if segments > 1:
         shooting = shoot(problem, runs, segments)
@@ -198,3 +200,68 @@ def _finish(fit: Fit, throw: bool) -> Fit:
             "last iterate."
         )
     return fit
+
+
+def _find_best_start(
+    problem: FitProblem, search: Search, count: int, spread: float, seed: int
+) -> tuple[FitProblem, str]:
+    """Minimise from many starts under `vmap`; return the problem started at the lowest minimum.
+
+    **Arguments:** `problem`, whose start is the first one; `search`; `count` of starts; `spread`:
+    coordinates with a natural scale (logarithms, angles) are drawn uniformly within this fraction
+    of it, others within this fraction of their value; `seed` of the draws.
+    **Returns:** the problem with that start, and a note on the minima that were found.
+    """
+    search = dataclasses.replace(
+        search,
+        tolerance=jnp.full_like(search.tolerance, _TOLERANCE),
+        max_iterations=min(search.max_iterations, _ITERATIONS),
+    )
+    shared, per_run = problem.start_coordinates()
+    natural = problem.natural_scales()
+    key_shared, key_per_run = jax.random.split(jax.random.key(seed))
+    draw_shared = jax.vmap(lambda key: _draw(key, shared, natural[0], spread))
+    draw_per_run = jax.vmap(lambda key: _draw(key, per_run, natural[1], spread))
+    drawn = (
+        draw_shared(jax.random.split(key_shared, count)),
+        draw_per_run(jax.random.split(key_per_run, count)),
+    )
+    starts = jax.vmap(problem.clip)(drawn[0].at[0].set(shared), drawn[1].at[0].set(per_run))
+    minima, costs = _minimise_all(problem, starts, search)
+    costs = np.where(np.isfinite(costs), costs, np.inf)
+    best = int(np.argmin(costs))
+    if not np.isfinite(costs[best]):
+        return problem, f"None of {count} starts could be simulated."
+    num_same = int(np.count_nonzero(costs <= costs[best] * (1 + _SAME)))
+    num_failed = int(np.count_nonzero(~np.isfinite(costs)))
+    note = (
+        f"{num_same} of {count} starts came to the lowest minimum"
+        + (f", {count - num_same - num_failed} to others" if count > num_same + num_failed else "")
+        + (f", {num_failed} could not be simulated" if num_failed else "")
+        + "."
+    )
+    lowest = jax.tree.map(lambda leaf: leaf[best], minima)
+    return problem.with_starts(lowest.leaves), note
+
+
+def _draw(
+    key: PRNGKeyArray, x: Float[Array, "*s"], natural: Float[Array, "*s"], spread: float
+) -> Float[Array, "*s"]:
+    scale = jnp.where(jnp.isfinite(natural), natural, jnp.abs(x))
+    return x + spread * scale * jax.random.uniform(key, x.shape, x.dtype, -1.0, 1.0)
+
+
+@persistent_jit
+def _minimise_all(
+    problem: FitProblem,
+    starts: tuple[Float[Array, "K S"], Float[Array, "K B P"]],
+    search: Search,
+) -> tuple[Minimum, Float[Array, " K"]]:
+    def minimise_one(start):
+        shared, per_run = start
+        minimum = minimise_from(problem, shared, per_run, search)
+        cost = jnp.sum(search.loss.root(minimum.last.residuals) ** 2)
+        cost = cost + jnp.sum(minimum.last.prior.residuals**2)
+        return minimum, jnp.where(jnp.all(minimum.last.okay), cost, jnp.inf)
+
+    return jax.vmap(minimise_one)(starts)

@@ -34,6 +34,8 @@ T = TypeVar("T")
 # standard errors. Closer is not worth while: a longer horizon moves the optimum by as much.
 _COARSE, _COARSE_DISTANCE = 1e-3, 3.0
 
+# Largest distance to the optimum of a converged fit, in standard errors.
+MAX_DISTANCE = 0.1
 # Largest distance to the optimum at convergence, in multiples of the tolerance.
 _OFFSET = 100.0
 # Fraction of the predicted reduction that a step must achieve to be accepted.
@@ -376,11 +378,8 @@ def _stage_step(
                 lambda: J,
             )
         num_residuals = evaluation.residuals.size + evaluation.prior.count + proximity.size
-        prior = evaluation.prior.coordinate_jacobian(
-            evaluation.shared_chain, evaluation.per_run_chain
-        )
         evaluation = _replace_jacobian(evaluation, J)
-        J = [evaluation.coordinate_jacobian(), prior, jnp.diag(proximity)]
+        J = [evaluation.coordinate_jacobian(), evaluation.prior_jacobian(), jnp.diag(proximity)]
         r = [r.reshape(-1), evaluation.prior.residuals, proximity * (x - start)]
         r, J = (jnp.where(okay, jnp.concatenate(parts), 0.0) for parts in (r, J))
         linear = reduce_problem(J, r, num_residuals, _step_bounds(problem, x))

@@ -7,12 +7,16 @@ import numpy as np
 
 from ...formulations import AbstractFormulation
 from ..data.measurements import Runs, rescale_weights
-from ..noise.differences import difference_noise
 from ..noise.models import AbstractNoise
 from .dependent_noise import FittedNoise, fit_dependent_noise
 from .least_squares import Minimum, Search, minimise
 from .losses import AbstractLoss, Squares
 from .problem import FitProblem
+
+# Third differences of white noise of unit variance have the variance 1 + 9 + 9 + 1.
+_GAIN = 20.0
+_FEWEST = 10
+
 
 # Relative change of the standard deviations below which white noise has converged.
 _CONVERGED = 1e-3
@@ -23,6 +27,35 @@ _SMALL = 1e-2
 _LARGEST = 10.0
 # Median of the absolute value of a standard normal variable.
 _MEDIAN = 0.6744897501960817
+
+
+def difference_noise(ts: np.ndarray, values: np.ndarray, weights: np.ndarray) -> float:
+    """Return the standard deviation of white noise with the third differences of the samples.
+
+    Motion adds to the differences, so that white noise cannot be much larger than this value. The
+    result is infinite if there are few equidistant samples, and for values such as orientations,
+    which have no channels.
+
+    **Arguments:** `ts` (B, T); `values` (B, T, ...); `weights` (B, T, C), zero without a sample.
+    **Source:** Gasser, Sroka, Jennen-Steinmetz, Biometrika 73 (1986) 625, with third differences.
+    """
+    flat = values.reshape(*values.shape[:2], -1)
+    if flat.shape != weights.shape:
+        return np.inf
+    total, count = 0.0, 0
+    for b in range(len(ts)):
+        for c in range(flat.shape[2]):
+            used = weights[b, :, c] > 0
+            steps, third = np.diff(ts[b][used]), np.diff(flat[b, used, c], 3)
+            if len(third) == 0:
+                continue
+            near = np.lib.stride_tricks.sliding_window_view(steps, 3)
+            equidistant = np.ptp(near, axis=1) < 0.1 * near.mean(axis=1)
+            total += float(np.sum(third[equidistant] ** 2))
+            count += int(equidistant.sum())
+    if count < _FEWEST or total == 0:
+        return np.inf
+    return float(np.sqrt(total / count / _GAIN))
 
 
 def guess_noise(runs: Runs, priors: bool = False) -> Runs:
@@ -101,15 +134,12 @@ def _alternate(
         if np.all(np.abs(noise - 1) < _CONVERGED):
             return problem, runs, eqx.tree_at(lambda m: m.first, minimum, first), ""
         runs = rescale_weights(runs, noise.tolist())
-        problem = _replace_weights(problem, runs).with_starts(minimum.leaves)
+        problem = eqx.tree_at(lambda p: p.runs.weights, problem, runs.weights)
+        problem = problem.with_starts(minimum.leaves)
         minimum = minimise(problem, next_search)
     change = float(np.abs(noise - 1).max())
     reason = f"it still changed by {100 * change:.2g} % after {_MAX_ROUNDS} rounds"
     return problem, runs, minimum, reason
-
-
-def _replace_weights(problem: FitProblem, runs: Runs) -> FitProblem:
-    return eqx.tree_at(lambda p: p.runs.weights, problem, runs.weights)
 
 
 def _estimate_white(

@@ -1,6 +1,7 @@
 """Checked arguments of fits, start states, and checks of the start."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import diffrax
@@ -9,26 +10,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...formulations import AbstractFormulation
-from ...initial import JointStart
-from ...mechanics.kinematics.poses import joint_frames_at, poses_of_state, with_joint_angles
-from ...mechanics.stacked.system import PreparedSystem
-from ...sensors import improve_states, unwrap_measured_angles
-from ...state import State
+from ...results import SimulationError
+from ...sensors import unwrap_measured_angles
+from ...simulate.simulate import simulate
 from ..checked_arguments import check_precision
 from ..component_table import ComponentTable
-from ..data.first_samples import first_samples
 from ..data.inputs import bind_measured
 from ..data.measurements import Runs
-from ..data.revolutions import detect_angle_ranges
+from ..parameters import Parameter
 from ..simulation import Simulation
-from ..start_geometry import place_prescribed_joints
+from ..starts.first_samples import align_revolutions, detect_angle_ranges, start_states
+from ..starts.parameter import add_late_start_parameter
 from ..statistics.covariance import columns_without_effect
-from .evaluation import Evaluation
-from .failed_runs import IdentificationError, explain_failed_run
+from .evaluation import Evaluation, evaluate
 from .first_order import FirstOrder
 from .least_squares import Search
 from .losses import AbstractLoss, Squares
-from .problem import FitProblem
+from .problem import FitProblem, make_problem
 
 Method: TypeAlias = Literal["levenberg-marquardt", "gauss-newton", "prediction-error"] | FirstOrder
 METHODS = ("levenberg-marquardt", "gauss-newton", "prediction-error")
@@ -123,55 +121,47 @@ def prepare_runs(
     return model, *detect_angle_ranges(model, all_runs)
 
 
-def start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
-    """Return the start state of every run, from its first readings if none is given."""
-    count = len(runs.names)
+def prepare_problems(
+    model: AbstractFormulation,
+    all_runs: Sequence[Runs],
+    parameters: tuple[Parameter, ...],
+    state0: Any,
+    simulation: Simulation,
+    weigh: Callable[[Runs], Runs],
+    starts: Mapping[str, np.ndarray],
+) -> tuple[list[FitProblem], list[Runs], ComponentTable, list[str]]:
+    """Return the problem and the runs of every data set, the table of components, and notes.
+
+    **Arguments:** `all_runs`, of each data set; `state0`, see `rj.identify`; `weigh`, a function
+    that gives weights to sensors of unknown noise; `starts` of parameters by name, for each set.
+    """
+    model, all_runs, notes = prepare_runs(model, all_runs)
+    all_states = [start_states(model, all_runs[0], state0)] * len(all_runs)
     if state0 is None:
-        state = _reference_state(model, runs.ts[0, 0])
-        # All runs at once: outside `jit`, every operation would be compiled separately.
-        repeated = jax.tree.map(lambda x: np.broadcast_to(x, (count, *np.shape(x))), state)
-        samples = [
-            [sample.value for sample in first_samples(runs, k)] for k in range(len(runs.sensors))
+        all_states[1:] = [start_states(model, runs, None) for runs in all_runs[1:]]
+    for n, states in enumerate(all_states):
+        runs, new_notes = align_revolutions(model, all_runs[n], states)
+        all_runs[n] = weigh(runs)
+        notes += new_notes
+    if state0 is None:
+        parameters, new_notes = add_late_start_parameter(model, all_runs, parameters)
+        notes += new_notes
+    simulation = trial_simulation(simulation, all_runs[0].ts.dtype)
+    problems, tables = [], []
+    for n, (runs, states) in enumerate(zip(all_runs, all_states, strict=True)):
+        if n and state0 is not None and not starts and not any(runs.inputs):
+            # The problems differ in the samples alone.
+            problems.append(problems[0].with_samples(runs))
+            continue
+        started = [
+            dataclasses.replace(p, start=starts[p.name][n]) if p.name in starts else p
+            for p in parameters
         ]
-        improved_states = improve_states(
-            model, runs.sensors, repeated, [np.stack(values) for values in samples]
-        )
-        improved_states = jax.tree.map(np.asarray, improved_states)
-        states = [
-            jax.tree.map(lambda x, b=b: jnp.asarray(x[b]), improved_states) for b in range(count)
-        ]
-    elif isinstance(state0, State):
-        states = [state0] * count
-    else:
-        states = list(state0)
-        if len(states) != count:
-            raise ValueError(
-                f"`identify(state0=...)` takes one state, or one for each of the {count} runs; got "
-                f"{len(states)}."
-            )
-    dtype, first = jnp.result_type(runs.ts), np.asarray(runs.ts)[:, 0]
-    states = [model.check_state(s, t) for s, t in zip(states, first, strict=True)]
-    states = [_add_all_angles(model, state) for state in states]
-    return [jax.tree.map(lambda x: x.astype(dtype), state) for state in states]
-
-
-def _add_all_angles(model: AbstractFormulation, state: State) -> State:
-    """Return the state with the unwrapped angles of all joints, so that states can be stacked."""
-    system = model.multibody
-    if state.angle_names == system.angle_names:
-        return state
-    prepared = PreparedSystem(system)
-    return with_joint_angles(
-        prepared, state, joint_frames_at(prepared, poses_of_state(prepared, state.normalized()))
-    )
-
-
-def _reference_state(model: AbstractFormulation, t: Any) -> State:
-    """Return the reference state, with prescribed joints at their motion at time `t`, s."""
-    system, state = model.multibody, model.multibody.reference_state()
-    if isinstance(model, JointStart) or not any(joint.is_driven for joint in system.joints):
-        return state
-    return place_prescribed_joints(model, state, t)
+        problem, table, new_notes = make_problem(model, runs, states, started, simulation)
+        problems.append(problem)
+        tables.append(table)
+        notes = new_notes + notes
+    return problems, all_runs, tables[0], notes
 
 
 def count_fitted(table: ComponentTable, runs: Runs) -> int:
@@ -211,3 +201,55 @@ def check_start(problem: FitProblem, runs: Runs, table: ComponentTable, first: E
             f"The parameters {idle} act on nothing that is measured, at the start values. Leave "
             "them out, or start elsewhere."
         )
+
+
+class IdentificationError(RuntimeError):
+    """Failure of an identification to reach an optimum; see `Fit.result`."""
+
+
+def explain_failed_run(problem: FitProblem, runs: Runs, b: int) -> str:
+    """Return why run number `b` fails at the start values, from simulating it again.
+
+    Either it cannot start, the simulation fails, or derivatives are not finite.
+    """
+    shared, per_run = problem.start_coordinates()
+    run = jax.tree.map(lambda leaf: leaf[b], problem.runs)
+    experiment = problem.experiment(problem.run_leaves(shared, per_run[b], run), run)
+    ts = run.ts[: runs.lengths[b]]
+    state, joints_close = experiment.start_at(ts[0])
+    if not bool(joints_close):
+        return "The joints cannot be closed at the start."
+    settings = problem.simulation.forward(experiment.model).arguments
+    try:
+        state = experiment.model.check_state(state, ts[0])
+        simulate(experiment.model, state, ts[-1], t0=ts[0], ts=ts, **settings)
+    except ValueError as error:
+        return f"It cannot start: {error}"
+    except SimulationError as error:
+        return str(error)
+    return _explain_non_finite(problem, runs, b)
+
+
+def _explain_non_finite(problem: FitProblem, runs: Runs, b: int) -> str:
+    """Return which readings or derivatives of a run are not finite although it can be simulated."""
+    evaluation = evaluate(problem, *problem.start_coordinates())
+    table = problem.component_table(runs.names)
+    num_shared, num_own = evaluation.shared.shape[0], evaluation.per_run.shape[1]
+    first = num_shared + b * num_own
+    columns = [*range(num_shared), *range(first, first + num_own)]
+    jacobian, start = np.asarray(evaluation.jacobian)[b], 0
+    bad = ~np.isfinite(jacobian)
+    if not bad.any():
+        return "The run can be simulated, but its readings or priors are not finite."
+    labels = [table.labels[columns[k]] for k in np.flatnonzero(bad.any(axis=0))]
+    ts, times = np.asarray(runs.ts)[b], []
+    for sensor, weights in zip(runs.sensors, runs.weights, strict=True):
+        end = start + weights[b].size
+        rows = np.flatnonzero(bad[start:end].any(axis=1)) // weights.shape[-1]
+        times += [(ts[rows[0]], sensor.name)] if rows.size else []
+        start = end
+    t, name = min(times)
+    return (
+        f"The run can be simulated, but derivatives of readings by {labels} are not finite, first "
+        f"of the {name} at t = {t:.6g} s."
+    )

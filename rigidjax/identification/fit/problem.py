@@ -24,7 +24,7 @@ from ..linearised_runs import (
     simulate_readings,
     weigh_residuals,
 )
-from ..noise.whitening import Whitening
+from ..noise.kalman import Whitening
 from ..parameters import (
     Experiment,
     Parameter,
@@ -37,7 +37,7 @@ from ..parameters import (
     replace_leaves,
 )
 from ..simulation import Simulation
-from ..start_change import StartChange
+from ..starts.change import StartChange
 from ..transforms.base import AbstractTransform, Limits
 
 

@@ -19,9 +19,9 @@ from ..statistics.estimate_covariance import EstimateCovariance
 from ..statistics.identifiability import Identifiability
 from ..statistics.verdict import Finding, Verdict, make_verdict, shorten_names
 from ..statistics.whiteness import Whiteness, assess_whiteness, successive_correlation
-from .active_bounds import ActiveBound
 from .optimum import Optimum
 from .previous import Changes, changes_since
+from .uncertainty import ActiveBound
 
 if TYPE_CHECKING:
     from ..comparison.validation import Validation

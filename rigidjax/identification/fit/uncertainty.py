@@ -1,15 +1,18 @@
 """Covariances of a fit by several methods, and reasons to doubt its intervals."""
 
+import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from ..component_table import ComponentTable
 from ..data.measurements import Runs
+from ..linearised_runs import sensor_major_order
 from ..parameters import Experiment, Parameter
 from ..statistics.covariance import Spectrum
+from ..statistics.digits import interval_text, std_text
 from ..statistics.estimate_covariance import (
     EstimateCovariance,
     model_covariance,
@@ -18,15 +21,10 @@ from ..statistics.estimate_covariance import (
 )
 from ..statistics.plausibility import negative_finding
 from ..statistics.stability import Rows, compare_halves, compare_with_rest
-from ..statistics.verdict import (
-    Finding,
-    dependence_finding,
-    difference_finding,
-    rejected_channels,
-)
+from ..statistics.verdict import Finding, dependence_finding, difference_finding, rejected_channels
 from ..statistics.whiteness import Whiteness, assess_whiteness
 from .evaluation import Evaluation
-from .least_squares import Search
+from .least_squares import Minimum, Search
 from .optimum import Optimum
 from .problem import FitProblem
 
@@ -38,6 +36,97 @@ _NEGLIGIBLE = 1e-4
 _MANY_RUNS = 200
 # Names of quantities that cannot be negative.
 _NONNEGATIVE = frozenset("mass damping stiffness armature viscous coulomb stribeck".split())
+
+
+@dataclasses.dataclass(frozen=True)
+class ActiveBound:
+    """A bound on which the optimum lies; without it the sum of squares would decrease further.
+
+    **Attributes:** `quantity`, the bounded quantity: the label of a parameter, or a combination of
+    parameters such as a principal Euler value, which is zero for a flat body; `label` of the
+    parameter, `None` for a combination; `parameters`, labels of all parameters in it; `limit`, the
+    bound; `is_lower`, whether it is a lower bound; `std`, standard deviation of the quantity in the
+    linearisation without the bound; `unit`.
+    """
+
+    quantity: str
+    label: str | None
+    parameters: tuple[str, ...]
+    limit: float
+    is_lower: bool
+    std: float
+    unit: str
+
+    def interval(self, factor: float) -> tuple[float, float]:
+        """Return the one-sided interval from the limit to `factor` standard deviations inside."""
+        if self.is_lower:
+            return self.limit, self.limit + factor * self.std
+        return self.limit - factor * self.std, self.limit
+
+    def text(self, factor: float, level: float) -> str:
+        """Return the bound in words, with the one-sided interval at a confidence level."""
+        unit = f" {self.unit}" if self.unit else ""
+        flat = " (a flat body)" if self.label is None else ""
+        interval = interval_text(self.interval(factor))
+        if np.isfinite(self.std):
+            interval = f"{interval}{unit}"
+        return (
+            f"{self.quantity} is at its {'lower' if self.is_lower else 'upper'} bound, "
+            f"{self.limit:.6g}{unit}{flat}: the data alone would have it "
+            f"{'less' if self.is_lower else 'greater'}. Its {100 * level:g} % interval is "
+            f"one-sided, {interval} (standard deviation without the bound {std_text(self.std)})."
+        )
+
+
+def find_active_bounds(
+    problem: FitProblem,
+    minimum: Minimum,
+    table: ComponentTable,
+    names: tuple[str, ...],
+    spectrum: Spectrum,
+) -> tuple[ActiveBound, ...]:
+    """Return the bounds that are active at a minimum.
+
+    **Arguments:** `problem`, `minimum`; `table` of all components; `names` of the runs; `spectrum`
+    of the fitted components.
+    """
+    sides = np.asarray(minimum.sides)
+    if not sides.any():
+        return ()
+    bounds, first_component, first_coordinate = [], 0, 0
+    leaves = [np.asarray(leaf) for leaf in minimum.leaves]
+    count = len(problem.shared)
+    shared_entries = [(p, leaf[0], "") for p, leaf in zip(problem.parameters, leaves, strict=True)][
+        :count
+    ]
+    run_entries = [
+        (p, leaf[b], f" of run {name}")
+        for b, name in enumerate(names)
+        for p, leaf in list(zip(problem.parameters, leaves, strict=True))[count:]
+    ]
+    for p, leaf, suffix in (*shared_entries, *run_entries):
+        size, width = len(p.transform.fitted(leaf.shape)), len(p.component_labels(leaf.shape))
+        leaf_sides = sides[first_coordinate : first_coordinate + size]
+        for active in p.transform.active_limits(leaf, leaf_sides) if leaf_sides.any() else ():
+            combination = np.zeros(len(table.labels))
+            combination[first_component : first_component + width] = active.combination
+            components = np.flatnonzero(combination * table.fitted)
+            is_component = not active.quantity
+            bounds.append(
+                ActiveBound(
+                    quantity=table.labels[components[0]]
+                    if is_component
+                    else f"The {active.quantity} of {p.name}{suffix}",
+                    label=table.labels[components[0]] if is_component else None,
+                    parameters=tuple(table.labels[k] for k in components),
+                    limit=active.limit,
+                    is_lower=active.is_lower,
+                    std=spectrum.std_of(combination[table.fitted_indices]),
+                    unit=table.units[components[0]],
+                )
+            )
+        first_component, first_coordinate = first_component + width, first_coordinate + size
+    return tuple(bounds)
 
 
 class Uncertainty(NamedTuple):
@@ -64,8 +153,9 @@ def assess_uncertainty(
     runs, minimum, search = optimum.runs, optimum.minimum, optimum.search
     labels = optimum.table.subset(optimum.table.fitted_indices).labels
     rejected = rejected_channels(series_tests(runs, minimum.last))
-    if runs.noise_is_known and _are_negligible(minimum.last):
-        rejected = []
+    mean_square = float(np.mean(np.square(np.asarray(minimum.last.residuals))))
+    if runs.noise_is_known and mean_square < _NEGLIGIBLE:
+        rejected = []  # Such small residuals are errors of the integration.
     preferred = preferred_sandwich(len(runs.names), minimum.per_run.shape[1] > 0)
     method = {None: preferred if rejected else "model", "sandwich": preferred}.get(
         covariance, covariance
@@ -105,11 +195,6 @@ def assess_uncertainty(
     return Uncertainty(
         covariances, used.method, spectrum, tuple(f for f in findings if f is not None)
     )
-
-
-def _are_negligible(evaluation: Evaluation) -> bool:
-    """Return whether the residuals are too small for noise, such as errors of the integration."""
-    return float(np.mean(np.square(np.asarray(evaluation.residuals)))) < _NEGLIGIBLE
 
 
 def check_clusters(covariance: str | None, num_runs: int, parameters: Sequence[Parameter]) -> None:
@@ -154,9 +239,10 @@ def _rows_by_run(
     runs, table = optimum.runs, optimum.table
     jacobian, residuals = np.asarray(evaluation.jacobian), np.asarray(evaluation.residuals)
     num_shared, num_own = evaluation.shared.shape[0], evaluation.per_run.shape[1]
-    weighted = [w.reshape(len(w), -1) > 0 for w in map(np.asarray, runs.weights)]
+    by_sample = np.concatenate([np.asarray(w) for w in runs.weights], axis=2) > 0
+    order = np.argsort(sensor_major_order(runs.weights))
     psi, slopes = search.loss.influence(residuals)
-    slope = float(np.mean(slopes[np.concatenate(weighted, axis=1)]))
+    slope = float(np.mean(slopes[:, order].reshape(by_sample.shape)[by_sample]))
     position = np.full(len(table.labels), -1)
     position[table.fitted_indices] = np.arange(table.fitted_indices.size)
     rows = []
@@ -164,22 +250,10 @@ def _rows_by_run(
         first = num_shared + b * num_own
         columns = position[[*range(num_shared), *range(first, first + num_own)]]
         fitted = columns >= 0
-        parts, errors, begin = [], [], 0
-        used = np.zeros(runs.ts.shape[1], bool)
-        for weights in map(np.asarray, runs.weights):
-            count, channels = weights.shape[1:]
-            end = begin + count * channels
-            parts.append(jacobian[b, begin:end][:, fitted].reshape(count, channels, -1))
-            errors.append(psi[b, begin:end].reshape(count, channels))
-            used |= (weights[b] > 0).any(axis=1)
-            begin = end
-        rows.append(
-            Rows(
-                np.concatenate(parts, axis=1)[used],
-                np.concatenate(errors, axis=1)[used],
-                columns[fitted],
-            )
-        )
+        used = by_sample[b].any(axis=1)
+        J = jacobian[b, order][:, fitted].reshape(*by_sample[b].shape, -1)
+        errors = psi[b, order].reshape(by_sample[b].shape)
+        rows.append(Rows(J[used], errors[used], columns[fitted]))
     return rows, slope
 
 
@@ -193,8 +267,12 @@ def negative_finding_of_fit(
     **Arguments:** `experiment`, of one run; `table` of all components; `std` (k,), standard
     deviations of the fitted ones.
     """
-    paths, tree = jax.tree_util.tree_flatten_with_path(experiment)
-    names = [_field_name(path) for path, _ in paths]
+    pairs, tree = jax.tree_util.tree_flatten_with_path(experiment)
+    # The last field on the path to a leaf.
+    names = [
+        ([key.name for key in path if isinstance(key, jax.tree_util.GetAttrKey)] or [""])[-1]
+        for path, _ in pairs
+    ]
     named = jax.tree_util.tree_unflatten(tree, names)
     signs = [p.where(named) in _NONNEGATIVE for p in problem.parameters]
     shared, count = len(problem.shared), len(signs)
@@ -206,9 +284,3 @@ def negative_finding_of_fit(
         if signs[group]:
             quantities.append((table.labels[k], float(table.values[k]), float(deviation)))
     return negative_finding(quantities)
-
-
-def _field_name(path: Sequence[Any]) -> str:
-    """Return the name of the last field on the path to a leaf."""
-    names = [key.name for key in path if isinstance(key, jax.tree_util.GetAttrKey)]
-    return names[-1] if names else ""

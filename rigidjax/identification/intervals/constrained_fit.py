@@ -7,11 +7,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...persistent_jit import persistent_jit
-from ..fit.evaluation import Evaluation
+from ..fit.evaluation import Evaluation, PriorRows
 from ..fit.least_squares import Minimum, Search, minimise
 from ..fit.optimum import Optimum
 from ..fit.problem import FitProblem
-from ..prior_rows import PriorRows
 from ..transforms.elementwise import AbstractElementwise
 
 # Weight of a change of the held component, in units of one over its standard deviation. The data

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..fit.evaluation import Evaluation, evaluate
+from ..fit.evaluation import evaluate
 from ..fit.losses import AbstractLoss
 from ..fit.optimum import Optimum
 from ..fit.problem import FitProblem
@@ -88,7 +88,7 @@ class LogPosterior(eqx.Module):
         residuals = evaluation.residuals + jnp.einsum(
             "bnf,bf->bn", evaluation.coordinate_rows(), of_runs
         )
-        prior = evaluation.prior.residuals + _prior_rows(evaluation) @ change
+        prior = evaluation.prior.residuals + evaluation.prior_jacobian() @ change
         value = self._log_likelihood(residuals) - 0.5 * jnp.sum(prior**2) + self._log_volume(x)
         return jnp.where(okay & jnp.isfinite(value), value, -jnp.inf)
 
@@ -111,12 +111,14 @@ class LogPosterior(eqx.Module):
 
     def _log_likelihood(self, residuals: Float[Array, "B N"]) -> Float[Array, ""]:
         """Return the logarithm of the likelihood as a function of weighted residuals."""
-        total, begin = jnp.zeros((), residuals.dtype), 0
-        for weights, count in zip(self.problem.runs.weights, self.counts, strict=True):
-            end = begin + weights[0].size
-            squares = jnp.sum(self.loss.root(residuals[:, begin:end]) ** 2)
+        total, sizes = (
+            jnp.zeros((), residuals.dtype),
+            [w[0].size for w in self.problem.runs.weights],
+        )
+        parts = jnp.split(self.loss.root(residuals), np.cumsum(sizes)[:-1], axis=1)
+        for part, count in zip(parts, self.counts, strict=True):
+            squares = jnp.sum(part**2)
             total -= 0.5 * count * jnp.log(squares) if count else 0.5 * squares
-            begin = end
         return total
 
     def _log_volume(self, x: Float[Array, " U"]) -> Float[Array, ""]:
@@ -148,7 +150,7 @@ def make_log_posterior(optimum: Optimum, variance: float) -> LogPosterior:
         problem, start[: shared.size], start[shared.size :].reshape(per_run.shape)
     )
     data = np.asarray(evaluation.coordinate_jacobian()) / np.sqrt(variance)
-    rows = np.concatenate([data, np.asarray(_prior_rows(evaluation))])
+    rows = np.concatenate([data, np.asarray(evaluation.prior_jacobian())])
     rows = rows * np.asarray(chart.slope(origin))
     is_bounded = np.isfinite(lower) | np.isfinite(upper)
     information = rows.T @ rows + _BOUND_CURVATURE * np.diag(is_bounded.astype(float))
@@ -171,12 +173,6 @@ def make_log_posterior(optimum: Optimum, variance: float) -> LogPosterior:
             tuple(np.flatnonzero(is_fitted[count : count + num_own]).tolist()),
         ),
     )
-
-
-def _prior_rows(evaluation: Evaluation) -> Float[Array, "M U"]:
-    """Return derivatives of the residuals of the priors by all coordinates."""
-    chains = evaluation.shared_chain, evaluation.per_run_chain
-    return evaluation.prior.coordinate_jacobian(*chains)
 
 
 def _linear_limits(problem: FitProblem) -> tuple[np.ndarray, np.ndarray]:

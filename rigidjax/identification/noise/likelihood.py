@@ -14,8 +14,8 @@ from jaxtyping import Array, Bool, Float
 from ...native.ops import sequential_vmap_on_cpu
 from ...persistent_jit import persistent_jit
 from ..linearised_runs import separate_runs
+from .kalman import SampleGaps, Whitening, make_whitening
 from .models import AbstractNoise
-from .whitening import SampleGaps, Whitening, make_whitening
 
 # Diagonal that is added to the normal matrix with columns of norm one.
 _RIDGE = 1e-12
@@ -83,13 +83,6 @@ class SensorNoise(eqx.Module):
 
     def _blank_coordinates(self) -> Float[Array, " d"]:
         return jnp.asarray(self.guess(1.0, 1.0), self.gaps.gap.dtype)
-
-
-class LinearisedSensor(eqx.Module):
-    """Plain weighted residuals (B, T, C) of one sensor and their derivatives (B, T, C, E)."""
-
-    residuals: Float[Array, "B T C"]
-    jacobian: Float[Array, "B T C E"]
 
 
 def split_coordinates(
@@ -193,11 +186,12 @@ def _normal_equations(X: Float[Array, "M U"], r: Float[Array, " M"]) -> NormalEq
 class LinearisedFit(AbstractLinearisedFit):
     """A fit whose residuals are filtered by the noise models of its sensors.
 
-    **Attributes:** `sensors` and `linearised`, for each sensor; see `AbstractLinearisedFit`.
+    **Attributes:** `sensors`; `columns` (B, T, C, E + 1) of each, derivatives of its plain weighted
+    residuals, and these; see `AbstractLinearisedFit`.
     """
 
     sensors: tuple[SensorNoise, ...]
-    linearised: tuple[LinearisedSensor, ...]
+    columns: tuple[Float[Array, "B T C F"], ...]
     prior: tuple[Float[Array, " R"], Float[Array, "R U"]]
     num_shared: int = eqx.field(static=True)
 
@@ -206,8 +200,7 @@ class LinearisedFit(AbstractLinearisedFit):
     ) -> tuple[Float[Array, "B N F"], Float[Array, ""]]:
         log_variance, parts = jnp.zeros((), coordinates.dtype), []
         all_own = split_coordinates(coordinates, self.sensors)
-        for sensor, own, data in zip(self.sensors, all_own, self.linearised, strict=True):
-            rows = jnp.concatenate([data.jacobian, data.residuals[..., None]], axis=-1)
+        for sensor, own, rows in zip(self.sensors, all_own, self.columns, strict=True):
             whitening = sensor.whitening(own)
             if whitening is not None:
                 rows = jax.vmap(lambda w, r: w(r))(whitening, rows)

@@ -5,7 +5,9 @@ the noise of a sample is the first of them, plus white noise for some models.
 """
 
 import abc
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -14,9 +16,14 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ...checks import as_leaf, float_array
+from ...sensors import AbstractSensor
 
 # Number of squarings of a transition matrix: longer gaps than 2^16 samples count as infinite.
 _SQUARINGS = 16
+
+
+# An autoregressive model whose order is selected from the residuals.
+SELECT_ORDER = "ar(p)"
 
 
 class AbstractNoise(eqx.Module):
@@ -343,3 +350,48 @@ def _partial_correlations(coefficients: np.ndarray) -> np.ndarray:
             return np.array([last])
         remaining = (remaining[:-1] + last * remaining[-2::-1]) / (1 - last**2)
     return np.array(partial[::-1])
+
+
+NoiseModel: TypeAlias = AbstractNoise | str
+NoiseArgument: TypeAlias = NoiseModel | Mapping[AbstractSensor | str, NoiseModel]
+
+
+def noise_models(
+    entry: str, noise: NoiseArgument, sensors: Sequence[AbstractSensor]
+) -> tuple[AbstractNoise | str | None, ...]:
+    """Return the noise model of every sensor: `None` for white noise, or `SELECT_ORDER`.
+
+    **Errors:** `ValueError` for an unknown model or sensor; `TypeError` for other objects.
+    """
+    if not isinstance(noise, Mapping):
+        return (_noise_model(entry, noise),) * len(sensors)
+    names = [sensor.name for sensor in sensors]
+    models: dict[str, Any] = dict.fromkeys(names)
+    for key, model in noise.items():
+        name = key.name if isinstance(key, AbstractSensor) else key
+        if name not in models:
+            raise ValueError(f"`{entry}(noise=...)` names the sensor {name!r}; there are {names}.")
+        models[name] = _noise_model(entry, model)
+    return tuple(models.values())
+
+
+def _noise_model(entry: str, model: Any) -> AbstractNoise | str | None:
+    if isinstance(model, AbstractNoise):
+        return model
+    if not isinstance(model, str):
+        raise TypeError(
+            f"`{entry}(noise=...)` takes the name of a noise model, an object such as "
+            f"`rj.identification.AutoRegressive(2)`, or a dictionary of them by sensor; got "
+            f"{model!r}."
+        )
+    if model in ("white", SELECT_ORDER):
+        return None if model == "white" else SELECT_ORDER
+    if model in ("gp", "random-walk"):
+        return GaussianProcess() if model == "gp" else RandomWalk()
+    order = re.fullmatch(r"ar\(?([1-8])\)?", model)
+    if order is None:
+        raise ValueError(
+            f'`{entry}(noise=...)` must be "white", "ar1" to "ar8", "{SELECT_ORDER}" (the order is '
+            f'selected), "gp", "random-walk", or a dictionary of them by sensor; got {model!r}.'
+        )
+    return AutoRegressive(int(order[1]))

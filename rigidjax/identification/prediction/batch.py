@@ -14,19 +14,18 @@ from ..data.measurements import Runs
 from ..fit.batch_search import Summarise, replace_data
 from ..fit.least_squares import Search
 from ..fit.problem import FitProblem
-from .fit import refine_step
-from .levels import NoiseLevels
+from .fit import make_prediction_problem, refine_step
 from .process_noise import initial_intensity
 from .rounds import (
     CONVERGED,
     MAX_ROUNDS,
+    NoiseLevels,
     PredictionProblem,
     RoundState,
     advance_round,
     covariance_from_levels,
     start_levels,
 )
-from .setup import make_prediction_problem
 
 
 class _SetState(NamedTuple):
@@ -113,20 +112,17 @@ class SetFit(eqx.Module):
         problem = self._problem_of(set_data)
         if any(problem.is_estimated):
             added = covariance_from_levels(problem, rounds.shared, rounds.per_run, rounds.levels)
-            chain = _component_chain(problem.fit, rounds.shared, rounds.per_run)
+            chains = jax.vmap(
+                lambda own, run: problem.fit.component_derivatives(rounds.shared, own, run)
+            )
+            shared_chain, own_chains = chains(rounds.per_run, problem.fit.runs)
+            chain = jax.scipy.linalg.block_diag(shared_chain[0], *own_chains)
             summary["covariance"] = summary["covariance"] + chain @ added @ chain.T
         return {
             **summary,
             "converged": summary["converged"] & settled,
             "process_noise": rounds.levels.process,
         }
-
-
-def _component_chain(fit: FitProblem, shared: Array, per_run: Array) -> Array:
-    """Return derivatives of all components with respect to the coordinates."""
-    chains = jax.vmap(lambda own, run: fit.component_derivatives(shared, own, run))
-    shared_chain, own = chains(per_run, fit.runs)
-    return jax.scipy.linalg.block_diag(shared_chain[0], *own)
 
 
 def given_levels(problem: PredictionProblem) -> NoiseLevels:

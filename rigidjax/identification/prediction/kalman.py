@@ -1,8 +1,7 @@
 r"""Extended Kalman filter and smoother of one run.
 
 Residuals $e$ are predicted minus measured values in units of the noise, so that the noise of every
-channel has variance one and a masked channel has zero residual and derivative. Channels are
-processed one after the other, which needs no factorisation of a matrix.
+channel has variance one and a masked channel has zero residual and derivative.
 """
 
 from typing import Any, NamedTuple
@@ -10,11 +9,23 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Bool, Float
 
 from ...annotations import Scalar
 from ...formulations import Relative
-from .motion import SampledMotion
+from ...native import call_as_kernel, why_too_large_matrices
+from ...results import RESULTS
+from ...sensors import AbstractSensor
+from ..linearised_runs import (
+    LinearisedResiduals,
+    linearise_residuals,
+    make_observation,
+    sensor_major_order,
+)
+from ..noise.kalman import predict_covariance, update
+from ..parameters import Experiment
+from .motion import SampledMotion, joint_coordinate_model
 
 
 class Gains(eqx.Module):
@@ -23,16 +34,6 @@ class Gains(eqx.Module):
 
     correction: Float[Array, "T n C"]
     whitening: Float[Array, "T C C"]
-
-
-class Update(NamedTuple):
-    """Measurement update: gain (n, C), whitening (C, C), covariance (n, n), and logarithms of the
-    variances of the innovations (C,), each given the channels before it."""
-
-    correction: Array
-    whitening: Array
-    covariance: Array
-    log_variances: Array
 
 
 class FilteredRun(eqx.Module):
@@ -53,39 +54,6 @@ class FilteredRun(eqx.Module):
     effect: Array
     gains: Gains
     log_likelihood: Scalar
-
-
-def update(P: Float[Array, "n n"], H: Float[Array, "C n"]) -> Update:
-    r"""Return the update of a covariance by readings with noise of unit variance.
-
-    **Source:** Anderson and Moore, Optimal Filtering (1979), Section 6.4, sequential processing.
-    """
-    count = len(H)
-    # The change of the state is `X e` after the channels so far.
-    X, rows, variances = jnp.zeros((P.shape[0], count), P.dtype), [], []
-    unit = jnp.eye(count, dtype=P.dtype)
-    for c in range(count):
-        Ph = P @ H[c]
-        s = H[c] @ Ph + 1
-        row = unit[c] + H[c] @ X
-        k = Ph / s
-        X = X - k[:, None] * row
-        # The symmetric form stays positive semidefinite.
-        P = P - k[:, None] * Ph - Ph[:, None] * k + s * (k[:, None] * k)
-        rows.append(row / jnp.sqrt(s))
-        variances.append(s)
-    return Update(-X, jnp.stack(rows), 0.5 * (P + P.T), jnp.log(jnp.stack(variances)))
-
-
-def predict_covariance(
-    P: Float[Array, "n n"],
-    F: Float[Array, "n n"],
-    Q: Float[Array, "m n n"],
-    intensity: Float[Array, " m"],
-) -> Float[Array, "n n"]:
-    """Return the covariance after an interval; `intensity` of each channel."""
-    P = F @ P @ F.T + jnp.tensordot(intensity**2, Q, 1)
-    return 0.5 * (P + P.T)
 
 
 class Samples(NamedTuple):
@@ -131,7 +99,7 @@ def filter_run(
         log_likelihood = -0.5 * (nu @ nu + jnp.sum(done.log_variances))
         corrected = motion.shift(model, t, y, -done.correction @ e)
         after, F, Q = motion.linearise_interval(model, corrected, t, following)
-        P_after = predict_covariance(done.covariance, F, Q, intensity)
+        P_after = predict_covariance(done.covariance, F, jnp.tensordot(intensity**2, Q, 1))
         gains = Gains(done.correction, done.whitening)
         return (after, P_after), FilteredRun(y, P, e, H, F, Q, gains, log_likelihood)
 
@@ -170,3 +138,82 @@ def smooth_run(run: FilteredRun) -> tuple[Float[Array, "T n"], Float[Array, "T n
     )  # fmt: skip
     _, smoothed = jax.lax.scan(step, (zero, jnp.zeros((n, n), zero.dtype)), samples, reverse=True)
     return smoothed
+
+
+class Predictor(eqx.Module):
+    """One-step predictor of runs, which replaces their simulation in a `FitProblem`.
+
+    `motion` between samples; `backend`, as in `simulate`. The gains of a run are in its `RunData`.
+    """
+
+    motion: SampledMotion
+    backend: str = eqx.field(static=True)
+
+    def linearise(
+        self, parametrised: Any, directions: Float[Array, "E K"], run: Any
+    ) -> LinearisedResiduals:
+        r"""Return the whitened innovations $S_t^{-1/2} e_t$ of a run and their Jacobian.
+
+        The gains are those of a filter with the parameters of an earlier iteration: they have no
+        derivatives. `aux` is the result.
+
+        **Arguments:** as of `linearise_run`; `run`, its `RunData`.
+        """
+
+        def observe(change):
+            experiment = parametrised(change)
+            readings, okay = self.predict(experiment, run)
+            successful: Any = RESULTS.successful
+            result = RESULTS.where(okay, successful, RESULTS.joints_open)
+            return make_observation(experiment, readings), result
+
+        sensors = parametrised.experiment.sensors
+        linear = linearise_residuals(observe, directions, sensors, run.weights, run.values)
+        order = sensor_major_order(run.weights)
+        columns = jnp.concatenate([linear.residuals[:, None], linear.jacobian], axis=1)
+        # Sample by sample, all channels together, then back.
+        by_sample = columns[np.argsort(order)].reshape(*run.gains.whitening.shape[:2], -1)
+        white = (run.gains.whitening @ by_sample).reshape(columns.shape)[order]
+        return LinearisedResiduals(white[:, 0], white[:, 1:], linear.extra_jacobian, linear.aux)
+
+    def predict(
+        self, experiment: Experiment, run: Any
+    ) -> tuple[tuple[Array, ...], Bool[Array, ""]]:
+        """Return the predicted readings of a run, (T, *value_shape) for each sensor, and whether
+        the joints close at its start."""
+        model, y0, okay = start_of_run(experiment, run.ts[0])
+        samples = Samples.of_run(run.ts, run.values, run.weights)
+        readings = call_as_kernel(
+            self.backend, why_too_large_matrices,
+            _predict, self.motion, model, experiment.sensors, y0, samples, run.gains.correction,
+        )  # fmt: skip
+        return readings, okay
+
+
+def _predict(
+    motion: SampledMotion,
+    model: Relative,
+    sensors: tuple[AbstractSensor, ...],
+    y0: Array,
+    samples: Samples,
+    gains: Float[Array, "T n C"],
+) -> tuple[Array, ...]:
+    """Return the predicted readings of all sensors at every sample."""
+
+    def step(y, sample):
+        (t, following, values, w), K = sample
+        readings = tuple(sensor.predict(model, t, y) for sensor in sensors)
+        pairs = zip(sensors, readings, values, strict=True)
+        e = apply_weights(w, jnp.concatenate([s.residual(r, v) for s, r, v in pairs]))
+        y = motion.shift(model, t, y, -K @ e)
+        return motion.move(model, y, t, following), readings
+
+    return jax.lax.scan(step, y0, (samples, gains))[1]
+
+
+def start_of_run(experiment: Experiment, t: Any) -> tuple[Any, Array, Bool[Array, ""]]:
+    """Return the model in joint coordinates, its unknowns at the first sample, and whether its
+    joints close."""
+    state, okay = experiment.start_at(t)
+    model = joint_coordinate_model(experiment.model)
+    return model, model.start(state.normalized(), t), okay

@@ -18,7 +18,7 @@ from ...rotations import Quaternion
 from ...sensors import AbstractSensor
 from ...simulate.integration import freeze_signals_of_steps, prepare_if_constant, wrap_solver
 from ...solvers.explicit.unrolled import unroll_stages
-from .disturbances import Channel, disturb
+from .process_noise import Channel, disturb
 
 
 class SampledMotion(eqx.Module):
@@ -144,24 +144,12 @@ class SampledMotion(eqx.Module):
         near = self._near(model, t, y)
 
         def residual(xi):
-            e = residuals_at(model, sensors, t, near(xi), values)
+            y, pairs = near(xi), zip(sensors, values, strict=True)
+            e = jnp.concatenate([s.residual(s.predict(model, t, y), v) for s, v in pairs])
             return e, e
 
         H, e = jax.jacfwd(residual, has_aux=True)(jnp.zeros(self.size, t.dtype))
         return e, H
-
-
-def residuals_at(
-    model: Relative,
-    sensors: tuple[AbstractSensor, ...],
-    t: Scalar,
-    y: Unknowns,
-    values: tuple[Array, ...],
-) -> Float[Array, " C"]:
-    """Return predicted minus measured values of all sensors at one time."""
-    return jnp.concatenate(
-        [s.residual(s.predict(model, t, y), v) for s, v in zip(sensors, values, strict=True)]
-    )
 
 
 def joint_coordinate_model(model: Any) -> Relative:

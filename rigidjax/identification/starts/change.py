@@ -1,24 +1,83 @@
-"""Start states that follow the geometry of a model during a fit."""
+"""Changes of the start state of a run in directions that the joints allow."""
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ..formulations import AbstractFormulation, Relative
-from ..initial import JointStart
-from ..initial.consistent import nearest_state
-from ..joints.replacing import FORCE_FIELDS
-from ..mechanics import System, has_joints
-from ..persistent_jit import persistent_jit
-from ..rotations import Quaternion
-from ..state import State
-from .left_out import LeafMark
+from ...formulations import AbstractFormulation, Relative
+from ...initial import JointStart
+from ...initial.consistent import nearest_state
+from ...initial.local_coordinates import Directions, num_rates, retract, selection
+from ...joints.replacing import FORCE_FIELDS
+from ...mechanics import System, has_joints
+from ...persistent_jit import persistent_jit
+from ...rotations import Quaternion
+from ...state import State
+from ..left_out import LeafMark
 
 # Constraint violation, relative to the size of the mechanism, to which loops are closed.
 _CLOSED = 1e-8
+
+
+class StartChange(eqx.Module):
+    """A change of the start state in directions that the joints allow.
+
+    **Attributes:** `change`, of the independent positions, then of the independent rates, zero at
+    the given start; `directions`, the corresponding generalised velocities; `positions` and
+    `rates`, whether `change` contains either part.
+    """
+
+    change: Float[Array, " n"]
+    directions: Directions
+    positions: bool = eqx.field(static=True)
+    rates: bool = eqx.field(static=True)
+
+    def apply(
+        self, model: AbstractFormulation, state: State, t: Float[Array, ""]
+    ) -> tuple[State, Bool[Array, ""]]:
+        """Return the changed state, and whether the joints could be closed."""
+        count = self.directions.free.shape[1]
+        none = jnp.zeros(count, self.change.dtype)
+        shift = self.change[:count] if self.positions else none
+        rate = self.change[-count:] if self.rates else none
+        return retract(model, state, t, self.directions, shift, rate)
+
+
+@dataclasses.dataclass(frozen=True)
+class StartSelector:
+    """Function that picks the change of the start state; equal selectors share compiled code."""
+
+    independent: tuple[int, ...]
+    num_rates: int
+    positions: bool
+    rates: bool
+
+    def __call__(self, experiment: Any) -> Any:
+        return experiment.start.change
+
+    def zero_change(self, model: AbstractFormulation, dtype: Any) -> StartChange:
+        """Return a zero change of the start.
+
+        **Errors:** `ValueError` for another system than the one that `start_state` was called with.
+        """
+        count = num_rates(model)
+        if count != self.num_rates:
+            raise ValueError(
+                f"`start_state(model)` was called with a system of {self.num_rates} generalised "
+                f"velocities; the fitted one has {count}. Call it with the model that is fitted."
+            )
+        size = len(self.independent) * (self.positions + self.rates)
+        return StartChange(
+            jnp.zeros(size, dtype),
+            selection(self.independent, count, dtype),
+            self.positions,
+            self.rates,
+        )
 
 
 def picks_geometry(experiment: Any, picked: Iterable[Callable[[Any], Any]]) -> bool:

@@ -1,4 +1,6 @@
-"""Whitening of dependent residuals by the Kalman filter of a noise model."""
+"""Kalman filters: their recursion, and whitening of dependent residuals by a noise model."""
+
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -7,6 +9,50 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from .models import AbstractNoise
+
+
+class Update(NamedTuple):
+    """Measurement update: gain (n, C), whitening (C, C), covariance (n, n), and logarithms of the
+    variances of the innovations (C,), each given the channels before it."""
+
+    correction: Array
+    whitening: Array
+    covariance: Array
+    log_variances: Array
+
+
+def update(
+    P: Float[Array, "n n"], H: Float[Array, "C n"], noise: Float[Array, ""] | float = 1.0
+) -> Update:
+    r"""Return the update of a covariance by readings with independent noise of this variance.
+
+    Channels are processed one after the other, which needs no factorisation of a matrix.
+
+    **Source:** Anderson and Moore, Optimal Filtering (1979), Section 6.4, sequential processing.
+    """
+    count = len(H)
+    # The change of the state is `X e` after the channels so far.
+    X, rows, variances = jnp.zeros((P.shape[0], count), P.dtype), [], []
+    unit = jnp.eye(count, dtype=P.dtype)
+    for c in range(count):
+        Ph = jnp.sum(P * H[c], axis=1)
+        s = jnp.sum(H[c] * Ph) + noise
+        row = unit[c] + jnp.sum(H[c][:, None] * X, axis=0)
+        k = Ph / s
+        X = X - k[:, None] * row
+        # The symmetric form stays positive semidefinite.
+        P = P - k[:, None] * Ph - Ph[:, None] * k + s * (k[:, None] * k)
+        rows.append(row / jnp.sqrt(s))
+        variances.append(s)
+    return Update(-X, jnp.stack(rows), 0.5 * (P + P.T), jnp.log(jnp.stack(variances)))
+
+
+def predict_covariance(
+    P: Float[Array, "n n"], F: Float[Array, "n n"], Q: Float[Array, "n n"]
+) -> Float[Array, "n n"]:
+    """Return the covariance after an interval with transition `F` that adds `Q`."""
+    P = F @ P @ F.T + Q
+    return 0.5 * (P + P.T)
 
 
 class SampleGaps(eqx.Module):
@@ -69,16 +115,12 @@ def make_whitening(model: AbstractNoise, gaps: SampleGaps) -> Whitening:
     white = jnp.ones_like(gaps.gap[0, 0]) if model.white_variance is None else model.white_variance
     first = model.first_covariance
 
-    def update(covariance, step):
+    def advance(covariance, step):
         transition, process, gaps = step
-        covariance_ahead = jnp.where(
-            gaps.is_first, first, transition @ covariance @ transition.T + process
-        )
+        ahead = jnp.where(gaps.is_first, first, predict_covariance(covariance, transition, process))
         weight = gaps.weight
-        variance = weight**2 * covariance_ahead[0, 0] + white
-        gain = weight * covariance_ahead[:, 0] / variance
-        new = covariance_ahead - jnp.outer(gain, gain) * variance
-        scale = jax.lax.rsqrt(variance)
+        done = update(ahead, jnp.zeros((1, len(first))).at[0, 0].set(weight), white)
+        gain, scale, new = done.correction[:, 0], done.whitening[0, 0], done.covariance
         if model.has_unknown_start:
             # The first sample determines the state, up to its white noise.
             square = jnp.maximum(weight, jnp.finfo(weight.dtype).tiny)
@@ -89,7 +131,7 @@ def make_whitening(model: AbstractNoise, gaps: SampleGaps) -> Whitening:
         return covariance, (jnp.where(gaps.counts, gain, 0.0), jnp.where(gaps.counts, scale, 0.0))
 
     def filter_channel(transitions, process, gaps):
-        return jax.lax.scan(update, first, (transitions, process, gaps))[1]
+        return jax.lax.scan(advance, first, (transitions, process, gaps))[1]
 
     over_channels = jax.vmap(filter_channel, in_axes=1, out_axes=1)
     gain, scale = over_channels(transitions, process, gaps)

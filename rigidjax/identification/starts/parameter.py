@@ -1,4 +1,4 @@
-"""Start states that must be fitted because the sensors that determine them begin too late."""
+"""The start state of a run as a fitted parameter."""
 
 import dataclasses
 import itertools
@@ -9,23 +9,116 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...bodies.fixed_point import FixedPointBody
 from ...formulations import AbstractFormulation
+from ...initial.local_coordinates import independent_rates
+from ...joints import AbstractJoint
 from ...sensors import AbstractSensor
-from ..data.first_samples import first_samples
+from ...state import State
+from ..checked_arguments import check_model
 from ..data.measurements import Runs
 from ..parameters import Experiment, Parameter
-from ..start_change import StartSelector
-from ..start_state import start_state
+from ..priors import AbstractPrior
+from .change import StartSelector
+from .first_samples import first_samples
 
 _POSITIONS, _RATES = ("position", "orientation"), ("velocity", "angular_velocity")
 
 
-class _StartInformation(NamedTuple):
-    """Bodies whose start a sensor determines, by field of `State`, and its latest first sample.
+def start_state(
+    model: AbstractFormulation,
+    state0: State | None = None,
+    *,
+    positions: bool = True,
+    rates: bool = True,
+    per_run: bool = True,
+    name: str = "start",
+    prior: AbstractPrior | None = None,
+) -> Parameter:
+    """Return the start state as a parameter, in coordinates that satisfy all joints.
 
-    **Attributes:** `sensor`; `bodies`; `late`, whether a first sample is too late for a start
-    value; `run` and `gap`, s, of the latest first sample.
+    Its components are changes of the start state that `identify` is given: of the independent
+    coordinates (rad or m), and of their rates (rad/s or m/s). Zero is the given start. For a joint
+    of the spanning tree these are its coordinates (small rotations about the joint axes for a joint
+    with several of them); for a body that is attached to no joint, its position in space
+    components, its rotation about body axes, velocity and angular velocity. In a closed loop as
+    many coordinates are fitted as there are degrees of freedom; the others follow.
+
+    **Arguments:**
+
+    - `model`: the formulation that is fitted.
+    - `state0`: a state at which the independent coordinates of closed loops are chosen; the
+      reference state if left out. It must not be singular.
+    - `positions`, `rates`: whether this part of the start is fitted; the other part keeps its given
+      value.
+    - `per_run`: whether every run has a start of its own.
+    - `name`: for reports.
+    - `prior`: knowledge of the changes besides the data, such as `GaussianPrior(0.0, std)` for a
+      start that was set up with these standard deviations.
+
+    **Returns:** a `Parameter`; the fitted states are in `Fit.states`.
+    **Raises:** `TypeError` if `model` is not a formulation; `ValueError` if there is nothing to
+    fit.
+    **Source:** Lang (11): the null space of the joints gives the directions.
     """
+    check_model("start_state", model)
+    if not (positions or rates):
+        raise ValueError("`start_state` needs `positions=True`, `rates=True` or both.")
+    state0 = model.multibody.reference_state() if state0 is None else state0
+    independent = independent_rates(model, model.check_state(state0))
+    if not independent:
+        raise ValueError(
+            "`start_state(model)`: the joints of this system leave no degree of freedom, so that "
+            "there is no start to fit."
+        )
+    names = _names(model)
+    entries = [names[i] for i in independent]
+    labels, units = [], []
+    for used, column in ((positions, 0), (rates, 1)):
+        if used:
+            labels += [f"{name}: change of {entry[column]}" for entry in entries]
+            units += [entry[2] + ("/s" if column else "") for entry in entries]
+    return Parameter(
+        name,
+        StartSelector(independent, len(names), positions, rates),
+        per_run=per_run,
+        unit=units,
+        labels=labels,
+        size=1.0,
+        prior=prior,
+    )
+
+
+def _names(model: AbstractFormulation) -> list[tuple[str, str, str]]:
+    """Return names of position and rate, and the unit of the position, per generalised velocity."""
+    system = model.system
+    if isinstance(system, FixedPointBody):
+        return [(f"phi{k}", f"omega{k}", "rad") for k in (1, 2, 3)]
+    entries = []
+    for body, index in zip(system.bodies, system.topology.joints, strict=True):
+        if index is None:
+            suffix = f" of {body.name}"
+            entries += [(f"x{k}{suffix}", f"v{k}{suffix}", "m") for k in (1, 2, 3)]
+            entries += [(f"phi{k}{suffix}", f"omega{k}{suffix}", "rad") for k in (1, 2, 3)]
+        else:
+            entries += _joint_names(system.joints[index])
+    return entries
+
+
+def _joint_names(joint: AbstractJoint) -> list[tuple[str, str, str]]:
+    lengths, angles = joint.num_translations, joint.num_rates - joint.num_translations
+    entries = []
+    for count, kind, unit in ((lengths, "length", "m"), (angles, "angle", "rad")):
+        for k in range(count):
+            index = f" {k + 1}" if count > 1 else ""
+            label = f"{kind}{index} of {joint.name}"
+            entries.append((label, f"rate of {label}", unit))
+    return entries
+
+
+class _StartInformation(NamedTuple):
+    """Bodies whose start a sensor determines, by field of `State`; whether a first sample is too
+    late for a start value; run and gap, s, of the latest one."""
 
     sensor: AbstractSensor
     bodies: dict[str, set[int]]
@@ -80,9 +173,15 @@ def add_late_start_parameter(
 
 
 def _start_information(model: AbstractFormulation, runs: Runs) -> list[_StartInformation]:
-    information = []
+    information, state = [], model.multibody.reference_state()
     for k, sensor in enumerate(runs.sensors):
-        bodies = _determined_bodies(model, sensor, np.shape(runs.values[k])[2:])
+        # Everything that depends on the sample becomes NaN.
+        sample = jnp.full(np.shape(runs.values[k])[2:], jnp.nan, state.position.dtype)
+        new, bodies = sensor.start(model, state, sample), {}
+        for name in (*_POSITIONS, *_RATES):
+            rows = np.flatnonzero(np.isnan(np.asarray(getattr(new, name))).any(axis=-1))
+            if rows.size:
+                bodies[name] = set(rows.tolist())
         if not bodies:
             continue
         samples = first_samples(runs, k)
@@ -92,20 +191,6 @@ def _start_information(model: AbstractFormulation, runs: Runs) -> list[_StartInf
             _StartInformation(sensor, bodies, bool(late), runs.names[b], samples[b].gap)
         )
     return information
-
-
-def _determined_bodies(
-    model: AbstractFormulation, sensor: AbstractSensor, shape: tuple[int, ...]
-) -> dict[str, set[int]]:
-    """Return the bodies whose start a sample of the sensor determines, by field of `State`."""
-    state = model.multibody.reference_state()
-    # Everything that depends on the sample becomes NaN.
-    new = sensor.start(model, state, jnp.full(shape, jnp.nan, state.position.dtype))
-    bodies = {
-        name: set(np.flatnonzero(np.isnan(np.asarray(getattr(new, name))).any(axis=-1)).tolist())
-        for name in (*_POSITIONS, *_RATES)
-    }
-    return {name: rows for name, rows in bodies.items() if rows}
 
 
 def _restrict_start(model: AbstractFormulation, start: Parameter, bodies: set[int]) -> Parameter:

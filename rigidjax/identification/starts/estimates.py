@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from ..bodies import FixedPointBody
-from ..formulations import AbstractFormulation
-from ..initial import jointed_state
-from ..joints.base import AbstractJoint
-from ..mechanics import System, has_joints
-from ..mechanics.topology import GROUND
-from ..sensors import Attitude, Delayed, Gyroscope, JointCoordinate, JointRate, Position
-from ..sensors.base import locate_mount
-from ..sensors.joint import num_coordinates
-from ..state import State
-from .data.measurements import Measurements
+from ...bodies import FixedPointBody
+from ...formulations import AbstractFormulation
+from ...initial import jointed_state
+from ...joints.base import AbstractJoint
+from ...mechanics import System, has_joints
+from ...mechanics.topology import GROUND
+from ...sensors import Attitude, Delayed, Gyroscope, JointCoordinate, JointRate, Position
+from ...sensors.base import locate_mount
+from ...sensors.joint import num_coordinates
+from ...state import State
+from ..data.measurements import Measurements
 
 # Samples of the shortest beginning to which a parabola is fitted; further ones are twice as long.
 _FEWEST = 6
