@@ -15,7 +15,7 @@ import _common as common
 import numpy as np
 
 from rigidjax.cli.case import Case
-from rigidjax.cli.fit import racket_case
+from rigidjax.cli.demo import racket_case
 from rigidjax.identification import Fit, identify
 
 OPTIMUM = 0.4585

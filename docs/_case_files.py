@@ -4,7 +4,7 @@ import inspect
 import typing
 
 from rigidjax import bodies, forces, identification, joints, sensors
-from rigidjax.cli.kinds import (
+from rigidjax.cli.choices import (
     find_kinds,
     option_name,
     part_kind,
@@ -19,7 +19,7 @@ A case describes a model, its data and a task in [TOML](https://toml.io):
 | command | task |
 |---|---|
 | `rigidjax run case.toml` | simulation |
-| `rigidjax describe case.toml` | tables and a view of the model |
+| `rigidjax model case.toml --html page.html` | tables and a view of the model |
 | `rigidjax identify case.toml` | [fit of parameters](identification.md) |
 | `rigidjax export case.toml` | [FMUs and C libraries](export.md) |
 | `rigidjax regress case.toml` | [linear regression](regression.md#in-a-shell), with tables of its own |

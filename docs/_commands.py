@@ -34,7 +34,7 @@ def on_files(files, config):
 def page():
     """Return the page in Markdown: an overview, then each command."""
     group = typer.main.get_command(app)
-    commands = group.commands
+    commands = {name: c for name, c in group.commands.items() if not c.hidden}
     rows = [
         f"| [`rigidjax {name}`](#rigidjax-{name}) | {first_line(command.help)} |"
         for name, command in commands.items()

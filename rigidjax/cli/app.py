@@ -13,7 +13,7 @@ import typer
 
 from ..interrupts import exit_on_signals, shows_help
 from . import options
-from .messages import bad_input
+from .messages import bad_input, fail
 from .plugins import import_installed_plugins, import_plugin
 
 app = typer.Typer(
@@ -98,19 +98,34 @@ def read_command(module: str, name: str) -> Callable[..., Any]:
 
 
 for _command, _module, _function in (
-    ("list", "listing", "list_problems"),
+    ("list", "compare", "list_problems"),
     ("run", "run", "run"),
-    ("describe", "describe", "describe"),
     ("model", "model", "describe_model"),
     ("compare", "compare", "compare"),
-    ("fit", "fit", "fit"),
     ("identify", "identify", "identify_case"),
     ("regress", "regress", "regress_case"),
     ("export", "export", "export_case"),
-    ("view", "view", "view_files"),
     ("demo", "demo", "demo"),
 ):
     app.command(_command)(read_command(_module, _function))
+
+
+def _refuse(old: str, new: str) -> None:
+    """Add a hidden command of an older version, which names the present one."""
+
+    def refuse() -> None:
+        fail(f"`rigidjax {old}` is gone: use `rigidjax {new}`.")
+
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+    app.command(old, hidden=True, context_settings=anything)(refuse)
+
+
+for _old, _new in (
+    ("describe", "model NAME --html PAGE"),
+    ("view", "run TRAJECTORY.nc --html PAGE"),
+    ("fit", "demo"),
+):
+    _refuse(_old, _new)
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
-"""`rigidjax compare`."""
+"""`rigidjax list` and `rigidjax compare`."""
 
+import inspect
 import math
 import pathlib
 from collections.abc import Sequence
@@ -10,11 +11,46 @@ from rich.console import Console
 from rich.table import Table
 
 from ..formulations import AbstractFormulation
-from ..problems import Comparison, Problem, Row, compare as compare_formulations, formulations
+from ..problems import (
+    Comparison,
+    Problem,
+    Row,
+    all as all_problems,
+    compare as compare_formulations,
+    formulations,
+)
 from . import checks, choices
+from .checks import FIGURE, Output, check_outputs
 from .messages import bad_input, console, errors, print_outputs
 from .options import EndTime, Force, ProblemName, Settings, SolverName, WithProjection
-from .outputs import FIGURE, Output, check_outputs
+
+_REFERENCES = {
+    "closed form": "motion in closed form",
+    "an integration with 40 digits": "end state to 40 digits",
+    "": "no stored reference",
+}
+
+
+def list_problems() -> None:
+    """List the problems, their reference solutions, and the sources of their data.
+
+    Example: `rigidjax list`
+    """
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, build in all_problems().items():
+        problem = build()
+        parts = [f"{problem.t1:g} s", _REFERENCES[problem.known]]
+        parts += [
+            f"--set {key}={p.default:g}"
+            if isinstance(p.default, float)
+            else f"--set {key}={p.default}"
+            for key, p in inspect.signature(build).parameters.items()
+        ]
+        table.add_row(name, problem.title)
+        table.add_row("", f"[dim]{problem.source}; {'; '.join(parts)}[/]")
+    console().print(table)
 
 
 def compare(

@@ -1,17 +1,31 @@
 """`rigidjax demo`."""
 
-import contextlib
-import os
 import pathlib
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
+import diffrax
+import numpy as np
 import typer
 from rich.console import Console
 
+from .. import io, plotting
+from ..formulations import NullSpace
+from ..problems import compare, formulations, tennis_racket
+from ..simulate.simulate import simulate
+from . import checks
+from .case import Case, read_case
+from .checks import FIGURE, NETCDF, REPORT, Output, check_outputs
+from .compare import print_comparison
+from .fitting import (
+    print_from_start,
+    print_residuals,
+    print_summary,
+    print_verdict,
+    run_identification,
+)
 from .messages import bad_input, console, errors, fail
+from .options import PENDULUM_INERTIA
 
 # Files that are written.
 FILES = (
@@ -31,6 +45,12 @@ COMPARED = (
     "absolute, directors",
     "Hamiltonian, quaternion",
 )
+# The case file, which `examples/racket` explains, and the measured tosses of the repository.
+CASE = pathlib.Path(__file__).with_name("racket.toml")
+_DATA_FILE = pathlib.Path("datasets", "racket_flips", "flips.csv")
+# Standard deviations of `PENDULUM_INERTIA`, kg m^2. The axes are normal to the strings, across the
+# handle, and along it.
+PENDULUM_DEVIATION = (3.8e-3, 5.7e-3, 0.076e-3)
 
 
 def demo(
@@ -39,84 +59,69 @@ def demo(
     ] = pathlib.Path("out"),
     data: Annotated[
         pathlib.Path | None,
-        typer.Option(help="Measured tosses; by default those in the repository."),
+        typer.Option(
+            help="Measured rates, CSV with the columns trial, time_s, omega1_rad_s, "
+            "omega2_rad_s, omega3_rad_s; by default the tosses in the repository."
+        ),
     ] = None,
+    inertia: Annotated[
+        tuple[float, float, float],
+        typer.Option(help="Initial moments I1 I2 I3 of the fit, kg m^2; I3 is not fitted."),
+    ] = PENDULUM_INERTIA,
 ) -> None:
     """Simulate a racket that flips, compare formulations, fit a real one; draw figures.
+
+    The model of the fit is free rotation with quadratic drag. I1, I2, the drag coefficient and the
+    initial rates of each toss are fitted to all tosses at once. The data determine only ratios of
+    the moments, so that I3 must be known. The axes are those of the data set: 1 normal to the
+    strings, 2 across the handle, 3 along it.
 
     Examples:
 
     `rigidjax demo`
 
-    `rigidjax demo --out figures`
+    `rigidjax demo --out figures --data my_tosses.csv --inertia 0.0200 0.0190 0.0014`
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         fail(f"Cannot make the folder {out}: {error.strerror}.")
-    target = console()
-    files = [out / name for name in FILES]
-    with _fit_racket(files, data, target) as process:
-        _check_files(files, data)
-        from ..io import together  # late, for it imports JAX
-
-        with together():
-            _compare_formulations(files, target)
+    files, target = [out / name for name in FILES], console()
+    with bad_input():
+        for moment in inertia:
+            checks.check_positive("--inertia", moment)
+        case = racket_case(data, inertia)
+        kinds = {".png": FIGURE, ".nc": NETCDF, ".md": REPORT}
+        outputs = [Output("--out", file, kinds[file.suffix]) for file in files]
+        check_outputs(outputs, True, case.files)
+    with io.together():
+        _compare_formulations(files, target)
         target.rule("[bold]3. A real racket: inertia and drag from measured rates")
-        with errors().status("fitting"):
-            printed, messages = process.communicate()
-    if process.returncode != 0:
-        sys.stderr.write(messages)
-        raise typer.Exit(process.returncode)
-    # Without the names of the files, which follow.
-    target.file.write(printed.partition("report: ")[0])
+        _fit_racket(case, files, target)
     target.rule("[bold]Written")
     for file in files:
         target.print(f"{file}")
 
 
-@contextlib.contextmanager
-def _fit_racket(
-    files: Sequence[pathlib.Path], data: pathlib.Path | None, target: Console
-) -> Iterator[subprocess.Popen[str]]:
-    """Fit the racket in a process of its own, while this one imports and compares."""
-    command = [sys.executable, "-m", "rigidjax", "fit", "racket", "--force"]
-    command += ["--plot", str(files[3]), "--report", str(files[4])]
-    command += [] if data is None else ["--data", str(data)]
-    look = {"COLUMNS": str(target.width)} | ({"FORCE_COLOR": "1"} if target.is_terminal else {})
-    with subprocess.Popen(
-        command,
-        env=os.environ | look,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+def racket_case(
+    data: pathlib.Path | None = None, inertia: Sequence[float] = PENDULUM_INERTIA
+) -> Case:
+    """Return the case with this initial inertia, and these data or those of the repository.
 
-
-def _check_files(files: Sequence[pathlib.Path], data: pathlib.Path | None) -> None:
-    from .fit import racket_case
-    from .outputs import FIGURE, NETCDF, REPORT, Output, check_outputs
-
-    kinds = {".png": FIGURE, ".nc": NETCDF, ".md": REPORT}
-    outputs = [Output("--out", file, kinds[file.suffix]) for file in files]
-    with bad_input():
-        check_outputs(outputs, True, racket_case(data).files)
+    **Errors:** `FileNotFoundError` if the data are not found.
+    """
+    path = data or CASE.resolve().parents[2] / _DATA_FILE
+    if data is None and not path.is_file():
+        raise FileNotFoundError(
+            f"The measured tosses are not part of an installed package: there is no {path}. Get "
+            f"{_DATA_FILE.as_posix()} from the source repository and name it with `--data FILE`."
+        )
+    checks.check_readable(path)
+    changes = {"data": {"file": str(path.resolve())}, "fixed_point_body": {"inertia": [*inertia]}}
+    return read_case(CASE, changes)
 
 
 def _compare_formulations(files: Sequence[pathlib.Path], target: Console) -> None:
-    import diffrax
-    import numpy as np
-
-    from .. import io, plotting
-    from ..formulations import NullSpace
-    from ..problems import compare, formulations, tennis_racket
-    from ..simulate.simulate import simulate
-    from .compare import print_comparison
-
     racket = tennis_racket()
     target.rule("[bold]1. A racket flips")
     solution = simulate(
@@ -153,3 +158,23 @@ def _compare_formulations(files: Sequence[pathlib.Path], target: Console) -> Non
     print_comparison(target, comparison, title)
     target.print(f"`rigidjax compare {racket.name}` compares all {len(models)}.")
     plotting.save_figure(plotting.plot_comparison(comparison, title), files[2], force=True)
+
+
+def _fit_racket(case: Case, files: Sequence[pathlib.Path], target: Console) -> None:
+    timed = run_identification((case.model, case.measurements, case.parameters), {})
+    result = timed.fit
+    print_summary(target, "Racket", timed, runs="toss")
+    print_from_start(target, result, "kg m^2", 1e3, "g m^2")
+    print_residuals(target, result)
+    target.print(f"correlation of I1 and I2: {result.correlation('I1', 'I2'):+.5f}")
+    print_verdict(target, result)
+    known = tuple(case.model.multibody.bodies[0].inertia.tolist()) == PENDULUM_INERTIA
+    figure = plotting.plot_fit(
+        result,
+        case.measurements,
+        "Measured rates (dots), fitted free rotation with drag (lines)",
+        moments=("I1", "I2"),
+        prior=(PENDULUM_INERTIA[:2], PENDULUM_DEVIATION[:2]) if known else None,
+    )
+    plotting.save_figure(figure, files[3], force=True)
+    result.report(files[4], force=True)

@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from .. import exporting
-from .case.export import read_export_case
+from ..exporting.export import choose_platforms
+from .case import read_export_case
+from .checks import Output, check_outputs
 from .messages import bad_input, print_outputs
 from .options import Force
-from .outputs import Output, check_outputs
 from .progress import show_spinner
 
 
@@ -47,6 +48,7 @@ def export_case(
     """
     with bad_input():
         path = pathlib.Path(f"{case.stem}.fmu") if out is None else out
+        choose_platforms(path, fmi, platform)
         loaded = read_export_case(case)
         check_outputs([Output("--out", path, (".fmu", ".h"))], force, loaded.files)
     with bad_input(), show_spinner("export"):

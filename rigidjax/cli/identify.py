@@ -23,8 +23,8 @@ from ..plotting.style import style
 from ..state import State
 from . import checks
 from .case import Case, read_case
-from .case.intervals import add_methods
-from .case.method import Outputs
+from .case.settings import Outputs, add_methods
+from .checks import NETCDF, PAGE, REPORT, Output, check_outputs
 from .fitting import (
     compute_intervals,
     print_estimates,
@@ -36,7 +36,6 @@ from .fitting import (
 )
 from .messages import bad_input, console, fail, print_outputs
 from .options import Force, ReportFile
-from .outputs import NETCDF, PAGE, REPORT, Output, check_outputs, override_outputs
 from .progress import show_spinner
 
 
@@ -90,7 +89,7 @@ def identify_case(
     with bad_input():
         loaded = read_case(case)
         methods = add_methods(loaded.intervals, tuple(intervals or ()), tuple(profile or ()))
-        outputs = override_outputs(Outputs(out, html, report), loaded.outputs)
+        outputs = loaded.outputs.override(netcdf=out, html=html, report=report)
         files = (
             Output("--out", outputs.netcdf, NETCDF),
             Output("--html", outputs.html, PAGE),

@@ -13,11 +13,15 @@ from rich.table import Table
 
 from ..bodies import Body
 from ..bodies.inertia import principal_euler_values
+from ..mechanics import System
 from ..models import JointLimits, Model
 from ..models.check import compare
-from .choices import pick
-from .messages import bad_input, console, fail
-from .model_files import load_model
+from .case import read_run_case
+from .case.model import is_model_file, load_model
+from .checks import PAGE, Output, check_outputs
+from .choices import make_problem, pick
+from .messages import bad_input, console, fail, print_outputs
+from .options import Force
 
 # Largest deviation, relative to the largest entry, up to which two programs agree.
 _TOLERANCE = 1e-10
@@ -29,7 +33,16 @@ _PROGRAMS = {
 
 
 def describe_model(
-    file: Annotated[pathlib.Path, typer.Argument(help="A model: URDF, SDF or MJCF.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A model: URDF, SDF or MJCF; a case in TOML; or a problem, see `rigidjax list`."
+        ),
+    ],
+    html: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="Write a page with bodies, joints, forces, and a view."),
+    ] = None,
     ignore: Annotated[
         list[str] | None,
         typer.Option(
@@ -43,7 +56,7 @@ def describe_model(
             help="Fix the base to the ground or let it float; by default as the file says.",
         ),
     ] = None,
-    mimic: Annotated[bool, typer.Option(help="Couple the joints with <mimic>.")] = True,
+    mimic: Annotated[bool, typer.Option(help="Couple the joints with `<mimic>`.")] = True,
     physical: Annotated[
         str, typer.Option(help="Inertias that no body has: keep, nearest or error.")
     ] = "keep",
@@ -52,9 +65,11 @@ def describe_model(
         typer.Option(help="Compare at 20 random states with pinocchio or mujoco, if installed."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    force: Force = False,
 ) -> None:
-    """Show a model file: tree, masses, inertias, joints, actuators, and how it was translated.
+    """Show a model: tree, masses, inertias, joints, actuators, and how its file was translated.
 
+    For a case or a problem the tree is printed; `--html` shows the rest, also for a model file.
     With `--check` the exit code is 1 if mass matrix, bias forces or accelerations deviate by more
     than 1e-10, relative to their largest entry.
 
@@ -62,14 +77,24 @@ def describe_model(
 
     `rigidjax model arm.urdf`
 
+    `rigidjax model four_bar --html four_bar.html`
+
     `rigidjax model panda.urdf --ignore dynamics/D --ignore dynamics/K --check pinocchio`
     """
+    file = pathlib.Path(name)
     with bad_input():
+        is_problem = not (file.suffix == ".toml" or is_model_file(name))
+        check_outputs([Output("--html", html, PAGE)], force, [] if is_problem else [name])
+        if file.suffix == ".toml" or is_problem:
+            if ignore or fixed_base is not None or check is not None or as_json:
+                raise ValueError("`--ignore`, `--fixed-base`, `--check` and `--json` are of files.")
+            _show(name, is_problem, html, force)
+            return
         program = None if check is None else _check_program(check, file)
         kind: Any = pick("treatment of inertias", physical, ("keep", "nearest", "error"))
         model = load_model(
             file, ignore or (), show_warnings=False, fixed_base=fixed_base, mimic=mimic,
-            physical=kind,
+            physical=kind, **({} if html is None else {"meshes": True}),
         )  # fmt: skip
     deviations = None
     if program is not None:
@@ -86,8 +111,36 @@ def describe_model(
         typer.echo(json.dumps(facts, indent=1, allow_nan=False))
     else:
         _print(model, facts)
+    if html is not None:
+        _write_page(model.system, html, force, title=file.stem, files=[file])
     if deviations is not None and not all(value <= _TOLERANCE for value in deviations):
         fail(f"The model deviates from {program} by more than {_TOLERANCE:g}.", code=1)
+
+
+def _show(name: str, is_problem: bool, html: pathlib.Path | None, force: bool) -> None:
+    """Print the tree of a problem or a case, and write its page."""
+    if is_problem:
+        problem = make_problem(name)
+        shown, title, state, files = problem.system, problem.title, problem.state0, ()
+    else:
+        case = read_run_case(name)
+        shown, title, state, files = case.model, case.title, None, case.files
+    system: Any = getattr(shown, "system", shown)
+    target = console()
+    target.print(f"[bold]{escape(title)}[/]")
+    if isinstance(system, System):
+        target.print(f"{system.summary}\n{system.draw()}", markup=False)
+    else:
+        target.print(repr(system), markup=False)
+    if html is not None:
+        _write_page(shown, html, force, state=state, title=title, files=files)
+
+
+def _write_page(shown: Any, html: pathlib.Path, force: bool, **options: Any) -> None:
+    from ..plotting import write_model_page
+
+    write_model_page(shown, html, force=force, **options)
+    print_outputs({"page": html})
 
 
 def _check_program(name: str, file: pathlib.Path) -> Literal["pinocchio", "mujoco"]:

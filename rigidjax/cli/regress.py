@@ -39,9 +39,9 @@ from .case.regression import (
     check_model_output,
     read_regression_case,
 )
+from .checks import REPORT, Output, check_outputs
 from .messages import bad_input, console, fail, print_outputs
 from .options import Force, ReportFile
-from .outputs import REPORT, Output, check_outputs, override_outputs
 from .progress import show_spinner
 
 # Velocity at which Coulomb friction of the fitted model is smooth, the default of `load`.
@@ -74,7 +74,7 @@ def regress_case(
     """
     with bad_input():
         loaded = read_regression_case(case)
-        outputs = override_outputs(RegressionOutputs(report, csv, model), loaded.outputs)
+        outputs = loaded.outputs.override(report=report, csv=csv, model=model)
         files = (
             Output("--report", outputs.report, REPORT),
             Output("--csv", outputs.csv, (".csv",)),
@@ -103,7 +103,7 @@ def regress_case(
         target.print(line, markup=False)
     with bad_input(), together():
         _write(loaded, outputs, linear, essential, consistent, force)
-    print_outputs(outputs._asdict())
+    print_outputs(dict(outputs))
 
 
 def _summary_lines(

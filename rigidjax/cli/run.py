@@ -1,7 +1,7 @@
 """`rigidjax run`."""
 
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import jax
@@ -17,21 +17,26 @@ from ..problems.comparison import errors_against
 from ..results import SimulationError
 from ..simulate.simulate import simulate
 from ..simulate.solution import Solution
+from ..viewer import view
 from . import checks, choices
 from .case import read_run_case
-from .kinds import option_name
+from .case.model import ModelTable, is_model_file
+from .case.schema import Context, parse
+from .case.settings import RunTable
+from .checks import FIGURE, NETCDF, PAGE, Output, check_outputs
+from .choices import option_name
 from .messages import bad_input, console, fail, print_outputs
-from .model_files import is_model_file
 from .options import FORMULATIONS, ROTATIONS, SOLVERS, Force, Settings
-from .outputs import FIGURE, NETCDF, PAGE, Output, check_outputs
 from .progress import progress_bar
 
 
 def run(
-    problem: Annotated[
-        str,
+    names: Annotated[
+        list[str],
         typer.Argument(
-            help="A problem, see `rigidjax list`; a case in TOML; or a URDF, SDF or MJCF file."
+            metavar="NAME...",
+            help="A problem, see `rigidjax list`; a case in TOML; a URDF, SDF or MJCF file; or "
+            "trajectories in NetCDF, as `--out` writes.",
         ),
     ],
     rotation: Annotated[
@@ -100,7 +105,7 @@ def run(
 
     A case is a file in TOML with a model, `[state]`, `[[motor]]`, `[[force]]`, `[inputs]` and
     `[run]`; see docs/robots.md. Options override its values. A model file starts from its
-    reference configuration.
+    reference configuration. Trajectories are not computed, but drawn together on one page.
 
     Examples:
 
@@ -119,40 +124,52 @@ def run(
     `rigidjax run case.toml --t1 2 --out run.nc`
 
     `rigidjax run arm.urdf --html arm.html`
+
+    `rigidjax run exact.nc coarse.nc --html both.html`
     """
+    form = {
+        "formulation": formulation,
+        "rotation": rotation,
+        "rates": rates,
+        "recharting": recharting,
+        "index": index,
+    }
+    given = {
+        "solver": solver,
+        "rtol": rtol,
+        "atol": atol,
+        "dt": dt,
+        "t1": t1,
+        "samples": samples,
+        "projection": projection,
+    }
+    form, given = ({k: v for k, v in x.items() if v is not None} for x in (form, given))
     with bad_input():
-        form = {
-            "formulation": formulation,
-            "rotation": rotation,
-            "rates": rates,
-            "recharting": recharting,
-            "index": index,
-        }
-        form = {key: value for key, value in form.items() if value is not None}
-        if is_model_file(problem) and (out is not None or html is not None):
+        if any(pathlib.Path(name).suffix.lower() in NETCDF for name in names):
+            show_trajectories(names, html, force, [*form, *given])
+            return
+        if len(names) > 1:
+            raise ValueError(f"Only trajectories in NetCDF are shown together; got {names}.")
+        options = parse(RunTable, given, "", Context(prefix="--")).settings()
+        if is_model_file(names[0]) and (out is not None or html is not None):
             form["meshes"] = True  # for the pages
-        example, model, settings, values, read_files = load_task(problem, setting or (), form)
-        method = settings.get("solver") if solver is None else choices.make_solver(solver)
-        method = choices.make_solver("dopri8") if method is None else method
-        solver = option_name(type(method))
-        dt = settings.get("dt") if dt is None else checks.check_positive("--dt", dt)
-        rtol = settings.get("rtol") if rtol is None else checks.check_tolerance("--rtol", rtol)
-        atol = settings.get("atol") if atol is None else checks.check_tolerance("--atol", atol)
+        example, model, settings, values, read_files = load_task(names[0], setting or (), form)
+        settings = {"samples": 1001, "projection": True, **settings, **options}
+        method = settings.get("solver") or choices.make_solver("dopri8")
+        solver, dt = option_name(type(method)), settings.get("dt")
+        rtol, atol = settings.get("rtol"), settings.get("atol")
         if dt is None and rtol is None:
             rtol = _RTOL
         atol, rtol = rtol if atol is None else atol, atol if rtol is None else rtol
-        end = example.t1 if t1 is None else checks.check_positive("--t1", t1)
+        end = settings.get("t1") or example.t1
         if not end:
-            raise ValueError(f"{problem} has no end time: set `t1` in its table [run], or `--t1`.")
+            raise ValueError(f"{names[0]} has no end time: set `t1` in its table [run], or `--t1`.")
         if dt is None and not choices.is_adaptive(method):
             raise ValueError(
                 f"`--solver {solver}` has no error estimate: set a fixed step with --dt."
             )
         if dt is not None and end / dt > MAX_STEPS:
             raise ValueError(f"`--dt {dt:g}` gives more than {MAX_STEPS} steps; use a larger one.")
-        count: int = settings.get("samples", 1001) if samples is None else samples
-        if count < 2:
-            raise ValueError(f"`--samples {count}` must be 2 or more.")
         files = (
             Output("--out", out, NETCDF),
             Output("--plot", plot, FIGURE),
@@ -165,11 +182,11 @@ def run(
                 model,
                 example.state0,
                 end,
-                ts=np.linspace(0.0, end, count),
+                ts=np.linspace(0.0, end, settings["samples"]),
                 solver=method,
                 dt=dt,
                 **({} if rtol is None else {"rtol": rtol, "atol": atol}),
-                projection=settings.get("projection", True) if projection is None else projection,
+                projection=settings["projection"],
                 progress=meter,
                 max_steps=settings.get("max_steps", MAX_STEPS),
                 inputs=values,
@@ -188,10 +205,29 @@ def run(
 
             plotting.save_figure(plotting.plot_motion(solution, example.title), plot, force)
         if html is not None:
-            from ..viewer import view
-
             view(solution, title=example.title).save(html, force)
     print_outputs({"trajectory": out, "figure": plot, "page": html})
+
+
+def show_trajectories(
+    names: Sequence[str], html: pathlib.Path | None, force: bool, options: Sequence[str]
+) -> None:
+    """Write a page with stored trajectories, by default beside the first file.
+
+    **Arguments:** `options` of simulations, which are refused.
+    """
+    if options:
+        raise ValueError(f"`--{options[0]}` is of simulations; {names[0]} is a stored trajectory.")
+    files = [checks.check_readable(name) for name in names]
+    for file in files:
+        if file.suffix.lower() not in NETCDF:
+            raise ValueError(f"{file} is not a trajectory in NetCDF ({', '.join(NETCDF)}).")
+    target = files[0].with_suffix(".html") if html is None else html
+    check_outputs([Output("--html", target, PAGE)], force, files)
+    data = [io.load(file) for file in files]
+    title = str(data[0].attrs.get("title", ""))
+    view(*data, labels=[file.stem for file in files], title=title).save(target, force)
+    print_outputs({"page": target})
 
 
 class Task(NamedTuple):
@@ -211,19 +247,14 @@ def load_task(name: str, settings: Iterable[str], form: dict[str, Any]) -> Task:
     """
     if not (name.endswith(".toml") or is_model_file(name)):
         example = choices.make_problem(name, settings)
-        return Task(example, choices.make_formulation(example.system, **_FORM | form), {}, {})
+        table = parse(ModelTable, form, "", Context(prefix="--"))
+        return Task(example, table.formulate(example.system), {}, {})
     if settings:
         raise ValueError("`--set` changes problems; change a case in its file.")
     case = read_run_case(name, {"model": form} if form else None)
     title, end = case.title, case.settings.get("t1", 0.0)
     example = Problem(title, title, case.model.system, case.state0, end, name)
     return Task(example, case.model, case.settings, case.inputs, case.files)
-
-
-_FORM = {
-    "formulation": "null-space", "rotation": "quaternion", "rates": "body", "recharting": True,
-    "index": 0,
-}  # fmt: skip
 
 
 MAX_STEPS = 10_000_000

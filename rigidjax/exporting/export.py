@@ -91,13 +91,7 @@ def export(
     without the extra `rigidjax[export]`.
     """
     path = pathlib.Path(path)
-    if path.suffix not in (".fmu", ".h"):
-        raise ValueError(f"`export(path=...)` must end with .fmu or .h; got {path.name!r}.")
-    if fmi_version not in (None, "2.0", "3.0"):
-        raise ValueError(f'`export(fmi_version=...)` must be "2.0" or "3.0"; got {fmi_version!r}.')
-    if fmi_version is not None and path.suffix == ".h":
-        raise ValueError("`export(fmi_version=...)` is of FMUs; leave it out for a C library.")
-    chosen = _choose_platforms(platforms)
+    chosen = choose_platforms(path, fmi_version, platforms)
     options: dict[str, Any] = {
         "solver": solver, "dt": dt, "rtol": rtol, "atol": atol, "projection": projection,
         "max_steps": max_steps,
@@ -170,8 +164,19 @@ def _write_library(build: _Build, path: pathlib.Path, platforms: Sequence[str]) 
     path.write_text(write_library_header(build.flat, path.stem, build.prefix), "utf-8")
 
 
-def _choose_platforms(names: Sequence[str] | None) -> list[str]:
-    """Return the names of platforms, by default that of this machine."""
+def choose_platforms(
+    path: pathlib.Path, fmi_version: str | None, names: Sequence[str] | None
+) -> list[str]:
+    """Return the names of platforms, by default that of this machine.
+
+    **Errors:** `ValueError` for an unknown platform, and for a wrong suffix or FMI version.
+    """
+    if path.suffix not in (".fmu", ".h"):
+        raise ValueError(f"`export(path=...)` must end with .fmu or .h; got {path.name!r}.")
+    if fmi_version not in (None, "2.0", "3.0"):
+        raise ValueError(f'`export(fmi_version=...)` must be "2.0" or "3.0"; got {fmi_version!r}.')
+    if fmi_version is not None and path.suffix == ".h":
+        raise ValueError("`export(fmi_version=...)` is of FMUs; leave it out for a C library.")
     if names is None:
         machine = platform.machine()
         machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(machine, machine)

@@ -5,7 +5,7 @@ from cli.case_files import TEXT, case_of
 from cli.program import assert_refused
 
 from rigidjax.cli.case.case import read_case
-from rigidjax.cli.case.intervals import IntervalMethods, add_methods
+from rigidjax.cli.case.settings import IntervalMethods, add_methods
 
 
 def test_methods_of_intervals(tmp_path):

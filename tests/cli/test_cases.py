@@ -8,8 +8,10 @@ from cli.program import assert_refused
 
 import rigidjax as rj
 from rigidjax.cli.case import read_case
-from rigidjax.cli.case.paths import find_leaf
-from rigidjax.cli.fit import PENDULUM_INERTIA, racket_case
+from rigidjax.cli.case.parameters import find_leaf
+from rigidjax.cli.case.schema import parse
+from rigidjax.cli.case.settings import MethodTable
+from rigidjax.cli.demo import PENDULUM_INERTIA, racket_case
 from rigidjax.identification import Experiment, PrincipalInertia
 
 
@@ -294,7 +296,7 @@ def test_equal_paths_give_equal_functions():
         ("which = [2]", "which = [2.5]", r"`which` must be an array of integers; got \[2.5"),
         ("which = [2]", 'fixed = ["I3"]', r"there is no `fixed` here"),
         ('transform = "positive"', 'transform = "log"', r"There is no `transform` 'log'"),
-        ("lower = 0.0\n", "", r"2 \('damping'\): `lower` is missing.*; it is a number"),
+        ("lower = 0.0\n", "", r"2 \('damping'\): `lower` is missing, an argument of Bounded"),
         ("lower = 0.0\n", "lower = 2.0\n", r"2 \('damping'\): `Bounded"),
         (
             "lower = 0.0\n",
@@ -381,6 +383,10 @@ def test_fewer_data_than_parameters_raise(tmp_path):
     ("text", "message"),
     [
         ("[model]", r"a model is one of: `problem`, the name of a problem"),
+        (
+            '[model]\nformulatoin = "relative"',
+            r"\[model\]: there is no `formulatoin` here. Did you mean `formulation`",
+        ),
         ('[model]\nproblem = "fourbar"', r"\[model\]: There is no problem 'fourbar'. Did you mean"),
         (
             RACKET.read_text().replace("../..", str(ROOT)) + '[[joint]]\ntype = "Weld"',
@@ -455,6 +461,15 @@ def test_forces_are_selected_by_index(tmp_path):
     )
     message = r"forces has 2 called 'TorsionSpring'; select one by its number, 1 or 2, or as one of"
     assert_refused(message, "identify", case_of(tmp_path, text))
+
+
+def test_process_noise_of_a_case():
+    """Numbers, one per coordinate where there are several, and values that are estimated."""
+    noise = {"hinge": 0.1, "elbow": "estimated", "arm": [1, "estimated"]}
+    table = {"method": "prediction-error", "process_noise": noise}
+    options = parse(MethodTable, table, "case.toml").options()
+    assert options["process_noise"] == {"hinge": 0.1, "elbow": None, "arm": [1.0, None]}
+    assert options["method"] == "prediction-error"
 
 
 def test_missing_case_file_raises(tmp_path):

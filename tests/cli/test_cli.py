@@ -13,7 +13,7 @@ import rigidjax as rj
 from rigidjax.cli.app import cache_folder
 from rigidjax.cli.messages import translate_message
 
-COMMANDS = ("list", "run", "compare", "fit", "identify", "demo")
+COMMANDS = ("list", "run", "model", "compare", "identify", "regress", "export", "demo")
 QUICK = ("run", "free_body", "--samples", "11")
 
 
@@ -219,7 +219,7 @@ def test_invalid_input_exits_with_code_two(command, arguments, message):
         (("--atol", "0"), "`--atol 0` is below what double precision reaches"),
         (("--dt", "0"), "`--dt 0` must be positive"),
         (("--dt", "1e-9"), "`--dt 1e-09` gives more than 10000000 steps"),
-        (("--samples", "1"), "`--samples 1` must be 2 or more"),
+        (("--samples", "1"), "`--samples` must be 2 or more; got 1"),
         (("--out", "missing/a.nc"), "Cannot write missing/a.nc: No such file or directory"),
         (("--out", "."), "Cannot write .: it is a folder"),
     ],
@@ -241,8 +241,6 @@ def test_missing_and_mistyped_arguments():
         ("run", "free_body", "--out", "precious.nc"),
         ("run", "free_body", "--plot", "precious.png"),
         ("compare", "free_body", "--plot", "precious.png"),
-        ("fit", "racket", "--plot", "precious.png"),
-        ("fit", "racket", "--report", "precious.md"),
     ],
 )
 def test_existing_output_is_kept_without_force(tmp_path, arguments):
@@ -260,11 +258,11 @@ def test_inputs_and_other_formats_are_not_overwritten(tmp_path):
     link.symlink_to(data)
     before = data.read_bytes()
     for path in (data, link):
-        arguments = ("fit", "racket", "--data", data, "--report", path, "--force")
-        assert_refused(r"`--report .*\.md` is an input. Choose another file", *arguments)
+        arguments = ("run", "free_body", "--html", path, "--force")
+        assert_refused(r"`--html` writes .html or .htm; got .*\.md", *arguments)
     assert_refused("`--out` writes .nc, .nc4 or .h5; got a.csv", *QUICK, "--out", "a.csv")
-    twice = ("fit", "racket", "--report", tmp_path / "a.txt", "--plot", tmp_path / "a.txt")
-    assert_refused("Outputs must be different files; .*a.txt is named twice", *twice)
+    twice = ("--out", tmp_path / "a.nc", "--html", tmp_path / "a.nc")
+    assert_refused("Outputs must be different files; .*a.nc is named twice", *QUICK, *twice)
     demo = tmp_path / "racket_fit.md"
     data.rename(demo)
     assert_refused("is an input", "demo", "--out", tmp_path, "--data", demo)
@@ -296,23 +294,21 @@ def test_run_reports_a_singularity():
     )
 
 
-# --- fit and demo
-
-
-def test_fit_rejects_unknown_problems():
-    assert_refused("no data set 'raket'. Did you mean 'racket'", "fit", "raket")
+# --- demo
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("old", "new"),
     [
-        (("--data", "missing.csv"), "There is no file missing.csv"),
-        (("--inertia", "-1", "1", "1"), "`--inertia -1` must be positive"),
-        (("--report", "a.pdf"), "`--report` writes .md, .txt, .json or .csv; got a.pdf"),
+        ("describe four_bar", "model NAME --html PAGE"),
+        ("view run.nc --out page.html", "run TRAJECTORY.nc --html PAGE"),
+        ("fit racket --report fit.md", "demo"),
     ],
 )
-def test_invalid_input_of_fit(arguments, message):
-    assert_refused(message, "fit", "racket", *arguments)
+def test_commands_of_older_versions_name_the_present_ones(old, new):
+    name = old.split()[0]
+    assert_refused(f"`rigidjax {name}` is gone: use `rigidjax {new}`", *old.split())
+    assert f"│ {name} " not in good("--help")
 
 
 @pytest.mark.parametrize(
@@ -334,7 +330,7 @@ def test_invalid_measurements_name_the_line(tmp_path, change, message):
     assert change[0] in text
     path = tmp_path / "bad.csv"
     path.write_text(text.replace(*change, 1))
-    assert_refused(message, "fit", "racket", "--data", path)
+    assert_refused(message, "demo", "--out", tmp_path / "out", "--data", path)
 
 
 @pytest.mark.exhaustive
@@ -371,7 +367,11 @@ def test_demo_does_not_overwrite(tmp_path):
 def test_demo_without_writable_folder(tmp_path):
     (tmp_path / "out").write_text("a file")
     assert_refused("Cannot make the folder .*out: File exists", "demo", "--out", tmp_path / "out")
-    assert_refused("There is no file nothing.csv", "demo", "--data", "nothing.csv")
+    for arguments, message in (
+        (("--data", "nothing.csv"), "There is no file nothing.csv"),
+        (("--inertia", "-1", "1", "1"), "`--inertia -1` must be positive"),
+    ):
+        assert_refused(message, "demo", "--out", tmp_path / "figures", *arguments)
 
 
 @pytest.mark.exhaustive(but=("bdf",))
@@ -388,19 +388,6 @@ def test_run_with_a_structure_preserving_solver():
     assert float(change[1]) < 1e-10
     how = ("run", "free_body", "--solver", "energy-momentum")
     assert_refused("has no error estimate: set a fixed step with --dt", *how)
-
-
-@pytest.mark.exhaustive
-def test_run_of_a_descriptor_form(tmp_path):
-    """Index 3, with its multipliers in the file."""
-    how = ("--formulation", "absolute", "--index", 3, "--solver", "radau5", "--rtol", 1e-6)
-    text = good("run", "heavy_top", "--t1", 0.1, "--out", tmp_path / "a.nc", *how)
-    assert "Absolute, Quaternion, index 3" in " ".join(text.split())
-    data = rj.io.load(tmp_path / "a.nc")
-    assert data.attrs["index"] == "3"
-    names = list(data.unknown.values)
-    assert len(names) == len(set(names)) == data.sizes["unknown"]
-    assert names[-1].endswith("lambda1")
 
 
 # --- systems of several bodies
@@ -434,3 +421,43 @@ def test_compiled_code_is_cached(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_folder(None) == str(tmp_path / ".cache" / "rigidjax" / "jax")
+
+
+# --- trajectories
+
+
+@pytest.fixture
+def trajectory(tmp_path):
+    """A trajectory in a file, from a model that is at rest."""
+    body = rj.Body.box("brick", (0.3, 0.2, 0.1), mass=1.0)
+    model = rj.NullSpace(rj.System(body))
+    run = rj.simulate(model, rj.State(angular_velocity=(0, 0, 1.0)), 0.1, dt=0.05)
+    return rj.io.save(rj.io.to_dataset(run, {"title": "A brick"}), tmp_path / "brick.nc")
+
+
+def test_page_of_trajectories(trajectory, tmp_path):
+    """One is written beside its file and not overwritten, several are drawn together."""
+    page = trajectory.with_suffix(".html")
+    assert str(page) in good("run", trajectory).replace("\n", "")
+    assert "<title>A brick</title>" in page.read_text("utf-8")
+    assert_refused("--force", "run", trajectory)
+    other, out = tmp_path / "other.nc", tmp_path / "both.html"
+    other.write_bytes(trajectory.read_bytes())
+    good("run", trajectory, other, "--html", out)
+    text = out.read_text("utf-8")
+    assert '"label":"brick"' in text and '"label":"other"' in text
+
+
+def test_invalid_trajectories_state_the_remedy(trajectory, tmp_path):
+    wrong = tmp_path / "wrong.nc"
+    wrong.write_text("no trajectory")
+    (tmp_path / "fit.html").write_text("page")
+    for words, message in (
+        (("absent.nc",), "There is no file absent.nc"),
+        ((wrong,), "wrong.nc"),
+        ((trajectory, tmp_path / "fit.html"), "fit.html is not a trajectory in NetCDF"),
+        ((trajectory, "--html", tmp_path / "page.txt"), "writes .html or .htm"),
+        ((trajectory, "--rtol", 1e-3), "`--rtol` is of simulations; .* is a stored trajectory"),
+        (("free_body", "heavy_top"), "Only trajectories in NetCDF are shown together"),
+    ):
+        assert_refused(message, "run", *words)

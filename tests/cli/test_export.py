@@ -6,7 +6,7 @@ from cli.case_files import ARM, PENDULUM, case_of
 from cli.program import assert_refused, good
 from fmpy.validation import validate_fmu
 
-from rigidjax.cli.case.export import read_export_case
+from rigidjax.cli.case import read_export_case
 
 DRIVEN = (
     ARM
@@ -50,6 +50,9 @@ def test_refusals(tmp_path):
     out = "--out", tmp_path / "arm.fmu"
     assert_refused('must be "2.0" or "3.0"', "export", case, *out, "--fmi", "1.0")
     assert_refused("takes a list of names", "export", case, *out, "--platform", "riscv")
+    # Options are checked before the case.
+    bad = case_of(tmp_path, "[model]\nproblem = 3\n")
+    assert_refused('must be "2.0" or "3.0"; got \'4\'', "export", bad, "--fmi", "4")
     assert not (tmp_path / "arm.fmu").exists()
 
 

@@ -1,11 +1,14 @@
-"""`rigidjax model`: tables, JSON, comparison with another program, and unusable files."""
+"""`rigidjax model`: tables, JSON, pages, comparison with another program, unusable files."""
 
 import json
 import pathlib
 
 import pytest
+from cli.case_files import PENDULUM
 from cli.program import assert_refused, call, good
 
+import rigidjax as rj
+from rigidjax import plotting
 from rigidjax.models import check
 
 ARM = pathlib.Path(__file__).resolve().parents[1] / "models" / "data" / "arm.urdf"
@@ -83,14 +86,6 @@ def test_comparison_decides_the_exit_code(monkeypatch):
         assert "from pinocchio, without friction and stops of joints" in done.stdout
 
 
-@pytest.mark.exhaustive
-def test_comparison_with_pinocchio():
-    pytest.importorskip("pinocchio")
-    facts = json.loads(good("model", ARM, "--check", "pinocchio", "--json"))
-    assert facts["deviations"].pop("program") == "pinocchio"
-    assert max(facts["deviations"].values()) < 1e-12
-
-
 def test_invalid_input_is_one_line(tmp_path, monkeypatch):
     noise = tmp_path / "noise.urdf"
     noise.write_text("no model")
@@ -110,3 +105,45 @@ def test_invalid_input_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr("rigidjax.cli.model.compare", compare)
     message = "`--check pinocchio`: No module named 'pinocchio'; pip install pin"
     assert_refused(message, "model", ARM, "--check", "pinocchio")
+
+
+def test_help_keeps_names_of_elements():
+    assert "<mimic>" in good("model", "--help")
+
+
+def test_page_of_a_problem(tmp_path):
+    page = tmp_path / "four_bar.html"
+    printed = good("model", "four_bar", "--html", page)
+    assert "System with 3 bodies, 4 joints" in printed and "└─ coupler" in printed
+    text = page.read_text("utf-8")
+    for part in (
+        "Bodies: 3; joints: 4; degrees of freedom: 1.",
+        "coupler",
+        "closes a loop",
+        "principal moments",
+        "Gravity vector (0, ",
+        "<iframe",
+    ):
+        assert part in text, part
+    assert_refused("--force", "model", "four_bar", "--html", page)
+    assert_refused("no problem 'fourbars'. Did you mean", "model", "fourbars")
+    assert_refused("are of files", "model", "four_bar", "--json")
+
+
+def test_page_of_a_case_and_of_a_file(tmp_path):
+    page, case = tmp_path / "case.html", PENDULUM / "pendulum.toml"
+    good("model", case, "--html", page)
+    text = page.read_text("utf-8")
+    assert "damping" in text and "Unknowns of NullSpace" in text
+    assert_refused("is an input", "model", case, "--html", case, "--force")
+    good("model", ARM, "--html", page, "--force")
+    assert "forearm" in page.read_text("utf-8")
+
+
+def test_page_of_a_fixed_point_body(tmp_path):
+    assert "FixedPointBody" in good("model", "heavy_top")
+    top = rj.problems.heavy_top().system
+    text = plotting.write_model_page(top, tmp_path / "top.html", title="Top").read_text("utf-8")
+    assert "<title>Top</title>" in text and "GravityPotential" in text
+    with pytest.raises(TypeError, match="got int"):
+        plotting.write_model_page(3, tmp_path / "3.html")  # pyright: ignore[reportArgumentType]

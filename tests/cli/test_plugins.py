@@ -14,7 +14,7 @@ import rigidjax as rj
 from rigidjax.cli import choices, plugins
 from rigidjax.cli.case import read_case
 from rigidjax.cli.case.case import read_run_case
-from rigidjax.cli.kinds import find_kinds
+from rigidjax.cli.choices import find_kinds
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "extending.md"
 BODY = """

@@ -203,7 +203,7 @@ def test_pieces_and_rest(folder):
     ("old", "new", "message"),
     [
         ('model = "arm.urdf"', "", "`file` is missing; name the URDF"),
-        ('[position]\ncolumns = "motor_deg"\n', "[rate]\n", r"\[position\] is missing"),
+        ("[position]\n", "[rate]\n", r"there is no `zero` here|\[position\] is missing"),
         ("[[20, 0], [10, -10]]", "[[20, 0], [10, 0]]", "or a regular matrix"),
         ("[[20, 0], [10, -10]]", "[1, 2, 3]", "`gear` must be one ratio, 2 of them"),
         ('"motor_torque[0]", ', "", "`columns` must be 2, one for each joint; got 1"),

@@ -6,7 +6,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import rigidjax as rj
-from rigidjax.cli.case.paths import find_leaf
+from rigidjax.cli.case.parameters import find_leaf
 from rigidjax.identification import Measurements, Parameter, identify
 from rigidjax.identification.parameters import Experiment, materialise_parameters
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.cli import fit as command
-from rigidjax.cli.fit import racket_case
+from rigidjax.cli import demo as command
+from rigidjax.cli.demo import racket_case
 
 
 @pytest.fixture(scope="module")

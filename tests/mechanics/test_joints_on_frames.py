@@ -12,8 +12,8 @@ from joints import cases
 
 import rigidjax as rj
 from rigidjax.cli.case.inputs import Inputs
-from rigidjax.cli.case.model import read_model
-from rigidjax.cli.case.table import CaseTable
+from rigidjax.cli.case.model import ModelTables, read_model
+from rigidjax.cli.case.schema import parse
 from rigidjax.io.mechanism import describe_mechanism
 from rigidjax.io.names import unknown_names
 from rigidjax.mechanics.stacked.system import PreparedSystem
@@ -129,9 +129,8 @@ def test_joints_on_frames_in_a_case_file():
     inertia = [0.02, 0.06, 0.05]
     position = [0.4, 0.0, 0.0]
     """
-    model = read_model(
-        CaseTable(tomllib.loads(text), "case"), Inputs({}, {}, (), {}, {}), pathlib.Path()
-    ).formulation
+    tables = parse(ModelTables, tomllib.loads(text), "case")
+    model = read_model(tables, Inputs({}, {}, (), {}, {}), pathlib.Path()).formulation
     (group,) = PreparedSystem(model.system).groups
     np.testing.assert_allclose(group.child_point, [(-0.4, 0.0, 0.0)])
 

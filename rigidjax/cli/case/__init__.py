@@ -4,5 +4,6 @@ from .case import (
     Case as Case,
     RunCase as RunCase,
     read_case as read_case,
+    read_export_case as read_export_case,
     read_run_case as read_run_case,
 )

@@ -5,41 +5,38 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
+from pydantic import Field
+
 from ...formulations import AbstractFormulation
 from ...identification import Experiment, Measurements, Parameter
-from ...signals.inputs import with_inputs
+from ...signals.inputs import Input, with_inputs
+from ...signals.signal import Signal
 from ...state import State
-from ..model_files import is_model_file
 from ..plugins import import_installed_plugins
-from .data import read_common, read_data
-from .inputs import read_inputs
-from .intervals import IntervalMethods, read_intervals
-from .method import SETTINGS, Outputs, read_method, read_outputs, read_run
-from .model import read_model
-from .parameters import read_parameters
+from .data import DataTable, Reader, SensorTable, read_data
+from .inputs import AnyInputTable, Inputs, read_inputs
+from .model import CaseModel, ModelTables, is_model_file, read_model
+from .parameters import ParameterTable, read_parameters
+from .schema import Context, Text, parse, read_toml
+from .settings import IntervalMethods, IntervalsTable, MethodTable, Outputs, RunTable
 from .start import check_start_is_observable, start_of_runs
-from .table import CaseTable, read_toml, top_table
 
-_TABLES = (
-    "title",
-    "model",
-    "fixed_point_body",
-    "body",
-    "joint",
-    "force",
-    "motor",
-    "frame",
-    "state",
-    "data",
-    "input",
-    "inputs",
-    "sensor",
-    "parameter",
-    "method",
-    "intervals",
-    "run",
-    "output",
-)
+
+class CaseFile(ModelTables):
+    """A whole case file."""
+
+    title: Text | None = None
+    data: DataTable = Field(default_factory=DataTable)
+    input: list[AnyInputTable] = []
+    inputs: dict[str, AnyInputTable] = {}
+    sensor: list[SensorTable] = []
+    parameter: list[ParameterTable] = []
+    method: MethodTable = Field(default_factory=MethodTable)
+    intervals: IntervalsTable = Field(default_factory=IntervalsTable)
+    run: RunTable = Field(default_factory=RunTable)
+    output: Outputs = Field(default_factory=Outputs)
 
 
 class Case(NamedTuple):
@@ -77,6 +74,15 @@ class RunCase(NamedTuple):
     files: tuple[str, ...]
 
 
+class ExportCase(NamedTuple):
+    """Title of a case, its model, other arguments of `rj.export`, and the files that it names."""
+
+    title: str
+    model: AbstractFormulation
+    arguments: dict[str, Any]
+    files: tuple[str, ...]
+
+
 def read_case(
     path: str | os.PathLike[str], changes: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Case:
@@ -86,37 +92,28 @@ def read_case(
     **Errors:** `ValueError` that names the file and the table or line; `OSError` for files that
     cannot be read.
     """
-    path = pathlib.Path(path)
-    top, title, text = open_case(path, changes)
-    common, cut = read_common(top, path.parent)
-    inputs = read_inputs(top, path.parent, common)
-    model = read_model(top, inputs, path.parent)
+    top, text, reader, inputs, model = _open(pathlib.Path(path), changes)
     formulation = with_inputs(*inputs.bind(top, model.formulation))
-    options, outputs = read_method(top), read_outputs(top, path.parent)
-    intervals = read_intervals(top)
-    read_run(top)  # for `rigidjax run`
-    data = read_data(top, path.parent, common)
-    runs = [inputs.attach(top, run) for run in data.runs]
-    if cut is not None:
-        runs = cut.apply(runs, common.column, common.clock.read_column)
+    options = top.method.options()
+    runs, data_files = read_data(top, top.sensor, reader)
+    runs = reader.cut([inputs.attach(top, run) for run in runs])
     sensors = runs[0].sensors
     for sensor in sensors:
         top.call(sensor.check, formulation)
     state0 = model.state0 or formulation.multibody.reference_state()
-    parameters = read_parameters(top, Experiment(formulation, state0, sensors))
-    _reject_rest(top)
+    parameters = read_parameters(top, top.parameter, Experiment(formulation, state0, sensors))
     check_start_is_observable(top, formulation, sensors, parameters)
     return Case(
-        title,
+        top.title or pathlib.Path(path).stem,
         text,
         formulation,
         runs,
         parameters,
         start_of_runs(top, formulation, runs, parameters, model.state0),
         options,
-        intervals,
-        outputs,
-        _distinct(*data.files, *inputs.files, model.file),
+        top.intervals.methods(),
+        top.output,
+        _distinct(*data_files, *inputs.files, model.file),
     )
 
 
@@ -129,44 +126,86 @@ def read_run_case(
 
     **Arguments** and **errors:** as of `read_case`. Inputs have the samples of the first run.
     """
-    path = pathlib.Path(path)
-    top, title, text = open_case(path, changes)
-    for key in ("sensor", "parameter", "intervals", "output"):
-        top.values.pop(key, None)
-    common, _ = read_common(top, path.parent)
-    inputs = read_inputs(top, path.parent, common)
-    model = read_model(top, inputs, path.parent)
+    left_out = ("sensor", "parameter", "intervals", "output")
+    top, text, _, inputs, model = _open(pathlib.Path(path), changes, left_out)
     formulation, values = inputs.bind(top, model.formulation)
-    settings = {k: v for k, v in read_method(top).items() if k in SETTINGS} | read_run(top)
-    _reject_rest(top)
+    settings = top.method.run_settings() | top.run.settings()
     state0 = model.state0 or formulation.multibody.reference_state()
     files = _distinct(str(path), *inputs.files, model.file)
+    title = top.title or pathlib.Path(path).stem
     return RunCase(title, text, formulation, state0, settings, values, files)
 
 
-def open_case(
-    path: pathlib.Path, changes: Mapping[str, Mapping[str, Any]] | None
-) -> tuple[CaseTable, str, str]:
-    """Return the tables of a case with the given changes, its title and its text.
+def read_export_case(path: str | os.PathLike[str]) -> ExportCase:
+    """Read the model, inputs, sensors and parameters of a case, or a model file.
+
+    Sensors need no data. Numbers in `[inputs]` are defaults; tables of samples are not used.
 
     **Errors:** as of `read_case`.
     """
+    top, _, _, inputs, model = _open(pathlib.Path(path), None, ("intervals", "output"))
+    formulation, values = inputs.bind(top, model.formulation)
+    formulation = _with_defaults(formulation, values)
+    settings = top.method.run_settings() | top.run.settings()
+    sensors = [table.sensor() for table in top.sensor]
+    for sensor in sensors:
+        top.call(sensor.check, formulation)
+    state0 = model.state0 or formulation.multibody.reference_state()
+    parameters = ()
+    if top.parameter:
+        experiment = Experiment(formulation, state0, tuple(sensors))
+        parameters = read_parameters(top, top.parameter, experiment)
+    arguments = {k: v for k, v in settings.items() if k not in ("t1", "samples")}
+    arguments |= {"state0": state0, "outputs": sensors, "parameters": parameters}
+    files = _distinct(str(path), *inputs.files, model.file)
+    return ExportCase(top.title or pathlib.Path(path).stem, formulation, arguments, files)
+
+
+class _Opened(NamedTuple):
+    """A case file, its text, the reader of its data, its inputs and its model."""
+
+    top: CaseFile
+    text: str
+    reader: Reader
+    inputs: Inputs
+    model: CaseModel
+
+
+def _open(
+    path: pathlib.Path,
+    changes: Mapping[str, Mapping[str, Any]] | None,
+    left_out: tuple[str, ...] = (),
+) -> _Opened:
+    """Return the parts that all commands use, without the tables `left_out`."""
     import_installed_plugins()
     if path.is_file() and is_model_file(str(path)):
         text = f"[model]\nfile = '{path.name}'\n"
-        content: dict[str, Any] = {"model": path.name, "run": {"t1": 1.0}}
+        content: dict[str, Any] = {"model": {"file": path.name}, "run": {"t1": 1.0}}
     else:
         content, text = read_toml(path)
-    if isinstance(content.get("model"), str):
-        content["model"] = {"file": content["model"]}
-    changed = {key: {**content.get(key, {}), **new} for key, new in (changes or {}).items()}
-    top = top_table(path, content | changed, _TABLES)
-    return top, top.text("title", path.stem), text
+    content |= {key: {**content.get(key, {}), **new} for key, new in (changes or {}).items()}
+    named = content.get("inputs")
+    if isinstance(named, dict):
+        tables = {k: v if isinstance(v, dict) else {"value": v} for k, v in named.items()}
+        content["inputs"] = tables
+    content = {key: value for key, value in content.items() if key not in left_out}
+    context = Context(path.parent)
+    top = parse(CaseFile, content, str(path), context)
+    reader = Reader(top.data)
+    inputs = read_inputs(top.input, top.inputs, reader, context)
+    return _Opened(top, text, reader, inputs, read_model(top, inputs, path.parent))
 
 
-def _reject_rest(top: CaseTable) -> None:
-    for key in top.values:
-        top.fail(f"[{key}] is not used by this kind of model; remove it.")
+def _with_defaults(model: AbstractFormulation, values: dict[str, Any]) -> AbstractFormulation:
+    """Return the model with numbers as the defaults of its inputs."""
+
+    def replace(leaf: Any) -> Any:
+        value = values.get(leaf.name) if isinstance(leaf, Input) else None
+        if value is None or isinstance(value, Signal):
+            return leaf
+        return leaf.replace(default=jnp.asarray(value, float))
+
+    return jax.tree.map(replace, model, is_leaf=lambda x: isinstance(x, Input))
 
 
 def _distinct(*files: str | None) -> tuple[str, ...]:

@@ -1,111 +1,131 @@
-"""Measurements of a case: `[data]` and `[[sensor]]`."""
+"""Samples of a case: `[data]`, `[[sensor]]`, and columns of files, filtered and cut."""
 
 import inspect
 import pathlib
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import numpy as np
 
 from ... import sensors
-from ...identification import Measurements, merge_runs, read
+from ...identification import (
+    Measurements,
+    cut_run,
+    filter_run,
+    find_time_shift,
+    merge_runs,
+    read,
+    resample_run,
+    shift_run,
+)
 from ...identification.data.units import factor, quantities_of
 from ...sensors.base import AbstractQuantity
 from .. import checks
-from ..kinds import find_kinds
-from .preparation import Column, Cut, Preparation, read_cut, read_preparation
-from .table import CaseTable, array_of_tables
+from ..choices import find_kinds
+from .schema import (
+    File,
+    Frequency,
+    Integer,
+    Number,
+    Numbers,
+    PartTable,
+    Table,
+    Text,
+    TextOrTexts,
+    Texts,
+    TypedTable,
+    build,
+)
 
 
-class Clock:
-    """Origin of time in all files of a case: the first time stamp of the file that is read first.
+class ColumnTable(Table):
+    """One column of a file, with its time column, the unit of time and the column of runs."""
 
-    **Attributes:** `time_zero`, see `read_csv`; `file`, the name of this file, empty before it is
-    read.
+    file: File
+    column: Text
+    time: Text | None = None
+    time_unit: Text = ""
+    run: Text | None = None
+
+
+class AlignTable(Table):
+    """A column whose motion the column `reference` of another file also contains."""
+
+    column: Text
+    max_shift: Number
+    reference: ColumnTable
+
+
+class CutTable(Table):
+    """How runs are cut into pieces: arguments of `cut_run`, and the column of a flag."""
+
+    flag: Text | None = None
+    length: Number | None = None
+    gap: Number | None = None
+    shortest: Number | None = None
+
+
+class SourceTable(PartTable):
+    """Location of samples in a file, and their changes before they are used.
+
+    These are, in this order: the unknown `shift` that `align` finds, `shift` of the clock, s, the
+    `cutoff` of a low-pass filter, Hz, and the `rate` at which samples are interpolated, Hz.
     """
 
-    def __init__(self):
-        self.time_zero: str | None = None
-        self.file = ""
+    file: File | None = None
+    time: Text | None = None
+    time_unit: Text = ""
+    run: Text | None = None
+    gaps: Text = "raise"
+    every: Integer = 1
+    delimiter: Text | None = None
+    decimal: Text | None = None
+    shift: Number = 0.0
+    align: AlignTable | None = None
+    cutoff: Frequency | None = None
+    rate: Frequency | None = None
 
-    def take(self, file: pathlib.Path, time_zero: str | None) -> None:
-        """Store the time stamp of the first file.
-
-        **Errors:** `ValueError` for a further file with another kind of clock.
-        """
-        if self.file and (time_zero is None) != (self.time_zero is None):
-            raise ValueError(
-                f"the times of {self.file} and {file.name} are not from one clock: one of the "
-                "files has dates or time stamps since 1970, the other has not."
-            )
-        self.file, self.time_zero = self.file or file.name, time_zero
-
-    def read_column(self, column: Column) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return times and values of a column, run by run, without gaps."""
-        checks.check_readable(column.file)
-        reader: Any = ReadColumns(1)
-        units = {"time": column.time_unit} if column.time_unit else None
-        runs = read(
-            column.file, {reader: (column.name,)}, time=column.time, run=column.run, units=units,
-            gaps="mask", time_zero=self.time_zero,
-        )  # fmt: skip
-        used = [np.asarray(run.mask[0])[:, 0] for run in runs]
-        return [
-            (np.asarray(run.ts)[rows], np.asarray(run.values[0])[rows])
-            for run, rows in zip(runs, used, strict=True)
-        ]
-
-
-class Source(NamedTuple):
-    """Location of samples in a file; sensors of one source share their times.
-
-    `preparation` holds the filters, derivatives and cuts that are applied to the samples.
-    """
-
-    file: pathlib.Path
-    time: str | None
-    time_unit: str
-    run: str | None
-    gaps: str
-    every: int
-    delimiter: str | None
-    decimal: str | None
-    clock: Clock
-    preparation: Preparation
+    def column_of(self, name: str) -> ColumnTable:
+        """Return a column of this file."""
+        return ColumnTable.model_construct(
+            file=self.file or pathlib.Path(),
+            column=name,
+            time=self.time,
+            time_unit=self.time_unit,
+            run=self.run,
+        )
 
     @property
     def files(self) -> tuple[str, ...]:
         """The file, and that of a reference for its clock."""
-        align = self.preparation.align
-        return (str(self.file), *([] if align is None else [str(align.reference.file)]))
-
-    def column(self, name: str) -> Column:
-        """Return another column of the same file."""
-        return Column(self.file, name, self.time, self.time_unit, self.run)
+        return (str(self.file), *([] if self.align is None else [str(self.align.reference.file)]))
 
 
-# Defaults of `[data]`; every sensor may name another file.
-_DEFAULT_SOURCE = Source(
-    pathlib.Path(), None, "", None, "raise", 1, None, None, Clock(), Preparation()
-)
+class DataTable(SourceTable, extra="forbid"):
+    """`[data]`: the defaults of all sources, and how runs are cut."""
+
+    cut: CutTable | None = None
 
 
-class _Channel(NamedTuple):
-    """A sensor, its columns and units, and its noise in the unit of the sensor (or `None`)."""
+class SensorTable(SourceTable, TypedTable):
+    """`[[sensor]]`: class, columns, units and noise; the other keys are arguments of the class."""
 
-    sensor: Any
-    source: Source
-    columns: str | tuple[str, ...]
-    units: dict[Any, str]
-    orientation: str | None
-    noise: Any
+    columns: TextOrTexts | None = None
+    unit: Text | None = None
+    units: Texts | None = None
+    orientation: Text | None = None
+    noise: Numbers = None
+    noise_unit: Text | None = None
 
-
-class Data(NamedTuple):
-    """Measured runs and the files that contain them."""
-
-    runs: list[Measurements]
-    files: tuple[str, ...]
+    def sensor(self) -> Any:
+        """Return the sensor; every sensor accepts `delay`."""
+        kind, values = self.kind(find_kinds(sensors.AbstractSensor, sensors)), self.arguments
+        delay = None
+        if "delay" not in inspect.signature(kind).parameters:
+            delay = values.pop("delay", None)
+        sensor = build(kind, values, self.where, {*type(self).model_fields, "delay"})
+        return sensor if delay is None else self.call(sensors.Delayed, sensor, delay)
 
 
 class ReadColumns(AbstractQuantity):
@@ -134,99 +154,209 @@ class ReadColumns(AbstractQuantity):
         return values
 
 
-def read_common(top: CaseTable, folder: pathlib.Path) -> tuple[Source, Cut | None]:
-    """Read `[data]`: the default source of samples for sensors and inputs, and how runs are cut.
+class Reader:
+    """Reader of the files of a case, whose times have one origin.
 
-    **Arguments:** `folder`, to which file names are relative.
-    **Errors:** `ValueError` naming the table.
+    This is the first time stamp of the file that is read first.
+
+    **Attributes:** `data`, the defaults of all sources; `time_zero`, see `read_csv`; `first`, the
+    name of the first file, empty before it is read.
     """
-    table = top.table("data", {})
-    common = _source(table, folder, _DEFAULT_SOURCE._replace(clock=Clock()))
-    cut = read_cut(table)
-    table.reject_unknown()
-    return common, cut
+
+    def __init__(self, data: DataTable):
+        self.data, self.time_zero, self.first = data, None, ""
+
+    def source(self, table: SourceTable, defaults: SourceTable | None = None) -> SourceTable:
+        """Return the source of a table, with the keys of `[data]` that it does not have.
+
+        **Errors:** `ValueError` naming the table if there is no file.
+        """
+        defaults = self.data if defaults is None else defaults
+        source = SourceTable.model_construct(
+            **{
+                key: getattr(table if key in table.model_fields_set else defaults, key)
+                for key in SourceTable.model_fields
+            }
+        )
+        if source.file is None:
+            table.fail("`file` is missing; name the file of the samples here or in [data].")
+        return source
+
+    def read(
+        self,
+        table: Table,
+        source: SourceTable,
+        columns: Mapping[Any, Any],
+        units: Mapping[Any, str] | None = None,
+        **options: Any,
+    ) -> list[Measurements]:
+        """Read and prepare the runs of a source.
+
+        **Arguments:** `table`, for messages; `columns` by sensor; `units` and `options` of
+        `rj.identification.read`.
+        **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
+        """
+        file: Any = source.file
+        checks.check_readable(file)
+        time_unit = {"time": source.time_unit} if source.time_unit else {}
+        runs = table.call(
+            read, file, columns, units={**(units or {}), **time_unit}, time=source.time,
+            run=source.run, gaps=source.gaps, every=source.every, delimiter=source.delimiter,
+            decimal=source.decimal, time_zero=self.time_zero if source.align is None else None,
+            **options,
+        )  # fmt: skip
+        if source.align is None:
+            time_zero = runs[0].time_zero
+            if self.first and (time_zero is None) != (self.time_zero is None):
+                table.fail(
+                    f"the times of {self.first} and {file.name} are not from one clock: one of the "
+                    "files has dates or time stamps since 1970, the other has not."
+                )
+            self.first, self.time_zero = self.first or file.name, time_zero
+        else:
+            shifts = table.call(self._find_shifts, source, source.align)
+            shifts = shifts * len(runs) if len(shifts) == 1 else shifts
+            runs = [shift_run(run, s) for run, s in zip(runs, shifts, strict=True)]
+        if source.shift != 0:
+            runs = [table.call(shift_run, run, source.shift) for run in runs]
+        if source.cutoff is not None:
+            runs = [table.call(filter_run, run, source.cutoff) for run in runs]
+        if source.rate is not None:
+            runs = [table.call(_at_rate, run, source.rate) for run in runs]
+        return runs
+
+    def series(
+        self,
+        table: SourceTable,
+        reader: Any,
+        columns: str | tuple[str, ...],
+        defaults: SourceTable | None = None,
+    ) -> tuple[list[Measurements], str]:
+        """Read columns without unit conversion, run by run; return also their file.
+
+        **Arguments:** `reader`, a `ReadColumns`; `defaults` of the source, by default `[data]`. Its keys `every`, `cutoff` and
+        `rate` are for the sensors, and not for these columns.
+        """
+        defaults = self.data if defaults is None else defaults
+        plain = defaults.model_copy(update={"every": 1, "cutoff": None, "rate": None})
+        source = self.source(table, plain)
+        return self.read(table, source, {reader: columns}), str(source.file)
+
+    def read_column(self, column: ColumnTable) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return times and values of a column, run by run, without gaps."""
+        checks.check_readable(column.file)
+        reader: Any = ReadColumns(1)
+        units = {"time": column.time_unit} if column.time_unit else None
+        runs = read(
+            column.file, {reader: (column.column,)}, time=column.time, run=column.run, units=units,
+            gaps="mask", time_zero=self.time_zero,
+        )  # fmt: skip
+        used = [np.asarray(run.mask[0])[:, 0] for run in runs]
+        return [
+            (np.asarray(run.ts)[rows], np.asarray(run.values[0])[rows])
+            for run, rows in zip(runs, used, strict=True)
+        ]
+
+    def cut(
+        self, runs: Sequence[Measurements], source: SourceTable | None = None
+    ) -> list[Measurements]:
+        """Return the pieces of all runs, or the runs if `[data]` has no `cut`.
+
+        **Arguments:** `source`, whose file contains the flag, by default `[data]`.
+        **Errors:** `ValueError` naming the table.
+        """
+        table = self.data.cut
+        if table is None:
+            return list(runs)
+        flags: list[Any] = [None] * len(runs)
+        if table.flag is not None:
+            flags = self.read_column((source or self.data).column_of(table.flag))
+        if len(flags) != len(runs):
+            table.fail(f"the file of `flag` has {len(flags)} runs, the sensors {len(runs)}.")
+        pieces = []
+        for run, flag in zip(runs, flags, strict=True):
+            where = None if flag is None else _hold_flag(np.asarray(run.ts), *flag)
+            pieces += table.call(cut_run, run, where=where, **table.given_values("flag"))
+        return pieces
+
+    def _find_shifts(self, source: SourceTable, align: AlignTable) -> list[float]:
+        moved = self.read_column(source.column_of(align.column))
+        fixed = self.read_column(align.reference)
+        if len(fixed) not in (1, len(moved)):
+            raise ValueError(
+                f"`align`: {pathlib.Path(str(source.file)).name} has {len(moved)} runs, and "
+                f"{align.reference.file.name} has {len(fixed)}."
+            )
+        if len(fixed) == 1:
+            fixed = fixed * len(moved)
+        return [
+            find_time_shift(*a, *b, max_shift=align.max_shift).shift
+            for a, b in zip(moved, fixed, strict=True)
+        ]
 
 
-def read_series(
-    table: CaseTable,
-    folder: pathlib.Path,
-    common: Source,
-    reader: Any,
-    columns: str | tuple[str, ...],
-) -> tuple[list[Measurements], str]:
-    """Read the runs of one reader of columns, without unit conversion; return also their file.
+class _Channel(NamedTuple):
+    """A sensor, its columns and units, and its noise in the unit of the sensor (or `None`)."""
+
+    sensor: Any
+    columns: str | tuple[str, ...]
+    units: dict[Any, str]
+    orientation: str | None
+    noise: Any
+
+
+def read_data(
+    top: Table, tables: Sequence[SensorTable], reader: Reader
+) -> tuple[list[Measurements], tuple[str, ...]]:
+    """Read the runs of a case, and return also their files.
+
+    Sensors in different files are merged run by run.
 
     **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
     """
-    # The keys `every`, `cutoff` and `rate` are for the sensors, not for the inputs.
-    common = common._replace(every=1, preparation=common.preparation.without_filters())
-    source = _own_source(table, folder, common)
-    channel = _Channel(reader, source, columns, {}, None, None)
-    return _read(table, source, [channel]), str(source.file)
-
-
-def read_data(top: CaseTable, folder: pathlib.Path, common: Source) -> Data:
-    """Read the runs of a case; sensors in different files are merged run by run.
-
-    **Arguments:** `folder`, to which file names are relative; `common`, see `read_common`.
-    **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
-    """
-    channels = [_channel(t, folder, common) for t in array_of_tables(top, "sensor")]
-    if not channels:
+    if not tables:
         top.fail("there is no [[sensor]]; add one for each measured quantity, with its columns.")
-    sources: dict[Source, list[_Channel]] = {}
-    for channel in channels:
-        sources.setdefault(channel.source, []).append(channel)
-    parts = [_read(top, source, group) for source, group in sources.items()]
+    groups: dict[Any, tuple[SourceTable, list[_Channel]]] = {}
+    order = []
+    for table in tables:
+        source, channel = reader.source(table), _channel(table)
+        key = tuple(getattr(source, name) for name in SourceTable.model_fields)
+        groups.setdefault(key, (source, []))[1].append(channel)
+        order.append(channel.sensor)
+    parts = []
+    for source, group in groups.values():
+        options: dict[str, Any] = {
+            "units": {key: unit for channel in group for key, unit in channel.units.items()},
+            "noise": {c.sensor: c.noise for c in group if c.noise is not None} or None,
+            "orientation": {c.sensor: c.orientation for c in group if c.orientation is not None},
+        }
+        columns = {channel.sensor: channel.columns for channel in group}
+        parts.append(reader.read(reader.data, source, columns, **options))
+    sources = [source for source, _ in groups.values()]
     files = tuple(dict.fromkeys(file for source in sources for file in source.files))
     if len(parts) == 1:
-        return Data(parts[0], files)
-    order = [channel.sensor for channel in channels]
-    return Data(_merge(top, list(sources), parts, order), files)
+        return parts[0], files
+    names = [[run.name for run in runs] for runs in parts]
+    if any(run_names != names[0] for run_names in names):
+        file_names = [pathlib.Path(str(source.file)).name for source in sources]
+        listed = "; ".join(f"{s}: {n}" for s, n in zip(file_names, names, strict=True))
+        top.fail(f"the files of the sensors must have the same runs in the same order; {listed}.")
+    return [top.call(merge_runs, runs, order) for runs in zip(*parts, strict=True)], files
 
 
-def _source(table: CaseTable, folder: pathlib.Path, common: Source) -> Source:
-    file = table.text("file", None)
-    return Source(
-        common.file if file is None else folder / file,
-        table.text("time", common.time),
-        table.text("time_unit", common.time_unit),
-        table.text("run", common.run),
-        table.text("gaps", common.gaps),
-        table.take("every", "an integer", common.every),
-        table.text("delimiter", common.delimiter),
-        table.text("decimal", common.decimal),
-        common.clock,
-        read_preparation(table, folder, common.preparation),
-    )
-
-
-def _own_source(table: CaseTable, folder: pathlib.Path, common: Source) -> Source:
-    source = _source(table, folder, common)
-    if source.file == _DEFAULT_SOURCE.file:
-        table.fail("`file` is missing; name the file of the samples here or in [data].")
-    return source
-
-
-def _channel(table: CaseTable, folder: pathlib.Path, common: Source) -> _Channel:
-    kind = table.pick("type", find_kinds(sensors.AbstractSensor, sensors))
-    source = _own_source(table, folder, common)
-    if table.has("columns") and isinstance(table.values["columns"], str):
-        columns: Any = table.text("columns")
-    else:
-        columns = table.texts("columns")
-    unit, units = table.text("unit", None), table.texts("units", None)
-    orientation = table.text("orientation", None)
-    noise, noise_unit = table.numbers("noise", None), table.text("noise_unit", None)
-    sensor = _sensor(table, kind)
-    if unit is not None and units is not None:
+def _channel(table: SensorTable) -> _Channel:
+    sensor, columns, unit = table.sensor(), table.columns, table.unit
+    if columns is None:
+        table.fail("`columns` is missing, a text or an array of texts.")
+    if unit is not None and table.units is not None:
         table.fail("use either `unit` for all columns, or `units` for each of them.")
-    column_units: dict[Any, str] = {} if unit is None else {sensor: unit}
-    if units is not None:
-        if len(units) != len(columns):
+    units: dict[Any, str] = {} if unit is None else {sensor: unit}
+    if table.units is not None:
+        if len(table.units) != len(columns):
             table.fail(f"`units` must have {len(columns)} entries, one for each column.")
-        column_units = dict(zip(columns, units, strict=True))
-    needs_conversion = any(table.call(factor, u) != 1.0 for u in column_units.values())
+        units = dict(zip(columns, table.units, strict=True))
+    noise, noise_unit = table.noise, table.noise_unit
+    needs_conversion = any(table.call(factor, u) != 1.0 for u in units.values())
     if noise is not None and noise_unit is None and needs_conversion:
         table.fail(
             f"the unit of `noise` is ambiguous; set `noise_unit`, such as {unit!r} or "
@@ -236,63 +366,17 @@ def _channel(table: CaseTable, folder: pathlib.Path, common: Source) -> _Channel
         quantities = quantities_of(sensor.unit)
         scale = 1.0 if noise_unit is None else table.call(factor, noise_unit, *quantities)
         noise = np.asarray(noise, float) * scale
-    return _Channel(sensor, source, columns, column_units, orientation, noise)
+    return _Channel(sensor, columns, units, table.orientation, noise)
 
 
-def _sensor(table: CaseTable, kind: Any) -> Any:
-    """Build a sensor from the remaining keys; every sensor accepts `delay`."""
-    if "delay" in inspect.signature(kind).parameters:
-        return table.build(kind)
-    delay = table.number("delay", None)
-    sensor = table.build(kind)
-    return sensor if delay is None else table.call(sensors.Delayed, sensor, delay)
+def _at_rate(run: Measurements, rate: float) -> Measurements:
+    # Multiples of the time between samples, which sensors of other files share.
+    first = np.ceil(float(run.ts[0]) * rate * (1 - 1e-12))
+    last = np.floor(float(run.ts[-1]) * rate * (1 + 1e-12))
+    return resample_run(run, np.arange(first, last + 1) / rate)
 
 
-def read_sensor(table: CaseTable, folder: pathlib.Path) -> Any:
-    """Read a sensor without its data: keys that locate samples and give their noise are skipped.
-
-    **Arguments:** `folder`, to which file names are relative.
-    **Errors:** `ValueError` naming the table.
-    """
-    kind = table.pick("type", find_kinds(sensors.AbstractSensor, sensors))
-    _source(table, folder, _DEFAULT_SOURCE)
-    for key in ("columns", "unit", "units", "orientation", "noise", "noise_unit"):
-        table.values.pop(key, None)
-    return _sensor(table, kind)
-
-
-def _read(top: CaseTable, source: Source, group: list[_Channel]) -> list[Measurements]:
-    table = CaseTable({}, f"{top.where}, [data]")
-    checks.check_readable(source.file)
-    units = {key: unit for channel in group for key, unit in channel.units.items()}
-    if source.time_unit:
-        units["time"] = source.time_unit
-    noise = {c.sensor: c.noise for c in group if c.noise is not None}
-    runs = table.call(
-        read,
-        source.file,
-        {c.sensor: c.columns for c in group},
-        time=source.time,
-        run=source.run,
-        noise=noise or None,
-        units=units,
-        orientation={c.sensor: c.orientation for c in group if c.orientation is not None},
-        gaps=source.gaps,
-        every=source.every,
-        time_zero=source.clock.time_zero if source.preparation.align is None else None,
-        delimiter=source.delimiter,
-        decimal=source.decimal,
-    )
-    if source.preparation.align is None:
-        table.call(source.clock.take, source.file, runs[0].time_zero)
-    return source.preparation.apply(table, runs, source.column, source.clock.read_column)
-
-
-def _merge(
-    top: CaseTable, sources: list[Source], parts: list[list[Measurements]], order: list[Any]
-) -> list[Measurements]:
-    names = [[run.name for run in runs] for runs in parts]
-    if any(run_names != names[0] for run_names in names):
-        listed = "; ".join(f"{s.file.name}: {n}" for s, n in zip(sources, names, strict=True))
-        top.fail(f"the files of the sensors must have the same runs in the same order; {listed}.")
-    return [top.call(merge_runs, runs, order) for runs in zip(*parts, strict=True)]
+def _hold_flag(ts: np.ndarray, flag_ts: np.ndarray, flag: np.ndarray) -> np.ndarray:
+    """Return whether the last flag up to each time is not zero, (T,); before the first, not."""
+    last = np.searchsorted(flag_ts, ts, side="right") - 1
+    return np.where(last >= 0, flag[np.maximum(last, 0)] != 0, False)

@@ -1,9 +1,8 @@
 """Inputs of the model of a case: `[inputs]` and `[[input]]`, bound to names in its laws."""
 
 import inspect
-import pathlib
-from collections.abc import Iterator
-from typing import Any, NamedTuple, get_args
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, get_args
 
 import equinox as eqx
 import jax
@@ -17,9 +16,43 @@ from ...signals.fourier import FourierSeries
 from ...signals.inputs import Input, check_value, inputs_of
 from ...signals.signal import Extrapolation, Interpolation, Signal
 from .. import choices
-from ..kinds import takes_function
-from .data import ReadColumns, Source, read_series
-from .table import CaseTable, array_of_tables
+from ..choices import takes_function
+from .data import ReadColumns, Reader, SourceTable
+from .schema import Context, Integer, Kind, Numbers, PartTable, Table, Text, Texts, one_of, parse
+
+
+class AnyInputTable(PartTable):
+    """`[[input]]`, or an entry of `[inputs]`: its name, and the keys of its kind."""
+
+    name: Text | None = None
+    type: Annotated[str, Kind("a text", one_of(("signal", "fourier")))] = "signal"
+
+
+class ValueTable(Table):
+    """A constant input."""
+
+    value: Numbers
+
+
+class SignalTable(SourceTable, extra="forbid"):
+    """Samples of an input in columns of a file."""
+
+    columns: Texts
+    unit: Text = ""
+    interpolation: Annotated[str, Kind("a text", one_of(get_args(Interpolation)))] = "linear"
+    extrapolation: Annotated[str, Kind("a text", one_of(get_args(Extrapolation)))] = "error"
+    gain: Numbers = None
+    delay: Numbers = None
+    bias: Numbers = None
+
+
+class NamedInputTable(Table):
+    """`{ input = "u" }`, an `rj.Input` as the law of a joint or a force."""
+
+    input: Text
+    size: Integer | None = None
+    default: Numbers = None
+    entry: Integer | None = None
 
 
 class Inputs(NamedTuple):
@@ -33,40 +66,36 @@ class Inputs(NamedTuple):
     laws: dict[str, Any]
     tables: dict[str, dict[str, tuple[Any, Any]]]
     files: tuple[str, ...]
-    places: dict[str, CaseTable]
-    uses: dict[str, CaseTable]
+    places: dict[str, Table]
+    uses: dict[str, Table]
 
-    def build(self, table: CaseTable, kind: Any) -> Any:
+    def build(self, table: PartTable, kind: Any) -> Any:
         """Build a joint or a force; arguments that may be functions may name inputs as laws."""
         parameters = inspect.signature(kind).parameters
-        laws = self.put(table, *(name for name in parameters if takes_function(parameters[name])))
+        laws = self.laws_of(table, *(n for n in parameters if takes_function(parameters[n])))
         return table.build(kind, **laws)
 
-    def put(self, table: CaseTable, *keys: str) -> dict[str, Any]:
-        """Remove those of the keys that name inputs from a table; return the laws by key.
+    def laws_of(self, table: PartTable, *keys: str) -> dict[str, Any]:
+        """Return the laws of those of the keys that name inputs.
 
         `"u"` stands for the law of an input, `{ input = "u" }` for an `rj.Input` of this name.
         """
         laws = {}
         for key in keys:
-            value = table.values.get(key)
+            value = table.arguments.get(key)
             if isinstance(value, dict) and "type" not in value:
-                laws[key] = self._named_input(table, key)
+                laws[key] = self._named_input(table, key, value)
             elif isinstance(value, str):
-                laws[key] = self._law(table, key)
+                laws[key] = self._law(table, key, value)
         return laws
 
-    def _named_input(self, table: CaseTable, key: str) -> Input:
-        part = table.table(key)
-        name, size = part.text("input"), part.take("size", "an integer", None)
-        default, entry = part.numbers("default", None), part.take("entry", "an integer", None)
-        part.reject_unknown()
-        law = part.call(Input, name, size, default)
-        self.uses.setdefault(name, table)
-        return law if entry is None else part.call(law.__getitem__, entry)
+    def _named_input(self, table: PartTable, key: str, value: dict[str, Any]) -> Input:
+        part = parse(NamedInputTable, value, f"{table.where}, [{key}]")
+        law = part.call(Input, part.input, part.size, part.default)
+        self.uses.setdefault(part.input, table)
+        return law if part.entry is None else part.call(law.__getitem__, part.entry)
 
-    def _law(self, table: CaseTable, key: str) -> Any:
-        name = table.text(key)
+    def _law(self, table: PartTable, key: str, name: str) -> Any:
         if not self.laws:
             table.fail(
                 f"`{key} = {name!r}` must be the name of an [[input]], and there is none. "
@@ -82,7 +111,7 @@ class Inputs(NamedTuple):
             )
         return law
 
-    def bind(self, top: CaseTable, model: Any) -> tuple[Any, dict[str, Any]]:
+    def bind(self, top: Table, model: Any) -> tuple[Any, dict[str, Any]]:
         """Return the model, with Fourier series as laws, and values and signals of its inputs.
 
         **Errors:** `ValueError` for an input that no law of the model names, for one that has
@@ -123,7 +152,7 @@ class Inputs(NamedTuple):
 
         return jax.tree.map(replace, model, is_leaf=lambda x: isinstance(x, Input)), values
 
-    def attach(self, top: CaseTable, run: Measurements) -> Measurements:
+    def attach(self, top: Table, run: Measurements) -> Measurements:
         """Return a run with its samples of the inputs."""
         samples = {}
         for name, tables in self.tables.items():
@@ -137,66 +166,50 @@ class Inputs(NamedTuple):
         return eqx.tree_at(lambda m: m.inputs, run, inputs, is_leaf=lambda x: x is run.inputs)
 
 
-def read_inputs(top: CaseTable, folder: pathlib.Path, common: Source) -> Inputs:
+def read_inputs(
+    tables: Sequence[AnyInputTable],
+    named: Mapping[str, AnyInputTable],
+    reader: Reader,
+    context: Context,
+) -> Inputs:
     """Read the inputs of a case.
 
-    **Arguments:** `folder`, to which file names are relative; `common`, the default source of
-    samples.
+    **Arguments:** `tables`, [[input]]; `named`, [inputs]; `reader` of samples.
     **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
     """
-    laws, tables, files, places = {}, {}, [], {}
-    for name, table in _input_tables(top):
+    laws, samples, files, places = {}, {}, [], {}
+    pairs = [(table.name, table) for table in tables] + list(named.items())
+    for name, table in pairs:
+        if name is None:
+            table.fail("`name` is missing, a text.")
         if name in laws:
             table.fail(f"there are two inputs called {name!r}.")
         places[name] = table
-        kind = table.pick("type", {"signal": False, "fourier": True}, "signal")
-        if table.has("value"):
-            laws[name] = table.call(np.asarray, table.numbers("value"), float)
-            table.reject_unknown()
-        elif kind:
+        if "value" in table.arguments:
+            value = parse(ValueTable, table.arguments, table.where).value
+            laws[name] = table.call(np.asarray, value, float)
+        elif table.type == "fourier":
             laws[name] = table.build(FourierSeries)
         else:
-            tables[name], file = _samples(table, folder, common)
+            signal = parse(SignalTable, table.arguments, table.where, context)
+            samples[name], file = _samples(signal, reader)
             files.append(file)
-            laws[name] = _signal(table, name, next(iter(tables[name].values())))
-    return Inputs(laws, tables, tuple(dict.fromkeys(files)), places, {})
-
-
-def _input_tables(top: CaseTable) -> Iterator[tuple[str, CaseTable]]:
-    """Yield names and tables of inputs: of every [[input]], and of every key of [inputs]."""
-    for table in array_of_tables(top, "input"):
-        yield table.text("name"), table
-    values = top.table("inputs", {})
-    for name, value in values.values.items():
-        fields = value if isinstance(value, dict) else {"value": value}
-        yield name, CaseTable(fields, f"{values.where}, {name!r}")
+            options = signal.given_values("columns", "unit", *SourceTable.model_fields)
+            first = next(iter(samples[name].values()))
+            laws[name] = table.call(Signal, *first, name=name, **options)
+    return Inputs(laws, samples, tuple(dict.fromkeys(files)), places, {})
 
 
 def _samples(
-    table: CaseTable, folder: pathlib.Path, common: Source
-) -> tuple[dict[str, tuple[Any, Any]], str]:
+    table: SignalTable, reader: Reader
+) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], str]:
     """Read times and values of every run; return also their file."""
-    columns = table.texts("columns")
-    if not columns:
+    if not table.columns:
         table.fail("`columns` must name at least one column.")
-    scale = table.call(factor, table.text("unit", ""))
-    samples: dict[str, tuple[Any, Any]] = {}
-    runs, file = read_series(table, folder, common, ReadColumns(len(columns)), columns)
+    scale = table.call(factor, table.unit)
+    samples = {}
+    runs, file = reader.series(table, ReadColumns(len(table.columns)), table.columns)
     for run in runs:
         valid = np.asarray(run.mask[0]).all(axis=1)
         samples[run.name] = np.asarray(run.ts)[valid], scale * np.asarray(run.values[0])[valid]
     return samples, file
-
-
-def _signal(table: CaseTable, name: str, first: tuple[Any, Any]) -> Signal:
-    options: dict[str, Any] = {}
-    for key, kind, default in (
-        ("interpolation", Interpolation, "linear"),
-        ("extrapolation", Extrapolation, "error"),
-    ):
-        options[key] = table.pick(key, {k: k for k in get_args(kind)}, default)
-    for key in ("gain", "delay", "bias"):
-        if table.has(key):
-            options[key] = table.numbers(key)
-    table.reject_unknown()
-    return table.call(Signal, *first, name=name, **options)

@@ -3,9 +3,10 @@
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from ...bodies import MassProperties
 from ...identification import (
@@ -21,25 +22,121 @@ from ...identification.data.units import factor
 from ...identification.regression.link_frames import describe_in_frames, without_constants
 from ...mechanics import rate_labels
 from ...models import Model
-from .data import ReadColumns, Source, read_common, read_series
-from .model import read_model_file
-from .preparation import Cut
-from .table import CaseTable, array_of_tables, read_toml, top_table
+from .data import DataTable, ReadColumns, Reader, SourceTable
+from .model import ModelTable
+from .schema import (
+    Context,
+    Count,
+    File,
+    Kind,
+    Number,
+    Numbers,
+    OutputTable,
+    PartTable,
+    Table,
+    Text,
+    TextOrTexts,
+    Texts,
+    parse,
+    read_toml,
+)
 
-_TABLES = (
-    "title", "model", "data", "position", "rate", "acceleration", "torque", "recording", "filter",
-    "coupled", "regress", "prior", "output",
-)  # fmt: skip
 _QUANTITIES = {"position": ("angle", "length"), "torque": ("moment", "force")}
 _QUANTITIES |= {"rate": ("angular velocity", "velocity"), "acceleration": ("acceleration",)}
 
 
-class RegressionOutputs(NamedTuple):
-    """Output files; `None` for files that are not written."""
+def _not_negative(name: str, value: float) -> float:
+    if not 0 <= value < np.inf:
+        raise ValueError(f"`{name}` must not be negative; got {value}.")
+    return value
 
-    report: pathlib.Path | None
-    csv: pathlib.Path | None
-    model: pathlib.Path | None
+
+def _threshold(name: str, value: float) -> float | None:
+    if value < 0:
+        raise ValueError(f"`{name}` must be true, false, or a positive number; got {value!r}.")
+    return float(value) if value else None
+
+
+_Size = Annotated[float, Kind("a number", _not_negative)]
+# `true` is 1.0.
+_Threshold = Annotated[bool | float, Kind("true, false, or a positive number", _threshold)]
+
+
+class ChannelTable(SourceTable, extra="forbid"):
+    """`[position]`, `[torque]`, ...: columns of a quantity at the motors, units and gears."""
+
+    columns: TextOrTexts
+    unit: Text | None = None
+    gear: Numbers = None
+    zero: Numbers = 0.0
+
+
+class LoadTable(PartTable):
+    """A load or a prior: mass properties in the frame of a link or of the body of a name."""
+
+    body: Text
+
+
+class RecordingTable(Table):
+    """`[[recording]]`: a file, and the loads that the robot carries in it."""
+
+    file: File | None = None
+    load: list[LoadTable] = []
+
+
+class FilterTable(Table):
+    """`[filter]`: `cutoff`, Hz; `window` of derivatives, s; `margin`, s, left out at both ends;
+    `every`, thinning after the filter; `rest`, least rate of all joints, rad/s or m/s."""
+
+    cutoff: _Size | None = None
+    window: _Size | None = None
+    margin: _Size | None = None
+    every: Count = 1
+    rest: _Size = 0.0
+
+
+class CoupledTable(Table):
+    """`[[coupled]]`: a sum of joint rates, by its coefficients, on which friction depends."""
+
+    name: Text
+    joints: dict[str, Number]
+
+
+class RegressTable(Table):
+    """`[regress]`: terms of the joints, arguments of `regress`, and what follows it."""
+
+    terms: Texts = ()
+    noise: Numbers = None
+    tolerance: Number | None = None
+    covariance: Text | None = None
+    essential: _Threshold | None = None
+    consistent: _Threshold | None = None
+
+
+class RegressionOutputs(OutputTable):
+    """`[output]` of a regression."""
+
+    report: File | None = None
+    csv: File | None = None
+    model: File | None = None
+
+
+class RegressionFile(Table):
+    """A whole case file of `rigidjax regress`."""
+
+    title: Text | None = None
+    model: ModelTable = Field(default_factory=ModelTable)
+    data: DataTable = Field(default_factory=DataTable)
+    position: ChannelTable | None = None
+    rate: ChannelTable | None = None
+    acceleration: ChannelTable | None = None
+    torque: ChannelTable | None = None
+    recording: list[RecordingTable] = []
+    filter: FilterTable = Field(default_factory=FilterTable)
+    coupled: list[CoupledTable] = []
+    regress: RegressTable = Field(default_factory=RegressTable)
+    prior: list[LoadTable] = []
+    output: RegressionOutputs = Field(default_factory=RegressionOutputs)
 
 
 class RegressionCase(NamedTuple):
@@ -66,26 +163,12 @@ class RegressionCase(NamedTuple):
     files: tuple[str, ...]
 
 
-class _Filter(NamedTuple):
-    """Filter of the samples: `cutoff`, Hz, or `None`; `window` of derivatives, s; `margin`, s, left
-    out at both ends; `every`, thinning after the filter; `rest`, least rate of all joints, rad/s
-    or m/s."""
-
-    cutoff: float | None
-    window: float
-    margin: float
-    every: int
-    rest: float
-
-
 class _Channel(NamedTuple):
     """Columns of a quantity at the motors, with the factor to SI units and joints."""
 
-    table: CaseTable
-    columns: str | tuple[str, ...]
+    table: ChannelTable
     scale: float
     gear: np.ndarray
-    zero: np.ndarray
 
 
 def read_regression_case(path: str | os.PathLike[str]) -> RegressionCase:
@@ -96,129 +179,69 @@ def read_regression_case(path: str | os.PathLike[str]) -> RegressionCase:
     """
     path = pathlib.Path(path)
     content, text = read_toml(path)
-    top = top_table(path, content, _TABLES)
-    title = top.text("title", path.stem)
-    table = top.table("model", {})
-    if not table.has("file"):
-        table.fail("`file` is missing; name the URDF, SDF or MJCF file of the robot.")
-    model_path = path.parent / table.text("file")
-    model, options = read_model_file(table, model_path, path.parent, {"fixed_base": True})
-    table.reject_unknown()
-    terms, settings, essential, consistent = _read_regress(top)
-    common, cut = read_common(top, path.parent)
+    top = parse(RegressionFile, content, str(path), Context(path.parent))
+    if top.model.file is None:
+        top.model.fail("`file` is missing; name the URDF, SDF or MJCF file of the robot.")
+    model, options = top.model.load(path.parent, fixed_base=True)
     channels = _read_channels(top, len(rate_labels(model.system)))
-    chosen = _read_filter(top)
-    coupled = {
-        t.text("name"): _numbers_by_name(t, "joints") for t in array_of_tables(top, "coupled")
-    }
+    reader, terms = Reader(top.data), top.regress.terms
     system, prior = describe_in_frames(model.system, model.frames)
     system = without_constants(system, terms)
-    parts, files = [], [str(model_path)]
-    for recording, source, loads in _recordings(top, path.parent, common, model, prior):
-        runs, used = _read_runs(recording, channels, source, path.parent, cut)
+    coupled = {table.name: table.joints for table in top.coupled}
+    parts, files = [], [str(top.model.file)]
+    recordings: list[tuple[Table, SourceTable, list[LoadTable]]] = [
+        (t, top.data if t.file is None else top.data.model_copy(update={"file": t.file}), t.load)
+        for t in top.recording
+    ]
+    for table, source, loads in recordings or [(top.data, top.data, [])]:
+        properties = dict(_mass_properties(load, model) for load in loads)
+        runs, used = _read_runs(table, channels, source, reader)
         files += used
         for run in runs:
-            values = recording.call(_filter_run, run, channels, chosen, model)
-            parts.append(
-                recording.call(
-                    joint_data, system, *values, terms=terms, coupled=coupled, loads=loads
-                )
+            values = table.call(_filter_run, run, channels, top.filter, model)
+            data = table.call(
+                joint_data, system, *values, terms=terms, coupled=coupled, loads=properties
             )
-    prior |= {name: load for name, load in _read_bodies(top, "prior", model)}
-    outputs = top.table("output", {})
-    names = {key: outputs.text(key, None) for key in RegressionOutputs._fields}
-    outputs.reject_unknown()
-    for key in top.values:
-        top.fail(f"[{key}] is not used by `rigidjax regress`; remove it.")
+            parts.append(data)
+    prior |= dict(_mass_properties(table, model) for table in top.prior)
+    settings = top.regress.given_values("terms", "essential", "consistent")
     return RegressionCase(
-        title,
+        top.title or path.stem,
         text,
         model,
-        model_path,
+        top.model.file,
         options,
         stack_joint_data(parts),
         prior,
         terms,
         settings,
-        essential,
-        consistent,
-        RegressionOutputs(*(None if n is None else path.parent / n for n in names.values())),
+        top.regress.essential,
+        top.regress.consistent,
+        top.output,
         tuple(dict.fromkeys(files)),
     )
 
 
-def _read_regress(
-    top: CaseTable,
-) -> tuple[tuple[str, ...], dict[str, Any], float | None, float | None]:
-    """Read `[regress]`: terms, arguments of `regress`, and what follows it."""
-    table = top.table("regress", {})
-    terms = table.texts("terms", ())
-    settings: dict[str, Any] = {}
-    if table.has("noise"):
-        settings["noise"] = table.numbers("noise")
-    if table.has("tolerance"):
-        settings["tolerance"] = table.number("tolerance")
-    if table.has("covariance"):
-        settings["covariance"] = table.text("covariance")
-    thresholds = []
-    for key, default in (("essential", 1.0), ("consistent", 1.0)):
-        value = table.values.pop(key, False)
-        table.requested.add(key)
-        if not isinstance(value, int | float) or value < 0:
-            table.fail(f"`{key}` must be true, false, or a positive number; got {value!r}.")
-        thresholds.append((default if value is True else float(value)) if value else None)
-    table.reject_unknown()
-    return terms, settings, *thresholds
-
-
-def _read_filter(top: CaseTable) -> _Filter:
-    table = top.table("filter", {})
-    cutoff = table.number("cutoff", None)
-    numbers = {
-        "window": table.number("window", None if cutoff is None else 0.5 / cutoff),
-        "margin": table.number("margin", 0.0 if cutoff is None else 2.0 / cutoff),
-        "rest": table.number("rest", 0.0),
-    }
-    for key, value in {"cutoff": cutoff, **numbers}.items():
-        if value is not None and not 0 <= value < np.inf:
-            table.fail(f"`{key}` must not be negative; got {value}.")
-    every = table.take("every", "an integer", 1)
-    if every < 1:
-        table.fail(f"`every` must be 1 or more; got {every}.")
-    table.reject_unknown()
-    return _Filter(cutoff, every=every, **numbers)
-
-
-def _read_channels(top: CaseTable, count: int) -> dict[str, _Channel]:
-    """Read `[position]`, `[rate]`, `[acceleration]` and `[torque]`; `count` joints."""
+def _read_channels(top: RegressionFile, count: int) -> dict[str, _Channel]:
+    """Return the channels that the case has; `count` joints."""
     channels: dict[str, _Channel] = {}
     for key in ("position", "rate", "acceleration", "torque"):
-        if not top.has(key):
+        table: ChannelTable | None = getattr(top, key)
+        if table is None:
             if key in ("position", "torque"):
                 top.fail(f"[{key}] is missing; it names the columns of the {key}s of all joints.")
             continue
-        table = top.table(key)
-        columns = table.take("columns", "an array") if _is_array(table) else table.text("columns")
-        unit = table.text("unit", None)
-        scale = 1.0 if unit is None else table.call(factor, unit, *_QUANTITIES[key])
-        first = channels.get("position")
-        gear = table.numbers("gear", 1.0 if first is None else first.gear)
-        zero = table.numbers("zero", 0.0) if key == "position" else 0.0
-        channels[key] = _Channel(
-            table,
-            tuple(columns) if isinstance(columns, list) else columns,
-            scale,
-            _matrix_of_gear(table, gear, count),
-            table.call(lambda x: np.broadcast_to(np.asarray(x, float), (count,)), zero),
-        )
+        if key != "position" and "zero" in table.model_fields_set:
+            table.fail("there is no `zero` here; it is that of [position].")
+        scale = 1.0 if table.unit is None else table.call(factor, table.unit, *_QUANTITIES[key])
+        gear = table.gear
+        if gear is None:
+            gear = channels["position"].gear if key != "position" else 1.0
+        channels[key] = _Channel(table, scale, _matrix_of_gear(table, gear, count))
     return channels
 
 
-def _is_array(table: CaseTable) -> bool:
-    return isinstance(table.values.get("columns"), list)
-
-
-def _matrix_of_gear(table: CaseTable, gear: Any, count: int) -> np.ndarray:
+def _matrix_of_gear(table: Table, gear: Any, count: int) -> np.ndarray:
     """Return the matrix from rates of joints to those of motors, (f, f)."""
     matrix = np.asarray(gear, float)
     if matrix.ndim < 2 and matrix.size in (1, count):
@@ -231,64 +254,25 @@ def _matrix_of_gear(table: CaseTable, gear: Any, count: int) -> np.ndarray:
     return matrix
 
 
-def _numbers_by_name(table: CaseTable, key: str) -> dict[str, float]:
-    part = table.table(key)
-    values = {name: part.number(name) for name in list(part.values)}
-    table.reject_unknown()
-    return values
-
-
-def _recordings(
-    top: CaseTable,
-    folder: pathlib.Path,
-    common: Source,
-    model: Model,
-    nominal: Mapping[str, MassProperties],
-) -> list[tuple[CaseTable, Source, dict[str, MassProperties]]]:
-    """Return the recordings of a case: one of `[data]`, or those of `[[recording]]` with loads."""
-    tables = list(array_of_tables(top, "recording"))
-    if not tables:
-        return [(CaseTable({}, f"{top.where}, [data]"), common, {})]
-    recordings = []
-    for table in tables:
-        source = common
-        if table.has("file"):
-            source = common._replace(file=folder / table.text("file"))
-        loads = dict(_read_bodies(table, "load", model))
-        table.reject_unknown()
-        recordings.append((table, source, loads))
-    return recordings
-
-
-def _read_bodies(top: CaseTable, key: str, model: Model) -> list[tuple[str, MassProperties]]:
-    """Read tables of mass properties, in the frame of a link or of the body of a name."""
-    found = []
-    for table in array_of_tables(top, key):
-        name = table.text("body")
-        if name not in model.names.bodies:
-            table.fail(f"`body` must be one of {list(model.names.bodies)}; got {name!r}.")
-        found.append((name, table.build(MassProperties)))
-    return found
+def _mass_properties(table: LoadTable, model: Model) -> tuple[str, MassProperties]:
+    if table.body not in model.names.bodies:
+        table.fail(f"`body` must be one of {list(model.names.bodies)}; got {table.body!r}.")
+    return table.body, table.build(MassProperties)
 
 
 def _read_runs(
-    recording: CaseTable,
+    recording: Table,
     channels: Mapping[str, _Channel],
-    source: Source,
-    folder: pathlib.Path,
-    cut: Cut | None,
+    source: SourceTable,
+    reader: Reader,
 ) -> tuple[list[Measurements], list[str]]:
     """Return the runs of a recording, with a reader of columns for each channel, in order."""
     files, by_channel = [], []
-    for key, channel in channels.items():
-        table = CaseTable(channel.table.values, channel.table.where)
-        names = (channel.columns,) if isinstance(channel.columns, str) else channel.columns
-        count = len(channel.gear)
-        if not isinstance(channel.columns, str) and len(names) != count:
-            table.fail(f"`columns` must be {count}, one for each joint; got {len(names)}.")
-        reader = ReadColumns(count, key)
-        runs, file = read_series(table, folder, source, reader, channel.columns)
-        table.reject_unknown()
+    for key, (table, _, gear) in channels.items():
+        columns, count = table.columns, len(gear)
+        if not isinstance(columns, str) and len(columns) != count:
+            table.fail(f"`columns` must be {count}, one for each joint; got {len(columns)}.")
+        runs, file = reader.series(table, ReadColumns(count, key), columns, source)
         files.append(file)
         by_channel.append(runs)
     if len({len(runs) for runs in by_channel}) > 1:
@@ -297,9 +281,7 @@ def _read_runs(
         recording.call(_on_one_clock, list(channels), runs)
         for runs in zip(*by_channel, strict=True)
     ]
-    if cut is not None:
-        merged = cut.apply(merged, source.column, source.clock.read_column)
-    return merged, files
+    return reader.cut(merged, source), files
 
 
 def _on_one_clock(keys: Sequence[str], runs: Sequence[Measurements]) -> Measurements:
@@ -321,20 +303,25 @@ def _on_one_clock(keys: Sequence[str], runs: Sequence[Measurements]) -> Measurem
 
 
 def _filter_run(
-    run: Measurements, channels: Mapping[str, _Channel], chosen: _Filter, model: Model
+    run: Measurements, channels: Mapping[str, _Channel], chosen: FilterTable, model: Model
 ) -> list[np.ndarray]:
     """Return coordinates, rates, accelerations and torques of the joints, (S, f)."""
     ts = np.asarray(run.ts)
     period = float(np.mean(np.diff(ts)))
-    window = 4 * period if chosen.window is None else max(chosen.window, 4 * period)
+    cutoff = chosen.cutoff
+    window = chosen.window if chosen.window is not None or cutoff is None else 0.5 / cutoff
+    window = max(window or 0.0, 4 * period)
+    margin = chosen.margin
+    if margin is None:
+        margin = 0.0 if cutoff is None else 2.0 / cutoff
     joint: dict[str, np.ndarray] = {}
     for (key, channel), values in zip(channels.items(), run.values, strict=True):
         samples = channel.scale * np.asarray(values).reshape(len(ts), -1)
-        if chosen.cutoff is not None:
-            samples = lowpass(ts, samples, chosen.cutoff)
+        if cutoff is not None:
+            samples = lowpass(ts, samples, cutoff)
         gear = channel.gear
         joint[key] = samples @ gear if key == "torque" else np.linalg.solve(gear, samples.T).T
-    q = joint["position"] + channels["position"].zero
+    q = joint["position"] + np.asarray(channels["position"].table.zero, float)
     # The reference configuration of a model may have another coordinate than zero in its file.
     q = q - np.array([model.zeros.get(name, 0.0) for name in rate_labels(model.system)])
     rate, acceleration = joint.get("rate"), joint.get("acceleration")
@@ -344,13 +331,13 @@ def _filter_run(
         acceleration = differentiate(ts, rate, window=window)
     elif acceleration is None:
         acceleration = differentiate(ts, q, window=window, derivative=2)
-    inside = (ts >= ts[0] + chosen.margin) & (ts <= ts[-1] - chosen.margin)
+    inside = (ts >= ts[0] + margin) & (ts <= ts[-1] - margin)
     moving = (np.abs(rate) >= chosen.rest).all(axis=1)
     rows = np.flatnonzero(inside & moving)[:: chosen.every]
     if not rows.size:
         raise ValueError(
             f"the run {run.name or 'of the file'} has no sample outside of the margins, "
-            f"{chosen.margin:g} s, in which every joint moves at {chosen.rest:g} or more."
+            f"{margin:g} s, in which every joint moves at {chosen.rest:g} or more."
         )
     return [x[rows] for x in (q, rate, acceleration, joint["torque"])]
 

@@ -1,4 +1,4 @@
-"""State at the first sample: from `[state]`, or from the first samples of joint sensors."""
+"""State at the first sample, from the first samples of joint sensors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,12 +17,11 @@ from ...identification import (
 )
 from ...identification.starts.change import StartSelector
 from ...identification.starts.estimates import estimate_start, joint_sensors
-from ...initial import jointed_state
 from ...mechanics import System, has_joints
 from ...persistent_jit import persistent_jit
 from ...state import State
-from .paths import LeafPath
-from .table import CaseTable
+from .parameters import LeafPath
+from .schema import Table
 
 # A start that is not fitted may differ from the first samples by this number of standard deviations
 # of the noise plus this fraction of the range of the measurements. It is rejected if the first
@@ -31,39 +30,8 @@ _MAX_DEVIATIONS, _MAX_FRACTION = 10.0, 0.01
 _NUM_FIRST = 3
 
 
-def read_state(formulation: AbstractFormulation, table: CaseTable) -> State:
-    """Read the table `[state]`; omitted values are those of the reference configuration.
-
-    **Errors:** `ValueError` naming the table.
-    """
-    if table.has("joints") or table.has("joint_rates"):
-        if not has_joints(formulation.system):
-            table.fail("`joints` is set, but this model has no joints.")
-        values = [_by_joint(table, key) for key in ("joints", "joint_rates")]
-        table.requested -= {*_ROWS, "angles"}
-        table.reject_unknown()
-        return table.call(jointed_state, formulation.system, *values)
-    reference = formulation.multibody.reference_state()
-    parts = {}
-    for key in _ROWS:
-        parts[key] = table.numbers(key, None)
-        if parts[key] is None:
-            parts[key] = getattr(reference, key)
-    parts["angles"] = _by_joint(table, "angles")
-    table.reject_unknown()
-    return table.call(lambda: formulation.check_state(State(**parts)))
-
-
-_ROWS = ("position", "orientation", "velocity", "angular_velocity")
-
-
-def _by_joint(table: CaseTable, key: str) -> dict[str, Any]:
-    part = table.table(key, {})
-    return {name: part.numbers(name) for name in list(part.values)}
-
-
 def start_of_runs(
-    top: CaseTable,
+    top: Table,
     formulation: AbstractFormulation,
     runs: Sequence[Measurements],
     parameters: Sequence[Parameter],
@@ -172,7 +140,7 @@ def _estimate_noise(values: np.ndarray) -> float:
 
 
 def check_start_is_observable(
-    top: CaseTable, formulation: AbstractFormulation, sensors: Any, parameters: Sequence[Parameter]
+    top: Table, formulation: AbstractFormulation, sensors: Any, parameters: Sequence[Parameter]
 ) -> None:
     """Raise `ValueError` if a fitted start contains the unobservable position of a free body."""
     system = formulation.system
