@@ -1,6 +1,7 @@
 """`rigidjax run`."""
 
 import pathlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
@@ -21,7 +22,7 @@ from ..viewer import view
 from . import checks, choices
 from .case import read_run_case
 from .case.model import ModelTable, is_model_file
-from .case.schema import Context, parse
+from .case.schema import parse
 from .case.settings import RunTable
 from .checks import FIGURE, NETCDF, PAGE, Output, check_outputs
 from .choices import option_name
@@ -150,7 +151,10 @@ def run(
             return
         if len(names) > 1:
             raise ValueError(f"Only trajectories in NetCDF are shown together; got {names}.")
-        options = parse(RunTable, given, "", Context(prefix="--")).settings()
+        try:
+            options = parse(RunTable, given, "").settings()
+        except ValueError as error:
+            raise ValueError(re.sub(r"^`(?=[a-z])", "`--", str(error))) from None
         if is_model_file(names[0]) and (out is not None or html is not None):
             form["meshes"] = True  # for the pages
         example, model, settings, values, read_files = load_task(names[0], setting or (), form)
@@ -247,7 +251,7 @@ def load_task(name: str, settings: Iterable[str], form: dict[str, Any]) -> Task:
     """
     if not (name.endswith(".toml") or is_model_file(name)):
         example = choices.make_problem(name, settings)
-        table = parse(ModelTable, form, "", Context(prefix="--"))
+        table = parse(ModelTable, form, "")
         return Task(example, table.formulate(example.system), {}, {})
     if settings:
         raise ValueError("`--set` changes problems; change a case in its file.")

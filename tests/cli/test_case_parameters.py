@@ -128,7 +128,7 @@ START = "[[parameter]]\nname = 'p'\npath = 'start_state'\n"
             f"{PRIOR}{{ type = 'gauss' }}\n",
             r"\[prior\]: There is no `type` 'gauss'. Did you mean 'gau",
         ),
-        (f"{PRIOR}{{ mean = 3 }}\n", r"\[prior\]: `type` is missing, a text"),
+        (f"{PRIOR}{{ mean = 3 }}\n", r"\[prior\]: `type` is missing"),
         (
             f"{PRIOR}{{ type = 'gaussian', mean = 3 }}\n",
             r"`std` is missing, an argument of GaussianPrior",

@@ -207,7 +207,7 @@ def test_pieces_and_rest(folder):
         ("[[20, 0], [10, -10]]", "[[20, 0], [10, 0]]", "or a regular matrix"),
         ("[[20, 0], [10, -10]]", "[1, 2, 3]", "`gear` must be one ratio, 2 of them"),
         ('"motor_torque[0]", ', "", "`columns` must be 2, one for each joint; got 1"),
-        ("cutoff = 20.0", "cutoff = -20.0", "`cutoff` must not be negative; got -20.0"),
+        ("cutoff = 20.0", "cutoff = -20.0", "`cutoff` must be 0 or more; got -20.0"),
         ("margin = 0.2", "margin = 20", "has no sample outside of the margins"),
         ("margin = 0.2", "every = 0", "`every` must be 1 or more; got 0"),
         ("essential = 2.0", "essential = -1", "must be true, false, or a positive number"),

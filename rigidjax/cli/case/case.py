@@ -19,7 +19,7 @@ from .data import DataTable, Reader, SensorTable, read_data
 from .inputs import AnyInputTable, Inputs, read_inputs
 from .model import CaseModel, ModelTables, is_model_file, read_model
 from .parameters import ParameterTable, read_parameters
-from .schema import Context, Text, parse, read_toml
+from .schema import Text, parse, read_toml
 from .settings import IntervalMethods, IntervalsTable, MethodTable, Outputs, RunTable
 from .start import check_start_is_observable, start_of_runs
 
@@ -189,10 +189,9 @@ def _open(
         tables = {k: v if isinstance(v, dict) else {"value": v} for k, v in named.items()}
         content["inputs"] = tables
     content = {key: value for key, value in content.items() if key not in left_out}
-    context = Context(path.parent)
-    top = parse(CaseFile, content, str(path), context)
+    top = parse(CaseFile, content, str(path), path.parent)
     reader = Reader(top.data)
-    inputs = read_inputs(top.input, top.inputs, reader, context)
+    inputs = read_inputs(top.input, top.inputs, reader, path.parent)
     return _Opened(top, text, reader, inputs, read_model(top, inputs, path.parent))
 
 

@@ -3,7 +3,7 @@
 import inspect
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -127,6 +127,32 @@ class SensorTable(SourceTable, TypedTable):
         sensor = build(kind, values, self.where, {*type(self).model_fields, "delay"})
         return sensor if delay is None else self.call(sensors.Delayed, sensor, delay)
 
+    def units_of(self, sensor: Any) -> dict[Any, str]:
+        """Return the units of the sensor or of its columns."""
+        if self.columns is None:
+            self.fail("`columns` is missing.")
+        if self.unit is not None and self.units is not None:
+            self.fail("use either `unit` for all columns, or `units` for each of them.")
+        units: dict[Any, str] = {} if self.unit is None else {sensor: self.unit}
+        if self.units is not None:
+            if len(self.units) != len(self.columns):
+                self.fail(f"`units` must have {len(self.columns)} entries, one for each column.")
+            units = dict(zip(self.columns, self.units, strict=True))
+        needs_conversion = any(self.call(factor, unit) != 1.0 for unit in units.values())
+        if self.noise is not None and self.noise_unit is None and needs_conversion:
+            self.fail(
+                f"the unit of `noise` is ambiguous; set `noise_unit`, such as {self.unit!r} or "
+                f"{sensor.unit!r}, the unit of the sensor."
+            )
+        return units
+
+    def noise_of(self, sensor: Any) -> np.ndarray:
+        """Return the noise in the unit of the sensor."""
+        scale = 1.0
+        if self.noise_unit is not None:
+            scale = self.call(factor, self.noise_unit, *quantities_of(sensor.unit))
+        return np.asarray(self.noise, float) * scale
+
 
 class ReadColumns(AbstractQuantity):
     """A scalar or several, read from columns, that no sensor predicts."""
@@ -187,23 +213,23 @@ class Reader:
         table: Table,
         source: SourceTable,
         columns: Mapping[Any, Any],
-        units: Mapping[Any, str] | None = None,
+        units: Mapping[Any, str] = {},
         **options: Any,
     ) -> list[Measurements]:
         """Read and prepare the runs of a source.
 
-        **Arguments:** `table`, for messages; `columns` by sensor; `units` and `options` of
-        `rj.identification.read`.
+        **Arguments:** `table`, for messages; `columns` by sensor; `units` and further `options` of
+        `rj.identification.read`, of which empty ones are left out.
         **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
         """
         file: Any = source.file
         checks.check_readable(file)
         time_unit = {"time": source.time_unit} if source.time_unit else {}
         runs = table.call(
-            read, file, columns, units={**(units or {}), **time_unit}, time=source.time,
+            read, file, columns, units={**units, **time_unit}, time=source.time,
             run=source.run, gaps=source.gaps, every=source.every, delimiter=source.delimiter,
             decimal=source.decimal, time_zero=self.time_zero if source.align is None else None,
-            **options,
+            **{key: value for key, value in options.items() if value},
         )  # fmt: skip
         if source.align is None:
             time_zero = runs[0].time_zero
@@ -234,8 +260,8 @@ class Reader:
     ) -> tuple[list[Measurements], str]:
         """Read columns without unit conversion, run by run; return also their file.
 
-        **Arguments:** `reader`, a `ReadColumns`; `defaults` of the source, by default `[data]`. Its keys `every`, `cutoff` and
-        `rate` are for the sensors, and not for these columns.
+        **Arguments:** `reader`, a `ReadColumns`; `defaults` of the source, by default `[data]`,
+        whose keys `every`, `cutoff` and `rate` are for the sensors, and not for these columns.
         """
         defaults = self.data if defaults is None else defaults
         plain = defaults.model_copy(update={"every": 1, "cutoff": None, "rate": None})
@@ -295,16 +321,6 @@ class Reader:
         ]
 
 
-class _Channel(NamedTuple):
-    """A sensor, its columns and units, and its noise in the unit of the sensor (or `None`)."""
-
-    sensor: Any
-    columns: str | tuple[str, ...]
-    units: dict[Any, str]
-    orientation: str | None
-    noise: Any
-
-
 def read_data(
     top: Table, tables: Sequence[SensorTable], reader: Reader
 ) -> tuple[list[Measurements], tuple[str, ...]]:
@@ -316,22 +332,24 @@ def read_data(
     """
     if not tables:
         top.fail("there is no [[sensor]]; add one for each measured quantity, with its columns.")
-    groups: dict[Any, tuple[SourceTable, list[_Channel]]] = {}
+    groups: dict[Any, tuple[SourceTable, dict[str, dict[Any, Any]]]] = {}
     order = []
     for table in tables:
-        source, channel = reader.source(table), _channel(table)
+        source, sensor = reader.source(table), table.sensor()
+        order.append(sensor)
         key = tuple(getattr(source, name) for name in SourceTable.model_fields)
-        groups.setdefault(key, (source, []))[1].append(channel)
-        order.append(channel.sensor)
-    parts = []
-    for source, group in groups.values():
-        options: dict[str, Any] = {
-            "units": {key: unit for channel in group for key, unit in channel.units.items()},
-            "noise": {c.sensor: c.noise for c in group if c.noise is not None} or None,
-            "orientation": {c.sensor: c.orientation for c in group if c.orientation is not None},
-        }
-        columns = {channel.sensor: channel.columns for channel in group}
-        parts.append(reader.read(reader.data, source, columns, **options))
+        names = ("columns", "units", "noise", "orientation")
+        _, options = groups.setdefault(key, (source, {name: {} for name in names}))
+        options["columns"][sensor] = table.columns
+        options["units"] |= table.units_of(sensor)
+        if table.noise is not None:
+            options["noise"][sensor] = table.noise_of(sensor)
+        if table.orientation is not None:
+            options["orientation"][sensor] = table.orientation
+    parts = [
+        reader.read(reader.data, source, options.pop("columns"), **options)
+        for source, options in groups.values()
+    ]
     sources = [source for source, _ in groups.values()]
     files = tuple(dict.fromkeys(file for source in sources for file in source.files))
     if len(parts) == 1:
@@ -342,31 +360,6 @@ def read_data(
         listed = "; ".join(f"{s}: {n}" for s, n in zip(file_names, names, strict=True))
         top.fail(f"the files of the sensors must have the same runs in the same order; {listed}.")
     return [top.call(merge_runs, runs, order) for runs in zip(*parts, strict=True)], files
-
-
-def _channel(table: SensorTable) -> _Channel:
-    sensor, columns, unit = table.sensor(), table.columns, table.unit
-    if columns is None:
-        table.fail("`columns` is missing, a text or an array of texts.")
-    if unit is not None and table.units is not None:
-        table.fail("use either `unit` for all columns, or `units` for each of them.")
-    units: dict[Any, str] = {} if unit is None else {sensor: unit}
-    if table.units is not None:
-        if len(table.units) != len(columns):
-            table.fail(f"`units` must have {len(columns)} entries, one for each column.")
-        units = dict(zip(columns, table.units, strict=True))
-    noise, noise_unit = table.noise, table.noise_unit
-    needs_conversion = any(table.call(factor, u) != 1.0 for u in units.values())
-    if noise is not None and noise_unit is None and needs_conversion:
-        table.fail(
-            f"the unit of `noise` is ambiguous; set `noise_unit`, such as {unit!r} or "
-            f"{sensor.unit!r}, the unit of the sensor."
-        )
-    if noise is not None:
-        quantities = quantities_of(sensor.unit)
-        scale = 1.0 if noise_unit is None else table.call(factor, noise_unit, *quantities)
-        noise = np.asarray(noise, float) * scale
-    return _Channel(sensor, columns, units, table.orientation, noise)
 
 
 def _at_rate(run: Measurements, rate: float) -> Measurements:

@@ -1,6 +1,7 @@
 """Inputs of the model of a case: `[inputs]` and `[[input]]`, bound to names in its laws."""
 
 import inspect
+import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, get_args
 
@@ -18,14 +19,14 @@ from ...signals.signal import Extrapolation, Interpolation, Signal
 from .. import choices
 from ..choices import takes_function
 from .data import ReadColumns, Reader, SourceTable
-from .schema import Context, Integer, Kind, Numbers, PartTable, Table, Text, Texts, one_of, parse
+from .schema import Integer, Numbers, PartTable, Table, Text, Texts, one_of, parse
 
 
 class AnyInputTable(PartTable):
     """`[[input]]`, or an entry of `[inputs]`: its name, and the keys of its kind."""
 
     name: Text | None = None
-    type: Annotated[str, Kind("a text", one_of(("signal", "fourier")))] = "signal"
+    type: Annotated[str, one_of(("signal", "fourier"))] = "signal"
 
 
 class ValueTable(Table):
@@ -39,8 +40,8 @@ class SignalTable(SourceTable, extra="forbid"):
 
     columns: Texts
     unit: Text = ""
-    interpolation: Annotated[str, Kind("a text", one_of(get_args(Interpolation)))] = "linear"
-    extrapolation: Annotated[str, Kind("a text", one_of(get_args(Extrapolation)))] = "error"
+    interpolation: Annotated[str, one_of(get_args(Interpolation))] = "linear"
+    extrapolation: Annotated[str, one_of(get_args(Extrapolation))] = "error"
     gain: Numbers = None
     delay: Numbers = None
     bias: Numbers = None
@@ -170,11 +171,12 @@ def read_inputs(
     tables: Sequence[AnyInputTable],
     named: Mapping[str, AnyInputTable],
     reader: Reader,
-    context: Context,
+    folder: pathlib.Path,
 ) -> Inputs:
     """Read the inputs of a case.
 
-    **Arguments:** `tables`, [[input]]; `named`, [inputs]; `reader` of samples.
+    **Arguments:** `tables`, [[input]]; `named`, [inputs]; `reader` of samples; `folder` of
+    files.
     **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
     """
     laws, samples, files, places = {}, {}, [], {}
@@ -191,7 +193,7 @@ def read_inputs(
         elif table.type == "fourier":
             laws[name] = table.build(FourierSeries)
         else:
-            signal = parse(SignalTable, table.arguments, table.where, context)
+            signal = parse(SignalTable, table.arguments, table.where, folder)
             samples[name], file = _samples(signal, reader)
             files.append(file)
             options = signal.given_values("columns", "unit", *SourceTable.model_fields)

@@ -26,7 +26,6 @@ from .schema import (
     File,
     Flag,
     Integer,
-    Kind,
     Number,
     Numbers,
     PartTable,
@@ -119,7 +118,7 @@ class StateTable(Table):
 class BodyTable(PartTable):
     """`[[body]]`: arguments of `Body`, or of a shape."""
 
-    shape: Annotated[str, Kind("a text", one_of(_SHAPES))] | None = None
+    shape: Annotated[str, one_of(_SHAPES)] | None = None
 
 
 class ModelTables(Table):

@@ -69,7 +69,7 @@ class ParameterTable(Table):
             return self._start_state(experiment, prior)
         with locate_errors(self.where):
             known = type(self).model_fields.keys() - {"positions", "rates"}
-            check_keys(self.given_values(), known, {})
+            check_keys(self.given_values(), known)
             where = find_leaf(self.path, experiment)
             tied = [find_leaf(other, experiment) for other in self.tied]
         kinds = {"free": Unconstrained, **_by_option(AbstractTransform)}
@@ -100,7 +100,7 @@ class ParameterTable(Table):
 
     def _start_state(self, experiment: Experiment, prior: Any) -> Parameter:
         with locate_errors(self.where):
-            check_keys(self.given_values(), _START_KEYS, {})
+            check_keys(self.given_values(), _START_KEYS)
             options = self.given_values("name", "path", "prior")
             parameter = start_state(
                 experiment.model, experiment.state0, name=self.name, prior=prior, **options

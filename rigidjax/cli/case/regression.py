@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, Strict
 
 from ...bodies import MassProperties
 from ...identification import (
@@ -25,7 +25,6 @@ from ...models import Model
 from .data import DataTable, ReadColumns, Reader, SourceTable
 from .model import ModelTable
 from .schema import (
-    Context,
     Count,
     File,
     Kind,
@@ -33,6 +32,7 @@ from .schema import (
     Numbers,
     OutputTable,
     PartTable,
+    Size,
     Table,
     Text,
     TextOrTexts,
@@ -45,21 +45,8 @@ _QUANTITIES = {"position": ("angle", "length"), "torque": ("moment", "force")}
 _QUANTITIES |= {"rate": ("angular velocity", "velocity"), "acceleration": ("acceleration",)}
 
 
-def _not_negative(name: str, value: float) -> float:
-    if not 0 <= value < np.inf:
-        raise ValueError(f"`{name}` must not be negative; got {value}.")
-    return value
-
-
-def _threshold(name: str, value: float) -> float | None:
-    if value < 0:
-        raise ValueError(f"`{name}` must be true, false, or a positive number; got {value!r}.")
-    return float(value) if value else None
-
-
-_Size = Annotated[float, Kind("a number", _not_negative)]
-# `true` is 1.0.
-_Threshold = Annotated[bool | float, Kind("true, false, or a positive number", _threshold)]
+# `true` is 1.0, and `false` is 0.0, as not given.
+_Threshold = Annotated[float, Strict(False), Field(ge=0), Kind("true, false, or a positive number")]
 
 
 class ChannelTable(SourceTable, extra="forbid"):
@@ -88,11 +75,11 @@ class FilterTable(Table):
     """`[filter]`: `cutoff`, Hz; `window` of derivatives, s; `margin`, s, left out at both ends;
     `every`, thinning after the filter; `rest`, least rate of all joints, rad/s or m/s."""
 
-    cutoff: _Size | None = None
-    window: _Size | None = None
-    margin: _Size | None = None
+    cutoff: Size | None = None
+    window: Size | None = None
+    margin: Size | None = None
     every: Count = 1
-    rest: _Size = 0.0
+    rest: Size = 0.0
 
 
 class CoupledTable(Table):
@@ -109,8 +96,8 @@ class RegressTable(Table):
     noise: Numbers = None
     tolerance: Number | None = None
     covariance: Text | None = None
-    essential: _Threshold | None = None
-    consistent: _Threshold | None = None
+    essential: _Threshold = 0.0
+    consistent: _Threshold = 0.0
 
 
 class RegressionOutputs(OutputTable):
@@ -179,7 +166,7 @@ def read_regression_case(path: str | os.PathLike[str]) -> RegressionCase:
     """
     path = pathlib.Path(path)
     content, text = read_toml(path)
-    top = parse(RegressionFile, content, str(path), Context(path.parent))
+    top = parse(RegressionFile, content, str(path), path.parent)
     if top.model.file is None:
         top.model.fail("`file` is missing; name the URDF, SDF or MJCF file of the robot.")
     model, options = top.model.load(path.parent, fixed_base=True)
@@ -215,8 +202,8 @@ def read_regression_case(path: str | os.PathLike[str]) -> RegressionCase:
         prior,
         terms,
         settings,
-        top.regress.essential,
-        top.regress.consistent,
+        top.regress.essential or None,
+        top.regress.consistent or None,
         top.output,
         tuple(dict.fromkeys(files)),
     )

@@ -5,12 +5,13 @@ import inspect
 import pathlib
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Annotated, Any, NamedTuple, NoReturn, Self, TypeVar
+from typing import Annotated, Any, NoReturn, Self, TypeVar
 
-import numpy as np
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
+    Field,
     PrivateAttr,
     Strict,
     ValidationError,
@@ -26,21 +27,6 @@ from ..choices import part_kind, takes_only_functions
 _T = TypeVar("_T", bound="Table")
 
 
-class Context(NamedTuple):
-    """Folder to which the file names of a case are relative, and the prefix of its keys.
-
-    The prefix is `--` for options of the command line, which the same structures check.
-    """
-
-    folder: pathlib.Path = pathlib.Path()
-    prefix: str = ""
-
-
-def _context(info: ValidationInfo) -> Context:
-    """Return the context; a table that is not in a file is made without one."""
-    return info.context or Context()
-
-
 class Kind:
     """Kind of a value: its text in messages, and a check of name and value that returns a value."""
 
@@ -51,79 +37,56 @@ class Kind:
         """Return the schema of the type with the message of this kind."""
 
         def validate(value: Any, inner: Callable[[Any], Any], info: ValidationInfo) -> Any:
-            name = f"{_context(info).prefix}{info.field_name}"
             try:
                 value = inner(value)
             except ValidationError:
-                raise ValueError(f"`{name}` must be {self.text}; got {value!r}.") from None
-            return self.check(name, value)
+                text = f"`{info.field_name}` must be {self.text}; got {value!r}."
+                raise ValueError(text) from None
+            return self.check(str(info.field_name), value)
 
         return core_schema.with_info_wrap_validator_function(validate, handler(source))
 
 
-class _FileKind(Kind):
-    """A file name, which becomes a path relative to the folder of the case."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
-        def validate(value: Any, info: ValidationInfo) -> Any:
-            if not isinstance(value, str):
-                raise ValueError(f"`{info.field_name}` must be {self.text}; got {value!r}.")
-            return _context(info).folder / value
-
-        return core_schema.with_info_plain_validator_function(validate)
+def one_of(names: Iterable[str]) -> Kind:
+    """Return the kind of one of these names, which may be abbreviated as in `choices.pick`."""
+    return Kind("a text", lambda key, value: choices.pick(f"`{key}`", value, names))
 
 
-def at_least(smallest: int) -> Callable[[str, int], int]:
-    """Return a check of an integer."""
-
-    def check(name: str, value: int) -> int:
-        if value < smallest:
-            raise ValueError(f"`{name}` must be {smallest} or more; got {value}.")
-        return value
-
-    return check
-
-
-def one_of(names: Iterable[str]) -> Callable[[str, str], str]:
-    """Return a check that completes a name, as `choices.pick` does."""
-    return lambda key, value: choices.pick(f"`{key}`", value, names)
-
-
-def _frequency(name: str, value: float) -> float:
-    if not 0 < value < np.inf:
-        raise ValueError(f"`{name}` must be positive, Hz; got {value}.")
+def _check_numbers(name: str, value: Any) -> Any:
+    """Return a number or a nested list of numbers."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, bool) or not isinstance(part, int | float):
+            raise ValueError(f"`{name}` must be a number or an array of numbers; got {value!r}.")
     return value
 
 
-def _numeric(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(map(_numeric, value))
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _numbers(name: str, value: Any) -> Any:
-    if not _numeric(value):
-        raise ValueError(f"`{name}` must be a number or an array of numbers; got {value!r}.")
-    return value
+def _in_folder(path: pathlib.Path, info: ValidationInfo) -> pathlib.Path:
+    """Return a path relative to the folder of the case, the context of the validation."""
+    return (info.context or pathlib.Path()) / path
 
 
 Text = Annotated[str, Kind("a text")]
-# Arrays of TOML are lists, which a strict structure does not take for tuples.
+# Arrays of TOML are lists, and paths texts, which a strict structure does not take.
 TupleOfTexts = Annotated[tuple[Annotated[str, Strict()], ...], Strict(False)]
 Texts = Annotated[TupleOfTexts, Kind("an array of texts")]
 TextOrTexts = Annotated[str | TupleOfTexts, Kind("a text or an array of texts")]
+File = Annotated[pathlib.Path, Strict(False), AfterValidator(_in_folder), Kind("a text")]
 Flag = Annotated[bool, Kind("true or false")]
 Integer = Annotated[int, Kind("an integer")]
-Count = Annotated[int, Kind("an integer", at_least(1))]
+Count = Annotated[int, Field(ge=1), Kind("1 or more")]
 Integers = Annotated[
     tuple[Annotated[int, Strict()], ...], Strict(False), Kind("an array of integers")
 ]
 Number = Annotated[float, Kind("a number")]
-Numbers = Annotated[Any, Kind("a number or an array of numbers", _numbers)]
+Numbers = Annotated[Any, Kind("a number or an array of numbers", _check_numbers)]
+Size = Annotated[float, Field(ge=0, allow_inf_nan=False), Kind("0 or more")]
+Frequency = Annotated[float, Field(gt=0, allow_inf_nan=False), Kind("positive, Hz")]
 Positive = Annotated[float, Kind("a number", checks.check_positive)]
 Tolerance = Annotated[float, Kind("a number", checks.check_tolerance)]
-Frequency = Annotated[float, Kind("a number", _frequency)]
-File = Annotated[pathlib.Path, _FileKind("a text")]
 
 
 @contextlib.contextmanager
@@ -148,17 +111,11 @@ class Table(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _check_keys(cls, values: Any, info: ValidationInfo) -> Any:
+    def _check_keys(cls, values: Any) -> Any:
         if isinstance(values, Mapping):
             fields = cls.model_fields
-            required = [name for name, field in fields.items() if field.is_required()]
             known = None if cls.model_config.get("extra") == "allow" else fields
-            kinds = {
-                name: [k.text for k in fields[name].metadata if isinstance(k, Kind)]
-                for name in required
-            }
-            texts = {name: text[0] if text else "a table" for name, text in kinds.items()}
-            check_keys(values, known, texts, _context(info).prefix)
+            check_keys(values, known, [k for k, field in fields.items() if field.is_required()])
         return values
 
     def fail(self, message: str) -> NoReturn:
@@ -235,7 +192,6 @@ def build(
     known = [*(name for name in named if name not in functions), *others]
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         known += _POSE
-    text = f"an argument of {factory.__qualname__}"
     needed = [n for n, p in named.items() if p.default is p.empty and n not in functions]
     with locate_errors(where):
         for name in functions:
@@ -243,7 +199,7 @@ def build(
                 raise ValueError(
                     f"`{name}` is a function, which a file cannot contain: write this in Python."
                 )
-        check_keys(values, known, dict.fromkeys(needed, text))
+        check_keys(values, known, needed, f", an argument of {factory.__qualname__}")
     parts = dict(values)
     for name, value in values.items():
         kind = part_kind(named[name]) if name in named else None
@@ -266,40 +222,36 @@ class KeysError(ValueError):
 def check_keys(
     values: Mapping[str, Any],
     known: Collection[str] | None,
-    required: Mapping[str, str],
-    prefix: str = "",
+    required: Iterable[str] = (),
+    what: str = "",
 ) -> None:
     """Raise `KeysError` for a key that is not known, then for one that is missing.
 
-    **Arguments:** `known`, `None` for any; `required` keys, and what they are.
+    **Arguments:** `known`, `None` for any; `required` keys, and `what` they are.
     """
     for key in values:
         if known is not None and key not in known:
             listed = f" There are {', '.join(sorted(known))}."
             hint = did_you_mean(key, known, listed).replace("'", "`")
-            raise KeysError(f"there is no `{prefix}{key}` here.{hint}")
+            raise KeysError(f"there is no `{key}` here.{hint}")
     missing = [name for name in required if name not in values]
     if missing:
-        hint = "".join(
-            f" Did you write `{key}` for it?"
-            for key in values
-            if known is None and did_you_mean(missing[0], [key], cutoff=0.75)
-        )
         verb = "is" if len(missing) == 1 else "are"
-        text = f"`{'`, `'.join(missing)}` {verb} missing, {required[missing[0]]}"
-        raise KeysError(f"{text}.{hint}")
+        hint = "" if known is not None else did_you_mean(missing[0], values)
+        hint = hint.replace("Did you mean", "Did you write").replace("?", " for it?")
+        raise KeysError(f"`{'`, `'.join(missing)}` {verb} missing{what}.{hint}")
 
 
 def parse(
-    schema: type[_T], values: Mapping[str, Any], where: str, context: Context = Context()
+    schema: type[_T], values: Mapping[str, Any], where: str, folder: pathlib.Path = pathlib.Path()
 ) -> _T:
     """Return the structure of a table.
 
-    **Arguments:** `where`, its location, the prefix of every message.
+    **Arguments:** `where`, its location, the prefix of every message; `folder` of its files.
     **Errors:** `ValueError` for the first unknown or missing key, or else the first wrong value.
     """
     try:
-        table = schema.model_validate(values, context=context)
+        table = schema.model_validate(values, context=folder)
     except ValidationError as error:
         problems = [_describe(problem, values, where) for problem in error.errors()]
         _, message = min(problems, key=lambda problem: not problem[0])

@@ -2,6 +2,8 @@
 
 from typing import Annotated, Any, NamedTuple
 
+from pydantic import Field
+
 from ... import identification
 from ...identification import AbstractLoss
 from ...identification.fit.options import METHODS
@@ -20,7 +22,6 @@ from .schema import (
     Text,
     Tolerance,
     TupleOfTexts,
-    at_least,
     one_of,
 )
 
@@ -32,7 +33,7 @@ class RunTable(Table):
     """`[run]`: end time, number of samples and settings of a simulation."""
 
     t1: Positive | None = None
-    samples: Annotated[int, Kind("an integer", at_least(2))] | None = None
+    samples: Annotated[int, Field(ge=2), Kind("2 or more")] | None = None
     solver: Text | None = None
     dt: Positive | None = None
     rtol: Tolerance | None = None
@@ -64,10 +65,8 @@ class MethodTable(Table):
     seed: Integer | None = None
     loss: Text | None = None
     noise: Annotated[str | dict[str, Any], Kind("a text or a table")] | None = None
-    covariance: Annotated[str, Kind("a text", one_of(("sandwich", *COVARIANCE_METHODS)))] | None = (
-        None
-    )
-    method: Annotated[str, Kind("a text", one_of(METHODS))] | None = None
+    covariance: Annotated[str, one_of(("sandwich", *COVARIANCE_METHODS))] | None = None
+    method: Annotated[str, one_of(METHODS)] | None = None
     process_noise: dict[str, Any] | None = None
 
     def options(self) -> dict[str, Any]:
@@ -125,8 +124,8 @@ class IntervalsTable(Table):
     """`[intervals]`: methods of intervals besides the linearised ones."""
 
     profile: Annotated[bool | TupleOfTexts, Kind("true, false or an array of labels")] = ()
-    posterior: Annotated[int, Kind("an integer", at_least(2))] = 0
-    seed: Annotated[int, Kind("an integer", at_least(0))] = 0
+    posterior: Annotated[int, Field(ge=2), Kind("2 or more")] = 0
+    seed: Annotated[int, Field(ge=0), Kind("0 or more")] = 0
 
     def methods(self) -> IntervalMethods:
         """Return the methods."""
