@@ -17,6 +17,7 @@ _EXTRAS = {
     "mujoco": "mjcf",
     "pandas": "data",
     "pyarrow": "parquet",
+    "pydantic": "cli",
     "rich": "cli",
     "typer": "cli",
     "xarray": "data",

@@ -153,29 +153,17 @@ def make_formulation(
     rotation = pick("rotation", rotation, parametrizations)
     rates = pick("kind of rates", rates, ("body", "space"))
     known = {kind: inspect.signature(kinds[kind]).parameters for kind in kinds}
-    if rates == "space" and "rates" not in known[name]:
-        raise ValueError(
-            f"`--rates space` requires `--formulation {_names_with('rates', known)}`; use "
-            "`--rates body` otherwise."
-        )
-    if index and "index" not in known[name]:
-        raise ValueError(
-            f"`--index {index}` requires `--formulation {_names_with('index', known)}`."
-        )
-    if rotation != "quaternion" and "rotation" not in known[name]:
-        raise ValueError(f"`--formulation {name}` requires `--rotation quaternion`.")
-    options = {
-        "rotation": parametrizations[rotation](),
-        "index": index,
-        "rates": rates,
-        "recharting": recharting,
-    }
+    usual = {"rotation": "quaternion", "index": 0, "rates": "body"}
+    options = {"rotation": rotation, "index": index, "rates": rates}
+    for key, value in options.items():
+        if value != usual[key] and key not in known[name]:
+            others = "` or `".join(kind for kind in known if key in known[kind])
+            raise ValueError(
+                f"`--{key} {value}` requires `--formulation {others}`; `--formulation {name}` "
+                f"requires `--{key} {usual[key]}`."
+            )
+    options |= {"rotation": parametrizations[rotation](), "recharting": recharting}
     return kinds[name](system, **{key: options[key] for key in options if key in known[name]})
-
-
-def _names_with(argument: str, known: dict[str, Any]) -> str:
-    """Return the formulations that have an argument."""
-    return "` or `".join(name for name in known if argument in known[name])
 
 
 # --- classes of rigidjax and of users

@@ -2,11 +2,10 @@
 
 import pathlib
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from .. import io
@@ -118,7 +117,13 @@ def identify_case(
     with io.together():
         write_outputs(loaded, timed.fit, computed.table, outputs, force, inputs, previous)
     print_outputs({"report": outputs.report, "everything": outputs.netcdf, "page": outputs.html})
-    print_more(target, timed.fit, held_out, previous)
+    try:
+        if held_out[0]:
+            target.print(escape(repr(timed.fit.validate(*held_out))))
+        if previous is not None:
+            target.print(escape(timed.fit.changes_since(previous).sentence))
+    except (ValueError, IdentificationError) as error:
+        fail(str(error))
     failures = [*computed.failures]
     if not timed.fit.converged:
         failures.append(
@@ -128,15 +133,10 @@ def identify_case(
         fail(" ".join(failures), code=1)
 
 
-class HeldOut(NamedTuple):
-    """Runs that are predicted, and their start states or that of all."""
-
-    runs: list[Measurements]
-    state0: State | list[State] | None
-
-
-def split_runs(loaded: Case, names: Sequence[str]) -> tuple[Case, HeldOut]:
-    """Return the case without the runs of these names, and these runs.
+def split_runs(
+    loaded: Case, names: Sequence[str]
+) -> tuple[Case, tuple[list[Measurements], State | list[State] | None]]:
+    """Return the case without the runs of these names, and these runs with their start states.
 
     **Errors:** `ValueError` for a name that is no run, and if no run is left.
     """
@@ -147,26 +147,13 @@ def split_runs(loaded: Case, names: Sequence[str]) -> tuple[Case, HeldOut]:
     if len(names) >= len(runs):
         raise ValueError("`--hold-out` leaves no run to fit.")
 
-    def select(is_held: bool) -> HeldOut:
+    def select(is_held: bool) -> tuple[list[Measurements], State | list[State] | None]:
         chosen = [k for k, name in enumerate(known) if (name in names) == is_held]
         starts = [state0[k] for k in chosen] if isinstance(state0, list) else state0
-        return HeldOut([runs[k] for k in chosen], starts)
+        return [runs[k] for k in chosen], starts
 
-    fitted = select(False)
-    return loaded._replace(measurements=fitted.runs, state0=fitted.state0), select(True)
-
-
-def print_more(
-    target: Console, found: Fit, held_out: HeldOut, previous: pathlib.Path | None
-) -> None:
-    """Print the prediction of held-out runs, and changes since an earlier report."""
-    try:
-        if held_out.runs:
-            target.print(escape(repr(found.validate(held_out.runs, held_out.state0))))
-        if previous is not None:
-            target.print(escape(found.changes_since(previous).sentence))
-    except (ValueError, IdentificationError) as error:
-        fail(str(error))
+    measurements, starts = select(False)
+    return loaded._replace(measurements=measurements, state0=starts), select(True)
 
 
 def write_outputs(

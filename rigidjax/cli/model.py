@@ -1,5 +1,6 @@
 """`rigidjax model`."""
 
+import dataclasses
 import json
 import math
 import pathlib
@@ -25,6 +26,7 @@ from .options import Force
 
 # Largest deviation, relative to the largest entry, up to which two programs agree.
 _TOLERANCE = 1e-10
+_ACTUATOR_KEYS = ("name", "joint", "kind", "gear", "control_range", "force_range")
 # The programs of `--check`, with their packages and the suffixes of the files that they read.
 _PROGRAMS = {
     "pinocchio": ("pip install pin", (".urdf",)),
@@ -177,21 +179,10 @@ def _facts(model: Model, file: pathlib.Path) -> dict[str, Any]:
         ],
         "couplings": [coupling.name for coupling in model.system.constraints],
         "actuators": [
-            {
-                "name": actuator.name,
-                "joint": actuator.joint,
-                "kind": actuator.kind,
-                "gear": actuator.gear,
-                "control_range": actuator.control_range,
-                "force_range": actuator.force_range,
-            }
-            for actuator in model.actuators
+            {key: getattr(actuator, key) for key in _ACTUATOR_KEYS} for actuator in model.actuators
         ],
         "frames": {name: frame.body for name, frame in model.frames.items()},
-        "report": [
-            {"kind": e.kind, "line": e.line, "subject": e.subject, "text": e.text}
-            for e in model.report.entries
-        ],
+        "report": [dataclasses.asdict(entry) for entry in model.report.entries],
     }
 
 
@@ -257,14 +248,10 @@ def _print(model: Model, facts: dict[str, Any]) -> None:
     heads = ("joint", "kind", "limits", "rate", "effort", "damping", "armature", "friction")
     _print_table(heads, rows)
     if facts["actuators"]:
-        keys = ("name", "joint", "kind")
         rows = [
-            (
-                *(actuator[key] for key in keys), f"{actuator['gear']:g}",
-                _range(actuator["control_range"]), _range(actuator["force_range"]),
-            )
-            for actuator in facts["actuators"]
-        ]  # fmt: skip
+            (*names, f"{gear:g}", _range(control), _range(force))
+            for *names, gear, control, force in map(dict.values, facts["actuators"])
+        ]
         _print_table(("actuator", "joint", "kind", "gear", "control", "force"), rows)
     target.print(str(model.report), markup=False)
     if "deviations" in facts:

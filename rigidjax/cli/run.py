@@ -147,7 +147,9 @@ def run(
     form, given = ({k: v for k, v in x.items() if v is not None} for x in (form, given))
     with bad_input():
         if any(pathlib.Path(name).suffix.lower() in NETCDF for name in names):
-            show_trajectories(names, html, force, [*form, *given])
+            others = {"out": out, "plot": plot, "set": setting}
+            others = [*form, *given, *(key for key, value in others.items() if value is not None)]
+            show_trajectories(names, html, force, others)
             return
         if len(names) > 1:
             raise ValueError(f"Only trajectories in NetCDF are shown together; got {names}.")

@@ -1,6 +1,5 @@
 """Ensembles: one function evaluated for many members, on all cores and devices, resumable."""
 
-from .averages import mean as mean
 from .designs import (
     grid as grid,
     latin_hypercube as latin_hypercube,
@@ -16,5 +15,6 @@ from .statistics import (
     Histogram as Histogram,
     Moments as Moments,
     Quantiles as Quantiles,
+    mean as mean,
 )
 from .store import Store as Store, StoreError as StoreError

@@ -2,8 +2,11 @@
 
 import contextlib
 import functools
+import importlib.util
 import os
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -14,11 +17,14 @@ from ..checks import ArrayInput
 from .chunks import assign_lanes, choose_chunk_size, evaluate_in_threads, sort_by_duration
 from .executors import choose_client, evaluate_by_workers
 from .members import STATUS_TYPES, Device, Members, Status
-from .progress import report_progress
 from .result import Ensemble
 from .statistics import AbstractStatistic
 from .store import Store, make_plan
 from .traced_run import TracedRun, result_names
+
+# Seconds before the first report, and between lines if the output is not a terminal.
+_DELAY = 1.0
+_INTERVAL = 10.0
 
 Statistics = Mapping[str, AbstractStatistic | Sequence[AbstractStatistic]]
 
@@ -110,7 +116,7 @@ def ensemble(
             chunks = evaluate_by_workers(stack.enter_context(client), run, members, parts, size)
         stack.enter_context(contextlib.closing(chunks))
         done = members.count - sum(map(len, parts))
-        add = stack.enter_context(report_progress(members.count, done, progress))
+        add = stack.enter_context(_report_progress(members.count, done, progress))
         for part, (outputs, status) in zip(parts, chunks, strict=True):
             results.write(part, outputs, status)
             add(status.result)
@@ -187,3 +193,61 @@ def _check_statistics(
             )
         checked[name] = values
     return checked
+
+
+def _make_bar() -> Any:
+    """Return a progress bar.
+
+    It is `None` without the optional package rich, and where neither a terminal nor a notebook
+    shows a bar.
+    """
+    if importlib.util.find_spec("rich") is None:
+        return None
+    from rich import console, progress as bars
+
+    stream = console.Console(stderr=True)
+    if not (stream.is_terminal or stream.is_jupyter):
+        return None
+    return bars.Progress(
+        bars.TextColumn("members"), bars.BarColumn(), bars.MofNCompleteColumn(),
+        bars.TextColumn("{task.fields[rate]}"), bars.TimeRemainingColumn(),
+        console=stream, transient=True,
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def _report_progress(
+    count: int, done: int, enabled: bool
+) -> Iterator[Callable[[np.ndarray], None]]:
+    """Show a progress bar on a terminal or in a notebook, a line at intervals elsewhere.
+
+    The function that it yields takes the results of further members.
+    """
+    total, failed, begin = done, 0, time.monotonic()
+    last_line = begin
+    bar = _make_bar() if enabled else None
+    task = bar and bar.add_task("", total=count, completed=done, rate="")
+
+    def add(results):
+        nonlocal total, failed, last_line
+        total += len(results)
+        failed += np.count_nonzero(results)
+        now = time.monotonic()
+        if not enabled or now - begin < _DELAY:
+            return
+        rate = (total - done) / (now - begin)
+        text = f"{rate:,.0f} /s" + (f", {failed} failed" if failed else "")
+        if bar:
+            bar.start()
+            bar.update(task, completed=total, rate=text)
+        elif now - last_line >= _INTERVAL:
+            last_line = now
+            left = (count - total) / rate
+            line = f"{total} of {count} members, {text}, {left:.0f} s left"
+            print(line, file=sys.stderr, flush=True)
+
+    try:
+        yield add
+    finally:
+        if bar:
+            bar.stop()

@@ -1,13 +1,10 @@
 """Parameters of a case beyond a path: priors, tied ones, start states, sensors of every run."""
 
-import json
-
 import numpy as np
 import pytest
 from cli.case_files import TEXT, case_of, replace_text
-from cli.program import assert_refused, good
+from cli.program import assert_refused
 
-import rigidjax as rj
 from rigidjax.cli.case import read_case
 from rigidjax.identification import Experiment, GaussianPrior, LogDetPrior
 
@@ -18,69 +15,11 @@ TWO_SPRINGS = BEFORE_METHOD.replace(
 ).replace("forces.TorsionSpring.damping", "forces[1].damping")
 
 # Steady rates of a sphere, which are read with a bias: only priors tell the one from the other.
-SPHERE = """
-[fixed_point_body]
-inertia = [0.02, 0.02, 0.02]
-[data]
-file = "sphere.csv"
-run = "toss"
-[[sensor]]
-type = "Gyroscope"
-columns = ["a", "b", "c"]
-noise = 0.05
-[[parameter]]
-name = "bias"
-path = "sensors[0].bias"
-per_run = true
-prior = { type = "gaussian", mean = [0.1, 0.0, 0.0], std = 0.2 }
-[[parameter]]
-name = "start"
-path = "start_state"
-positions = false
-prior = { type = "gaussian", mean = 0.0, std = [0.3, 0.4, 0.5] }
-[method]
-horizons = [1.0]
-tolerance = 1e-10
-"""
 
 
 def experiment_of(case):
     state = case.model.system.reference_state() if case.state0 is None else case.state0
     return Experiment(case.model, state, case.measurements[0].sensors)
-
-
-@pytest.mark.exhaustive
-def test_fit_of_initial_state_bias_and_priors(tmp_path):
-    """From the file to the report, against the solution of the linear problem, run by run."""
-    values = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]])[:, None]
-    values = values + 0.05 * np.random.default_rng(0).normal(size=(2, 8, 3))
-    lines = ["toss,time_s,a,b,c"]
-    lines += [
-        ",".join([toss, f"{0.1 * k:g}", *(repr(float(x)) for x in row)])
-        for toss, rows in zip("pq", values, strict=True)
-        for k, row in enumerate(rows)
-    ]
-    (tmp_path / "sphere.csv").write_text("\n".join(lines) + "\n")
-    report = tmp_path / "fit.json"
-    netcdf = tmp_path / "fit.nc"
-    text = good("identify", case_of(tmp_path, SPHERE), "--report", report, "--out", netcdf)
-    assert "bias has a Gaussian prior; start has a Gaussian prior" in text
-    record = json.loads(report.read_text())["parameters"]
-    found = {p["label"]: p["estimate"] for p in record}
-    bias, start, noise = np.full(3, 0.2**2), np.array([0.3, 0.4, 0.5]) ** 2, 0.05**2 / 8
-    for toss, rows in zip("pq", values, strict=True):
-        # The start is changed from the first sample.
-        off = rows.mean(axis=0) - rows[0] - np.array([0.1, 0.0, 0.0])
-        share = off / (bias + start + noise)
-        for k in range(3):
-            expected = (0.1 if k == 0 else 0.0) + share[k] * bias[k]
-            assert found[f"bias[{k}][{toss}]"] == pytest.approx(expected, abs=1e-7)
-            change = found[f"start: change of omega{k + 1}[{toss}]"]
-            assert change == pytest.approx(share[k] * start[k], abs=1e-7)
-    # Predictions are made with the bias of each run.
-    data = rj.io.load(netcdf)
-    residual = data["gyroscope_predicted"] - data["gyroscope_measured"]
-    np.testing.assert_allclose(residual, data["gyroscope_residual"], atol=1e-7)
 
 
 def test_priors_agree_with_python(tmp_path):

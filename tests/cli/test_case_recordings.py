@@ -90,10 +90,7 @@ def test_clock_of_one_file_from_the_motion_in_another(tmp_path):
         ("cutoff = 500.0\n", r"\[data\]: The coordinate of hinge: .* below half of the sampling"),
         ("cut = { size = 1.0 }\n", r"\[data\], \[cut\]: there is no `size` here"),
         ("cut = { length = -1.0 }\n", r"\[cut\]: `cut_run\(length=...\)` must be positive"),
-        (
-            'align = { column = "a" }\n',
-            r"\[align\]: `max_shift`, `reference` are missing",
-        ),
+        ('align = { column = "a" }\n', r"\[align\]: `max_shift`, `reference` are missing"),
     ],
 )
 def test_wrong_preparation(tmp_path, lines, message):

@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 from cli.program import assert_refused, good
 
@@ -25,19 +24,6 @@ def test_compare_prints_one_row_for_each_formulation(tmp_path):
     assert path.stat().st_size > 10_000
 
 
-@pytest.mark.exhaustive
-def test_compare_without_projection_shows_the_drift():
-    text = good("compare", "tennis_racket", "--t1", "0.5", "--only", "directors", "--no-projection")
-    assert "no projection" in text
-    drifts = re.findall(r"directors .*?\s(\S+)\s+(\S+)\s+\S+\s+\S+\s*$", text, re.M)
-    (position, velocity), (absolute_position, absolute_velocity) = np.array(drifts, float)
-    # The null space keeps the velocities exactly, absolute coordinates do not.
-    assert position > 1e-12
-    assert velocity < 1e-12
-    assert absolute_position > 1e-12
-    assert absolute_velocity > 1e-12
-
-
 def test_compare_rejects_unknown_formulations():
     message = "No formulation has 'octonion' in its name. There are: null space, quaternion;"
     assert_refused(message, "compare", "free_body", "--only", "octonion")
@@ -47,5 +33,5 @@ def test_compare_rejects_unknown_formulations():
 def test_compare_lists_omitted_formulations():
     arguments = ("--t1", 0.1, "--rtol", 1e-6, "--only", "quaternion")
     text = " ".join(good("compare", "simple_pendulum", *arguments).split())
-    assert "absolute, quaternion: left out. The body 'bob' has no mass or inertia" in text
+    assert "absolute, quaternion: omitted. The body 'bob' has no mass or inertia" in text
     assert "and of centres of mass (m)" in text

@@ -65,23 +65,6 @@ def fitted(tmp_path_factory):
 
 
 @pytest.mark.exhaustive
-def test_iterations_are_printed(fitted):
-    """Without a terminal each iteration is a line; the last cost is that of the optimum."""
-    result, _, _, report = fitted
-    pattern = r"^ +([\d.]+) s  iteration (\d+), cost (\S+)$"
-    lines = [re.match(pattern, line) for line in result.stderr.splitlines()]
-    assert result.stderr.startswith("compiling (first run only")
-    lines = lines[1:]
-    assert lines and all(lines)
-    times, numbers, costs = (np.array([float(m[k]) for m in lines if m]) for k in (1, 2, 3))
-    assert np.all(np.diff(times) >= 0)
-    record = json.loads(report.read_text())
-    assert numbers.tolist() == list(range(1, record["iterations"][0] + 1))
-    optimum = record["chi_square"] * record["degrees_of_freedom"] / 2
-    assert costs[-1] == pytest.approx(optimum, rel=5e-6)  # six digits are printed
-
-
-@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_profile_and_previous_report(fitted):
     """The earlier report is that of the same fit."""

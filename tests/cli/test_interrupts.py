@@ -3,7 +3,6 @@
 import errno
 import os
 import pty
-import re
 import select
 import signal
 import subprocess
@@ -11,7 +10,6 @@ import sys
 import time
 
 import pytest
-from cli.case_files import PENDULUM
 
 import rigidjax as rj
 from rigidjax import interrupts
@@ -150,27 +148,6 @@ def test_interrupt_during_output(tmp_path, number):
 def test_other_processes_keep_their_handlers():
     assert not interrupts.is_console_command()
     assert signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("seconds", [0.3, 1, 2, 3, 4, 6, 8, 11, 14, 18])
-def test_interrupt_at_any_moment_of_a_fit(tmp_path, seconds):
-    outputs = ("--out", tmp_path / "a.nc", "--html", tmp_path / "a.html")
-    arguments = ("identify", PENDULUM / "pendulum.toml", *outputs)
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with start_process(*arguments, folder=tmp_path, **streams) as process:
-        try:
-            code = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            code = end_of(process)
-            assert process.stderr is not None
-            # A long fit on a busy machine says how far it is.
-            for line in process.stderr.read().decode().splitlines():
-                assert re.fullmatch(r" *[0-9.]+ s +.*iteration \d+, cost \S+", line)
-    files = len(list(tmp_path.iterdir()))
-    # Python gives signals back to the system when all is done and it takes itself down: the signal
-    # ends it then, which shells count as 130 too.
-    assert (code, files) in ((130, 0), (130, 2), (0, 2), (-signal.SIGINT, 2))
 
 
 # --- several files at once

@@ -111,24 +111,6 @@ def test_tables_describe_the_laws_and_paths_find_their_constants(folder):
     assert "bodies (ground, ground, block), points ((-1, 0, 0), (-1, 1, 0), None)" in page
 
 
-@pytest.mark.exhaustive
-def test_fit_finds_friction_and_dissipation(folder):
-    """From wrong values; the positions are those of the run without noise."""
-    text = CASE
-    for name, value in (("coulomb = 1.5", 1.0), ("viscous = 0.2", 0.5), ("dissipation = 0.3", 0.5)):
-        text = text.replace(name, f"{name.split()[0]} = {value}")
-    chosen = [path for path in PATHS if path.rsplit(".", 1)[1] in ("coulomb", "viscous")]
-    chosen += [path for path in PATHS if path.endswith("dissipation")]
-    text += "".join(
-        f'[[parameter]]\nname = "p{k}"\npath = "{path}"\ntransform = "positive"\n'
-        for k, path in enumerate(chosen)
-    )
-    case = read_case(case_of(folder, text))
-    fit = rj.identify(case.model, case.measurements, case.parameters, state0=case.state0)
-    values = [float(np.squeeze(fit.estimates[f"p{k}"])) for k in range(3)]
-    np.testing.assert_allclose(values, [PATHS[path] for path in chosen], rtol=1e-4)
-
-
 URDF = """<robot name="arm"><link name="world"/><link name="one"><inertial><mass value="1"/>
 <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
 <joint name="hinge" type="revolute"><parent link="world"/><child link="one"/><axis xyz="0 1 0"/>

@@ -2,16 +2,14 @@
 
 import json
 import pathlib
-import shutil
 
 import numpy as np
 import pytest
-from cli.case_files import PENDULUM, TEXT
 from cli.program import assert_refused, good
 
 import rigidjax as rj
 from rigidjax import io
-from rigidjax.cli.case import read_case, read_run_case
+from rigidjax.cli.case import read_run_case
 
 ARM = pathlib.Path(__file__).resolve().parents[1] / "models" / "data" / "arm.urdf"
 # The arm of examples/pendulum, with the inertia of its data; its hinge is at the base link.
@@ -177,32 +175,3 @@ def xacro(folder):
     path = folder / "rod.xacro"
     path.write_text(ROD)
     return path
-
-
-@pytest.mark.exhaustive
-def test_fit_of_a_joint_of_a_file(rod):
-    """The damping of the example's hinge, with the model from a file."""
-    for name in ("angle.csv", "rates.csv"):
-        shutil.copy(PENDULUM / name, rod / name)
-    data = TEXT[TEXT.index("[data]") : TEXT.index("[[parameter]]")]
-    text = f"""
-        {data}
-        [model]
-        file = "rod.urdf"
-        gravity = [0.0, -9.81, 0.0]
-        [[parameter]]
-        name = "damping"
-        path = "model.system.joints.hinge.damping"
-        transform = "positive"
-        unit = "N m s/rad"
-        [method]
-        solver = "dopri5"
-        [run]
-        t1 = 1.0
-    """
-    case = case_with(rod, text)
-    assert read_case(case).files[-1] == str(rod / "rod.urdf")
-    good("identify", case, "--report", rod / "fit.json")
-    fit = json.loads((rod / "fit.json").read_text())
-    (damping,) = fit["parameters"]
-    assert abs(damping["estimate"] - 0.12) < 4 * damping["std"] < 0.01

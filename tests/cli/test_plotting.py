@@ -24,32 +24,6 @@ def titles(figure):
     return [ax.get_title(loc="left") or ax.get_title() for ax in figure.axes]
 
 
-@pytest.mark.exhaustive
-def test_motion_shows_attitude_rates_energy_and_drift(motion):
-    figure = plotting.plot_motion(motion, "Free body")
-    sphere, rates, energy, drift = figure.axes
-    assert titles(figure) == [
-        "Body axes on the unit sphere",
-        "Angular velocity, body components",
-        "Change of energy, in units of 2500 J",
-        "Violation of the constraints",
-    ]
-    assert figure.get_suptitle() == "Free body"
-    omega = np.asarray(motion.states.angular_velocity)[:, 0]
-    for i, line in enumerate(rates.lines):
-        np.testing.assert_array_equal(line.get_xdata(), motion.ts)
-        np.testing.assert_array_equal(line.get_ydata(), omega[:, i])
-    assert [text.get_text() for text in rates.get_legend().get_texts()] == [
-        r"$\Omega_1$", r"$\Omega_2$", r"$\Omega_3$",
-    ]  # fmt: skip
-    change = np.asarray(motion.energy / motion.energy[0] - 1)
-    np.testing.assert_allclose(energy.lines[0].get_ydata(), change, atol=1e-15)
-    assert drift.get_yscale() == "log"
-    assert "d_1" in "".join(text.get_text() for text in sphere.texts)
-    assert rates.get_ylabel() == "rad/s"
-    assert drift.get_xlabel() == "time (s)"
-
-
 def test_minimal_coordinates_have_no_drift():
     body = problems.free_body()
     model = rj.NullSpace(body.system, rj.RotationVector())
@@ -170,3 +144,22 @@ def test_numbers_of_correlations_do_not_overlap(count):
     title, names = boxes(figure, [figure._suptitle]), boxes(figure, ax.get_xticklabels())
     whole = figure.bbox
     assert all(whole.x0 <= b.x0 and b.x1 <= whole.x1 and whole.y0 <= b.y0 for b in title + names)
+
+
+# --- topology
+
+
+def test_every_body_and_joint_is_drawn():
+    names = ("crank", "coupler", "rocker", "satellite")
+    bodies = [rj.Body(name, 1.0, (1.0, 1.0, 1.0)) for name in names]
+    pairs = [("ground", "crank"), ("crank", "coupler"), ("ground", "rocker"), ("coupler", "rocker")]
+    joints = [rj.Revolute(a, b, (0, 0, 0), (0, 0, 1)) for a, b in pairs]
+    figure = plotting.plot_topology(rj.System(bodies, joints))
+    (ax,) = figure.axes
+    drawn = [text.get_text() for text in ax.texts]
+    assert sorted(drawn) == sorted([*names, "ground", *4 * ["Revolute"]])
+    styles = [line.get_linestyle() for line in ax.lines]
+    # Three joints of the trees, one that closes the loop, one free body.
+    assert styles.count("-") == 3 and styles.count("--") == 1 and styles.count(":") == 1
+    boxes = {text.get_text(): text.get_position() for text in ax.texts if text.get_text() in names}
+    assert len(set(boxes.values())) == 4

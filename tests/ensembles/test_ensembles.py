@@ -126,19 +126,6 @@ def test_dataset_has_names_and_units(pendulums):
         found.to_xarray(dims={"energy": ("a", "b")})
 
 
-@pytest.mark.exhaustive
-def test_members_may_compute_gradients():
-    """Members return the derivative of a run by its parameter; a failed run has none."""
-    final = lambda rate: simulate_pendulum({"rate": rate}, ts=None, max_steps=100).ys[-1, 0]  # noqa: E731
-    found = rj.ensemble(
-        lambda p: jax.grad(final)(p["rate"]), {"rate": np.array([0.5, 300.0])}, progress=False
-    )
-    step = 1e-4
-    expected = (final(jnp.asarray(0.5 + step)) - final(jnp.asarray(0.5 - step))) / (2 * step)
-    assert np.allclose(found.outputs[0], expected, rtol=1e-4)
-    assert np.isnan(found.outputs[1]) and found.failed.tolist() == [1]
-
-
 def test_statistics_agree_with_outputs():
     given = parameters(1000)
     given["a"][5] = np.nan
@@ -255,16 +242,6 @@ def test_mean_and_its_gradient(batch):
     slope = jax.jit(jax.grad(lambda x: cost(x)[0]))(0.3)
     expected = given["a"] * np.cos(0.3 * given["a"]) * given["b"][:, 0]
     assert np.allclose(slope, expected.mean(), rtol=1e-6)
-
-
-@pytest.mark.exhaustive
-def test_gradient_of_a_mean_of_runs():
-    """Against the derivative of each run."""
-    rates = {"rate": np.array([0.5, -1.0, 2.0])}
-    energy = lambda x, p: simulate_pendulum({"rate": x * p["rate"]}, ts=None).ys[-1, 0]  # noqa: E731
-    found = jax.grad(lambda x: rj.ensembles.mean(lambda p: energy(x, p), rates, batch=2))(1.0)
-    each = [jax.grad(energy)(1.0, {"rate": jnp.asarray(r)}) for r in rates["rate"]]
-    assert np.allclose(found, np.mean(each), rtol=1e-9)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"a": np.ones(0)}, {"a": np.ones(2), "b": np.ones(3)}])

@@ -1,12 +1,9 @@
 """Ensembles by workers of Dask: equal results, processes that crash, errors."""
 
 import os
-import signal
-import subprocess
 import sys
 
 import distributed
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from ensembles import study
@@ -112,52 +109,9 @@ def test_invalid_arguments_raise(client, monkeypatch, tmp_path):
 
 
 @pytest.mark.exhaustive
-def test_work_of_a_killed_worker_is_repeated(cluster):
-    with distributed.Client(cluster) as client:
-        (first, *_) = client.run(os.getpid).values()
-        killed = client.submit(os.kill, first, signal.SIGKILL)
-        found = evaluate(executor=client)
-        killed.cancel()
-    assert_equal(found, evaluate())
-
-
-@pytest.mark.exhaustive
 def test_members_that_crash_workers_are_named(cluster, monkeypatch):
     harmful = Harmful(os._exit, 1)
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
     with distributed.Client(cluster) as client:
         with pytest.raises(WorkerError, match=r"crashed its worker processes.*members \[ ?0 +1 "):
             evaluate(lambda p: p["start"] if harmful else None, executor=client)
-
-
-TOP = rj.problems.heavy_top()
-
-
-def spin(p):
-    state = rj.State(
-        angular_velocity=p["start"] * jnp.array([[0.1, 0.0, 1.0]]),
-        orientation=TOP.state0.orientation,
-    )
-    sol = rj.simulate(rj.NullSpace(TOP.system), state, 0.3, rtol=1e-6, atol=1e-6)
-    return {"y": sol.ys[-1]}
-
-
-def compare_processes():
-    """Compare runs by kernels in this process and in two others."""
-    assert_equal(evaluate(spin, workers=2), evaluate(spin))
-
-
-@pytest.mark.exhaustive
-def test_kernels_give_equal_results_in_all_processes():
-    """In a process of its own, since these tests compile kernels with few optimisations."""
-    folder = os.path.dirname(os.path.dirname(__file__))
-    program = f"""
-import sys
-sys.path.insert(0, {folder!r})
-import jax
-jax.config.update("jax_enable_x64", True)
-from ensembles import test_executors
-test_executors.compare_processes()
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

@@ -1,6 +1,10 @@
 """Cases of identification and simulation, described in TOML files."""
 
-from .case import (
+from ...extras import import_optional
+
+import_optional("pydantic", "Case files")
+
+from .case import (  # noqa: E402
     Case as Case,
     RunCase as RunCase,
     read_case as read_case,

@@ -15,7 +15,7 @@ from ...formulations import AbstractFormulation
 from ...initial import jointed_state
 from ...mechanics import System, has_joints
 from ...models import Model, load
-from ...problems import Problem, find
+from ...problems import find
 from ...state import State
 from .. import choices
 from ..checks import check_readable
@@ -135,14 +135,13 @@ class ModelTables(Table):
 
 
 class CaseModel(NamedTuple):
-    """A formulation, the state at the first sample, the problem and the model file, if any.
+    """A formulation, the state at the first sample, and the model file if there is one.
 
     The state is `None` if the case does not define it; see `start_of_runs`.
     """
 
     formulation: AbstractFormulation
     state0: State | None
-    problem: Problem | None
     file: str | None
 
 
@@ -153,7 +152,7 @@ def read_model(top: ModelTables, inputs: Inputs, folder: pathlib.Path) -> CaseMo
     paths are relative.
     **Errors:** `ValueError` naming the table; `OSError` for a model file that cannot be read.
     """
-    table, body, problem = top.model, top.fixed_point_body, None
+    table, body, state0 = top.model, top.fixed_point_body, None
     kinds = [f"[{k}]" for k in ("fixed_point_body", "body") if k in top.model_fields_set]
     unused = ["body", "joint", "force", "motor", "frame"]
     if table.problem is not None:
@@ -162,7 +161,7 @@ def read_model(top: ModelTables, inputs: Inputs, folder: pathlib.Path) -> CaseMo
             table.fail(f"`problem` is a complete model; remove `problem` or {others[0]}.")
         make = table.call(find, table.problem)
         problem = make() if table.arguments is None else table.arguments.build(make)
-        system = problem.system
+        system, state0 = problem.system, problem.state0
     elif table.file is not None:
         if body is not None:
             table.fail("`file` is a model; remove `file` or [fixed_point_body].")
@@ -181,11 +180,10 @@ def read_model(top: ModelTables, inputs: Inputs, folder: pathlib.Path) -> CaseMo
     for key in unused:
         if getattr(top, key):
             top.fail(f"[{key}] is not used by this kind of model; remove it.")
-    state0 = None if problem is None else problem.state0
     if top.state is not None:
         state0 = top.state.state(formulation)
     file = None if table.file is None else str(table.file)
-    return CaseModel(formulation, state0, problem, file)
+    return CaseModel(formulation, state0, file)
 
 
 def _fixed_point_body(table: PartTable, inputs: Inputs) -> FixedPointBody:
