@@ -22,7 +22,7 @@ from ..problems import (
 from . import checks, choices
 from .checks import FIGURE, Output, check_outputs
 from .messages import bad_input, console, errors, print_outputs
-from .options import EndTime, Force, ProblemName, Settings, SolverName, WithProjection
+from .options import SOLVERS, Force, Settings
 
 _REFERENCES = {
     "closed form": "motion in closed form",
@@ -54,13 +54,17 @@ def list_problems() -> None:
 
 
 def compare(
-    problem: ProblemName,
-    solver: SolverName = "dopri5",
+    problem: Annotated[str, typer.Argument(help="A problem; see `rigidjax list`.")],
+    solver: Annotated[str, typer.Option(help=f"{SOLVERS}.")] = "dopri5",
     rtol: Annotated[
         float, typer.Option(help="Relative tolerance, also used as the absolute one.")
     ] = 1e-9,
-    t1: EndTime = None,
-    projection: WithProjection = True,
+    t1: Annotated[
+        float | None, typer.Option(help="End time in s; by default that of the problem.")
+    ] = None,
+    projection: Annotated[
+        bool, typer.Option(help="Project onto the constraints after every step.")
+    ] = True,
     only: Annotated[
         list[str] | None,
         typer.Option(help="Only formulations whose name contains this; may be repeated."),

@@ -19,17 +19,9 @@ ROTATIONS = (
 # Principal moments of the racket that the authors of the data measured with pendulums, kg m^2.
 PENDULUM_INERTIA = (20.7e-3, 18.8e-3, 1.391e-3)
 
-ProblemName = Annotated[str, typer.Argument(help="A problem; see `rigidjax list`.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="A setting of the problem, such as disturbance=1e-3."),
-]
-SolverName = Annotated[str, typer.Option(help=f"{SOLVERS}.")]
-EndTime = Annotated[
-    float | None, typer.Option(help="End time in s; by default that of the problem.")
-]
-WithProjection = Annotated[
-    bool, typer.Option(help="Project onto the constraints after every step.")
 ]
 ReportFile = Annotated[
     pathlib.Path | None, typer.Option(help="Write the whole report (.md, .txt, .json, .csv).")

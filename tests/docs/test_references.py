@@ -7,7 +7,7 @@ import re
 
 from rigidjax.cli.app import app
 from rigidjax.cli.case.data import DataTable, SensorTable, SourceTable
-from rigidjax.cli.case.inputs import AnyInputTable, SignalTable, ValueTable
+from rigidjax.cli.case.inputs import InputEntry
 from rigidjax.cli.case.model import ModelTable, StateTable
 from rigidjax.cli.case.parameters import ParameterTable
 from rigidjax.cli.case.settings import IntervalsTable, MethodTable, Outputs, RunTable
@@ -43,8 +43,7 @@ def test_reference_of_case_files_has_every_key():
     sensor = documented["[[sensor]]"][1].keys()
     assert sensor - {"delay"} == SensorTable.model_fields.keys() - source
     signal = documented["[[input]]"][1].keys()
-    fields = SignalTable.model_fields | AnyInputTable.model_fields | ValueTable.model_fields
-    assert signal == fields.keys() - source
+    assert signal == InputEntry.model_fields.keys() - source
 
 
 def test_reference_of_commands_has_every_option():

@@ -16,7 +16,7 @@ from ...signals.signal import Signal
 from ...state import State
 from ..plugins import import_installed_plugins
 from .data import DataTable, Reader, SensorTable, read_data
-from .inputs import AnyInputTable, Inputs, read_inputs
+from .inputs import InputEntry, Inputs, read_inputs
 from .model import CaseModel, ModelTables, is_model_file, read_model
 from .parameters import ParameterTable, read_parameters
 from .schema import Text, parse, read_toml
@@ -29,8 +29,8 @@ class CaseFile(ModelTables):
 
     title: Text | None = None
     data: DataTable = Field(default_factory=DataTable)
-    input: list[AnyInputTable] = []
-    inputs: dict[str, AnyInputTable] = {}
+    input: list[InputEntry] = []
+    inputs: dict[str, InputEntry] = {}
     sensor: list[SensorTable] = []
     parameter: list[ParameterTable] = []
     method: MethodTable = Field(default_factory=MethodTable)
@@ -191,7 +191,7 @@ def _open(
     content = {key: value for key, value in content.items() if key not in left_out}
     top = parse(CaseFile, content, str(path), path.parent)
     reader = Reader(top.data)
-    inputs = read_inputs(top.input, top.inputs, reader, path.parent)
+    inputs = read_inputs(top.input, top.inputs, reader)
     return _Opened(top, text, reader, inputs, read_model(top, inputs, path.parent))
 
 

@@ -1,7 +1,6 @@
 """Inputs of the model of a case: `[inputs]` and `[[input]]`, bound to names in its laws."""
 
 import inspect
-import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, get_args
 
@@ -19,26 +18,26 @@ from ...signals.signal import Extrapolation, Interpolation, Signal
 from .. import choices
 from ..choices import takes_function
 from .data import ReadColumns, Reader, SourceTable
-from .schema import Integer, Numbers, PartTable, Table, Text, Texts, one_of, parse
+from .schema import (
+    Integer,
+    Numbers,
+    PartTable,
+    Table,
+    Text,
+    Texts,
+    check_keys,
+    one_of,
+    parse,
+)
 
 
-class AnyInputTable(PartTable):
-    """`[[input]]`, or an entry of `[inputs]`: its name, and the keys of its kind."""
+class InputEntry(SourceTable):
+    """`[[input]]`, or an entry of `[inputs]`: a value, a Fourier series, or columns of samples."""
 
     name: Text | None = None
     type: Annotated[str, one_of(("signal", "fourier"))] = "signal"
-
-
-class ValueTable(Table):
-    """A constant input."""
-
-    value: Numbers
-
-
-class SignalTable(SourceTable, extra="forbid"):
-    """Samples of an input in columns of a file."""
-
-    columns: Texts
+    value: Numbers = None
+    columns: Texts = ()
     unit: Text = ""
     interpolation: Annotated[str, one_of(get_args(Interpolation))] = "linear"
     extrapolation: Annotated[str, one_of(get_args(Extrapolation))] = "error"
@@ -168,15 +167,11 @@ class Inputs(NamedTuple):
 
 
 def read_inputs(
-    tables: Sequence[AnyInputTable],
-    named: Mapping[str, AnyInputTable],
-    reader: Reader,
-    folder: pathlib.Path,
+    tables: Sequence[InputEntry], named: Mapping[str, InputEntry], reader: Reader
 ) -> Inputs:
     """Read the inputs of a case.
 
-    **Arguments:** `tables`, [[input]]; `named`, [inputs]; `reader` of samples; `folder` of
-    files.
+    **Arguments:** `tables`, [[input]]; `named`, [inputs]; `reader` of samples.
     **Errors:** `ValueError` naming the table, or file and line; `OSError` for a missing file.
     """
     laws, samples, files, places = {}, {}, [], {}
@@ -187,23 +182,27 @@ def read_inputs(
         if name in laws:
             table.fail(f"there are two inputs called {name!r}.")
         places[name] = table
-        if "value" in table.arguments:
-            value = parse(ValueTable, table.arguments, table.where).value
-            laws[name] = table.call(np.asarray, value, float)
+        keys = [*table.given_values("name", "type"), *table.arguments]
+        if table.value is not None:
+            table.call(check_keys, keys, ("value",))
+            laws[name] = table.call(np.asarray, table.value, float)
         elif table.type == "fourier":
+            table.call(check_keys, keys, inspect.signature(FourierSeries).parameters)
             laws[name] = table.build(FourierSeries)
         else:
-            signal = parse(SignalTable, table.arguments, table.where, folder)
-            samples[name], file = _samples(signal, reader)
+            table.call(check_keys, keys, InputEntry.model_fields)
+            samples[name], file = _samples(table, reader)
             files.append(file)
-            options = signal.given_values("columns", "unit", *SourceTable.model_fields)
             first = next(iter(samples[name].values()))
+            options = table.given_values(
+                "name", "type", "columns", "unit", *SourceTable.model_fields
+            )
             laws[name] = table.call(Signal, *first, name=name, **options)
     return Inputs(laws, samples, tuple(dict.fromkeys(files)), places, {})
 
 
 def _samples(
-    table: SignalTable, reader: Reader
+    table: InputEntry, reader: Reader
 ) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], str]:
     """Read times and values of every run; return also their file."""
     if not table.columns:

@@ -220,7 +220,7 @@ class KeysError(ValueError):
 
 
 def check_keys(
-    values: Mapping[str, Any],
+    values: Collection[str],
     known: Collection[str] | None,
     required: Iterable[str] = (),
     what: str = "",
