@@ -22,7 +22,7 @@ from ..identification.fit.least_squares import on_iteration
 from ..identification.fit.report import estimates_table, whiteness_texts
 from ..identification.statistics.digits import estimate_text, std_text
 from ..io.document import Table
-from .case.intervals import IntervalMethods
+from .case.settings import IntervalMethods
 from .messages import fail
 from .progress import fit_progress, show_spinner
 
@@ -137,7 +137,8 @@ def compute_intervals(fit: Fit, methods: IntervalMethods) -> Intervals:
             failures.append(f"{name}: {error}")
             return []
 
-    names = fit.labels if methods.profile is None else tuple(dict.fromkeys(methods.profile))
+    chosen = methods.profile or ()
+    names = fit.labels if chosen is True else tuple(dict.fromkeys(chosen))
     profiles = [p for name in names for p in attempt(f"profile of {name}", fit.profile, name)]
     posterior = None
     if methods.posterior:

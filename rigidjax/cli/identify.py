@@ -22,7 +22,7 @@ from ..plotting.style import style
 from ..state import State
 from . import checks
 from .case import Case, read_case
-from .case.settings import Outputs, add_methods
+from .case.settings import Outputs
 from .checks import NETCDF, PAGE, REPORT, Output, check_outputs
 from .fitting import (
     compute_intervals,
@@ -87,7 +87,7 @@ def identify_case(
     """
     with bad_input():
         loaded = read_case(case)
-        methods = add_methods(loaded.intervals, tuple(intervals or ()), tuple(profile or ()))
+        methods = loaded.intervals.add(intervals or (), profile or ())
         outputs = loaded.outputs.override(netcdf=out, html=html, report=report)
         files = (
             Output("--out", outputs.netcdf, NETCDF),

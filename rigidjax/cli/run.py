@@ -154,7 +154,7 @@ def run(
         if len(names) > 1:
             raise ValueError(f"Only trajectories in NetCDF are shown together; got {names}.")
         try:
-            options = parse(RunTable, given, "").settings()
+            options = parse(RunTable, given, "").given_values()
         except ValueError as error:
             raise ValueError(re.sub(r"^`(?=[a-z])", "`--", str(error))) from None
         if is_model_file(names[0]) and (out is not None or html is not None):

@@ -5,19 +5,19 @@ from cli.case_files import TEXT, case_of
 from cli.program import assert_refused
 
 from rigidjax.cli.case.case import read_case
-from rigidjax.cli.case.settings import IntervalMethods, add_methods
+from rigidjax.cli.case.settings import IntervalMethods
 
 
 def test_methods_of_intervals(tmp_path):
     table = '[intervals]\nprofile = ["damping"]\nposterior = 50\nseed = 3\n'
     methods = read_case(case_of(tmp_path, TEXT + table)).intervals
-    assert methods == IntervalMethods(("damping",), 50, 3)
-    more = add_methods(methods, ("posterior",), ("I3",))
-    assert more == IntervalMethods(("damping", "I3"), 50, 3)
-    assert add_methods(IntervalMethods(), ("posterior",), ()).posterior == 1000
-    assert add_methods(methods, ("profile",), ()).profile is None
+    assert dict(methods) == {"profile": ("damping",), "posterior": 50, "seed": 3}
+    more = methods.add(("posterior",), ("I3",))
+    assert dict(more) == {"profile": ("damping", "I3"), "posterior": 50, "seed": 3}
+    assert IntervalMethods().add(("posterior",), ()).posterior == 1000
+    assert methods.add(("profile",), ()).profile is True
     with pytest.raises(ValueError, match="`--intervals jackknife` must be profile or posterior"):
-        add_methods(methods, ("jackknife",), ())
+        methods.add(("jackknife",), ())
 
 
 @pytest.mark.parametrize(

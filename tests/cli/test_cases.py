@@ -467,7 +467,7 @@ def test_process_noise_of_a_case():
     """Numbers, one per coordinate where there are several, and values that are estimated."""
     noise = {"hinge": 0.1, "elbow": "estimated", "arm": [1, "estimated"]}
     table = {"method": "prediction-error", "process_noise": noise}
-    options = parse(MethodTable, table, "case.toml").options()
+    options = parse(MethodTable, table, "case.toml").given_values()
     assert options["process_noise"] == {"hinge": 0.1, "elbow": None, "arm": [1.0, None]}
     assert options["method"] == "prediction-error"
 

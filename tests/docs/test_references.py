@@ -10,7 +10,7 @@ from rigidjax.cli.case.data import DataTable, SensorTable, SourceTable
 from rigidjax.cli.case.inputs import InputEntry
 from rigidjax.cli.case.model import ModelTable, StateTable
 from rigidjax.cli.case.parameters import ParameterTable
-from rigidjax.cli.case.settings import IntervalsTable, MethodTable, Outputs, RunTable
+from rigidjax.cli.case.settings import IntervalMethods, MethodTable, Outputs, RunTable
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -32,7 +32,7 @@ def test_reference_of_case_files_has_every_key():
         "[state]": StateTable,
         "[data]": DataTable,
         "[method]": MethodTable,
-        "[intervals]": IntervalsTable,
+        "[intervals]": IntervalMethods,
         "[run]": RunTable,
         "[output]": Outputs,
         "[[parameter]]": ParameterTable,

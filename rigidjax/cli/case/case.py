@@ -20,7 +20,7 @@ from .inputs import InputEntry, Inputs, read_inputs
 from .model import CaseModel, ModelTables, is_model_file, read_model
 from .parameters import ParameterTable, read_parameters
 from .schema import Text, parse, read_toml
-from .settings import IntervalMethods, IntervalsTable, MethodTable, Outputs, RunTable
+from .settings import IntervalMethods, MethodTable, Outputs, RunTable
 from .start import check_start_is_observable, start_of_runs
 
 
@@ -34,7 +34,7 @@ class CaseFile(ModelTables):
     sensor: list[SensorTable] = []
     parameter: list[ParameterTable] = []
     method: MethodTable = Field(default_factory=MethodTable)
-    intervals: IntervalsTable = Field(default_factory=IntervalsTable)
+    intervals: IntervalMethods = Field(default_factory=IntervalMethods)
     run: RunTable = Field(default_factory=RunTable)
     output: Outputs = Field(default_factory=Outputs)
 
@@ -94,7 +94,6 @@ def read_case(
     """
     top, text, reader, inputs, model = _open(pathlib.Path(path), changes)
     formulation = with_inputs(*inputs.bind(top, model.formulation))
-    options = top.method.options()
     runs, data_files = read_data(top, top.sensor, reader)
     runs = reader.cut([inputs.attach(top, run) for run in runs])
     sensors = runs[0].sensors
@@ -110,8 +109,8 @@ def read_case(
         runs,
         parameters,
         start_of_runs(top, formulation, runs, parameters, model.state0),
-        options,
-        top.intervals.methods(),
+        top.method.given_values(),
+        top.intervals,
         top.output,
         _distinct(*data_files, *inputs.files, model.file),
     )
@@ -129,7 +128,7 @@ def read_run_case(
     left_out = ("sensor", "parameter", "intervals", "output")
     top, text, _, inputs, model = _open(pathlib.Path(path), changes, left_out)
     formulation, values = inputs.bind(top, model.formulation)
-    settings = top.method.run_settings() | top.run.settings()
+    settings = top.method.run_settings() | top.run.given_values()
     state0 = model.state0 or formulation.multibody.reference_state()
     files = _distinct(str(path), *inputs.files, model.file)
     title = top.title or pathlib.Path(path).stem
@@ -146,7 +145,7 @@ def read_export_case(path: str | os.PathLike[str]) -> ExportCase:
     top, _, _, inputs, model = _open(pathlib.Path(path), None, ("intervals", "output"))
     formulation, values = inputs.bind(top, model.formulation)
     formulation = _with_defaults(formulation, values)
-    settings = top.method.run_settings() | top.run.settings()
+    settings = top.method.run_settings() | top.run.given_values()
     sensors = [table.sensor() for table in top.sensor]
     for sensor in sensors:
         top.call(sensor.check, formulation)

@@ -1,7 +1,9 @@
 """Settings of a case: `[method]`, `[run]`, `[intervals]` and `[output]`."""
 
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Any
 
+from diffrax import AbstractSolver
 from pydantic import Field
 
 from ... import identification
@@ -19,7 +21,6 @@ from .schema import (
     OutputTable,
     Positive,
     Table,
-    Text,
     Tolerance,
     TupleOfTexts,
     one_of,
@@ -29,29 +30,47 @@ from .schema import (
 SAMPLES = 1000
 
 
+def _adaptive_solver(name: str, value: str) -> AbstractSolver:
+    solver = choices.make_solver(value)
+    if not choices.is_adaptive(solver):
+        raise ValueError(f"`{name}` must have an error estimate, which controls its steps.")
+    return solver
+
+
+def _loss(name: str, value: str) -> AbstractLoss:
+    kinds = find_kinds(AbstractLoss, identification)
+    return kinds[choices.pick(f"`{name}`", value, kinds)]()
+
+
+def _deviations(name: str, value: Any) -> Any:
+    """Return standard deviations by name, `None` for the text "estimated"."""
+    if isinstance(value, dict):
+        return {key: _deviations(key, part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_deviations(name, entry) for entry in value]
+    if value == "estimated":
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    raise ValueError(f'`{name}` must be a number, "estimated" or an array of them; got {value!r}.')
+
+
 class RunTable(Table):
     """`[run]`: end time, number of samples and settings of a simulation."""
 
     t1: Positive | None = None
     samples: Annotated[int, Field(ge=2), Kind("2 or more")] | None = None
-    solver: Text | None = None
+    solver: Annotated[str, Kind("a text", lambda _, name: choices.make_solver(name))] | None = None
     dt: Positive | None = None
     rtol: Tolerance | None = None
     atol: Tolerance | None = None
     projection: Flag | None = None
 
-    def settings(self) -> dict[str, Any]:
-        """Return the settings that are given, with the solver instead of its name."""
-        settings = self.given_values()
-        if self.solver is not None:
-            settings["solver"] = self.call(choices.make_solver, self.solver)
-        return settings
-
 
 class MethodTable(Table):
     """`[method]`: options of `rj.identify`."""
 
-    solver: Text | None = None
+    solver: Annotated[str, Kind("a text", _adaptive_solver)] | None = None
     rtol: Tolerance | None = None
     atol: Tolerance | None = None
     projection: Flag | None = None
@@ -63,41 +82,16 @@ class MethodTable(Table):
     starts: Count | None = None
     start_spread: Positive | None = None
     seed: Integer | None = None
-    loss: Text | None = None
+    loss: Annotated[str, Kind("a text", _loss)] | None = None
     noise: Annotated[str | dict[str, Any], Kind("a text or a table")] | None = None
     covariance: Annotated[str, one_of(("sandwich", *COVARIANCE_METHODS))] | None = None
     method: Annotated[str, one_of(METHODS)] | None = None
-    process_noise: dict[str, Any] | None = None
-
-    def options(self) -> dict[str, Any]:
-        """Return the options that are given, with objects instead of their names."""
-        options = self.given_values()
-        if self.solver is not None:
-            options["solver"] = self.call(choices.make_solver, self.solver)
-            if not choices.is_adaptive(options["solver"]):
-                self.fail("`solver` must have an error estimate, which controls its steps.")
-        if self.loss is not None:
-            kinds = find_kinds(AbstractLoss, identification)
-            options["loss"] = kinds[self.call(choices.pick, "`loss`", self.loss, kinds)]()
-        if self.process_noise is not None:
-            noise = self.process_noise.items()
-            options["process_noise"] = {key: self._deviations(key, value) for key, value in noise}
-        return options
+    process_noise: Annotated[dict[str, Any], Kind("a table", _deviations)] | None = None
 
     def run_settings(self) -> dict[str, Any]:
         """Return the options that are also settings of a run."""
         keys = ("solver", "rtol", "atol", "projection", "max_steps")
-        return {key: value for key, value in self.options().items() if key in keys}
-
-    def _deviations(self, key: str, value: Any) -> Any:
-        """Return standard deviations, `None` for the text "estimated"."""
-        if isinstance(value, list):
-            return [self._deviations(key, entry) for entry in value]
-        if value == "estimated":
-            return None
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
-        self.fail(f'`{key}` must be a number, "estimated" or an array of them; got {value!r}.')
+        return {key: value for key, value in self.given_values().items() if key in keys}
 
 
 class Outputs(OutputTable):
@@ -108,49 +102,31 @@ class Outputs(OutputTable):
     report: File | None = None
 
 
-class IntervalMethods(NamedTuple):
-    """Methods of intervals: parameters with a profile, samples of each chain.
+class IntervalMethods(Table):
+    """`[intervals]`: methods of intervals besides the linearised ones.
 
-    `profile` is `None` for all parameters; `posterior` is 0 if it is not requested; `seed` is that
-    of the posterior.
+    `profile`, labels of parameters with a profile, or true for all; `posterior`, the number of
+    samples of each chain, 0 if it is not requested; `seed` of the posterior.
     """
-
-    profile: tuple[str, ...] | None = ()
-    posterior: int = 0
-    seed: int = 0
-
-
-class IntervalsTable(Table):
-    """`[intervals]`: methods of intervals besides the linearised ones."""
 
     profile: Annotated[bool | TupleOfTexts, Kind("true, false or an array of labels")] = ()
     posterior: Annotated[int, Field(ge=2), Kind("2 or more")] = 0
     seed: Annotated[int, Field(ge=0), Kind("0 or more")] = 0
 
-    def methods(self) -> IntervalMethods:
-        """Return the methods."""
-        profile = self.profile
-        if isinstance(profile, bool):
-            profile = None if profile else ()
-        return IntervalMethods(profile, self.posterior, self.seed)
+    def add(self, names: Sequence[str], profiles: Sequence[str]) -> "IntervalMethods":
+        """Return the methods of a case with those of the command line.
 
-
-def add_methods(
-    methods: IntervalMethods, names: tuple[str, ...], profiles: tuple[str, ...]
-) -> IntervalMethods:
-    """Return the methods of a case with those of the command line.
-
-    **Arguments:** `names` of methods, any of "profile" and "posterior"; `profiles`, parameters
-    whose profile is requested.
-    **Errors:** `ValueError` for another name.
-    """
-    unknown = [name for name in names if name not in ("profile", "posterior")]
-    if unknown:
-        raise ValueError(
-            f"`--intervals {unknown[0]}` must be profile or posterior; it may be repeated."
-        )
-    known = methods.profile
-    return methods._replace(
-        profile=None if known is None or "profile" in names else (*known, *profiles),
-        posterior=methods.posterior or ("posterior" in names) * SAMPLES,
-    )
+        **Arguments:** `names` of methods, any of "profile" and "posterior"; `profiles`, parameters
+        whose profile is requested.
+        **Errors:** `ValueError` for another name.
+        """
+        for name in names:
+            if name not in ("profile", "posterior"):
+                raise ValueError(
+                    f"`--intervals {name}` must be profile or posterior; it may be repeated."
+                )
+        known = self.profile
+        profile = (*(known or ()), *profiles) if known is not True else known
+        posterior = self.posterior or ("posterior" in names) * SAMPLES
+        update = {"profile": True if "profile" in names else profile, "posterior": posterior}
+        return self.model_copy(update=update)
