@@ -37,8 +37,8 @@ from _andrews import andrews
 import rigidjax as rj
 from rigidjax import problems
 from rigidjax.rotations import euler_map
+from rigidjax.solvers.base.hooked import HookedSolver
 from rigidjax.solvers.wrappers.counting import CountedSteps, CountingController
-from rigidjax.solvers.wrappers.hooked import HookedSolver
 
 TOLERANCES = tuple(10.0**-k for k in range(4, 11))
 MAX_STEPS = 500_000

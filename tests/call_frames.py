@@ -9,9 +9,9 @@ import ctypes as c
 import numpy as np
 from llvmlite import ir
 
-from rigidjax.native.lowering.builder import I64
 from rigidjax.native.runtime.codegen import compile_module
 from rigidjax.native.runtime.cuda import ptx as gpu
+from rigidjax.native.values.builder import I64
 
 BASE = [("size", c.c_size_t), ("extension", c.c_void_p)]
 

@@ -35,9 +35,9 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
 from ..annotations import Count, DenseInfo, Scalar, Vector, Y
+from ..solvers.base.hooked import HookedSolver, hooks_of
+from ..solvers.base.terms import unwrap
 from ..solvers.explicit.unrolled import StageLoop, Unrolled, directed_rate, is_small_field
-from ..solvers.terms import unwrap
-from ..solvers.wrappers.hooked import HookedSolver, hooks_of
 from ..solvers.wrappers.knots import FrozenSignals, KnotController
 from .boundaries import Tree, after_last_step, boundaries_are_wanted
 from .record import Record, is_recordable, put, record_run, take

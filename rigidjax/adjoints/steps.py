@@ -24,14 +24,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from ..annotations import Count, DenseInfo, Scalar, Vector, Y
+from ..solvers.base.hooked import HookedSolver
+from ..solvers.base.replayable import as_replayable
 from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.dae.predictive import PredictiveController
 from ..solvers.dae.proposed import ProposedStepController
 from ..solvers.wrappers.counting import CountingController
-from ..solvers.wrappers.hooked import HookedSolver
 from ..solvers.wrappers.knots import KnotController
-from ..solvers.wrappers.replayable import as_replayable
 from .boundaries import Boundaries, Tree, after_last_step, boundaries_are_wanted
 from .record import Record, is_recordable, put, record_run, take
 

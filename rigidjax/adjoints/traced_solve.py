@@ -24,6 +24,7 @@ from ..native import (
 from ..private_names import BatchTracer
 from ..results import failures_as_nan
 from ..signals.signal import Piece, Pieces, Signal, signals_of, with_signals
+from ..solvers.base.terms import AbstractDAETerm, unwrap
 from ..solvers.conserving.base import ModelTerm
 from ..solvers.explicit.unrolled import (
     MAX_ELEMENTS,
@@ -35,7 +36,6 @@ from ..solvers.explicit.unrolled import (
     set_stage_loop,
     unroll_stages,
 )
-from ..solvers.terms import AbstractDAETerm, unwrap
 from ..solvers.wrappers.counting import explicit_evaluations
 from ..solvers.wrappers.probe import with_probe
 from ..solvers.wrappers.switched import with_switching_times

@@ -1,1 +1,5 @@
-"""Linearisation and modes of a model."""
+"""Equilibria, and linear models around a motion.
+
+Start with `linearisation.py`.
+May import `control` and what is below it.
+"""

@@ -21,8 +21,8 @@ from ..formulations.charts import Unknowns, join_chart, split_chart
 from ..formulations.layout import TreeLayout
 from ..formulations.minimal_rates import SystemConfiguration
 from ..initial.local_coordinates import Directions
-from ..mechanics.constraints import constraint_rates
 from ..mechanics.dynamics.loops import loop_gradient
+from ..mechanics.kinematics.constraints import constraint_rates
 from ..mechanics.kinematics.forward import plain_counts, turning_bodies
 from ..mechanics.kinematics.poses import Motion, joint_frames_at
 from ..mechanics.kinematics.trees import body_twists

@@ -1,4 +1,8 @@
-"""Rigid bodies: inertia in every form, shapes, free bodies and bodies with a fixed point."""
+"""Bodies: masses, inertias and shapes, Euler's equations of one body.
+
+Start with `body.py`; `inertia.py` says what a valid inertia is.
+May import `rotations` and what is below it.
+"""
 
 from .body import Body as Body, unit_quaternion as unit_quaternion
 from .euler_equations import (

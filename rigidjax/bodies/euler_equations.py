@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..annotations import Matrix3, Scalar, Vector3
-from ..native.ops import divide_by_invariant
+from ..small_arrays import divide_by_invariant
 
 
 def euler_equations(

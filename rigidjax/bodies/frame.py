@@ -6,9 +6,9 @@ from jaxtyping import Array, Float
 
 from ..annotations import Matrix3, Vector3
 from ..checks import ArrayInput, finite_leaf
-from ..native.ops import cross
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product, to_body, to_space
+from ..small_arrays import cross
 from .body import Body, unit_quaternion
 
 

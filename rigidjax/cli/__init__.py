@@ -1,4 +1,8 @@
-"""The command line, `rigidjax`."""
+"""The command line, `rigidjax`.
+
+Start with `app.py`.
+May import everything; nothing imports it.
+"""
 
 from ..extras import import_optional
 

@@ -1,4 +1,8 @@
-"""Control: what controllers see of a system, and hybrid runs."""
+"""Control: what controllers see of a system, and hybrid runs.
+
+Start with `transition.py`; contacts, locks, friction and impacts are its users.
+May import `sensors`, `formulations` and what is below them.
+"""
 
 import typing as _typing
 

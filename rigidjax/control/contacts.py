@@ -23,8 +23,8 @@ from ..joints.axes import unit_vector
 from ..joints.base import AbstractJoint
 from ..joints.replacing import FORCE_FIELDS
 from ..mechanics.kinematics.trees import body_accelerations, body_twists, null_space
-from ..native.ops import cross
 from ..rotations.matrix import to_body, to_space
+from ..small_arrays import cross
 
 
 class ContactMotion(NamedTuple):

@@ -26,9 +26,9 @@ from ..formulations.null_space import AbstractNullSpace
 from ..formulations.view import SystemView
 from ..joints.axes import frame_of_axis, unit_vector
 from ..joints.replacing import replace_fields
-from ..native.ops import cross
 from ..rotations.quaternion import Quaternion
 from ..rotations.so3 import conjugate, rotate
+from ..small_arrays import cross
 from .contacts import PlaneContact
 from .impact_law import frictional_impulse
 from .transition import AbstractChange, restart

@@ -1,4 +1,8 @@
-"""Ensembles: one function evaluated for many members, on all cores and devices, resumable."""
+"""Ensembles: one function evaluated for many members, on all cores and devices, resumable.
+
+Start with `ensemble.py`.
+May import `simulate`, `io` and what is below them.
+"""
 
 from .designs import (
     grid as grid,

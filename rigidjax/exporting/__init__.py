@@ -1,4 +1,8 @@
-"""Export of models as Functional Mock-up Units and C libraries."""
+"""Export of models as Functional Mock-up Units and C libraries.
+
+Start with `export.py`; the C sources are in `c/`.
+May import `models`, `simulate` and what is below them.
+"""
 
 from .binaries import PLATFORMS as PLATFORMS
 from .export import export as export

@@ -1,4 +1,8 @@
-"""Applied forces: laws on poses and twists."""
+"""Applied forces: laws on poses and twists.
+
+Start with `base.py` and `spring.py`, an example; a new force is one file.
+May import `joints` and what is below it.
+"""
 
 from .actuator import AbstractActuator as AbstractActuator
 from .attitude_potential import AttitudePotential as AttitudePotential

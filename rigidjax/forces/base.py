@@ -13,10 +13,10 @@ from ..annotations import Scalar, Vector3
 from ..bodies.body import Body
 from ..checks import did_you_mean, vector_leaf
 from ..joints.base import AbstractJoint
-from ..native.ops import cross, take, vmap_rows
 from ..rotations.matrix import product, to_body, to_space
 from ..signals.laws import as_law, check_shapes
 from ..signals.switches import evaluate_law
+from ..small_arrays import cross, take, vmap_rows
 
 
 class JointKinematics(eqx.Module):

@@ -7,9 +7,9 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ..annotations import Scalar, Vector3
 from ..checks import as_leaf, check_all, finite_rule, float_array, vector_leaf
-from ..native.ops import cross
 from ..rotations.matrix import relative, to_body, to_space
 from ..rotations.so3 import dexp_inv, log
+from ..small_arrays import cross
 from .base import AbstractForce, Bodies, Kinematics, Loads
 from .ends import Ends, check_ends, ends_at
 

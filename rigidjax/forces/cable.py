@@ -8,9 +8,9 @@ from jaxtyping import Array, Float
 
 from ..annotations import Scalar, Vector3
 from ..checks import ArrayInput, nonnegative_leaf, vector_leaf
-from ..native.ops import vmap_rows
 from ..rotations.guarded import safe_divide, safe_sqrt
 from ..rotations.so3 import dot
+from ..small_arrays import vmap_rows
 from .base import AbstractForce, Bodies, Kinematics, Loads
 from .ends import Ends, ends_at
 

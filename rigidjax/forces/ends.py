@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..joints.arguments import check_body_names
-from ..native.ops import cross, vmap_rows
 from ..rotations.matrix import product, to_body, to_space
+from ..small_arrays import cross, vmap_rows
 from .base import Bodies, Kinematics
 
 

@@ -9,10 +9,10 @@ from jaxtyping import Array, Float
 from ..annotations import Scalar
 from ..bodies.body import Body
 from ..bodies.potentials import moment_from_gradient
-from ..native.ops import vmap_rows
 from ..rotations.matrix import relative
 from ..signals.laws import as_law, check_shapes, law_result
 from ..signals.switches import evaluate_law
+from ..small_arrays import vmap_rows
 from .base import AbstractForce, Bodies, Kinematics, Loads
 
 

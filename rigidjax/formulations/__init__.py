@@ -1,4 +1,9 @@
-"""Ways to write the equations of motion."""
+"""Ways to write the equations of motion.
+
+Start with `null_space.py`, the default; `base.py` says what all formulations do, `coordinates.py`
+how unknowns become poses and twists.
+May import `mechanics` and what is below it.
+"""
 
 import typing as _typing
 

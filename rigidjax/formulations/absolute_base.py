@@ -13,12 +13,16 @@ from jaxtyping import Array, Float
 
 from ..annotations import Args, Scalar
 from ..mechanics import has_joints
-from ..mechanics.constraints import constraint_owners
+from ..mechanics.dynamics.loads import (
+    apply_mass,
+    free_accelerations_and_moments,
+    gyroscopic_moments,
+)
 from ..mechanics.dynamics.projections import constrained_accelerations, project_twists
+from ..mechanics.kinematics.constraints import constraint_owners
 from ..mechanics.kinematics.poses import Twists, joint_frames_at, kinematics_for_forces
-from ..mechanics.loads import apply_mass, free_accelerations_and_moments, gyroscopic_moments
 from ..mechanics.stacked.joints import JointFrames, Poses
-from ..native.ops import vmap_rows
+from ..small_arrays import vmap_rows
 from .base import AbstractFormulation
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compile_method

@@ -23,13 +23,13 @@ from ..checks import (
     raise_or_collect,
 )
 from ..mechanics import System, has_joints
+from ..mechanics.dynamics.loads import kinetic_energy, potential_energy, total_momentum
 from ..mechanics.dynamics.select import uses_elimination
 from ..mechanics.kinematics.poses import with_joint_angles
-from ..mechanics.loads import kinetic_energy, potential_energy, total_momentum
 from ..native import call_by_kernel
-from ..native.ops import cross
 from ..persistent_jit import persistent_jit
 from ..rotations.so3 import multiply
+from ..small_arrays import cross
 from ..state import State
 from .binding import compile_free_method
 from .charts import (

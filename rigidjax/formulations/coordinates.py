@@ -19,8 +19,13 @@ from ..checks import ArrayInput
 from ..forces.base import Kinematics
 from ..joints.replacing import replace_fields
 from ..mechanics import System, system_of
-from ..mechanics.constraints import constraint_rates, constraint_values, constraint_violations
 from ..mechanics.dynamics.projections import pose_correction
+from ..mechanics.dynamics.reactions import ConstraintReaction, Reaction, multipliers, reactions
+from ..mechanics.kinematics.constraints import (
+    constraint_rates,
+    constraint_values,
+    constraint_violations,
+)
 from ..mechanics.kinematics.poses import (
     Twists,
     assemble_poses,
@@ -33,7 +38,6 @@ from ..mechanics.kinematics.poses import (
     poses_of_state,
     split_by_joint,
 )
-from ..mechanics.reactions import ConstraintReaction, Reaction, multipliers, reactions
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import (
     PreparedSystem,
@@ -41,13 +45,13 @@ from ..mechanics.stacked.system import (
     prepare_system,
     separate_arrays,
 )
-from ..native.ops import vmap_rows
 from ..persistent_jit import persistent_jit
 from ..rotations.base import AbstractRotation
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product
 from ..rotations.so3 import conjugate, multiply
 from ..signals.shared_tables import freeze_signals
+from ..small_arrays import vmap_rows
 from ..state import State
 from .binding import bind_controls, compile_free_method, held_inputs, initial_states, state_rates
 from .charts import Unknowns, join_chart, split_chart

@@ -19,14 +19,14 @@ from jaxtyping import Array, Float
 
 from ..annotations import Scalar, Time
 from ..joints.replacing import replace_fields
-from ..mechanics.constraints import constraint_units, constraint_values
+from ..mechanics.dynamics.loads import applied_wrenches, force_virials
 from ..mechanics.dynamics.pseudo_inverse import ConstrainedEquations
-from ..mechanics.extra_constraints import ExtraConstraints
+from ..mechanics.dynamics.reactions import redundant_multipliers
+from ..mechanics.kinematics.constraints import constraint_units, constraint_values
+from ..mechanics.kinematics.extra_constraints import ExtraConstraints
 from ..mechanics.kinematics.poses import Twists, assemble_poses, joint_frames_at
-from ..mechanics.loads import applied_wrenches, force_virials
-from ..mechanics.reactions import redundant_multipliers
-from ..native.ops import block_diagonal, cross
 from ..rotations.so3 import skew
+from ..small_arrays import block_diagonal, cross
 from .compiled import compile_method
 
 # Singular values below this part of the largest one are zero: at the start a mechanism is assembled

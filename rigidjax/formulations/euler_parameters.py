@@ -11,11 +11,11 @@ from ..annotations import Scalar
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
 from ..mechanics import System, check_constant_masses, check_system, has_joints, system_of
-from ..mechanics.loads import applied_wrenches, force_virials
+from ..mechanics.dynamics.loads import applied_wrenches, force_virials
 from ..mechanics.stacked.system import PreparedSystem, StackedSystem
-from ..native.ops import block_diagonal
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
+from ..small_arrays import block_diagonal
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
 from .compiled import compile_method

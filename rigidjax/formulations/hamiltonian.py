@@ -10,8 +10,8 @@ from ..annotations import Args, Scalar
 from ..bodies.euler_equations import angular_momentum, solve_inertia
 from ..bodies.fixed_point import FixedPointBody
 from ..mechanics import System, check_constant_masses, check_system, has_joints, system_of
+from ..mechanics.dynamics.loads import applied_wrenches, force_virials, free_accelerations
 from ..mechanics.kinematics.poses import Twists, joint_frames_at
-from ..mechanics.loads import applied_wrenches, force_virials, free_accelerations
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..rotations import so3

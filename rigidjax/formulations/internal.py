@@ -4,7 +4,7 @@ import jax
 from jaxtyping import Array, Float
 
 from ..forces.base import Kinematics
-from ..mechanics.loads import applied_wrenches, force_virials
+from ..mechanics.dynamics.loads import applied_wrenches, force_virials
 from ..mechanics.stacked.system import PreparedSystem
 from ..rotations.base import AbstractRotation
 from ..rotations.quaternion import Quaternion

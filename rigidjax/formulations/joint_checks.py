@@ -13,7 +13,9 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from ..annotations import Scalar, T
 from ..bodies.body import Body
 from ..checks import ArrayInput, is_traced, known, raise_or_collect
-from ..mechanics.constraints import (
+from ..mechanics.dynamics.loads import applied_wrenches
+from ..mechanics.dynamics.loops import loop_gradient
+from ..mechanics.kinematics.constraints import (
     alignments,
     constraint_rates,
     constraint_units,
@@ -21,7 +23,6 @@ from ..mechanics.constraints import (
     constraints_are_lengths,
     largest_by_joint,
 )
-from ..mechanics.dynamics.loops import loop_gradient
 from ..mechanics.kinematics.poses import (
     Twists,
     joint_frames_at,
@@ -29,12 +30,11 @@ from ..mechanics.kinematics.poses import (
     poses_of_state,
 )
 from ..mechanics.kinematics.trees import bodies_of_rates, null_space, rate_lengths
-from ..mechanics.loads import applied_wrenches
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem
 from ..native import call_by_kernel
-from ..native.ops import sequential_vmap_on_cpu
 from ..persistent_jit import persistent_jit
+from ..small_arrays import sequential_vmap_on_cpu
 from ..state import State
 from .binding import bind_start
 from .charts import Unknowns

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..native.ops import take
+from ..small_arrays import take
 
 
 class AbstractLayout(abc.ABC):

@@ -16,6 +16,7 @@ from ..checks import ArrayInput, vector_leaf
 from ..mechanics import rate_labels
 from ..mechanics.dynamics.composite_rigid_body import generalised_forces, mass_matrix
 from ..mechanics.dynamics.inverses import solve
+from ..mechanics.dynamics.loads import apply_mass, free_forces
 from ..mechanics.dynamics.loops import consistent_rates, factor_loops, loop_gradient
 from ..mechanics.dynamics.select import compute_accelerations
 from ..mechanics.kinematics.bias_accelerations import bias_accelerations
@@ -27,7 +28,6 @@ from ..mechanics.kinematics.trees import (
     null_space,
     reference_points,
 )
-from ..mechanics.loads import apply_mass, free_forces
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem
 from ..rotations.base import Rates

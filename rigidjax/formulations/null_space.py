@@ -14,6 +14,7 @@ from ..bodies.fixed_point import FixedPointBody
 from ..joints.replacing import replace_fields
 from ..mechanics import System, check_system, has_joints
 from ..mechanics.dynamics.loops import consistent_rates
+from ..mechanics.dynamics.reactions import rotor_forces
 from ..mechanics.dynamics.select import compute_accelerations
 from ..mechanics.kinematics.poses import Motion, Twists, joint_frames_at
 from ..mechanics.kinematics.trees import (
@@ -23,12 +24,11 @@ from ..mechanics.kinematics.trees import (
     free_rate_rows,
     generalised_velocities,
 )
-from ..mechanics.reactions import rotor_forces
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem, StackedSystem
-from ..native.ops import vmap_rows
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.matrix import to_body, to_space
+from ..small_arrays import vmap_rows
 from .binding import compile_free_method
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compile_method

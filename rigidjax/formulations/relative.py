@@ -9,9 +9,9 @@ from jaxtyping import Array, Float
 from ..annotations import Scalar
 from ..bodies.fixed_point import FixedPointBody
 from ..mechanics import System, check_system
-from ..mechanics.constraints import constraint_values
 from ..mechanics.dynamics.loops import factor_loops
 from ..mechanics.dynamics.projections import regular_inertias
+from ..mechanics.kinematics.constraints import constraint_values
 from ..mechanics.kinematics.forward import plain_counts, tree_poses, turning_bodies
 from ..mechanics.kinematics.poses import (
     Motion,
@@ -24,9 +24,9 @@ from ..mechanics.kinematics.poses import (
 from ..mechanics.kinematics.trees import free_bodies, in_order, tree_joints
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem, StackedSystem
-from ..native.ops import take
 from ..rotations.base import AbstractRotation, Rates
 from ..rotations.spurrier_klumpp import spurrier_klumpp
+from ..small_arrays import take
 from ..state import State
 from .binding import compile_free_method
 from .charts import Unknowns, join_chart, split_chart

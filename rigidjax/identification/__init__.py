@@ -1,4 +1,8 @@
-"""Parameter identification: estimates, their uncertainty, and identifiability."""
+"""Parameter identification: estimates, their uncertainty, and identifiability.
+
+Start with `fit/identify.py`.
+May import `simulate` and what is below it.
+"""
 
 from ..sensors import (
     AbstractSensor as AbstractSensor,

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from ..bodies.inertia import euler_tensor, principal_euler_values
 from ..checks import ArrayInput, float_array
-from ..native.ops import sequential_vmap_on_cpu
+from ..small_arrays import sequential_vmap_on_cpu
 from .transforms import AbstractTransform, InertiaTensor, PrincipalInertia
 
 # Below this absolute value $e^x - 1 - x$ is summed as a series, to avoid cancellation.

@@ -1,4 +1,8 @@
-"""States that the joints allow, and coordinates around them."""
+"""States that the joints allow, and coordinates around them.
+
+Start with `consistent.py`.
+May import `formulations` and what is below it.
+"""
 
 from .consistent import consistent_state as consistent_state
 from .joint_start import JointStart as JointStart

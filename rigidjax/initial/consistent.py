@@ -10,14 +10,14 @@ from jaxtyping import Array, Float
 
 from ..checks import ArrayInput, check_one_precision, checked_with_derivatives, is_traced
 from ..mechanics import System
-from ..mechanics.constraints import (
+from ..mechanics.dynamics.projections import mass_metric, project_twists
+from ..mechanics.kinematics.constraints import (
     closing_residual,
     constraint_rates,
     constraint_units,
     constraint_violations,
     largest_by_joint,
 )
-from ..mechanics.dynamics.projections import mass_metric, project_twists
 from ..mechanics.kinematics.poses import Twists, joint_frames_at, poses_of_state, with_joint_angles
 from ..mechanics.stacked.joints import JointFrames
 from ..mechanics.stacked.system import PreparedSystem

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..native.ops import inverse, sequential_vmap_on_cpu
+from ..small_arrays import inverse, sequential_vmap_on_cpu
 
 # Singular values of the Jacobian below this fraction of the largest belong to redundant equations.
 _CUTOFF = 1e-6

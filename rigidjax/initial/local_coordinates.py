@@ -11,10 +11,10 @@ from jaxtyping import Array, Bool, Float
 from ..formulations import AbstractFormulation
 from ..formulations.joint_checks import TOLERANCE, violations
 from ..mechanics import System, has_joints
-from ..mechanics.constraints import constraint_rates
 from ..mechanics.dynamics.loops import LoopGradient, loop_gradient
 from ..mechanics.dynamics.projections import pose_correction
 from ..mechanics.dynamics.pseudo_inverse import pseudo_inverse
+from ..mechanics.kinematics.constraints import constraint_rates
 from ..mechanics.kinematics.poses import (
     Twists,
     assemble_poses,

@@ -1,4 +1,8 @@
-"""Trajectories as labelled arrays with units, in memory and on disk."""
+"""Trajectories as labelled arrays with units, in memory and on disk.
+
+Start with `dataset.py`.
+May import `simulate` and what is below it.
+"""
 
 from .dataset import states_of as states_of, to_dataset as to_dataset
 from .files import check_target as check_target, replacing as replacing, together as together

@@ -1,4 +1,8 @@
-"""Joints, one file per kind, and other constraints."""
+"""Joints, one file per kind, and other constraints.
+
+Start with `base.py` and `revolute.py`, an example; a new joint is one file.
+May import `bodies` and what is below it.
+"""
 
 from .base import AbstractJoint as AbstractJoint, RelativePose as RelativePose
 from .constraint import (

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from ..annotations import Matrix3, Vector3
-from ..native.ops import cross
+from ..small_arrays import cross
 
 
 def unit_vector(v: Vector3) -> Vector3:

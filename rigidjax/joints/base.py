@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..annotations import Matrix3, Scalar, Vector, Vector3
-from ..native.ops import cross, inverse, short_sum
 from ..rotations.so3 import exp
+from ..small_arrays import cross, inverse, short_sum
 from .motion import motion_at
 from .relative_pose import RelativePose, apply_small_twist, zero_twist
 

@@ -8,9 +8,9 @@ from jaxtyping import Array, Float
 
 from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput, check
-from ..native.ops import cross
 from ..rotations.matrix import product
 from ..rotations.so3 import exp
+from ..small_arrays import cross
 from .arguments import checked_axis, point_leaf, set_bodies
 from .axes import unit_vector
 from .base import AbstractJoint

@@ -1,4 +1,10 @@
-"""Systems of bodies, joints and forces."""
+"""Systems of bodies, joints and forces.
+
+Start with `system.py`; then `declared` (what a user declares), `stacked` (its parameters as
+arrays), `kinematics` (poses, twists, constraints) and `dynamics` (accelerations, reactions), each
+of which imports those before it.
+May import `forces` and what is below it.
+"""
 
 from typing import TypeGuard
 

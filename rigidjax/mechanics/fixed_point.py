@@ -12,8 +12,8 @@ from ..forces import Torque
 from ..forces.attitude_potential import AttitudePotential
 from ..forces.base import AbstractForce
 from ..joints.replacing import make_unchecked
+from .declared.topology import find_topology
 from .system import System
-from .topology import find_topology
 
 
 def system_of(system: System | FixedPointBody) -> System:

@@ -32,12 +32,12 @@ from ..signals.inputs import InputTarget
 from ..signals.laws import with_static_functions
 from ..signals.shared_tables import number_tables
 from ..state import State
-from .declaration import AbstractSystem
+from .declared.system import AbstractSystem
+from .declared.topology import Topology, draw, find_topology, needs_tree
+from .dynamics.loads import applied_wrenches, force_virials, potential_energy
 from .dynamics.loops import loop_rank
-from .loads import applied_wrenches, force_virials, potential_energy
 from .stacked.joints import check_points
 from .stacked.system import prepare_system
-from .topology import Topology, draw, find_topology, needs_tree
 
 # Lines of a summary.
 _LINES = 12

@@ -1,4 +1,8 @@
-"""Models from files and back: URDF, SDF and MJCF."""
+"""Models from files and back: URDF, SDF and MJCF.
+
+Start with `load.py`.
+May import `simulate` and what is below it.
+"""
 
 from .load import load as load
 from .model import Actuator as Actuator, JointLimits as JointLimits, Model as Model, Names as Names

@@ -21,7 +21,7 @@ from ..joints import (
 )
 from ..joints.base import AbstractJoint
 from ..mechanics import System
-from ..mechanics.topology import GROUND
+from ..mechanics.declared.topology import GROUND
 from .description import JointKind, JointRecord
 from .joint_laws import UNLIMITED, check_friction, constants_of_file, limits_of
 from .mjcf import JOINT_TYPES

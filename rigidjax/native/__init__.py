@@ -1,7 +1,10 @@
 """A compiler from jaxprs to LLVM code: native kernels, called inside any `jax.jit`.
 
-The rest of the package uses the names of this module and of `rigidjax.native.ops` alone. Modules
+The rest of the package uses the names of this module and of `rigidjax.small_arrays` alone. Modules
 that need LLVM are imported at the first access to a name that is defined there.
+
+Start with `backend.py`. Each folder imports those before it: `primitives`, `values`, `ops`,
+`libm`, `passes`, `lowering`, `runtime`, `jaxrules`. It imports nothing of the rest of the package.
 """
 
 import importlib
@@ -25,36 +28,36 @@ from .jaxrules.lane_compaction import (
 )
 from .jaxrules.lockstep import lockstep_max as lockstep_max
 from .jaxrules.meshes import opaque_call as opaque_call, trace_without_mesh as trace_without_mesh
-from .jaxrules.variants import variants as variants
+from .primitives.variants import variants as variants
 from .runtime.garbage import gc_paused as gc_paused
 from .runtime.platforms import why_no_kernels as why_no_kernels
 
 if TYPE_CHECKING:
     from .jaxrules.function import jit as jit
-    from .jaxrules.primitive import native_call as native_call
-    from .lowering.registry import NoRule as NoRule
-    from .passes.support import why_not as why_not
-    from .runtime import disk as disk, executables as executables
-    from .runtime.object_code import (
+    from .jaxrules.object_code import (
         ObjectCode as ObjectCode,
         Processor as Processor,
         TracedFunction as TracedFunction,
         compile_object as compile_object,
         trace_function as trace_function,
     )
+    from .jaxrules.primitive import native_call as native_call
+    from .primitives.registry import NoRule as NoRule
+    from .runtime import disk as disk, executables as executables
     from .runtime.platforms import count_cores as count_cores
+    from .runtime.support import why_not as why_not
 
 _LAZY_MODULES = {
     "jit": "jaxrules.function",
     "native_call": "jaxrules.primitive",
-    "why_not": "passes.support",
-    "NoRule": "lowering.registry",
+    "why_not": "runtime.support",
+    "NoRule": "primitives.registry",
     "disk": "runtime.disk",
     "executables": "runtime.executables",
     "count_cores": "runtime.platforms",
     **dict.fromkeys(
         ("ObjectCode", "Processor", "TracedFunction", "compile_object", "trace_function"),
-        "runtime.object_code",
+        "jaxrules.object_code",
     ),
 }
 

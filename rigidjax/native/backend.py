@@ -69,8 +69,8 @@ def choose_backend(
     """
     if asked == "xla":
         return Backend("xla", ('`backend="xla"` was asked for',))
-    from .passes.support import why_not
     from .runtime.cuda.launch import why_not_on_default_device
+    from .runtime.support import why_not
 
     reasons = why_no_kernels() or why_not_on_default_device(closed) or why_not(closed)
     if not reasons and asked == "auto" and too_large is not None:

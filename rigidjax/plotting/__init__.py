@@ -1,6 +1,9 @@
 """Figures of motions, comparisons and fits.
 
 Figures need matplotlib: `pip install "rigidjax[plot]"`.
+
+Start with `trajectory.py`.
+May import `identification`, `ensembles` and what is below them.
 """
 
 from .attitude import draw_attitude as draw_attitude

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ..mechanics import System
-from ..mechanics.topology import GROUND
+from ..mechanics.declared.topology import GROUND
 from .style import GREY, PALETTE, new_figure, style
 
 if TYPE_CHECKING:

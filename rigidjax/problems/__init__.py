@@ -1,4 +1,8 @@
-"""Examples of the papers and standard benchmarks, with their sources and reference solutions."""
+"""Systems with known solutions, and comparisons of formulations on them.
+
+Start with `problem.py`.
+May import `simulate` and what is below it.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,8 @@
-"""Projections onto the constraints, against drift and for consistent initial values."""
+"""Projections onto the constraints, against drift and for consistent initial values.
+
+Start with `projection.py`.
+May import `formulations` and what is below it.
+"""
 
 from .projection import (
     AbstractProjection as AbstractProjection,

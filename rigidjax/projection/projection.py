@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Unknowns, join_chart, split_chart
 from ..mechanics import has_joints
-from ..mechanics.constraints import violation_tolerance
+from ..mechanics.kinematics.constraints import violation_tolerance
 from ..results import JOINTS_OPEN
 from ..rotations.base import AbstractRotation
 

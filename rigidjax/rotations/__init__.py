@@ -1,4 +1,9 @@
-"""Parametrizations of SO(3), and the algebra of rotations."""
+"""Parametrizations of rotations with their null-space matrices.
+
+Start with `base.py`, then `quaternion.py`; `so3.py` has the algebra, `guarded.py` the functions
+with removable singularities.
+May import nothing of mechanics.
+"""
 
 from . import so3 as so3
 from .base import AbstractRotation as AbstractRotation, Rates as Rates

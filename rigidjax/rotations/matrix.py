@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 
 from ..annotations import Matrix3, Scalar, Vector3
-from ..native.ops import short_sum
+from ..small_arrays import short_sum
 
 
 def matrix(entries: Sequence[Scalar]) -> Matrix3:

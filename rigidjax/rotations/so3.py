@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..annotations import Matrix3, Scalar, Vector3
-from ..native.ops import cross as cross
+from ..small_arrays import cross as cross
 from . import guarded
 from .base import Rates, check_rates
 from .matrix import matrix

@@ -1,4 +1,8 @@
-"""Sensors, one file each: the measured quantity and its prediction from the unknowns."""
+"""Sensors, one file each: the measured quantity and its prediction from the unknowns.
+
+Start with `base.py`.
+May import `formulations` and what is below it.
+"""
 
 from .accelerometer import Accelerometer as Accelerometer
 from .attitude import Attitude as Attitude

@@ -12,8 +12,8 @@ from ..checks import ArrayInput, vector_leaf
 from ..forces import Gravity
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
-from ..native.ops import cross
 from ..rotations import so3
+from ..small_arrays import cross
 from .base import AbstractReading, in_axes_of, locate_mount, scale_leaf, sensor_name
 from .calibration import ONE, ZERO, apply_calibration
 

@@ -13,7 +13,7 @@ from ..annotations import Scalar
 from ..checks import ArrayInput
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.charts import Charted, Unknowns, join_chart, split_chart
-from ..native.ops import inverse
+from ..small_arrays import inverse
 
 # An even number, so that no real decay rate is a pole of the step. Six stages continue an
 # oscillation over one radian to 1e-11 and amplify errors of the state by at most 1000.

@@ -11,7 +11,7 @@ from ..forces.stateful import ForceAtStates
 from ..formulations import AbstractFormulation
 from ..formulations.binding import bind_free
 from ..formulations.charts import Unknowns
-from ..mechanics.reactions import Reaction
+from ..mechanics.dynamics.reactions import Reaction
 from .joint import AbstractJointSensor, jointed_system
 
 

@@ -26,10 +26,10 @@ from ..mechanics import check_constant_masses
 from ..projection import AbstractProjection, Explicit
 from ..signals.controllers import sampled_sources
 from ..signals.shared_tables import table_signals
+from ..solvers.base.hooked import hooks_of
 from ..solvers.conserving.base import AbstractStructureSolver
-from ..solvers.continuous import continuous
 from ..solvers.dae.base import AbstractDAESolver
-from ..solvers.wrappers.hooked import hooks_of
+from ..solvers.explicit.continuous import continuous
 from .sample_times import check_save_times
 
 # Module constants, because building modules costs more than a short run.

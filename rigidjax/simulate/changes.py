@@ -12,7 +12,7 @@ from ..formulations import AbstractFormulation
 from ..formulations.binding import set_inputs
 from ..formulations.charts import Unknowns, split_chart
 from ..mechanics import has_joints
-from ..mechanics.constraints import constraint_violations, violation_tolerance
+from ..mechanics.kinematics.constraints import constraint_violations, violation_tolerance
 from ..mechanics.kinematics.poses import joint_frames_at, poses_of_state
 from ..state import State
 

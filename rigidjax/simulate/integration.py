@@ -26,6 +26,7 @@ from ..projection.projection import ConvertedProjection
 from ..signals.call_times import find_call_times
 from ..signals.signal import signals_of
 from ..solvers import dae_term
+from ..solvers.base.hooked import hooks_of, with_hook
 from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.explicit.unrolled import is_small_field, set_stage_loop, unroll_stages
@@ -36,7 +37,6 @@ from ..solvers.wrappers.counting import (
     CountingController,
     explicit_evaluations,
 )
-from ..solvers.wrappers.hooked import hooks_of, with_hook
 from ..solvers.wrappers.knots import (
     FrozenSignals,
     KnotController,

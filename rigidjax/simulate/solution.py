@@ -18,7 +18,7 @@ from ..formulations import AbstractFormulation, NullSpace
 from ..formulations.binding import input_values, sample_controllers
 from ..formulations.charts import Unknowns, split_chart
 from ..formulations.holding import with_closed
-from ..mechanics.constraints import violation_tolerance
+from ..mechanics.kinematics.constraints import violation_tolerance
 from ..native import call_by_kernel, gc_paused
 from ..persistent_jit import persistent_jit
 from ..results import RESULTS

@@ -1,16 +1,21 @@
-"""Time integrators for diffrax."""
+"""Time integrators for diffrax.
+
+Start with `base/terms.py`. Methods are in `explicit`, `dae`, `conserving` and `lie`; each folder
+imports only those before it in this list, and `base`. `wrappers` changes the steps of all of them.
+May import `projection` and what is below it.
+"""
 
 import typing as _typing
 
 from ..deferred import deferred_names as _deferred_names
-from .continuous import continuous as continuous
+from .base.linear import Inverse as Inverse
+from .base.terms import ImplicitTerm as ImplicitTerm, MassMatrixTerm as MassMatrixTerm
 from .dae.dae_term import dae_term as dae_term
 from .dae.newton import SimplifiedNewton as SimplifiedNewton
 from .dae.predictive import PredictiveController as PredictiveController
 from .dae.proposed import ProposedStepController as ProposedStepController
+from .explicit.continuous import continuous as continuous
 from .explicit.unrolled import Unrolled as Unrolled, unroll_stages
-from .linear import Inverse as Inverse
-from .terms import ImplicitTerm as ImplicitTerm, MassMatrixTerm as MassMatrixTerm
 from .wrappers.after_step import Projected as Projected, Recharted as Recharted
 
 if _typing.TYPE_CHECKING:

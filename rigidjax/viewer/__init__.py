@@ -1,4 +1,8 @@
-"""Self-contained HTML pages of motions, with bodies, joints, arrows and graphs."""
+"""Self-contained HTML pages of motions, with bodies, joints, arrows and graphs.
+
+Start with `page.py`.
+May import `identification`, `simulate` and what is below them.
+"""
 
 from .fits import view_fit as view_fit
 from .page import View as View, view as view

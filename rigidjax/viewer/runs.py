@@ -18,7 +18,7 @@ from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..io.mechanism import describe_mechanism
 from ..mechanics import System
-from ..mechanics.loads import applied_wrenches
+from ..mechanics.dynamics.loads import applied_wrenches
 from ..simulate.solution import Solution
 from ..state import State
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.mechanics.constraints import constraint_jacobian
+from rigidjax.mechanics.dynamics.loads import apply_mass
 from rigidjax.mechanics.dynamics.loops import loop_gradient
-from rigidjax.mechanics.loads import apply_mass
+from rigidjax.mechanics.kinematics.constraints import constraint_jacobian
 
 T = 0.3
 POINT = (0.1, -0.2, 0.05)

@@ -12,8 +12,8 @@ import numpy as np
 
 from rigidjax import native
 from rigidjax.native.jaxrules import primitive
-from rigidjax.native.lowering.lanes import Lanes, is_constant
-from rigidjax.native.lowering.registry import NoRule
+from rigidjax.native.primitives.registry import NoRule
+from rigidjax.native.values.lanes import Lanes, is_constant
 
 from . import rounding
 from .blocks import as_function

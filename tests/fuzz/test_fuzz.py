@@ -26,8 +26,8 @@ from fuzz import (
 from fuzz.blocks import Block, Line, Type, source
 from fuzz.generate import Case, write
 from fuzz.writer import Writer
-from rigidjax.native.lowering.expansions import EXPANSIONS
-from rigidjax.native.lowering.registry import RULES
+from rigidjax.native.primitives.expansions import EXPANSIONS
+from rigidjax.native.primitives.registry import RULES
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Names of other versions of JAX, of what only its transformations make, and of other packages.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rigidjax.native.passes.analysis import sub_jaxprs
-from rigidjax.native.passes.support import why_not
+from rigidjax.native.runtime.support import why_not
 
 from . import values
 from .blocks import Block, Line, Type, literal, traced_line, types_of

@@ -10,8 +10,8 @@ from identification.arms import PLANTED, Swing, excitation, mixed_tree, planar_a
 
 import rigidjax as rj
 from rigidjax import identification as ident
-from rigidjax.mechanics.constraints import constraint_rates, constraint_values
 from rigidjax.mechanics.dynamics.select import compute_accelerations
+from rigidjax.mechanics.kinematics.constraints import constraint_rates, constraint_values
 from rigidjax.mechanics.kinematics.forward import tree_poses
 from rigidjax.mechanics.kinematics.poses import (
     Twists,

@@ -10,10 +10,10 @@ from formulations.cases import error, round_off
 from mechanics import cases
 
 import rigidjax as rj
-from rigidjax.mechanics.constraints import constraint_jacobian, constraint_rates
 from rigidjax.mechanics.dynamics.constraint_elimination import flatten_jacobian
+from rigidjax.mechanics.dynamics.loads import kinetic_energy
+from rigidjax.mechanics.kinematics.constraints import constraint_jacobian, constraint_rates
 from rigidjax.mechanics.kinematics.trees import null_space as null_space_matrix
-from rigidjax.mechanics.loads import kinetic_energy
 from rigidjax.rotations import so3
 
 TIME = jnp.asarray(cases.T)

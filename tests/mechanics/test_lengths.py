@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import rigidjax as rj
-from rigidjax.mechanics.constraints import constraint_owners, constraint_units
+from rigidjax.mechanics.kinematics.constraints import constraint_owners, constraint_units
 from rigidjax.mechanics.stacked.system import PreparedSystem
 
 

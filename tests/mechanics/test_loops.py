@@ -11,10 +11,10 @@ import pytest
 from formulations.cases import error, round_off
 
 import rigidjax as rj
-from rigidjax.mechanics.constraints import constraint_jacobian, constraint_rates
 from rigidjax.mechanics.dynamics.constraint_elimination import flatten_jacobian
 from rigidjax.mechanics.dynamics.loops import loop_blocks, loop_gradient
 from rigidjax.mechanics.dynamics.select import _DENSE_CONSTRAINTS
+from rigidjax.mechanics.kinematics.constraints import constraint_jacobian, constraint_rates
 from rigidjax.mechanics.kinematics.poses import Twists, assemble_poses, joint_frames_at
 from rigidjax.mechanics.kinematics.trees import twists_from_velocities
 from rigidjax.mechanics.stacked.system import PreparedSystem

@@ -8,9 +8,9 @@ import pytest
 import rigidjax as rj
 from rigidjax import native
 from rigidjax.bodies.inertia import inertia_tensor
-from rigidjax.mechanics.constraints import constraint_jacobian
 from rigidjax.mechanics.dynamics.articulated_body import least_change_of_trees
 from rigidjax.mechanics.dynamics.select import tree_constraints
+from rigidjax.mechanics.kinematics.constraints import constraint_jacobian
 from rigidjax.mechanics.kinematics.poses import joint_frames_at
 
 

@@ -10,7 +10,7 @@ from mechanics import cases
 from scipy.linalg import block_diag
 
 import rigidjax as rj
-from rigidjax.mechanics.constraints import constraint_values
+from rigidjax.mechanics.kinematics.constraints import constraint_values
 from rigidjax.mechanics.kinematics.poses import assemble_poses, joint_frames_at
 from rigidjax.rotations.euler_map import (
     euler_differential,

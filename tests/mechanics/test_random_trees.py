@@ -13,7 +13,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rigidjax as rj
-from rigidjax.mechanics.constraints import constraint_values
+from rigidjax.mechanics.kinematics.constraints import constraint_values
 
 KINDS = (
     "Spherical", "Revolute", "Prismatic", "Cylindrical", "Planar", "Universal", "Screw", "Weld",

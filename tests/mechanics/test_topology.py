@@ -8,8 +8,8 @@ import pytest
 from joints import cases as joint_cases
 
 import rigidjax as rj
-from rigidjax.mechanics.declaration import AbstractSystem
-from rigidjax.mechanics.topology import GROUND, draw, find_topology
+from rigidjax.mechanics.declared.system import AbstractSystem
+from rigidjax.mechanics.declared.topology import GROUND, draw, find_topology
 
 P, X, Y, Z = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 

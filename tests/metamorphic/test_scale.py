@@ -14,14 +14,14 @@ from metamorphic.mechanisms import FAST, FORMULATIONS, ZERO
 from metamorphic.transforms import Units, in_units, lane, stack_trees
 
 import rigidjax as rj
-from rigidjax.mechanics.constraints import constraint_jacobian, constraint_rates
 from rigidjax.mechanics.dynamics.constraint_elimination import flatten_jacobian
+from rigidjax.mechanics.dynamics.loads import apply_mass, free_forces
+from rigidjax.mechanics.kinematics.constraints import constraint_jacobian, constraint_rates
 from rigidjax.mechanics.kinematics.poses import (
     differentiate_along_motion,
     joint_frames_at,
     kinematics_for_forces,
 )
-from rigidjax.mechanics.loads import apply_mass, free_forces
 
 SIZES = (1.0, 1e-6, 1e-5, 1e-3, 1e-2, 10.0, 1e3)
 MASSES = (1.0, 1e-9, 1e6)

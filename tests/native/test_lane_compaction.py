@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.native.lowering.lane_compaction import split_at_main_loop
 from rigidjax.native.runtime import kernel
+from rigidjax.native.runtime.lane_compaction import split_at_main_loop
 
 
 def root(x, goal):

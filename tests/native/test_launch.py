@@ -14,7 +14,7 @@ from external_programs import NO_GPU
 
 import rigidjax as rj
 from rigidjax import native
-from rigidjax.native.lowering.registry import NoRule
+from rigidjax.native.primitives.registry import NoRule
 from rigidjax.native.runtime.cuda import host_fallback as host, launch, ptx as gpu
 from rigidjax.native.runtime.ffi_frame import VERSION
 from rigidjax.native.runtime.kernel import Signature, get_kernel

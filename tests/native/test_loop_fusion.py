@@ -7,10 +7,10 @@ import pytest
 
 import rigidjax as rj
 from rigidjax import native
-from rigidjax.native.jaxrules.variants import variants
 from rigidjax.native.ops.sums import short_sum
 from rigidjax.native.passes.analysis import sub_jaxprs
 from rigidjax.native.passes.loop_fusion import fuse_loops
+from rigidjax.native.primitives.variants import variants
 from rigidjax.native.runtime.kernel import Kernel, Signature
 
 LENGTH = 40

@@ -8,8 +8,8 @@ import numpy as np
 import optimistix as optx
 
 from rigidjax.solvers import ImplicitTerm, MassMatrixTerm, SimplifiedNewton
+from rigidjax.solvers.base.hooked import HookedSolver
 from rigidjax.solvers.wrappers.counting import CountedSteps, CountingController
-from rigidjax.solvers.wrappers.hooked import HookedSolver
 
 
 def solve(solver, term, y0, t1, rtol, atol, t0=0.0, **kwargs):

@@ -11,7 +11,7 @@ import pytest
 from solvers import cases
 
 from rigidjax.solvers import BDF, Inverse, Radau1, Radau5, Radau9, Seulex
-from rigidjax.solvers.linear import factorise, solve
+from rigidjax.solvers.base.linear import factorise, solve
 
 Y0 = jnp.array([1.0, 0.0, 0.0])
 METHODS = [Radau5, Radau9, BDF, Seulex]

@@ -9,7 +9,7 @@ from solvers import cases
 
 import rigidjax as rj
 from rigidjax.solvers import BDF, MassMatrixTerm, Radau5, Radau9, Seulex, dae_term
-from rigidjax.solvers.rate_elimination import CondensedInverse, checked_rates, solve_stages
+from rigidjax.solvers.base.rate_elimination import CondensedInverse, checked_rates, solve_stages
 
 PAIRS = {
     "none left": ((0, 1), (1, 2), (2, 3)),

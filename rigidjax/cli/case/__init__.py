@@ -1,4 +1,8 @@
-"""Cases of identification and simulation, described in TOML files."""
+"""Cases of identification and simulation, described in TOML files.
+
+Start with `case.py`.
+May import no module of `cli`.
+"""
 
 from ...extras import import_optional
 

@@ -1,1 +1,5 @@
-"""Comparison of models, and validation on held-out runs."""
+"""Comparison of models, and validation on held-out runs.
+
+Start with `compare.py`.
+May import `identification/fit` and what is below it.
+"""

@@ -1,1 +1,5 @@
-"""Measurements from arrays and files."""
+"""Measurements from arrays and files.
+
+Start with `measurements.py`.
+May import the top modules of `identification`.
+"""

@@ -1,1 +1,5 @@
-"""Fits of parameters by least squares."""
+"""Fits of parameters by least squares.
+
+Start with `identify.py`.
+May import `identification/noise`, `identification/statistics` and what is below them.
+"""

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ...native.ops import sequential_vmap_on_cpu
+from ...small_arrays import sequential_vmap_on_cpu
 
 # Initial damping, relative to the norms of the columns of the Jacobian.
 _DAMPING = 1e-2

@@ -11,8 +11,8 @@ import numpy as np
 import optimistix as optx
 from jaxtyping import Array, Bool, Float
 
-from ...native.ops import sequential_vmap_on_cpu
 from ...persistent_jit import persistent_jit
+from ...small_arrays import sequential_vmap_on_cpu
 from ..linearised_runs import separate_runs
 from .kalman import SampleGaps, Whitening, make_whitening
 from .models import AbstractNoise

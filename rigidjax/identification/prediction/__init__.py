@@ -1,1 +1,5 @@
-"""Prediction-error fits: models with process noise, by an extended Kalman filter."""
+"""Prediction-error fits: models with process noise, by an extended Kalman filter.
+
+Start with `process_noise.py`.
+May import `identification/noise` and what is below it.
+"""

@@ -12,11 +12,11 @@ from ...analysis.local_motion import LocalCoordinates, unknowns_near
 from ...annotations import Scalar
 from ...formulations import Relative
 from ...formulations.charts import Unknowns
-from ...native.ops import inverse
 from ...projection import AbstractProjection
 from ...rotations import Quaternion
 from ...sensors import AbstractSensor
 from ...simulate.integration import freeze_signals_of_steps, prepare_if_constant, wrap_solver
+from ...small_arrays import inverse
 from ...solvers.explicit.unrolled import unroll_stages
 from .process_noise import Channel, disturb
 

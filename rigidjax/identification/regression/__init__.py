@@ -1,1 +1,5 @@
-"""Linear regression of inertial parameters."""
+"""Linear regression of inertial parameters.
+
+Start with `regression.py`.
+May import `identification/data` and what is below it.
+"""

@@ -12,6 +12,7 @@ from ...bodies import Body, MassProperties
 from ...forces import AbstractActuator, Gravity, Motor
 from ...formulations import AbstractFormulation
 from ...mechanics import System, check_constant_masses, rate_labels
+from ...mechanics.dynamics.loads import applied_wrenches
 from ...mechanics.kinematics.poses import (
     Twists,
     joint_frames_at,
@@ -24,12 +25,11 @@ from ...mechanics.kinematics.trees import (
     generalised_velocities,
     null_space,
 )
-from ...mechanics.loads import applied_wrenches
 from ...mechanics.stacked.joints import Poses
 from ...mechanics.stacked.system import PreparedSystem
-from ...native.ops import cross
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body, to_space
+from ...small_arrays import cross
 from ...state import State
 
 # Names in the order of `MassProperties.parameters`.

@@ -1,1 +1,5 @@
-"""Multiple shooting."""
+"""Multiple shooting.
+
+Start with `shooting.py`.
+May import what `identification/fit` may.
+"""

@@ -10,7 +10,7 @@ from ...formulations import AbstractFormulation
 from ...initial import jointed_state
 from ...joints.base import AbstractJoint
 from ...mechanics import System, has_joints
-from ...mechanics.topology import GROUND
+from ...mechanics.declared.topology import GROUND
 from ...sensors import Attitude, Delayed, Gyroscope, JointCoordinate, JointRate, Position
 from ...sensors.base import locate_mount
 from ...sensors.joint import num_coordinates

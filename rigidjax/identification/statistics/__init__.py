@@ -1,1 +1,5 @@
-"""Covariances, identifiability, and tests of residuals."""
+"""Covariances, identifiability, and tests of residuals.
+
+Start with `estimate_covariance.py`.
+May import no other folder of `identification`.
+"""

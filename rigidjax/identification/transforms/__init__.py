@@ -1,4 +1,8 @@
-"""Coordinates of fitted parameters, in which every real vector is an admissible value."""
+"""Coordinates of fitted parameters, in which every real vector is an admissible value.
+
+Start with `base.py`.
+May import no other folder of `identification`.
+"""
 
 from .base import AbstractTransform as AbstractTransform
 from .elementwise import Bounded as Bounded, Positive as Positive, Unconstrained as Unconstrained

@@ -1,1 +1,5 @@
-"""Algorithms that compute accelerations and solve constraints."""
+"""Loads, accelerations, energies and reactions.
+
+Start with `select.py`, which chooses the algorithm.
+May import `mechanics/kinematics` and what is below it.
+"""

@@ -18,9 +18,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...bodies.inertia import inertia_tensor
-from ...native.ops import cross, short_sum, take
 from ...rotations.matrix import matrix, product, to_space
 from ...rotations.so3 import skew
+from ...small_arrays import cross, short_sum, take
 from ..kinematics.bias_accelerations import joint_bias_accelerations
 from ..kinematics.poses import Motion, Twists, kinematics_for_forces
 from ..kinematics.trees import (
@@ -34,10 +34,10 @@ from ..kinematics.trees import (
     tree_joints,
     twists_of,
 )
-from ..loads import free_forces
 from ..stacked.joints import GroupFrames, JointFrames, JointGroup, Poses
 from ..stacked.system import PreparedSystem
 from .block_elimination import invert
+from .loads import free_forces
 from .segments import Segment, find_segments
 
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...native.ops import short_sum, take
+from ...small_arrays import short_sum, take
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...bodies.inertia import inertia_tensor
-from ...native.ops import cross, short_sum
 from ...rotations.matrix import product, to_space
+from ...small_arrays import cross, short_sum
 from ..kinematics.trees import MotionSubspace, bodies_of_rates, sum_over_subtrees
 from ..stacked.joints import Poses
 from ..stacked.system import PreparedSystem

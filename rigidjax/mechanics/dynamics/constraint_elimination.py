@@ -10,16 +10,16 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...native.ops import divide_by_invariant, short_sum
+from ...small_arrays import divide_by_invariant, short_sum
 from ..kinematics.bias_accelerations import joint_bias
 from ..kinematics.poses import Motion, Twists, kinematics_for_forces
 from ..kinematics.trees import body_twists, generalised_velocities
-from ..loads import free_forces
 from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem
 from .block_elimination import Factors
 from .inverses import solve
 from .joint_gradients import JointGradients
+from .loads import free_forces
 
 
 def flatten_jacobian(jacobian: Float[Array, "m L k"]) -> Float[Array, "m Lk"]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.interpreters import ad
 from jaxtyping import Array, Float
 
-from ...native.ops import lapack_primitive
+from ...small_arrays import lapack_primitive
 
 
 def _cholesky_inverse(H: Float[Array, "n n"]):

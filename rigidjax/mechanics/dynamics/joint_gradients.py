@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...annotations import Scalar
-from ...native.ops import short_sum, take
+from ...small_arrays import short_sum, take
 from ..stacked.joints import JointFrames
 from ..stacked.system import PreparedSystem
 from .block_elimination import Factors, factor

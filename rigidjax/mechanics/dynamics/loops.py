@@ -14,13 +14,13 @@ from jaxtyping import Array, Float
 from ...annotations import Scalar
 from ...bodies.inertia import inertia_tensor
 from ...checks import is_traced
-from ...native.ops import cross, take
 from ...persistent_jit import persistent_jit
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_space
-from ..constraints import constraint_rates, constraint_units, split_trees_and_loops
-from ..declaration import AbstractSystem
-from ..extra_constraints import ExtraConstraints
+from ...small_arrays import cross, take
+from ..declared.system import AbstractSystem
+from ..kinematics.constraints import constraint_rates, constraint_units, split_trees_and_loops
+from ..kinematics.extra_constraints import ExtraConstraints
 from ..kinematics.poses import assemble_poses, joint_frames_at
 from ..kinematics.trees import (
     MotionSubspace,

@@ -7,8 +7,8 @@ from jaxtyping import Array, Float
 
 from ...annotations import Scalar
 from ...bodies.inertia import inertia_tensor
-from ...native.ops import short_sum
-from ..constraints import constraint_rates, constraint_values, split_trees_and_loops
+from ...small_arrays import short_sum
+from ..kinematics.constraints import constraint_rates, constraint_values, split_trees_and_loops
 from ..kinematics.poses import (
     Twists,
     differentiate_along_motion,
@@ -16,10 +16,10 @@ from ..kinematics.poses import (
     kinematics_for_forces,
 )
 from ..kinematics.trees import twists_from_velocities
-from ..loads import apply_inverse_mass, free_accelerations, free_forces
 from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem
 from .composite_rigid_body import generalised_forces
+from .loads import apply_inverse_mass, free_accelerations, free_forces
 from .loops import factor_loops
 from .select import tree_constraints, tree_correction
 

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...native import variants
-from ...native.ops import householder_qr, sequential_vmap_on_cpu
+from ...small_arrays import householder_qr, sequential_vmap_on_cpu
 from .inverses import inverse_root
 
 # Singular values below this part of the largest one count as zero (or below ten units of round-off,

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..declaration import AbstractSystem
+from ..declared.system import AbstractSystem
 
 
 class Segment(NamedTuple):

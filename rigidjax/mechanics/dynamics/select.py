@@ -13,10 +13,10 @@ from jaxtyping import Array, Float
 from ...annotations import Scalar
 from ...bodies.inertia import inertia_tensor
 from ...native import variants
-from ...native.ops import divide_by_invariant, short_sum
-from ..constraints import constraint_jacobian, constraint_rates
-from ..declaration import AbstractSystem
+from ...small_arrays import divide_by_invariant, short_sum
+from ..declared.system import AbstractSystem
 from ..kinematics.bias_accelerations import bias_accelerations
+from ..kinematics.constraints import constraint_jacobian, constraint_rates
 from ..kinematics.poses import Motion, Twists, joint_frames_at, kinematics_for_forces, pose_rate
 from ..kinematics.trees import (
     MotionSubspace,
@@ -25,7 +25,6 @@ from ..kinematics.trees import (
     motions_and_twists,
     reference_points,
 )
-from ..loads import apply_mass, free_accelerations, free_forces
 from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem
 from .articulated_body import articulated_body_accelerations, least_change_of_trees
@@ -40,6 +39,7 @@ from .constraint_elimination import (
 )
 from .inverses import solve
 from .joint_gradients import joint_gradients
+from .loads import apply_mass, free_accelerations, free_forces
 from .loops import factor_loops
 from .segments import find_segments
 

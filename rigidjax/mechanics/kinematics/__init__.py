@@ -1,1 +1,5 @@
-"""Poses and motions of bodies and joints."""
+"""Poses and twists of bodies, motion subspaces of trees, values and rates of constraints.
+
+Start with `poses.py`, then `trees.py`.
+May import `mechanics/stacked` and what is below it.
+"""

@@ -10,8 +10,8 @@ from jaxtyping import Array, Float
 
 from ...annotations import Scalar
 from ...joints.relative_pose import RelativePose, apply_small_twist
-from ...native.ops import cross, take
 from ...rotations.matrix import to_body, to_space
+from ...small_arrays import cross, take
 from ..stacked.joints import GroupFrames, JointFrames, JointGroup, Poses
 from ..stacked.system import PreparedSystem
 from .poses import Twists, differentiate_along_motion, joint_frames_at, joint_twists

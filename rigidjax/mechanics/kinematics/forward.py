@@ -8,16 +8,16 @@ from jaxtyping import Array, Float
 
 from ...joints.base import AbstractJoint
 from ...joints.relative_pose import RelativePose
-from ...native.ops import take
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import product, relative, to_body, to_space
 from ...rotations.so3 import exp, log, log_quaternion
 from ...rotations.spurrier_klumpp import spurrier_klumpp
+from ...small_arrays import take
 from ...state import State
-from ..declaration import AbstractSystem
+from ..declared.system import AbstractSystem
+from ..declared.topology import GROUND, Topology
 from ..stacked.joints import JointGroup, Poses
 from ..stacked.system import PreparedSystem
-from ..topology import GROUND, Topology
 from .poses import joint_frames_at, with_joint_angles
 from .trees import body_twists, free_bodies, tree_joints
 

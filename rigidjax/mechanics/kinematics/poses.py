@@ -13,10 +13,10 @@ from ...forces.base import JointKinematics, Joints, Kinematics
 from ...joints.base import AbstractJoint
 from ...joints.relative_pose import RelativePose, wrap_angle
 from ...joints.replacing import without_motion
-from ...native.ops import take
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import product, to_space
 from ...rotations.so3 import skew
+from ...small_arrays import take
 from ...state import State
 from ..stacked.joints import GroupFrames, JointFrames, Poses, poses_with_ground
 from ..stacked.system import PreparedSystem

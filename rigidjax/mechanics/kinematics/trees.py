@@ -15,11 +15,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...annotations import Scalar
-from ...native.ops import cross, short_sum, take
 from ...rotations.matrix import to_body, to_space
+from ...small_arrays import cross, short_sum, take
+from ..declared.topology import GROUND
 from ..stacked.joints import GroupFrames, JointFrames, JointGroup, Poses
 from ..stacked.system import PreparedSystem
-from ..topology import GROUND
 from .poses import Twists, joint_frames_at, joint_twists, pose_rate
 
 # Bodies up to which sums along paths are products with a matrix; more are added by doubling.

@@ -14,8 +14,8 @@ from ...annotations import Scalar
 from ...bodies.frame import Frame
 from ...forces.base import AbstractForce, Bodies, Kinematics, Loads, Mounts
 from ...joints.replacing import replace_fields
-from ...native.ops import segment_sum, stack_rows, take
 from ...signals.shared_tables import without_entries
+from ...small_arrays import segment_sum, stack_rows, take
 
 
 class ForceGroup(eqx.Module):

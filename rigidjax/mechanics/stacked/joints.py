@@ -15,9 +15,9 @@ from ...checks import is_traced, vector_leaf
 from ...joints.base import AbstractJoint
 from ...joints.relative_pose import RelativePose
 from ...joints.replacing import rename_joint, replace_fields
-from ...native.ops import cross, stack_rows, take
 from ...rotations.matrix import product, relative, to_body, to_space
-from ..declaration import AbstractSystem
+from ...small_arrays import cross, stack_rows, take
+from ..declared.system import AbstractSystem
 
 # Distance of two origins that are one point, in parts of the largest number that places them.
 _TOGETHER = 1e-6

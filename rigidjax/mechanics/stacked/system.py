@@ -15,12 +15,12 @@ from ...bodies.inertia import inertia_tensor
 from ...checks import is_traced
 from ...forces.base import AbstractForce, Bodies
 from ...joints.replacing import replace_fields
-from ...native.ops import short_sum, stack_rows
 from ...persistent_jit import persistent_jit
 from ...rotations.euler_map import euler_map
 from ...signals.signal import signals_of
+from ...small_arrays import short_sum, stack_rows
 from ...state import State
-from ..declaration import AbstractSystem
+from ..declared.system import AbstractSystem
 from .forces import ForceGroup, group_forces
 from .joints import JointGroup, group_joints, poses_with_ground
 

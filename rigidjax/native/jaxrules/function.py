@@ -12,9 +12,9 @@ from jax.extend.core import ClosedJaxpr
 from jax.interpreters.partial_eval import dce_jaxpr_consts
 from jaxtyping import Array, PyTree
 
-from ..lowering.registry import NoRule
-from ..passes.support import why_not
+from ..primitives.registry import NoRule
 from ..runtime.garbage import gc_paused
+from ..runtime.support import why_not
 from .meshes import trace_without_mesh
 from .primitive import native_call
 

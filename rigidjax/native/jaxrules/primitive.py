@@ -20,8 +20,8 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, Var, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
-from ..lowering.expansions import EXPANSIONS
-from ..lowering.registry import NoRule
+from ..primitives.expansions import EXPANSIONS
+from ..primitives.registry import NoRule
 from ..runtime.codegen import default_width
 from ..runtime.cuda.launch import get_gpu_kernel
 from ..runtime.kernel import Signature, get_kernel

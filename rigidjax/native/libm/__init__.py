@@ -1,1 +1,5 @@
-"""Elementary functions of vectors, without a mathematical library."""
+"""Elementary functions of vectors, without a mathematical library.
+
+Start with `functions.py`.
+May import `native/values`.
+"""

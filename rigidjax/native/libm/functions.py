@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from ..lowering.builder import I64, Builder, int64
-from ..lowering.complex import LaneValue
-from ..lowering.lanes import Lanes
+from ..values.builder import I64, Builder, int64
+from ..values.complex import LaneValue
+from ..values.lanes import Lanes
 
 F64, U64 = np.dtype(np.float64), np.dtype(np.uint64)
 _I128 = ir.IntType(128)

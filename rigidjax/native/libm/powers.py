@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from ..lowering.builder import Value, int64
-from ..lowering.complex import LaneValue
-from ..lowering.lanes import is_constant
+from ..values.builder import Value, int64
+from ..values.complex import LaneValue
+from ..values.lanes import is_constant
 from .functions import F64, Functions, log_2
 
 _BITS = 7

@@ -6,11 +6,11 @@ import numpy as np
 from jax.core import ShapedArray
 from llvmlite import ir
 
-from .builder import Value, Values, int64
-from .complex import Pair, is_complex, part_dtype
+from ..values.builder import Value, Values, int64
+from ..values.complex import Pair, is_complex, part_dtype
+from ..values.lanes import I8, element_type
+from ..values.memory import ArrayView, Buffer, EmittedArray, row_major_strides
 from .emitter import Emitter
-from .lanes import I8, element_type
-from .memory import ArrayView, Buffer, EmittedArray, row_major_strides
 
 
 class DiscardBuffer(NamedTuple):

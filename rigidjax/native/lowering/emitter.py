@@ -18,7 +18,7 @@ from jax.typing import ArrayLike
 from llvmlite import ir
 
 from ..libm.functions import Functions
-from ..passes import dynamic_indices, uniformity
+from ..passes import dynamic_indices
 from ..passes.analysis import (
     FEW_REGISTERS,
     REGISTERS,
@@ -29,11 +29,11 @@ from ..passes.analysis import (
     source_location,
     sub_jaxprs,
 )
-from . import nests
-from .builder import I64, Builder, Value, int64
-from .complex import DType, LaneValue
-from .lanes import POINTER, Lanes, is_constant
-from .memory import (
+from ..primitives.registry import RULES, NoRule
+from ..values.builder import I64, Builder, Value, int64
+from ..values.complex import DType, LaneValue
+from ..values.lanes import POINTER, Lanes, is_constant
+from ..values.memory import (
     ArrayView,
     Buffer,
     EmittedArray,
@@ -43,7 +43,7 @@ from .memory import (
     row_major_strides,
     to_objects,
 )
-from .registry import RULES, NoRule
+from . import nests, uniformity
 
 # Size up to which integer and boolean arrays are constant-folded during emission.
 FOLDING_LIMIT = 1 << 14

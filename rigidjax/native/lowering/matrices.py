@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .builder import Value, int64
-from .complex import is_complex, make_pair, part_dtype, parts
+from ..values.builder import Value, int64
+from ..values.complex import is_complex, make_pair, part_dtype, parts
+from ..values.lanes import element_type
+from ..values.memory import ArrayView
 from .emitter import Emitter
-from .lanes import element_type
-from .memory import ArrayView
 
 
 @contextlib.contextmanager

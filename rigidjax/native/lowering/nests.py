@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 
-from .builder import I64, Value, int64
-from .complex import DType, LaneValue, is_complex
-from .lanes import I1, POINTER
-from .memory import ArrayView, EmittedArray, Index
+from ..values.builder import I64, Value, int64
+from ..values.complex import DType, LaneValue, is_complex
+from ..values.lanes import I1, POINTER
+from ..values.memory import ArrayView, EmittedArray, Index
 
 if TYPE_CHECKING:
     from .emitter import Emitter

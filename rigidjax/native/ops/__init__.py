@@ -1,4 +1,8 @@
-"""Array functions with an efficient form in kernels; see each module for the reason."""
+"""Array functions with an efficient form in kernels; see each module for the reason.
+
+Start with `sums.py`.
+May import `native/primitives`.
+"""
 
 from .cross_product import cross as cross
 from .division import divide_by_invariant as divide_by_invariant

@@ -15,7 +15,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Num, PyTree
 
-from ..lowering.expansions import EXPANSIONS
+from ..primitives.expansions import EXPANSIONS
 
 
 def sequential_vmap_on_cpu(function: Callable[..., PyTree[Array]]) -> Callable[..., PyTree[Array]]:

@@ -1,1 +1,5 @@
-"""Analyses and transformations of jaxprs before they are emitted."""
+"""Passes over jaxprs before they are lowered.
+
+Start with `loop_fusion.py`, which calls the others.
+May import `native/primitives`.
+"""

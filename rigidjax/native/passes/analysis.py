@@ -10,9 +10,9 @@ import numpy as np
 from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive
 
-from ..jaxrules.variants import kernel_branch
-from ..lowering.expansions import EXPANSIONS
-from ..lowering.registry import RULES
+from ..primitives.expansions import EXPANSIONS
+from ..primitives.registry import RULES
+from ..primitives.variants import kernel_branch
 
 # Equations and atoms whose types are arrays. JAX declares the types as `AbstractValue`, which has
 # neither shape nor dtype.

@@ -7,8 +7,8 @@ from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jax.typing import ArrayLike
 
-from ..jaxrules.variants import kernel_branch
-from ..lowering.registry import RULES
+from ..primitives.registry import RULES
+from ..primitives.variants import kernel_branch
 from .analysis import (
     ArrayAtom,
     ArrayEquation,

@@ -16,10 +16,10 @@ import numpy as np
 from jax.core import ShapedArray, Tracer
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, Var
 
-from ..lowering.expansions import EXPANSIONS
-from ..lowering.registry import RULES
 from ..passes.analysis import expand, is_expanded
 from ..passes.inlining import CALLS
+from ..primitives.expansions import EXPANSIONS
+from ..primitives.registry import RULES
 from . import disk as disk
 from .codegen import host_processor
 from .identity import VERSIONED_PACKAGES, package_versions

@@ -9,8 +9,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..lowering.builder import I32, I64, Builder, Value, int32, int64
-from ..lowering.lanes import I8, POINTER
+from ..values.builder import I32, I64, Builder, Value, int32, int64
+from ..values.lanes import I8, POINTER
 
 # XLA_FFI_CallFrame: size, extension, api, context, stage (int32, padded), then two structures of
 # size, extension, count, types, buffers.

@@ -15,20 +15,14 @@ from llvmlite import ir
 
 from ..lowering import rules  # noqa: F401  (fills the registry)
 from ..lowering.block_io import load_argument, store_result
-from ..lowering.builder import I64, Builder, Value, int64
 from ..lowering.emitter import Emitter
-from ..lowering.lane_compaction import (
-    ConstantTripCount,
-    LaneCompaction,
-    MainLoopSplit,
-    split_at_main_loop,
-)
-from ..lowering.lanes import POINTER, Lanes
-from ..lowering.memory import KernelMemory
+from ..lowering.uniformity import all_lanes_if, broadcast_to_lanes, take_first_lane
 from ..passes.analysis import cost, count_outside_registers
 from ..passes.loop_fusion import fuse_loops
 from ..passes.outlining import find_jaxprs_to_outline
-from ..passes.uniformity import all_lanes_if, broadcast_to_lanes, take_first_lane
+from ..values.builder import I64, Builder, Value, int64
+from ..values.lanes import POINTER, Lanes
+from ..values.memory import KernelMemory
 from . import disk
 from .cache_key import compute_cache_key
 from .codegen import (
@@ -41,6 +35,12 @@ from .codegen import (
 )
 from .ffi_frame import CallFrame
 from .garbage import gc_paused
+from .lane_compaction import (
+    ConstantTripCount,
+    LaneCompaction,
+    MainLoopSplit,
+    split_at_main_loop,
+)
 from .registered import KERNEL, REGISTRY_LOCK, is_in_executable, register
 from .thread_pool import emit_parallel_batch
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..lowering.builder import I64, Builder, Value, int64
-from ..lowering.lanes import POINTER
+from ..values.builder import I64, Builder, Value, int64
+from ..values.lanes import POINTER
 from .ffi_frame import CallFrame
 
 # Smallest number of batch elements of a chunk; number of chunks for each thread.

@@ -1,4 +1,8 @@
-"""Solutions in closed form."""
+"""Closed-form motions.
+
+Start with `free_body.py`.
+May import `rotations`, `bodies` and what is below them.
+"""
 
 from .free_body import free_body as free_body
 from .symmetric_top import TopMotion as TopMotion, symmetric_top as symmetric_top

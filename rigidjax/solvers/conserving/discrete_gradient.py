@@ -22,15 +22,15 @@ from ...bodies.inertia import inertia_tensor
 from ...forces.base import Kinematics
 from ...joints.base import AbstractJoint
 from ...joints.replacing import replace_fields
+from ...mechanics.dynamics.loads import applied_wrenches
 from ...mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces
-from ...mechanics.loads import applied_wrenches
 from ...mechanics.stacked.forces import ForceGroup, energy_of
 from ...mechanics.stacked.joints import Poses, frames_between
 from ...mechanics.stacked.system import PreparedSystem
-from ...native.ops import cross, take
 from ...rotations.guarded import safe_divide
 from ...rotations.matrix import product, to_body, to_space
 from ...rotations.so3 import skew
+from ...small_arrays import cross, take
 from .phase import split_twists
 
 

@@ -15,13 +15,13 @@ from ...forces.base import Kinematics
 from ...formulations import Absolute, AbstractFormulation
 from ...joints import Spherical
 from ...mechanics import has_joints
-from ...mechanics.loads import applied_wrenches
+from ...mechanics.dynamics.loads import applied_wrenches
 from ...mechanics.stacked.system import PreparedSystem
-from ...native.ops import cross, sequential_vmap_on_cpu
 from ...rotations.base import AbstractRotation
 from ...rotations.matrix import to_body, to_space
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import normalize
+from ...small_arrays import cross, sequential_vmap_on_cpu
 from .base import check_form, check_free_bodies
 from .equations import AbstractMotionStep, Root
 from .fixed_point import StepRotation

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ...annotations import Vector
-from ...native.ops import cross, inverse
 from ...rotations.so3 import dot
-from ..implicit import AbstractImplicitStep, attach_derivatives
+from ...small_arrays import cross, inverse
+from ..base.implicit import AbstractImplicitStep, attach_derivatives
 from .motion import BodyMotion
 
 

@@ -19,12 +19,12 @@ from ...bodies.euler_equations import angular_momentum, solve_inertia
 from ...bodies.fixed_point import FixedPointBody
 from ...bodies.inertia import euler_tensor
 from ...bodies.potentials import AbstractPotential
-from ...native.ops import cross
 from ...rotations.base import AbstractRotation
 from ...rotations.euler_map import euler_map
 from ...rotations.guarded import safe_divide
 from ...rotations.matrix import product
 from ...rotations.so3 import dot, skew, unskew
+from ...small_arrays import cross
 from .discrete_gradient import defect
 from .equations import AbstractMotionStep
 from .increments import Map, RotationIncrement, cayley, conformal, rotate_by_half

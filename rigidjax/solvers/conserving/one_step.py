@@ -24,9 +24,9 @@ from ...annotations import (
 )
 from ...formulations import AbstractFormulation
 from ...mechanics import has_joints
-from ..dense import StepInterpolation
-from ..step_results import RESULTS
-from ..terms import apply_direction, unwrap
+from ..base.dense import StepInterpolation
+from ..base.step_results import RESULTS
+from ..base.terms import apply_direction, unwrap
 from .base import AbstractStructureSolver
 from .equations import AbstractMotionStep, Root, find_root
 from .motion import BodyMotion, decode_motion, encode_motion

@@ -8,9 +8,9 @@ from jaxtyping import Array, Float
 
 from ...annotations import Scalar
 from ...formulations import Absolute, AbstractFormulation, NullSpace
+from ...mechanics.dynamics.loads import apply_mass
 from ...mechanics.dynamics.projections import project_twists
 from ...mechanics.kinematics.poses import Twists, assemble_poses, joint_angles, joint_frames_at
-from ...mechanics.loads import apply_mass
 from ...mechanics.stacked.joints import Poses
 from ...mechanics.stacked.system import PreparedSystem
 from ...rotations import Directors

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...mechanics.stacked.system import PreparedSystem
-from ...native.ops import sequential_vmap_on_cpu
+from ...small_arrays import sequential_vmap_on_cpu
 from .equations import AbstractStepEquations
 
 # Shift relative to the diagonal entry of G M^-1 G^T.

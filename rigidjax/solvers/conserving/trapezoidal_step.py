@@ -8,13 +8,13 @@ from jaxtyping import Array, Float
 
 from ...annotations import Scalar, Vector
 from ...formulations import AbstractFormulation
-from ...mechanics.constraints import constraint_values, split_by_group
+from ...mechanics.kinematics.constraints import constraint_values, split_by_group
 from ...mechanics.kinematics.poses import joint_frames_at
 from ...mechanics.stacked.joints import JointFrames, Poses
 from ...mechanics.stacked.system import PreparedSystem
-from ...native.ops import cross
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body
+from ...small_arrays import cross
 from .discrete_gradient import conserving_wrenches, wrenches_in_pose
 from .equations import Root, find_root
 from .fixed_point import director_gain, director_rates

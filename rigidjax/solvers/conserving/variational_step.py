@@ -9,9 +9,13 @@ from ...annotations import Scalar, Vector
 from ...bodies import FixedPointBody
 from ...formulations import AbstractFormulation
 from ...mechanics import has_joints
-from ...mechanics.constraints import constraint_jacobian, constraint_rates, constraint_values
+from ...mechanics.dynamics.loads import apply_inverse_mass
+from ...mechanics.kinematics.constraints import (
+    constraint_jacobian,
+    constraint_rates,
+    constraint_values,
+)
 from ...mechanics.kinematics.poses import joint_frames_at
-from ...mechanics.loads import apply_inverse_mass
 from ...mechanics.stacked.joints import Poses
 from ...mechanics.stacked.system import PreparedSystem
 from ...rotations.quaternion import Quaternion

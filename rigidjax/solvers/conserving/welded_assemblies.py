@@ -18,9 +18,9 @@ from ...joints import Weld
 from ...joints.replacing import replace_fields
 from ...mechanics.stacked.joints import Poses
 from ...mechanics.stacked.system import PreparedSystem
-from ...native.ops import cross, vmap_rows
 from ...rotations.matrix import product, relative, to_body, to_space
 from ...rotations.so3 import dot
+from ...small_arrays import cross, vmap_rows
 from .phase import change_frame
 
 

@@ -8,8 +8,8 @@ import equinox as eqx
 from jaxtyping import PyTree
 
 from ...annotations import Args, Count, Norm, Number, Terms, Time, Y
-from ..terms import AbstractDAETerm, check_unknowns, flatten, unwrap
-from ..wrappers.replayable import AbstractReplayable
+from ..base.replayable import AbstractReplayable
+from ..base.terms import AbstractDAETerm, check_unknowns, flatten, unwrap
 from .equations import build_equations, differentiation_index
 from .newton import SimplifiedNewton
 from .proposed import ProposedStepController

@@ -11,7 +11,7 @@ from ...formulations.absolute_base import MultiplierEquations
 from ...formulations.charts import split_chart
 from ...formulations.descriptor import Descriptor
 from ...state import State
-from ..terms import MassMatrixTerm
+from ..base.terms import MassMatrixTerm
 
 
 def dae_term(

@@ -13,10 +13,10 @@ from jaxtyping import Array, Float, PyTree
 
 from ...annotations import Args, Matrix, Scalar, T, Terms, Time, Vector, Y
 from ...native import variants
-from ...native.ops import inverse
 from ...private_names import AdjointTerm
-from ..rate_elimination import Pairs
-from ..terms import (
+from ...small_arrays import inverse
+from ..base.rate_elimination import Pairs
+from ..base.terms import (
     AbstractEquationsTerm,
     ImplicitTerm,
     Index,

@@ -11,7 +11,7 @@ import optimistix as optx
 from jaxtyping import Array
 
 from ...annotations import Count, Flag, Norm, Number, Scalar, Vector, Y
-from ..terms import Index, flatten
+from ..base.terms import Index, flatten
 from .equations import index_scaling
 
 # Increments count as round-off after a rate of convergence below `_FAST` followed by one above

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...annotations import Matrix, Scalar, T, Terms, Time, Vector, Y
-from ..terms import flatten, unwrap
+from ..base.terms import flatten, unwrap
 from .base import AbstractDAESolver
 from .equations import (
     AbstractEquations,

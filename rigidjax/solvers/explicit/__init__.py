@@ -1,1 +1,5 @@
-"""Explicit Runge-Kutta methods with unrolled stages or a loop over stages."""
+"""Explicit Runge-Kutta methods with unrolled stages or a loop over stages.
+
+Start with `unrolled.py`.
+May import `solvers/base`.
+"""

@@ -16,8 +16,8 @@ from jaxtyping import Array, PyTree
 from ...annotations import Args, Jump, StepResult, Terms, Time, Y
 from ...native import trace_without_mesh
 from ...signals.shared_tables import freeze_signals
-from ..terms import apply_direction, unwrap
-from ..wrappers.hooked import AbstractDelegating, DelegatedProperties
+from ..base.hooked import AbstractDelegating, DelegatedProperties
+from ..base.terms import apply_direction, unwrap
 
 
 class Unrolled(DelegatedProperties):

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...annotations import Count, Flag, Scalar, Vector
-from ...native.ops import inverse
+from ...small_arrays import inverse
+from ..base.implicit import AbstractImplicitStep
 from ..dae.equations import stop_gradients
-from ..implicit import AbstractImplicitStep
 from .chart import Chart, ChartIncrement
 from .dynamics import Dynamics, Pose
 from .tree_elimination import TreePlan, factor_tree, newton_blocks, plan_tree, solve_tree

@@ -6,10 +6,10 @@ from jaxtyping import Array, Float
 
 from ...annotations import Args, Flag, Terms, Time, Vector, Y
 from ...formulations import Absolute, AbstractFormulation, NullSpace
-from ...native.ops import vmap_rows
 from ...rotations.quaternion import Quaternion
+from ...small_arrays import vmap_rows
+from ..base.terms import unwrap
 from ..conserving.base import AbstractStructureSolver
-from ..terms import unwrap
 from .chart import Chart
 from .dynamics import Pose
 

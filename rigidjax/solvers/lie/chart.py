@@ -13,7 +13,6 @@ from jaxtyping import Array, Float
 from ...annotations import Vector
 from ...formulations import AbstractFormulation
 from ...formulations.layout import Layout
-from ...native.ops import vmap_rows
 from ...rotations.base import Rates
 from ...rotations.guarded import (
     dexp_inverse_series,
@@ -24,6 +23,7 @@ from ...rotations.guarded import (
 )
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import axial_product, conjugate, dexp_inv, dot, log_quaternion, multiply
+from ...small_arrays import vmap_rows
 
 _ROTATION = Quaternion()
 

@@ -9,15 +9,17 @@ from jaxtyping import Array, Float
 
 from ...annotations import Scalar
 from ...bodies.inertia import inertia_tensor
-from ...mechanics.constraints import (
+from ...mechanics.dynamics.constraint_elimination import flatten_jacobian
+from ...mechanics.dynamics.joint_gradients import JointGradients, joint_gradients
+from ...mechanics.dynamics.loads import apply_mass, force_virials, free_forces
+from ...mechanics.dynamics.projections import constrained_accelerations, smallest_change
+from ...mechanics.dynamics.reactions import redundant_multipliers
+from ...mechanics.kinematics.constraints import (
     constraint_jacobian,
     constraint_rates,
     constraint_units,
     constraint_values,
 )
-from ...mechanics.dynamics.constraint_elimination import flatten_jacobian
-from ...mechanics.dynamics.joint_gradients import JointGradients, joint_gradients
-from ...mechanics.dynamics.projections import constrained_accelerations, smallest_change
 from ...mechanics.kinematics.poses import (
     Twists,
     assemble_poses,
@@ -26,8 +28,6 @@ from ...mechanics.kinematics.poses import (
     joint_frames_at,
     kinematics_for_forces,
 )
-from ...mechanics.loads import apply_mass, force_virials, free_forces
-from ...mechanics.reactions import redundant_multipliers
 from ...mechanics.stacked.joints import JointFrames, Poses
 from ...mechanics.stacked.system import PreparedSystem
 from ...rotations.euler_map import euler_map

@@ -22,13 +22,13 @@ from ...annotations import (
 from ...bodies.euler_equations import angular_momentum
 from ...formulations import Absolute, AbstractFormulation, NullSpace
 from ...mechanics import has_joints
-from ...native.ops import cross, vmap_rows
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import dot
+from ...small_arrays import cross, vmap_rows
+from ..base.implicit import attach_derivatives
+from ..base.step_results import RESULTS
+from ..base.terms import apply_direction, unwrap
 from ..conserving.base import AbstractStructureSolver
-from ..implicit import attach_derivatives
-from ..step_results import RESULTS
-from ..terms import apply_direction, unwrap
 from .alpha_step import AlphaCoefficients, AlphaStep, coefficients, solve_by_newton
 from .base import GroupUnknowns, is_inside_chart
 from .chart import Chart

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ...annotations import DenseInfo, InterpolationClass, Scalar, Time, Vector, Y
-from ..dense import AbstractDenseOutput
+from ..base.dense import AbstractDenseOutput
 from .base import GroupUnknowns
 from .chart import Chart, ChartIncrement
 from .dynamics import Pose

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 
 from ...annotations import Args, Count, InterpolationClass, Jump, StepResult, Terms, Time, Vector
 from ...formulations import NullSpace
-from ..continuous import continuous
+from ..base.step_results import RESULTS, stop_at_roundoff
+from ..base.terms import unwrap
+from ..explicit.continuous import continuous
 from ..explicit.unrolled import MAX_STAGES, directed_rate, is_small_field
-from ..step_results import RESULTS, stop_at_roundoff
-from ..terms import unwrap
 from .base import AbstractGroupSolver, chart_of, is_inside_chart
 from .chart import algebra_velocity
 from .interpolation import InChart

@@ -17,12 +17,12 @@ from jaxtyping import Array, Float
 
 from ...forces import Gravity
 from ...forces.base import AbstractForce
-from ...mechanics.declaration import AbstractSystem
+from ...mechanics.declared.system import AbstractSystem
 from ...mechanics.dynamics.joint_gradients import JointGradients
 from ...mechanics.dynamics.segments import find_segments
 from ...mechanics.kinematics.trees import in_order
 from ...mechanics.stacked.system import PreparedSystem
-from ...native.ops import inverse, take
+from ...small_arrays import inverse, take
 
 _K = 6  # components of a twist
 

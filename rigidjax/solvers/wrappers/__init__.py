@@ -1,1 +1,5 @@
-"""Wrappers of solvers: projection, signals, counters, switching times and the probe."""
+"""Hooks and wrappers of solvers: projection, signals, counters, switching times, the probe.
+
+Start with `after_step.py`.
+May import all other folders of `solvers`.
+"""

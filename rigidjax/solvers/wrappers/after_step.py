@@ -14,9 +14,9 @@ from ...formulations import AbstractFormulation
 from ...projection.projection import AbstractProjection
 from ...results import first_failure
 from ...signals.controllers import sampled_sources
+from ..base.dense import AbstractDenseOutput
+from ..base.hooked import AbstractHook, End, HookedSolver, Start, innermost_solver, with_hook
 from ..dae.base import AbstractDAESolver
-from ..dense import AbstractDenseOutput
-from .hooked import AbstractHook, End, HookedSolver, Start, innermost_solver, with_hook
 from .probe_state import map_probe
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from ...annotations import Args, Number, StepSizeResult, Terms, Time, Y
+from ..base.hooked import AbstractHook, End, HookedSolver, Start, hooks_of
 from ..explicit.unrolled import StageLoop, Unrolled
-from .hooked import AbstractHook, End, HookedSolver, Start, hooks_of
 
 
 class CountedSteps(AbstractHook):

@@ -36,9 +36,9 @@ from ...annotations import (
 )
 from ...signals.shared_tables import freeze_signals, table_signals
 from ...signals.signal import SignalClock, signals_of, with_signals
+from ..base.hooked import AbstractHook, End, Start, innermost_solver
+from ..base.step_results import RESULTS
 from ..dae.base import AbstractDAESolver
-from ..step_results import RESULTS
-from .hooked import AbstractHook, End, Start, innermost_solver
 
 # Distance, in units of round-off, of coinciding samples of signals with different delays, so that
 # each sample is the end of a step.

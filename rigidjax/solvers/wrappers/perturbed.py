@@ -13,14 +13,14 @@ from ...annotations import Args, Scalar, T, Time, Vector, Y
 from ...formulations import Charted
 from ...private_names import WrapTerm
 from ...signals.signal import Piece, Pieces, Signal
+from ..base.rate_elimination import Pairs
+from ..base.terms import AbstractEquationsTerm, Index, flatten
 from ..dae.equations import (
     AbstractEquations,
     build_equations,
     differentiation_index,
     stop_gradients,
 )
-from ..rate_elimination import Pairs
-from ..terms import AbstractEquationsTerm, Index, flatten
 from .probe_state import Probe, value_and_rate
 
 

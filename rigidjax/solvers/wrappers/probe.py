@@ -43,11 +43,11 @@ from ...annotations import (
 )
 from ...private_names import WrapTerm
 from ...signals.signal import with_signals
+from ..base.hooked import AbstractDelegating
+from ..base.linear import RepeatedBlock
+from ..base.terms import AbstractDAETerm, MassMatrixTerm, apply_direction, flatten, unwrap
 from ..dae.base import AbstractDAESolver, AbstractProposingSolver
 from ..dae.equations import differentiation_index, stop_gradients
-from ..linear import RepeatedBlock
-from ..terms import AbstractDAETerm, MassMatrixTerm, apply_direction, flatten, unwrap
-from .hooked import AbstractDelegating
 from .perturbed import LinearizedField, LinearizedTerm, Perturbed, random_direction
 from .probe_state import Probe, ProbeState
 

@@ -17,9 +17,9 @@ from ...formulations import AbstractFormulation
 from ...formulations.binding import sample_controllers
 from ...formulations.charts import Unknowns
 from ...signals.controllers import sampled_sources
+from ..base.hooked import AbstractHook, End, Start, innermost_solver
+from ..base.step_results import RESULTS
 from ..dae.base import AbstractDAESolver
-from ..step_results import RESULTS
-from .hooked import AbstractHook, End, Start, innermost_solver
 from .knots import SIGNAL_NOT_FROZEN
 from .probe_state import map_probe
 

@@ -27,12 +27,12 @@ from ...annotations import Args, Flag, InterpolationClass, Matrix, T, Terms, Tim
 from ...signals.shared_tables import freeze_signals
 from ...signals.signal import signals_of
 from ...signals.switches import Switches, evaluate_switches, find_switches
+from ..base.hooked import AbstractHook, End, Start, hooks_of, innermost_solver, with_hook
+from ..base.terms import flatten, unwrap
 from ..conserving.base import ModelTerm
 from ..dae.equations import build_equations, differentiation_index, stop_gradients
 from ..explicit.unrolled import directed_rate
-from ..terms import flatten, unwrap
 from .after_step import Blended, with_change
-from .hooked import AbstractHook, End, Start, hooks_of, innermost_solver, with_hook
 
 
 class SwitchingTimes(AbstractHook):

@@ -1,4 +1,8 @@
-"""One rule for each primitive, by families."""
+"""One rule for each primitive, by families.
+
+Start with `arithmetic.py`.
+May import `native/lowering`, `native/ops` and what is below them.
+"""
 
 from . import (  # noqa: F401
     arithmetic,

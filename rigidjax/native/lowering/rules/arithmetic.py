@@ -9,11 +9,11 @@ import numpy as np
 from ...libm import powers
 from ...libm.functions import Functions
 from ...ops.division import division_p
-from ..complex import LaneValue, is_complex, make_pair, part_dtype, parts
+from ...primitives.registry import Equation, rule
+from ...values.complex import LaneValue, is_complex, make_pair, part_dtype, parts
+from ...values.lanes import COMPARISONS, is_constant
+from ...values.memory import EmittedArray
 from ..emitter import Emitter
-from ..lanes import COMPARISONS, is_constant
-from ..memory import EmittedArray
-from ..registry import Equation, rule
 
 
 def _operand_dtype(equation: Equation):

@@ -9,11 +9,11 @@ from jaxtyping import Array
 from llvmlite import ir
 
 from ...passes.analysis import expand
+from ...primitives.expansions import expansion
+from ...primitives.registry import Equation, rule
+from ...values.lanes import I1, is_constant
+from ...values.memory import EmittedArray
 from ..emitter import Emitter
-from ..expansions import expansion
-from ..lanes import I1, is_constant
-from ..memory import EmittedArray
-from ..registry import Equation, rule
 
 
 def signed_integer(dtype: np.dtype) -> np.dtype:

@@ -10,12 +10,12 @@ from llvmlite import ir
 
 from ...passes.analysis import FEW_REGISTERS, cost
 from ...passes.dynamic_indices import find_dynamic_indices
-from ...passes.uniformity import all_lanes_if, broadcast_to_lanes, emits_uniform_code, is_divergent
-from ..complex import LaneValue
+from ...primitives.registry import Equation, rule
+from ...values.complex import LaneValue
+from ...values.lanes import POINTER, is_constant
+from ...values.memory import ArrayView, Buffer, EmittedArray
 from ..emitter import Emitter
-from ..lanes import POINTER, is_constant
-from ..memory import ArrayView, Buffer, EmittedArray
-from ..registry import Equation, rule
+from ..uniformity import all_lanes_if, broadcast_to_lanes, emits_uniform_code, is_divergent
 
 # Cost of a branch up to which all branches are computed and a select instruction chooses.
 _SMALL_BRANCH_COST = 24

@@ -11,12 +11,12 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
+from ...primitives.registry import Equation, rule
+from ...values.builder import Builder
+from ...values.lanes import POINTER
+from ...values.memory import ArrayView, Buffer, EmittedArray, row_major_strides
 from ..block_io import load_argument
-from ..builder import Builder
 from ..emitter import Emitter
-from ..lanes import POINTER
-from ..memory import ArrayView, Buffer, EmittedArray, row_major_strides
-from ..registry import Equation, rule
 
 _NULL = ir.Constant(POINTER, None)
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...passes.analysis import expand
+from ...primitives.registry import Equation, rule
+from ...values.builder import Value, int64
+from ...values.memory import ArrayView, EmittedArray
 from .. import nests
-from ..builder import Value, int64
 from ..emitter import Emitter
-from ..memory import ArrayView, EmittedArray
-from ..registry import Equation, rule
 
 # Size up to which elimination in registers is as fast.
 _FEW = 5

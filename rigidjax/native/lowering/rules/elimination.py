@@ -12,14 +12,14 @@ import numpy as np
 from llvmlite import ir
 
 from ...passes.analysis import expand
+from ...primitives.registry import Equation, rule
+from ...values.builder import I64, Value, int64
+from ...values.complex import LaneValue, is_complex, part_dtype
+from ...values.lanes import element_type
+from ...values.memory import EmittedArray
 from .. import nests
-from ..builder import I64, Value, int64
-from ..complex import LaneValue, is_complex, part_dtype
 from ..emitter import Emitter
-from ..lanes import element_type
 from ..matrices import ColumnPerLane, Matrix, RowPerLane, along_row
-from ..memory import EmittedArray
-from ..registry import Equation, rule
 
 # Size up to which elimination in registers is as fast; it is larger for inverses.
 _FEW, _FEW_OF_INVERSES = 5, 7

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..expansions import Expansion, expansion
+from ...primitives.expansions import Expansion, expansion
 
 
 def vmap_over_stacks(dimensions: int):

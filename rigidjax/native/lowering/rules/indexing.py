@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..complex import LaneValue
+from ...primitives.registry import Equation, rule
+from ...values.complex import LaneValue
+from ...values.lanes import is_constant
+from ...values.memory import ArrayView, EmittedArray
 from ..emitter import Emitter
-from ..lanes import is_constant
-from ..memory import ArrayView, EmittedArray
-from ..registry import Equation, rule
 
 # Size of a slice from which on the kernel tests whether all lanes have the same start.
 _LONG_SLICE = 16

@@ -17,20 +17,20 @@ from jaxtyping import Array
 
 from ...passes.analysis import MAX_UNROLLED_COST, MAX_UNROLLED_ITERATIONS, cost
 from ...passes.hoisting import extract_jaxpr, find_invariant_equations
-from ...passes.uniformity import (
+from ...primitives.expansions import expansion
+from ...primitives.registry import Equation, rule
+from ...values.builder import I64, Value, int64
+from ...values.complex import LaneValue
+from ...values.lanes import is_constant
+from ...values.memory import ArrayView, Buffer, EmittedArray
+from ..emitter import Emitter
+from ..uniformity import (
     all_lanes_if,
     broadcast_to_lanes,
     emits_uniform_code,
     find_divergent_carry,
     is_divergent,
 )
-from ..builder import I64, Value, int64
-from ..complex import LaneValue
-from ..emitter import Emitter
-from ..expansions import expansion
-from ..lanes import is_constant
-from ..memory import ArrayView, Buffer, EmittedArray
-from ..registry import Equation, rule
 from .indexing import prepare_carries
 
 

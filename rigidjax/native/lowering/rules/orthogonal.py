@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Array
 
 from ...ops.householder import householder_qr
-from ..expansions import expansion
-from ..registry import NoRule
+from ...primitives.expansions import expansion
+from ...primitives.registry import NoRule
 from .factorisations import vmap_over_stacks
 
 # Largest number of sweeps; three to six are usual.

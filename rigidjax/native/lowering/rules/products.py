@@ -12,11 +12,11 @@ from jax.extend.core import jaxpr_as_fun
 from jaxtyping import Array
 
 from ...passes.analysis import MAX_UNROLLED_PRODUCT, expand
+from ...primitives.expansions import expansion
+from ...primitives.registry import Equation, NoRule, rule
+from ...values.memory import ArrayView, EmittedArray
 from .. import nests
 from ..emitter import Emitter
-from ..expansions import expansion
-from ..memory import ArrayView, EmittedArray
-from ..registry import Equation, NoRule, rule
 from .structure import transpose
 
 # Length from which on the index of an extreme element is searched in a loop.

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ...jaxrules.variants import kernel_branch
+from ...primitives.expansions import expansion
+from ...primitives.registry import Equation, NoRule, rule
+from ...primitives.variants import kernel_branch
+from ...values.memory import EmittedArray
 from ..emitter import Emitter
-from ..expansions import expansion
-from ..memory import EmittedArray
-from ..registry import Equation, NoRule, rule
 
 
 @rule(

@@ -8,12 +8,12 @@ from jax.extend.core import Jaxpr
 from llvmlite import ir
 
 from ...passes.analysis import is_unrolled, scan_counts, sub_jaxprs
-from ...passes.uniformity import all_lanes_if, broadcast_to_lanes, is_divergent
-from ..complex import LaneValue
+from ...primitives.registry import Equation, rule
+from ...values.complex import LaneValue
+from ...values.memory import ArrayView, EmittedArray
 from ..emitter import Emitter
-from ..memory import ArrayView, EmittedArray
 from ..nests import permute_axes
-from ..registry import Equation, rule
+from ..uniformity import all_lanes_if, broadcast_to_lanes, is_divergent
 from .indexing import prepare_carries
 from .loops import split_arguments
 from .structure import index_axis, index_axis_view

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Array
 
 from ...passes.analysis import MAX_UNROLLED_COST, expand
+from ...primitives.expansions import expansion
+from ...primitives.registry import Equation, rule
+from ...values.lanes import Lanes
 from ..emitter import Emitter
-from ..expansions import expansion
-from ..lanes import Lanes
-from ..registry import Equation, rule
 
 # Length up to which a line is sorted in registers.
 _REGISTER_LIMIT = 32

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...passes.analysis import REGISTERS
-from ..builder import Value
+from ...primitives.registry import Equation, rule
+from ...values.builder import Value
+from ...values.memory import ArrayView, EmittedArray
 from ..emitter import FOLDING_LIMIT, Emitter
-from ..memory import ArrayView, EmittedArray
 from ..nests import permute_axes
-from ..registry import Equation, rule
 
 
 def _result_shape(equation: Equation):

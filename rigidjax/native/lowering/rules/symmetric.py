@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..expansions import expansion
+from ...primitives.expansions import expansion
 from .factorisations import vmap_over_stacks
 
 # Largest number of sweeps; five to eight are usual.

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from ...passes.analysis import expand
+from ...primitives.registry import Equation, rule
+from ...values.builder import int64
+from ...values.complex import make_pair
+from ...values.memory import ArrayView, EmittedArray
 from .. import nests
-from ..builder import int64
-from ..complex import make_pair
 from ..emitter import Emitter
 from ..matrices import Matrix, along_row
-from ..memory import ArrayView, EmittedArray
-from ..registry import Equation, rule
 
 # Size up to which a solution in registers is as fast.
 _FEW = 5

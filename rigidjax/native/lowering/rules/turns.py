@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
-from ...passes.uniformity import broadcast_to_lanes, share_buffer
-from ..builder import Value, int64
+from ...values.builder import Value, int64
+from ...values.lanes import is_constant
+from ...values.memory import ArrayView, EmittedArray
 from ..emitter import Emitter
-from ..lanes import is_constant
-from ..memory import ArrayView, EmittedArray
+from ..uniformity import broadcast_to_lanes, share_buffer
 from .indexing import flat_index_per_lane
 
 

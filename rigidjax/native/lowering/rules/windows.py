@@ -9,11 +9,11 @@ import numpy as np
 from jax.extend.core import Jaxpr
 from jax.lax import GatherScatterMode
 
-from ..complex import LaneValue
+from ...primitives.registry import Equation, rule
+from ...values.complex import LaneValue
+from ...values.lanes import is_constant
+from ...values.memory import ArrayView, EmittedArray, row_major_strides
 from ..emitter import Emitter
-from ..lanes import is_constant
-from ..memory import ArrayView, EmittedArray, row_major_strides
-from ..registry import Equation, rule
 from .indexing import (
     add_offset,
     as_writable,

@@ -1,1 +1,5 @@
-"""Kernels for NVIDIA GPUs."""
+"""Kernels for NVIDIA GPUs.
+
+Start with `launch.py`.
+May import `native/runtime` and what is below it.
+"""

@@ -11,8 +11,8 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
-from ...lowering.builder import I32, I64, Builder, Value, int32, int64
-from ...lowering.lanes import I8, POINTER
+from ...values.builder import I32, I64, Builder, Value, int32, int64
+from ...values.lanes import I8, POINTER
 from ..ffi_frame import CallFrame, global_variable
 from ..kernel import Signature
 

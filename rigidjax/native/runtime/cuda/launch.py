@@ -13,9 +13,9 @@ import jax
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
-from ...lowering.builder import I32, I64, Builder, Value, int32, int64
-from ...lowering.lanes import POINTER
-from ...lowering.registry import NoRule
+from ...primitives.registry import NoRule
+from ...values.builder import I32, I64, Builder, Value, int32, int64
+from ...values.lanes import POINTER
 from .. import disk as disk
 from ..codegen import GPUS, MachineCode, compile_module
 from ..ffi_frame import CallFrame, global_variable

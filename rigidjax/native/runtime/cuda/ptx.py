@@ -12,10 +12,10 @@ from typing import NamedTuple
 from jax.extend.core import ClosedJaxpr
 from llvmlite import ir
 
-from ...lowering.builder import I32, I64, Builder, Value, Values, int64
-from ...lowering.lanes import I8, POINTER
 from ...passes.analysis import count_outside_registers
 from ...passes.loop_fusion import fuse_loops
+from ...values.builder import I32, I64, Builder, Value, Values, int64
+from ...values.lanes import I8, POINTER
 from .. import codegen as machine
 from ..kernel import Signature, emit_block
 

@@ -1,3 +1,7 @@
-"""Backward differentiation formulas of variable order."""
+"""Backward differentiation formulas of variable order.
+
+Start with `bdf.py`.
+May import `solvers/dae` and what is below it.
+"""
 
 from .bdf import BDF as BDF

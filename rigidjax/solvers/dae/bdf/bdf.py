@@ -23,9 +23,9 @@ from ....annotations import (
     Vector,
     Y,
 )
-from ...dense import DifferenceInterpolation
-from ...implicit import attach_derivatives
-from ...linear import (
+from ...base.dense import DifferenceInterpolation
+from ...base.implicit import attach_derivatives
+from ...base.linear import (
     Factorisation,
     Inverse,
     check_linear_solver,
@@ -34,9 +34,9 @@ from ...linear import (
     solve,
     zero_factorisation,
 )
-from ...rate_elimination import Pairs
-from ...step_results import newton_result, stop_at_roundoff
-from ...terms import Index, flatten
+from ...base.rate_elimination import Pairs
+from ...base.step_results import newton_result, stop_at_roundoff
+from ...base.terms import Index, flatten
 from ..base import AbstractProposingSolver, check_problem
 from ..equations import (
     AbstractEquations,

@@ -17,10 +17,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ....annotations import Count, Matrix, Scalar, Time, Vector
-from ....native.ops import inverse as inverse_of
-from ...implicit import AbstractImplicitStep
-from ...rate_elimination import Pairs
-from ...terms import Index
+from ....small_arrays import inverse as inverse_of
+from ...base.implicit import AbstractImplicitStep
+from ...base.rate_elimination import Pairs
+from ...base.terms import Index
 from ..equations import AbstractEquations
 
 MAX_ORDER = 5

@@ -1,4 +1,8 @@
-"""Extrapolation methods of variable order."""
+"""Extrapolation methods of variable order.
+
+Start with `odex.py`.
+May import `solvers/dae` and what is below it.
+"""
 
 from .odex import Odex as Odex
 from .seulex import Seulex as Seulex

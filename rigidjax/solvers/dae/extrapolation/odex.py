@@ -20,7 +20,7 @@ from ....annotations import (
     Vector,
     Y,
 )
-from ...terms import flatten
+from ...base.terms import flatten
 from ..base import check_problem
 from ..equations import ExplicitEquations, build_equations, step_length, stop_gradients
 from .base import AbstractExtrapolation, ExtrapolationState, conclude_step, initial_state

@@ -24,8 +24,8 @@ from ....annotations import (
     Vector,
     Y,
 )
-from ...linear import Inverse, check_linear_solver, factorise, solve, zero_factorisation
-from ...terms import flatten
+from ...base.linear import Inverse, check_linear_solver, factorise, solve, zero_factorisation
+from ...base.terms import flatten
 from ..base import check_problem
 from ..equations import (
     AbstractEquations,

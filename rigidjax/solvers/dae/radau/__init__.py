@@ -1,4 +1,8 @@
-"""Radau IIA methods for stiff and differential-algebraic equations."""
+"""Radau IIA methods for stiff and differential-algebraic equations.
+
+Start with `radau.py`.
+May import `solvers/dae` and what is below it.
+"""
 
 from .radau import (
     AbstractRadau as AbstractRadau,

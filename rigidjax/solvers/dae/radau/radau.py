@@ -28,12 +28,12 @@ from ....annotations import (
     Vector,
     Y,
 )
-from ...continuous import continuous
-from ...dense import AbstractDenseOutput
-from ...implicit import attach_derivatives
-from ...linear import Inverse, check_linear_solver, inverse_size, solve
-from ...step_results import newton_result, stop_at_roundoff
-from ...terms import flatten
+from ...base.dense import AbstractDenseOutput
+from ...base.implicit import attach_derivatives
+from ...base.linear import Inverse, check_linear_solver, inverse_size, solve
+from ...base.step_results import newton_result, stop_at_roundoff
+from ...base.terms import flatten
+from ...explicit.continuous import continuous
 from ..base import AbstractDAESolver, check_problem
 from ..equations import (
     Point,

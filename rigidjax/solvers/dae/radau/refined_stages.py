@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import lineax as lx
 
 from ....annotations import Count, Flag, Norm, Scalar
-from ...implicit import attach_derivatives
+from ...base.implicit import attach_derivatives
 from ..newton import iterate
 from .stages import (
     StageEquations,

@@ -12,10 +12,10 @@ from jaxtyping import Array, Float
 
 from ....annotations import Matrix, Scalar, Time, Vector
 from ....native import variants
-from ....native.ops import short_sum
-from ...implicit import AbstractImplicitStep
-from ...linear import Factorisation, Inverse, factorise, solve
-from ...rate_elimination import Pairs, real_form
+from ....small_arrays import short_sum
+from ...base.implicit import AbstractImplicitStep
+from ...base.linear import Factorisation, Inverse, factorise, solve
+from ...base.rate_elimination import Pairs, real_form
 from ..equations import AbstractEquations, step_length
 from .tableau import RadauTableau, lagrange_basis, radau_tableau
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import lineax as lx
 from jaxtyping import Array
 
-from ..annotations import Flag, Matrix, Vector
+from ...annotations import Flag, Matrix, Vector
 from .linear import Inverse, factorise, solve
 from .rate_elimination import Pairs, solve_stages
 

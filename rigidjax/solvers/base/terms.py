@@ -13,9 +13,9 @@ from jax.flatten_util import ravel_pytree
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from ..annotations import Args, Terms, Time, Vector, Y
-from ..checks import ArrayInput
-from ..private_names import WrapTerm
+from ...annotations import Args, Terms, Time, Vector, Y
+from ...checks import ArrayInput
+from ...private_names import WrapTerm
 from .rate_elimination import checked_rates
 
 # Differentiation index of each unknown; `None` if none is above 1.

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Num
 
-from ..checks import ArrayInput
-from ..native.ops import inverse
+from ...checks import ArrayInput
+from ...small_arrays import inverse
 
 Pairs = tuple[tuple[int, int], ...]
 

@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..bodies.euler_equations import angular_momentum, euler_equations, solve_inertia
-from ..forces.base import Kinematics
-from ..native.ops import cross, divide_by_invariant, vmap_rows
-from ..rotations.matrix import to_space
-from .kinematics.poses import Twists
-from .stacked.forces import ForceGroup
-from .stacked.system import PreparedSystem
+from ...bodies.euler_equations import angular_momentum, euler_equations, solve_inertia
+from ...forces.base import Kinematics
+from ...rotations.matrix import to_space
+from ...small_arrays import cross, divide_by_invariant, vmap_rows
+from ..kinematics.poses import Twists
+from ..stacked.forces import ForceGroup
+from ..stacked.system import PreparedSystem
 
 
 def applied_wrenches(

@@ -12,9 +12,9 @@ import numpy as np
 import optimistix as optx
 from jaxtyping import Array, Float
 
-from ..annotations import Terms, Time, Y
-from .dense import AbstractDenseOutput
-from .explicit.unrolled import Unrolled
+from ...annotations import Terms, Time, Y
+from ..base.dense import AbstractDenseOutput
+from .unrolled import Unrolled
 
 
 @functools.singledispatch

@@ -8,21 +8,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..bodies import Body
-from ..bodies.frame import Frame
-from ..checks import as_leaf, did_you_mean
-from ..forces.base import AbstractForce, body_index
-from ..forces.joint_damping import forces_of_joint
-from ..forces.stateful import AbstractStatefulForce, ForceAtStates
-from ..joints import VelocityConstraint
-from ..joints.base import AbstractJoint
-from ..joints.constraint import AbstractConstraint, AbstractPositionConstraint
-from ..joints.friction import Friction
-from ..joints.replacing import replace_fields
-from ..native.ops import stack_rows
-from ..signals.controllers import Source, held_sources
-from ..signals.inputs import InputTarget
-from ..state import State
+from ...bodies import Body
+from ...bodies.frame import Frame
+from ...checks import as_leaf, did_you_mean
+from ...forces.base import AbstractForce, body_index
+from ...forces.joint_damping import forces_of_joint
+from ...forces.stateful import AbstractStatefulForce, ForceAtStates
+from ...joints import VelocityConstraint
+from ...joints.base import AbstractJoint
+from ...joints.constraint import AbstractConstraint, AbstractPositionConstraint
+from ...joints.friction import Friction
+from ...joints.replacing import replace_fields
+from ...signals.controllers import Source, held_sources
+from ...signals.inputs import InputTarget
+from ...small_arrays import stack_rows
+from ...state import State
 from .topology import Topology
 
 

@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..annotations import Scalar
-from ..native.ops import take
+from ...annotations import Scalar
+from ...small_arrays import take
+from ..stacked.joints import GroupFrames, JointFrames, JointGroup
+from ..stacked.system import PreparedSystem
 from .extra_constraints import ExtraConstraints
-from .kinematics.poses import Twists, joint_twists
-from .stacked.joints import GroupFrames, JointFrames, JointGroup
-from .stacked.system import PreparedSystem
+from .poses import Twists, joint_twists
 
 
 def constraint_values(

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Scalar
-from ..bodies.frame import Frame
-from ..joints.constraint import Configuration
-from .kinematics.poses import Twists, differentiate_along_motion, joint_coordinates, joint_frames_at
-from .stacked.joints import JointFrames, Poses
-from .stacked.system import PreparedSystem
+from ...annotations import Scalar
+from ...bodies.frame import Frame
+from ...joints.constraint import Configuration
+from ..stacked.joints import JointFrames, Poses
+from ..stacked.system import PreparedSystem
+from .poses import Twists, differentiate_along_motion, joint_coordinates, joint_frames_at
 
 
 class ExtraConstraints(NamedTuple):

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from ..bodies.frame import Frame
-from ..joints.base import AbstractJoint
+from ...bodies.frame import Frame
+from ...joints.base import AbstractJoint
 
 GROUND = -1
 

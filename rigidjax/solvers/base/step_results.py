@@ -5,7 +5,7 @@ from typing import Any
 import diffrax
 import jax.numpy as jnp
 
-from ..annotations import Flag, Matrix, Scalar, Time, Vector
+from ...annotations import Flag, Matrix, Scalar, Time, Vector
 
 RESULTS: Any = diffrax.RESULTS
 

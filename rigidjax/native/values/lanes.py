@@ -15,9 +15,9 @@ from typing import Any, TypeGuard
 import numpy as np
 from llvmlite import ir
 
-from ..libm.remainders import remainder
 from .builder import I64, Builder, TextInstruction, Value, int32
 from .complex import Complex, DType, LaneValue, Pair, is_complex, part_dtype, parts
+from .remainders import remainder
 
 I1, I8 = ir.IntType(1), ir.IntType(8)
 POINTER = ir.PointerType()

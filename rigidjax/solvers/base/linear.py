@@ -10,8 +10,8 @@ import lineax as lx
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Num, PyTree
 
-from ..annotations import Matrix, Scalar
-from ..native.ops import inverse as inverse_of, sequential_vmap_on_cpu
+from ...annotations import Matrix, Scalar
+from ...small_arrays import inverse as inverse_of, sequential_vmap_on_cpu
 from .rate_elimination import CondensedInverse, Pairs
 
 # The inverse; the structures of the unknowns and of the right-hand sides.

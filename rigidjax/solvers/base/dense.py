@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from ..annotations import Time, Vector, Y
+from ...annotations import Time, Vector, Y
 
 
 class AbstractDenseOutput(diffrax.AbstractLocalInterpolation):

@@ -9,23 +9,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..annotations import Scalar
-from ..forces.joint_damping import RotorInertia
-from ..joints.motion import motion_acceleration
-from ..rotations.matrix import to_space
-from .constraints import constraint_jacobian, constraint_units
-from .dynamics.composite_rigid_body import generalised_forces
-from .dynamics.inverses import inverse_root
-from .dynamics.loops import loop_gradient
-from .dynamics.pseudo_inverse import CUTOFF
-from .dynamics.select import tree_constraints
-from .extra_constraints import ExtraConstraints
-from .kinematics.bias_accelerations import joint_bias
-from .kinematics.poses import Twists, kinematics_for_forces
-from .kinematics.trees import first_rate, generalised_velocities
+from ...annotations import Scalar
+from ...forces.joint_damping import RotorInertia
+from ...joints.motion import motion_acceleration
+from ...rotations.matrix import to_space
+from ..kinematics.bias_accelerations import joint_bias
+from ..kinematics.constraints import constraint_jacobian, constraint_units
+from ..kinematics.extra_constraints import ExtraConstraints
+from ..kinematics.poses import Twists, kinematics_for_forces
+from ..kinematics.trees import first_rate, generalised_velocities
+from ..stacked.joints import JointFrames, Poses
+from ..stacked.system import PreparedSystem
+from .composite_rigid_body import generalised_forces
+from .inverses import inverse_root
 from .loads import apply_mass, free_forces, wrenches_of_groups
-from .stacked.joints import JointFrames, Poses
-from .stacked.system import PreparedSystem
+from .loops import loop_gradient
+from .pseudo_inverse import CUTOFF
+from .select import tree_constraints
 
 
 class Reaction(eqx.Module):

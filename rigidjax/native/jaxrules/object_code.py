@@ -10,14 +10,14 @@ from jax.extend.core import ClosedJaxpr
 from jaxtyping import Array
 from llvmlite import ir
 
-from ..jaxrules.meshes import trace_without_mesh
-from ..lowering.registry import NoRule
 from ..passes.loop_fusion import fuse_loops
 from ..passes.outlining import find_jaxprs_to_outline
-from ..passes.support import why_not
-from .codegen import choose_optimisation_level, emit_object
-from .garbage import gc_paused
-from .kernel import Signature, emit_block
+from ..primitives.registry import NoRule
+from ..runtime.codegen import choose_optimisation_level, emit_object
+from ..runtime.garbage import gc_paused
+from ..runtime.kernel import Signature, emit_block
+from ..runtime.support import why_not
+from .meshes import trace_without_mesh
 
 
 class Processor(NamedTuple):

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
 
+from ..lowering.block_io import DiscardBuffer, byte_size, load_argument, store_result
+from ..lowering.emitter import Emitter
+from ..lowering.rules.loops import Loop, find_constant_trip_count, split_arguments
 from ..passes.analysis import cost, sub_jaxprs
-from .block_io import DiscardBuffer, byte_size, load_argument, store_result
-from .builder import I64, Value, Values, int64
-from .complex import DType
-from .emitter import Emitter
-from .lanes import is_constant
-from .memory import ArrayView, EmittedArray
-from .rules.loops import Loop, find_constant_trip_count, split_arguments
+from ..values.builder import I64, Value, Values, int64
+from ..values.complex import DType
+from ..values.lanes import is_constant
+from ..values.memory import ArrayView, EmittedArray
 
 # Trip count assumed for other loops of unknown length.
 _ASSUMED_TRIP_COUNT = 10

@@ -7,8 +7,7 @@ import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 from ..lowering import rules  # noqa: F401  (fills the registry)
-from ..lowering.registry import RULES, NoRule
-from .analysis import (
+from ..passes.analysis import (
     ArrayEquation,
     expand,
     is_complex_expansion,
@@ -16,6 +15,7 @@ from .analysis import (
     source_location,
     sub_jaxprs,
 )
+from ..primitives.registry import RULES, NoRule
 
 # Primitives without a rule for complex operands.
 REAL_ONLY = frozenset(

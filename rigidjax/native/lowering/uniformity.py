@@ -14,16 +14,16 @@ import numpy as np
 from jax.extend.core import Jaxpr, JaxprEqn, Var
 from llvmlite import ir
 
-from ..lowering.builder import int32
-from ..lowering.complex import Pair
-from ..lowering.lanes import Lanes, is_constant
-from ..lowering.memory import ArrayView, EmittedArray
-from .analysis import ArrayAtom, is_unrolled
-from .dynamic_indices import find_dynamic_indices, loop_fixed_point
-from .inlining import CALLS
+from ..passes.analysis import ArrayAtom, is_unrolled
+from ..passes.dynamic_indices import find_dynamic_indices, loop_fixed_point
+from ..passes.inlining import CALLS
+from ..values.builder import int32
+from ..values.complex import Pair
+from ..values.lanes import Lanes, is_constant
+from ..values.memory import ArrayView, EmittedArray
 
 if TYPE_CHECKING:
-    from ..lowering.emitter import Emitter
+    from .emitter import Emitter
 
 # Primitives with sub-jaxprs, whose results may be partly divergent and partly uniform.
 _WITH_JAXPRS = frozenset((*CALLS, "cond", "scan", "while"))
