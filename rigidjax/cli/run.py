@@ -35,7 +35,6 @@ def run(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME...",
             help="A problem, see `rigidjax list`; a case in TOML; a URDF, SDF or MJCF file; or "
             "trajectories in NetCDF, as `--out` writes.",
         ),
@@ -128,28 +127,16 @@ def run(
 
     `rigidjax run exact.nc coarse.nc --html both.html`
     """
-    form = {
-        "formulation": formulation,
-        "rotation": rotation,
-        "rates": rates,
-        "recharting": recharting,
-        "index": index,
-    }
-    given = {
-        "solver": solver,
-        "rtol": rtol,
-        "atol": atol,
-        "dt": dt,
-        "t1": t1,
-        "samples": samples,
-        "projection": projection,
-    }
-    form, given = ({k: v for k, v in x.items() if v is not None} for x in (form, given))
+    form = _options_given(
+        formulation=formulation, rotation=rotation, rates=rates, recharting=recharting, index=index
+    )
+    given = _options_given(
+        solver=solver, rtol=rtol, atol=atol, dt=dt, t1=t1, samples=samples, projection=projection
+    )
     with bad_input():
         if any(pathlib.Path(name).suffix.lower() in NETCDF for name in names):
-            others = {"out": out, "plot": plot, "set": setting}
-            others = [*form, *given, *(key for key, value in others.items() if value is not None)]
-            show_trajectories(names, html, force, others)
+            others = _options_given(out=out, plot=plot, set=setting)
+            show_trajectories(names, html, force, [*form, *given, *others])
             return
         if len(names) > 1:
             raise ValueError(f"Only trajectories in NetCDF are shown together; got {names}.")
@@ -213,6 +200,11 @@ def run(
         if html is not None:
             view(solution, title=example.title).save(html, force)
     print_outputs({"trajectory": out, "figure": plot, "page": html})
+
+
+def _options_given(**options: Any) -> dict[str, Any]:
+    """Return the options that the command line contains."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def show_trajectories(

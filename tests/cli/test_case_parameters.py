@@ -63,43 +63,27 @@ START = "[[parameter]]\nname = 'p'\npath = 'start_state'\n"
     ("addition", "message"),
     [
         (f"{PRIOR}3\n", r"3 \('p'\): `prior` must be a table; got 3"),
-        (
-            f"{PRIOR}{{ type = 'gauss' }}\n",
-            r"\[prior\]: There is no `type` 'gauss'. Did you mean 'gau",
-        ),
+        (f"{PRIOR}{{ type = 'gauss' }}\n",
+         r"\[prior\]: There is no `type` 'gauss'. Did you mean 'gau"),
         (f"{PRIOR}{{ mean = 3 }}\n", r"\[prior\]: `type` is missing"),
-        (
-            f"{PRIOR}{{ type = 'gaussian', mean = 3 }}\n",
-            r"`std` is missing, an argument of GaussianPrior",
-        ),
-        (
-            f"{PRIOR}{{ type = 'gaussian', mean = 0, sd = 1 }}\n",
-            r"\[prior\]: there is no `sd` here. Did you mean `std`",
-        ),
-        (
-            f"{PRIOR}{{ type = 'gaussian', mean = 0, std = 0 }}\n",
-            r"\[prior\]: `GaussianPrior\(std=...\)` must be positive",
-        ),
-        (
-            f"{PRIOR}{{ type = 'gaussian', mean = [0, 1], std = 1 }}\n",
-            r"3 \('p'\): `GaussianPrior\(mean=...\)` of 'p' must be a number or have the shape",
-        ),
-        (
-            f"{PRIOR}{{ type = 'log-det', value = [1, 1, 1], weight = 1 }}\n",
-            r"prior=LogDetPrior.* got Unconstrained. Use `GaussianPrior`",
-        ),
-        (
-            f"{START}positions = false\nrates = false\n",
-            r"3 \('p'\): `start_state` needs `positions",
-        ),
+        (f"{PRIOR}{{ type = 'gaussian', mean = 3 }}\n",
+         r"`std` is missing, an argument of GaussianPrior"),
+        (f"{PRIOR}{{ type = 'gaussian', mean = 0, sd = 1 }}\n",
+         r"\[prior\]: there is no `sd` here. Did you mean `std`"),
+        (f"{PRIOR}{{ type = 'gaussian', mean = 0, std = 0 }}\n",
+         r"\[prior\]: `GaussianPrior\(std=...\)` must be positive"),
+        (f"{PRIOR}{{ type = 'gaussian', mean = [0, 1], std = 1 }}\n",
+         r"3 \('p'\): `GaussianPrior\(mean=...\)` of 'p' must be a number or have the shape"),
+        (f"{PRIOR}{{ type = 'log-det', value = [1, 1, 1], weight = 1 }}\n",
+         r"prior=LogDetPrior.* got Unconstrained. Use `GaussianPrior`"),
+        (f"{START}positions = false\nrates = false\n",
+         r"3 \('p'\): `start_state` needs `positions"),
         (f"{START}rate = true\n", r"there is no `rate` here. Did you mean `rates`"),
         (f"{START}transform = 'free'\n", r"there is no `transform` here"),
-        (
-            f"{START}prior = {{ type = 'gaussian', mean = 0, std = [1, 1, 1] }}\n",
-            r"`GaussianPrior\(std=...\)` of 'p' must be one number or 2",
-        ),
+        (f"{START}prior = {{ type = 'gaussian', mean = 0, std = [1, 1, 1] }}\n",
+         r"`GaussianPrior\(std=...\)` of 'p' must be one number or 2"),
     ],
-)
+)  # fmt: skip
 def test_invalid_parameters_raise(tmp_path, addition, message):
     assert_refused(message, "identify", case_of(tmp_path, BEFORE_METHOD + addition))
 

@@ -94,23 +94,17 @@ def test_a_fourier_series_drives_a_motor(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (
-            '"wheels"\n[data',
-            '"wheel"\n[data',
-            r"There is no `moment` 'wheel'. Did you mean 'wheels'",
-        ),
-        (
-            '["a", "b", "c"]',
-            '["a", "b"]',
-            r"\[\[input\]\] 1 .'wheels'.: `columns` must be one, or three",
-        ),
+        ('"wheels"\n[data', '"wheel"\n[data',
+         r"There is no `moment` 'wheel'. Did you mean 'wheels'"),
+        ('["a", "b", "c"]', '["a", "b"]',
+         r"\[\[input\]\] 1 .'wheels'.: `columns` must be one, or three"),
         ('"mN m"', '"mN n"', r"\[\[input\]\] 1 .'wheels'.: The unit 'mN n' is not known"),
         ('"hold"', '"step"', r"There is no `interpolation` 'step'"),
         ('unit = "mN m"', "gian = 2.0", r"there is no `gian` here. Did you mean `gain`"),
         ("[[sensor]]", '[[input]]\nname = "wheels"\n[[sensor]]', "there are two inputs called 'wh"),
         ('interpolation = "hold"', 'file = "none.csv"', r"There is no file .*none\.csv"),
     ],
-)
+)  # fmt: skip
 def test_invalid_inputs_are_named(tmp_path, old, new, message):
     assert old in TEXT
     with pytest.raises((ValueError, OSError), match=message):

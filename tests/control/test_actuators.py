@@ -152,14 +152,6 @@ def test_linear_actuators_move_as_the_matrix_exponential(kind):
         assert cases.error(motion(sol, names)[-1], exact(names, PARAMETERS)) < 1e-9
 
 
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_constrained_form_of_index_two_has_the_states_of_a_motor():
-    options = {**OPTIONS, "solver": rj.solvers.Radau5()}
-    sol = run(lambda system: rj.Absolute(system, index=2), ["dc"], options=options)
-    assert cases.error(motion(sol, ["dc"])[-1], exact(["dc"], PARAMETERS)) < 1e-9
-
-
 def test_motor_spins_up_with_two_exponentials():
     """With the electrical and the mechanical time constant, from the characteristic equation."""
     p = PARAMETERS["dc"]
@@ -233,26 +225,6 @@ def test_derivatives_by_parameters_are_exact_in_both_modes():
 
 def as_arrays(parameters):
     return {n: {k: np.asarray(v, float) for k, v in p.items()} for n, p in parameters.items()}
-
-
-@pytest.mark.float32
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_a_batch_over_parameters_has_the_runs_of_its_members():
-    """Also in single precision."""
-    names = ["pi", "pid"]
-    factors = jnp.array([0.8, 1.0, 1.3])
-    batch = jax.tree.map(
-        lambda leaf: jnp.multiply.outer(factors, jnp.asarray(leaf)), as_arrays(PARAMETERS)
-    )
-    is_single = jnp.result_type(float) == jnp.float32
-    options = {"rtol": 1e-5, "atol": 1e-6} if is_single else OPTIONS
-
-    def end(parameters):
-        return motion(run(rj.NullSpace, names, parameters, options=options), names)[-1]
-
-    expected = jax.vmap(lambda parameters: exact(names, parameters))(batch)
-    assert cases.error(jax.vmap(end)(batch), expected) < (2e-4 if is_single else 1e-9)
 
 
 LIMITED: dict[str, dict[str, Any]] = {

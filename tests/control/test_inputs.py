@@ -109,34 +109,6 @@ def test_derivatives_by_the_parameters_of_a_policy():
         np.testing.assert_allclose(forward[:, k], slope, rtol=1e-7, atol=1e-10)
 
 
-@pytest.mark.exhaustive
-def test_a_batch_of_policies():
-    gains = GAINS * jnp.array([[0.5], [1.0], [1.5]])
-    each = np.stack([final_coordinates(g) for g in gains])
-    np.testing.assert_allclose(jax.vmap(final_coordinates)(gains), each, rtol=1e-9)
-
-
-@pytest.mark.exhaustive
-def test_computed_torque_by_a_second_model():
-    """A controller that inverts its own model of the arm tracks a path exactly."""
-    gravity = rj.Gravity((0, 0, -9.81))
-    link = rj.Body.rod("link", 1.0, 0.03, mass=2.0, position=(0, 0, -0.5))
-    joint = rj.Revolute("ground", "link", (0, 0, 0), axis=(0, 1, 0), name="joint")
-    plant = rj.Relative(rj.System(link, joint, [gravity, rj.Motor(joint, rj.Input("tau"))]))
-    inner = rj.Relative(rj.System(link, joint, gravity))
-
-    def policy(t, view):
-        y = jnp.concatenate([view.coordinates["joint"], view.rates["joint"]])
-        error = jnp.stack([jnp.sin(t) - y[0], jnp.cos(t) - y[1]])
-        wanted = -jnp.sin(t) + jnp.array([4.0, 4.0]) @ error
-        return inner.inverse_dynamics(t, y, wanted[None])[0]
-
-    start = rj.jointed_state(plant.system, {"joint": 0.0}, {"joint": 1.0})
-    ts = np.linspace(0, 3, 7)
-    run = rj.simulate(plant, start, 3.0, ts=ts, inputs={"tau": policy}, **TIGHT)
-    np.testing.assert_allclose(run.coordinates["joint"][:, 0], np.sin(ts), atol=1e-9)
-
-
 def test_entries_of_a_vector_and_sensors():
     body = rj.Body("craft", 2.0, (0.3, 0.4, 0.5))
     wheel = rj.Input("wheels", 3)

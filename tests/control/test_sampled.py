@@ -196,20 +196,6 @@ def test_derivatives_by_the_gains():
 
 
 @pytest.mark.exhaustive
-def test_formulations_solvers_and_batches_agree():
-    expected = end_of_run(K)
-    np.testing.assert_allclose(jax.vmap(end_of_run)(jnp.stack([K, 1.1 * K]))[0], expected, 1e-9)
-    np.testing.assert_allclose(end_of_run(K, rj.NullSpace), expected, rtol=1e-8)
-    looser = {"rtol": 1e-10, "atol": 1e-10}
-    implicit = end_of_run(
-        K, lambda s: rj.Absolute(s, index=2), solver=rj.solvers.Radau5(), **looser
-    )
-    np.testing.assert_allclose(implicit, expected, rtol=1e-7)
-    multistep = end_of_run(K, solver=rj.solvers.BDF(), **looser)
-    np.testing.assert_allclose(multistep, expected, rtol=1e-6)
-
-
-@pytest.mark.exhaustive
 def test_a_run_continues_where_another_ended():
     model = slider(rj.Input("force"))
 

@@ -90,14 +90,6 @@ def test_derivatives_through_turning_points():
     np.testing.assert_allclose(slope, exact_slope, atol=1e-9)
 
 
-@pytest.mark.exhaustive
-def test_gradients_through_turning_points():
-    at = jnp.array(LEVEL), jnp.array(START)
-    np.testing.assert_allclose(
-        jax.jacrev(values, (0, 1))(*at), jax.jacfwd(exact_values, (0, 1))(*at), atol=1e-9
-    )
-
-
 def test_block_on_a_belt_sticks_and_slips():
     """Friction drops from its level at rest to that in motion when the block slips."""
     friction = rj.Friction(KINETIC, stribeck=(STATIC, 0.0), sticking=True)

@@ -95,14 +95,6 @@ def test_derivatives_through_impacts():
     np.testing.assert_allclose(jax.jacrev(simulate_impacts)(at), exact, rtol=1e-10)
 
 
-@pytest.mark.exhaustive
-def test_second_derivatives_through_impacts():
-    at, weights = jnp.array([1.0, 0.8]), jnp.array([1.0, -2.0, 0.5, 3.0, 0.2])
-    second = jax.jacfwd(jax.jacfwd(lambda x: weights @ simulate_impacts(x)))(at)
-    exact = jax.hessian(lambda x: weights @ closed_form(*x))(at)
-    np.testing.assert_allclose(second, exact, rtol=1e-9)
-
-
 def test_batch_elements_with_different_numbers_of_impacts():
     heights = np.array([0.5, 1.0, 5.0])
     record = jax.vmap(lambda z: flight(z, t1=2.0, max_transitions=8).transitions)(heights)

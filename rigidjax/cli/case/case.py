@@ -27,7 +27,7 @@ from .start import check_start_is_observable, start_of_runs
 class CaseFile(ModelTables):
     """A whole case file."""
 
-    title: Text | None = None
+    title: Text
     data: DataTable = Field(default_factory=DataTable)
     input: list[InputEntry] = []
     inputs: dict[str, InputEntry] = {}
@@ -103,7 +103,7 @@ def read_case(
     parameters = read_parameters(top, top.parameter, Experiment(formulation, state0, sensors))
     check_start_is_observable(top, formulation, sensors, parameters)
     return Case(
-        top.title or pathlib.Path(path).stem,
+        top.title,
         text,
         formulation,
         runs,
@@ -131,8 +131,7 @@ def read_run_case(
     settings = top.method.run_settings() | top.run.given_values()
     state0 = model.state0 or formulation.multibody.reference_state()
     files = _distinct(str(path), *inputs.files, model.file)
-    title = top.title or pathlib.Path(path).stem
-    return RunCase(title, text, formulation, state0, settings, values, files)
+    return RunCase(top.title, text, formulation, state0, settings, values, files)
 
 
 def read_export_case(path: str | os.PathLike[str]) -> ExportCase:
@@ -157,7 +156,7 @@ def read_export_case(path: str | os.PathLike[str]) -> ExportCase:
     arguments = {k: v for k, v in settings.items() if k not in ("t1", "samples")}
     arguments |= {"state0": state0, "outputs": sensors, "parameters": parameters}
     files = _distinct(str(path), *inputs.files, model.file)
-    return ExportCase(top.title or pathlib.Path(path).stem, formulation, arguments, files)
+    return ExportCase(top.title, formulation, arguments, files)
 
 
 class _Opened(NamedTuple):
@@ -182,7 +181,10 @@ def _open(
         content: dict[str, Any] = {"model": {"file": path.name}, "run": {"t1": 1.0}}
     else:
         content, text = read_toml(path)
-    content |= {key: {**content.get(key, {}), **new} for key, new in (changes or {}).items()}
+    content = {"title": path.stem} | content
+    for key, new in (changes or {}).items():
+        if isinstance(content.setdefault(key, {}), dict):
+            content[key] = {**content[key], **new}
     named = content.get("inputs")
     if isinstance(named, dict):
         tables = {k: v if isinstance(v, dict) else {"value": v} for k, v in named.items()}

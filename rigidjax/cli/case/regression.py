@@ -111,7 +111,7 @@ class RegressionOutputs(OutputTable):
 class RegressionFile(Table):
     """A whole case file of `rigidjax regress`."""
 
-    title: Text | None = None
+    title: Text
     model: ModelTable = Field(default_factory=ModelTable)
     data: DataTable = Field(default_factory=DataTable)
     position: ChannelTable | None = None
@@ -166,7 +166,7 @@ def read_regression_case(path: str | os.PathLike[str]) -> RegressionCase:
     """
     path = pathlib.Path(path)
     content, text = read_toml(path)
-    top = parse(RegressionFile, content, str(path), path.parent)
+    top = parse(RegressionFile, {"title": path.stem} | content, str(path), path.parent)
     if top.model.file is None:
         top.model.fail("`file` is missing; name the URDF, SDF or MJCF file of the robot.")
     model, options = top.model.load(path.parent, fixed_base=True)
@@ -193,7 +193,7 @@ def read_regression_case(path: str | os.PathLike[str]) -> RegressionCase:
     prior |= dict(_mass_properties(table, model) for table in top.prior)
     settings = top.regress.given_values("terms", "essential", "consistent")
     return RegressionCase(
-        top.title or path.stem,
+        top.title,
         text,
         model,
         top.model.file,
