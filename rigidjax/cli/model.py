@@ -5,7 +5,7 @@ import json
 import math
 import pathlib
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -92,7 +92,10 @@ def describe_model(
                 raise ValueError("`--ignore`, `--fixed-base`, `--check` and `--json` are of files.")
             _show(name, is_problem, html, force)
             return
-        program = None if check is None else _check_program(check, file)
+        program: Any = None if check is None else pick("program", check, _PROGRAMS)
+        if program is not None and file.suffix.lower() not in _PROGRAMS[program][1]:
+            suffixes = ", ".join(_PROGRAMS[program][1])
+            raise ValueError(f"`--check {program}` reads {suffixes} files; got {file}.")
         kind: Any = pick("treatment of inertias", physical, ("keep", "nearest", "error"))
         model = load_model(
             file, ignore or (), show_warnings=False, fixed_base=fixed_base, mimic=mimic,
@@ -143,15 +146,6 @@ def _write_page(shown: Any, html: pathlib.Path, force: bool, **options: Any) -> 
 
     write_model_page(shown, html, force=force, **options)
     print_outputs({"page": html})
-
-
-def _check_program(name: str, file: pathlib.Path) -> Literal["pinocchio", "mujoco"]:
-    """Return a program that can read a file."""
-    program: Any = pick("program", name, _PROGRAMS)
-    _, suffixes = _PROGRAMS[program]
-    if file.suffix.lower() not in suffixes:
-        raise ValueError(f"`--check {program}` reads {', '.join(suffixes)} files; got {file}.")
-    return program
 
 
 def _facts(model: Model, file: pathlib.Path) -> dict[str, Any]:

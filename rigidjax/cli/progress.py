@@ -102,7 +102,8 @@ def fit_progress() -> Iterator[Callable[[Iteration], None]]:
     def report(iteration: Iteration) -> None:
         nonlocal is_announced
         if iteration.number > 0:
-            text = _describe_iteration(iteration)
+            stage = f"horizon {iteration.horizon:g}, " if iteration.horizon < 1 else ""
+            text = f"{stage}iteration {iteration.number}, cost {iteration.cost:.6g}"
             if stream.is_terminal:
                 progress.update(progress.task_ids[0], description=text)
             else:
@@ -114,8 +115,3 @@ def fit_progress() -> Iterator[Callable[[Iteration], None]]:
 
     with show_spinner("compiling") as progress:
         yield report
-
-
-def _describe_iteration(iteration: Iteration) -> str:
-    stage = f"horizon {iteration.horizon:g}, " if iteration.horizon < 1 else ""
-    return f"{stage}iteration {iteration.number}, cost {iteration.cost:.6g}"

@@ -84,16 +84,13 @@ class Inputs(NamedTuple):
         for key in keys:
             value = table.arguments.get(key)
             if isinstance(value, dict) and "type" not in value:
-                laws[key] = self._named_input(table, key, value)
+                part = parse(NamedInputTable, value, f"{table.where}, [{key}]")
+                law = part.call(Input, part.input, part.size, part.default)
+                self.uses.setdefault(part.input, table)
+                laws[key] = law if part.entry is None else part.call(law.__getitem__, part.entry)
             elif isinstance(value, str):
                 laws[key] = self._law(table, key, value)
         return laws
-
-    def _named_input(self, table: PartTable, key: str, value: dict[str, Any]) -> Input:
-        part = parse(NamedInputTable, value, f"{table.where}, [{key}]")
-        law = part.call(Input, part.input, part.size, part.default)
-        self.uses.setdefault(part.input, table)
-        return law if part.entry is None else part.call(law.__getitem__, part.entry)
 
     def _law(self, table: PartTable, key: str, name: str) -> Any:
         if not self.laws:

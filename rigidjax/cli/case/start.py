@@ -115,9 +115,11 @@ def _check_first_samples(
         if rows[0] >= _NUM_FIRST:
             continue  # the sensor starts later
         values = np.asarray(run.values[k])[rows]
-        noise = (
-            np.asarray(run.noise[k])[0, 0] if run.noise[k] is not None else _estimate_noise(values)
-        )
+        if run.noise[k] is not None:
+            noise = np.asarray(run.noise[k])[0, 0]
+        else:  # from second differences of a smooth motion
+            is_long = len(values) > _NUM_FIRST
+            noise = np.std(np.diff(values, n=2)) / np.sqrt(6) if is_long else np.inf
         off = values[:_NUM_FIRST] - float(start)
         if isinstance(sensor, JointCoordinate) and sensor.unit_in(model) == "rad":
             off -= 2 * np.pi * np.round(off / (2 * np.pi))
@@ -132,11 +134,6 @@ def _check_first_samples(
                 f"`[state] {key} = {{ {joint.name} = {first:.4g} }}`, or fit it, with a "
                 '[[parameter]] whose `path` is "start_state".'
             )
-
-
-def _estimate_noise(values: np.ndarray) -> float:
-    """Estimate the standard deviation of the noise from second differences of a smooth motion."""
-    return float(np.std(np.diff(values, n=2)) / np.sqrt(6)) if len(values) > _NUM_FIRST else np.inf
 
 
 def check_start_is_observable(
