@@ -1,11 +1,5 @@
 """A process is killed in each phase of a shard; the next process computes the missing shards."""
 
-import os
-import signal
-import subprocess
-import sys
-
-import jax
 import numpy as np
 import pytest
 
@@ -72,25 +66,3 @@ def test_process_killed_in_each_phase(phase, tmp_path):
     assert np.array_equal(found.outputs["value"], PARAMETERS["start"] ** 2)
     assert np.allclose(found.outputs["root"], PARAMETERS["start"] ** 0.5, rtol=1e-15)
     assert Store(path).missing() == []
-
-
-def test_kill_between_shard_and_mark(tmp_path):
-    """SIGKILL of a process that has written a shard and not marked it."""
-    path = tmp_path / "s.zarr"
-    program = f"""
-import os, signal, sys
-sys.path.insert(0, {os.path.dirname(__file__)!r})
-import test_killed_processes
-mark = test_killed_processes.Store._mark_complete
-def killed(self, number, failed):
-    mark(self, number, failed) if number == 0 else os.kill(os.getpid(), signal.SIGKILL)
-test_killed_processes.Store._mark_complete = killed
-test_killed_processes.whole({str(path)!r})
-"""
-    # In the precision of this process, which the plan names.
-    variables = {**os.environ, "JAX_ENABLE_X64": str(int(jax.config.read("jax_enable_x64")))}
-    killed = subprocess.run([sys.executable, "-c", program], env=variables)
-    assert killed.returncode == -signal.SIGKILL
-    assert Store(path).done() == {0}
-    found = whole(path)
-    assert np.array_equal(found.outputs["value"], PARAMETERS["start"] ** 2)
