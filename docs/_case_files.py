@@ -4,7 +4,7 @@ import inspect
 import typing
 
 from rigidjax import bodies, forces, identification, joints, sensors
-from rigidjax.cli.choices import (
+from rigidjax.cli.base.choices import (
     find_kinds,
     option_name,
     part_kind,

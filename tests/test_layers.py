@@ -72,7 +72,6 @@ LINES = {
 ALLOWED_KNOTS = (
     {"identification", "identification/data", "identification/starts", "io", "simulate"},
     {f"identification/{name}" for name in "comparison fit intervals prediction shooting".split()},
-    {"cli", "cli/case"},
 )
 
 

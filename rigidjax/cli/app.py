@@ -13,8 +13,8 @@ import typer
 
 from ..interrupts import exit_on_signals, shows_help
 from . import options
-from .messages import bad_input, fail
-from .plugins import import_installed_plugins, import_plugin
+from .base.messages import bad_input, fail
+from .base.plugins import import_installed_plugins, import_plugin
 
 app = typer.Typer(
     name="rigidjax",

@@ -19,9 +19,9 @@ from ..problems import (
     compare as compare_formulations,
     formulations,
 )
-from . import checks, choices
-from .checks import FIGURE, Output, check_outputs
-from .messages import bad_input, console, errors, print_outputs
+from .base import checks, choices
+from .base.checks import FIGURE, Output, check_outputs
+from .base.messages import bad_input, console, errors, print_outputs
 from .options import SOLVERS, Force, Settings
 
 _REFERENCES = {

@@ -13,9 +13,10 @@ from .. import io, plotting
 from ..formulations import NullSpace
 from ..problems import compare, formulations, tennis_racket
 from ..simulate.simulate import simulate
-from . import checks
+from .base import checks
+from .base.checks import FIGURE, NETCDF, REPORT, Output, check_outputs
+from .base.messages import bad_input, console, errors, fail
 from .case import Case, read_case
-from .checks import FIGURE, NETCDF, REPORT, Output, check_outputs
 from .compare import print_comparison
 from .fitting import (
     print_from_start,
@@ -24,7 +25,6 @@ from .fitting import (
     print_verdict,
     run_identification,
 )
-from .messages import bad_input, console, errors, fail
 from .options import PENDULUM_INERTIA
 
 # Files that are written.

@@ -7,9 +7,9 @@ import typer
 
 from .. import exporting
 from ..exporting.export import choose_platforms
+from .base.checks import Output, check_outputs
+from .base.messages import bad_input, print_outputs
 from .case import read_export_case
-from .checks import Output, check_outputs
-from .messages import bad_input, print_outputs
 from .options import Force
 from .progress import show_spinner
 

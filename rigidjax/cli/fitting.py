@@ -22,8 +22,8 @@ from ..identification.fit.least_squares import on_iteration
 from ..identification.fit.report import estimates_table, whiteness_texts
 from ..identification.statistics.digits import estimate_text, std_text
 from ..io.document import Table
+from .base.messages import fail
 from .case.settings import IntervalMethods
-from .messages import fail
 from .progress import fit_progress, show_spinner
 
 

@@ -20,10 +20,11 @@ from ..identification.provenance import text_hash
 from ..identification.simulation import Settings
 from ..plotting.style import style
 from ..state import State
-from . import checks
+from .base import checks
+from .base.checks import NETCDF, PAGE, REPORT, Output, check_outputs
+from .base.messages import bad_input, console, fail, print_outputs
 from .case import Case, read_case
 from .case.settings import Outputs
-from .checks import NETCDF, PAGE, REPORT, Output, check_outputs
 from .fitting import (
     compute_intervals,
     print_estimates,
@@ -33,7 +34,6 @@ from .fitting import (
     print_verdict,
     run_identification,
 )
-from .messages import bad_input, console, fail, print_outputs
 from .options import Force, ReportFile
 from .progress import show_spinner
 

@@ -17,11 +17,11 @@ from ..bodies.inertia import principal_euler_values
 from ..mechanics import System
 from ..models import JointLimits, Model
 from ..models.check import compare
+from .base.checks import PAGE, Output, check_outputs
+from .base.choices import make_problem, pick
+from .base.messages import bad_input, console, fail, print_outputs
 from .case import read_run_case
 from .case.model import is_model_file, load_model
-from .checks import PAGE, Output, check_outputs
-from .choices import make_problem, pick
-from .messages import bad_input, console, fail, print_outputs
 from .options import Force
 
 # Largest deviation, relative to the largest entry, up to which two programs agree.

@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from ..identification.fit.least_squares import Iteration
-from .messages import errors
+from .base.messages import errors
 
 # Seconds before a bar appears, and the smallest increment that it shows.
 _DELAY = 1.0

@@ -33,14 +33,14 @@ from ..identification.regression.report import (
 from ..io import together
 from ..io.document import Block, Bullets, Heading, write_report_file
 from ..models import update
+from .base.checks import REPORT, Output, check_outputs
+from .base.messages import bad_input, console, fail, print_outputs
 from .case.regression import (
     RegressionCase,
     RegressionOutputs,
     check_model_output,
     read_regression_case,
 )
-from .checks import REPORT, Output, check_outputs
-from .messages import bad_input, console, fail, print_outputs
 from .options import Force, ReportFile
 from .progress import show_spinner
 

@@ -19,14 +19,14 @@ from ..results import SimulationError
 from ..simulate.simulate import simulate
 from ..simulate.solution import Solution
 from ..viewer import view
-from . import checks, choices
+from .base import checks, choices
+from .base.checks import FIGURE, NETCDF, PAGE, Output, check_outputs
+from .base.choices import option_name
+from .base.messages import bad_input, console, fail, print_outputs
 from .case import read_run_case
 from .case.model import ModelTable, is_model_file
 from .case.schema import parse
 from .case.settings import RunTable
-from .checks import FIGURE, NETCDF, PAGE, Output, check_outputs
-from .choices import option_name
-from .messages import bad_input, console, fail, print_outputs
 from .options import FORMULATIONS, ROTATIONS, SOLVERS, Force, Settings
 from .progress import progress_bar
 

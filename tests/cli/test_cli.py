@@ -10,7 +10,7 @@ from cli.program import assert_refused, call, good, refusal
 
 import rigidjax as rj
 from rigidjax.cli.app import cache_folder
-from rigidjax.cli.messages import translate_message
+from rigidjax.cli.base.messages import translate_message
 
 COMMANDS = ("list", "run", "model", "compare", "identify", "regress", "export", "demo")
 QUICK = ("run", "free_body", "--samples", "11")

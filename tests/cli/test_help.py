@@ -6,7 +6,8 @@ import sys
 import pytest
 from cli.program import assert_refused, good
 
-from rigidjax.cli import choices, options
+from rigidjax.cli import options
+from rigidjax.cli.base import choices
 
 HELP = """
 import sys

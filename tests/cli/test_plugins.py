@@ -11,10 +11,10 @@ import xarray
 from cli.program import assert_refused, good
 
 import rigidjax as rj
-from rigidjax.cli import choices, plugins
+from rigidjax.cli.base import choices, plugins
+from rigidjax.cli.base.choices import find_kinds
 from rigidjax.cli.case import read_case
 from rigidjax.cli.case.case import read_run_case
-from rigidjax.cli.choices import find_kinds
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "extending.md"
 BODY = """

@@ -1,7 +1,7 @@
 """Cases of identification and simulation, described in TOML files.
 
 Start with `case.py`.
-May import no module of `cli`.
+May import `cli/base` and the package below `cli`.
 """
 
 from ...extras import import_optional

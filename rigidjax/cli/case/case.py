@@ -14,7 +14,7 @@ from ...identification import Experiment, Measurements, Parameter
 from ...signals.inputs import Input, with_inputs
 from ...signals.signal import Signal
 from ...state import State
-from ..plugins import import_installed_plugins
+from ..base.plugins import import_installed_plugins
 from .data import DataTable, Reader, SensorTable, read_data
 from .inputs import InputEntry, Inputs, read_inputs
 from .model import CaseModel, ModelTables, is_model_file, read_model

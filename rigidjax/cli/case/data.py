@@ -21,16 +21,16 @@ from ...identification import (
 )
 from ...identification.data.units import factor, quantities_of
 from ...sensors.base import AbstractQuantity
-from .. import checks
-from ..choices import find_kinds
+from ..base import checks
+from ..base.choices import find_kinds
 from .schema import (
+    CaseTable,
     File,
     Frequency,
     Integer,
     Number,
     Numbers,
     PartTable,
-    Table,
     Text,
     TextOrTexts,
     Texts,
@@ -39,7 +39,7 @@ from .schema import (
 )
 
 
-class ColumnTable(Table):
+class ColumnTable(CaseTable):
     """One column of a file, with its time column, the unit of time and the column of runs."""
 
     file: File
@@ -49,7 +49,7 @@ class ColumnTable(Table):
     run: Text | None = None
 
 
-class AlignTable(Table):
+class AlignTable(CaseTable):
     """A column whose motion the column `reference` of another file also contains."""
 
     column: Text
@@ -57,7 +57,7 @@ class AlignTable(Table):
     reference: ColumnTable
 
 
-class CutTable(Table):
+class CutTable(CaseTable):
     """How runs are cut into pieces: arguments of `cut_run`, and the column of a flag."""
 
     flag: Text | None = None
@@ -210,7 +210,7 @@ class Reader:
 
     def read(
         self,
-        table: Table,
+        table: CaseTable,
         source: SourceTable,
         columns: Mapping[Any, Any],
         units: Mapping[Any, str] = {},
@@ -322,7 +322,7 @@ class Reader:
 
 
 def read_data(
-    top: Table, tables: Sequence[SensorTable], reader: Reader
+    top: CaseTable, tables: Sequence[SensorTable], reader: Reader
 ) -> tuple[list[Measurements], tuple[str, ...]]:
     """Read the runs of a case, and return also their files.
 

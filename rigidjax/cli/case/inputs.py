@@ -15,14 +15,14 @@ from ...identification.data.units import factor
 from ...signals.fourier import FourierSeries
 from ...signals.inputs import Input, check_value, inputs_of
 from ...signals.signal import Extrapolation, Interpolation, Signal
-from .. import choices
-from ..choices import takes_function
+from ..base import choices
+from ..base.choices import takes_function
 from .data import ReadColumns, Reader, SourceTable
 from .schema import (
+    CaseTable,
     Integer,
     Numbers,
     PartTable,
-    Table,
     Text,
     Texts,
     check_keys,
@@ -46,7 +46,7 @@ class InputEntry(SourceTable):
     bias: Numbers = None
 
 
-class NamedInputTable(Table):
+class NamedInputTable(CaseTable):
     """`{ input = "u" }`, an `rj.Input` as the law of a joint or a force."""
 
     input: Text
@@ -66,8 +66,8 @@ class Inputs(NamedTuple):
     laws: dict[str, Any]
     tables: dict[str, dict[str, tuple[Any, Any]]]
     files: tuple[str, ...]
-    places: dict[str, Table]
-    uses: dict[str, Table]
+    places: dict[str, CaseTable]
+    uses: dict[str, CaseTable]
 
     def build(self, table: PartTable, kind: Any) -> Any:
         """Build a joint or a force; arguments that may be functions may name inputs as laws."""
@@ -108,7 +108,7 @@ class Inputs(NamedTuple):
             )
         return law
 
-    def bind(self, top: Table, model: Any) -> tuple[Any, dict[str, Any]]:
+    def bind(self, top: CaseTable, model: Any) -> tuple[Any, dict[str, Any]]:
         """Return the model, with Fourier series as laws, and values and signals of its inputs.
 
         **Errors:** `ValueError` for an input that no law of the model names, for one that has
@@ -149,7 +149,7 @@ class Inputs(NamedTuple):
 
         return jax.tree.map(replace, model, is_leaf=lambda x: isinstance(x, Input)), values
 
-    def attach(self, top: Table, run: Measurements) -> Measurements:
+    def attach(self, top: CaseTable, run: Measurements) -> Measurements:
         """Return a run with its samples of the inputs."""
         samples = {}
         for name, tables in self.tables.items():

@@ -17,19 +17,19 @@ from ...mechanics import System, has_joints
 from ...models import Model, load
 from ...problems import find
 from ...state import State
-from .. import choices
-from ..checks import check_readable
-from ..choices import find_kinds
-from ..messages import errors
+from ..base import choices
+from ..base.checks import check_readable
+from ..base.choices import find_kinds
+from ..base.messages import errors
 from .inputs import Inputs
 from .schema import (
+    CaseTable,
     File,
     Flag,
     Integer,
     Number,
     Numbers,
     PartTable,
-    Table,
     Text,
     Texts,
     TypedTable,
@@ -42,7 +42,7 @@ _SHAPES = {kind: getattr(Body, kind) for kind in "box cylinder sphere cone rod e
 _SUFFIXES = (".urdf", ".sdf", ".xml", ".mjcf", ".xacro")
 
 
-class ModelTable(Table):
+class ModelTable(CaseTable):
     """`[model]`: the source of a model, options of its loader, and the formulation."""
 
     problem: Text | None = None
@@ -88,7 +88,7 @@ class ModelTable(Table):
         return self.call(choices.make_formulation, system, *names, self.recharting, self.index)
 
 
-class StateTable(Table):
+class StateTable(CaseTable):
     """`[state]`: the state at the first sample, by joints or by bodies."""
 
     joints: dict[str, Numbers] | None = None
@@ -121,7 +121,7 @@ class BodyTable(PartTable):
     shape: Annotated[str, one_of(_SHAPES)] | None = None
 
 
-class ModelTables(Table):
+class ModelTables(CaseTable):
     """The tables of a case that describe its model."""
 
     model: ModelTable = Field(default_factory=ModelTable)

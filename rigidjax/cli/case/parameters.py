@@ -21,13 +21,13 @@ from ...identification import (
 from ...identification.data.units import UNITS, canonical
 from ...identification.left_out import materialise_leaves, zero_of_field
 from ...identification.parameters import insert_start_change, materialise_parameters
-from .. import choices
-from ..choices import find_kinds, option_name
+from ..base import choices
+from ..base.choices import find_kinds, option_name
 from .schema import (
+    CaseTable,
     Flag,
     Integers,
     Numbers,
-    Table,
     Text,
     Texts,
     TypedTable,
@@ -41,7 +41,7 @@ _START_STATE = "start_state"
 _START_KEYS = ("name", "path", "prior", "positions", "rates", "per_run")
 
 
-class ParameterTable(Table):
+class ParameterTable(CaseTable):
     """`[[parameter]]`: arguments of `Parameter`, of its transform, or of `start_state`."""
 
     name: Text
@@ -115,7 +115,7 @@ _OF_TRANSFORMS = ("which", "fixed", "lower", "upper")
 
 
 def read_parameters(
-    top: Table, tables: Sequence[ParameterTable], experiment: Experiment
+    top: CaseTable, tables: Sequence[ParameterTable], experiment: Experiment
 ) -> tuple[Parameter, ...]:
     """Read the parameters; their paths are resolved in an experiment.
 

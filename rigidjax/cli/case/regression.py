@@ -25,6 +25,7 @@ from ...models import Model
 from .data import DataTable, ReadColumns, Reader, SourceTable
 from .model import ModelTable
 from .schema import (
+    CaseTable,
     Count,
     File,
     Kind,
@@ -33,7 +34,6 @@ from .schema import (
     OutputTable,
     PartTable,
     Size,
-    Table,
     Text,
     TextOrTexts,
     Texts,
@@ -64,14 +64,14 @@ class LoadTable(PartTable):
     body: Text
 
 
-class RecordingTable(Table):
+class RecordingTable(CaseTable):
     """`[[recording]]`: a file, and the loads that the robot carries in it."""
 
     file: File | None = None
     load: list[LoadTable] = []
 
 
-class FilterTable(Table):
+class FilterTable(CaseTable):
     """`[filter]`: `cutoff`, Hz; `window` of derivatives, s; `margin`, s, left out at both ends;
     `every`, thinning after the filter; `rest`, least rate of all joints, rad/s or m/s."""
 
@@ -82,14 +82,14 @@ class FilterTable(Table):
     rest: Size = 0.0
 
 
-class CoupledTable(Table):
+class CoupledTable(CaseTable):
     """`[[coupled]]`: a sum of joint rates, by its coefficients, on which friction depends."""
 
     name: Text
     joints: dict[str, Number]
 
 
-class RegressTable(Table):
+class RegressTable(CaseTable):
     """`[regress]`: terms of the joints, arguments of `regress`, and what follows it."""
 
     terms: Texts = ()
@@ -108,7 +108,7 @@ class RegressionOutputs(OutputTable):
     model: File | None = None
 
 
-class RegressionFile(Table):
+class RegressionFile(CaseTable):
     """A whole case file of `rigidjax regress`."""
 
     title: Text
@@ -176,7 +176,7 @@ def read_regression_case(path: str | os.PathLike[str]) -> RegressionCase:
     system = without_constants(system, terms)
     coupled = {table.name: table.joints for table in top.coupled}
     parts, files = [], [str(top.model.file)]
-    recordings: list[tuple[Table, SourceTable, list[LoadTable]]] = [
+    recordings: list[tuple[CaseTable, SourceTable, list[LoadTable]]] = [
         (t, top.data if t.file is None else top.data.model_copy(update={"file": t.file}), t.load)
         for t in top.recording
     ]
@@ -228,7 +228,7 @@ def _read_channels(top: RegressionFile, count: int) -> dict[str, _Channel]:
     return channels
 
 
-def _matrix_of_gear(table: Table, gear: Any, count: int) -> np.ndarray:
+def _matrix_of_gear(table: CaseTable, gear: Any, count: int) -> np.ndarray:
     """Return the matrix from rates of joints to those of motors, (f, f)."""
     matrix = np.asarray(gear, float)
     if matrix.ndim < 2 and matrix.size in (1, count):
@@ -248,7 +248,7 @@ def _mass_properties(table: LoadTable, model: Model) -> tuple[str, MassPropertie
 
 
 def _read_runs(
-    recording: Table,
+    recording: CaseTable,
     channels: Mapping[str, _Channel],
     source: SourceTable,
     reader: Reader,

@@ -21,10 +21,10 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from ...checks import did_you_mean
-from .. import checks, choices
-from ..choices import part_kind, takes_only_functions
+from ..base import checks, choices
+from ..base.choices import part_kind, takes_only_functions
 
-_T = TypeVar("_T", bound="Table")
+_T = TypeVar("_T", bound="CaseTable")
 
 
 class Kind:
@@ -98,7 +98,7 @@ def locate_errors(where: str) -> Iterator[None]:
         raise ValueError(f"{where}: {error}" if where else str(error)) from error
 
 
-class Table(BaseModel):
+class CaseTable(BaseModel):
     """One table of a case file; its fields are the keys, and others are errors."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, protected_namespaces=())
@@ -133,7 +133,7 @@ class Table(BaseModel):
         return {key: getattr(self, key) for key in type(self).model_fields if key in given}
 
 
-class PartTable(Table, extra="allow"):
+class PartTable(CaseTable, extra="allow"):
     """A table with arguments of a class beside its own keys."""
 
     @property
@@ -151,7 +151,7 @@ class PartTable(Table, extra="allow"):
         return build(factory, values, self._where, own, **arguments)
 
 
-class OutputTable(Table):
+class OutputTable(CaseTable):
     """`[output]`: files that are written, `None` for the others."""
 
     def override(self, **options: pathlib.Path | None) -> Self:
@@ -288,19 +288,19 @@ def _number(key: Any, index: int, values: Any) -> str:
     return f"[[{key}]] {index + 1}" + (f" ({name!r})" if isinstance(name, str) else "")
 
 
-def _locate(table: Table, where: str) -> None:
+def _locate(table: CaseTable, where: str) -> None:
     """Tell a table and those in it where they are."""
     table._where = where
     for key, value in (*table, *(table.model_extra or {}).items()):
-        if isinstance(value, Table):
+        if isinstance(value, CaseTable):
             _locate(value, f"{where}, [{key}]")
         elif isinstance(value, dict):
             for name, part in value.items():
-                if isinstance(part, Table):
+                if isinstance(part, CaseTable):
                     _locate(part, f"{where}, [{key}], [{name}]")
         elif isinstance(value, list):
             for k, part in enumerate(value):
-                if isinstance(part, Table):
+                if isinstance(part, CaseTable):
                     _locate(part, f"{where}, {_number(key, k, part)}")
 
 

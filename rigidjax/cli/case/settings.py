@@ -10,9 +10,10 @@ from ... import identification
 from ...identification import AbstractLoss
 from ...identification.fit.options import METHODS
 from ...identification.statistics.estimate_covariance import METHODS as COVARIANCE_METHODS
-from .. import choices
-from ..choices import find_kinds
+from ..base import choices
+from ..base.choices import find_kinds
 from .schema import (
+    CaseTable,
     Count,
     File,
     Flag,
@@ -20,7 +21,6 @@ from .schema import (
     Kind,
     OutputTable,
     Positive,
-    Table,
     Tolerance,
     TupleOfTexts,
     one_of,
@@ -55,7 +55,7 @@ def _deviations(name: str, value: Any) -> Any:
     raise ValueError(f'`{name}` must be a number, "estimated" or an array of them; got {value!r}.')
 
 
-class RunTable(Table):
+class RunTable(CaseTable):
     """`[run]`: end time, number of samples and settings of a simulation."""
 
     t1: Positive | None = None
@@ -67,7 +67,7 @@ class RunTable(Table):
     projection: Flag | None = None
 
 
-class MethodTable(Table):
+class MethodTable(CaseTable):
     """`[method]`: options of `rj.identify`."""
 
     solver: Annotated[str, Kind("a text", _adaptive_solver)] | None = None
@@ -102,7 +102,7 @@ class Outputs(OutputTable):
     report: File | None = None
 
 
-class IntervalMethods(Table):
+class IntervalMethods(CaseTable):
     """`[intervals]`: methods of intervals besides the linearised ones.
 
     `profile`, labels of parameters with a profile, or true for all; `posterior`, the number of

@@ -21,7 +21,7 @@ from ...mechanics import System, has_joints
 from ...persistent_jit import persistent_jit
 from ...state import State
 from .parameters import LeafPath
-from .schema import Table
+from .schema import CaseTable
 
 # A start that is not fitted may differ from the first samples by this number of standard deviations
 # of the noise plus this fraction of the range of the measurements. It is rejected if the first
@@ -31,7 +31,7 @@ _NUM_FIRST = 3
 
 
 def start_of_runs(
-    top: Table,
+    top: CaseTable,
     formulation: AbstractFormulation,
     runs: Sequence[Measurements],
     parameters: Sequence[Parameter],
@@ -137,7 +137,7 @@ def _check_first_samples(
 
 
 def check_start_is_observable(
-    top: Table, formulation: AbstractFormulation, sensors: Any, parameters: Sequence[Parameter]
+    top: CaseTable, formulation: AbstractFormulation, sensors: Any, parameters: Sequence[Parameter]
 ) -> None:
     """Raise `ValueError` if a fitted start contains the unobservable position of a free body."""
     system = formulation.system

@@ -33,7 +33,7 @@ def check_outputs(
     `FileExistsError` for an existing file without `force`; `OSError` for a path that cannot be
     written; `ModuleNotFoundError` for figures without matplotlib.
     """
-    from ..io import check_target  # late, because it imports JAX
+    from ...io import check_target  # late, because it imports JAX
 
     inputs, earlier = list(inputs), []
     for option, path, endings in files:
@@ -60,7 +60,7 @@ def _is_same(path: pathlib.Path, other: str | os.PathLike[str]) -> bool:
 
 def _check_ending(option: str, path: pathlib.Path, endings: tuple[str, ...]) -> None:
     if endings == FIGURE:
-        from ..plotting.style import figure_format, style
+        from ...plotting.style import figure_format, style
 
         with style():
             figure_format(path)

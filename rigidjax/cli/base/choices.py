@@ -10,12 +10,12 @@ from typing import Any, Union, get_args, get_origin
 import diffrax
 import equinox as eqx
 
-from .. import formulations, rotations, solvers
-from ..checks import did_you_mean
-from ..formulations import AbstractAbsolute, AbstractFormulation, NullSpace
-from ..problems import Problem, find
-from ..rotations import AbstractRotation, EulerAngles
-from ..rotations.euler_angles import SEQUENCES
+from ... import formulations, rotations, solvers
+from ...checks import did_you_mean
+from ...formulations import AbstractAbsolute, AbstractFormulation, NullSpace
+from ...problems import Problem, find
+from ...rotations import AbstractRotation, EulerAngles
+from ...rotations.euler_angles import SEQUENCES
 
 # Methods of diffrax for equations without noise; the first is the default.
 _DIFFRAX_SOLVERS = (
