@@ -21,8 +21,7 @@ from rigidjax.identification import (
     excitation,
 )
 from rigidjax.identification.design.criteria import CRITERIA, information_factor
-from rigidjax.identification.design.design import _order_components
-from rigidjax.identification.design.maximise import Designer
+from rigidjax.identification.design.design import Designer, _order_components
 from rigidjax.identification.design.plan import make_plan
 
 TS = np.linspace(0.0, 0.5, 11)
