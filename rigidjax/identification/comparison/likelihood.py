@@ -77,22 +77,14 @@ def _noise_scales(optimum: Optimum) -> list[SensorNoiseScale]:
     runs, scales = optimum.runs, []
     filters = optimum.problem.runs.whitening or (None,) * len(runs.sensors)
     for weights, filter, known in zip(runs.weights, filters, runs.has_noise, strict=True):
-        factor = np.asarray(weights)
+        factor, is_estimated = np.asarray(weights), filter is None and not known
+        num_parameters = int(is_estimated)
         if filter is not None:
             factor = factor * np.asarray(filter.scale)
+            num_parameters = filter.gain.shape[-1] + 1
         used = factor > 0
-        scales.append(
-            SensorNoiseScale(
-                used,
-                -np.sum(np.log(np.where(used, factor, 1.0)), axis=(1, 2)),
-                filter is None and not known,
-                0
-                if known and filter is None
-                else 1
-                if filter is None
-                else filter.gain.shape[-1] + 1,
-            )
-        )
+        log_std = -np.sum(np.log(np.where(used, factor, 1.0)), axis=(1, 2))
+        scales.append(SensorNoiseScale(used, log_std, is_estimated, num_parameters))
     return scales
 
 

@@ -135,10 +135,8 @@ def evaluate_excitation(
     jacobian, result = _evaluate(plan, experiment)
     if result != RESULTS.successful:
         raise SimulationError(RESULTS[result])
-    jacobian, table = (
-        np.asarray(jacobian),
-        plan.component_table().with_values(plan.values(experiment)),
-    )
+    jacobian = np.asarray(jacobian)
+    table = plan.component_table().with_values(plan.values(experiment))
     scale = plan.scale() if scale is None else scale
     spectrum, verdict = judge(table, table.values, jacobian, 1.0, float(plan.resolution))
     indices = table.fitted_indices

@@ -164,14 +164,10 @@ def design_trajectory(
             f"{harmonics}, {num_starts} and {max_iterations}."
         )
     rows = TreeRows(system, labels, workspace, terms, nominal or {}, bounds)
-    counts = _COARSE * harmonics, _FINE * harmonics
-    grids = (
-        period * np.arange(counts[0]) / counts[0],
-        period * np.arange(counts[1]) / counts[1],
-    )
+    coarse, fine = (period * np.arange(n * harmonics) / (n * harmonics) for n in (_COARSE, _FINE))
     found = search_trajectory(
-        rows, bounds, workspace, period, harmonics, grids, from_rest, num_starts, max_iterations,
-        seed,
+        rows, bounds, workspace, period, harmonics, (coarse, fine), from_rest, num_starts,
+        max_iterations, seed,
     )  # fmt: skip
     return Trajectory(
         system=system,
@@ -179,6 +175,6 @@ def design_trajectory(
         period=float(period),
         rows=rows,
         base=rows.base,
-        condition=rows.condition(np.concatenate(found.motion(grids[1]), axis=1)),
+        condition=rows.condition(np.concatenate(found.motion(fine), axis=1)),
         **found._asdict(),
     )
