@@ -54,8 +54,13 @@ def read_netcdf(
     ) as opened:
         data = opened.load()
     groups = {s: (name,) if isinstance(name, str) else tuple(name) for s, name in sensors.items()}
+    known = [str(variable) for variable in data.variables]
     for name in (time, *(name for group in groups.values() for name in group)):
-        _check_variable(path, data, name)
+        if name not in known:
+            raise ValueError(
+                f"{path}: there is no variable {name!r}; the variables are {known}."
+                + did_you_mean(name, known)
+            )
     if run is not None and run not in data.dims:
         raise ValueError(
             f"{path}: there is no dimension {run!r} of runs; there are {list(map(str, data.dims))}."
@@ -106,16 +111,6 @@ def _used_rows(path: Any, time: str, times: np.ndarray) -> np.ndarray:
             "run out of the file."
         )
     return is_used
-
-
-def _check_variable(path: Any, data: "xarray.Dataset", name: str) -> str:
-    if name in data.variables:
-        return name
-    known = [str(variable) for variable in data.variables]
-    raise ValueError(
-        f"{path}: there is no variable {name!r}; the variables are {known}."
-        + did_you_mean(name, known)
-    )
 
 
 def _read_unit(path: Any, data: "xarray.Dataset", name: str, given: str | None) -> str:
