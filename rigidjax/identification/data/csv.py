@@ -1,7 +1,8 @@
-"""Measurements from comma-separated files, whose faults are named with their line."""
+"""Measurements from comma-separated files: pandas reads them, faults are named with their line."""
 
 import csv
 import functools
+import io
 import itertools
 import os
 import re
@@ -10,15 +11,17 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from ...native import gc_paused
+from ...extras import import_optional
 from .csv_header import BLANKS, GAPS, Header, column_index, load_text, open_text, read_header
 from .measurements import Measurements
 from .reading import FileLayout, ReadOptions, make_layout, make_run
 from .time_stamps import Stamps, detect_stamps
 from .units import factor
 
-# Lines that are parsed at once, which bounds the memory for cells as text.
-_CHUNK = 2**14
+# Lines that pandas parses at once, which bounds the memory for cells as text.
+_CHUNK = 2**18
+# The usual spellings; pandas does not ignore case.
+_GAPS = sorted({f(gap) for gap in GAPS for f in (str.lower, str.upper, str.title)} | {"NaN"})
 _SWAP_MARKS = str.maketrans(",.", ".,")
 _COMMA = (
     " Where a comma is the decimal one, another character has to be between cells, such as a "
@@ -136,31 +139,50 @@ class _File(NamedTuple):
         """Columns with plain numbers."""
         return self.columns[self.stamps is not None :]
 
-    def rows(self) -> Iterator[tuple[int, list[str]]]:
+    @property
+    def delimiter(self) -> str:
+        """Delimiter of `read_lines`, one byte long as pandas needs it."""
+        return self.header.delimiter if self.header.delimiter.isascii() else "\x1f"
+
+    @property
+    def dialect(self) -> dict[str, Any]:
+        """Further options that pandas and Python's module csv share."""
+        is_split = self.delimiter == BLANKS
+        quoting = csv.QUOTE_NONE if is_split else csv.QUOTE_MINIMAL
+        return {"quoting": quoting, "skipinitialspace": True}
+
+    def read_lines(self) -> bytes:
+        """Read the lines below the header, from the end of its last line on.
+
+        Comments, and lines without any value, are emptied; other lines keep their numbers. White
+        space that delimits is one blank.
+        """
+        data, mark = load_text(self.path), self.header.delimiter.encode()
+        before = itertools.islice(open_text(data), self.header.before)
+        data = data[sum(len(line.encode()) for line in before) - 1 :]
+        # pandas misreads an empty line before an empty cell where lines end with \r.
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        no_values = rb"\n(?:(?:[ \t]|%s)+|[ \t]*#[^\n]*)(?=\n|\Z)" % re.escape(mark)
+        data = re.sub(no_values, b"\n", data)
+        if mark.decode() == BLANKS:
+            data = b"\n".join(b" ".join(line.split()) for line in data.splitlines())
+        return data.replace(mark, self.delimiter.encode())
+
+    def rows(self, lines: bytes) -> Iterator[tuple[int, list[str]]]:
         """Yield the number and the cells of each line with data.
 
         **Errors:** `ValueError` for a line whose cells are not as many as the names, and for
         quotation marks that are not closed.
         """
-        delimiter, size, offset = self.header.delimiter, len(self.header.names), self.header.before
-        text = itertools.islice(open_text(load_text(self.path)), offset, None)
-        lines = ("\n" if line.lstrip().startswith("#") else line for line in text)
-        if delimiter == BLANKS:
-            # White space that delimits is one blank.
-            lines = (" ".join(line.split()) for line in lines)
-        quoting = csv.QUOTE_NONE if delimiter == BLANKS else csv.QUOTE_MINIMAL
-        reader = csv.reader(
-            lines, delimiter=delimiter, strict=True, quoting=quoting, skipinitialspace=True
-        )
+        size, offset = len(self.header.names), self.header.before - 1
+        reader = csv.reader(open_text(lines), delimiter=self.delimiter, strict=True, **self.dialect)
         try:
-            for cells in reader:
+            for cells in filter(None, reader):
                 line = offset + reader.line_num
-                if not any(map(str.strip, cells)):
-                    continue
                 if len(cells) == size + 1 and not cells[-1].strip():
                     cells.pop()
                 if len(cells) != size:
-                    hint = _COMMA if len(cells) > size and delimiter == "," else ""
+                    hint = _COMMA if len(cells) > size and self.delimiter == "," else ""
                     raise ValueError(
                         f"{self.path}, line {line}: {len(cells)} cells under {size} names.{hint}"
                     )
@@ -177,13 +199,16 @@ def _read_table(
     A gap is NaN, and a cell without a number is infinite. The function adds the names of runs to
     `runs`.
     """
+    lines = file.read_lines() if file.header.first else b""
+    if not lines.strip():
+        raise ValueError(f"{file.path} has no line of data after its header.")
     has_comma = any("," in cell for k, cell in enumerate(file.header.first) if k in file.numeric)
     marks = (",", ".") if has_comma else (".", ",")
-    if decimal is not None or file.header.delimiter == ",":
+    if decimal is not None or file.delimiter == ",":
         marks = (decimal or ".",)
     tables = []
     for mark in marks:
-        table, run_of_row = _read_with_decimal(file, mark, runs)
+        table, run_of_row = _read_with_decimal(file, lines, mark, runs)
         wrong = np.isinf(table).any(axis=1)
         if not wrong.any():
             return table, run_of_row
@@ -192,51 +217,78 @@ def _read_table(
     return max(tables, key=lambda item: item[0])[1:]
 
 
-@gc_paused()
 def _read_with_decimal(
-    file: _File, decimal: str, runs: dict[str, int]
+    file: _File, lines: bytes, decimal: str, runs: dict[str, int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    rows, blocks, run_indices = file.rows(), [], []
-    while chunk := list(itertools.islice(rows, _CHUNK)):
-        columns = list(zip(*(cells for _, cells in chunk), strict=True))
-        parts = [_to_numbers(columns[k], decimal) for k in file.numeric]
-        if file.stamps is not None:
-            lines = [line for line, _ in chunk]
-            parts.insert(0, _to_times(file, file.stamps, lines, columns[file.columns[0]]))
-        blocks.append(np.stack(parts, axis=1))
-        labels = [""] * len(chunk) if file.run is None else columns[file.run]
-        run_indices += [runs.setdefault(x.strip(), len(runs)) for x in labels]
-    if not blocks:
-        raise ValueError(f"{file.path} has no line of data after its header.")
+    pandas = import_optional("pandas", "CSV files")
+
+    last, count, has_gaps = len(file.header.names) - 1, 0, False
+    texts = {file.columns[0], last, *([] if file.run is None else [file.run])} - {*file.numeric}
+    # Later versions round every number correctly, and warn about this option.
+    is_early = tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1)
+    exact: dict[str, Any] = {"float_precision": "round_trip"} if is_early else {}
+    blocks, run_indices = [], []
+    try:
+        with pandas.read_csv(
+            io.BytesIO(lines),
+            sep=file.delimiter,
+            header=None,
+            names=range(last + 1),
+            usecols=sorted({*file.numeric, *texts}),
+            index_col=False,
+            dtype=dict.fromkeys(texts, str),
+            na_values=dict.fromkeys(file.numeric, _GAPS),
+            keep_default_na=False,
+            decimal=decimal,
+            low_memory=False,
+            chunksize=_CHUNK,
+            **file.dialect,
+            **exact,
+        ) as chunks:
+            for chunk in chunks:
+                parts = [_to_numbers(chunk[k], decimal) for k in file.numeric]
+                if file.stamps is not None:
+                    parts.insert(0, _to_times(file, chunk[file.columns[0]]))
+                blocks.append(np.stack(parts, axis=1))
+                labels = [""] * len(chunk) if file.run is None else chunk[file.run]
+                run_indices += [runs.setdefault(x.strip(), len(runs)) for x in labels]
+                has_gaps |= bool((chunk[last].isna() | (chunk[last] == "")).any())
+                count += len(chunk)
+    except pandas.errors.ParserError as error:
+        for _ in file.rows(lines):
+            pass
+        raise ValueError(f"{file.path}: {error}") from error
+    # pandas fills short lines with empty cells, and leaves out cells beyond the last name.
+    if has_gaps or b'"' in lines or lines.count(file.delimiter.encode()) != last * count:
+        for _ in file.rows(lines):
+            pass
     return np.concatenate(blocks), np.array(run_indices)
 
 
-def _to_numbers(cells: Sequence[str], decimal: str) -> np.ndarray:
+def _to_numbers(cells: Any, decimal: str) -> np.ndarray:
     """Return the values of a column: NaN for a gap, infinite for a cell without a number."""
-    texts = cells if decimal == "." else [cell.translate(_SWAP_MARKS) for cell in cells]
-    try:
-        return np.array(list(map(float, texts)))
-    except ValueError:
-        return np.array([_to_number(*pair) for pair in zip(cells, texts, strict=True)])
+    if cells.dtype.kind in "iuf":
+        return cells.to_numpy(float)
+    return np.array([_to_number(str(cell), decimal) for cell in cells])
 
 
-def _to_number(cell: str, text: str) -> float:
-    if cell.strip().lower() in GAPS:
+def _to_number(text: str, decimal: str) -> float:
+    if text.strip().lower() in GAPS:
         return np.nan
     try:
-        return float(text)
+        return float(text.translate(_SWAP_MARKS) if decimal == "," else text)
     except ValueError:
         return np.inf
 
 
-def _to_times(
-    file: _File, stamps: Stamps, lines: Sequence[int], cells: Sequence[str]
-) -> np.ndarray:
+def _to_times(file: _File, cells: Any) -> np.ndarray:
+    assert file.stamps is not None
     times = np.empty(len(cells))
-    for k, (line, text) in enumerate(zip(lines, cells, strict=True)):
+    for k, (row, text) in enumerate(cells.items()):
         try:
-            times[k] = stamps.relative(text)
+            times[k] = file.stamps.relative(text)
         except ValueError as error:
+            line, _ = _find_row(file, row)
             name = file.header.names[file.columns[0]]
             raise ValueError(f"{file.path}, line {line}: column {name!r}: {error}.") from None
     return times
@@ -244,7 +296,7 @@ def _to_times(
 
 def _find_row(file: _File, row: int) -> tuple[int, list[str]]:
     """Return the number and the cells of a line of data."""
-    return next(itertools.islice(file.rows(), int(row), None))
+    return next(itertools.islice(file.rows(file.read_lines()), int(row), None))
 
 
 def _locate_row(file: _File, rows: np.ndarray, k: int) -> str:
@@ -261,7 +313,7 @@ def _raise_wrong_cell(file: _File, row: int, column: int) -> None:
         raise ValueError(
             f'{where} {what}. For a sample that was not taken, read with `gaps="mask"`.'
         )
-    hint = _DECIMAL if file.header.delimiter != "," and re.search("[,.]", text) else ""
+    hint = _DECIMAL if file.delimiter != "," and re.search("[,.]", text) else ""
     raise ValueError(f"{where} must be a finite number; got {text!r}.{hint}")
 
 
