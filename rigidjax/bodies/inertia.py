@@ -192,7 +192,7 @@ def checked_inertia(
         f"`{argument}` must be positive (definite): without inertia the rotation has no equation."
     )
     if value.ndim == 1:
-        rules = [finite_rule(argument), (_is_not_negative, f"`{argument}` must not be negative.")]
+        rules = [finite_rule(argument), (lambda i: i >= 0, f"`{argument}` must not be negative.")]
         if physical:
             rules += [(_euler_value_is_valid(k), _non_physical(argument, k)) for k in range(3)]
         if regular:
@@ -202,13 +202,9 @@ def checked_inertia(
     if physical:
         rules.append((_euler_tensor_is_valid, _non_physical_tensor(argument, value)))
     if regular:
-        rules.append((_is_positive_definite, singular))
+        rules.append((lambda i: _pivots_are_positive(*symmetric_components(i)), singular))
     value = check_all(value, rules)
     return as_leaf(0.5 * (value + value.T))
-
-
-def _is_not_negative(inertia: Array) -> Array:
-    return inertia >= 0
 
 
 def _is_symmetric(inertia: Array) -> Array:
@@ -237,10 +233,6 @@ def _euler_tensor_is_valid(inertia: Array) -> Array:
     # A point mass has a zero tensor, which is valid though its pivots are not positive.
     zero = (abs(inertia) == 0).all()
     return zero | _pivots_are_positive(shift - a, shift - b, shift - c, -d, -e, -f)
-
-
-def _is_positive_definite(inertia: Array) -> Array:
-    return _pivots_are_positive(*symmetric_components(inertia))
 
 
 def _or_one(x: Scalar, good: Bool[Array, ""]) -> Scalar:

@@ -52,7 +52,7 @@ def find_call_times(
     **Errors:** `ValueError` for a signal with `extrapolation="error"` whose times are not known
     before the run, and for an input of `controlled` that is called at another time.
     """
-    leaves, structure = jax.tree.flatten(model, is_leaf=_is_law)
+    leaves, structure = jax.tree.flatten(model, is_leaf=lambda x: isinstance(x, Signal | Input))
     marked = list(leaves)
     for k, leaf in enumerate(leaves):
         if isinstance(leaf, Signal) and not leaf.is_law:
@@ -80,10 +80,6 @@ def find_call_times(
                 "a Signal, or delay it in the controller."
             )
     return jax.tree.unflatten(structure, leaves)
-
-
-def _is_law(leaf: object) -> bool:
-    return isinstance(leaf, Signal | Input)
 
 
 def _with_call_times(signal: Signal, times: Sequence["_Line | None"]) -> Signal:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rigidjax import problems
-from rigidjax.bodies import AxialGravityPotential, FixedPointBody, shapes
+from rigidjax.bodies import shapes
 from rigidjax.problems.exact import symmetric_top
 from rigidjax.problems.exact.free_body import quaternion_zxz
 from tools.exact.references import REFERENCES, Top
@@ -91,48 +91,6 @@ def test_full_motion_against_high_precision(name):
     # Phases of up to 200 rad.
     np.testing.assert_allclose(motion.orientation[1], p, atol=5e-14)
     np.testing.assert_allclose(motion.angular_velocity[1], w, atol=1e-13 * np.abs(omega0).max())
-
-
-@pytest.mark.exhaustive
-def test_time_derivative_satisfies_the_equations_of_motion(rng):
-    # From a general start, with phi and psi not zero and times of both signs.
-    body = FixedPointBody(INERTIA, AxialGravityPotential(WEIGHT))
-    p0, omega0 = start(0.3, 1.1, -2.0, 1.0, 0.5, 4.0)
-
-    def state(t):
-        motion = symmetric_top(INERTIA, WEIGHT, p0, omega0, t)
-        return motion.orientation, motion.angular_velocity
-
-    ts = jnp.linspace(-5.0, 5.0, 41)
-    (p, w), (p_dot, w_dot) = jax.jit(jax.vmap(lambda t: jax.jvp(state, (t,), (1.0,))))(ts)
-
-    def matrix(p):
-        return jnp.array(
-            [
-                [0.0, 0.0, 0.0],
-                [0.0, 0.0, 0.0],
-                [
-                    2 * (p[1] * p[3] - p[0] * p[2]),
-                    2 * (p[2] * p[3] + p[0] * p[1]),
-                    p[0] ** 2 - p[1] ** 2 - p[2] ** 2 + p[3] ** 2,
-                ],
-            ]
-        )
-
-    expected = jax.vmap(lambda p, w: body.angular_acceleration(0.0, matrix(p), w))(p, w)
-    np.testing.assert_allclose(w_dot, expected, atol=1e-11)
-    product = 0.5 * jnp.stack(
-        [
-            -p[:, 1] * w[:, 0] - p[:, 2] * w[:, 1] - p[:, 3] * w[:, 2],
-            p[:, 0] * w[:, 0] + p[:, 2] * w[:, 2] - p[:, 3] * w[:, 1],
-            p[:, 0] * w[:, 1] + p[:, 3] * w[:, 0] - p[:, 1] * w[:, 2],
-            p[:, 0] * w[:, 2] + p[:, 1] * w[:, 1] - p[:, 2] * w[:, 0],
-        ],
-        axis=1,
-    )
-    np.testing.assert_allclose(p_dot, product, atol=1e-11)
-    middle = exact(INERTIA, WEIGHT, p0, omega0, 0.0)
-    np.testing.assert_allclose(middle.orientation, p0, atol=1e-14)
 
 
 def test_steady_precession():

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from forces.multibody import BODIES, POINT
+from forces.multibody import POINT
 from formulations import cases
 
 import rigidjax as rj
@@ -12,21 +12,6 @@ from rigidjax.joints.replacing import FORCE_FIELDS, replace_fields
 
 AXIS = np.array([1.0, 2.0, 2.0]) / 3
 X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
-MASS, SPEED = 2.0, 1.3
-TS = np.linspace(0.0, 1.0, 5)
-BLOCK = rj.Body("block", MASS, (0.1, 0.2, 0.3))
-OPTIONS = {"rtol": 1e-11, "atol": 1e-12}
-
-
-def slide(body=BLOCK, start=0.0, speed=SPEED, ts=TS, **laws):
-    """A block on a slider without gravity."""
-    system = rj.System(body, [rj.Prismatic("ground", "block", X, name="slider", **laws)])
-    state = rj.jointed_state(system, {"slider": start}, {"slider": speed})
-    return rj.simulate(rj.NullSpace(system), state, ts[-1], ts=ts, **OPTIONS)
-
-
-def rates(sol):
-    return sol.states.velocity[:, 0, 0]
 
 
 @pytest.mark.float32
@@ -43,83 +28,6 @@ def test_friction_is_its_formula_with_the_right_slope_at_rest():
     # Odd: the second derivative at rest is zero, and the power is never positive.
     assert jax.grad(jax.grad(law.force))(zero) == 0
     assert np.all(np.asarray(jax.vmap(law.force)(v) * v) <= 0)
-
-
-@pytest.mark.exhaustive
-def test_sliding_block_comes_to_rest_as_the_exact_solution():
-    r"""$m v' = -F \tanh(v/v_0)$ has the solution $\sinh(v/v_0) = \sinh(V/v_0) e^{-F t / m v_0}$."""
-    level, v0 = 3.5, 0.1
-
-    def exact(t, level, v0, mass):
-        return v0 * jnp.arcsinh(jnp.sinh(SPEED / v0) * jnp.exp(-level * t / (mass * v0)))
-
-    def run(level, v0, mass):
-        body = rj.Body("block", mass, (0.1, 0.2, 0.3))
-        return slide(body, friction=rj.Friction(level, velocity=v0))
-
-    sol = run(level, v0, MASS)
-    assert sol.stats["backend"] == "native"
-    assert np.abs(rates(sol) - exact(TS, level, v0, MASS)).max() < 1e-9
-    start = jax.tree.map(lambda leaf: leaf[0], sol.states)
-    other = rj.simulate(sol.model, start, TS[-1], ts=TS, backend="xla", **OPTIONS)
-    assert np.abs(rates(other) - rates(sol)).max() < 1e-11
-    values = [jnp.array(value) for value in (level, v0, MASS)]
-    slopes = jax.jacfwd(lambda *a: rates(run(*a))[2], (0, 1, 2))(*values)
-    expected = jax.grad(exact, (1, 2, 3))(TS[2], *values)
-    assert cases.error(jnp.stack(slopes), jnp.stack(expected)) < 1e-8
-
-
-@pytest.mark.exhaustive
-def test_joint_springs_are_torsion_springs():
-    """Several coordinates, and revolutions of a hinge."""
-    stiffness, rest = (2.0, 3.0), (0.1, -0.2)
-    sleeve = lambda **laws: rj.Cylindrical("ground", "one", POINT, AXIS, "c", **laws)  # noqa: E731
-    hinge = lambda **laws: rj.Revolute("one", "two", POINT, AXIS, name="r", **laws)  # noqa: E731
-    springs = [rj.TorsionSpring("c", stiffness[k], 0.0, rest[k], k) for k in (0, 1)]
-    springs += [rj.TorsionSpring("r", 0.4)]
-    systems = [
-        rj.System(BODIES, [sleeve(stiffness=stiffness, rest=rest), hinge(stiffness=0.4)]),
-        rj.System(BODIES, [sleeve(), hinge()], springs),
-    ]
-    (f, energy), (f_springs, energy_springs) = map(field_and_energy, systems)
-    assert cases.error(f, f_springs) < 1e-13
-    assert cases.error(energy, energy_springs) < 1e-13
-    assert energy > 0.5 * 0.4 * 9.0**2
-
-
-def field_and_energy(system):
-    """With the hinge wound up by 9 rad."""
-    state = rj.jointed_state(system, {"r": 9.0}, {"r": 3.0})
-    model = rj.NullSpace(system)
-    y = model.encode(state)
-    return model.vector_field(0.0, y, None), model.energy(0.0, y)
-
-
-def rebound(speed, dissipation):
-    """The rate at which the block leaves the stop at 0.2."""
-    stop = rj.Stop(4000.0, dissipation, 0.005)
-    return -rates(slide(speed=speed, limits=(-np.inf, 0.2), stop=stop))[-1]
-
-
-@pytest.mark.exhaustive
-def test_rebound_from_a_stop_is_the_exact_one():
-    r"""$m v\,dv = -f(\delta)(1 + c v)\,d\delta$ gives $w$ from $v$, whatever the spring is."""
-
-    def work(v, c):
-        return v / c - jnp.log1p(c * v) / c**2
-
-    c = jnp.array(0.3)
-    w, slope = jax.jvp(lambda c: rebound(SPEED, c), (c,), (jnp.ones(()),))
-    assert abs(work(SPEED, c) - work(-w, c)) < 1e-9
-    # Implicit derivative of the relation between the rates.
-    gap = lambda w, c: work(SPEED, c) - work(-w, c)  # noqa: E731
-    exact = -jax.grad(gap, 1)(w, c) / jax.grad(gap)(w, c)
-    assert cases.error(slope, exact) < 1e-7
-    assert abs(w / SPEED - (1 - 2 / 3 * c * SPEED)) < 0.1
-    # Without dissipation nothing is lost, and the energy in the stop is counted.
-    sol = slide(limits=(-1.0, 0.2), stop=rj.Stop(200.0, 0.0, 0.01), ts=np.linspace(0, 0.5, 40))
-    assert np.max(sol.states.position[:, 0, 0]) > 0.25
-    assert np.ptp(sol.energy) < 1e-8
 
 
 @pytest.mark.float32
@@ -198,17 +106,6 @@ def test_energy_of_every_joint_changes_by_the_power_of_its_dissipation():
         change, torque = quantities(q, v)
         assert cases.error(change, np.sum((friction + pushes - elastic) * v)) < 1e-12
         assert cases.error(torque, -(friction + pushes - 4 * (q - 0.3))) < 1e-12
-
-
-@pytest.mark.exhaustive
-def test_friction_loads_the_drive_of_a_prescribed_motion():
-    hinge = rj.Revolute(
-        "ground", "block", (0, 0, 0), Z, lambda t: 0.7 * t, "h", friction=rj.Friction(0.4)
-    )
-    model = rj.NullSpace(rj.System(BLOCK, [hinge]))
-    y = model.encode(rj.consistent_state(model.system, model.system.reference_state()))
-    drive = model.reactions(0.0, y)["h"].drive
-    assert abs(drive - 0.4 * np.tanh(0.7 / 0.01)) < 1e-13
 
 
 def hinge(**laws):
