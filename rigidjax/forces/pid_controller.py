@@ -1,6 +1,6 @@
 """Controllers with proportional, integral and derivative action as actuators of a joint."""
 
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -84,13 +84,7 @@ class PIController(AbstractActuator):
         self.integral = scalar_leaf(integral, f"{name}(integral=...)")
         self.variable = _checked_variable(variable, name)
         self.limit = limit_leaf(limit, f"{name}(limit=...)")
-        self.tracking_time, self.proportional, self.integral = _check_tracking_time(
-            tracking_time,
-            self.limit,
-            self.proportional,
-            self.integral,
-            f"{name}(tracking_time=...)",
-        )
+        _set_tracking_time(self, tracking_time)
         self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
         self.component = checked_component(component, name)
 
@@ -185,13 +179,7 @@ class PIDController(AbstractActuator):
         self.filter_time = positive_leaf(filter_time, f"{name}(filter_time=...)")
         self.variable = _checked_variable(variable, name)
         self.limit = limit_leaf(limit, f"{name}(limit=...)")
-        self.tracking_time, self.proportional, self.integral = _check_tracking_time(
-            tracking_time,
-            self.limit,
-            self.proportional,
-            self.integral,
-            f"{name}(tracking_time=...)",
-        )
+        _set_tracking_time(self, tracking_time)
         self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
         self.component = checked_component(component, name)
 
@@ -245,26 +233,20 @@ def _checked_variable(variable: Variable, name: str) -> Variable:
     return variable
 
 
-def _check_tracking_time(
-    tracking_time: ArrayLike | None,
-    limit: Array | None,
-    proportional: Array,
-    integral: Array,
-    argument: str,
-) -> tuple[Array | None, Array, Array]:
-    """Return the checked tracking time, proportional and integral gain of a controller."""
+def _set_tracking_time(controller: Any, tracking_time: ArrayLike | None) -> None:
+    """Check and set the tracking time of a controller that has its gains and its limit."""
+    argument = f"{type(controller).__name__}(tracking_time=...)"
+    controller.tracking_time = None
     if tracking_time is not None:
-        if limit is None:
+        if controller.limit is None:
             raise ValueError(f"`{argument}` has no effect without `limit`: give both, or neither.")
-        return positive_leaf(tracking_time, argument), proportional, integral
-    if limit is None:
-        return None, proportional, integral
-    message = (
-        f"`{argument}` is needed, because it is `proportional / integral` by default, and "
-        "`{}` is {}."
-    )
-    proportional = check(
-        proportional, lambda x: x > 0, message.format("proportional", "not positive")
-    )
-    integral = check(integral, lambda x: x >= 0, message.format("integral", "negative"))
-    return None, proportional, integral
+        controller.tracking_time = positive_leaf(tracking_time, argument)
+    elif controller.limit is not None:
+        message = (
+            f"`{argument}` is needed, because it is `proportional / integral` by default, and "
+            "`{}` is {}."
+        )
+        no_gain = message.format("proportional", "not positive")
+        controller.proportional = check(controller.proportional, lambda x: x > 0, no_gain)
+        negative = message.format("integral", "negative")
+        controller.integral = check(controller.integral, lambda x: x >= 0, negative)
