@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..rotations.so3 import exp
-from ..small_arrays import cross, inverse, short_sum
+from .axes import frame_of_axis, unit_vector
 from .motion import motion_at
 from .relative_pose import RelativePose, apply_small_twist, zero_twist
 
@@ -123,9 +123,13 @@ class AbstractJoint(eqx.Module):
         joint: Any = self
         return joint.point, joint.point
 
-    @abc.abstractmethod
     def frame(self) -> Matrix3:
-        """Return the joint frame in the reference configuration, columns in space components."""
+        """Return the joint frame in the reference configuration, columns in space components.
+
+        By default its third column is along the field `axis`.
+        """
+        joint: Any = self
+        return frame_of_axis(unit_vector(joint.axis))
 
     @abc.abstractmethod
     def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:

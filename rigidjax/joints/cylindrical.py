@@ -9,7 +9,6 @@ from jaxtyping import Array, Float
 from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
-from .axes import frame_of_axis, unit_vector
 from .base import AbstractJoint
 from .friction import Friction
 from .relative_pose import (
@@ -79,9 +78,6 @@ class Cylindrical(AbstractJoint):
     @property
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, False, False)
-
-    def frame(self) -> Matrix3:
-        return frame_of_axis(unit_vector(self.axis))
 
     def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:
         d = relative.displacement

@@ -11,7 +11,6 @@ from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..checks import ArrayInput
 from ..rotations.so3 import unskew
 from .arguments import checked_axis, point_leaf, set_bodies, set_laws
-from .axes import frame_of_axis, unit_vector
 from .base import AbstractJoint
 from .friction import Friction
 from .motion import checked_motion, motion_rate
@@ -90,9 +89,6 @@ class Prismatic(AbstractJoint):
     @property
     def constraint_is_length(self) -> tuple[bool, ...]:
         return (True, True, False, False, False) + (True,) * (self.motion is not None)
-
-    def frame(self) -> Matrix3:
-        return frame_of_axis(unit_vector(self.axis))
 
     def constraint(self, relative: RelativePose, t: Scalar) -> Float[Array, " m"]:
         d = relative.displacement
