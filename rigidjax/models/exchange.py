@@ -100,7 +100,7 @@ class _Group(NamedTuple):
     own: np.ndarray
 
 
-def _counts(model: "Model", program: Program) -> dict[str, tuple[int, int]]:
+def _count_coordinates(model: "Model", program: Program) -> dict[str, tuple[int, int]]:
     """Return the numbers of coordinates and velocities of the tree joints, in order.
 
     **Errors:** `ValueError` for a joint that the other program does not have.
@@ -124,7 +124,7 @@ def _counts(model: "Model", program: Program) -> dict[str, tuple[int, int]]:
     return result
 
 
-def _groups(model: "Model", program: Program) -> list[_Group]:
+def _group_joints(model: "Model", program: Program) -> list[_Group]:
     """Return the tree joints with coordinates, those of a kind together."""
     system = model.system
     body_of = {j: body for body, j in enumerate(system.topology.joints)}
@@ -132,7 +132,7 @@ def _groups(model: "Model", program: Program) -> list[_Group]:
     kinds = dict(zip(model.names.joints, model.names.kinds, strict=True))
     groups: dict[tuple[str, int], list[tuple]] = {}
     first_q = first_v = 0
-    for name, (nq, nv) in _counts(model, program).items():
+    for name, (nq, nv) in _count_coordinates(model, program).items():
         body = body_of[system.joint_index(name)]
         rows = (
             np.arange(first_q, first_q + nq), np.arange(first_v, first_v + nv),
@@ -140,7 +140,7 @@ def _groups(model: "Model", program: Program) -> list[_Group]:
         )  # fmt: skip
         first_q, first_v = first_q + nq, first_v + nv
         if nv:
-            groups.setdefault((kinds[name], nq), []).append((_constants(model, name), *rows))
+            groups.setdefault((kinds[name], nq), []).append((_find_constants(model, name), *rows))
     result = []
     for (kind, _), members in groups.items():
         constants, *rows = zip(*members, strict=True)
@@ -149,7 +149,7 @@ def _groups(model: "Model", program: Program) -> list[_Group]:
     return result
 
 
-def _constants(model: "Model", name: str) -> _Constants:
+def _find_constants(model: "Model", name: str) -> _Constants:
     system, names = model.system, model.names
     joint: Any = system.joints[system.joint_index(name)]
     zero, at = jnp.asarray(model.zeros[name], float), names.joints.index(name)
@@ -175,7 +175,7 @@ def _place(system: System, frame: Frame | GroundFrame) -> tuple[Array, Array]:
 
 def from_coordinates(model: "Model", program: Program, q: Any, v: Any) -> State:
     """Return the state with coordinates and velocities of another program."""
-    nq, nv = np.sum([(0, 0), *_counts(model, program).values()], axis=0).tolist()
+    nq, nv = np.sum([(0, 0), *_count_coordinates(model, program).values()], axis=0).tolist()
     q = float_array(q, f"from_{program}(q)", (nq,))
     v = np.zeros(nv) if v is None else float_array(v, f"from_{program}(v)", (nv,))
     return _from_coordinates(model, program, jnp.asarray(q, float), jnp.asarray(v, float))
@@ -184,15 +184,15 @@ def from_coordinates(model: "Model", program: Program, q: Any, v: Any) -> State:
 @persistent_jit
 def _from_coordinates(model: "Model", program: Program, q: Array, v: Array) -> State:
     c = nu = jnp.zeros(sum(model.system.rates_of_bodies), q.dtype)
-    for group in _groups(model, program):
-        own = jax.vmap(functools.partial(_from_joint, group.kind, program))(
+    for group in _group_joints(model, program):
+        own = jax.vmap(functools.partial(_convert_from, group.kind, program))(
             group.constants, q[group.q], v[group.v]
         )
         c, nu = (x.at[group.own].set(new) for x, new in zip((c, nu), own, strict=True))
     return state_of_joints(prepare_system(model.system), jnp.zeros((), q.dtype), c, nu)
 
 
-def _from_joint(
+def _convert_from(
     kind: str, program: Program, of: _Constants, q: Array, v: Array
 ) -> tuple[Array, Array]:
     """Return the coordinates and rates of a joint from those of another program."""
@@ -227,17 +227,19 @@ def to_coordinates(
     model: "Model", program: Program, state: State
 ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
     """Return coordinates and velocities of another program in a state."""
-    c, nu = _own_coordinates(model.system, state)
-    size = [sum(pair) for pair in zip(*_counts(model, program).values(), strict=True)]
+    c, nu = _find_coordinates(model.system, state)
+    size = [sum(pair) for pair in zip(*_count_coordinates(model, program).values(), strict=True)]
     q, v = (jnp.zeros(count, c.dtype) for count in size)
-    for group in _groups(model, program):
-        of_joint = functools.partial(_to_joint, group.kind, program, group.q.shape[1])
+    for group in _group_joints(model, program):
+        of_joint = functools.partial(_convert_to, group.kind, program, group.q.shape[1])
         parts = jax.vmap(of_joint)(group.constants, c[group.own], nu[group.own])
         q, v = q.at[group.q].set(parts[0]), v.at[group.v].set(parts[1])
     return q, v
 
 
-def _own_coordinates(system: System, state: State) -> tuple[Float[Array, " f"], Float[Array, " f"]]:
+def _find_coordinates(
+    system: System, state: State
+) -> tuple[Float[Array, " f"], Float[Array, " f"]]:
     """Return coordinates and rates of the tree joints of a system; see `state_of_joints`."""
     prepared = prepare_system(system)
     frames = joint_frames_at(prepared, poses_of_state(prepared, state))
@@ -249,7 +251,7 @@ def _own_coordinates(system: System, state: State) -> tuple[Float[Array, " f"], 
     return c, generalised_velocities(prepared, jnp.zeros((), c.dtype), frames, twists)
 
 
-def _to_joint(
+def _convert_to(
     kind: str, program: Program, count: int, of: _Constants, c: Array, nu: Array
 ) -> tuple[Array, Array]:
     """Return the coordinates, `count`, and velocities of another program for a joint."""
@@ -294,17 +296,17 @@ def velocity_map(model: "Model", program: Program, state: State) -> VelocityMap:
 
 @persistent_jit
 def _velocity_map(model: "Model", program: Program, state: State) -> VelocityMap:
-    c, nu = _own_coordinates(model.system, state)
+    c, nu = _find_coordinates(model.system, state)
     B, b = jnp.zeros((len(nu), len(nu)), c.dtype), jnp.zeros_like(nu)
-    for group in _groups(model, program):
-        of_joint = functools.partial(_velocities, group.kind, program)
+    for group in _group_joints(model, program):
+        of_joint = functools.partial(_differentiate_velocities, group.kind, program)
         blocks, bias = jax.vmap(of_joint)(group.constants, c[group.own], nu[group.own])
         B = B.at[group.v[:, :, None], group.own[:, None, :]].set(blocks)
         b = b.at[group.v].set(bias)
     return VelocityMap(B, b)
 
 
-def _velocities(
+def _differentiate_velocities(
     kind: str, program: Program, of: _Constants, c: Array, nu: Array
 ) -> tuple[Array, Array]:
     """Return the derivative of a joint's velocities by its rates, and their rate at constant ones.
@@ -314,7 +316,7 @@ def _velocities(
     """
 
     def velocities(c: Array, nu: Array) -> Array:
-        return _to_joint(kind, program, 1, of, c, nu)[1]
+        return _convert_to(kind, program, 1, of, c, nu)[1]
 
     c_dot = nu
     if kind in ("spherical", "floating"):

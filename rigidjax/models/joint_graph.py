@@ -94,7 +94,7 @@ def find_cycle(by: Mapping[str, str]) -> str | None:
     return None
 
 
-def leaders_first(by: Mapping[str, str]) -> list[str]:
+def order_after_leaders(by: Mapping[str, str]) -> list[str]:
     """Return all names, each after the one that it follows; without cycles."""
     ordered: dict[str, None] = {}
     for start in by:

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .description import CouplingData, Description, JointRecord
-from .joint_graph import leaders_first
+from .joint_graph import order_after_leaders
 from .placement import IDENTITY, Placement
 
 # Violations that are rounding, relative to the size of the mechanism (at least 1 m).
@@ -28,7 +28,7 @@ class LoopKinematics:
     def __init__(self, description: Description):
         self.description = description
         above = {joint.child: joint for joint in description.joints if not joint.closes_loop}
-        links = leaders_first({child: joint.parent for child, joint in above.items()})
+        links = order_after_leaders({child: joint.parent for child, joint in above.items()})
         self.joints = [above[link] for link in links if link in above]
         self.loops = [
             joint for joint in description.joints if joint.closes_loop and joint.kind != "floating"
@@ -72,7 +72,7 @@ class LoopKinematics:
         at, twists = self.displacements(q)
         values, jacobians = [], []
         for joint in self.loops:
-            value, by_twist = _loop(joint, self._side(joint, at))
+            value, by_twist = _loop(joint, self._displacement_of_child(joint, at))
             relative = twists[joint.child] - twists[joint.parent]
             values.append(value)
             jacobians.append(by_twist @ _transform(at[joint.parent].inverse(), relative))
@@ -84,7 +84,7 @@ class LoopKinematics:
             jacobians.append(row)
         return values, jacobians
 
-    def _side(self, joint: JointRecord, at: dict[str, Placement]) -> Placement:
+    def _displacement_of_child(self, joint: JointRecord, at: dict[str, Placement]) -> Placement:
         """Return the displacement of a closing joint's child side from its parent's."""
         gap = IDENTITY if joint.gap is None else joint.gap
         return at[joint.parent].inverse().then(at[joint.child]).then(gap)
@@ -139,7 +139,7 @@ class LoopKinematics:
             )
         at, _ = self.displacements(q)
         for joint in self.loops:
-            apart = self._side(joint, at).rotation
+            apart = self._displacement_of_child(joint, at).rotation
             turns = joint.kind in ("revolute", "cylindrical", "screw", "planar")
             if turns and joint.axes[0] @ apart @ joint.axes[0] < 0:
                 raise ValueError(

@@ -64,7 +64,7 @@ def _check_undriven(joint: AbstractJoint) -> None:
         )
 
 
-def _axes_of(joint: Any, is_reversed: bool, frame: Placement) -> list[JointRecord]:
+def _split_joint(joint: Any, is_reversed: bool, frame: Placement) -> list[JointRecord]:
     """Return the MJCF joints of a joint of a tree, outermost first.
 
     **Arguments:** `is_reversed`, whether the joint's child is nearer to the root of the tree;
@@ -155,7 +155,9 @@ class _Writer:
                 self.axes[name] = [JointRecord(name, "floating", "", "", position)]
             else:
                 joint = system.joints[j]
-                self.axes[joint.name] = _axes_of(joint, self.topology.reversed[i], self.frames[i])
+                self.axes[joint.name] = _split_joint(
+                    joint, self.topology.reversed[i], self.frames[i]
+                )
         self._add_springs()
 
     def gravity(self) -> np.ndarray:

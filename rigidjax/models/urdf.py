@@ -16,7 +16,7 @@ from .description import (
     Link,
     LinkShape,
 )
-from .joint_graph import find_cycle, leaders_first
+from .joint_graph import find_cycle, order_after_leaders
 from .placement import IDENTITY, Placement, about_axis, from_roll_pitch_yaw
 from .report import Report, check_elements
 from .urdf_transmissions import read_transmissions
@@ -201,7 +201,7 @@ def _mimics(joints: dict[str, Element], report: Report) -> dict[str, _Mimic]:
 
     # Coordinates in the reference configuration, where independent joints are at zero.
     offsets: dict[str, float] = {}
-    for name in leaders_first({name: follower.by for name, follower in found.items()}):
+    for name in order_after_leaders({name: follower.by for name, follower in found.items()}):
         own = found.get(name)
         offsets[name] = 0.0 if own is None else own.offset + own.ratio * offsets[own.by]
     return {name: dataclasses.replace(one, offset=offsets[name]) for name, one in found.items()}
@@ -234,7 +234,7 @@ def _placements(
     """Return the placements of all links in the reference configuration."""
     ends = {link: joints[name].all("parent")[0].text_of("link") for link, name in parents.items()}
     placements = dict.fromkeys(links, IDENTITY)
-    for link in leaders_first(ends):
+    for link in order_after_leaders(ends):
         if link not in parents:
             continue
         element, mimic = joints[parents[link]], mimics.get(parents[link])
