@@ -2,13 +2,17 @@
 
 import importlib.metadata
 import importlib.util
+import os
 import pathlib
 import re
 import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from rigidjax import models
+from rigidjax.models import check
 
 # The arm of the tests, for smoke runs.
 SMOKE = pathlib.Path(__file__).resolve().parents[1] / "tests" / "models" / "data" / "arm.urdf"
@@ -89,3 +93,24 @@ def load_supported(
                     return error, sorted(ignored)
                 # An error lists some features only.
                 ignored |= features
+
+
+def mass_matrix_condition(
+    model: models.Model,
+    program: check.Program,
+    path: str | os.PathLike[str],
+    states: int = 20,
+    seed: int = 0,
+) -> float:
+    """Return the largest condition number of the program's mass matrix in the states of `compare`.
+
+    Accelerations of two programs differ by about this number of rounding errors.
+
+    **Arguments:** those of `compare`.
+    **Returns:** ratio of the largest and the smallest singular value; infinite for a singular
+    matrix.
+    """
+    reference = check.REFERENCES[program](model, os.fspath(path))
+    rng = np.random.default_rng(seed)
+    inputs = [check.random_inputs(reference, rng) for _ in range(states)]
+    return max(float(np.linalg.cond(reference.quantities(*input)[0])) for input in inputs)

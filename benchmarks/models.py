@@ -27,9 +27,16 @@ os.environ.setdefault(
 
 import _common as common
 import jax
-from _model_files import PACKAGES, SMOKE, find_folder, find_models, load_supported
+from _model_files import (
+    PACKAGES,
+    SMOKE,
+    find_folder,
+    find_models,
+    load_supported,
+    mass_matrix_condition,
+)
 
-from rigidjax.models.check import compare, mass_matrix_condition
+from rigidjax.models.check import compare
 
 STATES = 20
 # Deviations of accelerations above this get the condition number of the mass matrix beside them.

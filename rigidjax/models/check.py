@@ -45,12 +45,12 @@ def compare(
     **Errors:** `ImportError` if the program is not installed; `ValueError` if its model has other
     numbers of coordinates.
     """
-    reference = _PROGRAMS[program](model, os.fspath(path))
+    reference = REFERENCES[program](model, os.fspath(path))
     model = _without_loops(model, is_damped=program == "mujoco")
     rng = np.random.default_rng(seed)
     worst = np.zeros(3)
     for _ in range(states):
-        q, v, tau = _random_inputs(reference, rng)
+        q, v, tau = random_inputs(reference, rng)
         theirs = reference.quantities(q, v, tau)
         arrays = jnp.asarray(q), jnp.asarray(v), jnp.asarray(tau)
         ours = _quantities(model, program, *arrays)
@@ -62,24 +62,7 @@ def compare(
     return Deviations(*worst.tolist())
 
 
-def mass_matrix_condition(
-    model: Model, program: Program, path: str | os.PathLike[str], states: int = 20, seed: int = 0
-) -> float:
-    """Return the largest condition number of the program's mass matrix in the states of `compare`.
-
-    Accelerations of two programs differ by about this number of rounding errors.
-
-    **Arguments:** those of `compare`.
-    **Returns:** ratio of the largest and the smallest singular value; infinite for a singular
-    matrix.
-    """
-    reference = _PROGRAMS[program](model, os.fspath(path))
-    rng = np.random.default_rng(seed)
-    inputs = [_random_inputs(reference, rng) for _ in range(states)]
-    return max(float(np.linalg.cond(reference.quantities(*input)[0])) for input in inputs)
-
-
-def _random_inputs(reference: Any, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+def random_inputs(reference: Any, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     """Return coordinates, velocities and generalised forces of another program."""
     q, v = reference.random_state(rng)
     return q, v, rng.standard_normal(len(v))
@@ -202,4 +185,4 @@ def _remove_unsupported(mujoco: Any, model: Any) -> None:
             getattr(model, field)[:] = 0.0
 
 
-_PROGRAMS: dict[str, Any] = {"pinocchio": _Pinocchio, "mujoco": _Mujoco}
+REFERENCES: dict[str, Any] = {"pinocchio": _Pinocchio, "mujoco": _Mujoco}

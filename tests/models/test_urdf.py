@@ -3,9 +3,10 @@
 import jax
 import numpy as np
 import pytest
+from _model_files import mass_matrix_condition
 
 import rigidjax as rj
-from rigidjax.models.check import compare, mass_matrix_condition
+from rigidjax.models.check import compare
 
 # A tree with a rotated inertial frame, a fixed link, a massless link between two hinges, all kinds
 # of joints and the name of a link used for a joint as well.

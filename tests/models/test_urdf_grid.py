@@ -9,11 +9,11 @@ import warnings
 
 import numpy as np
 import pytest
-from _model_files import PACKAGES, find_models
+from _model_files import PACKAGES, find_models, mass_matrix_condition
 from same_systems import assert_same_system
 
 from rigidjax import models
-from rigidjax.models.check import compare, mass_matrix_condition
+from rigidjax.models.check import compare
 
 # A package that is not installed is an error where these tests run.
 FILES = {
