@@ -26,8 +26,10 @@ class LeafMark:
     number: int
 
 
-def _is_none(leaf: Any) -> bool:
-    return leaf is None
+def mark_leaves(experiment: Any, is_leaf: Any = None) -> tuple[list[tuple[Any, Any]], Any]:
+    """Return the paths and leaves of an experiment, and the experiment with a mark for each."""
+    pairs, tree = jax.tree_util.tree_flatten_with_path(experiment, is_leaf=is_leaf)
+    return pairs, jax.tree.unflatten(tree, map(LeafMark, range(len(pairs))))
 
 
 def materialise_leaves(experiment: Any, picked: Iterable[Callable[[Any], Any]]) -> Any:
@@ -43,9 +45,8 @@ def materialise_leaves(experiment: Any, picked: Iterable[Callable[[Any], Any]]) 
     missing = [where for where in picked if _is_plain(_try_pick(where, experiment))]
     if not missing:
         return experiment
-    pairs, tree = jax.tree_util.tree_flatten_with_path(experiment, is_leaf=_is_none)
-    leaves = [leaf for _, leaf in pairs]
-    marked, has_armature = jax.tree.unflatten(tree, map(LeafMark, range(len(leaves)))), False
+    pairs, marked = mark_leaves(experiment, is_leaf=lambda leaf: leaf is None)
+    leaves, has_armature = [leaf for _, leaf in pairs], False
     for where in missing:
         mark = _try_pick(where, marked)
         if not isinstance(mark, LeafMark):
@@ -63,7 +64,7 @@ def materialise_leaves(experiment: Any, picked: Iterable[Callable[[Any], Any]]) 
             leaves[mark.number], has_armature = zero, has_armature or name == "armature"
         else:
             leaves[mark.number] = jnp.asarray(leaf, float)
-    new = jax.tree.unflatten(tree, leaves)
+    new = jax.tree.unflatten(jax.tree.structure(marked), leaves)
     if has_armature:
         _check_armature(new.model)
     return new

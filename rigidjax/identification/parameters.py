@@ -1,11 +1,9 @@
 """Fitted leaves of an experiment and their coordinates."""
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
@@ -14,7 +12,7 @@ from ..checks import float_array
 from ..formulations import AbstractFormulation
 from ..sensors import AbstractSensor
 from ..state import State
-from .left_out import LeafMark, materialise_leaves
+from .left_out import LeafMark, mark_leaves, materialise_leaves
 from .priors import AbstractPrior
 from .starts.change import StartChange, StartSelector, picks_geometry, transfer_state
 from .transforms import AbstractTransform, Unconstrained
@@ -313,8 +311,7 @@ def admissible_start(
 
 def check_leaves(parameters: Sequence[Parameter], experiment: Experiment) -> None:
     """Raise `ValueError` unless every parameter picks a different leaf, as it is stored."""
-    counter = itertools.count()
-    marked = jax.tree.map(lambda _: LeafMark(next(counter)), experiment)
+    _, marked = mark_leaves(experiment)
     picked = {}
     for p, where in ((q, where) for q in parameters for where in (q.where, *q.tied)):
         p.leaf(experiment)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -32,7 +32,7 @@ from .batch_search import (
     stack_sets,
     summarise_with_point,
 )
-from .evaluation import evaluate_plain
+from .evaluation import evaluate
 from .least_squares import Minimum, Search, minimise
 from .losses import Squares
 from .problem import FitProblem
@@ -40,7 +40,7 @@ from .problem import FitProblem
 # Change of the logarithms of noise parameters below which they have converged: a fraction of their
 # standard deviation.
 _CLOSE = 1e-2
-_MAX_ROUNDS = 20
+MAX_ROUNDS = 20
 # Rounds of fits of many data sets, and number of sets whose noise is estimated at once. The
 # restricted likelihood contains the linearised fit, so that the second round is a correction.
 _ROUNDS_OF_SETS, _AT_ONCE = 4, 16
@@ -88,33 +88,55 @@ def fit_dependent_noise(
         models = _select_orders(runs, [minimum.last.residuals], models)
         problem = problem.with_starts(minimum.leaves)
     noise = _begin(problem, runs, models)
-    problem, runs = noise.problem, noise.runs
-    minimum = minimise(problem, search)
-    first = minimum.first if first is None else first
-    reason = f"they still changed after {_MAX_ROUNDS} rounds"
-    is_scaled = [not known and m is None for m, known in zip(models, runs.has_noise, strict=True)]
     coordinates, added = noise.coordinates, None
-    for _ in range(_MAX_ROUNDS):
-        if not bool(minimum.converged):
-            reason = "an intermediate fit did not converge"
-            break
+
+    def update(problem: FitProblem, minimum: Minimum) -> FitProblem | str:
+        nonlocal coordinates, added
         point = minimum.shared, minimum.per_run, minimum.sides, minimum.leaves
         coordinates, data, more, change = _update(problem, point, noise.sensors, coordinates)
         if float(change) < _CLOSE:
-            reason, added = "", np.asarray(more)
-            break
-        problem = replace_data(problem, data)
-        runs = eqx.tree_at(lambda r: r.weights, runs, problem.runs.weights)
-        minimum = minimise(problem, search.with_full_horizons())
-    minimum = eqx.tree_at(lambda m: m.first, minimum, first)
+            added = np.asarray(more)
+            return ""
+        return replace_data(problem, data)
+
+    problem, minimum, reason = alternate(noise.problem, search, update)
+    if first is not None:
+        minimum = eqx.tree_at(lambda m: m.first, minimum, first)
     fitted = _fitted_models(runs.sensors, noise.sensors, coordinates)
-    white = {
-        s.name: 1.0 / float(np.asarray(w).max())
-        for s, w, scaled in zip(runs.sensors, runs.weights, is_scaled, strict=True)
-        if scaled
-    }
+    is_scaled = [not known and m is None for m, known in zip(models, runs.has_noise, strict=True)]
+    runs = eqx.tree_at(lambda r: r.weights, noise.runs, problem.runs.weights)
+    white = white_noise(runs, is_scaled)
+    reason = f"they still changed after {MAX_ROUNDS} rounds" if reason is None else reason
     notes = [_describe_models(runs, white, fitted, reason, problem.model)]
     return FittedNoise(problem, runs, minimum, white, fitted, notes, added)
+
+
+def alternate(
+    problem: FitProblem, search: Search, update: Callable[[FitProblem, Minimum], FitProblem | str]
+) -> tuple[FitProblem, Minimum, str | None]:
+    """Alternate between fitting and estimating the noise until it converges.
+
+    **Arguments:** `update`, a function of a problem and its minimum that returns the problem with
+    new noise, started at the minimum, or why the rounds end: `""` for noise that has converged.
+    **Returns:** the problem with the final noise; its minimum, with the start of the first; why the
+    noise did not converge, `""` if it did, `None` if it still changed after all rounds.
+    """
+    minimum, reason = minimise(problem, search), None
+    first = minimum.first
+    for _ in range(MAX_ROUNDS):
+        is_converged = bool(minimum.converged)
+        new = update(problem, minimum) if is_converged else "an intermediate fit did not converge"
+        if isinstance(new, str):
+            reason = new
+            break
+        problem, minimum = new, minimise(new, search.with_full_horizons())
+    return problem, eqx.tree_at(lambda m: m.first, minimum, first), reason
+
+
+def white_noise(runs: Runs, is_estimated: Sequence[bool]) -> dict[str, float]:
+    """Return the white noise of sensors for which it was estimated, by name, from the weights."""
+    triples = zip(runs.sensors, map(np.asarray, runs.weights), is_estimated, strict=True)
+    return {s.name: 1.0 / float(w.max()) for s, w, estimated in triples if estimated}
 
 
 def fit_sets_with_noise(
@@ -264,7 +286,7 @@ def _linearise_fit(
     sensors: Sequence[SensorNoise],
 ) -> LinearisedFit:
     """Return the fit, linearised at a minimum. **Arguments:** `sides`, see `Minimum`."""
-    plain, num_shared = evaluate_plain(problem, shared, per_run), shared.shape[0]
+    plain, num_shared = evaluate(problem.without_whitening(), shared, per_run), shared.shape[0]
     own_sides = sides[num_shared:].reshape(per_run.shape)
     shared_sides = jnp.broadcast_to(sides[:num_shared], (len(per_run), num_shared))
     is_free = jnp.concatenate([shared_sides, own_sides], axis=1) == 0

@@ -156,23 +156,6 @@ def evaluate(
     fixed. Derivatives with respect to the coordinates follow by the chain rule, without another
     simulation.
     """
-    plain = evaluate_plain(problem, shared, per_run, horizon)
-    if not problem.runs.whitening:
-        return plain
-    rows = jnp.concatenate([plain.residuals[..., None], plain.jacobian], axis=-1)
-    rows = jax.vmap(lambda run, rows: run.whiten(rows))(problem.runs, rows)
-    return eqx.tree_at(lambda e: (e.residuals, e.jacobian), plain, (rows[..., 0], rows[..., 1:]))
-
-
-@persistent_jit
-def evaluate_plain(
-    problem: FitProblem,
-    shared: Float[Array, " S"],
-    per_run: Float[Array, "B P"],
-    horizon: Float[Array, ""] | None = None,
-) -> Evaluation:
-    """Return what `evaluate` returns, with residuals that are weighted, but not whitened."""
-    problem = dataclasses.replace(problem, runs=dataclasses.replace(problem.runs, whitening=()))
 
     def evaluate_run(per_run, run):
         experiment = problem.experiment(problem.run_leaves(shared, per_run, run), run)
@@ -227,6 +210,10 @@ def evaluate_plain(
     okay = okay & jnp.isfinite(jnp.sum(r, axis=1)) & jnp.isfinite(jnp.sum(J, axis=(1, 2)))
     finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(prior)]
     okay = okay & jnp.all(jnp.stack(finite))
+    if problem.runs.whitening:
+        rows = jnp.concatenate([r[..., None], J], axis=-1)
+        rows = jax.vmap(lambda run, rows: run.whiten(rows))(problem.runs, rows)
+        r, J = rows[..., 0], rows[..., 1:]
     return Evaluation(
         shared_values[0], per_run_values, r, J, shared_chain[0], per_run_chain, okay, prior
     )

@@ -21,7 +21,7 @@ from ..statistics.estimate_covariance import CovarianceMethod
 from ..statistics.identifiability import Identifiability, judge
 from ..statistics.verdict import Finding
 from .dependent_noise import FittedNoise
-from .evaluation import evaluate, evaluate_plain
+from .evaluation import evaluate
 from .least_squares import MAX_DISTANCE, Minimum, Search, minimise
 from .losses import Squares
 from .optimum import Optimum
@@ -55,20 +55,18 @@ _MORE_STEPS = 4
 
 
 def make_fit(
-    problem: FitProblem,
-    runs: Runs,
+    fitted: FittedNoise,
     table: ComponentTable,
-    minimum: Minimum,
     notes: list[str],
     search: Search,
-    fitted: FittedNoise,
     covariance: CovarianceMethod | None = None,
 ) -> Fit:
     """Return the `Fit` at a minimum.
 
-    **Arguments:** `table` of all components; `notes` so far; `search`; `fitted`, the noise;
-    `covariance`, see `rj.identify`.
+    **Arguments:** `fitted`, the minimum with its noise; `table` of all components; `notes` so far;
+    `search`; `covariance`, see `rj.identify`.
     """
+    problem, runs, minimum = fitted.problem, fitted.runs, fitted.minimum
     first, last = minimum.first, minimum.last
     table = table.with_values(last.components)
     indices, samples = table.fitted_indices, runs.num_samples
@@ -130,7 +128,7 @@ def make_fit(
     iterations = np.asarray(minimum.iterations)
     plain = last.residuals  # Before noise models filter them.
     if problem.runs.whitening:
-        plain = evaluate_plain(problem, minimum.shared, minimum.per_run).residuals
+        plain = evaluate(problem.without_whitening(), minimum.shared, minimum.per_run).residuals
     fit = Fit(
         model=experiments[0].model,
         sensors=experiments[0].sensors,
@@ -305,20 +303,18 @@ def noise_floor(problem: FitProblem, runs: Runs) -> float:
     return float(total / count)
 
 
-def refine_tolerances(
-    problem: FitProblem, runs: Runs, search: Search, minimum: Minimum
-) -> tuple[FitProblem, Minimum, list[str]]:
+def refine_tolerances(fitted: FittedNoise, search: Search) -> FittedNoise:
     """Continue with tighter tolerances if the fit stalls before the optimum.
 
     Adaptive steps treat non-smooth inputs, such as tables of torques, differently in every trial,
     so that the sum of squares jumps. Near the optimum the jumps exceed the reduction that is left.
     Steps of fixed length do not have this problem.
 
-    **Returns:** the problem with the final tolerances, its minimum, and notes.
+    **Returns:** the problem with the final tolerances and its minimum; also in `notes`.
     """
-    notes = []
+    problem, runs, minimum, notes = fitted.problem, fitted.runs, fitted.minimum, [*fitted.notes]
     if problem.simulation.dt is not None:
-        return problem, minimum, notes
+        return fitted
     for _ in range(_ROUNDS):
         distance = minimum.distance_to_optimum(noise_floor(problem, runs), np)
         how = problem.simulation
@@ -364,4 +360,4 @@ def refine_tolerances(
             failures=minimum.failures + new_minimum.failures,
         )
         problem = refined
-    return problem, minimum, notes
+    return fitted._replace(problem=problem, minimum=minimum, notes=notes)

@@ -177,16 +177,14 @@ def identify(
         problem, note = descend(problem, search.loss, method)
         notes.append(note)
     fitted = fit_with_noise(problem, runs, search, count, models, noise_is_usable)
-    problem, runs, minimum = fitted.problem, fitted.runs, fitted.minimum
+    check_start(fitted.problem, fitted.runs, table, fitted.minimum.first)
+    fitted = refine_tolerances(fitted, search)
     notes += fitted.notes
-    check_start(problem, runs, table, minimum.first)
-    problem, minimum, new_notes = refine_tolerances(problem, runs, search, minimum)
-    notes += new_notes
     if shooting is not None:
-        notes += shooting.notes(bool(minimum.converged))
-    if problem is not given_problem:
-        minimum = restore_starts(given_problem, minimum)
-    fit = make_fit(problem, runs, table, minimum, notes, search, fitted, covariance)
+        notes += shooting.notes(bool(fitted.minimum.converged))
+    if fitted.problem is not given_problem:
+        fitted = fitted._replace(minimum=restore_starts(given_problem, fitted.minimum))
+    fit = make_fit(fitted, table, notes, search, covariance)
     return _finish(fit, throw)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ...formulations import AbstractFormulation
 from ..data.measurements import Runs, rescale_weights
 from ..noise.models import AbstractNoise
-from .dependent_noise import FittedNoise, fit_dependent_noise
+from .dependent_noise import MAX_ROUNDS, FittedNoise, alternate, fit_dependent_noise, white_noise
 from .least_squares import Minimum, Search, minimise
 from .losses import AbstractLoss, Squares
 from .problem import FitProblem
@@ -20,7 +20,6 @@ _FEWEST = 10
 
 # Relative change of the standard deviations below which white noise has converged.
 _CONVERGED = 1e-3
-_MAX_ROUNDS = 20
 # Initial guess of the noise if there are priors, relative to the spread of the samples.
 _SMALL = 1e-2
 # Largest white noise, in multiples of what successive samples show.
@@ -93,53 +92,44 @@ def fit_with_noise(
         return fit_dependent_noise(problem, runs, search, models)
     if noise_is_usable:
         return FittedNoise(problem, runs, minimise(problem, search), {}, {}, [])
-    problem, runs, minimum, reason = _alternate(problem, runs, search, num_parameters)
-    white = {
-        sensor.name: 1.0 / float(np.asarray(w).max())
-        for sensor, w, known in zip(runs.sensors, runs.weights, runs.has_noise, strict=True)
-        if not known
-    }
-    notes = [_describe_white(runs, white, reason, problem.model)]
-    return FittedNoise(problem, runs, minimum, white, {}, notes)
+    return _fit_white(problem, runs, search, num_parameters)
 
 
-def _alternate(
-    problem: FitProblem, runs: Runs, search: Search, num_parameters: int
-) -> tuple[FitProblem, Runs, Minimum, str]:
-    """Alternate between fitting and estimating the white noise of each sensor until it converges.
+def _fit_white(problem: FitProblem, runs: Runs, search: Search, num_parameters: int) -> FittedNoise:
+    """Alternate between fitting and estimating the white noise of each sensor.
 
     The runs start with the weights of `guess_noise`. The variance of each sensor is that of its
     residuals, corrected for the number of parameters in proportion to its samples; with a robust
     loss it follows from the median of the absolute residuals. It is limited to a multiple of what
     successive samples show, so that a model that does not fit is not taken for noise.
 
-    **Returns:** problem and runs with the final weights, the minimum, and why the noise did not
-    converge, `""` if it did.
     **Source:** Bard, Nonlinear Parameter Estimation (1974), section 4-9, with the determinant of a
     diagonal covariance.
     """
-    minimum = minimise(problem, search)
-    first = minimum.first
     limits = [
         _LARGEST * difference_noise(*map(np.asarray, (runs.ts, values, weights)))
         for values, weights in zip(runs.values, runs.weights, strict=True)
     ]
-    next_search, noise = search.with_full_horizons(), np.ones(len(runs.sensors))
-    for _ in range(_MAX_ROUNDS):
+    change = 0.0
+
+    def update(problem: FitProblem, minimum: Minimum) -> FitProblem | str:
+        nonlocal runs, change
         noise = _estimate_white(runs, minimum, search.loss, num_parameters, limits)
-        if not bool(minimum.converged):
-            return problem, runs, minimum, "an intermediate fit did not converge"
+        change = float(np.abs(noise - 1).max())
         if not np.all(noise > 0):
-            return problem, runs, minimum, "residuals of a sensor are zero"
-        if np.all(np.abs(noise - 1) < _CONVERGED):
-            return problem, runs, eqx.tree_at(lambda m: m.first, minimum, first), ""
+            return "residuals of a sensor are zero"
+        if change < _CONVERGED:
+            return ""
         runs = rescale_weights(runs, noise.tolist())
         problem = eqx.tree_at(lambda p: p.runs.weights, problem, runs.weights)
-        problem = problem.with_starts(minimum.leaves)
-        minimum = minimise(problem, next_search)
-    change = float(np.abs(noise - 1).max())
-    reason = f"it still changed by {100 * change:.2g} % after {_MAX_ROUNDS} rounds"
-    return problem, runs, minimum, reason
+        return problem.with_starts(minimum.leaves)
+
+    problem, minimum, reason = alternate(problem, search, update)
+    if reason is None:
+        reason = f"it still changed by {100 * change:.2g} % after {MAX_ROUNDS} rounds"
+    white = white_noise(runs, [not known for known in runs.has_noise])
+    notes = [_describe_white(runs, white, reason, problem.model)]
+    return FittedNoise(problem, runs, minimum, white, {}, notes)
 
 
 def _estimate_white(

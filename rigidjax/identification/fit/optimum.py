@@ -39,8 +39,4 @@ class Optimum:
 
     def parameter_of(self, label: str) -> Parameter:
         """Return the parameter to which a component with this label belongs."""
-        shared = len(self.problem.shared_parameters)
-        group = int(self.table.groups[self.table.labels.index(label)])
-        if group >= shared:
-            group = shared + (group - shared) % len(self.problem.per_run_parameters)
-        return self.problem.parameters[group]
+        return self.problem.parameter_of(int(self.table.groups[self.table.labels.index(label)]))

@@ -118,6 +118,13 @@ class FitProblem(eqx.Module):
         """Parameters with one value per run."""
         return tuple(p for p in self.parameters if p.per_run)
 
+    def parameter_of(self, group: int) -> Parameter:
+        """Return the parameter of a group of components; see `ComponentTable`."""
+        count = len(self.shared)
+        if group >= count:
+            group = count + (group - count) % len(self.per_run_parameters)
+        return self.parameters[group]
+
     @property
     def num_runs(self) -> int:
         """Number of runs."""
@@ -199,9 +206,9 @@ class FitProblem(eqx.Module):
         self, experiment: Experiment
     ) -> tuple[ParametrisedExperiment, ParametrisedExperiment]:
         """Return the experiment of a run as functions of shared and of per-run parameters."""
-        return ParametrisedExperiment(experiment, self.shared_parameters), ParametrisedExperiment(
-            experiment, self.per_run_parameters
-        )
+        blocks = self.shared_parameters, self.per_run_parameters
+        shared, per_run = (ParametrisedExperiment(experiment, block) for block in blocks)
+        return shared, per_run
 
     def directions(self) -> np.ndarray:
         """Return the changes of components along which a run is differentiated, (E, K)."""
@@ -226,23 +233,21 @@ class FitProblem(eqx.Module):
         self, shared: Float[Array, " S"], per_run: Float[Array, " P"], run: RunData
     ) -> tuple[Float[Array, "C S"], Float[Array, "D P"]]:
         """Return derivatives of shared and of per-run components with respect to coordinates."""
-        leaves, count = self.run_leaves(shared, per_run, run), len(self.shared)
 
-        def components(shared, per_run):
-            changes = [
-                p.transform.change(leaf, new)
-                for p, leaf, new in zip(
-                    self.parameters, leaves, self.run_leaves(shared, per_run, run), strict=True
-                )
-            ]
-            empty = jnp.zeros(0, per_run.dtype)
-            return tuple(
-                jnp.concatenate([empty, *part]) for part in (changes[:count], changes[count:])
-            )
+        def derivatives(parameters, references, u):
+            leaves = leaves_from_coordinates(parameters, references, u)
+
+            def changes(u):
+                new = leaves_from_coordinates(parameters, references, u)
+                triples = zip(parameters, leaves, new, strict=True)
+                parts = [p.transform.change(leaf, new) for p, leaf, new in triples]
+                return jnp.concatenate([jnp.zeros(0, u.dtype), *parts])
+
+            return jax.jacfwd(changes)(u)
 
         return (
-            jax.jacfwd(lambda x: components(x, per_run)[0])(shared),
-            jax.jacfwd(lambda x: components(shared, x)[1])(per_run),
+            derivatives(self.shared_parameters, self.shared, shared),
+            derivatives(self.per_run_parameters, run.per_run, per_run),
         )
 
     def all_leaves(self, shared: Float[Array, " S"], per_run: Float[Array, "B P"]) -> list[Array]:
@@ -258,25 +263,22 @@ class FitProblem(eqx.Module):
         )
         return dataclasses.replace(self, runs=samples)
 
+    def without_whitening(self) -> "FitProblem":
+        """Return the problem without noise models, whose residuals are weighted alone."""
+        return dataclasses.replace(self, runs=dataclasses.replace(self.runs, whitening=()))
+
     def with_starts(self, leaves: Sequence[Array]) -> "FitProblem":
         """Return the problem with these leaves as the start of every run."""
         count = len(self.shared)
-        return eqx.tree_at(
-            lambda p: (p.shared, p.runs.per_run),
-            self,
-            (tuple(leaf[0] for leaf in leaves[:count]), tuple(leaves[count:])),
-        )
+        runs = dataclasses.replace(self.runs, per_run=tuple(leaves[count:]))
+        return dataclasses.replace(self, shared=tuple(x[0] for x in leaves[:count]), runs=runs)
 
     def with_hold(
         self, shared: Float[ArrayLike, " C"], per_run: Float[ArrayLike, "B D"]
     ) -> "FitProblem":
         """Return the problem with these weights of changes from the start, see `hold`."""
-        return eqx.tree_at(
-            lambda p: (p.hold, p.runs.hold),
-            self,
-            (jnp.asarray(shared), jnp.asarray(per_run)),
-            is_leaf=lambda x: x is None,
-        )
+        runs = dataclasses.replace(self.runs, hold=jnp.asarray(per_run))
+        return dataclasses.replace(self, runs=runs, hold=jnp.asarray(shared))
 
     def hold_rows(
         self, experiment: Experiment, run: RunData

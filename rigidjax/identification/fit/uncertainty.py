@@ -274,13 +274,8 @@ def negative_finding_of_fit(
         for path, _ in pairs
     ]
     named = jax.tree_util.tree_unflatten(tree, names)
-    signs = [p.where(named) in _NONNEGATIVE for p in problem.parameters]
-    shared, count = len(problem.shared), len(signs)
     quantities = []
     for k, deviation in zip(table.fitted_indices, std, strict=True):
-        group = int(table.groups[k])
-        if group >= shared:
-            group = shared + (group - shared) % (count - shared)
-        if signs[group]:
+        if problem.parameter_of(int(table.groups[k])).where(named) in _NONNEGATIVE:
             quantities.append((table.labels[k], float(table.values[k]), float(deviation)))
     return negative_finding(quantities)

@@ -253,7 +253,6 @@ def make_prediction_fit(
     """Return the `Fit` of a prediction-error problem.
 
     **Arguments:** as of `make_fit`.
-
     **Errors:** `IdentificationError` and `ValueError` for runs that fail at the start values and
     parameters without effect.
     """
@@ -276,7 +275,7 @@ def make_prediction_fit(
         added = np.asarray(_level_covariance(problem, shared, per_run, levels))
     fitted = FittedNoise(fit_problem, runs, minimum, white, {}, [], added)
     notes = [*notes, *new_notes]
-    fit = make_fit(fit_problem, runs, table, minimum, notes, problem.search, fitted, covariance)
+    fit = make_fit(fitted, table, notes, problem.search, covariance)
     filtered = _filter_compiled(problem, shared, per_run, levels)
     innovations, order = np.asarray(filtered.innovations), sensor_major_order(runs.weights)
     states = _smooth_runs(problem, shared, per_run, filtered)

@@ -18,7 +18,7 @@ from ...mechanics import System, has_joints
 from ...persistent_jit import persistent_jit
 from ...rotations import Quaternion
 from ...state import State
-from ..left_out import LeafMark
+from ..left_out import LeafMark, mark_leaves
 
 # Constraint violation, relative to the size of the mechanism, to which loops are closed.
 _CLOSED = 1e-8
@@ -89,8 +89,7 @@ def picks_geometry(experiment: Any, picked: Iterable[Callable[[Any], Any]]) -> b
     model = experiment.model
     if isinstance(model, JointStart) or not has_joints(model.system):
         return False
-    pairs, tree = jax.tree_util.tree_flatten_with_path(experiment)
-    marked = jax.tree.unflatten(tree, map(LeafMark, range(len(pairs))))
+    pairs, marked = mark_leaves(experiment)
     marks = [where(marked) for where in picked]
     paths = [pairs[mark.number][0] for mark in marks if isinstance(mark, LeafMark)]
     return any(_is_geometry([getattr(key, "name", None) for key in path]) for path in paths)

@@ -1,11 +1,9 @@
 """The start state of a run as a fitted parameter."""
 
 import dataclasses
-import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -17,6 +15,7 @@ from ...sensors import AbstractSensor
 from ...state import State
 from ..checked_arguments import check_model
 from ..data.measurements import Runs
+from ..left_out import LeafMark, mark_leaves
 from ..parameters import Experiment, Parameter
 from ..priors import AbstractPrior
 from .change import StartSelector
@@ -227,8 +226,7 @@ def fitted_start_fields(
 ) -> set[str]:
     """Return the fields of the start state that the parameters fit."""
     experiment = Experiment(model, model.multibody.reference_state(), runs.sensors)
-    counter = itertools.count()
-    marked = jax.tree.map(lambda _: next(counter), experiment)
+    _, marked = mark_leaves(experiment)
     marks = {getattr(marked.state0, name): name for name in (*_POSITIONS, *_RATES)}
     fields: set[str] = set()
     for p in parameters:
@@ -241,6 +239,6 @@ def fitted_start_fields(
                 mark = where(marked)
             except (AttributeError, IndexError, KeyError, TypeError):
                 continue  # The check of the parameters reports it by name.
-            if isinstance(mark, int) and mark in marks:
+            if isinstance(mark, LeafMark) and mark in marks:
                 fields.add(marks[mark])
     return fields
