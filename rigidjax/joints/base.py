@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 
 from ..annotations import Matrix3, Scalar, Vector, Vector3
 from ..rotations.so3 import exp
+from ..small_arrays import cross, inverse, short_sum
 from .axes import frame_of_axis, unit_vector
 from .motion import motion_at
 from .relative_pose import RelativePose, apply_small_twist, zero_twist
