@@ -31,14 +31,14 @@ from rigidjax.identification import (
     identify_batch,
 )
 from rigidjax.identification.data.measurements import stack_runs
-from rigidjax.identification.fit.evaluation import evaluate
-from rigidjax.identification.fit.least_squares import minimise
-from rigidjax.identification.fit.options import (
+from rigidjax.identification.search.evaluation import evaluate
+from rigidjax.identification.search.least_squares import minimise
+from rigidjax.identification.search.options import (
     make_search,
     prepare_runs,
     trial_simulation,
 )
-from rigidjax.identification.fit.problem import make_problem
+from rigidjax.identification.search.problem import make_problem
 from rigidjax.identification.starts.first_samples import start_states
 
 SPREAD = 0.3

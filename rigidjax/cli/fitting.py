@@ -18,8 +18,8 @@ from ..identification import (
     identify,
     interval_table,
 )
-from ..identification.fit.least_squares import on_iteration
-from ..identification.fit.report import estimates_table, whiteness_texts
+from ..identification.result.report import estimates_table, whiteness_texts
+from ..identification.search.least_squares import on_iteration
 from ..identification.statistics.digits import estimate_text, std_text
 from ..io.document import Table
 from .base.messages import fail

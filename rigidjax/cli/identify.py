@@ -16,8 +16,8 @@ from ..identification import (
     Measurements,
     fitted_runs,
 )
-from ..identification.provenance import text_hash
-from ..identification.simulation import Settings
+from ..identification.experiment.simulation import Settings
+from ..identification.result.provenance import text_hash
 from ..plotting.style import style
 from ..state import State
 from .base import checks

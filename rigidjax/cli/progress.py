@@ -20,7 +20,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from ..identification.fit.least_squares import Iteration
+from ..identification.search.least_squares import Iteration
 from .base.messages import errors
 
 # Seconds before a bar appears, and the smallest increment that it shows.

@@ -15,7 +15,6 @@ from ..identification import (
     essential_regression,
     regress,
 )
-from ..identification.provenance import origin_rows, text_hash
 from ..identification.regression.link_frames import with_constants
 from ..identification.regression.report import (
     as_document,
@@ -30,6 +29,7 @@ from ..identification.regression.report import (
     size_text,
     term_texts,
 )
+from ..identification.result.provenance import origin_rows, text_hash
 from ..io import together
 from ..io.document import Block, Bullets, Heading, write_report_file
 from ..models import update

@@ -18,7 +18,7 @@ from ..formulations import AbstractFormulation
 from ..formulations.binding import bind_inputs
 from ..formulations.charts import split_chart
 from ..identification import Parameter
-from ..identification.parameters import (
+from ..identification.experiment.parameters import (
     Experiment,
     check_leaves,
     materialise_parameters,

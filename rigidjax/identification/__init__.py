@@ -1,6 +1,9 @@
 """Parameter identification: estimates, their uncertainty, and identifiability.
 
-Start with `fit/identify.py`.
+Start with `fit/identify.py`. Each folder imports only those before it: `transforms`, `experiment`
+(parameters and runs; it alone simulates), `statistics`, `data`, `starts`, `noise`, `search` (the
+least squares), `intervals`, `shooting`, `result`, `prediction`, `fit`, `comparison`; `regression`
+needs `data` and `statistics`, `design` also `regression`.
 May import `simulate` and what is below it.
 """
 
@@ -23,7 +26,6 @@ from .comparison.compare import (
     compare_models as compare_models,
 )
 from .comparison.likelihood import Likelihood as Likelihood
-from .comparison.validation import PredictedSensor as PredictedSensor, Validation as Validation
 from .data.alignment import TimeShift as TimeShift, find_time_shift as find_time_shift
 from .data.csv import read_csv as read_csv
 from .data.filtering import (
@@ -47,40 +49,22 @@ from .design.design import Design as Design, design_experiment as design_experim
 from .design.excitation import Excitation as Excitation, excitation as excitation
 from .design.motion_limits import MotionLimits as MotionLimits, WorkspaceBox as WorkspaceBox
 from .design.trajectory import Trajectory as Trajectory, design_trajectory as design_trajectory
+from .experiment.parameters import Experiment as Experiment, Parameter as Parameter
+from .experiment.priors import (
+    AbstractPrior as AbstractPrior,
+    GaussianPrior as GaussianPrior,
+    LogDetPrior as LogDetPrior,
+)
+from .experiment.simulation import Simulation as Simulation
 from .fit.batch import BatchFit as BatchFit, identify_batch as identify_batch
-from .fit.first_order import FirstOrder as FirstOrder
 from .fit.identify import identify as identify
-from .fit.losses import (
-    AbstractLoss as AbstractLoss,
-    Cauchy as Cauchy,
-    Huber as Huber,
-    Squares as Squares,
-)
-from .fit.options import IdentificationError as IdentificationError
-from .fit.predictions import (
-    FittedRun as FittedRun,
-    fitted_runs as fitted_runs,
-    predictions as predictions,
-)
-from .fit.previous import Changes as Changes, EstimateChange as EstimateChange
-from .fit.result import Fit as Fit
 from .intervals.posterior import Posterior as Posterior
 from .intervals.profile import Profile as Profile
-from .intervals.side_by_side import (
-    IntervalTable as IntervalTable,
-    interval_table as interval_table,
-)
 from .noise import (
     AbstractNoise as AbstractNoise,
     AutoRegressive as AutoRegressive,
     GaussianProcess as GaussianProcess,
     RandomWalk as RandomWalk,
-)
-from .parameters import Experiment as Experiment, Parameter as Parameter
-from .priors import (
-    AbstractPrior as AbstractPrior,
-    GaussianPrior as GaussianPrior,
-    LogDetPrior as LogDetPrior,
 )
 from .regression.base_parameters import (
     BaseParameters as BaseParameters,
@@ -106,8 +90,27 @@ from .regression.regressor import (
     regressor as regressor,
     with_inertial_parameters as with_inertial_parameters,
 )
+from .result.predictions import (
+    FittedRun as FittedRun,
+    fitted_runs as fitted_runs,
+    predictions as predictions,
+)
+from .result.previous import Changes as Changes, EstimateChange as EstimateChange
+from .result.result import Fit as Fit
+from .result.side_by_side import (
+    IntervalTable as IntervalTable,
+    interval_table as interval_table,
+)
+from .result.validation import PredictedSensor as PredictedSensor, Validation as Validation
+from .search.first_order import FirstOrder as FirstOrder
+from .search.losses import (
+    AbstractLoss as AbstractLoss,
+    Cauchy as Cauchy,
+    Huber as Huber,
+    Squares as Squares,
+)
+from .search.options import IdentificationError as IdentificationError
 from .sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity
-from .simulation import Simulation as Simulation
 from .starts.estimates import estimate_starts as estimate_starts
 from .starts.parameter import start_state as start_state
 from .statistics.estimate_covariance import EstimateCovariance as EstimateCovariance

@@ -17,17 +17,17 @@ from ..results import RESULTS, SimulationError
 from ..sensors import AbstractSensor, unwrap_measured_angles
 from ..simulate.arguments import check_start_and_end, make_saveat
 from ..state import State
-from .checked_arguments import (
+from .experiment.checked_arguments import (
     check_model,
     check_no_prior,
     check_parameters,
     check_precision,
     check_sensors,
 )
-from .component_table import component_table
-from .linearised_runs import ParametrisedExperiment, StateReader, simulate_readings
-from .parameters import Experiment, Parameter, apply_starts
-from .simulation import Settings, Simulation, resolve_simulation
+from .experiment.component_table import component_table
+from .experiment.linearised_runs import ParametrisedExperiment, StateReader, simulate_readings
+from .experiment.parameters import Experiment, Parameter, apply_starts
+from .experiment.simulation import Settings, Simulation, resolve_simulation
 
 # Assumed cost of one reverse sweep, in forward directions.
 _REVERSE_COST = 4

@@ -1,10 +1,26 @@
-"""Trajectories as labelled arrays with units, in memory and on disk.
+"""Trajectories and fits as labelled arrays with units, on disk and in reports.
 
-Start with `dataset.py`.
-May import `simulate` and what is below it.
+Start with `names.py`; `document.py` writes reports, `files.py` files.
+May import `formulations` and what is below it.
 """
 
-from .dataset import states_of as states_of, to_dataset as to_dataset
+import typing as _typing
+
+from ..deferred import deferred_names as _deferred_names
 from .files import check_target as check_target, replacing as replacing, together as together
-from .fit_dataset import fit_to_dataset as fit_to_dataset
-from .netcdf import load as load, save as save
+
+if _typing.TYPE_CHECKING:
+    from ..identification.result.dataset import fit_to_dataset as fit_to_dataset
+    from ..simulate.dataset import states_of as states_of, to_dataset as to_dataset
+    from ..simulate.netcdf import load as load, save as save
+
+__getattr__, __dir__ = _deferred_names(
+    __name__,
+    {
+        "fit_to_dataset": ".identification.result.dataset",
+        "load": ".simulate.netcdf",
+        "save": ".simulate.netcdf",
+        "states_of": ".simulate.dataset",
+        "to_dataset": ".simulate.dataset",
+    },
+)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..identification import Fit, IntervalTable, interval_table
-from ..identification.fit.result import LEVEL
+from ..identification.result.result import LEVEL
 from .style import GREY, PALETTE, figure_legend, new_figure, style
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..identification import Experiment, Fit, Measurements, Simulation
-from ..identification.data.inputs import pad_rows
-from ..identification.fit.predictions import read_run
+from ..identification.experiment.inputs import pad_rows
+from ..identification.result.predictions import read_run
 from ..results import RESULTS, SimulationError
 from .residuals import draw_run
 from .style import GREY, PALETTE, run_panels, style

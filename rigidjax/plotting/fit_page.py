@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..identification import Fit, IntervalTable, Measurements, interval_table
-from ..identification.fit.report import (
+from ..identification.result.provenance import data_hash
+from ..identification.result.report import (
     estimates_table,
     head,
     noise_text,
     search_text,
     sections,
 )
-from ..identification.provenance import data_hash
 from ..io.document import Block, Bullets, Heading, Paragraph, Table
 from .estimates import plot_correlations, plot_intervals
 from .html import Listing, embed_figure, embed_motion, write_page

@@ -333,7 +333,7 @@ class Solution(eqx.Module):
 
     def to_xarray(self) -> Any:
         """Return the trajectory as an `xarray.Dataset` with units and coordinates; see `rj.io`."""
-        from ..io.dataset import to_dataset
+        from .dataset import to_dataset
 
         return to_dataset(self)
 

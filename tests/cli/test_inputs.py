@@ -9,7 +9,7 @@ from cli.case_files import ARM, case_of
 import rigidjax as rj
 from rigidjax.cli.case import read_case
 from rigidjax.identification.data.measurements import stack_runs
-from rigidjax.identification.fit.problem import make_problem
+from rigidjax.identification.search.problem import make_problem
 
 TEXT = """
 [fixed_point_body]

@@ -10,7 +10,7 @@ from cli.program import good
 
 import rigidjax as rj
 from rigidjax.cli.case import read_case, read_run_case
-from rigidjax.identification.data.inputs import bind_measured
+from rigidjax.identification.experiment.inputs import bind_measured
 
 MOTOR = """
 [[force]]

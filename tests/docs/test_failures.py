@@ -4,7 +4,7 @@ import pathlib
 import re
 
 import rigidjax as rj
-from rigidjax.identification.fit import from_minimum
+from rigidjax.identification.result import from_minimum
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "failures.md").read_text("utf-8")

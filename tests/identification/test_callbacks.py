@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.identification.fit.least_squares import on_iteration
+from rigidjax.identification.search.least_squares import on_iteration
 
 
 @pytest.mark.exhaustive

@@ -12,9 +12,9 @@ from identification import planted
 
 import rigidjax as rj
 from rigidjax.identification import PrincipalInertia
-from rigidjax.identification.fit.from_minimum import _describe_ending
-from rigidjax.identification.fit.least_squares import MAX_DISTANCE
-from rigidjax.identification.fit.options import make_search
+from rigidjax.identification.result.from_minimum import _describe_ending
+from rigidjax.identification.search.least_squares import MAX_DISTANCE
+from rigidjax.identification.search.options import make_search
 
 
 def ending(converged, offset, undetermined=(), cost=(9.0, 5.0, 4.0), condition=1.0):

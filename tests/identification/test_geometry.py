@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 import rigidjax as rj
 from rigidjax.identification import Measurements, Parameter, Unconstrained, identify
-from rigidjax.identification.parameters import Experiment, apply_starts
+from rigidjax.identification.experiment.parameters import Experiment, apply_starts
 from rigidjax.rotations import so3
 
 MASS, INERTIA, GRAVITY = 1.3, 0.05, 9.81

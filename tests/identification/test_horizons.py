@@ -8,8 +8,8 @@ import pytest
 import rigidjax as rj
 from rigidjax.identification import Gyroscope, Measurements, Parameter, Simulation
 from rigidjax.identification.data.measurements import stack_runs
-from rigidjax.identification.fit.evaluation import evaluate
-from rigidjax.identification.fit.problem import make_problem
+from rigidjax.identification.search.evaluation import evaluate
+from rigidjax.identification.search.problem import make_problem
 
 TS = np.linspace(0.0, 1.0, 11)
 

@@ -16,9 +16,9 @@ from rigidjax.identification import (
     identify,
 )
 from rigidjax.identification.data.measurements import stack_runs
-from rigidjax.identification.fit.evaluation import evaluate
-from rigidjax.identification.fit.options import prepare_runs, trial_simulation
-from rigidjax.identification.fit.problem import make_problem
+from rigidjax.identification.search.evaluation import evaluate
+from rigidjax.identification.search.options import prepare_runs, trial_simulation
+from rigidjax.identification.search.problem import make_problem
 from rigidjax.identification.starts.first_samples import start_states
 
 START = cases.model((0.016, 0.015, 0.006), 4e-4)

@@ -10,7 +10,7 @@ import pytest
 import rigidjax as rj
 from rigidjax.identification import InertiaTensor
 from rigidjax.identification.data.measurements import stack_runs
-from rigidjax.identification.fit.problem import make_problem
+from rigidjax.identification.search.problem import make_problem
 
 INERTIA = np.array([[0.5, 0.02, -0.01], [0.02, 0.4, 0.03], [-0.01, 0.03, 0.3]])
 DELAY, NOISE = 0.04, 1e-3

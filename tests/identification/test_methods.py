@@ -7,7 +7,7 @@ import pytest
 
 import rigidjax as rj
 from rigidjax.identification import Cauchy, Huber, Measurements, Parameter, Positive, identify
-from rigidjax.identification.fit.trust_region import reduce_problem
+from rigidjax.identification.search.trust_region import reduce_problem
 
 STIFFNESS, DAMPING = 4.0, 0.3
 TS = np.linspace(0.0, 3.0, 61)

@@ -9,9 +9,9 @@ from scipy.signal import lfilter
 
 import rigidjax as rj
 from rigidjax.identification import AutoRegressive, GaussianProcess, Huber, RandomWalk, identify
-from rigidjax.identification.fit.noise import difference_noise
 from rigidjax.identification.noise.kalman import make_whitening, sample_gaps
 from rigidjax.identification.noise.likelihood import LinearisedFit, SensorNoise
+from rigidjax.identification.search.noise import difference_noise
 from rigidjax.identification.statistics.sandwich import fit_autoregression
 
 RNG = np.random.default_rng(3)

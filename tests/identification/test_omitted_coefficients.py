@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 import rigidjax as rj
 from rigidjax.cli.case.parameters import find_leaf
 from rigidjax.identification import Measurements, Parameter, identify
-from rigidjax.identification.parameters import Experiment, materialise_parameters
+from rigidjax.identification.experiment.parameters import Experiment, materialise_parameters
 
 MASS, LENGTH, INERTIA, GRAVITY = 1.3, 0.4, 0.05, 9.81
 TS = np.linspace(0.0, 2.0, 41)

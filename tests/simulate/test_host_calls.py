@@ -11,9 +11,9 @@ from jax._src.core import jaxprs_in_params
 
 import rigidjax as rj
 from rigidjax.identification.data.measurements import stack_runs
-from rigidjax.identification.fit.least_squares import minimise_from
-from rigidjax.identification.fit.options import make_search, trial_simulation
-from rigidjax.identification.fit.problem import make_problem
+from rigidjax.identification.search.least_squares import minimise_from
+from rigidjax.identification.search.options import make_search, trial_simulation
+from rigidjax.identification.search.problem import make_problem
 
 TS = np.linspace(0.0, 1.0, 5)
 FREE = rj.NullSpace(rj.FixedPointBody((1.0, 2.0, 2.5)))

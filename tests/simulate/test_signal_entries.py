@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.identification.data.inputs import insert_tables, make_tables
+from rigidjax.identification.experiment.inputs import insert_tables, make_tables
 from rigidjax.signals.shared_tables import freeze_signals, table_signals
 from rigidjax.signals.signal import signals_of
 

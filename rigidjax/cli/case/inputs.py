@@ -10,8 +10,8 @@ import numpy as np
 
 from ...checks import common_dtype, did_you_mean
 from ...identification import Measurements
-from ...identification.data.inputs import check_inputs
 from ...identification.data.units import factor
+from ...identification.experiment.inputs import check_inputs
 from ...signals.fourier import FourierSeries
 from ...signals.inputs import Input, check_value, inputs_of
 from ...signals.signal import Extrapolation, Interpolation, Signal

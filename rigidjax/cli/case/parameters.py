@@ -19,8 +19,8 @@ from ...identification import (
     start_state,
 )
 from ...identification.data.units import UNITS, canonical
-from ...identification.left_out import materialise_leaves, zero_of_field
-from ...identification.parameters import insert_start_change, materialise_parameters
+from ...identification.experiment.left_out import materialise_leaves, zero_of_field
+from ...identification.experiment.parameters import insert_start_change, materialise_parameters
 from ..base import choices
 from ..base.choices import find_kinds, option_name
 from .schema import (

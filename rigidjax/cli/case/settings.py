@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ... import identification
 from ...identification import AbstractLoss
-from ...identification.fit.options import METHODS
+from ...identification.search.options import METHODS
 from ...identification.statistics.estimate_covariance import METHODS as COVARIANCE_METHODS
 from ..base import choices
 from ..base.choices import find_kinds

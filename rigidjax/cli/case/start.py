@@ -15,7 +15,7 @@ from ...identification import (
     Parameter,
     Position,
 )
-from ...identification.starts.change import StartSelector
+from ...identification.experiment.start_change import StartSelector
 from ...identification.starts.estimates import estimate_start, joint_sensors
 from ...mechanics import System, has_joints
 from ...persistent_jit import persistent_jit

@@ -1,5 +1,5 @@
-"""Comparison of models, and validation on held-out runs.
+"""Comparison of models.
 
 Start with `compare.py`.
-May import `identification/fit` and what is below it.
+May import `identification/result` and what is below it.
 """

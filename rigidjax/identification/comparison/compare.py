@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from ...checks import find_duplicates
 from ...io.document import Block, Bullets, Paragraph, Table, to_markdown
-from ..fit.result import Fit
+from ..result.result import Fit
 from ..statistics.digits import std_text
 from .likelihood import Likelihood, check_same_data, cross_validate, likelihood
 

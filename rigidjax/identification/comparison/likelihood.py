@@ -10,12 +10,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..data.measurements import Runs
-from ..fit.evaluation import evaluate
-from ..fit.least_squares import minimise
-from ..fit.losses import Squares
-from ..fit.optimum import Optimum
-from ..fit.problem import FitProblem
-from ..fit.result import Fit
+from ..result.result import Fit
+from ..search.evaluation import evaluate
+from ..search.least_squares import minimise
+from ..search.losses import Squares
+from ..search.optimum import Optimum
+from ..search.problem import FitProblem
 
 # Relative difference of samples up to which they are the same.
 _ROUND_OFF = 1e-6

@@ -1,5 +1,5 @@
 """Measurements from arrays and files.
 
 Start with `measurements.py`.
-May import the top modules of `identification`.
+May import `identification/experiment`.
 """

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...checks import did_you_mean
 from ...extras import import_optional
-from ..checked_arguments import check_sensors
+from ..experiment.checked_arguments import check_sensors
 from .arrays import read_arrays
 from .measurements import Measurements
 from .reading import ReadOptions, make_layout

@@ -9,8 +9,8 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ...checks import as_leaf, check_increasing, check_sample_times, float_array
 from ...sensors import AbstractSensor
-from ..checked_arguments import check_noise, check_sensors
-from .inputs import check_inputs, pad_rows
+from ..experiment.checked_arguments import check_noise, check_sensors
+from ..experiment.inputs import check_inputs, pad_rows
 
 # Times closer than this fraction of the whole span are equal up to round-off.
 _SAME = 1e-9

@@ -15,15 +15,15 @@ from ...formulations import AbstractFormulation
 from ...persistent_jit import persistent_jit
 from ...results import RESULTS
 from ...state import State
-from ..checked_arguments import check_no_prior, check_parameters
-from ..parameters import (
+from ..experiment.checked_arguments import check_no_prior, check_parameters
+from ..experiment.parameters import (
     Experiment,
     Parameter,
     apply_starts,
     leaves_from_coordinates,
     replace_leaves,
 )
-from ..simulation import Settings, Simulation, resolve_simulation
+from ..experiment.simulation import Settings, Simulation, resolve_simulation
 from ..transforms import Bounded
 from .criteria import CRITERIA, information_factor
 from .excitation import Excitation, evaluate_excitation

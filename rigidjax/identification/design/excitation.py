@@ -11,8 +11,8 @@ from ...formulations import AbstractFormulation
 from ...persistent_jit import persistent_jit
 from ...results import RESULTS, SimulationError
 from ...state import State
-from ..parameters import Experiment, Parameter, describe_priors
-from ..simulation import Settings, Simulation, resolve_simulation
+from ..experiment.parameters import Experiment, Parameter, describe_priors
+from ..experiment.simulation import Settings, Simulation, resolve_simulation
 from ..statistics.identifiability import Identifiability, judge
 from .plan import RunPlan, make_plan
 

@@ -16,17 +16,17 @@ from ...formulations import AbstractFormulation
 from ...results import RESULTS
 from ...sensors import unwrap_measured_angles
 from ...state import State
-from ..checked_arguments import (
+from ..experiment.checked_arguments import (
     check_model,
     check_noise,
     check_parameters,
     check_precision,
     check_sensors,
 )
-from ..component_table import ComponentTable, component_table
-from ..linearised_runs import ParametrisedExperiment, linearise_run
-from ..parameters import Experiment, Parameter, apply_starts
-from ..simulation import Simulation
+from ..experiment.component_table import ComponentTable, component_table
+from ..experiment.linearised_runs import ParametrisedExperiment, linearise_run
+from ..experiment.parameters import Experiment, Parameter, apply_starts
+from ..experiment.simulation import Simulation
 
 
 class RunPlan(eqx.Module):

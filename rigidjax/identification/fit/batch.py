@@ -12,18 +12,18 @@ from jaxtyping import ArrayLike
 
 from ...formulations import AbstractFormulation
 from ...state import State
-from ..checked_arguments import check_model, check_parameters
 from ..data.measurements import Measurements, Runs, stack_runs
+from ..experiment.checked_arguments import check_model, check_parameters
+from ..experiment.parameters import Parameter
+from ..experiment.simulation import Settings, Simulation, resolve_simulation
 from ..noise.models import AbstractNoise, NoiseArgument, noise_models
-from ..parameters import Parameter
 from ..prediction.batch import make_set_fit
 from ..prediction.fit import check_prediction_options, check_white_noise
-from ..simulation import Settings, Simulation, resolve_simulation
-from .batch_search import choose_batch_size, fit_set, fit_sets, stack_sets, summarise
-from .dependent_noise import fit_sets_with_noise
-from .first_order import FirstOrder
-from .noise import guess_noise
-from .options import make_search, prepare_problems
+from ..search.batch_search import choose_batch_size, fit_set, fit_sets, stack_sets, summarise
+from ..search.dependent_noise import fit_sets_with_noise
+from ..search.first_order import FirstOrder
+from ..search.noise import guess_noise
+from ..search.options import make_search, prepare_problems
 
 _SEARCH_OPTIONS = ("horizons", "method", "loss", "max_iterations", "tolerance")
 

@@ -12,26 +12,24 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ...formulations import AbstractFormulation
 from ...persistent_jit import persistent_jit
 from ...state import State
-from ..checked_arguments import check_model, check_parameters
 from ..data.measurements import Measurements, Runs, stack_runs
+from ..experiment.checked_arguments import check_model, check_parameters
+from ..experiment.parameters import Parameter, describe_priors
+from ..experiment.simulation import Settings, Simulation, resolve_simulation
 from ..noise.models import NoiseArgument, noise_models
-from ..parameters import Parameter, describe_priors
 from ..prediction.fit import (
     check_prediction_options,
     check_white_noise,
     make_prediction_fit,
     make_prediction_problem,
 )
-from ..shooting.shooting import restore_starts, shoot
-from ..simulation import Settings, Simulation, resolve_simulation
-from ..statistics.estimate_covariance import CovarianceMethod, check_covariance
-from ..statistics.plausibility import plausibility_notes
-from .first_order import FirstOrder, descend
-from .from_minimum import make_fit, refine_tolerances
-from .least_squares import Minimum, Search, minimise_from
-from .losses import AbstractLoss, Squares
-from .noise import fit_with_noise, guess_noise
-from .options import (
+from ..result.from_minimum import make_fit, refine_tolerances
+from ..result.result import Fit
+from ..search.first_order import FirstOrder, descend
+from ..search.least_squares import Minimum, Search, minimise_from
+from ..search.losses import AbstractLoss, Squares
+from ..search.noise import fit_with_noise, guess_noise
+from ..search.options import (
     IdentificationError,
     Method,
     check_start,
@@ -40,9 +38,11 @@ from .options import (
     make_search,
     prepare_problems,
 )
-from .problem import FitProblem
-from .result import Fit
-from .uncertainty import check_clusters
+from ..search.problem import FitProblem
+from ..search.uncertainty import check_clusters
+from ..shooting.shooting import restore_starts, shoot
+from ..statistics.estimate_covariance import CovarianceMethod, check_covariance
+from ..statistics.plausibility import plausibility_notes
 
 # Tolerance and maximum number of iterations from each start; the final fit refines the best.
 _TOLERANCE, _ITERATIONS = 1e-3, 15

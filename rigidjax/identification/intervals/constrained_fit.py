@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...persistent_jit import persistent_jit
-from ..fit.evaluation import Evaluation, PriorRows
-from ..fit.least_squares import Minimum, Search, minimise
-from ..fit.optimum import Optimum
-from ..fit.problem import FitProblem
+from ..search.evaluation import Evaluation, PriorRows
+from ..search.least_squares import Minimum, Search, minimise
+from ..search.optimum import Optimum
+from ..search.problem import FitProblem
 from ..transforms.elementwise import AbstractElementwise
 
 # Weight of a change of the held component, in units of one over its standard deviation. The data

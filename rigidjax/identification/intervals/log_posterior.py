@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..fit.evaluation import evaluate
-from ..fit.losses import AbstractLoss
-from ..fit.optimum import Optimum
-from ..fit.problem import FitProblem
+from ..search.evaluation import evaluate
+from ..search.losses import AbstractLoss
+from ..search.optimum import Optimum
+from ..search.problem import FitProblem
 
 # Curvature of the density of a bounded coordinate in its chart, without data.
 _BOUND_CURVATURE = 0.25

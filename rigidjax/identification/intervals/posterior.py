@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...extras import import_optional
 from ...persistent_jit import persistent_jit
-from ..fit.optimum import Optimum
+from ..search.optimum import Optimum
 from ..statistics.digits import estimate_text, std_text
 from .log_posterior import LogPosterior, make_log_posterior
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from ..fit.least_squares import Minimum
-from ..fit.losses import Squares
-from ..fit.optimum import Optimum
+from ..search.least_squares import Minimum
+from ..search.losses import Squares
+from ..search.optimum import Optimum
 from ..statistics.digits import interval_text
 from ..transforms import Orientation
 from .constrained_fit import HeldComponent

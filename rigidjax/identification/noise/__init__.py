@@ -1,7 +1,7 @@
 """Models of dependent noise, and their estimation together with a fit.
 
 Start with `models.py`.
-May import no other folder of `identification`.
+May import `identification/experiment`.
 """
 
 from .models import (

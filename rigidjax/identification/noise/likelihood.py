@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float
 
 from ...persistent_jit import persistent_jit
 from ...small_arrays import sequential_vmap_on_cpu
-from ..linearised_runs import separate_runs
+from ..experiment.linearised_runs import separate_runs
 from .kalman import SampleGaps, Whitening, make_whitening
 from .models import AbstractNoise
 

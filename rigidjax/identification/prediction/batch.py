@@ -11,9 +11,9 @@ from jaxtyping import Array, Bool
 
 from ...native import map_with_lane_compaction
 from ..data.measurements import Runs
-from ..fit.batch_search import Summarise, replace_data
-from ..fit.least_squares import Search
-from ..fit.problem import FitProblem
+from ..search.batch_search import Summarise, replace_data
+from ..search.least_squares import Search
+from ..search.problem import FitProblem
 from .fit import make_prediction_problem, refine_step
 from .process_noise import initial_intensity
 from .rounds import (

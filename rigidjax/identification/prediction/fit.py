@@ -16,17 +16,17 @@ from ...persistent_jit import persistent_jit
 from ...sensors import Accelerometer, Delayed, JointTorque, ReactionForce, ReactionMoment
 from ...simulate.arguments import check_solver, choose_projection
 from ...state import State
-from ..component_table import ComponentTable
 from ..data.measurements import Runs, rescale_weights
-from ..fit.dependent_noise import FittedNoise
-from ..fit.from_minimum import make_fit, split_residuals
-from ..fit.least_squares import Minimum, Search
-from ..fit.losses import Squares
-from ..fit.noise import difference_noise
-from ..fit.options import check_start
-from ..fit.problem import FitProblem
-from ..fit.result import Fit
-from ..linearised_runs import sensor_major_order
+from ..experiment.component_table import ComponentTable
+from ..experiment.linearised_runs import sensor_major_order
+from ..result.from_minimum import make_fit, split_residuals
+from ..result.result import Fit
+from ..search.dependent_noise import FittedNoise
+from ..search.least_squares import Minimum, Search
+from ..search.losses import Squares
+from ..search.noise import difference_noise
+from ..search.options import check_start
+from ..search.problem import FitProblem
 from .kalman import FilteredRun, Predictor, smooth_run, start_of_run
 from .motion import SampledMotion
 from .process_noise import ProcessNoise, initial_intensity, make_process_noise

@@ -17,14 +17,14 @@ from ...formulations import Relative
 from ...native import call_as_kernel, why_too_large_matrices
 from ...results import RESULTS
 from ...sensors import AbstractSensor
-from ..linearised_runs import (
+from ..experiment.linearised_runs import (
     LinearisedResiduals,
     linearise_residuals,
     make_observation,
     sensor_major_order,
 )
+from ..experiment.parameters import Experiment
 from ..noise.kalman import predict_covariance, update
-from ..parameters import Experiment
 from .motion import SampledMotion, joint_coordinate_model
 
 

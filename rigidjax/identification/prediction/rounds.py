@@ -14,12 +14,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ...native import call_as_kernel, why_too_large_matrices
-from ..fit.evaluation import evaluate
-from ..fit.least_squares import Minimum, Search, minimise_from
-from ..fit.problem import FitProblem
-from ..linearised_runs import sensor_major_order
+from ..experiment.linearised_runs import sensor_major_order
 from ..noise.kalman import predict_covariance, update
 from ..noise.likelihood import AbstractLinearisedFit, covariance_from_noise, estimate_noise
+from ..search.evaluation import evaluate
+from ..search.least_squares import Minimum, Search, minimise_from
+from ..search.problem import FitProblem
 from .kalman import FilteredRun, Gains, Samples, filter_run, start_of_run
 from .process_noise import ProcessNoise
 

@@ -1,5 +1,5 @@
 """Multiple shooting.
 
 Start with `shooting.py`.
-May import what `identification/fit` may.
+May import `identification/search` and what is below it.
 """

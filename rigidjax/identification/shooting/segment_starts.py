@@ -12,7 +12,7 @@ from ...initial.local_coordinates import Directions, loop_rows_at, num_rates, se
 from ...sensors import improve_states
 from ...state import State
 from ..data.measurements import Runs
-from ..fit.problem import FitProblem
+from ..search.problem import FitProblem
 from ..starts.first_samples import first_valid_values
 from .segments import LinearSegments, Segments, SegmentSamples, SegmentUnknowns, linearise
 

@@ -18,8 +18,7 @@ from ...results import RESULTS
 from ...rotations import so3
 from ...state import State
 from ..data.measurements import Runs
-from ..fit.problem import FitProblem
-from ..linearised_runs import (
+from ..experiment.linearised_runs import (
     LinearisedResiduals,
     ParametrisedExperiment,
     linearise_residuals,
@@ -27,8 +26,9 @@ from ..linearised_runs import (
     sensor_residuals,
     simulate_readings,
 )
-from ..parameters import Experiment
-from ..simulation import Simulation
+from ..experiment.parameters import Experiment
+from ..experiment.simulation import Simulation
+from ..search.problem import FitProblem
 
 
 class SegmentSamples(eqx.Module):

@@ -21,8 +21,8 @@ import numpy as np
 
 from ...initial.local_coordinates import independent_rates
 from ..data.measurements import Runs
-from ..fit.least_squares import Minimum
-from ..fit.problem import FitProblem
+from ..search.least_squares import Minimum
+from ..search.problem import FitProblem
 from .segment_starts import (
     DAMPING,
     DOWN,

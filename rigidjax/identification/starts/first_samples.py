@@ -17,7 +17,7 @@ from ...persistent_jit import persistent_jit
 from ...sensors import AbstractSensor, JointCoordinate, improve_states
 from ...state import State
 from ..data.measurements import Runs
-from .change import place_prescribed_joints
+from ..experiment.start_change import place_prescribed_joints
 
 # Number of samples of the line fit that estimates the rate of a reading.
 _WINDOW = 10

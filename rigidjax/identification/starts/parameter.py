@@ -13,12 +13,12 @@ from ...initial.local_coordinates import independent_rates
 from ...joints import AbstractJoint
 from ...sensors import AbstractSensor
 from ...state import State
-from ..checked_arguments import check_model
 from ..data.measurements import Runs
-from ..left_out import LeafMark, mark_leaves
-from ..parameters import Experiment, Parameter
-from ..priors import AbstractPrior
-from .change import StartSelector
+from ..experiment.checked_arguments import check_model
+from ..experiment.left_out import LeafMark, mark_leaves
+from ..experiment.parameters import Experiment, Parameter
+from ..experiment.priors import AbstractPrior
+from ..experiment.start_change import StartSelector
 from .first_samples import first_samples
 
 _POSITIONS, _RATES = ("position", "orientation"), ("velocity", "angular_velocity")

@@ -1,5 +1,5 @@
 """Covariances, identifiability, and tests of residuals.
 
 Start with `estimate_covariance.py`.
-May import no other folder of `identification`.
+May import `identification/experiment`.
 """

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..component_table import ComponentTable
+from ..experiment.component_table import ComponentTable
 from .covariance import Spectrum
 from .digits import estimate_text, std_text
 

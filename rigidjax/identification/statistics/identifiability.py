@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..component_table import ComponentTable
+from ..experiment.component_table import ComponentTable
 from .ambiguity import (
     describe_ambiguity,
     has_significant_value,

@@ -13,12 +13,12 @@ from ...formulations import AbstractFormulation
 from ...results import SimulationError
 from ...sensors import unwrap_measured_angles
 from ...simulate.simulate import simulate
-from ..checked_arguments import check_precision
-from ..component_table import ComponentTable
-from ..data.inputs import bind_measured
 from ..data.measurements import Runs
-from ..parameters import Parameter
-from ..simulation import Simulation
+from ..experiment.checked_arguments import check_precision
+from ..experiment.component_table import ComponentTable
+from ..experiment.inputs import bind_measured
+from ..experiment.parameters import Parameter
+from ..experiment.simulation import Simulation
 from ..starts.first_samples import align_revolutions, detect_angle_ranges, start_states
 from ..starts.parameter import add_late_start_parameter
 from ..statistics.covariance import columns_without_effect

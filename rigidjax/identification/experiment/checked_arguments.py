@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike
 
-from ..checks import check_one_precision, find_duplicates, float_array
-from ..formulations import AbstractFormulation
-from ..sensors import AbstractSensor
-from ..sensors.base import AbstractQuantity
+from ...checks import check_one_precision, find_duplicates, float_array
+from ...formulations import AbstractFormulation
+from ...sensors import AbstractSensor
+from ...sensors.base import AbstractQuantity
 from .parameters import Parameter
 
 

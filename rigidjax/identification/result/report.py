@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...io.document import Block, Bullets, Heading, Paragraph, Table
-from ..provenance import current_date, data_hash, origin_rows, software_versions
 from ..statistics.digits import estimate_text, interval_text, std_text
 from ..statistics.estimate_covariance import METHODS
 from ..statistics.verdict import METHOD_NAMES
 from .previous import Changes
+from .provenance import current_date, data_hash, origin_rows, software_versions
 from .result import LEVEL, Fit
 
 if TYPE_CHECKING:
-    from ..intervals.side_by_side import IntervalTable
+    from .side_by_side import IntervalTable
 
 # p-value below which residuals are reported as not white.
 _SIGNIFICANT = 0.01

@@ -14,20 +14,20 @@ from ...sensors import AbstractSensor
 from ...state import State
 from ..data.measurements import Measurements
 from ..noise.models import AbstractNoise
+from ..search.optimum import Optimum
+from ..search.uncertainty import ActiveBound
 from ..statistics.digits import estimate_text, std_text
 from ..statistics.estimate_covariance import EstimateCovariance
 from ..statistics.identifiability import Identifiability
 from ..statistics.verdict import Finding, Verdict, make_verdict, shorten_names
 from ..statistics.whiteness import Whiteness, assess_whiteness, successive_correlation
-from .optimum import Optimum
 from .previous import Changes, changes_since
-from .uncertainty import ActiveBound
 
 if TYPE_CHECKING:
-    from ..comparison.validation import Validation
     from ..intervals.posterior import Posterior
     from ..intervals.profile import Profile
-    from ..intervals.side_by_side import IntervalTable
+    from .side_by_side import IntervalTable
+    from .validation import Validation
 
 # Confidence level of the intervals in reports.
 LEVEL = 0.95
@@ -287,8 +287,8 @@ class Fit:
         `FileExistsError` without `force`; `OSError` for a path that cannot be read or written.
         """
         # Imported here because reports and tables of intervals are made from fits.
-        from ..intervals.side_by_side import interval_table
         from .report import as_document, as_record, numbers_table
+        from .side_by_side import interval_table
 
         table = interval_table(self) if intervals is None else intervals
         changes = None if previous is None else self.changes_since(previous)
@@ -336,7 +336,7 @@ class Fit:
         **Errors:** `ValueError` for runs with other sensors or without inputs;
         `IdentificationError` for a run that cannot be simulated.
         """
-        from ..comparison.validation import validate
+        from .validation import validate
 
         dependent = {name: self.rms[name] for name in self.noise_models}
         return validate(self.optimum, dependent | self.noise_by_sensor, held_out, state0)

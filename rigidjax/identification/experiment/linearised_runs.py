@@ -16,15 +16,15 @@ import numpy as np
 from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
-from ..adjoints.any_mode import AnyMode
-from ..formulations import AbstractFormulation
-from ..formulations.charts import Unknowns
-from ..results import RESULTS
-from ..sensors import AbstractSensor
-from ..sensors.history import SHORTEST_SPAN, continue_motion, shift_in_time
-from ..simulate.backend_policy import choose_call
-from ..simulate.simulate import simulate
-from ..state import State
+from ...adjoints.any_mode import AnyMode
+from ...formulations import AbstractFormulation
+from ...formulations.charts import Unknowns
+from ...results import RESULTS
+from ...sensors import AbstractSensor
+from ...sensors.history import SHORTEST_SPAN, continue_motion, shift_in_time
+from ...simulate.backend_policy import choose_call
+from ...simulate.simulate import simulate
+from ...state import State
 from .parameters import Experiment, Parameter, replace_leaves
 from .simulation import Simulation
 

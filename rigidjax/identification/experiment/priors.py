@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..bodies.inertia import euler_tensor, principal_euler_values
-from ..checks import ArrayInput, float_array
-from ..small_arrays import sequential_vmap_on_cpu
-from .transforms import AbstractTransform, InertiaTensor, PrincipalInertia
+from ...bodies.inertia import euler_tensor, principal_euler_values
+from ...checks import ArrayInput, float_array
+from ...small_arrays import sequential_vmap_on_cpu
+from ..transforms import AbstractTransform, InertiaTensor, PrincipalInertia
 
 # Below this absolute value $e^x - 1 - x$ is summed as a series, to avoid cancellation.
 _SMALL = 0.5

@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from ..component_table import ComponentTable
 from ..data.measurements import Runs
-from ..parameters import Parameter
+from ..experiment.component_table import ComponentTable
+from ..experiment.parameters import Parameter
 from .evaluation import Evaluation, evaluate
 from .least_squares import Minimum, Search
 from .problem import FitProblem

@@ -12,27 +12,27 @@ from jaxtyping import Array, Float
 from ...checks import as_leaf
 from ...persistent_jit import persistent_jit
 from ...state import State
-from ..component_table import ComponentTable
 from ..data.measurements import Runs
-from ..parameters import Experiment
-from ..statistics.ambiguity import join_names
-from ..statistics.covariance import Spectrum
-from ..statistics.estimate_covariance import CovarianceMethod
-from ..statistics.identifiability import Identifiability, judge
-from ..statistics.verdict import Finding
-from .dependent_noise import FittedNoise
-from .evaluation import evaluate
-from .least_squares import MAX_DISTANCE, Minimum, Search, minimise
-from .losses import Squares
-from .optimum import Optimum
-from .problem import FitProblem, StartData
-from .result import LEVEL, Fit
-from .uncertainty import (
+from ..experiment.component_table import ComponentTable
+from ..experiment.parameters import Experiment
+from ..search.dependent_noise import FittedNoise
+from ..search.evaluation import evaluate
+from ..search.least_squares import MAX_DISTANCE, Minimum, Search, minimise
+from ..search.losses import Squares
+from ..search.optimum import Optimum
+from ..search.problem import FitProblem, StartData
+from ..search.uncertainty import (
     Uncertainty,
     assess_uncertainty,
     find_active_bounds,
     negative_finding_of_fit,
 )
+from ..statistics.ambiguity import join_names
+from ..statistics.covariance import Spectrum
+from ..statistics.estimate_covariance import CovarianceMethod
+from ..statistics.identifiability import Identifiability, judge
+from ..statistics.verdict import Finding
+from .result import LEVEL, Fit
 
 # Chi square per degree of freedom above which the residuals contradict the given noise.
 _MISFIT = 2.0

@@ -14,12 +14,12 @@ from .._version import __version__
 from ..extras import import_optional
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns, split_chart
+from ..io.mechanism import describe_mechanism
+from ..io.names import body_names, unknown_names
 from ..results import RESULTS
 from ..rotations.so3 import multiply
-from ..simulate.solution import Solution
 from ..state import State
-from .mechanism import describe_mechanism
-from .names import body_names, unknown_names
+from .solution import Solution
 
 if TYPE_CHECKING:
     import xarray

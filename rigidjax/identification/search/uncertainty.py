@@ -7,10 +7,10 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from ..component_table import ComponentTable
 from ..data.measurements import Runs
-from ..linearised_runs import sensor_major_order
-from ..parameters import Experiment, Parameter
+from ..experiment.component_table import ComponentTable
+from ..experiment.linearised_runs import sensor_major_order
+from ..experiment.parameters import Experiment, Parameter
 from ..statistics.covariance import Spectrum
 from ..statistics.digits import interval_text, std_text
 from ..statistics.estimate_covariance import (

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from ..checks import float_array
-from ..formulations import AbstractFormulation
-from ..sensors import AbstractSensor
-from ..state import State
+from ...checks import float_array
+from ...formulations import AbstractFormulation
+from ...sensors import AbstractSensor
+from ...state import State
+from ..transforms import AbstractTransform, Unconstrained
 from .left_out import LeafMark, mark_leaves, materialise_leaves
 from .priors import AbstractPrior
-from .starts.change import StartChange, StartSelector, picks_geometry, transfer_state
-from .transforms import AbstractTransform, Unconstrained
+from .start_change import StartChange, StartSelector, picks_geometry, transfer_state
 
 
 class Experiment(eqx.Module):

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...io.document import Paragraph, Table, to_markdown, to_plain
-from ..fit.result import LEVEL, Fit
+from ..intervals.posterior import Posterior
+from ..intervals.profile import Profile
 from ..statistics.digits import estimate_text, interval_text
 from ..statistics.verdict import METHOD_NAMES, rejected_channels
-from .posterior import Posterior
-from .profile import Profile
+from .result import LEVEL, Fit
 
 # Difference of the ends of two intervals, relative to the width, that matters.
 _DIFFERENT = 0.1

@@ -10,16 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from ..checks import is_traced
-from ..projection import AbstractProjection
-from ..simulate.arguments import (
+from ...checks import is_traced
+from ...projection import AbstractProjection
+from ...simulate.arguments import (
     DEFAULT_TOLERANCE,
     Tolerances,
     check_solver,
     make_controller,
     takes_tolerances,
 )
-from ..simulate.backend_policy import adjoint_of_tangents
+from ...simulate.backend_policy import adjoint_of_tangents
 
 # Structure-preserving methods whose tangents are faster natively compiled, with joints too.
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..extras import import_optional
+from ...extras import import_optional
 
 if TYPE_CHECKING:
     import xarray
 
-    from ..identification import Fit, Measurements
+    from .. import Fit, Measurements
 
 _LEVEL = 0.95
 
@@ -108,7 +108,7 @@ def _noise(
 
 def _attributes(fit: "Fit") -> dict[str, Any]:
     # Imported here because reports of identification use this package.
-    from ..identification.provenance import software_versions
+    from .provenance import software_versions
 
     own = ("result", "failed_evaluations", "num_residuals", "degrees_of_freedom", "noise",
            "chi_square")  # fmt: skip

@@ -18,7 +18,7 @@ from ...mechanics import System, has_joints
 from ...persistent_jit import persistent_jit
 from ...rotations import Quaternion
 from ...state import State
-from ..left_out import LeafMark, mark_leaves
+from .left_out import LeafMark, mark_leaves
 
 # Constraint violation, relative to the size of the mechanism, to which loops are closed.
 _CLOSED = 1e-8

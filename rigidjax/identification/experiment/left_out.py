@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..forces import Drag
-from ..formulations import AbstractAbsolute
-from ..joints import AbstractJoint
-from ..mechanics import System
-from ..sensors import Gyroscope
-from ..signals.signal import Signal
+from ...forces import Drag
+from ...formulations import AbstractAbsolute
+from ...joints import AbstractJoint
+from ...mechanics import System
+from ...sensors import Gyroscope
+from ...signals.signal import Signal
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,13 +13,13 @@ from ...formulations import AbstractFormulation
 from ...io.document import Bullets, Paragraph, Table, to_markdown
 from ...state import State
 from ..data.measurements import Measurements, Runs, rescale_weights, stack_runs
-from ..fit.least_squares import minimise
-from ..fit.optimum import Optimum
-from ..fit.options import IdentificationError, explain_failed_run, prepare_runs
-from ..fit.problem import make_problem
-from ..linearised_runs import sensor_residuals
-from ..parameters import Experiment, replace_leaves
-from ..starts.change import transfer_state
+from ..experiment.linearised_runs import sensor_residuals
+from ..experiment.parameters import Experiment, replace_leaves
+from ..experiment.start_change import transfer_state
+from ..search.least_squares import minimise
+from ..search.optimum import Optimum
+from ..search.options import IdentificationError, explain_failed_run, prepare_runs
+from ..search.problem import make_problem
 from ..starts.first_samples import align_revolutions, start_states
 from ..starts.parameter import fitted_start_fields, start_state
 

@@ -14,18 +14,17 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 from ...checks import as_leaf
 from ...results import RESULTS
 from ...state import State
-from ..checked_arguments import check_precision
-from ..component_table import ComponentTable, component_table
-from ..data.inputs import InputTable, check_coverage, insert_tables, make_tables
 from ..data.measurements import Runs
-from ..linearised_runs import (
+from ..experiment.checked_arguments import check_precision
+from ..experiment.component_table import ComponentTable, component_table
+from ..experiment.inputs import InputTable, check_coverage, insert_tables, make_tables
+from ..experiment.linearised_runs import (
     ParametrisedExperiment,
     sensor_residuals,
     simulate_readings,
     weigh_residuals,
 )
-from ..noise.kalman import Whitening
-from ..parameters import (
+from ..experiment.parameters import (
     Experiment,
     Parameter,
     admissible_start,
@@ -36,8 +35,9 @@ from ..parameters import (
     materialise_parameters,
     replace_leaves,
 )
-from ..simulation import Simulation
-from ..starts.change import StartChange
+from ..experiment.simulation import Simulation
+from ..experiment.start_change import StartChange
+from ..noise.kalman import Whitening
 from ..transforms.base import AbstractTransform, Limits
 
 

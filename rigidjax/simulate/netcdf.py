@@ -5,9 +5,9 @@ import pathlib
 from typing import TYPE_CHECKING, Any
 
 from ..extras import import_optional
-from ..simulate.solution import Solution
+from ..io.files import replacing
 from .dataset import to_dataset
-from .files import replacing
+from .solution import Solution
 
 if TYPE_CHECKING:
     import xarray

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import ArrayLike
 
-from ..checks import find_duplicates
+from ...checks import find_duplicates
 from .parameters import Parameter
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 from ...persistent_jit import persistent_jit
 from ...results import RESULTS
-from ..linearised_runs import ParametrisedExperiment, linearise_run, separate_runs
+from ..experiment.linearised_runs import ParametrisedExperiment, linearise_run, separate_runs
 from .problem import FitProblem, RunData
 
 

@@ -15,7 +15,7 @@ from ...signals.shared_tables import number_tables
 from ...signals.signal import Signal, signals_of, with_signals
 
 if TYPE_CHECKING:
-    from ..parameters import Experiment, Parameter
+    from .parameters import Experiment, Parameter
 
 # Relative margin beyond a run within which a table leaves no room for a delay.
 _ROOM = 1e-9

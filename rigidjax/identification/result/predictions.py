@@ -11,10 +11,10 @@ from ...persistent_jit import persistent_jit
 from ...results import RESULTS
 from ...state import State
 from ..data.measurements import Measurements, stack_runs
-from ..linearised_runs import StateReader, simulate_readings
-from ..parameters import Experiment
-from ..simulation import Settings, Simulation, resolve_simulation
-from .options import trial_simulation
+from ..experiment.linearised_runs import StateReader, simulate_readings
+from ..experiment.parameters import Experiment
+from ..experiment.simulation import Settings, Simulation, resolve_simulation
+from ..search.options import trial_simulation
 from .result import Fit
 
 

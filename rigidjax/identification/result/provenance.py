@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from .._version import __version__
-from .data.measurements import Runs
+from ..._version import __version__
+from ..data.measurements import Runs
 
 _PACKAGES = ("jax", "jaxlib", "diffrax", "equinox", "optimistix", "numpy")
 
