@@ -65,7 +65,7 @@ def test_accelerations_do_not_depend_on_units(name, formulation):
     for k, u in enumerate(UNITS):
         acceleration, wrenches, kinetic, drift = lane(out, k)
         found = (
-            rj.mechanics.kinematics.twists.Twists(
+            rj.mechanics.kinematics.poses.Twists(
                 acceleration.linear / u.of(1, 0, -2), acceleration.angular / u.of(0, 0, -2)
             ),
             {j: (f / u.of(1, 1, -2), m / u.of(2, 1, -2)) for j, (f, m) in wrenches.items()},
@@ -87,7 +87,7 @@ def test_accelerations_do_not_depend_on_frames(name, formulation):
         acceleration, wrenches, kinetic, drift = lane(out, len(UNITS) + k)
         R = frame.matrix
         found = (
-            rj.mechanics.kinematics.twists.Twists(acceleration.linear @ R, acceleration.angular),
+            rj.mechanics.kinematics.poses.Twists(acceleration.linear @ R, acceleration.angular),
             {j: (f @ R, m @ R) for j, (f, m) in wrenches.items()},
             kinetic,
             drift,
