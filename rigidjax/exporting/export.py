@@ -22,9 +22,8 @@ from ..sensors import AbstractSensor
 from ..simulate.arguments import DEFAULT_TOLERANCE
 from ..state import State
 from .binaries import PLATFORMS, Platform, archive, compile_sources, link
-from .description import describe
-from .header import write_header, write_library_header
 from .model import FlatModel, flatten_model
+from .texts import describe, write_header, write_library_header
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 

@@ -5,7 +5,6 @@ May import `joints` and what is below it.
 """
 
 from .actuator import AbstractActuator as AbstractActuator
-from .attitude_potential import AttitudePotential as AttitudePotential
 from .base import (
     AbstractForce as AbstractForce,
     Bodies as Bodies,
@@ -24,7 +23,7 @@ from .motor import Motor as Motor
 from .pid_controller import PIController as PIController, PIDController as PIDController
 from .point_force import PointForce as PointForce
 from .position_servo import PositionServo as PositionServo
-from .potential import Potential as Potential
+from .potential import AttitudePotential as AttitudePotential, Potential as Potential
 from .rotor import Rotor as Rotor
 from .spring import Spring as Spring
 from .torque import Torque as Torque

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
 from ..annotations import Scalar
 from ..bodies.body import Body
-from ..bodies.potentials import moment_from_gradient
+from ..bodies.potentials import AbstractPotential, moment_from_gradient
 from ..rotations.matrix import relative
 from ..signals.laws import as_law, check_shapes, law_result
 from ..signals.switches import evaluate_law
@@ -54,3 +55,25 @@ class Potential(AbstractForce):
     def _energy(self, positions: Float[Array, "L 3"], rotations: Float[Array, "L 3 3"]) -> Scalar:
         energy = self.function(positions, rotations)
         return law_result(energy, (), "`Potential(function)` must return a scalar, the energy in J")
+
+
+class AttitudePotential(AbstractForce):
+    r"""A potential energy $V(R)$ of one body, like that of a `FixedPointBody`.
+
+    **Arguments:** `body`, name of the body or of a `Frame` on it; `potential`, an
+    `AbstractPotential`.
+    """
+
+    body: str = eqx.field(static=True)
+    potential: AbstractPotential
+
+    def body_names(self) -> tuple[str, ...]:
+        return (self.body,)
+
+    def loads(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Loads:
+        R = kinematics.rotations[0]
+        dyad = -relative(R, self.potential.gradient(R))
+        return Loads(moments=self.potential.moment(R)[None], dyads=dyad[None])
+
+    def potential_energy(self, t: Scalar, bodies: Bodies, kinematics: Kinematics) -> Scalar:
+        return self.potential(kinematics.rotations[0])

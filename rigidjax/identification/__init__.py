@@ -74,8 +74,8 @@ from .regression.consistent import (
     ConsistencyError as ConsistencyError,
     ConsistentRegression as ConsistentRegression,
     consistent_regression as consistent_regression,
+    essential_regression as essential_regression,
 )
-from .regression.essential import essential_regression as essential_regression
 from .regression.link_frames import describe_in_frames as describe_in_frames
 from .regression.regression import (
     JointData as JointData,

@@ -11,8 +11,12 @@ from .files import check_target as check_target, replacing as replacing, togethe
 
 if _typing.TYPE_CHECKING:
     from ..identification.result.dataset import fit_to_dataset as fit_to_dataset
-    from ..simulate.dataset import states_of as states_of, to_dataset as to_dataset
-    from ..simulate.netcdf import load as load, save as save
+    from ..simulate.dataset import (
+        load as load,
+        save as save,
+        states_of as states_of,
+        to_dataset as to_dataset,
+    )
 
 __getattr__, __dir__ = _deferred_names(
     __name__,

@@ -9,8 +9,8 @@ from jax.core import eval_context
 
 from ..bodies import Body, FixedPointBody
 from ..forces import Torque
-from ..forces.attitude_potential import AttitudePotential
 from ..forces.base import AbstractForce
+from ..forces.potential import AttitudePotential
 from ..joints.replacing import make_unchecked
 from .declared.topology import find_topology
 from .system import System

@@ -13,13 +13,12 @@ from .estimates import plot_correlations as plot_correlations, plot_intervals as
 from .film import plot_filmstrip as plot_filmstrip, save_animation as save_animation
 from .fit_figure import plot_fit as plot_fit
 from .fit_page import write_fit_page as write_fit_page
-from .model_page import write_model_page as write_model_page
+from .model_page import plot_topology as plot_topology, write_model_page as write_model_page
 from .residuals import (
     plot_autocorrelation as plot_autocorrelation,
     plot_predictions as plot_predictions,
 )
 from .style import save_figure as save_figure, style as style
-from .topology import plot_topology as plot_topology
 from .trajectory import (
     draw_drift as draw_drift,
     draw_energy as draw_energy,

@@ -9,33 +9,33 @@ from collections.abc import Callable
 from ..checks import did_you_mean as _did_you_mean
 from .adams_case import adams_case as adams_case
 from .andrews import andrews as andrews
-from .bricard import bricard as bricard
-from .chain import chain as chain
 from .comparison import (
     Comparison as Comparison,
     Row as Row,
     compare as compare,
     formulations as formulations,
 )
-from .dual_spin_satellite import dual_spin_satellite as dual_spin_satellite
-from .flyball_governor import flyball_governor as flyball_governor
-from .four_bar import four_bar as four_bar
 from .free_bodies import (
     free_body as free_body,
     tennis_racket as tennis_racket,
     tumbling_brick as tumbling_brick,
 )
+from .linkages import (
+    bricard as bricard,
+    flyball_governor as flyball_governor,
+    four_bar as four_bar,
+    slider_crank as slider_crank,
+)
 from .n_four_bar import n_four_bar as n_four_bar
+from .pendulums import chain as chain, simple_pendulum as simple_pendulum
 from .problem import Problem as Problem
-from .simple_pendulum import simple_pendulum as simple_pendulum
-from .slider_crank import slider_crank as slider_crank
+from .rotors import dual_spin_satellite as dual_spin_satellite, turntable as turntable
 from .tops import (
     heavy_top as heavy_top,
     heavy_top_fast as heavy_top_fast,
     steady_top as steady_top,
     symmetric_top as symmetric_top,
 )
-from .turntable import turntable as turntable
 from .two_bodies import two_bodies as two_bodies, two_bodies_slow as two_bodies_slow
 
 

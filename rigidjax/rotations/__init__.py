@@ -11,6 +11,7 @@ from .conformal import ConformalRotationVector as ConformalRotationVector
 from .conversion import (
     compose as compose,
     convert as convert,
+    half_rotation_matrix as half_rotation_matrix,
     inverse as inverse,
     rechart as rechart,
     relative as relative,
@@ -24,7 +25,6 @@ from .euler_map import (
     euler_map as euler_map,
     euler_map_directors as euler_map_directors,
 )
-from .half_rotation import half_rotation_matrix as half_rotation_matrix
 from .linear import LinearParameters as LinearParameters
 from .minimal import AbstractMinimalRotation as AbstractMinimalRotation
 from .quaternion import Quaternion as Quaternion

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from ..annotations import Matrix3, Scalar, Vector3
 from . import guarded, so3
 from .base import Rates, check_rates
-from .half_rotation import half_rotation_matrix
+from .conversion import half_rotation_matrix
 from .minimal import AbstractMinimalRotation
 
 # Proper Euler angles, then Tait-Bryan angles.

@@ -14,8 +14,7 @@ from .base import (
 )
 from .delay import Delayed as Delayed
 from .gyroscope import Gyroscope as Gyroscope
-from .joint_coordinate import JointCoordinate as JointCoordinate
-from .joint_rate import JointRate as JointRate
+from .joint_coordinate import JointCoordinate as JointCoordinate, JointRate as JointRate
 from .joint_torque import JointTorque as JointTorque
 from .position import Position as Position
 from .reaction import ReactionForce as ReactionForce, ReactionMoment as ReactionMoment

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -14,7 +15,7 @@ from ..checks import ArrayInput
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..joints.base import AbstractJoint
-from ..joints.relative_pose import wrap_angle
+from ..joints.relative_pose import apply_small_twist, wrap_angle
 from .joint import AbstractJointSensor, joint_motion
 
 _REVOLUTION = 2 * math.pi
@@ -146,3 +147,25 @@ class JointCoordinate(AbstractJointSensor):
                     "several. Repair the samples, or say `JointCoordinate(..., period=...)`."
                 )
         return notes
+
+
+class JointRate(AbstractJointSensor):
+    r"""The time derivative of a coordinate of a joint, rad/s or m/s, prescribed ones included.
+
+    **Arguments, errors:** those of `JointCoordinate` except `period`; `bias` in rad/s or m/s.
+    """
+
+    channels: ClassVar[tuple[str, ...]] = ("q_dot",)
+    unit: ClassVar[str] = "rad/s or m/s"
+    quantity: ClassVar[str] = "rate"
+
+    def predict(self, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Scalar:
+        joint, k = self.coordinate(model)
+        relative, twist = joint_motion(model, t, y, self.joint)
+        zero = jnp.zeros((), twist.dtype)
+        # `joint.rates` has no entry for a prescribed motion.
+
+        def along(s):
+            return joint.coordinates(apply_small_twist(relative, s * twist))
+
+        return self.reading(jax.jvp(along, (zero,), (jnp.ones_like(zero),))[1][k])

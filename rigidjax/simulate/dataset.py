@@ -1,6 +1,8 @@
 """Conversion of a `Solution` to an `xarray.Dataset` and back to states."""
 
 import json
+import os
+import pathlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from .._version import __version__
 from ..extras import import_optional
 from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns, split_chart
+from ..io.files import replacing
 from ..io.mechanism import describe_mechanism
 from ..io.names import body_names, unknown_names
 from ..results import RESULTS
@@ -319,3 +322,49 @@ def _static_fields(model: AbstractFormulation) -> dict[str, str]:
     choices = ", ".join(v for v in vars(model.rotation).values() if isinstance(v, str))
     fields = {k: str(v) for k, v in vars(model).items() if isinstance(v, str | bool | int)}
     return {"rotation": f"{type(model.rotation).__name__}({choices})", **fields}
+
+
+if TYPE_CHECKING:
+    import xarray
+
+
+def save(
+    trajectory: "Solution | xarray.Dataset",
+    path: str | os.PathLike[str],
+    force: bool = False,
+) -> pathlib.Path:
+    """Write a trajectory as a NetCDF 4 file, completely or not at all.
+
+    **Arguments:** `trajectory`, a `Solution` or a dataset from `to_dataset`; `path`; `force`,
+    replace an existing file.
+    **Returns:** the path.
+    **Errors:** `FileExistsError` for an existing file without `force`; `OSError` for a path that
+    cannot be written.
+    """
+    dataset: Any = to_dataset(trajectory) if isinstance(trajectory, Solution) else trajectory
+    with replacing(path, force) as temporary:
+        dataset.to_netcdf(temporary, engine="h5netcdf")
+    return pathlib.Path(path)
+
+
+def load(path: str | os.PathLike[str]) -> "xarray.Dataset":
+    """Read a trajectory that `save` wrote, and close the file.
+
+    **Errors:** `FileNotFoundError`; `OSError` for a file that is not NetCDF 4.
+    """
+    xarray = import_optional("xarray", "NetCDF files")
+
+    try:
+        dataset = xarray.load_dataset(path, engine="h5netcdf")
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"There is no file {path}.") from error
+    except OSError as error:
+        raise OSError(f"{path} cannot be read as NetCDF 4: {error}.") from error
+    # xarray reads text as Python objects.
+    labels = {
+        name: (variable.dims, variable.values.astype(str), variable.attrs)
+        for name, variable in dataset.variables.items()
+        if variable.dtype == object
+    }
+    coordinates = {name: label for name, label in labels.items() if name in dataset.coords}
+    return dataset.assign(labels).assign_coords(coordinates)

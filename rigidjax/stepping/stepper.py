@@ -9,6 +9,7 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Bool
 
 from ..annotations import Count, Scalar
@@ -33,6 +34,7 @@ from ..native import (
 from ..projection import AbstractProjection
 from ..results import RESULTS
 from ..signals.call_times import find_call_times
+from ..signals.controllers import SampledController
 from ..signals.inputs import check_names, inputs_of, with_inputs
 from ..signals.shared_tables import check_shared_times
 from ..simulate.arguments import (
@@ -48,7 +50,73 @@ from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
 from ..state import State
 from .advance import Memory, PeriodMethod, advance_adaptive, advance_fixed, start_memory
-from .arguments import check_inputs, check_max_steps, count_steps, known_time, placeholders
+
+# Relative deviation of a period from a multiple of the step that is round-off.
+_STEP_TOLERANCE = 1e-6
+
+
+def placeholders(model: AbstractFormulation, bound: Mapping[str, Any]) -> dict[str, Array]:
+    """Return the defaults of inputs that are not bound, and zeros of those without a default."""
+    dtype = common_dtype(model)
+    return {
+        name: jnp.zeros(target.shape, dtype)
+        if target.default is None
+        else jnp.asarray(target.default, dtype)
+        for name, target in sorted(inputs_of(model).items())
+        if name not in bound
+    }
+
+
+def check_inputs(model: AbstractFormulation, inputs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the inputs that are bound when a stepper is built, checked."""
+    where = "Stepper(inputs=...)"
+    inputs = {} if inputs is None else inputs
+    if isinstance(inputs, Mapping):
+        for name, value in inputs.items():
+            if isinstance(value, SampledController):
+                raise ValueError(
+                    f"`{where}`: the input {name!r} has a sampled controller, which would sample "
+                    "within periods. Evaluate it between periods and pass its value to `step`."
+                )
+        free = placeholders(model, inputs)
+        bind_inputs(with_inputs(model, free), inputs, where)
+        return dict(inputs)
+    bind_inputs(model, inputs, where)
+    raise AssertionError("`bind_inputs` accepts mappings alone")
+
+
+def known_time(value: float, name: str) -> float:
+    """Return a positive number of seconds that is known when a stepper is built."""
+    if is_traced(value):
+        raise ValueError(
+            f"`Stepper({name}=...)` must be a known number of seconds; got a traced value."
+        )
+    found = float(check_finite(float_array(value, f"Stepper({name}=...)", ()), name))
+    if not found > 0:
+        raise ValueError(f"`Stepper({name}=...)` must be positive, s; got {found:g}.")
+    return found
+
+
+def check_max_steps(max_steps: int) -> int:
+    """Return the checked limit of the number of steps of a period."""
+    is_count = isinstance(max_steps, int | np.integer) and not isinstance(max_steps, bool)
+    if not is_count or max_steps < 1:
+        raise ValueError(
+            f"`Stepper(max_steps=...)` must be an integer of at least 1; got {max_steps!r}."
+        )
+    return int(max_steps)
+
+
+def count_steps(period: float, dt: float) -> int:
+    """Return the number of steps of a period; `ValueError` if it is no multiple of the step."""
+    step = known_time(dt, "dt")
+    count = max(round(period / step), 1)
+    if abs(period - count * step) > _STEP_TOLERANCE * period:
+        raise ValueError(
+            f"`Stepper(period=..., dt=...)`: the period must be a multiple of the step; got "
+            f"{period:g} s and {step:g} s. Use `dt={period / count:g}`."
+        )
+    return count
 
 
 class StepperState(eqx.Module):

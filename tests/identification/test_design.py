@@ -20,8 +20,12 @@ from rigidjax.identification import (
     design_experiment,
     excitation,
 )
-from rigidjax.identification.design.criteria import CRITERIA, information_factor
-from rigidjax.identification.design.design import Designer, _order_components
+from rigidjax.identification.design.design import (
+    CRITERIA,
+    Designer,
+    _order_components,
+    information_factor,
+)
 from rigidjax.identification.design.plan import make_plan
 
 TS = np.linspace(0.0, 0.5, 11)

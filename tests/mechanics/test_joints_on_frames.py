@@ -17,8 +17,7 @@ from rigidjax.cli.case.schema import parse
 from rigidjax.io.mechanism import describe_mechanism
 from rigidjax.io.names import unknown_names
 from rigidjax.mechanics.stacked.system import PreparedSystem
-from rigidjax.plotting.model_page import write_model_page
-from rigidjax.plotting.topology import plot_topology
+from rigidjax.plotting.model_page import plot_topology, write_model_page
 from rigidjax.rotations.euler_map import euler_map
 
 Z = (0.0, 0.0, 1.0)

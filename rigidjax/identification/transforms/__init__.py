@@ -5,8 +5,12 @@ May import no other folder of `identification`.
 """
 
 from .base import AbstractTransform as AbstractTransform
-from .elementwise import Bounded as Bounded, Positive as Positive, Unconstrained as Unconstrained
+from .elementwise import (
+    Bounded as Bounded,
+    Known as Known,
+    Positive as Positive,
+    Unconstrained as Unconstrained,
+)
 from .inertia_tensor import InertiaTensor as InertiaTensor
-from .known import Known as Known
 from .orientation import Orientation as Orientation
 from .principal_inertia import PrincipalInertia as PrincipalInertia

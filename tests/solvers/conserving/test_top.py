@@ -7,7 +7,7 @@ import pytest
 from solvers.conserving import models
 
 import rigidjax as rj
-from rigidjax.rotations.half_rotation import half_rotation_matrix
+from rigidjax.rotations.conversion import half_rotation_matrix
 from rigidjax.rotations.so3 import conjugate, multiply, skew
 from rigidjax.solvers import EnergyMidpoint
 
