@@ -21,7 +21,7 @@ import rigidjax as rj
 from rigidjax.identification import identify_batch
 from rigidjax.native.runtime.cuda import ptx as gpu
 from rigidjax.native.runtime.kernel import Signature
-from rigidjax.problems.links import link
+from rigidjax.problems.linkages import link
 
 Row = dict[str, Any]
 ARCHITECTURES = "sm_80", "sm_90"

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import rigidjax as rj
-from rigidjax.problems.links import link
+from rigidjax.problems.linkages import link
 
 names = ["ground", "base", "upper arm", "elbow", "forearm", "wrist", "hand"]
 axes, stiffness = "zyyxyx", (4000, 9000, 5000, 800, 400, 100)

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import rigidjax as rj
-from rigidjax.problems.links import link
+from rigidjax.problems.linkages import link
 
 angles = np.deg2rad([-20, 20, 100, 140, 220, 260])
 base = np.stack([0.8 * np.cos(angles), 0.8 * np.sin(angles), 0 * angles], axis=1)

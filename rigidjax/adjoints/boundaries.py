@@ -11,8 +11,8 @@ from jaxtyping import PyTree
 from ..annotations import Scalar, Vector
 from ..solvers.explicit.unrolled import set_stage_loop
 from ..solvers.wrappers.knots import knot_parameters
+from ..solvers.wrappers.perturbed import find_probe_state
 from ..solvers.wrappers.probe import with_probe
-from ..solvers.wrappers.probe_state import find_probe_state
 from ..solvers.wrappers.switched import with_switching_times
 
 # The arguments of `AbstractAdjoint.loop` by name, or a tree with their structure.

@@ -24,14 +24,14 @@ from .inertia import (
     rotate_inertia as rotate_inertia,
     shift_inertia as shift_inertia,
 )
-from .mass_properties import MassProperties as MassProperties
-from .mesh import Mesh as Mesh
-from .moments import (
+from .mass_properties import (
     AbstractMoment as AbstractMoment,
     ConstantMoment as ConstantMoment,
     LinearDrag as LinearDrag,
+    MassProperties as MassProperties,
     QuadraticDrag as QuadraticDrag,
 )
+from .mesh import Mesh as Mesh
 from .potentials import (
     AbstractPotential as AbstractPotential,
     AutodiffPotential as AutodiffPotential,

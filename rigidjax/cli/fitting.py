@@ -20,8 +20,7 @@ from ..identification import (
 )
 from ..identification.result.report import estimates_table, whiteness_texts
 from ..identification.search.least_squares import on_iteration
-from ..identification.statistics.digits import estimate_text, std_text
-from ..io.document import Table
+from ..io.document import Table, estimate_text, std_text
 from .base.messages import fail
 from .case.settings import IntervalMethods
 from .progress import fit_progress, show_spinner

@@ -17,7 +17,7 @@ from ..identification import (
     fitted_runs,
 )
 from ..identification.experiment.simulation import Settings
-from ..identification.result.provenance import text_hash
+from ..identification.result.report import text_hash
 from ..plotting.style import style
 from ..state import State
 from .base import checks

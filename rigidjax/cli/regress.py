@@ -15,7 +15,7 @@ from ..identification import (
     essential_regression,
     regress,
 )
-from ..identification.regression.link_frames import with_constants
+from ..identification.regression.regressor import with_constants
 from ..identification.regression.report import (
     as_document,
     as_record,
@@ -29,7 +29,7 @@ from ..identification.regression.report import (
     size_text,
     term_texts,
 )
-from ..identification.result.provenance import origin_rows, text_hash
+from ..identification.result.report import origin_rows, text_hash
 from ..io import together
 from ..io.document import Block, Bullets, Heading, write_report_file
 from ..models import update

@@ -10,8 +10,8 @@ from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..rotations.base import AbstractRotation
 from .absolute_base import AbstractAbsolute
 from .charts import Unknowns, split_chart
+from .constrained import check_rotation, multipliers_of_rotations
 from .descriptor import Descriptor
-from .internal import check_rotation, multipliers_of_rotations
 
 
 class Absolute(AbstractAbsolute):

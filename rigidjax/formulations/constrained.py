@@ -8,11 +8,15 @@ parametrization registers its own closed form; a minimal one has no constraints.
 from collections.abc import Sequence
 from functools import singledispatch
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..bodies.euler_equations import angular_momentum, euler_equations, solve_inertia
 from ..bodies.inertia import euler_tensor
+from ..forces.base import Kinematics
+from ..mechanics.dynamics.loads import applied_wrenches, force_virials
+from ..mechanics.stacked.system import PreparedSystem
 from ..rotations import so3
 from ..rotations.base import AbstractRotation
 from ..rotations.directors import Directors
@@ -287,3 +291,30 @@ def _solve_symmetric(K: Sequence[Array], C: Sequence[Sequence[Array]]):
     rows = ((k1, k6, k5), (k6, k2, k4), (k5, k4, k3))
     columns = [[C[i][j] for i in range(3)] for j in range(3)]
     return [[_dot(row, column) for column in columns] for row in rows]
+
+
+def check_rotation(rotation: AbstractRotation | None) -> AbstractRotation:
+    """Return `rotation`, or the quaternion for `None`; raise `TypeError` for anything else."""
+    if rotation is None:
+        return Quaternion()
+    if not isinstance(rotation, AbstractRotation):
+        raise TypeError(
+            "`rotation` must be a parametrization such as `rj.Quaternion()`, an instance and not "
+            f"a class; got {rotation!r}."
+        )
+    return rotation
+
+
+def multipliers_of_rotations(
+    rotation: AbstractRotation,
+    prepared: PreparedSystem,
+    t: Float[Array, ""],
+    kinematics: Kinematics,
+    coordinates: Float[Array, "L n"],
+    rates: Float[Array, "L n"],
+) -> Float[Array, " m"]:
+    """Return the multipliers of the internal constraints of all bodies, in one vector."""
+    moments = applied_wrenches(prepared, t, kinematics)[:, 3:]
+    virials = force_virials(prepared, t, kinematics)
+    each = jax.vmap(lambda *of_body: internal_multipliers(rotation, *of_body))
+    return each(coordinates, rates, prepared.inertias, moments, virials).ravel()

@@ -32,7 +32,7 @@ from ..small_arrays import vmap_rows
 from .binding import compile_free_method
 from .charts import Unknowns, constant_chart, join_chart, split_chart
 from .compiled import compile_method
-from .internal import check_rotation
+from .constrained import check_rotation
 from .layout import Layout
 from .minimal_rates import AbstractMinimalRates
 

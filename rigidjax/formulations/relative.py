@@ -25,12 +25,12 @@ from ..mechanics.kinematics.trees import free_bodies, in_order, tree_joints
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..rotations.base import AbstractRotation, Rates
-from ..rotations.spurrier_klumpp import spurrier_klumpp
+from ..rotations.conversion import spurrier_klumpp
 from ..small_arrays import take
 from ..state import State
 from .binding import compile_free_method
 from .charts import Unknowns, join_chart, split_chart
-from .internal import check_rotation
+from .constrained import check_rotation
 from .layout import TreeLayout
 from .null_space import AbstractNullSpace, NullSpace
 

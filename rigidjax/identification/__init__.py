@@ -47,7 +47,7 @@ from .data.recordings import (
 )
 from .design.design import Design as Design, design_experiment as design_experiment
 from .design.excitation import Excitation as Excitation, excitation as excitation
-from .design.motion_limits import MotionLimits as MotionLimits, WorkspaceBox as WorkspaceBox
+from .design.periodic import MotionLimits as MotionLimits, WorkspaceBox as WorkspaceBox
 from .design.trajectory import Trajectory as Trajectory, design_trajectory as design_trajectory
 from .experiment.parameters import Experiment as Experiment, Parameter as Parameter
 from .experiment.priors import (
@@ -76,7 +76,6 @@ from .regression.consistent import (
     consistent_regression as consistent_regression,
     essential_regression as essential_regression,
 )
-from .regression.link_frames import describe_in_frames as describe_in_frames
 from .regression.regression import (
     JointData as JointData,
     Regression as Regression,
@@ -85,6 +84,7 @@ from .regression.regression import (
     stack_joint_data as stack_joint_data,
 )
 from .regression.regressor import (
+    describe_in_frames as describe_in_frames,
     inertial_parameters as inertial_parameters,
     parameter_labels as parameter_labels,
     regressor as regressor,

@@ -24,9 +24,8 @@ from .experiment.checked_arguments import (
     check_precision,
     check_sensors,
 )
-from .experiment.component_table import component_table
 from .experiment.linearised_runs import ParametrisedExperiment, StateReader, simulate_readings
-from .experiment.parameters import Experiment, Parameter, apply_starts
+from .experiment.parameters import Experiment, Parameter, apply_starts, component_table
 from .experiment.simulation import Settings, Simulation, resolve_simulation
 
 # Assumed cost of one reverse sweep, in forward directions.

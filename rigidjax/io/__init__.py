@@ -22,8 +22,8 @@ __getattr__, __dir__ = _deferred_names(
     __name__,
     {
         "fit_to_dataset": ".identification.result.dataset",
-        "load": ".simulate.netcdf",
-        "save": ".simulate.netcdf",
+        "load": ".simulate.dataset",
+        "save": ".simulate.dataset",
         "states_of": ".simulate.dataset",
         "to_dataset": ".simulate.dataset",
     },

@@ -15,11 +15,10 @@ from ..checks import ArrayInput
 from ..forces import Bushing, Gravity, TorsionSpring
 from ..joints import Coupling
 from ..mechanics import System
-from .description import GROUND, Description, GroundFrame, JointRecord, Link, make_unique
+from .description import GROUND, Description, GroundFrame, JointRecord, Link, Placement, make_unique
 from .joint_laws import JOINT_CLASSES, WITH_CONSTANTS, JointLaws
 from .meshes import shape_of
 from .model import Model, Names
-from .placement import Placement
 from .report import Report
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)

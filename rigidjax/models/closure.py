@@ -5,9 +5,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .description import Description, JointLimits, JointRecord
+from .description import IDENTITY, Description, JointLimits, JointRecord
 from .loop_kinematics import LoopKinematics
-from .placement import IDENTITY
 
 # Axes up to this angle, rad, from parallel differ by the rounding of decimal numbers.
 _PARALLEL = 1e-5

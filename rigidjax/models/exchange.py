@@ -20,10 +20,10 @@ from ..mechanics.kinematics.poses import Twists, joint_coordinates, joint_frames
 from ..mechanics.kinematics.trees import generalised_velocities
 from ..mechanics.stacked.system import prepare_system
 from ..persistent_jit import persistent_jit
+from ..rotations.conversion import spurrier_klumpp
 from ..rotations.euler_map import euler_map
 from ..rotations.matrix import product, relative, to_body, to_space
 from ..rotations.so3 import dexp_inv, exp, log
-from ..rotations.spurrier_klumpp import spurrier_klumpp
 from ..small_arrays import cross
 from ..state import State
 from .description import GROUND, GroundFrame

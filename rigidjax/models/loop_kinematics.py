@@ -3,9 +3,8 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .description import CouplingData, Description, JointRecord
+from .description import IDENTITY, CouplingData, Description, JointRecord, Placement
 from .joint_graph import order_after_leaders
-from .placement import IDENTITY, Placement
 
 # Violations that are rounding, relative to the size of the mechanism (at least 1 m).
 _ROUNDING = 64 * np.finfo(float).eps

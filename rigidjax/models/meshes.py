@@ -9,8 +9,7 @@ import numpy as np
 
 from ..bodies.mesh import Mesh
 from ..extras import import_optional
-from .description import Link, LinkShape
-from .placement import Placement
+from .description import Link, LinkShape, Placement
 from .report import Report
 
 _SIDES = 24

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .description import (
+    IDENTITY,
     Actuator,
     Description,
     FrameData,
@@ -15,12 +16,13 @@ from .description import (
     JointRecord,
     Link,
     LinkShape,
+    Placement,
+    from_quaternion,
     make_unique,
 )
 from .mjcf_compiled import CompiledModel
 from .mjcf_elements import account_for_rest, add_equalities, find_reference_configuration
 from .mjcf_sources import check_sources
-from .placement import IDENTITY, Placement, from_quaternion
 from .report import Report
 from .xml_source import Element
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..extras import import_optional
-from .description import make_unique
-from .placement import Placement, from_quaternion
+from .description import Placement, from_quaternion, make_unique
 from .xml_source import Element
 
 # Arrays of a model whose entries are finite, and of limits, which may be infinite.

@@ -7,9 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .description import CouplingData, Description, JointRecord, make_unique
+from .description import (
+    IDENTITY,
+    CouplingData,
+    Description,
+    JointRecord,
+    Placement,
+    from_quaternion,
+    make_unique,
+)
 from .mjcf_compiled import CompiledModel
-from .placement import IDENTITY, Placement, from_quaternion
 from .report import Report
 
 # Sizes of a model that count elements without effect on the motion of rigid bodies.

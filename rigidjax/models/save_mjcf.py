@@ -22,11 +22,10 @@ from ..joints import (
 from ..joints.base import AbstractJoint
 from ..mechanics import System
 from ..mechanics.declared.topology import GROUND
-from .description import JointKind, JointRecord
+from .description import IDENTITY, JointKind, JointRecord, Placement, placement_of
 from .joint_laws import UNLIMITED, check_friction, constants_of_file, limits_of
 from .mjcf import JOINT_TYPES
 from .model import Model
-from .placement import IDENTITY, Placement, placement_of
 from .xml_source import add_element, write_tree
 
 _WORLD = "world"

@@ -15,10 +15,20 @@ from ..joints.base import AbstractJoint
 from ..mechanics import System
 from ..mechanics.stacked.joints import find_origins
 from .assembly import DEFAULT_GRAVITY, free_joint_name
-from .description import GROUND, Actuator, JointKind, JointLimits, make_unique
+from .description import (
+    GROUND,
+    IDENTITY,
+    Actuator,
+    JointKind,
+    JointLimits,
+    Placement,
+    about_axis,
+    make_unique,
+    placement_of,
+    roll_pitch_yaw,
+)
 from .joint_laws import JOINT_CLASSES, UNLIMITED, check_friction, constants_of_file, limits_of
 from .model import Model
-from .placement import IDENTITY, Placement, about_axis, placement_of, roll_pitch_yaw
 from .urdf import WORLD
 from .xml_source import add_element, format_numbers, write_tree
 

@@ -3,8 +3,7 @@
 import numpy as np
 
 from .closure import align_axes, refuse_locked_loops
-from .description import Description, FrameData, Link, LinkShape
-from .placement import Placement
+from .description import Description, FrameData, Link, LinkShape, Placement
 from .report import Report, check_elements
 from .sdf_frames import Frames, number_of_child, parse_flag, read_pose, text_of_child
 from .sdf_joints import read_joints

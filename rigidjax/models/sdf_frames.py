@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..checks import did_you_mean
-from .placement import IDENTITY, Placement, from_quaternion, from_roll_pitch_yaw
+from .description import IDENTITY, Placement, from_quaternion, from_roll_pitch_yaw
 from .xml_source import Element
 
 MODEL, WORLD = "__model__", "world"

@@ -14,9 +14,9 @@ from .description import (
     JointLimits,
     JointRecord,
     Link,
+    Placement,
 )
 from .joint_graph import choose_trees, find_cycle
-from .placement import Placement
 from .report import Report
 from .sdf_frames import MODEL, WORLD, Frames, number_of_child, parse_flag, text_of_child
 from .xml_source import Element

@@ -16,11 +16,10 @@ from ..bodies import Body
 from ..joints.base import AbstractJoint
 from ..mechanics import System
 from .assembly import Assembly, group_links
-from .description import Description, Link
+from .description import Description, Link, Placement, placement_of
 from .joint_laws import check_friction, constants_of_file
 from .load import describe, load
 from .model import Model
-from .placement import Placement, placement_of
 from .report import Report
 from .update_formats import MjcfNumbers, SdfNumbers, UrdfNumbers, find_inertial
 from .xml_source import Edits, parse

@@ -6,11 +6,10 @@ from typing import TypeAlias
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .description import Link
+from .description import Link, from_quaternion, from_roll_pitch_yaw
 from .mjcf_compiled import CompiledModel
-from .placement import from_quaternion, from_roll_pitch_yaw
 from .sdf_frames import read_pose
-from .urdf_transmissions import find_rotor
+from .urdf import find_rotor
 from .xml_source import Edits, Element
 
 # An element, and the attribute with the numbers, or `None` for its text.

@@ -7,11 +7,14 @@ May import `identification`, `ensembles` and what is below them.
 """
 
 from .attitude import draw_attitude as draw_attitude
-from .comparison import plot_comparison as plot_comparison
 from .ensemble_page import write_ensemble_page as write_ensemble_page
-from .estimates import plot_correlations as plot_correlations, plot_intervals as plot_intervals
 from .film import plot_filmstrip as plot_filmstrip, save_animation as save_animation
-from .fit_figure import plot_fit as plot_fit
+from .fit_figure import (
+    plot_comparison as plot_comparison,
+    plot_correlations as plot_correlations,
+    plot_fit as plot_fit,
+    plot_intervals as plot_intervals,
+)
 from .fit_page import write_fit_page as write_fit_page
 from .model_page import plot_topology as plot_topology, write_model_page as write_model_page
 from .residuals import (

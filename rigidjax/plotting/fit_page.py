@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..identification import Fit, IntervalTable, Measurements, interval_table
-from ..identification.result.provenance import data_hash
 from ..identification.result.report import (
+    data_hash,
     estimates_table,
     head,
     noise_text,
@@ -17,7 +17,7 @@ from ..identification.result.report import (
     sections,
 )
 from ..io.document import Block, Bullets, Heading, Paragraph, Table
-from .estimates import plot_correlations, plot_intervals
+from .fit_figure import plot_correlations, plot_intervals
 from .html import Listing, embed_figure, embed_motion, write_page
 from .model_page import model_tables
 from .residuals import plot_autocorrelation, plot_overview, plot_predictions

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..extras import import_optional
-from ..identification.result.provenance import origin_rows
+from ..identification.result.report import origin_rows
 from ..io.document import Block, Heading, Table
 from ..io.files import write_text
 from .film import plot_filmstrip

@@ -24,9 +24,9 @@ from .linkages import (
     bricard as bricard,
     flyball_governor as flyball_governor,
     four_bar as four_bar,
+    n_four_bar as n_four_bar,
     slider_crank as slider_crank,
 )
-from .n_four_bar import n_four_bar as n_four_bar
 from .pendulums import chain as chain, simple_pendulum as simple_pendulum
 from .problem import Problem as Problem
 from .rotors import dual_spin_satellite as dual_spin_satellite, turntable as turntable

@@ -10,7 +10,7 @@ from ..bodies import Body
 from ..forces import Spring, Torque
 from ..joints import Revolute
 from ..mechanics import System
-from .links import turn_about_third_axis
+from .linkages import turn_about_third_axis
 from .problem import Problem
 
 # Lengths, m, with the names of the test set.

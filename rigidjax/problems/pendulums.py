@@ -11,7 +11,7 @@ from ..joints import Revolute, Spherical
 from ..mechanics import System
 from ..state import State
 from .exact.elliptic import complete_first, jacobi
-from .links import link
+from .linkages import link
 from .problem import Problem, states_along
 
 _GRAVITY = 9.81

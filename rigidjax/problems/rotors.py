@@ -10,7 +10,7 @@ from ..forces import Gravity
 from ..joints import Revolute, Spherical
 from ..mechanics import System
 from ..state import State
-from .links import in_body, link
+from .linkages import in_body, link
 from .problem import Problem
 
 RADIUS, LENGTH = 1.0, 0.8

@@ -9,7 +9,7 @@ from ..forces import Spring
 from ..joints import Spherical
 from ..mechanics import System
 from ..state import State
-from .links import matrix
+from .linkages import matrix
 from .problem import Problem
 
 INERTIA = (41.6, 11.6, 50.0)

@@ -15,6 +15,7 @@ from .conversion import (
     inverse as inverse,
     rechart as rechart,
     relative as relative,
+    spurrier_klumpp as spurrier_klumpp,
     update as update,
 )
 from .directors import Directors as Directors
@@ -30,4 +31,3 @@ from .minimal import AbstractMinimalRotation as AbstractMinimalRotation
 from .quaternion import Quaternion as Quaternion
 from .rodrigues import RodriguesParameters as RodriguesParameters
 from .rotation_vector import RotationVector as RotationVector
-from .spurrier_klumpp import spurrier_klumpp as spurrier_klumpp

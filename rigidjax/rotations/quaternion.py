@@ -9,9 +9,8 @@ from jaxtyping import Array, Float
 from ..annotations import Matrix3, Scalar, Vector3
 from . import so3
 from .base import AbstractRotation, Rates, check_rates, reduced_mass, reduced_momentum
-from .conversion import half_rotation_matrix
+from .conversion import half_rotation_matrix, spurrier_klumpp
 from .euler_map import euler_map
-from .spurrier_klumpp import spurrier_klumpp
 
 
 class Quaternion(AbstractRotation):

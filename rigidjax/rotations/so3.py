@@ -12,8 +12,8 @@ from ..annotations import Matrix3, Scalar, Vector3
 from ..small_arrays import cross as cross
 from . import guarded
 from .base import Rates, check_rates
+from .conversion import spurrier_klumpp
 from .matrix import matrix
-from .spurrier_klumpp import spurrier_klumpp
 
 
 def skew(v: Vector3) -> Matrix3:

@@ -44,11 +44,10 @@ from ..formulations.view import SystemView
 from ..results import RESULTS
 from ..solvers.dae.equations import stop_gradients
 from ..solvers.wrappers.sampled import take_first_samples
-from .backend_policy import choose_call
-from .changes import change_unknowns
 from .crossings import FallingValues, search_crossings
 from .endings import is_okay
-from .location import locate_zero, rate_of_unknowns
+from .integration import choose_call
+from .location import change_unknowns, locate_zero, rate_of_unknowns
 from .solution import Solution
 
 if TYPE_CHECKING:

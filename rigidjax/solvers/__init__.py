@@ -24,8 +24,7 @@ if _typing.TYPE_CHECKING:
         ModelTerm as ModelTerm,
     )
     from .conserving.energy_midpoint import EnergyMidpoint as EnergyMidpoint
-    from .conserving.energy_momentum import EnergyMomentum as EnergyMomentum
-    from .conserving.simo_wong import SimoWong as SimoWong
+    from .conserving.energy_momentum import EnergyMomentum as EnergyMomentum, SimoWong as SimoWong
     from .conserving.variational_step import Variational as Variational
     from .dae.bdf import BDF as BDF
     from .dae.extrapolation import Odex as Odex, Seulex as Seulex
@@ -59,7 +58,7 @@ __getattr__, __dir__ = _deferred_names(
         "EnergyMidpoint": "conserving.energy_midpoint",
         "EnergyMomentum": "conserving.energy_momentum",
         "ModelTerm": "conserving.base",
-        "SimoWong": "conserving.simo_wong",
+        "SimoWong": "conserving.energy_momentum",
         "Variational": "conserving.variational_step",
         "MuntheKaas": "lie",
         "RK4": "lie",

@@ -10,8 +10,7 @@ import rigidjax as rj
 from rigidjax.adjoints import explicit
 from rigidjax.adjoints.traced_solve import is_supported
 from rigidjax.solvers import Radau5
-from rigidjax.solvers.wrappers.perturbed import LinearizedField, Perturbed
-from rigidjax.solvers.wrappers.probe_state import Probe
+from rigidjax.solvers.wrappers.perturbed import LinearizedField, Perturbed, Probe
 
 THETA = jnp.array([50.0, 42.0, 10.0, 108.8, 0.1, 0.2, 5.0])
 WEIGHTS = jnp.array([1.0, -2.0, 3.0])

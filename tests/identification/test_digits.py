@@ -2,7 +2,7 @@
 
 import pytest
 
-from rigidjax.identification.statistics.digits import estimate_text, interval_text, std_text
+from rigidjax.io.document import estimate_text, interval_text, std_text
 
 
 @pytest.mark.parametrize(

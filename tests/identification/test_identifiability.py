@@ -5,7 +5,7 @@ import pytest
 from identification import planted
 from identification.planted import UNSEEN, fit_planted
 
-from rigidjax.identification.experiment.component_table import ComponentTable
+from rigidjax.identification.experiment.parameters import ComponentTable
 from rigidjax.identification.statistics.identifiability import judge
 
 TRIAXIAL, SYMMETRIC, SPHERE = (0.02, 0.017, 0.006), (0.02, 0.02, 0.03), (0.02, 0.02, 0.02)

@@ -3,7 +3,7 @@
 import pytest
 
 import rigidjax as rj
-from rigidjax.identification.statistics.plausibility import plausibility_notes
+from rigidjax.identification.statistics.verdict import plausibility_notes
 
 
 def notes(mass, inertia):

@@ -11,7 +11,7 @@ from identification import oscillator
 from rigidjax.identification import Measurements
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.result.previous import changes_since
-from rigidjax.identification.result.provenance import current_date, data_hash, software_versions
+from rigidjax.identification.result.report import current_date, data_hash, software_versions
 
 
 def record(estimates, stds, **others):

@@ -10,9 +10,13 @@ from rigidjax.identification.statistics.estimate_covariance import (
     model_covariance,
     sandwich_covariance,
 )
-from rigidjax.identification.statistics.plausibility import negative_finding
 from rigidjax.identification.statistics.stability import Rows, compare_halves, compare_with_rest
-from rigidjax.identification.statistics.verdict import Finding, make_verdict, rejected_channels
+from rigidjax.identification.statistics.verdict import (
+    Finding,
+    make_verdict,
+    negative_finding,
+    rejected_channels,
+)
 from rigidjax.identification.statistics.whiteness import assess_whiteness, reject_jointly
 
 

@@ -5,8 +5,17 @@ import pytest
 from scipy.optimize import minimize
 
 from rigidjax.models.closure import close_loops
-from rigidjax.models.description import CouplingData, Description, JointLimits, JointRecord, Link
-from rigidjax.models.placement import IDENTITY, Placement, about_axis, from_roll_pitch_yaw
+from rigidjax.models.description import (
+    IDENTITY,
+    CouplingData,
+    Description,
+    JointLimits,
+    JointRecord,
+    Link,
+    Placement,
+    about_axis,
+    from_roll_pitch_yaw,
+)
 from rigidjax.models.report import Report
 
 Z = np.array([0.0, 0.0, 1.0])

@@ -11,7 +11,7 @@ def quaternion_by_signs(R: Float[Array, "3 3"]) -> Float[Array, "4"]:
     with the signs of $\mathrm{vect}(R)$. This is not optimal, as the paper says: small components
     are accurate to $\sqrt\epsilon$ only, derivatives are infinite where a component vanishes, and
     at an angle of pi the signs are undefined (0 here). It serves for comparison; use
-    `rigidjax.rotations.spurrier_klumpp`.
+    `rigidjax.rotations.conversion`.
 
     **Source:** Geradin-Rixen (202).
     """

@@ -19,7 +19,7 @@ from ...identification import (
     stack_joint_data,
 )
 from ...identification.data.units import factor
-from ...identification.regression.link_frames import describe_in_frames, without_constants
+from ...identification.regression.regressor import describe_in_frames, without_constants
 from ...mechanics import rate_labels
 from ...models import Model
 from .data import DataTable, ReadColumns, Reader, SourceTable

@@ -7,9 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ...checks import find_duplicates
-from ...io.document import Block, Bullets, Paragraph, Table, to_markdown
+from ...io.document import Block, Bullets, Paragraph, Table, std_text, to_markdown
 from ..result.result import Fit
-from ..statistics.digits import std_text
 from .likelihood import Likelihood, check_same_data, cross_validate, likelihood
 
 # Difference of AICc below which the data do not decide, and p-value that rejects a smaller model.

@@ -23,9 +23,14 @@ from ..experiment.checked_arguments import (
     check_precision,
     check_sensors,
 )
-from ..experiment.component_table import ComponentTable, component_table
 from ..experiment.linearised_runs import ParametrisedExperiment, linearise_run
-from ..experiment.parameters import Experiment, Parameter, apply_starts
+from ..experiment.parameters import (
+    ComponentTable,
+    Experiment,
+    Parameter,
+    apply_starts,
+    component_table,
+)
 from ..experiment.simulation import Simulation
 
 

@@ -42,7 +42,7 @@ from ..search.problem import FitProblem
 from ..search.uncertainty import check_clusters
 from ..shooting.shooting import restore_starts, shoot
 from ..statistics.estimate_covariance import CovarianceMethod, check_covariance
-from ..statistics.plausibility import plausibility_notes
+from ..statistics.verdict import plausibility_notes
 
 # Tolerance and maximum number of iterations from each start; the final fit refines the best.
 _TOLERANCE, _ITERATIONS = 1e-3, 15

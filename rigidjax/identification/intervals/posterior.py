@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...extras import import_optional
+from ...io.document import estimate_text, std_text
 from ...persistent_jit import persistent_jit
 from ..search.optimum import Optimum
-from ..statistics.digits import estimate_text, std_text
 from .log_posterior import LogPosterior, make_log_posterior
 
 # Acceptance rate that the step size is adapted to, and the first step size, for coordinates of

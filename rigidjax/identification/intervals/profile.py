@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from ...io.document import interval_text
 from ..search.least_squares import Minimum
 from ..search.losses import Squares
 from ..search.optimum import Optimum
-from ..statistics.digits import interval_text
 from ..transforms import Orientation
 from .constrained_fit import HeldComponent
 

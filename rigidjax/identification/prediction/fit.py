@@ -17,8 +17,8 @@ from ...sensors import Accelerometer, Delayed, JointTorque, ReactionForce, React
 from ...simulate.arguments import check_solver, choose_projection
 from ...state import State
 from ..data.measurements import Runs, rescale_weights
-from ..experiment.component_table import ComponentTable
 from ..experiment.linearised_runs import sensor_major_order
+from ..experiment.parameters import ComponentTable
 from ..result.from_minimum import make_fit, split_residuals
 from ..result.result import Fit
 from ..search.dependent_noise import FittedNoise

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...bodies import MassProperties
 from ...forces.base import body_index
+from ...io.document import estimate_text, std_text
 from ...mechanics import System
-from ..statistics.digits import estimate_text, std_text
 from .base_parameters import base_parameters, solve_least_squares
 from .regression import JointData, Regression, regress
 from .regressor import with_inertial_parameters

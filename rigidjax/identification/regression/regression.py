@@ -14,11 +14,10 @@ from ...bodies import MassProperties
 from ...checks import find_duplicates, float_array
 from ...forces.base import body_index
 from ...formulations import AbstractFormulation
-from ...io.document import write_report_file
+from ...io.document import estimate_text, std_text, write_report_file
 from ...mechanics import System, rate_labels
 from ...mechanics.kinematics.forward import check_placeable, tree_poses
 from ..statistics.covariance import Spectrum
-from ..statistics.digits import estimate_text, std_text
 from ..statistics.estimate_covariance import (
     CovarianceMethod,
     EstimateCovariance,
@@ -26,7 +25,6 @@ from ..statistics.estimate_covariance import (
     model_covariance,
     sandwich_covariance,
 )
-from ..statistics.plausibility import negative_finding
 from ..statistics.stability import Rows, compare_halves
 from ..statistics.verdict import (
     Finding,
@@ -34,6 +32,7 @@ from ..statistics.verdict import (
     dependence_finding,
     difference_finding,
     make_verdict,
+    negative_finding,
     rejected_channels,
 )
 from ..statistics.whiteness import Whiteness, assess_whiteness

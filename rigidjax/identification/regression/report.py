@@ -5,8 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from ...io.document import Block, Bullets, Heading, Paragraph, Table
-from ..statistics.digits import estimate_text, interval_text, std_text
+from ...io.document import (
+    Block,
+    Bullets,
+    Heading,
+    Paragraph,
+    Table,
+    estimate_text,
+    interval_text,
+    std_text,
+)
 from ..statistics.estimate_covariance import METHODS
 from .consistent import ConsistentRegression
 from .regression import Regression

@@ -108,7 +108,7 @@ def _noise(
 
 def _attributes(fit: "Fit") -> dict[str, Any]:
     # Imported here because reports of identification use this package.
-    from .provenance import software_versions
+    from .report import software_versions
 
     own = ("result", "failed_evaluations", "num_residuals", "degrees_of_freedom", "noise",
            "chi_square")  # fmt: skip

@@ -13,8 +13,7 @@ from ...checks import as_leaf
 from ...persistent_jit import persistent_jit
 from ...state import State
 from ..data.measurements import Runs
-from ..experiment.component_table import ComponentTable
-from ..experiment.parameters import Experiment
+from ..experiment.parameters import ComponentTable, Experiment
 from ..search.dependent_noise import FittedNoise
 from ..search.evaluation import evaluate
 from ..search.least_squares import MAX_DISTANCE, Minimum, Search, minimise

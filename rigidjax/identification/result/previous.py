@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...io.document import Block, Paragraph, Table, to_markdown, to_plain
-from ..statistics.digits import estimate_text
+from ...io.document import Block, Paragraph, Table, estimate_text, to_markdown, to_plain
 
 # Change in standard errors above which a parameter is named.
 _MOVED = 2.0

@@ -9,14 +9,13 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ...formulations import AbstractFormulation
-from ...io.document import write_report_file
+from ...io.document import estimate_text, std_text, write_report_file
 from ...sensors import AbstractSensor
 from ...state import State
 from ..data.measurements import Measurements
 from ..noise.models import AbstractNoise
 from ..search.optimum import Optimum
 from ..search.uncertainty import ActiveBound
-from ..statistics.digits import estimate_text, std_text
 from ..statistics.estimate_covariance import EstimateCovariance
 from ..statistics.identifiability import Identifiability
 from ..statistics.verdict import Finding, Verdict, make_verdict, shorten_names

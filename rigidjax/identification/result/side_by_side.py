@@ -4,10 +4,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...io.document import Paragraph, Table, to_markdown, to_plain
+from ...io.document import Paragraph, Table, estimate_text, interval_text, to_markdown, to_plain
 from ..intervals.posterior import Posterior
 from ..intervals.profile import Profile
-from ..statistics.digits import estimate_text, interval_text
 from ..statistics.verdict import METHOD_NAMES, rejected_channels
 from .result import LEVEL, Fit
 

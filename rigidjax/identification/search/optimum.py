@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 
 from ..data.measurements import Runs
-from ..experiment.component_table import ComponentTable
-from ..experiment.parameters import Parameter
+from ..experiment.parameters import ComponentTable, Parameter
 from .evaluation import Evaluation, evaluate
 from .least_squares import Minimum, Search
 from .problem import FitProblem

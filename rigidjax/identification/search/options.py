@@ -15,9 +15,8 @@ from ...sensors import unwrap_measured_angles
 from ...simulate.simulate import simulate
 from ..data.measurements import Runs
 from ..experiment.checked_arguments import check_precision
-from ..experiment.component_table import ComponentTable
 from ..experiment.inputs import bind_measured
-from ..experiment.parameters import Parameter
+from ..experiment.parameters import ComponentTable, Parameter
 from ..experiment.simulation import Simulation
 from ..starts.first_samples import align_revolutions, detect_angle_ranges, start_states
 from ..starts.parameter import add_late_start_parameter

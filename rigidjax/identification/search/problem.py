@@ -16,7 +16,6 @@ from ...results import RESULTS
 from ...state import State
 from ..data.measurements import Runs
 from ..experiment.checked_arguments import check_precision
-from ..experiment.component_table import ComponentTable, component_table
 from ..experiment.inputs import InputTable, check_coverage, insert_tables, make_tables
 from ..experiment.linearised_runs import (
     ParametrisedExperiment,
@@ -25,10 +24,12 @@ from ..experiment.linearised_runs import (
     weigh_residuals,
 )
 from ..experiment.parameters import (
+    ComponentTable,
     Experiment,
     Parameter,
     admissible_start,
     check_leaves,
+    component_table,
     insert_reference,
     insert_start_change,
     leaves_from_coordinates,

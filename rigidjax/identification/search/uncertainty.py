@@ -7,21 +7,25 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from ...io.document import interval_text, std_text
 from ..data.measurements import Runs
-from ..experiment.component_table import ComponentTable
 from ..experiment.linearised_runs import sensor_major_order
-from ..experiment.parameters import Experiment, Parameter
+from ..experiment.parameters import ComponentTable, Experiment, Parameter
 from ..statistics.covariance import Spectrum
-from ..statistics.digits import interval_text, std_text
 from ..statistics.estimate_covariance import (
     EstimateCovariance,
     model_covariance,
     preferred_sandwich,
     sandwich_covariance,
 )
-from ..statistics.plausibility import negative_finding
 from ..statistics.stability import Rows, compare_halves, compare_with_rest
-from ..statistics.verdict import Finding, dependence_finding, difference_finding, rejected_channels
+from ..statistics.verdict import (
+    Finding,
+    dependence_finding,
+    difference_finding,
+    negative_finding,
+    rejected_channels,
+)
 from ..statistics.whiteness import Whiteness, assess_whiteness
 from .evaluation import Evaluation
 from .least_squares import Minimum, Search

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..experiment.component_table import ComponentTable
+from ...io.document import estimate_text, std_text
+from ..experiment.parameters import ComponentTable
 from .covariance import Spectrum
-from .digits import estimate_text, std_text
 
 # Distance to an integer below which an exponent or a coefficient counts as this integer.
 _NEAR_INTEGER = 1e-2

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..experiment.component_table import ComponentTable
+from ...io.document import estimate_text, std_text
+from ..experiment.parameters import ComponentTable
 from .ambiguity import (
     describe_ambiguity,
     has_significant_value,
@@ -16,7 +17,6 @@ from .ambiguity import (
     undetermined_directions,
 )
 from .covariance import Spectrum
-from .digits import estimate_text, std_text
 
 # Correlation above which the sum or difference of two parameters may be much more precise than they
 # are.

@@ -21,6 +21,7 @@ from ...bodies.inertia import inertia_tensor
 from ...rotations.matrix import matrix, product, to_space
 from ...rotations.so3 import skew
 from ...small_arrays import cross, short_sum, take
+from ..declared.system import AbstractSystem
 from ..kinematics.bias_accelerations import joint_bias_accelerations
 from ..kinematics.poses import Motion, Twists, kinematics_for_forces
 from ..kinematics.trees import (
@@ -38,7 +39,42 @@ from ..stacked.joints import GroupFrames, JointFrames, JointGroup, Poses
 from ..stacked.system import PreparedSystem
 from .block_elimination import invert
 from .loads import free_forces
-from .segments import Segment, find_segments
+
+
+class Segment(NamedTuple):
+    """Bodies of a chain, parents first, whose joints have equally padded motion subspaces.
+
+    `parent`, the segment that ends with the parent of the first body, `None` for the ground;
+    `width`, the number of rows of the motion subspaces, with rows of zeros.
+    """
+
+    bodies: np.ndarray
+    parent: int | None
+    width: int
+
+
+def find_segments(system: AbstractSystem) -> list[Segment]:
+    """Return the bodies of the trees as chains between branchings, parents before children."""
+    topology, counts = system.topology, system.rates_of_bodies
+    widths = [next(width for width in (1, 3, 6) if width >= count) for count in counts]
+    num_children = np.bincount(np.array(topology.parents) + 1, minlength=len(counts) + 1)[1:]
+    chains: list[list[int]] = []
+    above: list[int | None] = []
+    segment_of: dict[int, int] = {}
+    for body in topology.order:
+        parent = topology.parents[body]
+        segment = segment_of.get(parent)
+        extends = segment is not None and num_children[parent] == 1
+        if segment is None or not (extends and widths[parent] == widths[body]):
+            above.append(segment)
+            chains.append([])
+            segment = len(chains) - 1
+        chains[segment].append(body)
+        segment_of[body] = segment
+    return [
+        Segment(np.array(chain, int), parent, widths[chain[0]])
+        for chain, parent in zip(chains, above, strict=True)
+    ]
 
 
 class _SpatialInertia(NamedTuple):

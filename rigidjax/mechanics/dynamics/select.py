@@ -27,7 +27,7 @@ from ..kinematics.trees import (
 )
 from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem
-from .articulated_body import articulated_body_accelerations, least_change_of_trees
+from .articulated_body import articulated_body_accelerations, find_segments, least_change_of_trees
 from .block_elimination import invert
 from .composite_rigid_body import generalised_forces, mass_matrix
 from .constraint_elimination import (
@@ -41,7 +41,6 @@ from .inverses import solve
 from .joint_gradients import joint_gradients
 from .loads import apply_mass, free_accelerations, free_forces
 from .loops import factor_loops
-from .segments import find_segments
 
 
 def mass_matrix_accelerations(

@@ -8,10 +8,10 @@ from jaxtyping import Array, Float
 
 from ...joints.base import AbstractJoint
 from ...joints.relative_pose import RelativePose
+from ...rotations.conversion import spurrier_klumpp
 from ...rotations.euler_map import euler_map
 from ...rotations.matrix import product, relative, to_body, to_space
 from ...rotations.so3 import exp, log, log_quaternion
-from ...rotations.spurrier_klumpp import spurrier_klumpp
 from ...small_arrays import take
 from ...state import State
 from ..declared.system import AbstractSystem

@@ -9,13 +9,12 @@ import jax.numpy as jnp
 
 from ...annotations import Args, Count, InterpolationClass, Jump, StepResult, Terms, Time, Vector
 from ...formulations import NullSpace
-from ..base.step_results import RESULTS, stop_at_roundoff
+from ..base.dense import RESULTS, stop_at_roundoff
 from ..base.terms import unwrap
 from ..explicit.continuous import continuous
 from ..explicit.unrolled import MAX_STAGES, directed_rate, is_small_field
-from .base import AbstractGroupSolver, chart_of, is_inside_chart
+from .base import AbstractGroupSolver, InChart, chart_of, is_inside_chart
 from .chart import algebra_velocity
-from .interpolation import InChart
 from .tableau import evaluate_stages, stack_rates, tableau_of, weighted_sum
 
 

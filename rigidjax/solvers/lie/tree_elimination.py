@@ -18,8 +18,8 @@ from jaxtyping import Array, Float
 from ...forces import Gravity
 from ...forces.base import AbstractForce
 from ...mechanics.declared.system import AbstractSystem
+from ...mechanics.dynamics.articulated_body import find_segments
 from ...mechanics.dynamics.joint_gradients import JointGradients
-from ...mechanics.dynamics.segments import find_segments
 from ...mechanics.kinematics.trees import in_order
 from ...mechanics.stacked.system import PreparedSystem
 from ...small_arrays import inverse, take

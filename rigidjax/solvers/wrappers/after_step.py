@@ -17,7 +17,7 @@ from ...signals.controllers import sampled_sources
 from ..base.dense import AbstractDenseOutput
 from ..base.hooked import AbstractHook, End, HookedSolver, Start, innermost_solver, with_hook
 from ..dae.base import AbstractDAESolver
-from .probe_state import map_probe
+from .perturbed import map_probe
 
 
 class AbstractAfterStep(AbstractHook):

@@ -48,8 +48,14 @@ from ..base.linear import RepeatedBlock
 from ..base.terms import AbstractDAETerm, MassMatrixTerm, apply_direction, flatten, unwrap
 from ..dae.base import AbstractDAESolver, AbstractProposingSolver
 from ..dae.equations import differentiation_index, stop_gradients
-from .perturbed import LinearizedField, LinearizedTerm, Perturbed, random_direction
-from .probe_state import Probe, ProbeState
+from .perturbed import (
+    LinearizedField,
+    LinearizedTerm,
+    Perturbed,
+    Probe,
+    ProbeState,
+    random_direction,
+)
 
 # Errors of a component of the probe are relative to its size plus this fraction of the whole size.
 _RELATIVE_FLOOR = 0.3

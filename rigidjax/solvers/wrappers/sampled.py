@@ -17,11 +17,11 @@ from ...formulations import AbstractFormulation
 from ...formulations.binding import sample_controllers
 from ...formulations.charts import Unknowns
 from ...signals.controllers import sampled_sources
+from ..base.dense import RESULTS
 from ..base.hooked import AbstractHook, End, Start, innermost_solver
-from ..base.step_results import RESULTS
 from ..dae.base import AbstractDAESolver
 from .knots import SIGNAL_NOT_FROZEN
-from .probe_state import map_probe
+from .perturbed import map_probe
 
 # Distance of a step's ends from a sample that is round-off: for steps of a fixed length relative to
 # the period, for others, which end at samples, in units of the last place of the time.

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from rigidjax.rotations import guarded, so3
-from rigidjax.rotations.spurrier_klumpp import spurrier_klumpp
+from rigidjax.rotations.conversion import spurrier_klumpp
 
 
 class FiniteScrew(eqx.Module):

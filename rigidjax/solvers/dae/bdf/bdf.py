@@ -23,7 +23,7 @@ from ....annotations import (
     Vector,
     Y,
 )
-from ...base.dense import DifferenceInterpolation
+from ...base.dense import DifferenceInterpolation, newton_result, stop_at_roundoff
 from ...base.implicit import attach_derivatives
 from ...base.linear import (
     Factorisation,
@@ -35,7 +35,6 @@ from ...base.linear import (
     zero_factorisation,
 )
 from ...base.rate_elimination import Pairs
-from ...base.step_results import newton_result, stop_at_roundoff
 from ...base.terms import Index, flatten
 from ..base import AbstractProposingSolver, check_problem
 from ..equations import (
@@ -54,11 +53,13 @@ from .history import (
     DifferenceCoefficients,
     DifferenceHistory,
     Differences,
+    choose_order_and_step,
     correction_equations,
+    estimate_errors,
     restart_history,
+    retry_factor,
     update_differences,
 )
-from .order import choose_order_and_step, estimate_errors, retry_factor
 
 # Fraction of the tolerance that the error of a step may reach: errors of the steps of an undamped
 # motion add up.

@@ -7,8 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ....annotations import Count, Time, Vector, Y
-from ...base.dense import ChordInterpolation
-from ...base.step_results import RESULTS, stop_at_roundoff
+from ...base.dense import RESULTS, ChordInterpolation, stop_at_roundoff
 from ..base import AbstractProposingSolver
 from ..equations import stop_gradients
 from ..newton import SimplifiedNewton, default_newton

@@ -28,10 +28,9 @@ from ....annotations import (
     Vector,
     Y,
 )
-from ...base.dense import AbstractDenseOutput
+from ...base.dense import AbstractDenseOutput, newton_result, stop_at_roundoff
 from ...base.implicit import attach_derivatives
 from ...base.linear import Inverse, check_linear_solver, inverse_size, solve
-from ...base.step_results import newton_result, stop_at_roundoff
 from ...base.terms import flatten
 from ...explicit.continuous import continuous
 from ..base import AbstractDAESolver, check_problem
@@ -46,15 +45,18 @@ from ..equations import (
 from ..newton import NewtonSolution, SimplifiedNewton, default_newton, iterate
 from ..predictive import PredictiveController
 from ..start import check_start_consistency
-from .refined_stages import RefinedStages, dense_increments, refine_stages, zero_refined_stages
 from .stages import (
+    RefinedStages,
     StageEquations,
     StageFactors,
     StageValues,
     combine_stages,
+    dense_increments,
     extrapolate_stages,
     factorise_newton_matrix,
+    refine_stages,
     solve_newton_equations,
+    zero_refined_stages,
     zero_stage_factors,
 )
 from .tableau import RadauTableau, lagrange_basis, radau_tableau
