@@ -282,6 +282,14 @@ def test_an_impact_beside_a_sample_acts_once():
     np.testing.assert_allclose(ends, 2 * limits - 1, atol=1e-12)
 
 
+@pytest.mark.parametrize("ulps", [1, 28])
+def test_the_end_of_a_run_just_before_a_sample_is_saved(ulps):
+    model, zero = slider(rj.Input("force")), rj.SampledController(lambda t, view, s: (0.0, s), 0.1)
+    start, end = rj.jointed_state(model.system, {}, {"slide": 1.0}), 0.1 - ulps * np.spacing(0.1)
+    run = rj.simulate(model, start, end, ts=[0.05, end], inputs={"force": zero})
+    np.testing.assert_allclose(run.coordinates["slide"][:, 0], [0.05, 0.1], rtol=1e-12)
+
+
 def test_rounded_values():
     model = slider(rj.Input("force"))
     start = rj.jointed_state(model.system, {"slide": 1.0})

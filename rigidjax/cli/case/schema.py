@@ -215,7 +215,7 @@ def build(
 _POSE = ("position", "orientation", "velocity", "angular_velocity")
 
 
-class KeysError(ValueError):
+class _KeysError(ValueError):
     """Unknown and missing keys of a table."""
 
 
@@ -225,7 +225,7 @@ def check_keys(
     required: Iterable[str] = (),
     what: str = "",
 ) -> None:
-    """Raise `KeysError` for a key that is not known, then for one that is missing.
+    """Raise `_KeysError` for a key that is not known, then for one that is missing.
 
     **Arguments:** `known`, `None` for any; `required` keys, and `what` they are.
     """
@@ -233,13 +233,13 @@ def check_keys(
         if known is not None and key not in known:
             listed = f" There are {', '.join(sorted(known))}."
             hint = did_you_mean(key, known, listed).replace("'", "`")
-            raise KeysError(f"there is no `{key}` here.{hint}")
+            raise _KeysError(f"there is no `{key}` here.{hint}")
     missing = [name for name in required if name not in values]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         hint = "" if known is not None else did_you_mean(missing[0], values)
         hint = hint.replace("Did you mean", "Did you write").replace("?", " for it?")
-        raise KeysError(f"`{'`, `'.join(missing)}` {verb} missing{what}.{hint}")
+        raise _KeysError(f"`{'`, `'.join(missing)}` {verb} missing{what}.{hint}")
 
 
 def parse(
@@ -263,7 +263,7 @@ def parse(
 def _describe(error: Any, values: Any, where: str) -> tuple[bool, str]:
     """Return whether an error of pydantic is one of keys, and its message."""
     location, cause = error["loc"], error.get("ctx", {}).get("error")
-    is_key = isinstance(cause, KeysError)
+    is_key = isinstance(cause, _KeysError)
     words = [where] if where else []
     for k, step in enumerate(location if is_key else location[:-1]):
         values = values[step]

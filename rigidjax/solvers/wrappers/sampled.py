@@ -121,7 +121,7 @@ def before_samples(
         tolerance = _saved_tolerance(time, source.period)
         back = tolerance if has_fixed_steps else _ROUND_OFF * jnp.finfo(ts.dtype).eps * jnp.abs(ts)
         at_sample = (index > 0) & (jnp.abs(ts - time) <= tolerance)
-        ts = jnp.where(at_sample, time - back, ts)
+        ts = jnp.where(at_sample, jnp.minimum(ts, time - back), ts)
     return ts
 
 
