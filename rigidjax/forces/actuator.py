@@ -15,9 +15,8 @@ from ..bodies.body import Body
 from ..checks import ArrayInput, as_leaf, finite_leaf, positive_leaf, scalar_leaf
 from ..signals.laws import as_law, check_shapes, law_result
 from ..signals.switches import evaluate_law
-from .base import Bodies, Kinematics, Loads
+from .base import AbstractStatefulForce, Bodies, Kinematics, Loads
 from .joint_force import AbstractJointForce, coordinate_loads
-from .stateful import AbstractStatefulForce
 
 
 class AbstractActuator(AbstractStatefulForce, AbstractJointForce):

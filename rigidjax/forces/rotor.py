@@ -11,8 +11,7 @@ from ..checks import ArrayInput, check, finite_leaf, positive_leaf, vector_leaf
 from ..joints.axes import unit_vector
 from ..rotations.matrix import to_body
 from .actuator import Command, command_law, command_value, initial_leaf
-from .base import Bodies, Kinematics, Loads
-from .stateful import AbstractStatefulForce
+from .base import AbstractStatefulForce, Bodies, Kinematics, Loads
 
 # Coefficient of w |w|, or coefficients of w and of w |w|.
 Map = Scalar | Float[Array, "2"]

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from ..annotations import Scalar
 from ..checks import common_dtype
-from ..forces.stateful import AbstractStatefulForce, ForceAtStates
+from ..forces.base import AbstractStatefulForce, ForceAtStates
 from ..joints.replacing import replace_fields
 from ..mechanics import System
 from ..signals.controllers import (

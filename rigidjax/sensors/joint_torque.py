@@ -7,7 +7,7 @@ from jaxtyping import Array
 
 from ..annotations import Scalar
 from ..forces import AbstractActuator, Motor
-from ..forces.stateful import ForceAtStates
+from ..forces.base import ForceAtStates
 from ..formulations import AbstractFormulation
 from ..formulations.binding import bind_free
 from ..formulations.charts import Unknowns

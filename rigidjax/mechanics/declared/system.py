@@ -11,9 +11,8 @@ from jaxtyping import Array, Float
 from ...bodies import Body
 from ...bodies.frame import Frame
 from ...checks import as_leaf, did_you_mean
-from ...forces.base import AbstractForce, body_index
+from ...forces.base import AbstractForce, AbstractStatefulForce, ForceAtStates, body_index
 from ...forces.joint_damping import forces_of_joint
-from ...forces.stateful import AbstractStatefulForce, ForceAtStates
 from ...joints import VelocityConstraint
 from ...joints.base import AbstractJoint
 from ...joints.constraint import AbstractConstraint, AbstractPositionConstraint
