@@ -119,8 +119,8 @@ if _typing.TYPE_CHECKING:
     from .analysis.equilibrium import equilibrium as equilibrium
     from .analysis.linearisation import Linearisation as Linearisation, linearize as linearize
     from .control.contacts import JointStop as JointStop, PlaneContact as PlaneContact
+    from .control.held_joints import Lock as Lock, Release as Release
     from .control.restitution import Restitution as Restitution
-    from .control.sticking import Lock as Lock, Release as Release
     from .ensembles import Ensemble as Ensemble, ensemble as ensemble
     from .exporting import export as export
     from .formulations import EulerParameters as EulerParameters, Hamiltonian as Hamiltonian
@@ -194,7 +194,7 @@ __getattr__, __dir__ = _deferred_names(
         "equilibrium": "analysis.equilibrium",
         **dict.fromkeys(("Linearisation", "linearize"), "analysis.linearisation"),
         **dict.fromkeys(("JointStop", "PlaneContact"), "control.contacts"),
-        **dict.fromkeys(("Lock", "Release"), "control.sticking"),
+        **dict.fromkeys(("Lock", "Release"), "control.held_joints"),
         "Restitution": "control.restitution",
         **dict.fromkeys(("JointStart", "consistent_state", "jointed_state"), "initial"),
         **dict.fromkeys(("EulerParameters", "Hamiltonian"), "formulations"),

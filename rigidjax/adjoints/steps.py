@@ -28,8 +28,7 @@ from ..solvers.base.hooked import HookedSolver
 from ..solvers.base.replayable import as_replayable
 from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
-from ..solvers.dae.predictive import PredictiveController
-from ..solvers.dae.proposed import ProposedStepController
+from ..solvers.dae.controllers import PredictiveController, ProposedStepController
 from ..solvers.wrappers.counting import CountingController
 from ..solvers.wrappers.knots import KnotController
 from .boundaries import Boundaries, Tree, after_last_step, boundaries_are_wanted

@@ -1,5 +1,5 @@
 """Equilibria, and linear models around a motion.
 
 Start with `linearisation.py`.
-May import `control` and what is below it.
+May import `control` and lower layers.
 """

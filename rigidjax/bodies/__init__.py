@@ -1,7 +1,7 @@
 """Bodies: masses, inertias and shapes, Euler's equations of one body.
 
 Start with `body.py`; `inertia.py` says what a valid inertia is.
-May import `rotations` and what is below it.
+May import `rotations` and lower layers.
 """
 
 from .body import Body as Body, unit_quaternion as unit_quaternion

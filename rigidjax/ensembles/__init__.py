@@ -1,7 +1,7 @@
 """Ensembles: one function evaluated for many members, on all cores and devices, resumable.
 
 Start with `ensemble.py`.
-May import `simulate`, `io` and what is below them.
+May import `simulate`, `io` and lower layers.
 """
 
 from .designs import (

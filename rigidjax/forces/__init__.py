@@ -1,7 +1,7 @@
 """Applied forces: laws on poses and twists.
 
 Start with `base.py` and `spring.py`, an example; a new force is one file.
-May import `joints` and what is below it.
+May import `joints` and lower layers.
 """
 
 from .actuator import AbstractActuator as AbstractActuator

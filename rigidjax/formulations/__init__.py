@@ -2,7 +2,7 @@
 
 Start with `null_space.py`, the default; `base.py` says what all formulations do, `coordinates.py`
 how unknowns become poses and twists.
-May import `mechanics` and what is below it.
+May import `mechanics` and lower layers.
 """
 
 import typing as _typing

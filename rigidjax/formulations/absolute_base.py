@@ -24,8 +24,8 @@ from ..mechanics.kinematics.poses import Twists, joint_frames_at, kinematics_for
 from ..mechanics.stacked.joints import JointFrames, Poses
 from ..small_arrays import vmap_rows
 from .base import AbstractFormulation
+from .binding import compile_method
 from .charts import Unknowns, constant_chart, join_chart, split_chart
-from .compiled import compile_method
 from .constrained import constrained_acceleration
 from .layout import Layout
 

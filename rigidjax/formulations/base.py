@@ -23,7 +23,7 @@ from ..checks import (
     raise_or_collect,
 )
 from ..mechanics import System, has_joints
-from ..mechanics.dynamics.loads import kinetic_energy, potential_energy, total_momentum
+from ..mechanics.dynamics.energies import kinetic_energy, potential_energy, total_momentum
 from ..mechanics.dynamics.select import uses_elimination
 from ..mechanics.kinematics.poses import with_joint_angles
 from ..native import call_by_kernel
@@ -31,7 +31,7 @@ from ..persistent_jit import persistent_jit
 from ..rotations.so3 import multiply
 from ..small_arrays import cross
 from ..state import State
-from .binding import compile_free_method
+from .binding import compile_free_method, compile_method
 from .charts import (
     Charted,
     Unknowns,
@@ -41,7 +41,6 @@ from .charts import (
     needs_no_reference,
     split_chart,
 )
-from .compiled import compile_method
 from .coordinates import AbstractCoordinates
 from .joint_checks import check_joints, decode_for_check, needs_check
 

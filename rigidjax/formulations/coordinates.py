@@ -53,9 +53,15 @@ from ..rotations.so3 import conjugate, multiply
 from ..signals.shared_tables import freeze_signals
 from ..small_arrays import vmap_rows
 from ..state import State
-from .binding import bind_controls, compile_free_method, held_inputs, initial_states, state_rates
+from .binding import (
+    bind_controls,
+    compile_free_method,
+    compile_method,
+    held_inputs,
+    initial_states,
+    state_rates,
+)
 from .charts import Unknowns, join_chart, split_chart
-from .compiled import compile_method
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar

@@ -27,7 +27,7 @@ from ..mechanics.kinematics.extra_constraints import ExtraConstraints
 from ..mechanics.kinematics.poses import Twists, assemble_poses, joint_frames_at
 from ..rotations.so3 import skew
 from ..small_arrays import block_diagonal, cross
-from .compiled import compile_method
+from .binding import compile_method
 
 # Singular values below this part of the largest one are zero: at the start a mechanism is assembled
 # to round-off, and less independent constraints would not hold it.

@@ -17,8 +17,8 @@ from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from ..small_arrays import block_diagonal
 from .absolute_base import AbstractAbsolute
+from .binding import compile_method
 from .charts import Unknowns, split_chart
-from .compiled import compile_method
 from .descriptor import Descriptor
 
 
@@ -97,7 +97,10 @@ class ReducedEquations(eqx.Module):
         v, v_dot = rate[: q.size], rate[q.size :]
         along = self.reduction(q) @ self.descriptor.momentum(q, v_dot)
         if index == 1:
-            constraint = lambda q: self.descriptor.constraint(t, q, angles)  # noqa: E731
+
+            def constraint(q):
+                return self.descriptor.constraint(t, q, angles)
+
             along = along + self.place_rows(jax.jvp(constraint, (q,), (v_dot,))[1])
         return jnp.concatenate([v, along])
 

@@ -17,8 +17,8 @@ from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..rotations import so3
 from ..rotations.quaternion import Quaternion
 from .base import AbstractFormulation
+from .binding import compile_method
 from .charts import Unknowns, split_chart
-from .compiled import compile_method
 from .layout import Layout
 
 

@@ -14,10 +14,9 @@ from jaxtyping import Array, Float
 from ..annotations import Scalar
 from ..checks import ArrayInput, vector_leaf
 from ..mechanics import rate_labels
-from ..mechanics.dynamics.composite_rigid_body import generalised_forces, mass_matrix
-from ..mechanics.dynamics.inverses import solve
 from ..mechanics.dynamics.loads import apply_mass, free_forces
 from ..mechanics.dynamics.loops import consistent_rates, factor_loops, loop_gradient
+from ..mechanics.dynamics.mass_matrix import generalised_forces, mass_matrix, solve
 from ..mechanics.dynamics.select import compute_accelerations
 from ..mechanics.kinematics.bias_accelerations import bias_accelerations
 from ..mechanics.kinematics.poses import joint_frames_at, kinematics_for_forces
@@ -35,9 +34,8 @@ from ..rotations.matrix import product
 from ..rotations.so3 import skew
 from .actuation import actuated_rates, check_forces, forces_of_actuated
 from .base import AbstractFormulation
-from .binding import compile_free_method
+from .binding import compile_free_method, compile_method
 from .charts import Unknowns, join_chart, split_chart
-from .compiled import compile_method
 from .holding import (
     Holding,
     Modes,

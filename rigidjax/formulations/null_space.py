@@ -29,9 +29,8 @@ from ..mechanics.stacked.system import PreparedSystem, StackedSystem
 from ..rotations.base import AbstractRotation, Rates, check_rates
 from ..rotations.matrix import to_body, to_space
 from ..small_arrays import vmap_rows
-from .binding import compile_free_method
+from .binding import compile_free_method, compile_method
 from .charts import Unknowns, constant_chart, join_chart, split_chart
-from .compiled import compile_method
 from .constrained import check_rotation
 from .layout import Layout
 from .minimal_rates import AbstractMinimalRates

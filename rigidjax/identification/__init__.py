@@ -1,10 +1,9 @@
 """Parameter identification: estimates, their uncertainty, and identifiability.
 
 Start with `fit/identify.py`. Each folder imports only those before it: `transforms`, `experiment`
-(parameters and runs; it alone simulates), `statistics`, `data`, `starts`, `noise`, `search` (the
-least squares), `intervals`, `shooting`, `result`, `prediction`, `fit`, `comparison`; `regression`
-needs `data` and `statistics`, `design` also `regression`.
-May import `simulate` and what is below it.
+(parameters and runs), `statistics`, `data`, `starts`, `noise`, `search` (the least squares),
+`intervals`, `shooting`, `result`, `prediction`, `fit`, `comparison`, `regression`, `design`.
+May import `simulate` and lower layers.
 """
 
 from ..sensors import (
@@ -47,7 +46,7 @@ from .data.recordings import (
 )
 from .design.design import Design as Design, design_experiment as design_experiment
 from .design.excitation import Excitation as Excitation, excitation as excitation
-from .design.periodic import MotionLimits as MotionLimits, WorkspaceBox as WorkspaceBox
+from .design.motion_limits import MotionLimits as MotionLimits, WorkspaceBox as WorkspaceBox
 from .design.trajectory import Trajectory as Trajectory, design_trajectory as design_trajectory
 from .experiment.parameters import Experiment as Experiment, Parameter as Parameter
 from .experiment.priors import (
@@ -74,8 +73,8 @@ from .regression.consistent import (
     ConsistencyError as ConsistencyError,
     ConsistentRegression as ConsistentRegression,
     consistent_regression as consistent_regression,
-    essential_regression as essential_regression,
 )
+from .regression.essential import essential_regression as essential_regression
 from .regression.regression import (
     JointData as JointData,
     Regression as Regression,

@@ -1,7 +1,7 @@
 """States that the joints allow, and coordinates around them.
 
 Start with `consistent.py`.
-May import `formulations` and what is below it.
+May import `formulations` and lower layers.
 """
 
 from .consistent import consistent_state as consistent_state

@@ -1,7 +1,7 @@
 """Trajectories and fits as labelled arrays with units, on disk and in reports.
 
 Start with `names.py`; `document.py` writes reports, `files.py` files.
-May import `formulations` and what is below it.
+May import `formulations` and lower layers.
 """
 
 import typing as _typing

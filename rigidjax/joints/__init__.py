@@ -1,7 +1,7 @@
 """Joints, one file per kind, and other constraints.
 
 Start with `base.py` and `revolute.py`, an example; a new joint is one file.
-May import `bodies` and what is below it.
+May import `bodies` and lower layers.
 """
 
 from .base import AbstractJoint as AbstractJoint, RelativePose as RelativePose

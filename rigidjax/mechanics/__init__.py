@@ -3,7 +3,7 @@
 Start with `system.py`; then `declared` (what a user declares), `stacked` (its parameters as
 arrays), `kinematics` (poses, twists, constraints) and `dynamics` (accelerations, reactions), each
 of which imports those before it.
-May import `forces` and what is below it.
+May import `forces` and lower layers.
 """
 
 from typing import TypeGuard

@@ -34,7 +34,8 @@ from ..signals.shared_tables import number_tables
 from ..state import State
 from .declared.system import AbstractSystem
 from .declared.topology import Topology, draw, find_topology, needs_tree
-from .dynamics.loads import applied_wrenches, force_virials, potential_energy
+from .dynamics.energies import potential_energy
+from .dynamics.loads import applied_wrenches, force_virials
 from .dynamics.loops import loop_rank
 from .stacked.joints import check_points
 from .stacked.system import prepare_system

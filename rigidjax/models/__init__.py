@@ -1,7 +1,7 @@
 """Models from files and back: URDF, SDF and MJCF.
 
 Start with `load.py`.
-May import `simulate` and what is below it.
+May import `simulate` and lower layers.
 """
 
 from .load import load as load

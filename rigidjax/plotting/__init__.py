@@ -3,14 +3,14 @@
 Figures need matplotlib: `pip install "rigidjax[plot]"`.
 
 Start with `trajectory.py`.
-May import `identification`, `ensembles` and what is below them.
+May import `identification`, `ensembles` and lower layers.
 """
 
 from .attitude import draw_attitude as draw_attitude
+from .comparison import plot_comparison as plot_comparison
 from .ensemble_page import write_ensemble_page as write_ensemble_page
 from .film import plot_filmstrip as plot_filmstrip, save_animation as save_animation
 from .fit_figure import (
-    plot_comparison as plot_comparison,
     plot_correlations as plot_correlations,
     plot_fit as plot_fit,
     plot_intervals as plot_intervals,

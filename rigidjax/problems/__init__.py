@@ -1,7 +1,7 @@
 """Systems with known solutions, and comparisons of formulations on them.
 
 Start with `problem.py`.
-May import `simulate` and what is below it.
+May import `simulate` and lower layers.
 """
 
 from collections.abc import Callable

@@ -91,9 +91,9 @@ def four_bar(rate: float = 10.0, thickness: float = 0.0) -> Problem:
     knee = pin + along * unit + across * np.array([-unit[1], unit[0]])
     points = [np.append(point, 0.0) for point in (start, pin, knee, end)]
     # Rates of coupler and rocker about the third axis, from pin' + w2 x coupler = w3 x rocker.
-    turned = lambda v: np.array([-v[1], v[0]])  # noqa: E731
-    columns = np.stack([-turned(knee - pin), turned(knee - end)], axis=1)
-    others = np.linalg.solve(columns, rate * turned(pin))
+    J = np.array([[0.0, -1.0], [1.0, 0.0]])  # rotates by a right angle
+    columns = np.stack([-J @ (knee - pin), J @ (knee - end)], axis=1)
+    others = np.linalg.solve(columns, rate * J @ pin)
     rates = np.array([rate, others[0], others[1]])
     spins = rates[:, None] * np.array(_AXIS)
     bodies = [

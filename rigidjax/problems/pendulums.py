@@ -75,14 +75,14 @@ def chain(n: int = 8, joint: str = "spherical") -> Problem:
         raise ValueError(f"`chain(n=...)` must be 1 or more; got {n}.")
     if joint not in ("spherical", "revolute"):
         raise ValueError(f'`chain(joint=...)` must be "spherical" or "revolute"; got {joint!r}.')
-    point = lambda i: (float(i), 0.0, 0.0)  # noqa: E731
+    points = [(float(i), 0.0, 0.0) for i in range(n + 1)]
     names = ["ground", *(f"rod {i + 1}" for i in range(n))]
     thickness = 0.04 if joint == "spherical" else 0.0
-    bodies = [link(names[i + 1], point(i), point(i + 1), thickness=thickness) for i in range(n)]
+    bodies = [link(names[i + 1], points[i], points[i + 1], thickness=thickness) for i in range(n)]
     joints = [
-        Spherical(names[i], names[i + 1], point(i))
+        Spherical(names[i], names[i + 1], points[i])
         if joint == "spherical"
-        else Revolute(names[i], names[i + 1], point(i), (0.0, 1.0, 0.0))
+        else Revolute(names[i], names[i + 1], points[i], (0.0, 1.0, 0.0))
         for i in range(n)
     ]
     system = System(bodies, joints, Gravity((0.0, 0.0, -9.81)))

@@ -1,7 +1,7 @@
 """Projections onto the constraints, against drift and for consistent initial values.
 
 Start with `projection.py`.
-May import `formulations` and what is below it.
+May import `formulations` and lower layers.
 """
 
 from .projection import (

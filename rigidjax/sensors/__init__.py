@@ -1,7 +1,7 @@
 """Sensors, one file each: the measured quantity and its prediction from the unknowns.
 
 Start with `base.py`.
-May import `formulations` and what is below it.
+May import `formulations` and lower layers.
 """
 
 from .accelerometer import Accelerometer as Accelerometer

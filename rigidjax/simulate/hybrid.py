@@ -22,6 +22,7 @@ from jaxtyping import Array, Bool, Float
 
 from ..annotations import Count, Flag, Scalar
 from ..control.contacts import AbstractContact
+from ..control.held_joints import start_modes, stick_and_slip
 from ..control.resting import (
     ContactMotions,
     can_rest,
@@ -30,7 +31,6 @@ from ..control.resting import (
     with_contacts,
 )
 from ..control.restitution import Restitution
-from ..control.sticking import start_modes, stick_and_slip
 from ..control.transition import (
     AbstractChange,
     Transition,
@@ -47,8 +47,8 @@ from ..solvers.wrappers.sampled import take_first_samples
 from .crossings import FallingValues, search_crossings
 from .endings import is_okay
 from .integration import choose_call
-from .location import change_unknowns, locate_zero, rate_of_unknowns
 from .solution import Solution
+from .transitions import change_unknowns, locate_zero, rate_of_unknowns
 
 if TYPE_CHECKING:
     from .integration import RunArguments

@@ -13,7 +13,7 @@ from jaxtyping import Array, ArrayLike
 
 from ..annotations import Args, Flag, Time
 from ..checks import collect_faults, common_dtype, is_traced, is_tracing, known
-from ..control.sticking import declare_modes
+from ..control.held_joints import declare_modes
 from ..control.transition import Transition, check_transitions, switched_inputs
 from ..formulations import AbstractFormulation
 from ..formulations.binding import bind_inputs

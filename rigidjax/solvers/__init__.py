@@ -2,7 +2,7 @@
 
 Start with `base/terms.py`. Methods are in `explicit`, `dae`, `conserving` and `lie`; each folder
 imports only those before it in this list, and `base`. `wrappers` changes the steps of all of them.
-May import `projection` and what is below it.
+May import `projection` and lower layers.
 """
 
 import typing as _typing
@@ -10,10 +10,12 @@ import typing as _typing
 from ..deferred import deferred_names as _deferred_names
 from .base.linear import Inverse as Inverse
 from .base.terms import ImplicitTerm as ImplicitTerm, MassMatrixTerm as MassMatrixTerm
+from .dae.controllers import (
+    PredictiveController as PredictiveController,
+    ProposedStepController as ProposedStepController,
+)
 from .dae.dae_term import dae_term as dae_term
 from .dae.newton import SimplifiedNewton as SimplifiedNewton
-from .dae.predictive import PredictiveController as PredictiveController
-from .dae.proposed import ProposedStepController as ProposedStepController
 from .explicit.continuous import continuous as continuous
 from .explicit.unrolled import Unrolled as Unrolled, unroll_stages
 from .wrappers.after_step import Projected as Projected, Recharted as Recharted
@@ -24,7 +26,8 @@ if _typing.TYPE_CHECKING:
         ModelTerm as ModelTerm,
     )
     from .conserving.energy_midpoint import EnergyMidpoint as EnergyMidpoint
-    from .conserving.energy_momentum import EnergyMomentum as EnergyMomentum, SimoWong as SimoWong
+    from .conserving.energy_momentum import EnergyMomentum as EnergyMomentum
+    from .conserving.simo_wong import SimoWong as SimoWong
     from .conserving.variational_step import Variational as Variational
     from .dae.bdf import BDF as BDF
     from .dae.extrapolation import Odex as Odex, Seulex as Seulex
@@ -58,7 +61,7 @@ __getattr__, __dir__ = _deferred_names(
         "EnergyMidpoint": "conserving.energy_midpoint",
         "EnergyMomentum": "conserving.energy_momentum",
         "ModelTerm": "conserving.base",
-        "SimoWong": "conserving.energy_momentum",
+        "SimoWong": "conserving.simo_wong",
         "Variational": "conserving.variational_step",
         "MuntheKaas": "lie",
         "RK4": "lie",

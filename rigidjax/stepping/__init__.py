@@ -1,5 +1,5 @@
 """Runs that are advanced one period at a time, for environments, learning and control.
 
 Start with `stepper.py`.
-May import `simulate` and what is below it.
+May import `simulate` and lower layers.
 """

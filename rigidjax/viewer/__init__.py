@@ -1,7 +1,7 @@
 """Self-contained HTML pages of motions, with bodies, joints, arrows and graphs.
 
 Start with `page.py`.
-May import `identification`, `simulate` and what is below them.
+May import `identification`, `simulate` and lower layers.
 """
 
 from .fits import view_fit as view_fit

@@ -7,7 +7,7 @@ import pytest
 from formulations import cases
 
 from rigidjax.formulations.charts import split_chart
-from rigidjax.mechanics.dynamics.loads import kinetic_energy
+from rigidjax.mechanics.dynamics.energies import kinetic_energy
 from rigidjax.rotations import euler_map, so3
 
 TOP, BODIES = cases.loaded_top(), cases.two_bodies()

@@ -11,7 +11,7 @@ import pytest
 from identification import oscillator
 
 from rigidjax.identification import Posterior
-from rigidjax.identification.intervals.log_posterior import BoundChart, make_log_posterior
+from rigidjax.identification.intervals.posterior import BoundChart, make_log_posterior
 
 # So much noise that the damping may be zero.
 LOUD = 0.3

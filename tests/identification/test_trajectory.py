@@ -8,7 +8,8 @@ from identification.arms import planar_arm
 
 import rigidjax as rj
 from rigidjax import identification as ident
-from rigidjax.identification.design.periodic import TreeRows, stack_limits
+from rigidjax.identification.design.motion_limits import stack_limits
+from rigidjax.identification.design.periodic import TreeRows
 
 LIMITS = {
     "shoulder": ident.MotionLimits((-2.0, 1.0), 3.0, torque=12.0),

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rigidjax.mechanics.dynamics import inverses
+from rigidjax.mechanics.dynamics import mass_matrix
 from rigidjax.native.ops import linalg
 
 
@@ -38,17 +38,17 @@ def test_singular_matrices():
 def test_positive_definite_solves(n):
     _, H = matrices(n)
     b = jnp.arange(1.0, n + 1.0)
-    W = jax.jit(inverses._cholesky_inverse_in_loop)(H)
-    np.testing.assert_allclose(W, inverses._cholesky_inverse(H), atol=1e-13)
-    x = jax.jit(inverses._solve_in_loop)(H, b)
-    np.testing.assert_allclose(x, inverses._cholesky_solve(H, b), atol=1e-12)
+    W = jax.jit(mass_matrix._cholesky_inverse_in_loop)(H)
+    np.testing.assert_allclose(W, mass_matrix._cholesky_inverse(H), atol=1e-13)
+    x = jax.jit(mass_matrix._solve_in_loop)(H, b)
+    np.testing.assert_allclose(x, mass_matrix._cholesky_solve(H, b), atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 3, 9])
 def test_indefinite_matrices_give_nan(n):
     H = matrices(n)[1].at[n - 1, n - 1].set(-1.0)
-    assert np.all(np.isnan(inverses._cholesky_inverse_in_loop(H)))
-    assert np.all(np.isnan(inverses._solve_in_loop(H, jnp.ones(n))))
+    assert np.all(np.isnan(mass_matrix._cholesky_inverse_in_loop(H)))
+    assert np.all(np.isnan(mass_matrix._solve_in_loop(H, jnp.ones(n))))
 
 
 def test_batches_and_derivatives():
@@ -83,7 +83,7 @@ def test_second_derivatives_through_rematerialisation():
 
         return value
 
-    ours = chain_solves(inverses.solve, inverses.inverse_root, linalg.inverse)
+    ours = chain_solves(mass_matrix.solve, mass_matrix.inverse_root, linalg.inverse)
     of_jax = chain_solves(
         jnp.linalg.solve, lambda S: jnp.linalg.inv(jnp.linalg.cholesky(S)), jnp.linalg.inv
     )
@@ -101,7 +101,7 @@ def test_second_derivatives_through_rematerialisation():
 def test_solves_are_linear_in_the_right_hand_side():
     _, H = matrices(3)
     b = jnp.arange(1.0, 4.0)
-    (x,) = jax.linear_transpose(lambda b: inverses.solve(H, b), b)(b)
+    (x,) = jax.linear_transpose(lambda b: mass_matrix.solve(H, b), b)(b)
     np.testing.assert_allclose(H @ x, b, atol=1e-12)
     with pytest.raises(NotImplementedError, match="linear in the right-hand side alone"):
-        jax.linear_transpose(lambda H: inverses.solve(H, b), H)(b)
+        jax.linear_transpose(lambda H: mass_matrix.solve(H, b), H)(b)

@@ -11,7 +11,7 @@ from mechanics import cases
 
 import rigidjax as rj
 from rigidjax.mechanics.dynamics.constraint_elimination import flatten_jacobian
-from rigidjax.mechanics.dynamics.loads import kinetic_energy
+from rigidjax.mechanics.dynamics.energies import kinetic_energy
 from rigidjax.mechanics.kinematics.constraints import constraint_jacobian, constraint_rates
 from rigidjax.mechanics.kinematics.trees import null_space as null_space_matrix
 from rigidjax.rotations import so3

@@ -8,7 +8,7 @@ import pytest
 from solvers import cases
 
 from rigidjax.solvers import BDF, MassMatrixTerm, Odex, Radau5, Seulex
-from rigidjax.solvers.dae.bdf.history import estimate_start_rate
+from rigidjax.solvers.dae.bdf.multistep import estimate_start_rate
 from rigidjax.solvers.dae.equations import build_equations
 
 CASES = [

@@ -11,7 +11,7 @@ import pytest
 from solvers import cases
 
 from rigidjax.solvers import BDF, Odex, Radau1, Radau5, Radau9, Radau13, Seulex
-from rigidjax.solvers.dae.bdf.history import ROWS, DifferenceHistory
+from rigidjax.solvers.dae.bdf.multistep import ROWS, DifferenceHistory
 
 
 @eqx.filter_jit

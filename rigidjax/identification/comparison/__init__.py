@@ -1,5 +1,5 @@
 """Comparison of models.
 
 Start with `compare.py`.
-May import `identification/result` and what is below it.
+May import `identification/result` and lower layers.
 """

@@ -1,5 +1,5 @@
 """Information content of planned runs, and design of informative experiments.
 
 Start with `design.py`.
-May import `identification/regression` and what is below it.
+May import `identification/regression` and lower layers.
 """

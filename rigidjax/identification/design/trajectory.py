@@ -13,7 +13,8 @@ from ...mechanics import System, rate_labels
 from ...signals.fourier import FourierSeries
 from ..regression.base_parameters import BaseParameters
 from ..regression.regressor import check_tree
-from .periodic import MotionLimits, PeriodicMotion, TreeRows, WorkspaceBox, stack_limits
+from .motion_limits import MotionLimits, WorkspaceBox, stack_limits
+from .periodic import PeriodicMotion, TreeRows
 from .trajectory_search import search_trajectory
 
 # Samples per period of the highest harmonic: at which limits are imposed, and checked between.

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .periodic import PeriodicMotion, TreeRows, WorkspaceBox, box_bounds, fourier_basis
+from .motion_limits import WorkspaceBox, box_bounds
+from .periodic import PeriodicMotion, TreeRows, fourier_basis
 
 # Times that limits are tightened between samples.
 _NUM_ROUNDS = 6

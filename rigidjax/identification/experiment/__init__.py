@@ -1,5 +1,5 @@
 """Parameters of a model, and runs with their derivatives with respect to them.
 
 Start with `parameters.py`, then `linearised_runs.py`.
-May import `identification/transforms` and `simulate`; the folders above do not simulate.
+May import `identification/transforms` and lower layers.
 """

@@ -1,5 +1,5 @@
 """Fits of parameters, one data set or many.
 
 Start with `identify.py`.
-May import `identification/prediction`, `shooting` and what is below them.
+May import `identification/prediction`, `shooting` and lower layers.
 """

@@ -1,5 +1,5 @@
 """Intervals of estimates beyond the linearisation: profiles, posterior samples.
 
 Start with `profile.py`.
-May import `identification/search` and what is below it.
+May import `identification/search` and lower layers.
 """

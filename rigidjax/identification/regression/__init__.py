@@ -1,5 +1,5 @@
 """Linear regression of inertial parameters.
 
 Start with `regression.py`.
-May import `identification/statistics` and what is below it.
+May import `identification/statistics` and lower layers.
 """

@@ -1,5 +1,5 @@
 """The result of a fit: its record, reports, datasets and validation on other runs.
 
 Start with `result.py`.
-May import `identification/intervals` and what is below it.
+May import `identification/intervals` and lower layers.
 """

@@ -11,7 +11,8 @@ from ...extras import import_optional
 if TYPE_CHECKING:
     import xarray
 
-    from .. import Fit, Measurements
+    from ..data.measurements import Measurements
+    from .result import Fit
 
 _LEVEL = 0.95
 

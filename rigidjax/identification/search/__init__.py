@@ -1,5 +1,5 @@
 """Weighted least squares: residuals of all runs, their derivatives, the search, its uncertainty.
 
 Start with `problem.py`, then `least_squares.py`.
-May import `identification/starts`, `noise`, `statistics` and what is below them.
+May import `identification/starts`, `noise`, `statistics` and lower layers.
 """

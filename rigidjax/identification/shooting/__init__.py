@@ -1,5 +1,5 @@
 """Multiple shooting.
 
 Start with `shooting.py`.
-May import `identification/search` and what is below it.
+May import `identification/search` and lower layers.
 """

@@ -1,5 +1,5 @@
 """Starts of runs, given, estimated or fitted.
 
 Start with `estimates.py`.
-May import `identification/data` and what is below it.
+May import `identification/data` and lower layers.
 """

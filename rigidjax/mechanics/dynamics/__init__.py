@@ -1,5 +1,5 @@
 """Loads, accelerations, energies and reactions.
 
 Start with `select.py`, which chooses the algorithm.
-May import `mechanics/kinematics` and what is below it.
+May import `mechanics/kinematics` and lower layers.
 """

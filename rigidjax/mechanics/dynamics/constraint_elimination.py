@@ -17,9 +17,9 @@ from ..kinematics.trees import body_twists, generalised_velocities
 from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem
 from .block_elimination import Factors
-from .inverses import solve
 from .joint_gradients import JointGradients
 from .loads import free_forces
+from .mass_matrix import solve
 
 
 def flatten_jacobian(jacobian: Float[Array, "m L k"]) -> Float[Array, "m Lk"]:

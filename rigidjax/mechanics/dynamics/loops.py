@@ -32,7 +32,7 @@ from ..kinematics.trees import (
 )
 from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem
-from .composite_rigid_body import generalised_forces, mass_matrix
+from .mass_matrix import generalised_forces, mass_matrix
 from .pseudo_inverse import CUTOFF, Blocks, ConstrainedEquations, pseudo_inverse
 
 

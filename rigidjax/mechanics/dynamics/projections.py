@@ -18,9 +18,9 @@ from ..kinematics.poses import (
 from ..kinematics.trees import twists_from_velocities
 from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem
-from .composite_rigid_body import generalised_forces
 from .loads import apply_inverse_mass, free_accelerations, free_forces
 from .loops import factor_loops
+from .mass_matrix import generalised_forces
 from .select import tree_constraints, tree_correction
 
 

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from ...native import variants
 from ...small_arrays import householder_qr, sequential_vmap_on_cpu
-from .inverses import inverse_root
+from .mass_matrix import inverse_root
 
 # Singular values below this part of the largest one count as zero (or below ten units of round-off,
 # which is more in single precision). Where a mechanism passes a position with more freedom (a

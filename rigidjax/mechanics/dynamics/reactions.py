@@ -20,10 +20,9 @@ from ..kinematics.poses import Twists, kinematics_for_forces
 from ..kinematics.trees import first_rate, generalised_velocities
 from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem
-from .composite_rigid_body import generalised_forces
-from .inverses import inverse_root
 from .loads import apply_mass, free_forces, wrenches_of_groups
 from .loops import loop_gradient
+from .mass_matrix import generalised_forces, inverse_root
 from .pseudo_inverse import CUTOFF
 from .select import tree_constraints
 

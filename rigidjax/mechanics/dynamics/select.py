@@ -29,7 +29,6 @@ from ..stacked.joints import JointFrames, Poses
 from ..stacked.system import PreparedSystem
 from .articulated_body import articulated_body_accelerations, find_segments, least_change_of_trees
 from .block_elimination import invert
-from .composite_rigid_body import generalised_forces, mass_matrix
 from .constraint_elimination import (
     AbstractConstraints,
     DenseConstraints,
@@ -37,10 +36,10 @@ from .constraint_elimination import (
     constraint_elimination_accelerations,
     flatten_jacobian,
 )
-from .inverses import solve
 from .joint_gradients import joint_gradients
 from .loads import apply_mass, free_accelerations, free_forces
 from .loops import factor_loops
+from .mass_matrix import generalised_forces, mass_matrix, solve
 
 
 def mass_matrix_accelerations(

@@ -1,5 +1,5 @@
 """JAX rules of the kernel primitive: batching, differentiation, lane compaction and meshes.
 
 Start with `primitive.py`.
-May import `native/runtime` and what is below it.
+May import `native/runtime` and lower layers.
 """

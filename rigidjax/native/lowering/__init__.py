@@ -1,5 +1,5 @@
 """Lowering of jaxprs to LLVM instructions.
 
 Start with `emitter.py`; the rules of primitives are in `rules`.
-May import `native/passes`, `native/libm` and what is below them.
+May import `native/passes`, `native/libm` and lower layers.
 """

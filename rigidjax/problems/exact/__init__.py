@@ -1,7 +1,7 @@
 """Closed-form motions.
 
 Start with `free_body.py`.
-May import `rotations`, `bodies` and what is below them.
+May import `rotations`, `bodies` and lower layers.
 """
 
 from .free_body import free_body as free_body

@@ -24,7 +24,8 @@ from ...annotations import (
 )
 from ...formulations import AbstractFormulation
 from ...mechanics import has_joints
-from ..base.dense import RESULTS, StepInterpolation
+from ..base.dense import StepInterpolation
+from ..base.step_results import RESULTS
 from ..base.terms import apply_direction, unwrap
 from .base import AbstractStructureSolver
 from .equations import AbstractMotionStep, Root, find_root

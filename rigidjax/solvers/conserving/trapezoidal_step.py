@@ -16,7 +16,7 @@ from ...rotations.euler_map import euler_map
 from ...rotations.matrix import to_body
 from ...small_arrays import cross
 from .discrete_gradient import conserving_wrenches, wrenches_in_pose
-from .equations import Root, find_root
+from .equations import AbstractMultiplierEquations, Root, find_root
 from .fixed_point import director_gain, director_rates
 from .increments import Map, RotationIncrement, cayley, map_rotations
 from .phase import (
@@ -28,7 +28,6 @@ from .phase import (
     momenta,
     rotate_quaternions,
 )
-from .saddle import AbstractMultiplierEquations
 from .welded_assemblies import WeldedAssemblies, assembly_leads
 
 

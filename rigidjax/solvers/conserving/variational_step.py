@@ -21,7 +21,7 @@ from ...mechanics.stacked.system import PreparedSystem
 from ...rotations.quaternion import Quaternion
 from .base import check_form, check_free_bodies
 from .discrete_gradient import wrenches_in_pose
-from .equations import AbstractMotionStep, Root, find_root
+from .equations import AbstractMotionStep, AbstractMultiplierEquations, Root, find_root
 from .fixed_point import VariationalRateStep, boundary_momentum, split_moment
 from .increments import conformal
 from .motion import BodyMotion
@@ -34,7 +34,6 @@ from .phase import (
     rotate_quaternions,
     split_twists,
 )
-from .saddle import AbstractMultiplierEquations
 
 
 def variational_step(

@@ -10,9 +10,9 @@ from jaxtyping import PyTree
 from ...annotations import Args, Count, Norm, Number, Terms, Time, Y
 from ..base.replayable import AbstractReplayable
 from ..base.terms import AbstractDAETerm, check_unknowns, flatten, unwrap
+from .controllers import ProposedStepController
 from .equations import build_equations, differentiation_index
 from .newton import SimplifiedNewton
-from .proposed import ProposedStepController
 
 
 class AbstractDAESolver(

@@ -1,9 +1,8 @@
 """Integrators on the rotation group.
 
 Start with `generalized_alpha.py`.
-May import `solvers/conserving`, `solvers/dae` and what is below them.
+May import `solvers/conserving`, `solvers/dae` and lower layers.
 """
 
 from .generalized_alpha import GeneralizedAlpha as GeneralizedAlpha
-from .munthe_kaas import MuntheKaas as MuntheKaas
-from .tableau import RK4 as RK4
+from .munthe_kaas import RK4 as RK4, MuntheKaas as MuntheKaas

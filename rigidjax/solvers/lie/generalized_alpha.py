@@ -25,8 +25,8 @@ from ...mechanics import has_joints
 from ...rotations.quaternion import Quaternion
 from ...rotations.so3 import dot
 from ...small_arrays import cross, vmap_rows
-from ..base.dense import RESULTS
 from ..base.implicit import attach_derivatives
+from ..base.step_results import RESULTS
 from ..base.terms import apply_direction, unwrap
 from ..conserving.base import AbstractStructureSolver
 from .alpha_step import AlphaCoefficients, AlphaStep, coefficients, solve_by_newton

@@ -36,8 +36,8 @@ from ...annotations import (
 )
 from ...signals.shared_tables import freeze_signals, table_signals
 from ...signals.signal import SignalClock, signals_of, with_signals
-from ..base.dense import RESULTS
 from ..base.hooked import AbstractHook, End, Start, innermost_solver
+from ..base.step_results import RESULTS
 from ..dae.base import AbstractDAESolver
 
 # Distance, in units of round-off, of coinciding samples of signals with different delays, so that

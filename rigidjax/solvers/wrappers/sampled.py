@@ -17,8 +17,8 @@ from ...formulations import AbstractFormulation
 from ...formulations.binding import sample_controllers
 from ...formulations.charts import Unknowns
 from ...signals.controllers import sampled_sources
-from ..base.dense import RESULTS
 from ..base.hooked import AbstractHook, End, Start, innermost_solver
+from ..base.step_results import RESULTS
 from ..dae.base import AbstractDAESolver
 from .knots import SIGNAL_NOT_FROZEN
 from .perturbed import map_probe

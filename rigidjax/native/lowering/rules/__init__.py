@@ -1,7 +1,7 @@
 """One rule for each primitive, by families.
 
 Start with `arithmetic.py`.
-May import `native/lowering`, `native/ops` and what is below them.
+May import `native/lowering`, `native/ops` and lower layers.
 """
 
 from . import (  # noqa: F401

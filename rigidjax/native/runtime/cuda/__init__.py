@@ -1,5 +1,5 @@
 """Kernels for NVIDIA GPUs.
 
 Start with `launch.py`.
-May import `native/runtime` and what is below it.
+May import `native/runtime` and lower layers.
 """

@@ -23,7 +23,7 @@ from ....annotations import (
     Vector,
     Y,
 )
-from ...base.dense import DifferenceInterpolation, newton_result, stop_at_roundoff
+from ...base.dense import DifferenceInterpolation
 from ...base.implicit import attach_derivatives
 from ...base.linear import (
     Factorisation,
@@ -35,8 +35,10 @@ from ...base.linear import (
     zero_factorisation,
 )
 from ...base.rate_elimination import Pairs
+from ...base.step_results import newton_result, stop_at_roundoff
 from ...base.terms import Index, flatten
 from ..base import AbstractProposingSolver, check_problem
+from ..controllers import controller_scale, encode_step_factor
 from ..equations import (
     AbstractEquations,
     build_equations,
@@ -45,9 +47,8 @@ from ..equations import (
     stop_gradients,
 )
 from ..newton import NewtonSolution, SimplifiedNewton, default_newton, iterate
-from ..proposed import controller_scale, encode_step_factor
 from ..start import check_start_consistency
-from .history import (
+from .multistep import (
     MAX_ORDER,
     Correction,
     DifferenceCoefficients,

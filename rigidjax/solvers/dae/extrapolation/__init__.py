@@ -1,7 +1,7 @@
 """Extrapolation methods of variable order.
 
 Start with `odex.py`.
-May import `solvers/dae` and what is below it.
+May import `solvers/dae` and lower layers.
 """
 
 from .odex import Odex as Odex

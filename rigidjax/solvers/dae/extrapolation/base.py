@@ -7,11 +7,12 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ....annotations import Count, Time, Vector, Y
-from ...base.dense import RESULTS, ChordInterpolation, stop_at_roundoff
+from ...base.dense import ChordInterpolation
+from ...base.step_results import RESULTS, stop_at_roundoff
 from ..base import AbstractProposingSolver
+from ..controllers import controller_scale, encode_step_factor
 from ..equations import stop_gradients
 from ..newton import SimplifiedNewton, default_newton
-from ..proposed import controller_scale, encode_step_factor
 from .table import Extrapolation, StepSequence, choose_columns
 
 

@@ -1,7 +1,7 @@
 """Radau IIA methods for stiff and differential-algebraic equations.
 
 Start with `radau.py`.
-May import `solvers/dae` and what is below it.
+May import `solvers/dae` and lower layers.
 """
 
 from .radau import (

@@ -28,12 +28,14 @@ from ....annotations import (
     Vector,
     Y,
 )
-from ...base.dense import AbstractDenseOutput, newton_result, stop_at_roundoff
+from ...base.dense import AbstractDenseOutput
 from ...base.implicit import attach_derivatives
 from ...base.linear import Inverse, check_linear_solver, inverse_size, solve
+from ...base.step_results import newton_result, stop_at_roundoff
 from ...base.terms import flatten
 from ...explicit.continuous import continuous
 from ..base import AbstractDAESolver, check_problem
+from ..controllers import PredictiveController
 from ..equations import (
     Point,
     build_equations,
@@ -43,7 +45,6 @@ from ..equations import (
     stop_gradients,
 )
 from ..newton import NewtonSolution, SimplifiedNewton, default_newton, iterate
-from ..predictive import PredictiveController
 from ..start import check_start_consistency
 from .stages import (
     RefinedStages,

@@ -1,4 +1,4 @@
-"""Time and unknowns at the zero of a function, near the end of a segment of a hybrid run."""
+"""Time and unknowns at a transition of a hybrid run, and the unknowns after it."""
 
 import functools
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ..annotations import Count, Flag, Scalar
-from ..control.sticking import stop_locked
+from ..control.held_joints import stop_locked
 from ..control.transition import AbstractChange, Transition, restart, split_change
 from ..formulations import AbstractAbsolute, AbstractFormulation
 from ..formulations.binding import set_inputs

@@ -1,4 +1,4 @@
-r"""Stick and slip of joints as transitions that every run of such a model has.
+r"""Joints that are held at rest: stick and slip by friction, locks and their release.
 
 A joint slips where the effort that holds it reaches the level of friction at rest, and sticks where
 its rate passes through zero; if friction cannot hold it, it slips on at once. One coordinate

@@ -1,4 +1,4 @@
-r"""The history of a multistep method: modified divided differences on unequal steps.
+r"""Formulas of a multistep method: differences on unequal steps, choice of order and step.
 
 At equal steps the formula of order k is
 $\sum_{j \le k} \nabla^j y_{n+1}/j - \kappa\,\gamma_k (y_{n+1} - y^{(0)}) = h\,\dot y_{n+1}$ with
