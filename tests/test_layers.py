@@ -153,8 +153,8 @@ def test_no_folders_import_each_other():
         if path.name != "__init__.py"
         for other in imports(name, path, files)
     }
-    knots = find_cycles(edges)
-    assert not knots, "\n".join(map(str, knots))
+    cycles = find_cycles(edges)
+    assert not cycles, "\n".join(map(str, cycles))
 
 
 def test_folders_say_what_they_contain():
