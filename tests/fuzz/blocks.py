@@ -17,7 +17,7 @@ from jax import lax
 from rigidjax import native
 from rigidjax.native.jaxrules import lockstep
 from rigidjax.native.ops import cross_product, division, gather_scatter, linalg, sums
-from rigidjax.mechanics.dynamics import inverses
+from rigidjax.mechanics.dynamics import mass_matrix
 """
 
 

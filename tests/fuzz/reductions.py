@@ -158,7 +158,7 @@ def linear_algebra(w: Writer) -> None:
     kind = w.integer(0, 9)
     # Solutions for singular matrices, and logarithms of their determinants, are those of roundings.
     A = _square(w, "fc" if kind in (0, 1, 2) else "f", may_be_singular=kind not in (0, 1, 3, 9))
-    inverse = w.choose(["linalg.inverse", "inverses.inverse_root"])
+    inverse = w.choose(["linalg.inverse", "mass_matrix.inverse_root"])
     spd = f"(lambda A: A @ A.T + 0.5 * jnp.eye(len(A), dtype=A.dtype))({A})"
     code = [
         f"linalg.inverse({A})", f"jnp.linalg.inv({A})", f"jnp.linalg.det({A})",
