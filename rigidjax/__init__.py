@@ -85,6 +85,7 @@ try:
         joint_states as joint_states,
         rate_labels as rate_labels,
     )
+    from .native import make_all_old as _make_all_old
     from .results import RESULTS as RESULTS, SimulationError as SimulationError
     from .rotations import (
         ConformalRotationVector as ConformalRotationVector,
@@ -105,6 +106,7 @@ try:
     from .state import State as State
 finally:
     if _collects_garbage:
+        _make_all_old()
         _gc.enable()
 
 if _typing.TYPE_CHECKING:

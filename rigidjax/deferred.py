@@ -18,8 +18,11 @@ def deferred_names(
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        from .native import gc_paused
+
         home = homes[name]
-        module = import_module(f".{home or name}", package)
+        with gc_paused():
+            module = import_module(f".{home or name}", package)
         return module if home is None else getattr(module, name)
 
     def names() -> list[str]:

@@ -54,7 +54,7 @@ LINES = {
     "joints": 2_220,
     "mechanics": 5_580,
     "models": 6_060,
-    "native": 14_380,
+    "native": 14_390,
     "plotting": 1_700,
     "problems": 2_250,
     "projection": 210,

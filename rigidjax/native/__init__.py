@@ -29,7 +29,7 @@ from .jaxrules.lane_compaction import (
 from .jaxrules.lockstep import lockstep_max as lockstep_max
 from .jaxrules.meshes import opaque_call as opaque_call, trace_without_mesh as trace_without_mesh
 from .primitives.variants import variants as variants
-from .runtime.garbage import gc_paused as gc_paused
+from .runtime.garbage import gc_paused as gc_paused, make_all_old as make_all_old
 from .runtime.platforms import why_no_kernels as why_no_kernels
 
 if TYPE_CHECKING:
