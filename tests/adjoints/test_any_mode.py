@@ -61,62 +61,6 @@ def test_reverse_equals_forward_and_differences(case):
         np.testing.assert_allclose(reverse, jnp.stack(differences), rtol=1e-7, atol=1e-8)
 
 
-@pytest.mark.exhaustive
-def test_batch_and_shared_parameters():
-    thetas = THETA * (1 + 1e-2 * jnp.arange(3.0)[:, None])
-    one = jax.jit(jax.grad(scalar))
-    each = jnp.stack([one(theta) for theta in thetas])
-    np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(scalar)))(thetas), each, rtol=1e-10)
-
-    def sum_over_batch(body_part):
-        function = lambda rates: scalar(jnp.concatenate([body_part, rates]))  # noqa: E731
-        return jnp.sum(jax.vmap(function)(jnp.stack([THETA[4:], 2 * THETA[4:]])))
-
-    first = one(THETA)[:4]
-    second = one(jnp.concatenate([THETA[:4], 2 * THETA[4:]]))[:4]
-    np.testing.assert_allclose(
-        jax.jit(jax.grad(sum_over_batch))(THETA[:4]), first + second, rtol=1e-10
-    )
-
-
-@pytest.mark.exhaustive
-def test_gradient_with_respect_to_times():
-    # d(state)/dt at the end is the vector field there.
-    model = run(THETA).model
-
-    def end(t1):
-        return run(THETA, t1).ys[-1]
-
-    y1 = end(jnp.array(0.4))
-    expected = model.vector_field(jnp.array(0.4), y1)
-    forward = jax.jit(jax.jacfwd(end))(jnp.array(0.4))
-    reverse = jax.jit(jax.jacrev(end))(jnp.array(0.4))
-    np.testing.assert_allclose(reverse, forward, rtol=1e-10, atol=1e-11)
-    # The last step is as long as t1 asks: its derivative is the field to the method's accuracy.
-    np.testing.assert_allclose(forward, expected, rtol=1e-4, atol=1e-4)
-
-    def save_rate(ts):
-        return run(THETA, 0.4, ts=ts).ys[0, 5]
-
-    ts = jnp.array([0.11, 0.4])
-    np.testing.assert_allclose(
-        jax.jit(jax.grad(save_rate))(ts), jax.jit(jax.jacfwd(save_rate))(ts), rtol=1e-9, atol=1e-11
-    )
-
-
-@pytest.mark.exhaustive
-def test_second_derivatives():
-    def function(rates):
-        theta = jnp.concatenate([THETA[:4], rates])
-        return scalar(theta, t1=0.1, rtol=1e-4, atol=1e-4, max_steps=16)
-
-    x = THETA[4:]
-    forward_twice = jax.jit(jax.jacfwd(jax.jacfwd(function)))(x)
-    forward_over_reverse = jax.jit(jax.hessian(function))(x)
-    np.testing.assert_allclose(forward_over_reverse, forward_twice, rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(forward_twice, forward_twice.T, rtol=1e-9, atol=1e-10)
-
-
 def test_closed_over_values_are_differentiated():
     def solve(theta):
         term = diffrax.ODETerm(lambda t, y, args: -theta * y)

@@ -354,21 +354,6 @@ def test_run_with_a_structure_preserving_solver():
 # --- systems of several bodies
 
 
-@pytest.mark.exhaustive
-def test_run_of_several_bodies(tmp_path):
-    arguments = ("--set", "n=4", "--set", "joint=revolute", "--t1", 0.1, "--samples", 11)
-    path = tmp_path / "chain.png"
-    text = good("run", "chain", *arguments, "--plot", path)
-    assert "Chain of 4 rods, revolute joints" in text
-    assert "position of rod 1 at 0.1 s" in text
-    assert "angular velocity of rod 3" in text
-    assert "and 1 more bodies; see --out" in text
-    assert "no reference" in text
-    assert path.stat().st_size > 10_000
-    assert_refused("must be 1 or more; got 0", "run", "chain", "--set", "n=0")
-    assert_refused("takes a number \\(int\\); got 'two'", "run", "chain", "--set", "n=two")
-
-
 def test_run_reports_position_drift():
     text = good("run", "simple_pendulum", "--t1", 0.1, "--samples", 11)
     error = re.search(r"(\S+) m in position, against closed form", text).group(1)

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from cli.program import assert_refused, good
 
 
@@ -27,11 +26,3 @@ def test_compare_prints_one_row_for_each_formulation(tmp_path):
 def test_compare_rejects_unknown_formulations():
     message = "No formulation has 'octonion' in its name. There are: null space, quaternion;"
     assert_refused(message, "compare", "free_body", "--only", "octonion")
-
-
-@pytest.mark.exhaustive
-def test_compare_lists_omitted_formulations():
-    arguments = ("--t1", 0.1, "--rtol", 1e-6, "--only", "quaternion")
-    text = " ".join(good("compare", "simple_pendulum", *arguments).split())
-    assert "absolute, quaternion: omitted. " in text and "`Absolute` in all." in text
-    assert "and of centres of mass (m)" in text

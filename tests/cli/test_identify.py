@@ -9,41 +9,9 @@ import sys
 import numpy as np
 import pytest
 from cli.case_files import PENDULUM, RACKET, TEXT, case_of
-from cli.program import assert_refused, call, good
+from cli.program import assert_refused, call
 
 import rigidjax as rj
-
-# A free body with rates and orientations, and too few iterations for an optimum.
-FREE = """
-title = "Free <body>"
-[fixed_point_body]
-inertia = [2.0, 1.5, 1.0]
-[data]
-file = "free.csv"
-run = "toss"
-[[sensor]]
-type = "Gyroscope"
-columns = ["a", "b", "c"]
-noise = 0.01
-[[sensor]]
-type = "Attitude"
-columns = ["q1", "q2", "q3", "q0"]
-orientation = "xyzw"
-noise = 0.01
-[[parameter]]
-name = "inertia"
-path = "model.system.inertia"
-transform = "principal-inertia"
-fixed = ["I1"]
-[[parameter]]
-name = "rates"
-path = "state0.angular_velocity"
-per_run = true
-[method]
-horizons = [1.0]
-max_iterations = 4
-"""
-
 
 # A program less to compile.
 ONE_HORIZON = TEXT.replace("horizons = [0.3, 1.0]", "horizons = [1.0]")
@@ -62,22 +30,6 @@ def fitted(tmp_path_factory):
     result = call("identify", case, *options)
     assert result.exit_code == 0, result.output + repr(result.exception)
     return result, *paths
-
-
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_profile_and_previous_report(fitted):
-    """The earlier report is that of the same fit."""
-    _, _, page, report = fitted
-    case = page.parent / "given" / "pendulum.toml"
-    html = page.with_name("profile.html")
-    text = good("identify", case, "--profile", "damping", "--previous", report, "--html", html)
-    assert re.search(r"^95 % intervals; use those with a star: the residuals are white", text, re.M)
-    assert "<th>profile</th>" in html.read_text() and "<th>profile</th>" not in page.read_text()
-    assert re.search(r"^damping: the 95 % interval of the profile is 0.1\d+ to 0.1\d+", text, re.M)
-    assert "of the same data, no estimate moved by more than 2 standard errors" in " ".join(
-        text.split()
-    )
 
 
 def test_runs_that_cannot_be_held_out(tmp_path):
@@ -181,57 +133,6 @@ def test_inputs_are_not_overwritten(tmp_path):
 
 
 # --- a fit that does not converge
-
-
-@pytest.fixture(scope="module")
-def free_case(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("free")
-    (folder / "free.toml").write_text(FREE)
-    ts = np.linspace(0.0, 6.0, 25)
-    lines = ["toss,time_s,a,b,c,q0,q1,q2,q3"]
-    model = rj.NullSpace(rj.FixedPointBody([2.0, 1.2, 0.9]))
-    for toss, rates in (("one", (1.0, 2.0, 0.5)), ("two", (-0.5, 1.0, 2.0))):
-        state = rj.State(angular_velocity=rates)
-        states = rj.simulate(model, state, ts[-1], ts=ts).states
-        table = np.column_stack([ts, states.angular_velocity[:, 0], states.orientation[:, 0]])
-        # Not the motion of this body: measured backwards.
-        table[:, 1:] = table[::-1, 1:]
-        lines += [",".join([toss, *(f"{x:.6f}" for x in row)]) for row in table]
-    (folder / "free.csv").write_text("\n".join(lines) + "\n")
-    paths = [folder / "fit.nc", folder / "fit.html", folder / "fit.md"]
-    result = call(
-        "identify",
-        folder / "free.toml",
-        "--out",
-        paths[0],
-        "--html",
-        paths[1],
-        "--report",
-        paths[2],
-    )
-    return result, *paths
-
-
-@pytest.mark.exhaustive
-def test_all_outputs_report_a_missing_optimum(free_case):
-    result, netcdf, html, report = free_case
-    assert result.exit_code == 1
-    assert "Error: The fit did not converge: no optimum within 4 iterations" in result.stderr
-    data = rj.io.load(netcdf)
-    assert data.attrs["converged"] == 0
-    assert "did not converge" in data.attrs["warning"]
-    page = html.read_text()
-    assert '<p class="failed">This fit did not converge: no optimum within 4 iterations' in page
-    assert "**This fit did not converge" in report.read_text()
-
-
-@pytest.mark.exhaustive
-def test_page_escapes_and_shows_orientations(free_case):
-    page, data = free_case[2].read_text(), rj.io.load(free_case[1])
-    assert "<h1>Free &lt;body&gt;</h1>" in page and page.count("<img ") == 7
-    assert data["attitude_measured"].attrs["units"] == "1"
-    assert data["attitude_residual"].shape == (2, 25, 3)
-    np.testing.assert_allclose(np.linalg.norm(data["attitude_predicted"], axis=2), 1.0, rtol=1e-9)
 
 
 def test_page_without_matplotlib(monkeypatch, tmp_path):

@@ -1,9 +1,5 @@
 """Ctrl-C ends the command at once with code 130, without partial files."""
 
-import errno
-import os
-import pty
-import select
 import signal
 import subprocess
 import sys
@@ -65,58 +61,6 @@ def _is_caught(pid):
     with open(f"/proc/{pid}/status") as file:
         mask = next(line.split()[1] for line in file if line.startswith("SigCgt"))
     return bool(int(mask, 16) >> (signal.SIGTERM - 1) & 1)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_interrupt_during_xla(tmp_path):
-    """A run of ten million steps, interrupted when the progress bar appears and hides the
-    cursor.
-    """
-    terminal, end = pty.openpty()
-    arguments = (
-        "run",
-        "free_body",
-        "--t1",
-        1e4,
-        "--dt",
-        1e-3,
-        "--out",
-        "body.nc",
-        "--plot",
-        "a.png",
-    )
-    with start_process(*arguments, "--progress", folder=tmp_path, stderr=end) as process:
-        # Held by the program alone: reading then comes to an end when the program does.
-        os.close(end)
-        _wait_for(b"%", terminal, process)
-        assert end_of(process) == 130
-    assert b"".join(iter(lambda: _read(terminal), b"")).endswith(interrupts.RESTORE_TERMINAL)
-    assert list(tmp_path.iterdir()) == []
-
-
-def _wait_for(mark, terminal, process, seconds=240.0):
-    """Wait until a process has printed the mark; fail if it ends or is silent for too long."""
-    seen = b""
-    while mark not in seen:
-        if not select.select([terminal], [], [], seconds)[0]:
-            process.kill()
-            pytest.fail(f"Silent for {seconds} s, after {seen.decode()!r}")
-        part = _read(terminal)
-        if not part:
-            pytest.fail(f"Ended with code {process.wait()} after {seen.decode()!r}")
-        seen += part
-
-
-def _read(terminal):
-    """Return pending output of a terminal, or nothing if its writers are closed."""
-    try:
-        return os.read(terminal, 1024)
-    except OSError as error:
-        # On Linux a closed terminal raises an error instead of returning the end of the file.
-        if error.errno != errno.EIO:
-            raise
-        return b""
 
 
 @pytest.mark.exhaustive("2")

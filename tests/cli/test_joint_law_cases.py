@@ -1,14 +1,11 @@
 """Friction, springs and stops of joints, and cables, in case files and in fits."""
 
-import jax
 import numpy as np
 import pytest
 from cli.case_files import case_of
 
 import rigidjax as rj
-from rigidjax import plotting
 from rigidjax.cli.case import read_case
-from rigidjax.identification import Experiment
 
 CASE = """
 [[body]]
@@ -58,10 +55,6 @@ PARAMETERS = "".join(
 )
 
 
-def experiment(case):
-    return Experiment(case.model, case.state0, case.measurements[0].sensors)
-
-
 def system_of_case():
     """The system of `CASE`, built in Python."""
     friction = rj.Friction(1.5, 0.2, (2.0, 0.1), 0.05)
@@ -90,25 +83,6 @@ def folder(tmp_path, run):
     rows = [f"{t!r},{x!r}" for t, x in zip(*(values.tolist() for values in run), strict=True)]
     (tmp_path / "slide.csv").write_text("\n".join(["t,x", *rows]))
     return tmp_path
-
-
-@pytest.mark.exhaustive
-def test_tables_describe_the_laws_and_paths_find_their_constants(folder):
-    case = read_case(case_of(folder, CASE + PARAMETERS))
-    leaves = [p.leaf(experiment(case)) for p in case.parameters]
-    np.testing.assert_array_equal([float(leaf.squeeze()) for leaf in leaves], [*PATHS.values()])
-    built = system_of_case()
-    for name in ("friction", "stop", "stiffness", "rest", "limits"):
-        ours, theirs = (getattr(s.joints[0], name) for s in (case.model.system, built))
-        assert jax.tree.structure(ours) == jax.tree.structure(theirs)
-        leaves = zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True)
-        assert all(np.array_equal(a, b) for a, b in leaves)
-    assert case.model.system.forces[0].bodies == ("ground", "ground", "block")
-    exact = CASE.replace("velocity = 0.05", "sticking = true")
-    assert read_case(case_of(folder, exact + PARAMETERS)).model.system.joints[0].friction.sticking
-    page = plotting.write_model_page(case.model, folder / "page.html").read_text("utf-8")
-    assert "friction Friction(coulomb (1.5), viscous (0.2), stribeck Stribeck(static (2)" in page
-    assert "bodies (ground, ground, block), points ((-1, 0, 0), (-1, 1, 0), None)" in page
 
 
 URDF = """<robot name="arm"><link name="world"/><link name="one"><inertial><mass value="1"/>

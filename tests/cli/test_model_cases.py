@@ -1,14 +1,12 @@
 """Cases with a model file: references to its parts, simulations, and a fit."""
 
-import json
 import pathlib
 
 import numpy as np
 import pytest
-from cli.program import assert_refused, good
+from cli.program import assert_refused
 
 import rigidjax as rj
-from rigidjax import io
 from rigidjax.cli.case import read_run_case
 
 ARM = pathlib.Path(__file__).resolve().parents[1] / "models" / "data" / "arm.urdf"
@@ -67,22 +65,6 @@ def case_with(folder, text):
     path = folder / "case.toml"
     path.write_text(text)
     return path
-
-
-@pytest.mark.exhaustive
-def test_motor_holds_the_model_of_a_file(rod):
-    case, out, html = case_with(rod, HELD), rod / "run.nc", rod / "run.html"
-    text = good("run", case, "--out", out, "--html", html)
-    assert "Held rod" in text and f"page: {html}" in text.replace("\n", "")
-    data = io.load(out)
-    assert data.sizes["time"] == 3
-    place = 0.4 * np.array([np.cos(0.3), np.sin(0.3), 0.0])
-    np.testing.assert_allclose(data["position"].values[-1, 0], place, atol=1e-9)
-    # The visual is stored for `rigidjax view`.
-    (body,) = json.loads(str(data["mechanism"].values))["bodies"]
-    assert np.ptp(body["shape"]["vertices"], axis=0) == pytest.approx([0.8, 0.1, 0.1])
-    assert "<title>Held rod</title>" in html.read_text("utf-8")
-    assert_refused("is an input", "run", case, "--out", rod / "rod.urdf", "--force")
 
 
 def test_model_file_is_a_case(rod):

@@ -47,17 +47,6 @@ def test_loops_and_open_limits():
     assert joints["drive"]["effort"] == 20 and joints["pivot"]["rate"] is None
 
 
-@pytest.mark.exhaustive
-def test_options_change_the_model(tmp_path):
-    facts = json.loads(good("model", ARM, "--no-mimic", "--json"))
-    assert facts["couplings"] == [] and facts["degrees_of_freedom"] == 6
-    free = tmp_path / "free.urdf"
-    free.write_text(ARM.read_text().replace('name="world"', 'name="foot"').replace("world", "foot"))
-    assert '"floating"' in good("model", free, "--floating-base", "--json")
-    assert '"floating"' not in good("model", free, "--fixed-base", "--json")
-    assert_refused("the file has no such unsupported feature", "model", ARM, "--ignore", "gear")
-
-
 def test_inertias_without_a_body_are_marked(tmp_path):
     flat = tmp_path / "flat.urdf"
     flat.write_text(ARM.read_text().replace("izz='0.0068'", "izz='0.0168'"))

@@ -6,7 +6,6 @@ import jax
 import numpy as np
 import pytest
 from cli.case_files import ARM
-from cli.program import good
 
 import rigidjax as rj
 from rigidjax.cli.case import read_case, read_run_case
@@ -104,46 +103,6 @@ def test_fit_of_a_motor_with_measured_voltages(tmp_path):
     wrong = rj.DCMotor("hinge", rj.Input("volts", 2)[1], 1.5, 0.3, 0.4)
     with pytest.raises(ValueError, match=r"values of 'volts' must have shape \(K, 2\), as in"):
         bind_measured(arm_with(wrong), runs[0].inputs)
-
-
-@pytest.mark.exhaustive
-def test_a_run_of_a_case_binds_numbers_and_tables(tmp_path):
-    (tmp_path / "push.csv").write_text("time_s,a,b\n0,1,2\n1,3,5\n2,1,0\n")
-    text = (
-        ARM
-        + MOTOR.replace('"volts" }', '"volts", default = 1.0 }')
-        + """
-[[motor]]
-joint = "hinge"
-torque = { input = "push", size = 2, entry = 1 }
-[[motor]]
-joint = "hinge"
-torque = { input = "wave", size = 3, entry = 2 }
-[[motor]]
-joint = "hinge"
-torque = { input = "idle", default = 0.25 }
-[inputs]
-volts = 2.5
-push = { file = "push.csv", columns = ["a", "b"], interpolation = "hold", unit = "N mm" }
-[[input]]
-name = "wave"
-type = "fourier"
-frequency = 2.0
-sine = [[9.0, 9.0, 0.3], [9.0, 9.0, 0.1]]
-[run]
-t1 = 1.5
-"""
-    )
-    case = read_run_case(case_in(tmp_path, text))
-    assert set(case.inputs) == {"volts", "push"}
-    options: Any = {"rtol": 1e-10, "atol": 1e-10}
-    sol = rj.simulate(case.model, case.state0, 1.5, inputs=case.inputs, **options)
-    push = rj.Signal([0.0, 1.0, 2.0], [2e-3, 5e-3, 0.0], "hold")
-    forces = [rj.Motor("hinge", law) for law in (push, rj.FourierSeries(2.0, [0.3, 0.1]), 0.25)]
-    other = arm_with(rj.DCMotor("hinge", 2.5, 1.5, 0.3, 0.4), *forces)
-    expected = rj.simulate(other, other.system.reference_state(), 1.5, **options)
-    np.testing.assert_allclose(sol.ys, expected.ys, atol=1e-9)
-    assert "angular velocity of arm" in good("run", tmp_path / "case.toml", "--t1", "0.1")
 
 
 def test_every_actuator_can_be_described(tmp_path):

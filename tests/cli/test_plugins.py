@@ -129,15 +129,6 @@ path = "sensors.0.floor"
 """
 
 
-@pytest.mark.exhaustive
-def test_rotation_is_an_option(files):
-    option = ("--rotation", "modified-rodrigues-parameters")
-    assert_refused("no rotation 'no-such", "run", "free_body", "--rotation", "no-such")
-    plugin = files / "ModifiedRodriguesParameters.py"
-    text = good("--plugin", plugin, "run", "free_body", *option, "--t1", "0.1")
-    assert "ModifiedRodriguesParameters" in text
-
-
 def test_solver_is_an_option():
     class Ralston4(diffrax.Heun):
         pass

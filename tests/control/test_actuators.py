@@ -8,9 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import scipy.integrate
 from formulations import cases
-from jax.flatten_util import ravel_pytree
 
 import rigidjax as rj
 from rigidjax.io.names import unknown_names
@@ -196,37 +194,6 @@ def test_energy_is_the_work_of_the_actuators():
     assert abs(supplied - converted - stored) < 1e-9
 
 
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_derivatives_by_parameters_are_exact_in_both_modes():
-    rng = np.random.default_rng(3)
-
-    def check(names, derivative):
-        flat, unravel = ravel_pytree({name: as_arrays(PARAMETERS)[name] for name in names})
-        expected = jax.jacfwd(lambda x: exact(names, unravel(x)))(flat)
-
-        def end(x):
-            return motion(run(rj.NullSpace, names, unravel(x)), names)[-1]
-
-        weights, direction = (jnp.asarray(rng.normal(size=size)) for size in expected.shape)
-        derivative(end, flat, expected, weights, direction)
-
-    def forward(end, flat, expected, weights, direction):
-        found = jax.jvp(end, (flat,), (direction,))[1]
-        assert cases.error(found, expected @ direction) < 1e-7
-
-    def backward(end, flat, expected, weights, direction):
-        found = jax.grad(lambda x: weights @ end(x))(flat)
-        assert cases.error(found, weights @ expected) < 1e-7
-
-    check(list(KINDS), forward)
-    check(["lag", "servo", "dc"], backward)
-
-
-def as_arrays(parameters):
-    return {n: {k: np.asarray(v, float) for k, v in p.items()} for n, p in parameters.items()}
-
-
 LIMITED: dict[str, dict[str, Any]] = {
     "lag": {"limit": 0.3},
     "dc": {"command": 20.0, "current_limit": 1.5, "speed_limit": 6.0},
@@ -234,59 +201,6 @@ LIMITED: dict[str, dict[str, Any]] = {
     "servo": {"limit": 0.5},
     "pi": {"limit": 0.6},
 }
-
-
-def limited_rates(t, z):
-    """Rates of all limited actuators and their joints, written for NumPy."""
-    out, clip = [], np.clip
-    parts = np.split(z, np.cumsum([3, 3, 4, 4]))
-    for (name, p), limits, part in zip(PARAMETERS.items(), LIMITED.values(), parts, strict=True):
-        p = {**p, **limits}
-        q, v, x, u = part[0], part[1], part[2:], p["command"]
-        if name == "lag":
-            force, rates = x[0], (clip(u, -0.3, 0.3) - x) / p["time_constant"]
-        elif name == "dc":
-            slope, R = p["gear"] * p["back_emf"], p["resistance"]
-            top = abs(slope) * p["speed_limit"]
-            drop = clip(clip(u, -top, top) - slope * v, -R * 1.5, R * 1.5)
-            force = p["gear"] * p["torque_constant"] * x[0]
-            rates = (drop - R * x) / p["inductance"]
-        elif name == "pid":
-            raw = p["proportional"] * (u - q) + x[0] - p["derivative"] * x[1]
-            force = clip(raw, -1.1, 1.1)
-            windup = (force - raw) / p["tracking_time"]
-            rates = [p["integral"] * (u - q) + windup, (v - x[1]) / p["filter_time"]]
-        elif name == "servo":
-            force = clip(p["stiffness"] * (x[0] - q) + p["damping"] * (x[1] - v), -0.5, 0.5)
-            w = p["natural_frequency"]
-            rates = [x[1], w**2 * (u - x[0]) - 2 * p["damping_ratio"] * w * x[1]]
-        else:
-            raw = p["proportional"] * (u - v) + x[0]
-            force = clip(raw, -0.6, 0.6)
-            tracking = p["proportional"] / p["integral"]
-            rates = [p["integral"] * (u - v) + (force - raw) / tracking]
-        out += [v, force / PLACES[name][2], *np.atleast_1d(rates)]
-    return np.array(out)
-
-
-@pytest.mark.exhaustive
-def test_limited_actuators_agree_with_scipy():
-    """The forces cross their limits; the current stays within its own."""
-    names = list(KINDS)
-    parameters = {name: {**p, **LIMITED[name]} for name, p in PARAMETERS.items()}
-    sol = run(rj.NullSpace, names, parameters, ts=np.linspace(0.0, 4.0, 41))
-    start = [[START, SPEED, *np.atleast_1d(p["initial"])] for p in PARAMETERS.values()]
-    reference = scipy.integrate.solve_ivp(
-        limited_rates, (0.0, 4.0), np.concatenate(start), "DOP853", rtol=1e-12, atol=1e-13,
-        max_step=0.002,
-    )  # fmt: skip
-    joints = np.concatenate([reference.y[[k, k + 1], -1] for k in (0, 3, 6, 10, 14)])
-    states = reference.y[[2, 5, 8, 9, 12, 13, 16], -1]
-    rows = motion(sol, names)
-    assert cases.error(rows[-1], np.concatenate([joints, states])) < 1e-8
-    current = np.abs(rows[:, 11])
-    assert 1.4 < current.max() <= 1.5 + 1e-9
-    assert abs(rows[-1, 3]) < 6.0
 
 
 def test_controllers_of_the_other_variable():
@@ -370,26 +284,6 @@ class Metered(rj.AbstractActuator):
 
     def force(self, t, x, u):
         return x[0]
-
-
-@pytest.mark.exhaustive
-def test_users_actuator_of_a_policy_does_the_work_that_it_counts():
-    body = rj.Body("arm", MASS, (J, J, J), position=(0.3, 0.0, 0.0))
-    hinge = rj.Revolute("ground", "arm", (0.0, 0.0, 0.0), Z, name="hinge")
-    actuator = Metered("hinge", rj.Input("u", default=None), jnp.array(0.1))
-    system = rj.System([body], [hinge], [actuator, rj.Gravity((0.0, -9.81, 0.0))])
-
-    def policy(t, view):
-        return -3.0 * view.coordinates["hinge"][0] - jnp.sign(view.rates["hinge"][0])
-
-    state = rj.jointed_state(system, {"hinge": START}, {"hinge": SPEED})
-    assert rj.AbstractActuator.state_names.fget(actuator) == ("state1", "state2")
-    sol = rj.simulate(
-        rj.NullSpace(system), state, T1, ts=np.array([0.0, T1]), inputs={"u": policy}, **OPTIONS
-    )
-    work = sol.model.layout.states(sol.ys[-1])[1]
-    assert abs(work) > 0.1
-    assert abs(sol.energy[-1] - sol.energy[0] - work) < 1e-9
 
 
 @pytest.mark.parametrize(

@@ -59,109 +59,6 @@ def test_pendulum_with_a_stop():
     np.testing.assert_allclose(sol.transitions.after.angles["hinge"][:4], STOP, atol=1e-12)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["null space", "charts", "index 2", "index 0"])
-def test_pendulum_with_a_stop_in_other_formulations(name):
-    make = {
-        "null space": lambda: (rj.NullSpace(SYSTEM), {}),
-        "charts": lambda: (rj.NullSpace(SYSTEM, rj.RotationVector()), {}),
-        "index 2": lambda: (
-            rj.Absolute(SYSTEM, index=2),
-            {"solver": rj.solvers.Radau5(), "rtol": 1e-10, "atol": 1e-10},
-        ),
-        "index 0": lambda: (rj.Absolute(SYSTEM), {}),
-    }
-    model, options = make[name]()
-    check_pendulum(model, 1e-8, **options)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_derivatives_equal_the_saltation_matrix():
-    """The end of a run depends on its start by two flows and the matrix between them."""
-    model, e = rj.Relative(SYSTEM), E
-    y0 = model.encode(rj.jointed_state(SYSTEM, {"hinge": RELEASE}))
-
-    def end(y0):
-        sol = rj.simulate(model, y0=y0, t1=1.0, transitions=[STOPPER], max_transitions=2, **TIGHT)
-        return jnp.append(sol.ys[-1], sol.transitions.times[0])
-
-    found = jax.jacfwd(end)(y0)
-    time = end(y0)[-1]
-
-    def flow(y, t0, t1):
-        return rj.simulate(model, y0=y, t0=t0, t1=t1, **TIGHT).ys[-1]
-
-    flow_and_derivative = jax.jit(lambda *x: (flow(*x), jax.jacfwd(flow)(*x)))
-    before, first = flow_and_derivative(y0, 0.0, time)
-    jump = np.diag([1.0, -e])
-    after = jump @ before
-    gradient = np.array([1.0, 0.0])  # of the distance from the stop
-    f_before, f_after = model.vector_field(time, before), model.vector_field(time, after)
-    saltation = jump + np.outer(f_after - jump @ f_before, gradient) / (gradient @ f_before)
-    expected = flow_and_derivative(after, time, 1.0)[1] @ saltation @ first
-    np.testing.assert_allclose(found[:2], expected, rtol=1e-8)
-    np.testing.assert_allclose(found[2], -gradient @ first / (gradient @ f_before), rtol=1e-8)
-    reverse = jax.grad(lambda y0: end(y0) @ jnp.array([1.0, 2.0, 3.0]))(y0)
-    np.testing.assert_allclose(reverse, np.array([1.0, 2.0, 3.0]) @ found, rtol=1e-9)
-    step = 1e-5 * np.eye(2)[0]
-    difference = (end(y0 + step) - end(y0 - step)) / 2e-5
-    np.testing.assert_allclose(found[:, 0], difference, rtol=1e-7)
-
-
-@pytest.mark.exhaustive
-def test_revolutions_survive_an_impact():
-    """The stop of a hinge after two and a half revolutions, in a model that unwraps its angle."""
-    limit = 5 * np.pi
-    free = rj.System(ROD, HINGE).tracking(["hinge"])
-    stop = rj.JointStop("hinge", limit, "upper")
-    sol = rj.simulate(
-        rj.NullSpace(free),
-        rj.jointed_state(free, {"hinge": 0.0}, {"hinge": 4.0}),
-        5.0,
-        ts=[1.0, 5.0],
-        **TIGHT,
-        transitions=[rj.Transition(stop, rj.Restitution(0.5))],
-        max_transitions=2,
-    )
-    time = limit / 4.0
-    np.testing.assert_allclose(sol.transitions.times, [time, np.inf], rtol=1e-12)
-    expected = [4.0, limit - 2.0 * (5.0 - time)]
-    np.testing.assert_allclose(sol.coordinates["hinge"][:, 0], expected, rtol=1e-10)
-    np.testing.assert_allclose(sol.transitions.after.angles["hinge"][0], limit, rtol=1e-12)
-
-
-RADIUS, MASS = 0.1, 0.5
-INERTIA_OF_BALL = 0.4 * MASS * RADIUS**2
-
-
-@pytest.mark.parametrize(("speed", "sticks"), [(0.5, True), (4.0, False)])
-@pytest.mark.exhaustive("0.5-True")
-@pytest.mark.exhaustive
-def test_impact_with_friction(speed, sticks):
-    """A ball without spin hits the floor at an angle: rolling after small, sliding after large."""
-    fall, mu, e = 0.2, 0.3, 0.6
-    ball = rj.Body.sphere("ball", RADIUS, mass=MASS)
-    model = rj.NullSpace(rj.System(ball, forces=rj.Gravity((0, 0, -G))))
-    state = rj.State(
-        position=[[0.0, 0.0, RADIUS + fall]], velocity=[[0.6 * speed, 0.8 * speed, 0.0]]
-    )
-    contact = rj.Transition(rj.PlaneContact("ball", radius=RADIUS), rj.Restitution(e, friction=mu))
-    sol = rj.simulate(model, state, 0.3, transitions=[contact], max_transitions=2)
-    after = sol.transitions.after
-    velocity, omega = after.velocity[0, 0], after.angular_velocity[0, 0]
-    down = np.sqrt(2 * G * fall)
-    normal = (1 + e) * MASS * down
-    # The ball rolls with 5/7 of its speed, which takes an impulse of 2/7 of its momentum.
-    tangential = 2 / 7 * MASS * speed if sticks else mu * normal
-    assert sticks == (2 / 7 * MASS * speed < mu * normal)
-    direction = np.array([0.6, 0.8, 0.0])
-    expected = (speed - tangential / MASS) * direction + [0, 0, e * down]
-    np.testing.assert_allclose(velocity, expected, atol=1e-12)
-    spin = np.cross([0, 0, -RADIUS], -tangential * direction) / INERTIA_OF_BALL
-    np.testing.assert_allclose(omega, spin, atol=1e-11)
-
-
 def mobilities(rng, count):
     """Random mobilities (count, 3, 3) of contact points of mechanisms, some of them singular."""
     J = rng.normal(size=(count, 3, 4)) * 10 ** rng.uniform(-1, 1, (count, 1, 4))
@@ -247,27 +144,6 @@ def test_impacts_in_a_plane_follow_rouths_construction(rng):
     steps = 1e-6 * np.eye(5)[[0, 1, 3, 4]]
     slopes = [(impulse(at + step) - impulse(at - step)) / 2e-6 for step in steps]
     np.testing.assert_allclose(forward[:, [0, 1, 3, 4]], np.transpose(slopes), atol=1e-7)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_an_elastic_impact_of_a_loop_keeps_energy_and_closes_joints():
-    problem = rj.problems.four_bar()
-    model = rj.NullSpace(problem.system)
-    name = problem.system.bodies[1].name
-    start = rj.simulate(model, problem.state0, 0.2, ts=[0.0, 0.2])
-    wall = start.states.position[-1, 1]
-    normal = -start.states.velocity[-1, 1]
-    contact = rj.Transition(rj.PlaneContact(name, origin=wall, normal=normal), rj.Restitution(1.0))
-    sol = rj.simulate(
-        model, problem.state0, 0.25, ts=[0.1, 0.25], transitions=[contact], max_transitions=1
-    )
-    record = sol.transitions
-    np.testing.assert_allclose(record.times[0], 0.2, atol=1e-6)
-    speeds = [state.velocity[0, 1] @ normal for state in (record.before, record.after)]
-    np.testing.assert_allclose(speeds[1], -speeds[0], rtol=1e-9)
-    np.testing.assert_allclose(sol.energy[1], sol.energy[0], rtol=1e-8)
-    assert sol.position_drift.max() < 1e-10 and sol.velocity_drift.max() < 1e-9
 
 
 def test_arguments():

@@ -1,7 +1,5 @@
 """Named inputs: values, signals, policies; what they may not be."""
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -34,22 +32,6 @@ def coordinates(solution):
     return np.concatenate([solution.coordinates[name] for name in ("slide", "hinge")], axis=-1)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_values_and_signals_equal_the_same_laws_given_directly():
-    def direct(torque):
-        forces = [SYSTEM.forces[0], rj.Motor("slide", torque)]
-        model = rj.Relative(rj.System(SYSTEM.bodies, SYSTEM.joints, forces))
-        return coordinates(rj.simulate(model, START, 0.5, **TIGHT))
-
-    signal = rj.Signal([0.0, 0.2, 0.6], [1.0, -2.0, 0.5], "hold")
-    for value in (0.7, signal):
-        run = rj.simulate(MODEL, START, 0.5, inputs={"force": value}, **TIGHT)
-        np.testing.assert_allclose(coordinates(run), direct(value), rtol=1e-13)
-    np.testing.assert_allclose(run.inputs["force"], [-2.0])
-    np.testing.assert_allclose(coordinates(rj.simulate(MODEL, START, 0.5)), direct(0.0), 1e-6)
-
-
 @pytest.mark.parametrize(
     ("formulation", "options"),
     [
@@ -78,35 +60,6 @@ def test_a_policy_is_evaluated_with_the_equations(formulation, options):
     np.testing.assert_allclose(coordinates(run)[0], expected[:2], rtol=2e-7, atol=1e-13)
     force = 20 * expected[1] + 4 * expected[3] + 0.1 * expected[2]
     np.testing.assert_allclose(run.inputs["force"][0], force, rtol=1e-6)
-
-
-class Feedback(eqx.Module):
-    gains: jax.Array
-
-    def __call__(self, t, view):
-        motion = [view.coordinates["hinge"], view.rates["hinge"], view.rates["slide"]]
-        return self.gains @ jnp.concatenate(motion)
-
-
-GAINS = jnp.array([20.0, 4.0, 0.1])
-
-
-def final_coordinates(gains):
-    run = rj.simulate(MODEL, START, 0.5, inputs={"force": Feedback(gains)}, **TIGHT)
-    return jnp.concatenate([run.coordinates["slide"][0], run.coordinates["hinge"][0]])
-
-
-@pytest.mark.exhaustive
-def test_derivatives_by_the_parameters_of_a_policy():
-    forward, reverse = (
-        jax.jit(mode(final_coordinates))(GAINS) for mode in (jax.jacfwd, jax.jacrev)
-    )
-    np.testing.assert_allclose(forward, reverse, rtol=1e-9, atol=1e-13)
-    for k, h in enumerate((1e-2, 1e-2, 1e-2)):
-        step = np.eye(3)[k] * h
-        ends = [final_coordinates(GAINS + c * step) for c in (-2, -1, 1, 2)]
-        slope = (8 * (ends[2] - ends[1]) - (ends[3] - ends[0])) / (12 * h)
-        np.testing.assert_allclose(forward[:, k], slope, rtol=1e-7, atol=1e-10)
 
 
 def test_entries_of_a_vector_and_sensors():

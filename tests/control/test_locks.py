@@ -1,6 +1,5 @@
 """Transitions that lock and release joints: momentum, impacts and samples."""
 
-import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -29,56 +28,6 @@ def at(time, change, name=""):
 def spin(model, t1, transitions, hinge=HINGE, **options):
     state = rj.jointed_state(model.system, {}, {"base": BASE, "hinge": hinge})
     return rj.simulate(model, state, t1, transitions=transitions, **TIGHT, **options)
-
-
-@pytest.mark.exhaustive
-def test_lock_and_release_of_two_discs():
-    """They have a common rate by their angular momentum; a kick turns them as one."""
-    kick = 1.5
-
-    def push(t, state):
-        return eqx.tree_at(
-            lambda s: s.angular_velocity, state, state.angular_velocity.at[1, 2].add(kick)
-        )
-
-    # The stop reverses both discs, as one body.
-    stop = rj.Transition(rj.JointStop("base", 4.0, "upper"), rj.Restitution(0.6), name="stop")
-    transitions = [
-        at(0.5, rj.Lock("hinge"), "lock"), at(1.0, push, "kick"),
-        at(2.0, rj.Release("hinge"), "release"), stop,
-    ]  # fmt: skip
-    ts = np.linspace(0.0, 3.0, 13)
-    sol = spin(discs(), 3.0, transitions, ts=ts)
-    share = INERTIAS[1] / sum(INERTIAS)
-    common = BASE + share * HINGE
-    kicked = common + share * kick
-    impact = 1.0 + (4.0 - 0.5 * (BASE + common)) / kicked
-    assert 1.0 < impact < 2.0
-    record = sol.transitions
-    np.testing.assert_allclose(record.times[:4], [0.5, 1.0, impact, 2.0], rtol=1e-12)
-    assert [record.names[k] for k in record.kinds[:4]] == ["lock", "kick", "stop", "release"]
-    rates = np.select([ts <= 0.5, ts <= 1.0, ts <= impact], [BASE, common, kicked], -0.6 * kicked)
-    np.testing.assert_allclose(sol.rates["base"][:, 0], rates, rtol=1e-12)
-    np.testing.assert_array_equal(sol.rates["hinge"][:, 0], np.where(ts <= 0.5, HINGE, 0.0))
-    np.testing.assert_array_equal(sol.inputs["hinge.locked"], (ts > 0.5) & (ts <= 2.0))
-
-
-@pytest.mark.exhaustive
-def test_locked_from_the_start():
-    """A spring in the locked hinge acts from its release on."""
-    stiffness, angle = 2.0, 0.3
-    model = discs(stiffness=stiffness)
-    state = rj.jointed_state(model.system, {"hinge": angle}, {"base": BASE})
-    release = at(1.0, rj.Release("hinge", from_start=True))
-    ts = np.linspace(0.0, 2.0, 9)
-    sol = rj.simulate(model, state, 2.0, ts=ts, transitions=[release], **TIGHT)
-    frequency = np.sqrt(stiffness * (1 / INERTIAS[0] + 1 / INERTIAS[1]))
-    expected = angle * np.cos(frequency * np.maximum(ts - 1.0, 0.0))
-    np.testing.assert_allclose(sol.coordinates["hinge"][:, 0], expected, atol=1e-10)
-    # A joint that turns is locked by an impulse.
-    sol = spin(model, 0.5, [release])
-    common = BASE + INERTIAS[1] / sum(INERTIAS) * HINGE
-    np.testing.assert_allclose(sol.rates["base"][-1, 0], common, rtol=1e-13)
 
 
 @pytest.mark.parametrize("formulation", [rj.Relative, rj.NullSpace])
@@ -118,30 +67,6 @@ def test_elbow_of_a_double_pendulum(formulation):
     np.testing.assert_allclose(energies, start, rtol=1e-10)
     np.testing.assert_allclose(sol.coordinates["elbow"][:, 0], angle, rtol=1e-10)
     np.testing.assert_allclose(sol.rates["elbow"], 0.0, atol=1e-14)
-
-
-@pytest.mark.exhaustive
-def test_released_joint_sticks_by_friction():
-    friction = rj.Friction(0.5, sticking=True)
-    transitions = [at(0.5, rj.Lock("hinge"), "lock"), at(1.0, rj.Release("hinge"), "release")]
-    sol = spin(discs(friction=friction), 2.0, transitions, ts=[0.4, 1.5])
-    record = sol.transitions
-    assert [record.names[k] for k in record.kinds[: record.count]] == ["lock", "release"]
-    # Friction slows the hinge down before, and holds it after.
-    mobility = 1 / INERTIAS[0] + 1 / INERTIAS[1]
-    expected = [HINGE - 0.4 * 0.5 * mobility, 0.0]
-    np.testing.assert_allclose(sol.rates["hinge"][:, 0], expected, atol=1e-12)
-
-
-@pytest.mark.exhaustive
-def test_derivatives_through_a_lock():
-    def angle(hinge):
-        sol = spin(discs(), 2.0, [at(0.5, rj.Lock("hinge"))], hinge)
-        return sol.coordinates["base"][-1, 0]
-
-    slope = 1.5 * INERTIAS[1] / sum(INERTIAS)
-    np.testing.assert_allclose(jax.jvp(angle, (HINGE,), (1.0,))[1], slope, rtol=1e-11)
-    np.testing.assert_allclose(jax.grad(angle)(HINGE), slope, rtol=1e-11)
 
 
 def test_errors():

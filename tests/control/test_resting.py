@@ -138,38 +138,6 @@ def test_a_contact_without_a_load_is_loaded_later(direction):
     np.testing.assert_allclose(sol.coordinates["rail"][:, 0], [0.5, 0.5 - moved], atol=1e-8)
 
 
-@pytest.mark.exhaustive
-def test_a_contact_opens_where_a_law_jumps():
-    """A ball that slides over a line is lifted from there on, with the derivative of the time."""
-    model = rj.NullSpace(ball(rj.PointForce("ball", force=rj.Input("force", 3))))
-
-    def lift(t, view):
-        return jnp.where(view.state.position[0, 0] > 0.1, 2 * MASS * G, 0.0) * jnp.array([0, 0, 1])
-
-    def end(speed):
-        state = rj.State(velocity=jnp.stack([speed, 0 * speed, 0 * speed]))
-        sol = rj.simulate(
-            model, state, 0.5, transitions=[floor()], inputs={"force": lift}, max_transitions=2
-        )
-        return jnp.stack([sol.transitions.times[0], sol.states.position[-1, 0, 2]])
-
-    speed = jnp.array(2.0)
-    np.testing.assert_allclose(end(speed), [0.05, 0.5 * G * 0.45**2], rtol=1e-7)
-    exact = [-0.025, G * 0.45 * 0.025]
-    np.testing.assert_allclose(jax.jacfwd(end)(speed), exact, rtol=1e-7)
-
-
-@pytest.mark.exhaustive
-def test_reverse_mode_through_an_opening():
-    def end(rate):
-        model = rj.NullSpace(ball(rj.PointForce("ball", force=Ramp(rate))))
-        sol = rj.simulate(model, rj.State(), 1.0, transitions=[floor()], max_transitions=2)
-        return sol.states.position[-1, 0, 2]
-
-    rate = jnp.array(4.0)
-    np.testing.assert_allclose(jax.grad(end)(rate), jax.jacfwd(end)(rate), rtol=1e-9)
-
-
 ROD = rj.Body.rod("rod", 1.0, 0.02, mass=1.0)
 
 

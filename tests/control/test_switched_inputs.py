@@ -90,51 +90,6 @@ def test_stick_and_slip():
     np.testing.assert_allclose(sol.rates["slide"][is_stuck, 0], BELT, rtol=1e-14)
 
 
-@pytest.mark.exhaustive
-def test_derivatives_through_stick_and_slip():
-    """By kinetic friction, which determines when the block sticks again."""
-
-    def second_break(kinetic):
-        return run(TIMES[2] + 0.1, kinetic).transitions.times[2]
-
-    def closed_form(kinetic):
-        swing = (STATIC - kinetic) / STIFFNESS
-        slip = 2 * (jnp.pi - jnp.arctan(swing * OMEGA / BELT)) / OMEGA
-        return LOOSE / BELT + slip + 2 * swing / BELT
-
-    value, slope = jax.jvp(second_break, (KINETIC,), (1.0,))
-    np.testing.assert_allclose(value, closed_form(KINETIC), rtol=1e-10)
-    np.testing.assert_allclose(slope, jax.grad(closed_form)(KINETIC), rtol=1e-8)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_samples_of_controllers_do_not_move_with_transitions():
-    """A controller that counts its samples pushes a block against a stop."""
-    period = 0.1
-    block = rj.Body.box("block", (0.1, 0.1, 0.1), mass=MASS)
-    slide = rj.Prismatic("ground", "block", axis=(1, 0, 0), name="slide")
-    model = rj.Relative(rj.System(block, slide, rj.Motor("slide", rj.Input("u"))))
-    count = rj.SampledController(lambda t, view, n: (n, n + 1.0), period, 0.0)
-    stop = rj.Transition(rj.JointStop("slide", 0.02, "upper"), rj.Restitution(1.0))
-    ts = np.arange(0.05, 0.7, 0.1)
-    sol = rj.simulate(
-        model, model.system.reference_state(), 0.7, ts=ts, inputs={"u": count},
-        transitions=[stop], max_transitions=30,
-    )  # fmt: skip
-    # Before the stop the acceleration grows by 2 m/s^2 with every sample.
-    x = v = t = 0.0
-    for n in range(7):
-        a = n / MASS
-        if x + v * period + 0.5 * a * period**2 >= 0.02:
-            t += (-v + np.sqrt(v**2 + 2 * a * (0.02 - x))) / a
-            break
-        x, v, t = x + v * period + 0.5 * a * period**2, v + a * period, t + period
-    np.testing.assert_allclose(sol.transitions.times[0], t, rtol=1e-12)
-    assert sol.transitions.count > 0 and t % period > 0.01
-    np.testing.assert_array_equal(sol.inputs["u"], np.arange(7))
-
-
 def test_errors():
     with pytest.raises(ValueError, match="until the first transition, because"):
         run(1.0, inputs={"sticks": lambda t, view: 1.0})

@@ -68,33 +68,6 @@ def test_twenty_impacts_of_a_ball():
     )
 
 
-def closed_form(z, e):
-    """Times of the first three impacts, then height and speed at t = 1.9 s, after three impacts."""
-    fall, speed = jnp.sqrt(2 * z / G), jnp.sqrt(2 * G * z)
-    times = fall * jnp.stack([1.0 + 0 * e, 1 + 2 * e, 1 + 2 * e + 2 * e**2])
-    s = 1.9 - times[2]
-    return jnp.concatenate(
-        [times, jnp.stack([e**3 * speed * s - 0.5 * G * s**2, e**3 * speed - G * s])]
-    )
-
-
-def simulate_impacts(parameters):
-    z, e = parameters
-    floor = rj.Transition(height, reversed_speed(e))
-    sol = flight(z, t1=1.9, transitions=[floor], max_transitions=4)
-    return jnp.concatenate([sol.transitions.times[:3], sol.ys[-1, jnp.array([2, 9])]])
-
-
-@pytest.mark.exhaustive
-def test_derivatives_through_impacts():
-    """By the start and by the restitution, over which the function `change` closes."""
-    at = jnp.array([1.0, 0.8])
-    exact = jax.jacobian(lambda x: closed_form(*x))(at)
-    np.testing.assert_allclose(simulate_impacts(at), closed_form(*at), rtol=1e-12)
-    np.testing.assert_allclose(jax.jacfwd(simulate_impacts)(at), exact, rtol=1e-10)
-    np.testing.assert_allclose(jax.jacrev(simulate_impacts)(at), exact, rtol=1e-10)
-
-
 def test_batch_elements_with_different_numbers_of_impacts():
     heights = np.array([0.5, 1.0, 5.0])
     record = jax.vmap(lambda z: flight(z, t1=2.0, max_transitions=8).transitions)(heights)
@@ -186,39 +159,6 @@ def test_each_transition_acts_once_at_an_instant():
     # In the other order the floor acts before the ball is lifted.
     sol = flight(t1=0.6, transitions=[FLOOR, clock], max_transitions=4)
     np.testing.assert_array_equal(sol.transitions.kinds, [0, 1, -1, -1])
-
-
-@pytest.mark.exhaustive
-def test_directions():
-    """Counting: a spinning body passes an angle in either direction."""
-    speed = 2.0
-
-    def spin(direction):
-        # The change is of no consequence for `when`.
-        def change(t, state):
-            return eqx.tree_at(lambda s: s.position, state, state.position + 1.0)
-
-        crossing = rj.Transition(lambda t, view: jnp.cos(speed * view.t), change, direction)
-        free = rj.NullSpace(rj.System(rj.Body("ball", 0.2, (1e-4,) * 3)))
-        return rj.simulate(free, rj.State(), 5.0, transitions=[crossing], max_transitions=4)
-
-    zeros = (np.arange(4) + 0.5) * np.pi / speed
-    for direction, expected in ((-1, zeros[::2]), (1, zeros[1::2]), (0, zeros)):
-        times = spin(direction).transitions.times
-        expected = np.append(expected[expected < 5], np.full(4, np.inf))[:4]
-        np.testing.assert_allclose(times, expected, rtol=1e-12)
-
-
-@pytest.mark.exhaustive
-def test_a_sample_at_a_transition_shows_the_state_before():
-    first = flight(t1=1.0).transitions.times[0]
-    sol = flight(t1=1.0, saveat=diffrax.SaveAt(t0=True, ts=[first], t1=True))
-    np.testing.assert_array_equal(sol.ts, [0.0, first, 1.0])
-    np.testing.assert_allclose(sol.states.velocity[1, 0, 2], -G * FALL, rtol=1e-12)
-    saved = flight(t1=1.0, saveat=diffrax.SaveAt(ts=[0.1, 0.9], fn=lambda t, y, args: t * y[2]))
-    since = 0.9 - IMPACTS[0]
-    expected = [0.1 * (1 - 0.005 * G), 0.9 * (E * G * FALL * since - 0.5 * G * since**2)]
-    np.testing.assert_allclose(saved.ys, expected, rtol=1e-11)
 
 
 def result_of(**options):

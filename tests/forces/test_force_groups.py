@@ -4,111 +4,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 import rigidjax as rj
-from rigidjax.mechanics.kinematics.poses import assemble_poses
 from rigidjax.native.ops.gather_scatter import segment_sum
-from rigidjax.rotations.euler_map import euler_map
-from rigidjax.solvers.conserving.discrete_gradient import conserving_wrenches
 
 T = jnp.zeros(())
-
-
-def chain(count, forces, damped=True):
-    bodies = [
-        rj.Body.box("body" if i == 0 else f"b{i}", (0.1, 0.2, 0.3), mass=1.0 + i,
-                    position=(0.4 * i, 0, 0)) for i in range(count)
-    ]  # fmt: skip
-    names = [body.name for body in bodies]
-    pairs = zip(["ground", *names], names, strict=False)
-    joints = [
-        rj.Revolute(
-            parent,
-            child,
-            (0.4 * i - 0.2, 0, 0),
-            (0, 1, 0),
-            damping=0.1 + i if damped else 0,
-            name=f"j{i}",
-        )
-        for i, (parent, child) in enumerate(pairs)
-    ]
-    return rj.System(bodies, joints, [rj.Gravity((0, 0, -9.81)), *forces(names)])
-
-
-def many(names):
-    """Return several forces of each kind; a body and the axes have one name, but differ by type."""
-    out = []
-    for i, name in enumerate(names):
-        point = (0.4 * i, 0.1, 0.2)
-        out += [rj.Spring("ground", name, (0, 0, 1.0), point, 10.0 + i, 0.3, length=0.2),
-                rj.Spring(name, names[i - 1], point, (0.4 * ((i - 1) % 4), 0.2, 0), 20.0, 0.1),
-                rj.Bushing("ground", name, point, [5.0, 6.0, 7.0, 1.0, 2.0, 3.0 + i], 0.2),
-                rj.PointForce(name, (0.1, 0.2, 0.3), (1.0, i, 2.0), "space"),
-                rj.PointForce(name, (0.3, 0.2, 0.3), (i, 0.5, 2.0), "body"),
-                rj.Drag(name, 0.2, 0.3 + i),
-                rj.TorsionSpring(f"j{i}", 3.0 + i, 0.0, 0.2),
-                rj.Motor(f"j{i}", 0.7)]  # fmt: skip
-    return out
 
 
 def alone(system):
     """Each force as the only one of a system."""
     return [rj.System(system.bodies, system.joints, force) for force in system.forces]
-
-
-@pytest.mark.exhaustive
-def test_groups_equal_their_single_forces(rng):
-    """Wrenches, virials and energies of all together, and the sums over systems of one force."""
-    system = chain(4, many, False)
-    # Springs to the ground, between bodies; "body" is a name and a choice of axes.
-    groups = rj.NullSpace(system).prepared_system.forces
-    kinds = sorted(type(group.force).__name__ for group in groups)
-    assert kinds == ["Bushing", "Drag", "Gravity", "Motor", "Motor", "PointForce", "PointForce",
-                     "PointForce", "Spring", "Spring"] + 2 * ["TorsionSpring"]  # fmt: skip
-    model = rj.NullSpace(system)
-    y = model.pack(system.reference_state())
-    y = y + 0.3 * jnp.asarray(rng.normal(size=y.shape))
-
-    def evaluate_forces(system, kinematics):
-        return (
-            system.wrenches(T, kinematics), system.virials(T, kinematics),
-            system.potential_energy(T, kinematics),
-        )  # fmt: skip
-
-    @jax.jit
-    def both(y):
-        kinematics = model.kinematics(T, y)
-        parts = [evaluate_forces(one, kinematics) for one in alone(system)]
-        return evaluate_forces(system, kinematics), jax.tree.map(lambda *parts: sum(parts), *parts)
-
-    for together, one_by_one in zip(*both(y), strict=True):
-        np.testing.assert_allclose(together, one_by_one, atol=1e-11)
-
-
-@pytest.mark.parametrize("springs", ["Spring", "TorsionSpring"])
-@pytest.mark.exhaustive
-def test_discrete_derivatives_of_groups(springs, rng):
-    """Discrete derivatives over a step of 0.1 s are sums over single forces."""
-    system = chain(3, many, False)
-    forces = [force for force in system.forces if type(force).__name__ == springs]
-    joints = system.joints if springs == "TorsionSpring" else ()
-    system = rj.System(system.bodies, joints, forces)
-    q = rng.normal(size=(3, 3, 4))
-    R = jax.vmap(jax.vmap(euler_map))(q / np.linalg.norm(q, axis=2, keepdims=True))
-    x, change = rng.normal(size=(3, 3, 3)), rng.normal(size=(3, 6))
-
-    def wrenches(system, x, R):
-        prepared = rj.NullSpace(system).prepared_system
-        poses = [assemble_poses(prepared, *pair, jnp.zeros(0)) for pair in zip(x, R, strict=True)]
-        chords = 1.0 + 0.1 * jnp.arange(3.0)
-        return conserving_wrenches(prepared, T, *poses, change, 0.1, chords)
-
-    @jax.jit
-    def both(x, R):
-        return wrenches(system, x, R), sum(wrenches(one, x, R) for one in alone(system))
-
-    np.testing.assert_allclose(*both(x, R), rtol=1e-9, atol=1e-9)
 
 
 def row_of_bodies(count, times):

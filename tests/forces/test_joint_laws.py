@@ -4,13 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from forces.multibody import POINT
 from formulations import cases
 
 import rigidjax as rj
-from rigidjax.joints.replacing import FORCE_FIELDS, replace_fields
 
-AXIS = np.array([1.0, 2.0, 2.0]) / 3
 X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 
 
@@ -56,56 +53,6 @@ def test_stops_only_push_and_have_continuous_derivatives():
     far = rj.Stop(300.0)
     limit = lambda q: far.force(-jnp.inf - q, -q)  # noqa: E731
     assert jax.value_and_grad(limit)(jnp.array(0.3)) == (0, 0)
-
-
-@pytest.mark.exhaustive
-def test_energy_of_every_joint_changes_by_the_power_of_its_dissipation():
-    r"""At random states, $dE/dt = \sum F \dot q$ of friction, damping and the damped part of
-    stops; `inverse_dynamics` contains the same forces."""
-    law = rj.Friction(0.5, 0.1, (0.8, 0.4), 0.3)
-    stop = rj.Stop(40.0, 0.6, 0.1)
-    one = {"friction": law, "damping": 0.3, "stiffness": 4.0, "rest": 0.3}
-    one |= {"limits": (-0.2, 0.15), "stop": stop}
-    two = one | {"limits": ((-0.2, 0.15), (-np.inf, 0.1))}
-    bodies = [rj.Body(name, 1.0 + k, (0.5, 0.4, 0.3)) for k, name in enumerate("abcd")]
-    joints = [
-        rj.Revolute("ground", "a", POINT, AXIS, name="r", **one),
-        rj.Prismatic("a", "b", X, name="p", **one),
-        rj.Screw("b", "c", POINT, AXIS, 0.5, name="s", **one),
-        rj.Cylindrical("c", "d", POINT, Z, "c", **two),
-    ]
-    model = rj.Relative(rj.System(bodies, joints))
-    without = [replace_fields(joint, **dict.fromkeys(FORCE_FIELDS)) for joint in joints]
-    bare = rj.Relative(rj.System(bodies, without))
-    rng = np.random.default_rng(8)
-    low = np.array([-0.2, -0.2, -0.2, -0.2, -np.inf])
-    high = np.array([0.15, 0.15, 0.15, 0.15, 0.1])
-
-    @jax.jit
-    def quantities(q, v):
-        names = "rpsc"
-        state = rj.jointed_state(
-            model.system, {n: q[k] for k, n in enumerate(names[:3])} | {"c": q[3:]},
-            {n: v[k] for k, n in enumerate(names[:3])} | {"c": v[3:]},
-        )  # fmt: skip
-        y, t = model.encode(state), jnp.zeros(())
-        change = jax.jvp(lambda y: model.energy(t, y), (y,), (model.vector_field(t, y, None),))[1]
-        torque = [m.bias_forces(t, m.encode(state)) for m in (model, bare)]
-        return change, torque[0] - torque[1]
-
-    for _ in range(3):
-        q, v = rng.normal(size=5) * 0.3, rng.normal(size=5)
-        friction = -(0.5 + 0.3 * np.exp(-((v / 0.4) ** 2))) * np.tanh(v / 0.3) - 0.4 * v
-        elastic, pushes = np.zeros(5), np.zeros(5)
-        for sign, depth in ((1, low - q), (-1, q - high)):
-            d = np.maximum(depth, 0)
-            f = np.where(d < 0.1, 40 * d**2 / 0.2, 40 * (d - 0.05))
-            y = -0.6 * sign * v
-            phi = np.where(y >= -0.5, 1 + y, -0.25 / np.minimum(y, -0.5))
-            elastic, pushes = elastic + sign * f, pushes + sign * f * phi
-        change, torque = quantities(q, v)
-        assert cases.error(change, np.sum((friction + pushes - elastic) * v)) < 1e-12
-        assert cases.error(torque, -(friction + pushes - 4 * (q - 0.3))) < 1e-12
 
 
 def hinge(**laws):

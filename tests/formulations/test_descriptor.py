@@ -2,18 +2,13 @@
 
 import itertools
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from formulations import cases
 
 import rigidjax as rj
 
 T = jnp.asarray(0.3)
-ROTATIONS = [rj.Quaternion(), rj.Quaternion("half-trace"), rj.Directors(), rj.RotationVector()]
-IDS = ["quaternion", "quaternion, half trace", "directors", "rotation vector"]
 
 
 def pendulum():
@@ -41,68 +36,6 @@ def motion():
         start.position, start.orientation, rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
     )
     return system, rj.consistent_state(system, guess, T)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("rotation", ROTATIONS, ids=IDS)
-def test_all_indices_have_the_motion_of_index_0(rotation, motion):
-    """Its rates and the postprocessed multipliers satisfy the equations of every index."""
-    system, state = motion
-    plain = rj.Absolute(system, rotation)
-    y0 = plain.encode(state, T)
-    rates = jax.jit(lambda y: plain.vector_field(T, y))(y0)
-    lam = plain.multipliers(T, y0)
-    null_space = rj.NullSpace(system, rotation)
-    y = null_space.encode(state, T)
-    assert cases.error(null_space.multipliers(T, y), lam) < 1e-10
-    for index in (1, 2, 3):
-        model = rj.Absolute(system, rotation, index=index)
-        # 3 bodies, 3 + 6 constraints of joints (Lang Table 2: 2 n_q + n_lambda unknowns).
-        n, m = 3 * (3 + rotation.num_coordinates), 3 * rotation.num_constraints + 9
-        assert model.num_unknowns == 2 * n + m
-        y = model.encode(state, T)
-        assert cases.error(model.multipliers(T, y), lam) < 1e-12
-        y_dot = jnp.concatenate([rates, jnp.zeros(m)])
-        assert cases.error(model.mass_matrix(T, y) @ y_dot, model.right_hand_side(T, y)) < 1e-10
-        # ... and nothing else does.
-        wrong = jnp.abs(model.residual(T, y.at[-1].add(1.0), y_dot))
-        assert float(jnp.max(wrong)) > 1e-3
-        found = model.decode(T, y)
-        assert cases.error(found.velocity, state.velocity) < 1e-12
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("rotation", ROTATIONS[::2], ids=IDS[::2])
-@pytest.mark.exhaustive
-def test_constraint_level_of_each_index(rotation, motion):
-    """Index 3 detects a violated position, index 2 a violated velocity, index 1 neither."""
-    system, state = motion
-    models = [rj.Absolute(system, rotation, index=index) for index in (1, 2, 3)]
-    y = models[0].encode(state, T)
-    layout = models[0].layout
-    y_dot = jnp.zeros_like(y)
-    moved = y.at[0].add(1e-3)
-    faster = y.at[layout.num_positions].add(1e-3)
-
-    @eqx.filter_jit
-    def level(model, y):
-        return jnp.max(jnp.abs(model.residual(T, y, y_dot)[layout.size :]))
-
-    one, two, three = models
-    assert level(three, y) < 1e-12 and level(two, y) < 1e-12
-    assert level(three, moved) > 1e-4 and level(three, faster) < 1e-12
-    assert level(two, faster) > 1e-4 and level(one, y) > 1e-4
-
-
-@pytest.mark.exhaustive
-def test_projection_keeps_the_multipliers(motion):
-    system, state = motion
-    model = rj.Absolute(system, rj.Quaternion(), index=2)
-    y = model.encode(state, T)
-    projected = model.project(T, y.at[0].add(1e-4))
-    assert projected.shape == y.shape
-    assert float(model.drift(T, projected)[0]) < 1e-12
-    assert cases.error(projected[model.layout.size :], y[model.layout.size :]) == 0.0
 
 
 def test_vector_field_raises():

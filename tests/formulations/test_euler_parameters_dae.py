@@ -5,7 +5,6 @@ from typing import get_args
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import sherif  # pyright: ignore
 from formulations.test_euler_parameters import form_terms, matrix_L
 
 import rigidjax as rj
@@ -76,19 +75,6 @@ def test_constraint_level_of_each_index(unknowns):
             np.testing.assert_allclose(model.right_hand_side(t, own)[row], level, rtol=1e-13)
             assert not np.any(model.mass_matrix(t, own)[row])
             assert model.indices[-1] == (index - 1 if form == "no-multiplier" else index)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("index", (1, 2, 3))
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("solver", sherif.SOLVERS)
-@pytest.mark.parametrize("case", sherif.cases())
-def test_every_form_has_the_same_motion(case, form, index, solver):
-    """At 1e-11: attitude and rates (relative) to 1e-9, multipliers to 1e-7 of the closed forms."""
-    (row,) = sherif.rows_of(case, 1e-11, (form,), (solver,), (index,))
-    rate = 20.0 if case == "Example A" else 3.0
-    assert row["error_rotation"] < 1e-9 and row["error_rate"] < 1e-9 * rate
-    assert row["multiplier_error_end"] < 1e-7
 
 
 def test_invalid_arguments_raise():

@@ -90,35 +90,6 @@ def test_equations_are_those_of_the_augmented_hamiltonian(radial, phase):
     np.testing.assert_allclose(found, jnp.concatenate([by_p, -by_q]), atol=1e-13)
 
 
-@pytest.mark.exhaustive("zero")
-@pytest.mark.parametrize("radial", RADIAL)
-@pytest.mark.exhaustive
-def test_unknowns_and_projection(radial, rng):
-    system = cases.two_bodies()
-    state = jax.tree.map(lambda x: x[0], cases.random_states(rng, system, 1))
-    model, t = rj.Hamiltonian(system, radial), jnp.zeros(())
-    y = model.encode(state)
-    assert y.size == model.num_unknowns == 28
-    back = model.decode(t, y)
-    np.testing.assert_allclose(back.angular_velocity, state.angular_velocity, atol=1e-13)
-    np.testing.assert_allclose(back.velocity, state.velocity, atol=1e-13)
-    field = rj.NullSpace(system)
-    reference = rj.NullSpace(system).encode(state)
-    _, rate = jax.jvp(lambda y: model.decode(t, y), (y,), (model.vector_field(t, y),))
-    _, other = jax.jvp(
-        lambda y: field.decode(t, y), (reference,), (field.vector_field(t, reference),)
-    )
-    for found, expected in zip(jax.tree.leaves(rate), jax.tree.leaves(other), strict=True):
-        np.testing.assert_allclose(found, expected, atol=1e-11)
-    off = y + 1e-3 * jnp.asarray(rng.normal(size=y.shape))
-    projected = model.project(t, off)
-    assert max(model.drift(t, projected)) < 1e-15 < 1e-5 < min(model.drift(t, off))
-    for (q, p), (q1, p1) in zip(model.phases(off), model.phases(projected), strict=True):
-        for matrix in (so3.left_matrix, so3.right_matrix):
-            kept = matrix(q)[:, 1:].T @ p
-            np.testing.assert_allclose(matrix(q1)[:, 1:].T @ p1, kept, atol=1e-13)
-
-
 def test_singular_matrix_preserves_the_length(phase, rng):
     """Without radial inertia q' is tangent whatever q . p."""
     q, p = phase

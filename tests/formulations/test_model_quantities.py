@@ -39,95 +39,6 @@ def at_random():
     return model, y
 
 
-@pytest.mark.exhaustive
-def test_mass_matrix_and_bias_forces_against_lagrange(at_random):
-    model, y = at_random
-    q, nu = jnp.split(y, 2)
-
-    def potential(q):
-        return model.energy(T, jnp.concatenate([q, jnp.zeros(5)]))
-
-    def kinetic(q, nu):
-        return model.energy(T, jnp.concatenate([q, nu])) - potential(q)
-
-    tau = jnp.arange(5.0)
-
-    @jax.jit
-    def lagrange(q, nu):
-        momentum = lambda q: jax.grad(kinetic, 1)(q, nu)  # noqa: E731
-        change = jax.jvp(momentum, (q,), (nu,))[1]
-        h = change - jax.grad(kinetic)(q, nu) + jax.grad(potential)(q)
-        return jax.jacfwd(jax.grad(kinetic, 1), 1)(q, nu), h
-
-    @jax.jit
-    def quantities(y, wanted):
-        return (
-            model.mass_matrix(T, y),
-            model.bias_forces(T, y),
-            model.vector_field(T, y)[5:],
-            model.inverse_dynamics(T, y, wanted),
-            model.forward_dynamics(T, y, tau),
-        )
-
-    M, h = map(np.array, lagrange(q, nu))
-    # The motor pushes, dampers hold back: rates of the hinge and of the slider, 0 and 4.
-    h[0] += 0.1 * nu[0] - 0.7
-    h[4] += 0.4 * nu[4]
-    solve = np.linalg.solve
-    expected = M, h, -solve(M, h), tau, solve(M, tau - h)
-    for found, wanted in zip(quantities(y, expected[-1]), expected, strict=True):
-        np.testing.assert_allclose(found, wanted, atol=1e-10)
-
-
-@pytest.mark.exhaustive
-def test_reactions_include_armature(at_random):
-    """The power of all reactions vanishes without prescribed motions, except for armature."""
-    model, y = at_random
-    other = rj.NullSpace(model.system)
-    z = other.encode(model.decode(T, y), T)
-    mine, theirs = model.reactions(T, y), other.reactions(T, z)
-    assert max(_differences(mine, theirs)) < 1e-10
-    b3 = model.system.bodies[3]
-    acceleration = model.accelerations(T, y)
-    k = model.kinematics(T, y).joints["slider"]
-    pull = -3.0 * k.coordinates[0] - 0.4 * k.rates[0]
-    force = mine["slider"].force + pull * k.forces[0] + b3.mass * jnp.array([0, 0, -9.81])
-    np.testing.assert_allclose(force, b3.mass * acceleration.linear[3], atol=1e-10)
-
-
-def _differences(first, second):
-    both = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
-    return [float(jnp.max(jnp.abs(a - b))) for a, b in both]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("axes", ["body", "space"])
-@pytest.mark.exhaustive
-def test_jacobian_is_the_gradient_of_velocities(at_random, axes):
-    model, y = at_random
-
-    def pose(y):
-        x, R = model.forward_kinematics(T, y)["b2"]
-        return x + R @ jnp.asarray(POINT), R
-
-    def velocity(y):
-        return model.jacobian(T, y, "b2", POINT, axes) @ y[5:]
-
-    @jax.jit
-    def evaluate(y):
-        rate = model.vector_field(T, y)
-        (_, R), (v, R_dot) = jax.jvp(pose, (y,), (rate,))
-        spin = R_dot @ R.T if axes == "space" else R.T @ R_dot
-        omega = jnp.stack([spin[2, 1], spin[0, 2], spin[1, 0]])
-        found, along = jax.jvp(velocity, (y,), (rate,))
-        change = model.jacobian_rate(T, y, "b2", POINT, axes) @ y[5:]
-        change = change + model.jacobian(T, y, "b2", POINT, axes) @ rate[5:]
-        return (found, jnp.concatenate([v, omega])), (change, along)
-
-    for found, wanted in evaluate(y):
-        np.testing.assert_allclose(found, wanted, atol=1e-10)
-
-
 MODELS = {
     "free bodies": lambda: rj.NullSpace(rj.problems.free_body().system),
     "space rates": lambda: rj.NullSpace(rj.problems.free_body().system, rates="space"),
@@ -209,18 +120,6 @@ def four_bar():
 
     values = evaluate(model.encode(problem.state0))
     return model, jax.tree.map(np.asarray, values)
-
-
-@pytest.mark.exhaustive
-def test_constraint_forces_of_loops_balance(four_bar):
-    _, at = four_bar
-    none, tau = at["motors"]
-    np.testing.assert_allclose(none, 0, atol=1e-11)
-    # Motions that the loop allows: one; the motors of least norm work along it alone.
-    N, (matrix, scale) = at["free motion"], at["loops"]
-    np.testing.assert_allclose(at["moved"], at["rates dot"] + 2.0 * N, atol=1e-10)
-    np.testing.assert_allclose(N @ tau, 2.0 * N @ at["mass matrix"] @ N, rtol=1e-10)
-    np.testing.assert_allclose(matrix @ (tau * scale), 0, atol=1e-10)
 
 
 @pytest.mark.exhaustive

@@ -26,22 +26,6 @@ def vector_of(experiment):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("batch", [None, 2])
-def test_optimum_agrees_with_least_squares(batch):
-    """All runs, or two of three in each step: the loss falls, and the fit ends where it should."""
-    data = cases.measurements(cases.NOISE, known=True)
-    how = FirstOrder(optax.adam(0.02), steps=40, batch=batch)
-    plain = identify(START, data, cases.parameters(), horizons=(1.0,))
-    fit = identify(START, data, cases.parameters(), horizons=(1.0,), method=how)
-    note = next(n for n in fit.notes if n.startswith("40 steps of the first order"))
-    words = note.split()
-    assert float(words[-1].rstrip(".")) < 0.5 * float(words[-3])
-    assert "left out" not in note
-    assert np.allclose(fit.values, plain.values, rtol=1e-6)
-    assert np.allclose(fit.starts, plain.starts, rtol=1e-12)
-
-
-@pytest.mark.exhaustive
 def test_invalid_arguments_raise():
     with pytest.raises(TypeError, match=r"FirstOrder\(optimizer=...\)` must be an optimiser"):
         FirstOrder("adam")

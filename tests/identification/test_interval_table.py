@@ -30,27 +30,6 @@ def draws(fit, shift, effective=1000.0):
     )
 
 
-@pytest.mark.exhaustive
-def test_exact_intervals_are_trusted_where_they_differ(fit):
-    shift = np.array([0.0, 1.0]) * list(fit.std.values())
-    posterior = draws(fit, shift)
-    table = interval_table(fit, posterior=posterior)
-    assert table.trusted == {"stiffness": "linearised", "damping": "posterior"}
-    assert table.intervals["posterior"] == posterior.intervals()
-    assert table.intervals["linearised"] == fit.confidence_intervals()
-    heading, rows = table.table.columns, table.table.rows
-    assert heading[:3] == ("parameter", "estimate", "linearised") and heading[-1] == "unit"
-    assert rows[1][heading.index("posterior")].endswith("*")
-    assert "use those with a star: the residuals are white" in repr(table)
-    assert table.to_markdown().startswith("| parameter | estimate | linearised |")
-    # Samples that have not mixed are shown, and not trusted.
-    few = interval_table(fit, posterior=draws(fit, shift, effective=20.0))
-    assert set(few.trusted.values()) == {"linearised"}
-    profile = fit.profile("damping")
-    table = interval_table(fit, profiles=[profile], posterior=posterior)
-    assert table.intervals["profile"] == {"damping": profile.interval}
-
-
 def test_dependent_residuals_need_a_sandwich(fit):
     """Residuals that alternate slowly: the fit of another model to the same data."""
     wave = {"coordinate of hinge": np.sin(np.arange(31) / 3)[:, None]}

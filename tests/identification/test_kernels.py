@@ -42,10 +42,6 @@ def gain_of(experiment: Any):
     return experiment.model.system.moment.gain
 
 
-def moment_of(experiment: Any):
-    return experiment.model.system.moment.value
-
-
 def test_fit_with_a_measured_torque_is_a_kernel(rng, backends):
     torque = rj.Signal(np.linspace(0.0, 1.0, 9), rng.normal(size=(9, 3)), "hold")
     run = rj.simulate(body(torque), STATE, 1.0, ts=TS)
@@ -64,46 +60,3 @@ def test_fit_with_a_measured_torque_is_a_kernel(rng, backends):
     np.testing.assert_allclose(fit.values, by_xla.values, rtol=1e-8)
     std = [by_xla.std[label] for label in fit.labels]
     np.testing.assert_allclose([fit.std[label] for label in fit.labels], std, rtol=1e-7)
-
-
-TIGHT = {"rtol": 1e-9, "atol": 1e-9}
-# Steps of multistep methods, and with them derivatives, differ by round-off that is amplified.
-CASES = {
-    "Odex": (rj.solvers.Odex(), TIGHT, 1e-10),
-    "BDF": (rj.solvers.BDF(), TIGHT, 1e-8),
-    "Seulex": (rj.solvers.Seulex(), TIGHT, 1e-10),
-    "EnergyMomentum": (rj.solvers.EnergyMomentum(), {"dt": 0.05}, 1e-10),
-    "Variational": (rj.solvers.Variational(), {"dt": 0.05}, 1e-10),
-    "SimoWong": (rj.solvers.SimoWong(), {"dt": 0.05}, 1e-10),
-    "EnergyMidpoint": (rj.solvers.EnergyMidpoint(any_inertia=True), {"dt": 0.05}, 1e-10),
-    "GeneralizedAlpha": (rj.solvers.GeneralizedAlpha(), {"dt": 0.05}, 1e-10),
-    "MuntheKaas": (
-        MUNTHE_KAAS(diffrax.Bosh3()),
-        {"rtol": 1e-5, "atol": 1e-5},
-        1e-10,
-    ),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.exhaustive
-def test_sensitivities_are_kernels(case, backends):
-    """Sensors that are read while integrating are part of the kernel."""
-    solver, options, tolerance = CASES[case]
-    parameters = (
-        rj.Parameter("J", inertia_of),
-        rj.Parameter("M", moment_of),
-    )
-    model = body(rj.ConstantMoment(np.array([1.0, 0.2, -0.3])))
-
-    def run_sensitivity(**how):
-        return rj.sensitivity(
-            model, STATE, 1.0, parameters, ts=TS, sensors=GYROSCOPE, mode="forward", solver=solver,
-            **options, **how,
-        )  # fmt: skip
-
-    kernels = run_sensitivity()
-    assert backends == ["native"]
-    by_xla = run_sensitivity(adjoint=diffrax.ForwardMode())
-    J, expected = (x.jacobian["gyroscope"] for x in (kernels, by_xla))
-    np.testing.assert_allclose(J, expected, rtol=0, atol=tolerance * np.max(np.abs(expected)))

@@ -145,29 +145,6 @@ def fit_with(experiment, noise, std=None, coefficients=(0.9,), **options):
     )  # fmt: skip
 
 
-@pytest.mark.exhaustive
-def test_noise_parameters_are_estimated(experiment):
-    fit = fit_with(experiment, {"gyroscope": "ar1"})
-    model = fit.noise_models["gyroscope"]
-    # Three channels of 101 samples: 0.01 +- 0.001 and 0.9 +- 0.025.
-    assert abs(float(model.std) - 0.01) < 0.003
-    assert abs(float(model.coefficients[0]) - 0.9) < 0.08
-    assert abs(fit.autocorrelation["gyroscope"]) < 0.2
-    assert any(note.startswith("Noise models, estimated") for note in fit.notes)
-    # Given noise is a first guess of an autoregressive model, and nothing else. The logarithms of
-    # its estimates are converged to 1e-2.
-    given = fit_with(experiment, "ar1", 0.05)
-    np.testing.assert_allclose(given.values, fit.values, rtol=1e-6)
-    np.testing.assert_allclose(given.covariance, fit.covariance, rtol=1e-2)
-    # The fitted model is kept as it is; its uncertainty is then left out.
-    kept = fit_with(experiment, model, 0.01)
-    np.testing.assert_allclose(kept.values, fit.values, rtol=1e-6)
-    assert np.all(np.diag(kept.covariance) < np.diag(fit.covariance))
-    # Intervals of the white fit for independent residuals are too short; its default ones are not.
-    white = fit_with(experiment, "white")
-    assert np.all(np.diag(fit.covariance) > 2.0 * np.diag(white.covariances["model"].matrix))
-
-
 def test_residuals_stay_plain(experiment):
     fit = fit_with(experiment, "ar1")
     (residuals,), (innovations,) = fit.residuals, fit.innovations

@@ -37,29 +37,6 @@ def fit():
     return oscillator.fit(DATA)
 
 
-@pytest.mark.exhaustive
-def test_samples_against_integration_on_a_grid(fit):
-    pytest.importorskip("blackjax")
-    posterior = fit.posterior(jax.random.key(3), samples=800, warmup=200)
-    assert posterior.samples.shape == (4, 800, 2) and not posterior.warnings
-    stiffness, damping, density = log_density_on_grid(True)
-    for label, values, marginal in (
-        ("stiffness", stiffness, density.sum(axis=1)),
-        ("damping", damping, density.sum(axis=0)),
-    ):
-        mean = values @ marginal
-        std = np.sqrt((values - mean) ** 2 @ marginal)
-        error = std / np.sqrt(posterior.effective_samples[label])
-        assert posterior.mean[label] == pytest.approx(mean, abs=4 * error)
-        assert posterior.std[label] == pytest.approx(std, abs=4 * error)
-        ends = np.interp([0.05, 0.95], np.cumsum(marginal), values)
-        assert posterior.intervals(0.9)[label] == pytest.approx(ends, abs=8 * error)
-    assert np.all(posterior.samples[..., 1] > 0)
-    assert "4 chains of 800" in repr(posterior)
-    one_sided = dataclasses.replace(posterior, bounds={"damping": (0.0, True)}).intervals(0.9)
-    assert one_sided["damping"] == (0.0, np.quantile(posterior.flat[:, 1], 0.9))
-
-
 @pytest.mark.parametrize("noise_is_known", [True, False])
 def test_density_and_gradient(fit, noise_is_known):
     """The density by z is that of the components times the derivative of the components."""

@@ -94,23 +94,6 @@ def oscillator_fit():
     return y, fit
 
 
-@pytest.mark.exhaustive
-def test_sensor_noise_does_not_run_to_zero():
-    """Process noise explains every sample of a sensor without noise."""
-    covariance = Dense(DAMPING, INTENSITY).covariance[::2, ::2]
-    rng = np.random.default_rng(3)
-    y = Dense(DAMPING, INTENSITY).mean[::2] + rng.multivariate_normal(np.zeros(len(TS)), covariance)
-    model = oscillator()
-    fit = rj.identify(
-        model, rj.Measurements(TS, {SENSOR: y}), rj.Parameter("c", damping_of),
-        state0=model.system.reference_state(), method="prediction-error",
-        process_noise={"rail": None}, throw=False,
-    )  # fmt: skip
-    assert 1e-9 < fit.noise_by_sensor["coordinate of rail"] < 1e-3
-    assert abs(fit.process_noise["rail"] - INTENSITY) < 0.1
-    assert np.isfinite(fit.std["c"]) and abs(fit.estimates["c"] - DAMPING) < 3 * fit.std["c"]
-
-
 def test_the_likelihood_is_that_of_the_dense_gaussian(oscillator_fit):
     """Also over the gap, in which the process noise acts for 0.3 s, and without the masked sample.
 
@@ -127,31 +110,6 @@ def test_smoothed_states_are_conditional_means(oscillator_fit):
     (states,) = fit.smoothed_states
     np.testing.assert_allclose(states.position[:, 0, 0], dense[::2], atol=1e-6)
     np.testing.assert_allclose(states.velocity[:, 0, 0], dense[1::2], atol=1e-5)
-
-
-@pytest.mark.exhaustive
-def test_estimates_are_close_to_the_maximum_of_the_likelihood(oscillator_fit):
-    """The gains are fixed in the fit of the innovations, so that the score lacks their derivatives,
-    whose mean is zero. The intensity maximises the likelihood integrated over the damping, from
-    which the restricted one of the linearised fit differs little."""
-    y, fit = oscillator_fit
-
-    def objective(p):
-        return -Dense(p[0], np.exp(p[1])).log_likelihood(y)
-
-    best = scipy.optimize.minimize(objective, [DAMPING, np.log(INTENSITY)], method="Nelder-Mead")
-    assert abs(fit.estimates["c"] - best.x[0]) < 0.1 * fit.std["c"]
-    grid = fit.estimates["c"] + fit.std["c"] * np.linspace(-4.0, 4.0, 13)
-
-    def integrate_damping(x):
-        return -scipy.special.logsumexp([-objective([c, x]) for c in grid])
-
-    ends = np.log([0.25, 0.4])
-    best = scipy.optimize.minimize_scalar(
-        integrate_damping, bounds=ends, method="bounded", options={"xatol": 1e-3}
-    )
-    # At the estimated damping the likelihood has its maximum 3 % lower.
-    np.testing.assert_allclose(fit.process_noise["rail"], np.exp(best.x), rtol=1e-2)
 
 
 def test_the_stated_deviation_is_that_of_the_likelihood(oscillator_fit):

@@ -1,19 +1,14 @@
 """Priors: knowledge about parameters besides the data."""
 
-import functools
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 from identification import cases
 
 import rigidjax as rj
-from rigidjax.ensembles import Store
 from rigidjax.identification import (
-    FirstOrder,
     GaussianPrior,
     Gyroscope,
     InertiaTensor,
@@ -25,7 +20,6 @@ from rigidjax.identification import (
     Unconstrained,
     excitation,
     identify,
-    identify_batch,
     sensitivity,
 )
 
@@ -183,64 +177,7 @@ def linear_problem(noise):
     return data, parameters, values.mean(axis=1)
 
 
-def solve_normal_equations(means, noise):
-    """Normal equations: bias, rates of both runs; values and covariance."""
-    one, zero = np.eye(3), np.zeros((3, 3))
-    rows = np.block([[one, one, zero], [one, zero, one]])
-    prior = np.concatenate([1 / BIAS_STD**2, np.full(6, 1 / RATE_STD**2)])
-    information = 12 / noise**2 * rows.T @ rows + np.diag(prior)
-    mean = np.concatenate([BIAS_MEAN, np.ones(6)])
-    right = 12 / noise**2 * rows.T @ means.ravel() + prior * mean
-    return np.linalg.solve(information, right), np.linalg.inv(information)
-
-
 SPHERE = free_body((0.02, 0.02, 0.02))
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("noise", [0.05, None])
-def test_gaussian_prior_shifts_the_estimate(noise):
-    """Shared and of each run, in closed form; with the noise that was found if none is given."""
-    data, parameters, means = linear_problem(noise)
-    fit = identify(SPHERE, data, parameters, horizons=(1.0,))
-    noise = fit.noise_by_sensor[Gyroscope().name] if noise is None else noise
-    values, covariance = solve_normal_equations(means, noise)
-    assert 0.03 < noise < 0.08
-    assert fit.identifiability.identifiable
-    # The minimisation ends within 1e-6 standard deviations; an estimated noise within 1e-3 of it.
-    tolerance = 1e-6 if fit.noise_is_known else 2e-3
-    assert np.all(np.abs(fit.values - values) < tolerance * np.sqrt(np.diag(covariance)))
-    assert np.allclose(fit.covariance, covariance, rtol=tolerance, atol=1e-2 * tolerance)
-    assert any("bias has a Gaussian prior; rates has" in note for note in fit.notes)
-
-
-class Killed(BaseException):
-    """No handler of the package takes it for an error."""
-
-
-@pytest.mark.exhaustive
-def test_priors_in_a_resumed_batch(tmp_path, monkeypatch):
-    """Finished fits are kept, missing ones are computed, and the result is bit for bit equal."""
-    data, parameters, _ = linear_problem(0.05)
-    shift = lambda k: lambda run: eqx.tree_at(lambda r: r.values[0], run, run.values[0] + 0.01 * k)  # noqa: E731
-    many = [[*map(shift(k), data)] for k in range(7)]
-    fit = functools.partial(identify_batch, SPHERE, many, parameters, horizons=(1.0,), batch_size=2)
-    whole, path = fit(out=tmp_path / "whole.zarr"), tmp_path / "killed.zarr"
-    mark = Store._mark_complete
-
-    def dies(self, number, failed):
-        mark(self, number, failed)
-        if number == 1:
-            raise Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Store, "_mark_complete", dies)
-        with pytest.raises(Killed):
-            fit(out=path)
-    assert Store(path).done() == {0, 1}
-    found = fit(out=path)
-    for one, other in ((found.values, whole.values), (found.covariance, whole.covariance)):
-        assert len(one) == 7 and np.array_equal(one, other)
 
 
 def test_priors_in_planned_runs():
@@ -254,23 +191,6 @@ def test_priors_in_planned_runs():
     assert np.allclose(plan.information, expected, rtol=1e-7, atol=1e-6)
     assert np.allclose(plan.covariance, np.linalg.inv(expected), rtol=1e-6)
     assert plan.notes[0].startswith("bias has a Gaussian prior; rates has a Gaussian prior.")
-
-
-@pytest.mark.exhaustive
-def test_priors_in_first_order_methods():
-    """The loss of gradient steps includes the priors."""
-    data, parameters, means = linear_problem(0.05)
-    values, covariance = solve_normal_equations(means, 0.05)
-    std = np.sqrt(np.diag(covariance))
-    steps = FirstOrder(optax.adam(0.05), steps=5)
-    fit = identify(SPHERE, data, parameters, horizons=(1.0,), method=steps)
-    assert np.all(np.abs(fit.values - values) < 1e-6 * std)
-    # The loss at the first step, priors included: rates start at the first samples.
-    readings = np.stack([np.asarray(run.values[0]) for run in data])
-    start = readings[:, 0]
-    squares = np.sum(((readings - start[:, None]) / 0.05) ** 2)
-    squares += np.sum((BIAS_MEAN / BIAS_STD) ** 2) + np.sum(((start - 1.0) / RATE_STD) ** 2)
-    assert any(f"took the loss from {0.5 * squares:.4g} to" in note for note in fit.notes)
 
 
 def test_priors_of_orientations_and_rates():

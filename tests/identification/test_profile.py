@@ -6,10 +6,10 @@ import functools
 import numpy as np
 import pytest
 import scipy.optimize
-from identification import cases, oscillator
+from identification import oscillator
 from scipy.stats import norm
 
-from rigidjax.identification import Huber, Orientation, Parameter, Unconstrained, identify
+from rigidjax.identification import Huber, Orientation, Parameter
 from rigidjax.identification.intervals.profile import acceptance, critical_root
 
 # So much noise that the profile is not a parabola.
@@ -90,24 +90,6 @@ def test_intervals_near_a_bound(rng):
         assert acceptance(threshold, 0.7, 1.5) == pytest.approx(share, abs=4e-3)
     assert critical_root(0.95, np.inf, np.inf) == pytest.approx(norm.ppf(0.975))
     assert critical_root(0.95, 0.0, np.inf) == pytest.approx(norm.ppf(0.95))
-
-
-@pytest.mark.exhaustive
-def test_inertia_does_not_depend_on_its_coordinates():
-    """Moments in coordinates that keep them physical, and moments as they are."""
-    data = cases.measurements(noise=cases.NOISE, known=True)
-    plain = [
-        dataclasses.replace(p, transform=Unconstrained(which=(0, 1))) if p.name == "inertia" else p
-        for p in cases.parameters()
-    ]
-    first, second = (
-        identify(cases.model(), data, parameters).profile("I1")
-        for parameters in (cases.parameters(), plain)
-    )
-    np.testing.assert_allclose(first.interval, second.interval, rtol=1e-5)
-    # Linear interpolation between the points of two grids has errors of 0.01.
-    statistic = np.interp(first.grid, second.grid, np.sqrt(second.statistic))
-    np.testing.assert_allclose(np.sqrt(first.statistic), statistic, atol=0.02)
 
 
 def test_invalid_arguments_raise(fit):

@@ -6,75 +6,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from identification.arms import PLANTED, Swing, excitation, mixed_tree, planar_arm
+from identification.arms import PLANTED, excitation, mixed_tree, planar_arm
 
 import rigidjax as rj
 from rigidjax import identification as ident
-from rigidjax.mechanics.dynamics.select import compute_accelerations
 from rigidjax.mechanics.kinematics.constraints import constraint_rates, constraint_values
 from rigidjax.mechanics.kinematics.forward import tree_poses
 from rigidjax.mechanics.kinematics.poses import (
     Twists,
-    assemble_poses,
     joint_coordinates,
     joint_frames_at,
 )
-from rigidjax.mechanics.kinematics.trees import generalised_velocities
 from rigidjax.mechanics.stacked.system import PreparedSystem
 
 # The matrix.
-
-
-@pytest.mark.exhaustive
-def test_regressor_gives_the_torques_of_driven_joints():
-    """Against the multipliers of prescribed motions, another way through the package."""
-    motions = [Swing(jnp.asarray(0.7 - 0.2 * i), jnp.asarray(2.0 + i)) for i in range(3)]
-    t = jnp.asarray(0.4)
-    q = np.array([m(t) for m in motions])
-    v = np.array([jax.grad(m)(t) for m in motions])
-    a = np.array([jax.grad(jax.grad(m))(t) for m in motions])
-    free = mixed_tree()
-    names = rj.rate_labels(free)
-    data = ident.joint_data(free, q[None], v[None], a[None], np.zeros((1, 3)))
-    known = data.torques[0]
-    found = data.matrix[0] @ np.asarray(ident.inertial_parameters(free)) - known
-    driven = rj.NullSpace(mixed_tree(motions))
-    y = driven.encode(rj.joint_states(free, q, v), t)
-    reactions = driven.reactions(t, y)
-    expected = [reactions[name].drive for name in names]
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.exhaustive
-def test_free_flight_needs_no_force():
-    """Accelerations of a simulated free body with a hinge require no force."""
-    bodies = [rj.Body("a", 1.0, (0.1, 0.2, 0.25)), rj.Body("b", 0.4, (0.02, 0.03, 0.04), (1, 0, 0))]
-    system = rj.System(
-        bodies, rj.Revolute("a", "b", (0.5, 0.1, 0), (0, 1, 0)), rj.Gravity((0, 0, -9.81))
-    )
-    rng = np.random.default_rng(0)
-    start = system.reference_state()
-    state = rj.State(start.position, start.orientation, *rng.normal(size=(2, 2, 3)))
-    state = rj.consistent_state(system, state)
-    prepared = PreparedSystem(system)
-    of = _motion(prepared, state)
-    Y = ident.regressor(rj.NullSpace(system), state, of)
-    assert Y.shape == (7, 20)
-    assert rj.rate_labels(system)[:3] == ("a.vx", "a.vy", "a.vz")
-    np.testing.assert_allclose(Y @ ident.inertial_parameters(system), 0, atol=1e-12)
-    # Not because the matrix is zero.
-    assert np.abs(Y).max() > 1
-
-
-@jax.jit
-def _motion(prepared, state):
-    R = jax.vmap(rj.Quaternion().to_matrix)(state.orientation)
-    poses = assemble_poses(prepared, state.position, R, jnp.zeros(0))
-    joint_frames, t = joint_frames_at(prepared, poses), jnp.zeros(())
-    nu = generalised_velocities(
-        prepared, t, joint_frames, Twists(state.velocity, state.angular_velocity)
-    )
-    return compute_accelerations(prepared, t, poses, joint_frames, nu).derivatives
 
 
 def test_joint_states_are_consistent_and_unwrapped():

@@ -84,23 +84,6 @@ def test_confidence_intervals(fits):
     assert "not determined" in exhausted.report()
 
 
-@pytest.mark.exhaustive
-def test_reports_have_intervals_and_whiteness(fits, tmp_path):
-    fit = fits[1]
-    whiteness = fit.whiteness["gyroscope"]["omega2"]
-    runs = [r["gyroscope"][:, 1] for r in fit.innovations]
-    assert whiteness == assess_whiteness(runs) and whiteness.num_samples == sum(cases.LENGTHS)
-    low, high = fit.confidence_intervals()["I1"]
-    text = fit.report()
-    assert interval_text((low, high)) in text and "95 % interval" in text
-    assert f"omega2 p = {whiteness.p_value:.2g}" in text
-    assert "no evidence against white noise" in text
-    record = json.loads(fit.report(tmp_path / "fit.json"))
-    assert record["parameters"][0]["interval"] == [low, high]
-    assert record["whiteness"]["gyroscope"]["omega2"]["p_value"] == whiteness.p_value
-    assert record["degrees_of_freedom"] == fit.degrees_of_freedom
-
-
 def test_report_names_non_white_residuals(fits):
     fit = fits[1]
     wave = [{"gyroscope": np.sin(0.3 * np.arange(n))[:, None] * np.ones(3)} for n in cases.LENGTHS]

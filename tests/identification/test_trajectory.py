@@ -39,36 +39,6 @@ def trajectory(arm):
     )  # fmt: skip
 
 
-@pytest.mark.exhaustive
-def test_every_limit_holds_between_samples(trajectory, arm):
-    """Series, inverse dynamics and poses of other functions, on a grid of their own."""
-    ts = np.linspace(0, PERIOD, 3001)
-    series = [trajectory.series(name) for name in LIMITS]
-    q, v, a = (np.stack([jax.vmap(f)(jnp.asarray(ts)) for f in fs], axis=1) for fs in (
-        series, [jax.grad(f) for f in series], [jax.grad(jax.grad(f)) for f in series],
-    ))  # fmt: skip
-    data = ident.joint_data(arm, q, v, a, np.zeros_like(q), terms=("viscous",))
-    parameters = np.concatenate([ident.inertial_parameters(arm), [0.4, 0.0]])
-    tau = data.torques_of(parameters)
-    for k, limit in enumerate(LIMITS.values()):
-        assert q[:, k].min() > limit.position[0] and q[:, k].max() < limit.position[1]
-        for values, largest in ((v, limit.rate), (a, limit.acceleration), (tau, limit.torque)):
-            assert np.abs(values[:, k]).max() <= largest
-    states = rj.joint_states(arm, q)
-    R = np.asarray(rj.Quaternion().to_matrix(states.orientation[0, 1]))
-    assert R.shape == (3, 3)
-    tips = [
-        x + np.asarray(rj.Quaternion().to_matrix(p)) @ [0.1, 0, 0]
-        for x, p in zip(states.position[::50, 1], states.orientation[::50, 1], strict=True)
-    ]
-    assert np.array(tips)[:, 2].min() >= -0.2
-    np.testing.assert_allclose(v[[0, -1]], 0.0, atol=1e-12)
-    np.testing.assert_allclose(a[[0, -1]], 0.0, atol=1e-12)
-    np.testing.assert_allclose(trajectory.torques(ts), tau, atol=1e-10)
-    assert 0.95 < max(trajectory.reached.values()) <= 1.0
-    assert trajectory.base.rank == 8 and "limits used" in repr(trajectory)
-
-
 def test_score_is_the_information_and_better_than_random_motions(trajectory, arm):
     """The determinant by a regressor of its own; other motions within the limits have less."""
     ts = PERIOD * np.arange(24) / 24

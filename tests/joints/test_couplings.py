@@ -1,7 +1,5 @@
 """Couplings, constraints of a user, damping, rotors, free joints: closed forms and other joints."""
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -46,51 +44,6 @@ def test_gears_follow_the_ratio(kind):
     pull = 9.81 * 0.5 * (1.0 + -2.0 * 2.0)
     np.testing.assert_allclose(found, pull / (Ja + 4 * Jb) * np.array([1, -2]), rtol=1e-12)
     assert system.num_dof == 1
-
-
-@pytest.mark.exhaustive
-def test_damping_and_armature_of_a_hinge():
-    """Without gravity a rate falls as exp(-d t / (J + a)); the rotor counts in the energy."""
-    J, d, a = moments()[0], 0.3, 0.4
-    system = rj.System(rods()[0], [hinge("a", 0.0, damping=d, armature=a)])
-    state = eqx.tree_at(
-        lambda s: (s.angular_velocity, s.velocity),
-        system.reference_state(),
-        (jnp.array([[0, 3.0, 0]]), jnp.array([[0, 0, -1.5]])),
-    )
-    model = rj.NullSpace(system)
-    run = rj.simulate(model, state, 2.0, rtol=1e-11, atol=1e-11)
-    rate = 3.0 * np.exp(-d * 2.0 / (J + a))
-    np.testing.assert_allclose(run.rates["hinge a"][-1, 0], rate, rtol=1e-9)
-    np.testing.assert_allclose(run.energy[-1], 0.5 * (J + a) * rate**2, rtol=1e-9)
-    # Leaves: both can be fitted.
-    slope = jax.grad(
-        lambda d: model_rate(eqx.tree_at(lambda m: m.system.joints[0].damping, model, d), state)
-    )(jnp.array([d]))
-    np.testing.assert_allclose(slope, -3.0 / (J + a), rtol=1e-9)
-
-
-def model_rate(model, state):
-    return model.vector_field(0.0, model.pack(state))[-1]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative, rj.Absolute])
-def test_a_driven_spindle(kind):
-    """A nut that is screwed up with a growing rate: its drive lifts, turns and accelerates it."""
-    pitch, rate, growth = 0.3, 2.0, 1.5
-    nut = rj.Body.cylinder("nut", 0.2, 0.1, mass=3.0)
-    motion = lambda t: rate * t + 0.5 * growth * t * t  # noqa: E731
-    spindle = rj.Screw("ground", "nut", (0, 0, 0), (0, 0, 1), pitch, motion=motion, name="spindle")
-    system = rj.System(nut, [spindle], [GRAVITY])
-    model = kind(system)
-    state = rj.consistent_state(system, system.reference_state(), 0.4)
-    y, lead = model.encode(state, 0.4), pitch / (2 * np.pi)
-    np.testing.assert_allclose(state.position[0, 2], lead * motion(0.4), atol=1e-12)
-    np.testing.assert_allclose(state.angular_velocity[0, 2], rate + 0.4 * growth, atol=1e-12)
-    drive = model.reactions(0.4, y)["spindle"].drive
-    wanted = float(nut.inertia[2] + 3.0 * lead**2) * growth + 3.0 * 9.81 * lead
-    np.testing.assert_allclose(drive, wanted, rtol=1e-11)
 
 
 def distance(lengths=True):

@@ -218,25 +218,6 @@ def test_a_ball_on_a_turntable_circles_at_two_sevenths_of_its_rate(kind):
     np.testing.assert_allclose(found, 2 / 7 * 1.4 * np.cross(UP, v), atol=1e-12)
 
 
-@pytest.mark.exhaustive
-def test_small_motions_of_a_rolling_cylinder():
-    """Heavier below: sqrt(m g d / (I + m (r - d)^2)), d from the axis to the centre of mass."""
-    r, d, inertia = 0.4, 0.1, 0.2
-
-    def rolls(t, poses, twists):
-        (_, R), (v, omega) = poses["cylinder"], twists["cylinder"]
-        omega = R @ omega
-        centre = v + jnp.cross(omega, R @ (d * UP))
-        return centre - jnp.cross(omega, r * UP)
-
-    body = rj.Body("cylinder", MASS, (0.1, inertia, 0.1), position=(0, 0, r - d))
-    plane = rj.Planar("ground", "cylinder", (0, 0, 0), (0, 1, 0))
-    system = rj.System(body, [plane, rj.VelocityConstraint(rolls, "cylinder")], GRAVITY)
-    modes = rj.linearize(rj.NullSpace(system), 0.0, system.reference_state())
-    wanted = np.sqrt(MASS * G * d / (inertia + MASS * (r - d) ** 2))
-    np.testing.assert_allclose(modes.frequencies, [wanted], rtol=1e-12)
-
-
 def test_initial_states_and_invalid_arguments():
     system = sleigh()
     sliding = gliding(system, slip=0.1)

@@ -1,6 +1,5 @@
 """The screw of a finite displacement, both ways."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -61,30 +60,3 @@ def test_pure_translation():
     for value in (rest.axis, rest.angle, rest.translation, rest.pose):
         np.testing.assert_array_equal(value, np.zeros_like(value))
     np.testing.assert_array_equal(rest.displacement(jnp.ones(3)), np.zeros(3))
-
-
-@pytest.mark.exhaustive
-def test_derivatives_are_finite():
-    """Without rotation, without displacement, and at angle pi."""
-
-    def numbers(u0, R):
-        screw = finite_screw(u0, R)
-        return jnp.concatenate(
-            [screw.axis, screw.angle[None], screw.translation[None], screw.pose, screw.moment]
-        )
-
-    turn = jnp.diag(jnp.array([1.0, -1.0, -1.0]))
-    R = jnp.stack([jnp.eye(3), jnp.eye(3), turn, turn])
-    u0 = jnp.array([[0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [1.0, 2.0, 3.0]])
-    first = jax.jit(jax.vmap(jax.jacfwd(numbers, (0, 1))))(u0, R)
-    second = jax.jit(jax.vmap(jax.jacfwd(jax.jacrev(numbers, (0, 1)), (0, 1))))(u0, R)
-    for derivative in jax.tree.leaves((first, second)):
-        assert jnp.isfinite(derivative).all()
-    gradient = jax.jacrev(lambda u0: finite_screw(u0, jnp.eye(3)).pitch)(u0[1])
-    assert jnp.isfinite(gradient).all()
-    # A generic point, against differences.
-    R = so3.exp(jnp.array([0.3, -0.8, 0.5]))
-    exact = jax.jacfwd(numbers)(u0[1], R)
-    step = 1e-6 * jnp.eye(3)
-    differences = [(numbers(u0[1] + h, R) - numbers(u0[1] - h, R)) / 2e-6 for h in step]
-    np.testing.assert_allclose(exact, jnp.stack(differences, axis=1), atol=1e-9)

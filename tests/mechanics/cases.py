@@ -23,7 +23,6 @@ TREE = (
     ("body 9", "body 5", "driven Prismatic"),
     ("ground", "body 10", "Prismatic"),
 )
-NUM_RATES = 3 + 1 + 2 + 2 + 1 + 6 + 3 + 0 + 0 + 0 + 1
 T = joint_cases.T
 
 

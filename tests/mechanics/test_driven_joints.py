@@ -1,7 +1,6 @@
 """Joints with a prescribed motion, a rotor and damping: all that the motion needs is its drive."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -34,76 +33,12 @@ def arm(**options):
     return rj.System(bodies, joints, rj.Gravity((0.0, 0.0, -9.81)))
 
 
-def four_bar(**options):
-    """Three rods on the ground, driven at the hinge that closes the loop."""
-    rods = [
-        rj.Body("a", 1.0, (1e-3, 0.02, 0.02), (0.1, 0.0, 0.2)),
-        rj.Body("b", 2.0, (1e-3, 0.1, 0.1), (0.6, 0.0, 0.5)),
-        rj.Body("c", 1.5, (1e-3, 0.05, 0.05), (1.1, 0.0, 0.3)),
-    ]
-    points = [(0, 0, 0), (0.2, 0, 0.4), (1.0, 0, 0.6), (1.2, 0, 0)]
-    ends = [("ground", "a"), ("a", "b"), ("b", "c"), ("c", "ground")]
-    joints = [
-        rj.Revolute(*end, point, (0, 1, 0), name=f"h{k}")
-        for k, (end, point) in enumerate(zip(ends[:-1], points[:-1], strict=True))
-    ]
-    driven = rj.Revolute(*ends[3], points[3], (0, 1, 0), motion=angle, name="h3", **options)
-    return rj.System(rods, [*joints, driven], rj.Gravity((0.0, 0.0, -9.81)))
-
-
 def placed(system, kind=rj.NullSpace, **options):
     state = eqx.tree_at(
         lambda s: s.angular_velocity, system.reference_state(), 0.5 * jnp.ones((3, 3))
     )
     model = kind(system, **options)
     return model, model.encode(rj.consistent_state(system, state, T), T)
-
-
-@jax.jit
-def balance(model, y):
-    """Power of drives and dampers, and the rate of the energy, rotors included."""
-    field = model.vector_field(T, y)
-    rate = jax.jvp(model.energy, (jnp.asarray(T), y), (jnp.ones(()), field))[1]
-    reactions, (_, rates) = model.reactions(T, y), model.joint_coordinates(T, y)
-    power = jnp.zeros(())
-    for joint in model.system.joints:
-        # A joint whose motion is prescribed says its rate as one that is free.
-        if joint.is_driven:
-            power = power + reactions[joint.name].drive * rates[joint.name][0]
-        if joint.dampings is not None:
-            power = power - jnp.sum(joint.dampings * rates[joint.name] ** 2)
-    return power, rate
-
-
-@pytest.mark.parametrize(("build", "kind"), [(arm, rj.NullSpace), (four_bar, rj.Relative)])
-@pytest.mark.exhaustive("four_bar-Relative")
-@pytest.mark.exhaustive
-def test_power_of_drives_and_dampers_is_the_rate_of_the_energy(build, kind):
-    model, y = placed(build(damping=DAMPING, armature=ARMATURE), kind)
-    power, rate = balance(model, y)
-    assert abs(float(rate)) > 0.1
-    np.testing.assert_allclose(power, rate, rtol=1e-11)
-
-
-@pytest.mark.parametrize("build", [arm, four_bar])
-@pytest.mark.exhaustive("four_bar")
-@pytest.mark.exhaustive
-def test_drive_includes_armature_and_damping(build):
-    """Motion, forces on the child and other drives stay as they are without both."""
-    plain, y = placed(build())
-    model, z = placed(build(damping=DAMPING, armature=ARMATURE))
-    np.testing.assert_allclose(model.vector_field(T, z), plain.vector_field(T, y), atol=1e-11)
-    t = jnp.asarray(T)
-    mine, theirs = model.reactions(T, z), plain.reactions(T, y)
-    for joint in model.system.joints:
-        if not joint.is_driven:
-            continue
-        first, second = jax.grad(joint.motion), jax.grad(jax.grad(joint.motion))
-        more = DAMPING * first(t) + ARMATURE * second(t)
-        found = mine[joint.name].drive - theirs[joint.name].drive
-        np.testing.assert_allclose(found, more, atol=1e-11)
-        read = rj.JointTorque(joint.name).predict(model, t, z)
-        np.testing.assert_allclose(read, mine[joint.name].drive, rtol=1e-14)
 
 
 @pytest.mark.exhaustive
@@ -118,19 +53,3 @@ def test_damping_of_a_prescribed_motion_in_absolute_coordinates():
             np.testing.assert_allclose(found[name].drive, drive, rtol=1e-10)
     with pytest.raises(ValueError, match="`armature` of a joint is not supported"):
         rj.Absolute(arm(armature=ARMATURE))
-
-
-@pytest.mark.exhaustive
-def test_derivatives_of_the_drive_by_armature_and_damping():
-    model, y = placed(arm(damping=DAMPING, armature=ARMATURE))
-
-    def drive(damping, armature):
-        joint = lambda m: (m.system.joints[1].damping, m.system.joints[1].armature)  # noqa: E731
-        moved = eqx.tree_at(joint, model, (damping[None], armature[None]))
-        return moved.reactions(T, y)["hinge"].drive
-
-    t, values = jnp.asarray(T), (jnp.asarray(DAMPING), jnp.asarray(ARMATURE))
-    wanted = jax.grad(angle)(t), jax.grad(jax.grad(angle))(t)
-    np.testing.assert_allclose(jax.jit(jax.grad(drive, (0, 1)))(*values), wanted, rtol=1e-12)
-    _, tangent = jax.jvp(drive, values, (jnp.ones(()), jnp.ones(())))
-    np.testing.assert_allclose(tangent, sum(wanted), rtol=1e-12)

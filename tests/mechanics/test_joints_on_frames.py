@@ -14,10 +14,7 @@ import rigidjax as rj
 from rigidjax.cli.case.inputs import Inputs
 from rigidjax.cli.case.model import ModelTables, read_model
 from rigidjax.cli.case.schema import parse
-from rigidjax.io.mechanism import describe_mechanism
-from rigidjax.io.names import unknown_names
 from rigidjax.mechanics.stacked.system import PreparedSystem
-from rigidjax.plotting.model_page import plot_topology, write_model_page
 from rigidjax.rotations.euler_map import euler_map
 
 Z = (0.0, 0.0, 1.0)
@@ -58,64 +55,6 @@ def four_bars():
         rj.Revolute("ground", "end", end, Z, name=names[3]),
     ]
     return problem.state0, old, rj.System(old.bodies, joints, old.forces, frames)
-
-
-@pytest.mark.exhaustive
-def test_four_bar_by_frames_equals_that_by_points(four_bars, tmp_path):
-    state, old, new = four_bars
-    assert repr(new).replace("knee ~ rocker", "coupler ~ rocker") == repr(old)
-    assert new.topology == old.topology and new.num_dof == 1
-
-    @eqx.filter_jit
-    def evaluate_model(model, state):
-        y = model.encode(state)
-        return model.vector_field(T, y), model.reactions(T, y)
-
-    models = [rj.NullSpace(one) for one in (new, old)]
-    assert unknown_names(models[0]) == unknown_names(models[1])
-    first, second = (evaluate_model(model, state) for model in models)
-    assert list(first[1]) == list(second[1])
-    close(first, second)
-    # Data of figures and views.
-    first, second = (describe_mechanism(one) for one in (new, old))
-    for a, b in zip(first["joints"], second["joints"], strict=True):
-        assert [a[key] for key in ("name", "kind", "parent", "child")] == [
-            b[key] for key in ("name", "kind", "parent", "child")
-        ]
-        for key in ("parent_point", "parent_frame", "child_point", "child_frame"):
-            np.testing.assert_allclose(a[key], b[key], atol=1e-14)
-    plot_topology(new)
-    write_model_page(models[0], tmp_path / "page.html")
-
-
-@pytest.mark.exhaustive
-def test_couplings_and_initial_states_use_the_bodies(four_bars):
-    frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
-    hinges = [rj.Revolute("ground", name, None, Z, name=name) for name in ("a", "b")]
-    gears = rj.System([ONE, TWO], [*hinges, rj.Coupling("a", "b", 2.0, name="gear")], (), frames)
-    model = rj.NullSpace(gears)
-    y = model.encode(gears.reference_state())
-    assert jax.eval_shape(lambda y: model.reactions(T, y)["gear"], y).bodies == ("one", "two")
-    _, old, new = four_bars
-    state = rj.jointed_state(new, {"revolute ground-crank": 0.2})
-    assert abs(state.orientation[0] @ old.bodies[0].orientation - np.cos(0.1)) < 1e-14
-    rj.NullSpace(old).encode(state)
-
-
-@pytest.mark.exhaustive
-def test_double_pendulum_by_frames_equals_that_by_points():
-    frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
-    ends = (("ground", "a", None), ("one", "b", None)), (
-        ("ground", "one", cases.POINT), ("one", "two", cases.POINT_2),
-    )  # fmt: skip
-    runs = []
-    for first, second in ends:
-        joints = [rj.Spherical(*first), rj.Revolute(*second, cases.AXIS)]
-        system = rj.System([ONE, TWO], joints, rj.Gravity((0.0, 0.0, -9.81)), frames)
-        runs.append(rj.simulate(rj.NullSpace(system), system.reference_state(), 0.2, dt=0.02))
-    first, second = ({**run.stats, "derivative_error": None} for run in runs)
-    assert first == second
-    close(runs[0].states, runs[1].states)
 
 
 def test_joints_on_frames_in_a_case_file():
@@ -169,31 +108,6 @@ def test_joints_are_stacked(four_bars):
     (group,) = PreparedSystem(rj.System([ONE, TWO], balls, (), frames)).groups
     assert group.mounts == (None, ("a", "b"))
     np.testing.assert_allclose(group.child_point, [one.point for one in frames])
-
-
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_derivatives_by_the_origins_of_frames(four_bars):
-    """Rates of a double pendulum and of a closed loop, alone and in batches."""
-    frames = [frame("a", ONE, cases.POINT), frame("b", TWO, cases.POINT_2)]
-    joints = [rj.Spherical("ground", "a"), rj.Revolute("one", "b", None, cases.AXIS)]
-    tree = rj.System([ONE, TWO], joints, rj.Gravity((0.0, 0.0, -9.81)), frames)
-    for system, k in ((tree, 1), (four_bars[2], 3)):
-        model = rj.NullSpace(system)
-        y = model.encode(system.reference_state())
-
-        def rates(point, model=model, y=y, k=k):
-            moved = eqx.tree_at(lambda m: m.system.frames[k].point, model, point)
-            return moved.vector_field(T, y)[-moved.num_rates :]
-
-        point = system.frames[k].point
-        steps = 1e-5 * np.concatenate([np.eye(3), -np.eye(3)])
-        ahead, behind = jnp.split(jax.jit(jax.vmap(rates))(point + steps), 2)
-        differences = (ahead - behind).T / 2e-5
-        forward, reverse = jax.jit(lambda p: (jax.jacfwd(rates)(p), jax.jacrev(rates)(p)))(point)
-        assert np.abs(forward).max() > 0.1
-        np.testing.assert_allclose(forward, differences, rtol=1e-7, atol=1e-7)
-        np.testing.assert_allclose(reverse, forward, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.exhaustive

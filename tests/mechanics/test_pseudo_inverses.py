@@ -50,47 +50,6 @@ def inverses(J, H, blocks=None):
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.exhaustive
-def test_constrained_equations_and_derivatives(name, rng):
-    """Against one matrix with multipliers; no mass is needed where constraints hold."""
-    at, along = factors(name, rng), factors(name, rng)
-    m, n, rank = CASES[name]
-    J0 = np.asarray(at[0] @ at[1])
-    free = np.linalg.svd(J0)[2][rank:]
-    H0 = jnp.asarray(free.T @ np.diag(10.0 ** np.arange(len(free))) @ free)
-    change = rng.normal(size=(n, n))
-    change = jnp.asarray(change @ change.T)
-    # This also holds for contradictory constraints.
-    f, c = jnp.asarray(rng.normal(size=n)), jnp.asarray(rng.normal(size=m))
-
-    def value(s):
-        J = (at[0] + s * along[0]) @ (at[1] + s * along[1])
-        H = H0 + s * change
-        return jnp.concatenate(ConstrainedEquations(J, H).solve((1 + s) * f, c - s * c**2))
-
-    slopes = jax.jacfwd(value), jax.jacfwd(jax.jacfwd(value))
-    both = jax.jit(lambda s: (value(s), *(slope(s) for slope in slopes)))
-    found, forward, second = both(0.0)
-    nearest = J0 @ np.linalg.pinv(J0) @ c
-    wanted = np.linalg.pinv(np.block([[H0, J0.T], [J0, np.zeros((m, m))]]))
-    wanted = wanted @ np.concatenate([f, nearest])
-    assert error(found, wanted) < round_off(10_000)
-    # One-sided by necessity: for s < 0 the masses are negative.
-    h = 1e-3
-    steps = [both(k * h) for k in range(7)]
-    weights = np.array([-49 / 20, 6, -15 / 2, 20 / 3, -15 / 4, 6 / 5, -1 / 6])
-    for k, slope in enumerate((forward, second)):
-        expected = sum(w * step[k] for w, step in zip(weights, steps, strict=True)) / h
-        assert error(slope, expected) < 1e-6 * max(1.0, float(jnp.max(jnp.abs(slope))))
-    weight = jnp.asarray(rng.normal(size=n + m))
-    reverse = jax.grad(lambda s: weight @ value(s))
-    ways = jax.jit(lambda s: (reverse(s), jax.jacfwd(reverse)(s), jax.grad(reverse)(s)))
-    for actual, slope in zip(ways(0.0), (forward, second, second), strict=True):
-        size = max(1.0, float(jnp.max(jnp.abs(slope))))
-        assert error(actual[None], (weight @ slope)[None]) < round_off(10_000) * size
-
-
-@pytest.mark.parametrize("name", CASES)
 @pytest.mark.exhaustive("wide")
 def test_kernels_decompose_without_singular_values(name, rng):
     """The pseudo-inverse and what masses do in the motions left free: those of LAPACK."""
@@ -132,67 +91,10 @@ def test_matrices_of_zeros_and_without_rows():
         assert error(X, jnp.linalg.inv(H)) < round_off(10)
 
 
-@pytest.mark.exhaustive
-def test_second_derivative_of_a_scalar():
-    # 1/a has the second derivative 2/a^3.
-    second = jax.grad(jax.grad(lambda a: pseudo_inverse(a[None, None])[0, 0]))(jnp.array(2.0))
-    assert error(second, 0.25) < round_off(10)
-
-
 def test_more_constraints_than_kernels_support(rng):
     J = jnp.asarray(rng.normal(size=(66, 68)))
     found = rj.native.jit(pseudo_inverse)(J)
     np.testing.assert_allclose(found, np.linalg.pinv(J), atol=1e-10)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_independent_blocks_are_decomposed_separately(rng):
-    """Two loops of one shape, a redundant one, columns and rows of none: as the whole matrix."""
-    small, redundant = factors("wide", rng), factors("redundant", rng)
-    parts = [small[0] @ small[1], -2.0 * small[0] @ small[1], redundant[0] @ redundant[1]]
-    places = [((0, 4, 5), (2, 3, 4, 7, 9)), ((1, 2, 3), (0, 1, 5, 6, 8))]
-    places.append((range(6, 11), range(11, 15)))
-    blocks = Blocks.from_rows((*places, ((11,), ())))
-    assert len(blocks.parts) == 3 and len(blocks.stacks()) == 2
-    J = jnp.zeros((12, 16))
-    for (rows, columns), part in zip(places, parts, strict=True):
-        J = J.at[np.ix_(rows, columns)].set(part)
-    along = jnp.where(J != 0, rng.normal(size=J.shape), 0.0)
-    root = rng.normal(size=(16, 16))
-    H = jnp.asarray(root @ root.T + np.eye(16))
-
-    def all_of(blocks):
-        def function(J, H):
-            return *inverses(J, H, blocks), pseudo_inverse(J, 1e-6, blocks)
-
-        return lambda J, H: jax.jvp(function, (J, H), (along, jnp.ones_like(H)))
-
-    whole = jax.jit(all_of(None))(J, H)
-    batch = jax.vmap(all_of(blocks))(jnp.stack([J, J]), jnp.stack([H, H]))
-    kernel = rj.native.jit(all_of(blocks))
-    assert kernel.why_not(J, H) == []
-    for found in (jax.jit(all_of(blocks))(J, H), jax.tree.map(lambda x: x[1], batch), kernel(J, H)):
-        for actual, expected in zip(*map(jax.tree.leaves, (found, whole)), strict=True):
-            size = max(1.0, float(jnp.max(jnp.abs(expected))))
-            assert error(actual, expected) < round_off(1000) * size
-    weight = jnp.asarray(rng.normal(size=12))
-
-    def sums(J, H):
-        return weight @ ConstrainedEquations(J, H, blocks).solve(H[0], J[:, 1])[1]
-
-    reverse = jax.jit(jax.grad(sums, (0, 1)))(J, H)
-    change = jax.jvp(sums, (J, H), (along, jnp.ones_like(H)))[1]
-    expected = jnp.sum(reverse[0] * along) + jnp.sum(reverse[1])
-    assert abs(change - expected) < round_off(1000) * max(1.0, abs(float(change)))
-
-    def sums_along(s):
-        return sums(J + s * along, H + s)
-
-    second = [jax.jit(of(jax.grad(sums_along)))(0.0) for of in (jax.grad, jax.jacfwd)]
-    expected = jax.jit(jax.jacfwd(jax.jacfwd(sums_along)))(0.0)
-    for actual in second:
-        assert abs(actual - expected) < round_off(10_000) * max(1.0, abs(float(expected)))
 
 
 def test_blocks_with_a_common_column_are_merged():

@@ -56,29 +56,6 @@ def compare(out, wanted, size, tolerance):
     "four_bar-absolute",
 )
 @pytest.mark.parametrize(("name", "formulation"), CASES)
-@pytest.mark.exhaustive
-def test_accelerations_do_not_depend_on_units(name, formulation):
-    system, out = results(name, formulation)
-    base = lane(out, 0)
-    size = sizes(system, base)
-    assert size["linear"] > 0
-    for k, u in enumerate(UNITS):
-        acceleration, wrenches, kinetic, drift = lane(out, k)
-        found = (
-            rj.mechanics.kinematics.poses.Twists(
-                acceleration.linear / u.of(1, 0, -2), acceleration.angular / u.of(0, 0, -2)
-            ),
-            {j: (f / u.of(1, 1, -2), m / u.of(2, 1, -2)) for j, (f, m) in wrenches.items()},
-            kinetic / u.of(2, 1, -2),
-            drift / max(u.of(1, 0, 0), u.of(1, 0, -1), u.of(0, 0, -1), 1.0),
-        )
-        compare(found, base, size, 1e-11)
-
-
-@pytest.mark.exhaustive(
-    "four_bar-absolute",
-)
-@pytest.mark.parametrize(("name", "formulation"), CASES)
 def test_accelerations_do_not_depend_on_frames(name, formulation):
     system, out = results(name, formulation)
     base = lane(out, 0)

@@ -8,10 +8,8 @@ import pytest
 from rule_cases import equations
 
 import rigidjax as rj
-from rigidjax.native import backend
 from rigidjax.native.backend import call_by_kernel
 from rigidjax.native.passes import analysis
-from rigidjax.native.passes.analysis import largest_decomposition
 from rigidjax.native.runtime import codegen as machine
 from rigidjax.native.runtime.kernel import Kernel, Signature, _kernels
 
@@ -89,38 +87,9 @@ def test_kernel_inside_and_outside_a_run(monkeypatch):
     assert made[0].code is made[1].code
 
 
-@pytest.mark.exhaustive
-def test_gradients_through_the_preparation():
-    """Gradients of a run by a mass and by geometry equal those of XLA."""
-    problem = rj.problems.four_bar()
-
-    def end(backend):
-        def run(mass, point):
-            system = eqx.tree_at(
-                lambda s: (s.bodies[1].mass, s.joints[2].point), problem.system, (mass, point)
-            )
-            sol = rj.simulate(
-                rj.NullSpace(system), problem.state0, 0.05, dt=0.01, backend=backend, throw=False
-            )
-            return jnp.sum(sol.ys[-1])
-
-        return jax.jit(jax.grad(run, argnums=(0, 1)))
-
-    joint = problem.system.joints[2]
-    args = jnp.asarray(problem.system.bodies[1].mass), jnp.asarray(joint.point)
-    for a, b in zip(end("native")(*args), end("xla")(*args), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
-
-
 @jax.custom_jvp
 def _sine(x):
     return jnp.sin(x)
-
-
-@_sine.defjvp
-def _sine_jvp(primals, tangents):
-    slope = jax.pure_callback(np.cos, primals[0], primals[0], vmap_method="expand_dims")
-    return _sine(primals[0]), slope * tangents[0]
 
 
 def test_derivative_that_cannot_be_a_kernel_raises():
@@ -144,38 +113,6 @@ def test_derivative_that_cannot_be_a_kernel_raises():
         np.testing.assert_allclose(a, b, rtol=1e-12)
     with pytest.raises(ValueError, match="pure_callback"):
         end("native")()
-
-
-@pytest.mark.exhaustive
-def test_derivatives_are_kernels_however_large_they_are(monkeypatch):
-    """The run selects the backend, and its derivatives use the same one."""
-    monkeypatch.setattr(backend, "LARGE", -1)
-    monkeypatch.setattr(backend, "LARGEST_DECOMPOSITION", 0)
-    body = rj.FixedPointBody((1.0, 2.0, 3.0))
-    state = rj.State(orientation=[[1.0, 0, 0, 0]], angular_velocity=[[0.1, 2.0, 0.3]])
-
-    def end(inertia):
-        model = rj.NullSpace(eqx.tree_at(lambda body: body.inertia, body, inertia))
-        return rj.simulate(model, state, 0.1, dt=0.05).ys[-1].sum()
-
-    def tangent(inertia):
-        return jax.jvp(end, (inertia,), (inertia,))[1]
-
-    for derivative in (jax.grad(end), tangent):
-        text = jax.jit(derivative).lower(jnp.asarray(body.inertia)).as_text()
-        assert "rigidjax_" in text
-        assert "stablehlo.while" not in text
-
-
-@pytest.mark.exhaustive
-def test_loops_that_share_joints_make_large_matrices():
-    """A decomposition counts by its shorter side; in kernels XLA's variant counts."""
-    chain, loops = rj.problems.chain(6), rj.problems.n_four_bar(2)
-    for problem, size in ((chain, 0), (loops, 5)):
-        model = rj.NullSpace(problem.system)
-        y = model.chart(problem.state0)
-        program = jax.make_jaxpr(lambda y, model=model: model.vector_field(0.0, y, None))(y)
-        assert largest_decomposition(program.jaxpr) == size
 
 
 def test_exported_functions_have_no_kernels():

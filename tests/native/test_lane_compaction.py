@@ -74,27 +74,6 @@ def test_lane_compaction_equals_vmap(function, shared):
     assert made and all(one.uses_lane_compaction for one in made)
 
 
-@pytest.mark.exhaustive
-def test_block_width(monkeypatch):
-    """Kernels with little memory have the widest blocks; results are equal."""
-    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
-    monkeypatch.setattr(kernel, "max_width", lambda: 8)
-    monkeypatch.setattr(kernel, "default_width", lambda: 4)
-    rng = np.random.default_rng(8)
-    given = jnp.asarray(rng.integers(0, 9, 43)), jnp.asarray(rng.normal(size=43))
-    shared = jnp.linspace(0.3, 1.1, 30)
-    found = {}
-    for width, limit in ((8, kernel.FIRST_CACHE), (4, -1)):
-        monkeypatch.setattr(kernel, "FIRST_CACHE", limit)
-        before = set(kernel._kernels)
-        native = rj.native.jit(lambda *args: in_registers(*args))
-        found[width] = jax.jit(jax.vmap(native, in_axes=(0, 0, None)))(*given, shared)
-        made = [kernel._kernels[key] for key in set(kernel._kernels) - before]
-        assert [one.width for one in made] == [width] * len(made) and made
-    for one, other in zip(found[8], found[4], strict=True):
-        assert np.array_equal(one, other)
-
-
 def test_loops_with_lane_compaction():
     """Lane compaction is used where one loop takes most of the time and its length differs between
     lanes.

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import rigidjax as rj
 from rigidjax import native
 from rigidjax.native.ops.sums import short_sum
 from rigidjax.native.passes.analysis import sub_jaxprs
@@ -126,20 +125,6 @@ def test_dependent_equations_share_a_loop():
 
 def test_short_stacks_are_not_fused():
     assert loops(many, ROWS[:5]) == 0
-
-
-@pytest.mark.exhaustive
-def test_code_hardly_grows_with_the_system():
-    """Each body adds some lines for its mass and weight; a body by itself costs a hundred."""
-
-    def size(bodies):
-        problem = rj.problems.chain(bodies)
-        model = rj.NullSpace(problem.system).prepare()
-        y = model.encode(problem.state0)
-        closed = jax.make_jaxpr(lambda y: model.vector_field(jnp.zeros(()), y))(y)
-        return Kernel(closed, Signature((False,), False)).text.count("\n")
-
-    assert size(200) - size(100) < 15 * 100
 
 
 def test_kernel_and_xla_variants():

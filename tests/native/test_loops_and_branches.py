@@ -80,23 +80,6 @@ def test_batched_loops_with_known_trip_counts():
     compare(function, X)
 
 
-@pytest.mark.exhaustive
-def test_decompositions_of_stacks():
-    """Vmapped loops of the package run until the last matrix has converged."""
-    rows = jnp.sin(jnp.arange(27.0)).reshape(3, 3, 3)
-
-    def function(rows):
-        symmetric = rows + jnp.swapaxes(rows, 1, 2)
-        values, vectors = jnp.linalg.eigh(symmetric)
-        again = vectors @ (values[:, :, None] * jnp.swapaxes(vectors, 1, 2))
-        return (
-            *(jnp.linalg.eigvalsh(symmetric), again, jnp.linalg.matrix_rank(symmetric)),
-            *(jnp.linalg.svd(rows, compute_uv=False), jnp.linalg.pinv(rows + jnp.eye(3))),
-        )
-
-    compare(function, rows, tolerance=1e-12)
-
-
 def write_in_nested_loop(x, inner, same=False):
     """Write tables of 600 elements in a nested loop; all start from the `same` one."""
 

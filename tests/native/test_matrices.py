@@ -155,31 +155,6 @@ def test_derivatives_of_factors():
 Z = jnp.array([[4.0 + 1.0j, 1.0, -0.5j], [0.2, 3.0 - 2.0j, 0.7j], [-1.0, 0.4j, 5.0]])
 
 
-@pytest.mark.exhaustive
-def test_complex_matrices():
-    def function(x, A):
-        z = jax.lax.complex(x, x[::-1])
-        w = jnp.where(x > 1.0, z * z, jnp.conj(z) / (1.0 + 2.0j))
-        turned = jax.lax.fori_loop(0, 100, lambda k, v: v * A[0, :3] / jnp.abs(A[0, :3]), w)
-        large = (A[:, :, None] * jnp.arange(50.0)).at[0, 1, x.astype(int)[0]].set(1j)
-        return (
-            z - w, z**3, jnp.abs(z), z.real, w.imag, z == w, turned, A @ w, A.conj().T @ A, -z,
-            large.sum(1), A * 2 + x, jnp.linalg.inv(A),
-            jax.scipy.linalg.solve_triangular(A, w, trans="C"),
-        )  # fmt: skip
-
-    kernel, x = native.jit(function), jnp.array([1.0, 2.0, -3.0])
-    many = x * jnp.arange(1.0, 6.0)[:, None]
-    assert kernel.why_not(x, Z) == []
-    for actual, expected in (
-        (kernel(x, Z), jax.jit(function)(x, Z)),
-        (jax.vmap(kernel, (0, None))(many, Z), jax.jit(jax.vmap(function, (0, None)))(many, Z)),
-    ):
-        for a, b in zip(actual, expected, strict=True):
-            assert a.dtype == b.dtype
-            np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-13)
-
-
 def test_unsupported_complex_operations():
     (reason,) = native.jit(jnp.sort).why_not(Z)
     assert "`sort` of type complex128" in reason

@@ -171,19 +171,6 @@ def test_updates_of_large_arrays_at_constant_indices():
     compare(function, block, X)
 
 
-@pytest.mark.exhaustive
-def test_long_rows_are_loops():
-    """Sorting (stable, with ties), cumulative sums, and searches along an axis."""
-    table = jnp.round(7 * jnp.sin(jnp.arange(400.0))).reshape(80, 5).at[3].set(jnp.nan)
-
-    def function(a):
-        two_keys = jax.lax.sort([a[:, 0], a[:, 1], a[:, 2]], num_keys=2, dimension=0)
-        sums = jnp.cumsum(a[4:], axis=0), jax.lax.cummax(a, axis=1, reverse=True)
-        return jnp.sort(a, axis=0), jnp.argsort(a.ravel()), two_keys, sums, jnp.argmin(a, axis=0)
-
-    compare(function, table)
-
-
 def test_arrays_without_axes():
     """Operations along no axis, and an entry without an index."""
 

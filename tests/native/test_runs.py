@@ -1,7 +1,5 @@
 """Runs of `simulate` as kernels: equal to XLA step by step, and their derivatives."""
 
-import functools
-
 import diffrax
 import equinox as eqx
 import jax
@@ -11,7 +9,6 @@ import pytest
 from rule_cases import equations
 
 import rigidjax as rj
-from rigidjax.native.runtime import codegen as machine
 
 T1 = 0.3
 BODY = rj.FixedPointBody(jnp.array([0.5, 0.5, 0.25]), potential=lambda R: 5.0 * R[2, 2])
@@ -168,24 +165,6 @@ def test_batch_elements_equal_single_runs(members):
     assert len(set(np.asarray(steps).tolist())) > 1
 
 
-@pytest.mark.exhaustive
-def test_derivatives_of_runs(members, monkeypatch):
-    # With few optimisations: the long code of derivatives takes seconds otherwise.
-    monkeypatch.setenv("RIGIDJAX_KERNEL_CACHE", "off")
-    monkeypatch.setattr(machine, "LONG", 0)
-    run, moments, rates = members
-
-    def derivatives(backend):
-        end = lambda m, w: run(backend)(m, w)[0]  # noqa: E731
-        forward = jax.jvp(lambda m: end(m, rates[0]), (moments[0],), (moments[1],))[1]
-        backward = jax.grad(lambda m, w: end(m, w)[1], argnums=(0, 1))
-        return forward, jax.vmap(backward)(moments, rates)
-
-    actual, expected = (jax.jit(lambda b=b: derivatives(b))() for b in ("native", "xla"))
-    for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
-
-
 def test_only_varying_values_have_tangents(members):
     run, moments, rates = members
     end = lambda m: run("native")(m, rates[0])[0]  # noqa: E731
@@ -199,64 +178,7 @@ def test_only_varying_values_have_tangents(members):
     assert len(given) > 10
 
 
-LOOPS = {
-    "four-bar": lambda: (rj.NullSpace, rj.problems.four_bar()),
-    "four-bar, absolute": lambda: (rj.Absolute, rj.problems.four_bar(thickness=0.05)),
-    "Bricard": lambda: (rj.NullSpace, rj.problems.bricard()),
-}
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", LOOPS)
-def test_closed_loops_as_kernels(name):
-    """Ranks and inverses come from singular values."""
-    formulation, problem = LOOPS[name]()
-    model = formulation(problem.system)
-    native, xla = (
-        rj.simulate(model, problem.state0, 0.1, solver=diffrax.Dopri5(), backend=backend)
-        for backend in ("native", "xla")
-    )
-    assert int(native.stats["num_steps"]) == int(xla.stats["num_steps"])
-    np.testing.assert_allclose(native.ys[-1], xla.ys[-1], atol=1e-9)
-
-
 FOUR_BAR = rj.problems.four_bar(thickness=0.05)
-FOUR_BARS = {
-    **{
-        f"{name}{suffix}": (formulation, dict(solver=solver(), rtol=1e-6, atol=1e-6))
-        for suffix, formulation in (("", rj.NullSpace), (", relative", rj.Relative))
-        for name, solver in {
-            "Odex": rj.solvers.Odex, "Radau5": rj.solvers.Radau5, "BDF": rj.solvers.BDF,
-            "Seulex": rj.solvers.Seulex,
-        }.items()
-    },
-    **{
-        f"{solver.__name__}, index {index}": (
-            functools.partial(rj.Absolute, index=index),
-            dict(solver=solver(), rtol=1e-6, atol=1e-6),
-        )
-        for index in (1, 2, 3)
-        for solver in (rj.solvers.Radau5, rj.solvers.BDF)
-    },
-    "EnergyMomentum": (rj.NullSpace, dict(solver=rj.solvers.EnergyMomentum(), dt=1e-3)),
-    "Variational": (rj.NullSpace, dict(solver=rj.solvers.Variational(), dt=5e-4)),
-}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def four_bar_position():
-    sol = rj.simulate(rj.NullSpace(FOUR_BAR.system), FOUR_BAR.state0, 0.2, rtol=1e-10, atol=1e-10)
-    return sol.states.position[-1]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", FOUR_BARS)
-def test_closed_loops_by_other_solvers(name, four_bar_position):
-    """Their jaxprs have loops inside nested branches, which pass large arrays through."""
-    formulation, options = FOUR_BARS[name]
-    model = formulation(FOUR_BAR.system)
-    sol = rj.simulate(model, FOUR_BAR.state0, 0.2, backend="native", **options)
-    np.testing.assert_allclose(sol.states.position[-1], four_bar_position, atol=2e-5)
 
 
 CHAIN = rj.problems.chain(3, "spherical")

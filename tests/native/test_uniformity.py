@@ -1,16 +1,12 @@
 """Kernels with mostly uniform values, against batches of XLA."""
 
-import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from fuzz import generate, jaxprs
 
-import rigidjax as rj
 from rigidjax.native.runtime import kernel
-
-BACKENDS = "native", "xla"
 
 
 def last_kernel():
@@ -28,30 +24,6 @@ def test_random_jaxprs(seed):
     outcome = jaxprs.check(case, seed, ("mixed",))
     assert outcome.failure is None, outcome.failure
     assert last_kernel().signature.num_uniform == 1
-
-
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_tangents_of_one_run():
-    """The run is computed with scalars and its readings are stored once; tangents are vectors."""
-    top = rj.problems.heavy_top()
-
-    def read(moments, backend):
-        model = rj.NullSpace(rj.FixedPointBody(moments, potential=top.system.potential))
-        sol = rj.simulate(
-            model, top.state0, 0.1, solver=diffrax.Bosh3(), rtol=1e-6, atol=1e-6,
-            ts=jnp.linspace(0.0, 0.1, 301), backend=backend,
-        )  # fmt: skip
-        return sol.ys
-
-    moments, before = jnp.asarray(top.system.inertia), set(kernel._kernels)
-    found, expected = (jax.jit(jax.jacfwd(read), static_argnums=1)(moments, b) for b in BACKENDS)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
-    made = [
-        k for key, k in kernel._kernels.items() if key not in before and k.signature.num_uniform
-    ]
-    vectors = "phi  double", "phi  <{} x double>"
-    assert any(all(phi.format(one.width) in one.text for phi in vectors) for one in made)
 
 
 def test_branches_without_results():

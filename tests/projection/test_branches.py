@@ -64,12 +64,3 @@ def test_consistent_state_avoids_the_half_revolution(angle, names):
     np.testing.assert_allclose(np.abs(state.orientation[:, 0]), 1.0, atol=1e-12)
     np.testing.assert_allclose(state.position[0], 0.0, atol=1e-12)
     np.testing.assert_allclose(state.position[names.index("planar")], [0.2, 0.2, 0.0], atol=1e-12)
-
-
-@pytest.mark.exhaustive
-def test_consistent_state_from_half_a_revolution():
-    """No way back is the shortest; some way is found."""
-    state = rj.consistent_state(SYSTEM, turned_state(np.full(7, np.pi), 0.2))
-    rotations = rj.Quaternion().to_matrix
-    assert float(jnp.min(jax.vmap(rotations)(state.orientation)[:, 2, 2])) > 1.0 - 1e-12
-    MODEL.encode(state)

@@ -38,14 +38,6 @@ def test_tree_on_the_ground():
     np.testing.assert_allclose(found, [[0.0, 0.5], [2.8, 0.0]], atol=1e-12)
 
 
-@pytest.mark.exhaustive
-def test_loop_is_closed_around_a_crank():
-    system = rj.problems.four_bar().system
-    name = "revolute ground-crank"
-    state = jointed_state(system, {name: 0.44}, {name: -1.5})
-    np.testing.assert_allclose(readings(system, state, name), [[0.44, -1.5]], atol=1e-10)
-
-
 def test_floating_trees():
     """The floating base does not move, unless its `Free` has coordinates."""
     bars = [bar("a", 0.5), bar("b", 1.5)]
@@ -182,23 +174,3 @@ def test_floating_tree_with_couplings():
     slopes = jax.jit(jax.vmap(jax.jacfwd(tip)))(q)
     for k in range(2):
         np.testing.assert_allclose(slopes[k], (tip(q[k] + h) - tip(q[k] - h)) / (2 * h), atol=1e-8)
-
-
-@pytest.mark.exhaustive
-def test_parallelogram_exactly_in_line():
-    """Its loop loses rank there: the state is on the way that it came, as a parallelogram."""
-    points = [(0, 0, 0), (0, 0, 1), (2, 0, 1), (2, 0, 0)]
-    ends = ["ground", "a", "b", "c", "ground"]
-    bodies = [
-        rj.Body(name, 1.0, (0.1,) * 3, tuple((np.array(p) + q) / 2))
-        for name, (p, q) in zip("abc", itertools.pairwise(np.array(points)), strict=True)
-    ]
-    joints = [rj.Revolute(*ends[k : k + 2], points[k], (0, 1, 0), name=f"h{k}") for k in range(4)]
-    system = rj.System(bodies, joints)
-    for angle, rate in ((np.pi / 2, 1.5), (-np.pi / 2, 0.0), (np.pi / 2 - 1e-9, 1.0)):
-        state = jointed_state(system, {"h0": angle}, {"h0": rate})
-        crank = np.array([np.sin(angle), 0.0, np.cos(angle)])
-        wanted = [crank / 2, crank + np.eye(3)[0], crank / 2 + 2 * np.eye(3)[0]]
-        np.testing.assert_allclose(state.position, wanted, atol=1e-9)
-        np.testing.assert_allclose(state.angular_velocity[:, 1], [rate, 0, rate], atol=1e-8)
-        rj.NullSpace(system).encode(state)

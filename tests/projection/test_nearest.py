@@ -82,18 +82,3 @@ def derivatives():
         return jax.jacfwd(rod_and_plane)(at), jax.jacrev(rod_and_plane)(at), differences.T
 
     return evaluate(at)
-
-
-@pytest.mark.exhaustive
-def test_forward_and_reverse_derivatives_agree(derivatives):
-    forward, backward, _ = derivatives
-    assert float(jnp.max(jnp.abs(forward))) > 0.1
-    np.testing.assert_allclose(backward, forward, atol=1e-12)
-
-
-@pytest.mark.exhaustive
-def test_derivatives_are_those_of_the_values(derivatives):
-    """Geometry, mass, guess and time, from a guess that is far from closed."""
-    forward, _, differences = derivatives
-    # Round-off 1e-15 / h, truncation h^2 times third derivatives of order ten.
-    np.testing.assert_allclose(forward, differences, atol=1e-8)

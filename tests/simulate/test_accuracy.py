@@ -63,18 +63,3 @@ def test_runs_against_scipy(model, reference_run):
         references = np.asarray(solution.ys.reference)[:, 0]
         # The chart moved repeatedly, between 60 references, some of which recur.
         assert np.sum(np.any(np.diff(references, axis=0) != 0, axis=1)) >= 5
-
-
-@pytest.mark.exhaustive
-def test_two_bodies_in_different_formulations():
-    """Translation, all kinds of forces, a spring between the bodies: one motion."""
-    bodies = cases.two_bodies()
-    state = jax.tree.map(lambda x: x[0], cases.random_states(np.random.default_rng(8), bodies, 1))
-    models = (rj.NullSpace(bodies), rj.Absolute(bodies, rj.EulerAngles("ZYX")))
-    ends = []
-    for model in models:
-        solution = rj.simulate(model, state, 1.0, rtol=1e-11, atol=1e-11)
-        ends.append(jax.vmap(model.decode)(solution.ts, solution.ys))
-    assert cases.error(cases.attitude(ends[1]), cases.attitude(ends[0])) < 1e-9
-    for name in ("position", "velocity", "angular_velocity"):
-        assert cases.error(getattr(ends[1], name), getattr(ends[0], name)) < 1e-9

@@ -68,14 +68,6 @@ def test_drift_without_a_projection_is_a_warning(torn):
 
 
 @pytest.mark.exhaustive
-def test_closed_joints_give_no_warnings(crank):
-    system, state = crank
-    run = rj.simulate(rj.NullSpace(system), state, 0.3)
-    assert run.result == rj.RESULTS.successful
-    assert run.warnings == ()
-
-
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute])
 @pytest.mark.parametrize("solver", [diffrax.Dopri8(), rj.solvers.Radau5()])
 def test_unreachable_motion_is_reported(crank, formulation, solver):

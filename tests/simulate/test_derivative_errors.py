@@ -1,7 +1,5 @@
 """Steps of differentiated runs near an equilibrium, where the error of the motion is zero."""
 
-import functools
-
 import diffrax
 import equinox as eqx
 import jax
@@ -55,48 +53,6 @@ def exact_derivatives():
 
 
 @pytest.mark.exhaustive
-def test_derivatives_of_a_pendulum_at_rest():
-    values = jax.jit(final_rate)
-    forward = jax.jit(jax.jacfwd(final_rate, has_aux=True))
-    reverse = jax.jit(jax.grad(final_rate, has_aux=True))
-    for rtol in (1e-4, 1e-7, 1e-10):
-        for rate in (0.0, 1e-12, 1e-6):
-            inputs = jnp.array([rate, 0.0])
-            found, stats = forward(inputs, rtol)
-            error = np.abs(found - exact_derivatives()).max() / np.abs(exact_derivatives()).max()
-            assert error < ALLOWED * rtol
-            # Local errors may grow on their way to the end.
-            assert 0.1 * error < stats["derivative_error"] < ALLOWED * rtol
-            again, stats_again = reverse(inputs, rtol)
-            np.testing.assert_allclose(again, found, rtol=0, atol=1e-9 * np.abs(found).max())
-            # Round-off decides on the last step at the tightest tolerance.
-            assert abs(stats_again["num_steps"] - stats["num_steps"]) <= (rtol < 1e-9)
-    # Steps of a run that is not differentiated go on to grow.
-    _, stats = values(jnp.zeros(2), 1e-10)
-    assert stats["num_steps"] < 8
-    assert np.isnan(stats["derivative_error"])
-
-
-@pytest.mark.parametrize("solver", [rj.solvers.Radau5(), rj.solvers.BDF()], ids=["Radau5", "BDF"])
-@pytest.mark.parametrize("index", [1, 2, 3])
-@pytest.mark.exhaustive
-def test_multipliers_as_unknowns(index, solver):
-    """The probe starts in a direction that the constraints and their derivatives allow."""
-
-    def rate(inputs, rtol):
-        formulation = functools.partial(rj.Absolute, index=index)
-        return final_rate(inputs, rtol, None, formulation, solver)
-
-    for of in (jax.jacfwd, jax.grad):
-        derivative = jax.jit(of(rate, has_aux=True))
-        for rtol in (1e-4, 1e-7):
-            found, stats = derivative(jnp.zeros(2), rtol)
-            error = np.abs(found - exact_derivatives()).max() / np.abs(exact_derivatives()).max()
-            assert error < ALLOWED * rtol
-            assert stats["derivative_error"] > 0.1 * error
-
-
-@pytest.mark.exhaustive
 def test_point_on_a_circle_at_index_3_in_plain_diffrax():
     """With `consistent`, forwards and backwards in time; a warning without it."""
 
@@ -132,23 +88,6 @@ def test_steps_without_the_probe():
     found, stats = jax.jacfwd(lambda x: final_rate(x, 1e-8, adjoint), has_aux=True)(jnp.zeros(2))
     assert stats["num_steps"] < 8
     assert np.abs(found - exact_derivatives()).max() > 1.0
-
-
-@pytest.mark.exhaustive
-def test_second_derivatives_at_rest():
-    # By symmetry those of the rate vanish; those of its square are products of first ones.
-    square = lambda x: final_rate(x, 1e-8)[0] ** 2  # noqa: E731
-    found = jax.jit(jax.jacfwd(jax.jacfwd(square)))(jnp.zeros(2))
-    np.testing.assert_allclose(
-        found, 2 * np.outer(exact_derivatives(), exact_derivatives()), rtol=0, atol=1e-5
-    )
-
-
-@pytest.mark.exhaustive
-def test_batch_at_rest():
-    inputs = jnp.array([[0.0, 0.0], [1e-9, 0.0], [0.0, 1e-9]])
-    found = jax.jit(jax.vmap(jax.grad(lambda x: final_rate(x, 1e-8)[0])))(inputs)
-    np.testing.assert_allclose(found, np.tile(exact_derivatives(), (3, 1)), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("backend", ["native", "xla"])
@@ -198,48 +137,3 @@ def test_solvers_in_plain_diffrax(solver, backend):
             for found, right in ((by_start, flow[:4, :4]), (by_size, flow[:4, 4])):
                 error = np.abs(found - right).max() / np.abs(right).max()
                 assert error < ALLOWED * rtol
-
-
-@pytest.mark.exhaustive
-def test_information_of_a_planned_run_at_rest():
-    """Planned standard deviation of the size of a moment that is zero."""
-    ts, noise = np.linspace(0.0, END, 26), 0.01
-    system = pendulum(0.0)
-    size = rj.Parameter("size", lambda e: e.model.system.forces[1].torque.size)
-    planned = rj.excitation(
-        rj.NullSpace(system), system.reference_state(), ts, {rj.JointRate("h"): noise}, size
-    )
-    by_size = 2 * (np.cos(2 * ts) - np.cos(FREQUENCY * ts)) / (FREQUENCY**2 - 4) / HINGE_INERTIA
-    expected_std = noise / np.sqrt(np.sum(by_size**2))
-    np.testing.assert_allclose(planned.std["size"], expected_std, rtol=1e-5)
-
-
-@pytest.mark.exhaustive
-def test_reverse_over_reverse_equals_forward_over_reverse():
-    """Through a solver in two wrappers: the projection, and the probe."""
-
-    def rate(angle):
-        system = pendulum(jnp.zeros(()))
-        start = rj.jointed_state(system, {"h": angle})
-        sol = rj.simulate(rj.NullSpace(system), start, 0.3, rtol=1e-4, atol=1e-4, max_steps=8)
-        return sol.rates["h"][-1, 0]
-
-    slope = jax.grad(rate)
-    by_differences = (slope(0.701) - slope(0.699)) / 2e-3
-    np.testing.assert_allclose(jax.grad(slope)(0.7), by_differences, rtol=1e-4)
-
-
-@pytest.mark.exhaustive
-def test_forward_mode_of_implicit_methods_of_diffrax():
-    """Through `Kvaerno5` in two wrappers: the projection, and the probe."""
-
-    def rate(moment):
-        system, solver = pendulum(moment), diffrax.Kvaerno5()
-        start = rj.jointed_state(system, {"h": 0.7})
-        sol = rj.simulate(
-            rj.NullSpace(system), start, 0.3, solver=solver, rtol=1e-5, atol=1e-5, max_steps=64
-        )
-        return sol.rates["h"][-1, 0]
-
-    by_differences = (rate(1e-2) - rate(-1e-2)) / 2e-2
-    np.testing.assert_allclose(jax.jacfwd(rate)(0.0), by_differences, rtol=1e-3)

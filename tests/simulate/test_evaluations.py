@@ -3,7 +3,6 @@
 import diffrax
 import jax
 import numpy as np
-import optimistix as optx
 import pytest
 from formulations import cases
 
@@ -77,22 +76,3 @@ def test_first_same_as_last_at_a_change_of_chart():
     rejected = int(solution.stats["num_rejected_steps"])
     assert rejected <= 1
     assert changes - 1 <= number - int(solution.stats["num_rhs"]) <= changes + rejected
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("solver", "options", "per_step"),
-    [
-        (diffrax.Kvaerno3(), LOOSE, 16),
-        (diffrax.Kvaerno5(), LOOSE, 30),
-        (diffrax.ImplicitEuler(), dict(dt=0.02), 8),
-        (diffrax.Kvaerno3(root_finder=optx.Newton(rtol=1e-6, atol=1e-6)), LOOSE, 12),
-        (diffrax.Kvaerno3(root_finder=diffrax.VeryChord(rtol=1e-6, atol=1e-6)), LOOSE, 16),
-    ],
-)
-def test_evaluations_of_implicit_methods(solver, options, per_step):
-    """As many values of the field as were computed, with or without a Jacobian beside them."""
-    solution, number = count_calls(DIRECTORS, solver=solver, **options)
-    assert int(solution.stats["num_rhs"]) == number
-    steps = int(solution.stats["num_steps"])
-    assert 2 * steps < number < per_step * steps

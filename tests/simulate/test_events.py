@@ -40,21 +40,6 @@ def test_event_time_and_state_do_not_depend_on_saveat(ts):
     np.testing.assert_array_equal(data.event_velocity, sol.event_state.velocity)
 
 
-@pytest.mark.exhaustive
-def test_batch_elements_without_event_have_nan():
-    heights = jnp.array([1.0, 5.0])
-    sol = jax.vmap(lambda z: drop_body(z, ts=[0.1, 0.2]))(heights)
-    np.testing.assert_allclose(sol.event_time, [np.sqrt(2 / GRAVITY), np.nan], rtol=1e-9)
-    state = sol.event_state
-    assert np.isnan(state.position[1]).all() and np.isfinite(state.position[0]).all()
-    data = sol.to_xarray()
-    assert data.event_position.dims == ("sample", "body", "space")
-    np.testing.assert_array_equal(data.event_time, sol.event_time)
-    # d/dz sqrt(2 z / g)
-    slope = jax.grad(lambda z: drop_body(z, ts=[0.1]).event_time)(1.0)
-    np.testing.assert_allclose(slope, 0.5 * np.sqrt(2 / GRAVITY), rtol=1e-7)
-
-
 def test_runs_without_events():
     sol = rj.simulate(MODEL, rj.State(), 0.1)
     assert sol.event_time is None and sol.event_state is None

@@ -85,48 +85,6 @@ def test_reverse_mode_against_forward_mode(formulation, rotation, reference_deri
         assert cases.error(found[i], np.asarray(weights) @ reference_derivatives[i]) < 1e-9
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(("formulation", "rotation"), [MODELS[0], MODELS[2]], ids=["0", "2"])
-def test_second_derivatives(formulation, rotation):
-    """Finite and right at singular points: forward over reverse against differences."""
-    weights = jnp.asarray(np.random.default_rng(23).normal(size=12))
-    # A fixed step makes the run a smooth function, at any tolerance.
-    options = dict(dt=0.05, solver=diffrax.Dopri5(), max_steps=4, t1=0.2)
-
-    def gradient(p, theta):
-        value = lambda theta: weights @ end(theta, p, formulation, rotation, **options)  # noqa: E731
-        return jax.grad(value)(theta)
-
-    @jax.jit
-    @jax.vmap
-    def both(p, theta, v):
-        return jax.jvp(lambda theta: gradient(p, theta), (theta,), (v,))
-
-    v = jnp.asarray(np.random.default_rng(29).normal(size=(len(POINTS), 6)))
-    p, theta, h = BATCH[0], jnp.concatenate(BATCH[1:], axis=1), 1e-4
-    _, second = both(p, theta, v)
-    difference = (both(p, theta + h * v, v)[0] - both(p, theta - h * v, v)[0]) / (2 * h)
-    # Truncation 1e-8 times fourth derivatives of order one.
-    assert cases.error(second, difference) < 1e-7
-
-
-@pytest.mark.exhaustive
-def test_adjoints_of_diffrax(reference_derivatives):
-    """Whatever adjoint is given is used, and finds the same derivatives."""
-    p, I, w = (part[0] for part in BATCH)
-    theta, weights = jnp.concatenate([I, w]), jnp.asarray(np.linspace(-1.0, 1.0, 12))
-
-    def scalar(adjoint):
-        return jax.jit(lambda theta: weights @ end(theta, p, adjoint=adjoint))
-
-    first = np.asarray(weights) @ reference_derivatives[0]
-    v = jnp.array([0.3, -0.2, 0.5, 0.1, 0.4, -0.6])
-    slope = jax.jvp(scalar(diffrax.ForwardMode()), (theta,), (v,))[1]
-    assert cases.error(slope, first @ v) < 1e-9
-    found = jax.grad(scalar(diffrax.RecursiveCheckpointAdjoint()))(theta)
-    assert cases.error(found, first) < 1e-9
-
-
 def test_derivative_of_the_time_of_an_event():
     """A quarter turn takes pi / (2 speed)."""
     model = rj.NullSpace(rj.FixedPointBody((2.0, 2.0, 1.0)))

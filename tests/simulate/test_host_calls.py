@@ -6,14 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from identification import cases
 from jax._src.core import jaxprs_in_params
 
 import rigidjax as rj
-from rigidjax.identification.data.measurements import stack_runs
-from rigidjax.identification.search.least_squares import minimise_from
-from rigidjax.identification.search.options import make_search, trial_simulation
-from rigidjax.identification.search.problem import make_problem
 
 TS = np.linspace(0.0, 1.0, 5)
 FREE = rj.NullSpace(rj.FixedPointBody((1.0, 2.0, 2.5)))
@@ -47,19 +42,6 @@ def test_runs_that_do_not_raise_do_not_call_the_host(model):
     assert find_callbacks(run, model, state, jnp.asarray(TS), False) == set()
     # Where a run is to raise, there is no other way.
     assert find_callbacks(run, model, state, jnp.asarray(TS), True) == {"pure_callback"}
-
-
-@pytest.mark.exhaustive
-def test_fits_do_not_call_the_host():
-    runs = stack_runs(cases.measurements(cases.NOISE, known=True))
-    states = [rj.State(angular_velocity=rates) for rates in cases.RATES]
-    how = trial_simulation(rj.Simulation(), runs.ts.dtype)
-    problem, *_ = make_problem(cases.model(), runs, states, cases.parameters(), how)
-    search = make_search(runs.ts.dtype)
-    assert (
-        find_callbacks(lambda p, s: minimise_from(p, *p.start_coordinates(), s), problem, search)
-        == set()
-    )
 
 
 def test_invalid_start_is_a_result_of_its_lane():

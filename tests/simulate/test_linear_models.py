@@ -10,7 +10,6 @@ import pytest
 from scipy.linalg import solve_continuous_are
 
 import rigidjax as rj
-from rigidjax.rotations.so3 import conjugate, log_quaternion, multiply
 
 G = 9.81
 GRAVITY = rj.Gravity((0.0, 0.0, -G))
@@ -60,97 +59,6 @@ def test_cart_pole_at_rest_and_in_motion(kind):
     np.testing.assert_allclose(one.A, linear[1].A, atol=1e-13)
 
 
-@pytest.mark.exhaustive
-def test_double_pendulum_with_two_torques():
-    """Mass matrix and stiffness of two equal rods in their absolute angles, from the textbook."""
-    rods = [
-        rj.Body.rod(n, 1.0, mass=1.0, position=(0, 0, z)) for n, z in (("a", -0.5), ("b", -1.5))
-    ]
-    joints = [
-        rj.Revolute("ground", "a", (0, 0, 0), (0, 1, 0), name="first"),
-        rj.Revolute("a", "b", (0, 0, -1.0), (0, 1, 0), name="second"),
-    ]
-    torques = rj.Input("torques", 2)
-    motors = [rj.Motor(joint, torques[k]) for k, joint in enumerate(joints)]
-    system = rj.System(rods, joints, [GRAVITY, *motors])
-    linear = rj.linearize(
-        rj.Relative(system), 0.0, system.reference_state(), inputs="torques",
-        outputs=[rj.JointRate("second")],
-    )  # fmt: skip
-    absolute = np.array([[1.0, 0.0], [1.0, 1.0]])
-    M = absolute.T @ np.array([[4 / 3, 1 / 2], [1 / 2, 1 / 3]]) @ absolute
-    K = absolute.T @ (G * np.diag([1.5, 0.5])) @ absolute
-    Minv = np.linalg.inv(M)
-    np.testing.assert_allclose(linear.A[2:], np.hstack([-Minv @ K, np.zeros((2, 2))]), atol=1e-12)
-    np.testing.assert_allclose(linear.B, np.vstack([np.zeros((2, 2)), Minv]), atol=1e-12)
-    np.testing.assert_allclose(linear.C, [[0, 0, 0, 1]], atol=1e-14)
-    assert linear.inputs == ("torques[0]", "torques[1]")
-    assert linear.outputs == ("rate of second",)
-
-
-def transition(model, state, t1, steps, **options):
-    """Return the transition matrix by RK4 steps of the linear models along a run, and the end."""
-    ts = jnp.linspace(0.0, t1, 2 * steps + 1)
-    run = rj.simulate(model, state, t1, ts=ts, rtol=1e-12, atol=1e-12)
-    A = np.asarray(rj.linearize(model, ts, run.states, **options).A)
-    X, h = np.eye(A.shape[1]), t1 / steps
-    for k in range(steps):
-        first = A[2 * k] @ X
-        second = A[2 * k + 1] @ (X + h / 2 * first)
-        third = A[2 * k + 1] @ (X + h / 2 * second)
-        fourth = A[2 * k + 2] @ (X + h * third)
-        X = X + h / 6 * (first + 2 * second + 2 * third + fourth)
-    return X, run
-
-
-def rotation_between(p, q):
-    """Rotation vector from a rotation to another one, in the axes of the first."""
-    return np.asarray(log_quaternion(multiply(conjugate(jnp.asarray(p)), jnp.asarray(q))))
-
-
-@pytest.mark.exhaustive(but=("Relative",))
-@pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative])
-@pytest.mark.exhaustive
-def test_variations_of_a_tumbling_pair_of_bodies(kind):
-    """Differences of two runs of a free body with a second one on a ball joint."""
-    base = rj.Body.box("base", (1.0, 0.6, 0.3), mass=2.0)
-    arm = rj.Body.box("arm", (0.2, 0.3, 0.9), mass=0.7, position=(0.5, 0, 0.6))
-    ball = rj.Spherical("base", "arm", (0.5, 0, 0.15), name="ball")
-    system = rj.System([base, arm], [rj.Free("base"), ball], [rj.Drag("arm", linear=0.4)])
-    model, (free, *_) = kind(system), system.joints
-    rng = np.random.default_rng(2)
-    rates, changes = rng.normal(size=9), 1e-5 * rng.normal(size=(2, 9))
-
-    def start(sign):
-        q, nu = sign * changes[0], rates + sign * changes[1]
-        return rj.jointed_state(
-            system, {free.name: q[:6], "ball": q[6:]}, {free.name: nu[:6], "ball": nu[6:]}
-        )
-
-    X, _ = transition(model, start(0.0), 0.6, 60)
-
-    def end(sign):
-        run = rj.simulate(model, start(sign), 0.6, rtol=1e-12, atol=1e-12)
-        nu = model.layout.velocities(run.ys[-1])
-        return jax.tree.map(lambda leaf: leaf[-1], run.states), np.asarray(nu)
-
-    (plus, fast), (minus, slow) = end(1.0), end(-1.0)
-
-    def relative(state):
-        return multiply(conjugate(state.orientation[0]), state.orientation[1])
-
-    found = np.concatenate(
-        [
-            plus.position[0] - minus.position[0],
-            rotation_between(minus.orientation[0], plus.orientation[0]),
-            rotation_between(relative(minus), relative(plus)),
-            fast - slow,
-        ]
-    )
-    # In the reference configuration all coordinates are zero: these are the local ones there.
-    np.testing.assert_allclose(found, X @ (2 * changes).ravel(), rtol=0, atol=2e-10)
-
-
 def test_variations_of_rates_in_space():
     """Euler's equations of a free body in space components, linearised by hand at a moment."""
     inertia = np.array([0.3, 0.5, 0.7])
@@ -171,65 +79,6 @@ def test_variations_of_rates_in_space():
     np.testing.assert_allclose(A[3:], jax.jacfwd(rates)(jnp.zeros(6)), atol=1e-12)
     cross = np.cross(np.eye(3), np.asarray(omega))
     np.testing.assert_allclose(A[:3], np.hstack([cross, np.eye(3)]), atol=1e-14)
-
-
-@pytest.mark.exhaustive
-def test_four_bar_along_a_trajectory():
-    """Differences of two runs in the angle and the rate of the crank."""
-    problem = rj.problems.four_bar(thickness=0.05)
-    system, model = problem.system, rj.NullSpace(problem.system)
-    crank = model.rate_labels[0]
-
-    def start(change):
-        return rj.jointed_state(system, {crank: 0.4 + change[0]}, {crank: 1.0 + change[1]})
-
-    def end(change):
-        run = rj.simulate(model, start(change), 0.2, rtol=1e-12, atol=1e-12)
-        return np.array([run.coordinates[crank][-1, 0], run.rates[crank][-1, 0]])
-
-    X, _ = transition(model, start((0, 0)), 0.2, 20, coordinates=crank)
-    h = 1e-5
-    differences = [(end(h * e) - end(-h * e)) / (2 * h) for e in np.eye(2)]
-    np.testing.assert_allclose(X.T, differences, rtol=2e-6, atol=2e-6)
-
-
-def compare_transformations(model, mass, state, **options):
-    """Compare `jit`, and derivatives by a mass in both modes, with evaluations and differences."""
-
-    @jax.jit
-    def entries(value, state):
-        changed = eqx.tree_at(mass, model, value)
-        return rj.linearize(changed, 0.0, state, **options).A[-1]
-
-    at, h = jnp.asarray(mass(model)), 1e-4
-    eager = rj.linearize(model, 0.0, state, **options)
-    np.testing.assert_allclose(entries(at, state), eager.A[-1], rtol=1e-10)
-    forward = jax.jit(jax.jacfwd(entries))(at, state)
-    difference = (entries(at + h, state) - entries(at - h, state)) / (2 * h)
-    np.testing.assert_allclose(forward, difference, rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(jax.jit(jax.jacrev(entries))(at, state), forward, rtol=1e-9)
-    return entries, eager
-
-
-@pytest.mark.exhaustive
-def test_transformations_of_a_tree():
-    model = rj.Relative(cart_pole())
-    state = state_of(model.system, (0.1, 0.6, 0.3, 1.0))
-    entries, eager = compare_transformations(model, lambda m: m.system.bodies[1].mass, state)
-    masses = jnp.array([POLE, 2 * POLE])
-    many = jax.jit(jax.vmap(entries, (0, None)))(masses, state)
-    np.testing.assert_allclose(many[0], eager.A[-1], rtol=1e-12)
-    np.testing.assert_allclose(many[1], entries(masses[1], state), rtol=1e-12)
-
-
-@pytest.mark.exhaustive
-def test_transformations_of_a_closed_loop():
-    problem = rj.problems.four_bar(thickness=0.05)
-    model = rj.NullSpace(problem.system)
-    crank = model.rate_labels[0]
-    compare_transformations(
-        model, lambda m: m.system.bodies[1].mass, problem.state0, coordinates=[crank]
-    )
 
 
 def test_outputs_against_differences():

@@ -43,24 +43,6 @@ def test_equilibrium_of_a_pendulum():
 
 
 @pytest.mark.exhaustive
-def test_two_pendulums_have_the_modes_of_the_textbook():
-    """Two equal rods, one hung on the other: M and K of small angles written down."""
-    rods = [
-        rj.Body.rod(n, 1.0, mass=1.0, position=(0, 0, z)) for n, z in (("a", -0.5), ("b", -1.5))
-    ]
-    joints = [
-        rj.Revolute("ground", "a", (0, 0, 0), (0, 1, 0)),
-        rj.Revolute("a", "b", (0, 0, -1.0), (0, 1, 0)),
-    ]
-    system = rj.System(rods, joints, [GRAVITY])
-    M, K = np.array([[4 / 3, 1 / 2], [1 / 2, 1 / 3]]), G * np.diag([1.5, 0.5])
-    wanted = np.sqrt(np.linalg.eigvals(np.linalg.solve(M, K)))
-    found = rj.linearize(rj.NullSpace(system), 0.0, system.reference_state())
-    np.testing.assert_allclose(found.frequencies, np.sort(wanted), rtol=1e-12)
-    assert found.modes.shape == (2, 4)
-
-
-@pytest.mark.exhaustive
 def test_equilibrium_of_a_linkage_minimises_its_potential():
     problem = rj.problems.four_bar(thickness=0.05)
     model = rj.NullSpace(problem.system)

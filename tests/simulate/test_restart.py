@@ -64,29 +64,6 @@ def test_wound_up_spring_unwinds(name):
     np.testing.assert_allclose(again.angles["h"], q0, rtol=1e-15)
 
 
-@pytest.mark.exhaustive
-def test_states_of_all_sources_combine():
-    states = [
-        WOUND.reference_state(),
-        rj.jointed_state(WOUND, {"h": 7.0}),
-        rj.consistent_state(WOUND, rj.jointed_state(WOUND, {"h": -9.0})),
-        MODELS["NullSpace"].decode(jnp.array(0.0), MODELS["NullSpace"].encode(rj.State())),
-        rj.joint_states(WOUND, jnp.array([5.0])),
-    ]
-    many = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
-    np.testing.assert_allclose(many.angles["h"], [0.0, 7.0, -9.0, 0.0, 5.0], atol=1e-12)
-    model = MODELS["Relative"]
-    energies = jax.vmap(lambda s: model.energy(0.0, model.encode(s)))(many)
-    np.testing.assert_allclose(energies, 0.5 * many.angles["h"] ** 2, rtol=1e-9, atol=1e-12)
-    for build in (rj.NullSpace, rj.Relative):
-        # Joints without a law, too: a sensor may be added later.
-        state = rj.jointed_state(rj.System(ROTOR, HINGE), {"h": 31.4})
-        model = build(rj.System(ROTOR, HINGE).tracking(["h"]))
-        np.testing.assert_allclose(
-            rj.JointCoordinate("h").predict(model, 0.0, model.encode(state)), 31.4
-        )
-
-
 def test_state_accepts_angles_by_name():
     half = [[np.cos(0.5), 0, 0, np.sin(0.5)]]
     state = rj.State(orientation=half, angles={"h": 1.0 + 4 * np.pi + 0.4})
@@ -203,27 +180,6 @@ def test_run_continues_exactly_from_unknowns(name):
     gap = jnp.max(jnp.abs(values(second.ys[-1]) - expected)) / jnp.max(jnp.abs(expected))
     assert gap < bound
     assert second.coordinates["h"][0, 0] > 10.0
-
-
-@pytest.mark.exhaustive
-def test_derivatives_and_batches_by_unknowns():
-    model = MODELS["NullSpace"]
-    y0 = model.encode(rj.jointed_state(WOUND, {"h": 31.0}))
-
-    def angle(y0, t0=0.0):
-        sol = rj.simulate(model, y0=y0, t1=1.0, t0=t0)
-        return sol.coordinates["h"][0, 0]
-
-    rate = jnp.zeros_like(y0).at[rj.io.names.unknown_names(model).index("h.rate1")].set(1.0)
-    expected = np.sin(OMEGA) / OMEGA
-    np.testing.assert_allclose(jax.jvp(angle, (y0,), (rate,))[1], expected, rtol=1e-5)
-    np.testing.assert_allclose(jax.grad(angle)(y0) @ rate, expected, rtol=1e-5)
-    starts = jnp.stack([y0, y0 + rate])
-    t0 = jnp.array([0.0, 0.25])
-    many = jax.vmap(angle)(starts, t0)
-    exact = [31.0 * np.cos(OMEGA), 31.0 * np.cos(0.75 * OMEGA) + np.sin(0.75 * OMEGA) / OMEGA]
-    np.testing.assert_allclose(many, exact, rtol=1e-6)
-    np.testing.assert_allclose(jax.jit(jax.vmap(angle))(starts, t0), many, rtol=1e-9)
 
 
 def test_invalid_unknowns_raise():

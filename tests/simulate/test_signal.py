@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.interpolate import CubicSpline
 
 import rigidjax as rj
 
@@ -43,26 +42,6 @@ def spin_body(signal, t1=1.1, **options):
     return sol.states.angular_velocity[-1, 0, 2], sol
 
 
-@pytest.mark.exhaustive(but=("30",))
-@pytest.mark.parametrize("count", [2, 3, 4, 30])
-@pytest.mark.exhaustive
-def test_interpolation_against_scipy(rng, count):
-    ts = np.cumsum(rng.uniform(0.1, 1.0, count))
-    values = rng.normal(size=(count, 3))
-    # Samples too: the value there is that of the sample.
-    at = np.concatenate([np.linspace(ts[0], ts[-1], 40), ts])
-    place = np.clip(np.searchsorted(ts, at, side="right") - 1, 0, None)
-    cases: Any = (
-        ("linear", np.stack([np.interp(at, ts, v) for v in values.T], axis=1)),
-        ("hold", values[place]),
-        ("cubic", CubicSpline(ts, values)(at)),
-    )
-    for kind, expected in cases:
-        signal = rj.Signal(ts, values, kind, gain=2.0, bias=(0.1, 0.2, 0.3))
-        found = evaluated(signal, at)
-        np.testing.assert_allclose(found, 2 * expected + [0.1, 0.2, 0.3], rtol=0, atol=1e-13)
-
-
 def test_times_outside_the_table():
     at = jnp.array([-0.2, 0.02, 1.35, 2.0])
     for kind in ("linear", "hold", "cubic"):
@@ -70,43 +49,6 @@ def test_times_outside_the_table():
         zero = rj.Signal(TS, X, kind, delay=0.05, bias=0.25, extrapolation="zero")
         np.testing.assert_array_equal(evaluated(constant, at), np.array([1, 1, -1, -1]) + 0.25)
         np.testing.assert_array_equal(evaluated(zero, at), np.full(4, 0.25))
-
-
-@pytest.mark.exhaustive
-def test_steps_end_at_samples_and_jumps_have_exact_derivatives():
-    """The ends of steps move with the delay; otherwise the derivative of a held signal would be
-    zero.
-    """
-
-    @jax.jit
-    def run(parameters):
-        delay, gain, bias = parameters
-        signal = rj.Signal(
-            TS, about_axis(X), "hold", delay=delay, gain=gain, bias=jnp.array([0, 0, 1.0]) * bias,
-            extrapolation="constant",
-        )  # fmt: skip
-        omega, sol = spin_body(signal)
-        angle = 2 * jnp.arctan2(sol.states.orientation[-1, 0, 3], sol.states.orientation[-1, 0, 0])
-        return jnp.stack([omega, angle]), sol.stats["num_steps"]
-
-    def end(parameters):
-        return run(parameters)[0]
-
-    forward, reverse = jax.jit(jax.jacfwd(end)), jax.jit(jax.jacrev(end))
-    for delay in (0.0, 0.07):
-        at = jnp.array([delay, 1.2, 0.1])
-        (omega, _), steps = run(at)
-        exact = (1.2 * integral("hold", 1.1, delay) + 0.11) / INERTIA
-        np.testing.assert_allclose(omega, exact, rtol=1e-12)
-        assert steps <= 30
-        # From what a jump that comes later changes: of the rate at once, of the angle from then on.
-        knots = TS[1:5] + delay
-        jumps = -1.2 * np.diff(X)[:4] / INERTIA
-        by_delay = [jumps.sum(), np.sum(jumps * (1.1 - knots))]
-        J = forward(at)
-        np.testing.assert_allclose(J[:, 0], by_delay, rtol=1e-8)
-        np.testing.assert_allclose(J[0, 1:], [integral("hold", 1.1, delay) / 0.3, 1.1 / 0.3])
-        np.testing.assert_allclose(reverse(at), J, rtol=1e-11, atol=1e-11)
 
 
 class Scaled(eqx.Module):
@@ -141,28 +83,6 @@ def test_steps_end_at_samples_of_traced_signals(closes):
     np.testing.assert_allclose(omega, expected, rtol=1e-12)
     np.testing.assert_allclose(by_scale, expected / 2 if closes else 0.0, rtol=1e-12)
     assert stats["num_steps"] < 30
-
-
-@pytest.mark.exhaustive
-def test_equal_samples_with_different_delays():
-    class Two(eqx.Module):
-        first: rj.Signal
-        second: rj.Signal
-
-        def __call__(self, t, R, omega):
-            return self.first(t) + self.second(t)
-
-    def end(delays):
-        first, second = (
-            rj.Signal(TS, about_axis(s * X), "hold", delay=d, extrapolation="constant")
-            for s, d in zip((1.0, -0.4), delays, strict=True)
-        )
-        return spin_body(Two(first, second))[0]
-
-    value, derivative = jax.jit(jax.value_and_grad(end))(jnp.zeros(2))
-    np.testing.assert_allclose(value, 0.6 * integral("hold", 1.1) / INERTIA, rtol=1e-11)
-    expected = -(X[4] - X[0]) / INERTIA * np.array([1.0, -0.4])
-    np.testing.assert_allclose(derivative, expected, rtol=1e-9)
 
 
 def test_batch_with_different_samples():
@@ -222,34 +142,6 @@ def test_run_ends_at_the_end_of_its_table():
     assert ended(1.4) == rj.RESULTS.signal_ended
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("solver", [rj.solvers.BDF(), rj.solvers.Radau5(), rj.solvers.Seulex()])
-def test_jumps_and_solvers_of_this_package(solver):
-    """A pendulum driven by held torques: its derivative by their delay, both modes."""
-    arm = rj.Body.box("arm", (1.0, 0.2, 0.2), mass=1.0, position=(0.5, 0, 0))
-    motor = rj.Motor("hinge", rj.Signal(TS, X, "hold", delay=0.02, extrapolation="constant"))
-    joint = rj.Revolute("ground", "arm", (0, 0, 0), (0, 0, 1), name="hinge")
-    system = rj.System([arm], [joint], [motor, rj.Gravity((0, -9.81, 0))])
-    index = 3 if isinstance(solver, rj.solvers.Radau5) else 0
-    model = rj.Absolute(system, index=index) if index else rj.NullSpace(system)
-    start = system.reference_state()
-
-    def end(delay, method=solver, tolerance=1e-9):
-        changed = eqx.tree_at(lambda m: m.system.forces[0].torque.delay, model, delay)
-        sol = rj.simulate(
-            changed, start, 0.9, solver=method, rtol=tolerance, atol=tolerance, max_steps=4000
-        )
-        return sol.states.angular_velocity[-1, 0, 2]
-
-    at = jnp.array(0.02)
-    value, forward = jax.jit(lambda d: jax.jvp(end, (d,), (jnp.ones_like(d),)))(at)
-    exact = jax.jit(lambda d: end(d, diffrax.Dopri8(), 1e-12)) if not index else jax.jit(end)
-    h = 1e-4
-    np.testing.assert_allclose(value, exact(at), rtol=1e-6)
-    np.testing.assert_allclose(forward, (exact(at + h) - exact(at - h)) / (2 * h), rtol=1e-4)
-    np.testing.assert_allclose(jax.jit(jax.grad(end))(at), forward, rtol=1e-9)
-
-
 def hinge(*args, **options):
     ts = np.linspace(0.0, 1.0, 9)
     motion = rj.Signal(ts, np.sin(3 * ts), *args, **options)
@@ -262,20 +154,6 @@ def test_motion_requires_cubic_signals():
             hinge(kind)
     with pytest.raises(ValueError, match='got "cubic" and "constant"'):
         hinge("cubic", extrapolation="constant")
-
-
-@pytest.mark.exhaustive
-def test_prescribed_motion_by_a_spline():
-    """The hinge follows, with the velocities of the spline."""
-    ts = np.linspace(0.0, 1.0, 9)
-    spline = CubicSpline(ts, np.sin(3 * ts))
-    system = rj.System([rj.Body.box("arm", (1.0, 0.2, 0.2), mass=1.0)], [hinge("cubic")])
-    start = rj.consistent_state(system, system.reference_state())
-    at = np.array([0.2, 0.55, 1.0])
-    sol = rj.simulate(rj.NullSpace(system), start, 1.0, ts=at)
-    p = sol.states.orientation[:, 0]
-    np.testing.assert_allclose(2 * jnp.arctan2(p[:, 3], p[:, 0]), spline(at), atol=1e-8)
-    np.testing.assert_allclose(sol.states.angular_velocity[:, 0, 2], spline(at, 1), atol=1e-8)
 
 
 def test_invalid_signals_raise():

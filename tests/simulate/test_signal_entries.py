@@ -78,29 +78,6 @@ def test_a_shared_table_is_searched_once():
     assert jax.tree.structure(systems[0]) == jax.tree.structure(systems[1])
 
 
-@pytest.mark.exhaustive
-def test_every_sample_of_a_shared_table_counts_once_among_the_steps():
-    long = np.linspace(0.0, 1.0, 201)
-    table = rj.Signal(long, np.outer(np.sin(9 * long), np.ones(N)))
-    system = chain([*table])
-    run = rj.simulate(
-        rj.Relative(system), system.reference_state(), 1.0, solver=diffrax.Dopri5(),
-        rtol=1e-6, atol=1e-6, max_steps=20,
-    )  # fmt: skip
-    assert 200 <= run.stats["num_steps"] <= 220
-
-
-@pytest.mark.exhaustive
-def test_derivatives_by_a_shared_table():
-    def end(values, laws):
-        return jnp.sum(end_and_steps(chain(laws(values)))[0][-1])
-
-    one_table = jax.grad(lambda x: end(x, lambda x: [*rj.Signal(TS, x)]))(jnp.asarray(VALUES))
-    columns = jax.grad(lambda x: end(x, separate))(jnp.asarray(VALUES))
-    assert np.abs(columns).max() > 1e-3
-    np.testing.assert_allclose(one_table, columns, rtol=1e-9, atol=1e-12)
-
-
 def test_inputs_of_a_run_replace_the_whole_table():
     table = rj.Signal(TS, VALUES, "cubic", name="torques")
     system = chain([*table])

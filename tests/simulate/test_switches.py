@@ -125,34 +125,6 @@ def test_gradients_contain_the_derivative_of_the_switching_time(options, allowed
     np.testing.assert_allclose(reverse, forward, atol=min(allowed, 1e-6))
 
 
-@pytest.mark.exhaustive
-def test_two_jumps_in_one_step_and_a_batch_of_positions():
-    """Two jumps, for several positions; in half of the batch one step contains both."""
-
-    def two(places):
-        one = Push(INPUTS[0], INPUTS[1], places[0], step_by_comparison)
-        other = Push(jnp.asarray(0.0), jnp.asarray(0.3), places[1], step_by_comparison)
-        slider = rj.Prismatic("ground", "cart", (1, 0, 0), name="s")
-        forces = [rj.Motor("s", one), rj.Motor("s", other)]
-        system = rj.System(rj.Body("cart", MASS, (1, 1, 1)), slider, forces)
-        start = rj.jointed_state(system, {"s": 0.0}, {"s": INPUTS[3]})
-        return rj.simulate(rj.NullSpace(system), start, END).coordinates["s"][-1, 0]
-
-    def by_hand(places):
-        first, last = jnp.sort(places)
-        a, speed = INPUTS[0], INPUTS[3]
-        at_first = jnp.sqrt(speed**2 + 2 * a * first)
-        a_between = jnp.where(places[0] < places[1], INPUTS[1], INPUTS[0] + 0.3)
-        at_last = jnp.sqrt(at_first**2 + 2 * a_between * (last - first))
-        before = (at_first - speed) / a + (at_last - at_first) / a_between
-        left = END - before
-        return last + at_last * left + 0.5 * (INPUTS[1] + 0.3) * left**2
-
-    places = jnp.array([[0.9, 1.0], [1.0, 0.9], [0.9, 0.9 + 1e-10], [0.9 + 1e-10, 0.9]])
-    found = jax.vmap(jax.grad(two))(places)
-    np.testing.assert_allclose(found, jax.vmap(jax.grad(by_hand))(places), rtol=1e-5, atol=1e-6)
-
-
 def step_in_branch(place, x):
     return jax.lax.cond(x < 1e3, lambda: jnp.where(x > place, 0.0, 1.0), lambda: 1.0)
 
@@ -164,25 +136,6 @@ def test_hidden_comparisons_warn_and_a_declared_switch_replaces_them():
     forward, reverse = gradients(share=None)
     np.testing.assert_allclose(forward, EXACT, atol=1e-6)
     np.testing.assert_allclose(reverse, EXACT, atol=1e-6)
-
-
-@pytest.mark.exhaustive
-def test_start_at_rest_is_not_a_switch_of_dry_friction():
-    """The motion never reverses, so that friction acts as a constant force."""
-
-    def run(friction):
-        def law(friction, t, x, rate):
-            return 2.0 - friction * jnp.sign(rate)
-
-        slider = rj.Prismatic("ground", "cart", (1, 0, 0), name="s")
-        motor = rj.Motor("s", jax.tree_util.Partial(law, friction))
-        model = rj.NullSpace(rj.System(rj.Body("cart", MASS, (1, 1, 1)), slider, motor))
-        start = model.system.reference_state()
-        return rj.simulate(model, start, END).coordinates["s"][-1, 0]
-
-    value, slope = jax.value_and_grad(run)(0.5)
-    np.testing.assert_allclose(value, 1.5 / MASS * END**2 / 2, rtol=1e-6)
-    np.testing.assert_allclose(slope, -(END**2) / 2 / MASS, rtol=1e-6)
 
 
 def test_a_comparison_does_not_change_runs_that_are_not_differentiated():
@@ -199,28 +152,6 @@ def test_unsupported_solvers_and_second_derivatives_warn():
         jax.grad(lambda place: end((*INPUTS[:2], place, INPUTS[3]), solver=step, dt=0.01))(0.9)
     with pytest.warns(UserWarning, match="second derivatives do not contain them"):
         jax.jit(jax.grad(jax.grad(lambda k: end((k, *INPUTS[1:]), dt=0.5, max_steps=4))))(1.1)
-
-
-@pytest.mark.exhaustive
-def test_a_potential_with_a_kink():
-    """V = 2 F |x - place|: the force jumps although the law has no comparison."""
-
-    def run(place):
-        potential = rj.Potential(Kink(place))
-        slider = rj.Prismatic("ground", "cart", (1, 0, 0), name="s")
-        system = rj.System(rj.Body("cart", MASS, (1, 1, 1)), slider, potential)
-        start = rj.jointed_state(system, {"s": 0.0}, {"s": INPUTS[3]})
-        return rj.simulate(rj.NullSpace(system), start, END).coordinates["s"][-1, 0]
-
-    expected = jax.grad(lambda place: exact(2.0, -2.0, place, INPUTS[3]))(0.9)
-    np.testing.assert_allclose(jax.grad(run)(0.9), expected, rtol=1e-5)
-
-
-class Kink(eqx.Module):
-    place: jax.Array
-
-    def __call__(self, positions, rotations):
-        return 2.0 * MASS * jnp.abs(positions[0, 0] - self.place)
 
 
 def test_seulex_recovers_from_a_step_that_diverges_at_a_stop():
@@ -240,26 +171,3 @@ def test_seulex_recovers_from_a_step_that_diverges_at_a_stop():
     found = rj.simulate(model, start, 8.0, solver=rj.solvers.Seulex(), **options)
     expected = rj.simulate(model, start, 8.0, **options)
     np.testing.assert_allclose(found.coordinates["h"][-1], expected.coordinates["h"][-1], atol=3e-4)
-
-
-@pytest.mark.exhaustive
-def test_infinite_slope_of_a_power_law_at_rest():
-    """m x'' = F - c x'^n from rest, n < 1, compared with finite differences."""
-
-    def run(c, n):
-        def law(c, n, t, x, rate):
-            return 1.0 - c * jnp.sign(rate) * jnp.abs(rate) ** n
-
-        slider = rj.Prismatic("ground", "cart", (1, 0, 0), name="s")
-        motor = rj.Motor("s", jax.tree_util.Partial(law, c, n))
-        system = rj.System(rj.Body("cart", MASS, (1, 1, 1)), slider, motor)
-        sol = rj.simulate(
-            rj.NullSpace(system), system.reference_state(), END, rtol=1e-10, atol=1e-10,
-        )  # fmt: skip
-        return sol.coordinates["s"][-1, 0]
-
-    c, n, h = 0.4, 0.6, 1e-4
-    by_differences = [
-        (run(c + h, n) - run(c - h, n)) / (2 * h), (run(c, n + h) - run(c, n - h)) / (2 * h)
-    ]  # fmt: skip
-    np.testing.assert_allclose(jax.grad(run, (0, 1))(c, n), by_differences, rtol=1e-4)

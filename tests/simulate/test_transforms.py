@@ -102,20 +102,6 @@ def test_simulate_inside_jit():
     assert int(inside.stats["num_steps"]) == int(outside.stats["num_steps"])
 
 
-@pytest.mark.exhaustive
-def test_compiled_function_closing_over_constants():
-    """Without arguments there is no tracer until the run begins."""
-
-    problem = rj.problems.four_bar()
-    model = rj.NullSpace(problem.system)
-
-    def end():
-        return rj.simulate(model, problem.state0, 0.05, **LOOSE).states
-
-    inside, outside = jax.jit(end)(), end()
-    np.testing.assert_allclose(inside.position, outside.position, rtol=1e-13, atol=1e-13)
-
-
 @pytest.mark.exhaustive(but=("NullSpace-Quaternion-zero-body",))
 @pytest.mark.float32
 @pytest.mark.parametrize(

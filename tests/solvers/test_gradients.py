@@ -1,6 +1,5 @@
 """Derivatives through adaptive steps, against complex steps and each other."""
 
-import _ivp as ivp
 import diffrax
 import jax
 import jax.numpy as jnp
@@ -139,45 +138,6 @@ def test_batch_of_gradients():
     # A batch makes the steps of each segment again; one trajectory has them recorded.
     one = jax.jit(gradient)
     np.testing.assert_allclose(gradients, [one(mu) for mu in mus], rtol=1e-9)
-
-
-@pytest.mark.exhaustive
-def test_gradient_of_dae():
-    """Derivative of a pendulum of index 3 by its initial state, against that of the angle's
-    equation.
-    """
-    solver = Radau5()
-
-    def tension(rate):
-        y0 = jnp.stack([1.0, 0.0, 0.0, rate, 0.5 * rate**2])
-        return diffrax.diffeqsolve(
-            cases.pendulum(3), solver, 0.0, 0.6, 1e-3, y0, max_steps=1000,
-            stepsize_controller=solver.controller(1e-11, 1e-11, optx.rms_norm),
-            adjoint=rj.AnyMode(controls_derivatives=False),
-        ).ys[-1]  # fmt: skip
-
-    def angle(rate):
-        def field(t, y, args):
-            return jnp.stack([y[1], -ivp.GRAVITY * jnp.cos(y[0])])
-
-        y = diffrax.diffeqsolve(
-            diffrax.ODETerm(field), diffrax.Dopri5(), 0.0, 0.6, 1e-3, jnp.stack([0.0, rate]),
-            max_steps=1000, stepsize_controller=diffrax.PIDController(rtol=1e-12, atol=1e-12),
-            adjoint=rj.AnyMode(),
-        ).ys[-1]  # fmt: skip
-        a, w = y
-        return jnp.stack([jnp.cos(a), jnp.sin(a), -jnp.sin(a) * w, jnp.cos(a) * w])
-
-    rate = jnp.array(-0.7)
-    got = jax.jit(lambda r: jax.jvp(tension, (r,), (1.0,))[1])(rate)
-    expected = jax.jit(lambda r: jax.jvp(angle, (r,), (1.0,))[1])(rate)
-    # Velocities of index 3 have errors by 1/h larger than positions.
-    assert np.max(np.abs(got[:2] - expected[:2])) < 1e-8
-    assert np.max(np.abs(got[2:4] - expected[2:])) < 1e-6
-    reverse = jax.jit(jax.jacrev(tension))(rate)
-    # Round-off grows by 1/h in velocities, and by 1/h^2, to 1e-6 in a last step of 1e-5, in the
-    # multiplier.
-    np.testing.assert_allclose(reverse[:4], got[:4], rtol=5e-9, atol=5e-9)
 
 
 CHARTS = {

@@ -1,12 +1,10 @@
 """Linear systems of the implicit solvers by solvers of lineax."""
 
 import diffrax
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import lineax as lx
 import numpy as np
-import optimistix as optx
 import pytest
 from solvers import cases
 
@@ -92,30 +90,6 @@ def test_given_linear_solver_is_used(method):
     run, count = dae_run(method(linear_solver=Damped(0.7)))
     assert run.result == diffrax.RESULTS.successful
     assert int(count) > 1.2 * int(evaluations)
-
-
-def rotation(theta, linear_solver, method):
-    """End of a run that depends on a parameter."""
-    solver = method(linear_solver=linear_solver)
-    return diffrax.diffeqsolve(
-        diffrax.ODETerm(lambda t, y, args: args * jnp.stack([-y[1], y[0]]) - y**3),
-        solver, 0.0, 0.5, None, jnp.array([1.0, 0.2]), theta, max_steps=100,
-        stepsize_controller=solver.controller(1e-6, 1e-6, optx.rms_norm),
-        adjoint=diffrax.ForwardMode(),
-    ).ys[-1]  # fmt: skip
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("method", [Radau5, BDF, Seulex], ids=lambda m: m.__name__)
-def test_derivatives_and_batches(method):
-    """Tangents of a batch, by LU as by the inverse."""
-    thetas = jnp.array([0.5, 1.5])
-
-    @eqx.filter_jit
-    def tangents(linear_solver):
-        return jax.vmap(jax.jacfwd(lambda theta: rotation(theta, linear_solver, method)))(thetas)
-
-    np.testing.assert_allclose(tangents(lx.LU()), tangents(Inverse()), rtol=1e-9)
 
 
 def test_inverse_is_a_solver_of_lineax():

@@ -1,7 +1,5 @@
 """Values at saved times are as accurate as steps: error there against error at the steps."""
 
-import functools
-
 import diffrax
 import equinox as eqx
 import jax
@@ -145,31 +143,3 @@ def test_steps_do_not_depend_on_what_is_saved():
     for key in ("num_accepted_steps", "num_rejected_steps"):
         assert plain.stats[key] == between.stats[key]
     assert np.allclose(plain.ys[0], between.ys[1], rtol=0.0, atol=1e-13)
-
-
-WEIGHTS = jnp.linspace(1.0, 2.0, 4 * len(TIMES)).reshape(-1, 4)
-
-
-@eqx.filter_jit
-def total(strength, solver, tolerance):
-    return jnp.sum(WEIGHTS * solve_orbit(solver, tolerance, rj.AnyMode(), strength).ys)
-
-
-@pytest.fixture(scope="module")
-def slope():
-    """Return the slope of `total`, a difference of accurate values."""
-    up, down = (total(x, diffrax.Dopri8(), 1e-13) for x in (1.0 + 1e-5, 1.0 - 1e-5))
-    return (up - down) / 2e-5
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    "solver", [Radau5(), diffrax.Dopri8(), diffrax.Kvaerno5()], ids=lambda x: type(x).__name__
-)
-def test_derivatives_of_saved_values(solver, slope):
-    """By the strength of attraction, at times that no step ends at."""
-    value = functools.partial(total, solver=solver, tolerance=1e-9)
-    forward = jax.jvp(value, (1.0,), (1.0,))[1]
-    reverse = jax.grad(value)(1.0)
-    assert abs(forward - slope) < 1e-6 * abs(slope)
-    assert abs(reverse - forward) < 1e-10 * abs(slope)

@@ -19,38 +19,6 @@ def fitted(system, states):
     return fit, lambda values: FittedRun(TS, jax.tree.map(np.asarray, states), values)
 
 
-def on_hinge(angle):
-    """States of a body 0.2 m from a hinge along y, by its angles (T,)."""
-    zero = np.zeros_like(angle)
-    position = 0.2 * np.stack([np.cos(angle), zero, -np.sin(angle)], axis=1)[:, None]
-    half = np.stack([np.cos(angle / 2), zero, np.sin(angle / 2), zero], axis=1)[:, None]
-    return jax.vmap(rj.State)(position, half, 0 * position, 0 * position)
-
-
-@pytest.mark.exhaustive
-def test_joint_coordinates_determine_measured_poses():
-    body = rj.Body.box("arm", (0.3, 0.2, 0.1), mass=1.0, position=(0.2, 0, 0))
-    hinge = rj.Revolute("ground", "arm", (0, 0, 0), axis=(0, 1, 0), name="hinge")
-    angle = 2.0 * TS
-    fit, run = fitted(rj.System(body, hinge), on_hinge(angle))
-    sensor, mask = rj.JointCoordinate("hinge"), np.ones(len(TS), bool)
-    mask[3:5] = False
-    data = rj.Measurements(TS, {sensor: angle + 0.01}, mask={sensor: mask})
-    first, second = view_fit(fit, data, run({sensor.name: angle}), title="Arm").scene["runs"]
-    assert (first["label"], second["label"]) == ("fit", "measured")
-    expected = on_hinge(angle[mask] + 0.01)
-    poses = decode_array(second["poses"])
-    np.testing.assert_allclose(poses[..., :3], expected.position, atol=1e-6)
-    turns = np.abs(np.sum(poses[..., 3:] * np.asarray(expected.orientation), axis=-1))
-    np.testing.assert_allclose(turns, 1.0, atol=1e-6)
-    np.testing.assert_allclose(decode_array(second["times"]), TS[mask], rtol=1e-6)
-    # No rates were measured.
-    assert "rates" not in second and first["graphs"][0]["unit"] == "rad"
-    graphs = [{g["name"]: decode_array(g["values"]) for g in r["graphs"]} for r in (first, second)]
-    np.testing.assert_allclose(graphs[0][sensor.name], angle, atol=1e-6)
-    np.testing.assert_allclose(graphs[1][sensor.name], angle[mask] + 0.01, atol=1e-6)
-
-
 def test_attitudes_use_fitted_positions_of_free_bodies():
     bodies = [rj.Body.sphere(name, 0.1, mass=1.0) for name in ("a", "b")]
     states = turned_states(2)

@@ -104,36 +104,6 @@ def test_a_solution_has_graphs_forces_and_reactions(pendulum):
     np.testing.assert_allclose(decode_array(run["reactions"])[0, 0], (0, 0, 2 * 9.81), rtol=1e-4)
 
 
-@pytest.mark.exhaustive
-def test_joint_coordinates_are_those_of_the_solution():
-    """Angles with full revolutions, displacements, and their rates, also between sparse times."""
-    slider = rj.Body.box("slider", (0.2, 0.1, 0.1), mass=1.0)
-    wheel = rj.Body.cylinder("wheel", 0.3, 0.1, mass=1.0, position=(0.5, 0, 0))
-    shaft = rj.Body.box("shaft", (0.1, 0.1, 0.4), mass=1.0, position=(0.5, 0, 0.3))
-    joints = [
-        rj.Prismatic("ground", "slider", axis=(1, 0, 0.5), name="rail"),
-        rj.Revolute("slider", "wheel", (0.5, 0, 0), axis=(0, 1, 1), name="hinge"),
-        rj.Universal("wheel", "shaft", (0.5, 0, 0.1), (1, 0, 0), (0, 1, 0), name="cross"),
-    ]
-    system = rj.System([slider, wheel, shaft], joints, rj.Gravity((0, 0, -9.81)))
-    state = rj.jointed_state(system, {}, {"rail": 0.3, "hinge": 40.0, "cross": (0.4, 0.3)})
-    sol = rj.simulate(rj.Relative(system), state, 0.6, ts=np.linspace(0, 0.6, 7), rtol=1e-8)
-    (run,) = rj.view(sol).scene["runs"]
-    found = {c["name"]: c for c in run["coordinates"]}
-    assert list(found) == ["rail", "hinge", "cross 1", "cross 2"]
-    for name in ("rail", "hinge"):
-        for key, wanted in (("values", sol.coordinates), ("rates", sol.rates)):
-            actual = decode_array(found[name][key])
-            expected = np.asarray(wanted[name])[:, 0]
-            np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=2e-6)
-    for k in range(2):
-        angles = decode_array(found[f"cross {k + 1}"]["values"])
-        np.testing.assert_allclose(
-            np.sin(angles), np.sin(sol.coordinates["cross"][:, k]), atol=2e-6
-        )
-        assert "rates" not in found[f"cross {k + 1}"]
-
-
 def test_drift_has_a_graph_only_above_round_off(pendulum):
     names = {graph["name"] for graph in rj.view(pendulum).scene["runs"][0]["graphs"]}
     assert names == {"kinetic energy", "potential energy", "energy", "change of energy"}

@@ -1,21 +1,15 @@
 """The Lie-group generalised-alpha method: orders, joints, multipliers, damping, failures."""
 
-import diffrax
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from solvers.conserving.lie_cases import accurate, at_steps, slope, state_errors
+from solvers.conserving.lie_cases import at_steps, slope, state_errors
 
 import rigidjax as rj
 from rigidjax import problems
-from rigidjax.formulations.descriptor import Descriptor
 from rigidjax.solvers import GeneralizedAlpha
 from rigidjax.solvers.lie.alpha_step import coefficients
-from rigidjax.solvers.lie.base import GroupUnknowns
-from rigidjax.solvers.lie.dynamics import Dynamics
-from rigidjax.solvers.lie.generalized_alpha import AlphaState, _step_equations
 from rigidjax.solvers.lie.tree_elimination import plan_tree
 
 
@@ -66,57 +60,6 @@ def chain():
     return run(t1 / jnp.array(COUNTS, float)), reference
 
 
-@pytest.mark.exhaustive
-def test_second_order(chain):
-    """Positions, velocities and multipliers, at whichever step their error is largest."""
-    solution, reference = chain
-    for values, exact in (
-        (solution.states.position, reference.states.position),
-        (solution.states.angular_velocity, reference.states.angular_velocity),
-        (solution.multipliers, reference.multipliers),
-    ):
-        error = jnp.max(jnp.abs(values - exact), axis=tuple(range(1, values.ndim)))
-        assert slope(COUNTS, error) == pytest.approx(2, abs=0.2)
-
-
-@pytest.mark.exhaustive
-def test_constraints_hold_to_round_off(chain):
-    """Positions to round-off; velocities to the error of the method; multipliers of both kinds."""
-    solution, _ = chain
-    assert np.max(solution.position_drift) < 1e-14
-    assert 1e-6 < np.max(solution.velocity_drift[-1]) < 1e-2
-    assert slope(COUNTS, np.max(solution.velocity_drift, axis=1)) == pytest.approx(2, abs=0.2)
-
-
-@pytest.mark.exhaustive
-def test_first_step_from_consistent_accelerations():
-    """Multipliers are of second order from the first step on, with strong damping too.
-
-    They agree with the saddle-point system, by automatic differentiation, at the same pose and
-    velocity: it imposes the constraints on accelerations at a velocity that violates them by the
-    error of the method.
-    """
-    system, state0 = tumbling_chain(2)
-    model, dts = rj.Absolute(system, index=3), jnp.array([4e-3, 2e-3, 1e-3])
-    exact = rj.simulate(rj.NullSpace(system), state0, 4e-3, ts=dts[::-1], rtol=1e-12, atol=1e-12)
-
-    @jax.jit
-    @jax.vmap
-    def run(dt):
-        return rj.simulate(model, state0, dt, solver=GeneralizedAlpha(0.3), dt=dt, max_steps=2).ys[
-            0
-        ]
-
-    ys = run(dts)
-    lam = ys[:, model.layout.size :]
-    error = jnp.max(jnp.abs(lam - exact.multipliers[::-1]), axis=1)
-    assert slope(1 / dts, error) == pytest.approx(2, abs=0.2)
-    at = Descriptor(model).accelerations_and_multipliers
-    others = jnp.stack([at(t, y[: model.layout.size])[1] for t, y in zip(dts, ys, strict=True)])
-    gap = jnp.max(jnp.abs(lam - others), axis=1)
-    assert slope(1 / dts, gap) == pytest.approx(2, abs=0.2) and gap[-1] < 2e-3
-
-
 @pytest.mark.parametrize("make", [rj.NullSpace, lambda s: rj.Absolute(s, index=3)])
 def test_heavy_top_against_reference(make):
     """One body on a fixed point in both formulations: order 2, as accurate as each other."""
@@ -127,100 +70,6 @@ def test_heavy_top_against_reference(make):
     states = at_steps(model, problem.state0, 0.5, GeneralizedAlpha(), counts)
     assert slope(counts, state_errors(states, end)) == pytest.approx(2, abs=0.1)
     assert np.max(np.abs(np.linalg.norm(states.orientation, axis=-1) - 1)) < 1e-14
-
-
-@pytest.mark.exhaustive
-def test_redundant_constraints():
-    """A four-bar linkage in space, three constraints too many: closed to round-off, order 2."""
-    problem = problems.four_bar()
-    # `Absolute` needs inertia about every axis, the thin rods of the problem have none.
-
-    def inertias(s):
-        return [body.inertia for body in s.bodies]
-
-    system = eqx.tree_at(inertias, problem.system, replace_fn=lambda I: I + 0.01)
-    model, t1, counts = rj.Absolute(system, index=3), 0.1, (20, 40, 80)
-    assert model.num_multipliers == 3 + 20
-    end = accurate(rj.NullSpace(system), problem.state0, t1)
-
-    @jax.jit
-    @jax.vmap
-    def run(dt):
-        solution = rj.simulate(
-            model, problem.state0, t1, solver=GeneralizedAlpha(0.8), dt=dt, max_steps=82
-        )
-        y = solution.ys[0]
-        return solution, model.multipliers(t1, y)[3:] - model.joint_multipliers(t1, y)
-
-    solution, gap = run(t1 / jnp.array(counts, float))
-    states = jax.tree.map(lambda leaf: leaf[:, 0], solution.states)
-    assert slope(counts, state_errors(states, end)) == pytest.approx(2, abs=0.2)
-    assert np.max(solution.position_drift) < 1e-14
-    # The multipliers of least norm, of which forces are about 100 N.
-    gap = jnp.max(jnp.abs(gap), axis=1)
-    assert slope(counts, gap) == pytest.approx(2, abs=0.3) and gap[-1] < 0.1
-
-
-@pytest.mark.exhaustive
-def test_prescribed_motion():
-    """A driven rod is where it has to be; the moment that drives it is of second order."""
-
-    def motion(t):
-        return 0.8 * jnp.sin(3.0 * t)
-
-    rod = rj.Body("rod", 2.0, (0.1, 0.2, 0.15), position=(0.5, 0.0, 0.0))
-    joint = rj.Revolute("ground", "rod", (0, 0, 0), (0, 1.0, 0), motion=motion)
-    system = rj.System(rod, [joint], rj.Gravity((0.0, 0.0, -9.81)))
-    model, t1, counts = rj.Absolute(system, index=3), 0.4, (20, 40, 80)
-
-    def state(t):
-        angle, rate = jax.jvp(motion, (t,), (jnp.ones_like(t),))
-        s, c, zero = jnp.sin(angle), jnp.cos(angle), jnp.zeros_like(t)
-        half = 0.5 * angle
-        return rj.State(
-            0.5 * jnp.stack([c, zero, -s]),
-            jnp.stack([jnp.cos(half), zero, jnp.sin(half), zero]),
-            0.5 * rate * jnp.stack([-s, zero, -c]),
-            jnp.stack([zero, rate, zero]),
-        )
-
-    @jax.jit
-    @jax.vmap
-    def run(dt):
-        solution = rj.simulate(
-            model, state(jnp.array(0.0)), t1, solver=GeneralizedAlpha(0.8), dt=dt, max_steps=82
-        )
-        return solution.states.position[0], solution.multipliers[0, -1]
-
-    (position, last), end = run(t1 / jnp.array(counts, float)), state(jnp.array(t1))
-    np.testing.assert_allclose(position - end.position, 0, atol=1e-14)
-    y = rj.Absolute(system).start(end, t1)
-    drive = model.reactions(t1, y)["revolute ground-rod"].drive
-    # About the joint: (J + m l^2) phi'' less the moment of the weight; axis and angle as above.
-    acceleration = jax.grad(jax.grad(motion))(t1)
-    expected = (0.2 + 2.0 * 0.25) * acceleration - 2.0 * 9.81 * end.position[0, 0]
-    assert drive == pytest.approx(float(expected), rel=1e-10)
-    error = jnp.abs(jnp.abs(last) - jnp.abs(drive))
-    assert slope(counts, error) == pytest.approx(2, abs=0.2)
-
-
-@pytest.mark.exhaustive
-def test_shorter_last_step():
-    """A short last step leaves multipliers at second order: 10 1/2 steps against 10 and 11."""
-    system, state0 = tumbling_chain(1)
-    model, t1 = rj.Absolute(system, index=3), 0.21
-    reference = rj.simulate(rj.NullSpace(system), state0, t1, rtol=1e-11, atol=1e-11).multipliers
-
-    @jax.jit
-    @jax.vmap
-    def gap(dt):
-        lam = rj.simulate(
-            model, state0, t1, solver=GeneralizedAlpha(0.7), dt=dt, max_steps=50
-        ).multipliers
-        return jnp.max(jnp.abs(lam - reference))
-
-    short, long, between = gap(jnp.array([t1 / 11, t1 / 10, t1 / 10.5]))
-    assert between < 3 * max(short, long)
 
 
 def test_damping():
@@ -237,23 +86,6 @@ def test_damping():
 
     assert remaining_energy(1.0) == pytest.approx(0.5, rel=0.3)
     assert remaining_energy(0.5) < 1e-6
-
-
-@pytest.mark.exhaustive
-def test_contradictory_joints_are_reported():
-    """A slide driven away from a rod that holds it: a named result, no wrong state."""
-    slider = rj.Body("b", 1.0, (1.0, 1.0, 1.0), position=(1.0, 0.0, 0.0))
-    joints = [
-        rj.Prismatic("ground", "b", (1.0, 0, 0), motion=lambda t: 5.0 * t),
-        rj.Distance("ground", "b", (1.0, 1.0, 0.0), (1.0, 0.0, 0.0)),
-    ]
-    system = rj.System(slider, joints)
-    state0 = rj.State([[1.0, 0, 0]], None, [[5.0, 0, 0]])
-    solution = rj.simulate(
-        rj.Absolute(system, index=3), state0, 1.0, solver=GeneralizedAlpha(), dt=0.1, throw=False,
-        max_steps=12,
-    )  # fmt: skip
-    assert solution.result == rj.RESULTS.nonlinear_divergence
 
 
 def test_failed_newton_is_reported():
@@ -296,26 +128,6 @@ def test_invalid_arguments_raise():
         )
 
 
-@pytest.mark.exhaustive
-def test_backwards_with_diffrax():
-    """There and back again by a scheme without damping, to its order."""
-    problem = problems.heavy_top()
-    model = rj.Absolute(problem.system, index=3)
-    term, solver, y0 = (
-        rj.solvers.ModelTerm(model),
-        GeneralizedAlpha(1.0),
-        model.encode(problem.state0),
-    )
-
-    def run(t0, t1, y):
-        dt = (t1 - t0) / 100
-        return diffrax.diffeqsolve(term, solver, t0, t1, dt, y).ys[-1]
-
-    there = run(0.0, 0.2, y0)
-    assert np.max(np.abs(there[:4] - y0[:4])) > 0.1
-    np.testing.assert_allclose(run(0.2, 0.0, there)[:8], y0[:8], atol=2e-3)
-
-
 def branched_system(*forces):
     """A floating tree with branches, all kinds of joints, one of them with its child as base."""
     names = ("base", "left", "tip", "right", "ball", "slide")
@@ -333,34 +145,6 @@ def branched_system(*forces):
     ]
     bushing = rj.Bushing("base", "left", (0.5, 0, 0), 30.0, 0.5)
     return rj.System(bodies, joints, [rj.Gravity((0, 0, -9.81)), bushing, *forces])
-
-
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_newton_matrix_of_a_tree_is_solved_by_its_structure(rng):
-    system = branched_system()
-    model = rj.Absolute(system, rj.Quaternion(), index=3)
-    twists = rng.standard_normal((2, 6, 3))
-    start = system.reference_state()
-    start = rj.consistent_state(system, rj.State(start.position, start.orientation, *twists))
-    y0, t0, h = model.encode(start), jnp.zeros(()), jnp.array(0.05)
-
-    @jax.jit
-    def compare(right):
-        unknowns, dynamics = GroupUnknowns(model), Dynamics(model.prepared_system)
-        pose, w = unknowns.pose(y0), unknowns.twists(y0)
-        rate = dynamics.accelerations(t0, pose, w)
-        state = AlphaState(rate, rate, 0.0 * w, h, 0.0 * y0, jnp.array(0))
-        step = _step_equations(
-            unknowns, dynamics, t0, t0 + h, y0, pose, w, state, coefficients(0.8)
-        )
-        z = 1e-2 * jnp.sin(jnp.arange(right.size))
-        return step.solve(step.factor(z), right), step.jacobian(z)
-
-    right = rng.standard_normal(6 * 6 + 5 + 5 + 4 + 3 + 5)
-    found, J = compare(right)
-    np.testing.assert_allclose(J @ found, right, atol=1e-9)
-    np.testing.assert_allclose(found, np.linalg.solve(J, right), rtol=1e-9, atol=1e-9)
 
 
 def test_forces_between_distant_bodies_need_the_whole_matrix():

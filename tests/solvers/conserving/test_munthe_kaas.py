@@ -10,7 +10,7 @@ from solvers.conserving.lie_cases import accurate, at_steps, attitude_errors, sl
 
 import rigidjax as rj
 from rigidjax import problems
-from rigidjax.solvers import RK4, ModelTerm, MuntheKaas
+from rigidjax.solvers import RK4, MuntheKaas
 
 # Moderate rates: every method is in its asymptotic range with few steps.
 STATE = problems.free_body().state0
@@ -201,22 +201,6 @@ def test_dense_output_between_steps(slow_body):
         one_run = jax.tree.map(lambda leaf: leaf[None], solution.states)
         errors.append(attitude_errors(one_run, exact(system, state0, jnp.asarray(ts)))[0])
     assert 3.5 < np.log2(errors[0] / errors[1]) < 5
-
-
-@pytest.mark.exhaustive
-def test_backwards_with_diffrax(slow_body):
-    """Forth and back with `diffrax.diffeqsolve`: at the start again, by the order of the method."""
-    system, state0, _ = slow_body
-    model = rj.NullSpace(system)
-    y0 = model.encode(state0)
-
-    def run(t0, t1, y):
-        dt = (t1 - t0) / 100
-        return diffrax.diffeqsolve(ModelTerm(model), MuntheKaas(), t0, t1, dt, y).ys[-1]
-
-    there = run(0.0, 2.0, y0)
-    assert np.max(np.abs(there - y0)) > 0.1
-    np.testing.assert_allclose(run(2.0, 0.0, there), y0, atol=1e-8)
 
 
 def test_many_bodies():
