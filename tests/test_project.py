@@ -1,5 +1,6 @@
 """Facts about the project itself: what an import does, what is declared, what the tests run in."""
 
+import ast
 import os
 import pathlib
 import re
@@ -72,3 +73,18 @@ def test_namespaces_export_only_the_library():
         ".startswith('rigidjax')])"
     )
     assert run(code).strip() == "[]"
+
+
+def test_every_kind_of_fault_has_a_default_test():
+    """A mark without arguments leaves out all cases of a test."""
+    lines = (ROOT / "tests" / "faults.md").read_text("utf-8").splitlines()
+    rows = [line for line in lines if re.match(r"\| (?!Kind of fault)", line)]
+    assert len(rows) >= 40
+    for row in rows:
+        names = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", row)
+        assert names, row
+        for path, name in names:
+            body = ast.parse((ROOT / path).read_text("utf-8")).body
+            found = [f for f in body if isinstance(f, ast.FunctionDef) and f.name == name]
+            marks = [ast.unparse(mark) for f in found for mark in f.decorator_list]
+            assert found and "pytest.mark.exhaustive" not in marks, (path, name)

@@ -75,9 +75,11 @@ class View:
 
         **Arguments:** `path`, such as `run.html`; `force`, replace an existing file.
         **Returns:** the path.
-        **Errors:** `FileExistsError` for an existing file without `force`; `OSError` for a path
-        that cannot be written.
+        **Errors:** `ValueError` for another suffix than `.html`; `FileExistsError` for an existing
+        file without `force`; `OSError` for a path that cannot be written.
         """
+        if pathlib.Path(path).suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"A view is a page: its path must end with .html; got {str(path)!r}.")
         return write_text(path, self.page, force)
 
     def _repr_html_(self) -> str:

@@ -59,6 +59,62 @@ def test_pendulum_with_a_stop():
     np.testing.assert_allclose(sol.transitions.after.angles["hinge"][:4], STOP, atol=1e-12)
 
 
+@pytest.mark.exhaustive
+@pytest.mark.exhaustive
+def test_derivatives_equal_the_saltation_matrix():
+    """The end of a run depends on its start by two flows and the matrix between them."""
+    model, e = rj.Relative(SYSTEM), E
+    y0 = model.encode(rj.jointed_state(SYSTEM, {"hinge": RELEASE}))
+
+    def end(y0):
+        sol = rj.simulate(model, y0=y0, t1=1.0, transitions=[STOPPER], max_transitions=2, **TIGHT)
+        return jnp.append(sol.ys[-1], sol.transitions.times[0])
+
+    found = jax.jacfwd(end)(y0)
+    time = end(y0)[-1]
+
+    def flow(y, t0, t1):
+        return rj.simulate(model, y0=y, t0=t0, t1=t1, **TIGHT).ys[-1]
+
+    flow_and_derivative = jax.jit(lambda *x: (flow(*x), jax.jacfwd(flow)(*x)))
+    before, first = flow_and_derivative(y0, 0.0, time)
+    jump = np.diag([1.0, -e])
+    after = jump @ before
+    gradient = np.array([1.0, 0.0])  # of the distance from the stop
+    f_before, f_after = model.vector_field(time, before), model.vector_field(time, after)
+    saltation = jump + np.outer(f_after - jump @ f_before, gradient) / (gradient @ f_before)
+    expected = flow_and_derivative(after, time, 1.0)[1] @ saltation @ first
+    np.testing.assert_allclose(found[:2], expected, rtol=1e-8)
+    np.testing.assert_allclose(found[2], -gradient @ first / (gradient @ f_before), rtol=1e-8)
+    reverse = jax.grad(lambda y0: end(y0) @ jnp.array([1.0, 2.0, 3.0]))(y0)
+    np.testing.assert_allclose(reverse, np.array([1.0, 2.0, 3.0]) @ found, rtol=1e-9)
+    step = 1e-5 * np.eye(2)[0]
+    difference = (end(y0 + step) - end(y0 - step)) / 2e-5
+    np.testing.assert_allclose(found[:, 0], difference, rtol=1e-7)
+
+
+@pytest.mark.exhaustive
+def test_revolutions_survive_an_impact():
+    """The stop of a hinge after two and a half revolutions, in a model that unwraps its angle."""
+    limit = 5 * np.pi
+    free = rj.System(ROD, HINGE).tracking(["hinge"])
+    stop = rj.JointStop("hinge", limit, "upper")
+    sol = rj.simulate(
+        rj.NullSpace(free),
+        rj.jointed_state(free, {"hinge": 0.0}, {"hinge": 4.0}),
+        5.0,
+        ts=[1.0, 5.0],
+        **TIGHT,
+        transitions=[rj.Transition(stop, rj.Restitution(0.5))],
+        max_transitions=2,
+    )
+    time = limit / 4.0
+    np.testing.assert_allclose(sol.transitions.times, [time, np.inf], rtol=1e-12)
+    expected = [4.0, limit - 2.0 * (5.0 - time)]
+    np.testing.assert_allclose(sol.coordinates["hinge"][:, 0], expected, rtol=1e-10)
+    np.testing.assert_allclose(sol.transitions.after.angles["hinge"][0], limit, rtol=1e-12)
+
+
 def mobilities(rng, count):
     """Random mobilities (count, 3, 3) of contact points of mechanisms, some of them singular."""
     J = rng.normal(size=(count, 3, 4)) * 10 ** rng.uniform(-1, 1, (count, 1, 4))

@@ -3,7 +3,9 @@
 import functools
 import json
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -15,9 +17,11 @@ from rigidjax.identification import (
     Bounded,
     FirstOrder,
     GaussianPrior,
+    InertiaTensor,
     Measurements,
     Parameter,
     Positive,
+    PrincipalInertia,
     identify,
     identify_batch,
 )
@@ -172,3 +176,61 @@ def test_batch_reaches_bounds():
         np.testing.assert_allclose(values, x, atol=0.02 * std.min())
         np.testing.assert_array_equal(held, values == 0.0)
     assert np.isfinite(batch.std).all() and 0 < batch.at_bound.sum() < batch.at_bound.size
+
+
+class Push(eqx.Module):
+    """A moment about the axes of the body that is known."""
+
+    def __call__(self, t, R, omega):
+        return 0.02 * jnp.stack([jnp.sin(9 * t), jnp.cos(7 * t), jnp.sin(5 * t + 1)])
+
+
+FLAT = np.array([0.013, 0.022, 0.035])
+GYRO = rj.Gyroscope()
+TIMES = np.linspace(0, 1.5, 31)
+SPIN = rj.State(angular_velocity=[1.0, 2.0, -3.0])
+
+
+def plate(inertia):
+    return rj.NullSpace(rj.FixedPointBody(jnp.asarray(inertia), moment=Push()))
+
+
+@jax.jit
+def spins(inertia):
+    sol = rj.simulate(plate(inertia), SPIN, 1.5, ts=TIMES, rtol=1e-10, atol=1e-10)
+    return sol.states.angular_velocity[:, 0]
+
+
+@pytest.mark.parametrize("kind", ["moments", "tensor"])
+@pytest.mark.exhaustive
+def test_a_flat_body_is_an_optimum(kind):
+    """A plate: noise would have its third Euler value negative in about half of the cases."""
+    E = np.array([0.015, 0.01, 0.008])
+    start = plate(np.diag(E.sum() - E) if kind == "tensor" else E.sum() - E)
+    transform = InertiaTensor() if kind == "tensor" else PrincipalInertia()
+    inertia = Parameter("I", lambda e: e.model.system.inertia, transform, unit="kg m^2")
+    for seed, is_flat in ((0, True), (4, False)):
+        noise = 0.02 * np.random.default_rng(seed).normal(size=(31, 3))
+        measured = np.asarray(spins(FLAT)) + noise
+        data = Measurements(TIMES, {GYRO: measured}, {GYRO: 0.02})
+        fit = identify(start, data, [inertia], state0=SPIN)
+        assert len(fit.bounds) == is_flat
+        found = np.asarray(fit.model.system.inertia)
+        moments = np.linalg.eigvalsh(found) if kind == "tensor" else found
+        for bound in fit.bounds:
+            assert bound.label is None and bound.limit == 0.0 and bound.unit == "kg m^2"
+            assert bound.quantity.startswith("The principal Euler value")
+            assert "(a flat body)" in " ".join(fit.warnings)
+            assert abs(moments[2] - moments[0] - moments[1]) < 1e-5 * moments[2]
+            assert 0 < bound.std < 1e-2 * moments[2]
+        if kind == "moments":
+
+            def residuals(E, measured=measured):
+                return np.ravel((np.asarray(spins(0.02 * (E.sum() - E))) - measured) / 0.02)
+
+            oracle = least_squares(
+                residuals, [1.1, 0.65, 0.02], bounds=(1e-7, np.inf), diff_step=1e-6, gtol=1e-12,
+            )  # fmt: skip
+            # SciPy stops a little above the minimum, never below.
+            squares = fit.chi_square * fit.degrees_of_freedom
+            assert 2 * oracle.cost - 1e-2 < squares < 2 * oracle.cost + 1e-4

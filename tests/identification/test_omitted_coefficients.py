@@ -60,6 +60,19 @@ PICKED = {
 }
 
 
+@pytest.mark.parametrize(
+    ("names", "truth"),
+    [(["damping", "armature"], (0.08, 0.02)), (["law"], (0.08, 0.0)), (["drag"], (0.08, 0.0))],
+    ids=["joint", "law", "drag"],
+)
+@pytest.mark.exhaustive
+def test_omitted_coefficient_is_fitted_from_zero(names, truth):
+    data = Measurements(TS, {ENCODER: angles(*truth)}, {ENCODER: 0.01})
+    fit = identify(MODEL, data, [Parameter(n, PICKED[n]) for n in names], state0=STATE)
+    np.testing.assert_allclose(fit.values, truth[: len(names)], rtol=1e-5)
+    np.testing.assert_array_equal(fit.starts, 0.0)
+
+
 @pytest.mark.parametrize("name", PICKED)
 def test_selected_scalars_become_arrays(name):
     experiment = Experiment(MODEL, STATE, (rj.Gyroscope("rod"),))

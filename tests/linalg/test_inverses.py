@@ -61,6 +61,43 @@ def test_batches_and_derivatives():
     np.testing.assert_allclose(change, (ends[0] - ends[1]) / (2 * step), rtol=1e-6)
 
 
+@pytest.mark.exhaustive
+@pytest.mark.exhaustive
+def test_second_derivatives_through_rematerialisation():
+    """`jax.lax.scan` and `jax.checkpoint` lose rules of `jax.custom_jvp`, but not of primitives.
+
+    Reverse mode inside forward and reverse mode, and batches, are compared with LAPACK's
+    derivatives in JAX.
+    """
+    A, H = matrices(3)
+    A, b = A + 2.0 * jnp.eye(3), jnp.arange(1.0, 4.0)
+
+    def chain_solves(solve, root, inverse):
+        def value(x):
+            def turn(v, _):
+                S = H + jnp.outer(x, x) + jnp.diag(v * v)
+                W = root(S)
+                return solve(S, v + W @ x) + inverse(A + jnp.outer(x, v)) @ b, None
+
+            return jnp.sum(jax.lax.scan(jax.checkpoint(turn), x, None, length=2)[0] ** 2)
+
+        return value
+
+    ours = chain_solves(mass_matrix.solve, mass_matrix.inverse_root, linalg.inverse)
+    of_jax = chain_solves(
+        jnp.linalg.solve, lambda S: jnp.linalg.inv(jnp.linalg.cholesky(S)), jnp.linalg.inv
+    )
+    points = jnp.array([[0.3, -0.2, 0.5], [0.1, 0.4, -0.3]])
+    for order in (
+        lambda f: jax.jacfwd(jax.grad(f)),
+        lambda f: jax.jacrev(jax.grad(f)),
+        lambda f: jax.jacfwd(jax.jacfwd(f)),
+        lambda f: jax.jacrev(jax.jacfwd(f)),
+    ):
+        actual, expected = (jax.jit(jax.vmap(order(f)))(points) for f in (ours, of_jax))
+        np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-9)
+
+
 def test_solves_are_linear_in_the_right_hand_side():
     _, H = matrices(3)
     b = jnp.arange(1.0, 4.0)

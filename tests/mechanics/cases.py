@@ -120,7 +120,7 @@ def system_children(system: rj.System) -> set[str]:
 
 def consistent(model, state: rj.State, t: float = T) -> rj.State:
     """The state with the nearest velocities that the joints allow."""
-    return model.decode(jnp.asarray(t), model.encode(state))
+    return model.decode(jnp.asarray(t), model.pack(state, None, jnp.asarray(t)))
 
 
 def random_state(system: rj.System, joints, rng: np.random.Generator) -> rj.State:

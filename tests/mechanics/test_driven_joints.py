@@ -1,6 +1,7 @@
 """Joints with a prescribed motion, a rotor and damping: all that the motion needs is its drive."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -33,12 +34,50 @@ def arm(**options):
     return rj.System(bodies, joints, rj.Gravity((0.0, 0.0, -9.81)))
 
 
+def four_bar(**options):
+    """Three rods on the ground, driven at the hinge that closes the loop."""
+    rods = [
+        rj.Body("a", 1.0, (1e-3, 0.02, 0.02), (0.1, 0.0, 0.2)),
+        rj.Body("b", 2.0, (1e-3, 0.1, 0.1), (0.6, 0.0, 0.5)),
+        rj.Body("c", 1.5, (1e-3, 0.05, 0.05), (1.1, 0.0, 0.3)),
+    ]
+    points = [(0, 0, 0), (0.2, 0, 0.4), (1.0, 0, 0.6), (1.2, 0, 0)]
+    ends = [("ground", "a"), ("a", "b"), ("b", "c"), ("c", "ground")]
+    joints = [
+        rj.Revolute(*end, point, (0, 1, 0), name=f"h{k}")
+        for k, (end, point) in enumerate(zip(ends[:-1], points[:-1], strict=True))
+    ]
+    driven = rj.Revolute(*ends[3], points[3], (0, 1, 0), motion=angle, name="h3", **options)
+    return rj.System(rods, [*joints, driven], rj.Gravity((0.0, 0.0, -9.81)))
+
+
 def placed(system, kind=rj.NullSpace, **options):
     state = eqx.tree_at(
         lambda s: s.angular_velocity, system.reference_state(), 0.5 * jnp.ones((3, 3))
     )
     model = kind(system, **options)
     return model, model.encode(rj.consistent_state(system, state, T), T)
+
+
+@pytest.mark.parametrize("build", [arm, four_bar])
+@pytest.mark.exhaustive("four_bar")
+@pytest.mark.exhaustive
+def test_drive_includes_armature_and_damping(build):
+    """Motion, forces on the child and other drives stay as they are without both."""
+    plain, y = placed(build())
+    model, z = placed(build(damping=DAMPING, armature=ARMATURE))
+    np.testing.assert_allclose(model.vector_field(T, z), plain.vector_field(T, y), atol=1e-11)
+    t = jnp.asarray(T)
+    mine, theirs = model.reactions(T, z), plain.reactions(T, y)
+    for joint in model.system.joints:
+        if not joint.is_driven:
+            continue
+        first, second = jax.grad(joint.motion), jax.grad(jax.grad(joint.motion))
+        more = DAMPING * first(t) + ARMATURE * second(t)
+        found = mine[joint.name].drive - theirs[joint.name].drive
+        np.testing.assert_allclose(found, more, atol=1e-11)
+        read = rj.JointTorque(joint.name).predict(model, t, z)
+        np.testing.assert_allclose(read, mine[joint.name].drive, rtol=1e-14)
 
 
 @pytest.mark.exhaustive

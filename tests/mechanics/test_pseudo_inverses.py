@@ -91,6 +91,13 @@ def test_matrices_of_zeros_and_without_rows():
         assert error(X, jnp.linalg.inv(H)) < round_off(10)
 
 
+@pytest.mark.exhaustive
+def test_second_derivative_of_a_scalar():
+    # 1/a has the second derivative 2/a^3.
+    second = jax.grad(jax.grad(lambda a: pseudo_inverse(a[None, None])[0, 0]))(jnp.array(2.0))
+    assert error(second, 0.25) < round_off(10)
+
+
 def test_more_constraints_than_kernels_support(rng):
     J = jnp.asarray(rng.normal(size=(66, 68)))
     found = rj.native.jit(pseudo_inverse)(J)

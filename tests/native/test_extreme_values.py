@@ -10,6 +10,13 @@ import pytest
 
 from rigidjax import native
 
+LARGEST = np.finfo(float).max
+# Points where the naive formulas have infinity times zero, or infinity minus infinity.
+POINTS = np.array([
+    710 + 1j, -0.3 + 711j, 711 - 0.3j, 800 + 0j, -800 + 1e-300j, 1e200 + 0j, 1e200j,
+    1.5e308 - 1.7e308j, -1.7e308 + 1.5e308j, 1e-200 + 1e-200j, 0.3 - 0.2j, 42.0 + 2.5j,
+    complex(-LARGEST, LARGEST), 2.3e-308j, 2.3e-308 + 0j, -3e-308 + 5e-308j,
+])  # fmt: skip
 # All pairs of these are parts of numbers whose functions have limits, infinite parts or none.
 PARTS = [0.0, 1.0, -0.5, np.inf, -np.inf, np.nan]
 UNDEFINED = np.array([complex(x, y) for x in PARTS for y in PARTS])
@@ -34,6 +41,30 @@ def functions(z):
     named = [name for name in FUNCTIONS if name not in ("power", "quotient")]
     values = [(getattr(jnp, name, None) or getattr(jax.lax, name))(z) for name in named]
     return [*values, z**-2, (1 + 1j) / z]
+
+
+def round_to_float(x):
+    """Return a number of mpmath as a float: infinite above the range, zero below it as in XLA."""
+    if abs(x) > LARGEST:
+        return float(mpmath.sign(x)) * np.inf
+    return 0.0 if abs(x) < np.finfo(float).tiny else float(x)
+
+
+@pytest.mark.exhaustive
+def test_complex_functions():
+    actual = jax.jit(native.jit(functions))(jnp.asarray(POINTS))
+    with mpmath.workdps(700):
+        for exact, values in zip(FUNCTIONS.values(), actual, strict=True):
+            for z, value in zip(POINTS.tolist(), np.asarray(values).tolist(), strict=True):
+                true = exact(mpmath.mpc(z))
+                expected = np.array(
+                    [round_to_float(mpmath.re(true)), round_to_float(mpmath.im(true))]
+                )
+                finite = np.where(np.isfinite(expected), np.abs(expected), 0.0)
+                np.testing.assert_allclose(
+                    [value.real, value.imag], expected, rtol=1e-13,
+                    atol=1e-13 * max(finite), err_msg=f"{exact} of {z}",
+                )  # fmt: skip
 
 
 def assert_same_parts(actual, expected, message=""):

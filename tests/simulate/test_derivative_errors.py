@@ -53,6 +53,29 @@ def exact_derivatives():
 
 
 @pytest.mark.exhaustive
+def test_derivatives_of_a_pendulum_at_rest():
+    values = jax.jit(final_rate)
+    forward = jax.jit(jax.jacfwd(final_rate, has_aux=True))
+    reverse = jax.jit(jax.grad(final_rate, has_aux=True))
+    for rtol in (1e-4, 1e-7, 1e-10):
+        for rate in (0.0, 1e-12, 1e-6):
+            inputs = jnp.array([rate, 0.0])
+            found, stats = forward(inputs, rtol)
+            error = np.abs(found - exact_derivatives()).max() / np.abs(exact_derivatives()).max()
+            assert error < ALLOWED * rtol
+            # Local errors may grow on their way to the end.
+            assert 0.1 * error < stats["derivative_error"] < ALLOWED * rtol
+            again, stats_again = reverse(inputs, rtol)
+            np.testing.assert_allclose(again, found, rtol=0, atol=1e-9 * np.abs(found).max())
+            # Round-off decides on the last step at the tightest tolerance.
+            assert abs(stats_again["num_steps"] - stats["num_steps"]) <= (rtol < 1e-9)
+    # Steps of a run that is not differentiated go on to grow.
+    _, stats = values(jnp.zeros(2), 1e-10)
+    assert stats["num_steps"] < 8
+    assert np.isnan(stats["derivative_error"])
+
+
+@pytest.mark.exhaustive
 def test_point_on_a_circle_at_index_3_in_plain_diffrax():
     """With `consistent`, forwards and backwards in time; a warning without it."""
 

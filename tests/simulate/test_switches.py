@@ -171,3 +171,26 @@ def test_seulex_recovers_from_a_step_that_diverges_at_a_stop():
     found = rj.simulate(model, start, 8.0, solver=rj.solvers.Seulex(), **options)
     expected = rj.simulate(model, start, 8.0, **options)
     np.testing.assert_allclose(found.coordinates["h"][-1], expected.coordinates["h"][-1], atol=3e-4)
+
+
+@pytest.mark.exhaustive
+def test_infinite_slope_of_a_power_law_at_rest():
+    """m x'' = F - c x'^n from rest, n < 1, compared with finite differences."""
+
+    def run(c, n):
+        def law(c, n, t, x, rate):
+            return 1.0 - c * jnp.sign(rate) * jnp.abs(rate) ** n
+
+        slider = rj.Prismatic("ground", "cart", (1, 0, 0), name="s")
+        motor = rj.Motor("s", jax.tree_util.Partial(law, c, n))
+        system = rj.System(rj.Body("cart", MASS, (1, 1, 1)), slider, motor)
+        sol = rj.simulate(
+            rj.NullSpace(system), system.reference_state(), END, rtol=1e-10, atol=1e-10,
+        )  # fmt: skip
+        return sol.coordinates["s"][-1, 0]
+
+    c, n, h = 0.4, 0.6, 1e-4
+    by_differences = [
+        (run(c + h, n) - run(c - h, n)) / (2 * h), (run(c, n + h) - run(c, n - h)) / (2 * h)
+    ]  # fmt: skip
+    np.testing.assert_allclose(jax.grad(run, (0, 1))(c, n), by_differences, rtol=1e-4)

@@ -217,6 +217,9 @@ def test_pages_are_self_contained_and_escape_text(system, tmp_path):
     with pytest.raises(FileExistsError, match="exists"):
         shown.save(path)
     shown.save(path, force=True)
+    with pytest.raises(ValueError, match=r"must end with \.html; got .*run\.png"):
+        shown.save(tmp_path / "run.png")
+    assert not (tmp_path / "run.png").exists()
 
 
 def test_invalid_input_raises(system, pendulum):

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import rigidjax as rj
 from rigidjax.solvers import EnergyMomentum
@@ -84,6 +85,24 @@ def test_gradient_of_a_screw_is_that_of_its_change():
     assert np.max(np.abs(off(jnp.array([0.0, 1e-9, 1e-3, 0.18, 0.2, 1.0, -2.0, 3.0])))) < 1e-14
     rate = jax.jit(jax.vmap(jax.grad(lambda turn: jnp.sum(off(turn[None])))))
     assert np.all(np.isfinite(rate(jnp.array([0.0, 0.19, 1.0]))))
+
+
+@pytest.mark.exhaustive
+def test_energy_of_a_wound_up_spring():
+    """Revolutions of a joint count in the energy at both ends of a step that passes pi."""
+    hinge = rj.Revolute("ground", "rotor", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    rotor = rj.Body("rotor", 1.0, (0.1, 0.1, 0.1), angular_velocity=(0.0, 0.0, 8.0))
+    system = rj.System([rotor], [hinge], [rj.TorsionSpring(hinge, 0.05)])
+    sol = rj.simulate(
+        rj.NullSpace(system), system.reference_state(), 4.0, solver=EnergyMomentum(), dt=0.01,
+        max_steps=512,
+    )  # fmt: skip
+    # Harmonic, with an amplitude of 11 rad.
+    rate = np.sqrt(0.5)
+    assert 8.0 / rate > 3 * np.pi
+    turn = 8.0 * np.cos(4.0 * rate)
+    assert abs(sol.states.angular_velocity[-1, 0, 2] - turn) < 0.01
+    assert abs(sol.energy[-1] - 3.2) < 1e-12
 
 
 def test_energy_of_a_rotor_between_elastic_stops():
