@@ -1,10 +1,12 @@
-"""Twelve named systems that tests share: one model per formulation, one short run per solver.
+"""Twelve systems that tests share, by name: one model per formulation, one short run per solver.
 
 Each is built, traced and compiled once per process. `SYSTEMS` has the functions that build them.
 """
 
 import functools
 import pathlib
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
@@ -17,14 +19,14 @@ DOWN, Y, Z = (0.0, 0.0, -1.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 ARM = pathlib.Path(__file__).parent / "models" / "data" / "arm.urdf"
 
 
-class Named(NamedTuple):
-    """A system, its initial state, and what a run of it needs; `conserves` its energy or not."""
+class Case(NamedTuple):
+    """A system, its initial state at `t0`, whether it conserves its energy, options of a run."""
 
     system: Any
     state: rj.State
     conserves: bool = True
     t0: float = 0.0
-    options: dict[str, Any] = {}
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 def rod(name: str, top: float, length: float = 1.0) -> rj.Body:
@@ -37,36 +39,36 @@ def hinge(parent: str, child: str, height: float, **laws: Any) -> rj.Revolute:
     return rj.Revolute(parent, child, (0.0, 0.0, height), Y, name=f"hinge of {child}", **laws)
 
 
-def pendulum(angle: float = 1.0, **laws: Any) -> Named:
+def pendulum(angle: float = 1.0, **laws: Any) -> Case:
     """A rod on a hinge."""
     system = rj.System(rod("rod", 0.0), hinge("ground", "rod", 0.0, **laws), GRAVITY)
-    return Named(system, rj.jointed_state(system, {"hinge of rod": angle}))
+    return Case(system, rj.jointed_state(system, {"hinge of rod": angle}))
 
 
-def double_pendulum(**laws: Any) -> Named:
+def double_pendulum(**laws: Any) -> Case:
     """Two rods on hinges."""
     bodies = [rod("upper", 0.0), rod("lower", -1.0)]
     hinges = [hinge("ground", "upper", 0.0, **laws), hinge("upper", "lower", -1.0, **laws)]
     system = rj.System(bodies, hinges, GRAVITY)
     angles = {"hinge of upper": 1.0, "hinge of lower": -0.4}
-    return Named(system, rj.jointed_state(system, angles))
+    return Case(system, rj.jointed_state(system, angles))
 
 
-def of_problem(problem: rj.problems.Problem) -> Named:
-    return Named(problem.system, problem.state0)
+def of_problem(problem: rj.problems.Problem) -> Case:
+    return Case(problem.system, problem.state0)
 
 
-def tree_with_every_joint() -> Named:
+def tree_with_every_joint() -> Case:
     """Joints of trees, on the ground and on a free body, with forces and prescribed motions."""
     from mechanics import cases
 
     system = cases.tree()
     state = cases.random_state(system, cases.TREE, np.random.default_rng(6))
     state = cases.consistent(rj.NullSpace(system), state)  # velocities that the joints allow
-    return Named(system, state, conserves=False, t0=cases.T)
+    return Case(system, state, conserves=False, t0=cases.T)
 
 
-def loop_with_every_joint() -> Named:
+def loop_with_every_joint() -> Case:
     """A spatial loop of a hinge, a universal and a ball joint, and a slider; damped."""
     bodies = [
         rj.Body.box("crank", (0.02, 0.4, 0.02), mass=0.5, position=(0.0, 0.2, 0.5)),
@@ -80,19 +82,19 @@ def loop_with_every_joint() -> Named:
         rj.Prismatic("ground", "block", (1.0, 0.0, 0.0), name="slider"),
     ]
     system = rj.System(bodies, joints, [GRAVITY, rj.Motor("slider", 3.0)])
-    return Named(system, rj.jointed_state(system, {"hinge": 0.0}, {"hinge": 2.0}), conserves=False)
+    return Case(system, rj.jointed_state(system, {"hinge": 0.0}, {"hinge": 2.0}), conserves=False)
 
 
-def floating_base() -> Named:
+def floating_base() -> Case:
     """A free body with two arms on hinges, one of them with a spring, without gravity."""
     bodies = [rj.Body.box("base", (0.5, 0.4, 0.3), mass=5.0), rod("left", 0.0), rod("right", 0.0)]
     joints = [hinge("base", "left", 0.0), hinge("base", "right", 0.0)]
     system = rj.System(bodies, joints, rj.TorsionSpring("hinge of left", 2.0))
     rates = {"hinge of left": 1.0, "hinge of right": -0.5}
-    return Named(system, rj.jointed_state(system, {"hinge of left": 0.3}, rates))
+    return Case(system, rj.jointed_state(system, {"hinge of left": 0.3}, rates))
 
 
-def arm_with_actuators() -> Named:
+def arm_with_actuators() -> Case:
     """A double pendulum with a motor with a gear and a position servo."""
     plain = double_pendulum(damping=0.1, armature=0.05)
     actuators = [
@@ -100,21 +102,21 @@ def arm_with_actuators() -> Named:
         rj.PositionServo("hinge of lower", 0.9, 4.0, 0.6, 5.0, 0.7),
     ]
     system = rj.System(plain.system.bodies, plain.system.joints, [GRAVITY, *actuators])
-    return Named(system, plain.state, conserves=False)
+    return Case(system, plain.state, conserves=False)
 
 
-def ball_with_impacts() -> Named:
+def ball_with_impacts() -> Case:
     """A ball of radius 0.1 m that falls on a floor and bounces."""
     system = rj.System(rj.Body.sphere("ball", 0.1, mass=0.5, position=(0.0, 0.0, 0.3)), (), GRAVITY)
     floor = rj.Transition(rj.PlaneContact("ball", radius=0.1), rj.Restitution(0.8), name="floor")
     options = {"transitions": [floor], "max_transitions": 8}
-    return Named(system, system.reference_state(), conserves=False, options=options)
+    return Case(system, system.reference_state(), conserves=False, options=options)
 
 
-def robot_from_file() -> Named:
+def robot_from_file() -> Case:
     """Four joints, a tool and a gripper of two coupled fingers."""
     system = rj.models.load(ARM).system
-    return Named(system, rj.jointed_state(system, {"pitch": 0.5}), conserves=False)
+    return Case(system, rj.jointed_state(system, {"pitch": 0.5}), conserves=False)
 
 
 SYSTEMS = {
@@ -134,24 +136,24 @@ SYSTEMS = {
 
 
 @functools.cache
-def named(name: str) -> Named:
-    """The named system."""
+def case(name: str) -> Case:
+    """The system of a name."""
     return SYSTEMS[name]()
 
 
 @functools.cache
 def model(name: str, formulation: type = rj.NullSpace) -> Any:
-    """Return the model of a named system."""
-    return formulation(named(name).system)
+    """Return the model of a system."""
+    return formulation(case(name).system)
 
 
 @functools.cache
 def run(name: str, solver: Any = None, formulation: type = rj.NullSpace) -> rj.Solution:
     """Return a run of 0.5 s with nine saved states."""
-    case = named(name)
-    options = {**({} if solver is None else {"solver": solver}), **case.options}
-    ts = case.t0 + np.linspace(0.0, 0.5, 9)
-    return rj.simulate(model(name, formulation), case.state, ts[-1], t0=case.t0, ts=ts, **options)
+    _, state, _, t0, options = case(name)
+    options = {**({} if solver is None else {"solver": solver}), **options}
+    ts = t0 + np.linspace(0.0, 0.5, 9)
+    return rj.simulate(model(name, formulation), state, ts[-1], t0=t0, ts=ts, **options)
 
 
 def states(name: str) -> rj.State:

@@ -1,4 +1,4 @@
-"""Identities of mechanics along runs of the named systems, one compiled function for each."""
+"""Identities of mechanics along runs of the shared systems, one compiled function for each."""
 
 import functools
 
@@ -11,7 +11,8 @@ import systems
 import rigidjax as rj
 
 WITH_BODIES = [name for name in systems.SYSTEMS if name not in ("free body", "top")]
-TREES = [n for n in WITH_BODIES if n not in ("four-bar", "slider-crank", "loop with every joint")]
+LOOPS = ("four-bar", "slider-crank", "loop with every joint", "robot from a file")
+TREES = [name for name in WITH_BODIES if name not in LOOPS]
 
 
 @functools.cache
@@ -51,7 +52,7 @@ def largest_error(sides):
 @pytest.mark.parametrize("name", systems.SYSTEMS)
 def test_identities(name):
     out = quantities(name)
-    case = systems.named(name)
+    case = systems.case(name)
     assert np.all(out["least eigenvalue"] > 0)
     for key in ("symmetry", "drift", "projection"):
         assert largest_error(out[key]) < 1e-11, key
