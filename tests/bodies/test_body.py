@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rotations.test_operation_counts import count
 from scipy.spatial.transform import Rotation
 
 from rigidjax.bodies import (
@@ -211,19 +212,8 @@ ARITHMETIC = {"add", "sub", "mul", "div", "neg", "dot_general", "sqrt", "integer
 
 def count_operations(function, *arguments):
     """Scalar arithmetic operations of a traced function."""
-    jaxpr = jax.make_jaxpr(function)(*arguments)
-
-    def inside(jaxpr):
-        total = 0
-        for equation in jaxpr.eqns:
-            for value in equation.params.values():
-                if isinstance(value, jax.extend.core.ClosedJaxpr):
-                    total += inside(value.jaxpr)
-            if equation.primitive.name in ARITHMETIC:
-                total += int(np.prod(equation.outvars[0].aval.shape))
-        return total
-
-    return inside(jaxpr.jaxpr)
+    found = count(jax.make_jaxpr(function)(*arguments).jaxpr)
+    return sum(found[name] for name in ARITHMETIC)
 
 
 def test_operation_counts(state):

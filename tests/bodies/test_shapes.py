@@ -101,29 +101,21 @@ def test_bodies_from_shapes():
 
 
 @pytest.mark.parametrize(
-    ("build", "error", "match"),
+    ("build", "match"),
     [
-        (lambda: shapes.sphere(1.0), ValueError, "exactly one of .* got neither"),
-        (lambda: shapes.sphere(1.0, mass=1, density=1), ValueError, "exactly one.*got both"),
-        (
-            lambda: shapes.sphere(-1.0, mass=1),
-            ValueError,
-            r"sphere\(radius=...\)` must be positive",
-        ),
-        (lambda: shapes.sphere(1.0, mass=-1), ValueError, r"sphere\(mass=...\)` must be positive"),
-        (lambda: shapes.box((1.0, 0.0, 1.0), mass=1), ValueError, r"box\(size=...\)` must be pos"),
-        (lambda: shapes.box((1.0, 1.0), mass=1), ValueError, r"box\(size=...\)` must have shape"),
-        (lambda: shapes.cylinder(1.0, np.inf, mass=1), ValueError, r"cylinder\(length=...\)"),
-        (lambda: shapes.cone(1.0, 1.0, density=0.0), ValueError, r"cone\(density=...\)"),
-        (
-            lambda: shapes.rod(1.0, -1.0, mass=1.0),
-            ValueError,
-            r"rod\(radius=...\)` must not be neg",
-        ),
-        (lambda: shapes.ellipsoid(1.0, mass=1.0), ValueError, r"ellipsoid\(semi_axes=...\)"),
-        (lambda: Body.sphere("a", 1.0, mass=1.0, pose=1), TypeError, "no argument 'pose'"),
+        (lambda: shapes.sphere(1.0), "exactly one of .* got neither"),
+        (lambda: shapes.sphere(1.0, mass=1, density=1), "exactly one.*got both"),
+        (lambda: shapes.sphere(-1.0, mass=1), r"sphere\(radius=...\)` must be positive"),
+        (lambda: shapes.sphere(1.0, mass=-1), r"sphere\(mass=...\)` must be positive"),
+        (lambda: shapes.box((1.0, 0.0, 1.0), mass=1), r"box\(size=...\)` must be pos"),
+        (lambda: shapes.box((1.0, 1.0), mass=1), r"box\(size=...\)` must have shape"),
+        (lambda: shapes.cylinder(1.0, np.inf, mass=1), r"cylinder\(length=...\)"),
+        (lambda: shapes.cone(1.0, 1.0, density=0.0), r"cone\(density=...\)"),
+        (lambda: shapes.rod(1.0, -1.0, mass=1.0), r"rod\(radius=...\)` must not be neg"),
+        (lambda: shapes.ellipsoid(1.0, mass=1.0), r"ellipsoid\(semi_axes=...\)"),
+        (lambda: Body.sphere("a", 1.0, mass=1.0, pose=1), "no argument 'pose'"),
     ],
 )
-def test_invalid_shapes_raise(build, error, match):
-    with pytest.raises(error, match=match):
+def test_invalid_shapes_raise(build, match):
+    with pytest.raises((ValueError, TypeError), match=match):
         build()

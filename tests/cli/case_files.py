@@ -3,16 +3,17 @@
 import pathlib
 import shutil
 
+import rigidjax as rj
+from rigidjax.identification import Experiment
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PENDULUM = ROOT / "examples" / "pendulum"
 RACKET = ROOT / "examples" / "racket" / "racket.toml"
 TOSSES = ROOT / "datasets" / "racket_flips" / "flips.csv"
-# An arm on a hinge.
+# A model file, and the tables of an arm on a hinge.
+URDF = ROOT / "tests" / "models" / "data" / "arm.urdf"
 ARM = """
-[[body]]
-name = "arm"
-mass = 1.0
-inertia = [0.5, 0.4, 0.3]
+body = [{ name = "arm", mass = 1.0, inertia = [0.5, 0.4, 0.3] }]
 [[joint]]
 name = "hinge"
 type = "Revolute"
@@ -36,3 +37,8 @@ def case_of(tmp_path, text):
 def replace_text(old, new):
     assert old in TEXT
     return TEXT.replace(old, new, 1)
+
+
+def experiment_of(case):
+    """The experiment that paths of parameters are read from."""
+    return Experiment(case.model, case.state0 or rj.State(), case.measurements[0].sensors)

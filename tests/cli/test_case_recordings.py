@@ -14,15 +14,6 @@ def with_data(tmp_path, lines, text=TEXT):
     return case_of(tmp_path, text.replace(DATA, DATA + lines))
 
 
-def test_arrays_of_numpy_instead_of_text(tmp_path):
-    """The pendulum's case with its angles in a NumPy file."""
-    before = read_case(case_of(tmp_path, TEXT)).measurements[0]
-    table = np.loadtxt(tmp_path / "angle.csv", delimiter=",", skiprows=1)
-    np.savez(tmp_path / "angle.npz", t_ms=table[:, 0], angle_deg=table[:, 1:])
-    (run,) = read_case(case_of(tmp_path, replace_text("angle.csv", "angle.npz"))).measurements
-    np.testing.assert_array_equal(run.sample_mask(0), before.sample_mask(0))
-
-
 def test_filter_rate_and_shift(tmp_path):
     """The samples of a case equal those of the functions, sensor by sensor."""
     before = read_case(case_of(tmp_path, TEXT)).measurements[0]

@@ -13,10 +13,7 @@ BEFORE_METHOD = TEXT[: TEXT.index("[method]")]
 
 # A free body in a uniform field: gyroscope and attitude do not depend on its position.
 FREE = """
-[[body]]
-name = "hull"
-mass = 1.0
-inertia = [0.01, 0.02, 0.03]
+body = [{ name = "hull", mass = 1.0, inertia = [0.01, 0.02, 0.03] }]
 [[force]]
 type = "Gravity"
 vector = [0.0, 0.0, -9.81]

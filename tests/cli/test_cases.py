@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray
-from cli.case_files import PENDULUM, RACKET, ROOT, TEXT, case_of, replace_text
+from cli.case_files import PENDULUM, RACKET, ROOT, TEXT, case_of, experiment_of, replace_text
 from cli.program import assert_refused
 
 import rigidjax as rj
@@ -12,7 +12,7 @@ from rigidjax.cli.case.parameters import find_leaf
 from rigidjax.cli.case.schema import parse
 from rigidjax.cli.case.settings import IntervalMethods, MethodTable
 from rigidjax.cli.demo import PENDULUM_INERTIA, racket_case
-from rigidjax.identification import Experiment, PrincipalInertia
+from rigidjax.identification import PrincipalInertia
 
 
 def test_racket_case_agrees_with_the_package():
@@ -20,7 +20,7 @@ def test_racket_case_agrees_with_the_package():
     assert case.text == of_package.text and case.state0 is None and case.options == {}
     assert [len(m.ts) for m in case.measurements] == [95, 68, 84, 85, 77]
     np.testing.assert_array_equal(case.model.system.inertia, PENDULUM_INERTIA)
-    experiment = Experiment(case.model, rj.State(), case.measurements[0].sensors)
+    experiment = experiment_of(case)
     inertia, drag, rates = case.parameters
     assert inertia.transform == PrincipalInertia(fixed=("I3",)) and rates.per_run
     assert inertia.leaf(experiment) is case.model.system.inertia
@@ -44,62 +44,30 @@ def test_problem_as_model(tmp_path):
 
 def test_every_kind_of_body_joint_force_and_frame(tmp_path):
     text = """
-[[body]]
-name = "box"
-shape = "box"
-size = [0.1, 0.2, 0.3]
-density = 1000.0
-position = [1.0, 0.0, 0.0]
-[[body]]
-name = "rod 1"
-mass = 1.0
-inertia = [[0.1, 0.0, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, 0.1]]
-position = [2.0, 0.0, 0.0]
-velocity = [1.0, 0.0, 0.0]
-[[joint]]
-type = "Universal"
-parent = "ground"
-child = "box"
-point = [0.5, 0.0, 0.0]
-axis1 = [0.0, 1.0, 0.0]
-axis2 = [0.0, 0.0, 1.0]
-[[joint]]
-type = "prismatic"
-parent = "box"
-child = "rod 1"
-axis = [1.0, 0.0, 0.0]
-[[force]]
-type = "Spring"
-a = "ground"
-b = "rod 1"
-a_point = [0.0, 0.0, 0.0]
-b_point = [2.0, 0.0, 0.0]
-stiffness = 10.0
-[[force]]
-type = "Drag"
-body = "box"
-linear = 0.1
-[state]
-velocity = [[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]]
-[[frame]]
-name = "tip"
-body = "rod 1"
-point = [0.1, 0.0, 0.0]
-[[sensor]]
-type = "Position"
-body = "tip"
-file = "rates.csv"
-time = "t_ms"
-columns = ["gx", "gy", "gz"]
-[[parameter]]
-name = "k"
-path = "model.system.forces.Spring.stiffness"
-[[parameter]]
-name = "m"
-path = 'model.system.bodies["rod 1"].mass'
-[[parameter]]
-name = "c"
-path = "model.system.forces[1].linear"
+body = [
+  { name = "box", shape = "box", size = [0.1, 0.2, 0.3], density = 1e3, position = [1, 0, 0] },
+  { name = "rod 1", mass = 1.0, inertia = [[0.1, 0, 0], [0, 0.1, 0], [0, 0, 0.1]], \
+    position = [2, 0, 0], velocity = [1, 0, 0] },
+]
+joint = [
+  { type = "Universal", parent = "ground", child = "box", point = [0.5, 0, 0], \
+    axis1 = [0, 1, 0], axis2 = [0, 0, 1] },
+  { type = "prismatic", parent = "box", child = "rod 1", axis = [1, 0, 0] },
+]
+force = [
+  { type = "Spring", a = "ground", b = "rod 1", a_point = [0, 0, 0], b_point = [2, 0, 0], \
+    stiffness = 10.0 },
+  { type = "Drag", body = "box", linear = 0.1 },
+]
+frame = [{ name = "tip", body = "rod 1", point = [0.1, 0, 0] }]
+sensor = [{ type = "Position", body = "tip", file = "rates.csv", time = "t_ms", \
+            columns = ["gx", "gy", "gz"] }]
+parameter = [
+  { name = "k", path = "model.system.forces.Spring.stiffness" },
+  { name = "m", path = 'model.system.bodies["rod 1"].mass' },
+  { name = "c", path = "model.system.forces[1].linear" },
+]
+state = { velocity = [[0, 0, 0], [0.5, 0, 0]] }
 """
     case = read_case(case_of(tmp_path, text))
     system = case.model.system
@@ -108,64 +76,42 @@ path = "model.system.forces[1].linear"
     np.testing.assert_array_equal(case.state0.velocity[1], [0.5, 0, 0])
     np.testing.assert_array_equal(case.state0.position, system.reference_state().position)
     np.testing.assert_array_equal(system.frames[0].point, [0.1, 0, 0])
-    experiment = Experiment(case.model, case.state0, case.measurements[0].sensors)
+    experiment = experiment_of(case)
     assert [float(p.leaf(experiment)) for p in case.parameters] == [10.0, 1.0, 0.1]
 
 
 def test_couplings_damping_and_armature(tmp_path):
-    body = """
-[[body]]
-name = "{0}"
-mass = 1.0
-inertia = [0.1, 0.1, 0.1]
-"""
-    hinge = """
-[[joint]]
-type = "Revolute"
-parent = "ground"
-child = "{0}"
-point = [0.0, 0.0, 0.0]
-axis = [0.0, 0.0, 1.0]
-name = "{0}"
-damping = 0.2
-armature = 0.05
-"""
-    text = "".join(part.format(name) for part in (body, hinge) for name in ("a", "b"))
-    text += (
-        body.format("c")
-        + """
-[[joint]]
-type = "Coupling"
-joint = "b"
-by = "a"
-ratio = -2.0
-[[joint]]
-type = "Free"
-child = "c"
-[[sensor]]
-type = "Position"
-body = "c"
-file = "rates.csv"
-time = "t_ms"
-columns = ["gx", "gy", "gz"]
-[[parameter]]
-name = "d"
-path = "model.system.joints.a.damping"
-"""
+    bodies = ", ".join(
+        f"{{ name = '{name}', mass = 1.0, inertia = [0.1, 0.1, 0.1] }}" for name in "abc"
     )
+    hinges = "".join(
+        f"""{{ type = "Revolute", parent = "ground", child = "{name}", point = [0, 0, 0], \
+        axis = [0, 0, 1], name = "{name}", damping = 0.2, armature = 0.05 }}, """
+        for name in "ab"
+    )
+    text = f"""
+body = [{bodies}]
+joint = [{hinges}
+  {{ type = "Coupling", joint = "b", by = "a", ratio = -2.0 }},
+  {{ type = "Free", child = "c" }},
+]
+sensor = [{{ type = "Position", body = "c", file = "rates.csv", time = "t_ms", \
+             columns = ["gx", "gy", "gz"] }}]
+parameter = [{{ name = "d", path = "model.system.joints.a.damping" }}]
+"""
     case = read_case(case_of(tmp_path, text))
     system = case.model.system
     assert [type(item).__name__ for item in (*system.joints, *system.constraints)] == [
         "Revolute", "Revolute", "Free", "Coupling",
     ]  # fmt: skip
     np.testing.assert_allclose(system.armatures, [0.05, 0.05, *[0.0] * 6])
-    experiment = Experiment(case.model, case.state0, case.measurements[0].sensors)
+    experiment = experiment_of(case)
     assert np.asarray(case.parameters[0].leaf(experiment)).item() == 0.2
 
 
 def test_equal_paths_give_equal_functions():
     case = read_case(RACKET)
-    experiment = Experiment(case.model, rj.State(), case.measurements[0].sensors)
+    experiment = experiment_of(case)
     first, second = (find_leaf("model.system.inertia", experiment) for _ in range(2))
     assert first == second and hash(first) == hash(second)
 
@@ -185,17 +131,13 @@ def test_equal_paths_give_equal_functions():
          r"\[\[body\]\] 1 \('arm'\): there is no `mas` here. Did you mean `mass`"),
         ("mass = 1.3 ", "", r"\[\[body\]\] 1 \('arm'\): `mass` is missing, an argument of Body"),
         ("mass = 1.3 ", "mass = -1.3 ", r"\[\[body\]\] 1 \('arm'\): `Body\(mass"),
-        ("mass = 1.3 ", 'mass = "heavy" ', r"`Body\(mass=...\)` must be real numbers; got 'heavy'"),
         ('"Revolute"', '"Revolut"',
          r"\[\[joint\]\] 1 .'hinge'.: There is no `type` 'Revolut'. Did"),
         ('child = "arm"', 'child = "arn"', r"case\.toml: .*'arn'.* Did you mean 'arm'"),
-        ("axis = [0.0, 0.0, 1.0]", "axis = [0.0, 0.0, 0.0]",
-         r"1 .'hinge'.: `Revolute\(axis=...\)`"),
         ("axis = [0.0, 0.0, 1.0]", 'axis = [0.0, 0.0, 1.0]\nmotion = "sin(t)"',
          r"`motion = 'sin\(t\)'` must be the name of an \[\[input\]\]"),
         ('joint = "hinge"\nst', 'joint = "hing"\nst',
          r"no joint called 'hing'. Did you mean 'hinge'"),
-        ("[[body]]", "[[bodies]]", r"there is no `bodies` here. Did you mean `body`"),
         ("[data]", "[state]\nvelocity = [1.0]\n[data]", r"\[state\]: `State\(velocity=...\)` must"),
         # data
         ('"angle.csv"', '"angles.csv"', r"There is no file .*angles\.csv"),
@@ -213,13 +155,8 @@ def test_equal_paths_give_equal_functions():
          r"noise of the sensor 'coordinate of hinge' must be pos"),
         ("noise = 0.2\n", 'noise = "2"\n',
          r"`noise` must be a number or an array of numbers; got '2'"),
-        ('time = "t_ms"', 'time = "t"', r"line 1: there is no column 't'"),
         ('time_unit = "ms"', 'time_unit = "mm"', r"Column 't_ms': The unit 'mm' is one of length"),
         ('time_unit = "ms"', 'run = "toss"', r"line 1: there is no column 'toss'"),
-        ('time_unit = "ms"', 'gaps = "skip"', r"must be \"raise\" or \"mask\"; got 'skip'"),
-        ('"Gyroscope"\nbody = "arm"', '"Gyroscope"\nbody = "ar"', r"Did you mean 'arm'"),
-        ('type = "Gyroscope"', 'type = "Gyro"',
-         r"\[\[sensor\]\] 2: There is no `type` 'Gyro'. Did"),
         (TEXT[TEXT.index('type = "Gyroscope"') : TEXT.index("[[parameter]]")],
          'type = "Attitude"\nbody = "arm"\nfile = "rates.csv"\ncolumns = ["gx", "gy", "gz"]\n',
          r"Say how the columns of the attitude of arm write an orientation"),
@@ -241,25 +178,17 @@ def test_equal_paths_give_equal_functions():
         ("which = [2]", "which = [3]",
          r"1 \('inertia'\): .*`which` must be between 0 and 2; got 3"),
         ("which = [2]", "which = [2.5]", r"`which` must be an array of integers; got \[2.5"),
-        ("which = [2]", 'fixed = ["I3"]', r"there is no `fixed` here"),
         ('transform = "positive"', 'transform = "log"', r"There is no `transform` 'log'"),
         ("lower = 0.0\n", "", r"2 \('damping'\): `lower` is missing, an argument of Bounded"),
         ("lower = 0.0\n", "lower = 2.0\n", r"2 \('damping'\): `Bounded"),
-        ("lower = 0.0\n", "lower = 0.5\n",
-         r"The start of damping cannot be used: .* must start between"),
         ('unit = "kg m^2"', 'unit = "mm"', r"`unit` is a label.*write 'm' for 'mm'"),
-        ('labels = ["I1", "I2", "I3"]', 'labels = ["I"]',
-         r"must have 3 entries, one for each comp"),
         ('path = "model.system.bodies.arm.inertia"\n', "", r"1 \('inertia'\): `path` is missing"),
         # method
         ('"dopri5"', '"dopri6"', r"\[method\]: There is no solver 'dopri6'. Did you mean 'dopri"),
         ('"dopri5"', '"euler"', r"`solver` must have an error estimate"),
         ("rtol = 1e-8", "rtol = 0", r"\[method\]: `rtol 0` is below what double precision reaches"),
-        ("rtol = 1e-8", "rtoll = 1e-8", r"there is no `rtoll` here. Did you mean `rtol`"),
-        ("horizons = [0.3, 1.0]", "horizons = [0.3]", r"must increase, from above 0, to 1"),
         ("horizons = [0.3, 1.0]", "max_iterations = 0",
          r"`max_iterations` must be 1 or more; got 0"),
-        ("horizons = [0.3, 1.0]", "max_iterations = 2", r"must be at least 4; got 2"),
         ("[method]", '[method]\nprocess_noise = {a = "x"}',
          r"must be a number, \"estimated\" or an"),
         ("[method]", "[method]\nprocess_noise = {a = 1}", r"needs `method=\"prediction-error\"`"),
@@ -277,8 +206,6 @@ def test_invalid_cases_raise(tmp_path, old, new, message):
     ("file", "old", "new", "message"),
     [
         ("angle.csv", "20,-0.158", "20,", r"line 3: column 'angle_deg' is empty.*gaps=\"mask\""),
-        ("angle.csv", "20,-0.158", "20,nan", r"line 3: column 'angle_deg' must be finite"),
-        ("angle.csv", "20,-0.158", "0,-0.158", r"line 3: the times must increase"),
         ("angle.csv", "20,-0.158", "-20,-0.158", r"line 3: .* goes from 0 \(line 2\) to -20"),
         ("rates.csv", "gx,gy,gz", "gx,gx,gz", r"line 1: there are 2 columns called 'gx'"),
     ],
@@ -369,7 +296,7 @@ def test_sensor_errors_are_parameters(tmp_path):
     ):
         text += f"[[parameter]]\nname = {path!r}\npath = {path!r}\n"
     case = read_case(case_of(tmp_path, text))
-    experiment = Experiment(case.model, case.state0, case.measurements[0].sensors)
+    experiment = experiment_of(case)
     leaves = [p.leaf(experiment) for p in case.parameters[2:]]
     assert [float(x) for x in leaves[:3]] == [0.2, 1.1, 0.01] and float(leaves[4]) == 0.02
     np.testing.assert_array_equal(leaves[3], [0, 0, 0.1])

@@ -73,14 +73,12 @@ def test_run_reports_the_end():
     ("arguments", "text"),
     [
         (("--rates", "space"), "NullSpace, Quaternion, space rates; 7 unknowns"),
-        (
-            ("--formulation", "absolute", "--rotation", "directors", "--no-projection"),
-            "Absolute, Directors, index 0; 18 unknowns",
-        ),
+        (("--formulation", "absolute", "--rotation", "directors", "--no-projection"),
+         "Absolute, Directors, index 0; 18 unknowns"),
         (("--solver", "dopri5", "--dt", "1e-3"), "dopri5, step 0.001 s"),
         (("--solver", "bdf", "--rtol", "1e-8"), "bdf, rtol 1e-08, atol 1e-08"),
     ],
-)
+)  # fmt: skip
 def test_run_with_solver_options(arguments, text):
     out = good(*QUICK, *arguments)
     assert text in out
@@ -141,27 +139,21 @@ def test_progress_option():
         (("free_body", "--solver", "dopri6"), "no solver 'dopri6'. Did you mean 'dopri8'"),
         (("free_body", "--solver", "x"), "no solver 'x'. There are: dopri8, dopri5"),
         (("free_body", "--rtol", "1e-17"), "`--rtol 1e-17` is below what double precision reaches"),
-        (("free_body", "--rtol", "nan"), "`--rtol nan` is below what double precision reaches"),
         (("free_body", "--rtol", "2"), "`--rtol 2` is not a tolerance; use a number below 1"),
         (("free_body", "--t1", "0"), "`--t1 0` must be positive"),
-        (("free_body", "--t1", "-1"), "`--t1 -1` must be positive"),
         (("free_body", "--t1", "inf"), "`--t1 inf` must be positive"),
         (("free_body", "--solver", "euler"), "`--solver euler` has no error estimate"),
         (("free_body", "--set", "x=1"), "'free_body' has no settings; got 'x'"),
         (("tennis_racket", "--set", "disturbance"), "must be NAME=VALUE, such as disturbance=1e-3"),
-        (
-            ("tennis_racket", "--set", "disturbace=1"),
-            "no setting of tennis_racket 'disturbace'. Did you mean 'disturbance'",
-        ),
-        (
-            ("tennis_racket", "--set", "disturbance=big"),
-            r"`--set disturbance=` takes a number \(float\); got 'big'",
-        ),
+        (("tennis_racket", "--set", "disturbace=1"),
+         "no setting of tennis_racket 'disturbace'. Did you mean 'disturbance'"),
+        (("tennis_racket", "--set", "disturbance=big"),
+         r"`--set disturbance=` takes a number \(float\); got 'big'"),
         (("symmetric_top", "--set", "case=3"), "must be 1 or 2; got 3"),
         (("free_body", "--plot", "missing/a.png"), "Cannot write missing/a.png: No such file"),
         (("free_body", "--plot", "a.xyz"), "cannot be written as .xyz; take one of .*png"),
     ],
-)
+)  # fmt: skip
 def test_invalid_input_exits_with_code_two(command, arguments, message):
     assert_refused(message, command, *arguments)
 
@@ -170,29 +162,23 @@ def test_invalid_input_exits_with_code_two(command, arguments, message):
     ("arguments", "message"),
     [
         (("--rotation", "quaternoin"), "no rotation 'quaternoin'. Did you mean 'quaternion'"),
-        (("--rotation", "zzz"), "no rotation 'zzz'"),
         (("--formulation", "null"), "no formulation 'null'. Did you mean 'null-space'"),
         (("--rates", "bod"), "no kind of rates 'bod'. Did you mean 'body'"),
         (("--rates", "space", "--formulation", "absolute"), "requires `--formulation null-space`"),
-        (
-            ("--formulation", "euler-parameters", "--rotation", "linear"),
-            "requires `--rotation quaternion`",
-        ),
-        (
-            ("--formulation", "hamiltonian", "--rotation", "linear"),
-            "`--formulation hamiltonian` requires `--rotation quaternion`",
-        ),
+        (("--formulation", "euler-parameters", "--rotation", "linear"),
+         "requires `--rotation quaternion`"),
+        (("--formulation", "hamiltonian", "--rotation", "linear"),
+         "`--formulation hamiltonian` requires `--rotation quaternion`"),
         (("--index", "3"), "`--index 3` requires `--formulation absolute` or"),
         (("--index", "5", "--formulation", "absolute"), r"must be 0, 1, 2 or 3; got 5"),
         (("--index", "3", "--formulation", "absolute"), r"Use the solver `radau5`"),
-        (("--atol", "0"), "`--atol 0` is below what double precision reaches"),
         (("--dt", "0"), "`--dt 0` must be positive"),
         (("--dt", "1e-9"), "`--dt 1e-09` gives more than 10000000 steps"),
         (("--samples", "1"), "`--samples` must be 2 or more; got 1"),
         (("--out", "missing/a.nc"), "Cannot write missing/a.nc: No such file or directory"),
         (("--out", "."), "Cannot write .: it is a folder"),
     ],
-)
+)  # fmt: skip
 def test_invalid_input_of_run(arguments, message):
     assert_refused(message, "run", "free_body", *arguments)
 
@@ -280,26 +266,15 @@ def test_commands_of_older_versions_name_the_present_ones(old, new):
     assert f"│ {name} " not in good("--help")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("omega2_rad_s", "omega_2"), "line 1: there is no column 'omega2_rad_s'.*'omega_2'"),
-        (("7.331220", ""), "line 3: column 'omega2_rad_s' is empty"),
-        (("7.331220", "7,331"), "line 3: 6 cells under 5 names"),
-        (
-            ("7.331220", "seven"),
-            "line 3: column 'omega2_rad_s' must be a finite number; got 'seven'",
-        ),
-        (("7.331220", "nan"), "line 3: column 'omega2_rad_s' must be finite; got 'nan'"),
-        (("0.02004", "0.01001"), "line 4: the times of run 15 must increase"),
-    ],
-)
-def test_invalid_measurements_name_the_line(tmp_path, change, message):
-    text = TOSSES.read_text()
-    assert change[0] in text
+def test_invalid_measurements_name_the_line(tmp_path):
     path = tmp_path / "bad.csv"
-    path.write_text(text.replace(*change, 1))
-    assert_refused(message, "demo", "--out", tmp_path / "out", "--data", path)
+    for old, new, message in (
+        ("omega2_rad_s", "omega_2", "line 1: there is no column 'omega2_rad_s'.*'omega_2'"),
+        ("0.02004", "0.01001", "line 4: the times of run 15 must increase"),
+    ):
+        assert old in TOSSES.read_text()
+        path.write_text(TOSSES.read_text().replace(old, new, 1))
+        assert_refused(message, "demo", "--out", tmp_path / "out", "--data", path)
 
 
 @pytest.mark.exhaustive
@@ -318,19 +293,13 @@ def test_demo_does_not_overwrite(tmp_path):
     assert "correlation of I1 and I2: +0.9999" in text
     assert "nearest physical inertia" in text
     assert sorted(path.name for path in out.iterdir()) == [
-        "racket_comparison.png",
-        "racket_fit.md",
-        "racket_fit.png",
-        "racket_motion.nc",
+        "racket_comparison.png", "racket_fit.md", "racket_fit.png", "racket_motion.nc",
         "racket_motion.png",
-    ]
+    ]  # fmt: skip
     assert "did not converge" not in (out / "racket_fit.md").read_text()
     # At equal error, null space takes fewer evaluations than absolute coordinates (Lang).
-    work = re.findall(r"^   (quaternion|directors) .*?(\S+)\s*$", text, re.M)
-    # Null space, absolute coordinates, Hamilton's equations.
-    assert [name for name, _ in work] == ["quaternion", "directors", "directors", "quaternion"]
-    _, null_space, absolute, _ = (float(value) for _, value in work)
-    assert absolute > 3 * null_space
+    work = re.findall(r"^   (?:quaternion|directors) .*?(\S+)\s*$", text, re.M)
+    assert float(work[2]) > 3 * float(work[1])
 
 
 def test_demo_without_writable_folder(tmp_path):
@@ -349,6 +318,32 @@ def test_run_with_a_structure_preserving_solver():
     assert float(change[1]) < 1e-10
     how = ("run", "free_body", "--solver", "energy-momentum")
     assert_refused("has no error estimate: set a fixed step with --dt", *how)
+
+
+# --- compare
+
+
+def test_compare_prints_one_row_for_each_formulation(tmp_path):
+    path = tmp_path / "work.png"
+    words = ("--only", "quaternion", "--only", "zxz")
+    text = good("compare", "tennis_racket", "--t1", "0.5", *words, "--plot", path)
+    rows = {}
+    for line in text.splitlines():
+        found = re.match(r"   (\S.*?)\s{2,}(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)", line)
+        if found:
+            rows.setdefault(found.group(1), []).append(found.groups()[1:])
+    assert set(rows) == {"quaternion", "quaternion, space rates", "Euler angles ZXZ"}
+    null_space, absolute, hamiltonian = rows["quaternion"]
+    assert (null_space[0], absolute[0], hamiltonian[0]) == ("7", "8", "8")
+    assert int(null_space[2]) < int(absolute[2])
+    assert float(null_space[3]) < float(absolute[3])
+    assert "against the closed form" in text
+    assert path.stat().st_size > 10_000
+
+
+def test_compare_rejects_unknown_formulations():
+    message = "No formulation has 'octonion' in its name. There are: null space, quaternion;"
+    assert_refused(message, "compare", "free_body", "--only", "octonion")
 
 
 # --- systems of several bodies

@@ -6,27 +6,15 @@ from cli.program import assert_refused
 from rigidjax.cli.case import read_export_case
 
 DRIVEN = (
-    ARM
-    + """
-[[motor]]
-joint = "hinge"
-torque = { input = "u" }
-[inputs]
-u = 0.5
-[[sensor]]
-type = "JointCoordinate"
-joint = "hinge"
-columns = "angle"
-file = "nowhere.csv"
-noise = 0.01
-[[parameter]]
-name = "inertia"
-path = "model.system.bodies.arm.inertia"
-[run]
-solver = "dopri5"
-dt = 1e-3
-t1 = 1.0
+    """
+motor = [{ joint = "hinge", torque = { input = "u" } }]
+inputs = { u = 0.5 }
+sensor = [{ type = "JointCoordinate", joint = "hinge", columns = "angle", \
+            file = "nowhere.csv", noise = 0.01 }]
+parameter = [{ name = "inertia", path = "model.system.bodies.arm.inertia" }]
+run = { solver = "dopri5", dt = 1e-3, t1 = 1.0 }
 """
+    + ARM
 )
 
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from cli.program import assert_refused, good
+from cli.program import assert_refused
 
 from rigidjax.cli import options
 from rigidjax.cli.base import choices
@@ -39,11 +39,6 @@ def test_names_in_help_texts_are_those_of_the_classes():
         assert set(text.split(", ")) <= set(kinds)
         users = set(kinds) - set(text.split(", "))
         assert not any(kinds[name].__module__.startswith("rigidjax") for name in users)
-
-
-def test_help_of_a_command_has_its_options():
-    text = " ".join(good("identify", "--help").split())
-    assert "Fit the parameters of a model to measurements" in text and "--hold-out" in text
 
 
 def test_solvers_of_other_programs_are_translated():

@@ -4,11 +4,10 @@ import hashlib
 import json
 import re
 import shutil
-import sys
 
 import numpy as np
 import pytest
-from cli.case_files import PENDULUM, RACKET, TEXT, case_of
+from cli.case_files import PENDULUM, TEXT, case_of
 from cli.program import assert_refused, call
 
 import rigidjax as rj
@@ -105,14 +104,6 @@ def test_page_is_self_contained(fitted):
     assert "type = &#34;TorsionSpring&#34;" in page
 
 
-def test_existing_files_are_kept(fitted):
-    _, *paths = fitted
-    for option, path in zip(("--out", "--html", "--report"), paths, strict=True):
-        before = path.read_bytes()
-        assert_refused("exists; use --force to overwrite it", "identify", RACKET, option, path)
-        assert path.read_bytes() == before
-
-
 def test_inputs_are_not_overwritten(tmp_path):
     """The case itself and its data, with --force too, also if the case names them as outputs."""
     path = case_of(tmp_path, TEXT)
@@ -122,19 +113,9 @@ def test_inputs_are_not_overwritten(tmp_path):
         ("--out", "angle.csv", "`--out .*angle.csv` is an input. Choose another file"),
         ("--out", "angle.nc", "`--out .*angle.nc` is an input. Choose another file"),
         ("--report", "case.toml", "`--report .*case.toml` is an input. Choose another file"),
-        ("--html", "other.csv", "`--html` writes .html or .htm; got .*other.csv"),
-        ("--report", "other.nc", "`--report` writes .md, .txt, .json or .csv; got .*other.nc"),
     ):
         assert_refused(message, "identify", path, option, tmp_path / name, "--force")
     (tmp_path / "angle.nc").unlink()
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == kept
     path.write_text(TEXT + '\n[output]\nnetcdf = "rates.csv"\n')
     assert_refused("rates.csv` is an input", "identify", path, "--force")
-
-
-# --- a fit that does not converge
-
-
-def test_page_without_matplotlib(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert_refused(r"Figures need matplotlib", "identify", RACKET, "--html", tmp_path / "a.html")

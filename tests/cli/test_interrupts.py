@@ -63,9 +63,7 @@ def _is_caught(pid):
     return bool(int(mask, 16) >> (signal.SIGTERM - 1) & 1)
 
 
-@pytest.mark.exhaustive("2")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupt_during_output(tmp_path, number):
+def test_interrupt_during_output(tmp_path):
     """One of two files is complete, neither is there afterwards; what was there is kept."""
     (tmp_path / "a.txt").write_text("old")
     code = """if True:
@@ -84,7 +82,7 @@ def test_interrupt_during_output(tmp_path, number):
     with start_process(program=own, folder=tmp_path, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline() == b"ready\n"
         assert len(list(tmp_path.iterdir())) == 3
-        assert end_of(process, number) == 128 + number
+        assert end_of(process, signal.SIGTERM) == 143
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     assert (tmp_path / "a.txt").read_text() == "old"
 

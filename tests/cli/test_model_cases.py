@@ -1,15 +1,13 @@
 """Cases with a model file: references to its parts, simulations, and a fit."""
 
-import pathlib
-
 import numpy as np
 import pytest
+from cli.case_files import URDF
 from cli.program import assert_refused
 
 import rigidjax as rj
 from rigidjax.cli.case import read_run_case
 
-ARM = pathlib.Path(__file__).resolve().parents[1] / "models" / "data" / "arm.urdf"
 # The arm of examples/pendulum, with the inertia of its data; its hinge is at the base link.
 ROD = """<robot name="rod">
   <link name="world"/>
@@ -28,30 +26,6 @@ ROD = """<robot name="rod">
     <parent link="arm"/><child link="tip"/><origin xyz="0.8 0 0"/>
   </joint>
 </robot>
-"""
-# The moment of gravity at an angle of 0.3 rad, m g l cos(angle), which the motor holds.
-MOMENT = 1.3 * 9.81 * 0.4 * np.cos(0.3)
-HELD = f"""
-title = "Held rod"
-[model]
-file = "rod.urdf"
-gravity = [0.0, -9.81, 0.0]
-meshes = true
-[state]
-joints = {{ hinge = 0.3 }}
-[[input]]
-name = "hold"
-type = "fourier"
-frequency = 1.0
-sine = [0.0]
-cosine = [0.0]
-offset = {float(MOMENT)!r}
-[[motor]]
-joint = "hinge"
-torque = "hold"
-[run]
-t1 = 0.5
-samples = 3
 """
 
 
@@ -77,38 +51,22 @@ def test_model_file_is_a_case(rod):
 
 def test_case_takes_options_of_the_loader(tmp_path):
     text = f"""
+        body = [{{ name = "payload", mass = 0.7, inertia = [1e-3, 1e-3, 1e-3], \
+                   position = [0.5, 0.0, 0.5] }}]
+        joint = [{{ type = "Weld", parent = "tool", child = "payload" }}]
+        force = [{{ type = "PointForce", body = "camera", force = [0.0, 0.0, 1.0] }}]
+        frame = [{{ name = "probe", body = "left_finger" }}]
+        motor = [{{ joint = "elbow", torque = 2.0 }}]
+        method = {{ rtol = 1e-6 }}
+        run = {{ t1 = 0.1, atol = 1e-7 }}
         [model]
-        file = "{ARM}"
+        file = "{URDF}"
         formulation = "relative"
         mimic = false
         gravity = [0.0, 0.0, -1.62]
-        [[body]]
-        name = "payload"
-        mass = 0.7
-        inertia = [1e-3, 1e-3, 1e-3]
-        position = [0.5, 0.0, 0.5]
-        [[joint]]
-        type = "Weld"
-        parent = "tool"
-        child = "payload"
-        [[force]]
-        type = "PointForce"
-        body = "camera"
-        force = [0.0, 0.0, 1.0]
-        [[frame]]
-        name = "probe"
-        body = "left_finger"
-        [[motor]]
-        joint = "elbow"
-        torque = 2.0
-        [method]
-        rtol = 1e-6
-        [run]
-        t1 = 0.1
-        atol = 1e-7
     """
     case = read_run_case(case_with(tmp_path, text))
-    loaded = rj.models.load(ARM, mimic=False, gravity=(0.0, 0.0, -1.62)).system
+    loaded = rj.models.load(URDF, mimic=False, gravity=(0.0, 0.0, -1.62)).system
     system = case.model.system
     assert isinstance(case.model, rj.Relative) and not system.constraints
     assert [b.name for b in system.bodies] == [*(b.name for b in loaded.bodies), "payload"]
@@ -117,7 +75,7 @@ def test_case_takes_options_of_the_loader(tmp_path):
     assert kinds == ["Gravity", "PointForce", "Motor"]
     assert system.forces[0].vector.tolist() == [0.0, 0.0, -1.62]
     assert case.settings == {"rtol": 1e-6, "atol": 1e-7, "t1": 0.1}
-    assert case.files[1] == str(ARM)
+    assert case.files[1] == str(URDF)
 
 
 @pytest.mark.parametrize(
@@ -128,32 +86,24 @@ def test_case_takes_options_of_the_loader(tmp_path):
         ('[model]\nfile = "rod.urdf"\nphysical = "no"', '"keep", "nearest" or "error"'),
         ('[model]\nfile = "rod.urdf"\nmimick = true', "no `mimick` here. Did you mean `mimic`"),
         ('[model]\nfile = "rod.urdf"\nproblem = "four_bar"', "remove `problem` or `file`"),
-        (
-            '[model]\nfile = "rod.urdf"\n[fixed_point_body]\ninertia = [1, 1, 1]',
-            r"`file` is a model; remove `file` or \[fixed_point_body\]",
-        ),
-        (
-            'model = "rod.urdf"\n[[force]]\ntype = "Gravity"\nvector = [0, 0, 1]',
-            r"a model file has gravity; set `gravity` in \[model\]",
-        ),
+        ('[model]\nfile = "rod.urdf"\n[fixed_point_body]\ninertia = [1, 1, 1]',
+         r"`file` is a model; remove `file` or \[fixed_point_body\]"),
+        ('model = "rod.urdf"\n[[force]]\ntype = "Gravity"\nvector = [0, 0, 1]',
+         r"a model file has gravity; set `gravity` in \[model\]"),
         ('model = "rod.urdf"\n[[motor]]\njoint = "hing"\ntorque = 1', "hing"),
         ('model = "rod.urdf"', r"no end time: set `t1` in its table \[run\], or `--t1`"),
         ('model = "rod.urdf"\n[run]\nt1 = -1', r"\[run\]: `t1 -1` must be positive"),
         ('model = "rod.urdf"\n[run]\nsample = 3', r"\[run\]: there is no `sample` here"),
         ('model = "rod.urdf"\n[run]\nt1 = 1\nsamples = 1', "must be 2 or more"),
     ],
-)
+)  # fmt: skip
 def test_invalid_cases_are_refused(rod, text, message):
     assert_refused(message, "run", case_with(rod, text))
 
 
-def test_settings_of_problems_are_refused(rod):
-    case = case_with(rod, HELD)
+def test_settings_and_files_of_other_kinds_are_refused(rod):
+    case = case_with(rod, 'model = "rod.urdf"\n[run]\nt1 = 0.5\n')
     assert_refused("`--set` changes problems", "run", case, "--set", "n=3")
-    assert_refused("macros of xacro are not expanded", "run", xacro(rod))
-
-
-def xacro(folder):
-    path = folder / "rod.xacro"
+    path = rod / "rod.xacro"
     path.write_text(ROD)
-    return path
+    assert_refused("macros of xacro are not expanded", "run", path)

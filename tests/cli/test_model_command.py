@@ -1,21 +1,18 @@
 """`rigidjax model`: tables, JSON, pages, comparison with another program, unusable files."""
 
 import json
-import pathlib
 
 import pytest
-from cli.case_files import PENDULUM
+from cli.case_files import PENDULUM, URDF
 from cli.program import assert_refused, call, good
 
 import rigidjax as rj
 from rigidjax import plotting
 from rigidjax.models import check
 
-ARM = pathlib.Path(__file__).resolve().parents[1] / "models" / "data" / "arm.urdf"
-
 
 def test_tables_and_report():
-    text = good("model", ARM)
+    text = good("model", URDF)
     words = " ".join(text.split())  # the path of the file decides where the lines are broken
     assert "5 degrees of freedom, 8.05 kg" in words
     assert "└─ forearm (Revolute 'elbow')" in text
@@ -26,7 +23,7 @@ def test_tables_and_report():
 
 
 def test_json_has_limits_of_the_file_and_all_lines_of_the_report():
-    facts = json.loads(good("model", ARM, "--json"))
+    facts = json.loads(good("model", URDF, "--json"))
     joints = {joint["name"]: joint for joint in facts["joints"]}
     # The reference configuration of a mimic joint is at its offset, its limits are those of the
     # file.
@@ -40,7 +37,7 @@ def test_json_has_limits_of_the_file_and_all_lines_of_the_report():
 
 
 def test_loops_and_open_limits():
-    facts = json.loads(good("model", ARM.with_name("linkage.sdf"), "--json"))
+    facts = json.loads(good("model", URDF.with_name("linkage.sdf"), "--json"))
     joints = {joint["name"]: joint for joint in facts["joints"]}
     assert [name for name, joint in joints.items() if joint["closes_loop"]] == ["cross"]
     assert joints["drive"]["position"] == [-6.0, None]
@@ -49,7 +46,7 @@ def test_loops_and_open_limits():
 
 def test_inertias_without_a_body_are_marked(tmp_path):
     flat = tmp_path / "flat.urdf"
-    flat.write_text(ARM.read_text().replace("izz='0.0068'", "izz='0.0168'"))
+    flat.write_text(URDF.read_text().replace("izz='0.0068'", "izz='0.0168'"))
     text = good("model", flat)
     row = next(line for line in text.splitlines() if line.startswith(" forearm"))
     assert row.rstrip().endswith("not physical") and " -0.00" in row
@@ -60,15 +57,15 @@ def test_inertias_without_a_body_are_marked(tmp_path):
 
 def test_comparison_decides_the_exit_code(monkeypatch):
     def compare(model, program, path):
-        assert program == "pinocchio" and path == ARM
+        assert program == "pinocchio" and path == URDF
         return deviations
 
     monkeypatch.setattr("rigidjax.cli.model.compare", compare)
     deviations = check.Deviations(1e-15, 2e-15, 1e-11)
-    assert "bias forces 2.0e-15" in good("model", ARM, "--check", "pinocchio")
+    assert "bias forces 2.0e-15" in good("model", URDF, "--check", "pinocchio")
     for wrong in (1e-9, float("nan")):
         deviations = check.Deviations(1e-15, wrong, 1e-11)
-        done = call("model", ARM, "--check", "pinocchio")
+        done = call("model", URDF, "--check", "pinocchio")
         assert done.exit_code == 1 and "deviates from pinocchio by more than 1e-10" in done.stderr
         shown = "undefined" if wrong != wrong else "1.0e-09"
         assert f"bias forces {shown}" in done.stdout
@@ -83,7 +80,7 @@ def test_invalid_input_is_one_line(tmp_path, monkeypatch):
     for arguments, message in (
         ((tmp_path / "absent.urdf",), "There is no file .*absent.urdf"),
         ((noise,), "noise.urdf:1: no well-formed XML"),
-        ((ARM, "--check", "drake"), "There is no program 'drake'"),
+        ((URDF, "--check", "drake"), "There is no program 'drake'"),
         ((sdf, "--check", "pinocchio"), r"reads \.urdf files"),
     ):
         assert_refused(message, "model", *arguments)
@@ -93,7 +90,7 @@ def test_invalid_input_is_one_line(tmp_path, monkeypatch):
 
     monkeypatch.setattr("rigidjax.cli.model.compare", compare)
     message = "`--check pinocchio`: No module named 'pinocchio'; pip install pin"
-    assert_refused(message, "model", ARM, "--check", "pinocchio")
+    assert_refused(message, "model", URDF, "--check", "pinocchio")
 
 
 def test_help_keeps_names_of_elements():
@@ -106,13 +103,9 @@ def test_page_of_a_problem(tmp_path):
     assert "System with 3 bodies, 4 joints" in printed and "└─ coupler" in printed
     text = page.read_text("utf-8")
     for part in (
-        "Bodies: 3; joints: 4; degrees of freedom: 1.",
-        "coupler",
-        "closes a loop",
-        "principal moments",
-        "Gravity vector (0, ",
-        "<iframe",
-    ):
+        "Bodies: 3; joints: 4; degrees of freedom: 1.", "coupler", "closes a loop",
+        "principal moments", "Gravity vector (0, ", "<iframe",
+    ):  # fmt: skip
         assert part in text, part
     assert_refused("--force", "model", "four_bar", "--html", page)
     assert_refused("no problem 'fourbars'. Did you mean", "model", "fourbars")
@@ -125,7 +118,7 @@ def test_page_of_a_case_and_of_a_file(tmp_path):
     text = page.read_text("utf-8")
     assert "damping" in text and "Unknowns of NullSpace" in text
     assert_refused("is an input", "model", case, "--html", case, "--force")
-    good("model", ARM, "--html", page, "--force")
+    good("model", URDF, "--html", page, "--force")
     assert "forearm" in page.read_text("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Cases with actuators and named inputs, `{ input = "u" }`, and a fit with measured inputs."""
+"""Cases with actuators and named inputs, `{ input = "u" }`."""
 
 from typing import Any
 
@@ -21,29 +21,10 @@ inductance = 0.3
 torque_constant = 0.4
 """
 DATA = """
-[data]
-file = "run.csv"
-time = "t"
-run = "run"
-[[sensor]]
-type = "JointRate"
-joint = "hinge"
-columns = ["rate"]
-noise = 0.001
+data = { file = "run.csv", time = "t", run = "run" }
+sensor = [{ type = "JointRate", joint = "hinge", columns = ["rate"], noise = 0.001 }]
+parameter = [{ name = "k", path = "model.system.forces.DCMotor.torque_constant" }]
 """
-PARAMETERS = """
-[[parameter]]
-name = "R"
-path = 'model.system.forces["DCMotor hinge"].resistance'
-transform = "positive"
-start = 1.0
-[[parameter]]
-name = "k"
-path = "model.system.forces.DCMotor.torque_constant"
-transform = "positive"
-start = 0.6
-"""
-VOLTS = '\n[inputs]\nvolts = { columns = ["volts"] }\n'
 
 
 def case_in(folder, text):
@@ -51,58 +32,29 @@ def case_in(folder, text):
     return folder / "case.toml"
 
 
-def arm_with(*forces):
+def test_motors_with_measured_voltages(tmp_path):
+    """A case is the model in Python; runs need values of the input, and one segment."""
+    ts, zeros = np.arange(3.0), np.zeros(3)
+    (tmp_path / "run.csv").write_text("run,t,volts,rate\n1,0,3,0\n1,1,4,0\n1,2,5,0\n")
+    text = DATA + ARM + MOTOR + '[inputs]\nvolts = { columns = ["volts"] }\n'
+    case = read_case(case_in(tmp_path, text))
     arm = rj.Body("arm", 1.0, (0.5, 0.4, 0.3))
     hinge = rj.Revolute("ground", "arm", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), name="hinge")
-    return rj.NullSpace(rj.System(arm, hinge, forces))
-
-
-def motor():
-    return rj.DCMotor("hinge", rj.Input("volts", default=None), 1.5, 0.3, 0.4)
-
-
-def measure(folder):
-    """Write two runs with different voltages; return their measurements."""
-    model, rows, runs = arm_with(motor()), ["run,t,volts,rate"], []
-    for number, end in ((1, 1.5), (2, 1.0)):
-        ts = np.round(np.arange(0.0, end + 0.01, 0.05), 10)
-        volts = 3.0 + number * np.sin(4.0 * ts)
-        inputs = {"volts": rj.Signal(ts, volts)}
-        sol = rj.simulate(
-            model, model.system.reference_state(), end, ts=ts, inputs=inputs, rtol=1e-11, atol=1e-11
-        )
-        rates = np.asarray(sol.rates["hinge"])[:, 0]
-        rows += [f"{number},{t},{u},{v}" for t, u, v in zip(ts, volts, rates, strict=True)]
-        sensor: Any = rj.JointRate("hinge")
-        data = {sensor: rates}, {sensor: 1e-3}
-        runs.append(rj.Measurements(ts, *data, inputs={"volts": (ts, volts)}, name=str(number)))
-    (folder / "run.csv").write_text("\n".join(rows) + "\n")
-    return runs
-
-
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
-def test_fit_of_a_motor_with_measured_voltages(tmp_path):
-    """In Python and as a case; without noise the fit is the truth."""
-    runs = measure(tmp_path)
-    case = read_case(case_in(tmp_path, ARM + MOTOR + DATA + VOLTS + PARAMETERS))
-    model = arm_with(motor())
-    bound = bind_measured(model, runs[0].inputs)
+    volts = rj.Input("volts", default=None)
+    model = rj.NullSpace(rj.System(arm, hinge, rj.DCMotor("hinge", volts, 1.5, 0.3, 0.4)))
+    sensor: Any = rj.JointRate("hinge")
+    inputs = {"volts": (ts, ts + 3.0)}
+    run = rj.Measurements(ts, {sensor: zeros}, {sensor: 1e-3}, inputs=inputs)
+    bound = bind_measured(model, run.inputs)
     assert jax.tree.structure(bound) == jax.tree.structure(case.model)
-    for found, run in zip(case.measurements, runs, strict=True):
-        np.testing.assert_allclose(found.inputs["volts"], run.inputs["volts"], rtol=1e-14)
+    (found,) = case.measurements
+    np.testing.assert_allclose(found.inputs["volts"], run.inputs["volts"], rtol=1e-14)
     state = model.system.reference_state()
-    fit = rj.identify(model, runs, case.parameters, state0=state)
-    assert fit.converged and fit.labels == ("R", "k")
-    np.testing.assert_allclose(fit.values, [1.5, 0.4], rtol=1e-6)
     with pytest.raises(ValueError, match="`identify.segments=.*states of actuators are not among"):
-        rj.identify(model, runs, case.parameters, state0=state, segments=2)
-    without = [rj.Measurements(r.ts, dict(zip(r.sensors, r.values, strict=True))) for r in runs]
+        rj.identify(model, [run], case.parameters, state0=state, segments=2)
+    without = [rj.Measurements(ts, {sensor: zeros}, {sensor: 1e-3})]
     with pytest.raises(ValueError, match="no values of the input 'volts', which has no default"):
         rj.identify(model, without, case.parameters, state0=state)
-    wrong = rj.DCMotor("hinge", rj.Input("volts", 2)[1], 1.5, 0.3, 0.4)
-    with pytest.raises(ValueError, match=r"values of 'volts' must have shape \(K, 2\), as in"):
-        bind_measured(arm_with(wrong), runs[0].inputs)
 
 
 def test_every_actuator_can_be_described(tmp_path):

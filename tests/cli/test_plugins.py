@@ -18,11 +18,7 @@ from rigidjax.cli.case.case import read_run_case
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "extending.md"
 BODY = """
-[[body]]
-name = "ball"
-mass = 0.5
-inertia = [0.002, 0.002, 0.002]
-position = [0.0, 0.0, 0.3]
+body = [{ name = "ball", mass = 0.5, inertia = [2e-3, 2e-3, 2e-3], position = [0, 0, 0.3] }]
 [[force]]
 type = "Gravity"
 vector = [0.0, 0.0, -9.81]
@@ -82,7 +78,7 @@ def test_sensor_and_input(files, tmp_path):
     (tmp_path / "thrust.py").write_text(THRUST)
     plugins.import_plugin(tmp_path / "thrust.py")
     (tmp_path / "data.csv").write_text("time_s,z,f\n" + "".join(f"{t},0.3,2\n" for t in range(5)))
-    text = BODY + SENSOR
+    text = SENSOR + BODY + FORCE
     (tmp_path / "case.toml").write_text(text)
     case = read_case(tmp_path / "case.toml")
     assert case.measurements[0].sensors[0].name == "height of ball"
@@ -109,24 +105,12 @@ class Thrust(AbstractForce):
         return Loads(kinematics.rotations[:, :, 2] * self.force(t))
 """
 SENSOR = """
-[data]
-file = "data.csv"
-[[input]]
-name = "engine"
-columns = ["f"]
-[[force]]
-type = "Thrust"
-body = "ball"
-force = "engine"
-[[sensor]]
-type = "Height"
-body = "ball"
-floor = 0.0
-columns = ["z"]
-[[parameter]]
-name = "floor"
-path = "sensors.0.floor"
+data = { file = "data.csv" }
+input = [{ name = "engine", columns = ["f"] }]
+sensor = [{ type = "Height", body = "ball", floor = 0.0, columns = ["z"] }]
+parameter = [{ name = "floor", path = "sensors.0.floor" }]
 """
+FORCE = '[[force]]\ntype = "Thrust"\nbody = "ball"\nforce = "engine"\n'
 
 
 def test_solver_is_an_option():

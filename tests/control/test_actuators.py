@@ -14,6 +14,7 @@ import rigidjax as rj
 from rigidjax.io.names import unknown_names
 
 J, MASS, T1 = 0.3, 2.0, 1.5
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
 START, SPEED = 0.4, -0.5
 POINT, Z = (0.0, 1.0, 0.5), (0.0, 0.0, 1.0)
 OPTIONS: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12}
@@ -42,43 +43,41 @@ KINDS: dict[str, Any] = {
 # Coordinates on which the actuators act: joint, component, and inertia.
 PLACES = {
     "lag": ("plane", 0, MASS),
-    "servo": ("plane", 1, MASS),
     "dc": ("plane", 2, J),
-    "pi": ("sleeve", 0, MASS),
     "pid": ("sleeve", 1, J),
+    "servo": ("plane", 1, MASS),
+    "pi": ("sleeve", 0, MASS),
 }
+TS = (0.0, *(0.5 * T1 * (1 + NODES)), T1)
 
 
-def plant(names, parameters=None):
+@functools.cache
+def run():
     """Bodies on a planar and a cylindrical joint at their centres of mass, without gravity."""
-    parameters = PARAMETERS if parameters is None else parameters
-    used = {PLACES[name][0] for name in names}
-    makers = {
-        "plane": (3, lambda: rj.Planar("ground", "plane", (0.0, 0.0, 0.0), Z, name="plane")),
-        "sleeve": (2, lambda: rj.Cylindrical("ground", "sleeve", POINT, Z, name="sleeve")),
-    }
-    places = {"plane": (0.0, 0.0, 0.0), "sleeve": POINT}
-    bodies = [rj.Body(name, MASS, (J, J, J), position=places[name]) for name in sorted(used)]
-    joints = [makers[name][1]() for name in sorted(used)]
+    origin = (0.0, 0.0, 0.0)
+    bodies = [
+        rj.Body(name, MASS, (J, J, J), position=point)
+        for name, point in (("plane", origin), ("sleeve", POINT))
+    ]
+    joints = [
+        rj.Planar("ground", "plane", origin, Z, name="plane"),
+        rj.Cylindrical("ground", "sleeve", POINT, Z, name="sleeve"),
+    ]
     actuators = [
-        KINDS[name](PLACES[name][0], **parameters[name], component=PLACES[name][1])
-        for name in names
+        kind(PLACES[name][0], **PARAMETERS[name], component=PLACES[name][1])
+        for name, kind in KINDS.items()
     ]
     system = rj.System(bodies, joints, actuators)
-    value, rate = ({name: np.full(makers[name][0], x) for name in used} for x in (START, SPEED))
-    return system, rj.jointed_state(system, value, rate)
+    counts = {"plane": 3, "sleeve": 2}
+    value, rate = ({name: np.full(n, x) for name, n in counts.items()} for x in (START, SPEED))
+    state = rj.jointed_state(system, value, rate)
+    return rj.simulate(rj.NullSpace(system), state, T1, ts=np.asarray(TS), **OPTIONS)
 
 
-def run(kind, names, parameters=None, ts=(0.0, T1), options=OPTIONS):
-    system, state = plant(names, parameters)
-    return rj.simulate(kind(system), state, ts[-1], ts=np.asarray(ts), **options)
-
-
-def motion(sol, names):
+def motion(sol):
     """Coordinate, rate and states of every actuator at the saved times, one row for each time."""
     columns = []
-    for name in names:
-        joint, k, _ = PLACES[name]
+    for joint, k, _ in PLACES.values():
         columns += [sol.coordinates[joint][:, k, None], sol.rates[joint][:, k, None]]
     states = jax.vmap(sol.model.layout.states)(jnp.asarray(sol.ys))
     return jnp.concatenate([*columns, states], axis=1)
@@ -119,58 +118,27 @@ def linear_system(name, p):
     return jnp.stack([jnp.stack([jnp.asarray(x, float) for x in row]) for row in rows])
 
 
-def exact(names, parameters, t=T1):
-    """Return the motion at `t` by matrix exponentials, in the order of `motion`."""
+def exact_end():
+    """Return the motion at the end by matrix exponentials, in the order of `motion`."""
     joints, states = [], []
-    for name in names:
-        p = parameters[name]
+    for name, p in PARAMETERS.items():
         x = jnp.atleast_1d(jnp.asarray(p["initial"], float))
         z = jnp.concatenate([jnp.array([START, SPEED]), x, jnp.ones(1)])
-        z = jax.scipy.linalg.expm(t * linear_system(name, p)) @ z
+        z = jax.scipy.linalg.expm(T1 * linear_system(name, p)) @ z
         joints, states = [*joints, z[:2]], [*states, z[2:-1]]
     return jnp.concatenate([*joints, *states])
 
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
-TS = (0.0, *(0.5 * T1 * (1 + NODES)), T1)
-
-
-@functools.cache
-def null_space_run():
-    return run(rj.NullSpace, list(KINDS), ts=TS)
-
-
-@pytest.mark.parametrize("kind", [rj.Relative, rj.Absolute])
-@pytest.mark.exhaustive("Relative")
-@pytest.mark.exhaustive("Absolute")
-def test_linear_actuators_move_as_the_matrix_exponential(kind):
-    names = list(KINDS)
-    for sol in (null_space_run(), run(kind, names)):
-        assert sol.stats["backend"] == "native"
-        assert cases.error(motion(sol, names)[-1], exact(names, PARAMETERS)) < 1e-9
-
-
-def test_motor_spins_up_with_two_exponentials():
-    """With the electrical and the mechanical time constant, from the characteristic equation."""
-    p = PARAMETERS["dc"]
-    R, L, N = p["resistance"], p["inductance"], p["gear"]
-    drop = N**2 * p["torque_constant"] * p["back_emf"]
-    roots = np.roots([J * L, J * R, drop])
-    assert np.isreal(roots).all()
-    # The rate approaches the one without load, from its value and slope at the start.
-    final = p["command"] / (N * p["back_emf"])
-    slope = N * p["torque_constant"] * p["initial"] / J
-    parts = np.linalg.solve([[1.0, 1.0], roots], [SPEED - final, slope])
-    rates = null_space_run().rates["plane"][:, 2]
-    assert np.abs(rates - final - np.exp(np.outer(TS, roots)) @ parts).max() < 1e-9
+def test_linear_actuators_move_as_the_matrix_exponential():
+    assert run().stats["backend"] == "native"
+    assert cases.error(motion(run())[-1], exact_end()) < 1e-9
 
 
 def test_energy_is_the_work_of_the_actuators():
     """By Gauss-Legendre quadrature; a motor turns the supplied energy into work and heat."""
-    sol, names, p = null_space_run(), list(KINDS), PARAMETERS["dc"]
-    rows = np.asarray(motion(sol, names))
-    rates = rows[:, 1 : 2 * len(names) : 2]
-    states = rows[:, 2 * len(names) :]
+    sol, p = run(), PARAMETERS["dc"]
+    rows, count = np.asarray(motion(sol)), 2 * len(KINDS)
+    rates, states = rows[:, 1:count:2], rows[:, count:]
     u, e = PARAMETERS["pid"], PARAMETERS["servo"]
     i = states[:, 1]
     q_pid, q_servo = rows[:, 4], rows[:, 6]
@@ -192,15 +160,6 @@ def test_energy_is_the_work_of_the_actuators():
     converted = integral(p["gear"] * p["back_emf"] * i * rates[:, 1])
     stored = 0.5 * p["inductance"] * (i[-1] ** 2 - i[0] ** 2)
     assert abs(supplied - converted - stored) < 1e-9
-
-
-LIMITED: dict[str, dict[str, Any]] = {
-    "lag": {"limit": 0.3},
-    "dc": {"command": 20.0, "current_limit": 1.5, "speed_limit": 6.0},
-    "pid": {"limit": 1.1, "tracking_time": 0.4},
-    "servo": {"limit": 0.5},
-    "pi": {"limit": 0.6},
-}
 
 
 def test_controllers_of_the_other_variable():
@@ -256,7 +215,7 @@ def test_policies_read_held_inputs_and_actuators_with_states():
 
 
 def test_states_have_unique_names_and_runs_are_shown(tmp_path):
-    sol = null_space_run()
+    sol = run()
     assert list(sol.to_xarray().unknown.values[-7:]) == [
         "plane.torque1", "plane.current3", "sleeve.integral_action2", "sleeve.filtered_rate2",
         "plane.set_point2", "plane.set_point_rate2", "sleeve.integral_action1",

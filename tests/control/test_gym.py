@@ -14,8 +14,7 @@ from rigidjax.stepping.gym import GymEnvironment
 
 ROD = rj.Body("rod", 1.0, (0.1, 0.1, 0.001), position=(0, 0, -0.5))
 HINGE = rj.Revolute("ground", "rod", (0, 0, 0), (0, 1, 0), name="hinge")
-MOTOR = rj.Motor("hinge", torque=rj.Input("torque"))
-SYSTEM = rj.System(ROD, HINGE, [rj.Gravity((0, 0, -9.81)), MOTOR])
+SYSTEM = rj.System(ROD, HINGE, rj.Motor("hinge", torque=rj.Input("torque")))
 STEPPER = rj.Stepper(rj.Relative(SYSTEM), 0.02, solver=diffrax.Tsit5(), dt=0.02)
 
 

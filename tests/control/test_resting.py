@@ -62,13 +62,11 @@ def test_a_bouncing_ball_comes_to_rest():
     np.testing.assert_allclose(slopes, [0, 0, 0, 0.5 * limit], rtol=1e-6, atol=1e-12)
 
 
-@pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Relative])
-@pytest.mark.exhaustive("Relative")
-def test_a_contact_opens_where_its_reaction_would_pull(formulation):
+def test_a_contact_opens_where_its_reaction_would_pull():
     """A ball at rest is lifted by a growing force, with derivatives of time and position."""
 
     def lift(rate):
-        model = formulation(ball(rj.PointForce("ball", force=Ramp(rate))))
+        model = rj.NullSpace(ball(rj.PointForce("ball", force=Ramp(rate))))
         sol = rj.simulate(
             model, rj.State(), 1.0, ts=[0.1, 0.4, 1.0], transitions=[floor()],
             rtol=1e-10, atol=1e-10, max_transitions=2,
@@ -115,13 +113,11 @@ def test_a_contact_opens_where_a_sampled_force_jumps():
     np.testing.assert_allclose(sol.ys[-1, -1], G, rtol=1e-12)
 
 
-@pytest.mark.parametrize("direction", [1, -1])
-@pytest.mark.exhaustive("1")
-def test_a_contact_without_a_load_is_loaded_later(direction):
-    """A body beside a stop is pushed against it, or pulled away, some time after the start."""
+def test_a_contact_without_a_load_opens_later():
+    """A body beside a stop is pulled away some time after the start."""
 
-    def push(t, view):
-        return direction * jnp.maximum(t - 0.4, 0.0)
+    def pull(t, view):
+        return -jnp.maximum(t - 0.4, 0.0)
 
     rail = rj.Prismatic("ground", "mass", axis=(1, 0, 0), name="rail")
     motor = rj.Motor("rail", rj.Input("force"))
@@ -129,13 +125,11 @@ def test_a_contact_without_a_load_is_loaded_later(direction):
     stop = rj.Transition(rj.JointStop("rail", 0.5, "upper"), rj.Restitution(0.5), name="stop")
     sol = rj.simulate(
         model, rj.jointed_state(model.system, {"rail": 0.5}), 1.0, ts=[0.2, 1.0],
-        transitions=[stop], inputs={"force": push}, max_transitions=2,
+        transitions=[stop], inputs={"force": pull}, max_transitions=2,
     )  # fmt: skip
-    pushed = direction > 0
-    assert names(sol.transitions) == ([] if pushed else ["stop opens"])
-    np.testing.assert_allclose(sol.contact_forces["stop"], [0, 0.6 * pushed], atol=1e-12)
-    moved = 0 if pushed else 0.6**3 / 12
-    np.testing.assert_allclose(sol.coordinates["rail"][:, 0], [0.5, 0.5 - moved], atol=1e-8)
+    assert names(sol.transitions) == ["stop opens"]
+    np.testing.assert_allclose(sol.contact_forces["stop"], 0.0, atol=1e-12)
+    np.testing.assert_allclose(sol.coordinates["rail"][:, 0], [0.5, 0.5 - 0.6**3 / 12], atol=1e-8)
 
 
 ROD = rj.Body.rod("rod", 1.0, 0.02, mass=1.0)
@@ -199,8 +193,7 @@ def test_a_pendulum_lies_on_its_stop_and_bears_on_its_hinge():
         np.testing.assert_allclose(reactions, [[0, 0, G]] * 2, atol=1e-10)
 
 
-@pytest.mark.parametrize("case", ["function", "friction", "index 2"])
-@pytest.mark.exhaustive("index 2")
+@pytest.mark.parametrize("case", ["function", "friction"])
 def test_a_contact_that_cannot_rest_is_an_error(case):
     """The run ends by name where a body at rest would pass through a surface."""
     item, model = floor(rj.Restitution(0.5, friction=0.3)), rj.NullSpace(ball())
@@ -209,11 +202,7 @@ def test_a_contact_that_cannot_rest_is_an_error(case):
             lambda t, view: view.state.position[0, 2],
             lambda t, s: eqx.tree_at(lambda s: s.velocity, s, -0.5 * s.velocity),
         )
-    options = {}
-    if case == "index 2":
-        item, model = floor(), rj.Absolute(ball(), index=2)
-        options = {"solver": rj.solvers.Radau5()}
-    sol = rj.simulate(model, rj.State(), 1.0, transitions=[item], throw=False, **options)
+    sol = rj.simulate(model, rj.State(), 1.0, transitions=[item], throw=False)
     assert sol.result == rj.RESULTS.transition_at_start
 
     def drop(t, state):
@@ -221,8 +210,6 @@ def test_a_contact_that_cannot_rest_is_an_error(case):
 
     clock = rj.Transition(lambda t, view: 0.1 - t, drop, name="drop")
     state = rj.State(position=[[0, 0, 2.0]])
-    sol = rj.simulate(
-        model, state, 1.0, transitions=[item, clock], throw=False, max_transitions=4, **options
-    )
+    sol = rj.simulate(model, state, 1.0, transitions=[item, clock], throw=False, max_transitions=4)
     assert sol.result == rj.RESULTS.contact_persists
     np.testing.assert_allclose(sol.transitions.times[0], 0.1, rtol=1e-12)

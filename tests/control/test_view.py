@@ -1,7 +1,5 @@
 """The view of a system that controllers and events receive."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -33,16 +31,6 @@ def test_joints_frames_and_sensors_at_one_time():
     np.testing.assert_allclose(view.sensors[rj.Gyroscope("rod")], [0, RATE, 0], atol=1e-14)
     np.testing.assert_allclose(view.sensors[rj.JointRate("hinge")], RATE, atol=1e-14)
     assert list(view.coordinates) == ["hinge"] and len(view.rates) == 1
-
-
-def test_views_are_traced():
-    def angle_and_rate(y):
-        view = SystemView(MODEL, 0.0, y)
-        return view.coordinates["hinge"][0] * view.rates["hinge"][0]
-
-    y = view_at(ANGLE, RATE).y
-    np.testing.assert_allclose(jax.jit(jax.vmap(angle_and_rate))(y[None]), [ANGLE * RATE])
-    assert jnp.isfinite(jax.grad(angle_and_rate)(y)).all()
 
 
 def test_unknown_names():

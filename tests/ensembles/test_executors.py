@@ -41,8 +41,7 @@ def cluster():
         yield cluster
 
 
-@pytest.mark.parametrize("lengths", [None, "shift"])
-@pytest.mark.parametrize("batch", [8, 16])
+@pytest.mark.parametrize(("batch", "lengths"), [(8, None), (16, "shift")])
 def test_a_client_gives_equal_results(client, batch, lengths):
     """Also where the last chunk is not full. All chunks share one trace of a closure."""
 
@@ -108,7 +107,6 @@ def test_invalid_arguments_raise(client, monkeypatch, tmp_path):
     assert not (tmp_path / "s.zarr").exists()
 
 
-@pytest.mark.exhaustive
 def test_members_that_crash_workers_are_named(cluster, monkeypatch):
     harmful = Harmful(os._exit, 1)
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)

@@ -17,7 +17,7 @@ from rigidjax.problems.exact.elliptic import (
 )
 
 # From circular to as close to the separatrix as a racket disturbed by 1e-10 rad/s.
-COMPLEMENTARY = [1.0, 1 - 1e-9, 0.9, 0.5, 0.1, 1e-4, 1e-9, 1e-14, 1e-25]
+COMPLEMENTARY = [1.0, 1 - 1e-9, 0.5, 1e-4, 1e-14, 1e-25]
 
 
 def mp(function):
@@ -70,9 +70,7 @@ def test_carlson_integrals_against_mpmath(rng):
     )
 
 
-@pytest.mark.exhaustive(but=("-3.0-0.9", "-0.001-0.3", "0.99-1e-05"))
-@pytest.mark.parametrize("m1", [0.9, 0.3, 1e-5])
-@pytest.mark.parametrize("n", [-3.0, -1e-3, 0.99])
+@pytest.mark.parametrize(("n", "m1"), [(-3.0, 0.9), (-1e-3, 0.3), (0.99, 1e-5)])
 def test_third_kind_beyond_a_half_period(m1, n):
     quarter = float(complete_first(jnp.array(m1)))
     u = np.linspace(-4.7, 4.7, 9) * quarter

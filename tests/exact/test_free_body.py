@@ -9,6 +9,7 @@ import scipy.integrate
 from scipy.spatial.transform import Rotation
 
 from rigidjax.problems.exact import free_body
+from rigidjax.rotations import Quaternion
 from tools.exact.references import REFERENCES, Top
 from tools.exact.tops import integrate
 
@@ -133,15 +134,8 @@ def test_full_tensor_against_an_integrator(rng):
 
     def rates(_, y):
         p, w = y[:4], y[4:]
-        matrix = np.array(
-            [
-                [0, -w[0], -w[1], -w[2]],
-                [w[0], 0, w[2], -w[1]],
-                [w[1], -w[2], 0, w[0]],
-                [w[2], w[1], -w[0], 0],
-            ]
-        )
-        return np.concatenate([0.5 * matrix @ p, np.linalg.solve(tensor, -np.cross(w, tensor @ w))])
+        p_dot = 0.5 * np.append(-p[1:] @ w, p[0] * w + np.cross(p[1:], w))
+        return np.concatenate([p_dot, np.linalg.solve(tensor, -np.cross(w, tensor @ w))])
 
     ts = np.linspace(0.0, 10.0, 6)
     found = scipy.integrate.solve_ivp(
@@ -165,16 +159,7 @@ def test_time_derivative_satisfies_the_kinematics():
 
     p, p_dot = jax.jit(jax.vmap(lambda t: jax.jvp(orientation, (t,), (1.0,))))(ts)
     _, w = exact(inertia, IDENTITY, omega0, ts)
-    p, p_dot, w = map(np.asarray, (p, p_dot, w))
-    expected = 0.5 * np.stack(
-        [
-            -p[:, 1] * w[:, 0] - p[:, 2] * w[:, 1] - p[:, 3] * w[:, 2],
-            p[:, 0] * w[:, 0] + p[:, 2] * w[:, 2] - p[:, 3] * w[:, 1],
-            p[:, 0] * w[:, 1] + p[:, 3] * w[:, 0] - p[:, 1] * w[:, 2],
-            p[:, 0] * w[:, 2] + p[:, 1] * w[:, 1] - p[:, 2] * w[:, 0],
-        ],
-        axis=1,
-    )
+    expected = jax.vmap(Quaternion().rate)(p, w)
     np.testing.assert_allclose(p_dot, expected, atol=1e-11)
     assert np.abs(np.diff(p, axis=0)).max() < 0.2
 

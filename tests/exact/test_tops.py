@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from rigidjax import problems
 from rigidjax.bodies import shapes
@@ -124,8 +125,7 @@ def test_perturbed_steady_precession():
     np.testing.assert_allclose(motion.angular_velocity, w, atol=1e-12)
 
 
-@pytest.mark.exhaustive("tennis_racket_1e-1")
-@pytest.mark.parametrize("name", ["heavy_top", "tennis_racket_1e-1", "free_body", "tumbling_brick"])
+@pytest.mark.parametrize("name", ["heavy_top", "free_body", "tumbling_brick"])
 def test_stored_references_are_reproduced(name):
     # With fewer digits than they were computed with, in a tenth of the time.
     top, stored = REFERENCES[name]
@@ -147,12 +147,7 @@ def test_stored_references_conserve_invariants():
             return 0.5 * (inertia * w**2).sum() + weight * height
 
         def vertical(p, w, inertia=inertia):
-            row = [
-                2 * (p[1] * p[3] - p[0] * p[2]),
-                2 * (p[2] * p[3] + p[0] * p[1]),
-                p[0] ** 2 - p[1] ** 2 - p[2] ** 2 + p[3] ** 2,
-            ]
-            return row @ (inertia * w)
+            return Rotation.from_quat(p, scalar_first=True).as_matrix()[2] @ (inertia * w)
 
         p, w = end.to_arrays()
         w0 = np.array(top.omega)

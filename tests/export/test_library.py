@@ -118,12 +118,8 @@ _ANGLE = rj.JointCoordinate("hinge")
     [
         (lambda s: s, {}, TypeError, r"takes a formulation such as `rj.Relative\(system\)`"),
         (lambda s: rj.Absolute(s, index=3), {}, ValueError, "multipliers among its unknowns"),
-        (
-            lambda s: rj.NullSpace(s, rotation=rj.RotationVector()),
-            {},
-            ValueError,
-            "`RotationVector` changes its charts during a run. Use `rj.Quaternion",
-        ),
+        (lambda s: rj.NullSpace(s, rotation=rj.RotationVector()), {}, ValueError,
+         "`RotationVector` changes its charts during a run. Use `rj.Quaternion"),
         (rj.Relative, {"path": "pendulum.zip"}, ValueError, r"must end with .fmu or .h"),
         (rj.Relative, {"fmi_version": "1.0"}, ValueError, '"2.0" or "3.0"; got \'1.0\''),
         (rj.Relative, {"path": "a.h", "fmi_version": "2.0"}, ValueError, "leave it out for a C"),
@@ -131,16 +127,12 @@ _ANGLE = rj.JointCoordinate("hinge")
         (rj.Relative, {"inputs": ["torqe"]}, ValueError, "Did you mean 'torque'"),
         (rj.Relative, {"outputs": ["hinge"]}, TypeError, "takes sensors such as"),
         (rj.Relative, {"outputs": [rj.Gyroscope("rot")]}, ValueError, "rot"),
-        (
-            rj.Relative,
-            {"outputs": [rj.Delayed(_ANGLE, 0.01)]},
-            ValueError,
-            "has a delay, which is no function of the state",
-        ),
+        (rj.Relative, {"outputs": [rj.Delayed(_ANGLE, 0.01)]}, ValueError,
+         "has a delay, which is no function of the state"),
         (rj.Relative, {"outputs": [_ANGLE, _ANGLE]}, ValueError, "several variables are called"),
         (rj.Relative, {"dt": -1.0}, ValueError, "must be positive"),
     ],
-)
+)  # fmt: skip
 def test_arguments_that_do_not_fit(tmp_path, make, arguments, error, message):
     path = tmp_path / arguments.get("path", "pendulum.fmu")
     arguments = {k: v for k, v in arguments.items() if k != "path"}

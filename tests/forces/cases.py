@@ -29,23 +29,8 @@ def spring_energy(x, R):
     return 2.0 * jnp.sum(stretch * stretch) + jnp.sum(R[0] * R[1]) + R[1, 2, 1] ** 3
 
 
-def total_energy(x, R):
-    return gravity_energy(x, R) + force_energy(x, R) + spring_energy(x, R)
-
-
 GRAVITY, PUSH = rj.Gravity(WEIGHT), rj.PointForce("two", POINT, FORCE)
 SPRING = rj.Potential(spring_energy)
-# Forces, their potential, and the part of it that the library knows as potential energy.
-CONSERVATIVE = {
-    "gravity": (GRAVITY, gravity_energy, gravity_energy),
-    "point force": (PUSH, force_energy, lambda x, R: 0.0 * x[0, 0]),
-    "spring": (SPRING, spring_energy, spring_energy),
-    "several": (
-        (GRAVITY, PUSH, SPRING),
-        total_energy,
-        lambda x, R: gravity_energy(x, R) + spring_energy(x, R),
-    ),
-}
 
 
 def states(count: int = 32) -> rj.State:

@@ -30,8 +30,7 @@ DIAGONAL = np.array([3.0, 1.0, 2.0, 0.7, 1.3, 0.4])
 
 
 @pytest.mark.float32
-@pytest.mark.parametrize("ends", ENDS, ids="-".join)
-@pytest.mark.exhaustive("one-two")
+@pytest.mark.parametrize("ends", ENDS[1:], ids="-".join)
 def test_power_is_the_loss_of_potential_energy(ends):
     forces = [rj.Bushing(*ends, POINT, K) for K in (DIAGONAL[:3], FULL)]
     errors = lambda state: [energy_error(force, state) for force in forces]  # noqa: E731
@@ -56,8 +55,7 @@ def deformation(state, ends, point):
     return A, points, A.T @ (points[1] - points[0]), Rotation.from_matrix(A.T @ B).as_rotvec()
 
 
-@pytest.mark.parametrize("ends", ENDS, ids="-".join)
-@pytest.mark.exhaustive("one-two")
+@pytest.mark.parametrize("ends", ENDS[1:], ids="-".join)
 def test_bushing_against_numpy(ends):
     state = first(states())
     A, (_, at), d, psi = deformation(state, ends, POINT)

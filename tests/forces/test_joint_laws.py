@@ -1,5 +1,6 @@
-"""Friction, springs and stops that are arguments of joints."""
+"""Friction, springs and stops that are arguments of joints, and laws of motors."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +9,7 @@ from formulations import cases
 
 import rigidjax as rj
 
-X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
+Z = (0.0, 0.0, 1.0)
 
 
 @pytest.mark.float32
@@ -53,6 +54,29 @@ def test_stops_only_push_and_have_continuous_derivatives():
     far = rj.Stop(300.0)
     limit = lambda q: far.force(-jnp.inf - q, -q)  # noqa: E731
     assert jax.value_and_grad(limit)(jnp.array(0.3)) == (0, 0)
+
+
+class Control(eqx.Module):
+    """A law with a parameter."""
+
+    gain: jax.Array
+
+    def __call__(self, t, coordinate, rate):
+        return -self.gain * rate
+
+
+def test_arguments_of_motor_laws():
+    """Numbers, functions of time or of the state, distinguished by their required parameters."""
+    coordinate, rate = jnp.array(0.3), jnp.array(1.2)
+    t = jnp.array(0.4)
+    value = lambda torque: rj.Motor("j", torque).generalised_force(t, coordinate, rate)  # noqa: E731
+    assert value(2.5) == 2.5
+    assert value(jnp.sin) == jnp.sin(t)
+    assert value(lambda t, scale=3.0: scale * t) == 3.0 * t
+    assert value(lambda t, q, w: t + 10 * q + 100 * w) == t + 10 * coordinate + 100 * rate
+    assert value(Control(jnp.array(0.5))) == -0.5 * rate
+    assert len(jax.tree.leaves(rj.Motor("j", Control(jnp.array(0.5))))) == 1
+    assert rj.Motor("j", jnp.sin).is_linear
 
 
 def hinge(**laws):

@@ -12,7 +12,7 @@ import rigidjax as rj
 from rigidjax.rotations import euler_map
 
 ONE, TWO = BODIES
-ZERO = (0.0, 0.0, 0.0)
+ZERO, AXIS = (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,65 @@ ZERO = (0.0, 0.0, 0.0)
          r"`Torque\(frame=...\)` must be \"body\" or \"space\"; got 'world'"),
         (lambda: rj.Potential(3.0), TypeError,
          r"must be a function of \(positions, rotations\); got 3.0"),
+        (lambda: rj.Bushing(1, "two", ZERO, 1.0), TypeError,
+         r'`Bushing\(a=...\)` takes the name of a body or "ground"; got 1'),
+        (lambda: rj.Bushing("one", BODIES[0], ZERO, 1.0), TypeError, r"`Bushing\(b=...\)` takes"),
+        (lambda: rj.Bushing("one", "one", ZERO, 1.0), ValueError,
+         r"`Bushing` acts between two different bodies; got 'one' as a and b"),
+        (lambda: rj.Bushing("one", "two", 0.0, 1.0), ValueError,
+         r"`Bushing\(point=...\)` must have shape \(3,\); got shape \(\)"),
+        (lambda: rj.Bushing("one", "two", ZERO, (1.0, 2.0)), ValueError,
+         r"`Bushing\(stiffness=...\)` must have shape \(\) or \(3,\) or \(6,\) or \(6, 6\)"),
+        (lambda: rj.Bushing("one", "two", ZERO, 1.0, np.nan), ValueError,
+         r"`Bushing\(damping=...\)` must be finite"),
+        (lambda: rj.Bushing("one", "two", ZERO, np.eye(6, k=1)), ValueError,
+         r"`Bushing\(stiffness=...\)` must be symmetric"),
+        (lambda: rj.Spring("one", "one", ZERO, ZERO, 1.0), ValueError,
+         r"`Spring` acts between two different bodies"),
+        (lambda: rj.Spring("one", "two", ZERO, (1.0,), 1.0), ValueError,
+         r"`Spring\(b_point=...\)` must have shape \(3,\)"),
+        (lambda: rj.Spring("one", "two", ZERO, ZERO, (1.0,)), ValueError,
+         r"`Spring\(stiffness=...\)` must have shape \(\); got shape \(1,\)"),
+        (lambda: rj.Spring("one", "two", ZERO, ZERO, 1.0, "much"), TypeError,
+         r"`Spring\(damping=...\)` must be real numbers"),
+        (lambda: rj.Spring("one", "two", ZERO, ZERO, 1.0, length=-1.0), ValueError,
+         r"`Spring\(length=...\)` must not be negative. Got -1"),
+        (lambda: rj.Drag("one"), ValueError, r"`Drag` needs at least one of `linear`, `quadratic`"),
+        (lambda: rj.Drag("one", linear=(1.0, 2.0)), ValueError,
+         r"`Drag\(linear=...\)` must have shape \(\) or \(3,\)"),
+        (lambda: rj.Drag("one", angular_quadratic=np.inf), ValueError,
+         r"`Drag\(angular_quadratic=...\)` must be finite"),
+        (lambda: rj.TorsionSpring(3, 1.0), TypeError,
+         r"`TorsionSpring\(joint=...\)` takes a joint or its name; got 3"),
+        (lambda: rj.TorsionSpring("j", (1.0, 2.0)), ValueError,
+         r"`TorsionSpring\(stiffness=...\)` must have shape \(\)"),
+        (lambda: rj.TorsionSpring("j", 1.0, component=-1), ValueError,
+         r"`TorsionSpring\(component=...\)` must be None or the number of a coordinate.*got -1"),
+        (lambda: rj.Motor("j", ZERO), ValueError, r"`Motor\(torque=...\)` must have shape \(\)"),
+        (lambda: rj.Motor("j", lambda t, q: t), ValueError,
+         r"of \(t\) or of \(t, coordinate, rate\); got one with 2 positional parameters"),
+        (lambda: rj.Motor("j", lambda *args: 0.0), ValueError, r"with 0 positional parameters"),
+        (lambda: rj.Motor("j", dict), ValueError, r"with unknown positional parameters"),
+        (lambda: rj.Motor("j", 1.0, True), ValueError,
+         r"`Motor\(component=...\)` must be None or the number of a coordinate"),
+        (lambda: rj.Motor("j", lambda t: jnp.ones(2)), ValueError,
+         r"`Motor\(torque=...\)` must return a scalar; got shape \(2,\)"),
+        (lambda: rj.Cable([("one", None)], 1.0), ValueError,
+         r"`Cable\(points=...\)` needs at least two points; got 1"),
+        (lambda: rj.Cable(["one", ("two", ZERO, 1.0)], 1.0), ValueError,
+         r"takes pairs of the name of a body and a point, .*; entry 1 is \('two', "),
+        (lambda: rj.Cable([("one", (1.0, 2.0)), ("two", None)], 1.0), ValueError,
+         r"`Cable\(points=...\)\[0\]` must have shape \(3,\)"),
+        (lambda: rj.Cable(["one", "two"], -1.0), ValueError,
+         r"`Cable\(stiffness=...\)` must not be negative. Got -1"),
+        (lambda: rj.Cable(["one", "two"], 1.0, -1.0), ValueError,
+         r"`Cable\(damping=...\)` must not be negative"),
+        (lambda: rj.Cable(["one", "two"], 1.0, length=-1.0), ValueError,
+         r"`Cable\(length=...\)` must not be negative"),
+        (lambda: rj.Spring("one", "two", ZERO, AXIS, -1.0, tension_only=True), ValueError,
+         r"`Spring\(stiffness=...\)` must not be negative"),
+        (lambda: rj.System(BODIES, (), rj.Cable([("one", None), ("tow", None)], 1.0)), ValueError,
+         r"Did you mean 'two'"),
     ],
 )  # fmt: skip
 def test_invalid_forces_raise(build, error, match):
@@ -55,12 +114,8 @@ def test_invalid_forces_raise(build, error, match):
     [
         (lambda: rj.PointForce("one", ZERO, lambda t: jnp.ones(2)),
          r"The function `PointForce\(force=...\)` must return shape \(3,\); got \(2,\)"),
-        (lambda: rj.PointForce("one", ZERO, lambda t: t, "body"),
-         r"The function `PointForce\(force=...\)` must return shape \(3,\); got \(\)"),
         (lambda: rj.Torque("one", lambda t, R, omega: omega[:2]),
          r"The function `Torque\(moment=...\)` must return shape \(3,\); got \(2,\)"),
-        (lambda: rj.Torque("one", lambda t, R, omega: -omega[0], "space"),
-         r"The function `Torque\(moment=...\)` must return shape \(3,\); got \(\)"),
         (lambda: rj.System(BODIES, forces=rj.Potential(lambda x, R: x[0])),
          r"`Potential\(function\)` must return a scalar, the energy in J; got shape \(3,\)"),
     ],
@@ -97,6 +152,33 @@ def test_invalid_return_values_of_laws_raise(build, match):
 def test_invalid_systems_raise(arguments, error, match):
     with pytest.raises(error, match=match):
         rj.System(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("joint", "force", "match"),
+    [
+        (rj.Revolute("ground", "one", ZERO, AXIS, name="hinge"), rj.Motor("hing", 1.0),
+         r"There is no joint called 'hing'. Did you mean 'hinge'"),
+        (rj.Spherical("ground", "one", ZERO), rj.Motor("spherical ground-one", 1.0),
+         r"`Motor` acts on a length or an angle; the Spherical 'spherical ground-one' has none"),
+        (rj.Weld("ground", "one", name="w"), rj.TorsionSpring("w", 1.0), r"Weld 'w' has none"),
+        (rj.Revolute("ground", "one", ZERO, AXIS, lambda t: t, name="r"), rj.Motor("r", 1.0),
+         r"the motion of the Revolute 'r' is prescribed"),
+        (rj.Cylindrical("ground", "one", ZERO, AXIS, name="c"), rj.TorsionSpring("c", 1.0),
+         r"`TorsionSpring\(component=...\)` is needed: the Cylindrical 'c' has 2 coordinates"),
+        (rj.Cylindrical("ground", "one", ZERO, AXIS, name="c"), rj.Motor("c", 1.0, 2),
+         r"must be below 2, the number of coordinates of the Cylindrical 'c'; got 2"),
+        ([rj.Prismatic("ground", "one", AXIS)] * 2, rj.Motor("prismatic ground-one", 1.0),
+         r"2 joints are called 'prismatic ground-one'; give each a name of its own"),
+        ([rj.Prismatic("ground", name, AXIS, name="p") for name in ("one", "two")], (),
+         r"Every joint needs a name of its own; got 'p' more than once"),
+        ((), rj.Spring("ground", "tow", ZERO, AXIS, 1.0), r"Did you mean 'two'"),
+        ((), rj.Drag("ground", 1.0), r"no body called 'ground'"),
+    ],
+)  # fmt: skip
+def test_forces_and_joints_that_do_not_fit_raise(joint, force, match):
+    with pytest.raises(ValueError, match=match):
+        rj.System(BODIES, joint, force)
 
 
 def test_ground_is_a_reserved_name():

@@ -1,70 +1,13 @@
 """Runs with closed forms, their derivatives with respect to forces, batches of forces."""
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
-from forces.cases import BODIES, GRAVITY, PUSH, SPRING, T, states, wrench
+from forces.cases import states, wrench
 from formulations import cases
 
 import rigidjax as rj
-
-WEIGHT, PULL, SPIN = np.array([0.3, -0.2, -9.81]), np.array([1.5, -0.4, 2.0]), 0.6
-POSITION, VELOCITY = np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.1, 4.0])
-MASS, MOMENTS, T1 = 2.0, np.array([0.5, 0.42, 0.3]), 1.5
-THETA = jnp.concatenate([WEIGHT, PULL, jnp.array([SPIN])])
-
-
-def run(theta):
-    """A free body under gravity, a force at its centre that grows with time, and a moment."""
-    weight, pull, spin = theta[:3], theta[3:6], theta[6]
-    forces = (
-        rj.Gravity(weight),
-        rj.PointForce("top", np.zeros(3), lambda t: t * pull),
-        # About a principal axis; half of the moment as a couple of forces.
-        rj.Torque("top", jnp.stack([0.0 * spin, 0.0 * spin, 0.5 * spin])),
-        rj.PointForce("top", (0.5, 0.0, 0.0), jnp.array([0.0, 0.5, 0.0]) * spin, "body"),
-        rj.PointForce("top", (-0.5, 0.0, 0.0), jnp.array([0.0, -0.5, 0.0]) * spin, "body"),
-    )
-    body = rj.Body("top", MASS, MOMENTS, POSITION, velocity=VELOCITY)
-    system = rj.System(body, forces=forces)
-    state = system.reference_state()
-    solution = rj.simulate(rj.NullSpace(system), state, T1, dt=0.03, solver=diffrax.Dopri5())
-    end = jax.tree.map(lambda x: x[-1, 0], solution.states)
-    # The angle about the third axis, from its half.
-    angle = 2.0 * jnp.arctan2(end.orientation[3], end.orientation[0])
-    return jnp.concatenate([end.position, end.velocity, end.angular_velocity, angle[None]])
-
-
-def closed_form(theta):
-    weight, pull, spin = theta[:3], theta[3:6], theta[6] / MOMENTS[2]
-    x = POSITION + T1 * VELOCITY + T1**2 / 2 * weight + T1**3 / (6 * MASS) * pull
-    v = VELOCITY + T1 * weight + T1**2 / (2 * MASS) * pull
-    turn = jnp.stack([0.0 * spin, 0.0 * spin, T1 * spin, T1**2 / 2 * spin])
-    return jnp.concatenate([x, v, turn])
-
-
-@pytest.fixture(scope="module")
-def jacobian():
-    """The end of the run, and its derivatives."""
-    slope, value = jax.jit(jax.jacfwd(lambda theta: (run(theta),) * 2, has_aux=True))(THETA)
-    return value, slope
-
-
-def test_run_under_known_forces(jacobian):
-    # Position and velocity are polynomials, which the method integrates without error; the
-    # attitude has an error of order 5 in the step of 0.03.
-    expected = closed_form(THETA)
-    assert cases.error(jacobian[0][:9], expected[:9]) < 1e-13
-    assert cases.error(jacobian[0], expected) < 1e-10
-
-
-def test_derivatives_of_a_run_with_respect_to_forces(jacobian):
-    expected = jax.jacfwd(closed_form)(THETA)
-    assert cases.error(jacobian[1][:9], expected[:9]) < 1e-13
-    assert cases.error(jacobian[1], expected) < 1e-9
 
 
 class Law(eqx.Module):
@@ -129,25 +72,3 @@ def test_batches_of_forces():
     for i in range(4):
         alone = wrench(forces[i], jax.tree.map(lambda x, i=i: x[i], batch))
         assert cases.error(jnp.stack(found)[:, i], jnp.stack(alone)) < 1e-14
-
-
-def test_power_of_the_forces_is_the_change_of_the_energy():
-    """Along the equations of motion of every formulation, for a system given as an argument."""
-    forces = (GRAVITY, PUSH, SPRING, rj.Torque("one", (0.6, 1.1, -0.8)))
-    system, state = rj.System(BODIES, forces=forces), jax.tree.map(lambda x: x[0], states(1))
-    push, moment = wrench(PUSH, state), wrench(forces[3], state)
-    expected = sum(
-        jnp.sum(part[0] * state.velocity) + jnp.sum(part[1] * state.angular_velocity)
-        for part in (push, moment)
-    )
-
-    @jax.jit
-    def change(system, state):
-        out = []
-        for model in (rj.NullSpace(system), rj.Absolute(system, rj.Directors())):
-            y = model.pack(state)
-            field = model.vector_field(T, y)
-            out.append(jax.jvp(model.energy, (T, y), (jnp.ones(()), field))[1])
-        return jnp.stack(out)
-
-    assert cases.error(change(system, state), jnp.full(2, expected)) < 1e-13

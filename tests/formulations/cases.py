@@ -18,12 +18,7 @@ MINIMAL = (
     rj.EulerAngles("ZXZ"),
     rj.EulerAngles("ZYX"),
 )
-ROTATIONS = (
-    rj.Quaternion(),
-    rj.Quaternion(radial_inertia="half-trace"),
-    rj.Directors(),
-    *MINIMAL,
-)
+ROTATIONS = (rj.Quaternion(), rj.Quaternion(radial_inertia="half-trace"), rj.Directors(), *MINIMAL)
 REDUNDANT = ROTATIONS[:3]
 
 

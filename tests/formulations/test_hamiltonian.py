@@ -15,7 +15,6 @@ from rigidjax.io.names import unknown_names
 from rigidjax.rotations import euler_map, so3
 
 TENSOR = jnp.array(cases.TENSOR)
-RADIAL = ("half-trace", "zero")
 
 
 @pytest.fixture
@@ -61,15 +60,11 @@ def test_matrices_of_products(rng):
     np.testing.assert_allclose(inverse_mass_matrix(unit, TENSOR) @ M, one, atol=1e-13)
 
 
-@pytest.mark.parametrize("radial", RADIAL)
-@pytest.mark.exhaustive("half-trace")
-def test_equations_are_those_of_the_augmented_hamiltonian(radial, phase):
+def test_equations_are_those_of_the_augmented_hamiltonian(phase):
     """(38), (39) by differentiation of T + V + lambda g, with lambda = -q . grad V."""
     q, p = phase
     body = rj.FixedPointBody(TENSOR, rj.AxialGravityPotential(5.0))
-    model = rj.Hamiltonian(body, radial)
-    # Regular: also off q . p = 0.
-    p = p + 0.2 * q if radial == "half-trace" else p
+    model = rj.Hamiltonian(body, "zero")
     y = jnp.concatenate([q, p])
 
     def potential(q):
@@ -82,15 +77,14 @@ def test_equations_are_those_of_the_augmented_hamiltonian(radial, phase):
         # T as a function of q and p off the sphere too: (36).
         pi = so3.multiply(so3.conjugate(q), p)
         across = pi[1:] @ jnp.linalg.solve(TENSOR, pi[1:])
-        along = pi[0] ** 2 / (0.5 * jnp.trace(TENSOR)) if radial == "half-trace" else 0.0
-        return 0.125 * (along + across) + potential(q) + lam * 0.5 * (q @ q - 1.0)
+        return 0.125 * across + potential(q) + lam * 0.5 * (q @ q - 1.0)
 
     by_q, by_p = jax.grad(hamiltonian, (0, 1))(q, p)
     found: Any = model.vector_field(jnp.zeros(()), y)
     np.testing.assert_allclose(found, jnp.concatenate([by_p, -by_q]), atol=1e-13)
 
 
-def test_singular_matrix_preserves_the_length(phase, rng):
+def test_singular_matrix_preserves_the_length(phase):
     """Without radial inertia q' is tangent whatever q . p."""
     q, p = phase
     y = jnp.concatenate([1.1 * q, p + 0.5 * q])
@@ -99,38 +93,15 @@ def test_singular_matrix_preserves_the_length(phase, rng):
     assert abs(y[:4] @ rates[0][:4]) < 1e-15 < 1e-3 < abs(y[:4] @ rates[1][:4])
 
 
-PROBLEMS = {
-    "A": (problems.heavy_top, 1.0),
-    "B": (problems.tennis_racket, 1.0),
-    "free body": (problems.free_body, 1.0),
-    "steady top": (problems.steady_top, 1.0),
-}
-
-
-@pytest.mark.exhaustive(
-    "B-half-trace",
-    "B-zero",
-    "free body-zero",
-    "steady top-half-trace",
-    "A-zero",
-    "free body-half-trace",
-)
-@pytest.mark.parametrize("radial", RADIAL)
-@pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.exhaustive("A-half-trace")
-@pytest.mark.exhaustive("steady top-zero")
-def test_motion_agrees_with_other_formulations(name, radial):
+def test_motion_agrees_with_other_formulations():
     """The motion agrees with `NullSpace` and `Absolute` to 1e-9, and so do energy and momentum."""
-    build, t1 = PROBLEMS[name]
-    problem = build()
+    problem = problems.heavy_top()
     models = [
-        rj.Hamiltonian(problem.system, radial),
+        rj.Hamiltonian(problem.system, "half-trace"),
         rj.NullSpace(problem.system),
         rj.Absolute(problem.system),
     ]
-    # Errors of B grow at 33 1/s until it flips.
-    tol = 1e-13 if name == "B" else 1e-12
-    runs = [rj.simulate(m, problem.state0, t1, rtol=tol, atol=tol) for m in models]
+    runs = [rj.simulate(m, problem.state0, 1.0, rtol=1e-12, atol=1e-12) for m in models]
     matrices = [jax.vmap(euler_map)(run.states.orientation[0]) for run in runs]
     rate = jnp.max(jnp.abs(runs[0].states.angular_velocity))
     for matrix, run in zip(matrices[1:], runs[1:], strict=True):
@@ -140,9 +111,8 @@ def test_motion_agrees_with_other_formulations(name, radial):
     start = models[1].energy(0.0, models[1].encode(problem.state0))
     assert abs(runs[0].energy[0] / start - 1.0) < 1e-10
     spin = models[1].momentum(0.0, models[1].encode(problem.state0))[1]
-    kept = slice(0, 3) if name in ("B", "free body") else slice(2, 3)
-    gain = (runs[0].angular_momentum[0] - spin)[kept]
-    assert jnp.max(jnp.abs(gain)) < 1e-10 * jnp.linalg.norm(spin)
+    gain = runs[0].angular_momentum[0, 2] - spin[2]
+    assert jnp.abs(gain) < 1e-10 * jnp.linalg.norm(spin)
 
 
 def test_invalid_arguments_raise():
@@ -152,9 +122,4 @@ def test_invalid_arguments_raise():
         rj.Hamiltonian(chain)
     with pytest.raises(ValueError, match="radial_inertia"):
         rj.Hamiltonian(cases.heavy_top(), "one")  # pyright: ignore
-    assert unknown_names(rj.Hamiltonian(cases.heavy_top()))[4:] == [
-        "p1",
-        "p2",
-        "p3",
-        "p4",
-    ]
+    assert unknown_names(rj.Hamiltonian(cases.heavy_top()))[4:] == ["p1", "p2", "p3", "p4"]

@@ -15,21 +15,6 @@ def pendulum(length=0.5):
     return rj.System(body, [hinge], rj.Gravity((0, 0, -9.81)))
 
 
-def test_derivatives_by_geometry():
-    """The start follows a change of geometry: energy by the length, against its closed form."""
-    system, v = pendulum(), 1.2
-    model = rj.JointStart(system, [0.4], [v])
-    where = lambda m: m.system.bodies[0].position  # noqa: E731
-
-    @jax.jit
-    def energy(length):
-        moved = eqx.tree_at(where, model, jnp.stack([0 * length, 0 * length, -length]))
-        return moved.energy(0.0, moved.encode(system.reference_state()))
-
-    expected = 0.5 * v * v - 9.81 * np.cos(0.4)  # by l: kinetic energy l v^2 at l = 0.5
-    np.testing.assert_allclose(jax.grad(energy)(0.5), expected, rtol=1e-12)
-
-
 def test_run_agrees_with_joint_states():
     """By value, and its derivative by the length of a body: the start moves with the geometry."""
     system, q, v = pendulum(), np.array([0.7]), np.array([-1.3])

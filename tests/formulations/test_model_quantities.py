@@ -45,29 +45,24 @@ MODELS = {
     "top": lambda: rj.NullSpace(rj.problems.heavy_top().system),
     "top in space rates": lambda: rj.NullSpace(rj.problems.heavy_top().system, rates="space"),
     "free and jointed": lambda: rj.NullSpace(rj.problems.two_bodies().system),
-    "moving chart": lambda: rj.Relative(rj.problems.two_bodies().system, rj.RotationVector()),
 }
 
 
-@pytest.mark.exhaustive("moving chart")
 @pytest.mark.parametrize("name", MODELS)
 def test_equations_of_motion_balance(name):
     model = MODELS[name]()
-    problem = {"free and jointed": rj.problems.two_bodies, "moving chart": rj.problems.two_bodies}
+    problem = {"free and jointed": rj.problems.two_bodies}
     problem |= {"top": rj.problems.heavy_top, "top in space rates": rj.problems.heavy_top}
     state = problem.get(name, rj.problems.free_body)().state0
 
     @eqx.filter_jit
     def evaluate(model, state):
-        y = model.chart(state) if model.recharting else model.pack(state)
-        rate = getattr(model.vector_field(T, y), "values", model.vector_field(T, y))
-        values = getattr(y, "values", y)
+        y = model.pack(state)
+        rate = model.vector_field(T, y)
         here = slice(model.layout.num_positions, model.layout.num_positions + model.num_rates)
-        nu, M = values[here], model.mass_matrix(T, y)
+        nu, M = y[here], model.mass_matrix(T, y)
         kinetic = 0.5 * nu @ M @ nu
-        still = values.at[here].set(0.0)
-        still = eqx.tree_at(lambda c: c.values, y, still) if values is not y else still
-        potential = model.energy(T, still)
+        potential = model.energy(T, y.at[here].set(0.0))
         last = model.system.bodies[-1].name if hasattr(model.system, "bodies") else "body"
         J = model.jacobian(T, y, last)
         twist = model.kinematics(T, y)
@@ -100,7 +95,6 @@ def four_bar():
         prepared, places = placed.prepared, placed.joint_frames
         loops = loop_gradient(prepared, placed.t, placed.poses, places)
         N = jnp.linalg.svd(loops.matrix)[2][-1] * loops.scale
-        tau = model.inverse_dynamics(0.0, y, rates_dot + 2.0 * N)
         after = model.apply_impulse(0.0, y, "coupler", KICK, POINT, TWIST)
         before, behind = model.decode(0.0, y), model.decode(0.0, after)
         linear = behind.velocity - before.velocity
@@ -108,10 +102,7 @@ def four_bar():
         return {
             "rates dot": rates_dot,
             "free motion": N,
-            "loops": (loops.matrix, loops.scale),
-            "motors": (model.inverse_dynamics(0.0, y, rates_dot), tau),
-            "moved": model.forward_dynamics(0.0, y, tau),
-            "mass matrix": model.mass_matrix(0.0, y),
+            "motors": model.inverse_dynamics(0.0, y, rates_dot + 2.0 * N),
             "jacobian": constraint_jacobian(prepared, 0.0, places).reshape(-1, 18),
             "change": (after - y, jnp.concatenate([linear, angular], 1)),
             "momenta": apply_mass(prepared, linear, angular),
@@ -122,13 +113,11 @@ def four_bar():
     return model, jax.tree.map(np.asarray, values)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.exhaustive
 def test_actuated_joint_of_a_loop(four_bar):
     """One motor for one freedom: it causes the accelerations, and does the same power."""
     model, at = four_bar
     y, wanted = model.encode(rj.problems.four_bar(thickness=0.05).state0), at["rates dot"]
-    N, all_motors = at["free motion"], at["motors"][1]
+    N, all_motors = at["free motion"], at["motors"]
     label = model.rate_labels[0]
 
     def motor(scale):
@@ -154,7 +143,6 @@ def test_actuated_joint_of_a_loop(four_bar):
         model.inverse_dynamics(0.0, y, wanted, actuated=closing)
 
 
-@pytest.mark.exhaustive
 def test_actuated_joints_of_a_tree(at_random):
     model, y = at_random
     labels = model.rate_labels
@@ -174,38 +162,6 @@ def test_actuated_joints_of_a_tree(at_random):
         model.inverse_dynamics(T, y, wanted, actuated=labels[0])
     with pytest.raises(ValueError, match=r"takes joints with free rates; got 'hing'. Did you mean"):
         model.inverse_dynamics(T, y, rates_dot, actuated=["hing"])
-
-
-@pytest.mark.exhaustive
-def test_actuated_legs_of_a_platform_balance_it():
-    """Six equal legs by symmetry: each carries a sixth of the weight along its axis."""
-    angles = np.deg2rad([8.0, 112.0, 128.0, 232.0, 248.0, 352.0])
-    feet = np.stack([np.cos(angles), np.sin(angles), 0 * angles], axis=1)
-    angles = np.deg2rad([52.0, 68.0, 172.0, 188.0, 292.0, 308.0])
-    balls = np.stack([0.6 * np.cos(angles), 0.6 * np.sin(angles), 0 * angles + 1.2], axis=1)
-    bodies, joints = [rj.Body("top", 20.0, (1.0, 1.0, 2.0), (0.0, 0.0, 1.2))], []
-    for k, (p, q) in enumerate(zip(feet, balls, strict=True)):
-        along = (q - p) / np.linalg.norm(q - p)
-        first = np.cross(along, (0.0, 0.0, 1.0))
-        for name, part in (("low", 0.3), ("up", 0.7)):
-            bodies.append(rj.Body(f"{name}{k}", 1e-9, (1e-10,) * 3, p + part * (q - p)))
-        second = np.cross(along, first)
-        joints += [
-            rj.Universal("ground", f"low{k}", p, first, second),
-            rj.Prismatic(f"low{k}", f"up{k}", along, name=f"leg{k}"),
-            rj.Spherical(f"up{k}", "top", q),
-        ]
-    system = rj.System(bodies, joints, rj.Gravity((0.0, 0.0, -9.81)))
-    model = rj.NullSpace(system)
-    y, still = model.encode(system.reference_state()), jnp.zeros(model.num_rates)
-    legs = [f"leg{k}" for k in range(6)]
-    tau = dict(zip(model.rate_labels, model.inverse_dynamics(0, y, still, legs), strict=True))
-    along = (balls[0] - feet[0]) / np.linalg.norm(balls[0] - feet[0])
-    for label, force in tau.items():
-        wanted = 20.0 * 9.81 / 6.0 / along[2] if label in legs else 0.0
-        np.testing.assert_allclose(force, wanted, rtol=1e-8)
-    with pytest.raises(ValueError, match=r"'leg4'\], cannot cause these accelerations"):
-        model.inverse_dynamics(0, y, still, legs[:5])
 
 
 def test_impulse_respects_all_joints(four_bar):
@@ -231,5 +187,5 @@ def test_invalid_arguments_raise(at_random):
         model.jacobian(T, y, "b9")
     with pytest.raises(ValueError, match="axes"):
         model.jacobian(T, y, "b1", axes="world")
-    with pytest.raises(ValueError, match="armature"):
+    with pytest.raises(ValueError, match="`armature` of a joint is not supported"):
         rj.Absolute(model.system)

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import systems
 from formulations import cases
 
 import rigidjax as rj
@@ -13,27 +14,6 @@ from rigidjax.rotations import euler_map
 
 TOP, BODIES = cases.loaded_top(), cases.two_bodies()
 ZERO = jnp.zeros(())
-
-
-@pytest.mark.parametrize(
-    ("formulation", "rotation", "number"),
-    [
-        (rj.NullSpace, rj.Quaternion(), 7),
-        (rj.NullSpace, rj.Directors(), 12),
-        (rj.Absolute, rj.Quaternion(), 8),
-        (rj.Absolute, rj.Directors(), 18),
-        *((rj.NullSpace, rotation, 6) for rotation in cases.MINIMAL),
-        *((rj.Absolute, rotation, 6) for rotation in cases.MINIMAL),
-    ],
-)
-def test_count_of_unknowns(formulation, rotation, number):
-    """Lang, Table 1; with translation six more for each body."""
-    top, system = formulation(TOP, rotation), formulation(BODIES, rotation)
-    assert top.num_unknowns == number
-    assert top.encode(rj.State(orientation=(0.9, 0.1, 0.1, np.sqrt(0.17)))).shape == (number,)
-    assert system.num_unknowns == 2 * (number + 6)
-    assert system.num_unknowns == system.layout.size
-    assert formulation(rj.System(BODIES.bodies[0]), rotation).num_unknowns == number + 6
 
 
 def test_batched_unknowns():
@@ -60,14 +40,10 @@ def test_order_of_the_unknowns():
     assert np.allclose(space[-3:], [0.4, -0.5, -0.6], rtol=0, atol=1e-15)
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "Quaternion-zero",
-        "ZXZ",
-    )
-)
 @pytest.mark.float32
-@pytest.mark.parametrize("rotation", cases.ROTATIONS, ids=cases.rotation_name)
+@pytest.mark.parametrize(
+    "rotation", [rj.Quaternion(), rj.EulerAngles("ZXZ")], ids=cases.rotation_name
+)
 def test_encode_and_decode_are_inverse(rotation):
     for model in cases.models(BODIES, [rotation]):
         rng = np.random.default_rng(7)
@@ -91,13 +67,9 @@ SPECIAL = {
 }
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "RotationVector",
-        "ZXZ",
-    )
+@pytest.mark.parametrize(
+    "rotation", [rj.RotationVector(), rj.EulerAngles("ZXZ")], ids=cases.rotation_name
 )
-@pytest.mark.parametrize("rotation", cases.MINIMAL, ids=cases.rotation_name)
 def test_charts_at_special_rotations(rotation):
     """A state at the singularity of a parametrization starts in another chart, exactly."""
     omega = (1.0, 2.0, 3.0)
@@ -185,9 +157,7 @@ def test_jaxpr_of_charts_does_not_grow_with_bodies(formulation):
 
 def test_models_do_not_leak_tracers():
     """One model is used inside several compiled functions and outside of them."""
-    hinge = rj.Revolute("ground", "rod", (0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
-    rod = rj.Body("rod", 1.0, (0.1, 0.1, 0.01), (0.5, 0.0, 0.0))
-    for system in (TOP, rj.System(rod, [hinge], rj.Gravity((0.0, 0.0, -9.81)))):
+    for system in (TOP, systems.case("pendulum").system):
         model = rj.NullSpace(system)
         state = rj.State() if system is TOP else system.reference_state()
         y = jax.jit(model.encode)(state)
@@ -217,21 +187,13 @@ def test_redundant_parametrizations_do_not_rechart():
 
 
 def test_reference_state_is_encoded_and_decoded():
-    body = rj.Body(
-        "a",
-        1.0,
-        (1.0, 1.0, 1.0),
-        (1.0, 2.0, 3.0),
-        (0.0, 0.0, 0.0, 1.0),
-        (4.0, 5.0, 6.0),
-        (7.0, 8.0, 9.0),
-    )
+    place, turn, rates = (1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 1.0), ((4.0, 5.0, 6.0), (7.0, 8.0, 9.0))
+    body = rj.Body("a", 1.0, (1.0, 1.0, 1.0), place, turn, *rates)
     model = rj.NullSpace(rj.System(body))
     state = model.decode(ZERO, model.encode(rj.System(body).reference_state()))
-    assert np.array_equal(state.position, [[1.0, 2.0, 3.0]])
-    assert np.array_equal(state.orientation, [[0.0, 0.0, 0.0, 1.0]])
-    assert np.array_equal(state.velocity, [[4.0, 5.0, 6.0]])
-    assert np.array_equal(state.angular_velocity, [[7.0, 8.0, 9.0]])
+    assert np.array_equal(state.position, [place])
+    assert np.array_equal(state.orientation, [turn])
+    assert np.array_equal(np.concatenate([state.velocity, state.angular_velocity]), rates)
     assert rj.System(body).num_dof == 6
     assert model.reactions(ZERO, model.encode(state)) == {}
 
@@ -246,18 +208,9 @@ BAD_STATES = [
     (rj.State(orientation=(1.0 + 2e-6, 0.0, 0.0, 0.0)), "unit quaternions, scalar first, to 1e-6"),
     (rj.State(orientation=(0.0, 0.0, 0.0, 0.0)), "unit quaternions, scalar first, to 1e-6"),
     (rj.State(orientation=(np.nan, 0.0, 0.0, 0.0)), r"State\(orientation=...\)` must be finite"),
-    (
-        rj.State(angular_velocity=(np.inf, 0.0, 0.0)),
-        r"State\(angular_velocity=...\)` must be finite",
-    ),
-    (
-        rj.State(position=(1.0, 0.0, 0.0)),
-        r"State\(position=...\)` of a `FixedPointBody` must be zero",
-    ),
-    (
-        rj.State(velocity=(1.0, 0.0, 0.0)),
-        r"State\(velocity=...\)` of a `FixedPointBody` must be zero",
-    ),
+    (rj.State(angular_velocity=(np.inf, 0.0, 0.0)), r"State\(angular_velocity=...\)` must be fin"),
+    (rj.State(position=(1.0, 0.0, 0.0)), r"State\(position=...\)` of a `FixedPointBody` must be"),
+    (rj.State(velocity=(1.0, 0.0, 0.0)), r"State\(velocity=...\)` of a `FixedPointBody` must be"),
     (rj.State(position=(np.nan, 0.0, 0.0)), r"State\(position=...\)` must be finite"),
 ]
 

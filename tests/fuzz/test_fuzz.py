@@ -44,18 +44,15 @@ NOT_WRITTEN = {
 }  # fmt: skip
 
 
-@pytest.mark.exhaustive(but=("6", "9", "12", "22", "30", "36"))
+@pytest.mark.exhaustive(but=("9", "12", "22", "30", "36"))
 @pytest.mark.parametrize("seed", range(60))
-@pytest.mark.exhaustive("6")
 def test_random_jaxprs_agree_with_xla(seed):
     found = run.run_seed("jaxpr", seed, None, 0.0)
     assert "failure" not in found, found
 
 
-@pytest.mark.exhaustive(but=("20", "34"))
+@pytest.mark.exhaustive(but=("34",))
 @pytest.mark.parametrize("seed", range(36))
-@pytest.mark.exhaustive("20")
-@pytest.mark.exhaustive("20")
 def test_random_systems_agree(seed):
     found = run.run_seed("system", seed, None, 0.0)
     assert "failure" not in found, found

@@ -1,8 +1,5 @@
 """Arms whose inertial parameters are found by regression, and their data."""
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 import rigidjax as rj
@@ -25,7 +22,7 @@ def planar_arm(gravity=-9.81):
     return rj.System(bodies, joints, rj.Gravity((0, 0, gravity)))
 
 
-def mixed_tree(motions=(None, None, None)):
+def mixed_tree():
     """A hinge, a slider turned round and a hinge in general position, with springs."""
     p = (0.5, 0.5, -0.5, 0.5)
     inertia = np.array([[0.5, 0.02, -0.1], [0.02, 0.6, 0.05], [-0.1, 0.05, 0.7]])
@@ -35,25 +32,15 @@ def mixed_tree(motions=(None, None, None)):
         rj.Body("c", 2.0, 0.3 * inertia, (0.9, 0.3, 0.1), p),
     ]
     joints = [
-        rj.Revolute("ground", "a", (0, 0.1, 0), (0.1, 0.3, 1.0), motions[0], "first"),
-        rj.Prismatic("b", "a", (0, 1, 0.2), motions[1], name="second"),
-        rj.Revolute("b", "c", (0.4, 0, 0), (1, 1, 0), motions[2], "third"),
+        rj.Revolute("ground", "a", (0, 0.1, 0), (0.1, 0.3, 1.0), name="first"),
+        rj.Prismatic("b", "a", (0, 1, 0.2), name="second"),
+        rj.Revolute("b", "c", (0.4, 0, 0), (1, 1, 0), name="third"),
     ]
     forces = [
         rj.Gravity((0.3, -1, -9.81)),
         rj.Spring("a", "c", (0, 0, 0), (0.9, 0.5, 0.1), 5.0, 0.2),
     ]
     return rj.System(bodies, joints, forces)
-
-
-class Swing(eqx.Module):
-    """A motion whose numbers are leaves, so that joints with it are of one kind."""
-
-    size: jax.Array
-    rate: jax.Array
-
-    def __call__(self, t):
-        return self.size * jnp.sin(self.rate * t)
 
 
 def excitation(joints, count=200, seed=0):
@@ -69,21 +56,16 @@ def excitation(joints, count=200, seed=0):
     )
 
 
-PLANTED = np.concatenate(
-    [
-        ident.inertial_parameters(planar_arm()) * 0,
-        [0.3, 0.2, 0.1, 0.15, 0.02, -0.03],
-    ]
-)
+PLANTED = np.concatenate([np.zeros(20), [0.3, 0.2, 0.1, 0.15, 0.02, -0.03]])
 PLANTED[:10] = rj.MassProperties(2.0, (0.12, 0.01, -0.02), (0.03, 0.04, 0.02)).parameters()
 PLANTED[10:20] = rj.MassProperties(1.1, (0.1, -0.02, 0.03), (0.02, 0.025, 0.02)).parameters()
 
 
-def arm_data(noise, count=200, seed=0, terms=FRICTION):
+def arm_data(noise, count=200, seed=0):
     """The planar arm with the planted parameters, and noise on its torques."""
     moved = excitation(2, count, seed)
     zero = np.zeros((count, 2))
-    exact = ident.joint_data(planar_arm(), *moved, zero, terms=terms)
-    torques = exact.matrix @ PLANTED[: exact.matrix.shape[2]]
+    exact = ident.joint_data(planar_arm(), *moved, zero, terms=FRICTION)
+    torques = exact.matrix @ PLANTED
     torques += noise * np.random.default_rng(seed + 1).normal(size=torques.shape)
-    return ident.joint_data(planar_arm(), *moved, torques, terms=terms)
+    return ident.joint_data(planar_arm(), *moved, torques, terms=FRICTION)

@@ -5,13 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import rigidjax as rj
-from rigidjax.identification import (
-    Gyroscope,
-    Measurements,
-    Parameter,
-    Positive,
-    PrincipalInertia,
-)
+from rigidjax.identification import Gyroscope, Measurements, Parameter, Positive, PrincipalInertia
 
 DOUBLE = bool(jax.config.jax_enable_x64)
 TOLERANCE = 1e-8 if DOUBLE else 1e-5
@@ -19,6 +13,7 @@ TOLERANCE = 1e-8 if DOUBLE else 1e-5
 INERTIA = (0.020, 0.017, 0.006)
 DRAG = 2e-4
 RATES = ((1.0, 9.0, -4.0), (-3.0, 7.0, 5.0), (6.0, -2.0, 8.0))
+LABELS, UNIT = ("I1", "I2", "I3"), "kg m^2"
 LENGTHS = (40, 30, 20)
 STEP = 0.03
 NOISE = 0.05
@@ -42,6 +37,9 @@ def orientation_of(experiment):
 
 def model(inertia=INERTIA, drag=DRAG):
     return rj.NullSpace(rj.FixedPointBody(np.asarray(inertia), moment=rj.QuadraticDrag(drag)))
+
+
+START = model((0.016, 0.015, 0.006), 4e-4)
 
 
 def simulated_rates(formulation, rates, ts):
@@ -69,14 +67,8 @@ def measurements(noise=0.0, seed=0, known=False):
 def parameters(fixed=("I3",)):
     """Two moments, drag, and the start rates of each run: 2 + 1 + 3 x 3."""
     return (
-        Parameter(
-            "inertia",
-            inertia_of,
-            PrincipalInertia(fixed=fixed),
-            unit="kg m^2",
-            labels=("I1", "I2", "I3"),
-        ),
-        Parameter("drag", drag_of, Positive(), unit="kg m^2"),
+        Parameter("inertia", inertia_of, PrincipalInertia(fixed=fixed), unit=UNIT, labels=LABELS),
+        Parameter("drag", drag_of, Positive(), unit=UNIT),
         Parameter("rates", rates_of, per_run=True, unit="rad/s"),
     )
 

@@ -14,7 +14,7 @@ from identification.cases import inertia_of
 from jaxtyping import Array, Float
 
 import rigidjax as rj
-from rigidjax.identification import Bounded, Positive, PrincipalInertia, Unconstrained
+from rigidjax.identification import Positive, PrincipalInertia, Unconstrained
 from rigidjax.rotations import so3
 from rigidjax.sensors.base import AbstractReading, unwrap_measured_angles
 
@@ -54,25 +54,19 @@ def draw_steps(rng, shape):
     return np.cumsum(0.3 * rng.normal(size=shape), axis=0) + rng.normal(size=shape)
 
 
-def fit_planted(
-    experiment, parameters, seed=0, noise=1.0, start=None, ts=TS, draw=draw_white, **options
-):
-    """A fit of simulated data with `noise` times the noise that is stated.
-
-    From the truth on, or from the model `start`; `draw` the errors of a sensor.
-    """
+def fit_planted(experiment, parameters, seed=0, noise=1.0, draw=draw_white):
+    """A fit from the truth on, of data with `noise` times the stated noise, drawn by `draw`."""
     model, state, sensors = experiment
     model = unwrap_measured_angles(model, tuple(sensors))
-    run = rj.simulate(model, state, ts[-1], ts=ts)
+    run = rj.simulate(model, state, TS[-1], ts=TS)
     exact = _readings(model, tuple(sensors), run.ts, run.ys)
     rng = np.random.default_rng(seed)
     data = {
         sensor: values + noise * min(std, 1.0) * draw(rng, values.shape)
         for (sensor, std), values in zip(sensors.items(), exact, strict=True)
     }
-    measurements = rj.Measurements(ts, data, sensors)
-    start = model if start is None else start
-    return rj.identify(start, measurements, parameters, state0=state, horizons=(1.0,), **options)
+    measurements = rj.Measurements(TS, data, sensors)
+    return rj.identify(model, measurements, parameters, state0=state, horizons=(1.0,))
 
 
 # --- A free body with a known torque and unknown drag -------------------------------------------
@@ -88,22 +82,17 @@ class Moment(eqx.Module):
         return self.torque + self.drag(t, R, omega)
 
 
-def free_body(inertia, torque, rates, drag=2e-4):
+def free_body(inertia, torque, rates, drag):
     moment = Moment(jnp.asarray(torque), rj.QuadraticDrag(drag))
     model = rj.NullSpace(rj.FixedPointBody(inertia, moment=moment))
     return model, rj.State(angular_velocity=rates), {rj.Gyroscope(): 0.01}
 
 
+# Drag of either sign: it may be zero.
 FREE_BODY = (
     p("inertia", inertia_of, PrincipalInertia(), labels=LABELS, unit=MOMENT),
-    p("drag", lambda e: e.model.system.moment.drag.coefficient, Positive(), unit=MOMENT),
+    p("drag", lambda e: e.model.system.moment.drag.coefficient, unit=MOMENT),
 )
-
-
-# Drag that may be on its bound.
-FREE_BOUND = (FREE_BODY[0], p("drag", FREE_BODY[1].where, Bounded(0.0, np.inf), unit=MOMENT))
-# Drag of either sign: it may be zero.
-FREE_DRAG = (FREE_BODY[0], p("drag", FREE_BODY[1].where, unit=MOMENT))
 
 
 # --- A gyroscope with bias and drift, mounted at an unknown angle about the third axis ----------
@@ -199,78 +188,4 @@ PENDULUM = (
     p("mass", lambda e: e.model.system.potential.function.mass, Positive(), unit="kg"),
     p("length", lambda e: e.model.system.potential.function.length, Positive(), unit="m"),
     p("moment", inertia_of, Positive(which=(0,)), labels=LABELS, unit=MOMENT),
-)
-
-
-# --- A servo: a wheel with two springs, a damper and a motor with back-EMF ----------------------
-
-
-class Servo(eqx.Module):
-    r"""Springs, a damper, a motor at the voltage $R u$ and a known torque, about the third axis.
-
-    The motor has the torque $K u(t) - K^2 \dot q / R$.
-    """
-
-    k1: Array
-    k2: Array
-    rest: Array
-    c: Array
-    K: Array
-    voltage: Array
-    torque: Array
-
-    def __call__(self, t, R, omega):
-        angle = jnp.arctan2(R[1, 0], R[0, 0])
-        springs = -self.k1 * angle - self.k2 * (angle - self.rest)
-        motor = self.K * (self.voltage * jnp.sin(5 * t) - self.K * omega[2] / 2)
-        known = self.torque * jnp.cos(3 * t)
-        return jnp.zeros(3).at[2].set(springs - self.c * omega[2] + motor + known)
-
-
-def servo(voltage, torque, rest):
-    law = Servo(*(jnp.asarray(float(x)) for x in (2.0, 3.0, rest, 0.5, 0.8, voltage, torque)))
-    model = rj.NullSpace(rj.FixedPointBody((0.3, 0.3, 0.4), moment=law))
-    return model, rj.State(angular_velocity=(0.0, 0.0, 4.0)), {rj.Gyroscope(): 0.001}
-
-
-SERVO = (
-    p("inertia", inertia_of, Positive(which=(2,)), labels=LABELS, unit=MOMENT),
-    p("k1", lambda e: e.model.system.moment.k1, Positive(), unit="N m/rad"),
-    p("k2", lambda e: e.model.system.moment.k2, Positive(), unit="N m/rad"),
-    p("c", lambda e: e.model.system.moment.c, Positive(), unit="N m s/rad"),
-    p("K", lambda e: e.model.system.moment.K, Positive(), unit="N m/A"),
-)
-
-
-# --- An arm on a driven joint, with and without the torque that it takes ------------------------
-
-
-class Sway(eqx.Module):
-    """An oscillating angle that starts from rest."""
-
-    amplitude: Array
-
-    def __call__(self, t):
-        return self.amplitude * (1 - jnp.cos(4 * t))
-
-
-def driven_arm(torque_noise):
-    body = rj.Body("arm", 1.3, (0.02, 0.05, 0.06), (0.7, 0.0, 0.0))
-    axis, motion = (0.0, 0.0, 1.0), Sway(jnp.asarray(0.6))
-    joint = rj.Revolute("ground", "arm", (0.0, 0.0, 0.0), axis, motion, name="hinge")
-    system = rj.System(body, [joint], rj.Gravity((0.0, -9.81, 0.0)))
-    sensors = {rj.JointRate("hinge"): 0.01, rj.JointTorque("hinge"): torque_noise}
-    return rj.NullSpace(system), system.reference_state(), sensors
-
-
-DRIVEN_ARM = (
-    p("mass", lambda e: e.model.system.bodies[0].mass, Positive(), unit="kg"),
-    p(
-        "moment",
-        lambda e: e.model.system.bodies[0].inertia,
-        Positive(which=(2,)),
-        labels=LABELS,
-        unit=MOMENT,
-    ),
-    p("amplitude", lambda e: e.model.system.joints[0].motion.amplitude, unit="rad"),
 )

@@ -1,4 +1,4 @@
-"""The measured arm: what a regression of it finds, and how it predicts the other half."""
+"""Regressions of the measured arm."""
 
 import pathlib
 
@@ -16,7 +16,7 @@ EDGE = 20
 
 @pytest.fixture(scope="module")
 def halves():
-    """Return the data of both halves of the motion, and the nominal links as a prior."""
+    """Return the data of both halves of the motion."""
     raw = np.load(DATA / "excitation.npz")
     ts = float(raw["dt"]) * np.arange(len(raw["motor_position"]))
     gear = np.diag(raw["reduction"])
@@ -26,16 +26,13 @@ def halves():
     v, a = (ident.differentiate(ts, q, window=0.01, derivative=k) for k in (1, 2))
     tau = ident.lowpass(ts, raw["motor_torque"], 50.0) @ gear
     robot = rj.models.load(DATA / "tx40.urdf", fixed_base=True)
-    system, prior = ident.describe_in_frames(robot.system, robot.frames)
-    # Link 6 has no inertia in the file: a ball of 3 cm.
-    prior["link_6"] = rj.MassProperties(0.2, (0, 0, 0.042), np.full(3, 0.4 * 0.2 * 0.03**2))
+    system, _ = ident.describe_in_frames(robot.system, robot.frames)
     coupled = {"motor 6": {"joint_5": 1.0, "joint_6": 1.0}}
     middle = len(q) // 2
-    data = [
+    return [
         ident.joint_data(system, *(x[rows] for x in (q, v, a, tau)), terms=TERMS, coupled=coupled)
         for rows in (slice(EDGE, middle, 3), slice(middle, len(q) - EDGE, 3))
     ]
-    return *data, prior
 
 
 def test_halves_of_the_data_agree_within_their_intervals(halves):
@@ -43,7 +40,7 @@ def test_halves_of_the_data_agree_within_their_intervals(halves):
 
     Standard deviations for independent residuals are far too small, and the report says so first.
     """
-    first, second = (ident.regress(data) for data in halves[:2])
+    first, second = (ident.regress(data) for data in halves)
     assert first.base.chosen == second.base.chosen and first.method == second.method == "hac"
 
     def differ(method):
@@ -70,30 +67,3 @@ def test_base_parameters_and_friction(halves):
     viscous[4:] += found["motor 6.viscous"]
     # Friction depends on temperature: not the same numbers on another day.
     np.testing.assert_allclose(viscous, [8.05, 5.53, 1.97, 1.11, 1.86, 0.65], rtol=0.2)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("weight", [1.0, 1e-2])
-def test_consistent_arm_predicts_the_other_half_better(halves, weight):
-    train, test, prior = halves
-    linear = ident.regress(train)
-    found = ident.consistent_regression(linear, prior=prior, weight=weight)
-    for body in found.bodies.values():
-        assert np.linalg.eigvalsh(body.pseudo_inertia())[0] > 0
-    assert min(found.terms[label] for label in found.terms if "offset" not in label) > 0
-    assert np.all(found.rms < 1.1 * linear.rms)
-
-    def error(parameters):
-        return np.linalg.norm(test.rms(parameters) / linear.noise)
-
-    assert error(found.parameters) < error(linear.parameters)
-
-
-@pytest.mark.exhaustive
-def test_no_bodies_have_the_parameters_of_least_squares(halves):
-    """With a negligible prior the residual remains larger: the minimum is not physical."""
-    train, _, prior = halves
-    linear = ident.regress(train)
-    found = ident.consistent_regression(linear, prior=prior, weight=1e-4)
-    excess = np.linalg.norm(found.rms / linear.noise) / np.linalg.norm(linear.rms / linear.noise)
-    assert 1.005 < excess < 1.02

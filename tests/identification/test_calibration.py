@@ -1,6 +1,5 @@
 """Sensors that are not ideal: bias, scale, misalignment, delay."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +21,6 @@ def torque(t, R, omega):
 
 MODEL = rj.NullSpace(rj.FixedPointBody(INERTIA, moment=torque))
 EARLY = rj.State(angular_velocity=(0.5, -0.8, 1.0))
-TRUE = rj.Gyroscope(bias=BIAS, scale=SCALE, misalignment=TURN, delay=DELAY)
 PARAMETERS = (
     rj.Parameter("bias", lambda e: e.sensors[0].bias, unit="rad/s"),
     rj.Parameter("scale", lambda e: e.sensors[0].scale),
@@ -47,39 +45,21 @@ def exact():
     return SCALE * (omega @ C.T) + np.array(BIAS)
 
 
-def test_reading_with_bias_scale_and_misalignment(start, exact):
-    """The delay by one step back agrees with the motion at the shifted time."""
-    run = rj.simulate(MODEL, start, 4.0, ts=TS, rtol=1e-11, atol=1e-11)
-
-    @eqx.filter_jit
-    def predict_readings(sensor):
-        return jax.vmap(lambda t, y: sensor.predict(MODEL, t, y))(run.ts, run.ys)
-
-    found = predict_readings(TRUE)
-    assert np.max(np.abs(found - exact)) < 1e-9
-    late = rj.Delayed(rj.Gyroscope(bias=BIAS, scale=SCALE, misalignment=TURN), DELAY)
-    again = predict_readings(late)
-    assert np.array_equal(again, found)
-    assert late.name == "delayed gyroscope" and late.channels == TRUE.channels
-
-
 def test_delayed_reading_from_a_single_state():
     """The motion is continued backwards to round-off over a delay of 0.2 rad."""
     run = rj.simulate(MODEL, EARLY, 1.0, ts=[0.8, 1.0], rtol=1e-12, atol=1e-12)
     sensor = rj.Delayed(rj.Gyroscope(), 0.2)
     found = sensor.predict(MODEL, run.ts[-1], run.ys[-1])
     np.testing.assert_allclose(found, run.states.angular_velocity[0, 0], atol=1e-11)
+    late = rj.Delayed(rj.Gyroscope(bias=BIAS, scale=SCALE, misalignment=TURN), DELAY)
+    same = rj.Gyroscope(bias=BIAS, scale=SCALE, misalignment=TURN, delay=DELAY)
+    found, expected = (s.predict(MODEL, run.ts[-1], run.ys[-1]) for s in (late, same))
+    np.testing.assert_array_equal(found, expected)
+    assert late.name == "delayed gyroscope" and late.channels == same.channels
 
 
 ROTOR = 1e-3, 0.1  # kg m^2, N m s: the rate follows the torque within 10 ms.
 TORQUE = (0.2, -0.1)  # N m, from 0 s and from 0.25 s
-
-
-def rotor(formulation):
-    body = rj.Body("rotor", 0.1, (ROTOR[0],) * 3)
-    hinge = rj.Revolute("ground", "rotor", (0, 0, 0), (0, 0, 1), name="hinge", damping=ROTOR[1])
-    motor = rj.Motor("hinge", rj.Signal([0.0, 0.25, 1.0], (*TORQUE, TORQUE[1]), "hold"))
-    return formulation(rj.System(body, hinge, motor))
 
 
 def rotor_rate(t, start=0.5):
@@ -91,22 +71,15 @@ def rotor_rate(t, start=0.5):
     return rate, decay * (np.where(t < 0.25, *final) - rate)
 
 
-@pytest.mark.parametrize(
-    ("formulation", "solver", "mode"),
-    [
-        (rj.NullSpace, None, "forward"),
-        (rj.NullSpace, None, "reverse"),
-        (lambda system: rj.Absolute(system, index=3), rj.solvers.Radau5(), "forward"),
-    ],
-)
-@pytest.mark.exhaustive("<lambda>-solver2-forward")
-@pytest.mark.exhaustive("NullSpace-None-reverse", "<lambda>-solver2-forward")
-def test_run_with_a_delay(formulation, solver, mode):
+def test_run_with_a_delay():
     """A late rate of a stiff rotor whose torque jumps, and its derivative by the delay.
 
     Samples lie before the start of the run, at its jump and at equal times of several sensors.
     """
-    model = rotor(formulation)
+    body = rj.Body("rotor", 0.1, (ROTOR[0],) * 3)
+    hinge = rj.Revolute("ground", "rotor", (0, 0, 0), (0, 0, 1), name="hinge", damping=ROTOR[1])
+    motor = rj.Motor("hinge", rj.Signal([0.0, 0.25, 1.0], (*TORQUE, TORQUE[1]), "hold"))
+    model = rj.NullSpace(rj.System(body, hinge, motor))
     ts, delay = np.array([0.0, 0.01, 0.02, 0.1, 0.26, 0.27, 0.28, 0.5]), 0.02
     late = rj.Delayed(rj.JointRate("hinge"), delay)
     result = rj.sensitivity(
@@ -116,8 +89,6 @@ def test_run_with_a_delay(formulation, solver, mode):
         rj.Parameter("delay", lambda e: e.sensors[0].delay),
         ts=ts,
         sensors=(late, rj.JointRate("hinge")),
-        mode=mode,
-        solver=solver,
         rtol=1e-9,
         atol=1e-9,
     )
@@ -153,12 +124,6 @@ def test_initial_state_from_a_reading():
     y = MODEL.encode(EARLY)
     found = sensor.start(MODEL, rj.State(), sensor.predict(MODEL, jnp.array(0.0), y))
     assert np.allclose(found.angular_velocity[0], ideal, atol=1e-14)
-
-
-def test_sensors_are_hashable():
-    assert rj.Gyroscope() == rj.Gyroscope() and rj.Gyroscope(bias=BIAS) != rj.Gyroscope()
-    assert rj.Gyroscope(name="spare").name == "spare"
-    assert eqx.tree_equal(rj.Delayed(rj.Gyroscope(), 0.1), rj.Delayed(rj.Gyroscope(), 0.1))
 
 
 def test_invalid_arguments_raise():

@@ -4,37 +4,22 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+from identification.pendulum import ENCODER, angles, pendulum
 
 import rigidjax as rj
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.starts.first_samples import align_revolutions
 
-MASS, LENGTH, INERTIA, GRAVITY, DAMPING = 1.3, 0.4, 0.05, 9.81, 0.08
-TURN = 2 * np.pi
-ENCODER = rj.JointCoordinate("hinge")
+DAMPING, TURN = 0.08, 2 * np.pi
 TS = np.linspace(0.0, 2.0, 101)
-
-
-def pendulum(damping=0.05):
-    rod = rj.Body("rod", MASS, (1e-3, INERTIA, INERTIA), (LENGTH, 0, 0))
-    hinge = rj.Revolute("ground", "rod", (0, 0, 0), (0, 1, 0), name="hinge", damping=damping)
-    return rj.NullSpace(rj.System(rod, hinge, rj.Gravity((0, 0, -GRAVITY))))
-
-
-MODEL = pendulum()
+MODEL = pendulum(damping=0.05)
 START = rj.jointed_state(MODEL.system, {"hinge": 0.3}, {"hinge": 9.0})
 
 
 @pytest.fixture(scope="module")
 def angle():
     """Return the angle of a pendulum that passes the top."""
-
-    def rate(t, y):
-        moment = MASS * GRAVITY * LENGTH * np.cos(y[0]) - DAMPING * y[1]
-        return [y[1], moment / (INERTIA + MASS * LENGTH**2)]
-
-    return solve_ivp(rate, (0, 2), [0.3, 9.0], t_eval=TS, rtol=1e-11, atol=1e-11).y[0]
+    return angles(TS, (0.3, 9.0), damping=DAMPING)
 
 
 def wrap(angle, lowest):
@@ -111,13 +96,15 @@ def test_fit_of_sparse_readings_modulo_a_revolution(angle):
     assert any("compared modulo a turn" in note for note in fit.notes)
 
 
+def test_initial_state_is_not_changed():
+    for sensor in (ENCODER, rj.Position("rod")):
+        assert sensor.start(MODEL, START, np.ones(sensor.value_shape)) is START
+
+
 def test_calibration_of_joint_sensors():
     """Every sensor reads scale times its ideal value plus bias, and undoes it."""
-    hinge = rj.Revolute("ground", "rod", (0, 0, 0), (0, 1, 0), name="hinge")
-    rod = rj.Body("rod", MASS, (1e-3, INERTIA, INERTIA), (LENGTH, 0, 0))
-    system = rj.System(rod, hinge, [rj.Gravity((0, 0, -9.81)), rj.Motor("hinge", lambda t: 2.0)])
-    model = rj.NullSpace(system)
-    y = model.encode(rj.jointed_state(system, {"hinge": 0.4}, {"hinge": 2.0}))
+    model = pendulum(forces=[rj.Motor("hinge", lambda t: 2.0)])
+    y = model.encode(rj.jointed_state(model.system, {"hinge": 0.4}, {"hinge": 2.0}))
     turn = np.array([0.02, -0.03, 0.01])
     plain, calibrated = [], []
     for kind in (rj.JointCoordinate, rj.JointRate, rj.JointTorque):

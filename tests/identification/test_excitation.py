@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from identification.cases import INERTIA, LABELS, inertia_of, rates_of
 
 import rigidjax as rj
 from rigidjax.identification import (
@@ -14,16 +15,8 @@ from rigidjax.identification import (
 )
 
 TS = np.linspace(0.0, 1.0, 21)
-INERTIA, NOISE = (0.02, 0.017, 0.006), 0.01
+NOISE = 0.01
 STATE = rj.State(angular_velocity=(1.0, 5.0, -3.0))
-
-
-def inertia_of(experiment):
-    return experiment.model.system.inertia
-
-
-def rates_of(experiment):
-    return experiment.state0.angular_velocity
 
 
 def moment_of(experiment):
@@ -34,13 +27,7 @@ def body(inertia=INERTIA):
     return rj.NullSpace(rj.FixedPointBody(inertia))
 
 
-MOMENTS = Parameter(
-    "inertia",
-    inertia_of,
-    PrincipalInertia(fixed=("I3",)),
-    labels=("I1", "I2", "I3"),
-    unit="kg m^2",
-)
+MOMENTS = Parameter("inertia", inertia_of, PrincipalInertia(fixed=("I3",)), labels=LABELS)
 RATES = Parameter("rates", rates_of, unit="rad/s")
 SENSORS = {Gyroscope(): NOISE}
 
@@ -80,7 +67,7 @@ def test_spin_up_against_hand_calculation():
         still,
         TS,
         SENSORS,
-        (torque, Parameter("I", inertia_of, Positive(which=(2,)), labels=("I1", "I2", "I3"))),
+        (torque, Parameter("I", inertia_of, Positive(which=(2,)), labels=LABELS)),
     )
     assert both.d_score == -np.inf and both.a_score == np.inf and both.e_score == 0
     assert not both.identifiability.identifiable and both.std == {"m": np.inf, "I3": np.inf}
@@ -96,35 +83,38 @@ def test_sensor_without_samples_has_no_information():
     assert masked.num_readings == shorter.num_readings == 30
 
 
-def test_invalid_arguments_raise():
-    model = body()
-    with pytest.raises(TypeError, match=r"`excitation\(model, ...\)` takes a formulation"):
-        excitation(model.system, STATE, TS, SENSORS, MOMENTS)
-    with pytest.raises(ValueError, match=r"takes a dictionary such as \{rj.Gyroscope\(\): 0.01\}"):
-        excitation(model, STATE, TS, {}, MOMENTS)
-    with pytest.raises(TypeError, match="must be sensors such as"):
-        excitation(model, STATE, TS, {"gyroscope": 0.1}, MOMENTS)
-    with pytest.raises(ValueError, match="Every sensor needs a name of its own"):
-        excitation(
-            model, STATE, TS, {rj.Position(): 1.0, rj.Position(None, (1, 0, 0)): 1.0}, MOMENTS
-        )
-    with pytest.raises(
-        ValueError, match=r"`excitation\(ts=...\)` must be strictly increasing; sample 1 is at"
-    ):
-        excitation(model, STATE, TS[::-1], SENSORS, MOMENTS)
-    with pytest.raises(ValueError, match="noise of the sensor 'gyroscope' must be positive"):
-        excitation(model, STATE, TS, {Gyroscope(): 0.0}, MOMENTS)
-    with pytest.raises(TypeError, match=r"`excitation\(parameters=...\)` takes `rj.Parameter`"):
-        excitation(model, STATE, TS, SENSORS, (inertia_of,))  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="needs parameters of different names"):
-        excitation(model, STATE, TS, SENSORS, ())
-    with pytest.raises(ValueError, match=r"Parameters need different labels; got \['I1'\]"):
-        other = Parameter("other", rates_of, labels=("I1", "x", "y"))
-        excitation(model, STATE, TS, SENSORS, (MOMENTS, other))
+OTHER = Parameter("other", rates_of, labels=("I1", "x", "y"))
+TWICE = {rj.Position(): 1.0, rj.Position(None, (1, 0, 0)): 1.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"model": body().system}, TypeError, r"`excitation\(model, ...\)` takes a formulation"),
+        ({"noise": {}}, ValueError, r"takes a dictionary such as \{rj.Gyroscope\(\): 0.01\}"),
+        ({"noise": {"gyroscope": 0.1}}, TypeError, "must be sensors such as"),
+        ({"noise": TWICE}, ValueError, "Every sensor needs a name of its own"),
+        ({"ts": TS[::-1]}, ValueError, r"excitation\(ts=...\)` must be strictly incr.*ple 1 is at"),
+        ({"noise": {Gyroscope(): 0.0}}, ValueError, "of the sensor 'gyroscope' must be positive"),
+        ({"parameters": (inertia_of,)}, TypeError, r"`excitation\(parameters=...\)` takes `rj.P"),
+        ({"parameters": ()}, ValueError, "needs parameters of different names"),
+        ({"parameters": (MOMENTS, OTHER)}, ValueError, r"need different labels; got \['I1'\]"),
+    ],
+)
+def test_invalid_arguments_raise(change, error, message):
+    arguments = {
+        "model": body(), "state0": STATE, "ts": TS, "noise": SENSORS, "parameters": MOMENTS,
+        **change,
+    }  # fmt: skip
+    with pytest.raises(error, match=message):
+        excitation(*arguments.values())
+
+
+def test_too_few_readings_raise():
+    noise = np.full((2, 3), np.inf)
+    noise.ravel()[:4] = 1.0
     with pytest.raises(ValueError, match="4 scalar readings cannot determine 5 parameters"):
-        noise = np.full((2, 3), np.inf)
-        noise.ravel()[:4] = 1.0
-        excitation(model, STATE, TS[:2], {Gyroscope(): noise}, (MOMENTS, RATES))
+        excitation(body(), STATE, TS[:2], {Gyroscope(): noise}, (MOMENTS, RATES))
 
 
 def test_failed_simulation_raises():

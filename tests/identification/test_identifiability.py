@@ -1,61 +1,49 @@
 """The verdict of a fit on experiments that were planted to determine something, or not."""
 
+import functools
+
 import numpy as np
 import pytest
 from identification import planted
-from identification.planted import UNSEEN, fit_planted
+from identification.planted import UNSEEN, draw_dependent, draw_outliers, draw_steps, fit_planted
 
 from rigidjax.identification.experiment.parameters import ComponentTable
 from rigidjax.identification.statistics.identifiability import judge
 
 TRIAXIAL, SYMMETRIC, SPHERE = (0.02, 0.017, 0.006), (0.02, 0.02, 0.03), (0.02, 0.02, 0.02)
-TUMBLING, NO_TORQUE = (1.0, 9.0, -4.0), (0.0, 0.0, 0.0)
+TUMBLING = (1.0, 9.0, -4.0)
 
 
-def free_body(inertia, torque, rates=TUMBLING):
-    return planted.free_body(inertia, torque, rates), planted.FREE_BODY
+def free_body(inertia, torque, drag=2e-4):
+    return planted.free_body(inertia, torque, TUMBLING, drag), planted.FREE_BODY
 
 
-def mounted_gyroscope(inertia, rates=TUMBLING):
-    return planted.mounted_experiment(inertia, rates), planted.MOUNTED
+def mounted_gyroscope(inertia, **numbers):
+    return planted.mounted_experiment(inertia, TUMBLING, **numbers), planted.MOUNTED
 
 
 def pendulum(torque, camera):
     return planted.pendulum(torque, camera), planted.PENDULUM
 
 
-def servo(voltage, torque, rest):
-    return planted.servo(voltage, torque, rest), planted.SERVO
-
-
-def driven_arm(torque_noise):
-    return planted.driven_arm(torque_noise), planted.DRIVEN_ARM
-
-
 # For each experiment: which parameters can change together without changing a prediction, and
 # what the verdict says about it.
 CASES = {
     "torque-free body": (
-        lambda: free_body(TRIAXIAL, NO_TORQUE),
+        lambda: free_body(TRIAXIAL, (0.0, 0.0, 0.0)),
         [{"I1", "I2", "I3", "drag"}],
         ["only the ratios of I1, I2, I3 and drag", "I1/I3 = 3.3", "drag/I3 = 0.033"],
-    ),
-    "torque-free symmetric body": (
-        lambda: free_body(SYMMETRIC, NO_TORQUE),
-        [{"I1", "I2", "I3", "drag"}],
-        ["only the ratios of I1, I2, I3 and drag"],
     ),
     "a known torque fixes the scale": (
         lambda: free_body(TRIAXIAL, (0.1, 0.0, 0.0)),
         [],
         ["All 4 fitted parameters are identifiable."],
     ),
-    "a weak torque fixes it badly": (
-        lambda: free_body(TRIAXIAL, (2e-5, 0.0, 0.0)),
+    "no drag": (
+        lambda: free_body(TRIAXIAL, (0.1, 0.0, 0.0), 0.0),
         [],
-        ["All 4 fitted parameters are identifiable.", "I1 is hardly determined"],
+        ["All 4 fitted parameters", "drag cannot be distinguished from zero"],
     ),
-    "mounting on a triaxial body": (lambda: mounted_gyroscope(TRIAXIAL), [], ["All 9"]),
     "mounting on a symmetric body": (
         lambda: mounted_gyroscope(SYMMETRIC),
         [{"mounting", "rate[0]", "rate[1]"}],
@@ -77,70 +65,41 @@ CASES = {
         [{"length", "I1"}, {"mass", "I1"}],
         ["only one combination of them: mass*length/I1 = 1.13", "Hold two of them"],
     ),
-    "pendulum whose length is seen": (
-        lambda: pendulum(0.0, 0.001),
-        [{"mass", "I1"}],
-        ["only the ratios of mass and I1", "I1/mass = 0.61"],
-    ),
-    "pendulum with a known torque": (
-        lambda: pendulum(4.0, UNSEEN),
-        [{"mass", "length"}],
-        ["only one combination of them: mass*length = 0.9", "Hold one of them"],
-    ),
     "pendulum with both": (
         lambda: pendulum(4.0, 0.001),
         [],
         ["All 3", "The fixed values of I2 and I3 have no effect on the predictions."],
     ),
-    "servo": (lambda: servo(2, 3, 0.5), [], ["All 5"]),
-    "damper and motor in parallel": (
-        lambda: servo(0, 3, 0.5),
-        [{"c", "K"}],
-        ["c and K are not determined individually: changing them together"],
-    ),
-    "springs in parallel": (
-        lambda: servo(2, 3, 0),
-        [{"k1", "k2"}],
-        ["only one combination of them: k1 + k2 = 5.0"],
-    ),
-    "servo without a known torque": (
-        lambda: servo(2, 0, 0.5),
-        [{"I3", "k1", "k2", "c", "K"}],
-        ["I3, k1, k2, c and K are not determined individually"],
-    ),
-    "oscillator": (
-        lambda: servo(0, 0, 0),
-        [{"c", "K"}, {"k1", "k2"}, {"I3", "k2", "K"}],
-        [
-            "I3, k2 and K are not determined individually",
-            "k1 and k2 are not determined individually",
-        ],
-    ),
-    "a measured torque fixes the scale": (lambda: driven_arm(0.01), [], ["All 3"]),
+}
+NOISE = {
+    "white": {},
+    "none": {"noise": 0.0},
+    "dependent": {"draw": draw_dependent, "seed": 1},
+    "outliers": {"draw": draw_outliers, "seed": 2},
+    "steps": {"draw": draw_steps, "seed": 3},
 }
 
 
-@pytest.mark.exhaustive(
-    "oscillator",
-    "a measured torque fixes the scale",
-    "damper and motor in parallel",
-    "mounting on a symmetric body",
-    "mounting on a triaxial body",
-    "servo",
-    "torque-free body",
-    "torque-free symmetric body",
-    "springs in parallel",
-    "bias and drift on a sphere",
-    "servo without a known torque",
-    "pendulum",
-    "pendulum whose length is seen",
-    "pendulum with a known torque",
-    "pendulum with both",
+@functools.cache
+def fit_case(name, noise="white"):
+    return fit_planted(*CASES[name][0](), **NOISE[noise])
+
+
+@pytest.mark.parametrize(
+    ("name", "noise"),
+    [
+        *((name, "white") for name in CASES),
+        *(
+            (name, noise)
+            for name in ("torque-free body", "a known torque fixes the scale", "no drag")
+            for noise in ("dependent", "outliers", "steps")
+        ),
+        ("mounting on a symmetric body", "none"),
+    ],
 )
-@pytest.mark.parametrize("name", CASES)
-def test_planted_cases_are_recognised(name):
-    case, undetermined, words = CASES[name]
-    fit = fit_planted(*case())
+def test_planted_cases_are_recognised(name, noise):
+    _, undetermined, words = CASES[name]
+    fit = fit_case(name, noise)
     verdict = fit.identifiability
     assert fit.converged
     assert verdict.num_parameters == len(fit.labels)
@@ -148,64 +107,28 @@ def test_planted_cases_are_recognised(name):
     assert verdict.identifiable == (not undetermined)
     assert sorted(map(sorted, verdict.undetermined)) == sorted(map(sorted, undetermined))
     loose = set().union(*undetermined)
+    for covariance in fit.covariances.values():
+        infinite = np.isinf(covariance.std)
+        assert {x for x, no in zip(fit.labels, infinite, strict=True) if no} == loose
     assert {label for label, std in fit.std.items() if np.isinf(std)} == loose
-    for text in words:
+    assert not np.isnan(fit.covariance).any() and not np.isnan(fit.correlations).any()
+    for text in words if noise == "white" else ():
         assert text in str(verdict)
-
-
-@pytest.mark.exhaustive(
-    "pendulum-1-1.0",
-    "pendulum-2-1.0",
-    "pendulum-0-0.0",
-    "pendulum with both-1-1.0",
-    "pendulum with both-2-1.0",
-    "pendulum with both-0-0.0",
-)
-@pytest.mark.parametrize("seed, noise", [(1, 1.0), (2, 1.0), (0, 0.0)])
-@pytest.mark.parametrize("name", ["mounting on a symmetric body", "pendulum", "pendulum with both"])
-def test_report_does_not_depend_on_noise(name, seed, noise):
-    case, undetermined, _ = CASES[name]
-    verdict = fit_planted(*case(), seed=seed, noise=noise).identifiability
-    assert sorted(map(sorted, verdict.undetermined)) == sorted(map(sorted, undetermined))
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    "case, names",
-    [
-        (lambda: free_body(TRIAXIAL, NO_TORQUE, (0.0, 0.0, 9.0)), "'I1', 'I2'"),
-        (lambda: mounted_gyroscope(TRIAXIAL, (0.0, 0.0, 9.0)), "'mounting'"),
-        (lambda: driven_arm(UNSEEN), "'mass', 'I3'"),
-    ],
-)
-def test_parameters_without_effect_are_named(case, names):
-    with pytest.raises(ValueError, match=rf"parameters \[{names}\] act on nothing that is"):
-        fit_planted(*case())
 
 
 NOTHING = {"bias": (0.0, 0.0, 0.0), "drift": 0.0, "angle": 0.0, "torque": 0.0}
 ZERO = {"bias[0]", "bias[1]", "bias[2]", "drift", "mounting", "torque3"}
 
 
-@pytest.mark.exhaustive("<lambda>-zero1-0.0", "<lambda>-zero1-1.0")
 @pytest.mark.parametrize("noise", [0.0, 1.0])
-@pytest.mark.parametrize(
-    "case, zero",
-    [
-        (lambda: (planted.mounted_experiment(TRIAXIAL, TUMBLING, **NOTHING), planted.MOUNTED),
-         ZERO),
-        (lambda: (planted.free_body(TRIAXIAL, (0.1, 0, 0), TUMBLING, 0.0), planted.FREE_DRAG),
-         {"drag"}),
-    ],
-)  # fmt: skip
-def test_parameters_equal_to_zero_can_be_determined(case, zero, noise):
+def test_parameters_equal_to_zero_can_be_determined(noise):
     """The true value is zero, and so is the start: only the data determine the scale."""
-    fit = fit_planted(*case(), noise=noise)
+    fit = fit_planted(*mounted_gyroscope(TRIAXIAL, **NOTHING), noise=noise)
     verdict = fit.identifiability
     assert verdict.identifiable and fit.converged
     assert f"All {len(fit.labels)} fitted parameters are identifiable." in str(verdict)
     assert "changes no prediction" not in str(verdict)
-    for label in zero:
+    for label in ZERO:
         assert abs(fit.estimates[label]) < (4 if noise else 1e-3) * fit.std[label]
         assert f"{label} cannot be distinguished from zero" in str(verdict)
     exact = dict(zip(fit.labels, fit.starts, strict=True))
@@ -213,10 +136,7 @@ def test_parameters_equal_to_zero_can_be_determined(case, zero, noise):
 
 
 def test_undetermined_combinations_with_zeros_have_units():
-    zeros = NOTHING | {"torque": 0.02}
-    fit = fit_planted(
-        planted.mounted_experiment(SPHERE, TUMBLING, **zeros), planted.MOUNTED, noise=0.0
-    )
+    fit = fit_planted(*mounted_gyroscope(SPHERE, **NOTHING | {"torque": 0.02}), noise=0.0)
     # With a sensor that is not turned a bias is a rate about the same axis.
     pairs = [{f"bias[{k}]", f"rate[{k}]"} for k in range(3)]
     pairs += [{"drift", "torque3"}, {"mounting", "rate[0]", "rate[1]"}]
@@ -229,7 +149,7 @@ def test_undetermined_combinations_with_zeros_have_units():
 
 def test_undetermined_changes_preserve_the_equations_of_motion():
     """A torque compensates a drift, and a rotated sensor rotates the rates."""
-    fit = fit_planted(*mounted_gyroscope(SPHERE))
+    fit = fit_case("bias and drift on a sphere")
     value = fit.estimates
     by_labels = {frozenset(c): c for c in fit.identifiability.undetermined}
     change = by_labels[frozenset({"drift", "torque3"})]
@@ -290,6 +210,12 @@ def test_report_does_not_depend_on_units(power):
     assert there.rank == here.rank == 4 and there.messages[0].startswith("k1, k2 and k5 are not")
     np.testing.assert_allclose(there.singular_values, here.singular_values, atol=1e-14)
     assert [set(c) for c in there.undetermined] == [set(c) for c in here.undetermined]
+
+
+def test_large_deviations_are_named():
+    J = np.random.default_rng(4).normal(size=(30, 2)) * np.array([1.0, 1e-2])
+    verdict = judge_jacobian(J, np.array([1.0, 1.0]))
+    assert verdict.identifiable and "k2 is hardly determined" in str(verdict)
 
 
 def test_round_off_columns_carry_no_information():

@@ -1,4 +1,4 @@
-"""Fits with measured inputs, of every run its own."""
+"""Fits with measured inputs, and known values, of every run its own."""
 
 from typing import Any
 
@@ -6,14 +6,15 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cli.case_files import case_of, replace_text
 
 import rigidjax as rj
-from rigidjax.identification import InertiaTensor
+from rigidjax.cli.case import read_case
+from rigidjax.identification import InertiaTensor, Known
 from rigidjax.identification.data.measurements import stack_runs
 from rigidjax.identification.search.problem import make_problem
 
 INERTIA = np.array([[0.5, 0.02, -0.01], [0.02, 0.4, 0.03], [-0.01, 0.03, 0.3]])
-DELAY, NOISE = 0.04, 1e-3
 GYROSCOPE: Any = rj.Gyroscope()
 
 
@@ -39,18 +40,12 @@ def model_with(ts, torque, inertia, delay: Any, **options):
 
 @pytest.fixture(scope="module")
 def runs():
-    """Two runs of different length with torques that have a kink at every sample, and a model."""
-    rng = np.random.default_rng(5)
+    """Two runs of different length with torques."""
     found = []
     for end in (6.0, 4.0):
         ts, at = np.arange(0.0, end + 0.01, 0.25), np.arange(0.0, end + 0.01, 0.1)
-        torque = rng.normal(size=(len(ts), 3))
-        model = model_with(ts, torque, INERTIA, DELAY)
-        sol = rj.simulate(model, rj.State(), at[-1], ts=at, rtol=1e-11, atol=1e-11)
-        rates = np.asarray(sol.states.angular_velocity[:, 0])
-        values = {GYROSCOPE: rates + NOISE * rng.normal(size=rates.shape)}
-        inputs = {"wheels": (ts, torque)}
-        found.append(rj.Measurements(at, values, {GYROSCOPE: NOISE}, inputs=inputs))
+        inputs = {"wheels": (ts, np.ones((len(ts), 3)))}
+        found.append(rj.Measurements(at, {GYROSCOPE: np.zeros((len(at), 3))}, inputs=inputs))
     return found
 
 
@@ -92,3 +87,18 @@ def test_invalid_inputs_raise(runs):
     wrong: Any = {3: (ts, ts)}
     with pytest.raises(TypeError, match="are names of signals or inputs; got 3"):
         rj.Measurements(ts, {GYROSCOPE: jnp.zeros((len(ts), 3))}, inputs=wrong)
+
+
+def test_known_values_in_cases(tmp_path):
+    """`transform = "known"` holds a value, for each run its own with a leading axis."""
+    table = (
+        '[[parameter]]\nname = "load"\npath = "model.system.bodies.arm.mass"\n'
+        'transform = "known"\nper_run = true\nstart = [1.4]\n\n[method]'
+    )
+    case = read_case(case_of(tmp_path, replace_text("[method]", table)))
+    known = case.parameters[-1]
+    assert isinstance(known.transform, Known) and known.per_run
+    np.testing.assert_array_equal(np.asarray(known.start), [1.4])
+    wrong = table.replace('"known"', '"known"\nlower = 0.0')
+    with pytest.raises(ValueError, match="lower"):
+        read_case(case_of(tmp_path, replace_text("[method]", wrong)))

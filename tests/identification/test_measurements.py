@@ -12,11 +12,12 @@ from rigidjax.rotations import so3
 
 TS = np.array([0.0, 0.1, 0.3])
 RATES = np.arange(9.0).reshape(3, 3)
+GYRO, GAP, NEVER = Gyroscope(), np.where(RATES == 4, np.nan, RATES), np.zeros((3, 3), bool)
 
 
 def test_runs_are_padded_with_weight_zero():
-    long = Measurements(TS, {Gyroscope(): RATES}, {Gyroscope(): 0.5}, name="long")
-    short = Measurements(TS[:2] + 1, {Gyroscope(): RATES[:2]}, {Gyroscope(): [1.0, 2.0, 4.0]})
+    long = Measurements(TS, {GYRO: RATES}, {GYRO: 0.5}, name="long")
+    short = Measurements(TS[:2] + 1, {GYRO: RATES[:2]}, {GYRO: [1.0, 2.0, 4.0]})
     runs = stack_runs([long, short])
     np.testing.assert_array_equal(runs.ts, [[0.0, 0.1, 0.3], [1.0, 1.1, 1.1]])
     np.testing.assert_array_equal(runs.values[0][1], RATES[[0, 1, 1]])
@@ -30,7 +31,7 @@ def test_gaps_have_weight_zero_and_no_nan():
     values = RATES.copy()
     values[0, 1] = values[2] = np.nan
     mask = np.isfinite(values)
-    run = Measurements(TS, {Gyroscope(): values}, mask={Gyroscope(): mask})
+    run = Measurements(TS, {GYRO: values}, mask={GYRO: mask})
     assert np.all(np.isfinite(run.values[0]))
     np.testing.assert_array_equal(stack_runs(run).weights[0][0], mask.astype(float))
     # Where a quaternion has a gap, all channels of its residual do.
@@ -57,31 +58,19 @@ def test_attitude_residual_is_a_rotation_vector_whatever_the_sign():
         ({"ts": [0.0, np.nan, 1.0]}, ValueError, r"must be finite numbers"),
         ({"values": {}}, ValueError, r"takes a dictionary"),
         ({"values": {"gyroscope": RATES}}, TypeError, r"must be sensors such as"),
-        (
-            {"values": {Gyroscope(): RATES[:2]}},
-            ValueError,
-            r"must have shape \(3, 3\); got \(2, 3\)",
-        ),
-        (
-            {"values": {Gyroscope(): np.where(RATES == 4, np.nan, RATES)}},
-            ValueError,
-            r"'gyroscope' are not finite at sample 1",
-        ),
-        ({"values": {Gyroscope(): [["a"] * 3] * 3}}, TypeError, r"must be real numbers"),
-        ({"noise": {Gyroscope(): 0.0}}, ValueError, r"must be positive and finite, in rad/s"),
-        ({"noise": {Gyroscope(): [1.0, 2.0]}}, ValueError, r"must have shape"),
+        ({"values": {GYRO: RATES[:2]}}, ValueError, r"must have shape \(3, 3\); got \(2, 3\)"),
+        ({"values": {GYRO: GAP}}, ValueError, r"'gyroscope' are not finite at sample 1"),
+        ({"values": {GYRO: [["a"] * 3] * 3}}, TypeError, r"must be real numbers"),
+        ({"noise": {GYRO: 0.0}}, ValueError, r"must be positive and finite, in rad/s"),
+        ({"noise": {GYRO: [1.0, 2.0]}}, ValueError, r"must have shape"),
         ({"noise": {Attitude(): 1.0}}, ValueError, r"names the sensor 'attitude', which has no"),
-        ({"mask": {Gyroscope(): [1, 0, 1]}}, ValueError, r"must be True or False"),
-        (
-            {"mask": {Gyroscope(): np.zeros((3, 3), bool)}},
-            ValueError,
-            r"a channel in which every sample is masked",
-        ),
+        ({"mask": {GYRO: [1, 0, 1]}}, ValueError, r"must be True or False"),
+        ({"mask": {GYRO: NEVER}}, ValueError, r"a channel in which every sample is masked"),
         ({"values": {Attitude(): 2 * np.eye(4)[:3]}}, ValueError, r"sample 0 has length 2"),
     ],
 )
 def test_invalid_arguments_raise(change, error, message):
-    arguments = {"ts": TS, "values": {Gyroscope(): RATES}, **change}
+    arguments = {"ts": TS, "values": {GYRO: RATES}, **change}
     with pytest.raises(error, match=message):
         Measurements(**arguments)
 
@@ -93,20 +82,20 @@ def test_timestamps_beyond_the_precision_raise():
         with pytest.raises(
             ValueError, match=r"precision of float64 .* to 256 s; .* `ts - ts\[0\]`"
         ):
-            Measurements(ts, {Gyroscope(): RATES})
-    assert np.ptp(np.diff(Measurements(stamps - stamps[0], {Gyroscope(): RATES}).ts)) == 0
+            Measurements(ts, {GYRO: RATES})
+    assert np.ptp(np.diff(Measurements(stamps - stamps[0], {GYRO: RATES}).ts)) == 0
     with pytest.raises(ValueError, match="precision of float64"):
         rj.Signal(stamps, np.zeros(3))
 
 
 def test_seconds_since_1970_in_single_precision():
     with jax.enable_x64(False), pytest.raises(ValueError, match="precision of float32 .* 128 s"):
-        Measurements(1.7e9 + np.asarray(TS), {Gyroscope(): RATES})
+        Measurements(1.7e9 + np.asarray(TS), {GYRO: RATES})
 
 
 def test_invalid_runs_raise():
-    plain = Measurements(TS, {Gyroscope(): RATES})
-    known = Measurements(TS, {Gyroscope(): RATES}, {Gyroscope(): 1.0})
+    plain = Measurements(TS, {GYRO: RATES})
+    known = Measurements(TS, {GYRO: RATES}, {GYRO: 1.0})
     attitude = Measurements(TS, {Attitude(): np.eye(4)[:3]})
     with pytest.raises(ValueError, match=r"at least one run"):
         stack_runs([])
@@ -116,8 +105,8 @@ def test_invalid_runs_raise():
         stack_runs([plain, attitude])
     with pytest.raises(ValueError, match=r"It lacks the gyroscope in the runs \['1'\]\.$"):
         stack_runs([plain, known])
-    both = {Gyroscope(): RATES, Attitude(): np.eye(4)[:3]}
-    assert stack_runs(Measurements(TS, both, {Gyroscope(): 1.0})).has_noise == (True, False)
+    both = {GYRO: RATES, Attitude(): np.eye(4)[:3]}
+    assert stack_runs(Measurements(TS, both, {GYRO: 1.0})).has_noise == (True, False)
 
 
 def test_sensors_find_their_body():

@@ -1,70 +1,26 @@
-"""Robust losses, noise that is estimated, several starts, Gauss-Newton."""
+"""Robust losses, descent along gradients, tied parameters, and the step of least squares."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
+from identification import oscillator
 
 import rigidjax as rj
-from rigidjax.identification import Cauchy, Huber, Measurements, Parameter, Positive, identify
+from rigidjax.identification import (
+    Cauchy,
+    FirstOrder,
+    Huber,
+    Measurements,
+    Parameter,
+    Positive,
+    identify,
+    identify_batch,
+)
 from rigidjax.identification.search.trust_region import reduce_problem
 
-STIFFNESS, DAMPING = 4.0, 0.3
-TS = np.linspace(0.0, 3.0, 61)
-ANGLE, RATE = rj.JointCoordinate("hinge"), rj.JointRate("hinge")
-NOISE = {ANGLE: 2e-3, RATE: 3e-2}
 
-
-def stiffness_of(experiment):
-    return experiment.model.system.forces[0].stiffness
-
-
-def damping_of(experiment):
-    return experiment.model.system.forces[0].damping
-
-
-def model(stiffness=STIFFNESS, damping=DAMPING):
-    body = rj.Body("bob", 1.0, (0.3, 0.3, 0.5), (0.5, 0.0, 0.0))
-    hinge = rj.Revolute("ground", "bob", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), name="hinge")
-    return rj.NullSpace(rj.System(body, [hinge], [rj.TorsionSpring("hinge", stiffness, damping)]))
-
-
-STATE0 = rj.consistent_state(
-    model().system,
-    rj.State((0.5, 0.0, 0.0), velocity=(0.0, 1.0, 0.0), angular_velocity=(0.0, 0.0, 2.0)),
-)
-PARAMETERS = (
-    Parameter("stiffness", stiffness_of, Positive(), unit="N m"),
-    Parameter("damping", damping_of, Positive(), unit="N m s"),
-)
-
-
-def closed_form(stiffness=STIFFNESS, damping=DAMPING):
-    """Angle and rate of the hinge: a damped oscillator about the joint."""
-    inertia = 0.5 + 1.0 * 0.25
-    root = np.sqrt(stiffness / inertia - (0.5 * damping / inertia) ** 2)
-    decay = 0.5 * damping / inertia
-    angle = 2.0 / root * np.exp(-decay * TS) * np.sin(root * TS)
-    rate = 2.0 * np.exp(-decay * TS) * (np.cos(root * TS) - decay / root * np.sin(root * TS))
-    return angle[:, None], rate[:, None]
-
-
-def measure(noise=None, outliers=0, seed=0):
-    rng = np.random.default_rng(seed)
-    values = {
-        s: v + NOISE[s] * rng.standard_normal(v.shape)
-        for s, v in zip((ANGLE, RATE), closed_form(), strict=True)
-    }
-    for k in rng.choice(len(TS), outliers, replace=False):
-        values[ANGLE][k] += 0.5
-    return Measurements(TS, {s: v.reshape(-1, *s.value_shape) for s, v in values.items()}, noise)
-
-
-def start(stiffness=3.0, damping=0.5):
-    return model(stiffness, damping)
-
-
-@pytest.mark.exhaustive
 def test_factorisation_does_not_modify_its_input(rng):
     """Least squares avoids LAPACK's `dormqr`, which XLA runs concurrently with readers of R."""
     J, r, damping = rng.normal(size=(20, 3)), rng.normal(size=20), 0.1
@@ -92,19 +48,67 @@ def test_losses_against_their_formulas(loss):
     assert np.allclose(loss.slope(jnp.zeros(1)), 1.0)
 
 
+def second_of(experiment):
+    return experiment.model.system.forces[1].stiffness
+
+
+def test_tied_parameters():
+    """Two equal springs are one parameter: the sum that the motion determines, halved."""
+    system = oscillator.model(1.0, damping=0.0).system
+    springs = [*system.forces, rj.TorsionSpring("hinge", 2.5)]
+    model = rj.NullSpace(rj.System(system.bodies, system.joints, springs))
+    angle = oscillator.closed_form(2.0, stiffness=3.0, damping=0.0)
+    data = Measurements(oscillator.TS, {oscillator.ANGLE: angle}, {oscillator.ANGLE: 1e-3})
+    options = {"state0": oscillator.start(2.0), **oscillator.OPTIONS}
+    both = Parameter("stiffness", oscillator.stiffness_of, Positive(), tied=[second_of])
+    fit = identify(model, data, both, **options)
+    assert fit.estimates["stiffness"] == pytest.approx(1.5, abs=1e-6)
+    springs = fit.model.system.forces
+    assert springs[0].stiffness == springs[1].stiffness
+    assert fit.identifiability.identifiable
+
+    twice = Parameter("again", second_of, Positive())
+    with pytest.raises(ValueError, match="'stiffness' and 'again' pick the same leaf"):
+        identify(model, data, [both, twice], **options)
+    inertia_of = lambda e: e.model.system.bodies[0].inertia  # noqa: E731
+    other = Parameter("stiffness", oscillator.stiffness_of, Positive(), tied=[inertia_of])
+    with pytest.raises(ValueError, match=r"tied=...\)` must pick leaves of the same shape"):
+        identify(model, data, other, **options)
+    with pytest.raises(TypeError, match=r"tied=...\)` must be a list of functions"):
+        Parameter("stiffness", oscillator.stiffness_of, tied=second_of)  # pyright: ignore
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"method": "newton"}, ValueError, r"method=...\).*gauss-newton.*got 'newton'"),
+        ({"loss": "huber"}, TypeError, r"loss=...\)` must be a loss .*Huber.*got 'huber'"),
+        ({"starts": 0}, ValueError, r"starts=...\)` must be a number of starts.*got 0"),
+        (
+            {"method": FirstOrder(optax.adam(0.1), batch=4)},
+            ValueError,
+            "at most the number of runs, 3; got 4",
+        ),
+    ],
+)
+def test_invalid_options_raise(options, error, message):
+    with pytest.raises(error, match=message):
+        oscillator.fit(oscillator.measure(), **options)
+
+
 def test_invalid_arguments_raise():
-    data = measure(NOISE)
-    with pytest.raises(ValueError, match=r"method=...\).*gauss-newton.*got 'newton'"):
-        identify(start(), data, PARAMETERS, state0=STATE0, method="newton")  # pyright: ignore
-    with pytest.raises(TypeError, match=r"loss=...\)` must be a loss .*Huber.*got 'huber'"):
-        identify(start(), data, PARAMETERS, state0=STATE0, loss="huber")  # pyright: ignore
-    with pytest.raises(ValueError, match=r"starts=...\)` must be a number of starts.*got 0"):
-        identify(start(), data, PARAMETERS, state0=STATE0, starts=0)
     with pytest.raises(ValueError, match=r"Huber\(k=...\)` must be positive"):
         Huber(0.0)
     with pytest.raises(ValueError, match=r"Cauchy\(k=...\)` must be positive"):
         Cauchy(-1.0)
-    one = Measurements(TS, {ANGLE: closed_form()[0][:, 0]}, {ANGLE: 1e-3})
-    other = Measurements(TS, {ANGLE: closed_form()[0][:, 0]})
+    with pytest.raises(TypeError, match=r"FirstOrder\(optimizer=...\)` must be an optimiser"):
+        FirstOrder("adam")
+    with pytest.raises(ValueError, match=r"steps=..., batch=...\)` must be positive; got 0"):
+        FirstOrder(optax.adam(0.1), steps=0)
+    data, model = oscillator.measure(), oscillator.model()
+    mixed = [data[0], oscillator.measure(noise=None)[1]]
     with pytest.raises(ValueError, match=r"of a sensor must be given for every run"):
-        identify(start(), [one, other], PARAMETERS, state0=STATE0)
+        oscillator.fit(mixed, rates=oscillator.RATES[:2])
+    first = FirstOrder(optax.adam(0.1))
+    with pytest.raises(ValueError, match="identify_batch` has no `FirstOrder`"):
+        identify_batch(model, [data], oscillator.STIFF, method=first)

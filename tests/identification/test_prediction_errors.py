@@ -49,12 +49,9 @@ def test_wrong_options(options, message):
         fit(**options)
 
 
-def test_process_noise_that_is_no_dict():
+def test_options_of_other_types_and_of_batches():
     with pytest.raises(TypeError, match=r"takes a dict of standard deviations by the names"):
         fit(process_noise=0.1)
-
-
-def test_batches_have_the_same_messages():
     with pytest.raises(ValueError, match=r"needs `process_noise=`"):
         fit(process_noise=None, entry=identify_batch)
 

@@ -74,9 +74,11 @@ def test_other_files_raise(tmp_path):
         changes_since(record({}, []), tmp_path / "none.json")
 
 
-def test_the_hash_is_that_of_the_data():
+def test_origin_is_hash_of_the_data_versions_and_date():
     runs = oscillator.measure()
     original = data_hash(stack_runs(runs))
+    assert {"rigidjax", "python", "jax", "numpy"} <= set(software_versions())
+    assert datetime.datetime.fromisoformat(current_date()).tzinfo is datetime.UTC
     assert len(original) == 64 and data_hash(stack_runs(oscillator.measure())) == original
     unknown = oscillator.measure(noise=None)
     assert data_hash(stack_runs(unknown)) == original
@@ -94,8 +96,3 @@ def test_the_hash_is_that_of_the_data():
     # A masked sample does not count, whatever its value.
     hashes = {data_hash(stack_runs([run])) for run in masked}
     assert len(hashes) == 1 and original not in hashes
-
-
-def test_versions_and_date():
-    assert {"rigidjax", "python", "jax", "numpy"} <= set(software_versions())
-    assert datetime.datetime.fromisoformat(current_date()).tzinfo is datetime.UTC

@@ -17,7 +17,6 @@ from rigidjax.identification import (
     Orientation,
     Parameter,
     PrincipalInertia,
-    Unconstrained,
     excitation,
     identify,
     sensitivity,
@@ -162,29 +161,12 @@ BIAS_STD, RATE_STD = np.array([0.1, 0.2, np.inf]), 0.5
 BIAS_MEAN = np.array([0.3, -0.1, 0.0])
 
 
-def linear_problem(noise):
-    """Return a sphere in steady rotation, whose rate and bias only the priors separate."""
-    values = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]])[:, None]
-    values = values + 0.05 * np.random.default_rng(0).normal(size=(2, 12, 3))
-    known = None if noise is None else {Gyroscope(): noise}
-    data = [
-        Measurements(TS[:12], {Gyroscope(): v}, known, name=f"run{k}") for k, v in enumerate(values)
-    ]
-    parameters = [
-        Parameter("bias", bias_of, Unconstrained(), prior=GaussianPrior(BIAS_MEAN, BIAS_STD)),
-        Parameter("rates", cases.rates_of, per_run=True, prior=GaussianPrior(1.0, RATE_STD)),
-    ]
-    return data, parameters, values.mean(axis=1)
-
-
-SPHERE = free_body((0.02, 0.02, 0.02))
-
-
 def test_priors_in_planned_runs():
     """The information of a plan equals that of a fit to data of this kind."""
-    _, (bias, rates), _ = linear_problem(0.05)
-    one = Parameter("rates", cases.rates_of, prior=rates.prior)
-    plan = excitation(SPHERE, rj.State(), TS[:12], {Gyroscope(): 0.05}, (bias, one))
+    bias = Parameter("bias", bias_of, prior=GaussianPrior(BIAS_MEAN, BIAS_STD))
+    rates = Parameter("rates", cases.rates_of, prior=GaussianPrior(1.0, RATE_STD))
+    sphere = free_body((0.02, 0.02, 0.02))
+    plan = excitation(sphere, rj.State(), TS[:12], {Gyroscope(): 0.05}, (bias, rates))
     readings = 12 / 0.05**2 * np.ones((2, 2))
     prior = np.concatenate([1 / BIAS_STD**2, np.full(3, 1 / RATE_STD**2)])
     expected = np.kron(readings, np.eye(3)) + np.diag(prior)
@@ -201,19 +183,26 @@ def test_priors_of_orientations_and_rates():
     assert np.allclose(prior.rows(Orientation(), leaf), (1e-3, -1e-3, 1e-3), rtol=1e-4)
 
 
-def test_invalid_priors_raise():
-    with pytest.raises(ValueError, match=r"LogDetPrior\(value=...\)` must have shape"):
-        LogDetPrior((1.0, 2.0), 1.0)
-    with pytest.raises(ValueError, match="must be finite, a tensor symmetric"):
-        LogDetPrior(((1.0, 0.2, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), 1.0)
-    with pytest.raises(ValueError, match="must be the inertia of a body that is not flat"):
-        LogDetPrior((1.0, 2.0, 3.0), 1.0)
-    with pytest.raises(ValueError, match=r"weight=...\)` must be positive and finite; got 0"):
-        LogDetPrior((1.0, 1.0, 1.0), 0.0)
-    with pytest.raises(ValueError, match=r"GaussianPrior\(mean=...\)` must be finite"):
-        GaussianPrior(np.nan, 1.0)
-    with pytest.raises(ValueError, match=r"GaussianPrior\(std=...\)` must be positive, `inf`"):
-        GaussianPrior(0.0, (1.0, 0.0))
+SKEW = ((1.0, 0.2, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "message"),
+    [
+        (LogDetPrior, ((1.0, 2.0), 1.0), r"LogDetPrior\(value=...\)` must have shape"),
+        (LogDetPrior, (SKEW, 1.0), "must be finite, a tensor symmetric"),
+        (LogDetPrior, ((1.0, 2.0, 3.0), 1.0), "must be the inertia of a body that is not flat"),
+        (LogDetPrior, ((1.0, 1.0, 1.0), 0.0), r"weight=...\)` must be positive and finite; got 0"),
+        (GaussianPrior, (np.nan, 1.0), r"GaussianPrior\(mean=...\)` must be finite"),
+        (GaussianPrior, (0.0, (1.0, 0.0)), r"GaussianPrior\(std=...\)` must be positive, `inf`"),
+    ],
+)
+def test_invalid_priors_raise(kind, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        kind(*arguments)
+
+
+def test_priors_that_do_not_fit_their_parameters_raise():
     moments = LogDetPrior((1.0, 1.0, 1.0), 1.0)
     with pytest.raises(
         ValueError, match="'drag', prior=LogDetPrior.* got Unconstrained. Use `Gaussian"

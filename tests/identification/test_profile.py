@@ -1,4 +1,4 @@
-"""Profile likelihoods against closed forms and brute force."""
+"""Profile likelihoods against closed forms and brute force, and intervals side by side."""
 
 import dataclasses
 import functools
@@ -9,7 +9,7 @@ import scipy.optimize
 from identification import oscillator
 from scipy.stats import norm
 
-from rigidjax.identification import Huber, Orientation, Parameter
+from rigidjax.identification import Huber, Orientation, Parameter, Posterior, interval_table
 from rigidjax.identification.intervals.profile import acceptance, critical_root
 
 # So much noise that the profile is not a parabola.
@@ -18,11 +18,8 @@ DATA = oscillator.measure(seed=1, noise=LOUD, std=LOUD)
 
 
 def sum_of_squares(stiffness, damping, data=DATA, noise=LOUD):
-    r = [
-        (oscillator.closed_form(v, stiffness, damping) - np.asarray(run.values[0])) / noise
-        for v, run in zip(oscillator.RATES, data, strict=True)
-    ]
-    return float(np.sum(np.square(r)))
+    values = {"stiffness": stiffness, "damping": damping}
+    return float(np.sum(oscillator.weighted_residuals(data, noise, **values) ** 2))
 
 
 @functools.cache
@@ -38,23 +35,6 @@ def fit():
     return oscillator.fit(DATA)
 
 
-def test_one_parameter_against_its_closed_form():
-    fit = oscillator.fit(DATA, (oscillator.STIFF,))
-    profile = fit.profile("stiffness", level=0.9)
-    least = sum_of_squares(fit.values[0], oscillator.DAMPING)
-    exact = [sum_of_squares(k, oscillator.DAMPING) - least for k in profile.grid]
-    np.testing.assert_allclose(profile.statistic, exact, atol=1e-4)
-    np.testing.assert_allclose(
-        [sum_of_squares(k, oscillator.DAMPING) - least for k in profile.interval],
-        norm.ppf(0.95) ** 2,
-        atol=1e-3,
-    )
-    # Away from a parabola by a part of the width.
-    low, high = profile.interval
-    assert abs(low + high - 2 * fit.values[0]) > 0.005 * (high - low)
-    assert profile.linearised == fit.confidence_intervals(0.9)["stiffness"]
-
-
 def test_two_parameters_against_brute_force(fit):
     profile = fit.profile("damping")
     least = sum_of_squares(*fit.values)
@@ -66,6 +46,10 @@ def test_two_parameters_against_brute_force(fit):
             lambda d: brute_force(d) - least - norm.ppf(0.975) ** 2, other, fit.values[1]
         )
         assert end == pytest.approx(found, rel=1e-4)
+    # Away from a parabola by a part of the width.
+    low, high = profile.interval
+    assert abs(low + high - 2 * fit.values[1]) > 0.005 * (high - low)
+    assert profile.linearised == fit.confidence_intervals()["damping"]
     assert "interval of the profile" in repr(profile) and not profile.notes
 
 
@@ -109,3 +93,46 @@ def test_invalid_arguments_raise(fit):
     turned = dataclasses.replace(optimum, problem=problem)
     with pytest.raises(ValueError, match=r"a component of an orientation has no value"):
         dataclasses.replace(fit, optimum=turned).profile("damping")
+
+
+# Intervals side by side.
+
+
+def draws(fit, shift, effective=1000.0):
+    rng = np.random.default_rng(1)
+    noise = np.array(list(fit.std.values())) * rng.normal(size=(4, 2000, 2))
+    return Posterior(
+        labels=fit.labels,
+        units=fit.units,
+        samples=fit.values + shift + noise,
+        r_hat=dict.fromkeys(fit.labels, 1.0),
+        effective_samples=dict.fromkeys(fit.labels, effective),
+        divergences=0,
+        acceptance=0.8,
+        evaluations=1,
+        bounds={},
+    )
+
+
+def test_dependent_residuals_need_a_sandwich(fit):
+    """Residuals that alternate slowly: the fit of another model to the same data."""
+    wave = {"coordinate of hinge": np.sin(np.arange(31) / 3)[:, None]}
+    dependent = dataclasses.replace(fit, residuals=(wave,) * 3, innovations=(wave,) * 3)
+    posterior = draws(fit, 0.0)
+    table = interval_table(dependent, posterior=posterior)
+    assert set(table.trusted.values()) == {"sandwich (hac)"}
+    assert "the residuals are not white, and it allows for their dependence" in table.reason
+    only = dataclasses.replace(dependent, covariances={"model": fit.covariances["model"]})
+    table = interval_table(only, posterior=posterior)
+    assert set(table.trusted.values()) == {"linearised"}
+    assert 'none of these allows for their dependence; fit with covariance="sandwich"' in (
+        table.reason
+    )
+
+
+def test_results_of_other_fits_raise(fit):
+    other = dataclasses.replace(draws(fit, 0.0), labels=("a", "b"))
+    with pytest.raises(ValueError, match=r"interval_table\(posterior=...\)` must be of the same"):
+        interval_table(fit, posterior=other)
+    with pytest.raises(ValueError, match=r"at the level 0.95; got one of 'damping' at 0.9"):
+        interval_table(fit, profiles=[fit.profile("damping", 0.9)])

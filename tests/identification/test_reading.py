@@ -6,6 +6,7 @@ import scipy.spatial.transform
 import xarray
 
 import rigidjax as rj
+from rigidjax import identification as ident
 from rigidjax.identification import Measurements
 from rigidjax.identification.data.csv import read_csv
 from rigidjax.identification.data.netcdf import read_netcdf
@@ -37,32 +38,21 @@ def write_csv(tmp_path, names, columns):
 
 
 @pytest.mark.parametrize(
-    ("unit", "value"),
+    ("value", "units"),
     [
-        ("deg", np.pi / 180),
-        ("rev", 2 * np.pi),
-        ("rpm", 2 * np.pi / 60),
-        ("deg/s", np.pi / 180),
-        ("°/s", np.pi / 180),
-        ("rad s-1", 1.0),
-        ("mm", 1e-3),
-        ("cm", 1e-2),
-        ("ms", 1e-3),
-        ("us", 1e-6),
-        ("g", 9.80665),
-        ("m s-2", 1.0),
-        ("m/s2", 1.0),
-        ("m/s**2", 1.0),
-        ("kN", 1e3),
-        ("N*m", 1.0),
-        ("Nm", 1.0),
-        ("N·m", 1.0),
-        ("N mm", 1e-3),
-        ("", 1.0),
+        (np.pi / 180, ["deg", "deg/s", "°/s"]),
+        (2 * np.pi, ["rev"]),
+        (2 * np.pi / 60, ["rpm"]),
+        (1.0, ["", "rad s-1", "m s-2", "m/s2", "m/s**2", "N*m", "Nm", "N·m"]),
+        (1e-2, ["cm"]),
+        (1e-3, ["mm", "ms", "N mm"]),
+        (1e-6, ["us"]),
+        (1e3, ["kN"]),
+        (9.80665, ["g"]),
     ],
 )
-def test_units_are_converted(unit, value):
-    np.testing.assert_allclose(factor(unit), value, rtol=1e-15)
+def test_units_are_converted(value, units):
+    np.testing.assert_allclose([factor(unit) for unit in units], value, rtol=1e-15)
 
 
 def test_every_sensor_has_a_known_unit():
@@ -236,7 +226,7 @@ def write_netcdf(tmp_path, data):
 
 def test_netcdf_with_its_units(tmp_path):
     path = write_netcdf(tmp_path, dataset())
-    (run,) = read_netcdf(path, {GYRO: "rates", PLACE: ("x", "y", "z")})
+    (run,) = ident.read(path, {GYRO: "rates", PLACE: ("x", "y", "z")})
     np.testing.assert_allclose(run.ts, TS)
     np.testing.assert_allclose(run.values[0], np.radians(np.arange(9.0)).reshape(3, 3))
     np.testing.assert_allclose(run.values[1][0], [1e-3, 4e-3, 7.0])
@@ -293,52 +283,40 @@ def test_netcdf_with_several_runs(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "sensors", "options", "message"),
+    ("sensors", "options", "message"),
     [
-        ({}, {GYRO: "rate"}, {}, r"data\.nc: there is no variable 'rate'.* Did you mean 'rates'"),
-        ({}, {PLACE: ("x", "y", "zz")}, {}, r"there is no variable 'zz'"),
-        ({}, {GYRO: "x"}, {}, r"must name 3 columns for the sensor 'gyroscope'"),
-        ({}, {PLACE: ("x", "y", "rates")}, {}, r"must have the dimensions \['time'\]; it has"),
-        ({}, {GYRO: "rates"}, {"run": "toss"}, r"there is no dimension 'toss' of runs"),
-        ({}, {GYRO: "rates"}, {"time": "rates"}, r"'rates' must have one dimension; it has"),
-        ({}, {GYRO: "rates"}, {"units": {"x": "m"}}, r"names \['x'\], which are not read"),
-        ({}, {PLACE: "rates"}, {}, r"The unit 'deg s-1' is one of angular velocity, where"),
-        (
-            {"rates": (("time", "axis"), np.ones((3, 3)))},
-            {GYRO: "rates"},
-            {},
-            r"the variable 'rates' has no attribute `units`. State it with",
-        ),
-        (
-            {"rates": (("time", "axis"), np.full((3, 3), "a"), {"units": "rad/s"})},
-            {GYRO: "rates"},
-            {},
-            r"'rates\[0\]' must hold real numbers",
-        ),
-        (
-            {"rates": (("time", "axis"), np.full((3, 3), np.inf), {"units": "rad/s"})},
-            {GYRO: "rates"},
-            {},
-            r"'rates\[0\]' holds infinite numbers",
-        ),
-        (
-            {"time": ("time", [0.0, 2.0, 1.0], {"units": "s"})},
-            {GYRO: "rates"},
-            {},
-            r"sample 2: the times must increase, column 'time' goes from 2 \(sample 1\) to 1",
-        ),
-        (
-            {"time": ("time", np.full(3, np.nan), {"units": "s"})},
-            {GYRO: "rates"},
-            {},
-            r"'time' has less than two finite times",
-        ),
+        ({GYRO: "rate"}, {}, r"data\.nc: there is no variable 'rate'.* Did you mean 'rates'"),
+        ({PLACE: ("x", "y", "zz")}, {}, r"there is no variable 'zz'"),
+        ({GYRO: "x"}, {}, r"must name 3 columns for the sensor 'gyroscope'"),
+        ({PLACE: ("x", "y", "rates")}, {}, r"must have the dimensions \['time'\]; it has"),
+        ({GYRO: "rates"}, {"run": "toss"}, r"there is no dimension 'toss' of runs"),
+        ({GYRO: "rates"}, {"time": "rates"}, r"'rates' must have one dimension; it has"),
+        ({GYRO: "rates"}, {"units": {"x": "m"}}, r"names \['x'\], which are not read"),
+        ({PLACE: "rates"}, {}, r"The unit 'deg s-1' is one of angular velocity, where"),
     ],
 )
-def test_invalid_netcdf_raises(tmp_path, changes, sensors, options, message):
-    path = write_netcdf(tmp_path, dataset(**changes))
+def test_wrong_sensors_of_netcdf_raise(tmp_path, sensors, options, message):
     with pytest.raises(ValueError, match=message):
-        read_netcdf(path, sensors, **options)
+        read_netcdf(write_netcdf(tmp_path, dataset()), sensors, **options)
+
+
+AXES, RAD, SECONDS = ("time", "axis"), {"units": "rad/s"}, {"units": "s"}
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "message"),
+    [
+        ("rates", (AXES, np.ones((3, 3))), r"'rates' has no attribute `units`. State it with"),
+        ("rates", (AXES, np.full((3, 3), "a"), RAD), r"'rates\[0\]' must hold real numbers"),
+        ("rates", (AXES, np.full((3, 3), np.inf), RAD), r"'rates\[0\]' holds infinite numbers"),
+        ("time", ("time", [0, 2, 1.0], SECONDS), r"sample 2: .* goes from 2 \(sample 1\) to 1"),
+        ("time", ("time", np.full(3, np.nan), SECONDS), r"'time' has less than two finite times"),
+    ],
+)
+def test_wrong_variables_of_netcdf_raise(tmp_path, name, variable, message):
+    path = write_netcdf(tmp_path, dataset(**{name: variable}))
+    with pytest.raises(ValueError, match=message):
+        read_netcdf(path, {GYRO: "rates"})
 
 
 def test_missing_netcdf_raises(tmp_path):

@@ -36,16 +36,12 @@ def test_joints_that_do_not_determine_poses_raise():
     body = rj.Body("bob", 1.0, (0.1, 0.1, 0.1))
     with pytest.raises(ValueError, match="do not place the body 'bob', which is free"):
         rj.joint_states(rj.System(body), np.zeros(6))
-    ball = rj.System(body, rj.Spherical("ground", "bob", (0, 0, 0)))
-    with pytest.raises(
-        ValueError, match="child of the Spherical .*: only lengths and one angle do"
-    ):
-        rj.joint_states(ball, np.zeros(3))
-    cross = rj.System(body, rj.Universal("ground", "bob", (0, 0, 0), (1, 0, 0), (0, 1, 0)))
-    with pytest.raises(
-        ValueError, match="child of the Universal .*: only lengths and one angle do"
-    ):
-        rj.joint_states(cross, np.zeros(2))
+    ball = rj.Spherical("ground", "bob", (0, 0, 0))
+    cross = rj.Universal("ground", "bob", (0, 0, 0), (1, 0, 0), (0, 1, 0))
+    for joint, count in ((ball, 3), (cross, 2)):
+        message = f"child of the {type(joint).__name__} .*: only lengths and one angle do"
+        with pytest.raises(ValueError, match=message):
+            rj.joint_states(rj.System(body, joint), np.zeros(count))
     with pytest.raises(ValueError, match="is prescribed; leave `motion` out where"):
         rj.joint_states(ground_hinge(motion=lambda t: t), np.zeros(0))
     with pytest.raises(ValueError, match="close loops. Give states"):

@@ -19,7 +19,7 @@ def exact():
     """Exact data, and the true base parameters."""
     data = arm_data(0.0, 400)
     base = ident.regress(data, noise=[1.0, 1.0]).base
-    return data, base.combinations @ PLANTED[: data.matrix.shape[2]]
+    return data, base.combinations @ PLANTED
 
 
 def fits(exact, noise, **options):
@@ -45,7 +45,8 @@ def test_white_noise_gives_no_warning(exact, rng):
     assert sum(r.verdict.is_warning for r in found) <= 3
     assert 0.92 < coverage(exact, found).mean() < 0.98
     right = next(r for r in found if not r.verdict.is_warning)
-    assert right.method == "model" and right.warnings == ()
+    assert right.method == "model" and right.warnings == () and not right.noise_is_known
+    np.testing.assert_allclose(right.noise, NOISE, rtol=0.15)
     assert right.report().startswith("**The intervals may be used: residuals are white")
     std = np.sqrt(np.diag(np.linalg.inv(np.einsum("tfi,tfj->ij", *2 * [weigh_columns(right)]))))
     np.testing.assert_allclose(right.std, std, rtol=1e-7)

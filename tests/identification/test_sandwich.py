@@ -48,18 +48,6 @@ def test_windowed_sum_is_that_over_all_pairs_of_samples(rng):
     np.testing.assert_allclose(quadratic_spectral(np.array([0.0, 2.65e-3, 2.66e-3])), 1, atol=1e-4)
 
 
-@pytest.mark.parametrize(("rho", "count"), [(0.0, 400), (0.9, 400), (0.9, 100)])
-def test_intervals_of_a_mean_cover_it(rng, rho, count):
-    """Series with a mean of zero: the standard deviation of a covered fraction is 0.007."""
-    covered = []
-    for x in autoregression(rng, (rho,) if rho else (), 1000, count):
-        found = hac_covariance([x[:, None]])
-        factor = scipy.stats.t.ppf(0.975, found.freedom[0])
-        covered.append(abs(x.sum()) < factor * np.sqrt(found.matrix[0, 0]))
-    # With ten independent samples the intervals are a little short.
-    assert (0.90 if count == 100 else 0.92) < np.mean(covered) < 0.98
-
-
 def test_autoregressions_are_found(rng):
     coefficients = (1.85, -0.9409)
     series = [autoregression(rng, coefficients, n) for n in (3000, 500, 2)]

@@ -9,7 +9,7 @@ import scipy.stats
 from identification import cases
 
 import rigidjax as rj
-from rigidjax.identification import identify, predictions
+from rigidjax.identification import predictions
 from rigidjax.identification.statistics.whiteness import (
     ljung_box,
     successive_correlation,
@@ -54,18 +54,8 @@ def test_successive_correlation_skips_gaps():
     assert successive_correlation([np.zeros((3, 1))]) == 0.0
 
 
-@pytest.fixture(scope="module")
-def fits():
-    """Fits of equal data with given and with estimated noise."""
-    start = cases.model((0.016, 0.015, 0.006), 4e-4)
-    return [
-        identify(start, cases.measurements(cases.NOISE, known=known), cases.parameters())
-        for known in (True, False)
-    ]
-
-
-@pytest.mark.exhaustive
-def test_confidence_intervals(fits):
+def test_confidence_intervals(noisy_fit, fit_with_unknown_noise):
+    fits = noisy_fit, fit_with_unknown_noise
     for fit, quantile in zip(fits, (scipy.stats.norm.ppf, None), strict=True):
         freedom = fit.num_residuals - len(fit.labels)
         assert fit.degrees_of_freedom == freedom
@@ -84,8 +74,8 @@ def test_confidence_intervals(fits):
     assert "not determined" in exhausted.report()
 
 
-def test_report_names_non_white_residuals(fits):
-    fit = fits[1]
+def test_report_names_non_white_residuals(fit_with_unknown_noise):
+    fit = fit_with_unknown_noise
     wave = [{"gyroscope": np.sin(0.3 * np.arange(n))[:, None] * np.ones(3)} for n in cases.LENGTHS]
     text = dataclasses.replace(fit, innovations=tuple(wave)).report()
     assert "not white in omega1, omega2, omega3" in text
@@ -93,9 +83,9 @@ def test_report_names_non_white_residuals(fits):
     assert "too few residuals" in dataclasses.replace(fit, innovations=tuple(short)).report()
 
 
-def test_page_and_dataset_with_undetermined_parameters(fits, tmp_path):
+def test_page_and_dataset_with_undetermined_parameters(fit_with_unknown_noise, tmp_path):
     """Infinite intervals are reported; an existing page is not overwritten."""
-    fit, data = fits[1], cases.measurements(cases.NOISE)
+    fit, data = fit_with_unknown_noise, cases.measurements(cases.NOISE)
     covariance = fit.covariance.copy()
     covariance[0, 0] = np.inf
     unknown = dataclasses.replace(fit.covariances["model"], matrix=covariance)
@@ -121,6 +111,6 @@ def test_page_and_dataset_with_undetermined_parameters(fits, tmp_path):
     assert "gyroscope_noise" not in found
 
 
-def test_predictions_belong_to_the_fitted_runs(fits):
+def test_predictions_belong_to_the_fitted_runs(noisy_fit):
     with pytest.raises(ValueError, match=r"take the runs of the fit, \('run0', 'run1', 'run2'\)"):
-        predictions(fits[0], cases.measurements()[:2])
+        predictions(noisy_fit, cases.measurements()[:2])

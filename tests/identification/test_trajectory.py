@@ -138,13 +138,12 @@ def test_wrong_designs(arm, change, message):
         ident.design_trajectory(arm, **arguments)
 
 
-@pytest.mark.exhaustive
 def test_limits_that_no_motion_meets(arm):
     """Gravity takes more than the torque limit wherever the arm may be."""
     limits = {**LIMITS, "shoulder": ident.MotionLimits((-0.2, 0.2), 3.0, torque=0.1)}
     with pytest.raises(ValueError, match="no motion within the limits was found from 1 starts"):
         ident.design_trajectory(
-            arm, limits, period=PERIOD, harmonics=3, terms=("viscous",), num_starts=1
+            arm, limits, period=PERIOD, harmonics=2, num_starts=1, max_iterations=2
         )
 
 

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from identification import cases
+from identification import oscillator
+from identification.cases import rates_of
 
-from rigidjax.identification import Huber, identify
+import rigidjax as rj
+from rigidjax.identification import Parameter
 from rigidjax.identification.statistics.covariance import Spectrum
 from rigidjax.identification.statistics.estimate_covariance import (
     model_covariance,
@@ -15,6 +17,7 @@ from rigidjax.identification.statistics.verdict import (
     Finding,
     make_verdict,
     negative_finding,
+    plausibility_notes,
     rejected_channels,
 )
 from rigidjax.identification.statistics.whiteness import assess_whiteness, reject_jointly
@@ -140,30 +143,48 @@ def test_first_lines():
     assert finding and finding.reason == "b2 is negative by 46 standard deviations"
 
 
-@pytest.mark.exhaustive
-def test_methods_stand_side_by_side():
-    """White residuals: both sandwiches are near the model; the choice is that of the caller."""
-    start = cases.model((0.016, 0.015, 0.006), 4e-4)
-    data = cases.measurements(cases.NOISE, seed=1, known=True)
-    arguments = start, data, cases.parameters()
-    fit = identify(*arguments)
-    assert fit.method == "model" and list(fit.covariances) == ["model", "hac"]
-    ratio = fit.covariances["hac"].std / fit.covariances["model"].std
-    # With ten samples per parameter, its own scatter is large.
-    assert 0.5 < ratio.min() and ratio.max() < 1.5
-    chosen = identify(*arguments, covariance="sandwich")
-    assert chosen.method == "hac"
-    np.testing.assert_array_equal(chosen.covariance, fit.covariances["hac"].matrix)
-    assert list(chosen.std.values()) == fit.covariances["hac"].std.tolist()
-    assert "assumes dependence within a run that fades with the lag, as the" in chosen.report()
-    # Without outliers, a robust loss weights few residuals less: nearly the same sandwich, with the
-    # scatter of ten samples per parameter.
-    robust = identify(*arguments, loss=Huber(), covariance="hac")
-    ratio = np.sqrt(np.diag(robust.covariance) / np.diag(chosen.covariance))
-    np.testing.assert_allclose(ratio, 1.0, atol=0.25)
+def test_wrong_covariances_raise():
+    data = oscillator.measure()
     with pytest.raises(ValueError, match=r"`identify\(covariance=...\)` must be .* got 'white'"):
-        identify(*arguments, covariance="white")  # pyright: ignore[reportArgumentType]
+        oscillator.fit(data, covariance="white")
+    rate = Parameter("rate", rates_of, per_run=True)
     with pytest.raises(ValueError, match=r'covariance="cluster"\)` needs parameters that all runs'):
-        identify(*arguments, covariance="cluster")
+        oscillator.fit(data, (oscillator.STIFF, rate), covariance="cluster")
     with pytest.raises(ValueError, match=r'covariance="cluster"\)` needs two runs or more; got 1'):
-        identify(start, data[:1], cases.parameters()[:2], covariance="cluster")
+        oscillator.fit(data[:1], rates=oscillator.RATES[:1], covariance="cluster")
+
+
+# Bodies that cannot exist.
+
+
+def notes(mass, inertia):
+    body = rj.Body("arm", mass, inertia, physical=False)
+    return plausibility_notes(rj.NullSpace(rj.System(body)))
+
+
+@pytest.mark.parametrize(
+    ("mass", "inertia"),
+    [
+        (1.3, (0.02, 0.06, 0.05)),
+        (1e-9, (2e-17, 6e-17, 5e-17)),
+        (1.0, (0.01, 0.01, 0.02)),
+        # A ball of tungsten, of 1 cm; a rod without thickness.
+        (0.0808, (3.2e-6, 3.2e-6, 3.2e-6)),
+        (1.0, (0.1, 0.1, 0.0)),
+    ],
+)
+def test_plausible_bodies_are_not_noted(mass, inertia):
+    assert notes(mass, inertia) == []
+
+
+def test_implausible_bodies_are_noted():
+    (note,) = notes(1e6, (0.02, 0.06, 0.05))
+    assert "'arm' would be denser than any material: 1e+06 kg" in note
+    assert "need 6.7e+15 kg/m^3 or more" in note
+    for inertia in ((1.0, 1.0, 2.1), [[1.0, 0, 0], [0, 1.0, 0], [0, 0, 2.1]]):
+        (note,) = notes(1.0, inertia)
+        assert "No body has the moments of inertia of 'arm', 1, 1, 2.1 kg m^2" in note
+
+
+def test_bodies_without_mass_are_not_judged():
+    assert plausibility_notes(rj.NullSpace(rj.FixedPointBody((1.0, 2.0, 2.5)))) == []

@@ -59,15 +59,9 @@ def test_verdicts_on_right_and_wrong_models(fit):
     assert right.sentence.startswith("The model predicts the held-out runs to within their noise")
     other = fit.validate(oscillator.measure(seed=7, damping=0.6, rates=RATES), states)
     assert other.sentence.startswith("The model lacks something that the held-out runs show")
+    noise = 0.2 * np.random.default_rng(0).normal(size=(2, oscillator.TS.size))
     still = [
-        Measurements(
-            run.ts, {oscillator.ANGLE: 0 * run.values[0] + noise}, {oscillator.ANGLE: 0.01}
-        )
-        for run, noise in zip(
-            oscillator.measure(rates=RATES),
-            0.2 * np.random.default_rng(0).normal(size=(2, 31)),
-            strict=True,
-        )
+        Measurements(oscillator.TS, {oscillator.ANGLE: x}, {oscillator.ANGLE: 0.01}) for x in noise
     ]
     assert "no better than a constant" in fit.validate(still, states).sentence
 

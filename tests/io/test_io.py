@@ -36,13 +36,8 @@ def test_dataset_has_the_values_of_the_solution(solution, dataset):
     np.testing.assert_array_equal(dataset.time, TS)
     for name in ("position", "orientation", "velocity", "angular_velocity"):
         np.testing.assert_array_equal(dataset[name], getattr(solution.states, name))
-    for name in (
-        "energy",
-        "linear_momentum",
-        "angular_momentum",
-        "position_drift",
-        "velocity_drift",
-    ):
+    quantities = "energy", "linear_momentum", "angular_momentum", "position_drift", "velocity_drift"
+    for name in quantities:
         np.testing.assert_array_equal(dataset[name], getattr(solution, name))
     parts = dataset.kinetic_energy + dataset.potential_energy
     np.testing.assert_array_equal(dataset.energy, parts)
@@ -79,18 +74,14 @@ def test_attributes_record_the_settings(racket, solution, dataset):
     assert labelled.attrs["source"] == racket.source
 
 
-def test_file_round_trip(tmp_path, dataset):
-    path = io.save(dataset, tmp_path / "racket.nc")
+def test_file_round_trip(tmp_path, solution, dataset):
+    path = io.save(solution, tmp_path / "racket.nc")
     back = io.load(path)
     xarray.testing.assert_identical(back, dataset)
     assert {v.dtype for v in back.variables.values()} == {
         v.dtype for v in dataset.variables.values()
     }
     assert os.listdir(tmp_path) == ["racket.nc"]
-
-
-def test_solution_is_saved_directly(tmp_path, solution, dataset):
-    xarray.testing.assert_identical(io.load(io.save(solution, tmp_path / "a.nc")), dataset)
 
 
 def test_charts_are_saved(racket):
@@ -133,14 +124,7 @@ def test_bodies_that_translate_have_names_and_masses():
         (rj.JointStart, "pin.angle"),
         (
             lambda system: rj.Absolute(system, rj.RotationVector(), index=3),
-            [
-                *["crank.x1", "crank.x2", "crank.x3", "crank.a1", "crank.a2", "crank.a3"],
-                *["rod.x1", "rod.x2", "rod.x3", "rod.a1", "rod.a2", "rod.a3"],
-                *["crank.v1", "crank.v2", "crank.v3", "crank.w1", "crank.w2", "crank.w3"],
-                *["rod.v1", "rod.v2", "rod.v3", "rod.w1", "rod.w2", "rod.w3", "pin.angle"],
-                *["pin.lambda1", "pin.lambda2", "pin.lambda3", "pin.lambda4", "pin.lambda5"],
-                *["knee.lambda1", "knee.lambda2", "knee.lambda3", "knee.lambda4", "knee.lambda5"],
-            ],
+            "knee.lambda5",
         ),
         (
             lambda system: rj.Absolute(system, index=2, stabilized=True),

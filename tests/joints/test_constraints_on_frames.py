@@ -52,15 +52,13 @@ def moving(system):
     return rj.consistent_state(system, state)
 
 
-@pytest.mark.exhaustive("Relative", "Absolute")
-@pytest.mark.parametrize("kind", [rj.NullSpace, rj.Relative, rj.Absolute])
-def test_accelerations_and_reactions(kind):
+def test_accelerations_and_reactions():
     given = [
         rj.System(rods(), [rod("a", "b", POINTS), sliding("a", POINTS["a"])], [GRAVITY]),
         rj.System(rods(), [rod("tip", "tail"), sliding("tip")], [GRAVITY], frames()),
     ]
     state = moving(given[0])
-    first, second = (kind(system) for system in given)
+    first, second = map(rj.NullSpace, given)
     y = first.encode(state)
     np.testing.assert_allclose(second.encode(state), y, atol=1e-13)
     found = [model.accelerations(0.0, y) for model in (first, second)]

@@ -58,23 +58,17 @@ def values(joint, relative, twist, nu):
     return out
 
 
-@functools.cache
-def evaluate_at_random(kind, count=8):
-    """Coordinates, twists and joint rates drawn at random, and `values` at their poses."""
+@every_joint
+def test_constraints_gradients_and_null_spaces(kind):
+    """At poses that the coordinates give, and along rigid motions."""
     rng = np.random.default_rng(11)
-    joint = joint_of(kind)
+    joint, count = joint_of(kind), 8
     q = np.stack([cases.random_coordinates(kind, rng) for _ in range(count)])
     poses = jax.tree.map(lambda *a: jnp.stack(a), *(cases.relative(kind, row, rng) for row in q))
     twists, nu = rng.normal(size=(count, 6)), rng.normal(size=(count, 6))
     out = jax.jit(jax.vmap(lambda *args: values(joint, *args)))(poses, twists, nu)
-    return joint, q, twists, nu[:, : joint.num_rates], jax.tree.map(np.asarray, out)
-
-
-@pytest.mark.exhaustive(but=("Spherical", "Screw", "Cylindrical", "Universal"))
-@every_joint
-def test_constraints_are_zero_in_every_position_that_the_coordinates_give(kind):
-    joint, q, _, _, out = evaluate_at_random(kind)
-    g = out["constraint"]
+    out = jax.tree.map(np.asarray, out)
+    g, G, driven = out["constraint"], out["gradient"], kind.startswith("driven")
     assert g.shape[1:] == (cases.NUM_CONSTRAINTS[kind],) == (joint.num_constraints,)
     assert joint.num_constraints + joint.num_rates == 6
     # Revolutions cost a few units of round-off of an angle of 10.
@@ -83,26 +77,17 @@ def test_constraints_are_zero_in_every_position_that_the_coordinates_give(kind):
         q = q * 0 + np.linalg.norm(np.subtract(cases.POINT_2, cases.POINT))
     assert error(out["coordinates"], q) < round_off(20)
 
-
-@every_joint
-def test_gradient_is_the_derivative_along_rigid_motions(kind):
-    _, _, twists, _, out = evaluate_at_random(kind)
-    moving = np.einsum("kmi,ki->km", out["gradient"], twists)
+    moving = np.einsum("kmi,ki->km", G, twists)
     assert error(moving, out["moving"]) < round_off(20)
     assert error(out["rate"], out["moving"] + out["passing"]) < round_off(20)
-    assert (np.abs(out["passing"]).max() > 0) == kind.startswith("driven")
+    assert (np.abs(out["passing"]).max() > 0) == driven
 
-
-@every_joint
-def test_null_space_and_gradient_complement_each_other(kind):
-    joint, _, _, _, out = evaluate_at_random(kind)
-    G = out["gradient"]
     assert np.all(np.linalg.matrix_rank(G) == joint.num_constraints)
     # Constraints that a displacement changes are lengths.
     moves = np.abs(G[:, :, :3]).max(axis=(0, 2)) > 0
     assert joint.constraint_is_length == tuple(moves)
     assert np.abs(out["prescribed rate"]).max() < round_off(50)
-    assert (np.abs(out["prescribed"]).max() > 0) == kind.startswith("driven")
+    assert (np.abs(out["prescribed"]).max() > 0) == driven
     if joint.closes_loops_only:
         with pytest.raises(NotImplementedError, match="`Distance` closes loops only"):
             joint.null_space(cases.reference(kind))
@@ -111,42 +96,27 @@ def test_null_space_and_gradient_complement_each_other(kind):
     assert S.shape[1:] == (6, joint.num_rates)
     assert joint.num_rates == 0 or np.all(np.linalg.matrix_rank(S) == joint.num_rates)
     assert error(G @ S, 0.0 * (G @ S)) < round_off(20)
+    if kind in cases.SCALAR:
+        rates = np.full((count, 1), cases.MOTION_RATE) if driven else nu[:, : joint.num_rates]
+        assert error(out["coordinate rates"], rates) < round_off(20)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in cases.SCALAR if kind != "Distance"])
-def test_rates_of_coordinates_are_joint_rates(kind):
-    _, _, _, nu, out = evaluate_at_random(kind)
-    if kind.startswith("driven"):
-        nu = np.full((len(nu), 1), cases.MOTION_RATE)
-    assert error(out["coordinate rates"], nu) < round_off(20)
-
-
-@pytest.mark.exhaustive(but=("Screw",))
-@every_joint
-def test_derivatives_are_finite_in_the_reference_configuration(kind):
-    joint, relative = joint_of(kind), cases.reference(kind)
-    time = jnp.zeros(()) if kind.startswith("driven") else TIME
-
-    def everything(twist):
-        moved = after(relative, twist)
-        out = [joint.constraint(moved, time), joint.coordinates(moved)]
-        if not joint.closes_loops_only:
-            out.append(joint.null_space(moved).ravel())
-        return jnp.concatenate(out)
+def test_derivatives_of_a_screw_are_finite_in_the_reference_configuration():
+    joint, relative = joint_of("Screw"), cases.reference("Screw")
 
     def mix_components(twist):
-        out = everything(twist)
+        moved = after(relative, twist)
+        parts = joint.constraint(moved, TIME), joint.coordinates(moved)
+        out = jnp.concatenate([*parts, joint.null_space(moved).ravel()])
         return out @ jnp.cos(jnp.arange(out.size))
 
-    value, reverse, forward, second = jax.jit(
+    reverse, forward, second = jax.jit(
         lambda twist: (
-            everything(twist)[: joint.num_constraints],
             jax.grad(mix_components)(twist),
             jax.jacfwd(mix_components)(twist),
             jax.jacfwd(jax.grad(mix_components))(twist),
         )
     )(jnp.zeros(6))
-    assert error(value, 0.0 * value) < round_off(1)
     assert jnp.all(jnp.isfinite(reverse)) and jnp.all(jnp.isfinite(second))
     assert error(forward, reverse) < round_off(10)
 
@@ -221,14 +191,13 @@ def test_screw_without_pitch_and_with_revolutions_from_its_displacement():
     turned = RelativePose(jnp.zeros(3), cases.relative("Screw", [2.0]).rotation, jnp.zeros(()))
     assert error(flat.coordinates(turned), jnp.array([2.0])) < round_off(5)
     assert error(flat.constraint(turned, TIME), jnp.zeros(5)) == 0.0
-    assert jnp.isfinite(jax.grad(lambda p: flat_energy(p, turned))(0.0))
+
+    def by_pitch(pitch):
+        screw = rj.Screw("one", "two", cases.POINT, cases.AXIS, pitch)
+        return jnp.sum(screw.constraint(turned, TIME))
+
+    assert jnp.isfinite(jax.grad(by_pitch)(0.0))
     far = cases.relative("Screw", [-20.0])
     bare = RelativePose(far.displacement, far.rotation, jnp.zeros(()))
     assert error(joint_of("Screw").coordinates(bare), jnp.array([-20.0])) < round_off(5)
     assert error(joint_of("Screw").constraint(bare, TIME), jnp.zeros(5)) < round_off(5)
-
-
-def flat_energy(pitch, relative):
-    return jnp.sum(
-        rj.Screw("one", "two", cases.POINT, cases.AXIS, pitch).constraint(relative, TIME)
-    )

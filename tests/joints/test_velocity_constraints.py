@@ -1,4 +1,4 @@
-"""Nonholonomic constraints: sleigh, rolling disc, sphere on a turntable, against closed forms."""
+"""Nonholonomic constraints: a sleigh and a sphere on a turntable, against closed forms."""
 
 import equinox as eqx
 import jax
@@ -12,7 +12,6 @@ from rigidjax.initial.local_coordinates import independent_rates
 G = 9.81
 UP = jnp.array([0.0, 0.0, 1.0])
 GRAVITY = rj.Gravity((0.0, 0.0, -G))
-KINDS = [rj.NullSpace, rj.Relative, rj.Absolute]
 
 # Chaplygin's sleigh: a skate behind the centre of mass, moment of inertia about the vertical.
 MASS, INERTIA, ARM = 2.0, 0.3, 0.4
@@ -52,12 +51,10 @@ def exact_rates(t, u=1.0, omega=2.0):
     return c * np.tanh(phase), c * np.sqrt(MASS / TURNING) / np.cosh(phase)
 
 
-@pytest.mark.exhaustive("Relative", "Absolute")
-@pytest.mark.parametrize("kind", KINDS)
-def test_sleigh_in_closed_form(kind):
+def test_sleigh_in_closed_form():
     """Accelerations and the force of the ice, in a state with u = 1, omega = 2."""
     system = sleigh()
-    model = kind(system)
+    model = rj.NullSpace(system)
     assert system.num_dof == 2
     y = model.encode(gliding(system))
     found = model.accelerations(0.0, y)
@@ -73,13 +70,10 @@ def test_sleigh_in_closed_form(kind):
     np.testing.assert_allclose(skate.multipliers, [-MASS * across], atol=1e-13)
 
 
-@pytest.mark.exhaustive("options2", "options0")
-@pytest.mark.parametrize("options", [{"index": 1, "baumgarte": (3.0, 2.0)}, {"index": 3},
-                                     {"index": 2, "stabilized": True}])  # fmt: skip
-def test_equations_with_multipliers_agree(options):
+def test_equations_with_multipliers_agree():
     """They hold along the motion of index 0; with a slip the row of the skate shows it."""
     system, slip = sleigh(), 0.01
-    plain, model = rj.Absolute(system), rj.Absolute(system, **options)
+    plain, model = rj.Absolute(system), rj.Absolute(system, index=3)
     state = gliding(system)
     y = model.encode(state)
     t = jnp.zeros(())
@@ -89,99 +83,29 @@ def test_equations_with_multipliers_agree(options):
     np.testing.assert_allclose(residual(y), 0.0, atol=1e-12)
     first = model.layout.num_positions
     sliding = residual(y.at[first + 1].add(slip))
-    # Joints and the quaternion before it; at index 1 what Baumgarte's alpha makes of it, and the
-    # change of what turns the blade.
+    # Joints and the quaternion come before it.
     row = model.layout.size + model.num_multipliers - 1
-    wanted = {1: 2 * 3.0 * slip, 2: -slip, 3: -slip}[model.index]
-    np.testing.assert_allclose(sliding[row], wanted, rtol=1e-9)
+    np.testing.assert_allclose(sliding[row], -slip, rtol=1e-9)
 
 
-def test_motion_of_a_sleigh():
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rtol": 1e-10, "atol": 1e-10},
+        # It satisfies the constraint without a projection.
+        {"solver": rj.solvers.MuntheKaas(rj.solvers.RK4()), "dt": 0.005},
+    ],
+    ids=["projected", "Lie group"],
+)
+def test_motion_of_a_sleigh(options):
     model = rj.NullSpace(sleigh())
-    run = rj.simulate(model, gliding(model.system), 1.0, rtol=1e-10, atol=1e-10)
+    run = rj.simulate(model, gliding(model.system), 1.0, **options)
     u, omega = exact_rates(1.0)
     np.testing.assert_allclose(run.states.angular_velocity[-1, 0, 2], omega, rtol=1e-9)
     speed = jnp.sqrt(jnp.sum(run.states.velocity[-1, 0] ** 2))
     np.testing.assert_allclose(speed, np.hypot(u, ARM * omega), rtol=1e-9)
     np.testing.assert_allclose(run.energy[-1], run.energy[0], rtol=1e-9)
     assert max(np.max(run.position_drift), np.max(run.velocity_drift)) < 1e-13
-
-
-def test_lie_group_solver_satisfies_the_constraint():
-    """The end is that of the closed form, and the constraint is satisfied without projection."""
-    model = rj.NullSpace(sleigh())
-    solver = rj.solvers.MuntheKaas(rj.solvers.RK4())
-    run = rj.simulate(model, gliding(model.system), 1.0, solver=solver, dt=0.005)
-    np.testing.assert_allclose(
-        run.states.angular_velocity[-1, 0, 2], exact_rates(1.0)[1], rtol=1e-9
-    )
-    assert np.max(run.velocity_drift) < 1e-13
-
-
-# A disc that rolls on a plane, its axis the third of the body.
-RADIUS, AXIAL, ACROSS = 0.5, 0.25, 0.14
-
-
-def rolling_disc():
-    def foot(R):
-        """From the centre to the lowest point."""
-        n = R[:, 2]
-        return -RADIUS * (UP - n[2] * n) / jnp.sqrt(1.0 - n[2] ** 2)
-
-    def height(t, poses):
-        x, R = poses["disc"]
-        return (x + foot(R))[2]
-
-    def no_slip(t, poses, twists):
-        (_, R), (v, omega) = poses["disc"], twists["disc"]
-        return (v + jnp.cross(R @ omega, foot(R)))[:2]
-
-    upright = np.sqrt(0.5) * np.array([1.0, -1.0, 0.0, 0.0])
-    inertia = (ACROSS, ACROSS, AXIAL)
-    disc = rj.Body("disc", MASS, inertia, (0, 0, RADIUS), orientation=upright)
-    joints = [rj.Constraint(height, "disc", name="plane"),
-              rj.VelocityConstraint(no_slip, "disc", name="no slip")]  # fmt: skip
-    return rj.System(disc, joints, GRAVITY)
-
-
-def steady(lean, rate):
-    """Rolling on a circle at a lean: the centre's velocity along x, the axis towards y.
-
-    (C + m r^2) rate spin cos + m g r sin = A rate^2 sin cos, with the spin about the axis.
-    """
-    sin, cos = np.sin(lean), np.cos(lean)
-    spin = (ACROSS * rate**2 * sin * cos - MASS * G * RADIUS * sin) / (
-        (AXIAL + MASS * RADIUS**2) * rate * cos
-    )
-    along, up, axis = np.eye(3)[0], np.array([0, -sin, cos]), np.array([0, cos, sin])
-    omega = spin * axis + rate * cos * up
-    R = np.stack([up, along, axis], axis=1)
-    state = rj.State(
-        jnp.array([[0.0, 0.0, RADIUS * cos]]),
-        rj.Quaternion().from_matrix(jnp.asarray(R))[None],
-        jnp.asarray(np.cross(omega, RADIUS * up))[None],
-        jnp.asarray(R.T @ omega)[None],
-    )
-    return state, omega, R
-
-
-@pytest.mark.exhaustive("Relative", "Absolute")
-@pytest.mark.parametrize("kind", KINDS)
-def test_steady_rolling_of_a_disc(kind):
-    """Everything turns about the vertical at one rate; contact carries what that needs."""
-    lean, rate = 0.3, 1.7
-    state, omega, R = steady(lean, rate)
-    model = kind(rolling_disc())
-    y = model.encode(state)
-    found, turn = model.accelerations(0.0, y), rate * np.asarray(UP)
-    v = np.asarray(state.velocity[0])
-    np.testing.assert_allclose(found.linear[0], np.cross(turn, v), atol=1e-11)
-    np.testing.assert_allclose(R @ found.angular[0], np.cross(turn, omega), atol=1e-11)
-    parts = model.reactions(0.0, y)
-    force = parts["plane"].force[0] + parts["no slip"].force[0]
-    wanted = MASS * (np.cross(turn, v) + G * np.asarray(UP))
-    np.testing.assert_allclose(force, wanted, atol=1e-10)
-    assert model.system.num_dof == 3
 
 
 def ball_on_a_turntable(rate):
@@ -203,14 +127,12 @@ def ball_on_a_turntable(rate):
     return rj.System([ball, table], joints, GRAVITY)
 
 
-@pytest.mark.exhaustive("NullSpace", "Absolute")
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_ball_on_a_turntable_circles_at_two_sevenths_of_its_rate(kind):
+def test_a_ball_on_a_turntable_circles_at_two_sevenths_of_its_rate():
     system = ball_on_a_turntable(1.4)
     velocity = jnp.array([[0.3, -0.2, 0.0], [0.0, 0.0, 0.0]])
     guess = eqx.tree_at(lambda s: s.velocity, system.reference_state(), velocity)
     state = rj.consistent_state(system, guess)
-    model = kind(system)
+    model = rj.Relative(system)
     assert float(model.drift(0.0, model.encode(state))[1]) < 1e-14
     found = model.accelerations(0.0, model.encode(state)).linear[0]
     v = np.asarray(state.velocity[0])

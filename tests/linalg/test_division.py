@@ -14,11 +14,7 @@ from rigidjax.native.runtime.kernel import Kernel, Signature
 A, B = jnp.array([0.3, -1.2, 0.7]), jnp.array([2.0, 0.4, -0.9])
 
 
-@pytest.mark.parametrize(
-    "a, b", [(A, B), (A, B[0]), (jnp.outer(A, B), B[None]), (A[:, None], B[None])]
-)
-@pytest.mark.exhaustive("a2-b2")
-@pytest.mark.exhaustive("a2-b2", "a3-b3")
+@pytest.mark.parametrize("a, b", [(A, B), (A, B[0])])
 def test_values_and_derivatives(a, b):
     """Broadcast arrays, up to second order."""
     # XLA itself multiplies with the reciprocal here and there.

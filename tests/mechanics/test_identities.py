@@ -90,22 +90,13 @@ def evaluate_everything(size, rotation, formulations, count=3):
     return system, jax.tree.map(np.asarray, function(states))
 
 
-CASES = [
-    pytest.param("all", rj.Quaternion(), BOTH, marks=pytest.mark.exhaustive),
-    ("all", rj.Quaternion(), ONE),
-    pytest.param("small", rj.Directors(), BOTH, marks=pytest.mark.exhaustive),
-    ("small", rj.EulerAngles("ZYX"), BOTH),
-]
+CASES = [("all", rj.Quaternion(), ONE), ("small", rj.EulerAngles("ZYX"), BOTH)]
 every_case = pytest.mark.parametrize(
-    ("size", "rotation", "formulations"),
-    CASES,
-    ids=lambda x: f"{len(x)}" if isinstance(x, tuple) else str(x)[:11],
+    ("size", "rotation", "formulations"), CASES, ids=["all", "small"]
 )
 
 
 @every_case
-@pytest.mark.exhaustive("all-Quaternion(-1")
-@pytest.mark.exhaustive("small-EulerAngles-2")
 def test_admissible_velocities_satisfy_the_constraints(size, rotation, formulations):
     system, out = evaluate_everything(size, rotation, formulations)
     T, G = out["T"], out["G"]
@@ -117,12 +108,8 @@ def test_admissible_velocities_satisfy_the_constraints(size, rotation, formulati
         assert out[model]["drift"].max() < round_off(200)
 
 
-@pytest.mark.parametrize(
-    ("size", "rotation", "formulations"),
-    [case for case in CASES if ONE not in getattr(case, "values", case)],
-)
-def test_formulations_agree(size, rotation, formulations):
-    _, out = evaluate_everything(size, rotation, formulations)
+def test_formulations_agree():
+    _, out = evaluate_everything(*CASES[1])
     one, two = out["null space"], out["absolute"]
     for a, b in zip(one["motion"], two["motion"], strict=True):
         assert error(a, b) < round_off(100)
@@ -135,7 +122,6 @@ def test_formulations_agree(size, rotation, formulations):
 
 
 @every_case
-@pytest.mark.exhaustive("all-Quaternion(-1")
 def test_rates_of_poses_are_the_twists(size, rotation, formulations):
     _, out = evaluate_everything(size, rotation, formulations)
     for model in formulations:
@@ -215,7 +201,7 @@ def test_reactions_balance_every_body(size, rotation, formulations):
 
 
 def test_reactions_do_no_work_along_joints():
-    system, out = evaluate_everything(*CASES[1])
+    system, out = evaluate_everything(*CASES[0])
     of = out["null space"]
     ball, hinge = (of["reactions"][system.joints[j].name] for j in (0, 1))
     size = np.abs(ball.force).max()
@@ -252,14 +238,11 @@ def driving_power(system, of):
     return sum(of["reactions"][name].drive * cases.joint_cases.MOTION_RATE for name in names)
 
 
-@pytest.mark.parametrize(
-    ("model", "formulations"),
-    [("null space", ONE), pytest.param("absolute", BOTH, marks=pytest.mark.exhaustive)],
-)
-def test_joints_conserve_the_momentum_of_free_systems(model, formulations):
-    system, out = evaluate_everything(*CASES[1][:2], formulations)
-    x, R, v, omega = out[model]["motion"]
-    force, moment = balance(system, out[model]["motion"], out[model]["rates"])
+def test_joints_conserve_the_momentum_of_free_systems():
+    system, out = evaluate_everything(*CASES[0])
+    out = out["null space"]
+    x, R, v, omega = out["motion"]
+    force, moment = balance(system, out["motion"], out["rates"])
     floating = system.topology.roots == system.topology.roots[5]
     assert np.flatnonzero(floating).tolist() == [5, 6, 7, 8, 9]
     # Joint forces have zero sum, as have their moments about the origin.
@@ -271,5 +254,5 @@ def test_joints_conserve_the_momentum_of_free_systems(model, formulations):
     linear = np.einsum("l,kli->ki", mass, v)
     spin = np.einsum("klij,ljm,klm->ki", R, inertia, omega)
     angular = spin + np.einsum("l,kli->ki", mass, np.cross(x, v))
-    for found, wanted in zip(out[model]["momentum"], (linear, angular), strict=True):
+    for found, wanted in zip(out["momentum"], (linear, angular), strict=True):
         assert error(found, wanted) < round_off(50)

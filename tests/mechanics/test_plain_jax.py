@@ -118,29 +118,16 @@ DRIVEN = rj.NullSpace(pendulum(quadratic_motion))
 TOP = rj.NullSpace(top())
 SOLVERS = {
     "Dopri5": (diffrax.Dopri5(), DRIVEN),
-    "Kvaerno5": (diffrax.Kvaerno5(), DRIVEN),
-    "Radau5": (rj.solvers.Radau5(), rj.Absolute(pendulum(quadratic_motion), index=3)),
-    "BDF": (rj.solvers.BDF(), rj.Absolute(pendulum(quadratic_motion), index=2)),
-    "Odex": (rj.solvers.Odex(), TOP),
-    "Seulex": (rj.solvers.Seulex(), TOP),
-    "EnergyMomentum": (rj.solvers.EnergyMomentum(), DRIVEN),
-    "Variational": (rj.solvers.Variational(), DRIVEN),
-    "GeneralizedAlpha": (
-        rj.solvers.GeneralizedAlpha(), rj.Absolute(pendulum(quadratic_motion), index=3)
-    ),
-    "MuntheKaas": (rj.solvers.MuntheKaas(), TOP),
     "SimoWong": (rj.solvers.SimoWong(), TOP),
     "EnergyMidpoint": (rj.solvers.EnergyMidpoint(), TOP),
-}  # fmt: skip
-FIXED = ("EnergyMomentum", "Variational", "GeneralizedAlpha", "SimoWong", "EnergyMidpoint")
+}
 
 
-@pytest.mark.exhaustive(but=("Dopri5", "SimoWong", "EnergyMidpoint"))
 @pytest.mark.parametrize("name", SOLVERS)
 def test_every_solver_takes_models_and_returns_solutions(name):
     """Traced by plain JAX, without compiling: model and state in, the whole `Solution` out."""
     solver, model = SOLVERS[name]
-    dt = 0.01 if name in FIXED else None
+    dt = None if name == "Dopri5" else 0.01
 
     def run(model, state):
         steps = {"rtol": 1e-6, "atol": 1e-6} if dt is None else {"dt": dt}

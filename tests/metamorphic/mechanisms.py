@@ -1,4 +1,4 @@
-"""Mechanisms with and without loops, and what is compared."""
+"""Mechanisms, and what is compared."""
 
 import functools
 
@@ -8,42 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 
 import rigidjax as rj
-from rigidjax.problems.adams_case import CASES
 
 FAST = {"xla_backend_optimization_level": 0}
 ZERO = jnp.zeros(())
 FORMULATIONS = {"null space": rj.NullSpace, "absolute": rj.Absolute}
-# Every problem of `rj.problems` that is a system, but for those that differ in their numbers alone.
-BUILD = {
-    "four_bar": lambda: rj.problems.four_bar(thickness=0.05),
-    "bricard": lambda: rj.problems.bricard(thickness=0.05),
-    "chain": lambda: rj.problems.chain(3),
-    "two_bodies": rj.problems.two_bodies,
-    "slider_crank": rj.problems.slider_crank,
-    "turntable": rj.problems.turntable,
-    "dual_spin_satellite": rj.problems.dual_spin_satellite,
-    "simple_pendulum": rj.problems.simple_pendulum,
-    "n_four_bar": lambda: rj.problems.n_four_bar(2),
-    "andrews": rj.problems.andrews,
-    "flyball_governor": rj.problems.flyball_governor,
-    **{f"adams_case-{case}": functools.partial(rj.problems.adams_case, case) for case in CASES},
-}
-# Mechanisms of `make test`: a redundant loop in motion, free bodies with a spring.
-QUICK = (("four_bar", "absolute"), ("two_bodies", "null space"))
 
 
 @functools.cache
-def mechanism(name: str) -> tuple[rj.System, rj.State]:
-    """System and state; bodies without inertia about an axis get some: absolute coordinates need
-    it."""
-    problem = BUILD[name]()
-    bodies = []
-    for body in problem.system.bodies:
-        if body.inertia.ndim == 1:
-            largest = jnp.max(body.inertia)
-            least = 0.01 * jnp.where(largest == 0, body.mass, largest)
-            body = eqx.tree_at(lambda b: b.inertia, body, jnp.maximum(body.inertia, least))
-        bodies.append(body)
+def chain() -> tuple[rj.System, rj.State]:
+    """System and state; rods get some inertia about their axis: absolute coordinates need it."""
+    problem = rj.problems.chain(3)
+    bodies = [
+        eqx.tree_at(lambda b: b.inertia, b, jnp.maximum(b.inertia, 0.01 * jnp.max(b.inertia)))
+        for b in problem.system.bodies
+    ]
     system = rj.System(bodies, problem.system.joints, problem.system.forces)
     return system, jax.tree.map(np.asarray, problem.state0)
 
@@ -60,18 +38,6 @@ def make_evaluation(formulation: str):
         return model.accelerations(ZERO, y), wrenches, kinetic, jnp.stack(model.drift(ZERO, y))
 
     return evaluate
-
-
-def evaluate_batch(formulation: str, systems, states):
-    """Apply `evaluated` to stacked systems of one structure, in one compiled function."""
-    program = jax.jit(jax.vmap(make_evaluation(formulation)), compiler_options=FAST)
-    return jax.tree.map(np.asarray, program(systems, states))
-
-
-def alone(formulation: str, system, state):
-    """`evaluated` of one."""
-    program = jax.jit(make_evaluation(formulation), compiler_options=FAST)
-    return jax.tree.map(np.asarray, program(system, jax.tree.map(jnp.asarray, state)))
 
 
 def sizes(system: rj.System, out) -> dict[str, float]:

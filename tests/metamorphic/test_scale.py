@@ -99,27 +99,15 @@ def problem_of(system, state):
     )
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "chain-bodies0",
-        "chain-bodies1",
-        "chain-bodies2",
-    )
-)
-@pytest.mark.parametrize(
-    ("name", "bodies"),
-    [("chain", (1,)), ("chain", (0, 2)), ("chain", (2,)), ("four_bar", (1,)), ("four_bar", (0, 2))],
-)
-def test_mass_ratios(name, bodies):
-    """A link of a chain, or of a loop, that is lighter or heavier than the others by 1e6."""
-    system, state = mechanisms.mechanism(name)
-    rng = np.random.default_rng(2)
-    if name == "chain":
-        # Rates of ball joints at random.
-        model = rj.NullSpace(system)
-        y = model.pack(state)
-        y = y.at[model.layout.num_positions :].set(rng.normal(size=9))
-        state = model.decode(ZERO, y)
+@pytest.mark.parametrize("bodies", [(1,), (0, 2), (2,)])
+def test_mass_ratios(bodies):
+    """A link of a chain that is lighter or heavier than the others by 1e6."""
+    system, state = mechanisms.chain()
+    # Rates of ball joints at random.
+    model = rj.NullSpace(system)
+    y = model.pack(state)
+    rates = np.random.default_rng(2).normal(size=9)
+    state = model.decode(ZERO, y.at[model.layout.num_positions :].set(rates))
     systems = [heavier(system, ratio, bodies) for ratio in RATIOS]
     G, M, f, gamma, found = jax.tree.map(np.asarray, program()(alike(systems), state))
     for k in range(len(RATIOS)):
@@ -133,21 +121,3 @@ def test_mass_ratios(name, bodies):
 @functools.cache
 def program():
     return jax.jit(jax.vmap(problem_of, in_axes=(0, None)), compiler_options=FAST)
-
-
-@pytest.mark.float32
-@pytest.mark.exhaustive
-def test_long_chains_have_mass_in_single_precision():
-    """Their mass matrix is singular to seven digits; bodies without mass are found all the same."""
-    problem = rj.problems.chain(60)
-    model, start = jax.tree.map(
-        lambda x: x.astype(jnp.float32), (rj.NullSpace(problem.system), problem.state0)
-    )
-    assert model.encode(start).dtype == jnp.float32
-    link = model.system.bodies[30]
-    thin = eqx.tree_at(lambda b: b.inertia, link, link.inertia * jnp.array([0, 1, 1], jnp.float32))
-    bodies = [*model.system.bodies[:30], thin, *model.system.bodies[31:]]
-    lacking = rj.NullSpace(rj.System(bodies, model.system.joints))
-    # It turns in its joint and the next rod back in the next one: either is named.
-    with pytest.raises(ValueError, match="The body 'rod 3[12]', .* has no mass or inertia"):
-        lacking.encode(start)

@@ -48,23 +48,20 @@ class Units(NamedTuple):
 
 
 # Dimensions of numbers by their names: powers of length, mass, time; all others have none.
-LENGTH, MOMENT = (1, 0, 0), (2, 1, -2)
+LENGTH = (1, 0, 0)
 DIMENSIONS = {
     "mass": (0, 1, 0), "inertia": (2, 1, 0), "position": LENGTH, "velocity": (1, 0, -1),
     "angular_velocity": (0, 0, -1), "rate": (0, 0, -1), "point": LENGTH, "pitch": LENGTH,
     "parent_point": LENGTH, "child_point": LENGTH, "a_point": LENGTH, "b_point": LENGTH,
-    "length": LENGTH, "vector": (1, 0, -2), "stiffness": (0, 1, -2), "damping": (0, 1, -1),
-    "moment": MOMENT, "weight_moment": MOMENT, "first_moment": (1, 1, 0), "gravity": (1, 0, -2),
+    "length": LENGTH, "vector": (1, 0, -2), "weight_moment": (2, 1, -2),
 }  # fmt: skip
-ANGULAR = {"stiffness": MOMENT, "damping": (2, 1, -1)}
 
 
 def in_units(tree: Any, units: Units) -> Any:
     """A system or a state in other units."""
 
     def rule(module, name, value):
-        angular = isinstance(module, rj.TorsionSpring) and name in ANGULAR
-        return value * units.of(*(ANGULAR if angular else DIMENSIONS).get(name, (0, 0, 0)))
+        return value * units.of(*DIMENSIONS.get(name, (0, 0, 0)))
 
     return change_values(tree, rule)
 

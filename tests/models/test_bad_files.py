@@ -44,8 +44,16 @@ def read(text, suffix=".urdf", ignore=()):
     return close_loops(description)
 
 
+def pair(inside="", kind="continuous", rest=""):
+    """Two links and a joint between them."""
+    return robot(*AB, joint("j", "a", "b", inside, kind), rest)
+
+
+def transmission(inside):
+    return pair(rest=f'<transmission name="t"><joint name="j"/>{inside}</transmission>')
+
+
 AB = (link("a"), link("b"))
-LIMIT = '<limit lower="{}" upper="{}"/>'
 CHAIN = [joint(f"j{k}", f"l{k}", f"l{k + 1}", f'<mimic joint="j{k + 1}"/>') for k in range(3000)]
 XML = {
     "": "m.urdf:1: no well-formed XML: no element found",
@@ -66,69 +74,57 @@ URDF = {
     robot('<link name="a"><visual/></link>'): "has no <geometry> of a known kind",
     robot(link("a", "-2")): "the mass of .* is negative; got -2 kg",
     robot(link("a", "nan")): "`value` must be a finite number; got 'nan'",
-    robot(link("a", "inf")): "must be a finite number; got 'inf'",
-    robot(link("a", "heavy")): "must be a finite number; got 'heavy'",
     robot(link("a", "1_0")): "must be a finite number; got '1_0'",
     robot(link("a", "\u0661")): "must be a finite number",
     robot(link("a", "")): "the attribute `value` is missing",
     robot(link("a"), link("a")): "another link of this name is in line 1",
-    robot(*AB, *(2 * [joint("j", "a", "b")])): "another joint of this name is in line 1",
+    pair(rest=joint("j", "a", "b")): "another joint of this name is in line 1",
     robot(*AB, joint("j", "a", "c")): "there is no link 'c'",
     robot(*AB, joint("j", "a", "a")): "connects the link 'a' with itself",
-    robot(*AB, joint("j", "a", "b").replace('<parent link="a"/>', "")): "<parent> is missing",
-    robot(*AB, joint("j", "a", "b"), joint("k", "b", "a")): "the joints around '.' form a cycle",
-    robot(*AB, joint("j", "a", "b", kind="hinge")): "there is no joint of the type 'hinge'",
-    robot(
-        *AB, link("c"), joint("j", "a", "c"), joint("k", "b", "c")
-    ): "the link 'c' is the child of 'j' already. A URDF file is a tree",
-    robot(
-        *AB, joint("j", "a", "b", 2 * '<axis xyz="0 0 1"/>')
-    ): "<axis>: stands twice in <joint name",
-    robot(
-        *AB, joint("j", "a", "b", '<dynamics damping="-1"/>')
-    ): "damping of .* is negative; got -1",
-    robot(
-        *AB,
-        joint("j", "a", "b"),
-        '<transmission name="t"><joint name="j"/><joint name="j"/></transmission>',
-    ): "<transmission name='t'>: has 2 joints and 0 actuators; one of each is read",
-    robot(
-        *AB,
-        joint("j", "a", "b"),
-        '<transmission name="t"><joint name="j"/><actuator name="m"><rotor_inertai value="1"/>'
-        "</actuator></transmission>",
-    ): "<rotor_inertai> is unknown. Did you mean 'rotor_inertia'",
+    pair().replace('<parent link="a"/>', ""): "<parent> is missing",
+    pair(rest=joint("k", "b", "a")): "the joints around '.' form a cycle",
+    pair(kind="hinge"): "there is no joint of the type 'hinge'",
+    robot(*AB, link("c"), joint("j", "a", "c"), joint("k", "b", "c")):
+        "the link 'c' is the child of 'j' already. A URDF file is a tree",
+    pair(2 * '<axis xyz="0 0 1"/>'): "<axis>: stands twice in <joint name",
+    pair('<dynamics damping="-1"/>'): "damping of .* is negative; got -1",
+    transmission('<joint name="j"/>'):
+        "<transmission name='t'>: has 2 joints and 0 actuators; one of each is read",
+    transmission('<actuator name="m"><rotor_inertai value="1"/></actuator>'):
+        "<rotor_inertai> is unknown. Did you mean 'rotor_inertia'",
     robot(*AB): "no joint connects it with 'a'",
-    robot(*AB, joint("j", "a", "b", '<axis xyz="0 0 0"/>')): "has no direction",
-    robot(*AB, joint("j", "a", "b", '<axis xyz="0 1"/>')): "`xyz` must be 3 finite numbers",
-    robot(*AB, joint("j", "a", "b", LIMIT.format(1, -1), "revolute")): "`lower` of .* is above",
-    robot(*AB, joint("j", "a", "b", kind="revolute")): "a revolute joint needs <limit>",
-    robot(*AB, joint("j", "a", "b", '<axis xyzz="0 0 1"/>')): "`xyz` is missing|`xyzz` is unknown",
+    pair('<axis xyz="0 0 0"/>'): "has no direction",
+    pair('<axis xyz="0 1"/>'): "`xyz` must be 3 finite numbers",
+    pair('<limit lower="1" upper="-1"/>', "revolute"): "`lower` of .* is above",
+    pair(kind="revolute"): "a revolute joint needs <limit>",
+    pair('<axis xyzz="0 0 1"/>'): "`xyz` is missing|`xyzz` is unknown",
     robot(link("a"), "<lnik/>"): "<lnik> is unknown. Did you mean 'link'",
-    robot(*AB, joint("j", "a", "b", '<mimic joint="k"/>')): "follows 'k', which does not exist",
-    robot(*AB, joint("j", "a", "b", '<mimic joint="j"/>')): "mimic joints around 'j' form a cycle",
-    robot(*(link(f"l{k}") for k in range(3001)), *CHAIN[:-1], CHAIN[-1].replace("j3000", "j0")): (
-        "mimic joints around 'j0' form a cycle"
-    ),
+    pair('<mimic joint="k"/>'): "follows 'k', which does not exist",
+    pair('<mimic joint="j"/>'): "mimic joints around 'j' form a cycle",
+    robot(*(link(f"l{k}") for k in range(3001)), *CHAIN[:-1], CHAIN[-1].replace("j3000", "j0")):
+        "mimic joints around 'j0' form a cycle",
     robot('<xacro:macro name="x"/>'): "no well-formed XML: unbound prefix|macros of xacro",
-    robot(link("a")).replace("<robot", '<robot xmlns:xacro="x" xacro:name="x"'): (
-        r"Run `xacro (\w+).urdf > \1_expanded.urdf` and load the result"
-    ),
-}
-BASE = '<sdf version="{}"><model name="m">{}</model></sdf>'
+    robot(link("a")).replace("<robot", '<robot xmlns:xacro="x" xacro:name="x"'):
+        r"Run `xacro (\w+).urdf > \1_expanded.urdf` and load the result",
+}  # fmt: skip
 HINGE = (
     '<joint name="j" type="revolute"><parent>a</parent><child>b</child>'
-    "<axis><xyz>0 0 1</xyz></axis>{}</joint>"
+    "<axis><xyz>0 0 1</xyz></axis></joint>"
 )
 TWO = '<link name="a"/><link name="b"/>'
 
 
+def sdf(inside):
+    return f'<sdf version="1.9"><model name="m">{inside}</model></sdf>'
+
+
+def hinge_text(old="", new=""):
+    """Two links on a hinge, whose text is changed."""
+    return sdf(TWO + HINGE.replace(old, new))
+
+
 def in_axis(inside):
-    return HINGE.format("").replace("</xyz>", f"</xyz>{inside}")
-
-
-def sdf(inside, version="1.9"):
-    return BASE.format(version, inside)
+    return hinge_text("</xyz>", f"</xyz>{inside}")
 
 
 def in_world(inside):
@@ -145,7 +141,7 @@ SDF = {
     sdf(""): "has no <link>",
     sdf(TWO + TWO): "another <link> of this name is in line 1",
     sdf('<link name="world"/>'): "the name 'world' is reserved",
-    sdf(TWO + '<link name="j"/>' + HINGE.format("")): "another <link> of this name",
+    sdf(TWO + '<link name="j"/>' + HINGE): "another <link> of this name",
     sdf("<include><uri>model://x</uri></include>" + TWO): "other files are not read",
     sdf('<model name="n"/>' + TWO): "nested models are not supported",
     in_world("<include/>"): "other files are not read; copy the model into the file",
@@ -160,10 +156,9 @@ SDF = {
     sdf('<frame name="f"/><frame name="g"/>' + TWO)
         .replace('name="m"', 'name="m" canonical_link="f"'):
         "the canonical link 'f' is no link of the model",
-    sdf(TWO + HINGE.format("") + HINGE.format("")): "another <joint> of this name is in line 1",
+    sdf(TWO + HINGE + HINGE): "another <joint> of this name is in line 1",
     sdf('<link name="a"><inertial><mass>heavy</mass></inertial></link>'):
         "<mass>: its text must be a finite number; got 'heavy'",
-    sdf('<link name="a"><inertial><mass>nan</mass></inertial></link>'): "got 'nan'",
     sdf("<lnik/>" + TWO): "the element <lnik> is unknown. Did you mean 'link'",
     sdf('<link name="a"><pose relative_to="b"/></link>'): "there is no link, joint or frame 'b'",
     sdf('<link name="a"><pose relative_to="b"/></link>'
@@ -185,30 +180,23 @@ SDF = {
     sdf('<link name="a"><velocity_decay><linear>1</linear></velocity_decay></link>'):
         "decay of vel",
     sdf('<link name="a"><visual><geometry><box/></geometry></visual></link>'): "<size> is missing",
-    sdf(TWO + HINGE.format("").replace("revolute", "hinge")): "no joint of the type 'hinge'",
-    sdf(TWO + HINGE.format("").replace("<parent>a</parent>", "")): "<parent> is missing",
-    sdf(TWO + HINGE.format("").replace(">b<", ">world<")):
-        "the child of a joint cannot be the world",
-    sdf(TWO + HINGE.format("").replace(">b<", ">a<")): "connects the link 'a' with itself",
-    sdf(TWO + HINGE.format("").replace(">b<", ">c<")): "there is no link, joint or frame 'c'",
-    sdf(TWO + HINGE.format("").replace("0 0 1", "0 0 0")): "has no direction",
-    sdf(TWO + HINGE.format("").replace("<axis>", "<axs>").replace("</axis>", "</axs>")):
-        "<axis> is missing",
-    sdf(TWO + in_axis("<limit><lower>2</lower><upper>1</upper></limit>")):
-        "<lower> of .* is above <upper>",
-    sdf(TWO + in_axis("<dynamics><damping>-1</damping></dynamics>")):
-        "the damping of .* is negative",
-    sdf(TWO + HINGE.format("").replace("</xyz>", '</xyz><mimic joint="k"/>')): "no joint 'k'",
-    sdf(TWO + HINGE.format("").replace("</xyz>", '</xyz><mimic joint="j"/>')):
-        "mimic joints around 'j' form a cycle",
-    sdf(TWO + HINGE.format("").replace("</xyz>", '</xyz><mimic joint="j" axis="axis2"/>')):
-        "is no single coordinate",
-    sdf(TWO + HINGE.format("<thread_pitch>0</thread_pitch>").replace("revolute", "screw")):
+    hinge_text("revolute", "hinge"): "no joint of the type 'hinge'",
+    hinge_text("<parent>a</parent>"): "<parent> is missing",
+    hinge_text(">b<", ">world<"): "the child of a joint cannot be the world",
+    hinge_text(">b<", ">a<"): "connects the link 'a' with itself",
+    hinge_text(">b<", ">c<"): "there is no link, joint or frame 'c'",
+    hinge_text("0 0 1", "0 0 0"): "has no direction",
+    hinge_text("axis>", "axs>"): "<axis> is missing",
+    in_axis("<limit><lower>2</lower><upper>1</upper></limit>"): "<lower> of .* is above <upper>",
+    in_axis("<dynamics><damping>-1</damping></dynamics>"): "the damping of .* is negative",
+    in_axis('<mimic joint="k"/>'): "no joint 'k'",
+    in_axis('<mimic joint="j"/>'): "mimic joints around 'j' form a cycle",
+    in_axis('<mimic joint="j" axis="axis2"/>'): "is no single coordinate",
+    hinge_text("</axis>", "</axis><thread_pitch>0</thread_pitch>").replace("revolute", "screw"):
         "`thread_pitch` is in rad/m and cannot be zero",
-    sdf(TWO + HINGE.format("<axis2/><gearbox_reference_body>a</gearbox_reference_body>")
-        .replace("revolute", "gearbox")): "needs a hinge of 'a' about <axis>",
-    sdf(TWO + HINGE.format("").replace("revolute", "gearbox")):
-        "<gearbox_reference_body> is missing",
+    hinge_text("</axis>", "</axis><axis2/><gearbox_reference_body>a</gearbox_reference_body>")
+        .replace("revolute", "gearbox"): "needs a hinge of 'a' about <axis>",
+    hinge_text("revolute", "gearbox"): "<gearbox_reference_body> is missing",
 }  # fmt: skip
 
 
@@ -231,30 +219,23 @@ def test_bad_sdf(text):
 
 
 def test_bad_paths(tmp_path):
-    noise = tmp_path / "noise.urdf"
-    noise.write_bytes(np.random.default_rng(0).bytes(10_000_000))
-    with pytest.raises(ValueError, match="noise.urdf:1: no well-formed XML"):
-        load(noise)
-    with pytest.raises(ValueError, match="is no file"):
-        load(tmp_path)
+    (tmp_path / "noise.urdf").write_bytes(np.random.default_rng(0).bytes(10_000_000))
+    (tmp_path / "root.xml").write_text("<html/>")
     os.mkfifo(tmp_path / "pipe.urdf")
-    with pytest.raises(ValueError, match="pipe.urdf is no file"):
-        load(tmp_path / "pipe.urdf")
-    with pytest.raises(
-        ValueError, match=r"not expanded. Run `xacro r.xacro > r_expanded.urdf` and load"
+    with (tmp_path / "huge.urdf").open("wb") as file:
+        file.truncate(65 * 2**20)
+    for name, message in (
+        ("noise.urdf", "noise.urdf:1: no well-formed XML"),
+        ("", "is no file"),
+        ("pipe.urdf", "pipe.urdf is no file"),
+        ("r.xacro", r"not expanded. Run `xacro r.xacro > r_expanded.urdf` and load"),
+        ("huge.urdf", "a model file has at most 67108864"),
+        ("root.xml", "is no model: a file starts with <robot>, <sdf> or"),
     ):
-        load(tmp_path / "r.xacro")
+        with pytest.raises(ValueError, match=message):
+            load(tmp_path / name)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "none.urdf")
-    huge = tmp_path / "huge.urdf"
-    with huge.open("wb") as file:
-        file.truncate(65 * 2**20)
-    with pytest.raises(ValueError, match="a model file has at most 67108864"):
-        load(huge)
-    root = tmp_path / "root.xml"
-    root.write_text("<html/>")
-    with pytest.raises(ValueError, match="is no model: a file starts with <robot>, <sdf> or"):
-        load(root)
     ground = tmp_path / "ground.urdf"
     for kind in ("continuous", "fixed"):
         ground.write_text(robot(link("b"), link("ground"), joint("j", "b", "ground", kind=kind)))

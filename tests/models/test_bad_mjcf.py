@@ -49,7 +49,6 @@ def read(path, packages=()):
 NESTED = '<replicate count="100">{}</replicate>'
 BAD = {
     "": "m.xml:1: no well-formed XML: no element found",
-    text(body())[:60]: "m.xml:1: no well-formed XML",
     "x" * 10_000_000: "no well-formed XML",
     '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><mujoco model="&b;"/>': "types and entitie",
     '<!DOCTYPE r SYSTEM "http://127.0.0.1:1/x.dtd"><mujoco/>': "m.xml:1: document types and entit",
@@ -61,7 +60,6 @@ BAD = {
     text(body(of_body='pos="0 zero 0"')): "bad format in attribute 'pos'",
     text(body(of_body='pos="0 nan 0"')):
         "m.xml:1: <body name='a'>: `pos` must be finite numbers; got '0 nan 0'",
-    text(body(of_body='pos="0 -inf 0"')): "`pos` must be finite numbers; got '0 -inf 0'",
     text(body(joint='range="nan 1" limited="true"')): "`range` must be finite numbers",
     text(body(), '<option gravity="0 0 nan"/>'): "<option>: `gravity` must be finite numbers",
     text(body(joint='ref="1e999"')): "number is too large in attribute 'ref'",

@@ -28,22 +28,20 @@ def four_bar(gap):
     """A planar four-bar linkage whose last hinge has a gap."""
     points = np.array([[0, 0, 0], [0, 1.0, 0], [2.0, 1.5, 0], [2.0, 0, 0]])
     ends = [("ground", "crank"), ("crank", "coupler"), ("coupler", "rocker"), ("ground", "rocker")]
-    names = ("a", "b", "c", "d")
     joints = [
-        JointRecord(name, "revolute", *pair, point, (Z,), line=k + 1)
-        for k, (name, pair, point) in enumerate(zip(names, ends, points, strict=True))
+        JointRecord("abcd"[k], "revolute", *ends[k], points[k], (Z,), line=k + 1) for k in range(4)
     ]
     joints[-1].closes_loop, joints[-1].gap = True, gap
     joints[0].limits, joints[0].zero = JointLimits((-1.0, 1.0)), 0.25
     joints[1].stiffness, joints[1].rest = 2.0, 0.1
-    links = [Link(name, Placement(points[k], np.eye(3))) for k, name in enumerate(
-        ("crank", "coupler", "rocker"))]  # fmt: skip
+    names = ("crank", "coupler", "rocker")
+    links = [Link(name, Placement(points[k], np.eye(3))) for k, name in enumerate(names)]
     return Description("four-bar", Report("bar.xml"), links, joints)
 
 
-def angles_of(before, after):
+def angles_of(description):
     """Return the angles by which the three tree hinges of the linkage moved."""
-    turned = [np.arctan2(*link.placement.rotation[1::-1, 0]) for link in after.links]
+    turned = [np.arctan2(*link.placement.rotation[1::-1, 0]) for link in description.links]
     return np.diff([0.0, *turned])
 
 
@@ -51,7 +49,7 @@ def test_least_change_closes_a_planar_linkage():
     gap = Placement(np.array([0.05, -0.08, 0.0]), np.eye(3))
     file = four_bar(gap)
     closed = close_loops(file)
-    q = angles_of(file, closed)
+    q = angles_of(closed)
     points = [joint.point[:2] for joint in file.joints]
     bars = [points[1], points[2] - points[1], points[3] + gap.position[:2] - points[2]]
 
@@ -91,7 +89,7 @@ def test_couplings_with_an_offset_and_a_loop():
     file = four_bar(Placement(np.array([0.02, 0.03, 0.0]), np.eye(3)))
     file.couplings.append(CouplingData("b", "a", -2.0, offset=0.04))
     closed = close_loops(file)
-    q = angles_of(file, closed)
+    q = angles_of(closed)
     assert q[1] == pytest.approx(-2.0 * q[0] + 0.04, abs=1e-14)
     assert closed.couplings[0].offset == 0
 

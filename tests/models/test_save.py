@@ -23,17 +23,23 @@ def quaternion(*vector):
     return rj.RotationVector().to_quaternion(jnp.array(vector, float))
 
 
+def save_and_load(model, folder, **options):
+    """Return the model of the file of a model; systems, frames and names are equal."""
+    models.save(model, folder / "again.urdf")
+    again = models.load(folder / "again.urdf", **options)
+    assert_same_system(model.system, again.system)
+    assert_same_system(model.frames, again.frames)
+    assert model.names == again.names
+    return again
+
+
 OPTIONS = ({}, {"lump_fixed": False}, {"lump_fixed": "massless"}, {"mimic": False})
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_round_trip_of_an_arm(tmp_path, options):
     model = models.load(ARM, **options)
-    models.save(model, tmp_path / "arm.urdf")
-    again = models.load(tmp_path / "arm.urdf", **options)
-    assert_same_system(model.system, again.system)
-    assert_same_system(model.frames, again.frames)
-    assert model.names == again.names
+    again = save_and_load(model, tmp_path, **options)
     assert model.actuators == again.actuators
     assert model.zeros == again.zeros
     assert model.limits == again.limits
@@ -56,16 +62,9 @@ def test_fixed_joints_are_kept(tmp_path):
     ]  # fmt: skip
     path.write_text(f'<robot name="r">{"".join(links + joints)}</robot>')
     model = models.load(path)
-    assert model.names.fixed == (
-        ("z", "tool", "tip"),
-        ("y", "base", "ground_2"),
-        ("x", "arm", "tool"),
-    )
-    models.save(model, tmp_path / "again.urdf")
-    again = models.load(tmp_path / "again.urdf")
-    assert again.names == model.names
-    assert_same_system(again.system, model.system)
-    assert_same_system(again.frames, model.frames)
+    ends = ("z", "tool", "tip"), ("y", "base", "ground_2"), ("x", "arm", "tool")
+    assert model.names.fixed == ends
+    save_and_load(model, tmp_path)
 
 
 def test_round_trip_of_a_system(tmp_path):
@@ -102,11 +101,7 @@ def test_round_trip_of_a_system(tmp_path):
     for point, own in zip(again.frames[0].in_space(again.bodies[3]), system.frames[0].in_space(
             system.bodies[3]), strict=True):  # fmt: skip
         np.testing.assert_allclose(point, own, rtol=0, atol=1e-14)
-    models.save(model, tmp_path / "again.urdf")
-    saved = models.load(tmp_path / "again.urdf", lump_fixed="massless")
-    assert saved.names == model.names
-    assert_same_system(saved.system, again)
-    assert_same_system(saved.frames, model.frames)
+    save_and_load(model, tmp_path, lump_fixed="massless")
     for body, own in zip(system.bodies, again.bodies, strict=False):
         assert body.name == own.name
         np.testing.assert_allclose(own.mass, body.mass)
@@ -150,20 +145,11 @@ def test_joints_may_have_generated_names(tmp_path):
 
 def test_coupling_with_an_offset(tmp_path):
     """The reference configuration of the file is one in which the coupling is closed."""
-    system = rj.System(
-        [rod("a", position=(0, 0, 1)), rod("b", position=(0, 0, 2))],
-        [
-            rj.Revolute("ground", "a", (0, 0, 0), (1, 0, 0), name="first"),
-            rj.Revolute("a", "b", (0, 0, 1.5), (1, 0, 0), name="second"),
-            rj.Coupling("second", "first", 1.0, 0.4),
-        ],
-        DOWN,
-    )
+    system = pair(FIRST, SECOND, rj.Coupling("second", "first", 1.0, 0.4))
     models.save(system, tmp_path / "model.urdf")
     body = models.load(tmp_path / "model.urdf").system.bodies[1]
-    np.testing.assert_allclose(
-        body.position, (0, -0.5 * np.sin(0.4), 1.5 + 0.5 * np.cos(0.4)), atol=1e-15
-    )
+    expected = 0, -2.0 * np.sin(0.4), 2.0 * np.cos(0.4)
+    np.testing.assert_allclose(body.position, expected, atol=1e-15)
 
 
 def pair(*joints, forces=DOWN, **options):

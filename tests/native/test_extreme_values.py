@@ -50,7 +50,6 @@ def round_to_float(x):
     return 0.0 if abs(x) < np.finfo(float).tiny else float(x)
 
 
-@pytest.mark.exhaustive
 def test_complex_functions():
     actual = jax.jit(native.jit(functions))(jnp.asarray(POINTS))
     with mpmath.workdps(700):

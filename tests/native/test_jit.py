@@ -133,22 +133,6 @@ def test_threads_that_call_at_the_same_time():
     assert failed == []
 
 
-def test_functions_that_only_xla_has():
-    """Neither the package nor its documentation uses them."""
-    reasons = {
-        "conv_general_dilated": lambda x: jnp.convolve(x, x),
-        "reduce_window_sum": lambda x: jax.lax.reduce_window(
-            x, 0.0, jax.lax.add, (2,), (1,), "VALID"
-        ),
-        "erf": jax.scipy.special.erf,
-        "cbrt": jnp.cbrt,
-        "asinh": jnp.arcsinh,
-    }
-    for name, function in reasons.items():
-        (reason,) = native.jit(function).why_not(X)
-        assert reason.startswith(f"`{name}`"), reason
-
-
 def test_why_not_names_the_source_line():
     """The message has the line of the user's code, also for jitted functions of JAX."""
 

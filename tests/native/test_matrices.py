@@ -12,8 +12,7 @@ from rigidjax.mechanics.dynamics import mass_matrix
 from rigidjax.native.ops import linalg
 
 EPS = float(np.finfo(np.float64).eps)
-SHAPES = [(1, 1), (2, 3), (4, 4)]
-EXHAUSTIVE = [(3, 2), (9, 6), (6, 9), (20, 18)]
+SHAPES = [(2, 3), (4, 4), (9, 6)]
 
 
 def matrices(m, n):
@@ -34,12 +33,7 @@ def matrices(m, n):
     )
 
 
-def shapes():
-    return [*SHAPES, *(pytest.param(s, marks=pytest.mark.exhaustive) for s in EXHAUSTIVE)]
-
-
-@pytest.mark.parametrize("shape", shapes(), ids=str)
-@pytest.mark.exhaustive("(1, 1)")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_singular_values(shape):
     m, n = shape
     stack = matrices(m, n)
@@ -73,7 +67,7 @@ def test_small_singular_values_are_relatively_accurate():
     np.testing.assert_allclose(s, expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize("shape", shapes(), ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_qr_factors(shape):
     m, n = shape
     stack = matrices(m, n)
@@ -172,15 +166,7 @@ def test_subset_of_singular_values():
         native.jit(largest)(jnp.eye(3))
 
 
-@pytest.mark.parametrize(
-    "n",
-    [
-        1,
-        4,
-        pytest.param(5, marks=pytest.mark.exhaustive),
-        pytest.param(14, marks=pytest.mark.exhaustive),
-    ],
-)
+@pytest.mark.parametrize("n", [4, 14])
 def test_eigenvalues(n):
     """Symmetric matrices, given by one of their triangles."""
     stack = matrices(n, n)
@@ -218,7 +204,7 @@ def test_roots_and_band_matrices(n):
         np.testing.assert_allclose(alone, own[0], rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("n", [6, 7, 9, 20])
+@pytest.mark.parametrize("n", [6, 9])
 def test_positive_definite(n):
     """Matrices in registers and in memory, of sizes that are a multiple of four columns or not.
 
@@ -300,13 +286,10 @@ def test_arrays_written_at_run_time():
             np.testing.assert_allclose(member[n], wanted, rtol=1e-15)
 
 
-@pytest.mark.exhaustive(but=("12-complex",))
 @pytest.mark.parametrize("dtype", [float, complex], ids=lambda t: t.__name__)
-@pytest.mark.parametrize("n", [9, 12])
-@pytest.mark.exhaustive("12-complex")
-def test_elimination_in_memory(n, dtype):
+def test_elimination_in_memory(dtype):
     """Each lane has its own pivots; results of a singular or undefined lane are not finite."""
-    rng = np.random.default_rng(20260101)
+    n, rng = 9, np.random.default_rng(20260101)
     A = rng.normal(size=(7, n, n)).astype(dtype)
     if dtype is complex:
         A += 1j * rng.normal(size=A.shape)

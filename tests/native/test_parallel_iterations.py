@@ -29,8 +29,7 @@ def compare(function, *args, tolerance=50 * EPS):
     check(jax.jit(kernel)(*args), expected, tolerance)
 
 
-@pytest.mark.exhaustive(but=("functions", "integers", "updates", "bits", "places"))
-@pytest.mark.parametrize("name", ARITHMETIC)
+@pytest.mark.parametrize("name", ["functions", "integers", "updates", "bits", "places"])
 def test_elementwise_operations_in_parallel_iterations(name):
     compare(lambda turn, x, y: ARITHMETIC[name](turn * x, y + turn * 0.01), X, Y)
 
@@ -79,8 +78,7 @@ def test_loops_and_branches_diverge_between_iterations():
     compare(function, X, jnp.linspace(0.0, 1.0, 100))
 
 
-@pytest.mark.exhaustive(but=("1", "2"))
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", [1, 2])
 def test_random_jaxprs(seed):
     """Iterations whose branches and lengths of loops differ."""
     case = generate.random_case(5_000 + seed)[0]._replace(mode="")
@@ -90,7 +88,7 @@ def test_random_jaxprs(seed):
     assert outcome.failure is None, outcome.failure
 
 
-@pytest.mark.parametrize("count", [2, 4, 5, 1_000])
+@pytest.mark.parametrize("count", [2, 5, 1_000])
 def test_any_number_of_iterations(count):
     """Few iterations are not unrolled either if each is long."""
     turns, table = jnp.arange(1.0 * count), jnp.linspace(-1.0, 1.0, 3_600).reshape(60, 60)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import systems
 from rule_cases import equations
 
 import rigidjax as rj
@@ -18,43 +19,16 @@ START = rj.State(
 TOP = rj.NullSpace(BODY)
 
 RUNS = {
-    "Dopri5": (TOP, dict(solver=diffrax.Dopri5())),
-    "Dopri8 at times": (TOP, dict(ts=jnp.linspace(0.0, T1, 7))),
-    "fixed step": (TOP, dict(solver=diffrax.Heun(), dt=0.01)),
-    "no projection": (TOP, dict(solver=diffrax.Tsit5(), projection=False)),
-    "Dopri8": (TOP, {}),
-    "recharting": (rj.NullSpace(BODY, rj.RotationVector()), {}),
-    "directors": (rj.NullSpace(BODY, rj.Directors()), {}),
-    "absolute": (rj.Absolute(BODY), {}),
-    "BDF": (TOP, dict(solver=rj.solvers.BDF(), rtol=1e-6, atol=1e-6)),
-    "BDF at index 3": (
-        rj.Absolute(BODY, index=3),
-        dict(solver=rj.solvers.BDF(), rtol=1e-5, atol=1e-5),
-    ),
-    "Radau5": (TOP, dict(solver=rj.solvers.Radau5(), rtol=1e-6, atol=1e-6)),
-    "Radau5 at index 2": (
-        rj.Absolute(BODY, index=2),
-        dict(solver=rj.solvers.Radau5(), rtol=1e-5, atol=1e-5),
-    ),
-    "Odex": (TOP, dict(solver=rj.solvers.Odex())),
-    "Seulex": (TOP, dict(solver=rj.solvers.Seulex(), rtol=1e-6, atol=1e-6)),
-    "EnergyMomentum": (TOP, dict(solver=rj.solvers.EnergyMomentum(), dt=0.01)),
-    "Variational": (TOP, dict(solver=rj.solvers.Variational(), dt=0.005)),
-    "MuntheKaas": (TOP, dict(solver=rj.solvers.MuntheKaas(diffrax.Dopri5()))),
+    "Dopri5": dict(solver=diffrax.Dopri5()),
+    "Dopri8 at times": dict(ts=jnp.linspace(0.0, T1, 7)),
 }
 
 
-def unknowns(sol):
-    return jax.tree.leaves(sol.ys)[0]
-
-
-@pytest.mark.parametrize("projection", [True, False])
-@pytest.mark.exhaustive("True")
-def test_loops_over_stages_are_unrolled(projection):
+def test_loops_over_stages_are_unrolled():
     """Stages of a field without control flow are unrolled in the jaxpr."""
 
     def run(state0):
-        return rj.simulate(TOP, state0, T1, solver=diffrax.Dopri5(), projection=projection).ys
+        return rj.simulate(TOP, state0, T1, solver=diffrax.Dopri5(), projection=False).ys
 
     program = jax.make_jaxpr(run)(START).jaxpr
     (solve,) = (e.params["solve"] for e in equations(program) if "solve" in e.params)
@@ -64,16 +38,7 @@ def test_loops_over_stages_are_unrolled(projection):
 
 def test_tangents_of_large_fields_have_a_lane_each():
     """For one body, and for implicit methods, the lane of a point computes all its tangents."""
-    rods = [
-        rj.Body.rod(n, 0.5, 0.02, mass=1.0, position=(0, 0, z))
-        for n, z in (("a", -0.25), ("b", -0.75))
-    ]
-    hinges = [
-        rj.Revolute("ground", "a", (0, 0, 0), (0, 1, 0), name="shoulder"),
-        rj.Revolute("a", "b", (0, 0, -0.5), (0, 1, 0), name="elbow"),
-    ]
-    double = rj.System(rods, hinges)
-    pendulum, bent = rj.NullSpace(double), rj.jointed_state(double, {"elbow": 0.5})
+    pendulum, bent = systems.model("double pendulum"), systems.case("double pendulum").state
 
     def is_stacked(model, state0, solver):
         def run(state0):
@@ -88,10 +53,7 @@ def test_tangents_of_large_fields_have_a_lane_each():
     assert is_stacked(pendulum, bent, rj.solvers.Radau5())
 
 
-@pytest.mark.exhaustive(but=("Dopri5", "Dopri8 at times", "EnergyMomentum"))
 @pytest.mark.parametrize("name", RUNS)
-@pytest.mark.exhaustive("EnergyMomentum")
-@pytest.mark.exhaustive("EnergyMomentum")
 def test_same_steps_and_results_as_xla(name):
     """Fixed steps and saved times are equal, adaptive steps up to round-off.
 
@@ -99,31 +61,26 @@ def test_same_steps_and_results_as_xla(name):
     estimate is 1e-13, initial states that differ by 1e-15 change the second step by a relative
     1e-5, also in XLA. The tolerance is ten times this sensitivity of XLA's own times.
     """
-    model, options = RUNS[name]
-    adaptive = not {"dt", "ts"} & set(options)
+    options = RUNS[name]
+    adaptive = "ts" not in options
     if adaptive:
         options = dict(options, saveat=diffrax.SaveAt(steps=True, t0=True), max_steps=200)
 
     def run(backend, change=0.0):
         rates = START.angular_velocity * (1 + change)
         state = eqx.tree_at(lambda s: s.angular_velocity, START, rates)
-        return rj.simulate(model, state, T1, backend=backend, **options)
+        return rj.simulate(TOP, state, T1, backend=backend, **options)
 
     native, xla = run("native"), run("xla")
     assert native.stats["backend"] == "native"
     assert xla.stats["backend"] == "xla"
     reached = np.isfinite(np.asarray(xla.ts))
     last = reached.sum() - 1
-    if name == "BDF at index 3":
-        # Its error estimate divides round-off by the step: steps differ, results do not.
-        end = np.isfinite(np.asarray(native.ts)).sum() - 1
-        np.testing.assert_allclose(unknowns(native)[end], unknowns(xla)[last], atol=1e-3)
-        return
     for count in ("num_steps", "num_rejected_steps"):
         assert int(native.stats[count]) == int(xla.stats[count])
     if not adaptive:
         assert np.array_equal(native.ts, xla.ts)
-        np.testing.assert_allclose(unknowns(native), unknowns(xla), atol=1e-10)
+        np.testing.assert_allclose(native.ys, xla.ys, atol=1e-10)
         return
 
     def apart(sol):
@@ -132,7 +89,7 @@ def test_same_steps_and_results_as_xla(name):
     own = max(apart(run("xla", change)) for change in (-2e-15, -1e-15, 1e-15, 2e-15))
     assert 0 < own < 1e-4 * T1
     assert apart(native) < 10 * own
-    np.testing.assert_allclose(unknowns(native)[last], unknowns(xla)[last], atol=1e-10)
+    np.testing.assert_allclose(native.ys[last], xla.ys[last], atol=1e-10)
 
 
 @pytest.fixture(scope="module")
@@ -178,37 +135,20 @@ def test_only_varying_values_have_tangents(members):
     assert len(given) > 10
 
 
-FOUR_BAR = rj.problems.four_bar(thickness=0.05)
-
-
-CHAIN = rj.problems.chain(3, "spherical")
-FIELDS = {
-    # Changes of positions and of velocities, any of which a chain can have. Loops that are not
-    # quite closed are redundant to the square of the change.
-    "chain": (rj.NullSpace, CHAIN, 1e-3, 1.0),
-    "chain, relative": (rj.Relative, CHAIN, 1e-3, 1.0),
-    "Bricard": (rj.NullSpace, rj.problems.bricard(), 1e-6, 1e-6),
-    "four-bar, absolute": (rj.Absolute, FOUR_BAR, 1e-6, 1e-6),
-}
-
-
-@pytest.mark.exhaustive(but=("four-bar, absolute",))
-@pytest.mark.parametrize("name", FIELDS)
-def test_field_off_the_constraints_agrees_with_xla(name, rng):
+def test_field_off_the_constraints_agrees_with_xla(rng):
     """Stages of a step are there, and error estimates, so steps, come from how the field goes on.
 
-    Quaternions are no unit vectors, so that bodies are stretched, and joints are open.
+    Quaternions are no unit vectors, so that bodies are stretched, and joints are open. Loops that
+    are not quite closed are redundant to the square of the change.
     """
-    formulation, problem, size, speed = FIELDS[name]
-    model = formulation(problem.system)
+    problem = rj.problems.four_bar(thickness=0.05)
+    model = rj.Absolute(problem.system)
 
     def field(y):
         return model.vector_field(0.0, y)
 
     y = model.encode(problem.state0)
-    y = y + jnp.where(np.arange(y.size) < model.layout.num_positions, size, speed) * rng.normal(
-        size=y.shape
-    )
+    y = y + 1e-6 * rng.normal(size=y.shape)
     native, xla = jax.jit(rj.native.jit(field))(y), jax.jit(field)(y)
     # Mass matrices and loops multiply round-off by up to 1e5.
     np.testing.assert_allclose(native, xla, atol=1e-10 * np.max(np.abs(xla)))

@@ -20,7 +20,7 @@ def straight(x):
 
 
 @pytest.mark.parametrize("function", [turns, straight])
-@pytest.mark.parametrize("count", [1, 31, 33, 64, 1_000, 20_001])
+@pytest.mark.parametrize("count", [1, 33, 20_001])
 def test_every_batch_element_is_computed_once(function, count, monkeypatch):
     """Results equal those of a single thread bit for bit."""
     x = jnp.linspace(0.1, 90.0, count)

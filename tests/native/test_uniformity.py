@@ -14,8 +14,7 @@ def last_kernel():
     return list(kernel._kernels.values())[-1]
 
 
-@pytest.mark.exhaustive(but=("0", "2"))
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", [0, 2])
 def test_random_jaxprs(seed):
     """Kernels with a uniform argument and a uniform result."""
     case = generate.random_case(3_000 + seed)[0]._replace(mode="")

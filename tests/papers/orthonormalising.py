@@ -22,16 +22,11 @@ def gram_schmidt(
 ) -> Float[Array, "3 3"]:
     r"""Orthonormalise the columns of `R` one after the other; return the matrix (3, 3).
 
-    The first column in `order` keeps its direction, the second stays in its plane with the first.
+    The first column in `order`, a permutation of 0, 1, 2, keeps its direction, the second stays in
+    its plane with the first.
 
-    **Arguments:** `R`, near a rotation; `order`, a permutation of 0, 1, 2.
-    **Errors:** `ValueError` for another `order`.
     **Source:** Lang, remark 6.3 (a).
     """
-    if sorted(order) != [0, 1, 2]:
-        raise ValueError(
-            f"`gram_schmidt(order=...)` must be a permutation of (0, 1, 2); got {order!r}."
-        )
     i, j, k = order
     first = R[:, i] / jnp.linalg.norm(R[:, i])
     second = R[:, j] - (first @ R[:, j]) * first
@@ -42,11 +37,7 @@ def gram_schmidt(
 
 
 def logarithm_projection(R: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
-    r"""Return $\exp \gamma$ with the skew part $\gamma$ of $\log R$, shape (3, 3).
-
-    **Arguments:** `R`, near a rotation by less than pi (to 0.01 rad).
-    **Source:** Lang, remark 6.3 (b).
-    """
+    r"""Return $\exp \gamma$ with the skew part $\gamma$ of $\log R$: Lang, remark 6.3 (b)."""
     return so3.exp(so3.unskew(matrix_logarithm(R)))
 
 

@@ -1,20 +1,6 @@
-"""Which problems are about one body with a fixed point, and which about systems."""
+"""Problems of one body with a fixed point."""
 
 from rigidjax import problems
 
-SYSTEMS = (
-    "adams_case",
-    "andrews",
-    "bricard",
-    "chain",
-    "dual_spin_satellite",
-    "flyball_governor",
-    "four_bar",
-    "n_four_bar",
-    "simple_pendulum",
-    "slider_crank",
-    "turntable",
-    "two_bodies",
-    "two_bodies_slow",
-)
-TOPS = {name: build for name, build in problems.all().items() if name not in SYSTEMS}
+NAMES = "free_body heavy_top heavy_top_fast steady_top symmetric_top tennis_racket tumbling_brick"
+TOPS = {name: problems.all()[name] for name in NAMES.split()}

@@ -60,11 +60,12 @@ def test_absolute_coordinates_fail_before_null_space(null_space):
     assert np.all(lost > 0.5)
 
 
-@pytest.mark.exhaustive("symmetric_top", "free_body")
-@pytest.mark.parametrize("build", TOPS.values(), ids=TOPS)
-def test_every_formulation_is_exact(build):
+@pytest.mark.parametrize(
+    "name", [name for name in TOPS if name not in ("symmetric_top", "free_body")]
+)
+def test_every_formulation_is_exact(name):
     """Dopri8 at 1e-12: in R and in the rates within 1e-8 of the reference."""
-    problem = build()
+    problem = TOPS[name]()
     truth = find_reference(problem, problem.t1)
     system = problem.system
     some = {
@@ -79,8 +80,11 @@ def test_every_formulation_is_exact(build):
 
 
 def test_unknowns_match_the_papers():
-    models = problems.formulations(problems.heavy_top().system)
+    """Lang, Table 1; a state has as many."""
+    top = problems.heavy_top()
+    models = problems.formulations(top.system)
     counts = {label: model.num_unknowns for label, model in models.items()}
+    assert all(m.encode(top.state0).shape == (m.num_unknowns,) for m in models.values())
     assert counts["null space, quaternion"] == 7
     assert counts["null space, directors"] == 12
     assert counts["absolute, quaternion"] == 8

@@ -72,11 +72,8 @@ def largest(a, b):
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_case_is_a_problem(name):
-    problem = problems.adams_case(name)
-    assert problem.system.num_bodies == 1
-    assert [joint.name for joint in problem.system.joints] in (["joint"], [])
     freedom = {"spherical": 3, "cylindrical": 2, "universal": 2, "distance": 5, "transpring": 6}
-    assert problem.system.num_dof == freedom.get(name, 1)
+    assert problems.adams_case(name).system.num_dof == freedom.get(name, 1)
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,9 @@ def errors(state, true):
     )
 
 
-@pytest.mark.parametrize("build", BUILT.values(), ids=BUILT)
-@pytest.mark.exhaustive("free_body")
-def test_simulation_reaches_the_reference(build):
-    problem = build()
+@pytest.mark.parametrize("name", [name for name in BUILT if name != "free_body"])
+def test_simulation_reaches_the_reference(name):
+    problem = BUILT[name]()
     model = rj.NullSpace(problem.system)
     sol = rj.simulate(model, problem.state0, problem.t1, rtol=1e-12, atol=1e-12)
     rotation, rate = errors(sol.states, problem.reference([problem.t1]))
@@ -51,19 +50,6 @@ def test_reference_starts_at_the_initial_state(build):
     rotation, rate = errors(problem.reference([0.0]), start)
     assert rotation < 1e-14
     assert rate < 2e-14 * float(jnp.max(jnp.abs(problem.state0.angular_velocity)))
-
-
-@pytest.mark.parametrize("name", ["free_body", "tennis_racket", "tumbling_brick"])
-def test_closed_forms_agree_with_forty_digits(name):
-    problem = problems.all()[name]()
-    _, stored = REFERENCES.get(name, REFERENCES.get(f"{name}_1e-1"))
-    orientation, omega = stored.to_arrays()
-    end = problem.reference([problem.t1])
-    # Stored references start at the identity.
-    R = euler_map(problem.state0.orientation[0]) @ euler_map(jnp.asarray(orientation))
-    scale = float(jnp.max(jnp.abs(problem.state0.angular_velocity)))
-    np.testing.assert_allclose(matrices(end)[0, 0], R, atol=2e-12 * scale, rtol=0)
-    np.testing.assert_allclose(end.angular_velocity[0, 0], omega, atol=2e-11 * scale, rtol=0)
 
 
 @pytest.mark.parametrize(
@@ -172,13 +158,6 @@ def test_every_problem_has_a_description():
         assert any(word in problem.source for word in words)
 
 
-def test_problem_is_a_pytree():
-    racket = problems.tennis_racket()
-    doubled = jax.tree.map(lambda leaf: 2 * leaf, racket)
-    np.testing.assert_array_equal(doubled.system.inertia, 2 * racket.system.inertia)
-    assert doubled.t1 == racket.t1
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -188,25 +167,16 @@ def test_problem_is_a_pytree():
     ],
 )
 def test_unknown_problem_suggests_the_nearest(wrong, message):
+    assert problems.find("Heavy-Top") is problems.heavy_top
     with pytest.raises(ValueError, match=message):
         problems.find(wrong)
 
 
-def test_names_are_found_in_any_spelling():
-    assert problems.find("Heavy-Top") is problems.heavy_top
-
-
-def test_unknown_case_raises():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match=r"`symmetric_top\(case=...\)` must be 1 or 2; got 3"):
         problems.symmetric_top(case=3)
-
-
-def test_reference_without_closed_form_exists_only_at_the_end():
     with pytest.raises(ValueError, match="no closed form and is known only at t1 = 10 s"):
         problems.heavy_top().reference([1.0, 10.0])
-
-
-def test_reference_requires_a_vector_of_times():
     with pytest.raises(ValueError, match=r"must have shape \(T,\); got \(\)"):
         problems.free_body().reference(1.0)
 

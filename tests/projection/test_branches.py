@@ -20,7 +20,6 @@ JOINTS = {
     "driven": rj.Revolute("ground", "driven", (0.0, 0.0, 0.0), AXIS, motion=lambda t: 0.0 * t),
 }
 NAMES = list(JOINTS)
-FEW = ["weld", "planar", "driven"]
 
 
 def system_of(names):
@@ -54,12 +53,10 @@ def test_half_a_revolution_raises_under_jit():
         jax.block_until_ready(encode(jnp.zeros(7).at[4].set(np.pi)))
 
 
-@pytest.mark.parametrize(
-    "names", [pytest.param(NAMES, marks=pytest.mark.exhaustive), FEW], ids=["all", "few"]
-)
 @pytest.mark.parametrize("angle", [1.0, 1.6, 2.4, 3.1])
-def test_consistent_state_avoids_the_half_revolution(angle, names):
+def test_consistent_state_avoids_the_half_revolution(angle):
     """The nearest state is the reference: bodies turn about the axis by which they were turned."""
+    names = ["weld", "planar", "driven"]
     state = rj.consistent_state(system_of(names), turned_state(np.full(len(names), angle), 0.2))
     np.testing.assert_allclose(np.abs(state.orientation[:, 0]), 1.0, atol=1e-12)
     np.testing.assert_allclose(state.position[0], 0.0, atol=1e-12)

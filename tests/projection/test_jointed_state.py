@@ -1,7 +1,5 @@
 """States from coordinates of joints, in trees, loops and free chains."""
 
-import itertools
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -77,32 +75,14 @@ def test_unknown_joints_and_coordinates_raise():
         jointed_state(system, {"ground-a": np.nan})
 
 
-def closed_chain():
-    """Three bars between two points of the ground: one degree of freedom."""
-    points = np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.5, 1.2, 0.0], [1.0, 0.0, 0.0]])
-    bars = [
-        rj.Body(name, 1.0, (0.1, 0.1, 0.15), position=(a + b) / 2)
-        for name, (a, b) in zip("abc", itertools.pairwise(points), strict=True)
-    ]
-    names = ["ground", "a", "b", "c", "ground"]
-    joints = [
-        rj.Revolute(*pair, point, [0.0, 0.0, 1.0], name=f"hinge {k}")
-        for k, (pair, point) in enumerate(zip(itertools.pairwise(names), points, strict=True))
-    ]
-    return rj.System(bars, joints)
-
-
-@pytest.mark.exhaustive("loop")
-@pytest.mark.parametrize("system", [closed_chain(), rj.System(
-    [bar("a", 0.5), bar("b", 1.5)],
-    [rj.Revolute("ground", "a", [0.0] * 3, [0.0, 0.0, 1.0], name="hinge 0"),
-     rj.Spherical("a", "b", [1.0, 0.0, 0.0])],
-)], ids=["loop", "tree"])  # fmt: skip
-def test_coordinates_and_rates_that_are_traced(system):
+def test_coordinates_and_rates_that_are_traced():
     """States under `jax.jit` and `jax.vmap` are equal, with derivatives against differences."""
 
+    ball = rj.Spherical("a", "b", [1.0, 0.0, 0.0])
+    system = rj.System([bar("a", 0.5), bar("b", 1.5)], [hinge("ground", "a", 0.0), ball])
+
     def state(q, rate):
-        return jointed_state(system, {"hinge 0": q}, {"hinge 0": rate})
+        return jointed_state(system, {"ground-a": q}, {"ground-a": rate})
 
     places, h = np.array([0.3, -0.2]), 1e-5
     many = jax.jit(jax.vmap(lambda q: state(q, 2.0)))(places)
@@ -120,11 +100,11 @@ def test_coordinates_and_rates_that_are_traced(system):
 
 
 def test_invalid_traced_values_raise():
-    system = closed_chain()
+    system = rj.System([bar("a", 0.5)], [hinge("ground", "a", 0.0)])
     with pytest.raises(ValueError, match="has 1 coordinates.*got shape \\(2,\\)"):
-        jax.eval_shape(lambda q: jointed_state(system, {"hinge 0": q}), np.zeros(2))
+        jax.eval_shape(lambda q: jointed_state(system, {"ground-a": q}), np.zeros(2))
     with pytest.raises(RuntimeError, match="must be finite"):
-        eqx.filter_jit(lambda q: jointed_state(system, {"hinge 0": q}))(jnp.array(np.nan))
+        eqx.filter_jit(lambda q: jointed_state(system, {"ground-a": q}))(jnp.array(np.nan))
 
 
 def finger(**motion):
@@ -142,7 +122,6 @@ def finger(**motion):
     return rj.System(bodies, [rj.Free("base", name="root"), *joints, *ties])
 
 
-@pytest.mark.exhaustive
 def test_floating_tree_with_couplings():
     """Joints that follow others are placed with them, whichever of a chain is given."""
     system, names = finger(), ("j0", "j1", "j2", "j3")

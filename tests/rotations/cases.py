@@ -22,7 +22,11 @@ VECTORIAL = (RotationVector(), RodriguesParameters(), ConformalRotationVector(),
 EULER = tuple(EulerAngles(sequence) for sequence in PROPER + TAIT_BRYAN)
 INERTIA = np.array([[3.0, 0.2, -0.1], [0.2, 2.5, 0.3], [-0.1, 0.3, 1.5]])  # kg m^2
 ROTATIONS = (Quaternion(), Directors(), *VECTORIAL, *EULER)
-# One of each kind, where all twelve sequences would say nothing new.
+# One of each kind, where all twelve sequences would say nothing new, and fewer.
+SOME = (
+    *(Quaternion(), RotationVector(), LinearParameters()),
+    *(EulerAngles("ZXZ"), EulerAngles("ZYX")),
+)
 FEW = (Quaternion(), Directors(), *VECTORIAL, EulerAngles("ZXZ"), EulerAngles("ZYX"))
 
 
@@ -74,6 +78,29 @@ def coordinates(rotation, rng, n: int, principal: bool = True) -> jax.Array:
     p = quaternions(rng, 3 * n, reach(rotation) - 0.02)
     a, safe = map(np.asarray, coordinates_of(rotation, p))
     return jnp.asarray(a[safe][:n])
+
+
+def functions(rotation, rates, dtype=None):
+    """Everything a formulation differentiates, as functions of the coordinates alone."""
+    w = jnp.array([0.3, -0.7, 1.1], dtype)
+    inertia = jnp.asarray(INERTIA, dtype)
+    rate = jnp.linspace(-1.0, 1.0, rotation.num_coordinates, dtype=dtype)
+    return {
+        "to_matrix": rotation.to_matrix,
+        "to_quaternion": rotation.to_quaternion,
+        "from_matrix": lambda a: rotation.from_matrix(rotation.to_matrix(a)),
+        "from_quaternion": lambda a: rotation.from_quaternion(rotation.to_quaternion(a)),
+        "rate": lambda a: rotation.rate(a, w, rates),
+        "null_space": lambda a: rotation.null_space(a, rates),
+        "tangent": lambda a: rotation.tangent(a, rates),
+        "angular_velocity": lambda a: rotation.angular_velocity(a, rate, rates),
+        "acceleration": lambda a: rotation.acceleration(a, w, w, rates),
+        "constraint_jacobian": lambda a: rotation.constraint_jacobian(a, rates),
+        "mass_matrix": lambda a: rotation.mass_matrix(a, inertia),
+        "half_rotation": rotation.half_rotation,
+        "singularity_function": rotation.singularity_function,
+        "project": rotation.project,
+    }
 
 
 def error(x, y):

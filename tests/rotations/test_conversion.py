@@ -11,6 +11,7 @@ from rigidjax.rotations import (
     EulerAngles,
     LinearParameters,
     Quaternion,
+    RodriguesParameters,
     compose,
     convert,
     euler_map,
@@ -21,13 +22,12 @@ from rigidjax.rotations import (
     update,
 )
 
-every_rotation = pytest.mark.parametrize("rotation", cases.ROTATIONS, ids=cases.name)
+some_rotations = pytest.mark.parametrize("rotation", cases.SOME, ids=cases.name)
 few_rotations = pytest.mark.parametrize("rotation", cases.FEW, ids=cases.name)
 
 
-@pytest.mark.exhaustive(but=("Quaternion", "LinearParameters"))
 @pytest.mark.float32
-@every_rotation
+@pytest.mark.parametrize("rotation", [Quaternion(), LinearParameters()], ids=cases.name)
 def test_round_trips_between_all_pairs(rotation, rng):
     """To every parametrization and back; in between the same rotation."""
     p = cases.quaternions(rng, 20, 0.5 * np.pi - 0.02)
@@ -46,8 +46,7 @@ def test_round_trips_between_all_pairs(rotation, rng):
             )
 
 
-@pytest.mark.exhaustive(but=("Quaternion", "RotationVector", "LinearParameters", "ZXZ", "ZYX"))
-@every_rotation
+@some_rotations
 def test_coordinates_return(rotation, rng):
     """The coordinates themselves, not only the rotation, in their principal range."""
     a = cases.coordinates(rotation, rng, 100)
@@ -74,11 +73,10 @@ def test_euler_angles_of_scipy(rotation, rng):
     )
 
 
-@pytest.mark.exhaustive(but=("ZXZ", "ZYX", "XYZ"))
-@pytest.mark.parametrize("rotation", cases.EULER, ids=cases.name)
-def test_euler_angles_at_their_singularity(rotation):
+@pytest.mark.parametrize("sequence", ["ZXZ", "ZYX", "XYZ"])
+def test_euler_angles_at_their_singularity(sequence):
     """The rotation survives, the angle that is undefined is zero, derivatives are finite."""
-    proper = rotation.sequence in cases.PROPER
+    rotation, proper = EulerAngles(sequence), sequence in cases.PROPER
     for singular in (0.0, np.pi) if proper else (-0.5 * np.pi, 0.5 * np.pi):
         a = jnp.array([0.7, singular, -0.4])
         R = rotation.to_matrix(a)
@@ -145,13 +143,11 @@ def test_infinitesimal_increments_are_angular_velocities(rotation, rng):
         np.testing.assert_allclose(a_dot, rate, rtol=1e-10)
 
 
-@few_rotations
-def test_closed_forms_of_composition(rotation, rng):
+def test_closed_forms_of_composition(rng):
     """Closed forms for Rodrigues parameters and quaternions agree with the general method."""
-    if cases.name(rotation) == "RodriguesParameters":
-        a, b = jnp.asarray(0.5 * rng.normal(size=(2, 3)))
-        expected = (a + b + jnp.cross(a, b)) / (1.0 - a @ b)
-        np.testing.assert_allclose(compose(rotation, a, b), expected, rtol=1e-13)
+    a, b = jnp.asarray(0.5 * rng.normal(size=(2, 3)))
+    expected = (a + b + jnp.cross(a, b)) / (1.0 - a @ b)
+    np.testing.assert_allclose(compose(RodriguesParameters(), a, b), expected, rtol=1e-13)
     p, q = cases.quaternions(rng, 2)
     np.testing.assert_allclose(compose(Quaternion(), p, q), so3.multiply(p, q), rtol=1e-13)
 
@@ -175,33 +171,3 @@ def test_recharting(rotation, rng):
     np.testing.assert_allclose(error, 1.0001**2 - 1.0, atol=1e-4)
     _, _, error = evaluate(Q, a)
     assert error.max() < 1e-13
-
-
-@pytest.mark.exhaustive("ZYX")
-@pytest.mark.parametrize(
-    "rotation", (*cases.VECTORIAL, EulerAngles("ZXZ"), EulerAngles("ZYX")), ids=cases.name
-)
-def test_many_turns_with_recharting(rotation):
-    """A steady rotation through 40 revolutions, re-charted before each singularity."""
-    omega, h = jnp.array([0.8, 0.9, 0.5]), 0.02
-    n = int(40 * 2.0 * np.pi / 1.3 / h)
-
-    def step(carry, _):
-        Q, a = carry
-        # Runge and Kutta's classical method.
-        k1 = rotation.rate(a, omega)
-        k2 = rotation.rate(a + 0.5 * h * k1, omega)
-        k3 = rotation.rate(a + 0.5 * h * k2, omega)
-        k4 = rotation.rate(a + h * k3, omega)
-        a = a + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-        near = rotation.singularity(a) < 0.5
-        new, center = rechart(rotation, Q, a)
-        return (jnp.where(near, new, Q), jnp.where(near, center, a)), near
-
-    start = (jnp.array([1.0, 0.0, 0.0, 0.0]), rotation.center())
-    (Q, a), moved = jax.jit(lambda start: jax.lax.scan(step, start, None, length=n))(start)
-    found = euler_map(Q) @ rotation.to_matrix(a)
-    expected = rotation.to_matrix(rotation.center()) @ so3.exp(n * h * omega)
-    # The error of the integrator. Without a new reference nothing would be left of the rotation.
-    np.testing.assert_allclose(found, expected, atol=1e-4)
-    assert moved.sum() >= 40

@@ -1,4 +1,4 @@
-"""Where parametrizations have special states: derivatives there, and the distance to them."""
+"""Special states of parametrizations: derivatives there, the distance to them; single precision."""
 
 import jax
 import jax.numpy as jnp
@@ -6,33 +6,10 @@ import numpy as np
 import pytest
 from rotations import cases
 
-from rigidjax.rotations import EulerAngles, so3
+from rigidjax.rotations import EulerAngles, Quaternion, so3
 
-every_rotation = pytest.mark.parametrize("rotation", cases.ROTATIONS, ids=cases.name)
+SINGLE = jnp.float32
 few_rotations = pytest.mark.parametrize("rotation", cases.FEW, ids=cases.name)
-
-
-def functions(rotation, rates):
-    """Everything a formulation differentiates, as functions of the coordinates alone."""
-    w = jnp.array([0.3, -0.7, 1.1])
-    inertia = jnp.asarray(cases.INERTIA)
-    rate = jnp.linspace(-1.0, 1.0, rotation.num_coordinates)
-    return {
-        "to_matrix": rotation.to_matrix,
-        "to_quaternion": rotation.to_quaternion,
-        "from_matrix": lambda a: rotation.from_matrix(rotation.to_matrix(a)),
-        "from_quaternion": lambda a: rotation.from_quaternion(rotation.to_quaternion(a)),
-        "rate": lambda a: rotation.rate(a, w, rates),
-        "null_space": lambda a: rotation.null_space(a, rates),
-        "tangent": lambda a: rotation.tangent(a, rates),
-        "angular_velocity": lambda a: rotation.angular_velocity(a, rate, rates),
-        "acceleration": lambda a: rotation.acceleration(a, w, w, rates),
-        "constraint_jacobian": lambda a: rotation.constraint_jacobian(a, rates),
-        "mass_matrix": lambda a: rotation.mass_matrix(a, inertia),
-        "half_rotation": rotation.half_rotation,
-        "singularity_function": rotation.singularity_function,
-        "project": rotation.project,
-    }
 
 
 def special_states(rotation):
@@ -50,22 +27,15 @@ def special_states(rotation):
     return a
 
 
-# With a vector along the axis body and space rates differ by a sign alone.
-@pytest.mark.exhaustive(but=("Quaternion-space",))
-@pytest.mark.parametrize(
-    ("rotation", "rates"),
-    [(r, "body") for r in cases.FEW]
-    + [(r, "space") for r in cases.FEW if r not in cases.VECTORIAL],
-    ids=lambda value: value if isinstance(value, str) else cases.name(value),
-)
-def test_derivatives_at_special_states(rotation, rates, rng):
+def test_derivatives_at_special_states(rng):
     """Two derivatives at zero rotation and at angle pi: finite, forward = reverse = differences.
 
     Along random directions: a derivative that is not finite shows in every direction.
     """
+    rotation = Quaternion()
     a = special_states(rotation)
     u, v = jnp.asarray(rng.normal(size=(2, *a.shape)))
-    listed = functions(rotation, rates)
+    listed = cases.functions(rotation, "space")
 
     def everything(a):
         return jnp.concatenate([jnp.ravel(function(a)) for function in listed.values()])
@@ -86,9 +56,7 @@ def test_derivatives_at_special_states(rotation, rates, rng):
     assert jnp.isfinite(second).all()
     assert jnp.abs(difference).max() < 1e-11 * (1.0 + jnp.abs(first).max())
     # At pi the logarithm and the half rotation of the smaller angle are cut.
-    cut = ["from_matrix", "from_quaternion", "project"]
-    if rotation not in (cases.FEW[0], *cases.VECTORIAL):
-        cut.append("half_rotation")
+    cut = ("from_matrix", "from_quaternion", "project")
     smooth = np.concatenate(
         [np.full(np.size(function(a[0])), k not in cut) for k, function in listed.items()]
     )
@@ -106,25 +74,20 @@ def test_singularity_has_finite_derivatives(rotation):
         assert jnp.isfinite(jax.jit(jax.vmap(derivative))(a)).all()
 
 
-@pytest.mark.exhaustive(but=("RotationVector", "Quaternion", "LinearParameters", "ZXZ", "ZYX"))
-@every_rotation
+@pytest.mark.parametrize("rotation", cases.SOME, ids=cases.name)
 def test_singularity_and_center(rotation, rng):
     center = rotation.center()
     assert center.shape == (rotation.num_coordinates,)
-    farthest = {
-        "Quaternion": np.inf,
-        "Directors": np.inf,
-        "RotationVector": 2.0 * np.pi,
-        "RodriguesParameters": np.pi,
-        "ConformalRotationVector": 2.0 * np.pi,
-    }.get(cases.name(rotation), 0.5 * np.pi)
+    farthest = {"Quaternion": np.inf, "RotationVector": 2.0 * np.pi}.get(
+        cases.name(rotation), 0.5 * np.pi
+    )
     np.testing.assert_allclose(rotation.singularity(center), farthest, rtol=1e-15)
     assert rotation.singularity_function(center) > 0.0
     a = cases.coordinates(rotation, rng, 50)
     angle = np.asarray(jax.jit(jax.vmap(rotation.singularity))(a))
     assert (angle > 0.0).all()
     assert (angle <= farthest).all()
-    if cases.name(rotation) not in ("Quaternion", "Directors", *cases.PROPER, *cases.TAIT_BRYAN):
+    if rotation in cases.VECTORIAL:
         # Distance and rotation angle add up to the singular angle.
         log = jax.jit(jax.vmap(lambda a: so3.log_quaternion(rotation.to_quaternion(a))))
         turned = np.linalg.norm(log(a), axis=1)
@@ -149,3 +112,32 @@ def test_singularity_changes_sign_where_a_step_can_cross():
     assert linear.singularity_function(0.999 * axis) > 0.0
     assert linear.singularity_function(1.001 * axis) < 0.0
     assert linear.singularity(1.001 * axis) < 0.0
+
+
+@pytest.mark.float32
+@few_rotations
+def test_single_precision_is_preserved(rotation, rng):
+    @jax.jit
+    def evaluate(p):
+        a = rotation.from_quaternion(p)
+        both = (cases.functions(rotation, rates, SINGLE) for rates in ("body", "space"))
+        return [{key: function(a) for key, function in listed.items()} for listed in both]
+
+    for results in evaluate(cases.quaternions(rng, 1, 1.2)[0].astype(SINGLE)):
+        for key, result in results.items():
+            assert result.dtype == SINGLE, key
+
+
+@pytest.mark.float32
+def test_exponential_in_single_precision(rng):
+    psi = jnp.asarray(rng.normal(size=3), SINGLE)
+    for result in (
+        so3.exp(psi),
+        so3.exp_quaternion(psi),
+        so3.log(so3.exp(psi)),
+        so3.dexp(psi, psi),
+        so3.dexp_inv(psi, psi),
+    ):
+        assert result.dtype == SINGLE
+    np.testing.assert_allclose(so3.log(so3.exp(psi)), psi, atol=2e-6)
+    np.testing.assert_allclose(so3.dexp_inv(psi, so3.dexp(psi, psi[::-1])), psi[::-1], atol=2e-6)

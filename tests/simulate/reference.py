@@ -9,6 +9,18 @@ def rotation_matrix(p):
     return Rotation.from_quat(np.roll(np.asarray(p), -1, axis=-1)).as_matrix()
 
 
+def quaternion_rate(p, w):
+    """Return the rate of a quaternion `p`, scalar first, by rates `w` in body components."""
+    return 0.5 * np.array(
+        [
+            -p[1] * w[0] - p[2] * w[1] - p[3] * w[2],
+            p[0] * w[0] + p[2] * w[2] - p[3] * w[1],
+            p[0] * w[1] + p[3] * w[0] - p[1] * w[2],
+            p[0] * w[2] + p[1] * w[1] - p[2] * w[0],
+        ]
+    )
+
+
 def rigid_body(inertia, moment, p0, omega0, ts):
     """Rotation matrices (T, 3, 3) and angular velocities (T, 3) at the times `ts`, from `ts[0]`.
 
@@ -19,16 +31,8 @@ def rigid_body(inertia, moment, p0, omega0, ts):
 
     def field(t, y):
         p, w = y[:4] / np.linalg.norm(y[:4]), y[4:]
-        p_dot = 0.5 * np.array(
-            [
-                -p[1] * w[0] - p[2] * w[1] - p[3] * w[2],
-                p[0] * w[0] + p[2] * w[2] - p[3] * w[1],
-                p[0] * w[1] + p[3] * w[0] - p[1] * w[2],
-                p[0] * w[2] + p[1] * w[1] - p[2] * w[0],
-            ]
-        )
         torque = moment(t, rotation_matrix(p), w) - np.cross(w, I @ w)
-        return np.concatenate([p_dot, inverse @ torque])
+        return np.concatenate([quaternion_rate(p, w), inverse @ torque])
 
     y0 = np.concatenate([p0, omega0])
     solution = solve_ivp(
@@ -57,15 +61,9 @@ def heavy_top_derivatives(inertia, weight_moment, p0, omega0, t1, step=1e-30):
 
     def field(t, y, I):
         p, w = y[:4], y[4:]
-        p_dot = [
-            -p[1] * w[0] - p[2] * w[1] - p[3] * w[2],
-            p[0] * w[0] + p[2] * w[2] - p[3] * w[1],
-            p[0] * w[1] + p[3] * w[0] - p[1] * w[2],
-            p[0] * w[2] + p[1] * w[1] - p[2] * w[0],
-        ]
         R = euler_map(p)
         moment = weight_moment * np.array([R[2, 1], -R[2, 0], 0.0])
-        return np.concatenate([0.5 * np.array(p_dot), (moment - np.cross(w, I * w)) / I])
+        return np.concatenate([quaternion_rate(p, w), (moment - np.cross(w, I * w)) / I])
 
     theta, columns = np.concatenate([inertia, omega0]).astype(complex), []
     for direction in np.eye(6):

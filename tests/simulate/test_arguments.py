@@ -19,7 +19,6 @@ START = rj.State(angular_velocity=(0.1, 0.2, 3.0))
     ("error", "match", "options"),
     [
         (ValueError, r"needs t1 > t0; got t0 = 0.0, t1 = 0.0. To run backwards", {"t1": 0.0}),
-        (ValueError, r"needs t1 > t0; got t0 = 2.0, t1 = 1.0", {"t0": 2.0}),
         (ValueError, r"simulate\(t1=...\)` must be finite", {"t1": np.inf}),
         (ValueError, r"simulate\(t0=...\)` must be finite", {"t0": np.nan}),
         (ValueError, r"\(t1=...\)` must have shape \(\); got shape \(2,\)", {"t1": [1.0, 2.0]}),
@@ -27,10 +26,8 @@ START = rj.State(angular_velocity=(0.1, 0.2, 3.0))
         (TypeError, r"simulate\(t0=...\)` must be real numbers; got '1'", {"t0": "1"}),
         (ValueError, r"`simulate\(ts=...\)` must have shape \(T,\); got shape \(\)", {"ts": 0.5}),
         (ValueError, r"must have shape \(T,\); got shape \(0,\)", {"ts": []}),
-        (ValueError, r"must have shape \(T,\); got shape \(1, 2\)", {"ts": [[0.1, 0.2]]}),
         (ValueError, r"simulate\(ts=...\)` must be finite", {"ts": [0.1, np.nan]}),
         (ValueError, r"`simulate\(ts=...\)` must be strictly increasing", {"ts": [0.2, 0.1]}),
-        (ValueError, r"`simulate\(ts=...\)` must be strictly increasing", {"ts": [0.2, 0.2]}),
         (ValueError, r"must lie between t0 = 0.0 and t1 = 1.0; got times from 0.5 to 1.5",
          {"ts": [0.5, 1.5]}),
         (ValueError, "must lie between t0 = 0.0", {"ts": [-0.1, 0.5]}),
@@ -44,14 +41,12 @@ START = rj.State(angular_velocity=(0.1, 0.2, 3.0))
          {"event": lambda t, y, args, **kwargs: y[0]}),
         (TypeError, r"`simulate\(solver=...\)` takes a diffrax solver such as .* not a class",
          {"solver": diffrax.Dopri5}),
-        (TypeError, r"`simulate\(solver=...\)` takes a diffrax solver", {"solver": "dopri5"}),
         (TypeError, "wraps the solver itself: pass the solver inside Projected and `proj",
          {"solver": rj.solvers.Projected(diffrax.Dopri5(), MODEL, rj.projection.Explicit())}),
         (TypeError, "pass the solver inside Recharted",
          {"solver": rj.solvers.Recharted(diffrax.Dopri5(), MODEL)}),
         (TypeError, r"`simulate\(projection=...\)` takes True, False or a projection such as",
          {"projection": "explicit"}),
-        (TypeError, r"`simulate\(projection=...\)` .* got None", {"projection": None}),
         (TypeError, r"`simulate\(stepsize_controller=...\)` takes a diffrax controller such as",
          {"stepsize_controller": 1e-8}),
         (ValueError, r"`simulate\(rtol=...\)` must be a number >= 0; got -1e-08", {"rtol": -1e-8}),
@@ -67,7 +62,6 @@ START = rj.State(angular_velocity=(0.1, 0.2, 3.0))
         (ValueError, r"`simulate\(rtol=...\)` has no effect with `stepsize_controller=`",
          {"rtol": 1e-8, "stepsize_controller": diffrax.PIDController(rtol=1e-6, atol=1e-6)}),
         (ValueError, r"`simulate\(dt=...\)` must be positive. Got 0", {"dt": 0.0}),
-        (ValueError, r"`simulate\(dt=...\)` must be positive. Got -0.1", {"dt": -0.1}),
         (ValueError, r"simulate\(dt=...\)` must be finite", {"dt": np.nan}),
     ],
 )  # fmt: skip
@@ -162,3 +156,15 @@ def test_traced_values_are_checked_when_they_are_known(match, function):
     run = eqx.filter_jit(lambda x: function(x).ys)
     with pytest.raises(eqx.EquinoxRuntimeError, match=match):
         jax.block_until_ready(run(jnp.array(1.0)))
+
+
+def test_indices_and_solvers_that_do_not_fit_raise():
+    index_2, index_3 = rj.Absolute(TOP, index=2), rj.Absolute(TOP, index=3)
+    with pytest.raises(ValueError, match=r"index=2\)` is a differential-algebraic.*`Dopri8`"):
+        rj.simulate(index_2, START, 1.0)
+    with pytest.raises(ValueError, match=r"`Seulex` .* of index up to 1; got .*3"):
+        rj.simulate(index_3, START, 1.0, solver=rj.solvers.Seulex())
+    with pytest.raises(ValueError, match=r"stabilized=True\)` is a form of index=2; got index=1"):
+        rj.Absolute(TOP, index=1, stabilized=True)
+    with pytest.raises(ValueError, match=r"takes two rates .*; got .* for index=2"):
+        rj.Absolute(TOP, index=2, baumgarte=(1.0, 1.0))

@@ -34,14 +34,12 @@ def pendulum(moment):
     return rj.System(rod, hinge, [rj.Gravity((0, 0, -GRAVITY)), rj.Motor("h", Sine(moment))])
 
 
-def final_rate(inputs, rtol, adjoint=None, formulation=rj.NullSpace, solver=None):
+def final_rate(inputs, rtol, adjoint=None):
     """Rate of the hinge after `END` seconds by its start rate and the size of the moment."""
     rate, moment = inputs
     system = pendulum(moment)
     start = rj.jointed_state(system, {"h": 0.0}, {"h": rate})
-    sol = rj.simulate(
-        formulation(system), start, END, rtol=rtol, atol=rtol, adjoint=adjoint, solver=solver
-    )
+    sol = rj.simulate(rj.NullSpace(system), start, END, rtol=rtol, atol=rtol, adjoint=adjoint)
     return sol.rates["h"][-1, 0], sol.stats
 
 
@@ -52,7 +50,6 @@ def exact_derivatives():
     return np.array([np.cos(turned), by_moment])
 
 
-@pytest.mark.exhaustive
 def test_derivatives_of_a_pendulum_at_rest():
     values = jax.jit(final_rate)
     forward = jax.jit(jax.jacfwd(final_rate, has_aux=True))
@@ -75,7 +72,6 @@ def test_derivatives_of_a_pendulum_at_rest():
     assert np.isnan(stats["derivative_error"])
 
 
-@pytest.mark.exhaustive
 def test_point_on_a_circle_at_index_3_in_plain_diffrax():
     """With `consistent`, forwards and backwards in time; a warning without it."""
 
@@ -99,11 +95,12 @@ def test_point_on_a_circle_at_index_3_in_plain_diffrax():
             stepsize_controller=solver.controller(1e-6, 1e-6, optx.rms_norm),
         ).ys[-1, 2]  # fmt: skip
 
+    slope = jax.jit(jax.jacfwd(lambda rate, t1: end(rate, t1, consistent)))
     for t1 in (END, -END):
-        slope = jax.jit(jax.jacfwd(lambda rate, t1=t1: end(rate, t1, consistent)))(0.0)
-        np.testing.assert_allclose(slope, np.cos(np.sqrt(GRAVITY) * END), rtol=ALLOWED * 1e-6)
+        expected = np.cos(np.sqrt(GRAVITY) * END)
+        np.testing.assert_allclose(slope(0.0, t1), expected, rtol=ALLOWED * 1e-6)
     with pytest.warns(UserWarning, match=r"MassMatrixTerm\(consistent=\.\.\.\)"):
-        jax.jacfwd(lambda rate: end(rate, END, None))(0.0)
+        jax.jit(jax.jacfwd(lambda rate: end(rate, END, None))).lower(0.0)
 
 
 def test_steps_without_the_probe():
@@ -113,25 +110,9 @@ def test_steps_without_the_probe():
     assert np.abs(found - exact_derivatives()).max() > 1.0
 
 
-@pytest.mark.parametrize("backend", ["native", "xla"])
-@pytest.mark.parametrize(
-    "solver",
-    [
-        diffrax.Tsit5(),
-        diffrax.Dopri8(),
-        diffrax.Kvaerno5(),
-        rj.solvers.Radau5(),
-        rj.solvers.BDF(),
-        rj.solvers.Odex(),
-        rj.solvers.Seulex(),
-    ],
-    ids=lambda solver: type(solver).__name__,
-)
-@pytest.mark.exhaustive(but=("BDF-native",))
-def test_solvers_in_plain_diffrax(solver, backend):
+def test_solvers_in_plain_diffrax():
     """Damped oscillators, a slow and a fast one, at rest, with a force of size zero on both."""
-    if backend == "native" and isinstance(solver, diffrax.Kvaerno5):
-        backend = "auto"  # It calls the host.
+    solver = rj.solvers.BDF()
     A = np.array([[0, 1, 0, 0], [-4, -0.4, 1, 0], [0, 0, 0, 1], [1, 0, -60, -0.8]], float)
     b = np.array([0.0, 1.0, 0.0, 1.0])
 
@@ -141,10 +122,8 @@ def test_solvers_in_plain_diffrax(solver, backend):
     def end(y0, size, rtol):
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(field), solver, 0.0, 6.0, None, y0, size, max_steps=4096,
-            stepsize_controller=diffrax.PIDController(rtol=rtol, atol=rtol)
-            if not hasattr(solver, "controller")
-            else solver.controller(rtol, rtol, optx.rms_norm),
-            adjoint=rj.AnyMode(backend=backend),
+            stepsize_controller=solver.controller(rtol, rtol, optx.rms_norm),
+            adjoint=rj.AnyMode(backend="native"),
         )  # fmt: skip
         return solution.ys[-1]
 

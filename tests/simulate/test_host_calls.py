@@ -44,21 +44,6 @@ def test_runs_that_do_not_raise_do_not_call_the_host(model):
     assert find_callbacks(run, model, state, jnp.asarray(TS), True) == {"pure_callback"}
 
 
-def test_invalid_start_is_a_result_of_its_lane():
-    """One of the starts is no number, one no unit quaternion: the others run."""
-    rates = jnp.array([[1.0, 2.0, 3.0], [jnp.nan, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    turned = jnp.array([[1.0, 0, 0, 0], [1.0, 0, 0, 0], [2.0, 0, 0, 0]])
-
-    @jax.jit
-    @jax.vmap
-    def results(p, omega):
-        state = rj.State(orientation=p, angular_velocity=omega)
-        return rj.simulate(FREE, state, 1.0, ts=TS, throw=False, max_steps=100).result._value
-
-    refused = rj.RESULTS.invalid_input._value
-    assert results(turned, rates).tolist() == [0, refused, refused]
-
-
 def test_times_of_samples_are_checked_before_diffrax_would():
     def run(**options):
         return rj.simulate(FREE, rj.State(), 1.0, **options)

@@ -13,17 +13,7 @@ import rigidjax as rj
 SPHERE = rj.FixedPointBody((2.0, 2.0, 2.0))
 TS = np.linspace(0.0, 10.0, 41)
 AXIS = np.array([0.36, 0.48, 0.8])
-
-# Steady rotations of a sphere, and when they come to the singularity.
-CROSSINGS = [
-    (rj.RotationVector(), (1.0, 0.0, 0.0, 0.0), AXIS, 2 * np.pi),
-    (rj.RodriguesParameters(), (1.0, 0.0, 0.0, 0.0), AXIS, np.pi),
-    (rj.ConformalRotationVector(), (1.0, 0.0, 0.0, 0.0), AXIS, 2 * np.pi),
-    (rj.LinearParameters(), (1.0, 0.0, 0.0, 0.0), AXIS, 0.5 * np.pi),
-    # The third axis leans by a quarter turn and is turned back.
-    (rj.EulerAngles("ZXZ"), (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0), (-1.0, 0.0, 0.0), 0.5 * np.pi),
-    (rj.EulerAngles("ZYX"), (1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 0.5 * np.pi),
-]
+UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 
 
 def run(model, orientation, omega, **options):
@@ -32,14 +22,11 @@ def run(model, orientation, omega, **options):
     return rj.simulate(model, state, 10.0, ts=TS, **steps, **options)
 
 
-@pytest.mark.exhaustive(but=("ZXZ",))
-@pytest.mark.parametrize(
-    ("rotation", "orientation", "omega", "time"),
-    CROSSINGS,
-    ids=[cases.rotation_name(case[0]) for case in CROSSINGS],
-)
-def test_singularity_without_recharting(rotation, orientation, omega, time):
-    model = rj.NullSpace(SPHERE, rotation, recharting=False)
+def test_singularity_without_recharting():
+    """The third axis leans by a quarter turn and is turned back."""
+    half, omega, time = np.sqrt(0.5), (-1.0, 0.0, 0.0), 0.5 * np.pi
+    orientation = (half, half, 0.0, 0.0)
+    model = rj.NullSpace(SPHERE, rj.EulerAngles("ZXZ"), recharting=False)
     solution = run(model, orientation, omega, throw=False)
     assert solution.result == rj.RESULTS.singular_parametrization
     reached = np.isfinite(solution.ts)
@@ -54,29 +41,18 @@ def test_singularity_without_recharting(rotation, orientation, omega, time):
         run(model, orientation, omega)
 
 
-@pytest.mark.exhaustive("ZYX")
-@pytest.mark.parametrize("case", [1, 5], ids=["RodriguesParameters", "ZYX"])
-def test_singularity_of_absolute_coordinates_and_fixed_steps(case):
-    rotation, orientation, omega, time = CROSSINGS[case]
-    model = rj.Absolute(SPHERE, rotation, recharting=False)
-    solution = run(model, orientation, omega, dt=0.0625, solver=diffrax.Heun(), throw=False)
+def test_singularity_of_absolute_coordinates_and_fixed_steps():
+    model = rj.Absolute(SPHERE, rj.RodriguesParameters(), recharting=False)
+    solution = run(model, UPRIGHT, AXIS, dt=0.0625, solver=diffrax.Heun(), throw=False)
     assert solution.result == rj.RESULTS.singular_parametrization
     reached = np.isfinite(solution.ts)
     assert np.all(np.isfinite(solution.ys[reached]))
     # Fixed steps of a method of order 2 come to it a little late or early.
-    assert abs(solution.ts[reached][-1] - time) < 0.5
+    assert abs(solution.ts[reached][-1] - np.pi) < 0.5
 
 
-@pytest.mark.exhaustive("ZXZ")
-@pytest.mark.parametrize(
-    ("rotation", "orientation"),
-    [
-        (rj.EulerAngles("ZXZ"), (1.0, 0.0, 0.0, 0.0)),
-        (rj.RodriguesParameters(), (0.0, 0.6, 0.0, 0.8)),
-    ],
-    ids=["ZXZ", "RodriguesParameters"],
-)
-def test_initial_state_at_the_singularity_raises(rotation, orientation):
+def test_initial_state_at_the_singularity_raises():
+    rotation, orientation = rj.RodriguesParameters(), (0.0, 0.6, 0.0, 0.8)
     model = rj.NullSpace(SPHERE, rotation, recharting=False)
     solution = run(model, orientation, AXIS, throw=False, max_steps=100)
     assert solution.result == rj.RESULTS.singular_parametrization
@@ -89,26 +65,15 @@ def test_user_events_with_singularity_detection():
         return t > 1.0
 
     model = rj.NullSpace(SPHERE, rj.RotationVector(), recharting=False)
-    start = (1.0, 0.0, 0.0, 0.0)
-    solution = run(model, start, AXIS, event=diffrax.Event(spins_fast))
+    solution = run(model, UPRIGHT, AXIS, event=diffrax.Event(spins_fast))
     assert solution.result == rj.RESULTS.event_occurred
     assert bool(solution.event_mask)
     last = np.max(solution.ts[np.isfinite(solution.ts)])
     assert 0.9 < last < 5.0
     late = diffrax.Event(lambda t, y, args, **kwargs: t > 20.0)
-    solution = run(model, start, AXIS, event=late, throw=False)
+    solution = run(model, UPRIGHT, AXIS, event=late, throw=False)
     assert solution.result == rj.RESULTS.singular_parametrization
     assert not bool(solution.event_mask)
-
-
-def test_step_limit_is_reported():
-    model = rj.NullSpace(cases.heavy_top())
-    state = rj.State(angular_velocity=(0.1, 0.0, 50.0))
-    solution = rj.simulate(model, state, 10.0, ts=TS, max_steps=20, throw=False)
-    assert solution.result == rj.RESULTS.max_steps_reached
-    assert int(solution.stats["num_steps"]) == 20
-    with pytest.raises(rj.SimulationError, match="The maximum number of solver steps was reached"):
-        rj.simulate(model, state, 10.0, ts=TS, max_steps=20)
 
 
 @pytest.mark.parametrize("derivative", [jax.jacfwd, jax.grad], ids=["forward", "reverse"])
@@ -149,26 +114,6 @@ def test_failed_projection_is_reported():
         projection=rj.projection.MassMetric(max_steps=1),
     )  # fmt: skip
     assert solution.result == rj.RESULTS.nonlinear_max_steps_reached
-
-
-def test_results_per_batch_element():
-    """One value for each trajectory; the others go on."""
-    model = rj.NullSpace(SPHERE, rj.RodriguesParameters(), recharting=False)
-
-    def simulate(speed, throw):
-        state = rj.State(angular_velocity=speed * AXIS)
-        solution = rj.simulate(model, state, 1.0, rtol=1e-6, atol=1e-6, throw=throw)
-        return solution.result, solution.ys
-
-    speeds = jnp.array([1.0, 4.0, 2.0])
-    batch = eqx.filter_jit(eqx.filter_vmap(simulate, in_axes=(0, None)))
-    result, ys = batch(speeds, False)
-    assert [bool(x) for x in result == rj.RESULTS.singular_parametrization] == [False, True, False]
-    half = np.tan(0.5 * np.asarray(speeds))
-    for i in (0, 2):
-        assert np.allclose(ys[i, 0, :3], half[i] * AXIS, rtol=1e-4)
-    with pytest.raises(eqx.EquinoxRuntimeError, match="reached a singularity"):
-        jax.block_until_ready(batch(speeds, True))
 
 
 def test_summary_names_the_rotor_that_dictates_the_steps():

@@ -54,6 +54,16 @@ def test_dense_output_agrees_with_what_was_saved(everything):
     assert cases.error(ends, everything.ys[at_steps]) < 200 * np.finfo(float).eps
 
 
+def test_dense_output_without_saved_times(everything):
+    saveat = diffrax.SaveAt(dense=True)
+    alone = rj.simulate(MODEL, START, 1.0, saveat=saveat, rtol=1e-10, atol=1e-10, max_steps=512)
+    for t in TS:
+        found, expected = (run.evaluate(jnp.asarray(t)) for run in (alone, everything))
+        assert cases.error(found.angular_velocity, expected.angular_velocity) < 1e-13
+    with pytest.raises(ValueError, match="No samples were saved"):
+        _ = alone.states
+
+
 @pytest.fixture(scope="module")
 def saved_run():
     return rj.simulate(MODEL, START, 1.0, ts=TS, rtol=1e-10, atol=1e-10)
@@ -122,24 +132,6 @@ def test_quantities_of_a_solution(saved_run):
     }  # fmt: skip
 
 
-def test_quantities_of_a_batch():
-    model = rj.NullSpace(TOP)
-
-    @eqx.filter_jit
-    @eqx.filter_vmap
-    def batch(speed):
-        state = rj.State(angular_velocity=jnp.array([0.0, 0.1, 1.0]) * speed)
-        return rj.simulate(model, state, 0.5, ts=TS[:2], rtol=1e-6, atol=1e-6)
-
-    solution = batch(jnp.array([1.0, 2.0, 3.0]))
-    assert solution.energy.shape == (3, 2)
-    assert solution.states.orientation.shape == (3, 2, 1, 4)
-    assert solution.angular_momentum.shape == (3, 2, 3)
-    assert solution.ts.shape == (3, 2)
-    one = jax.tree.map(lambda x: x[1], solution)
-    assert np.allclose(solution.energy[1], jax.vmap(model.energy)(one.ts, one.ys), rtol=1e-14)
-
-
 def test_unsaved_quantities_raise(saved_run):
     with pytest.raises(ValueError, match=r"needs dense output: pass `saveat=diffrax.SaveAt\(den"):
         saved_run.evaluate(jnp.array(0.5))
@@ -184,30 +176,6 @@ def test_vector_field_receives_arguments_and_initial_time():
     assert abs(float(solution.ts[0]) - 2.0) < 1e-12
     # The angular velocity is t^2 - 1.
     assert abs(float(solution.states.angular_velocity[0, 0, 2]) - 3.0) < 1e-8
-
-
-@pytest.mark.exhaustive(but=("rotation0",))
-@pytest.mark.parametrize("rotation", [rj.Quaternion(), rj.RotationVector()])
-def test_time_of_an_event(rotation):
-    """Steady rotation about the third axis: its first component vanishes after a quarter turn."""
-    model = rj.NullSpace(rj.FixedPointBody((2.0, 2.0, 1.0)), rotation)
-
-    def first_component(t, y, args, **kwargs):
-        return model.kinematics(t, y).rotations[0][0, 0]
-
-    event = diffrax.Event(first_component, optx.Newton(1e-12, 1e-12))
-    # Events are looked for at the ends of steps. The rotation vector is linear in time: without a
-    # limit its steps would span several turns.
-    controller = diffrax.PIDController(rtol=1e-10, atol=1e-10, dtmax=0.5)
-    state = rj.State(angular_velocity=(0.0, 0.0, 1.5))
-    options = dict(event=event, stepsize_controller=controller)
-    solution = rj.simulate(model, state, 10.0, **options)
-    assert bool(solution.event_mask)
-    # As accurate as dense output.
-    assert abs(float(solution.ts[0]) - np.pi / 3.0) < 1e-8
-    late = rj.simulate(model, state, 1.0, **options)
-    assert late.result == rj.RESULTS.successful
-    assert not bool(late.event_mask)
 
 
 def test_explicit_controller():

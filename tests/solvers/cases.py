@@ -41,31 +41,7 @@ def with_tolerance(solver, tolerance):
     return eqx.tree_at(lambda s: s.root_finder, solver, finder)
 
 
-# With solutions in closed form.
-
-
-def decay(t, y, args):
-    return -t * y * y
-
-
-def decay_solution(t):
-    return (2.0 / (1.0 + t * t))[..., None]
-
-
-def turning(t, y, args):
-    rate = (1.0 + 0.5 * jnp.cos(t)) * jnp.sum(y * y)
-    return rate * jnp.stack([-y[1], y[0]])
-
-
-def turning_solution(t):
-    angle = t + 0.5 * jnp.sin(t)
-    return jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=-1)
-
-
-SMOOTH = {"decay": (decay, decay_solution), "turning": (turning, turning_solution)}
-
-
-# Stiff; ends by SciPy's Radau at rtol 1e-12.
+# Stiff.
 
 
 def van_der_pol(t, y, mu):
@@ -77,21 +53,7 @@ def robertson(t, y, args):
     return jnp.stack([-a + b, a - b - c, c])
 
 
-def hires(t, y, args):
-    return ivp.hires().field(t, y)
-
-
 ROBERTSON_END = ivp.ROBERTSON_END
-
-# Right-hand side, start, end time, absolute tolerance as a part of the relative one, and the end.
-STIFF = {
-    "van der Pol": (
-        van_der_pol, np.array([2.0, 0.0]), 2000.0, 1e-2,
-        np.array([1.7061677321704736, -0.0008928097010248073]),
-    ),
-    "Robertson": (robertson, np.array([1.0, 0.0, 0.0]), 1e4, 1e-4, ROBERTSON_END),
-    "HIRES": (hires, ivp.hires().y0, ivp.hires().t1, 1e-2, ivp.hires().end),
-}  # fmt: skip
 
 
 # Differential-algebraic.
@@ -113,26 +75,12 @@ def robertson_implicit():
     return ImplicitTerm(F)
 
 
-def dae(problem):
-    """The term of a problem of the benchmarks."""
+def pendulum(index):
+    """A point mass on a massless link of 1 m; y = (x, z, x', z', lambda)."""
+    problem = ivp.pendulum(index)
     return MassMatrixTerm(
         lambda t, y, args: problem.field(t, y), np.diag(problem.mass), problem.index
     )
 
 
-def pendulum(index):
-    """A point mass on a massless link of 1 m; y = (x, z, x', z', lambda)."""
-    return dae(ivp.pendulum(index))
-
-
 PENDULUM_START = ivp.pendulum(3).y0
-PENDULUM_END = ivp.PENDULUM_END
-
-
-def car_axis():
-    """The car axis of the IVP test set, index 3."""
-    return dae(ivp.car_axis())
-
-
-CAR_AXIS_START = ivp.car_axis().y0
-CAR_AXIS_END = ivp.car_axis().end

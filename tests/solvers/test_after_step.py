@@ -14,7 +14,6 @@ from rigidjax.solvers.explicit.unrolled import FieldSize, StageLoop, native_form
 TOP = cases.loaded_top()
 START = rj.State(orientation=(0.5, -0.5, 0.1, 0.7), angular_velocity=(1.5, -2.0, 2.5))
 H, STEPS = 0.05, 6
-PROJECTIONS = {"explicit": rj.projection.Explicit(), "mass metric": rj.projection.MassMetric()}
 
 
 def by_hand(model, solver, y, after):
@@ -40,13 +39,10 @@ def solve(model, solver, y, saveat):
     )
 
 
-@pytest.mark.exhaustive(but=("fsal-explicit",))
-@pytest.mark.parametrize("name", PROJECTIONS)
-@pytest.mark.parametrize("inner", [diffrax.Dopri5(), diffrax.Heun()], ids=["fsal", "not-fsal"])
-def test_projection_after_each_step(inner, name):
+def test_projection_after_each_step():
     """A method that keeps its last evaluation makes the same steps as one that starts afresh."""
-    model = rj.Absolute(TOP, rj.Directors())
-    projection = PROJECTIONS[name]
+    model, inner = rj.Absolute(TOP, rj.Directors()), diffrax.Dopri5()
+    projection = rj.projection.Explicit()
     y0 = model.encode(START)
     expected = by_hand(model, inner, y0, lambda t, y: projection(model, t, y)[0])
     solver = Projected(inner, model, projection)
@@ -62,33 +58,26 @@ def test_projection_after_each_step(inner, name):
     assert cases.error(right, expected[1:-1]) < 1e-13
     # The drift inside a step is that of the interpolant of the plain solver.
     drift = jax.vmap(model.drift)(times, evaluate(times))
-    assert 0 < float(jnp.max(drift[0])) < (1e-3 if type(inner) is diffrax.Heun else 1e-6)
+    assert 0 < float(jnp.max(drift[0])) < 1e-6
     increment = solution.evaluate(times[0], times[1])
     assert cases.error(increment, evaluate(times)[1] - evaluate(times)[0]) < 1e-14
 
 
-@pytest.mark.exhaustive(but=("True",))
-@pytest.mark.parametrize("unroll", [False, True])
-def test_recharting_after_each_step(unroll):
+def test_recharting_after_each_step():
     model = rj.NullSpace(TOP, rj.LinearParameters())
     y0 = model.chart(START)
-    inner = Unrolled(diffrax.Dopri5()) if unroll else diffrax.Dopri5()
     expected = by_hand(model, diffrax.Dopri5(), y0, lambda t, y: model.rechart(t, y)[0])
     changes = np.any(np.diff(expected.reference[:, 0], axis=0) != 0, axis=1)
     assert 0 < np.sum(changes) < STEPS
-    solution = solve(model, Recharted(inner, model), y0, diffrax.SaveAt(t0=True, steps=True))
+    solution = solve(
+        model, Recharted(Unrolled(diffrax.Dopri5()), model), y0,
+        diffrax.SaveAt(t0=True, steps=True),
+    )  # fmt: skip
     assert cases.error(solution.ys.values[: STEPS + 1], expected.values) < 1e-13
     assert cases.error(solution.ys.reference[: STEPS + 1], expected.reference) < 1e-13
 
 
-SOLVERS = [
-    diffrax.Euler(), diffrax.Heun(), diffrax.Midpoint(), diffrax.Ralston(), diffrax.Bosh3(),
-    diffrax.Tsit5(), diffrax.Dopri5(), diffrax.Dopri8(),
-]  # fmt: skip
-
-
-@pytest.mark.exhaustive("Midpoint", "Ralston", "Bosh3")
-@pytest.mark.parametrize("solver", SOLVERS[1:], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("solver", [diffrax.Heun(), diffrax.Dopri5(), diffrax.Dopri8()])
 def test_stages_of_the_wrapped_method_are_kept(solver):
     """Unrolled, and as a loop over a table; first-same-as-last methods over two steps."""
     model = rj.NullSpace(TOP)

@@ -7,64 +7,15 @@ import numpy as np
 import pytest
 from solvers import cases
 
-from rigidjax.solvers import BDF, MassMatrixTerm, Odex, Radau5, Seulex
+from rigidjax.solvers import BDF, MassMatrixTerm, Odex, Radau5
 from rigidjax.solvers.dae.bdf.multistep import estimate_start_rate
 from rigidjax.solvers.dae.equations import build_equations
 
-CASES = [
-    # Error at the end in units of the tolerance 1e-6: positions, velocities, multiplier.
-    (Radau5(), 1, (1.0, 1.0, 10.0)),
-    (Radau5(), 2, (1.0, 1.0, 100.0)),
-    # One order of the tolerance less for velocities, two for the multiplier, and a little.
-    (Radau5(), 3, (10.0, 300.0, 3e4)),
-    (BDF(), 1, (10.0, 30.0, 30.0)),
-    (BDF(), 2, (10.0, 30.0, 100.0)),
-]
 
-
-@pytest.mark.exhaustive("Radau5-2", "BDF-2")
-@pytest.mark.parametrize(
-    "solver,index,bounds", CASES, ids=[f"{type(s).__name__}-{i}" for s, i, _ in CASES]
-)
-def test_pendulum_at_every_index(solver, index, bounds):
-    """A pendulum in Cartesian coordinates; its multiplier is the tension."""
-    y0, tolerance = jnp.asarray(cases.PENDULUM_START), 1e-6
-    solution, _ = cases.solve(solver, cases.pendulum(index), y0, 3.0, tolerance, tolerance)
-    assert solution.result == diffrax.RESULTS.successful
-    error = np.abs(solution.ys[-1] - cases.PENDULUM_END) / tolerance
-    for part, bound in zip((error[:2], error[2:4], error[4:]), bounds, strict=True):
-        assert np.max(part) < bound
-    # Rejections mean that error estimate and starting values do not fit the index.
-    assert solution.stats["num_rejected_steps"] < 0.1 * solution.stats["num_steps"]
-
-
-@pytest.mark.exhaustive(but=("1e-06",))
-@pytest.mark.parametrize("tolerance", [1e-6, 1e-9])
-def test_car_axis_against_reference(tolerance):
-    """Index 3, against the end values of the IVP test set."""
-    y0 = jnp.asarray(cases.CAR_AXIS_START)
-    solution, _ = cases.solve(Radau5(), cases.car_axis(), y0, 3.0, tolerance, tolerance)
-    assert solution.result == diffrax.RESULTS.successful
-    error = np.abs(solution.ys[-1] - cases.CAR_AXIS_END) / tolerance
-    assert np.max(error[:4]) < 10.0
-
-
-@pytest.mark.exhaustive(
-    but=(
-        "BDF",
-        "Radau5-implicit",
-    )
-)
 @pytest.mark.parametrize(
     "solver,term",
-    [
-        (Radau5(), cases.robertson_dae()),
-        (BDF(), cases.robertson_dae()),
-        (Seulex(), cases.robertson_dae()),
-        (Radau5(), cases.robertson_implicit()),
-        (BDF(), cases.robertson_implicit()),
-    ],
-    ids=["Radau5", "BDF", "Seulex", "Radau5-implicit", "BDF-implicit"],
+    [(BDF(), cases.robertson_dae()), (Radau5(), cases.robertson_implicit())],
+    ids=["BDF", "Radau5-implicit"],
 )
 def test_robertson_against_reference(solver, term):
     """Index 1, as a mass matrix and as F(t, y, y') = 0: the mass is conserved exactly."""
@@ -97,7 +48,7 @@ def test_state_dependent_mass():
         assert np.max(np.abs(solution.ys[-1] - reference.ys[-1])) < 3e-7
 
 
-@pytest.mark.parametrize("angle", [0.4, 0.9, 1.3])
+@pytest.mark.parametrize("angle", [0.4, 1.3])
 def test_first_rate_of_a_multiplier_at_index_3(angle):
     """The rate is zero; round-off over the square of the first step of 1e-7 s is 0.02.
 

@@ -22,10 +22,7 @@ def blow_up(t, y, args):
     return y * y
 
 
-@pytest.mark.exhaustive("Seulex")
-@pytest.mark.parametrize(
-    "solver", [Radau5(), BDF(), Odex(), Seulex()], ids=lambda s: type(s).__name__
-)
+@pytest.mark.parametrize("solver", [Radau5(), BDF(), Odex()], ids=lambda s: type(s).__name__)
 def test_end_of_existence_is_reported(solver):
     """y' = y^2 from 1 ends at t = 1: the step shrinks to round-off and the run ends."""
     solution = run(solver, diffrax.ODETerm(blow_up), [1.0], 2.0)
@@ -43,14 +40,12 @@ def failing_residual(t, y, args):
     return jnp.stack([y[1], nothing * (y[0] - y[0]) + root * bad + square * none])
 
 
-@pytest.mark.exhaustive("BDF")
-@pytest.mark.parametrize("solver", [Radau5(), BDF()], ids=lambda s: type(s).__name__)
-def test_failures_have_names(solver):
+def test_failures_have_names():
     """A singular Newton matrix, a residual that is not finite, no solution of the stages."""
     term = MassMatrixTerm(failing_residual, np.diag([1.0, 0.0]))
     outcomes = (RESULTS.singular, RESULTS.nonfinite, RESULTS.nonlinear_divergence)
     for which, outcome in zip(np.eye(3), outcomes, strict=True):
-        assert run(solver, term, [1.0, 0.5], args=jnp.asarray(which)).result == outcome
+        assert run(Radau5(), term, [1.0, 0.5], args=jnp.asarray(which)).result == outcome
 
 
 def test_failed_fixed_step_ends_the_run():

@@ -9,57 +9,44 @@ import pytest
 from solvers import cases
 
 import rigidjax as rj
-from rigidjax.solvers import BDF, Odex, Radau5, Seulex
+from rigidjax.solvers import BDF, Odex, Radau5
 
 # d y(1.5) / d mu of van der Pol's equation at mu = 5 from (2, 0), by a complex step through DOP853
 # at rtol 3e-14; the second derivative of y_1 by differences of it.
 FIRST = np.array([0.04279965559040926, 0.037958876604801635])
 SECOND = -0.01753070438
-SOLVERS = {"Radau5": Radau5(), "BDF": BDF(), "Odex": Odex(), "Seulex": Seulex()}
+SOLVERS = {"Radau5": Radau5(), "BDF": BDF(), "Odex": Odex()}
 
 
-def end(solver, mu, tolerance=1e-10, adjoint=None, max_steps=512):
+def end(solver, mu, max_steps=512):
     term = diffrax.ODETerm(cases.van_der_pol)
     return diffrax.diffeqsolve(
         term, solver, 0.0, 1.5, None, jnp.array([2.0, 0.0]), mu, max_steps=max_steps,
-        stepsize_controller=solver.controller(tolerance, tolerance, optx.rms_norm),
-        adjoint=rj.AnyMode() if adjoint is None else adjoint,
+        stepsize_controller=solver.controller(1e-10, 1e-10, optx.rms_norm),
+        adjoint=rj.AnyMode(),
     ).ys[-1]  # fmt: skip
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "BDF",
-        "Odex",
-    )
-)
 @pytest.mark.parametrize("name", SOLVERS)
-def test_tangent_against_differences(name):
-    """The tangent of the steps is that of the solution."""
-    tangent = jax.jit(lambda mu: jax.jvp(lambda mu: end(SOLVERS[name], mu), (mu,), (1.0,))[1])
-    assert np.max(np.abs(tangent(jnp.array(5.0)) / FIRST - 1.0)) < 1e-8
-
-
-@pytest.mark.exhaustive("Seulex")
-@pytest.mark.parametrize("name", SOLVERS)
-def test_reverse_mode_against_forward_mode(name):
-    """The transpose of the tangent."""
+def test_derivatives_against_differences(name):
+    """The tangent of the steps is that of the solution, and the gradient is its transpose."""
 
     def value(mu):
-        return end(SOLVERS[name], mu)[0]
+        return end(SOLVERS[name], mu)
 
-    gradient = jax.jit(jax.grad(value))(jnp.array(5.0))
-    tangent = jax.jit(lambda mu: jax.jvp(value, (mu,), (1.0,))[1])(jnp.array(5.0))
+    def derivatives(mu):
+        tangent = jax.jvp(value, (mu,), (1.0,))[1]
+        return tangent, jax.grad(lambda mu: value(mu)[0])(mu)
+
+    tangent, gradient = jax.jit(derivatives)(jnp.array(5.0))
+    assert np.max(np.abs(tangent / FIRST - 1.0)) < 1e-8
     # Round-off of a run of some hundred steps, relative to a small slope.
-    assert abs(gradient / tangent - 1.0) < 1e-11
-    assert abs(gradient / FIRST[0] - 1.0) < 1e-8
+    assert abs(gradient / tangent[0] - 1.0) < 1e-11
 
 
-@pytest.mark.exhaustive(but=("Radau5",))
-@pytest.mark.parametrize("name", SOLVERS)
-def test_reverse_with_dense_output_and_times(name):
+def test_reverse_with_dense_output_and_times():
     """All that a run between given times depends on, forwards and backwards."""
-    solver = SOLVERS[name]
+    solver = Radau5()
     weights = jnp.linspace(0.5, 1.0, 10).reshape(5, 2)
 
     def value(mu, y0, t0, span, first, part):
@@ -76,8 +63,7 @@ def test_reverse_with_dense_output_and_times(name):
     forward = jax.jit(jax.jacfwd(value, every))(*numbers)
     for a, b in zip(reverse, forward, strict=True):
         # Derivatives of order one; those by the steps are small, of the order of the tolerance.
-        # Weights of Seulex's dense output add up to some 1e4, and with them round-off of its slope.
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10 if name == "Seulex" else 1e-12)
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
 def test_end_of_a_run_whose_last_step_is_rejected():
@@ -110,17 +96,13 @@ def test_second_derivative():
     assert abs(second / SECOND - 1.0) < 1e-6
 
 
-@pytest.mark.exhaustive("Radau5")
-@pytest.mark.parametrize("solver", [Radau5(), diffrax.Heun()], ids=["Radau5", "fixed steps"])
-def test_second_derivative_of_reverse_mode(solver):
+def test_second_derivative_of_reverse_mode():
     """Forward over reverse is forward over forward."""
 
     def value(mu):
-        if isinstance(solver, Radau5):
-            return end(solver, mu, 1e-5, max_steps=64)[0]
         return diffrax.diffeqsolve(
-            diffrax.ODETerm(cases.van_der_pol), solver, 0.0, 1.5, 0.03, jnp.array([2.0, 0.0]), mu,
-            max_steps=64, adjoint=rj.AnyMode(),
+            diffrax.ODETerm(cases.van_der_pol), diffrax.Heun(), 0.0, 1.5, 0.03,
+            jnp.array([2.0, 0.0]), mu, max_steps=64, adjoint=rj.AnyMode(),
         ).ys[-1, 0]  # fmt: skip
 
     mu = jnp.array(5.0)
@@ -140,29 +122,14 @@ def test_batch_of_gradients():
     np.testing.assert_allclose(gradients, [one(mu) for mu in mus], rtol=1e-9)
 
 
-CHARTS = {
-    "projected, multistep": (rj.Quaternion(), BDF()),
-    "moving charts": (rj.RodriguesParameters(), Radau5()),
-    "moving charts, multistep": (rj.RodriguesParameters(), BDF()),
-}
-
-
-@pytest.mark.exhaustive("moving charts", "moving charts, multistep")
-@pytest.mark.parametrize("case", CHARTS)
-@pytest.mark.exhaustive("projected, multistep")
-def test_reverse_mode_through_projection(case):
-    """Projections and changes of charts."""
-    rotation, solver = CHARTS[case]
-
+def test_reverse_mode_through_changes_of_charts():
     def value(theta):
         body = rj.FixedPointBody(theta[:3], rj.AxialGravityPotential(theta[3]), physical=False)
         start = rj.State(orientation=[0.8, 0.6, 0.0, 0.0], angular_velocity=theta[4:])
-        states = rj.simulate(
-            rj.NullSpace(body, rotation), start, 0.5, ts=[0.2, 0.5], solver=solver,
-            rtol=1e-5, atol=1e-5, max_steps=200,
-        ).states  # fmt: skip
-        return jnp.sum(states.angular_velocity[:, 0] @ jnp.array([1.0, -2.0, 3.0]))
+        model = rj.NullSpace(body, rj.RodriguesParameters())
+        states = rj.simulate(model, start, 0.5, rtol=1e-5, atol=1e-5, max_steps=64).states
+        return states.angular_velocity[-1, 0] @ jnp.array([1.0, -2.0, 3.0])
 
-    theta = jnp.array([50.0, 42.0, 10.0, 108.8, 0.1, 0.2, 5.0])
-    reverse, forward = jax.jit(jax.grad(value))(theta), jax.jit(jax.jacfwd(value))(theta)
-    np.testing.assert_allclose(reverse, forward, rtol=1e-10, atol=1e-11)
+    theta, along = jnp.array([50.0, 42.0, 10.0, 108.8, 0.1, 0.2, 5.0]), jnp.arange(1.0, 8.0)
+    slope = jax.jit(lambda theta: jax.jvp(value, (theta,), (along,))[1])(theta)
+    np.testing.assert_allclose(jax.jit(jax.grad(value))(theta) @ along, slope, rtol=1e-10)

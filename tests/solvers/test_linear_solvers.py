@@ -11,30 +11,17 @@ from solvers import cases
 from rigidjax.solvers import BDF, Inverse, Radau1, Radau5, Radau9, Seulex
 from rigidjax.solvers.base.linear import factorise, solve
 
-Y0 = jnp.array([1.0, 0.0, 0.0])
-METHODS = [Radau5, Radau9, BDF, Seulex]
-
 
 def dae_run(solver):
-    """A pendulum of index 2, or for Seulex Robertson's problem of index 1."""
-    if isinstance(solver, Seulex):
-        return cases.solve(solver, cases.robertson_dae(), Y0, 40.0, 1e-6, 1e-10)
-    return cases.solve(
-        solver, cases.pendulum(2), jnp.asarray(cases.PENDULUM_START), 0.5, 1e-6, 1e-6
-    )
+    """A pendulum of index 2."""
+    y0 = jnp.asarray(cases.PENDULUM_START)
+    return cases.solve(solver, cases.pendulum(2), y0, 0.5, 1e-6, 1e-6)
 
 
-@pytest.mark.exhaustive(but=("QR-Radau5",))
-@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.__name__)
-@pytest.mark.parametrize(
-    "linear_solver",
-    [lx.LU(), lx.QR(), lx.AutoLinearSolver(well_posed=True)],
-    ids=lambda s: type(s).__name__,
-)
-def test_linear_solvers_give_equal_runs(method, linear_solver):
+def test_linear_solvers_give_equal_runs():
     """A factorisation of another kind takes the same steps, with real and complex matrices."""
-    expected, evaluations = dae_run(method())
-    run, count = dae_run(method(linear_solver=linear_solver))
+    expected, evaluations = dae_run(Radau5())
+    run, count = dae_run(Radau5(linear_solver=lx.QR()))
     assert run.result == diffrax.RESULTS.successful
     assert run.stats["num_steps"] == expected.stats["num_steps"]
     assert count == evaluations
@@ -82,12 +69,10 @@ class Damped(lx.AbstractLinearSolver):
         return True
 
 
-@pytest.mark.exhaustive("BDF")
-@pytest.mark.parametrize("method", [Radau5, BDF], ids=lambda m: m.__name__)
-def test_given_linear_solver_is_used(method):
+def test_given_linear_solver_is_used():
     """Newton increments of 7 parts in 10 converge, at a rate of 0.3."""
-    _, evaluations = dae_run(method())
-    run, count = dae_run(method(linear_solver=Damped(0.7)))
+    _, evaluations = dae_run(BDF())
+    run, count = dae_run(BDF(linear_solver=Damped(0.7)))
     assert run.result == diffrax.RESULTS.successful
     assert int(count) > 1.2 * int(evaluations)
 
@@ -138,7 +123,7 @@ def test_unsupported_linear_solvers_raise():
     """Solvers for special matrices, and objects that are no solvers."""
     for special in (lx.Diagonal(), lx.Cholesky(), lx.Tridiagonal()):
         name = type(special).__name__
-        for method in (*METHODS, Radau1):
+        for method in (Radau1, Radau5, Radau9, BDF, Seulex):
             owner = method.__name__
             message = rf"`{owner}\(linear_solver=...\)` must solve .* any square .*got `{name}`"
             with pytest.raises(ValueError, match=message):

@@ -50,26 +50,16 @@ CASES = [
 
 
 @pytest.mark.exhaustive(
-    "Radau5, Andrews, index 1",
-    "BDF, Andrews, index 1",
-    "BDF, Andrews, index 3",
-    "Radau5, pendulum, index 0",
-    "Radau5, pendulum, index 1",
-    "Radau5, pendulum, index 2",
-    "Radau5, pendulum, index 3",
-    "Radau5, Andrews, index 3",
-    "BDF, pendulum, index 0",
-    "BDF, pendulum, index 1",
-    "BDF, pendulum, index 2",
-    "BDF, Arevalo, index 3",
-    "Radau5, Arevalo, index 3",
-)
+    but=(
+        "Radau5, pendulum, index 3", "Radau5, knife edge, index 2", "Radau5, car axis, index 3",
+        "BDF, pendulum, index 1", "BDF, Akzo Nobel, index 1", "BDF, pendulum, index 3",
+    )
+)  # fmt: skip
 @pytest.mark.parametrize(
     "solver,problem,positions,rates,bounds",
     CASES,
     ids=[f"{type(s).__name__}, {p.name}" for s, p, *_ in CASES],
 )
-@pytest.mark.exhaustive("BDF, car axis, index 3", "Radau5, car axis, index 3")
 def test_errors_against_references(solver, problem, positions, rates, bounds):
     def field(t, y, args):
         return problem.field(t, y)
@@ -87,3 +77,6 @@ def test_errors_against_references(solver, problem, positions, rates, bounds):
         parts = np.split(errors, [positions, positions + rates])
         for part, bound in zip(parts, bounds, strict=True):
             assert np.max(part, initial=0.0) <= bound
+        # Rejections mean that error estimate and starting values do not fit the index.
+        if problem.name.startswith("pendulum"):
+            assert solution.stats["num_rejected_steps"] < 0.1 * solution.stats["num_steps"]

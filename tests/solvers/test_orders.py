@@ -14,6 +14,16 @@ from rigidjax.solvers import BDF, Odex, Radau1, Radau5, Radau9, Radau13, Seulex
 from rigidjax.solvers.dae.bdf.multistep import ROWS, DifferenceHistory
 
 
+def turning(t, y, args):
+    rate = (1.0 + 0.5 * jnp.cos(t)) * jnp.sum(y * y)
+    return rate * jnp.stack([-y[1], y[0]])
+
+
+def turning_solution(t):
+    angle = t + 0.5 * jnp.sin(t)
+    return jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=-1)
+
+
 @eqx.filter_jit
 def march(solver, field, solution, h, count, pin):
     """End of `count` steps and middle of the last one, and what is true there."""
@@ -58,8 +68,7 @@ METHODS = {
     "BDF1": (cases.with_tolerance(BDF(), 1e-12), pinned_order(1), 1, 1, 64),
     "BDF2": (cases.with_tolerance(BDF(), 1e-12), pinned_order(2), 2, 2, 64),
     "BDF3": (cases.with_tolerance(BDF(), 1e-12), pinned_order(3), 3, 3, 64),
-    # With fewer steps its error on the decay changes sign, and is too small.
-    "BDF4": (cases.with_tolerance(BDF(), 1e-14), pinned_order(4), 4, 4, 256),
+    "BDF4": (cases.with_tolerance(BDF(), 1e-14), pinned_order(4), 4, 4, 96),
     "BDF5": (cases.with_tolerance(BDF(), 1e-14), pinned_order(5), 5, 5, 96),
     "Odex, 2 columns": (cases.with_tolerance(Odex(), 1e-60), pinned_columns(2), 4, 4, 16),
     "Odex, 3 columns": (cases.with_tolerance(Odex(), 1e-60), pinned_columns(3), 6, 6, 8),
@@ -68,54 +77,39 @@ METHODS = {
 }
 
 
-@pytest.mark.exhaustive(
-    "BDF1-decay",
-    "BDF2-decay",
-    "BDF3-decay",
-    "BDF4-decay",
-    "Odex, 3 columns-decay",
-    "Seulex, 5 columns-decay",
-)
-@pytest.mark.parametrize("problem", cases.SMOOTH)
 @pytest.mark.parametrize("name", METHODS)
-def test_order_of_convergence(name, problem):
+def test_order_of_convergence(name):
     """The slope of the error at the end and within the last step, from two halvings on.
 
     Within one step a polynomial of degree k has an error of order k + 1.
     """
     solver, pin, order, dense_order, count = METHODS[name]
-    field, solution = cases.SMOOTH[problem]
     ends, middles = [], []
     for k in (2, 4):
         steps = jnp.asarray(k * count)
-        y, end, y_middle, middle = march(solver, field, solution, 2.0 / steps, steps, pin)
+        y, end, y_middle, middle = march(solver, turning, turning_solution, 2.0 / steps, steps, pin)
         ends.append(np.max(np.abs(y - end)))
         middles.append(np.max(np.abs(y_middle - middle)))
     assert np.log2(ends[0] / ends[1]) == pytest.approx(order, abs=0.2)
     assert np.log2(middles[0] / middles[1]) > dense_order - 0.2
 
 
-# Linear, so that Newton's iteration converges in the long steps whose errors can be seen.
-LINEAR = {
-    "oscillator": (
-        lambda t, y, args: jnp.stack([-y[1], y[0]]),
-        lambda t: jnp.stack([jnp.cos(t), jnp.sin(t)], axis=-1),
-    ),
-    "spiral": (
-        lambda t, y, args: jnp.stack([-0.05 * y[0] - 1.2 * y[1], 1.2 * y[0] - 0.05 * y[1]]),
-        lambda t: jnp.exp(-0.05 * t) * jnp.stack([jnp.cos(1.2 * t), jnp.sin(1.2 * t)], axis=-1),
-    ),
-}
+def spiral(t, y, args):
+    return jnp.stack([-0.05 * y[0] - 1.2 * y[1], 1.2 * y[0] - 0.05 * y[1]])
 
 
-@pytest.mark.exhaustive("solver0-2000-oscillator", "solver1-24-oscillator", "solver2-10-oscillator")
-@pytest.mark.parametrize("problem", LINEAR)
+def spiral_solution(t):
+    return jnp.exp(-0.05 * t) * jnp.stack([jnp.cos(1.2 * t), jnp.sin(1.2 * t)], axis=-1)
+
+
+# Newton's iteration of the linear equation converges in the long steps whose errors can be seen.
 @pytest.mark.parametrize("solver,count", [(Radau1(), 2000), (Radau9(), 24), (Radau13(), 10)])
-def test_order_of_other_radau_methods(solver, count, problem):
-    field, solution = LINEAR[problem]
+def test_order_of_other_radau_methods(solver, count):
     solver, errors = cases.with_tolerance(solver, 1e-15), []
     for k in (1, 2):
         steps = jnp.asarray(k * count)
-        y, end, _, _ = march(solver, field, solution, 20.0 / steps, steps, lambda state: state)
+        y, end, _, _ = march(
+            solver, spiral, spiral_solution, 20.0 / steps, steps, lambda state: state
+        )
         errors.append(np.max(np.abs(y - end)))
     assert np.log2(errors[0] / errors[1]) == pytest.approx(solver.order(None), abs=0.2)

@@ -8,31 +8,24 @@ import pytest
 from solvers import cases
 
 import rigidjax as rj
-from rigidjax.solvers import BDF, MassMatrixTerm, Radau5, Seulex, dae_term
+from rigidjax.solvers import MassMatrixTerm, Radau5, dae_term
 from rigidjax.solvers.base.rate_elimination import CondensedInverse, checked_rates, solve_stages
 
 PAIRS = {
     "none left": ((0, 1), (1, 2), (2, 3)),
     "one level": ((0, 3), (1, 4), (2, 5)),
     "two levels": ((0, 3), (1, 4), (3, 6), (4, 7)),
-    "scattered": ((5, 1), (2, 5), (7, 0), (4, 2)),
     "two of one": ((0, 6), (1, 6), (3, 6), (5, 1)),
 }
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "complex-one level",
-        "float-two levels",
-        "float-none left",
-    )
+@pytest.mark.parametrize(
+    ("case", "dtype"), [("one level", complex), ("two levels", float), ("two of one", float)]
 )
-@pytest.mark.parametrize("case", PAIRS)
-@pytest.mark.parametrize("dtype", [float, complex])
 def test_eliminated_solve_equals_full_solve(case, dtype):
     """The solution does not depend on the order of the unknowns and of the entries of rows."""
     pairs = checked_rates(PAIRS[case])
-    n = 4 if case == "none left" else 9
+    n = 9
     rng = np.random.default_rng(3)
     A, b = rng.normal(size=(n, n)), rng.normal(size=(2, n))
     if dtype is complex:
@@ -46,14 +39,7 @@ def test_eliminated_solve_equals_full_solve(case, dtype):
     np.testing.assert_allclose(found, np.linalg.solve(A, b.T).T, rtol=0, atol=accuracy)
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "3-one level",
-        "1-none left",
-    )
-)
-@pytest.mark.parametrize("case", PAIRS)
-@pytest.mark.parametrize("stages", [1, 3])
+@pytest.mark.parametrize(("case", "stages"), [("none left", 1), ("one level", 3)])
 def test_eliminated_stages_equal_full_stages(case, stages):
     """Several stages at once, each with its own Jacobian."""
     pairs = checked_rates(PAIRS[case])
@@ -79,22 +65,13 @@ def oscillator(rates=((0, 1),)):
     )
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "Radau5-1.5",
-        "Seulex--1.5",
-    )
-)
-@pytest.mark.parametrize("t1", [1.5, -1.5])
-@pytest.mark.parametrize("method", [Radau5, BDF, Seulex], ids=lambda m: m.__name__)
-@pytest.mark.exhaustive("Seulex--1.5")
-def test_derivative_and_direction(method, t1):
+def test_derivative_and_direction():
     """Backwards in time, and by a parameter, against the closed solution."""
-    solver = method()
+    solver = Radau5()
 
     def end(stiffness):
         return diffrax.diffeqsolve(
-            oscillator(), solver, 0.0, t1, None, jnp.array([1.0, 0.0]), stiffness, max_steps=4096,
+            oscillator(), solver, 0.0, -1.5, None, jnp.array([1.0, 0.0]), stiffness, max_steps=4096,
             stepsize_controller=solver.controller(1e-9, 1e-9, cases.optx.rms_norm),
             adjoint=diffrax.ForwardMode(),
         ).ys[-1, 0]  # fmt: skip

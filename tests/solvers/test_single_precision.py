@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 import rigidjax as rj
-from rigidjax.solvers import BDF, Odex, Radau5, Radau9, Seulex
+from rigidjax.solvers import BDF, Radau5
 
 # Lang's heavy top after 2 s: body rates by Dopri8 at 1e-12 in double precision.
 RATES = np.array([0.35312733678, -0.76054425583, 19.99576581193])
 
 
-@pytest.mark.exhaustive("Radau9", "Seulex", "Odex")
 @pytest.mark.float32
-@pytest.mark.parametrize("solver", [Radau5, Radau9, BDF, Odex, Seulex], ids=lambda s: s.__name__)
+@pytest.mark.parametrize("solver", [Radau5, BDF], ids=lambda s: s.__name__)
 def test_single_precision_error_at_the_end(solver):
     """The error is within ten tolerances, and single precision is preserved."""
     problem = rj.problems.heavy_top()

@@ -148,20 +148,13 @@ def test_inconsistent_start_of_a_run_raises():
         eqx.filter_jit(jax.vmap(end))(starts)
 
 
-@pytest.mark.exhaustive("2", "3")
-@pytest.mark.parametrize("index", [1, 2, 3])
-@pytest.mark.exhaustive
-def test_violated_joint_is_named(index):
-    """A chain of two: the second joint is off in what its index asks for."""
+def test_violated_joint_is_named():
     problem = rj.problems.chain(2)
-    model = rj.Absolute(problem.system, index=index)
+    model = rj.Absolute(problem.system, index=3)
     y0 = model.encode(problem.state0)
-    begin(Radau1(), dae_term(model), y0)
-    unknown = {1: model.layout.size + model.num_multipliers - 1, 2: model.layout.num_positions + 7}
-    unknown[3] = 7
     name = problem.system.joints[1].name
     with pytest.raises(RuntimeError, match=rf"number \d+ \(the joint '{name}'\)"):
-        begin(Radau1(), dae_term(model), y0.at[unknown[index]].add(0.1))
+        begin(Radau1(), dae_term(model), y0.at[7].add(0.1))
 
 
 def test_violated_rotation_is_named():

@@ -1,4 +1,4 @@
-"""Steps of Radau5 against those of SciPy's Radau at equal error."""
+"""Steps and errors of the implicit solvers, against those of SciPy."""
 
 import diffrax
 import jax
@@ -9,8 +9,7 @@ from _ivp import hires, robertson, scaled_errors, van_der_pol
 from scipy.integrate import solve_ivp
 from solvers import cases
 
-import rigidjax as rj
-from rigidjax.solvers import Radau5
+from rigidjax.solvers import BDF, Radau5, Seulex
 
 GAPS = (0.01, 0.012, 0.015, 0.018, 0.021, 0.025)
 
@@ -53,12 +52,37 @@ def test_stiff_problems_take_the_steps_of_scipy(problem):
     ours, scipys = [], []
     for rtol in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
         atol = rtol * problem.floor
-        solution, _ = cases.solve(Radau5(), term, jnp.asarray(problem.y0), problem.t1, rtol, atol)
+        y0 = jnp.asarray(problem.y0)
+        solution, count = cases.solve(Radau5(), term, y0, problem.t1, rtol, atol)
         steps = int(solution.stats["num_steps"])
+        # Three stages and about two iterations.
+        assert int(count) < 10.0 * steps
         ours.append((np.max(scaled_errors(problem, solution.ys[-1])), steps))
         end, steps = scipy_run(f, jacobian, problem.y0, problem.t1, rtol, atol)
         scipys.append((np.max(scaled_errors(problem, end)), steps))
     assert largest_ratio(ours, scipys) < 1.5
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-7])
+@pytest.mark.parametrize("solver", [BDF(), Seulex()], ids=["BDF", "Seulex"])
+def test_errors_of_other_solvers(solver, rtol):
+    """Errors in units of the tolerance; errors per step add up, in HIRES by a factor of ten."""
+    problem = van_der_pol(1e3) if isinstance(solver, BDF) else hires()
+    term, atol = diffrax.ODETerm(lambda t, y, args: problem.field(t, y)), rtol * problem.floor
+    y0 = jnp.asarray(problem.y0)
+    solution, count = cases.solve(solver, term, y0, problem.t1, rtol, atol)
+    assert solution.result == diffrax.RESULTS.successful
+    error = np.max(scaled_errors(problem, solution.ys[-1])) / rtol
+    assert error < 20.0
+    if isinstance(solver, BDF):
+        assert int(count) < 3.7 * int(solution.stats["num_steps"])
+        # Our BDF lets a step take a tenth of the tolerance. At coarse tolerances it takes up to 1.3
+        # times the steps, but 0.85 times the evaluations of SciPy's (`benchmarks/peers.py`); from
+        # 1e-6 on, as many steps.
+        f, jacobian = compile_for_scipy(problem.field)
+        end, steps = scipy_run(f, jacobian, problem.y0, problem.t1, 0.1 * rtol, 0.1 * atol, "BDF")
+        assert error < 3.0 * max(np.max(scaled_errors(problem, end)) / rtol, 1.0)
+        assert int(solution.stats["num_accepted_steps"]) < 1.3 * steps
 
 
 def test_gear_with_play_takes_the_steps_of_scipy():
@@ -88,25 +112,6 @@ def test_gear_with_play_takes_the_steps_of_scipy():
         assert mean[0] < 10.0 * mean[2]
         ours.append(mean[:2])
         scipys.append(mean[2:])
-    assert largest_ratio(ours, scipys) < 1.5
-
-
-def test_four_bar_linkage_takes_the_steps_of_scipy():
-    """Both programs integrate the equations of rigidjax, those of a loop."""
-    problem = rj.problems.four_bar()
-    model, t1 = rj.Relative(problem.system), 1.0
-    f, jacobian = compile_for_scipy(lambda t, y: model.vector_field(t, y, None))
-    y0 = np.asarray(model.start(problem.state0, 0.0))
-    reference, _ = scipy_run(f, jacobian, y0, t1, 1e-12, 1e-12, "DOP853")
-    ours, scipys = [], []
-    for tolerance in (1e-4, 1e-5, 1e-6, 1e-7):
-        solution = rj.simulate(
-            model, problem.state0, t1, solver=Radau5(), rtol=tolerance, atol=tolerance
-        )
-        steps = int(solution.stats["num_steps"])
-        ours.append((np.max(np.abs(solution.ys[-1] - reference)), steps))
-        end, steps = scipy_run(f, jacobian, y0, t1, tolerance, tolerance)
-        scipys.append((np.max(np.abs(end - reference)), steps))
     assert largest_ratio(ours, scipys) < 1.5
 
 

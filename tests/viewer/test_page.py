@@ -152,13 +152,9 @@ def test_graphs_are_drawn_and_can_be_chosen(page):
 
 
 def test_ticks_are_round(page):
-    for low, high, count, wanted in (
-        (0, 6, 4, [0, 2, 4, 6]),
-        (-0.013, 0.024, 4, [-0.01, 0, 0.01, 0.02]),
-    ):
-        np.testing.assert_allclose(
-            ask(page, f"ticksOf({low}, {high}, {count}).ticks"), wanted, atol=1e-12
-        )
+    for limits, wanted in (("0, 6", [0, 2, 4, 6]), ("-0.013, 0.024", [-0.01, 0, 0.01, 0.02])):
+        ticks = ask(page, f"ticksOf({limits}, 4).ticks")
+        np.testing.assert_allclose(ticks, wanted, atol=1e-12)
     assert ask(page, "[tickText(0.30000000000000004, 0.1), tickText(-20, 10)]") == ["0.3", "-20"]
 
 
@@ -177,24 +173,13 @@ def test_notebook_display(browser, tmp_path):
     assert browser.get_log("browser") == []
 
 
-@pytest.mark.parametrize("name", ["ensemble", "hinge_fit", "stewart"])
-@pytest.mark.exhaustive("ensemble")
+@pytest.mark.parametrize("name", ["hinge_fit", "stewart"])
 def test_gallery_pages_are_shown(browser, tmp_path, name):
     scene = json.loads(gzip.decompress((GALLERY / f"{name}.json.gz").read_bytes()))
     browser.get(rj.viewer.View(scene).save(tmp_path / "run.html").as_uri())
     assert ask(browser, "v.runs.length") == len(scene["runs"])
     browser.execute_script(f"rigidjaxViewer.seek({scene['end']})")
     assert np.any(pixels(browser)[..., 3] > 200)
-    if name == "ensemble":
-        graph = "v.graphs.at(-1)"
-        assert ask(browser, f"{graph}.select.selectedOptions[0].text") == "energy (J)"
-        lines = (
-            f"{graph}.entries.map(({{ line, value }}) => [line.name, Number(value.textContent)])"
-        )
-        (one, kinetic), (two, potential), (three, total) = ask(browser, lines)
-        assert (one, two, three) == ("kinetic", "potential", "total")
-        assert kinetic + potential == pytest.approx(total, rel=0.01)
-        assert not browser.execute_script("return document.getElementById('graphs').hidden")
     assert browser.get_log("browser") == []
 
 

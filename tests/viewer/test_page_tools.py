@@ -204,13 +204,9 @@ def test_the_address_holds_time_and_view(page):
 
 
 @pytest.mark.parametrize("width", [420, 1400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_title_and_buttons_do_not_overlap(page, width, scheme):
+def test_title_and_buttons_do_not_overlap(page, width):
     metrics = {"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": False}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    page.execute_script(
-        f"document.documentElement.dataset.theme = '{scheme}'; rigidjaxViewer.setTheme()"
-    )
     page.execute_script(
         "document.querySelector('h1').textContent = 'A long title of a motion with many words'"
     )

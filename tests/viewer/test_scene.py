@@ -48,9 +48,10 @@ def test_quaternions_of_frames(rng):
         assert abs(abs(p @ q) - 1) < 1e-12
 
 
-def test_poses_and_rates_are_those_of_the_states(system):
+def test_poses_rates_and_joints_of_a_mechanism(system):
     states = turned_states(9)
-    (run,) = rj.view(system, state=states, ts=TS).scene["runs"]
+    scene = rj.view(system, state=states, ts=TS).scene
+    (run,) = scene["runs"]
     poses = decode_array(run["poses"])
     np.testing.assert_array_equal(poses[..., :3], np.float32(states.position))
     np.testing.assert_array_equal(poses[..., 3:], np.float32(states.orientation))
@@ -62,21 +63,12 @@ def test_poses_and_rates_are_those_of_the_states(system):
     ball = [body["name"] for body in run["bodies"]].index("ball")
     assert ends == [(-1, ball), (ball, -1), (-1, ball)]
     np.testing.assert_allclose(run["springs"][1]["child_point"], (1.6, 0, 1))
-
-
-def test_joints_have_their_positions(system):
-    scene = rj.view(system).scene
-    (run,) = scene["runs"]
     hinge, universal = run["joints"][:2]
     assert (hinge["parent"], hinge["child"], universal["parent"]) == (-1, 0, 0)
     np.testing.assert_allclose(hinge["parent_point"], (-0.2, 0, 0))
     np.testing.assert_allclose(universal["child_point"], (-0.3, 0, 0))
     np.testing.assert_allclose(scene["gravity"], (0, 0, -9.81))
     np.testing.assert_allclose(scene["camera"]["up"], (0, 0, 1))
-
-
-def test_slider_has_its_range(system):
-    (run,) = rj.view(system, state=turned_states(9), ts=TS).scene["runs"]
     slider = next(joint for joint in run["joints"] if joint["kind"] == "Prismatic")
     assert slider["range"] == pytest.approx([0.2 * np.min(np.sin(1.4 * TS)), 0.2], abs=1e-3)
 

@@ -4,45 +4,38 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from rigidjax.rotations import guarded, so3
-from rigidjax.rotations.base import Rates, check_rates
+from rigidjax.rotations import so3
+from rigidjax.rotations.base import Rates
+
+Scalar = Float[Array, ""]
+Vector = Float[Array, "3"]
 
 
 def angular_velocity(
-    n: Float[Array, "3"],
-    phi: Float[Array, ""],
-    n_dot: Float[Array, "3"],
-    phi_dot: Float[Array, ""],
-    rates: Rates = "body",
-) -> Float[Array, "3"]:
-    r"""Return the angular velocity $\Omega = M\,\dot n + n\,\dot\phi$, shape (3,), rad/s.
+    n: Vector, phi: Scalar, n_dot: Vector, phi_dot: Scalar, rates: Rates = "body"
+) -> Vector:
+    r"""Return the angular velocity $\Omega = M\,\dot n + n\,\dot\phi$; $n \cdot \dot n = 0$.
 
-    Here $M = \sin\phi\,1 - (1-\cos\phi)\,\tilde n$.
-
-    `rates="space"` returns $\omega = M^T\,\dot n + n\,\dot\phi$.
-
-    **Arguments:** `n`, unit axis, shape (3,); `phi`, angle, rad; their rates, $n \cdot \dot n = 0$.
+    Here $M = \sin\phi\,1 - (1-\cos\phi)\,\tilde n$. `rates="space"` returns
+    $\omega = M^T\,\dot n + n\,\dot\phi$.
 
     **Source:** Geradin-Rixen (104), (105).
     """
-    check_rates(rates)
     versine = 1.0 - jnp.cos(phi)
     factor = -versine if rates == "body" else versine
     return jnp.sin(phi) * n_dot + factor * so3.cross(n, n_dot) + phi_dot * n
 
 
 def angular_acceleration(
-    n: Float[Array, "3"],
-    phi: Float[Array, ""],
-    n_dot: Float[Array, "3"],
-    phi_dot: Float[Array, ""],
-    n_ddot: Float[Array, "3"],
-    phi_ddot: Float[Array, ""],
+    n: Vector,
+    phi: Scalar,
+    n_dot: Vector,
+    phi_dot: Scalar,
+    n_ddot: Vector,
+    phi_ddot: Scalar,
     rates: Rates = "body",
-) -> Float[Array, "3"]:
-    r"""Return $\dot\Omega$ from the second derivatives of axis and angle, shape (3,), rad/s^2.
-
-    `rates="space"` returns $\dot\omega$.
+) -> Vector:
+    r"""Return $\dot\Omega$, or $\dot\omega$, from the second derivatives of axis and angle.
 
     **Source:** Geradin-Rixen (130).
     """
@@ -55,18 +48,15 @@ def angular_acceleration(
 
 
 def axis_angle_rates(
-    n: Float[Array, "3"], phi: Float[Array, ""], omega: Float[Array, "3"], rates: Rates = "body"
-) -> tuple[Float[Array, "3"], Float[Array, ""]]:
-    r"""Return $\dot n = B\,\Omega$, (3,) 1/s, and $\dot\phi = n \cdot \Omega$, rad/s.
+    n: Vector, phi: Scalar, omega: Vector, rates: Rates = "body"
+) -> tuple[Vector, Scalar]:
+    r"""Return $\dot n = B\,\Omega$ and $\dot\phi = n \cdot \Omega$; undefined at angle zero.
 
     Here $B = \frac12\tilde n + \frac12\cot\frac\phi2\,(1 - n n^T)$; `rates="space"` takes $B^T$.
-    The axis is undefined at angle zero, where the term with the cotangent is omitted by convention.
 
     **Source:** Geradin-Rixen (91), (92), (97).
     """
-    check_rates(rates)
     phi_dot = so3.dot(n, omega)
-    cotangent = guarded.safe_divide(jnp.cos(0.5 * phi), jnp.sin(0.5 * phi))
     half = 0.5 if rates == "body" else -0.5
-    n_dot = half * so3.cross(n, omega) + 0.5 * cotangent * (omega - phi_dot * n)
+    n_dot = half * so3.cross(n, omega) + 0.5 * (omega - phi_dot * n) / jnp.tan(0.5 * phi)
     return n_dot, phi_dot

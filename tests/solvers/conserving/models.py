@@ -1,5 +1,6 @@
-"""Bodies, potentials and runs that the tests of the conserving schemes share."""
+"""Bodies, potentials, runs and errors that the tests of the conserving schemes share."""
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -34,24 +35,6 @@ def quartic_body(inertia=(1.0, 1.6, 2.1), moment=None):
     return body, rj.State(orientation=p / np.linalg.norm(p), angular_velocity=(1.0, -2.0, 1.5))
 
 
-def tethered_pair(damping=0.0, gravity=False):
-    """Two bodies on a stiff spring off their centres, and a bushing; tumbling through space."""
-    a = rj.Body(
-        "a", 1.0, (0.4, 0.5, 0.6), velocity=(0.3, 0.1, 0.0), angular_velocity=(1.0, 2.0, -1.0)
-    )
-    b = rj.Body(
-        "b", 2.0, [[0.9, 0.1, 0.0], [0.1, 0.8, 0.05], [0.0, 0.05, 1.0]],
-        (1.5, 0.2, 0.1), (0.8, 0.0, 0.6, 0.0), (0.0, -0.4, 0.2), (-0.5, 0.3, 1.2),
-    )  # fmt: skip
-    forces = [
-        rj.Spring("a", "b", (0.2, 0.1, 0.0), (1.2, 0.0, 0.1), 40.0, damping, 0.5),
-        rj.Bushing("a", "b", (0.7, 0.0, 0.0), (5.0, 6.0, 7.0, 1.0, 2.0, 3.0), damping),
-    ]
-    if gravity:
-        forces.append(rj.Gravity((0.3, 0.0, -9.81)))
-    return rj.System([a, b], forces=forces)
-
-
 def run(model, state0, dt, count, solver, saved=None, **options):
     """`count` steps, with the states after every `count / saved`-th of them."""
     saved = count if saved is None else saved
@@ -67,6 +50,52 @@ def change(values):
     return np.max(np.abs(values - values[0])) / np.linalg.norm(values[0])
 
 
+def matrices_of(orientation):
+    return jax.vmap(rj.Quaternion().to_matrix)(orientation.reshape(-1, 4))
+
+
 def matrices(state):
     """Rotation matrices of the first body along a run."""
-    return np.asarray(jax.vmap(rj.Quaternion().to_matrix)(state.orientation[:, 0]))
+    return np.asarray(matrices_of(state.orientation[:, 0]))
+
+
+def at_steps(model, state0, t1, solver, counts):
+    """Return final states of runs with given numbers of steps, in one compiled batch."""
+    limit = max(counts) + 2
+
+    @jax.jit
+    @jax.vmap
+    def run(dt):
+        return rj.simulate(
+            model, state0, t1, solver=solver, dt=dt, max_steps=limit, throw=False
+        ).states
+
+    states = run(t1 / jnp.asarray(counts, float))
+    return jax.tree.map(lambda leaf: leaf[:, 0], states)
+
+
+def attitude_errors(states, reference):
+    """Largest error of a rotation matrix of each run."""
+    R, found = np.asarray(matrices_of(reference.orientation)), states.orientation
+    return np.array([np.max(np.abs(np.asarray(matrices_of(jnp.asarray(p))) - R)) for p in found])
+
+
+def state_errors(states, reference):
+    """Largest error of a rotation matrix, a position or a velocity of each run."""
+    R = attitude_errors(states, reference)
+    others = [
+        jnp.max(jnp.abs(getattr(states, name) - getattr(reference, name)[None]), axis=(1, 2))
+        for name in ("position", "velocity", "angular_velocity")
+    ]
+    return np.maximum(R, np.max(np.array(others), axis=0))
+
+
+def slope(counts, errors):
+    """Return the slope of the error against the step, over all runs."""
+    return -np.polyfit(np.log(counts), np.log(errors), 1)[0]
+
+
+def accurate(model, state0, t1):
+    """End of a run at tight tolerances, with a method of another kind."""
+    states = rj.simulate(model, state0, t1, solver=diffrax.Dopri8(), rtol=1e-13, atol=1e-13).states
+    return jax.tree.map(lambda leaf: leaf[0], states)

@@ -9,18 +9,12 @@ import rigidjax as rj
 from rigidjax.solvers import EnergyMomentum, SimoWong, Variational
 from rigidjax.solvers.conserving import invariants
 
-FORMS = {
-    "null space, quaternion": rj.NullSpace(models.FREE.system),
-    "null space, directors": rj.NullSpace(models.FREE.system, rj.Directors()),
-    "absolute, quaternion": rj.Absolute(models.FREE.system),
-}
 
-
-@pytest.mark.exhaustive("null space, directors")
-@pytest.mark.parametrize("form", FORMS)
-def test_energy_momentum_many_steps(form):
+@pytest.mark.parametrize("make", [rj.NullSpace, rj.Absolute])
+def test_energy_momentum_many_steps(make):
     """1e5 steps of 0.05 s, 1.5 rad each: energy, angular momentum, constraints."""
-    sol = models.run(FORMS[form], models.FREE.state0, 0.05, 100_000, EnergyMomentum(), 50)
+    model = make(models.FREE.system)
+    sol = models.run(model, models.FREE.state0, 0.05, 100_000, EnergyMomentum(), 50)
     assert models.change(sol.energy) < 1e-11
     assert models.change(sol.angular_momentum) < 1e-11
     assert np.max(sol.position_drift) < 1e-12
@@ -55,18 +49,12 @@ def test_directors_in_absolute_coordinates():
     assert models.change(sol.energy) > 1e-2
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "EnergyMomentum-rotation0",
-        "Variational-rotation1",
-        "SimoWong-rotation2",
-    )
-)
 @pytest.mark.parametrize(
     ("scheme", "rotation"),
     [
-        *((scheme, rj.Quaternion()) for scheme in models.SCHEMES),
-        *((scheme, rj.Directors()) for scheme in models.SCHEMES if scheme != "Variational"),
+        ("EnergyMomentum", rj.Quaternion()),
+        ("Variational", rj.Quaternion()),
+        ("SimoWong", rj.Directors()),
     ],
 )
 def test_steady_top_is_conserved(scheme, rotation):
@@ -76,16 +64,12 @@ def test_steady_top_is_conserved(scheme, rotation):
     sol = models.run(model, models.STEADY.state0, dt, 500, models.SCHEMES[scheme])
     assert models.change(sol.angular_momentum[:, 2]) < 1e-11
     change = models.change(sol.energy)
-    if scheme in ("EnergyMomentum", "SimoWong, energy"):
+    if scheme == "EnergyMomentum":
         assert change < 1e-11
     else:
         assert 1e-6 < change < 1e-2
 
 
-@pytest.mark.exhaustive(
-    "solver1",
-    "solver2",
-)
 @pytest.mark.parametrize(
     "solver", [EnergyMomentum(), EnergyMomentum(form="saddle-point"), SimoWong(conserve="energy")]
 )
@@ -95,13 +79,10 @@ def test_energy_is_conserved_for_any_potential(solver):
     make = rj.Absolute if solver == EnergyMomentum() else rj.NullSpace
     sol = models.run(make(body), state0, 0.2, 400, solver)
     assert models.change(sol.energy) < 1e-12
-
-
-def test_gradient_at_the_midpoint():
-    """Which the gradient in the middle alone does not."""
-    body, state0 = models.quartic_body()
-    sol = models.run(rj.NullSpace(body), state0, 0.2, 400, SimoWong())
-    assert models.change(sol.energy) > 1e-3
+    if solver == SimoWong(conserve="energy"):
+        # The gradient in the middle alone does not.
+        sol = models.run(make(body), state0, 0.2, 400, SimoWong())
+        assert models.change(sol.energy) > 1e-3
 
 
 def test_seven_unknowns_agree_with_three():

@@ -13,9 +13,6 @@ RATES = np.array([1e-6, 1e-4, 1e-2, 0.1, 1.0])
 STAKE = 50.0  # J, what cancels in the potential near equilibrium
 DT = 0.01
 
-EXACT = [EnergyMomentum(), SimoWong(conserve="energy"), EnergyMomentum(form="saddle-point")]
-SWINGING = [Variational(), SimoWong()]
-
 
 def well(R):
     return STAKE * (1.0 - R[2, 2]) + 30.0 * (1.0 - R[2, 2]) ** 2
@@ -24,10 +21,10 @@ def well(R):
 BODY = rj.FixedPointBody((0.5, 0.4, 0.3), well)
 
 
-def librations(solver, count, rotation=None, amplitudes=AMPLITUDES, rates=RATES, times=40):
+def librations(solver, count, amplitudes=AMPLITUDES, rates=RATES, times=40):
     """From rest at all amplitudes, and from equilibrium at all rates: success, change and range of
     the energy at these many times."""
-    model = rj.NullSpace(BODY, rotation or rj.Quaternion())
+    model = rj.NullSpace(BODY)
 
     @jax.jit
     @jax.vmap
@@ -51,8 +48,8 @@ def librations(solver, count, rotation=None, amplitudes=AMPLITUDES, rates=RATES,
     )
 
 
-def conserves(solver, count, rotation=None):
-    fine, change, size, iterations = librations(solver, count, rotation)
+def test_a_thousand_steps():
+    fine, change, size, iterations = librations(EnergyMomentum(), 1000)
     assert np.all(fine)
     # A few units in the last place of what cancels, and a walk of round-off.
     allowed = 1e-11 * size + 20 * np.finfo(float).eps * STAKE
@@ -60,9 +57,10 @@ def conserves(solver, count, rotation=None):
     assert np.all(iterations < 4.2)
 
 
-def swings(solver, count):
-    """The change of the energy is proportional to the square of the step, without drift."""
-    fine, change, size, iterations = librations(solver, count, times=1000)
+@pytest.mark.parametrize("solver", [Variational(), SimoWong()])
+def test_energy_swings_without_drift(solver):
+    """The change of the energy is proportional to the square of the step."""
+    fine, change, size, iterations = librations(solver, 4000, times=1000)
     assert np.all(fine)
     ends = [np.max(np.abs(part), axis=1) for part in np.array_split(change, 2, axis=1)]
     assert np.all(ends[0] < 0.05 * size + 20 * np.finfo(float).eps * STAKE)
@@ -70,29 +68,14 @@ def swings(solver, count):
     assert np.all(iterations < 4.2)
 
 
-def test_a_thousand_steps():
-    conserves(EnergyMomentum(), 1000)
-
-
-@pytest.mark.parametrize("solver", [EXACT[0], pytest.param(EXACT[1], marks=pytest.mark.exhaustive)])
-def test_round_off_does_not_drift(solver):
+def test_round_off_does_not_drift():
     """Round-off of steps is a random walk.
 
     A bias of a tenth of a unit in the last place in each step would add up to 1e-12 of the energy
     in 100,000 steps.
     """
-    fine, change, size, _ = librations(solver, 100_000, None, np.array([0.1, 0.2, 0.3]), RATES[:0])
+    fine, change, size, _ = librations(
+        EnergyMomentum(), 100_000, np.array([0.1, 0.2, 0.3]), RATES[:0]
+    )
     assert np.all(fine)
     assert np.all(np.abs(change[:, -1]) < 4e-13 * size)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("solver", EXACT[:2])
-def test_a_million_steps(solver):
-    conserves(solver, 1_000_000)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("solver", SWINGING)
-def test_a_million_steps_that_swing(solver):
-    swings(solver, 1_000_000)

@@ -17,7 +17,7 @@ GRAVITY = jnp.array([0.0, 0.0, -9.81])
 CASES = {1: (0.0, 0.411941), 2: (-10.0, 1.352619)}
 
 
-def top(case, inertia=INERTIA):
+def top(case):
     """The top of section 11.6 on a ball joint, in absolute coordinates."""
     theta, precession = np.pi / 9, CASES[case][0]
     p = np.array([np.cos(theta / 2), np.sin(theta / 2), 0.0, 0.0])
@@ -25,7 +25,7 @@ def top(case, inertia=INERTIA):
     omega = np.array([0.0, precession * np.sin(theta), 50.0 + precession * np.cos(theta)])
     arm = np.array([0.0, 0.0, DISTANCE])
     body = rj.Body(
-        "top", MASS, inertia, R @ arm, p, R @ np.cross(omega, arm), omega, physical=False
+        "top", MASS, INERTIA, R @ arm, p, R @ np.cross(omega, arm), omega, physical=False
     )
     joint = rj.Spherical("ground", "top", (0.0, 0.0, 0.0))
     system = rj.System(body, [joint], rj.Gravity(GRAVITY))
@@ -36,20 +36,11 @@ def nutation(sol):
     return np.arccos(models.matrices(sol.states)[:, 2, 2])
 
 
-@pytest.mark.exhaustive(
-    but=(
-        "None-1",
-        "angular-velocity-1",
-        "None-2",
-    )
-)
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("mean", ["angular-momentum", "angular-velocity", None])
+@pytest.mark.parametrize(("case", "mean"), [(1, "angular-momentum"), (1, None), (2, None)])
 def test_nutation_and_energy(case, mean):
     """Range of nutation within 1e-5; energy to round-off, or to second order as in the paper."""
     model, state0 = top(case)
-    h = 2.5e-4 if case == 2 and mean == "angular-momentum" else 1e-3
-    sol = models.run(model, state0, h, round(2.0 / h), EnergyMidpoint(mean=mean))
+    sol = models.run(model, state0, 1e-3, 2000, EnergyMidpoint(mean=mean))
     theta, largest = nutation(sol), CASES[case][1]
     assert abs(np.min(theta) - np.pi / 9) < 1e-5
     assert abs(np.max(theta) - largest) < 1e-5
