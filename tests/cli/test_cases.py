@@ -8,10 +8,10 @@ from cli.program import assert_refused
 
 import rigidjax as rj
 from rigidjax.cli.case import read_case
-from rigidjax.cli.case.parameters import find_leaf
 from rigidjax.cli.case.schema import parse
 from rigidjax.cli.case.settings import IntervalMethods, MethodTable
 from rigidjax.cli.demo import PENDULUM_INERTIA, racket_case
+from rigidjax.formulations.leaf_names import find_leaf
 from rigidjax.identification import Experiment, PrincipalInertia
 
 
