@@ -14,7 +14,6 @@ from jaxtyping import Array
 from ..forces import Drag
 from ..joints import AbstractJoint
 from ..mechanics import System
-from .absolute_base import AbstractAbsolute
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +84,7 @@ def _check_armature(model: Any) -> None:
         system.frames,
         closing=system.closing,
     )
-    if isinstance(model, AbstractAbsolute):
+    if not model.takes_armature:
         raise ValueError(
             "`Absolute` has the masses of the bodies alone; the `armature` of a joint cannot be "
             "fitted with it. Use `NullSpace` or `Relative`."

@@ -237,7 +237,7 @@ def test_equal_paths_give_equal_functions():
         ("arm.inertia", "arm.__init__", r"cannot be read at '.__init__'"),
         ("arm.inertia", "arm.kinetic_energy",
          r"bodies.arm has no 'kinetic_energy'; there are: mass"),
-        ("model.system.b", "(model).system.b", r"cannot be read at '\(model"),
+        ("model.system.b", "(model).system.b", "begins with no part of the model"),
         ("which = [2]", "which = [3]",
          r"1 \('inertia'\): .*`which` must be between 0 and 2; got 3"),
         ("which = [2]", "which = [2.5]", r"`which` must be an array of integers; got \[2.5"),
@@ -250,7 +250,7 @@ def test_equal_paths_give_equal_functions():
         ('unit = "kg m^2"', 'unit = "mm"', r"`unit` is a label.*write 'm' for 'mm'"),
         ('labels = ["I1", "I2", "I3"]', 'labels = ["I"]',
          r"must have 3 entries, one for each comp"),
-        ('path = "model.system.bodies.arm.inertia"\n', "", r"1 \('inertia'\): `path` is missing"),
+        ('path = "model.system.bodies.arm.inertia"\n', "", r"1 \('inertia'\): .*begins with no part"),
         # method
         ('"dopri5"', '"dopri6"', r"\[method\]: There is no solver 'dopri6'. Did you mean 'dopri"),
         ('"dopri5"', '"euler"', r"`solver` must have an error estimate"),

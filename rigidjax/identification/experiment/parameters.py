@@ -55,7 +55,7 @@ class Experiment(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class LeafName:
-    """Name of a leaf in the place of a function that picks it, and what was left to its class."""
+    """Name of a leaf, and whether its transformation and its runs are defaults of its class."""
 
     name: str
     has_default_transform: bool = False

@@ -44,7 +44,7 @@ class StartSelector:
 
     @property
     def entries(self) -> set[tuple[int, bool]]:
-        """What it changes: a generalised velocity, and whether its rate."""
+        """Indices of the changed generalised velocities, each with whether its rate changes."""
         parts = [False] * self.positions + [True] * self.rates
         return {(i, is_rate) for i in self.independent for is_rate in parts}
 
