@@ -90,7 +90,8 @@ def _check_children(element: Element, report: Report) -> None:
         elif child.tag.split(":")[-1] not in (known := _KNOWN[element.tag]):
             hint = did_you_mean(child.tag, sorted(known))
             text = f"the element <{child.tag}> is unknown.{hint}"
-            report.read_past(f"transmission/{child.tag}", str(element), text, child.line)
+            record = report.refuse if hint else report.read_past
+            record(f"transmission/{child.tag}", str(element), text, child.line)
 
 
 def find_rotor(transmission: Element, actuator: Element) -> tuple[Element | None, float]:
