@@ -40,7 +40,7 @@ def can_rest(model: Any, item: Transition) -> bool:
     return is_impact and is_contact and is_minimal and when.can_rest(model)
 
 
-def with_contacts(model: Any, transitions: Sequence[Transition]) -> Any:
+def with_contacts(model: Any, transitions: Sequence[Transition]) -> AbstractFormulation:
     """Return the model with the contacts that can stay closed, all open."""
     contacts = tuple(
         HeldContact(item.name or str(k), item.when, jnp.array(False))

@@ -69,7 +69,8 @@ class ParameterTable(CaseTable):
             known = type(self).model_fields.keys() - {"positions", "rates"}
             check_keys(self.given_values(), known)
             names = [self.path or self.name, *self.tied]
-            where, *tied = [find_leaf(name, experiment) for name in names if self.path] or [None]
+            found = [find_leaf(name, experiment) for name in names if self.path]
+            where, tied = (found[0], found[1:]) if found else (None, [])
         limits = {k: v for k, v in self.given_values().items() if k in _OF_TRANSFORMS}
         transform = None
         if self.path or limits or "transform" in self.model_fields_set:

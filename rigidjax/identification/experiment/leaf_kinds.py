@@ -58,11 +58,11 @@ def unit_of(owner: Any, field: str, leaf: Any, model: Any) -> str | tuple[str, .
 
     **Arguments:** `owner`, a body, joint, force or sensor; `field`, the path of fields inside it.
     """
-    if isinstance(owner, AbstractSensor) and field == "bias":
+    if field == "bias" and isinstance(owner, AbstractSensor):
         return owner.unit_in(model)
     unit = next((u.get(field, "") for kind, u in _UNITS.items() if isinstance(owner, kind)), "")
-    if isinstance(unit, str):
-        return unit
+    if isinstance(unit, str) or not isinstance(owner, AbstractJoint):
+        return str(unit)
     count = int(np.size(leaf)) // (2 if field == "limits" else 1)
     lengths = owner.num_translations if count > 1 or owner.num_undriven_rates == count else 0
     units = [unit[0]] * lengths + [unit[1]] * (count - lengths)

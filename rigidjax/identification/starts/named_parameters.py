@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 from ...checks import did_you_mean
 from ...formulations import AbstractFormulation
@@ -77,7 +78,7 @@ def _find_start(parameter: Parameter, named: LeafName, model: AbstractFormulatio
     start = start_state(
         model, positions=not is_rate, rates=is_rate, name=parameter.name, prior=parameter.prior
     )
-    where = start.where
+    where: Any = start.where
     assert start.labels is not None
     if dependent := sorted(set(places[name]) - set(where.independent)):
         raise ValueError(
