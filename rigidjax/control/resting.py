@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..annotations import Scalar
+from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..formulations.holding import HeldContact, with_closed
 from ..formulations.null_space import AbstractNullSpace
