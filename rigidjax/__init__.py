@@ -104,9 +104,10 @@ try:
     from .simulate.simulate import simulate as simulate
     from .simulate.solution import Solution as Solution
     from .state import State as State
+
+    _make_all_old()
 finally:
     if _collects_garbage:
-        _make_all_old()
         _gc.enable()
 
 if _typing.TYPE_CHECKING:

@@ -130,7 +130,7 @@ def stick_and_slip(model: Any, duration: Scalar) -> tuple[Transition, ...]:
 
 def declare_modes(
     model: AbstractFormulation, transitions: Sequence[Transition]
-) -> tuple[Any, dict[str, Array]]:
+) -> tuple[AbstractFormulation, dict[str, Array]]:
     """Return the model with the modes of its joints among the unknowns, and their values by name.
 
     Joints whose friction sticks have one, and joints that a transition locks or releases.

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..annotations import Scalar
+from ..formulations import AbstractFormulation
 from ..formulations.charts import Unknowns
 from ..formulations.holding import HeldContact, with_closed
 from ..formulations.null_space import AbstractNullSpace
@@ -40,7 +41,7 @@ def can_rest(model: Any, item: Transition) -> bool:
     return is_impact and is_contact and is_minimal and when.can_rest(model)
 
 
-def with_contacts(model: Any, transitions: Sequence[Transition]) -> Any:
+def with_contacts(model: Any, transitions: Sequence[Transition]) -> AbstractFormulation:
     """Return the model with the contacts that can stay closed, all open."""
     contacts = tuple(
         HeldContact(item.name or str(k), item.when, jnp.array(False))

@@ -24,6 +24,7 @@ from ..identification.experiment.parameters import (
     materialise_parameters,
     replace_leaves,
 )
+from ..identification.starts.named_parameters import find_named_parameters
 from ..io.names import unknown_names
 from ..native import TracedFunction, trace_function
 from ..results import RESULTS
@@ -248,6 +249,7 @@ def flatten_model(
             )
     state0 = model.multibody.reference_state() if state0 is None else state0
     experiment = Experiment(model, state0, tuple(outputs))
+    parameters = find_named_parameters(parameters, experiment.model, experiment.sensors)
     experiment = materialise_parameters(experiment, parameters)
     check_leaves(parameters, experiment)
     dt = options.get("dt")

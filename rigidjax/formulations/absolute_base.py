@@ -66,6 +66,7 @@ class AbstractAbsolute(AbstractFormulation):
     stabilized: eqx.AbstractVar[bool]
     baumgarte: eqx.AbstractVar[tuple[ArrayLike, ArrayLike] | None]
     needs_all_mass: ClassVar[bool] = True
+    takes_armature: ClassVar[bool] = False
 
     @property
     @abc.abstractmethod

@@ -2,7 +2,7 @@
 
 import abc
 import functools
-from typing import Any
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -308,6 +308,19 @@ class AbstractFormulation(AbstractCoordinates):
         # One check of the whole state, which keeps it where a part of the state is not used.
         violated = jnp.stack(flags)
         return raise_or_collect(state, violated, messages)
+
+    def replace(self, **values: ArrayInput) -> Self:
+        """Return the model with other values of named arrays: `replace(**{"hinge.damping": 0.2})`.
+
+        Names are those of `rj.Parameter`, such as `arm.mass` or `Spring.stiffness`. Differentiable
+        with respect to the values; a damping or an armature that was left out gets one.
+
+        **Arguments:** `values`, each in the shape of the array, or a number for all its entries.
+        **Errors:** `ValueError` for an unknown name, with the nearest ones, and for another shape.
+        """
+        from .leaf_names import replace_named
+
+        return replace_named(self, values)
 
     def chart(self, state: State, t: ArrayInput = 0.0) -> Charted:
         """Return the unknowns of a checked state with the reference rotations of their charts.

@@ -93,6 +93,8 @@ class AbstractCoordinates(eqx.Module):
     # Whether `place_start` replaces the given state.
     places_start: ClassVar[bool] = False
     takes_controllers: ClassVar[bool] = True
+    # Whether joints may have rotors.
+    takes_armature: ClassVar[bool] = True
 
     @property
     def multibody(self) -> System:

@@ -27,6 +27,7 @@ from .experiment.checked_arguments import (
 from .experiment.linearised_runs import ParametrisedExperiment, StateReader, simulate_readings
 from .experiment.parameters import Experiment, Parameter, apply_starts, component_table
 from .experiment.simulation import Settings, Simulation, resolve_simulation
+from .starts.named_parameters import find_named_parameters
 
 # Assumed cost of one reverse sweep, in forward directions.
 _REVERSE_COST = 4
@@ -108,6 +109,7 @@ def sensitivity(
     sensor_list = (sensors,) if isinstance(sensors, AbstractSensor) else sensors
     sensors = check_sensors("`sensitivity(sensors=...)` takes", sensor_list, model)
     parameters = check_parameters("sensitivity", parameters)
+    parameters = find_named_parameters(parameters, model, sensors)
     check_no_prior("sensitivity", parameters)
     check_precision("sensitivity", model, sensors, parameters)
     run_settings = resolve_simulation("sensitivity", simulation, settings)

@@ -53,24 +53,26 @@ _LOST_MASS = (
 class System(AbstractSystem):
     """Rigid bodies, the joints between them and the forces that act on them.
 
+    `rj.System(arm, hinge, gravity)` takes parts in any order, one by one or in sequences.
+
     **Arguments:**
 
-    - `bodies`: one `Body` or a sequence of them, with different names.
-    - `joints`: joints between bodies by name, `"ground"` and `frames` included, in the reference
-      configuration, the poses given to the bodies. Any order; joints beyond a spanning tree close
-      loops. A second joint of the same kind between the same bodies that was given no name gets a
-      number behind it. `Coupling`, `Constraint` and `VelocityConstraint` too, which are kept as
-      `constraints`, those on velocities last.
-    - `forces`: one force or a sequence of them (`Gravity`, `PointForce`, `Torque`, `Potential`,
-      `Bushing`, `Spring`, `Cable`, `Drag`; on joints `TorsionSpring`, `Motor`).
-    - `frames`: one `Frame` on a body or a sequence of them, with names of their own.
+    - `parts`, and `bodies`, `joints`, `forces`, `frames`, where parts may be given by name too:
+      - each `Body`, with a name of its own;
+      - joints between bodies by name, `"ground"` and frames included, in the reference
+        configuration, the poses given to the bodies. Joints beyond a spanning tree close loops.
+        A second joint of the same kind between the same bodies that was given no name gets a
+        number behind it. `Coupling`, `Constraint` and `VelocityConstraint` too, which are kept as
+        `constraints`, those on velocities last;
+      - forces (`Gravity`, `PointForce`, `Torque`, `Potential`, `Bushing`, `Spring`, `Cable`,
+        `Drag`; on joints `TorsionSpring`, `Motor` and other actuators);
+      - each `Frame` on a body, with a name of its own.
     - `closing`: names of joints that close loops; by default chosen by the order of the joints.
 
     `repr` draws the first of the trees and loops, `draw()` all of them.
 
     **Raises:** `ValueError` for no body, duplicate or unknown names, parts of different precision;
-    `TypeError` for what is not a
-    body, a joint or a force.
+    `TypeError` for another part.
     """
 
     bodies: tuple[Body, ...]
@@ -89,27 +91,16 @@ class System(AbstractSystem):
 
     def __init__(
         self,
-        bodies: Body | Sequence[Body],
-        joints: Sequence[object] = (),
-        forces: AbstractForce | Sequence[AbstractForce] = (),
-        frames: Frame | Sequence[Frame] = (),
-        *,
+        *parts: object,
+        bodies: object = (),
+        joints: object = (),
+        forces: object = (),
+        frames: object = (),
         closing: Sequence[str] = (),
     ):
-        bodies, joints, forces, frames = map(_as_tuple, (bodies, joints, forces, frames))
+        bodies, joints, forces, frames = _sort(*parts, bodies, joints, forces, frames)
         if not bodies:
-            raise ValueError("`System(bodies=...)` needs at least one body; got none.")
-        for name, items, kind in (
-            ("bodies", bodies, (Body,)),
-            ("joints", joints, (AbstractJoint, AbstractConstraint)),
-            ("forces", forces, (AbstractForce,)),
-            ("frames", frames, (Frame,)),
-        ):
-            for item in items:
-                if not isinstance(item, kind):
-                    raise TypeError(
-                        f"`System({name}=...)` takes {kind[0].__name__} objects; got {item!r}."
-                    )
+            raise ValueError("`System(...)` needs at least one body; got none.")
         # Classes of a user may have functions as fields that are not static.
         joints, forces = (
             tuple(with_static_functions(item, type(item).__name__) for item in items)
@@ -314,9 +305,22 @@ def _in_words(name: str) -> str:
     return "the ground" if name == "ground" else f"the body {name!r}"
 
 
-def _as_tuple(items: Any) -> tuple[Any, ...]:
-    """Return one item or a sequence of items as a tuple."""
-    return tuple(items) if isinstance(items, Iterable) else (items,)
+def _sort(*parts: Any) -> tuple[tuple[Any, ...], ...]:
+    """Return bodies, joints with constraints, forces, and frames of parts or sequences of them."""
+    kinds = Body, (AbstractJoint, AbstractConstraint), AbstractForce, Frame
+    found: tuple[list[Any], ...] = [], [], [], []
+    for part in parts:
+        for item in part if isinstance(part, Iterable) else (part,):
+            for kind, items in zip(kinds, found, strict=True):
+                if isinstance(item, kind):
+                    items.append(item)
+                    break
+            else:
+                raise TypeError(
+                    "`System(...)` takes bodies, joints, constraints, forces and frames; "
+                    f"got {item!r}."
+                )
+    return tuple(map(tuple, found))
 
 
 def _check_frames(frames: tuple[Frame, ...], bodies: tuple[Body, ...]) -> tuple[Frame, ...]:

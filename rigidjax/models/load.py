@@ -23,6 +23,7 @@ def load(
     path: str | os.PathLike[str],
     ignore: Collection[str] = (),
     *,
+    strict: bool = False,
     fixed_base: bool | None = None,
     mimic: bool = True,
     lump_fixed: bool | Literal["massless"] = True,
@@ -36,12 +37,15 @@ def load(
     """Load a robot or mechanism from a URDF, SDF or MJCF file.
 
     Every element of the file appears in `Model.report`. Features that are not supported raise an
-    error with their lines, unless they are named in `ignore`.
+    error with their lines, unless they are named in `ignore`. Attributes and elements that an
+    exporter added have no effect on the motion, nor do transmissions and actuators of other kinds,
+    since actuators exert no forces: they are read past, with one warning.
 
     **Arguments:**
 
     - `path`, of a file `.urdf`, `.sdf` or `.xml` (MJCF, with the extra `rigidjax[mjcf]`).
     - `ignore`, names of unsupported features to leave out, as the error gives them.
+    - `strict`: whether to refuse what would be read past.
     - `fixed_base`: whether links without a joint above them are fixed to the ground; by default
       links named `world` or `ground`, and those without mass, are. A URDF file without such a link
       has a floating base.
@@ -71,6 +75,7 @@ def load(
         ("fixed_base", fixed_base, (None, True, False)),
         ("mimic", mimic, (True, False)),
         ("meshes", meshes, (True, False)),
+        ("strict", strict, (True, False)),
     ):
         if value not in allowed:
             *words, last = (f'"{word}"' if isinstance(word, str) else str(word) for word in allowed)
@@ -90,7 +95,7 @@ def load(
             f"{path.stem}_expanded.urdf` and load the result."
         )
     root, _ = parse(path)
-    report = Report(str(path), ignore)
+    report = Report(str(path), ignore, strict)
     description = describe(root, report, mimic, packages)
     return assemble(description, fixed_base, lump_fixed, physical, gravity, packages, meshes, laws)
 

@@ -1,16 +1,19 @@
 """Report on the elements of a model file: each is read, translated, without meaning, or refused."""
 
 import dataclasses
+import warnings
 from collections.abc import Collection, Mapping
 from typing import Literal, TypeAlias
 
 from ..checks import did_you_mean
 from .xml_source import Element
 
-Kind: TypeAlias = Literal["read", "translated", "no meaning", "ignored", "warning"]
+Kind: TypeAlias = Literal["read", "translated", "no meaning", "read past", "ignored", "warning"]
 
 # Problems that one error lists.
 _SHOWN = 12
+# Similarity of a name to a known one from which on it counts as a misspelling.
+_ALIKE = 0.75
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,17 +39,20 @@ class Report:
 
     Entries have the kinds `"read"`; `"translated"`, with the way in which a feature of the file is
     expressed here; `"no meaning"`, for elements that have no effect on the motion of rigid bodies;
-    `"ignored"`, for unsupported features that the caller chose to leave out; and `"warning"`.
+    `"read past"`, for others without effect that cannot be read, such as attributes that an
+    exporter added; `"ignored"`, for unsupported features that the caller chose to leave out; and
+    `"warning"`.
 
     **Arguments:** `path` of the file, for messages; `ignore`, names of unsupported features that
-    are left out.
+    are left out; `strict`, whether elements are refused that would be read past.
     """
 
-    def __init__(self, path: str, ignore: Collection[str] = ()):
-        self.path = path
+    def __init__(self, path: str, ignore: Collection[str] = (), strict: bool = False):
+        self.path, self.strict = path, strict
         self.entries: list[Entry] = []
         self._ignore = {item: False for item in ignore}
         self._problems: list[str] = []
+        self._read_past: dict[str, int] = {}
 
     def add(self, kind: Kind, subject: str, text: str, line: int = 0) -> None:
         """Add an entry."""
@@ -64,8 +70,17 @@ class Report:
         place = f"{self.path}:{line}" if line else self.path
         self._problems.append(f'{place}: {subject}: {text} [ignore=("{feature}",)]')
 
+    def read_past(self, feature: str, subject: str, text: str, line: int = 0) -> None:
+        """Record what cannot be read and has no effect on the motion; arguments of `refuse`."""
+        if self.strict or feature in self._ignore:
+            self.refuse(feature, subject, text, line)
+            return
+        self._read_past[feature] = self._read_past.get(feature, 0) + 1
+        self.add("read past", subject, text, line)
+
     def check(self) -> None:
-        """Raise `ValueError` for all refused features, and for names in `ignore` without use."""
+        """Raise `ValueError` for all refused features, and for names in `ignore` without use; warn
+        of what was read past."""
         if self._problems:
             shown, rest = self._problems[:_SHOWN], len(self._problems) - _SHOWN
             more = [f"... and {rest} more"] if rest > 0 else []
@@ -79,13 +94,23 @@ class Report:
             raise ValueError(
                 f"`load(ignore={unused!r})`: the file has no such unsupported feature; remove it."
             )
+        if self._read_past:
+            counts = ", ".join(f"{name} ({count})" for name, count in self._read_past.items())
+            warnings.warn(
+                f"{self.path}: {sum(self._read_past.values())} elements and attributes without "
+                f"effect on the motion were read past: {counts}. `Model.report` lists them; "
+                "`strict=True` refuses them.",
+                stacklevel=4,
+            )
 
     def of_kind(self, kind: Kind) -> list[Entry]:
         """Return the entries of one kind."""
         return [entry for entry in self.entries if entry.kind == kind]
 
     def __str__(self) -> str:
-        kinds: tuple[Kind, ...] = ("read", "translated", "warning", "ignored", "no meaning")
+        kinds: tuple[Kind, ...] = (
+            "read", "translated", "warning", "ignored", "read past", "no meaning"
+        )  # fmt: skip
         lines = [self.path]
         for kind in kinds:
             entries = self.of_kind(kind)
@@ -107,16 +132,22 @@ def check_elements(
     report: Report,
     other_attributes: Collection[tuple[str, str]] = (),
     unsupported: Mapping[tuple[str, str], str] | None = None,
+    reads_past: bool = False,
 ) -> None:
     """Refuse unknown and unsupported elements and attributes; report those without meaning.
 
     **Arguments:** `root`; `schema`, attributes and children of the elements that are read, by tag;
     `without_meaning`, elements without effect on the motion, by tag, with what they are; `report`;
     `other_attributes`, pairs of tag and attribute without effect; `unsupported`, reasons by tag and
-    the tag of the child.
+    the tag of the child; `reads_past`, whether unknown ones are read past, but for those that
+    look like a misspelling.
     """
     counts: dict[str, list[Element]] = {}
     reasons = unsupported or {}
+
+    def refuse(feature: str, subject: str, text: str, line: int, hint: str) -> None:
+        record = report.read_past if reads_past and not hint else report.refuse
+        record(feature, subject, text + hint, line)
 
     def check(element: Element) -> None:
         attributes, children = schema[element.tag]
@@ -124,10 +155,9 @@ def check_elements(
             if (element.tag, name) in other_attributes:
                 report.add("no meaning", str(element), f"attribute `{name}`", element.line)
             elif name not in attributes and not name.startswith("xmlns"):
-                hint = did_you_mean(name, sorted(attributes))
-                report.refuse(
-                    f"{element.tag}/{name}", str(element),
-                    f"the attribute `{name}` is unknown.{hint}", element.line,
+                refuse(
+                    f"{element.tag}/{name}", str(element), f"the attribute `{name}` is unknown.",
+                    element.line, did_you_mean(name, sorted(attributes), cutoff=_ALIKE),
                 )  # fmt: skip
         for child in element.children:
             if (element.tag, child.tag) in reasons:
@@ -139,10 +169,9 @@ def check_elements(
             elif child.tag in without_meaning:
                 counts.setdefault(child.tag, []).append(child)
             elif child.tag not in children:
-                hint = did_you_mean(child.tag, sorted(children))
-                report.refuse(
-                    child.tag, str(element), f"the element <{child.tag}> is unknown.{hint}",
-                    child.line,
+                refuse(
+                    child.tag, str(element), f"the element <{child.tag}> is unknown.", child.line,
+                    did_you_mean(child.tag, sorted(children), cutoff=_ALIKE),
                 )  # fmt: skip
 
     check(root)

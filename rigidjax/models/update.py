@@ -62,7 +62,7 @@ def update(
     root, content = parse(path)
     if b"\0" in content:
         raise ValueError(f"{path}: `update` changes single bytes; save the file in UTF-8 first.")
-    report = Report(str(path), options.get("ignore", ()))
+    report = Report(str(path), options.get("ignore", ()), options.get("strict", False))
     description = describe(root, report, options.get("mimic", True), options.get("packages", ()))
     edits = Edits(content)
     kinds = {"robot": UrdfNumbers, "sdf": SdfNumbers, "mujoco": MjcfNumbers}

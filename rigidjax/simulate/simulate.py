@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike
 
 from ..annotations import Args, Flag, Time
+from ..bodies import FixedPointBody
 from ..checks import collect_faults, common_dtype, is_traced, is_tracing, known
 from ..control.held_joints import declare_modes
 from ..control.transition import Transition, check_transitions, switched_inputs
@@ -20,6 +21,7 @@ from ..formulations.binding import bind_inputs
 from ..formulations.charts import Unknowns
 from ..formulations.joint_checks import all_have_mass, messages_of, needs_check, raise_faults
 from ..joints.replacing import replace_fields
+from ..mechanics import System
 from ..native import check_backend, gc_paused, opaque_call
 from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError, failures_as_nan, record_run
@@ -37,6 +39,7 @@ from .arguments import (
     check_solver,
     check_start_and_end,
     choose_dense_output,
+    choose_formulation,
     choose_method,
     count_samples,
     make_saveat,
@@ -71,7 +74,7 @@ def _save_nothing(t: Time, y: Unknowns, args: Args) -> Array:
 
 
 def simulate(
-    model: AbstractFormulation,
+    model: AbstractFormulation | System | FixedPointBody,
     state0: State | None = None,
     t1: ArrayLike | None = None,
     *,
@@ -105,7 +108,8 @@ def simulate(
 
     **Arguments:**
 
-    - `model`: a formulation such as `rj.NullSpace(system)`.
+    - `model`: a formulation such as `rj.NullSpace(system)`; or a system, of which the run takes
+      `rj.Relative` for trees and `rj.NullSpace` for loops and a `FixedPointBody`.
     - `state0`: the state at `t0`.
     - `y0`: instead of `state0`, the unknowns at `t0`, such as `sol.ys[-1]`. The run continues
       exactly where another run of the same model ended, including revolutions of joints and
@@ -155,11 +159,7 @@ def simulate(
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit, `SimulationError`.
     """
     to_nan, throw = throw and failures_as_nan.value, throw and not failures_as_nan.value
-    if not isinstance(model, AbstractFormulation):
-        raise TypeError(
-            "`simulate(model, ...)` takes a formulation such as `rj.NullSpace(system)`; got "
-            f"{type(model).__name__}."
-        )
+    model = choose_formulation(model, y0)
     transitions = check_transitions(transitions, max_transitions, model)
     declared = inputs_of(model) if transitions else {}
     switched: Sequence[str] = ()

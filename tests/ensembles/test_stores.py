@@ -1,7 +1,15 @@
 """Ensembles in files: kills at any moment, other plans, invalid folders."""
 
 import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -49,6 +57,18 @@ def test_store_holds_the_outputs(tmp_path, undisturbed_ensemble):
     }
     assert equal(store_ensemble(path, batch=None), undisturbed_ensemble)
     assert before == {k: os.stat(path / "progress" / "done" / str(k)).st_mtime_ns for k in before}
+
+
+def test_missing_shards_are_computed(tmp_path, undisturbed_ensemble):
+    """A shard that was written but not marked, or not written at all, is not read as done."""
+    path = tmp_path / "s.zarr"
+    store_ensemble(path)
+    for number in (0, 7, 19):
+        (path / "progress" / "done" / str(number)).unlink()
+    shutil.rmtree(path / "value" / "c" / "7", ignore_errors=True)
+    with pytest.raises(StoreError, match="3 of 20 shards are missing"):
+        Store(path).read()
+    assert equal(store_ensemble(path), undisturbed_ensemble)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +160,54 @@ def test_full_disk_is_reported(tmp_path, monkeypatch, undisturbed_ensemble):
     assert Store(path).done() == {0, 1, 2, 3}
     monkeypatch.setattr(Store, "_write", write)
     assert equal(store_ensemble(path), undisturbed_ensemble)
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, {tests!r})
+from ensembles.test_stores import store_ensemble
+store_ensemble({path!r}, batch={shard}, {option})
+"""
+
+
+def kill_at_random(path, kills, shard, option):
+    """Compute an ensemble by a process that is killed and started again."""
+    rng = random.Random(kills)
+    tests = str(pathlib.Path(__file__).parents[1])
+    program = PROGRAM.format(tests=tests, path=str(path), shard=shard, option=option)
+    # In the precision of this process, which the plan names.
+    variables = {**os.environ, "JAX_ENABLE_X64": str(int(jax.config.read("jax_enable_x64")))}
+    done = 0
+    for _ in range(kills):
+        with subprocess.Popen([sys.executable, "-c", program], env=variables) as process:
+            # Until the store grows: at any moment of the work, not of the imports alone.
+            end = time.monotonic() + 120
+            while not path.exists() or len(Store(path).done()) <= done:
+                assert time.monotonic() < end and process.poll() is None
+                time.sleep(0.01)
+            time.sleep(rng.uniform(0.0, 0.3))
+            process.send_signal(signal.SIGKILL)
+        done = len(Store(path).done())
+        if done == Store(path).num_shards:
+            return
+
+
+@pytest.mark.exhaustive("1-10-workers=2")
+@pytest.mark.parametrize(
+    ("kills", "shard", "option"), [(3, 1, "threads=1"), (1, SHARD, "workers=2")]
+)
+def test_killed_processes_lose_no_shard(tmp_path, kills, shard, option, undisturbed_ensemble):
+    path = tmp_path / "s.zarr"
+    kill_at_random(path, kills, shard, option)
+    found = store_ensemble(path, batch=shard)
+    if shard == SHARD:
+        assert equal(found, undisturbed_ensemble)
+    for values, expected in zip(found.leaves, undisturbed_ensemble.leaves, strict=True):
+        assert np.allclose(values, expected, rtol=1e-15, atol=0, equal_nan=True)
+    assert found.failed.tolist() == [17]
+    assert sorted(os.listdir(path / "progress" / "done"), key=int) == [
+        str(k) for k in range(Store(path).num_shards)
+    ]
 
 
 def test_page_of_a_store(tmp_path, complete):

@@ -38,7 +38,7 @@ def robot(*parts):
 def read(text, suffix=".urdf", ignore=()):
     """Return the description of a text, without assembling a system."""
     content = text if isinstance(text, bytes) else text.encode()
-    report = Report(f"m{suffix}", ignore)
+    report = Report(f"m{suffix}", ignore, strict=True)
     description = READERS[suffix](parse_bytes(content, f"m{suffix}"), report)
     report.check()
     return close_loops(description)

@@ -289,7 +289,7 @@ def test_unsupported_features_are_named(feature, tmp_path):
     place = "" if feature in ("flex", "equality flex", "plugin") else r":\d+: .*"
     match = rf'{place}(is|are) not .*\[ignore=\("{feature}",\)\]'
     with pytest.raises(ValueError, match=match) as error:
-        load(path)
+        load(path, strict=True)
     ignore = re.findall(r'ignore=\("(.*?)",\)', str(error.value))
     assert load(path, ignore=set(ignore)).report.of_kind("ignored")
 
@@ -303,7 +303,7 @@ def test_nonlinear_damping_of_actuators_is_refused(tmp_path):
 def test_actuators_of_ball_joints_are_refused(tmp_path):
     path = write(tmp_path, BALL.format(""), '<actuator><motor joint="three"/></actuator>')
     with pytest.raises(ValueError, match="the transmission to a spherical joint is not supported"):
-        load(path)
+        load(path, strict=True)
 
 
 def test_missing_mujoco_is_named(monkeypatch, tmp_path):

@@ -63,14 +63,25 @@ def test_mass_matrix_forces_and_accelerations_are_those_of_pinocchio(tmp_path):
     assert max(found) < 1e-12, found
 
 
-def test_transmission_of_a_missing_joint_is_an_error_or_left_out(tmp_path):
-    text = '<transmission name="gone"><joint name="elbow"/><actuator name="motor"/></transmission>'
+def test_what_has_no_effect_on_the_motion_is_read_past(tmp_path):
+    """With one warning; refused if strict, left out by name, and refused if misspelled."""
+    text = """<transmission name="gone"><joint name="elbow"/><actuator name="motor"/></transmission>
+    <transmission name="two"><joint name="arm"/><joint name="wrist"/></transmission>
+    <link name="rod" cad="7"><origin xyz="0 0 0"/></link><joint name="j" type="fixed">
+    <parent link="base"/><child link="rod"/><dynamics D="3"/></joint>"""
     path = write(tmp_path, extra=text)
-    with pytest.raises(ValueError, match=r"'gone'>: drives 'elbow', which does not exist\."):
-        rj.models.load(path)
-    model = rj.models.load(path, ignore=("transmission",))
+    with pytest.warns(UserWarning, match=r"5 elements .*: link/cad \(1\).* transmission \(2\)"):
+        model = rj.models.load(path)
     assert model.actuators == ()
-    assert "drives 'elbow'" in model.report.of_kind("ignored")[0].text
+    assert len(model.report.of_kind("read past")) == 5
+    with pytest.raises(ValueError, match=r"'gone'>: drives 'elbow', which does not exist\."):
+        rj.models.load(path, strict=True)
+    names = ("transmission", "link/cad", "origin", "dynamics/D")
+    left_out = rj.models.load(path, ignore=names).report.of_kind("ignored")
+    assert len(left_out) == 5 and "drives 'elbow'" in str(left_out)
+    path.write_text(path.read_text().replace('D="3"', 'dampng="3"'))
+    with pytest.raises(ValueError, match="`dampng` is unknown. Did you mean 'damping'"):
+        rj.models.load(path)
 
 
 def test_contents_of_the_model(tree):

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import systems
 from formulations import cases
 
 import rigidjax as rj
@@ -71,12 +72,26 @@ def test_invalid_arguments_raise(error, match, options):
         rj.simulate(MODEL, START, t1, **options)
 
 
-@pytest.mark.parametrize(
-    ("model", "got"), [(TOP, "FixedPointBody"), (rj.NullSpace, "_ModuleMeta"), (None, "NoneType")]
-)
-def test_objects_other_than_formulations_raise(model, got):
-    with pytest.raises(TypeError, match=rf"takes a formulation such as .* got {got}"):
+@pytest.mark.parametrize(("model", "got"), [(rj.NullSpace, "_ModuleMeta"), (None, "NoneType")])
+def test_objects_other_than_models_raise(model, got):
+    with pytest.raises(TypeError, match=rf"takes a system or a formulation such as .* got {got}"):
         rj.simulate(model, START, 1.0)
+
+
+def test_systems_get_the_formulation_that_suits_them():
+    four_bar = rj.problems.four_bar()
+    pendulum = systems.case("pendulum")
+    for system, state, kind in (
+        (four_bar.system, four_bar.state0, rj.NullSpace),
+        (pendulum.system, pendulum.state, rj.Relative),
+        (TOP, START, rj.NullSpace),
+    ):
+        sol = rj.simulate(system, state, 0.02)
+        assert type(sol.model) is kind and kind.__name__ in repr(sol)
+        expected = rj.simulate(kind(system), state, 0.02)
+        np.testing.assert_array_equal(sol.ys, expected.ys)
+    with pytest.raises(ValueError, match="unknowns belong to a formulation; give it instead"):
+        rj.simulate(four_bar.system, y0=sol.ys[-1], t1=1.0)
 
 
 def test_invalid_states_raise():

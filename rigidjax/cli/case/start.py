@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...formulations import AbstractFormulation, NullSpace
+from ...formulations.leaf_names import LeafPath
 from ...identification import (
     Delayed,
     Experiment,
@@ -20,7 +21,6 @@ from ...identification.starts.estimates import estimate_start, joint_sensors
 from ...mechanics import System, has_joints
 from ...persistent_jit import persistent_jit
 from ...state import State
-from .parameters import LeafPath
 from .schema import CaseTable
 
 # A start that is not fitted may differ from the first samples by this number of standard deviations

@@ -25,6 +25,7 @@ from ..experiment.parameters import (
     replace_leaves,
 )
 from ..experiment.simulation import Settings, Simulation, resolve_simulation
+from ..starts.named_parameters import find_named_parameters
 from ..transforms import Bounded
 from .excitation import Excitation, evaluate_excitation
 from .plan import RunPlan, make_plan
@@ -193,6 +194,7 @@ def design_experiment(
     run_settings = resolve_simulation("design_experiment", simulation, settings)
     plan = make_plan("design_experiment", model, state0, ts, noise, parameters, run_settings)
     inputs = check_parameters("design_experiment", inputs, "inputs")
+    inputs = find_named_parameters(inputs, plan.experiment.model, plan.experiment.sensors)
     plan = dataclasses.replace(plan, experiment=apply_starts(inputs, plan.experiment))
     _check_inputs(plan, inputs)
     order, count = _order_components(plan, interest)

@@ -32,6 +32,7 @@ from ..experiment.parameters import (
     component_table,
 )
 from ..experiment.simulation import Simulation
+from ..starts.named_parameters import find_named_parameters
 
 
 class RunPlan(eqx.Module):
@@ -113,6 +114,7 @@ def make_plan(
             f"{noise!r}."
         )
     sensors = check_sensors(f"The keys of `{entry}(noise=...)` must be", noise, model)
+    parameters = find_named_parameters(parameters, model, sensors)
     check_precision(entry, model, sensors, parameters)
     model = unwrap_measured_angles(model, sensors)
     dtype = common_dtype(model, state0)

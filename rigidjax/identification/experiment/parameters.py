@@ -11,12 +11,19 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ...checks import find_duplicates, float_array
 from ...formulations import AbstractFormulation
+from ...formulations.leaf_names import find_leaf
+from ...formulations.leaves import LeafMark, mark_leaves, materialise_leaves
 from ...sensors import AbstractSensor
 from ...state import State
 from ..transforms import AbstractTransform, Unconstrained
-from .left_out import LeafMark, mark_leaves, materialise_leaves
 from .priors import AbstractPrior
-from .start_change import StartChange, StartSelector, picks_geometry, transfer_state
+from .start_change import (
+    StartChange,
+    StartSelector,
+    picks_geometry,
+    transfer_state,
+    zero_change,
+)
 
 
 class Experiment(eqx.Module):
@@ -46,19 +53,38 @@ class Experiment(eqx.Module):
         return state, okay & closed
 
 
+@dataclasses.dataclass(frozen=True)
+class LeafName:
+    """Name of a leaf, and whether its transformation and its runs are defaults of its class."""
+
+    name: str
+    has_default_transform: bool = False
+    has_default_run: bool = False
+
+    def __call__(self, experiment: Any) -> Any:
+        return find_leaf(self.name, experiment, f"`Parameter({self.name!r})`")(experiment)
+
+
 class Parameter(eqx.Module):
-    """A fitted leaf of an `Experiment`.
+    """A fitted leaf of an `Experiment`, by its name or by a function.
+
+    `rj.Parameter("hinge.damping")`, `"arm.mass"`, `"arm.inertia"`, `"Spring.stiffness"`,
+    `"gyroscope.bias"`: a part (a body, joint, constraint, force, frame or sensor; a force by its
+    class, if needed with its joint or body, `"Motor hinge.torque"`) and a field of it. Unit and
+    range follow from the class of the part. `"start.hinge"` and `"start.hinge.rate"` are changes
+    of the start of a joint, or of a free body, as in `start_state`. Tied leaves are a list of
+    names, `rj.Parameter(["left.mass", "right.mass"])`.
 
     **Arguments:**
 
-    - `name`, for reports.
+    - `name`, of the leaf, or any name for reports if `where` is given.
     - `where(experiment)`, a function that picks the leaf: `lambda e: e.model.system.inertia`,
       `lambda e: e.state0.angular_velocity`. The leaf may be one that was left out because it is
       zero, such as the damping of a joint. Fits share compiled code if they use the same function
       object.
     - `transform`, its coordinates: `Unconstrained()`, `Positive()`, `Bounded(a, b)`,
       `PrincipalInertia()`, `InertiaTensor()`, `Orientation()`. A transformation can hold part of
-      the leaf fixed.
+      the leaf fixed. By default `Unconstrained()` with `where`, else that of the class.
     - `tied`, functions that pick other leaves of the same shape, which take the same value: two
       equal springs, both wheels.
     - `per_run`, whether every run has a value of its own.
@@ -87,20 +113,28 @@ class Parameter(eqx.Module):
 
     def __init__(
         self,
-        name: str,
-        where: Callable[[Experiment], Any],
+        name: str | Sequence[str],
+        where: Callable[[Experiment], Any] | None = None,
         transform: AbstractTransform | None = None,
         *,
         tied: Sequence[Callable[[Experiment], Any]] = (),
-        per_run: bool = False,
+        per_run: bool | None = None,
         start: ArrayLike | None = None,
         unit: str | Sequence[str] = "",
         labels: Sequence[str] | None = None,
         size: float = 0.0,
         prior: AbstractPrior | None = None,
     ):
-        if not isinstance(name, str) or not name:
-            raise TypeError(f"`Parameter(name=...)` must be a non-empty string; got {name!r}.")
+        names = [name] if isinstance(name, str) else list(name)
+        if not names or not all(isinstance(n, str) and n for n in names) or (where and names[1:]):
+            raise TypeError(
+                "`Parameter(name=...)` must be a non-empty string, or without `where` a list of "
+                f"names of tied leaves; got {name!r}."
+            )
+        name = ", ".join(names)
+        if where is None:
+            where = LeafName(names[0], transform is None, per_run is None)
+            tied = (*map(LeafName, names[1:]), *tied)
         if not callable(where):
             raise TypeError(
                 f"`Parameter({name!r}, where=...)` must be a function of an `Experiment`, such as "
@@ -121,7 +155,7 @@ class Parameter(eqx.Module):
         self.where = where
         self.tied = tuple(tied)
         self.transform = transform
-        self.per_run = per_run
+        self.per_run = bool(per_run)
         argument = f"Parameter({name!r}, start=...)"
         self.start = None if start is None else jnp.asarray(float_array(start, argument))
         self.unit = unit if isinstance(unit, str) else tuple(unit)
@@ -133,7 +167,8 @@ class Parameter(eqx.Module):
                     f"`Parameter({name!r}, prior=...)` must be a prior such as "
                     f"`rj.identification.GaussianPrior(mean, std)`; got {prior!r}."
                 )
-            prior.check(name, transform)
+            if not isinstance(where, LeafName):
+                prior.check(name, transform)
         self.prior = prior
 
     def component_labels(self, shape: tuple[int, ...]) -> tuple[str, ...]:
@@ -245,10 +280,10 @@ def _start_value(parameter: Parameter, leaf: Any, *shapes: tuple[int, ...]) -> A
 
 def insert_start_change(experiment: Experiment, parameters: Sequence[Parameter]) -> Experiment:
     """Return the experiment with a zero change of its start, if a parameter is a start state."""
-    selectors = [p.where for p in parameters if isinstance(p.where, StartSelector)]
+    selectors = tuple(p.where for p in parameters if isinstance(p.where, StartSelector))
     if not selectors:
         return experiment
-    change = selectors[0].zero_change(experiment.model, experiment.state0.position.dtype)
+    change = zero_change(experiment.model, selectors, experiment.state0.position.dtype)
     return eqx.tree_at(lambda e: e.start, experiment, change, is_leaf=lambda x: x is None)
 
 

@@ -7,9 +7,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ...formulations import AbstractFormulation, Relative
+from ...formulations.leaves import LeafMark, mark_leaves
 from ...initial import JointStart
 from ...initial.consistent import nearest_state
 from ...initial.local_coordinates import Directions, num_rates, retract, selection
@@ -18,39 +20,19 @@ from ...mechanics import System, has_joints
 from ...persistent_jit import persistent_jit
 from ...rotations import Quaternion
 from ...state import State
-from .left_out import LeafMark, mark_leaves
 
 # Constraint violation, relative to the size of the mechanism, to which loops are closed.
 _CLOSED = 1e-8
 
 
-class StartChange(eqx.Module):
-    """A change of the start state in directions that the joints allow.
-
-    **Attributes:** `change`, of the independent positions, then of the independent rates, zero at
-    the given start; `directions`, the corresponding generalised velocities; `positions` and
-    `rates`, whether `change` contains either part.
-    """
-
-    change: Float[Array, " n"]
-    directions: Directions
-    positions: bool = eqx.field(static=True)
-    rates: bool = eqx.field(static=True)
-
-    def apply(
-        self, model: AbstractFormulation, state: State, t: Float[Array, ""]
-    ) -> tuple[State, Bool[Array, ""]]:
-        """Return the changed state, and whether the joints could be closed."""
-        count = self.directions.free.shape[1]
-        none = jnp.zeros(count, self.change.dtype)
-        shift = self.change[:count] if self.positions else none
-        rate = self.change[-count:] if self.rates else none
-        return retract(model, state, t, self.directions, shift, rate)
-
-
 @dataclasses.dataclass(frozen=True)
 class StartSelector:
-    """Function that picks the change of the start state; equal selectors share compiled code."""
+    """Function that picks a change of the start state; equal selectors share compiled code.
+
+    **Attributes:** `independent`, indices of the generalised velocities along which the start
+    changes; `num_rates`, number of all of them; `positions` and `rates`, whether the change
+    contains either part.
+    """
 
     independent: tuple[int, ...]
     num_rates: int
@@ -58,26 +40,67 @@ class StartSelector:
     rates: bool
 
     def __call__(self, experiment: Any) -> Any:
-        return experiment.start.change
+        return experiment.start.changes[repr(self)]
 
-    def zero_change(self, model: AbstractFormulation, dtype: Any) -> StartChange:
-        """Return a zero change of the start.
+    @property
+    def entries(self) -> set[tuple[int, bool]]:
+        """Indices of the changed generalised velocities, each with whether its rate changes."""
+        parts = [False] * self.positions + [True] * self.rates
+        return {(i, is_rate) for i in self.independent for is_rate in parts}
 
-        **Errors:** `ValueError` for another system than the one that `start_state` was called with.
-        """
-        count = num_rates(model)
-        if count != self.num_rates:
+
+class StartChange(eqx.Module):
+    """Changes of the start state in directions that the joints allow.
+
+    **Attributes:** `changes`, for each selector of the independent positions, then of the
+    independent rates, zero at the given start; `directions`, the generalised velocities that
+    belong to all of them; `selectors`.
+    """
+
+    changes: dict[str, Float[Array, " n"]]
+    directions: Directions
+    selectors: tuple[StartSelector, ...] = eqx.field(static=True)
+
+    def apply(
+        self, model: AbstractFormulation, state: State, t: Float[Array, ""]
+    ) -> tuple[State, Bool[Array, ""]]:
+        """Return the changed state, and whether the joints could be closed."""
+        independent = _independent(self.selectors)
+        shift = rate = jnp.zeros(len(independent), self.directions.free.dtype)
+        for selector in self.selectors:
+            change, count = self.changes[repr(selector)], len(selector.independent)
+            places = np.array([independent.index(i) for i in selector.independent])
+            if selector.positions:
+                shift = shift.at[places].set(change[:count])
+            if selector.rates:
+                rate = rate.at[places].set(change[-count:])
+        return retract(model, state, t, self.directions, shift, rate)
+
+
+def _independent(selectors: Iterable[StartSelector]) -> list[int]:
+    return sorted({i for selector in selectors for i in selector.independent})
+
+
+def zero_change(
+    model: AbstractFormulation, selectors: tuple[StartSelector, ...], dtype: Any
+) -> StartChange:
+    """Return a zero change of the start.
+
+    **Errors:** `ValueError` for another system than the one that the selectors were made for, and
+    for two selectors of the same start.
+    """
+    count = num_rates(model)
+    for selector in selectors:
+        if selector.num_rates != count:
             raise ValueError(
-                f"`start_state(model)` was called with a system of {self.num_rates} generalised "
-                f"velocities; the fitted one has {count}. Call it with the model that is fitted."
+                f"`start_state(model)` was called with a system of {selector.num_rates} "
+                f"generalised velocities; the fitted one has {count}. Call it with the model that "
+                "is fitted."
             )
-        size = len(self.independent) * (self.positions + self.rates)
-        return StartChange(
-            jnp.zeros(size, dtype),
-            selection(self.independent, count, dtype),
-            self.positions,
-            self.rates,
-        )
+    if sum(len(s.entries) for s in selectors) > len(set().union(*(s.entries for s in selectors))):
+        raise ValueError("Two parameters fit the same part of the start; leave one of them out.")
+    changes = {repr(s): jnp.zeros(len(s.entries), dtype) for s in selectors}
+    return StartChange(changes, selection(tuple(_independent(selectors)), count, dtype), selectors)
 
 
 def picks_geometry(experiment: Any, picked: Iterable[Callable[[Any], Any]]) -> bool:

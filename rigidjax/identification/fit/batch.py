@@ -24,6 +24,7 @@ from ..search.dependent_noise import fit_sets_with_noise
 from ..search.first_order import FirstOrder
 from ..search.noise import guess_noise
 from ..search.options import make_search, prepare_problems
+from ..starts.named_parameters import find_named_parameters
 
 _SEARCH_OPTIONS = ("horizons", "method", "loss", "max_iterations", "tolerance")
 
@@ -122,6 +123,7 @@ def identify_batch(
         raise ValueError(f"`identify_batch(batch_size=...)` must be positive; got {batch_size}.")
     starts = _check_starts(parameters, starts, len(data))
     all_runs = [stack_runs(measurements) for measurements in data]
+    parameters = find_named_parameters(parameters, model, all_runs[0].sensors)
     models = noise_models("identify_batch", noise, all_runs[0].sensors)
     is_white = all(model is None for model in models)
     check_white_noise(given_noise, models)

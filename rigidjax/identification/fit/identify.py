@@ -41,6 +41,7 @@ from ..search.options import (
 from ..search.problem import FitProblem
 from ..search.uncertainty import check_clusters
 from ..shooting.shooting import restore_starts, shoot
+from ..starts.named_parameters import find_named_parameters
 from ..statistics.estimate_covariance import CovarianceMethod, check_covariance
 from ..statistics.verdict import plausibility_notes
 
@@ -145,6 +146,7 @@ def identify(
     check_covariance("identify", covariance)
     given_noise = check_prediction_options(method, process_noise, starts, segments)
     runs = stack_runs(measurements)
+    parameters = find_named_parameters(parameters, model, runs.sensors)
     check_clusters(covariance, len(runs.names), parameters)
     search = make_search(runs.ts.dtype, horizons, method, loss, max_iterations, tolerance)
     models = noise_models("identify", noise, runs.sensors)

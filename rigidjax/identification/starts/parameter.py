@@ -9,13 +9,13 @@ import numpy as np
 
 from ...bodies.fixed_point import FixedPointBody
 from ...formulations import AbstractFormulation
+from ...formulations.leaves import LeafMark, mark_leaves
 from ...initial.local_coordinates import independent_rates
 from ...joints import AbstractJoint
 from ...sensors import AbstractSensor
 from ...state import State
 from ..data.measurements import Runs
 from ..experiment.checked_arguments import check_model
-from ..experiment.left_out import LeafMark, mark_leaves
 from ..experiment.parameters import Experiment, Parameter
 from ..experiment.priors import AbstractPrior
 from ..experiment.start_change import StartSelector

@@ -122,3 +122,25 @@ def test_invariants_against_their_definitions(rng):
     assert abs(invariants.director_energy(inertia, d_dot) - energy) < 1e-14
     spin = invariants.director_momentum(inertia, d, d_dot)
     assert np.allclose(spin, euler_map(q) @ (inertia * omega), atol=1e-14)
+
+
+def test_discrete_multiplier():
+    """Remark 4.3 against the ninth unknown of the equations (51)."""
+    from rigidjax.solvers.conserving.equations import find_root
+    from rigidjax.solvers.conserving.saddle_point import SaddlePointStep
+
+    body, state0 = models.quartic_body()
+    q0, omega0 = state0.orientation[0], state0.angular_velocity[0]
+    step = SaddlePointStep(body, jnp.array(0.0), jnp.array(0.1), q0, omega0)
+    root = jax.jit(lambda step: find_root(step, step.guess(), 30))(step)
+    assert root.okay
+
+    def potential(q):
+        return body.potential(euler_map(q))
+
+    lam = invariants.discrete_multiplier(potential, q0, root.Z[:4])
+    assert abs(root.Z[8] - lam) < 1e-11 * abs(lam)
+    gain = potential(root.Z[:4]) - potential(q0)
+    slope = invariants.discrete_gradient(potential, q0, root.Z[:4])
+    assert abs(slope @ (root.Z[:4] - q0) - gain) < 1e-14
+    assert np.all(np.isfinite(invariants.discrete_gradient(potential, q0, q0)))

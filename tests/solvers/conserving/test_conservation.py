@@ -105,3 +105,12 @@ def test_dissipation_rate():
     mean = 0.5 * (omega[1:] + omega[:-1])
     lost = -0.3 * 0.05 * np.sum(mean**2, axis=1)
     assert np.max(np.abs(np.diff(sol.energy) - lost)) < 1e-13
+
+
+def test_reduced_and_saddle_point_agree():
+    """The reduced equations have the solution of the nine, step by step, with a moment too."""
+    body, state0 = models.quartic_body(moment=rj.bodies.LinearDrag(0.3))
+    model = rj.NullSpace(body)
+    reduced = models.run(model, state0, 0.1, 50, EnergyMomentum())
+    full = models.run(model, state0, 0.1, 50, EnergyMomentum(form="saddle-point"))
+    assert np.max(np.abs(reduced.ys - full.ys)) < 1e-12

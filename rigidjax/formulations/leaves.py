@@ -1,4 +1,4 @@
-"""Fitted leaves that the model stores as plain numbers, or leaves out because they are zero."""
+"""Leaves that a model stores as plain numbers, or leaves out because they are zero."""
 
 import dataclasses
 import functools
@@ -11,12 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ...forces import Drag
-from ...formulations import AbstractAbsolute
-from ...joints import AbstractJoint
-from ...mechanics import System
-from ...sensors import Gyroscope
-from ...signals.signal import Signal
+from ..forces import Drag
+from ..joints import AbstractJoint
+from ..mechanics import System
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,30 +63,15 @@ def materialise_leaves(experiment: Any, picked: Iterable[Callable[[Any], Any]]) 
             leaves[mark.number] = jnp.asarray(leaf, float)
     new = jax.tree.unflatten(jax.tree.structure(marked), leaves)
     if has_armature:
-        _check_armature(new.model)
+        _check_armature(getattr(new, "model", new))
     return new
 
 
-@functools.singledispatch
 def zero_of_field(owner: Any, field: str) -> Array | None:
     """Return the zero that a field has if it is left out, or `None` if there is none."""
-    return None
-
-
-@zero_of_field.register
-def _zero_of_joint(owner: AbstractJoint, field: str) -> Array | None:
-    return jnp.zeros(owner.num_undriven_rates) if field in ("damping", "armature") else None
-
-
-@zero_of_field.register
-def _zero_of_drag(owner: Drag, field: str) -> Array | None:
-    return jnp.zeros(())
-
-
-@zero_of_field.register(Signal)
-@zero_of_field.register(Gyroscope)
-def _zero_of_delay(owner: Signal | Gyroscope, field: str) -> Array | None:
-    return jnp.zeros(()) if field == "delay" else None
+    if isinstance(owner, AbstractJoint) and field in ("damping", "armature"):
+        return jnp.zeros(owner.num_undriven_rates)
+    return jnp.zeros(()) if field == "delay" or isinstance(owner, Drag) else None
 
 
 def _check_armature(model: Any) -> None:
@@ -102,7 +84,7 @@ def _check_armature(model: Any) -> None:
         system.frames,
         closing=system.closing,
     )
-    if isinstance(model, AbstractAbsolute):
+    if not model.takes_armature:
         raise ValueError(
             "`Absolute` has the masses of the bodies alone; the `armature` of a joint cannot be "
             "fitted with it. Use `NullSpace` or `Relative`."
