@@ -1,6 +1,6 @@
 """Accelerations of random trees against Pinocchio's articulated-body algorithm.
 
-The references are in `data/trees.npz`, written by `make_references.py`.
+The references are in `data/trees.npz`, written by `tools/exact/random_trees.py`.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """Published robots against Pinocchio: three arms, and a humanoid on a free base.
 
-Their masses and joints and all references are in `data`, written by `make_references.py`.
+Their masses and joints and all references are in `data`, written by `tools/exact/robots.py`.
 """
 
 import functools

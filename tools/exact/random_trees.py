@@ -2,14 +2,14 @@
 
 Run once, in an environment with Pinocchio (`pip install pin`); the tests do not need it:
 
-    python tests/mechanics/make_references.py
+    python tools/exact/random_trees.py
 
-It writes `data/trees.npz`, the reference of `test_random_trees.py`. There is one flat array per
-quantity with the trees one after the other, `counts` bodies each. For each body it has the index of
-the parent (-1 the ground), the kind of joint, point and axes of the joint, mass, inertia, reference
-pose; pose and twist; the external force at the centre of mass (space components) and moment (body
-components); and the resulting acceleration of the centre of mass (space) and angular acceleration
-(body).
+It writes `tests/mechanics/data/trees.npz`, the reference of `test_random_trees.py`. There is one
+flat array per quantity with the trees one after the other, `counts` bodies each. For each body it
+has the index of the parent (-1 the ground), the kind of joint, point and axes of the joint, mass,
+inertia, reference pose; pose and twist; the external force at the centre of mass (space components)
+and moment (body components); and the resulting acceleration of the centre of mass (space) and
+angular acceleration (body).
 """
 
 import pathlib
@@ -143,8 +143,7 @@ def main():
         tree = random_tree(rng, count)
         parts.append(tree | solve(*build(tree), tree, rng))
     stacked = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-    path = pathlib.Path(__file__).parent / "data" / "trees.npz"
-    path.parent.mkdir(exist_ok=True)
+    path = pathlib.Path("tests/mechanics/data/trees.npz")
     np.savez_compressed(path, counts=SIZES, gravity=GRAVITY, pitch=PITCH, **stacked)
     print(path, path.stat().st_size, "bytes;", "kinds", np.bincount(stacked["kinds"]))
 

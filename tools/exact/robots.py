@@ -3,15 +3,15 @@
 Run once, in an environment with Pinocchio and the models, not needed by the tests:
 
     pip install pin==4.1.0 example-robot-data==6.0.0
-    python tests/robots/make_references.py
+    python tools/exact/robots.py
 
-It writes one file for each robot to `data`, which `test_robots.py` compares with; `data/README.md`
-says where the models come from. The files follow the conventions of rigidjax: the frame of a body
-stands in its centre of mass; points and axes of joints are in space components of the configuration
-in which all joint coordinates are zero and the free base is at `BASE`; rates of the free base are
-the velocity of its centre of mass in space and its angular velocity in body components, and mass
-matrix, forces and Jacobians are those of these rates. Links that are fixed to each other are one
-body, those that are fixed to the ground none.
+It writes one file for each robot to `tests/robots/data`, which `test_robots.py` compares with; its
+`README.md` says where the models come from. The files follow the conventions of rigidjax: the frame
+of a body stands in its centre of mass; points and axes of joints are in space components of the
+configuration in which all joint coordinates are zero and the free base is at `BASE`; rates of the
+free base are the velocity of its centre of mass in space and its angular velocity in body
+components, and mass matrix, forces and Jacobians are those of these rates. Links that are fixed to
+each other are one body, those that are fixed to the ground none.
 """
 
 import pathlib
@@ -144,7 +144,7 @@ def main():
     packages = [*site.getsitepackages(), *sys.path]
     robots = "cmeel.prefix/share/example-robot-data/robots"
     folder = next(p for p in (pathlib.Path(s) / robots for s in packages) if p.is_dir())
-    out = pathlib.Path(__file__).parent / "data"
+    out = pathlib.Path("tests/robots/data")
     out.mkdir(exist_ok=True)
     for number, (name, (_, frame, _)) in enumerate(ROBOTS.items()):
         model = load(folder, name)
