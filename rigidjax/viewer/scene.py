@@ -411,8 +411,9 @@ def _view(
 
 
 def _round_speed(duration: float) -> float:
-    """Return a round speed at which a run takes 5 to 12 s; 1 for a run of 3 to 20 s."""
-    if 3.0 <= duration <= 20.0 or duration <= 0.0:
+    """Return 1, the speed of the motion itself, or for a run of less than 0.5 s or more than a
+    minute a round speed at which it takes 5 to 12 s."""
+    if 0.5 <= duration <= 60.0 or duration <= 0.0:
         return 1.0
     target = duration / 8.0
     power = 10.0 ** math.floor(math.log10(target))

@@ -79,6 +79,15 @@ def test_play_and_pause(page):
     assert 0.02 < ask(page, "v.time") <= TS[-1]
 
 
+def test_a_run_plays_at_its_own_speed_when_the_page_opens(page):
+    for motion, is_playing in (("no-preference", "v.playing"), ("reduce", "!v.playing")):
+        features = [{"name": "prefers-reduced-motion", "value": motion}]
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        page.execute_script("history.replaceState(null, '', location.pathname)")
+        page.refresh()
+        wait_until(page, f"v && v.speed === 1 && {is_playing}")
+
+
 def test_slider_and_keys_move_the_time(page):
     page.execute_script(
         "const s = document.getElementById('time'); s.value = 5000;"

@@ -92,8 +92,10 @@ function quaternionOf([w, x, y, z]) {
 
 /** Format a number with few digits, but enough to distinguish values within a range. */
 function inWords(value, range = Infinity) {
-  if (value === 0 || !Number.isFinite(value)) return String(value);
+  if (!Number.isFinite(value)) return String(value);
   const size = Math.abs(value);
+  // Rounding errors of SI units in double precision, and of values within a range.
+  if (size < 1e-12 || size < 1e-9 * (Number.isFinite(range) ? range : 0)) return "0";
   const digits = Math.min(7, Math.max(3, 2 + Math.ceil(Math.log10(size / range))));
   if (size >= 1e4 || size < 1e-2) return value.toExponential(digits - 2);
   return String(Number(value.toPrecision(digits)));

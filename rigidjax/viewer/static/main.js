@@ -45,6 +45,9 @@ class Viewer {
     this.seek(this.start);
     this.address = new Address(this);
     this.address.read();
+    // It starts by itself, unless the user prefers less motion or the address has a time.
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches || /[#&]t=/.test(location.hash);
+    if (!isStill) this.play();
   }
 
   /** Return the points of joints, springs and supports at all times. */

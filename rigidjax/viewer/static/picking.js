@@ -94,8 +94,8 @@ class Picking {
     const values = run.track.coordinates.filter((c) => c.joint === item.joint).map((c) => {
       const value = run.track.value(c.values, where);
       const degrees = c.unit === "rad" ? ` = ${((value * 180) / Math.PI).toFixed(1)}\u00b0` : "";
-      const rate = c.rates ? `, ${run.track.value(c.rates, where).toPrecision(3)} ${c.unit}/s` : "";
-      return line(`${value.toFixed(4)} ${c.unit}${degrees}${rate}`);
+      const rate = c.rates ? `, ${inWords(run.track.value(c.rates, where))} ${c.unit}/s` : "";
+      return line(`${(value + 0).toFixed(4).replace(/^-(0\.0*)$/, "$1")} ${c.unit}${degrees}${rate}`);
     });
     return [line(joint.name + suffix, "b"), line(`${joint.kind}, ${name(joint.parent)} to ${name(joint.child)}`), ...values];
   }

@@ -117,7 +117,9 @@ function frameOf(length) {
   const group = new THREE.Group();
   ["#e0503f", "#3fa552", "#3f6fe0"].forEach((color, k) => {
     const tip = new THREE.Vector3().setComponent(k, length);
-    group.add(barOf(new THREE.Vector3(), tip, 0.018 * length, new THREE.MeshBasicMaterial({ color })));
+    const bar = barOf(new THREE.Vector3(), tip, 0.008 * length, new THREE.MeshBasicMaterial({ color }));
+    bar.castShadow = false;
+    group.add(bar);
   });
   return group;
 }
