@@ -115,7 +115,7 @@ def describe(
     elif root.tag == "mujoco":
         description = read_mjcf(root, report, packages)
     elif root.tag == "sdf":
-        description = read_sdf(root, report, mimic)
+        description = read_sdf(root, report, mimic, packages)
     else:
         raise root.error("is no model: a file starts with <robot>, <sdf> or <mujoco>.")
     return close_loops(description)

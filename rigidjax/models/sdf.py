@@ -1,22 +1,33 @@
 """Reader of SDF files, versions 1.4 to 1.12."""
 
+import os
+from collections.abc import Sequence
+
 import numpy as np
 
 from .closure import align_axes, refuse_locked_loops
 from .description import Description, FrameData, Link, LinkShape, Placement
 from .report import Report, check_elements
-from .sdf_frames import Frames, number_of_child, parse_flag, read_pose, text_of_child
+from .sdf_frames import (
+    Frames,
+    number_of_child,
+    parse_flag,
+    read_pose,
+    read_version,
+    text_of_child,
+)
 from .sdf_joints import read_joints
+from .sdf_nested import flatten
 from .xml_source import Element
 
-_VERSIONS = (1, 4), (1, 12)
 _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _AXIS = (set(), {"xyz", "dynamics", "limit", "mimic", "use_parent_model_frame", "initial_position"})
 _LEAVES = (
     "mass", "static", "gravity", "kinematic", "parent", "child", "gearbox_ratio",
     "gearbox_reference_body", "thread_pitch", "screw_thread_pitch", "damping", "friction",
     "spring_reference", "spring_stiffness", "lower", "upper", "effort", "velocity", "linear",
-    "angular", "multiplier", "offset", "reference", "use_parent_model_frame", *_TENSOR,
+    "angular", "multiplier", "uri", "name", "placement_frame", "offset", "reference",
+    "use_parent_model_frame", *_TENSOR,
 )  # fmt: skip
 # Attributes and children of the elements that have a meaning here.
 _SCHEMA: dict[str, tuple[set[str], set[str]]] = {
@@ -25,8 +36,9 @@ _SCHEMA: dict[str, tuple[set[str], set[str]]] = {
     "world": ({"name"}, {"gravity", "model"}),
     "model": (
         {"name", "canonical_link", "placement_frame", "namespace"},
-        {"static", "pose", "link", "joint", "frame"},
+        {"static", "pose", "link", "joint", "frame", "model", "include"},
     ),
+    "include": ({"merge"}, {"uri", "name", "static", "pose", "placement_frame"}),
     "link": ({"name"}, {"pose", "inertial", "gravity", "kinematic", "velocity_decay"}),
     "frame": ({"name", "attached_to"}, {"pose"}),
     "pose": ({"relative_to", "frame", "rotation_format", "degrees"}, set()),
@@ -64,9 +76,7 @@ _WITHOUT_MEANING = {
 }  # fmt: skip
 _UNSUPPORTED = {
     ("world", "include"): "other files are not read; copy the model into the file",
-    ("model", "include"): "other files are not read; copy the model into the file",
     ("sdf", "include"): "other files are not read; copy the model into the file",
-    ("model", "model"): "nested models are not supported",
     ("world", "joint"): "joints between models are not supported",
     ("world", "frame"): "frames of the world are not supported",
     ("world", "state"): "the state of a world, which changes poses, is not supported",
@@ -75,19 +85,29 @@ _UNSUPPORTED = {
 }
 
 
-def read_sdf(root: Element, report: Report, mimic: bool = True) -> Description:
+def read_sdf(
+    root: Element,
+    report: Report,
+    mimic: bool = True,
+    packages: Sequence[str | os.PathLike[str]] = (),
+) -> Description:
     """Return the description of an SDF file with one model.
 
     See `read_joints` for the joints that close loops, and for universal joints and gearboxes.
 
     **Arguments:** `root` element; `report`, to which every element is added;
-    `mimic`, whether `<mimic>` couples joints.
+    `mimic`, whether `<mimic>` couples joints; `packages`, folders with included files.
     **Errors:** `ValueError` with file, line and element for missing, duplicate or misspelt names,
     wrong numbers, negative masses, poses in a circle, several models.
     """
-    version = _version(root)
-    check_elements(root, _SCHEMA, _WITHOUT_MEANING, report, (), _UNSUPPORTED)
+    version = read_version(root)
+
+    def check(element: Element) -> None:
+        check_elements(element, _SCHEMA, _WITHOUT_MEANING, report, (), _UNSUPPORTED)
+
+    check(root)
     model = _only_model(root)
+    flatten(model, version, report, check, packages)
     frames = Frames(model, version)
     description = Description(model.attributes.get("name", "model"), report)
     links = {element.attributes["name"]: element for element in model.all("link")}
@@ -108,16 +128,6 @@ def read_sdf(root: Element, report: Report, mimic: bool = True) -> Description:
     if static is not None and parse_flag(static.text, static):
         description.world = set(links)
     return refuse_locked_loops(align_axes(description))
-
-
-def _version(root: Element) -> tuple[int, int]:
-    text = root.text_of("version")
-    parts = text.split(".")
-    if len(parts) == 2 and all(part.isascii() and part.isdigit() for part in parts):
-        version = int(parts[0]), int(parts[1])
-        if _VERSIONS[0] <= version <= _VERSIONS[1]:
-            return version
-    raise root.error(f"versions 1.4 to 1.12 of SDF are read; got {text!r}.")
 
 
 def _only_model(root: Element) -> Element:

@@ -7,6 +7,7 @@ from .description import IDENTITY, Placement, from_quaternion, from_roll_pitch_y
 from .xml_source import Element
 
 MODEL, WORLD = "__model__", "world"
+_VERSIONS = (1, 4), (1, 12)
 
 
 class Frames:
@@ -16,13 +17,14 @@ class Frames:
     links and frames are placed relative to the model (attached frames relative to their parent),
     and joints relative to their child. Source: http://sdformat.org/tutorials?tut=pose_frame_semantics.
 
-    **Attributes:** `elements`, links, joints and frames by name; `placement` of the model in space.
+    **Attributes:** `elements`, links, joints and frames by name; `placement` of the model in space,
+    of a nested model in the frame that its pose is relative to.
     **Errors:** `ValueError` for names that are reserved, used twice or unknown, and for poses or
     attachments that contain a cycle.
     """
 
-    def __init__(self, model: Element, version: tuple[int, int]):
-        self.model = model
+    def __init__(self, model: Element, version: tuple[int, int], is_nested: bool = False):
+        self.model, self.is_nested = model, is_nested
         self.attribute = "relative_to" if version >= (1, 7) else "frame"
         self.elements: dict[str, Element] = {}
         names: dict[tuple[str, str], Element] = {}
@@ -47,7 +49,7 @@ class Frames:
     def _placement_of_model(self) -> Placement:
         pose = self.model.first("pose")
         reference = "" if pose is None else pose.attributes.get(self.attribute, "")
-        if reference not in ("", WORLD):
+        if reference not in ("", WORLD) and not self.is_nested:
             assert pose is not None
             raise pose.error(f"the model is relative to {reference!r}; only the world is read.")
         of_frame = read_pose(self.model)
@@ -126,6 +128,17 @@ class Frames:
                 raise self.model.error(f"the canonical link {name!r} is no link of the model.")
             return name
         return next(name for name, element in self.elements.items() if element.tag == "link")
+
+
+def read_version(root: Element) -> tuple[int, int]:
+    """Return the version of a file; `ValueError` for one that is not read."""
+    text = root.text_of("version")
+    parts = text.split(".")
+    if len(parts) == 2 and all(part.isascii() and part.isdigit() for part in parts):
+        version = int(parts[0]), int(parts[1])
+        if _VERSIONS[0] <= version <= _VERSIONS[1]:
+            return version
+    raise root.error(f"versions 1.4 to 1.12 of SDF are read; got {text!r}.")
 
 
 def read_pose(element: Element) -> Placement:

@@ -126,6 +126,8 @@ class SdfNumbers:
 
     def __init__(self, root: Element, edits: Edits):
         (model,) = (element for element in root.walk() if element.tag == "model")
+        if any(part.path != root.path for part in model.walk()):
+            raise root.error("`update` changes one file; this one includes others.")
         self.edits = edits
         self.links = {element.attributes["name"]: element for element in model.all("link")}
         # The axes of joints; each axis of a universal joint can be a hinge of its own.

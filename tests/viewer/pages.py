@@ -10,7 +10,8 @@ TETRAHEDRON = rj.Mesh(0.2 * np.eye(4, 3), [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 
 FLAGS = (
     "--headless=new --no-sandbox --use-gl=angle --use-angle=swiftshader "
     "--enable-unsafe-swiftshader --disable-background-networking --disable-component-update "
-    "--disable-sync --force-prefers-reduced-motion --no-first-run --window-size=900,600 --proxy-server=127.0.0.1:9"
+    "--disable-sync --force-prefers-reduced-motion --no-first-run --window-size=900,600 "
+    "--proxy-server=127.0.0.1:9"
 ).split()
 
 
