@@ -123,7 +123,8 @@ def on_page_markdown(markdown, page, config, files):
     """Adapt links to files outside `docs`, which have other paths in the site."""
     for here, there in BESIDE.items():
         markdown = markdown.replace(f"]({here}", f"]({there}")
-    return markdown
+    # The titles say how tests run the blocks.
+    return re.sub(r'^```python title="(?:continued|fragment)"$', "```python", markdown, flags=re.M)
 
 
 def on_page_content(content, page, config, files):
