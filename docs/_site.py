@@ -29,6 +29,8 @@ BESIDE = {
 }
 
 
+# Examples that stand first in the gallery; the others follow by name.
+FIRST = ("robot_arm", "four_bar", "reaction_wheels", "hinge_fit", "humanoid", "bouncing_hoop")
 # Tags of the examples in the gallery.
 TAGS = {
     "andrews": ("closed loops", "stiff"),
@@ -73,6 +75,7 @@ def on_files(files, config):
     for figure in sorted((ROOT / "benchmarks" / "figures").glob("*.png")):
         add(f"figures/{figure.name}", figure.read_bytes())
     names = sorted(path.name.split(".")[0] for path in GALLERY.glob("*.json.gz"))
+    names = [*FIRST, *(name for name in names if name not in FIRST)]
     add("gallery.md", gallery(names))
     for name in names:
         add(f"gallery/{name}.md", example(name))
