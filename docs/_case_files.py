@@ -20,7 +20,7 @@ A case describes a model, its data and a task in [TOML](https://toml.io):
 |---|---|
 | `rigidjax run case.toml` | simulation |
 | `rigidjax model case.toml --html page.html` | tables and a view of the model |
-| `rigidjax identify case.toml` | [fit of parameters](identification.md) |
+| `rigidjax identify case.toml` | [fit of parameters](identification.md), with `--html`, `--out` and `--report` for the results |
 | `rigidjax export case.toml` | [FMUs and C libraries](export.md) |
 | `rigidjax regress case.toml` | [linear regression](regression.md#in-a-shell), with tables of its own |
 
@@ -53,8 +53,126 @@ t1 = 2.0
 samples = 101
 ```
 
+To start a case of your own, copy and modify one of the examples of the repository: `examples/pendulum` has simulated data of an arm on a hinge,
+measured by an encoder and a gyroscope at different rates; `examples/wheels` is a spacecraft driven by the torques of its wheels, which are
+columns of the data; `examples/racket` has the measured tosses of a tennis racket.
+
+```console
+rigidjax identify examples/pendulum/pendulum.toml --html fit.html --out fit.nc
+```
+
 In the tables below a key without a default is required.
 """
+
+# Remarks below the tables.
+REMARKS = {
+    "[model]": """`formulation` is one of `null-space`, `relative`, `absolute`, `euler-parameters`, `hamiltonian`; `relative` uses joint
+coordinates, and is fast for open chains. [Models from files](robots.md#in-a-shell) has an example.
+""",
+    "[state]": """Without `[state]`, a system with joints starts in its reference configuration (with `start_state`: from the first samples of the
+sensors, [estimated](recordings.md#pieces-and-their-starts) for each run), a problem in its own initial state, and free bodies in their reference
+configuration with the first samples of gyroscopes and attitude sensors. If such a sample is too late to be the initial value (the reading may have
+changed by more than its noise since), the initial state is fitted as well, and a note in the report names the sensor. If the initial state is not
+fitted and disagrees with a joint sensor, an error is raised.
+""",
+    "[data]": """[Recordings](recordings.md#files) describes the formats, columns, units, gaps and times, and how keys
+[prepare recordings](recordings.md#in-case-files).
+""",
+    "[[sensor]]": """An encoder that wraps has a `period`, such as `6.283185307179586`, or `inf` if it counts revolutions; by default
+[the samples decide](fit_options.md#encoders-and-delays).
+""",
+    "[[input]]": """```toml
+[[input]]
+name = "wheels"
+columns = ["tx", "ty", "tz"]    # or one column, for a motor or a motion
+unit = "mN m"
+interpolation = "hold"          # "linear" (default), "hold" or "cubic"
+delay = 0.0                     # s; required if it is fitted
+extrapolation = "constant"      # "error" (default), "constant" or "zero"
+```
+
+An input is an `rj.Signal`, $g\\,x(t - \\tau) + b$, with a separate table for each run: the lines of the data that belong to the run. `file`,
+`time`, `run` and the other keys default to those of `[data]`, except `every`. `gain`, `delay` and `bias` can be parameters, such as
+`body.moment.delay`. An input of `type = "fourier"` with `frequency`, `sine`, `cosine`, `offset` is an `rj.FourierSeries`.
+[Inputs](fit_options.md#inputs) says which interpolation to use.
+
+A law names its input in one of two ways. `torque = "wheels"` puts the signal into the model; `torque = { input = "wheels" }` an
+`rj.Input`, with the keys `size` and `entry` (from 0) of a vector and `default`, its value while the case gives none. The short form of the
+tables binds names to numbers, arrays or columns:
+
+```toml
+[[motor]]
+joint = "hip"
+torque = { input = "torques", size = 2, entry = 0 }
+
+[[force]]
+type = "DCMotor"
+joint = "knee"
+command = { input = "volts" }
+# ...
+
+[inputs]
+volts = 12.0                                                            # as [[input]] with name = "volts", value = 12.0
+torques = { file = "torques.csv", columns = ["t1", "t2"], unit = "N mm" }   # the keys of [[input]], without `name`
+```
+
+An input that is neither bound nor has a default, a name that no law uses, and another number of columns than that of the law are errors that
+name the table. Leaves of a bound input can be fitted: `torque.value` of a number, `torque.gain` of a signal.
+""",
+    "[[parameter]]": """```toml
+[[parameter]]
+name = "hinge.damping"          # unit and range follow from the class of the part
+
+[[parameter]]
+name = "arm.inertia"
+transform = "principal-inertia"    # the default of an inertia; a transform that is stated may have further keys
+fixed = ["I3"]
+start = [0.02, 0.06, 0.05]
+
+[[parameter]]
+name = "start.hinge"            # change of the start of a joint or free body; "start.hinge.rate" of its rate
+```
+
+With a `path` the name is any name for reports, and the path names the array by its fields, as in
+`path = "model.system.bodies.arm.inertia"`: `model.system` holds `bodies`, `joints` and `forces` (a fixed-point body: `inertia`, `potential`,
+`moment`), `state0` is the initial state, and `sensors` have biases, scales, positions and delays (for a `JointCoordinate` with a `delay` the bias
+is `sensors[0].sensor.bias`). Select items by name or index (`forces[1]`), and forces by their type if it is unique. Names that are not
+identifiers are written as `bodies["rod 1"]`; one of several forces of a type is `forces["DCMotor knee"]`, by its joint, body or frame.
+
+[Parameters](identification.md#parameters) says what the transforms, `per_run`, `start` and `labels` do. The initial state of any system can be a
+parameter that satisfies all joints:
+
+```toml
+[[parameter]]
+name = "start"
+path = "start_state"
+positions = true      # default; `false` keeps the positions fixed
+rates = true          # default; `false` keeps the rates fixed
+per_run = true        # default, unlike other parameters
+```
+
+A [prior](fit_options.md#priors) is a table:
+
+```toml
+prior = { type = "log-det", value = [0.02, 0.05, 0.05], weight = 100.0 }
+prior = { type = "gaussian", mean = 0.05, std = 0.01 }
+```
+""",
+    "[method]": """`noise` names [models of noise](fit_options.md#noise-that-is-not-white), `process_noise` disturbances of the [motion](prediction_error.md):
+
+```toml
+[method]
+noise = "ar1"                                                  # for all sensors, or by sensor:
+# noise = { gyroscope = "random-walk", "coordinate of hinge" = "ar(p)" }
+# process_noise = { hinge = 0.002, elbow = "estimated" }
+```
+""",
+    "[intervals]": """On the command line: `--intervals profile --intervals posterior`, and `--profile damping` for one parameter.
+""",
+    "[output]": """The options `--out`, `--html`, `--report` override them. All files are written together at the end. No output may overwrite the case or
+its data, and its extension must match the format. Ctrl-C stops the command at once, with code 130 and without partial files.
+""",
+}
 
 REQUIRED = "required"
 # Keys by table, with default and meaning. `tests/docs/test_references.py` compares them with the reader.
@@ -151,17 +269,17 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
     "[[parameter]]": (
         "A fitted quantity; see [parameters](identification.md#parameters).",
         {
-            "name": (REQUIRED, "name in reports"),
-            "path": (REQUIRED, 'fields of an array, such as `model.system.bodies.arm.inertia`, or `"start_state"`'),
-            "transform": ('`"free"`', "transform, see below, with its arguments `which`, `fixed`, `lower`, `upper`"),
+            "name": (REQUIRED, "[name of an array](models.md#names-of-arrays), such as `arm.inertia`; with `path` any name for reports"),
+            "path": ("`name`", 'fields of an array, such as `model.system.bodies.arm.inertia`, or `"start_state"`'),
+            "transform": ('that of the class; with `path` `"free"`', "transform, see below, with its arguments `which`, `fixed`, `lower`, `upper`"),
             "which": ("all", "indices of the fitted elements"),
             "fixed": ("", "names of moments that are held"),
             "lower": ("", "lower bound"),
             "upper": ("", "upper bound"),
-            "tied": ("`[]`", "paths of arrays with the same value"),
-            "per_run": ("false", "whether each run has its own value (true for `start_state`)"),
+            "tied": ("`[]`", "names, or with `path` paths, of arrays with the same value"),
+            "per_run": ("false", "whether each run has its own value (true for `start_state` and `start.` names)"),
             "start": ("from the model", "start value of the fit, SI units"),
-            "unit": ('`""`', "label of the unit"),
+            "unit": ("that of the class", "label of the unit"),
             "labels": ("", "labels of the components"),
             "prior": ("", "table of a prior, with `type`, see below"),
             "positions": ("true", "of `start_state`: whether positions are fitted"),
@@ -192,7 +310,7 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
     ),
     "[intervals]": (
         "Intervals beside the linearised ones, in `rigidjax identify`; see "
-        "[which one to use](profiles_and_samples.md#which-one-to-trust).",
+        "[which one to use](intervals.md#which-one-to-trust).",
         {
             "profile": ("false", "true for the profiles of all parameters, or an array of labels"),
             "posterior": ("none", "number of samples of each chain"),
@@ -242,6 +360,8 @@ def page():
             f"| `{key}` | {default} | {meaning} |" for key, (default, meaning) in keys.items()
         ]
         parts.append("")
+        if name in REMARKS:
+            parts.append(REMARKS[name])
         if name == "[model]":
             parts += model_parts()
         if name == "[[sensor]]":
@@ -275,16 +395,20 @@ def model_parts():
         "Arguments of `rj.Body`, or `shape` with the arguments of a shape and a pose.\n",
         *by_type({"(none)": bodies.Body, **shapes}, "shape"),
         "## [[joint]]\n",
-        "`type` and its arguments. Laws (`motion`) are names of inputs; objects (`friction`, `stop`) are tables.\n",
+        "`type` and its arguments; `point` is optional at a frame. Laws (`motion`) are names of inputs; objects are tables, as in "
+        "`friction = { coulomb = 0.3, velocity = 0.001 }` and `stop = { stiffness = 500.0 }`. Your own joints, forces and sensors are types "
+        "as well ([extending](extending.md#in-case-files-and-on-the-command-line)).\n",
         *by_type(joint_kinds),
         "## [[force]]\n",
         "`type` and its arguments. Laws are numbers, names of inputs, or `{ input = \"u\" }` with `size`, `entry` and `default`.\n",
         *by_type(find_kinds(forces.AbstractForce, forces)),
         "## [[motor]] and [[frame]]\n",
-        "Arguments of `rj.Motor` and `rj.Frame`.\n",
+        "Arguments of `rj.Motor`, with `torque` a number or an input, and of `rj.Frame`, whose `name` may replace the name of a body in joints, "
+        "forces and sensors.\n",
         *by_type(frames, "table"),
         "## [fixed_point_body]\n",
-        "A body that rotates about a fixed point, instead of bodies and joints.\n",
+        "A body that rotates about a fixed point, instead of bodies and joints. `moment` is a table such as "
+        '`{ type = "QuadraticDrag", coefficient = 1e-5 }`, or the name of an input.\n',
         *by_type({"(table)": bodies.FixedPointBody}),
         "`potential` and `moment` are tables with `type`:\n",
         *by_type({**laws["potential"], **laws["moment"]}),

@@ -88,7 +88,7 @@ METHODS = {
 
 def on_config(config):
     """Add pages of single classes to the menu, below their concept."""
-    entries = next(entry["API"] for entry in config["nav"] if "API" in entry)
+    entries = next(entry["Reference"] for entry in config["nav"] if "Reference" in entry)
     for title in OWN_PAGES:
         page = f"reference/{title.lower()}.md"
         names = ordered(title, classes(title))

@@ -29,6 +29,8 @@ BESIDE = {
 }
 
 
+# Examples that stand first in the gallery; the others follow by name.
+FIRST = ("robot_arm", "four_bar", "reaction_wheels", "hinge_fit", "humanoid", "bouncing_hoop")
 # Tags of the examples in the gallery.
 TAGS = {
     "andrews": ("closed loops", "stiff"),
@@ -73,6 +75,7 @@ def on_files(files, config):
     for figure in sorted((ROOT / "benchmarks" / "figures").glob("*.png")):
         add(f"figures/{figure.name}", figure.read_bytes())
     names = sorted(path.name.split(".")[0] for path in GALLERY.glob("*.json.gz"))
+    names = [*FIRST, *(name for name in names if name not in FIRST)]
     add("gallery.md", gallery(names))
     for name in names:
         add(f"gallery/{name}.md", example(name))
@@ -123,7 +126,8 @@ def on_page_markdown(markdown, page, config, files):
     """Adapt links to files outside `docs`, which have other paths in the site."""
     for here, there in BESIDE.items():
         markdown = markdown.replace(f"]({here}", f"]({there}")
-    return markdown
+    # The titles say how tests run the blocks.
+    return re.sub(r'^```python title="(?:continued|fragment)"$', "```python", markdown, flags=re.M)
 
 
 def on_page_content(content, page, config, files):

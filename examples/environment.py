@@ -18,7 +18,7 @@ POLE = rj.Body.rod("pole", 1.0, 0.02, mass=0.2, position=(0, 0, -0.5))
 RAIL = rj.Prismatic("ground", "cart", axis=(1, 0, 0), name="rail")
 HINGE = rj.Revolute("cart", "pole", (0, 0, 0), axis=(0, 1, 0), name="hinge")
 FORCES = [rj.Gravity((0, 0, -9.81)), rj.Motor("rail", torque=rj.Input("force"))]
-SYSTEM = rj.System([CART, POLE], [RAIL, HINGE], FORCES)
+SYSTEM = rj.System(CART, POLE, RAIL, HINGE, FORCES)
 STEPPER = rj.Stepper(rj.Relative(SYSTEM), 0.02, solver=diffrax.Dopri5(), dt=0.02)
 
 

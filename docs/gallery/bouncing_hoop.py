@@ -15,7 +15,7 @@ upper, lower = (right + b, a + above, right + above), (a + b, a + above, right +
 faces = np.concatenate([np.stack(corners, axis=-1) for corners in (lower, upper)])
 inertia = 0.5 * radius**2 * np.array([1, 2, 1])
 hoop = rj.Body("hoop", 1.0, inertia)
-system = rj.System(hoop, forces=rj.Gravity((0, 0, -9.81)))
+system = rj.System(hoop, rj.Gravity((0, 0, -9.81)))
 bounce = rj.Transition(rj.PlaneContact("hoop", radius=radius), rj.Restitution(0.75, friction=0.25))
 state = rj.State(position=(0, 0, 1.0), velocity=(2.2, 0, 0), angular_velocity=(0, -14.0, 0))
 ts = np.linspace(0, 2.6, 261)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import rigidjax as rj
 
 brick = rj.Body.box("brick", (0.24, 0.12, 0.06), mass=2.0)
-model = rj.NullSpace(rj.System(brick, forces=rj.Gravity((0, 0, -9.81))))
+model = rj.NullSpace(rj.System(brick, rj.Gravity((0, 0, -9.81))))
 
 
 def thrown(spin):

@@ -27,7 +27,7 @@ def motor(k):
     return rj.Motor(f"q{k}", torque)
 
 
-system = rj.System(bodies, joints, [rj.Gravity((0, 0, -9.81)), *map(motor, range(6))])
+system = rj.System(bodies, joints, map(motor, range(6)), rj.Gravity((0, 0, -9.81)))
 start, ts = system.reference_state(), np.linspace(0, 6, 241)
 sol = rj.simulate(rj.NullSpace(system), start, 6.0, ts=ts, rtol=1e-6, atol=1e-6)
 shown = rj.view(sol)

@@ -14,7 +14,7 @@ joints = [rail, rj.Revolute("cart", "pole", (0, 0, 0), axis=(0, 1, 0), name="hin
 
 def run(x, ts):
     force = rj.Motor("rail", rj.FourierSeries(np.pi / 2.5, sine=x))
-    system = rj.System([cart, pole], joints, [rj.Gravity((0, 0, -9.81)), force])
+    system = rj.System(cart, pole, joints, force, rj.Gravity((0, 0, -9.81)))
     return rj.simulate(rj.NullSpace(system), system.reference_state(), 2.5, ts=ts)
 
 

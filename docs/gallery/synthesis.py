@@ -16,7 +16,7 @@ def run(x, ts):
     names, axis = ["ground", *middles, "ground"], (0, 1, 0)
     joints = [rj.Revolute(*names[k : k + 2], p, axis) for k, p in enumerate((b, c, d), 1)]
     drive = rj.Revolute("ground", "crank", a, axis, motion=lambda t: 2 * np.pi * t)
-    system = rj.System(bodies, [drive, *joints])
+    system = rj.System(bodies, drive, joints)
     start = rj.consistent_state(system, system.reference_state())
     return rj.simulate(rj.NullSpace(system), start, 1.0, ts=ts, rtol=1e-6, atol=1e-6)
 

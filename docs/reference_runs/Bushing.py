@@ -9,7 +9,7 @@ machine = rj.Body.box(
 )
 stiffness, damping = (600, 600, 1500, 20, 20, 10), (6, 6, 15, 0.2, 0.2, 0.1)
 mount = rj.Bushing("ground", "machine", (0, 0, -0.1), stiffness, damping)
-system = rj.System(machine, forces=[mount, rj.Gravity((0, 0, -9.81))])
+system = rj.System(machine, mount, rj.Gravity((0, 0, -9.81)))
 
 start, ts = system.reference_state(), np.linspace(0, 4, 161)
 sol = rj.simulate(rj.NullSpace(system), start, 4.0, ts=ts)

@@ -10,7 +10,7 @@ pulleys = [("ground", (-0.6, 0, 0)), ("ground", (0.6, 0, 0))]
 points = [("heavy", None), *pulleys, ("light", None)]
 cable = rj.Cable(points, stiffness=4000.0, damping=40.0)
 guide = rj.Prismatic("ground", "heavy", axis=(0, 0, 1), point=heavy.position)
-system = rj.System([heavy, light], guide, [cable, rj.Gravity((0, 0, -9.81))])
+system = rj.System(heavy, light, guide, cable, rj.Gravity((0, 0, -9.81)))
 
 start, ts = system.reference_state(), np.linspace(0, 3.2, 161)
 sol = rj.simulate(rj.NullSpace(system), start, 3.2, ts=ts)

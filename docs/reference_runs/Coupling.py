@@ -12,7 +12,7 @@ joints = [
     rj.Revolute("ground", "small", (0.6, 0, 0), axis=(0, 0, 1), name="second"),
     rj.Coupling("second", by="first", ratio=-2.0),
 ]
-system = rj.System([large, small], joints, rj.Motor("first", lambda t: 1.5 * jnp.cos(t)))
+system = rj.System(large, small, joints, rj.Motor("first", lambda t: 1.5 * jnp.cos(t)))
 
 start, ts = system.reference_state(), np.linspace(0, 6, 241)
 sol = rj.simulate(rj.NullSpace(system), start, 6.0, ts=ts)

@@ -14,7 +14,7 @@ def torque(t, angle, rate):
     return 20.0 * (1.5 * jnp.sin(t) - angle) - 8.0 * rate
 
 
-system = rj.System([hull, arm], joints, rj.Motor("shoulder", torque))
+system = rj.System(hull, arm, joints, rj.Motor("shoulder", torque))
 
 start, ts = system.reference_state(), np.linspace(0, 12, 241)
 sol = rj.simulate(rj.NullSpace(system), start, 12.0, ts=ts)

@@ -13,7 +13,7 @@ def torque(t, angle, rate):
     return 60.0 * (jnp.sin(2.0 * t) - angle) - 6.0 * rate
 
 
-system = rj.System(arm, hinge, [rj.Gravity((0, 0, -9.81)), rj.Motor("hinge", torque)])
+system = rj.System(arm, hinge, rj.Motor("hinge", torque), rj.Gravity((0, 0, -9.81)))
 
 start, ts = system.reference_state(), np.linspace(0, 6, 241)
 sol = rj.simulate(rj.NullSpace(system), start, 6.0, ts=ts)

@@ -9,7 +9,7 @@ hinge = rj.Revolute("ground", "arm", (0, 0, 0), axis=(0, -1, 0), name="hinge")
 motor = rj.PIDController(
     "hinge", 0.8, proportional=60.0, integral=60.0, derivative=12.0, filter_time=0.02
 )
-system = rj.System(arm, hinge, [rj.Gravity((0, 0, -9.81)), motor])
+system = rj.System(arm, hinge, motor, rj.Gravity((0, 0, -9.81)))
 
 start, ts = system.reference_state(), np.linspace(0, 6, 241)
 sol = rj.simulate(rj.Relative(system), start, 6.0, ts=ts)

@@ -10,7 +10,7 @@ hinge = rj.Revolute("ground", "arm", (0, 0, 0), axis=(0, -1, 0), name="hinge")
 motor = rj.PositionServo(
     "hinge", lambda t: jnp.sin(t), stiffness=200.0, damping=20.0, natural_frequency=10.0
 )
-system = rj.System(arm, hinge, [rj.Gravity((0, 0, -9.81)), motor])
+system = rj.System(arm, hinge, motor, rj.Gravity((0, 0, -9.81)))
 
 start, ts = system.reference_state(), np.linspace(0, 6, 241)
 sol = rj.simulate(rj.Relative(system), start, 6.0, ts=ts)

@@ -15,7 +15,7 @@ for k, (x, y) in enumerate([(0.25, 0.25), (-0.25, 0.25), (-0.25, -0.25), (0.25, 
             "drone", command, 1e-5, 2e-7, time_constant=0.05, spin=spin, at=(x, y, 0), initial=speed
         )
     )
-system = rj.System(hull, (), [rj.Gravity((0, 0, -9.81)), *rotors])
+system = rj.System(hull, rotors, rj.Gravity((0, 0, -9.81)))
 
 start, ts = system.reference_state(), np.linspace(0, 6, 241)
 sol = rj.simulate(rj.NullSpace(system), start, 6.0, ts=ts)

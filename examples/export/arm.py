@@ -28,7 +28,7 @@ def arm() -> tuple[rj.Relative, rj.State]:
     ]
     torque = rj.Input("torque", 2)
     motors = [rj.Motor(name, torque[k]) for k, name in enumerate(NAMES)]
-    system = rj.System([upper, lower], joints, [rj.Gravity((0, 0, -9.81)), *motors])
+    system = rj.System(upper, lower, joints, motors, rj.Gravity((0, 0, -9.81)))
     return rj.Relative(system), rj.jointed_state(system, {"shoulder": 0.3, "elbow": 0.5})
 
 
@@ -38,7 +38,7 @@ def export_arm(folder: pathlib.Path, **options) -> pathlib.Path:
     return rj.export(
         model, folder / "arm.h", state0=state0, inputs=["torque"],
         outputs=[rj.JointCoordinate(name) for name in NAMES],
-        parameters=[rj.Parameter("payload", lambda e: e.model.system.bodies[1].mass, unit="kg")],
+        parameters=[rj.Parameter("lower.mass")],
         solver=diffrax.Dopri5(), dt=1e-3, **options,
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ def main() -> None:
     arm = rj.Body("arm", 1.3, (0.02, 0.06, INERTIA3), position=(0.4, 0.0, 0.0))
     hinge = rj.Revolute("ground", "arm", (0, 0, 0), axis=(0, 0, 1), name="hinge")
     damper = rj.TorsionSpring("hinge", stiffness=0.0, damping=DAMPING)
-    system = rj.System(arm, [hinge], [rj.Gravity((0, -9.81, 0)), damper])
+    system = rj.System(arm, hinge, damper, rj.Gravity((0, -9.81, 0)))
     model = rj.NullSpace(system.tracking(["hinge"]))
     rng = np.random.default_rng(7)
     folder = pathlib.Path(__file__).parent

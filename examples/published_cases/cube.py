@@ -43,11 +43,7 @@ def main(count: int = 60) -> None:
     ]
     model = rj.NullSpace(rj.FixedPointBody((NOMINAL,) * 3))
     moments = rj.Parameter(
-        "inertia",
-        lambda e: e.model.system.inertia,
-        ident.PrincipalInertia(fixed=("I3",)),
-        labels=["I1", "I2", "I3"],
-        unit="kg m^2",
+        "body.inertia", transform=ident.PrincipalInertia(fixed=("I3",)), labels=["I1", "I2", "I3"]
     )
     start = ident.start_state(model, positions=False)
     fit = rj.identify(model, runs[:count], [moments, start])

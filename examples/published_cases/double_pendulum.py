@@ -96,7 +96,7 @@ def link_frames():
         rj.Body(b.name, 1.0, (0.1,) * 3, z)
         for b, z in zip(base.bodies, ((0, 0, 0), (0, 0, -LENGTH)), strict=True)
     ]
-    return rj.System(bodies, base.joints, [rj.Gravity((0, 0, -9.81))])
+    return rj.System(bodies, base.joints, rj.Gravity((0, 0, -9.81)))
 
 
 def estimates(linear):

@@ -24,7 +24,7 @@ def pendulum():
     """Return a link on a hinge at the origin, which hangs along -z at the angle zero."""
     link = rj.Body("link", 1.0, (0.1, 0.1, 0.1))
     hinge = rj.Revolute("ground", "link", (0, 0, 0), (0, -1, 0), name="hinge")
-    return rj.System([link], [hinge], rj.Gravity((0, 0, -GRAVITY)))
+    return rj.System(link, hinge, rj.Gravity((0, 0, -GRAVITY)))
 
 
 def read(name):

@@ -1,4 +1,4 @@
-"""Controllers reach their goals."""
+"""Controllers reach their goals; regulators of linear models stabilise."""
 
 import numpy as np
 
@@ -25,3 +25,13 @@ def check_2(page, printed):
 def check_3(page, printed):
     displacements = page["sol"].coordinates["slide"][:, 0]
     np.testing.assert_allclose(displacements, move_by_samples()[::250], atol=1e-6)
+
+
+def check_4(names, printed):
+    assert not names["linear"].is_stable and names["closed"].is_stable
+    assert abs(names["balanced"].coordinates["hinge"][-1, 0]) < 1e-3
+    free, held = (
+        abs(float(run.coordinates["hinge"][-1, 0] - names["nominal"].coordinates["hinge"][-1, 0]))
+        for run in (names["free"], names["held"])
+    )
+    assert free > 0.1 and held < 0.1 * free
