@@ -11,9 +11,7 @@ hinges = [
     rj.Revolute("ground", "upper", (0, 0, 0), axis=(0, 1, 0), name="shoulder", damping=0.1),
     rj.Revolute("upper", "lower", (0, 0, -0.5), axis=(0, 1, 0), name="elbow", damping=0.02),
 ]
-system = rj.System(
-    upper, lower, hinges, rj.Motor("shoulder", torque), rj.Gravity((0, 0, -9.81))
-)
+system = rj.System(upper, lower, hinges, rj.Motor("shoulder", torque), rj.Gravity((0, 0, -9.81)))
 start, ts = system.reference_state(), np.linspace(0, 8, 321)
 sol = rj.simulate(rj.NullSpace(system), start, 8.0, ts=ts)
 shown = rj.view(sol, quantities={"torque (N m)": [torque(t) for t in ts]})

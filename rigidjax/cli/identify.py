@@ -71,7 +71,7 @@ def identify_case(
     """Fit the parameters of a model to measurements, all described in one file.
 
     The case names the model (a problem, or bodies, joints and forces), the data with their units,
-    the parameters and the method; see docs/identification.md. The exit code is 1 if the fit did not
+    the parameters and the method; see docs/case_files.md. The exit code is 1 if the fit did not
     converge, which the written files also state. The model may use any formulation, such as
     `formulation = "relative"` for joint coordinates, which is fast for open chains.
 

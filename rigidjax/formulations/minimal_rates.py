@@ -127,7 +127,7 @@ class AbstractMinimalRates(AbstractFormulation):
         r"""Return the generalised forces $\tau$ beyond those of the model that cause accelerations.
 
         Without loops $\tau = M \dot\nu + h$. With loops many do, since constraint forces can take a
-        part: those of least norm, a length of the mechanism (see `docs/systems.md`) for forces.
+        part: those of least norm, a length of the mechanism (see `docs/concepts.md`) for forces.
         `rates_dot` has to satisfy the loops: a part that they forbid has no effect.
 
         With `actuated` the forces are those of these joints alone, all others are passive: as many

@@ -17,4 +17,5 @@ def check_1(defined, printed):
     np.testing.assert_allclose(found, [float(x) for x in said.groups()], atol=5e-5)
     assert f"# {verdict}\n# {fit}\n" in text
     assert pathlib.Path("run.html").exists() and pathlib.Path("fit.md").exists()
-    assert abs(defined["fit"].estimates["damping"] - 0.08) < 3 * defined["fit"].std["damping"]
+    fit = defined["fit"]
+    assert abs(fit.estimates["hinge.damping"] - 0.08) < 3 * fit.std["hinge.damping"]
