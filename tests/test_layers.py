@@ -53,7 +53,7 @@ LINES = {
     "io": 570,
     "joints": 2_220,
     "mechanics": 5_590,
-    "models": 6_250,
+    "models": 6_260,
     "native": 14_390,
     "plotting": 1_700,
     "problems": 2_250,
