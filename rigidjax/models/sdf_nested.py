@@ -69,13 +69,14 @@ def _read_included(
     name = uri.split("://")[-1]
     home = pathlib.Path(include.path).parent
     folders = [home, home.parent, *map(pathlib.Path, packages)]
-    found = [folder / name for folder in folders]
-    found += [path / "model.sdf" for path in found]
-    path = next((path for path in found if path.is_file()), None)
+    found = [folder / part for folder in folders for part in (name, f"{name}/model.sdf")]
+    # No path, and no link on it, leaves these folders.
+    inside = [str(folder.resolve()) + os.sep for folder in folders]
+    path = next((p for p in found if p.is_file() and str(p.resolve()).startswith((*inside,))), None)
     if path is None:
         raise include.error(
             f"there is no file for {uri!r} beside the file or in a folder of `packages`, such as "
-            f"{found[0]} or {found[len(folders)]}."
+            f"{found[0]} or {found[1]}."
         )
     root = copy.deepcopy(parse(path)[0])
     models = root.all("model")

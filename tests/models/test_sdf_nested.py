@@ -81,6 +81,9 @@ def test_included_models_equal_nested_ones(tmp_path):
     check_poses(merged, MOUNT @ transform(0, 0.1, 0, 0.5, 0, -0.2), "")
     with pytest.raises(ValueError, match="there is no file for 'model://tool_model' beside the"):
         read(tmp_path, include)
+    (tmp_path.parent / "secret.sdf").write_text(OUTER.format(inner="", prefix=""))
+    with pytest.raises(ValueError, match="there is no file for '../../secret.sdf'"):
+        read(tmp_path, "<include><uri>../../secret.sdf</uri></include>")
     with pytest.raises(ValueError, match="`update` changes one file; this one includes others"):
         path = tmp_path / "outer.sdf"
         rj.models.update(path, included, tmp_path / "new.sdf", packages=packages)
