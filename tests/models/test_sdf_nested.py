@@ -85,8 +85,9 @@ def test_included_models_equal_nested_ones(tmp_path):
     with pytest.raises(ValueError, match="there is no file for '../../secret.sdf'"):
         read(tmp_path, "<include><uri>../../secret.sdf</uri></include>")
     with pytest.raises(ValueError, match="`update` changes one file; this one includes others"):
-        path = tmp_path / "outer.sdf"
-        rj.models.update(path, included, tmp_path / "new.sdf", packages=packages)
+        read(tmp_path, include, packages=packages)
+        path, new = tmp_path / "outer.sdf", tmp_path / "new.sdf"
+        rj.models.update(path, included, new, packages=packages)
     (folder / "model.sdf").write_text(f'<sdf version="1.6">{text}</sdf>')
     with pytest.raises(ValueError, match="must be an SDF file of version 1.7 or later with one"):
         read(tmp_path, include, packages=packages)
