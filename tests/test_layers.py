@@ -48,7 +48,7 @@ LINES = {
     "exporting": 830,
     "forces": 2_340,
     "formulations": 5_330,
-    "identification": 20_600,
+    "identification": 20_610,
     "initial": 1_090,
     "io": 570,
     "joints": 2_220,

@@ -102,5 +102,9 @@ def test_invalid_names_raise():
             *(rj.Parameter(f"start.{joint.name}") for joint in four_bar.system.joints[:3]),
             model=four_bar, sensors=(),
         )  # fmt: skip
+    readings = {GYROSCOPE: np.full((9, 3), 0.1)}
+    data = rj.Measurements(np.linspace(0.0, 1.0, 9), readings, noise={GYROSCOPE: 0.1})
+    with pytest.raises(ValueError, match=r"start that the joints do not allow, .* Give `state0`"):
+        rj.identify(rj.Relative(TWO.system), data, [rj.Parameter("lower.mass")])
     with pytest.raises(TypeError, match="a non-empty string, or without `where` a list of names"):
         rj.Parameter([])

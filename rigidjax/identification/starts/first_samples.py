@@ -152,7 +152,16 @@ def start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
                 f"{len(states)}."
             )
     dtype, first = jnp.result_type(runs.ts), np.asarray(runs.ts)[:, 0]
-    states = [model.check_state(s, t) for s, t in zip(states, first, strict=True)]
+    try:
+        states = [model.check_state(s, t) for s, t in zip(states, first, strict=True)]
+    except ValueError as error:
+        if state0 is not None:
+            raise
+        raise ValueError(
+            "The first samples of the sensors give a start that the joints do not allow, for which "
+            "their noise suffices. Give `state0`, such as `rj.jointed_state(system, {...})`, and "
+            f'fit what is not known of it, such as `rj.Parameter("start.hinge")`. {error}'
+        ) from error
     states = [_add_all_angles(model, state) for state in states]
     return [jax.tree.map(lambda x: x.astype(dtype), state) for state in states]
 
