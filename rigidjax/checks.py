@@ -55,7 +55,7 @@ def is_batching() -> bool:
 
 
 def check_alive(tree: T) -> T:
-    """Return a pytree; `ValueError` if a function in it remembers traced values of before."""
+    """Return a pytree; `ValueError` if a function in it holds values of a trace that has ended."""
     active = set(map(id, _traces()))
     tracers = (x for x in jax.tree.leaves(tree) if is_traced(x))
     if any(id(x._trace) not in active for x in tracers):

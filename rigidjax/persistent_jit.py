@@ -41,7 +41,7 @@ _LARGEST = 256
 _LOCK = threading.RLock()
 # Time at which this package was imported, s.
 _STARTED = time.time()
-# Whether a function is traced that has an executable, or would have one.
+# Whether a function is being traced whose executable is, or would be, stored as a whole.
 _is_tracing_whole: ContextVar[bool] = ContextVar("is_tracing_whole", default=False)
 # One mark for each argument or inexact result.
 Marks: TypeAlias = tuple[bool, ...]
@@ -432,7 +432,7 @@ def _call_impl(*leaves: Any, executable: Executable) -> list[Any]:
 
 
 def _call_lowering(context: mlir.LoweringRuleContext, *operands: Any, executable: Executable):
-    """Call the function as it is on disk."""
+    """Call the function from its StableHLO on disk."""
     from jax.extend.mlir import ir
     from jax.extend.mlir.dialects import func
 

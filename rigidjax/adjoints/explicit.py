@@ -296,7 +296,7 @@ class _ExplicitRun:
         ct_ys: Float[Array, "T n"],
         outputs: Tree,
     ):
-        """Return cotangents of a step's quantities by the outputs within it, `None` without any."""
+        """Return cotangents of a step's quantities due to outputs within it, `None` without any."""
         if self.saved_ts is None:
             return outputs, None
         ta, tb = times

@@ -89,7 +89,9 @@ def describe_model(
         check_outputs([Output("--html", html, PAGE)], force, [] if is_problem else [name])
         if file.suffix == ".toml" or is_problem:
             if ignore or fixed_base is not None or check is not None or as_json:
-                raise ValueError("`--ignore`, `--fixed-base`, `--check` and `--json` are of files.")
+                raise ValueError(
+                    "`--ignore`, `--fixed-base`, `--check` and `--json` need a model file."
+                )
             _show(name, is_problem, html, force)
             return
         program: Any = None if check is None else pick("program", check, _PROGRAMS)

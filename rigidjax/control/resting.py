@@ -54,7 +54,7 @@ def with_contacts(model: Any, transitions: Sequence[Transition]) -> AbstractForm
 
 
 class ContactMotions(NamedTuple):
-    """Distances of C contacts and their motion, of which each has an entry.
+    """Distances of C contacts and their motion; each array has one entry per contact.
 
     **Attributes:** `values`, `rates` and `accelerations` of the distances; `loads`, the
     accelerations if no contact were closed; `efforts` and `mobilities`; `is_closed`; `sizes`, see

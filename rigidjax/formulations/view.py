@@ -145,7 +145,7 @@ class Readings:
 
 
 class _ByName(Mapping):
-    """Values of things that have names; an unknown name is an error that suggests another."""
+    """Values by name; an unknown name raises an error that suggests a similar one."""
 
     def __init__(self, kind: str, names: tuple[str, ...], value: Callable[[str], Any]):
         self._kind, self._names, self._value = kind, names, value

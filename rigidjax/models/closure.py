@@ -115,7 +115,7 @@ def _opening(description: Description, closing: JointRecord) -> float:
     q = step * direction
     for _ in range(5):
         r, J = (np.concatenate(parts) for parts in trees.constraints(q))
-        # Corrections across the velocity only: along it the loop closes where it came from.
+        # Corrections normal to the velocity only: along it, the loop would close at its origin.
         rows, right = np.concatenate([J, direction[None]]), np.append(r, 0.0)
         q = q - np.linalg.lstsq(rows, right, rcond=1e-6)[0]
     return trees.violation(q) / step**2

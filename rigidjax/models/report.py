@@ -12,7 +12,7 @@ Kind: TypeAlias = Literal["read", "translated", "no meaning", "read past", "igno
 
 # Problems that one error lists.
 _SHOWN = 12
-# Similarity of a name to a known one from which on it counts as a misspelling.
+# Smallest similarity of a misspelt name to a known one.
 _ALIKE = 0.75
 
 

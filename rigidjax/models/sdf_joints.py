@@ -25,7 +25,7 @@ _KINDS: dict[str, JointKind] = {
     "fixed": "fixed", "revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic",
     "ball": "spherical", "screw": "screw", "universal": "universal", "revolute2": "universal",
 }  # fmt: skip
-# Limits from here on mean none.
+# Limits at or above this value mean that there is none.
 _NO_LIMIT = 1e16
 
 

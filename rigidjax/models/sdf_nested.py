@@ -1,4 +1,4 @@
-"""Models inside of an SDF model, nested or included, as links, joints and frames of the outer one.
+"""Models inside an SDF model, nested or included, as links, joints and frames of the outer one.
 
 Source: http://sdformat.org/tutorials?tut=composition_proposal (nested, included, merged models).
 """
@@ -18,7 +18,7 @@ _PARTS = ("link", "joint", "frame")
 # Attributes and texts with the name of a frame, a link or a joint.
 _NAMES = ("relative_to", "attached_to", "expressed_in", "joint")
 _TEXTS = ("parent", "child", "gearbox_reference_body")
-_DEEPEST = 50  # models inside of models
+_DEEPEST = 50  # levels of models inside models
 
 
 def flatten(
@@ -29,10 +29,10 @@ def flatten(
     packages: Sequence[str | os.PathLike[str]],
     depth: int = 0,
 ) -> None:
-    """Replace the models inside of a model by their links, joints and frames.
+    """Replace the models inside a model by their links, joints and frames.
 
     The link `arm` of the model `tool` gets the name `tool::arm`, of a merged model its own; the
-    frame of the model becomes a frame `tool`. Names inside of a model mean its own parts.
+    frame of the model becomes a frame `tool`. Names inside a model mean its own parts.
 
     **Arguments:** `check`, which is applied to each included file; `packages`, folders that may
     contain included files.
@@ -49,13 +49,13 @@ def flatten(
             check(nested)
             report.add("translated", str(child), f"{nested} of {nested.path}", child.line)
         if version < (1, 7):
-            text = "models inside of a model are read from version 1.7 on"
+            text = "models inside a model are read from version 1.7 on"
             report.refuse("model", str(nested), text, child.line)
             continue
         flatten(nested, version, report, check, packages, depth + 1)
         static = nested.first("static")
         if static is not None and parse_flag(static.text, static):
-            report.refuse("static", str(nested), "a static model inside of another", static.line)
+            report.refuse("static", str(nested), "a static model inside another", static.line)
         _add_parts(model, nested, version, is_merged)
         text = "links, joints and frames of the model around it"
         report.add("translated", str(nested), text, child.line)

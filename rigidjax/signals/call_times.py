@@ -75,9 +75,9 @@ def find_call_times(
         elif isinstance(mark, _MarkedInput) and any(_clock(time) != "run" for time in times):
             raise ValueError(
                 f"A law evaluates the input {leaves[k].name!r} at another time than that of the "
-                "run, but a policy, a sampled controller, a transition, and a step of a `Stepper` "
-                "or of an exported model give its value at that time alone. Bind it to a number or "
-                "a Signal, or delay it in the controller."
+                "run, but its value is known at that time only: it comes from a policy, a sampled "
+                "controller, a transition, a `Stepper` or an exported model. Bind it to a number "
+                "or a Signal, or delay it in the controller."
             )
     return jax.tree.unflatten(structure, leaves)
 

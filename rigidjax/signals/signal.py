@@ -80,7 +80,7 @@ class Signal(eqx.Module):
     - `gain`, $g$, a number, and `bias`, $b$, a number or (n,), in the unit of the values.
     - `delay`, $\tau$, s; a leaf that can be fitted if it is given, `None` for no delay.
     - `extrapolation`: value of $x$ before the first and after the last sample: `"error"` (a run
-      that leaves the table is refused, or ends with a named result, and a call of the signal
+      that leaves the table raises an error, or ends with a named result, and a call of the signal
       beyond the table returns NaN), `"constant"`, the nearest sample, or `"zero"`.
     - `name`: the name under which `rj.Measurements(inputs=...)` gives every run its own table.
 

@@ -157,7 +157,7 @@ class _HybridRun:
         self.contact_kinds = np.array(
             [k for k, item in enumerate(run.transitions) if can_rest(model, item)], int
         )
-        # Functions of which it has to be found out whether the motion passes through from rest.
+        # Functions for which a motion that starts at rest at a zero and passes it is an error.
         self.checked_kinds = np.array(
             [k for k, item in enumerate(run.transitions) if self._needs_check(item, y0)], int
         )
@@ -627,7 +627,7 @@ def _may_repeat(item: Transition) -> bool:
 
 
 def _pad(known: Bool[Array, " T"], values: Array, fill: Any) -> Array:
-    """Return an array with rows that are not known replaced."""
+    """Return an array with rows that are not `known` replaced by `fill`."""
     return jnp.where(known.reshape(known.shape + (1,) * (values.ndim - 1)), values, fill)
 
 

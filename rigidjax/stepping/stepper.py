@@ -86,7 +86,7 @@ def check_inputs(model: AbstractFormulation, inputs: Mapping[str, Any] | None) -
 
 
 def known_time(value: float, name: str) -> float:
-    """Return a positive number of seconds that is known when a stepper is built."""
+    """Return a positive number of seconds that is concrete when a stepper is built."""
     if is_traced(value):
         raise ValueError(
             f"`Stepper({name}=...)` must be a known number of seconds; got a traced value."
@@ -171,7 +171,7 @@ class Stepper(eqx.Module):
     **Arguments:**
 
     - `model`: a formulation such as `rj.Relative(system)`.
-    - `period`: s, a known number.
+    - `period`: s, a concrete number.
     - `solver`, `rtol`, `atol`, `projection`, `backend`: as of `rj.simulate`.
     - `dt`: a fixed step, s, of which the period is a multiple; `None` for adaptive steps.
     - `inputs`: inputs that are the same in all periods, by name: policies, signals or values. All
@@ -243,7 +243,7 @@ class Stepper(eqx.Module):
         """Return the start of a sequence of periods.
 
         **Arguments:** `state`, as of `rj.simulate`; `t`, its time, s.
-        **Errors:** those of `model.encode`, for values that are known. Traced values that are not
+        **Errors:** those of `model.encode`, for concrete values. Traced values that are not
         admissible give their environment the result `RESULTS.invalid_input` and NaN.
         """
         dtype = common_dtype(self.model, state)

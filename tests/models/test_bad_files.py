@@ -86,7 +86,7 @@ URDF = {
     pair(kind="hinge"): "there is no joint of the type 'hinge'",
     robot(*AB, link("c"), joint("j", "a", "c"), joint("k", "b", "c")):
         "the link 'c' is the child of 'j' already. A URDF file is a tree",
-    pair(2 * '<axis xyz="0 0 1"/>'): "<axis>: stands twice in <joint name",
+    pair(2 * '<axis xyz="0 0 1"/>'): "<axis>: is defined twice in <joint name",
     pair('<dynamics damping="-1"/>'): "damping of .* is negative; got -1",
     transmission('<joint name="j"/>'):
         "<transmission name='t'>: has 2 joints and 0 actuators; one of each is read",

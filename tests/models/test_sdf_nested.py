@@ -94,7 +94,7 @@ def test_included_models_equal_nested_ones(tmp_path):
 
 def test_unsupported_nested_models_raise(tmp_path):
     inner = TOOL.format(attributes="", pose=f"<static>true</static>{POSE}")
-    with pytest.raises(ValueError, match="a static model inside of another"):
+    with pytest.raises(ValueError, match="a static model inside another"):
         read(tmp_path, inner)
     with pytest.raises(ValueError, match="no link, joint or frame 'drill::l1'"):
         read(tmp_path, TOOL.format(attributes="", pose=POSE), "drill::")

@@ -45,7 +45,7 @@ _QUANTITIES = {"position": ("angle", "length"), "torque": ("moment", "force")}
 _QUANTITIES |= {"rate": ("angular velocity", "velocity"), "acceleration": ("acceleration",)}
 
 
-# `true` is 1.0, and `false` is 0.0, as not given.
+# `true` is 1.0; `false` is 0.0, as if left out.
 _Threshold = Annotated[float, Strict(False), Field(ge=0), Kind("true, false, or a positive number")]
 
 

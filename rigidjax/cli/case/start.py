@@ -24,8 +24,8 @@ from ...state import State
 from .schema import CaseTable
 
 # A start that is not fitted may differ from the first samples by this number of standard deviations
-# of the noise plus this fraction of the range of the measurements. It is rejected if the first
-# samples, of this number, all differ by more.
+# of the noise plus this fraction of the range of the measurements. It is rejected if all of the
+# first `_NUM_FIRST` samples differ by more.
 _MAX_DEVIATIONS, _MAX_FRACTION = 10.0, 0.01
 _NUM_FIRST = 3
 

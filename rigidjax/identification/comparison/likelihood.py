@@ -168,7 +168,7 @@ def cross_validate(optimum: Optimum, folds: int) -> Float[np.ndarray, " B"] | No
     value per run are then fitted to the run that was left out, with the others held. Estimated
     noise is that of the runs that are not left out.
 
-    **Returns:** `None` if a fit without a fold does not converge.
+    **Returns:** the deviances; `None` if a fit without a fold does not converge.
     """
     problem, minimum = optimum.problem, optimum.minimum
     search = optimum.search.with_full_horizons()

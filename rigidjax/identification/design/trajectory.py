@@ -17,7 +17,7 @@ from .motion_limits import MotionLimits, WorkspaceBox, stack_limits
 from .periodic import PeriodicMotion, TreeRows
 from .trajectory_search import search_trajectory
 
-# Samples per period of the highest harmonic: at which limits are imposed, and checked between.
+# Samples per period of the highest harmonic at which limits are imposed, and checked.
 _COARSE, _FINE = 8, 80
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from .motion_limits import WorkspaceBox, box_bounds
 from .periodic import PeriodicMotion, TreeRows, fourier_basis
 
-# Times that limits are tightened between samples.
+# Number of times that limits are tightened because the motion exceeds them between samples.
 _NUM_ROUNDS = 6
 # Excess over a limit, relative, that is round-off.
 _ROUND_OFF = 1e-9
@@ -79,7 +79,7 @@ class _Problem:
         return np.concatenate([part @ c for part in basis], axis=1), basis @ self.null
 
     def chain(self, slopes: np.ndarray, basis: np.ndarray) -> np.ndarray:
-        """Return derivatives by `z`, (..., m f), of those by the inputs of one sample (..., 3 f).
+        """Convert derivatives in the inputs of one sample, (..., 3 f), to those in `z`, (..., m f).
 
         **Arguments:** `slopes` (T, ..., 3 f); `basis` (3, T, m).
         """
@@ -104,7 +104,7 @@ class _Problem:
         }
 
     def used_derivatives(self, z: np.ndarray, ts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return derivatives of `used` by `z`, (T, n, m f) by kind."""
+        """Return derivatives of `used` with respect to `z`, (T, n, m f) by kind."""
         x, basis = self.inputs(z, ts)
         f = self.shape[1]
         # The coordinates and their derivatives are linear in `z`: (3, T, f, m f).
@@ -121,7 +121,7 @@ class _Problem:
         }
 
     def score(self, z: np.ndarray, ts: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the score and its derivatives by `z`."""
+        """Return the score and its derivatives with respect to `z`."""
         x, basis = self.inputs(z, ts)
         value, slope = self.rows.score(x)
         return value, self.chain(slope, basis).sum(axis=0)
@@ -170,7 +170,7 @@ def search_trajectory(
         kinds = {name: f"{part:.3g}" for name, part in worst.items() if part > 1}
         raise ValueError(
             f"`design_trajectory`: no motion within the limits was found from {num_starts} starts; "
-            f"the best one uses {kinds} of them (1 is the limit). Widen the limits, use a "
+            f"the best one exceeds them by the factors {kinds}. Widen the limits, use a "
             "longer period, fewer harmonics or more starts. Gravity alone may exceed a torque "
             "limit."
         )

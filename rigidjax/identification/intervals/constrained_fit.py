@@ -96,7 +96,7 @@ class HeldComponent:
         return float(np.sum(last.residuals**2) + np.sum(last.prior.residuals**2))
 
     def slope(self, minimum: Minimum) -> float:
-        """Return the derivative of the root of the sum of squares by the component, at an optimum.
+        """Return the derivative in the component of the root of the sum of squares, at an optimum.
 
         It is one over the standard deviation of the component, for residuals of unit variance.
         """

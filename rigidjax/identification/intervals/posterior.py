@@ -127,7 +127,7 @@ class LogPosterior(eqx.Module):
         return total
 
     def _log_volume(self, x: Float[Array, " U"]) -> Float[Array, ""]:
-        """Return the logarithm of the determinant of the components' derivatives by x."""
+        """Return the logarithm of the determinant of the Jacobian of the components in x."""
         shared, per_run = self._split(self.chart.coordinates(x))
 
         def volumes_of_run(per_run, run):

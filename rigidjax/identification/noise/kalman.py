@@ -56,7 +56,7 @@ def predict_covariance(
 
 
 class SampleGaps(eqx.Module):
-    """Samples of one sensor as a filter of its noise sees them; in batches with leading axes.
+    """Sampling pattern of one sensor, the input of its noise filter; batches have leading axes.
 
     **Attributes:** `gap` (T, C), since the previous sample of the channel, in s or in sampling
     intervals; `counts` (T, C), where there is a sample; `is_first` (T, C); `weight` (T, C), factor

@@ -146,8 +146,9 @@ class LevelProblem(AbstractLinearisedFit):
     sensors relative to that in `filtered`.
 
     **Attributes:** `problem`; `filtered` runs with a leading axis; `columns` (B, T, C, E + 1),
-    derivatives of the plain innovations by the coordinates of the parameters, and the innovations;
-    `levels`, given and first ones; `least` noise of the sensors (K,); see `AbstractLinearisedFit`.
+    derivatives of the plain innovations in the coordinates of the parameters, and the
+    innovations; `levels`, given and first ones; `least` noise of the sensors (K,); see
+    `AbstractLinearisedFit`.
     """
 
     problem: PredictionProblem

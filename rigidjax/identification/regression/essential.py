@@ -1,4 +1,4 @@
-"""Essential parameters: the base parameters that the data tell from zero."""
+"""Essential parameters: the base parameters that the data distinguish from zero."""
 
 import dataclasses
 from typing import Any

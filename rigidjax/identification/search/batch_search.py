@@ -26,7 +26,7 @@ from .trust_region import inverse_gram
 
 
 def set_data(problem: FitProblem) -> Any:
-    """Return what differs between the problems of different data sets."""
+    """Return the values that differ between the problems of different data sets."""
     return problem.shared, problem.runs
 
 

@@ -14,8 +14,8 @@ REGISTRY_LOCK = threading.RLock()
 # Beginning of the names under which XLA knows machine code.
 KERNEL = "rigidjax_"
 _codes: dict[str, MachineCode] = {}
-# Whether an executable is compiled that goes to disk together with its kernels. A key of each
-# kernel, which takes a third of the time of its emission, is then of no use.
+# Whether an executable is being compiled that is stored on disk together with its kernels. Keys of
+# single kernels, which take a third of the emission time, are then not needed.
 is_in_executable: ContextVar[bool] = ContextVar("is_in_executable", default=False)
 
 
