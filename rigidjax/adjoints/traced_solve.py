@@ -180,7 +180,7 @@ class TracedSolve:
         self.num_primals = sum(inexact)
         self.reverse = diffrax.RecursiveCheckpointAdjoint(checkpoints)
         self.requested_backend = requested_backend
-        # Until the jaxpr of the loop is known.
+        # Provisional, until the jaxpr of the loop is known.
         possible = requested_backend != "xla" and not why_no_kernels()
         self.backend = Backend("native" if possible else "xla")
         self.probes = probes

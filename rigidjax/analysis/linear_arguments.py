@@ -112,7 +112,7 @@ def choose_coordinates(
             raise ValueError(
                 f"`linearize(coordinates=...)` names the rates {[labels[k] for k in given]}, which "
                 f"do not determine the others: the mechanism has {len(independent)} degrees of "
-                f"freedom. Possible is {[labels[k] for k in independent]}."
+                f"freedom. A possible choice is {[labels[k] for k in independent]}."
             )
         independent = given
     of_positions = independent_columns(J_of_positions) if J_of_positions is not J else independent

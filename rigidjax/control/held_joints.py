@@ -289,7 +289,7 @@ def stop_locked(model: Any, t: Scalar, y: Unknowns) -> Unknowns:
 
 
 def _with_mode(model: Any, y: Unknowns, name: str, value: float) -> Unknowns:
-    """Return the unknowns with a mode of all coordinates of a joint, if it has this mode."""
+    """Return the unknowns with a mode set for all coordinates of a joint, if it has this mode."""
     if name not in model.multibody.sources:
         return y
     shape = model.multibody.sources[name][0].shape

@@ -27,8 +27,8 @@ from .consistent import consistent_state
 # Largest step, rad or m, by which joints approach their coordinates: with longer ones a loop may
 # close on its other branch. Traced coordinates are approached in a fixed number of steps.
 _STEP, _STEPS = 0.2, 16
-# Distance, rad or m, of states that are extrapolated to a singular position, and their weights. The
-# error of 1e-10 is small against the tolerance of velocities.
+# Spacing, rad or m, of the states before a singular position from which it is extrapolated, and
+# their weights. The error of 1e-10 is below the tolerance of velocities.
 _NEAR = 1e-2
 _EXTRAPOLATION = (1.0, -5.0, 10.0, -10.0, 5.0)
 

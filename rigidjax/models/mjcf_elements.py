@@ -59,7 +59,7 @@ def find_reference_configuration(compiled: CompiledModel) -> Any:
 
 
 def is_active(compiled: CompiledModel, e: int) -> bool:
-    """Return whether an equality holds, as far as the file decides it."""
+    """Return whether the file makes an equality active from the start."""
     return bool(compiled.model.eq_active0[e]) and not compiled.disables("EQUALITY")
 
 

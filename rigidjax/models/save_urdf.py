@@ -82,7 +82,7 @@ def save_urdf(source: Model | System, path: pathlib.Path, name: str) -> None:
         parent, child = (_body(system, end) for end in (joint.parent, joint.child))
         if child == tree.root:
             continue
-        # The frame or link that the joint names, on the same body.
+        # The frame or link that the joint names, if it is on the same body.
         link = ends.get(joint.name, (joint.parent,))[0]
         if link not in tree.links or tree.links[link].body != parent:
             link = tree.root if parent == GROUND else parent

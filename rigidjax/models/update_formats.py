@@ -246,7 +246,7 @@ class MjcfNumbers:
             )
         model, mujoco = self.compiled.model, self.compiled.mujoco
         j = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, joint)
-        # Without the part of an actuator.
+        # MuJoCo's value, less what an actuator adds to it, is the number in the file.
         own = float(getattr(model, f"dof_{attribute}")[model.jnt_dofadr[j]])
         self.edits.set_numbers(self.joints[joint], attribute, [own + (new - old)], eps)
 

@@ -388,7 +388,7 @@ def _step(stepper: Stepper, y: StepperState, values: dict[str, Array]) -> Steppe
 def _compiled_step(stepper: Stepper) -> Callable[..., StepperState]:
     """Return the compiled function of a period of this stepper, the same one each time."""
     if id(stepper) not in _COMPILED:
-        # The compiled function must not keep the stepper alive, whose end removes it.
+        # The function must not keep the stepper alive: it is removed when the stepper is collected.
         leaves, structure = jax.tree.flatten(stepper)
         _COMPILED[id(stepper)] = eqx.filter_jit(
             lambda y, values: _step(jax.tree.unflatten(structure, leaves), y, values)

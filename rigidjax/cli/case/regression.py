@@ -334,5 +334,5 @@ def check_model_output(path: pathlib.Path, case: RegressionCase) -> None:
     if case.consistent is None:
         raise ValueError(
             f"The fitted model {path} needs `consistent` in [regress]: least squares alone may "
-            "give bodies that do not exist. Write `consistent = true`."
+            "give bodies that are not physical. Write `consistent = true`."
         )

@@ -230,7 +230,7 @@ def _check_inputs(plan: RunPlan, inputs: Sequence[Parameter]) -> None:
         if not isinstance(p.transform, Bounded):
             raise ValueError(
                 f"The input {p.name!r} needs bounds: `rj.Parameter({p.name!r}, where, "
-                "rj.identification.Bounded(lower, upper))`; more of an input always tells more."
+                "rj.identification.Bounded(lower, upper))`, as larger inputs always tell more."
             )
         if not all(np.isfinite(x).all() for x in (p.transform.lower, p.transform.upper)):
             raise ValueError(

@@ -25,7 +25,7 @@ from ..regression.regressor import (
 )
 from .motion_limits import WorkspaceBox
 
-# Random samples that find the base parameters, per coordinate.
+# Number of random samples per coordinate that determine the base parameters.
 _NUM_RANDOM = 30
 # Part of the rate limit at which the sign of a rate is smoothed in the design.
 _SMOOTH = 0.02

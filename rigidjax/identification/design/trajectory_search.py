@@ -10,11 +10,11 @@ from .periodic import PeriodicMotion, TreeRows, fourier_basis
 
 # Number of times that limits are tightened because the motion exceeds them between samples.
 _NUM_ROUNDS = 6
-# Excess over a limit, relative, that is round-off.
+# Relative excess over a limit that counts as round-off.
 _ROUND_OFF = 1e-9
 # Tolerance of the search, of the score and of the limits.
 _TOLERANCE = 1e-5
-# Distance to the limits, relative, that covers this tolerance.
+# Relative distance that the search keeps from the limits, to allow for `_TOLERANCE`.
 _MARGIN = 1e-4
 
 
@@ -46,7 +46,7 @@ class _Problem:
         self.box = box_bounds(boxes)
         count = 2 * harmonics + 1
         start = fourier_basis(np.zeros(1), period, harmonics)[1:, 0]
-        # Coefficients without rate and acceleration at the start.
+        # Basis of the coefficients for which rate and acceleration at the start are zero.
         null = np.linalg.svd(start)[2][2:].T if from_rest else np.eye(count)
         self.null, self.shape = null, (null.shape[1], len(bounds["low"]))
         self.middle = 0.5 * (bounds["low"] + bounds["high"])
@@ -61,7 +61,7 @@ class _Problem:
         self.sides["workspace"] = (np.isfinite(high), np.isfinite(low))
 
     def largest(self, kind: str, used: np.ndarray) -> np.ndarray:
-        """Return the largest used part of the limits of a kind that exist, (n,)."""
+        """Return the largest used fraction of the existing limits of a kind, (n,)."""
         upper, lower = self.sides[kind]
         above = np.where(upper, used, -np.inf).max(axis=0)
         return np.maximum(above, np.where(lower, -used, -np.inf).max(axis=0))

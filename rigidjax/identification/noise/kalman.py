@@ -31,7 +31,7 @@ def update(
     **Source:** Anderson and Moore, Optimal Filtering (1979), Section 6.4, sequential processing.
     """
     count = len(H)
-    # The change of the state is `X e` after the channels so far.
+    # After the channels so far, the state has changed by `X e` for the innovations `e`.
     X, rows, variances = jnp.zeros((P.shape[0], count), P.dtype), [], []
     unit = jnp.eye(count, dtype=P.dtype)
     for c in range(count):

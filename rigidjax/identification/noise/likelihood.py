@@ -20,7 +20,7 @@ from .models import AbstractNoise
 # Diagonal that is added to the normal matrix with columns of norm one.
 _RIDGE = 1e-12
 _MAX_STEPS = 100
-# Largest standard deviation of the logarithm of a number of the noise.
+# Largest standard deviation of the logarithm of a noise parameter.
 _WIDEST = 1.0
 # Fewest degrees of freedom of the variance of an estimate.
 _FEWEST = 4.0

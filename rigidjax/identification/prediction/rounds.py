@@ -48,7 +48,7 @@ class NoiseLevels(NamedTuple):
 def _natural_intensity(filtered: FilteredRun, noise: ProcessNoise) -> Float[Array, " S"]:
     """Return the intensity of each source whose effect over one interval is, in the root mean
     square over samples and channels, as large as the noise of the sensors."""
-    # Effect of the interval before each sample.
+    # Readings at each sample, and the effect of the interval before it.
     H, Q = filtered.readings[:, 1:], filtered.effect[:, :-1]
     per_channel = jnp.einsum("btci,btmij,btcj->m", H, Q, H)
     sources = np.array([channel.source for channel in noise.channels], int)
@@ -146,9 +146,8 @@ class LevelProblem(AbstractLinearisedFit):
     sensors relative to that in `filtered`.
 
     **Attributes:** `problem`; `filtered` runs with a leading axis; `columns` (B, T, C, E + 1),
-    derivatives of the plain innovations in the coordinates of the parameters, and the
-    innovations; `levels`, given and first ones; `least` noise of the sensors (K,); see
-    `AbstractLinearisedFit`.
+    derivatives of the plain innovations in the coordinates of parameters, and these; `levels`,
+    given and first ones; `least` noise of the sensors (K,); see `AbstractLinearisedFit`.
     """
 
     problem: PredictionProblem

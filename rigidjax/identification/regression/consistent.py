@@ -116,7 +116,7 @@ def consistent_regression(
     if not weight > 0:
         raise ValueError(
             f"`consistent_regression(weight=...)` must be positive; got {weight}. A small one, "
-            "such as 1e-6, leaves the data alone wherever they say anything."
+            "such as 1e-6, only affects parameters that the data do not determine."
         )
     data = regression.data
     start = _prior_parameters(regression, {} if prior is None else prior)

@@ -18,7 +18,7 @@ from .whiteness import Whiteness, reject_jointly
 LEVEL = 0.005
 # Ratio of standard deviations above which methods disagree.
 _DISAGREE = 1.2
-# Names in one sentence.
+# Largest number of names in one sentence.
 _MANY = 4
 # Names of the intervals by covariances, in tables.
 METHOD_NAMES = {

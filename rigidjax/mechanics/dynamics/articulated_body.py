@@ -395,8 +395,7 @@ def _project_inertia(
 def _invert(D: Float[Array, "k k"]) -> Float[Array, "k k"]:
     if len(D) != 3:
         return invert(D[None])[0]
-    # Entry by entry: whole rows are no faster where the entries of a vector belong to different
-    # systems.
+    # Entry by entry: whole rows are no faster where a vector holds entries of many systems.
     (a, f, e), (_, b, d), (_, _, c) = (jnp.unstack(row) for row in jnp.unstack(D))
     k11, k22, k33 = b * c - d * d, a * c - e * e, a * b - f * f
     k23, k13, k12 = e * f - a * d, d * f - b * e, d * e - c * f
