@@ -263,13 +263,13 @@ class Executable:
         return jax.tree.unflatten(self._tangents[marks], needed)
 
     def tangent(self, marks: Marks, *args: Any) -> list[Any]:
-        """Return tangents of inexact results, from what they need and marked tangents."""
+        """Return tangents of inexact results, from the arrays they need and marked tangents."""
         count = len(args) - sum(marks)
         return list(self._tangent_of(marks, args[:count])(*args[count:]))
 
     def cotangent(self, marks: Marks, given: Marks, *args: Any) -> list[Any]:
-        """Return cotangents of marked arguments, `None` for zero, from what tangents need and from
-        the cotangents of `given` inexact results."""
+        """Return cotangents of marked arguments, `None` for zero, from the arrays tangents need and
+        from the cotangents of `given` inexact results."""
         count = len(args) - sum(given)
         tangent = self._tangent_of(marks, args[:count])
         moving, _ = _split(self.arguments, marks)

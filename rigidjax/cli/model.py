@@ -184,7 +184,7 @@ def _facts(model: Model, file: pathlib.Path) -> dict[str, Any]:
 
 def _body_facts(body: Body) -> dict[str, Any]:
     values = np.sort(np.asarray(principal_euler_values(body.inertia)))
-    # Rounding of flat bodies and rods, as when the model is loaded.
+    # Tolerates the rounding of flat bodies and rods, as `load` does.
     is_physical = bool(values[0] >= -32 * np.finfo(float).eps * np.abs(values).sum())
     return {
         "name": body.name,

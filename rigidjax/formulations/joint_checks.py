@@ -42,8 +42,8 @@ from .charts import Unknowns
 if TYPE_CHECKING:
     from .coordinates import AbstractCoordinates
 
-# Violations of a joint that a state may have: positions in parts of the mechanism's length (angles
-# in rad), velocities in parts of the largest rate.
+# Violations of a joint that a state may have: positions relative to the mechanism's length (angles
+# in rad), velocities relative to the largest rate.
 TOLERANCE = 1e-6
 # Round-off of positions far from the origin that is no violation, in units of the last place.
 _ROUND_OFF = 8

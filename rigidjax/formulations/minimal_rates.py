@@ -100,7 +100,7 @@ class AbstractMinimalRates(AbstractFormulation):
         r"""Return the generalised forces $h$ with $M \dot\nu + h = \tau$.
 
         Gyroscopic and centrifugal forces, less all forces of the model: gravity, springs, motors,
-        damping. $\tau$ is what acts beyond them, zero in a simulation.
+        damping. $\tau$ are further forces, zero in a simulation.
         **Returns:** shape (f,), N and N m.
         """
         at = self.configuration(t, y)
@@ -132,8 +132,8 @@ class AbstractMinimalRates(AbstractFormulation):
 
         With `actuated` the forces are those of these joints alone, all others are passive: as many
         actuated rates as degrees of freedom have unique forces, more have those of least norm,
-        fewer raise an error unless they suffice (to 1.5e-8 of the largest force, or of what
-        1 rad/s^2 takes; to 3e-4 in single precision).
+        fewer raise an error unless they suffice (to 1.5e-8 of the largest force, or of that for 1
+        rad/s^2; to 3e-4 in single precision).
 
         **Arguments:** `rates_dot`, $\dot\nu$, shape (f,), in the order of `rate_labels`;
         `actuated`, names of tree joints, or single entries of `rate_labels`.

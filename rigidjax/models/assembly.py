@@ -68,7 +68,7 @@ def assemble(
 ) -> Model:
     """Return the model of a description; see `load` for the arguments.
 
-    **Errors:** `ValueError` for refused features and for joints that cannot be expressed.
+    **Errors:** `ValueError` for unsupported features, and joints that cannot be expressed.
     """
     report = description.report
     assemblies = group_links(description, lump_fixed)

@@ -99,9 +99,9 @@ def refuse_locked_loops(description: Description) -> Description:
 
 
 def _opening(description: Description, closing: JointRecord) -> float:
-    """Return the violation per square of a displacement of a loop by itself (m, rad).
+    """Return the violation of one loop per square of its displacement (m, rad).
 
-    It is that along the only velocity, and zero for a loop with none or several.
+    The displacement is along the only velocity; the result is zero for a loop with none or several.
     """
     trees = LoopKinematics(
         dataclasses.replace(description, joints=_loop_of(description, closing), couplings=[])

@@ -1,6 +1,6 @@
 """Conversion of states, and of velocities in a state, to those of other programs and back.
 
-Coordinates and velocities of each tree joint are functions of its own in the system.
+Coordinates and velocities of each tree joint are functions of those of the same joint here.
 """
 
 import functools

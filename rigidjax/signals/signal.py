@@ -147,8 +147,8 @@ class Signal(eqx.Module):
     def __getitem__(self, index: int) -> "Signal":
         """Return the function of one entry of a table of shape (K, n), which shares its times.
 
-        **Errors:** `TypeError` for a table of shape (K,), or what is not an integer; `IndexError`
-        for an index out of range.
+        **Errors:** `TypeError` for a table of shape (K,), or an index that is not an integer;
+        `IndexError` for an index out of range.
         """
         if self.values.ndim != 2:
             raise TypeError(
@@ -339,7 +339,7 @@ def _look_up(signal: Signal, t: Scalar) -> Float[Array, " *shape"]:
     """Return the value of a signal by a search of its table, NaN beyond a table without values."""
     value = signal.piece(t)(t)
     if signal.is_law or signal.extrapolation != "error":
-        return value  # A run refuses to leave the table of a law, by a named result.
+        return value  # A run does not leave the table of a law: it ends with a named result.
     return jnp.where(signal.exceeds(t, t), jnp.nan, value)
 
 

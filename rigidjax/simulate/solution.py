@@ -60,7 +60,7 @@ def summary_lines(solution: "Solution") -> list[str]:
 
 
 class ResolvedRotation(NamedTuple):
-    """A rotating body that dictates the length of steps.
+    """A rotating body that limits the length of steps.
 
     `body` and `joint`, their names; `rate`, rad/s; `angle`, mean rotation in a step, rad.
     """
@@ -71,7 +71,7 @@ class ResolvedRotation(NamedTuple):
     angle: float
 
 
-# Mean rotation per step, rad, and number of revolutions above which a body dictates the steps.
+# Mean rotation per step, rad, and number of revolutions above which a body limits the steps.
 _LARGE_ANGLE, _MANY_REVOLUTIONS = 0.5, 10
 
 

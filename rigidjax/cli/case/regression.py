@@ -90,7 +90,7 @@ class CoupledTable(CaseTable):
 
 
 class RegressTable(CaseTable):
-    """`[regress]`: terms of the joints, arguments of `regress`, and what follows it."""
+    """`[regress]`: terms of the joints, arguments of `regress`, and the regressions after it."""
 
     terms: Texts = ()
     noise: Numbers = None

@@ -140,7 +140,7 @@ def check_same_data(fits: Sequence[Fit]) -> None:
 
 
 def _difference(first: Runs, other: Runs) -> str:
-    """Return in what the data of two fits differ, `""` if they are the same."""
+    """Return the difference between the data of two fits in words, `""` if they are the same."""
     names = [s.name for s in first.sensors], [s.name for s in other.sensors]
     if names[0] != names[1]:
         return f"the sensors, {names[1]} instead of {names[0]}"

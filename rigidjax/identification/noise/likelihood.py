@@ -27,7 +27,7 @@ _FEWEST = 4.0
 
 
 class SensorNoise(eqx.Module):
-    """Noise model of one sensor and what is known of it.
+    """Noise model of one sensor, its gaps, and whether its white noise is known.
 
     **Attributes:** `model`, `None` for white noise; `gaps` (B, T, C); `white_is_known`, whether the
     noise of the measurements was given: white residuals then have unit variance.

@@ -264,7 +264,7 @@ def _level_problem(
 def covariance_from_levels(
     problem: PredictionProblem, shared: Array, per_run: Array, levels: NoiseLevels
 ) -> Float[Array, "U U"]:
-    """Return what the uncertainty of noise levels adds to the covariance of the coordinates."""
+    """Return the increase of the coordinates' covariance by the uncertainty of the noise levels."""
     filtered = filter_runs(problem, shared, per_run, levels)
     data = _level_problem(problem, shared, per_run, levels, filtered)
     return covariance_from_noise(data, data.start)

@@ -134,7 +134,7 @@ def find_active_bounds(
 
 
 class Uncertainty(NamedTuple):
-    """Covariances of the estimates, and what the residuals say of them.
+    """Covariances of the estimates, and findings from the residuals against them.
 
     **Attributes:** `covariances` by method, and the `method` of the intervals; `spectrum` with the
     covariance of the scores of this method; `findings` against the intervals.

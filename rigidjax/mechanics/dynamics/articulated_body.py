@@ -252,8 +252,8 @@ def _pad_subspaces(
     S: Float[Array, "f 6"],
     rotors: Float[Array, " f"] | None,
 ) -> tuple[Float[Array, "n k 6"], Float[Array, "n k k"]]:
-    """Return the motion subspaces of the bodies of a segment, with rows of zeros, and what is
-    added to the diagonal of $D$."""
+    """Return the motion subspaces of the bodies of a segment, with rows of zeros, and the terms
+    that are added to the diagonal of $D$."""
     unit = np.eye(segment.width)
     diagonal = jnp.asarray(unit * (slots == len(S))[:, :, None], S.dtype)
     with_zeros = S
