@@ -236,7 +236,7 @@ def _euler_tensor_is_valid(inertia: Array) -> Array:
 
 
 def _or_one(x: Scalar, good: Bool[Array, ""]) -> Scalar:
-    """Return `x` where it is good, 1 elsewhere; NumPy scalars stay NumPy scalars."""
+    """Return `x` where `good` is true, 1 elsewhere; NumPy scalars stay NumPy scalars."""
     good = good.astype(x.dtype)
     return x * good + 1.0 * (1 - good)
 

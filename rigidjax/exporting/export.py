@@ -130,7 +130,7 @@ class _Build:
 
 
 def _write_fmu(build: _Build, path: pathlib.Path, version: str, platforms: Sequence[str]) -> None:
-    # A frequent communication step, which any other may replace.
+    # A common communication step; the importing program may choose another.
     step = 0.01 if build.flat.is_adaptive else build.flat.stepper.period
     names = path.stem, build.prefix
     jaxprs = "".join(str(f.closed) for f in build.functions)

@@ -109,5 +109,5 @@ def check_forces(
         return checked_with_derivatives(forces, check_rest)
     if rest.size and not np.max(rest) <= small:
         where = labels[int(np.argmax(rest))]
-        raise ValueError(f"{message} The most is missing at the rate {where!r}.")
+        raise ValueError(f"{message} The largest missing force is at {where!r}.")
     return forces

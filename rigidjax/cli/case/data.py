@@ -310,8 +310,8 @@ class Reader:
         fixed = self.read_column(align.reference)
         if len(fixed) not in (1, len(moved)):
             raise ValueError(
-                f"`align`: {pathlib.Path(str(source.file)).name} has {len(moved)} runs; its reference "
-                f"{align.reference.file.name} needs as many, or one, and has {len(fixed)}."
+                f"`align`: {pathlib.Path(str(source.file)).name} has {len(moved)} runs; the file "
+                f"{align.reference.file.name} needs one or as many, and has {len(fixed)}."
             )
         if len(fixed) == 1:
             fixed = fixed * len(moved)

@@ -200,7 +200,7 @@ def _start_inside(
     u = np.concatenate([np.asarray(x).reshape(-1) for x in problem.start_coordinates()])
     norm = np.linalg.norm(np.asarray(optimum.minimum.last.coordinate_jacobian()), axis=0)
     std = 1 / np.where(norm > 0, norm, 1.0)
-    # A logarithm has an exponential effect, so that its step is a logarithm too.
+    # A change of a logarithm has an exponential effect: the logarithm of `std` is enough.
     is_linear = np.isfinite(lower) | np.isfinite(upper)
     inside = np.where(is_linear, std, np.log(np.maximum(std, 1.0)))
     width = upper - lower

@@ -56,9 +56,9 @@ def find_origins(joint: AbstractJoint, system: AbstractSystem) -> list[np.ndarra
 
 
 def check_points(joint: AbstractJoint, system: AbstractSystem) -> AbstractJoint:
-    """Return the joint; raise `ValueError` for missing points that no frame supplies.
+    """Return the joint; raise `ValueError` for missing points that frames do not determine.
 
-    Also where the frames at both ends have different origins.
+    The frames at both ends must not have different origins.
 
     **Arguments:** `system`, which has its bodies and frames.
     """
