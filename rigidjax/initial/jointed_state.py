@@ -160,8 +160,8 @@ def _check_joint(
     if not (shaped and all(np.isfinite(x).all() for x in known)):
         shown = [x.tolist() if isinstance(x, np.ndarray) else f"shape {x.shape}" for x in pair]
         raise ValueError(
-            f"The {type(joint).__name__} {name!r} has {count} coordinates, lengths before angles, "
-            f"finite numbers; got {shown[0]} and the rates {shown[1]}."
+            f"The {type(joint).__name__} {name!r} needs {count} finite coordinates, lengths before "
+            f"angles; got {shown[0]} and the rates {shown[1]}."
         )
     finite = [finite_rule(f"jointed_state(..., {name!r})")]
     pair = [x if isinstance(x, np.ndarray) else check_all(x, finite) for x in pair]

@@ -98,8 +98,8 @@ def _with_call_times(signal: Signal, times: Sequence["_Line | None"]) -> Signal:
     if None in clocks and signal.extrapolation == "error":
         raise ValueError(
             f"A law calls {signal.label} at times that depend on the state, or not linearly on "
-            "time, so that a run could leave its table unnoticed. Give it `extrapolation=`"
-            '`"constant"` or `"zero"`.'
+            "time, so that a run could leave its table unnoticed. Give it "
+            '`extrapolation="constant"` or `"zero"`.'
         )
     dtype = signal.ts.dtype
     known = tuple(

@@ -53,7 +53,7 @@ def estimate_starts(
 def estimate_start(
     model: AbstractFormulation, run: Measurements, positions: bool = True, rates: bool = True
 ) -> State:
-    """Return the start state of one run; `positions` or `rates` may stay those of the reference."""
+    """Return the start state of one run; `positions`, `rates`: whether these are estimated."""
     system = model.multibody
     if not has_joints(system):
         state = system.reference_state()

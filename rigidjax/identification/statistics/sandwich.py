@@ -172,7 +172,7 @@ def _prewhiten(runs: Sequence[np.ndarray], orders: int) -> _Whitened:
         gain[j] = 1 / (1 - total)
         along = np.linalg.pinv(rows[:, 1:].T @ rows[:, 1:], hermitian=True)
         spread[j] = np.mean(errors**2) * np.sum(along) * 4 * gain[j] ** 2
-        # Samples without a complete past have no error; the others stand for them.
+        # Samples without a complete history have no prediction error; the others represent them.
         factor, first = np.sqrt(count / len(rows)), 0
         for run, x in zip(whitened, series, strict=True):
             size = max(len(x) - order, 0)
