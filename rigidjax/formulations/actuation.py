@@ -90,7 +90,7 @@ def check_forces(
     labels: Sequence[str],
     names: str | Sequence[str],
 ) -> Float[Array, " f"]:
-    """Return the forces, or raise if the rest of `forces_of_actuated` is not zero.
+    """Return the forces, or raise if the remainder of `forces_of_actuated` is not zero.
 
     **Errors:** `ValueError`, at run time if traced.
     """

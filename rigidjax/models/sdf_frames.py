@@ -51,9 +51,7 @@ class Frames:
         reference = "" if pose is None else pose.attributes.get(self.attribute, "")
         if reference not in ("", WORLD) and not self.is_nested:
             assert pose is not None
-            raise pose.error(
-                f"the model is relative to {reference!r}; it must be relative to the world."
-            )
+            raise pose.error(f"the model is relative to {reference!r}; it must be the world.")
         of_frame = read_pose(self.model)
         name = self.model.attributes.get("placement_frame")
         return of_frame.then(self.place(name, self.model).inverse()) if name else of_frame

@@ -152,7 +152,7 @@ SDF = {
     sdf('<link name="a"><inertial><fluid_added_mass/></inertial></link>'):
         "added mass of a fluid is not supported",
     sdf('<pose relative_to="f">0 0 0 0 0 0</pose>' + TWO):
-        "the model is relative to 'f'; it must be relative to the world",
+        "the model is relative to 'f'; it must be the world",
     sdf('<frame name="f"/><frame name="g"/>' + TWO)
         .replace('name="m"', 'name="m" canonical_link="f"'):
         "the canonical link 'f' is no link of the model",

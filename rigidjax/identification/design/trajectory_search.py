@@ -19,7 +19,7 @@ _MARGIN = 1e-4
 
 
 class FoundTrajectory(NamedTuple):
-    """A motion within the limits, its score, the used part of the limits, and convergence."""
+    """A motion within the limits, its score, the fraction of limits it uses, and convergence."""
 
     motion: PeriodicMotion
     score: float
@@ -89,7 +89,7 @@ class _Problem:
         return out.reshape(*out.shape[:-2], -1)
 
     def used(self, z: np.ndarray, ts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the used part of the limits by kind, (T, n)."""
+        """Return the used fraction of the limits by kind, (T, n)."""
         x, _ = self.inputs(z, ts)
         q, v, a = np.split(x, 3, axis=1)
         torques, points = self.rows.evaluate_bounded(x)
@@ -180,7 +180,7 @@ def search_trajectory(
 def _search(
     problem: _Problem, z: np.ndarray, grids: tuple[np.ndarray, np.ndarray], max_iterations: int
 ) -> tuple[FoundTrajectory | None, dict[str, float]]:
-    """Return the motion from one start, `None` if it exceeds a limit, and the used parts."""
+    """Return the motion from one start, `None` if it exceeds a limit, and the used fractions."""
     # Imported here because it takes long.
     from scipy.optimize import minimize
 
