@@ -161,7 +161,7 @@ class _ExplicitRun:
 
     def stage_time(self, i: int | Count, ta: Scalar, tb: Scalar):
         c = self.c[i]
-        # The end of the step is exact.
+        # A stage at the end of the step has its exact time, without round-off.
         return jnp.where(c == 1, tb, ta + c * (tb - ta))
 
     def evaluate_stages(self, ta: Scalar, tb: Scalar, y: Vector):

@@ -84,7 +84,7 @@ class Holding(NamedTuple):
     `held_coordinates`.
 
     **Attributes:** `efforts` that hold them, zero where none does; `accelerations`, of contacts
-    those of their distances; `mobilities`, the acceleration by a unit effort; `loads`, the
+    those of their distances; `mobilities`, the acceleration per unit effort; `loads`, the
     accelerations without efforts; shape (K + C,). `nu_dot`, the generalised accelerations.
     """
 
