@@ -34,7 +34,7 @@ from ..solvers.wrappers.knots import KnotController
 from .boundaries import Boundaries, Tree, after_last_step, boundaries_are_wanted
 from .record import Record, is_recordable, put, record_run, take
 
-# Largest size of a record of all steps.
+# Largest size of a record of all steps, in bytes.
 _MAX_DIRECT_BYTES = 2**22
 
 # Unknowns and state of the solver.

@@ -13,7 +13,7 @@ from .description import Link, LinkShape, Placement
 from .report import Report
 
 _SIDES = 24
-# Bytes of a Collada file, as of model files.
+# Largest size of a Collada file in bytes, as for model files.
 _LARGEST = 64 * 2**20
 
 

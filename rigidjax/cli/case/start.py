@@ -76,7 +76,7 @@ def _fitted_sensor_types(parameter: Parameter) -> tuple[type, ...]:
 
 
 def _is_calibrated(sensor: Any, parameters: Sequence[Parameter], experiment: Experiment) -> bool:
-    """Return whether bias or scale of a sensor is fitted, which makes its first sample vague."""
+    """Return whether bias or scale of a sensor is fitted: its first sample then proves nothing."""
     for where in (where for p in parameters for where in (p.where, *p.tied)):
         try:
             leaf = where(experiment)

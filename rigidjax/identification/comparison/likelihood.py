@@ -19,7 +19,7 @@ from ..search.problem import FitProblem
 
 # Relative difference of samples up to which they are the same.
 _ROUND_OFF = 1e-6
-# Weight of a change of a held component, in units of one over its standard deviation.
+# Weight that holds a component, relative to the reciprocal of its standard deviation.
 _HOLD = 1e4
 
 

@@ -264,8 +264,8 @@ def _raise_infeasible(given: Excitation) -> NoReturn:
     if given.identifiability.identifiable:
         raise ValueError(
             "`design_experiment`: the run that was given determines the parameters, but the "
-            "criterion has no finite derivative by the inputs there, nor at another start. Start "
-            "away from bounds, or try more starts."
+            "criterion has no finite derivative with respect to the inputs there, nor at another "
+            "start. Start away from bounds, or try more starts."
         )
     raise ValueError(
         "`design_experiment`: the parameters are not determined at any start. "

@@ -13,7 +13,7 @@ from ..search.optimum import Optimum
 from ..search.problem import FitProblem
 from ..transforms.elementwise import AbstractElementwise
 
-# Weight of a change of the held component, in units of one over its standard deviation. The data
+# Weight that holds the component, relative to the reciprocal of its standard deviation. The data
 # move it by 1e-8 of a standard deviation, which the value that is read off includes.
 _HOLD = 1e4
 

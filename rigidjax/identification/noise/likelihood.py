@@ -22,7 +22,7 @@ _RIDGE = 1e-12
 _MAX_STEPS = 100
 # Largest standard deviation of the logarithm of a noise parameter.
 _WIDEST = 1.0
-# Fewest degrees of freedom of the variance of an estimate.
+# Smallest number of degrees of freedom of the variance of an estimate.
 _FEWEST = 4.0
 
 

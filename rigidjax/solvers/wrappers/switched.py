@@ -111,7 +111,7 @@ def with_switching_times(kwargs: dict[str, PyTree], is_second: bool = False) -> 
             "`Relative` or `Absolute(index=0)`, or replace the jump by a steep slope."
         )
         return kwargs
-    # Within hooks that replace signals and values of controllers.
+    # The hook is inside those that replace signals and values of controllers.
     hooks, memory, flags = hooks_of(kwargs["solver"]), state.solver_state, ()
     if hooks:
         memory, flags = memory
