@@ -14,7 +14,7 @@ from ..search.problem import FitProblem
 from ..transforms.elementwise import AbstractElementwise
 
 # Weight that holds the component, relative to the reciprocal of its standard deviation. The data
-# move it by 1e-8 of a standard deviation, which the value that is read off includes.
+# move it by 1e-8 of a standard deviation, which the reported value includes.
 _HOLD = 1e4
 
 

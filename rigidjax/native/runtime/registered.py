@@ -11,7 +11,7 @@ from .codegen import MachineCode, OptimisationLevel
 
 # Without the lock two threads could register the same kernel with XLA twice.
 REGISTRY_LOCK = threading.RLock()
-# Beginning of the names under which XLA knows machine code.
+# Prefix of the names under which machine code is registered with XLA.
 KERNEL = "rigidjax_"
 _codes: dict[str, MachineCode] = {}
 # Whether an executable is being compiled that is stored on disk together with its kernels. Keys of
