@@ -49,8 +49,7 @@ class Boundaries(NamedTuple):
     def step_back(self, motion: Vector, bar_start: Scalar, bar_end: Scalar) -> "Boundaries":
         """Add the cotangents of the start and the end of a step.
 
-        **Arguments:** `motion`, derivatives of its end in `sources`; cotangents `bar_start`,
-        `bar_end`.
+        **Arguments:** `motion`, derivatives of its end in the `sources`; `bar_start`, `bar_end`.
         """
         return Boundaries(self.sources + (bar_end + self.later) * motion, bar_start)
 
