@@ -1,4 +1,4 @@
-"""Functions of arrays that NumPy evaluates where values are known."""
+"""Functions of arrays that NumPy evaluates where values are concrete."""
 
 import functools
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from .checks import as_leaf, is_traced
 def evaluate(
     function: Callable[..., Any], *options: Any, is_linear: bool = False
 ) -> Callable[..., Any]:
-    """Return a function of arrays: by NumPy where values are known, compiled as one elsewhere.
+    """Return a function of arrays: by NumPy where values are concrete, compiled elsewhere.
 
     **Arguments:** `function(*options, xp, *arrays)`, where `xp` is `numpy` or `jax.numpy`;
     `is_linear`, whether it is linear, which spares a compiled function.

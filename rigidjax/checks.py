@@ -55,7 +55,7 @@ def is_batching() -> bool:
 
 
 def check_alive(tree: T) -> T:
-    """Return a pytree; `ValueError` if a function in it remembers traced values of before."""
+    """Return a pytree; `ValueError` if a function in it holds values of a trace that has ended."""
     active = set(map(id, _traces()))
     tracers = (x for x in jax.tree.leaves(tree) if is_traced(x))
     if any(id(x._trace) not in active for x in tracers):
@@ -313,7 +313,7 @@ def finite_rule(argument: str) -> Rule:
 
 
 def as_leaf(value: Any) -> Array:
-    """Return a checked value as the JAX array that a module stores."""
+    """Convert a checked value to the JAX array that a module stores."""
     if isinstance(value, jax.Array):
         return jnp.asarray(value) if jax.typeof(value).weak_type else value
     # A constant is not part of an enclosing trace; `jnp.asarray` compiles a function per shape.
@@ -322,28 +322,28 @@ def as_leaf(value: Any) -> Array:
 
 
 def finite_leaf(value: ArrayInput | None, argument: str, *shapes: tuple[int, ...]) -> Array:
-    """Return a finite array of one of `shapes`, see `float_array`, as a module stores it."""
+    """Convert to a finite array of one of `shapes` for a module; see `float_array`."""
     return as_leaf(check_finite(float_array(value, argument, *shapes), argument))
 
 
 def vector_leaf(value: ArrayInput, argument: str) -> Float[Array, "3"]:
-    """Return a finite vector (3,) as a module stores it."""
+    """Convert to a finite vector (3,) for a module."""
     return finite_leaf(value, argument, (3,))
 
 
 def scalar_leaf(value: ArrayInput, argument: str) -> Float[Array, ""]:
-    """Return a finite scalar as a module stores it."""
+    """Convert to a finite scalar for a module."""
     return finite_leaf(value, argument, ())
 
 
 def nonnegative_leaf(value: ArrayInput, argument: str) -> Float[Array, ""]:
-    """Return a finite scalar that is not negative as a module stores it."""
+    """Convert to a finite scalar for a module, which must not be negative."""
     rule = (lambda x: x >= 0, f"`{argument}` must not be negative.")
     return as_leaf(check_all(float_array(value, argument, ()), [finite_rule(argument), rule]))
 
 
 def positive_leaf(value: ArrayInput, argument: str) -> Float[Array, ""]:
-    """Return a finite, positive scalar as a module stores it."""
+    """Convert to a finite scalar for a module, which must be positive."""
     rule = (lambda x: x > 0, f"`{argument}` must be positive.")
     return as_leaf(check_all(float_array(value, argument, ()), [finite_rule(argument), rule]))
 

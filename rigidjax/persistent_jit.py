@@ -41,7 +41,7 @@ _LARGEST = 256
 _LOCK = threading.RLock()
 # Time at which this package was imported, s.
 _STARTED = time.time()
-# Whether a function is traced that has an executable, or would have one.
+# Whether a function is being traced whose executable is, or would be, stored as a whole.
 _is_tracing_whole: ContextVar[bool] = ContextVar("is_tracing_whole", default=False)
 # One mark for each argument or inexact result.
 Marks: TypeAlias = tuple[bool, ...]
@@ -263,13 +263,13 @@ class Executable:
         return jax.tree.unflatten(self._tangents[marks], needed)
 
     def tangent(self, marks: Marks, *args: Any) -> list[Any]:
-        """Return tangents of inexact results, from what they need and marked tangents."""
+        """Return tangents of inexact results, from the arrays they need and marked tangents."""
         count = len(args) - sum(marks)
         return list(self._tangent_of(marks, args[:count])(*args[count:]))
 
     def cotangent(self, marks: Marks, given: Marks, *args: Any) -> list[Any]:
-        """Return cotangents of marked arguments, `None` for zero, from what tangents need and from
-        the cotangents of `given` inexact results."""
+        """Return cotangents of marked arguments, `None` for zero, from the arrays tangents need and
+        from the cotangents of `given` inexact results."""
         count = len(args) - sum(given)
         tangent = self._tangent_of(marks, args[:count])
         moving, _ = _split(self.arguments, marks)
@@ -432,7 +432,7 @@ def _call_impl(*leaves: Any, executable: Executable) -> list[Any]:
 
 
 def _call_lowering(context: mlir.LoweringRuleContext, *operands: Any, executable: Executable):
-    """Call the function as it is on disk."""
+    """Call the function from its StableHLO on disk."""
     from jax.extend.mlir import ir
     from jax.extend.mlir.dialects import func
 

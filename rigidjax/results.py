@@ -111,7 +111,7 @@ def first_failure(result: Any, then: Any) -> Any:
 
 
 def is_successful(result: Any) -> bool | Flag:
-    """Return whether a result of diffrax is that of success, without a trace if it is known."""
+    """Return whether a result of diffrax is that of success, without a trace if it is concrete."""
     if result.is_traced():
         return diffrax.is_successful(result)
     return bool(np.all(result._value == diffrax.RESULTS.successful._value))

@@ -124,7 +124,7 @@ def _solve_jvp(
 ):
     primals, others, _ = solve.split(inputs)
     tangents = tangents[: solve.num_primals]
-    # Inputs with zero tangents are left out, which are usually most parameters of a model.
+    # Inputs with zero tangents, usually most parameters of a model, are left out.
     with_tangent = tuple(t is not None and type(t) is not ad.Zero for t in tangents)
     moving = _batch_like([t for t, g in zip(tangents, with_tangent, strict=True) if g], inputs)
     out = _forward_p.bind(
@@ -157,7 +157,7 @@ def _tangent_abstract(*inputs: Sequence[Any], solve: TracedSolve, with_tangent: 
 def _linear_jvp(primitive: Primitive, map_of: Callable[..., Iterable[Array]]):
     """Return the JVP rule of a primitive that is linear in its last inputs and depends on primals.
 
-    **Arguments:** `primitive`; `map_of`, its function by operations that can be differentiated.
+    **Arguments:** `primitive`; `map_of`, its function in terms of differentiable operations.
     """
 
     def jvp(inputs, tangents, *, solve, **params):
@@ -193,7 +193,7 @@ def _tangent_transpose(
     cotangents = _instantiate(cotangents, solve.out_avals)
     cotangents = _batch_like(cotangents, [*primals, *others])
     count = len(solve.inexact)
-    # Tangents that are not transposed are zeros of inputs that are not differentiated.
+    # Tangents that are not transposed belong to inputs without derivatives, and are zero.
     unknown = iter(ad.is_undefined_primal(x) for x in inputs[count:])
     wanted = tuple(g and next(unknown) for g in with_tangent)
     out = _cotangent_p.bind(*primals, *others, *cotangents, solve=solve, wanted=wanted)
@@ -268,7 +268,7 @@ _forward_p.multiple_results = True
 class Batch(NamedTuple):
     """One `jax.vmap` of values and tangents.
 
-    **Attributes:** `axes`, of the inputs; `size`; `of_values`, whether values are batched too.
+    **Attributes:** `axes` of the inputs; `size`; `of_values`, whether values are batched too.
     """
 
     axes: tuple[int | None, ...]

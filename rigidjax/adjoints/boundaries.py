@@ -49,7 +49,7 @@ class Boundaries(NamedTuple):
     def step_back(self, motion: Vector, bar_start: Scalar, bar_end: Scalar) -> "Boundaries":
         """Add the cotangents of the start and the end of a step.
 
-        **Arguments:** `motion`, derivatives of its end by the `sources`; `bar_start`, `bar_end`.
+        **Arguments:** `motion`, derivatives of its end in the `sources`; `bar_start`, `bar_end`.
         """
         return Boundaries(self.sources + (bar_end + self.later) * motion, bar_start)
 
@@ -80,9 +80,9 @@ def probed_loop(
     the initial state of the solver, so that callers must not use it.
 
     **Arguments:** `adjoint`, of diffrax; `kwargs`, of `AbstractAdjoint.loop`; `wanted`, a tree like
-    `kwargs`, `True` for the arrays by which the run is differentiated, `None` for none; `prepare`,
-    a function that returns the solver to be used from the arguments; `probes`, whether a probe
-    chooses steps.
+    `kwargs`, `True` for the arrays with respect to which the run is differentiated, `None` for
+    none; `prepare`, a function that returns the solver to be used from the arguments; `probes`,
+    whether a probe chooses steps.
     """
     plain = kwargs
     if wanted is not None and not kwargs["saveat"].solver_state:
@@ -110,7 +110,7 @@ def probed_loop(
 class NestedForwardMode(diffrax.AbstractAdjoint):
     """Forward mode of any order, without a bound on the number of steps.
 
-    Steps are accurate for the derivatives by all unknowns and parameters.
+    Steps are accurate for the derivatives with respect to all unknowns and parameters.
     """
 
     def loop(self, **kwargs: PyTree) -> tuple[PyTree, dict[str, PyTree]]:

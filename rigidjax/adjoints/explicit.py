@@ -161,7 +161,7 @@ class _ExplicitRun:
 
     def stage_time(self, i: int | Count, ta: Scalar, tb: Scalar):
         c = self.c[i]
-        # The end of the step is exact.
+        # A stage at the end of the step has its exact time, without round-off.
         return jnp.where(c == 1, tb, ta + c * (tb - ta))
 
     def evaluate_stages(self, ta: Scalar, tb: Scalar, y: Vector):
@@ -296,7 +296,7 @@ class _ExplicitRun:
         ct_ys: Float[Array, "T n"],
         outputs: Tree,
     ):
-        """Return cotangents of a step's quantities by the outputs within it, `None` without any."""
+        """Return cotangents of a step's quantities due to outputs within it, `None` without any."""
         if self.saved_ts is None:
             return outputs, None
         ta, tb = times

@@ -26,8 +26,8 @@ class Record(NamedTuple):
     count: Count  # pyright: ignore[reportIncompatibleMethodOverride]
     start: Scalar  # first boundary
     end: Scalar  # last boundary
-    # Derivatives of the boundaries by the start, the planned end of the first step, the end, and
-    # the parameters of knots.
+    # Derivatives of the boundaries with respect to the start, the planned end of the first step,
+    # the end, and the parameters of knots.
     motions: Float[Array, "N 3+D"] | None
     states: PyTree[Array]  # at the start of every segment
     # Rows of the steps of the last segment, by their index in it; `None` if there is no `row_of`.
@@ -62,7 +62,7 @@ def is_recordable(kwargs: Tree) -> bool:
 
 
 class Attempts:
-    """The main loop of diffrax, restricted to what `is_recordable` admits, by single attempts.
+    """The main loop of diffrax for runs that `is_recordable` admits, one attempt at a time.
 
     A run is a dictionary of the boundaries of the next step and their derivatives, the unknowns,
     the states of solver and controller, whether all steps succeeded, and the number of attempts.
@@ -78,7 +78,7 @@ class Attempts:
         self.clip_floor = self.t1
         for _ in range(100):
             self.clip_floor = eqxi.prevbefore(self.clip_floor)
-        # Derivatives of boundaries by the start, the end of the first step and the end of the run.
+        # Derivatives of boundaries with respect to the run's start, first step's end, and end.
         size = 3 + len(knot_parameters(self.controller))
         self.by_start, self.by_step, self.by_end = jnp.eye(3, size, dtype=self.init.tprev.dtype)
 

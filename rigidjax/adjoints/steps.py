@@ -34,7 +34,7 @@ from ..solvers.wrappers.knots import KnotController
 from .boundaries import Boundaries, Tree, after_last_step, boundaries_are_wanted
 from .record import Record, is_recordable, put, record_run, take
 
-# Largest size of a record of all steps.
+# Largest size of a record of all steps, in bytes.
 _MAX_DIRECT_BYTES = 2**22
 
 # Unknowns and state of the solver.
@@ -58,7 +58,7 @@ def is_supported(kwargs: Tree) -> bool:
     # Implicit methods of diffrax are left out: `Kvaerno5` raises errors about infinite values in a
     # batch.
     kinds: Any = AbstractDAESolver | AbstractStructureSolver
-    if not kwargs["saveat"].solver_state:  # The form of its stages changes the state of an `ERK`.
+    if not kwargs["saveat"].solver_state:  # Unrolling changes an `ERK`'s state.
         kinds |= diffrax.AbstractERK
     return isinstance(solver, kinds) and type(controller) in _CONTROLLERS and is_recordable(kwargs)
 
@@ -84,7 +84,7 @@ def _state_after(before: SolverState, after: SolverState):
 
 
 def _differentiable_parts(kwargs: Tree):
-    """Return the arguments by which a step is differentiated, beside its start."""
+    """Return the arguments that a step is differentiated with respect to, besides its start."""
     return kwargs["terms"], kwargs["args"], kwargs["solver"]
 
 
@@ -127,7 +127,7 @@ class _ReplayedRun:
         return self.differentiable_start(before), self.recorder.step_record(before[1], after[1])
 
     def step(self, times: Float[Array, "2"], state: SolverState):
-        """Make the step again; return its start and record, and the state after it."""
+        """Repeat the step; return its start and record, and the state after it."""
         y, before = state
         recorded_kwargs = self.recorded_kwargs
         y1, _, _, after, _ = recorded_kwargs["solver"].step(

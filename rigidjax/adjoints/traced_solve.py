@@ -134,7 +134,7 @@ class _ExposedField(eqx.Module):
 
 
 def _freeze(signal: Signal | Piece | Pieces, t: Time) -> Signal | Piece | Pieces:
-    """Return the polynomials of a signal around a time, of a frozen one as they are."""
+    """Return the polynomials of a signal around a time; a frozen signal is returned unchanged."""
     return signal.freeze(t, t) if isinstance(signal, Signal) else signal
 
 
@@ -180,7 +180,7 @@ class TracedSolve:
         self.num_primals = sum(inexact)
         self.reverse = diffrax.RecursiveCheckpointAdjoint(checkpoints)
         self.requested_backend = requested_backend
-        # Until the jaxpr of the loop is known.
+        # Provisional, until the jaxpr of the loop is known.
         possible = requested_backend != "xla" and not why_no_kernels()
         self.backend = Backend("native" if possible else "xla")
         self.probes = probes
@@ -212,8 +212,8 @@ class TracedSolve:
 
         **Arguments:** `adjoint`; `primals`, `others`, arrays of the arguments; `unrolled`, whether
         to unroll the stages of a small vector field in a batch or with tangents; `differentiated`,
-        the primals by which the loop is differentiated, for which steps are accurate too, `None`
-        for none.
+        the primals that the loop is differentiated with respect to, for which steps are accurate
+        too, `None` for none.
         """
 
         def prepare(kwargs):
@@ -255,9 +255,9 @@ class TracedSolve:
     def stacks_tangents(self) -> bool:
         """Whether all tangents of a point in a batch are computed by one lane of a kernel.
 
-        For an explicit method with a large vector field this code, long for several tangents, takes
-        twice as long to compile as that in which each tangent has a lane and repeats the values,
-        and is slower. Implicit methods factorise once for all tangents.
+        For an explicit method with a large vector field such a kernel takes twice as long to
+        compile as one in which each tangent has a lane and repeats the values, and is slower.
+        Implicit methods factorise once for all tangents.
         """
         if not explicit_evaluations(self.static["solver"]):
             return True
@@ -287,7 +287,7 @@ class TracedSolve:
         return trace_without_mesh(flat, primals, others)
 
     def evaluate(self, inputs: Sequence[Any], differentiated: Marks | None = None):
-        """Return all outputs, with steps accurate for derivatives by `differentiated` primals.
+        """Return all outputs, with steps accurate for derivatives in the `differentiated` primals.
 
         The stages of a batch are unrolled, which is faster. For a single trajectory the longer
         compile time would exceed the gain.
@@ -496,7 +496,7 @@ class TracedSolve:
         final: Any = jax.tree.unflatten(self.out_treedef, leaves)[0]
         saved = final.save_state
         marks = self.mark_inputs(wanted)
-        # Wrappers and forms of the stages keep the leaves of the solver.
+        # Wrapping a solver or changing the form of its stages does not change its leaves.
         pairs = zip(jax.tree.leaves(plain["solver"]), jax.tree.leaves(marks["solver"]), strict=True)
         marked = {id(leaf) for leaf, is_marked in pairs if is_marked}
         kwargs["solver"] = self.solver_with_stages(kwargs, "reverse")

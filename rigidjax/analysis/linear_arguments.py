@@ -31,7 +31,7 @@ class IndependentRates(NamedTuple):
     velocities: tuple[int, ...]
 
     def coordinates(self, count: int, dtype: Any) -> LocalCoordinates:
-        """Return the local coordinates, `count` generalised velocities in all."""
+        """Return the selection of local coordinates out of `count` generalised velocities."""
         positions = selection(self.positions, count, dtype)
         velocities = selection(self.velocities, count, dtype)
         return LocalCoordinates(positions, velocities, positions.free.T, velocities.free.T)
@@ -112,7 +112,7 @@ def choose_coordinates(
             raise ValueError(
                 f"`linearize(coordinates=...)` names the rates {[labels[k] for k in given]}, which "
                 f"do not determine the others: the mechanism has {len(independent)} degrees of "
-                f"freedom. Possible is {[labels[k] for k in independent]}."
+                f"freedom. A possible choice is {[labels[k] for k in independent]}."
             )
         independent = given
     of_positions = independent_columns(J_of_positions) if J_of_positions is not J else independent
@@ -122,7 +122,7 @@ def choose_coordinates(
 def check_inputs(
     model: AbstractNullSpace, inputs: Sequence[str] | Mapping[str, Any], num_states: int | None
 ) -> tuple[dict[str, Input], Array, dict[str, Any]]:
-    """Return the inputs with columns in `B`, their values, and what else is bound.
+    """Return the inputs with columns in `B`, their values, and the other bound inputs.
 
     **Returns:** the values have shape (m,), or (T, m) for T states.
     """

@@ -227,6 +227,6 @@ def _linearise_states(
 
 _linearise = persistent_jit(_linearise_state)
 _linearise_all = persistent_jit(_linearise_states)
-# Kernels compile faster.
+# Kernels of these functions, which compile faster.
 _linearise_by_kernel = persistent_jit(functools.partial(call_by_kernel, _linearise_state))
 _linearise_all_by_kernel = persistent_jit(functools.partial(call_by_kernel, _linearise_states))

@@ -41,9 +41,9 @@ class Body(eqx.Module):
 
     - `name`, unique in a system; `"ground"` is the inertial frame and cannot be used.
     - `mass`, kg. Zero, with zero inertia, makes a massless link inside a tree (`NullSpace`,
-      `Relative`); a run is refused if the joints allow a motion that moves no mass. A function of
-      time, or an `rj.Signal`, makes a body that loses or gains mass; the field `mass` is then its
-      value at t = 0 and `mass_law` the function. Mass that leaves takes its momentum along and
+      `Relative`); a run raises an error if the joints allow a motion that moves no mass. A function
+      of time, or an `rj.Signal`, makes a body that loses or gains mass; the field `mass` is then
+      its value at t = 0 and `mass_law` the function. Mass that leaves takes its momentum along and
       exerts no force, so add thrust as a force.
     - `inertia`, about the centre of mass, principal (3,) or symmetric (3, 3), kg m^2, body axes.
     - `position` of the centre of mass, (3,) m, space components.

@@ -126,8 +126,8 @@ def nearest_physical(inertia: ArrayInput, margin: ArrayInput = 0.0) -> NearestPh
     It minimises $|\Delta I|^2 = |\Delta E|^2 + \mathrm{tr}(\Delta E)^2$ subject to
     $E_i + \Delta E_i \ge$ `margin` $\cdot |\mathrm{tr} E|$ for the principal Euler values. The
     closed-form solution compares one candidate for each set of active bounds. The principal axes do
-    not change. Derivatives by principal moments are exact; derivatives by a tensor with equal
-    moments are exact only if it is physical already.
+    not change. Derivatives with respect to principal moments are exact; those with respect to a
+    tensor with equal moments are exact only if it is physical already.
 
     **Arguments:** `inertia`, (3,) or (3, 3), kg m^2; `margin`, smallest admissible
     $E_i/|\mathrm{tr} E|$, below 1/3.
@@ -236,7 +236,7 @@ def _euler_tensor_is_valid(inertia: Array) -> Array:
 
 
 def _or_one(x: Scalar, good: Bool[Array, ""]) -> Scalar:
-    """Return `x` where it is good, 1 elsewhere; NumPy scalars stay NumPy scalars."""
+    """Return `x` where `good` is true, 1 elsewhere; NumPy scalars stay NumPy scalars."""
     good = good.astype(x.dtype)
     return x * good + 1.0 * (1 - good)
 

@@ -184,8 +184,8 @@ def _solid(
 ) -> MassProperties:
     """Return the mass properties of a solid.
 
-    **Arguments:** `measure`, which returns its volume, the squares of its radii of gyration, and
-    its centre of mass if that is not the origin, of the module of arrays and its dimensions.
+    **Arguments:** `measure`, a function of the array module and the dimensions that returns the
+    volume, the squares of the radii of gyration, and the centre of mass if that is not the origin.
     """
     of_density, value = _mass_or_density(shape, density, mass)
     return MassProperties(*evaluate(_properties, measure, of_density)(value, *dimensions))

@@ -136,5 +136,5 @@ def main() -> None:
     try:
         app(prog_name="rigidjax")
     finally:
-        # Python's end searches everything once more.
+        # At exit Python would search all objects once more.
         gc.freeze()

@@ -36,7 +36,7 @@ FILES = (
     "racket_fit.md",
 )
 
-# Compared formulations: of each kind, and with each kind of rotation.
+# Formulations that are compared: one of each kind, and one with each kind of rotation.
 COMPARED = (
     "null space, quaternion",
     "null space, directors",

@@ -51,7 +51,7 @@ def run_identification(arguments: Sequence[Any], options: Mapping[str, Any]) -> 
 
 
 def print_summary(target: Console, title: str, timed: Timed, runs: str = "run") -> None:
-    """Print the verdict on the intervals; the size of data and parameters, and the outcome."""
+    """Print the verdict on the intervals, the numbers of data and parameters, and the outcome."""
     found = timed.fit
     style = "bold red" if found.verdict.is_warning else "bold green"
     target.print(f"[{style}]{escape(str(found.verdict))}[/]")

@@ -89,7 +89,9 @@ def describe_model(
         check_outputs([Output("--html", html, PAGE)], force, [] if is_problem else [name])
         if file.suffix == ".toml" or is_problem:
             if ignore or fixed_base is not None or check is not None or as_json:
-                raise ValueError("`--ignore`, `--fixed-base`, `--check` and `--json` are of files.")
+                raise ValueError(
+                    "`--ignore`, `--fixed-base`, `--check` and `--json` need a model file."
+                )
             _show(name, is_problem, html, force)
             return
         program: Any = None if check is None else pick("program", check, _PROGRAMS)
@@ -182,7 +184,7 @@ def _facts(model: Model, file: pathlib.Path) -> dict[str, Any]:
 
 def _body_facts(body: Body) -> dict[str, Any]:
     values = np.sort(np.asarray(principal_euler_values(body.inertia)))
-    # Rounding of flat bodies and rods, as when the model is loaded.
+    # Tolerates the rounding of flat bodies and rods, as `load` does.
     is_physical = bool(values[0] >= -32 * np.finfo(float).eps * np.abs(values).sum())
     return {
         "name": body.name,

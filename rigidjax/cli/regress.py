@@ -166,6 +166,6 @@ def _write(
         velocity = case.options.get("friction_velocity", _VELOCITY)
         system = with_constants(consistent.system, values, velocity)
         with warnings.catch_warnings():
-            # The file that is read again has been reported on.
+            # Reading the file for the first time has already reported on it.
             warnings.simplefilter("ignore")
             update(case.path, system, outputs.model, **case.options)

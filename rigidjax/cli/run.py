@@ -215,7 +215,7 @@ def show_trajectories(
     **Arguments:** `options` of simulations, which are refused.
     """
     if options:
-        raise ValueError(f"`--{options[0]}` is of simulations; {names[0]} is a stored trajectory.")
+        raise ValueError(f"`--{options[0]}` is for simulations; {names[0]} is a stored trajectory.")
     files = [checks.check_readable(name) for name in names]
     for file in files:
         if file.suffix.lower() not in NETCDF:
@@ -229,7 +229,7 @@ def show_trajectories(
 
 
 class Task(NamedTuple):
-    """A problem, its formulation, settings and inputs of its run, and the files that it is in."""
+    """A problem, its formulation, settings and inputs of its run, and the files that contain it."""
 
     problem: Problem
     model: AbstractFormulation

@@ -45,7 +45,7 @@ class AbstractContact(eqx.Module):
 
     @abc.abstractmethod
     def check(self, model: AbstractFormulation) -> None:
-        """Raise `ValueError` if `model` lacks what the distance is measured of."""
+        """Raise `ValueError` if `model` lacks the body or joint that the distance refers to."""
 
     @abc.abstractmethod
     def can_rest(self, model: AbstractNullSpace) -> bool:

@@ -1,7 +1,7 @@
 r"""Joints that are held at rest: stick and slip by friction, locks and their release.
 
 A joint slips where the effort that holds it reaches the level of friction at rest, and sticks where
-its rate passes through zero; if friction cannot hold it, it slips on at once. One coordinate
+its rate passes through zero; if friction cannot hold it, it continues to slip. One coordinate
 changes at a time: after its change, and after every other transition, the coordinate whose mode
 contradicts the motion most changes next, until none does.
 """
@@ -30,9 +30,9 @@ from ..signals.controllers import SwitchedValue
 from ..signals.inputs import InputTarget, inputs_of
 from .transition import AbstractChange, Transition
 
-# Rates that count as zero, over those that the kinetic energy and friction could cause.
+# Rates that count as zero, relative to those that the kinetic energy and friction could cause.
 _REST = 1e-12
-# Excess of an effort or an acceleration, over friction at rest, that counts as round-off.
+# Excess of an effort or an acceleration, relative to friction at rest, that counts as round-off.
 _ROUND_OFF = 1e-10
 
 
@@ -41,7 +41,7 @@ class _Motion:
 
     **Attributes:** `sticks`, whether friction holds it; `is_locked`; `direction` of sliding;
     `effort` that holds it; `rate`; `is_moving`, whether the rate is more than round-off;
-    `acceleration`; `mobility`, the acceleration by a unit effort; `law` of friction.
+    `acceleration`; `mobility`, the acceleration per unit effort; `law` of friction.
     """
 
     def __init__(self, model: Any, t: Scalar, y: Unknowns, k: int, duration: Scalar):
@@ -197,7 +197,7 @@ def _mode_of(
 
 
 def _with_entry(model: Any, y: Unknowns, item: HeldCoordinate, mode: Scalar) -> Array:
-    """Return the modes of a joint with another one of a coordinate."""
+    """Return the modes of a joint with the mode of one coordinate replaced."""
     value = model.held_inputs(y)[item.mode]
     if not value.shape:
         return jax.lax.stop_gradient(mode)
@@ -280,7 +280,7 @@ def stop_locked(model: Any, t: Scalar, y: Unknowns) -> Unknowns:
     modes = model.modes(y) if isinstance(model, AbstractNullSpace) else None
     if modes is None or not modes.are_locks[: len(modes.coordinates)].any():
         return y
-    # Closed contacts answer by impacts of their own.
+    # Closed contacts respond with impacts of their own.
     open_ = jnp.zeros(len(modes.contacts), bool)
     modes = modes._replace(held=modes.held.at[len(modes.coordinates) :].set(open_))
     nu = model.rates_of(y)
@@ -289,7 +289,7 @@ def stop_locked(model: Any, t: Scalar, y: Unknowns) -> Unknowns:
 
 
 def _with_mode(model: Any, y: Unknowns, name: str, value: float) -> Unknowns:
-    """Return the unknowns with a mode of all coordinates of a joint, if it has this mode."""
+    """Return the unknowns with a mode set for all coordinates of a joint, if it has this mode."""
     if name not in model.multibody.sources:
         return y
     shape = model.multibody.sources[name][0].shape

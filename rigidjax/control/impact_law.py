@@ -14,21 +14,21 @@ from jaxtyping import Array, Bool, Float
 
 from ..annotations import Scalar
 
-# Steps, in each of which the direction of friction is constant. The normal velocity changes by
-# this part of its initial value in a step, for a rate above the least one.
+# Numbers of steps; in a step the direction of friction is constant and the normal velocity changes
+# by `_PART` of its initial value, unless its rate is below `_LEAST_RATE`.
 _STEPS, _EQUAL_STEPS = 192, 144
 _PART = 1 / 64
 _LEAST_RATE = 1e-2
 _GROWTH = 1.5
-# Cosine of the angle between friction and the slip against it that counts as one.
+# Cosine of the angle between friction and the opposite of the slip that counts as one.
 _STRAIGHT = 1.0 - 1e-9
 # Newton steps for the direction of sliding.
 _ITERATIONS = 12
-# Part of the trace, times the root of round-off, that is added to the diagonal of a matrix which is
-# singular where joints block a direction.
+# Diagonal shift, in units of the trace times the square root of machine precision, of a matrix that
+# is singular where joints block a direction.
 _SHIFT = 1e-2
-# Mobility of a sticking point along the normal, relative to that of a free one, that is none, over
-# the root of round-off.
+# Mobility of a sticking point along the normal that counts as zero, relative to that of a free
+# point, in units of the square root of machine precision.
 _WEDGED = 1e-1
 
 
@@ -83,8 +83,8 @@ def frictional_impulse(
         against = -_solve_singular(B, middle) / (0.5 * length)
         stops = against @ against <= mu * mu
         until, stopping = _stop(slip, held, B, mu)
-        # Otherwise friction that does no work reverses the slip.
-        # Where the point cannot stick, a slip ends only if it does not turn before.
+        # Without `stopping`, friction that does no work would reverse the slip.
+        # Where the point cannot stick, a slip ends only if it has not changed direction before.
         opposes = slip @ stopping <= jnp.where(can_stick, 0.0, -_STRAIGHT * mu * _norm(slip))
         settles = opposes & ~rests & (until <= length)
         force = jnp.where(settles, stopping, jnp.where(stops, against, slides))

@@ -54,7 +54,7 @@ def with_contacts(model: Any, transitions: Sequence[Transition]) -> AbstractForm
 
 
 class ContactMotions(NamedTuple):
-    """Distances of C contacts and their motion, of which each has an entry.
+    """Distances of C contacts and their motion; each array has one entry per contact.
 
     **Attributes:** `values`, `rates` and `accelerations` of the distances; `loads`, the
     accelerations if no contact were closed; `efforts` and `mobilities`; `is_closed`; `sizes`, see
@@ -73,7 +73,7 @@ class ContactMotions(NamedTuple):
 
     @property
     def penetrations(self) -> Float[Array, " C"]:
-        """Negative distances that errors of an integration explain."""
+        """Largest penetrations that errors of the integration can explain."""
         return jnp.finfo(self.values.dtype).eps ** 0.5 * self.sizes
 
     @property
@@ -89,7 +89,7 @@ class ContactMotions(NamedTuple):
 
     @property
     def is_moving(self) -> Bool[Array, " C"]:
-        """Whether a distance changes for longer than a short time."""
+        """Whether a distance keeps changing for longer than `short`."""
         return jnp.abs(self.rates) > self.short * jnp.abs(self.loads)
 
     @property

@@ -67,7 +67,7 @@ def evaluate_by_workers(
     import cloudpickle
     from distributed.scheduler import KilledWorker
 
-    # As bytes, by which a worker recognises the function that it has traced.
+    # A worker recognises by these bytes a function that it has traced already.
     payload = cloudpickle.dumps((run, members.tree([leaf[:1] for leaf in members.leaves])))
     x64 = bool(jax.config.read("jax_enable_x64"))
 
@@ -99,7 +99,7 @@ _LOCK = threading.Lock()
 def _trace(payload: bytes, x64: bool) -> TracedRun:
     import cloudpickle
 
-    # Before arrays of the function are loaded, which would lose their precision.
+    # Enabled before the function is loaded, whose arrays would lose their precision otherwise.
     jax.config.update("jax_enable_x64", x64)
     run, parameters = cloudpickle.loads(payload)
     return TracedRun(run, Members(parameters))

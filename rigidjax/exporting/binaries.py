@@ -25,7 +25,7 @@ class Platform(NamedTuple):
     suffix: str
 
 
-# By the names of FMI 3.0. The kernels need AVX2, FMA and BMI on x86-64. glibc 2.17 is of 2012.
+# Named as in FMI 3.0. On x86-64 the kernels need AVX2, FMA and BMI. glibc 2.17 is from 2012.
 PLATFORMS = {
     "x86_64-linux": Platform(
         Processor("x86_64-unknown-linux-gnu", "x86-64-v3", 4),

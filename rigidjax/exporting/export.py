@@ -56,8 +56,8 @@ def export(
 
     An FMU offers co-simulation, by the method of `rj.Stepper`, and model exchange, in which the
     importing program integrates; directional derivatives, and with FMI 3.0 adjoint derivatives, of
-    rates and outputs by states, inputs and parameters; and states that are saved and restored. The
-    states are the unknowns of the formulation, with the names of `rj.io.names.unknown_names`. Model
+    rates and outputs with respect to states, inputs and parameters; and saved states. The states
+    are the unknowns of the formulation, with the names of `rj.io.names.unknown_names`. Model
     exchange does not project: drift of constraints is left to the tolerance of the importing
     program, and `rj.Relative` has no drift in tree joints.
 
@@ -130,7 +130,7 @@ class _Build:
 
 
 def _write_fmu(build: _Build, path: pathlib.Path, version: str, platforms: Sequence[str]) -> None:
-    # A frequent communication step, which any other may replace.
+    # A common communication step; the importing program may choose another.
     step = 0.01 if build.flat.is_adaptive else build.flat.stepper.period
     names = path.stem, build.prefix
     jaxprs = "".join(str(f.closed) for f in build.functions)
@@ -175,7 +175,7 @@ def choose_platforms(
     if fmi_version not in (None, "2.0", "3.0"):
         raise ValueError(f'`export(fmi_version=...)` must be "2.0" or "3.0"; got {fmi_version!r}.')
     if fmi_version is not None and path.suffix == ".h":
-        raise ValueError("`export(fmi_version=...)` is of FMUs; leave it out for a C library.")
+        raise ValueError("`export(fmi_version=...)` is for FMUs; leave it out for a C library.")
     if names is None:
         machine = platform.machine()
         machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(machine, machine)

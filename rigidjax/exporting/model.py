@@ -112,7 +112,7 @@ class FlatModel(eqx.Module):
         return out
 
     def feeds_through(self) -> list[bool]:
-        """Return for each output whether it depends on the inputs at once, not by the states."""
+        """Return for each output whether it depends on the inputs other than through the states."""
         (n, m, k), out = self.counts, []
         for sensor in self.outputs:
 

@@ -102,8 +102,8 @@ class Absolute(AbstractAbsolute):
     def multipliers(self, t: Float[Array, ""], y: Unknowns) -> Float[Array, " m"]:
         r"""Return the multipliers $\lambda$ of the internal constraints and of those of the joints.
 
-        In postprocessing for index 0, a part of the unknowns otherwise; of least norm if
-        constraints are redundant.
+        They are computed in postprocessing for index 0, and part of the unknowns otherwise; of
+        least norm if constraints are redundant.
         **Returns:** shape (m,): J for every body in the order of `rotation.constraint`, then the
         joints group by group (joints of the same kind together); see `reactions`.
         **Source:** Lang (6), (40).

@@ -99,10 +99,10 @@ class AbstractAbsolute(AbstractFormulation):
 
     @property
     def indices(self) -> tuple[int, ...]:
-        r"""Differentiation index of each unknown, as solvers want it for their error estimate.
+        r"""Differentiation index of each unknown, which solvers use in their error estimate.
 
         Multipliers of the index-1 equations count as index 2: they stand in one equation with
-        $\dot v$ and have its errors, which are by $1/h$ larger than those of $v$.
+        $\dot v$ and have its errors, which are larger than those of $v$ by a factor of $1/h$.
         """
         layout = self.layout
         place = np.arange(layout.size) - layout.num_positions

@@ -59,14 +59,14 @@ def forces_of_actuated(
     rows: frozenset[int],
     loops: LoopGradient | None,
 ) -> tuple[Float[Array, " f"], Float[Array, " f"]]:
-    """Return forces at the actuated rates alone, and the missing rest.
+    """Return forces at the actuated rates alone, and the remainder that they cannot produce.
 
-    Both are equivalent to `tau` up to constraint forces of the loops; the forces are of least norm
-    where several are.
+    Together they are equivalent to `tau` up to constraint forces of the loops; forces that are not
+    unique have the least norm.
 
     **Arguments:** `M`, mass matrix; `tau`, generalised forces at all rates, N and N m; `rows`,
     actuated rates; `loops`, `None` for a tree.
-    **Returns:** forces (f,), zero at other rates; and the rest (f,), over the size of the forces.
+    **Returns:** forces (f,), zero at other rates; and the remainder (f,), relative to the forces.
     """
     chosen = np.array(sorted(rows), int)
     scale = jnp.ones_like(tau) if loops is None else loops.scale
@@ -90,7 +90,7 @@ def check_forces(
     labels: Sequence[str],
     names: str | Sequence[str],
 ) -> Float[Array, " f"]:
-    """Return the forces, or raise if the rest of `forces_of_actuated` is not zero.
+    """Return the forces, or raise if the remainder of `forces_of_actuated` is not zero.
 
     **Errors:** `ValueError`, at run time if traced.
     """
@@ -109,5 +109,5 @@ def check_forces(
         return checked_with_derivatives(forces, check_rest)
     if rest.size and not np.max(rest) <= small:
         where = labels[int(np.argmax(rest))]
-        raise ValueError(f"{message} The most is missing at the rate {where!r}.")
+        raise ValueError(f"{message} The largest missing force is at {where!r}.")
     return forces

@@ -97,7 +97,7 @@ def check_form(model: "AbstractFormulation", y: Any) -> Unknowns:
 
 
 def check_rotations(model: "AbstractFormulation", y: Unknowns) -> Unknowns:
-    """Return the unknowns; an error where they violate the constraints of their rotations."""
+    """Return the unknowns; raise if they violate the constraints of their rotations."""
     if not (model.rotation.num_constraints and model.layout.num_rotations):
         return y
     message = (
@@ -197,8 +197,8 @@ class AbstractFormulation(AbstractCoordinates):
     def start(self, state: State, t: ArrayInput = 0.0) -> Float[Array, " N"]:
         """Encode a state with unit quaternions without checks.
 
-        Multipliers are those that the accelerations of the state ask for; multipliers of a
-        stabilisation are zero.
+        Multipliers are those of the accelerations in this state; multipliers of a stabilisation are
+        zero.
         """
         return self.with_multipliers(t, self.pack(state, None, t))
 
@@ -236,8 +236,8 @@ class AbstractFormulation(AbstractCoordinates):
         """Check the unknowns from which a run continues at `t`, s; return them in charts if the
         model moves its charts.
 
-        **Errors:** `TypeError` for what is no array of unknowns, or has another precision than the
-        model; `ValueError` for another shape, NaN, and unknowns that violate constraints of the
+        **Errors:** `TypeError` for an object that is not an array of unknowns, or has another
+        precision; `ValueError` for another shape, NaN, and unknowns that violate constraints of the
         rotation or of joints.
         """
         checked, y = self.check_form(y)
@@ -255,7 +255,7 @@ class AbstractFormulation(AbstractCoordinates):
         return y, self._check_mass(check_rotations(self, y))
 
     def _check_mass(self, start: T) -> T:
-        """Return the start; an error where a body has lost the inertia it was built with."""
+        """Return the start; raise if a body has lost the inertia that it was built with."""
         system = self.multibody
         return (
             system.with_all_mass(start) if needs_check(self) and uses_elimination(system) else start
@@ -300,12 +300,12 @@ class AbstractFormulation(AbstractCoordinates):
                 flags += [jnp.logical_not(valid(value)).any() for valid, _ in all_rules]
                 messages += [message for _, message in all_rules]
             else:
-                # A known value is checked on the host: this costs no compilation.
+                # A concrete value is checked on the host: this costs no compilation.
                 check_all(value, all_rules)
         state = self._check_mass(state)
         if not flags:
             return state
-        # One check of the whole state, which keeps it where a part of the state is not used.
+        # One check of the whole state: it remains even if only a part of the state is used.
         violated = jnp.stack(flags)
         return raise_or_collect(state, violated, messages)
 

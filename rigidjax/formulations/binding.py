@@ -289,7 +289,7 @@ def bind_start(model: Any) -> Any:
     """Return the model with actuators at their initial states, undefined inputs at zero, and
     friction that is smooth.
 
-    Checks of a state use it, which know no other unknowns.
+    Checks of a state, which has no other unknowns, use it.
     """
     dtype = common_dtype(model)
     undefined = {

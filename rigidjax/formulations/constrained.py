@@ -199,7 +199,7 @@ def _director_multipliers(
     E = jnp.diag(E) if E.ndim == 1 else E
     body = virial + 0.5 * so3.skew(moment)
     inverse = jnp.linalg.inv(R)
-    # R^T Psi = `body`: the moment is of forces on the actual directors.
+    # R^T Psi = `body`: `moment` is the moment of forces on the actual directors.
     L = (inverse.T @ body - rotation.to_matrix(a_ddot) @ E) @ inverse
     L = 0.5 * (L + L.T)
     return jnp.stack([L[0, 0], L[1, 1], L[2, 2], L[0, 1], L[0, 2], L[1, 2]])

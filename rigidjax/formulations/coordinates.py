@@ -79,7 +79,7 @@ _rematerialise = functools.partial(jax.checkpoint, prevent_cse=False)
 
 
 class AbstractCoordinates(eqx.Module):
-    """Poses and twists of all bodies from unknowns, and back.
+    """Map between unknowns and the poses and twists of all bodies.
 
     `arrays`: `None`, or the parameters of the system stacked for a call of a compiled function, or
     prepared for a run.
@@ -150,7 +150,7 @@ class AbstractCoordinates(eqx.Module):
 
     @property
     def unwrapped_joints(self) -> tuple[int, ...]:
-        """Joints whose angles are unknowns of their own, because their whole turns matter."""
+        """Joints whose angles are unknowns of their own, because their revolutions matter."""
         return self.multibody.tracked_joints
 
     @abc.abstractmethod
@@ -328,8 +328,8 @@ class AbstractCoordinates(eqx.Module):
         if self.multibody.has_loops:
             limit, remaining = _ROUND_OFF * eps, lambda _, y: jnp.max(self._gaps(t, y), initial=0.0)
         else:
-            # A violation by a small change of all coordinates is corrected up to its square, which
-            # costs less to know than the violation itself.
+            # A Newton step leaves a violation of the order of the square of its change of the
+            # coordinates. The change costs less to evaluate than the violation itself.
             limit, remaining = eps**0.5, self.relative_change
 
         def improve(_, carry):

@@ -29,8 +29,8 @@ from ..rotations.so3 import skew
 from ..small_arrays import block_diagonal, cross
 from .binding import compile_method
 
-# Singular values below this part of the largest one are zero: at the start a mechanism is assembled
-# to round-off, and less independent constraints would not hold it.
+# Singular values below this part of the largest one are zero: a mechanism is assembled to round-off
+# at the start, and constraints so nearly dependent would not hold it.
 _CUTOFF = 1e-8
 
 

@@ -84,7 +84,7 @@ class Holding(NamedTuple):
     `held_coordinates`.
 
     **Attributes:** `efforts` that hold them, zero where none does; `accelerations`, of contacts
-    those of their distances; `mobilities`, the acceleration by a unit effort; `loads`, the
+    those of their distances; `mobilities`, the acceleration per unit effort; `loads`, the
     accelerations without efforts; shape (K + C,). `nu_dot`, the generalised accelerations.
     """
 
@@ -267,7 +267,7 @@ def bind_efforts(model: Any, t: Scalar, y: Unknowns, efforts: Float[Array, " K+C
     ]
     model = model.prepare(t)
     prepared = model.prepared_system
-    # Beside the forces of the system, so that the joints whose revolutions it counts stay the same.
+    # Not added to the forces of the system, which determine whose revolutions it counts.
     arrays = replace_fields(
         prepared, forces=[*prepared.forces, *prepared.stack_forces(forces)], system=None
     )

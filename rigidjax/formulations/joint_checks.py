@@ -42,8 +42,8 @@ from .charts import Unknowns
 if TYPE_CHECKING:
     from .coordinates import AbstractCoordinates
 
-# Violations of a joint that a state may have: positions in parts of the mechanism's length (angles
-# in rad), velocities in parts of the largest rate.
+# Violations of a joint that a state may have: positions relative to the mechanism's length (angles
+# in rad), velocities relative to the largest rate.
 TOLERANCE = 1e-6
 # Round-off of positions far from the origin that is no violation, in units of the last place.
 _ROUND_OFF = 8
@@ -109,7 +109,7 @@ def check_joints(model: "AbstractCoordinates", state: State, t: ArrayInput, star
         faults = find_faults(bind_start(model), state, t, massive)
         return raise_or_collect(start, faults.flags, messages_of(model))
     with eval_context():  # also where a function under trace closes over them
-        # Compiled once: a time given as a number would be a constant.
+        # As an array: a Python number would be a constant and compile again for every time.
         plain, state, t = known((model, state, t))
         t = np.asarray(t, state.position.dtype)
         plain = bind_start(plain).separate_arrays()
@@ -220,10 +220,10 @@ def violations(
 def _largest_rate(
     prepared: PreparedSystem, t: Scalar, poses: Poses, joint_frames: JointFrames, twists: Twists
 ) -> Array:
-    """Return the largest rate of a motion, rad/s, velocities by the length of their mechanism.
+    """Return the largest rate of a motion, rad/s; velocities over the length of their mechanism.
 
-    Or that which the forces on a body, were it free, give it in the time in which they move it by
-    that length: near rest it is this with which rates are compared.
+    Near rest it is the rate that the forces on a body, if it were free, would give it in the time
+    in which they move it by that length.
     """
     lengths, masses = prepared.lengths[:, None], prepared.masses[:, None]
     applied = applied_wrenches(
@@ -263,9 +263,9 @@ def _massless(
 ) -> Array:
     """Return a body that moves without any mass, or -1, (1,).
 
-    Every motion of bodies that all have mass in all directions moves some of it. Otherwise it is
-    asked whether the motions that the joints allow are independent where bodies have mass: a
-    question of geometry, whatever the masses are.
+    Every motion of bodies that all have mass in all directions moves some of it. Otherwise test
+    whether the motions that the joints allow are independent where bodies have mass. This depends
+    on the geometry alone, not on the size of the masses.
     """
     prepared = model.prepared_system
     moved, lacking = jax.vmap(_directions_with_mass)(prepared.masses, prepared.inertias)

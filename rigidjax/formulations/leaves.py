@@ -47,7 +47,7 @@ def materialise_leaves(experiment: Any, picked: Iterable[Callable[[Any], Any]]) 
     for where in missing:
         mark = _try_pick(where, marked)
         if not isinstance(mark, LeafMark):
-            continue  # `where` computes with the leaf: `Parameter.leaf` reports it.
+            continue  # `where` alters the leaf: `Parameter.leaf` reports it.
         path, leaf = pairs[mark.number]
         owner, field = functools.reduce(_child, path[:-1], experiment), path[-1]
         if leaf is None:

@@ -37,8 +37,8 @@ from .minimal_rates import AbstractMinimalRates
 
 
 class AbstractNullSpace(AbstractMinimalRates):
-    r"""Velocities are $\nu$, the rates of the joints that the bodies hang on, so that all but the
-    constraints of loops hold on velocities by construction."""
+    r"""Base class with velocities $\nu$, the rates of the joints that attach the bodies. All
+    constraints but those of loops hold on velocities by construction."""
 
     needs_all_mass: ClassVar[bool] = False
 
@@ -220,7 +220,7 @@ class NullSpace(AbstractNullSpace):
         return self.layout.join_all(*self.layout.poses(values), velocities, rest)
 
     def _without_rotors(self, t: Scalar, y: Unknowns) -> System | FixedPointBody:
-        """Return the system in which what rotors of joints do is given as forces."""
+        """Return the system in which forces represent the rotors of joints."""
         system = self.system
         if not has_joints(system) or not system.has_armature:
             return system

@@ -1,4 +1,4 @@
-"""Joint coordinates: what a tree of bodies needs, and no more."""
+"""Joint coordinates, a minimal set of unknowns for trees of bodies."""
 
 import equinox as eqx
 import jax
@@ -39,8 +39,8 @@ class Relative(AbstractNullSpace):
     r"""The equations of motion in joint coordinates, $y = (q, \nu)$.
 
     Each body has the coordinates of the joint that attaches it to its tree: lengths and angles, of
-    any number of turns, and for a ball joint or a body that is free in space the coordinates $a$ of
-    the chosen parametrization. Velocities are the joint rates, those of `NullSpace`, so that
+    any number of revolutions, and for a ball joint or a body that is free in space the coordinates
+    $a$ of the chosen parametrization. Velocities are the joint rates, those of `NullSpace`, so that
     constraints are left only where loops close: they hold on the rates by construction and on the
     coordinates by projection. Seven hinges have 14 unknowns.
 
@@ -111,7 +111,7 @@ class Relative(AbstractNullSpace):
 
     @property
     def unwrapped_joints(self) -> tuple[int, ...]:
-        """Joints of loops whose whole turns matter; those of the trees know theirs."""
+        """Joints of loops whose revolutions matter; coordinates of tree joints contain theirs."""
         loops = self.multibody.topology.loops
         return tuple(j for j in self.multibody.tracked_joints if j in loops)
 
@@ -129,7 +129,7 @@ class Relative(AbstractNullSpace):
         return Poses(poses.positions, poses.rotations, turns)
 
     def _angles(self, poses: Poses) -> Float[Array, " A"]:
-        """Return the angles of the joints of loops that are followed."""
+        """Return the unwrapped angles of the joints of loops."""
         return joint_angles(
             self.prepared_system,
             joint_frames_at(self.prepared_system, poses),

@@ -116,7 +116,7 @@ class SystemView:
 
 
 def _are_same(a: Any, b: Any) -> bool:
-    """Return whether two sensors measure the same: names alone do not tell points of a body."""
+    """Return whether two sensors measure the same: their names do not contain points of a body."""
     (leaves, structure), (others, other) = map(jax.tree.flatten, (a, b))
     return structure == other and all(
         x is y or (not is_traced((x, y)) and np.array_equal(x, y))
@@ -145,7 +145,7 @@ class Readings:
 
 
 class _ByName(Mapping):
-    """Values of things that have names; an unknown name is an error that suggests another."""
+    """Values by name; an unknown name raises an error that suggests a similar one."""
 
     def __init__(self, kind: str, names: tuple[str, ...], value: Callable[[str], Any]):
         self._kind, self._names, self._value = kind, names, value

@@ -104,8 +104,8 @@ class JointStart(AbstractFormulation):
     def num_algebraic(self) -> int:
         return 0
 
-    # The state of the joints needs no check; in a fit of the geometry it would not pass that of the
-    # base class.
+    # The state follows from the joints. The check of the base class would reject it in a fit of the
+    # geometry.
     def check_state(self, state: State | None, t: ArrayInput = 0.0) -> State:
         return self.place_start(state, t)
 

@@ -27,8 +27,8 @@ from .consistent import consistent_state
 # Largest step, rad or m, by which joints approach their coordinates: with longer ones a loop may
 # close on its other branch. Traced coordinates are approached in a fixed number of steps.
 _STEP, _STEPS = 0.2, 16
-# Distance, rad or m, of states that are extrapolated to a singular position, and their weights. The
-# error of 1e-10 is small against the tolerance of velocities.
+# Spacing, rad or m, of the states before a singular position from which it is extrapolated, and
+# their weights. The error of 1e-10 is below the tolerance of velocities.
 _NEAR = 1e-2
 _EXTRAPOLATION = (1.0, -5.0, 10.0, -10.0, 5.0)
 
@@ -160,8 +160,8 @@ def _check_joint(
     if not (shaped and all(np.isfinite(x).all() for x in known)):
         shown = [x.tolist() if isinstance(x, np.ndarray) else f"shape {x.shape}" for x in pair]
         raise ValueError(
-            f"The {type(joint).__name__} {name!r} has {count} coordinates, lengths before angles, "
-            f"finite numbers; got {shown[0]} and the rates {shown[1]}."
+            f"The {type(joint).__name__} {name!r} needs {count} finite coordinates, lengths before "
+            f"angles; got {shown[0]} and the rates {shown[1]}."
         )
     finite = [finite_rule(f"jointed_state(..., {name!r})")]
     pair = [x if isinstance(x, np.ndarray) else check_all(x, finite) for x in pair]

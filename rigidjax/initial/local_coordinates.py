@@ -107,7 +107,7 @@ def independent_columns(J: np.ndarray) -> tuple[int, ...]:
 
 
 def loop_rows(system: System, state: State) -> np.ndarray:
-    """Return the dimensionless Jacobian of loop constraints on generalised velocities, (m, f)."""
+    """Return the dimensionless Jacobian of loop constraints in generalised velocities, (m, f)."""
     if not system.has_loops:
         return np.zeros((0, sum(system.rates_of_bodies)))
     return np.asarray(_loop_rows(system, state).matrix)

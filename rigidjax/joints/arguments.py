@@ -17,7 +17,7 @@ Law = TypeVar("Law")
 
 
 def set_bodies(joint: Any, parent: str, child: str, name: str | None) -> None:
-    """Check and set the bodies and the name, made of theirs if it is `None`, of a new joint.
+    """Check and set the bodies and the name of a new joint; its default consists of their names.
 
     **Errors:** `TypeError` for bodies that are not given by name; `ValueError` for a joint of a
     body with itself, or a name that is not a string or empty.

@@ -139,7 +139,7 @@ class AbstractJoint(eqx.Module):
     def mean_gradient(
         self, first: RelativePose, last: RelativePose, t: Scalar, multipliers: Float[Array, " m"]
     ) -> tuple[Vector3, Matrix3]:
-        r"""Return a discrete gradient of $\lambda \cdot g$ by $d$, (3,), and $Q$, (3, 3).
+        r"""Return a discrete gradient of $\lambda \cdot g$ in $d$, (3,), and $Q$, (3, 3).
 
         It satisfies $\bar\nabla \cdot (d_1 - d_0, Q_1 - Q_0) = \lambda \cdot (g_1 - g_0)$ at the
         time $t$, which energy-conserving steps need. The gradient at the mean of both poses has
@@ -230,7 +230,7 @@ class AbstractJoint(eqx.Module):
         return short_sum(S[:, :, None], cofactors[None], axis=1) / jnp.sum(u * cofactors[0])
 
     def constraint_jacobian(self, relative: RelativePose, t: Scalar) -> Float[Array, "m 6"]:
-        r"""Return the gradient $G$ by twists, $\dot g = G\,(\dot d, \omega) + g_t$, (m, 6)."""
+        r"""Return the Jacobian $G$ in twists, $\dot g = G\,(\dot d, \omega) + g_t$, (m, 6)."""
         return jax.jacfwd(lambda twist: self.constraint(apply_small_twist(relative, twist), t))(
             jnp.zeros(6, relative.displacement.dtype)
         )

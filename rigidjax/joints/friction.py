@@ -31,10 +31,10 @@ class Friction(eqx.Module):
     smaller it is, the stiffer are the equations near rest (implicit solvers: `rj.solvers`).
 
     With `sticking` there is no regularisation. The joint sticks at a rate of exactly zero while the
-    effort that this needs is at most the level at rest, and slips otherwise, with the exact sign in
-    the place of $\tanh$. Sticking and slipping are transitions of `rj.simulate`; they are listed
-    in `Solution.transitions`, and `Solution.inputs["hinge.sliding"]` has the direction of sliding,
-    0 while the joint sticks. Other functions that evaluate forces refuse such a joint.
+    effort that this needs is at most the level at rest, and slips otherwise, with the exact sign
+    instead of $\tanh$. Sticking and slipping are transitions of `rj.simulate`; they are listed in
+    `Solution.transitions`, and `Solution.inputs["hinge.sliding"]` has the direction of sliding, 0
+    while the joint sticks. Other functions that evaluate forces raise an error for such a joint.
 
     Forces are N and velocities m/s where the coordinate is a length, N m and rad/s where it is an
     angle. Every argument is a scalar, or has an entry for each coordinate of the joint.

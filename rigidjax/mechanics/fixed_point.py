@@ -53,6 +53,6 @@ _ONE_BODY = find_topology(["body"], ())
 
 @functools.cache
 def _at_rest(dtype: Any):
-    """Return one, a vector of zeros and the identity quaternion, outside any trace."""
+    """Return the number 1, three zeros and the identity quaternion as arrays outside any trace."""
     with eval_context():
         return tuple(jax.device_put(np.asarray(x, dtype)) for x in (1.0, np.zeros(3), np.eye(4)[0]))

@@ -118,7 +118,7 @@ class System(AbstractSystem):
             raise ValueError(f"Every body needs a name of its own; got {twice} more than once.")
         self.bodies = bodies
         self.frames = _check_frames(frames, bodies)
-        # Looked up here: the time of its methods grows with the system.
+        # One table for all lookups: a search by a method takes longer the larger the system is.
         rows = {name: row for row, name in enumerate(names)}
         rows |= {frame.name: rows[frame.body] for frame in self.frames}
         for joint in joints:
@@ -197,7 +197,7 @@ class System(AbstractSystem):
         """Number of mechanical degrees of freedom, of velocities.
 
         With closed loops it is that of the reference configuration, found from the rank of the
-        constraints; it needs known values there (not under `jax.jit`).
+        constraints; it needs concrete values there (not under `jax.jit`).
         """
         free = sum(self.rates_of_bodies)
         if not self.has_loops:
@@ -250,7 +250,7 @@ class System(AbstractSystem):
         return draw([body.name for body in self.bodies], self.joints, self.topology)
 
     def with_all_mass(self, state: T) -> T:
-        """Return the state, or unknowns; an error if a body has lost the inertia it was built with.
+        """Return the state, or unknowns; raise if a body has lost the inertia it was built with.
 
         Whether all bodies have inertia decides how accelerations are computed, by elimination
         along the trees or by a mass matrix, and cannot depend on values that change later.

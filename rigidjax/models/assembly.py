@@ -68,7 +68,7 @@ def assemble(
 ) -> Model:
     """Return the model of a description; see `load` for the arguments.
 
-    **Errors:** `ValueError` for refused features and for joints that cannot be expressed.
+    **Errors:** `ValueError` for unsupported features, and joints that cannot be expressed.
     """
     report = description.report
     assemblies = group_links(description, lump_fixed)
@@ -287,7 +287,7 @@ def _checked_inertia(link: Link, inertia: np.ndarray, report: Any, physical: str
     """Return the inertia, or the nearest physical one, with a warning if it is not physical."""
     euler = np.linalg.eigvalsh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
     size = np.abs(euler).sum()
-    # As `checked_inertia`: rounding of flat bodies and rods.
+    # Tolerates the rounding of flat bodies and rods, as `checked_inertia` does.
     if euler[0] >= -32 * np.finfo(float).eps * size:
         return inertia
     text = (

@@ -118,7 +118,7 @@ class _Pinocchio:
         self.model = self.pin.buildModelFromUrdf(path, *base)
         (gravity,) = (force.vector for force in model.system.forces if isinstance(force, Gravity))
         self.model.gravity.linear = np.asarray(gravity)
-        # Its algorithms use neither; only its constraints do.
+        # Pinocchio's algorithms ignore damping and friction; only its constraints use them.
         for field in ("damping", "lowerDryFrictionLimit", "upperDryFrictionLimit"):
             getattr(self.model, field)[:] = 0.0
         # Pinocchio does not read the rotors of transmissions.

@@ -99,9 +99,9 @@ def refuse_locked_loops(description: Description) -> Description:
 
 
 def _opening(description: Description, closing: JointRecord) -> float:
-    """Return the violation per square of a displacement of a loop by itself (m, rad).
+    """Return the violation of one loop per square of its displacement (m, rad).
 
-    It is that along the only velocity, and zero for a loop with none or several.
+    The displacement is along the only velocity; the result is zero for a loop with none or several.
     """
     trees = LoopKinematics(
         dataclasses.replace(description, joints=_loop_of(description, closing), couplings=[])
@@ -115,7 +115,7 @@ def _opening(description: Description, closing: JointRecord) -> float:
     q = step * direction
     for _ in range(5):
         r, J = (np.concatenate(parts) for parts in trees.constraints(q))
-        # Corrections across the velocity only: along it the loop closes where it came from.
+        # Corrections normal to the velocity only: along it, the loop would close at its origin.
         rows, right = np.concatenate([J, direction[None]]), np.append(r, 0.0)
         q = q - np.linalg.lstsq(rows, right, rcond=1e-6)[0]
     return trees.violation(q) / step**2

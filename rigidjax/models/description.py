@@ -184,7 +184,7 @@ class JointRecord:
     line: int = 0
 
     def describe(self, kind: str) -> str:
-        """Return a line for the report: `kind`, the type in the file, and what else is read."""
+        """Return a line for the report: `kind`, the type in the file, constants, and any limits."""
         constants = [
             f"{name} {getattr(self, name):g}"
             for name in ("damping", "stiffness", "armature")

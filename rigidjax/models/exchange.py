@@ -1,6 +1,6 @@
 """Conversion of states, and of velocities in a state, to those of other programs and back.
 
-Coordinates and velocities of each tree joint are functions of its own in the system.
+Coordinates and velocities of each tree joint are functions of those of the same joint here.
 """
 
 import functools
@@ -309,7 +309,7 @@ def _velocity_map(model: "Model", program: Program, state: State) -> VelocityMap
 def _differentiate_velocities(
     kind: str, program: Program, of: _Constants, c: Array, nu: Array
 ) -> tuple[Array, Array]:
-    """Return the derivative of a joint's velocities by its rates, and their rate at constant ones.
+    """Return the Jacobian of a joint's velocities in its rates, and their change at constant rates.
 
     Rates of lengths and angles are among `nu`, those of a rotation vector follow from the last
     three.

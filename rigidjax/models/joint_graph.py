@@ -71,7 +71,7 @@ def choose_trees(
                 f"the tree leads from {joint.child!r} to {joint.parent!r}: ends exchanged",
                 joint.line,
             )  # fmt: skip
-            # Axes in the other direction keep the coordinates.
+            # With the axes reversed too, the coordinates stay the same.
             axes = tuple(-axis for axis in reversed(joint.axes))
             ends = {"parent": joint.child, "child": joint.parent}
             joint = dataclasses.replace(joint, axes=axes, **ends)

@@ -1,4 +1,4 @@
-"""Joints of files as those of a system: their classes, and friction and stops as laws and back."""
+"""Conversion of the joints of files to those of a system: classes, friction and stops."""
 
 from typing import Any, NamedTuple
 

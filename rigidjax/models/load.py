@@ -39,13 +39,13 @@ def load(
     Every element of the file appears in `Model.report`. Features that are not supported raise an
     error with their lines, unless they are named in `ignore`. Attributes and elements that an
     exporter added have no effect on the motion, nor do transmissions and actuators of other kinds,
-    since actuators exert no forces: they are read past, with one warning.
+    since actuators exert no forces: they are skipped, with one warning.
 
     **Arguments:**
 
     - `path`, of a file `.urdf`, `.sdf` or `.xml` (MJCF, with the extra `rigidjax[mjcf]`).
     - `ignore`, names of unsupported features to leave out, as the error gives them.
-    - `strict`: whether to refuse what would be read past.
+    - `strict`: whether to raise an error instead of skipping them.
     - `fixed_base`: whether links without a joint above them are fixed to the ground; by default
       links named `world` or `ground`, and those without mass, are. A URDF file without such a link
       has a floating base.

@@ -202,7 +202,7 @@ def _transform(placement: Placement, twists: np.ndarray) -> np.ndarray:
 
 
 def _rate_of_rotation_vector(vector: np.ndarray) -> np.ndarray:
-    """Return the derivative of a rotation vector by the angular velocity, space components."""
+    """Return the Jacobian of a rotation vector's rate in the angular velocity, space components."""
     angle = float(np.linalg.norm(vector))
     hat = np.cross(vector, np.eye(3)).T
     # (1 - (angle / 2) / tan(angle / 2)) / angle^2.
@@ -214,13 +214,13 @@ def _rate_of_rotation_vector(vector: np.ndarray) -> np.ndarray:
 
 
 def _loop(joint: JointRecord, apart: Placement) -> tuple[np.ndarray, np.ndarray]:
-    """Return the violation of a closing joint, and its derivative by the relative twist.
+    """Return the violation of a closing joint, and its Jacobian in the relative twist.
 
     `apart`, displacement of the child's side from the parent's, in the reference configuration.
     """
     moved, Q = apart.of_point(joint.point), apart.rotation
     point = moved - joint.point
-    # Derivatives by the twist (v, omega): v + omega x moved, and omega x (Q b).
+    # Derivatives with respect to the twist (v, omega): v + omega x moved, and omega x (Q b).
     of_point = np.concatenate([np.eye(3), -np.cross(moved, np.eye(3)).T], axis=1)
     turning = Rotation.from_matrix(Q).as_rotvec()
     of_turning = np.concatenate([np.zeros((3, 3)), _rate_of_rotation_vector(turning)], axis=1)

@@ -13,7 +13,7 @@ from .description import Link, LinkShape, Placement
 from .report import Report
 
 _SIDES = 24
-# Bytes of a Collada file, as of model files.
+# Largest size of a Collada file in bytes, as for model files.
 _LARGEST = 64 * 2**20
 
 
@@ -90,7 +90,7 @@ def read_collada(path: str | os.PathLike[str]) -> Mesh:
     if path.stat().st_size > _LARGEST:
         raise ValueError(f"{path} has more than {_LARGEST} bytes.")
     content = path.read_bytes()
-    # Other contents would be unpacked, or expand entities.
+    # The reader would unpack an archive, and expand the entities of a document type.
     if b"<COLLADA" not in content[:4096] or b"<!DOCTYPE" in content:
         raise ValueError(f"{path} is no Collada file: it does not start with <COLLADA>.")
     collada = import_optional("collada", "Collada files")

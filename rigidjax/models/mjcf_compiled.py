@@ -57,7 +57,7 @@ class CompiledModel:
         self.bodies = [name or make_unique(f"body {b}", taken) for b, name in enumerate(given)]
 
     def _check_numbers(self, root: Element) -> None:
-        """Raise `ValueError` for numbers that are not finite, which MuJoCo takes."""
+        """Raise `ValueError` for numbers that are not finite, which MuJoCo accepts."""
         fields = [getattr(self.model, name) for name in _FINITE if hasattr(self.model, name)]
         ranges = [getattr(self.model, name) for name in _RANGES]
         infinite = any(

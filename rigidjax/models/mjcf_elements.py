@@ -43,7 +43,7 @@ _SOFT = "rigid here; its `solref` and `solimp` have no meaning"
 
 
 def find_reference_configuration(compiled: CompiledModel) -> Any:
-    """Return an `MjData` in MuJoCo's `qpos0`, with joints that an equality holds where it does.
+    """Return an `MjData` at `qpos0`, with joints that an equality fixes at their fixed coordinates.
 
     Loops and couplings of two joints may be violated there; `close_loops` closes them.
     """
@@ -59,7 +59,7 @@ def find_reference_configuration(compiled: CompiledModel) -> Any:
 
 
 def is_active(compiled: CompiledModel, e: int) -> bool:
-    """Return whether an equality holds, as far as the file decides it."""
+    """Return whether the file makes an equality active from the start."""
     return bool(compiled.model.eq_active0[e]) and not compiled.disables("EQUALITY")
 
 

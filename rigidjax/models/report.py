@@ -12,7 +12,7 @@ Kind: TypeAlias = Literal["read", "translated", "no meaning", "read past", "igno
 
 # Problems that one error lists.
 _SHOWN = 12
-# Similarity of a name to a known one from which on it counts as a misspelling.
+# Smallest similarity of a misspelt name to a known one.
 _ALIKE = 0.75
 
 
@@ -44,7 +44,7 @@ class Report:
     `"warning"`.
 
     **Arguments:** `path` of the file, for messages; `ignore`, names of unsupported features that
-    are left out; `strict`, whether elements are refused that would be read past.
+    are left out; `strict`, whether elements that would be read past are errors.
     """
 
     def __init__(self, path: str, ignore: Collection[str] = (), strict: bool = False):
@@ -71,7 +71,7 @@ class Report:
         self._problems.append(f'{place}: {subject}: {text} [ignore=("{feature}",)]')
 
     def read_past(self, feature: str, subject: str, text: str, line: int = 0) -> None:
-        """Record what cannot be read and has no effect on the motion; arguments of `refuse`."""
+        """Record an unreadable element without effect on the motion; arguments of `refuse`."""
         if self.strict or feature in self._ignore:
             self.refuse(feature, subject, text, line)
             return
@@ -80,7 +80,7 @@ class Report:
 
     def check(self) -> None:
         """Raise `ValueError` for all refused features, and for names in `ignore` without use; warn
-        of what was read past."""
+        of elements that were read past."""
         if self._problems:
             shown, rest = self._problems[:_SHOWN], len(self._problems) - _SHOWN
             more = [f"... and {rest} more"] if rest > 0 else []

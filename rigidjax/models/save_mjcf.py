@@ -308,7 +308,7 @@ class _Writer:
                 f"The inertia of the body {body.name!r} is not physical; MuJoCo does not take it. "
                 'Load the model with `physical="nearest"`.'
             )
-        # MuJoCo refuses a largest moment above the sum of the others, be it by rounding.
+        # MuJoCo rejects a moment above the sum of the others, even if only by rounding.
         principal[2] = min(principal[2], principal[0] + principal[1])
         axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
         inertial = center.then(Placement(np.zeros(3), axes))

@@ -82,7 +82,7 @@ def save_urdf(source: Model | System, path: pathlib.Path, name: str) -> None:
         parent, child = (_body(system, end) for end in (joint.parent, joint.child))
         if child == tree.root:
             continue
-        # The frame or link that the joint names, on the same body.
+        # The frame or link that the joint names, if it is on the same body.
         link = ends.get(joint.name, (joint.parent,))[0]
         if link not in tree.links or tree.links[link].body != parent:
             link = tree.root if parent == GROUND else parent
@@ -232,7 +232,7 @@ def _floating_base(system: System, links: dict[str, _Frame]) -> str | None:
         isinstance(system.joints[j], Free)
         and system.joints[j].name == free_joint_name(body.name, set())
     )
-    # A root without mass, or of this name, would be the ground.
+    # When loaded, a root without mass or with this name would become the ground.
     can_float = bool(body.mass > 0) and body.name.lower() not in WORLD
     return body.name if is_free and can_float and _is_identity(links[body.name].placement) else None
 

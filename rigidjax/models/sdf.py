@@ -145,7 +145,7 @@ def _only_model(root: Element) -> Element:
 def _gravity(
     root: Element, links: list[Element], version: tuple[int, int], report: Report
 ) -> np.ndarray | None:
-    """Return gravity of the world, zero if no link has any, or `None`."""
+    """Return the gravity of the file, zero if all links turn it off; `None` without a world."""
     weightless = [
         link
         for link in links

@@ -30,7 +30,7 @@ class Frames:
         names: dict[tuple[str, str], Element] = {}
         for element in model.children:
             if element.tag in ("link", "joint", "frame"):
-                # Before 1.7 joints may have the names of links, which references mean.
+                # Before 1.7 a joint may have the name of a link; a reference then means the link.
                 name = element.text_of("name")
                 scope = element.tag if version < (1, 7) else ""
                 other = names.setdefault((scope, name), element)
@@ -51,7 +51,7 @@ class Frames:
         reference = "" if pose is None else pose.attributes.get(self.attribute, "")
         if reference not in ("", WORLD) and not self.is_nested:
             assert pose is not None
-            raise pose.error(f"the model is relative to {reference!r}; only the world is read.")
+            raise pose.error(f"the model is relative to {reference!r}; it must be the world.")
         of_frame = read_pose(self.model)
         name = self.model.attributes.get("placement_frame")
         return of_frame.then(self.place(name, self.model).inverse()) if name else of_frame
@@ -80,7 +80,7 @@ class Frames:
 
     def place_element(self, element: Element) -> Placement:
         """Return the placement of a link, joint or frame in the model."""
-        # Before 1.7 names do not tell joints and links apart.
+        # Not by its name, which a joint and a link may share before 1.7.
         return self.place(self._reference(element), element).then(read_pose(element))
 
     def place_child(self, element: Element, link: str) -> Placement:

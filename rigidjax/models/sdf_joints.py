@@ -25,7 +25,7 @@ _KINDS: dict[str, JointKind] = {
     "fixed": "fixed", "revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic",
     "ball": "spherical", "screw": "screw", "universal": "universal", "revolute2": "universal",
 }  # fmt: skip
-# Limits from here on mean none.
+# Limits at or above this value mean that there is none.
 _NO_LIMIT = 1e16
 
 
@@ -227,7 +227,7 @@ def _add_universal(
     description.links.append(Link(cross, Placement(joint.point, np.eye(3)), line=joint.line))
     ends = (joint.parent, cross), (cross, joint.child)
     for axis, direction, (parent, child) in zip(axes, joint.axes, ends, strict=True):
-        # The direction of the record: ends may be exchanged, which keeps the coordinates.
+        # The direction of the record, which is reversed if its ends were exchanged.
         hinge = dataclasses.replace(
             axis, name=f"{joint.name}.{axis.name}", parent=parent, child=child, point=joint.point,
             axes=(direction,), line=joint.line,

@@ -24,7 +24,7 @@ from .report import Report
 from .update_formats import MjcfNumbers, SdfNumbers, UrdfNumbers, find_inertial
 from .xml_source import Edits, parse
 
-# Roundings that a change has to exceed, and those that the written file may differ by.
+# Units of round-off that a change has to exceed, and that the written file may differ by.
 _CHANGED, _WRITTEN = 32, 1024
 _SHOWN = 8
 # Fields of joints that are directions, of unit length in loaded systems.
@@ -90,8 +90,8 @@ def _check_names(system: System, before: System, path: pathlib.Path) -> None:
         if set(ours) != set(theirs):
             extra, missing = sorted(set(ours) - set(theirs)), sorted(set(theirs) - set(ours))
             raise ValueError(
-                f"The system has other {kind} than {path}: {extra} are not in the file, {missing} "
-                "not in the system. Give the options that the file was loaded with."
+                f"The {kind} of the system differ from those of {path}: not in the file: {extra}; "
+                f"not in the system: {missing}. Give the options that the file was loaded with."
             )
 
 

@@ -1,4 +1,4 @@
-"""Mass properties and constants of joints in URDF, SDF and MJCF files, as places of numbers."""
+"""Locations of mass properties and constants of joints in URDF, SDF and MJCF files."""
 
 import itertools
 from typing import TypeAlias
@@ -75,7 +75,7 @@ class UrdfNumbers:
         _set_one_by_one(self, old, new, tolerances, R)
 
     def place(self, link: str, what: str, values: list[float]) -> Place:
-        """Return the place of `"mass"`, `"center"` or a component of the inertia of a link.
+        """Return the location of `"mass"`, `"center"` or a component of the inertia of a link.
 
         **Errors:** `ValueError` if it is missing, with the `values` that it would have.
         """
@@ -149,7 +149,7 @@ class SdfNumbers:
         _set_one_by_one(self, old, new, tolerances, read_pose(inertial).rotation)
 
     def place(self, link: str, what: str, values: list[float]) -> Place:
-        """Return the place of a number; see `UrdfNumbers`."""
+        """Return the location of a number; see `UrdfNumbers`."""
         inertial = self.links[link].all("inertial")[0]
         if what not in _TENSOR:
             return _child_with_text(inertial, {"center": "pose"}.get(what, what), values)
@@ -246,7 +246,7 @@ class MjcfNumbers:
             )
         model, mujoco = self.compiled.model, self.compiled.mujoco
         j = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, joint)
-        # Without the part of an actuator.
+        # MuJoCo's value, less what an actuator adds to it, is the number in the file.
         own = float(getattr(model, f"dof_{attribute}")[model.jnt_dofadr[j]])
         self.edits.set_numbers(self.joints[joint], attribute, [own + (new - old)], eps)
 

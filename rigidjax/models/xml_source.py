@@ -44,7 +44,7 @@ class Element:
         """Return the only child with a tag, or `None`; `ValueError` for several."""
         found = self.all(tag)
         if len(found) > 1:
-            raise found[1].error(f"stands twice in {self}.")
+            raise found[1].error(f"is defined twice in {self}.")
         return found[0] if found else None
 
     def walk(self) -> Iterator["Element"]:

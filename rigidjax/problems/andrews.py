@@ -26,7 +26,7 @@ _AXIS = (0.0, 0.0, 1.0)
 
 
 class PlanarConfiguration(NamedTuple):
-    """PlanarConfiguration of the mechanism in its plane.
+    """Configuration of the mechanism in its plane.
 
     **Attributes:** `centers` of mass of the seven bodies, (7, 2) m; `angles` of the bodies about
     the third axis, (7,) rad; `points` by name, (2,) m.

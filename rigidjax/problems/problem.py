@@ -78,7 +78,7 @@ def spherical_states(orientation: Float[Array, "T 4"], omega: Float[Array, "T 3"
 
 
 def spherical_state(orientation: ArrayInput, omega: ArrayInput) -> State:
-    """Return the state of one body with a fixed point, from (4,) and body rates (3,), rad/s."""
+    """Return the state of a body with a fixed point: quaternion (4,), body rates (3,), rad/s."""
     return State(orientation=orientation, angular_velocity=omega)
 
 

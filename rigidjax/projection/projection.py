@@ -35,7 +35,7 @@ class AbstractProjection(eqx.Module):
 class ConvertedProjection(AbstractProjection):
     """A projection onto the constraints of one model, traced once for all its calls.
 
-    **Arguments:** `function` of time and unknowns, without anything that it closes over.
+    **Arguments:** `function` of time and unknowns, whose captured arrays are its leaves.
     """
 
     function: Callable[..., tuple[Unknowns, diffrax.RESULTS]]

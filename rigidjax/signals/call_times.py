@@ -75,9 +75,9 @@ def find_call_times(
         elif isinstance(mark, _MarkedInput) and any(_clock(time) != "run" for time in times):
             raise ValueError(
                 f"A law evaluates the input {leaves[k].name!r} at another time than that of the "
-                "run, but a policy, a sampled controller, a transition, and a step of a `Stepper` "
-                "or of an exported model give its value at that time alone. Bind it to a number or "
-                "a Signal, or delay it in the controller."
+                "run, but its value is known at that time only: it comes from a policy, a sampled "
+                "controller, a transition, a `Stepper` or an exported model. Bind it to a number "
+                "or a Signal, or delay it in the controller."
             )
     return jax.tree.unflatten(structure, leaves)
 
@@ -98,8 +98,8 @@ def _with_call_times(signal: Signal, times: Sequence["_Line | None"]) -> Signal:
     if None in clocks and signal.extrapolation == "error":
         raise ValueError(
             f"A law calls {signal.label} at times that depend on the state, or not linearly on "
-            "time, so that a run could leave its table unnoticed. Give it `extrapolation=`"
-            '`"constant"` or `"zero"`.'
+            "time, so that a run could leave its table unnoticed. Give it "
+            '`extrapolation="constant"` or `"zero"`.'
         )
     dtype = signal.ts.dtype
     known = tuple(

@@ -54,7 +54,7 @@ class SampledController(eqx.Module):
     - `function(t, view, state) -> (value, state)`: computes the value of the input and the new
       state of the controller; `view` is an `rj.View` of the run. An Equinox module keeps its
       parameters as leaves, which have exact derivatives.
-    - `period`: $T$, s, a known number, of which the duration of a run is a multiple.
+    - `period`: $T$, s, a concrete number, of which the duration of a run is a multiple.
     - `state`: initial state of the controller, a pytree of numbers or arrays; `None` for none.
     - `delay`: number of periods between a sample and the use of its value. The input has its
       default before.
@@ -251,7 +251,7 @@ def call_traced(function: Callable[..., Any], subject: str, *args: Any) -> Any:
     """Call a function of a user with traced values.
 
     **Arguments:** `subject`, the function in messages.
-    **Errors:** `TypeError` for a function that needs known values.
+    **Errors:** `TypeError` for a function that needs concrete values.
     """
     try:
         return function(*args)

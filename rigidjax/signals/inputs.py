@@ -17,7 +17,7 @@ from .signal import Signal
 
 
 class _ChecksShapes(threading.local):
-    """Whether only shapes are evaluated, so that inputs without a value may stand in a law."""
+    """Whether only shapes are evaluated, so that inputs without a value may occur in a law."""
 
     value: bool = False
 
@@ -28,10 +28,10 @@ checks_shapes = _ChecksShapes()
 class Input(eqx.Module):
     """A named law that receives its value when a model is used.
 
-    It stands wherever a force, motor, torque, moment or prescribed motion takes a function of time:
-    `rj.Motor("hinge", torque=rj.Input("u"))`. `rj.simulate(..., inputs={"u": ...})` binds the name
-    to a value, an `rj.Signal`, a policy or an `rj.SampledController`. Inputs of the same name are
-    the same input.
+    It can be used wherever a force, motor, torque, moment or prescribed motion takes a function of
+    time: `rj.Motor("hinge", torque=rj.Input("u"))`. `rj.simulate(..., inputs={"u": ...})` binds the
+    name to a value, an `rj.Signal`, a policy or an `rj.SampledController`. Inputs of the same name
+    are the same input.
 
     **Arguments:**
 

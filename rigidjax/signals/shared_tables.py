@@ -100,7 +100,7 @@ def check_shared_times(tree: T) -> T:
 
 
 def without_entries(tree: T) -> T:
-    """Return a pytree whose signals do not tell which entry of a table they are.
+    """Return a pytree whose signals do not contain the index of their entry in a table.
 
     Laws that differ in it alone then have equal structures.
     """

@@ -80,7 +80,7 @@ class Signal(eqx.Module):
     - `gain`, $g$, a number, and `bias`, $b$, a number or (n,), in the unit of the values.
     - `delay`, $\tau$, s; a leaf that can be fitted if it is given, `None` for no delay.
     - `extrapolation`: value of $x$ before the first and after the last sample: `"error"` (a run
-      that leaves the table is refused, or ends with a named result, and a call of the signal
+      that leaves the table raises an error, or ends with a named result, and a call of the signal
       beyond the table returns NaN), `"constant"`, the nearest sample, or `"zero"`.
     - `name`: the name under which `rj.Measurements(inputs=...)` gives every run its own table.
 
@@ -147,8 +147,8 @@ class Signal(eqx.Module):
     def __getitem__(self, index: int) -> "Signal":
         """Return the function of one entry of a table of shape (K, n), which shares its times.
 
-        **Errors:** `TypeError` for a table of shape (K,), or what is not an integer; `IndexError`
-        for an index out of range.
+        **Errors:** `TypeError` for a table of shape (K,), or an index that is not an integer;
+        `IndexError` for an index out of range.
         """
         if self.values.ndim != 2:
             raise TypeError(
@@ -339,7 +339,7 @@ def _look_up(signal: Signal, t: Scalar) -> Float[Array, " *shape"]:
     """Return the value of a signal by a search of its table, NaN beyond a table without values."""
     value = signal.piece(t)(t)
     if signal.is_law or signal.extrapolation != "error":
-        return value  # A run refuses to leave the table of a law, by a named result.
+        return value  # A run does not leave the table of a law: it ends with a named result.
     return jnp.where(signal.exceeds(t, t), jnp.nan, value)
 
 

@@ -141,13 +141,13 @@ class Tolerances(NamedTuple):
             )
 
     def as_arrays(self, dtype: jnp.dtype) -> tuple[Any, Any]:
-        """Return both in the precision of a run, known ones as NumPy arrays."""
+        """Return both in the precision of a run, concrete ones as NumPy arrays."""
         convert = [jnp.asarray if is_traced(x) else np.asarray for x in self]
         return convert[0](self.rtol, dtype), convert[1](self.atol, dtype)
 
 
 class Method(NamedTuple):
-    """How a run is integrated.
+    """Method by which a run is integrated.
 
     **Attributes:** `solver`, without hooks; `controller`; `dt`, s, the first or the fixed step,
     `None` for a first step that the controller chooses; `projection` after each step, or `None`;
@@ -173,7 +173,7 @@ def choose_method(
     dtype: jnp.dtype,
     caller: str = "simulate",
 ) -> Method:
-    """Return how a run is integrated, from checked arguments.
+    """Return the method by which a run is integrated, from checked arguments.
 
     **Errors:** `TypeError` and `ValueError` for arguments that do not fit each other.
     """

@@ -163,7 +163,7 @@ class CrossingSearch(diffrax.AbstractAdjoint):
 def _extremum(a: Scalar, b: Scalar, slope_a: Scalar, slope_b: Scalar) -> Scalar:
     """Return where the cubic polynomial with these values and slopes at 0 and 1 is extremal.
 
-    One half if its slopes have the same sign.
+    The result is one half if the slopes have the same sign.
     """
     c = 3.0 * (b - a) - 2.0 * slope_a - slope_b
     d = slope_a + slope_b - 2.0 * (b - a)

@@ -45,7 +45,7 @@ def project_saved(
         def where_reached(new, old):
             return jax.tree.map(lambda new, old: jnp.where(reached, new, old), new, old)
 
-        # Times that were not reached are infinite, which would spoil derivatives of the projection.
+        # Times that were not reached are infinite: derivatives of the projection would be NaN.
         projected, _, _ = hook.replace(where_reached(t, t0), where_reached(y, y0))
         return where_reached(projected, y)
 

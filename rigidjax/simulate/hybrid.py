@@ -60,8 +60,8 @@ _SIMULTANEOUS = 1024
 _SHORT_INTERVALS = 3
 # Rate of `when` after a transition, relative to the rate before, that counts as zero.
 _AT_REST = 1e-12
-# Rate of `when` after another transition at the same time, relative to the rate when the transition
-# acted last, that makes it act again.
+# Smallest rate of `when` for which a transition acts again at the same time, relative to the rate
+# when it acted last.
 _SIGNIFICANT = 1e-9
 # Change of a function over the run, in units of the last place of the unknowns, that is round-off.
 _NOISE = 64
@@ -157,14 +157,14 @@ class _HybridRun:
         self.contact_kinds = np.array(
             [k for k, item in enumerate(run.transitions) if can_rest(model, item)], int
         )
-        # Functions of which it has to be found out whether the motion passes through from rest.
+        # Functions for which a motion that starts at rest at a zero and passes it is an error.
         self.checked_kinds = np.array(
             [k for k, item in enumerate(run.transitions) if self._needs_check(item, y0)], int
         )
         y0 = start_modes(model, run.t0, y0, self.duration)
         y0, closed = self._close_at_start(y0, jnp.zeros(len(self.contacts), bool))
         if run.num_samples:
-            # The first samples see what rests under the defaults of their inputs.
+            # The first samples see the contacts that rest with the defaults of their inputs.
             y0 = take_first_samples(self._model_at(closed), run.t0, y0)
             y0, closed = self._close_at_start(y0, closed)
         self.y0, self.closed = y0, closed
@@ -456,7 +456,7 @@ class _HybridRun:
         side = jnp.where(both, jnp.sign(jnp.where(near, rates, values)), -self.directions)
         side = jnp.where(side == 0, 1.0, side).astype(values.dtype)
         watched = jnp.where(both, carry.side, side)
-        # Errors of the search may leave a function that was expected to cross zero beyond it.
+        # By errors of the search, a function that was expected to reach zero may have passed it.
         crossed = carry.pending & (soon | carry.jumped) & (watched * values <= 0)
         again = self.repeats & (jnp.abs(rates) > _SIGNIFICANT * carry.speeds)
         blocked = jnp.where(np.arange(count) < first, acted & ~again, is_last)
@@ -627,7 +627,7 @@ def _may_repeat(item: Transition) -> bool:
 
 
 def _pad(known: Bool[Array, " T"], values: Array, fill: Any) -> Array:
-    """Return an array with rows that are not known replaced."""
+    """Return an array with rows that are not `known` replaced by `fill`."""
     return jnp.where(known.reshape(known.shape + (1,) * (values.ndim - 1)), values, fill)
 
 

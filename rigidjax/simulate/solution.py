@@ -60,7 +60,7 @@ def summary_lines(solution: "Solution") -> list[str]:
 
 
 class ResolvedRotation(NamedTuple):
-    """A rotating body that dictates the length of steps.
+    """A rotating body that limits the length of steps.
 
     `body` and `joint`, their names; `rate`, rad/s; `angle`, mean rotation in a step, rad.
     """
@@ -71,7 +71,7 @@ class ResolvedRotation(NamedTuple):
     angle: float
 
 
-# Mean rotation in a step, rad, and revolutions from which a rotation dictates the steps.
+# Mean rotation per step, rad, and number of revolutions above which a body limits the steps.
 _LARGE_ANGLE, _MANY_REVOLUTIONS = 0.5, 10
 
 
@@ -363,7 +363,7 @@ def _evaluate(
     samples: PyTree[Array],
     as_kernel: bool,
 ) -> Any:
-    """Evaluate a function at samples: unknowns, values or `None`, closed contacts or `None`."""
+    """Evaluate `function(model, t, y)` at samples (y, values or `None`, closed or `None`)."""
 
     def at_sample(model, t, sample):
         y, value, closed = sample

@@ -36,7 +36,7 @@ from ..solvers.wrappers.knots import KnotController, Knots, knots_of_signals, se
 
 
 class PeriodMethod(eqx.Module):
-    """How a `Stepper` integrates over a period.
+    """Method by which a `Stepper` integrates over a period.
 
     **Attributes:** `solver`; `controller`; `projection`, `None` for none; `num_steps`, the number
     of steps of fixed length in a period, `None` for an adaptive step size; `max_steps`, the largest

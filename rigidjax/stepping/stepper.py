@@ -86,7 +86,7 @@ def check_inputs(model: AbstractFormulation, inputs: Mapping[str, Any] | None) -
 
 
 def known_time(value: float, name: str) -> float:
-    """Return a positive number of seconds that is known when a stepper is built."""
+    """Return a positive number of seconds that is concrete when a stepper is built."""
     if is_traced(value):
         raise ValueError(
             f"`Stepper({name}=...)` must be a known number of seconds; got a traced value."
@@ -171,7 +171,7 @@ class Stepper(eqx.Module):
     **Arguments:**
 
     - `model`: a formulation such as `rj.Relative(system)`.
-    - `period`: s, a known number.
+    - `period`: s, a concrete number.
     - `solver`, `rtol`, `atol`, `projection`, `backend`: as of `rj.simulate`.
     - `dt`: a fixed step, s, of which the period is a multiple; `None` for adaptive steps.
     - `inputs`: inputs that are the same in all periods, by name: policies, signals or values. All
@@ -243,7 +243,7 @@ class Stepper(eqx.Module):
         """Return the start of a sequence of periods.
 
         **Arguments:** `state`, as of `rj.simulate`; `t`, its time, s.
-        **Errors:** those of `model.encode`, for values that are known. Traced values that are not
+        **Errors:** those of `model.encode`, for concrete values. Traced values that are not
         admissible give their environment the result `RESULTS.invalid_input` and NaN.
         """
         dtype = common_dtype(self.model, state)
@@ -388,7 +388,7 @@ def _step(stepper: Stepper, y: StepperState, values: dict[str, Array]) -> Steppe
 def _compiled_step(stepper: Stepper) -> Callable[..., StepperState]:
     """Return the compiled function of a period of this stepper, the same one each time."""
     if id(stepper) not in _COMPILED:
-        # The compiled function must not keep the stepper alive, whose end removes it.
+        # The function must not keep the stepper alive: it is removed when the stepper is collected.
         leaves, structure = jax.tree.flatten(stepper)
         _COMPILED[id(stepper)] = eqx.filter_jit(
             lambda y, values: _step(jax.tree.unflatten(structure, leaves), y, values)

@@ -206,7 +206,7 @@ def _solid(body: dict[str, Any], unit: float) -> Shape:
 
 
 def principal(inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return principal moments (3,) and axes (3, 3), columns; the body axes if diagonal."""
+    """Return principal moments (3,), and the axes as columns (3, 3)."""
     if np.array_equal(inertia, np.diag(np.diag(inertia))):
         return np.diag(inertia), np.eye(3)
     moments, axes = np.linalg.eigh(inertia)

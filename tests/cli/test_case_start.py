@@ -90,7 +90,7 @@ def test_initial_state_that_contradicts_sensors_raises(tmp_path, state, end, deg
     ("keys", "message"),
     [
         ("joints = { hing = 0.4 }", r"\[state\]: There is no joint called 'hing'"),
-        ("joints = { hinge = [0.4, 1] }", "has 1 coordinates, lengths before angles"),
+        ("joints = { hinge = [0.4, 1] }", "needs 1 finite coordinates, lengths before angles"),
         ("joints = { hinge = 0.4 }\nposition = [[0, 0, 0]]", "there is no `position` here"),
         ("joints = 0.4", "`joints` must be a table; got 0.4"),
     ],

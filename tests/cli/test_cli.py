@@ -398,8 +398,8 @@ def test_invalid_trajectories_state_the_remedy(trajectory, tmp_path):
         ((wrong,), "wrong.nc"),
         ((trajectory, tmp_path / "fit.html"), "fit.html is not a trajectory in NetCDF"),
         ((trajectory, "--html", tmp_path / "page.txt"), "writes .html or .htm"),
-        ((trajectory, "--rtol", 1e-3), "`--rtol` is of simulations; .* is a stored trajectory"),
-        ((trajectory, "--out", "a.nc"), "`--out` is of simulations"),
+        ((trajectory, "--rtol", 1e-3), "`--rtol` is for simulations; .* is a stored trajectory"),
+        ((trajectory, "--out", "a.nc"), "`--out` is for simulations"),
         (("free_body", "heavy_top"), "Only trajectories in NetCDF are shown together"),
     ):
         assert_refused(message, "run", *words)

@@ -109,7 +109,7 @@ def test_page_of_a_problem(tmp_path):
         assert part in text, part
     assert_refused("--force", "model", "four_bar", "--html", page)
     assert_refused("no problem 'fourbars'. Did you mean", "model", "fourbars")
-    assert_refused("are of files", "model", "four_bar", "--json")
+    assert_refused("need a model file", "model", "four_bar", "--json")
 
 
 def test_page_of_a_case_and_of_a_file(tmp_path):

@@ -309,7 +309,7 @@ def test_dates_and_times(tmp_path):
             {},
             "line 4: column 't': a time must be as 2026",
         ),
-        (text, {"time_zero": "noon"}, "`time_zero` is the `time_zero` of another run"),
+        (text, {"time_zero": "noon"}, "`time_zero` must be that of another run"),
     ]
     for content, options, message in wrong:
         with pytest.raises(ValueError, match=message):

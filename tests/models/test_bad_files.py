@@ -86,7 +86,7 @@ URDF = {
     pair(kind="hinge"): "there is no joint of the type 'hinge'",
     robot(*AB, link("c"), joint("j", "a", "c"), joint("k", "b", "c")):
         "the link 'c' is the child of 'j' already. A URDF file is a tree",
-    pair(2 * '<axis xyz="0 0 1"/>'): "<axis>: stands twice in <joint name",
+    pair(2 * '<axis xyz="0 0 1"/>'): "<axis>: is defined twice in <joint name",
     pair('<dynamics damping="-1"/>'): "damping of .* is negative; got -1",
     transmission('<joint name="j"/>'):
         "<transmission name='t'>: has 2 joints and 0 actuators; one of each is read",
@@ -152,7 +152,7 @@ SDF = {
     sdf('<link name="a"><inertial><fluid_added_mass/></inertial></link>'):
         "added mass of a fluid is not supported",
     sdf('<pose relative_to="f">0 0 0 0 0 0</pose>' + TWO):
-        "the model is relative to 'f'; only the world is read",
+        "the model is relative to 'f'; it must be the world",
     sdf('<frame name="f"/><frame name="g"/>' + TWO)
         .replace('name="m"', 'name="m" canonical_link="f"'):
         "the canonical link 'f' is no link of the model",

@@ -71,7 +71,7 @@ def test_unknown_joints_and_coordinates_raise():
         ValueError, match=r"Revolute 'ground-a' has 1 coordinates.*got \[1.0, 2.0\]"
     ):
         jointed_state(system, {"ground-a": [1.0, 2.0]})
-    with pytest.raises(ValueError, match=r"finite numbers; got nan and the rates 0.0"):
+    with pytest.raises(ValueError, match=r"before angles; got nan and the rates 0.0"):
         jointed_state(system, {"ground-a": np.nan})
 
 

@@ -1,4 +1,4 @@
-"""Checks of numbers, of files that a command reads and writes, before any computation."""
+"""Checks of numbers, and of the files of a command, before any computation."""
 
 import math
 import os

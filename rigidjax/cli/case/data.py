@@ -98,7 +98,7 @@ class SourceTable(PartTable):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The file, and that of a reference for its clock."""
+        """The file, and the file of the reference for its clock if there is one."""
         return (str(self.file), *([] if self.align is None else [str(self.align.reference.file)]))
 
 
@@ -155,7 +155,7 @@ class SensorTable(SourceTable, TypedTable):
 
 
 class ReadColumns(AbstractQuantity):
-    """A scalar or several, read from columns, that no sensor predicts."""
+    """One or more scalars, read from columns, that no sensor predicts."""
 
     count: int = eqx.field(static=True)
     label: str = eqx.field(static=True)
@@ -310,8 +310,8 @@ class Reader:
         fixed = self.read_column(align.reference)
         if len(fixed) not in (1, len(moved)):
             raise ValueError(
-                f"`align`: {pathlib.Path(str(source.file)).name} has {len(moved)} runs, and "
-                f"{align.reference.file.name} has {len(fixed)}."
+                f"`align`: {pathlib.Path(str(source.file)).name} has {len(moved)} runs; the file "
+                f"{align.reference.file.name} needs one or as many, and has {len(fixed)}."
             )
         if len(fixed) == 1:
             fixed = fixed * len(moved)

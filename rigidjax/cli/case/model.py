@@ -38,7 +38,7 @@ from .schema import (
 )
 
 _SHAPES = {kind: getattr(Body, kind) for kind in "box cylinder sphere cone rod ellipsoid".split()}
-# Suffixes by which a command recognises a model file; `load` refuses macros with the remedy.
+# Suffixes by which a command recognises a model file; `load` rejects macros.
 _SUFFIXES = (".urdf", ".sdf", ".xml", ".mjcf", ".xacro")
 
 

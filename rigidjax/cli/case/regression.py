@@ -45,7 +45,7 @@ _QUANTITIES = {"position": ("angle", "length"), "torque": ("moment", "force")}
 _QUANTITIES |= {"rate": ("angular velocity", "velocity"), "acceleration": ("acceleration",)}
 
 
-# `true` is 1.0, and `false` is 0.0, as not given.
+# `true` is 1.0; `false` is 0.0, as if left out.
 _Threshold = Annotated[float, Strict(False), Field(ge=0), Kind("true, false, or a positive number")]
 
 
@@ -90,7 +90,7 @@ class CoupledTable(CaseTable):
 
 
 class RegressTable(CaseTable):
-    """`[regress]`: terms of the joints, arguments of `regress`, and what follows it."""
+    """`[regress]`: terms of the joints, arguments of `regress`, and the regressions after it."""
 
     terms: Texts = ()
     noise: Numbers = None
@@ -334,5 +334,5 @@ def check_model_output(path: pathlib.Path, case: RegressionCase) -> None:
     if case.consistent is None:
         raise ValueError(
             f"The fitted model {path} needs `consistent` in [regress]: least squares alone may "
-            "give bodies that do not exist. Write `consistent = true`."
+            "give bodies that are not physical. Write `consistent = true`."
         )

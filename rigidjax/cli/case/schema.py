@@ -70,7 +70,7 @@ def _in_folder(path: pathlib.Path, info: ValidationInfo) -> pathlib.Path:
 
 
 Text = Annotated[str, Kind("a text")]
-# Arrays of TOML are lists, and paths texts, which a strict structure does not take.
+# TOML has lists and texts where a structure has tuples and paths, which a strict one rejects.
 TupleOfTexts = Annotated[tuple[Annotated[str, Strict()], ...], Strict(False)]
 Texts = Annotated[TupleOfTexts, Kind("an array of texts")]
 TextOrTexts = Annotated[str | TupleOfTexts, Kind("a text or an array of texts")]
@@ -261,7 +261,7 @@ def parse(
 
 
 def _describe(error: Any, values: Any, where: str) -> tuple[bool, str]:
-    """Return whether an error of pydantic is one of keys, and its message."""
+    """Return whether an error of pydantic concerns keys, and its message."""
     location, cause = error["loc"], error.get("ctx", {}).get("error")
     is_key = isinstance(cause, _KeysError)
     words = [where] if where else []
@@ -289,7 +289,7 @@ def _number(key: Any, index: int, values: Any) -> str:
 
 
 def _locate(table: CaseTable, where: str) -> None:
-    """Tell a table and those in it where they are."""
+    """Store its location in a table, and in the tables inside it."""
     table._where = where
     for key, value in (*table, *(table.model_extra or {}).items()):
         if isinstance(value, CaseTable):
@@ -307,7 +307,7 @@ def _locate(table: CaseTable, where: str) -> None:
 def read_toml(path: pathlib.Path) -> tuple[dict[str, Any], str]:
     """Return the content of a TOML file, and its text; `model = "arm.urdf"` becomes a table.
 
-    **Errors:** `ValueError` for a file that is none; `FileNotFoundError`.
+    **Errors:** `ValueError` for a file that is not TOML; `FileNotFoundError`.
     """
     if not path.is_file():
         raise FileNotFoundError(f"There is no case {path}.")

@@ -24,8 +24,8 @@ from ...state import State
 from .schema import CaseTable
 
 # A start that is not fitted may differ from the first samples by this number of standard deviations
-# of the noise plus this fraction of the range of the measurements. It is rejected if the first
-# samples, of this number, all differ by more.
+# of the noise plus this fraction of the range of the measurements. It is rejected if all of the
+# first `_NUM_FIRST` samples differ by more.
 _MAX_DEVIATIONS, _MAX_FRACTION = 10.0, 0.01
 _NUM_FIRST = 3
 
@@ -76,7 +76,7 @@ def _fitted_sensor_types(parameter: Parameter) -> tuple[type, ...]:
 
 
 def _is_calibrated(sensor: Any, parameters: Sequence[Parameter], experiment: Experiment) -> bool:
-    """Return whether bias or scale of a sensor is fitted, which makes its first sample vague."""
+    """Return whether bias or scale of a sensor is fitted: its first sample then proves nothing."""
     for where in (where for p in parameters for where in (p.where, *p.tied)):
         try:
             leaf = where(experiment)

@@ -78,7 +78,7 @@ class ModelComparison:
 
     @property
     def sentence(self) -> str:
-        """Which model to use, and how sure the data are."""
+        """Sentence on the model to use, and how clearly the data support it."""
         best = self.best
         k = self.names.index(best)
         others = [i for i in range(len(self.names)) if i != k]

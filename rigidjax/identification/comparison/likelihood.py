@@ -19,7 +19,7 @@ from ..search.problem import FitProblem
 
 # Relative difference of samples up to which they are the same.
 _ROUND_OFF = 1e-6
-# Weight of a change of a held component, in units of one over its standard deviation.
+# Weight that holds a component, relative to the reciprocal of its standard deviation.
 _HOLD = 1e4
 
 
@@ -140,7 +140,7 @@ def check_same_data(fits: Sequence[Fit]) -> None:
 
 
 def _difference(first: Runs, other: Runs) -> str:
-    """Return in what the data of two fits differ, `""` if they are the same."""
+    """Return the difference between the data of two fits in words, `""` if they are the same."""
     names = [s.name for s in first.sensors], [s.name for s in other.sensors]
     if names[0] != names[1]:
         return f"the sensors, {names[1]} instead of {names[0]}"
@@ -168,7 +168,7 @@ def cross_validate(optimum: Optimum, folds: int) -> Float[np.ndarray, " B"] | No
     value per run are then fitted to the run that was left out, with the others held. Estimated
     noise is that of the runs that are not left out.
 
-    **Returns:** `None` if a fit without a fold does not converge.
+    **Returns:** the deviances; `None` if a fit without a fold does not converge.
     """
     problem, minimum = optimum.problem, optimum.minimum
     search = optimum.search.with_full_horizons()

@@ -213,7 +213,7 @@ def _read_table(
         if not wrong.any():
             return table, run_of_row
         tables.append((wrong.argmax(), table, run_of_row))
-    # No mark fits all numbers: the mark that fits for longer is the one of the file.
+    # No mark fits all numbers: choose the one with which more of the first lines can be read.
     return max(tables, key=lambda item: item[0])[1:]
 
 

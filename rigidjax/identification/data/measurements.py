@@ -189,8 +189,8 @@ def stack_runs(measurements: "Measurements | Sequence[Measurements]") -> Runs:
             lacking = [run.name or str(i) for i, run in enumerate(runs, 1) if run.noise[k] is None]
             parts.append(f"the {first.sensors[k].name} in the runs {lacking}")
         raise ValueError(
-            "`Measurements(noise=...)` of a sensor must be given for every run, or for none: it is "
-            f"then estimated from its residuals. It lacks {', '.join(parts)}."
+            "`Measurements(noise=...)` of a sensor must be given for every run, or for none, to "
+            f"estimate it from the residuals. It lacks {', '.join(parts)}."
         )
     length = max(len(run.ts) for run in runs)
 

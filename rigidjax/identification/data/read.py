@@ -91,7 +91,7 @@ def _is_text(path: str | os.PathLike[str]) -> bool:
 def _load_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Return the arrays of a NumPy file by name.
 
-    **Errors:** `ValueError` for a file that is none, or that holds Python objects; `OSError`.
+    **Errors:** `ValueError` for a file of another format, or with Python objects; `OSError`.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -106,8 +106,8 @@ def _load_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 def _load_parquet(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Return the columns of a Parquet file by name; lists of numbers are rows of an array.
 
-    **Errors:** `ModuleNotFoundError` without the extra `rigidjax[parquet]`; `ValueError` for a file
-    that is none; `OSError`.
+    **Errors:** `ModuleNotFoundError` without the extra `rigidjax[parquet]`; `ValueError` for
+    another format; `OSError`.
     """
     pyarrow = import_optional("pyarrow", "Parquet files")
     parquet = import_optional("pyarrow.parquet", "Parquet files")
@@ -131,7 +131,7 @@ def _load_mat(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
     Files of version 7.3 are read with h5py, others with SciPy.
 
-    **Errors:** `ValueError` for a file that is none; `OSError`.
+    **Errors:** `ValueError` for another format; `OSError`.
     """
     # Imported here because it takes long.
     import scipy.io

@@ -65,7 +65,7 @@ def detect_stamps(
     try:
         zero = None if time_zero is None else _parse_iso(time_zero)[0]
     except (ValueError, TypeError) as error:
-        raise ValueError(f"`time_zero` is the `time_zero` of another run: {error}.") from None
+        raise ValueError(f"`time_zero` must be that of another run: {error}.") from None
     if ISO.fullmatch(first):
         if is_stated and factor != 1.0:
             raise ValueError(

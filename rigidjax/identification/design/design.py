@@ -230,7 +230,7 @@ def _check_inputs(plan: RunPlan, inputs: Sequence[Parameter]) -> None:
         if not isinstance(p.transform, Bounded):
             raise ValueError(
                 f"The input {p.name!r} needs bounds: `rj.Parameter({p.name!r}, where, "
-                "rj.identification.Bounded(lower, upper))`; more of an input always tells more."
+                "rj.identification.Bounded(lower, upper))`, as larger inputs always tell more."
             )
         if not all(np.isfinite(x).all() for x in (p.transform.lower, p.transform.upper)):
             raise ValueError(
@@ -264,8 +264,8 @@ def _raise_infeasible(given: Excitation) -> NoReturn:
     if given.identifiability.identifiable:
         raise ValueError(
             "`design_experiment`: the run that was given determines the parameters, but the "
-            "criterion has no finite derivative by the inputs there, nor at another start. Start "
-            "away from bounds, or try more starts."
+            "criterion has no finite derivative with respect to the inputs there, nor at another "
+            "start. Start away from bounds, or try more starts."
         )
     raise ValueError(
         "`design_experiment`: the parameters are not determined at any start. "

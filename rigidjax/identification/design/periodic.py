@@ -25,7 +25,7 @@ from ..regression.regressor import (
 )
 from .motion_limits import WorkspaceBox
 
-# Random samples that find the base parameters, per coordinate.
+# Number of random samples per coordinate that determine the base parameters.
 _NUM_RANDOM = 30
 # Part of the rate limit at which the sign of a rate is smoothed in the design.
 _SMOOTH = 0.02
@@ -142,11 +142,11 @@ class TreeRows:
         return np.asarray(torques), np.asarray(points)
 
     def differentiate_bounded(self, x: np.ndarray) -> np.ndarray:
-        """Return derivatives of `evaluate_bounded` by the inputs, (T, f + 3 P, 3 f)."""
+        """Return the Jacobian of `evaluate_bounded` in the inputs, (T, f + 3 P, 3 f)."""
         return np.asarray(_derivatives(self._arguments, self._options, x))
 
     def score(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        r"""Return $\frac1r \log\det(W^T W)$ and its derivatives by the inputs, (T, 3 f)."""
+        r"""Return $\frac1r \log\det(W^T W)$ and its derivatives in the inputs, (T, 3 f)."""
         value, slope = _score(
             jnp.asarray(x), self._arguments, self._options, self._weights, self._combine
         )

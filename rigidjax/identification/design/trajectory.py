@@ -17,7 +17,7 @@ from .motion_limits import MotionLimits, WorkspaceBox, stack_limits
 from .periodic import PeriodicMotion, TreeRows
 from .trajectory_search import search_trajectory
 
-# Samples per period of the highest harmonic: at which limits are imposed, and checked between.
+# Samples per period of the highest harmonic at which limits are imposed, and checked.
 _COARSE, _FINE = 8, 80
 
 
@@ -84,10 +84,10 @@ class Trajectory:
         return self.rows.evaluate_bounded(np.concatenate(self.samples(ts), axis=1))[0]
 
     def to_csv(self, path: str | os.PathLike[str], rate: float, force: bool = False) -> None:
-        """Write one period as a CSV file: `time_s`, and of each coordinate q, v, a and tau.
+        """Write one period as a CSV file: `time_s`, and q, v, a and tau of each coordinate.
 
-        **Arguments:** `path`; `rate` of the samples, Hz, of which the first of the next period is
-        the last; `force`, whether to replace an existing file.
+        **Arguments:** `path`; `rate` of the samples, Hz, from the start to the end of the period;
+        `force`, whether to replace an existing file.
         **Errors:** `ValueError` for a rate that does not resolve the highest harmonic;
         `FileExistsError` without `force`; `OSError`.
         """

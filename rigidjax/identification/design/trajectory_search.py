@@ -8,18 +8,18 @@ import numpy as np
 from .motion_limits import WorkspaceBox, box_bounds
 from .periodic import PeriodicMotion, TreeRows, fourier_basis
 
-# Times that limits are tightened between samples.
+# Number of times that limits are tightened because the motion exceeds them between samples.
 _NUM_ROUNDS = 6
-# Excess over a limit, relative, that is round-off.
+# Relative excess over a limit that counts as round-off.
 _ROUND_OFF = 1e-9
 # Tolerance of the search, of the score and of the limits.
 _TOLERANCE = 1e-5
-# Distance to the limits, relative, that covers this tolerance.
+# Relative distance that the search keeps from the limits, to allow for `_TOLERANCE`.
 _MARGIN = 1e-4
 
 
 class FoundTrajectory(NamedTuple):
-    """A motion within the limits, its score, the used part of the limits, and convergence."""
+    """A motion within the limits, its score, the fraction of limits it uses, and convergence."""
 
     motion: PeriodicMotion
     score: float
@@ -46,7 +46,7 @@ class _Problem:
         self.box = box_bounds(boxes)
         count = 2 * harmonics + 1
         start = fourier_basis(np.zeros(1), period, harmonics)[1:, 0]
-        # Coefficients without rate and acceleration at the start.
+        # Basis of the coefficients for which rate and acceleration at the start are zero.
         null = np.linalg.svd(start)[2][2:].T if from_rest else np.eye(count)
         self.null, self.shape = null, (null.shape[1], len(bounds["low"]))
         self.middle = 0.5 * (bounds["low"] + bounds["high"])
@@ -61,7 +61,7 @@ class _Problem:
         self.sides["workspace"] = (np.isfinite(high), np.isfinite(low))
 
     def largest(self, kind: str, used: np.ndarray) -> np.ndarray:
-        """Return the largest used part of the limits of a kind that exist, (n,)."""
+        """Return the largest used fraction of the existing limits of a kind, (n,)."""
         upper, lower = self.sides[kind]
         above = np.where(upper, used, -np.inf).max(axis=0)
         return np.maximum(above, np.where(lower, -used, -np.inf).max(axis=0))
@@ -79,7 +79,7 @@ class _Problem:
         return np.concatenate([part @ c for part in basis], axis=1), basis @ self.null
 
     def chain(self, slopes: np.ndarray, basis: np.ndarray) -> np.ndarray:
-        """Return derivatives by `z`, (..., m f), of those by the inputs of one sample (..., 3 f).
+        """Convert derivatives in the inputs of one sample, (..., 3 f), to those in `z`, (..., m f).
 
         **Arguments:** `slopes` (T, ..., 3 f); `basis` (3, T, m).
         """
@@ -89,7 +89,7 @@ class _Problem:
         return out.reshape(*out.shape[:-2], -1)
 
     def used(self, z: np.ndarray, ts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the used part of the limits by kind, (T, n)."""
+        """Return the used fraction of the limits by kind, (T, n)."""
         x, _ = self.inputs(z, ts)
         q, v, a = np.split(x, 3, axis=1)
         torques, points = self.rows.evaluate_bounded(x)
@@ -104,7 +104,7 @@ class _Problem:
         }
 
     def used_derivatives(self, z: np.ndarray, ts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return derivatives of `used` by `z`, (T, n, m f) by kind."""
+        """Return derivatives of `used` with respect to `z`, (T, n, m f) by kind."""
         x, basis = self.inputs(z, ts)
         f = self.shape[1]
         # The coordinates and their derivatives are linear in `z`: (3, T, f, m f).
@@ -121,7 +121,7 @@ class _Problem:
         }
 
     def score(self, z: np.ndarray, ts: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the score and its derivatives by `z`."""
+        """Return the score and its derivatives with respect to `z`."""
         x, basis = self.inputs(z, ts)
         value, slope = self.rows.score(x)
         return value, self.chain(slope, basis).sum(axis=0)
@@ -170,7 +170,7 @@ def search_trajectory(
         kinds = {name: f"{part:.3g}" for name, part in worst.items() if part > 1}
         raise ValueError(
             f"`design_trajectory`: no motion within the limits was found from {num_starts} starts; "
-            f"the best one uses {kinds} of them (1 is the limit). Widen the limits, use a "
+            f"the best one exceeds them by the factors {kinds}. Widen the limits, use a "
             "longer period, fewer harmonics or more starts. Gravity alone may exceed a torque "
             "limit."
         )
@@ -180,7 +180,7 @@ def search_trajectory(
 def _search(
     problem: _Problem, z: np.ndarray, grids: tuple[np.ndarray, np.ndarray], max_iterations: int
 ) -> tuple[FoundTrajectory | None, dict[str, float]]:
-    """Return the motion from one start, `None` if it exceeds a limit, and the used parts."""
+    """Return the motion from one start, `None` if it exceeds a limit, and the used fractions."""
     # Imported here because it takes long.
     from scipy.optimize import minimize
 

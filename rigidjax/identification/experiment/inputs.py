@@ -58,7 +58,7 @@ def check_inputs(inputs: Mapping[str, Any] | None) -> dict[str, tuple[Array, Arr
 
 
 def bind_measured(model: Any, inputs: Mapping[str, tuple[Array, Array]]) -> Any:
-    """Return the model with linear signals of their names for the `rj.Input`s that are measured.
+    """Return the model with a linear signal of the same name for every measured `rj.Input`.
 
     **Arguments:** `inputs`, of the first run; those of signals of the model have no effect here.
     **Errors:** `ValueError` for values of another shape than that of the input, and for an input

@@ -38,7 +38,7 @@ class Settings(TypedDict, total=False):
 
 
 class Simulation(eqx.Module):
-    """How runs are simulated in fits, designs and sensitivities.
+    """Settings for the simulation of runs in fits, designs and sensitivities.
 
     **Arguments:** as those of `rj.simulate` of the same names, except
 

@@ -201,7 +201,7 @@ def _check_starts(
         arrays[name] = np.asarray(values)
         if arrays[name].shape[:1] != (count,):
             raise ValueError(
-                f"`identify_batch(starts=...)` of {name!r} must have the {count} sets of data in "
-                f"front; got shape {arrays[name].shape}."
+                f"`identify_batch(starts=...)` of {name!r} needs a leading axis of {count}, the "
+                f"number of sets of data; got shape {arrays[name].shape}."
             )
     return arrays

@@ -13,8 +13,8 @@ from ..search.optimum import Optimum
 from ..search.problem import FitProblem
 from ..transforms.elementwise import AbstractElementwise
 
-# Weight of a change of the held component, in units of one over its standard deviation. The data
-# move it by 1e-8 of a standard deviation, which the value that is read off includes.
+# Weight that holds the component, relative to the reciprocal of its standard deviation. The data
+# move it by 1e-8 of a standard deviation, which the reported value includes.
 _HOLD = 1e4
 
 
@@ -96,7 +96,7 @@ class HeldComponent:
         return float(np.sum(last.residuals**2) + np.sum(last.prior.residuals**2))
 
     def slope(self, minimum: Minimum) -> float:
-        """Return the derivative of the root of the sum of squares by the component, at an optimum.
+        """Return the derivative in the component of the root of the sum of squares, at an optimum.
 
         It is one over the standard deviation of the component, for residuals of unit variance.
         """

@@ -127,7 +127,7 @@ class LogPosterior(eqx.Module):
         return total
 
     def _log_volume(self, x: Float[Array, " U"]) -> Float[Array, ""]:
-        """Return the logarithm of the determinant of the components' derivatives by x."""
+        """Return the logarithm of the determinant of the Jacobian of the components in x."""
         shared, per_run = self._split(self.chart.coordinates(x))
 
         def volumes_of_run(per_run, run):
@@ -200,7 +200,7 @@ def _start_inside(
     u = np.concatenate([np.asarray(x).reshape(-1) for x in problem.start_coordinates()])
     norm = np.linalg.norm(np.asarray(optimum.minimum.last.coordinate_jacobian()), axis=0)
     std = 1 / np.where(norm > 0, norm, 1.0)
-    # The effect of a logarithm grows with its exponential.
+    # A change of a logarithm has an exponential effect: the logarithm of `std` is enough.
     is_linear = np.isfinite(lower) | np.isfinite(upper)
     inside = np.where(is_linear, std, np.log(np.maximum(std, 1.0)))
     width = upper - lower

@@ -100,7 +100,7 @@ class Profile:
 
     @property
     def sentence(self) -> str:
-        """The interval beside that of the linearisation."""
+        """Sentence that compares the interval with that of the linearisation."""
         unit = f" {self.unit}" if self.unit else ""
         return (
             f"{self.label}: the {100 * self.level:g} % interval of the profile is "
@@ -251,7 +251,7 @@ class _Tracer:
         return None
 
     def _find_end(self, side: int, points: list[_Point], inner: _Point) -> list[_Point]:
-        """Return the points and more of them towards the end of the interval."""
+        """Return the points, with further ones added that approach the end of the interval."""
         outer = points[-1]
         heights = [inner.excess, outer.excess]
         for _ in range(_ITERATIONS):

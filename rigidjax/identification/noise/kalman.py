@@ -31,7 +31,7 @@ def update(
     **Source:** Anderson and Moore, Optimal Filtering (1979), Section 6.4, sequential processing.
     """
     count = len(H)
-    # The change of the state is `X e` after the channels so far.
+    # After the channels so far, the state has changed by `X e` for the innovations `e`.
     X, rows, variances = jnp.zeros((P.shape[0], count), P.dtype), [], []
     unit = jnp.eye(count, dtype=P.dtype)
     for c in range(count):
@@ -56,7 +56,7 @@ def predict_covariance(
 
 
 class SampleGaps(eqx.Module):
-    """Samples of one sensor as a filter of its noise sees them; in batches with leading axes.
+    """Sampling pattern of one sensor, the input of its noise filter; batches have leading axes.
 
     **Attributes:** `gap` (T, C), since the previous sample of the channel, in s or in sampling
     intervals; `counts` (T, C), where there is a sample; `is_first` (T, C); `weight` (T, C), factor

@@ -20,14 +20,14 @@ from .models import AbstractNoise
 # Diagonal that is added to the normal matrix with columns of norm one.
 _RIDGE = 1e-12
 _MAX_STEPS = 100
-# Largest standard deviation of the logarithm of a number of the noise.
+# Largest standard deviation of the logarithm of a noise parameter.
 _WIDEST = 1.0
-# Fewest degrees of freedom of the variance of an estimate.
+# Smallest number of degrees of freedom of the variance of an estimate.
 _FEWEST = 4.0
 
 
 class SensorNoise(eqx.Module):
-    """Noise model of one sensor and what is known of it.
+    """Noise model of one sensor, its gaps, and whether its white noise is known.
 
     **Attributes:** `model`, `None` for white noise; `gaps` (B, T, C); `white_is_known`, whether the
     noise of the measurements was given: white residuals then have unit variance.
@@ -96,9 +96,9 @@ def split_coordinates(
 class AbstractLinearisedFit(eqx.Module):
     """A fit, linearised at its minimum, as a function of the noise parameters.
 
-    **Attributes:** `prior`, residuals (R,) of unit variance and their derivatives (R, U) by all
-    coordinates; `num_shared`, number S of the shared columns among E = S + P, the others belonging
-    to each run.
+    **Attributes:** `prior`, residuals (R,) of unit variance and their derivatives (R, U) with
+    respect to all coordinates; `num_shared`, number S of the shared columns among E = S + P, the
+    others belonging to each run.
     """
 
     prior: eqx.AbstractVar[tuple[Float[Array, " R"], Float[Array, "R U"]]]
@@ -162,7 +162,7 @@ class NormalEquations(NamedTuple):
 
 
 def _normal_equations(X: Float[Array, "M U"], r: Float[Array, " M"]) -> NormalEquations:
-    """Factorise the normal equations without LAPACK, of which batches can block each other."""
+    """Factorise the normal equations without LAPACK, whose batched calls can block each other."""
     gram = X.T @ X
     size = jnp.sqrt(jnp.diagonal(gram))
     acts = size > 0
@@ -186,8 +186,8 @@ def _normal_equations(X: Float[Array, "M U"], r: Float[Array, " M"]) -> NormalEq
 class LinearisedFit(AbstractLinearisedFit):
     """A fit whose residuals are filtered by the noise models of its sensors.
 
-    **Attributes:** `sensors`; `columns` (B, T, C, E + 1) of each, derivatives of its plain weighted
-    residuals, and these; see `AbstractLinearisedFit`.
+    **Attributes:** `sensors`; `columns` (B, T, C, E + 1) of each: derivatives of its weighted
+    residuals, then the residuals; see `AbstractLinearisedFit`.
     """
 
     sensors: tuple[SensorNoise, ...]
@@ -260,7 +260,7 @@ def covariance_from_noise(
     # One direction after the other, for memory.
     hessian = jax.lax.map(lambda v: jax.jvp(slope, (coordinates,), (v,))[1], directions)
     values, vectors = _eigenvalues(0.5 * (hessian + hessian.T))
-    # Numbers that nothing determines, such as a standard deviation near zero, change nothing.
+    # Undetermined parameters, such as a standard deviation near zero, change nothing.
     std = jnp.sqrt(2.0 / jnp.maximum(values, 2.0 / _WIDEST**2))
     steps = np.sqrt(count) * (vectors * std).T
     points = coordinates + jnp.concatenate([steps, -steps])

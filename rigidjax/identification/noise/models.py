@@ -108,8 +108,8 @@ class AutoRegressive(AbstractNoise):
             raise ValueError(f"`AutoRegressive(order=...)` must be from 1 to 8; got {order!r}.")
         if (coefficients is None) != (std is None):
             raise ValueError(
-                "`AutoRegressive` takes both `coefficients` and `std`, which are kept, or none: "
-                "they are then estimated."
+                "`AutoRegressive` takes both `coefficients` and `std`, which then stay fixed, or "
+                "neither, to estimate them."
             )
         self.order, self.partial, self.std = order, None, None
         if coefficients is not None:
@@ -200,8 +200,8 @@ class GaussianProcess(AbstractNoise):
     ):
         if (std is None) != (time_constant is None) or (std is None and white is not None):
             raise ValueError(
-                "`GaussianProcess` takes both `std` and `time_constant`, which are kept, or none: "
-                "they are then estimated."
+                "`GaussianProcess` takes both `std` and `time_constant`, which then stay fixed, or "
+                "neither, to estimate them."
             )
         given = {"std": std, "time_constant": time_constant, "white": white}
         for name, value in given.items():
@@ -267,7 +267,7 @@ class RandomWalk(AbstractNoise):
 
     def __init__(self, intensity: ArrayLike | None = None, white: ArrayLike | None = None):
         if intensity is None and white is not None:
-            raise ValueError("`RandomWalk(white=...)` needs `intensity`, too: both are kept.")
+            raise ValueError("`RandomWalk(white=...)` needs `intensity` too.")
         for name, value in (("intensity", intensity), ("white", white)):
             number = None if value is None else _positive(value, f"RandomWalk({name}=...)")
             setattr(self, name, None if number is None else as_leaf(number))

@@ -38,8 +38,8 @@ class _SetState(NamedTuple):
 class SetFit(eqx.Module):
     """Prediction-error fits of data sets that share a problem.
 
-    `problem`, of the first set; `summarise`, of a minimum. A data set is a pair of start values of
-    the shared parameters and `RunData`.
+    `problem` of the first set; `summarise`, a function of a minimum. A data set is a pair of start
+    values of the shared parameters and `RunData`.
     """
 
     problem: PredictionProblem
@@ -141,8 +141,8 @@ def make_set_fit(
 ) -> SetFit:
     """Return the fits of data sets, with steps that are accurate at the start of the first set.
 
-    **Arguments:** `problem` and `runs` of the first set; others as of `make_prediction_problem`;
-    `summarise`, of a minimum.
+    **Arguments:** `problem` and `runs` of the first set; `summarise`, a function of a minimum;
+    others as in `make_prediction_problem`.
     """
     predicted = make_prediction_problem(problem, runs, search, process_noise)
     if problem.simulation.dt is None:

@@ -262,7 +262,7 @@ def make_prediction_fit(
     check_start(fit_problem, runs, table, minimum.first)
     triples = zip(runs.sensors, np.asarray(levels.sensors).tolist(), given, strict=True)
     white = {sensor.name: noise for sensor, noise, known in triples if not known}
-    # Their noise is that of the filter, of which the weighted innovations have variance one.
+    # The filter has scaled the innovations to unit variance, so that their noise counts as known.
     runs = dataclasses.replace(runs, has_noise=(True,) * len(given))
     if any(problem.noise.is_estimated):
         estimates = problem.noise.describe(np.asarray(levels.process))

@@ -171,7 +171,7 @@ class Predictor(eqx.Module):
         linear = linearise_residuals(observe, directions, sensors, run.weights, run.values)
         order = sensor_major_order(run.weights)
         columns = jnp.concatenate([linear.residuals[:, None], linear.jacobian], axis=1)
-        # Sample by sample, all channels together, then back.
+        # Whiten all channels of a sample together, then restore the order of the residuals.
         by_sample = columns[np.argsort(order)].reshape(*run.gains.whitening.shape[:2], -1)
         white = (run.gains.whitening @ by_sample).reshape(columns.shape)[order]
         return LinearisedResiduals(white[:, 0], white[:, 1:], linear.extra_jacobian, linear.aux)

@@ -139,8 +139,8 @@ class SampledMotion(eqx.Module):
         y: Unknowns,
         values: tuple[Array, ...],
     ) -> tuple[Float[Array, " C"], Float[Array, "C n"]]:
-        """Return predicted minus measured values of all sensors, and their derivatives by the
-        local coordinates."""
+        """Return predicted minus measured values of all sensors, and their derivatives with respect
+        to the local coordinates."""
         near = self._near(model, t, y)
 
         def residual(xi):

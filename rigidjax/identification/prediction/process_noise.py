@@ -156,7 +156,7 @@ class NoiseSource(eqx.Module):
 
     @property
     def factor(self) -> float:
-        """Intensity of the white noise, per root hertz, over `value`."""
+        """Ratio of the intensity of the white noise, per root hertz, to `value`."""
         return 1.0 if self.period is None else float(np.sqrt(self.period))
 
 
@@ -293,7 +293,7 @@ def _check_not_motion(model: Any, name: str) -> None:
 
 
 def _parts(name: str, value: Any, count: int) -> list[Any]:
-    """Return `count` values from one or as many."""
+    """Return `count` values, given one value for all or one for each."""
     if count == 1:
         return [value]
     if value is None or np.ndim(value) == 0:

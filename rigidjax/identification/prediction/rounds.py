@@ -48,7 +48,7 @@ class NoiseLevels(NamedTuple):
 def _natural_intensity(filtered: FilteredRun, noise: ProcessNoise) -> Float[Array, " S"]:
     """Return the intensity of each source whose effect over one interval is, in the root mean
     square over samples and channels, as large as the noise of the sensors."""
-    # Effect of the interval before each sample.
+    # Readings at each sample, and the effect of the interval before it.
     H, Q = filtered.readings[:, 1:], filtered.effect[:, :-1]
     per_channel = jnp.einsum("btci,btmij,btcj->m", H, Q, H)
     sources = np.array([channel.source for channel in noise.channels], int)
@@ -146,8 +146,8 @@ class LevelProblem(AbstractLinearisedFit):
     sensors relative to that in `filtered`.
 
     **Attributes:** `problem`; `filtered` runs with a leading axis; `columns` (B, T, C, E + 1),
-    derivatives of the plain innovations by the coordinates of the parameters, and the innovations;
-    `levels`, given and first ones; `least` noise of the sensors (K,); see `AbstractLinearisedFit`.
+    derivatives of the plain innovations in the coordinates of parameters, and these; `levels`,
+    given and first ones; `least` noise of the sensors (K,); see `AbstractLinearisedFit`.
     """
 
     problem: PredictionProblem
@@ -264,7 +264,7 @@ def _level_problem(
 def covariance_from_levels(
     problem: PredictionProblem, shared: Array, per_run: Array, levels: NoiseLevels
 ) -> Float[Array, "U U"]:
-    """Return what the uncertainty of noise levels adds to the covariance of the coordinates."""
+    """Return the increase of the coordinates' covariance by the uncertainty of the noise levels."""
     filtered = filter_runs(problem, shared, per_run, levels)
     data = _level_problem(problem, shared, per_run, levels, filtered)
     return covariance_from_noise(data, data.start)

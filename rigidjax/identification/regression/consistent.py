@@ -33,9 +33,9 @@ class ConsistencyError(RuntimeError):
 class ConsistentRegression:
     """Inertial parameters with a positive definite pseudo-inertia of every body.
 
-    **Attributes:** `data`; `parameters` (p,) in the order of `data.labels`; `covariance` (p, p), by
-    the second derivatives of the minimised function, of data and prior, and by the dependence of
-    residuals that the regression allows for; `divergence` from the prior, of all bodies and
+    **Attributes:** `data`; `parameters` (p,) in the order of `data.labels`; `covariance` (p, p),
+    from the second derivatives of the minimised function (data and prior) and from the dependence
+    of residuals that the regression allows for; `divergence` from the prior, of all bodies and
     positive terms; `num_steps`, of Newton's method.
     """
 
@@ -116,7 +116,7 @@ def consistent_regression(
     if not weight > 0:
         raise ValueError(
             f"`consistent_regression(weight=...)` must be positive; got {weight}. A small one, "
-            "such as 1e-6, leaves the data alone wherever they say anything."
+            "such as 1e-6, only affects parameters that the data do not determine."
         )
     data = regression.data
     start = _prior_parameters(regression, {} if prior is None else prior)
@@ -149,8 +149,8 @@ def _covariance(
 ) -> np.ndarray:
     """Return $H^{-1} (S + P) H^{-1}$, with second derivatives $H$ of the data and the prior $P$.
 
-    $S$ is the covariance of the gradient by the data, from the covariance of the base parameters
-    that the regression uses; for independent residuals $S + P = H$.
+    $S$ is the covariance of the gradient of the data term, from the covariance of the base
+    parameters that the regression uses; for independent residuals $S + P = H$.
     """
     columns = regression.data.matrix[:, :, regression.base.chosen] / regression.noise[:, None]
     W = columns.reshape(-1, regression.base.rank)

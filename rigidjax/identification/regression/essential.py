@@ -1,4 +1,4 @@
-"""Essential parameters: the base parameters that the data tell from zero."""
+"""Essential parameters: the base parameters that the data distinguish from zero."""
 
 import dataclasses
 from typing import Any
@@ -21,7 +21,7 @@ def essential_regression(regression: Regression, *, least: float = 1.0) -> Regre
     contain the choice of parameters, and a removed parameter is not known to be zero.
 
     **Arguments:** `regression`, from `regress`; `least`, smallest ratio of value and standard
-    deviation that remains, positive. A ratio of 1 keeps what improves predictions on average.
+    deviation that remains, positive. A ratio of 1 keeps all that improve predictions on average.
     **Returns:** a `Regression` with fewer base parameters (`base.expressions`) and the same method
     of covariance.
     **Errors:** `ValueError` for `least` that is not positive, and if no parameter remains.

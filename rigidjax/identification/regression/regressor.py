@@ -159,7 +159,7 @@ def check_tree(model: Any) -> System:
             raise ValueError(
                 f"The regression of inertial parameters has no rotors in its model: leave the "
                 f"`armature` of the joint {joint.name!r} out; in `joint_data` it is the term "
-                '"rotor", which is found with the rest.'
+                '"rotor", which is estimated.'
             )
         if joint.is_driven:
             raise ValueError(

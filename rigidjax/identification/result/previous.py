@@ -68,7 +68,7 @@ class Changes:
 
     @property
     def sentence(self) -> str:
-        """Which estimates moved."""
+        """Sentence on the estimates that changed."""
         moved = [
             f"{change.label} by {change.standard_errors:+.2g}"
             for change in self.changes

@@ -32,7 +32,7 @@ _PACKAGES = ("jax", "jaxlib", "diffrax", "equinox", "optimistix", "numpy")
 
 
 def software_versions() -> dict[str, str]:
-    """Return the versions of rigidjax, Python and the packages that decide on numbers."""
+    """Return the versions of rigidjax, Python and the packages that determine the results."""
     versions = {"rigidjax": __version__, "python": platform.python_version()}
     return versions | {name: importlib.metadata.version(name) for name in _PACKAGES}
 

@@ -10,7 +10,7 @@ from ..intervals.profile import Profile
 from ..statistics.verdict import METHOD_NAMES, rejected_channels
 from .result import LEVEL, Fit
 
-# Difference of the ends of two intervals, relative to the width, that matters.
+# Smallest difference of the ends of two intervals, relative to the width, that counts.
 _DIFFERENT = 0.1
 
 Intervals = dict[str, tuple[float, float]]

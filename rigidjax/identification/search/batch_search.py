@@ -26,7 +26,7 @@ from .trust_region import inverse_gram
 
 
 def set_data(problem: FitProblem) -> Any:
-    """Return what differs between the problems of different data sets."""
+    """Return the values that differ between the problems of different data sets."""
     return problem.shared, problem.runs
 
 
@@ -107,7 +107,7 @@ def summarise(minimum: Minimum) -> dict[str, Any]:
 
 
 def summarise_with_point(minimum: Minimum) -> dict[str, Any]:
-    """Return what `summarise` returns, with the coordinates and residuals of the minimum."""
+    """Return the result of `summarise`, with the coordinates and residuals of the minimum."""
     return summarise(minimum) | {
         "chain": minimum.last.chain,
         "shared": minimum.shared,

@@ -260,13 +260,13 @@ def _begin(problem: FitProblem, runs: Runs, models: Sequence[Any]) -> _NoiseStar
 def _update(
     problem: FitProblem, point: Any, sensors: Sequence[SensorNoise], coordinates: Float[Array, " d"]
 ) -> tuple[Float[Array, " d"], Any, Float[Array, "U U"], Float[Array, ""]]:
-    """Return the coordinates of the noise at a minimum, the data of the problem with its filters.
+    """Return the noise estimated at a minimum, and the data of the problem with its filters.
 
     Coordinates that are not finite are replaced by the given ones.
 
     **Arguments:** `point`, the coordinates of the minimum, their `sides`, and its leaves.
-    **Returns:** also the increase of the covariance of the coordinates by the uncertainty of the
-    noise, and the largest change of its coordinates.
+    **Returns:** coordinates of the noise; data; the increase of the covariance of the fit by the
+    uncertainty of the noise; the largest change of the noise's coordinates.
     """
     shared, per_run, sides, leaves = point
     linear = _linearise_fit(problem, shared, per_run, sides, sensors)
@@ -307,7 +307,7 @@ def _apply_noise(
 ) -> tuple[FitProblem, Array]:
     """Return the problem with filters and weights of these coordinates.
 
-    The coordinate of white noise is a factor on present weights, and returns as zero.
+    White noise scales the present weights; its coordinate, the logarithm of a factor, becomes zero.
     """
     weights, filters, rest = [], [], []
     parts = split_coordinates(coordinates, sensors)

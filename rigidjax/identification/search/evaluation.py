@@ -107,7 +107,7 @@ class Evaluation(eqx.Module):
         return block_diag(self.shared_chain, *self.per_run_chain)
 
     def coordinate_rows(self) -> Float[Array, "B N F"]:
-        """Return derivatives of the residuals of each run by the coordinates it depends on.
+        """Return derivatives of the residuals of each run in the coordinates that it depends on.
 
         Columns are those of the S shared coordinates, then those of the run.
         """

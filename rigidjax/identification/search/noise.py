@@ -22,7 +22,7 @@ _FEWEST = 10
 _CONVERGED = 1e-3
 # Initial guess of the noise if there are priors, relative to the spread of the samples.
 _SMALL = 1e-2
-# Largest white noise, in multiples of what successive samples show.
+# Largest white noise, in multiples of the noise that successive samples show.
 _LARGEST = 10.0
 # Median of the absolute value of a standard normal variable.
 _MEDIAN = 0.6744897501960817
@@ -100,8 +100,8 @@ def _fit_white(problem: FitProblem, runs: Runs, search: Search, num_parameters: 
 
     The runs start with the weights of `guess_noise`. The variance of each sensor is that of its
     residuals, corrected for the number of parameters in proportion to its samples; with a robust
-    loss it follows from the median of the absolute residuals. It is limited to a multiple of what
-    successive samples show, so that a model that does not fit is not taken for noise.
+    loss it follows from the median of the absolute residuals. It is limited to a multiple of the
+    noise that successive samples show, so that a model that does not fit is not taken for noise.
 
     **Source:** Bard, Nonlinear Parameter Estimation (1974), section 4-9, with the determinant of a
     diagonal covariance.

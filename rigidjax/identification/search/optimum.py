@@ -1,4 +1,4 @@
-"""The problem of a fit at its optimum, for what continues from there."""
+"""The problem of a fit at its optimum, for computations that continue from there."""
 
 import dataclasses
 
@@ -30,7 +30,7 @@ class Optimum:
         return evaluate(self.problem, self.minimum.shared, self.minimum.per_run)
 
     def jacobian(self) -> np.ndarray:
-        """Return derivatives (M, k) of the weighted residuals by the fitted components.
+        """Return the Jacobian (M, k) of the weighted residuals in the fitted components.
 
         Rows are those of `Evaluation.residuals`, run by run; those of priors are left out.
         """

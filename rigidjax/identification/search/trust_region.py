@@ -78,7 +78,7 @@ class LinearProblem(eqx.Module):
             zeros = jnp.zeros_like(self.size)
             return self._damped_solution(damping, jnp.zeros(zeros.shape, bool), zeros)
         lower, upper, reach = self.box
-        # A limit that is reached only asymptotically is not stepped to.
+        # A step does not go all the way to a limit that is only reached asymptotically.
         target = jnp.where(self.sides < 0, jnp.where(jnp.isfinite(reach), 0.0, lower), upper)
         fixed = self.sides != 0
         first = jnp.where(fixed, target / jnp.maximum(damping, 1.0), 0.0)

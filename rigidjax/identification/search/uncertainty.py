@@ -32,9 +32,9 @@ from .least_squares import Minimum, Search
 from .optimum import Optimum
 from .problem import FitProblem
 
-# Number of scores times parameters above which a sandwich that is not asked for is left out.
+# Number of scores times parameters above which the sandwich is computed only on request.
 _LARGE = 2e8
-# Mean square of residuals, in units of given noise, below which they are none of it.
+# Mean square of residuals, in units of the given noise, below which they are not noise.
 _NEGLIGIBLE = 1e-4
 # Number of runs above which single runs are not compared with the others.
 _MANY_RUNS = 200
@@ -134,7 +134,7 @@ def find_active_bounds(
 
 
 class Uncertainty(NamedTuple):
-    """Covariances of the estimates, and what the residuals say of them.
+    """Covariances of the estimates, and findings from the residuals against them.
 
     **Attributes:** `covariances` by method, and the `method` of the intervals; `spectrum` with the
     covariance of the scores of this method; `findings` against the intervals.
@@ -149,7 +149,7 @@ class Uncertainty(NamedTuple):
 def assess_uncertainty(
     optimum: Optimum, spectrum: Spectrum, covariance: str | None, freedom: float
 ) -> Uncertainty:
-    """Return the covariances of a fit, the one for its intervals, and what speaks against it.
+    """Return the covariances of a fit, the one for its intervals, and the findings against it.
 
     **Arguments:** `optimum`; `spectrum` of the fitted components, for independent residuals;
     `covariance`, see `rj.identify`; `freedom` of Student's distribution for independent residuals.

@@ -253,7 +253,7 @@ def state_difference(state: State, other: State) -> Float[Array, " G"]:
 def _gap_and_derivatives(
     end: State, start: State
 ) -> tuple[Float[Array, " G"], Float[Array, "G G"], Float[Array, "G G"]]:
-    """Return the gap between two segments and its derivatives by small changes of both states."""
+    """Return the gap between two segments and its derivatives in small changes of both states."""
 
     def perturb(state, change):
         x, rotation, v, w = change.reshape(4, -1, 3)

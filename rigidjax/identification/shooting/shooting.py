@@ -145,7 +145,7 @@ class ShootingResult:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the segments join to one trajectory."""
+        """Whether the segments form one trajectory."""
         return self.gap < _CLOSED
 
     def notes(self, converged: bool) -> list[str]:

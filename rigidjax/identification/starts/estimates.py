@@ -17,7 +17,7 @@ from ...sensors.joint import num_coordinates
 from ...state import State
 from ..data.measurements import Measurements
 
-# Samples of the shortest beginning to which a parabola is fitted; further ones are twice as long.
+# Samples in the shortest initial piece that a parabola is fitted to; the next ones double.
 _FEWEST = 6
 # Residual of a parabola, in standard deviations of the noise, that is not noise any more.
 _MISFIT = 1.5
@@ -29,7 +29,7 @@ def estimate_starts(
     """Return a start state of every run, from its first samples.
 
     Positions and rates are those of a parabola through the longest beginning of the samples that it
-    describes to within their noise. Used are `JointCoordinate` and `JointRate` (rates are slopes
+    describes to within their noise. It uses `JointCoordinate` and `JointRate` (rates are slopes
     of coordinates otherwise; in a system with loops those of one joint), and on bodies without a
     joint `Attitude`, `Gyroscope` and `Position`, from which the bodies attached to them follow.
     Everything else stays in the reference configuration, at rest. The result is a first guess, to
@@ -53,7 +53,7 @@ def estimate_starts(
 def estimate_start(
     model: AbstractFormulation, run: Measurements, positions: bool = True, rates: bool = True
 ) -> State:
-    """Return the start state of one run; `positions` or `rates` may stay those of the reference."""
+    """Return the start state of one run; `positions`, `rates`: whether these are estimated."""
     system = model.multibody
     if not has_joints(system):
         state = system.reference_state()
@@ -183,7 +183,7 @@ def _place_free_bodies(
 def _free_body_values(
     model: AbstractFormulation, system: System, run: Measurements
 ) -> dict[int, dict[str, Any]]:
-    """Return what sensors say of the bodies without a joint at the start of a run, by body."""
+    """Return the measured motion of the bodies without a joint at the start of a run, by body."""
     from scipy.spatial.transform import Rotation
 
     measured: dict[int, dict[str, Any]] = {}

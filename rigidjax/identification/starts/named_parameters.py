@@ -29,7 +29,7 @@ def find_named_parameters(
 
 
 def _find(parameter: Parameter, experiment: Experiment) -> Parameter:
-    """Return the parameter, as a function of an experiment if it is given by a name."""
+    """Return the parameter; resolve its leaf, range and unit if it is given by a name."""
     named = parameter.where
     if not isinstance(named, LeafName):
         return parameter
@@ -42,7 +42,7 @@ def _find(parameter: Parameter, experiment: Experiment) -> Parameter:
         for w in parameter.tied
     ]
     experiment = materialise_leaves(experiment, [where])
-    # A part is the last item of a tuple on the way, or the body that is the system.
+    # The part is the last tuple item on the path, or else the `FixedPointBody`.
     part = max((k + 1 for k, step in enumerate(where.steps) if isinstance(step, int)), default=2)
     owner = LeafPath(where.steps[:part])(experiment)
     field, leaf = ".".join(map(str, where.steps[part:])), where(experiment)
@@ -72,7 +72,7 @@ def _find_start(parameter: Parameter, named: LeafName, model: AbstractFormulatio
     if not places.get(name):
         known = [key for key, entries in places.items() if entries]
         raise ValueError(
-            f"{given}: the start has no coordinate {name!r}; there are those of the tree joints "
+            f"{given}: the start has no coordinate {name!r}; it has those of the tree joints "
             f"and free bodies {known}.{did_you_mean(name, known)}"
         )
     start = start_state(

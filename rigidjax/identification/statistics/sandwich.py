@@ -172,7 +172,7 @@ def _prewhiten(runs: Sequence[np.ndarray], orders: int) -> _Whitened:
         gain[j] = 1 / (1 - total)
         along = np.linalg.pinv(rows[:, 1:].T @ rows[:, 1:], hermitian=True)
         spread[j] = np.mean(errors**2) * np.sum(along) * 4 * gain[j] ** 2
-        # Samples without a complete past have no error; the others stand for them.
+        # Samples without a complete history have no prediction error; the others represent them.
         factor, first = np.sqrt(count / len(rows)), 0
         for run, x in zip(whitened, series, strict=True):
             size = max(len(x) - order, 0)
@@ -183,7 +183,7 @@ def _prewhiten(runs: Sequence[np.ndarray], orders: int) -> _Whitened:
 
 
 def _effective_counts(runs: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the number of samples that bear each column (k,): of all runs, or of few."""
+    """Return the effective number of samples of each column, (k,), given its power by run."""
     lengths = np.array([len(run) for run in runs])
     power = np.array([np.sum(run**2, axis=0) for run in runs])
     total, share = np.sum(power, axis=0), np.sum(power**2 / lengths[:, None], axis=0)

@@ -15,9 +15,9 @@ _NOTHING = 1e-9
 class Rows(NamedTuple):
     """Linearised residuals of one run, sample by sample.
 
-    **Attributes:** `jacobian` (T, C, e), derivatives of the weighted residuals by the parameters of
-    the run, at `columns` (e,) of all; `residuals` (T, C), weighted, after the influence function of
-    a robust loss.
+    **Attributes:** `jacobian` (T, C, e), derivatives of the weighted residuals with respect to the
+    parameters of the run, at `columns` (e,) of all; `residuals` (T, C), weighted, after the
+    influence function of a robust loss.
     """
 
     jacobian: np.ndarray

@@ -14,11 +14,11 @@ from .estimate_covariance import METHODS, EstimateCovariance
 from .stability import Differences
 from .whiteness import Whiteness, reject_jointly
 
-# Probability of any false alarm of a kind, for a right model and white noise.
+# Probability that a correct model with white noise causes any false alarm of a kind.
 LEVEL = 0.005
 # Ratio of standard deviations above which methods disagree.
 _DISAGREE = 1.2
-# Names in one sentence.
+# Largest number of names in one sentence.
 _MANY = 4
 # Names of the intervals by covariances, in tables.
 METHOD_NAMES = {

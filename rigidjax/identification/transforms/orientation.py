@@ -14,8 +14,8 @@ from .base import AbstractTransform, ActiveLimit, Limits, element_names, no_limi
 class Orientation(AbstractTransform):
     r"""Unit quaternions (..., 4), by rotation vectors from the start value, $p = p_0 \exp(u)$.
 
-    Reported are the rotation vector of $p$ and, as its uncertainty, that of a small rotation about
-    the body axes, rad.
+    Reports contain the rotation vector of $p$ and, as its uncertainty, that of a small rotation
+    about the body axes, rad.
     """
 
     is_bounded: ClassVar[bool] = False

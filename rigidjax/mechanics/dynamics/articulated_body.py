@@ -252,8 +252,8 @@ def _pad_subspaces(
     S: Float[Array, "f 6"],
     rotors: Float[Array, " f"] | None,
 ) -> tuple[Float[Array, "n k 6"], Float[Array, "n k k"]]:
-    """Return the motion subspaces of the bodies of a segment, with rows of zeros, and what is
-    added to the diagonal of $D$."""
+    """Return the motion subspaces of the bodies of a segment, with rows of zeros, and the terms
+    that are added to the diagonal of $D$."""
     unit = np.eye(segment.width)
     diagonal = jnp.asarray(unit * (slots == len(S))[:, :, None], S.dtype)
     with_zeros = S
@@ -395,7 +395,7 @@ def _project_inertia(
 def _invert(D: Float[Array, "k k"]) -> Float[Array, "k k"]:
     if len(D) != 3:
         return invert(D[None])[0]
-    # Entry by entry: whole rows gain nothing where the elements of a vector are of many systems.
+    # Entry by entry: whole rows are no faster where a vector holds entries of many systems.
     (a, f, e), (_, b, d), (_, _, c) = (jnp.unstack(row) for row in jnp.unstack(D))
     k11, k22, k33 = b * c - d * d, a * c - e * e, a * b - f * f
     k23, k13, k12 = e * f - a * d, d * f - b * e, d * e - c * f

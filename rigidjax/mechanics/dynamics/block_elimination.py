@@ -108,7 +108,7 @@ def _level(
         out=_array([nodes.index(i) for i in out]),
         stay=_array([nodes.index(i) for i in stay]),
         blocks=_array([block_index[min(leg), max(leg)] for leg in legs]),
-        # A block (i, j), i < j, is A_ij; a leg is A of its neighbour and its node.
+        # A block (i, j), i < j, is A_ij; the leg (e, n) is A_ne, the transpose of a block if e < n.
         flipped=np.array([leg[1] > leg[0] for leg in legs], bool),
         slots=_array([out.index(e) for e, _ in legs]),
         on_node=_pad_rows(

@@ -76,7 +76,7 @@ class Loops(eqx.Module):
         return self.rates(residual, jnp.zeros_like(self.scale))
 
     def response(self, forces: Float[Array, " f"]) -> Float[Array, " f"]:
-        """Return the change of the rates by impulses, or of their derivatives by forces."""
+        """Return the change of the rates due to impulses, or of their derivatives due to forces."""
         return self.rates(jnp.zeros_like(self.units), forces)
 
 
@@ -231,7 +231,7 @@ def loop_rank(system: AbstractSystem) -> int:
     """Return the rank of the loop constraints in the reference configuration."""
     if is_traced(system):
         raise ValueError(
-            "`System.num_dof` with closed loops needs known values: read it outside of `jax.jit`."
+            "`System.num_dof` with closed loops needs concrete values: read it outside `jax.jit`."
         )
     J = np.asarray(_loop_gradient(system))
     return int(np.linalg.matrix_rank(J, tol=1e-8 * np.abs(J).max(initial=0.0)))

@@ -33,9 +33,8 @@ class Reaction(eqx.Module):
     `force`, (3,) N; `moment`, (3,) N m, about the joint point (of the child); `drive`, the force
     (N) or moment (N m) along the axis of a prescribed motion, included in them, `None` without one.
     The `damping`, the `friction`, the spring and the stops of the joint, and the inertia of its
-    rotor (`armature`) act on the child in addition: the drive includes what the motion needs
-    against them.
-    With redundant constraints it belongs to the multipliers of least norm.
+    rotor (`armature`) act on the child in addition: the drive includes the load that the motion
+    needs against them. With redundant constraints it belongs to the multipliers of least norm.
     """
 
     force: Float[Array, "3"]

@@ -95,8 +95,8 @@ def _add_efforts(
 DENSE_LIMIT = 48
 # Constraints of trees up to which a dense matrix is faster than elimination.
 _DENSE_CONSTRAINTS = 48
-# Chains between branchings up to which the articulated-body algorithm is used: each is code of its
-# own, and the time of compilation grows with them.
+# Chains between branchings up to which the articulated-body algorithm is used: each adds code, and
+# the time of compilation grows with them.
 _MOST_SEGMENTS = 64
 
 

@@ -1,4 +1,4 @@
-"""Forces of one kind, stacked, so that the traced program does not grow with their number."""
+"""Forces of one kind, stacked, so that traced code does not grow with their number."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -102,7 +102,7 @@ class ForceGroup(eqx.Module):
         """Return `function(force, bodies, *seen)` of every force, stacked."""
         arguments = (self.force, self.bodies, *seen)
         if self.count == 1:
-            # Without a batch of one: see `each`.
+            # A single force needs no batch axis.
             force, others = _first(self.force), arguments[1:]
             values = function(force, *(others if self.acts_on_all else _first(others)))
             return jax.tree.map(lambda leaf: leaf[None], values)

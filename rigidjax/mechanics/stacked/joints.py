@@ -19,7 +19,7 @@ from ...rotations.matrix import product, relative, to_body, to_space
 from ...small_arrays import cross, stack_rows, take
 from ..declared.system import AbstractSystem
 
-# Distance of two origins that are one point, in parts of the largest number that places them.
+# Distance of two origins that count as one point, relative to their largest coordinate.
 _TOGETHER = 1e-6
 
 
@@ -48,7 +48,7 @@ def with_origins(joint: AbstractJoint, parent: Any, child: Any) -> AbstractJoint
 
 
 def find_origins(joint: AbstractJoint, system: AbstractSystem) -> list[np.ndarray | None]:
-    """Return the origins of the `mounts` of a joint, space components, for known values."""
+    """Return the origins of the `mounts` of a joint, space components, for concrete values."""
     frames = {frame.name: frame for frame in system.frames}
     found = [None if name is None else frames[name] for name in mounts(joint, frames)]
     bodies = {body.name: body for body in system.bodies} if any(found) else {}
@@ -56,9 +56,9 @@ def find_origins(joint: AbstractJoint, system: AbstractSystem) -> list[np.ndarra
 
 
 def check_points(joint: AbstractJoint, system: AbstractSystem) -> AbstractJoint:
-    """Return the joint; raise `ValueError` for missing points that no frame supplies.
+    """Return the joint; raise `ValueError` for missing points that frames do not determine.
 
-    Also where the frames at both ends have different origins.
+    The frames at both ends must not have different origins.
 
     **Arguments:** `system`, which has its bodies and frames.
     """

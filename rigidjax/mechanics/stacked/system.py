@@ -174,7 +174,7 @@ def prepare_system(system: AbstractSystem, arrays: StackedSystem | None = None) 
 
 
 def stack_system(system: AbstractSystem) -> StackedSystem:
-    """Stack the parameters of a system; known values are copied on the host."""
+    """Stack the parameters of a system; concrete values are copied on the host."""
     inertias = [body.inertia for body in system.bodies]
     if len({inertia.ndim for inertia in inertias}) > 1:
         inertias = [inertia_tensor(inertia) for inertia in inertias]
@@ -204,7 +204,7 @@ def separate_arrays(system: AbstractSystem) -> tuple[AbstractSystem, StackedSyst
     """Return the system without its forces and the values of its bodies, and these, stacked.
 
     The number of arguments of a compiled function then does not grow with the number of bodies.
-    Systems of known values are separated once. A system with signals, which are arguments of
+    Systems of concrete values are separated once. A system with signals, which are arguments of
     their own, or with masses that change is returned unchanged.
     """
     cached = _SEPARATED.get(id(system))

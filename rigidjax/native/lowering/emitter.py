@@ -452,14 +452,14 @@ class Emitter:
 
     @contextlib.contextmanager
     def restrict_lanes(self, mask: LaneValue | None) -> Iterator[None]:
-        """Write memory within only in the lanes of a mask."""
+        """Write memory inside the context only in the lanes of a mask."""
         outer, self.mask = self.mask, mask
         yield
         self.mask = outer
 
     @contextlib.contextmanager
     def keep_alive(self, arrays: list) -> Iterator[None]:
-        """Prevent arrays from being overwritten or released within."""
+        """Prevent arrays from being overwritten or released inside the context."""
         buffers = [x.buffer for x in arrays if isinstance(x, ArrayView)]
         for buffer in buffers:
             buffer.use_count += 1

@@ -19,7 +19,7 @@ from .emitter import Emitter
 
 @contextlib.contextmanager
 def along_row(em: Emitter, step: int) -> Iterator[None]:
-    """Emit vectors along a row within, if `step` is their length and not 1."""
+    """Emit vectors along a row inside the context, if `step` is their length and not 1."""
     with em.vectors.along_row() if step > 1 else contextlib.nullcontext():
         yield
 
@@ -73,11 +73,11 @@ class Matrix:
         return self.em.vectors.width == 1 or self.em.lanes.width == 1
 
     def combine_parts(self, values: list[Any]) -> Any:
-        """Return the element with the given parts."""
+        """Return the element with these parts, real and imaginary if it is complex."""
         return make_pair(self.dtype, *values) if len(values) > 1 else values[0]
 
     def split_parts(self, value: Any) -> tuple[Any, ...]:
-        """Return the parts of an element."""
+        """Return the parts of an element, real and imaginary if it is complex."""
         return parts(value) if len(self.parts) > 1 else (value,)
 
     def splat(self, value: Any) -> Any:

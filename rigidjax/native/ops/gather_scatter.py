@@ -1,4 +1,4 @@
-"""Gather, stack, map and sum the rows of arrays, by row indices that are known while tracing."""
+"""Gather, stack, map and sum the rows of arrays, by row indices that are concrete while tracing."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar

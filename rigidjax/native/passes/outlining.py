@@ -11,8 +11,8 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive
 
 from .analysis import ArrayAtom, cost, emitted_jaxprs
 
-# Number of equations from which on outlining is worthwhile. In shorter jaxprs LLVM optimises across
-# the inlined copies, and values in registers need not be saved around calls.
+# Smallest number of equations for which outlining is worthwhile. In shorter jaxprs LLVM optimises
+# across the inlined copies, and values in registers need not be saved around calls.
 LONG_JAXPR = 10_000
 # Smallest cost of a jaxpr that becomes a function, and its smallest ratio to the number of scalars
 # that are passed: arguments and results go through memory. The limits were found by compile and run

@@ -26,7 +26,7 @@ class Equation(Protocol):
 
 
 class NoRule(NotImplementedError):
-    """A jaxpr has a primitive, or a form of one, without a lowering rule."""
+    """Raised for a jaxpr with a primitive, or a form of one, without a lowering rule."""
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:

@@ -24,7 +24,7 @@ from .registered import KERNEL, is_in_executable as is_in_executable, register_f
 from .thread_pool import max_threads
 
 _LAPACK = "lapack_"
-# Beginnings of the names of functions that every process has.
+# Prefixes of the names of functions that exist in every process.
 _CALLABLE = (KERNEL, _LAPACK, "AllocateBuffer", "TopK", "mhlo.", "stablehlo.", "chlo.", "Sharding")
 
 

@@ -25,6 +25,6 @@ def gc_paused() -> Iterator[None]:
 
 def make_all_old() -> None:
     """Move every object to the oldest generation of the garbage collector without a search."""
-    if not gc.get_freeze_count():  # Else objects that somebody froze would be thawed.
+    if not gc.get_freeze_count():  # Otherwise objects that other code froze would be unfrozen.
         gc.freeze()
         gc.unfreeze()

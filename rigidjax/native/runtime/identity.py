@@ -89,7 +89,7 @@ def package_digest(started: float) -> str | None:
     folder, out = pathlib.Path(__file__).parents[2], hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         if path.stat().st_mtime > started:
-            return None  # The code that was imported may be another one.
+            return None  # The file may have changed since it was imported.
         content = path.read_bytes()
         out.update(f"{path.relative_to(folder)} {len(content)}:".encode() + content)
     return out.hexdigest()

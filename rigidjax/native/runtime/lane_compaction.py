@@ -239,7 +239,7 @@ class LaneCompaction:
                 self.shared |= {id(element) for element in array.ravel()}
 
     def _emit_phi(self, dtype: DType | None, first: Value | None = None) -> Any:
-        """Emit a phi node of the header that is first zero, or the scalar `first`."""
+        """Emit a phi node of the header with the initial value zero, or the scalar `first`."""
         lanes = self.em.lanes
         with self.em.builder.goto_block(self.head):
             node = self.em.builder.phi(I64) if dtype is None else lanes.phi(dtype)

@@ -11,11 +11,11 @@ from .codegen import MachineCode, OptimisationLevel
 
 # Without the lock two threads could register the same kernel with XLA twice.
 REGISTRY_LOCK = threading.RLock()
-# Beginning of the names under which XLA knows machine code.
+# Prefix of the names under which machine code is registered with XLA.
 KERNEL = "rigidjax_"
 _codes: dict[str, MachineCode] = {}
-# Whether an executable is compiled that goes to disk together with its kernels. A key of each
-# kernel, which takes a third of the time of its emission, is then of no use.
+# Whether an executable is being compiled that is stored on disk together with its kernels. Keys of
+# single kernels, which take a third of the emission time, are then not needed.
 is_in_executable: ContextVar[bool] = ContextVar("is_in_executable", default=False)
 
 

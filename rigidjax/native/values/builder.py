@@ -122,7 +122,7 @@ class Builder(_Builder):
 
     @contextlib.contextmanager
     def at_definition_of(self, value: Value) -> Iterator[None]:
-        """Emit within in the block that defines a value, outside the loops entered since then."""
+        """Emit into the block that defines a value, outside the loops entered since then."""
         block = value.block if type(value) is TextInstruction else getattr(value, "parent", None)
         if not isinstance(block, ir.Block) or block is self._block:
             yield

@@ -22,7 +22,7 @@ from .remainders import remainder
 I1, I8 = ir.IntType(1), ir.IntType(8)
 POINTER = ir.PointerType()
 _CONTRACT = ("contract",)
-# Number of terms from which on a sum is split into several independent chains of additions.
+# Smallest number of terms of a sum that is split into several independent chains of additions.
 _LONG_SUM = 12
 _RUN_TIME_TYPES = (ir.Value, Pair)
 # Cache of `is_constant` by type.
@@ -152,7 +152,7 @@ class Lanes:
 
     @contextlib.contextmanager
     def scalar_mode(self) -> Iterator[None]:
-        """Emit scalar instructions within."""
+        """Emit scalar instructions inside the context."""
         width, self.width = self.width, 1
         yield
         self.width = width

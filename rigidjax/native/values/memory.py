@@ -203,12 +203,12 @@ class KernelMemory:
         return self.has_divergence and self.lanes.width == 1
 
     def count_as_table(self, before: int) -> None:
-        """Count allocations since the workspace had `before` bytes as a table."""
+        """Count what was allocated since the workspace had `before` bytes as a table."""
         self.table_bytes += 0 if self._allocates_uniform_values else self.bytes - before
 
     @contextlib.contextmanager
     def release_temporaries(self, results: list) -> Iterator[None]:
-        """Release what is allocated within, unless it is bound or part of `results`."""
+        """Release what is allocated inside the context, unless it is bound or part of `results`."""
         outer, self._allocated = self._allocated, []
         yield
         result_buffers = {id(x.buffer) for x in results if isinstance(x, ArrayView)}
@@ -433,7 +433,7 @@ class RowVectors:
 
     @contextlib.contextmanager
     def along_row(self) -> Iterator[None]:
-        """Emit vectors of elements within; only `read` and `write` of this class access memory."""
+        """Emit vectors inside the context; only `read` and `write` of this class access memory."""
         for lanes in self.arithmetic:
             lanes.width = self.width
         yield
@@ -442,7 +442,7 @@ class RowVectors:
 
     @contextlib.contextmanager
     def as_lanes(self) -> Iterator[int]:
-        """Emit `width` lanes within, also in memory, and no row vectors; yield their number."""
+        """Emit `width` lanes, also in memory, and no row vectors, in the context; yield `width`."""
         width, self.width = self.width, 1
         for lanes in self.arithmetic:
             lanes.width = width

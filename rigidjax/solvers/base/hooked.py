@@ -122,7 +122,7 @@ class AbstractHook(eqx.Module):
     **Attributes:** `has_flag`, whether a flag is passed from the end of a step to the next start;
     `keeps_stages`, whether the stages of an explicit method remain those of the vector field from
     the recorded start; `restarts`, whether every step evaluates the vector field at its start;
-    `changes_field`, whether the hook changes what the vector field sees at the start.
+    `changes_field`, whether the hook changes the inputs of the vector field at the start.
     """
 
     has_flag: ClassVar[bool] = False

@@ -14,7 +14,7 @@ class AbstractReplayable(eqx.Module):
 
     @abc.abstractmethod
     def history(self, solver_state: PyTree) -> History:
-        """Return the part of the solver's state by which the next step is differentiated.
+        """Return the part of the solver's state on which derivatives of the next step depend.
 
         **Returns:** unknowns of earlier steps, and the lengths of these steps; `None`, `None` for a
         one-step method.
@@ -41,7 +41,7 @@ class AbstractReplayable(eqx.Module):
 
 
 class ReplayFromState(AbstractReplayable):
-    """Any solver, which replays a step by making it again from its state before the step."""
+    """Wrapper of any solver, which replays a step by repeating it from the state before it."""
 
     solver: diffrax.AbstractSolver
 
@@ -95,7 +95,7 @@ class ReplayFromStart(AbstractReplayable):
 
 
 def as_replayable(solver: diffrax.AbstractSolver) -> AbstractReplayable:
-    """Return the solver if it can replay steps, otherwise a wrapper that makes them again."""
+    """Return the solver if it can replay steps, otherwise a wrapper that repeats them."""
     if isinstance(solver, AbstractReplayable):
         return solver
     return (

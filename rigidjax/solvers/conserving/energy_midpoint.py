@@ -50,8 +50,8 @@ class EnergyMidpoint(AbstractOneStepSolver):
     - `mean="angular-velocity"`: $\Omega_{n+1/2}$ is the mean of the angular velocities, (326), as
       in the proof of conservation (334). Energy is conserved exactly for every inertia.
     - `mean=None`: the claims of the paper hold. A body with two equal moments of inertia uses
-      `"angular-velocity"`, and its energy is conserved, with moments too. Other bodies are
-      refused; with `any_inertia=True` all bodies use `"angular-momentum"`.
+      `"angular-velocity"`, and its energy is conserved, with moments too. Other bodies raise an
+      error; with `any_inertia=True` all bodies use `"angular-momentum"`.
 
     The scheme takes `Absolute(index=0)` in `Quaternion()` of a `System` of one body on one
     `Spherical` joint to the ground (its unknowns contain the velocity of the centre of mass, which

@@ -52,9 +52,9 @@ def trapezoidal_step(
     forces and of the joints, $-\bar G^T h\lambda$, where $\bar G\,\bar w\,h = g(q_1) - g(q_0)$
     exactly: relative poses of joints are quadratic in $x$ and $R$, so that their gradient at the
     mean pose is a discrete gradient, which commutes with rotations of the whole system. The
-    discrete gradients of the constraints by relative poses are `AbstractJoint.mean_gradient`. All
-    joints are closed at the end, $g(q_1) = 0$, to round-off. The velocity constraints hold for the
-    mean twists, and at the ends to second order in $h$.
+    discrete gradients of the constraints with respect to relative poses are
+    `AbstractJoint.mean_gradient`. All joints are closed at the end, $g(q_1) = 0$, to round-off. The
+    velocity constraints hold for the mean twists, and at the ends to second order in $h$.
 
     Bodies without joints, and assemblies that are held together by welds alone (see
     `welded_assemblies`), may rotate by any other map of $h\,\bar\Omega$ about the same axis. For

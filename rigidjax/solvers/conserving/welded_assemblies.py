@@ -191,6 +191,6 @@ class WeldedAssemblies(eqx.Module):
         return momenta / self.masses[:, None]
 
     def _sum_over_assembly(self, values: Float[Array, "L *s"]) -> Float[Array, "L *s"]:
-        """Sum over the bodies of each assembly; the sum stands in the rows of all of them."""
+        """Sum over the bodies of each assembly; the sum is in the rows of all of them."""
         same = self._lead_rows[:, None] == self._lead_rows
         return jnp.tensordot(jnp.asarray(same, values.dtype), values, 1)

@@ -144,7 +144,7 @@ class Dynamics(eqx.Module):
         return constraint_rates(self.prepared, t, self._poses_and_frames(pose)[1], self.twists(w))
 
     def constraint_jacobian(self, t: Scalar, pose: Pose) -> Float[Array, "m Lk"]:
-        r"""Return $G$, by the twists of all bodies."""
+        r"""Return the Jacobian $G$ of the constraints in the twists of all bodies."""
         return self._gradient(t, self._poses_and_frames(pose)[1])
 
     def normal_twists(self, t: Scalar, pose: Pose, rate: Float[Array, " m"]) -> Float[Array, "L k"]:

@@ -53,7 +53,7 @@ class RK4(diffrax.AbstractERK):
 
 
 class ExplicitTableau(NamedTuple):
-    """AlphaCoefficients of an explicit Runge-Kutta method with s stages, NumPy arrays.
+    """Coefficients of an explicit Runge-Kutta method with s stages, NumPy arrays.
 
     **Attributes:** `A`, (s, s), strictly lower triangular; `b`, `c`, (s,); `error`, (s,), weights
     of the error estimate, or `None`.

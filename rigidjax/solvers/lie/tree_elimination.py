@@ -101,7 +101,7 @@ def newton_blocks(
     equations its balance and the constraints of this joint.
 
     **Arguments:** `along`, derivative of the balances and of the constraints, one row for each
-    joint, by increments; `gradients` $G$ of the joints.
+    joint, along increments; `gradients` $G$ of the joints.
     **Returns:** blocks on the diagonal; those of the equations of a body and the increment of its
     parent; those of the balance of the parent and the unknowns of the body.
     """

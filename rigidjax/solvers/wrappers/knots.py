@@ -5,10 +5,10 @@ r"""Steps that end where a `Signal` is not smooth.
 a smooth right-hand side with the correct one-sided values at jumps, and the table of a signal is
 searched once per step, by bisection, also if several laws are entries of it.
 
-Derivatives by the delay of a signal are exact because the ends of steps move with the delay: a
-later jump changes the solution by the difference of the rates on both sides, which is the effect of
-moving the end of one step and the start of the next one. Other ends of steps keep their distance
-from the sample before.
+Derivatives with respect to the delay of a signal are exact because the ends of steps move with the
+delay: a later jump changes the solution by the difference of the rates on both sides, which is the
+effect of moving the end of one step and the start of the next one. Other ends of steps keep their
+distance from the sample before.
 """
 
 from collections.abc import Callable
@@ -112,7 +112,7 @@ class Knots(eqx.Module):
         )
 
     def derivatives(self, index: Count) -> Vector:
-        """Return the derivatives of the time of a sample by the parameters."""
+        """Return the derivatives of the time of a sample with respect to the parameters."""
         by_delay = [] if self.delay is None else [jnp.ones_like(self.delay)]
         by_period = [] if self.period is None else [self._sample(index)]
         return jnp.stack([*by_delay, *by_period])
@@ -223,8 +223,8 @@ class KnotController(diffrax.AbstractAdaptiveStepSizeController):
     def boundary_motion(self, controller_state: PyTree, before: Vector) -> Vector:
         """Return the derivatives of the planned end of a step from those of its start.
 
-        **Arguments:** `before`, derivatives of the start, whose last entries are by the parameters
-        of the knots.
+        **Arguments:** `before`, derivatives of the start, the last entries with respect to the
+        parameters of the knots.
         """
         _, passed, _, cut = controller_state
         after = jnp.where(cut >= 0, jnp.zeros_like(before), before)

@@ -117,7 +117,7 @@ class Perturbed(eqx.Module):
     ) -> PyTree[Array]:
         """Differentiate `function(tree, unknowns)` in the direction of perturbation and `tangents`.
 
-        The result has derivatives by `tangents` only.
+        The result has derivatives with respect to `tangents` only.
         """
         return self.value_and_tangent(function, unknowns, tangents)[1]
 

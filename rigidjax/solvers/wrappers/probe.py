@@ -3,10 +3,10 @@ r"""Step sizes at which the derivatives of a run are as accurate as the run.
 The error of a step does not bound the error of its derivatives: at an equilibrium the former is
 zero for every step size. A differentiated run therefore integrates one tangent, the probe: a
 perturbation $v$ with $\dot v = f_y v + f_\theta\,\delta\theta$ in a random direction of everything
-by which the run is differentiated, initial values and parameters. A step is accepted if the errors
-of both the unknowns and the probe are within the tolerance, where that of the probe is relative to
-its size. A probe in general position contains every mode of the linearised motion, so that one
-probe controls the errors of all tangents and cotangents.
+that the run is differentiated with respect to, initial values and parameters. A step is accepted if
+the errors of both the unknowns and the probe are within the tolerance, where that of the probe is
+relative to its size. A probe in general position contains every mode of the linearised motion, so
+that one probe controls the errors of all tangents and cotangents.
 
 Derivatives do not pass through the probe, which chooses steps only.
 
@@ -62,7 +62,7 @@ _RELATIVE_FLOOR = 0.3
 # Largest local error of the probe in units of the tolerance; the second value is for methods that
 # choose their order too.
 _ALLOWED_ERROR, _ALLOWED_ERROR_OF_PROPOSED = 8.0, 4.0
-# Initial relative size of the probe in a run that is differentiated by parameters only. It is not
+# Initial relative size of the probe in a run that is differentiated in parameters only. It is not
 # zero, so that every mode is excited.
 _SMALL_START = 1e-3
 # The size of the probe is its largest size in recent steps, which decays by this factor per step:
@@ -310,7 +310,7 @@ def with_probe(kwargs: dict[str, PyTree], wanted: dict[str, PyTree]) -> dict[str
     `consistent`.
 
     **Arguments:** `kwargs`, of `AbstractAdjoint.loop`; `wanted`, a tree like `kwargs`, `True` for
-    the arrays by which the loop is differentiated.
+    the arrays that the loop is differentiated with respect to.
     **Returns:** the arguments with the new solver and its state.
     """
     controller, state = kwargs["stepsize_controller"], kwargs["init_state"]

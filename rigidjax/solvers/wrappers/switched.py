@@ -111,7 +111,7 @@ def with_switching_times(kwargs: dict[str, PyTree], is_second: bool = False) -> 
             "`Relative` or `Absolute(index=0)`, or replace the jump by a steep slope."
         )
         return kwargs
-    # Within hooks that replace signals and values of controllers.
+    # The hook is inside those that replace signals and values of controllers.
     hooks, memory, flags = hooks_of(kwargs["solver"]), state.solver_state, ()
     if hooks:
         memory, flags = memory
@@ -190,12 +190,12 @@ def _influence(
     before: Switches,
     after: Switches,
 ) -> tuple[Vector, Matrix]:
-    """Locate sign changes of switching functions in a step and differentiate its end by them.
+    """Locate sign changes of switching functions in a step; differentiate its end in the functions.
 
     Switches are processed in the order of their times, and a switch sees the sides of earlier ones
     after they have switched.
     **Returns:** the times as parts of the step, (K,), infinite without a sign change; derivatives
-    of the end of the step by the switching functions, (n, K).
+    of the end of the step with respect to the switching functions, (n, K).
     """
     # A step from zero, such as rest or contact, does not cross the surface; a step to zero does.
     sides_after = jnp.where(after.functions == 0, 1.0 - before.sides, after.sides)

@@ -195,7 +195,7 @@ def _merge(
             return old
         # A permuted view of the same buffer would be read while it is overwritten.
         if is_same_buffer or old.buffer.pin_count:
-            # Only some branches return the argument itself: see `_emit_phis`.
+            # Not all branches return the argument itself: see `_emit_phis`.
             return em.copy_to_memory(new, dtype, into=em.copy_to_memory(old, dtype), mask=condition)
         return em.copy_to_memory(new, dtype, into=old, mask=condition)
     new = em.to_registers(new)

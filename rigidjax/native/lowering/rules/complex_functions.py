@@ -14,10 +14,10 @@ def _complex_expansion(*names: str) -> Callable[[Expansion], Expansion]:
     return expansion(*(f"complex {name}" for name in names))
 
 
-# Real parts from which on exp(x) is exp(x / 2) squared, so that it does not overflow before it is
-# multiplied by a sine or cosine.
+# Smallest real parts for which exp(x) is exp(x / 2) squared, so that it does not overflow before it
+# is multiplied by a sine or cosine.
 _LARGE_EXPONENT = 80.0
-# Real parts from which on cosh(x) and |sinh(x)| equal exp(|x|) / 2 in floating point.
+# Smallest real parts for which cosh(x) and |sinh(x)| equal exp(|x|) / 2 in floating point.
 _LARGE_HYPERBOLIC = 40.0
 
 

@@ -175,7 +175,7 @@ class _LDLFactors:
     def subtract(
         self, x: ArrayView, rows: list[Any], factors: list[Any], first: Value, last: Value
     ):
-        """Subtract rows times factors from the row `x`, from column `first` to before `last`."""
+        """Subtract rows times factors from the row `x`, in the columns `first` to `last` - 1."""
         em, dtype, build = self.em, self.dtype, self.em.builder
         lanes, vectors = em.lanes, em.vectors
         step = max(vectors.width, 2)

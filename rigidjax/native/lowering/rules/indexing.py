@@ -16,7 +16,7 @@ from ...values.lanes import is_constant
 from ...values.memory import ArrayView, EmittedArray
 from ..emitter import Emitter
 
-# Size of a slice from which on the kernel tests whether all lanes have the same start.
+# Smallest slice for which the kernel tests whether all lanes have the same start.
 _LONG_SLICE = 16
 
 

@@ -19,7 +19,7 @@ from .. import nests
 from ..emitter import Emitter
 from .structure import transpose
 
-# Length from which on the index of an extreme element is searched in a loop.
+# Smallest length for which the index of an extreme element is searched in a loop.
 _LONG_LINE = 16
 
 

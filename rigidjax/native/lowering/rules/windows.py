@@ -26,8 +26,8 @@ from .indexing import (
 )
 from .structure import index_axis
 
-# Number of slices from which on a scatter to constant indices is a loop: LLVM's compile time grows
-# faster than linearly with the number of unrolled loads and stores.
+# Smallest number of slices for which a scatter to constant indices is a loop: LLVM's compile time
+# grows faster than linearly with the number of unrolled loads and stores.
 _MAX_UNROLLED = 32
 
 
