@@ -100,7 +100,7 @@ class AbstractMinimalRates(AbstractFormulation):
         r"""Return the generalised forces $h$ with $M \dot\nu + h = \tau$.
 
         Gyroscopic and centrifugal forces, less all forces of the model: gravity, springs, motors,
-        damping. $\tau$ is what acts beyond them, zero in a simulation.
+        damping. $\tau$ are further forces, zero in a simulation.
         **Returns:** shape (f,), N and N m.
         """
         at = self.configuration(t, y)
@@ -126,14 +126,14 @@ class AbstractMinimalRates(AbstractFormulation):
     ) -> Float[Array, " f"]:
         r"""Return the generalised forces $\tau$ beyond those of the model that cause accelerations.
 
-        Without loops $\tau = M \dot\nu + h$. With loops many do, since constraint forces can take a
-        part: those of least norm, a length of the mechanism (see `docs/concepts.md`) for forces.
+        Without loops $\tau = M \dot\nu + h$. With loops constraint forces can carry a part: the
+        result has the least norm, with a length of the mechanism (see `docs/concepts.md`) as unit.
         `rates_dot` has to satisfy the loops: a part that they forbid has no effect.
 
         With `actuated` the forces are those of these joints alone, all others are passive: as many
         actuated rates as degrees of freedom have unique forces, more have those of least norm,
-        fewer are refused unless nothing is missing (to 1.5e-8 of the largest force, or of what
-        1 rad/s^2 takes; to 3e-4 in single precision).
+        fewer raise an error unless they suffice (to 1.5e-8 of the largest force, or of that for 1
+        rad/s^2; to 3e-4 in single precision).
 
         **Arguments:** `rates_dot`, $\dot\nu$, shape (f,), in the order of `rate_labels`;
         `actuated`, names of tree joints, or single entries of `rate_labels`.
@@ -192,7 +192,7 @@ class AbstractMinimalRates(AbstractFormulation):
         efforts = forces if turn is None else turn.T @ forces
         motion = compute_accelerations(at.prepared, at.t, at.poses, at.joint_frames, at.nu, efforts)
         rates_dot = motion.derivatives
-        # The derivative of the angular velocity in space is R times that in the body: no more.
+        # The derivative of the angular velocity in space is R times that in the body.
         return rates_dot if turn is None else turn @ rates_dot
 
     def _of_rates(self, values: ArrayInput, argument: str) -> Float[Array, " f"]:
@@ -229,14 +229,14 @@ class AbstractMinimalRates(AbstractFormulation):
         point: ArrayInput = (0.0, 0.0, 0.0),
         axes: Literal["body", "space"] = "body",
     ) -> Float[Array, "6 f"]:
-        r"""Return the gradient of the velocity of a point and of the angular velocity on $\nu$.
+        r"""Return the Jacobian of the velocity of a point and of the angular velocity in $\nu$.
 
         **Arguments:** `body`, its name or that of a `Frame`; `point`, from the centre of mass (of
         a `FixedPointBody`: from the fixed point; of a frame: from its origin), (3,) m, components
         of the body (of the frame); `axes`, of the angular velocity, `"body"` for those of the body
         (of the frame).
         **Returns:** shape (6, f): velocity of the point, space components, then angular velocity in
-        components of `axes`. Prescribed motions add to both what does not depend on $\nu$.
+        components of `axes`. Prescribed motions add terms to both that do not depend on $\nu$.
         **Errors:** `ValueError` for an unknown name, a wrong shape, or other axes.
         """
         if axes not in ("body", "space"):
@@ -284,7 +284,7 @@ class AbstractMinimalRates(AbstractFormulation):
     ) -> Unknowns:
         r"""Return the unknowns after an impulse, which changes velocities and no pose.
 
-        Joints answer with impulses of their own: $M \Delta\nu = J^T p$ on the motions that all of
+        Joints respond with impulses of their own: $M \Delta\nu = J^T p$ on the motions that all of
         them leave free.
 
         **Arguments:** `body`, its name or that of a `Frame`; `impulse`, (3,) N s, space components,
@@ -301,10 +301,10 @@ class AbstractMinimalRates(AbstractFormulation):
     def impulse_response(
         self, t: Float[Array, ""], y: Unknowns, impulses: Float[Array, " f"]
     ) -> Float[Array, " f"]:
-        r"""Return the change $\Delta\nu$ by generalised impulses, (f,), N s and N m s.
+        r"""Return the change $\Delta\nu$ due to generalised impulses, (f,), N s and N m s.
 
-        Joints answer with impulses of their own, as in `apply_impulse`; locked ones and closed
-        contacts, too.
+        Joints, including locked ones, and closed contacts respond with impulses of their own, as in
+        `apply_impulse`.
         """
         response = self.free_response(t, y, impulses)
         modes = self.modes(y)

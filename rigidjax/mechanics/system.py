@@ -310,7 +310,8 @@ def _sort(*parts: Any) -> tuple[tuple[Any, ...], ...]:
     kinds = Body, (AbstractJoint, AbstractConstraint), AbstractForce, Frame
     found: tuple[list[Any], ...] = [], [], [], []
     for part in parts:
-        for item in part if isinstance(part, Iterable) else (part,):
+        several = isinstance(part, Iterable) and not isinstance(part, str)
+        for item in part if several else (part,):
             for kind, items in zip(kinds, found, strict=True):
                 if isinstance(item, kind):
                     items.append(item)

@@ -112,3 +112,28 @@ def test_invalid_arguments_raise():
     first = FirstOrder(optax.adam(0.1))
     with pytest.raises(ValueError, match="identify_batch` has no `FirstOrder`"):
         identify_batch(model, [data], oscillator.STIFF, method=first)
+
+
+def test_gradient_steps_lead_to_the_optimum_of_least_squares():
+    data = oscillator.measure()
+    how = FirstOrder(optax.adam(0.05), steps=40, batch=2)
+    fit, plain = oscillator.fit(data, method=how), oscillator.fit(data)
+    words = next(n for n in fit.notes if n.startswith("40 steps of the first order")).split()
+    assert float(words[-1].rstrip(".")) < 0.5 * float(words[-3])
+    np.testing.assert_allclose(fit.values, plain.values, rtol=1e-6)
+
+
+def test_noise_is_estimated_per_sensor():
+    """Two sensors without a given noise: both are found, and the deviations with them."""
+    ts, rng, rate = oscillator.TS, np.random.default_rng(2), rj.JointRate("hinge")
+    model, state0 = oscillator.model(), oscillator.start(2.0)
+    sol = rj.simulate(model, state0, ts[-1], ts=ts)
+    noise = {oscillator.ANGLE: 5e-3, rate: 0.08}
+    exact = {oscillator.ANGLE: sol.coordinates["hinge"][:, 0], rate: sol.rates["hinge"][:, 0]}
+    data = {s: np.asarray(exact[s]) + std * rng.normal(size=ts.size) for s, std in noise.items()}
+    parameters = [rj.Parameter("TorsionSpring.stiffness"), rj.Parameter("TorsionSpring.damping")]
+    given = identify(model, Measurements(ts, data, noise), parameters, state0=state0)
+    fit = identify(model, Measurements(ts, data), parameters, state0=state0)
+    np.testing.assert_allclose(list(fit.noise_by_sensor.values()), list(noise.values()), rtol=0.25)
+    assert fit.chi_square == pytest.approx(1.0, abs=0.05) and not fit.noise_is_known
+    assert np.all(np.abs(fit.values - given.values) < list(given.std.values()))

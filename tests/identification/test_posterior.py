@@ -97,3 +97,20 @@ def test_invalid_arguments_raise(fit, monkeypatch):
     monkeypatch.setitem(sys.modules, "blackjax", None)
     with pytest.raises(ModuleNotFoundError, match="Posterior samples need blackjax: pip install"):
         fit.posterior(key)
+
+
+def test_samples_against_integration_on_a_grid(fit):
+    pytest.importorskip("blackjax")
+    posterior = fit.posterior(jax.random.key(3), samples=400, warmup=200)
+    axes = np.linspace(2.0, 7.0, 81), np.linspace(0.0, 1.2, 81)
+    grid = np.array([[log_density(k, d, True) for d in axes[1]] for k in axes[0]])
+    density = np.exp(grid - grid.max())
+    density /= density.sum()
+    for k, label in enumerate(("stiffness", "damping")):
+        marginal = density.sum(axis=1 - k)
+        mean = axes[k] @ marginal
+        std = np.sqrt((axes[k] - mean) ** 2 @ marginal)
+        error = std / np.sqrt(posterior.effective_samples[label])
+        assert posterior.mean[label] == pytest.approx(mean, abs=4 * error)
+        assert posterior.std[label] == pytest.approx(std, abs=4 * error)
+    assert np.all(posterior.samples[..., 1] > 0) and "4 chains of 400" in repr(posterior)

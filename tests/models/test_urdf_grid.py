@@ -4,12 +4,13 @@ Each loads and equals Pinocchio in mass matrix, bias forces and forward dynamics
 in one of the tables with the reason; and each is saved and loaded again.
 """
 
+import contextlib
 import os
 import warnings
 
 import numpy as np
 import pytest
-from _model_files import PACKAGES, find_models, mass_matrix_condition
+from _model_files import PACKAGES, find_folder, find_models, mass_matrix_condition
 from same_systems import assert_same_system
 
 from rigidjax import models
@@ -27,31 +28,6 @@ ERRORS = {
     "alex_description/alex_psyonic_hands.urdf": "follows 'index_q1', which does not exist",
     "ur_description/ur3.urdf": "<robot>: has no <link>",
 }
-# Features that files have and that are left out.
-_FRANKA = ("dynamics/D", "dynamics/K", "dynamics/mu_coulomb", "dynamics/mu_viscous")
-_GAZEBO = ("gravity", "kinematic")
-_TALOS = ("transmission",)
-IGNORED = {
-    "panda_description/panda.urdf": _FRANKA,
-    "panda_description/panda_collision.urdf": _FRANKA,
-    "pr2_description/pr2.urdf": ("transmission",),
-    "so_arm_description/so101.urdf": ("origin",),
-    "talos_data/talos_full_v2.urdf": _TALOS,
-    "talos_data/talos_full_v2_box.urdf": _TALOS,
-    "talos_data/talos_left_arm.urdf": _TALOS,
-    "talos_data/talos_reduced.urdf": _TALOS,
-    "talos_data/talos_reduced_box.urdf": _TALOS,
-    "talos_data/talos_reduced_corrected.urdf": _TALOS,
-    "tiago_description/tiago.urdf": ("transmission",),
-    "tiago_description/tiago_dual.urdf": (*_GAZEBO, "transmission"),
-    "tiago_description/tiago_no_hand.urdf": ("transmission",),
-    "tiago_pro_description/tiago_pro.urdf": _GAZEBO,
-    "dingo_kinova/dingo_kinova.urdf": ("limit/stiffness",),
-    "dingo_kinova/dingo_kinova_gripper.urdf": ("limit/stiffness",),
-    "mobilePanda/mobilePanda.urdf": ("inertial",),
-    "mobilePanda/mobilePanda_with_gripper.urdf": ("inertial",),
-    "tiago/tiago.urdf": _GAZEBO,
-}
 # Leaves without mass make the mass matrix singular: accelerations are NaN, Pinocchio's too.
 SINGULAR = (
     "romeo_description/romeo.urdf",
@@ -68,7 +44,19 @@ ILL_CONDITIONED = ("icub_description/icub.urdf",)
 @pytest.mark.exhaustive
 def test_tables_name_files():
     """Entries of the tables are files of the packages."""
-    assert {*ERRORS, *IGNORED, *SINGULAR, *ILL_CONDITIONED} <= set(FILES)
+    assert {*ERRORS, *SINGULAR, *ILL_CONDITIONED} <= set(FILES)
+
+
+@pytest.mark.exhaustive
+def test_most_files_load_as_they_are():
+    """URDF and MJCF files of all packages, without features left out."""
+    loaded = []
+    for package in PACKAGES:
+        for path, _ in find_models(package):
+            with warnings.catch_warnings(), contextlib.suppress(ValueError):
+                warnings.simplefilter("ignore")
+                loaded.append(models.load(path, packages=[find_folder(package)]))
+    assert len(loaded) >= 190
 
 
 @pytest.mark.exhaustive
@@ -82,11 +70,10 @@ def test_file(tmp_path, name):
             with pytest.raises(ValueError, match=ERRORS[name]):
                 models.load(path)
             return
-        ignore = IGNORED.get(name, ())
-        model = models.load(path, ignore, mimic=False)
+        model = models.load(path, mimic=False)
         saved = tmp_path / "saved.urdf"
         for options in ({}, {"mimic": False}):
-            first = models.load(path, ignore, **options)
+            first = models.load(path, **options)
             models.save(first, saved)
             again = models.load(saved, **options)
             assert_same_system(first.system, again.system)

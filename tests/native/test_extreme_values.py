@@ -162,3 +162,23 @@ def test_shifts_of_compile_time_constants(dtype):
         one = functools.partial(function, a=a[:size], by=by[:size])
         for actual, expected in zip(native.jit(one)(start), jax.jit(one)(start), strict=True):
             np.testing.assert_array_equal(actual, expected)
+
+
+def test_rarely_used_rules_equal_xla():
+    """Complex powers and logarithms, halves away from zero, updates by a function, shifts."""
+
+    def function(z, x, k):
+        rows = jnp.arange(5.0)
+        updated = jax.lax.scatter_apply(
+            rows, k[:2, None], lambda v: 3.0 * v + 1.0,
+            jax.lax.ScatterDimensionNumbers((), (0,), (0,)), update_shape=(2,),
+        )  # fmt: skip
+        shifted = jnp.uint32(7) << jnp.arange(3, dtype=jnp.uint32)
+        rounded = jax.lax.round(x, jax.lax.RoundingMethod.AWAY_FROM_ZERO)
+        extremes = jnp.argmin(jnp.sin(jnp.arange(300.0) * x[0]))
+        return jnp.conj(z) * 2, z ** (0.3 + 0.1j), jnp.log(z), rounded, updated, shifted, extremes
+
+    z = jnp.array([0.3 - 0.2j, -1.5 + 2j, 2.0 + 0j])
+    args = z, jnp.array([0.5, -1.5, 2.4]), jnp.array([1, 3])
+    for found, wanted in zip(native.jit(function)(*args), jax.jit(function)(*args), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)

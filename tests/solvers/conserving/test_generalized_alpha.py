@@ -1,6 +1,7 @@
 """The Lie-group generalised-alpha method: orders, joints, multipliers, damping, failures."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from solvers.conserving.models import at_steps, slope, state_errors
@@ -9,6 +10,9 @@ import rigidjax as rj
 from rigidjax import problems
 from rigidjax.solvers import GeneralizedAlpha
 from rigidjax.solvers.lie.alpha_step import coefficients
+from rigidjax.solvers.lie.base import GroupUnknowns
+from rigidjax.solvers.lie.dynamics import Dynamics
+from rigidjax.solvers.lie.generalized_alpha import AlphaState, _step_equations
 from rigidjax.solvers.lie.tree_elimination import plan_tree
 
 
@@ -83,3 +87,48 @@ def test_forces_between_distant_bodies_need_the_whole_matrix():
         return plan_tree(prepared) is not None
 
     assert is_sparse() and is_sparse(("b", "c")) and not is_sparse(("c", "d"))
+
+
+def branched_system(*forces):
+    """A floating tree with branches, all kinds of joints, one of them with its child as base."""
+    names = ("base", "left", "tip", "right", "ball", "slide")
+    xs = ((0, 0, 0), (1, 0, 0.2), (2, 0.1, 0), (-1, 0, 0.3), (0, 1, 0), (0.2, 2, 0.4))
+    bodies = [
+        rj.Body(name, 1.0 + k, (0.3, 0.4, 0.5), x)
+        for k, (name, x) in enumerate(zip(names, xs, strict=True))
+    ]
+    joints = [
+        rj.Revolute("base", "left", (0.5, 0, 0), (0, 1, 0.3), name="one"),
+        rj.Revolute("tip", "left", (1.5, 0, 0), (1, 1, 0), name="two"),
+        rj.Universal("base", "right", (-0.5, 0, 0), (0, 1, 0), (0, 0, 1)),
+        rj.Spherical("base", "ball", (0, 0.5, 0)),
+        rj.Prismatic("ball", "slide", (0, 1, 0.2)),
+    ]
+    bushing = rj.Bushing("base", "left", (0.5, 0, 0), 30.0, 0.5)
+    return rj.System(bodies, joints, [rj.Gravity((0, 0, -9.81)), bushing, *forces])
+
+
+def test_newton_matrix_of_a_tree_is_solved_by_its_structure(rng):
+    system = branched_system()
+    model = rj.Absolute(system, rj.Quaternion(), index=3)
+    twists = rng.standard_normal((2, 6, 3))
+    start = system.reference_state()
+    start = rj.consistent_state(system, rj.State(start.position, start.orientation, *twists))
+    y0, t0, h = model.encode(start), jnp.zeros(()), jnp.array(0.05)
+
+    @jax.jit
+    def compare(right):
+        unknowns, dynamics = GroupUnknowns(model), Dynamics(model.prepared_system)
+        pose, w = unknowns.pose(y0), unknowns.twists(y0)
+        rate = dynamics.accelerations(t0, pose, w)
+        state = AlphaState(rate, rate, 0.0 * w, h, 0.0 * y0, jnp.array(0))
+        step = _step_equations(
+            unknowns, dynamics, t0, t0 + h, y0, pose, w, state, coefficients(0.8)
+        )
+        z = 1e-2 * jnp.sin(jnp.arange(right.size))
+        return step.solve(step.factor(z), right), step.jacobian(z)
+
+    right = rng.standard_normal(6 * 6 + 5 + 5 + 4 + 3 + 5)
+    found, J = compare(right)
+    np.testing.assert_allclose(J @ found, right, atol=1e-9)
+    np.testing.assert_allclose(found, np.linalg.solve(J, right), rtol=1e-9, atol=1e-9)

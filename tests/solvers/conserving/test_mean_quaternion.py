@@ -1,6 +1,7 @@
 """Systems with joints in quaternions: the mean quaternion, and its invariants."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -96,3 +97,28 @@ def test_mean_quaternions_on_joints(run):
         assert np.max(np.ptp(sol.linear_momentum, axis=0)) < 1e-13
         lost.append(np.max(np.ptp(sol.angular_momentum, axis=0)))
     assert np.log2(lost[0] / lost[1]) == pytest.approx(2.0, abs=0.02)
+
+
+@pytest.mark.parametrize("formulation", [rj.NullSpace, rj.Absolute])
+def test_welded_rods_move_as_one_rod(run, formulation):
+    """Two rods in line are one of twice the length, with a damper at its end."""
+    twists = {"velocity": (0.2, -0.1, 0.3), "angular_velocity": (3.0, -2.0, 4.0)}
+    spin, arm = np.array(twists["angular_velocity"]), np.array([0.0, 0.0, 0.5])
+
+    def rod(name, length, z):
+        velocity = np.array(twists["velocity"]) + np.cross(spin, (0.0, 0.0, z))
+        plain = rj.Body.rod(name, length, 0.02, mass=length, position=(0.0, 0.0, z))
+        return eqx.tree_at(lambda b: (b.velocity, b.angular_velocity), plain, (velocity, spin))
+
+    def states(body, *parts):
+        spring = rj.Spring("ground", body, (0.0, 0.3, 2.0), (0.0, 0.0, 1.0), 0.0, 0.5)
+        system = rj.System(*parts, spring, rj.Gravity((0.0, 0.0, -9.81)))
+        return run(
+            formulation(system), system.reference_state(), EnergyMomentum(), 0.02, 1.0
+        ).states
+
+    two = states("b", rod("a", 1.0, -0.5), rod("b", 1.0, 0.5), rj.Weld("a", "b"))
+    one = states("c", rod("c", 2.0, 0.0))
+    np.testing.assert_allclose(two.position.mean(axis=1), one.position[:, 0], atol=1e-12)
+    R = np.asarray(jax.vmap(rj.Quaternion().to_matrix)(jnp.asarray(one.orientation[:, 0])))
+    np.testing.assert_allclose(two.position[:, 1], one.position[:, 0] + R @ arm, atol=1e-12)
