@@ -119,25 +119,6 @@ def test_work_at_equal_error(bench):
     assert at_error(rows, 400.0**-5 * 1e10) == (pytest.approx(400.0), "")
 
 
-def test_claims_compare_rows_of_equal_settings(bench):
-    claims = bench("work_precision").claims
-    shared = {"case": "A", "solver": "Dopri5", "projection": True}
-    rows = [
-        {**shared, "formulation": name, "tolerance": tol, "num_rhs": work, "error": error}
-        for name, tol, work, error in (
-            ("null space, quaternion", 1e-5, 100, 1e-2),
-            ("null space, quaternion", 1e-6, 200, 1e-2 / 32),
-            ("absolute, quaternion", 1e-5, 300, 1e-2 / 32),
-            ("absolute, quaternion", 1e-6, 500, 1.0),
-        )
-    ]
-    found = claims(rows)
-    assert [(f["tolerance"], f["ratio"], f["bound"]) for f in found] == [
-        (1e-5, pytest.approx(1.5), ""),
-        (1e-6, 5.0, "<="),
-    ]
-
-
 def test_pages_match_the_report(bench, monkeypatch):
     report = bench("report")
     pages = report.pages()
@@ -156,63 +137,6 @@ def test_rows_state_machine_and_commit():
     for path in files:
         for row in json.loads(path.read_text()):
             assert row.keys() >= {"case", "device", "jax", "diffrax", "rigidjax", "commit"}, path
-
-
-def test_work_at_equal_error_of_peers(bench):
-    """Between runs on logarithmic scales, over the runs that no other beats, never outside."""
-    peers = bench("peers")
-
-    def row(program, method, error, work, ok=True):
-        return {
-            "case": "x", "program": program, "method": method, "error": error, "successful": ok,
-            "num_steps": work, "num_rhs": work, "run_seconds": 1.0 * work,
-        }  # fmt: skip
-
-    mine = [row("rigidjax", "BDF", 1e-3, 10), row("rigidjax", "Radau5", 1e-5, 1000)]
-    # The second run needs more work for a larger error, the third failed.
-    theirs = [
-        row("SciPy", "BDF", 1e-3, 20), row("SciPy", "Radau", 1e-2, 50),
-        row("SciPy", "BDF", 1e-9, 1, ok=False), row("SciPy", "Radau", 1e-7, 2000),
-    ]  # fmt: skip
-    assert peers.work_at(mine, "num_rhs", 1e-4) == pytest.approx(100.0)
-    assert np.isnan(peers.work_at(mine, "num_rhs", 1e-6))
-    found = {f["error"]: f for f in peers.ratios(mine + theirs)}
-    assert sorted(found) == pytest.approx([1e-5, 1e-4, 1e-3])
-    assert found[1e-3]["num_rhs"] == pytest.approx(0.5)
-    assert found[1e-5]["run_seconds"] == pytest.approx(5.0)
-
-
-def test_leaderboard_ranks_by_work_at_equal_error(bench):
-    """Interpolated, bounded, not reached and not supported cells, and their mean ratios."""
-    tables = bench("_leaderboard_tables")
-
-    def row(name, error, work, case="x"):
-        return {
-            "case": case, "combination": name, "error": error, "successful": True,
-            "num_rhs": work, "cpu_seconds": 1e-3 * work,
-        }  # fmt: skip
-
-    board = tables.make_board(
-        [
-            row("slow", 1e-3, 10), row("slow", 1e-5, 1000), row("slow", 1e-9, 4000),
-            row("fast", 1e-5, 50), row("fast", 1e-7, 200),
-            {"case": "x", "combination": "none", "unsupported": "why"},
-        ]
-    )  # fmt: skip
-    cells = board.work["num_rhs"]
-    assert cells["x", 1e-4]["slow"] == (pytest.approx(100.0), False)
-    assert cells["x", 1e-4]["fast"] == (pytest.approx(50.0), True)
-    assert cells["x", 1e-6]["fast"] == (pytest.approx(100.0), False)
-    assert set(cells["x", 1e-8]) == {"slow"}
-    texts = [tables.format_cell(board, "x", 1e-4, name) for name in board.names]
-    assert texts == ["100; 100", "≤ 50; 50", "not supported"]
-    assert tables.format_cell(board, "x", 1e-8, "fast") == "not reached"
-    pair = [cells["x", 1e-4], cells["x", 1e-8]]
-    assert tables.mean_ratio(pair, "slow") == pytest.approx(2**0.5)
-    # The missing cell counts as twice the slowest, which is the only one there.
-    assert tables.mean_ratio(pair, "fast") == pytest.approx(2**0.5)
-    assert tables.mean_ratio(pair, "fast", None) == pytest.approx(1.0)
-    assert np.isnan(tables.mean_ratio(pair, "none", None))
 
 
 def test_problems_of_peers_have_consistent_initial_values(bench):

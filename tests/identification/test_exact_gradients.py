@@ -1,4 +1,4 @@
-"""Derivatives of trajectories by every kind of solver, against the digits of `reference_gradients`.
+"""Derivatives of trajectories by every kind of solver, against digits of `tools/exact`.
 
 A body turns about a fixed point; the derivatives of its attitude and rates at the end are those by
 its moments of inertia, the moment that acts on it and its start rates.
@@ -9,10 +9,10 @@ import json
 import diffrax
 import numpy as np
 import pytest
-from identification import reference_gradients as reference
 
 import rigidjax as rj
 from rigidjax.identification import Parameter
+from tools.exact import gradients as reference
 
 EXACT = {
     name: np.array(columns, float).T

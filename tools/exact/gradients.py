@@ -1,8 +1,9 @@
 r"""Derivatives of a small motion to 30 digits, and the program that they were computed with.
 
-A body turns about a fixed point under a moment that is constant in its axes. The file beside this
-one has the derivatives of its quaternion and its angular velocity at the end by its moments of
-inertia, the moment and the start rates, for the exact motion and for steps of QUAT.EM:
+A body turns about a fixed point under a moment that is constant in its axes. The file
+`tests/identification/reference_gradients.json` has the derivatives of its quaternion and its
+angular velocity at the end with respect to its moments of inertia, the moment and the start rates,
+for the exact motion and for steps of QUAT.EM:
 
 - "motion": $p' = \frac12 p\,\Omega$, $J \Omega' = \mu - \Omega \times J\Omega$ by Taylor series;
 - "steps": $q_1 - q_0 = \frac h2 q_{1/2} W$, $F J\Omega_1 - F^T J\Omega_0 = h\mu$ with
@@ -10,7 +11,7 @@ inertia, the moment and the start rates, for the exact motion and for steps of Q
   (Betsch-Siebert (51) and (53)).
 
 Derivatives are central differences of 1e-18 in 80-digit arithmetic: their own error is of the order
-of 1e-36. Nothing is shared with the package. `python tests/identification/reference_gradients.py`
+of 1e-36. Nothing is shared with the package. `python tools/exact/gradients.py`
 computes all digits again, in two ways, and writes the file.
 """
 
@@ -20,7 +21,7 @@ import pathlib
 import mpmath
 from mpmath import mpf
 
-FILE = pathlib.Path(__file__).with_suffix(".json")
+FILE = pathlib.Path(__file__).parents[2] / "tests" / "identification" / "reference_gradients.json"
 # All are binary fractions: exact in every precision.
 INERTIA, MOMENT, RATES = (0.5, 0.375, 0.25), (0.25, -0.125, 0.5), (1.0, -1.5, 2.0)
 END, NUM_STEPS = 0.5, 10
