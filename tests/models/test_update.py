@@ -224,7 +224,9 @@ def test_errors(tmp_path, case):
 
 
 def test_systems_of_other_options_are_errors(tmp_path, arm):
-    with pytest.raises(ValueError, match=r"other bodies than .*\['base', 'camera', 'tool'\]"):
+    with pytest.raises(
+        ValueError, match=r"bodies of the system differ from .*\['base', 'camera', 'tool'\]"
+    ):
         models.update(ARM, arm, tmp_path / "new.urdf", lump_fixed=False)
     with pytest.raises(ValueError, match=r"other constraints than .*: \['coupling right_slide"):
         models.update(ARM, arm, tmp_path / "new.urdf", mimic=False)

@@ -68,7 +68,7 @@ def test_unknown_joints_and_coordinates_raise():
     with pytest.raises(ValueError, match="no joint called 'hinge'"):
         jointed_state(system, {"hinge": 1.0})
     with pytest.raises(
-        ValueError, match=r"Revolute 'ground-a' has 1 coordinates.*got \[1.0, 2.0\]"
+        ValueError, match=r"Revolute 'ground-a' needs 1 finite coordinates.*got \[1.0, 2.0\]"
     ):
         jointed_state(system, {"ground-a": [1.0, 2.0]})
     with pytest.raises(ValueError, match=r"before angles; got nan and the rates 0.0"):
@@ -101,7 +101,7 @@ def test_coordinates_and_rates_that_are_traced():
 
 def test_invalid_traced_values_raise():
     system = rj.System([bar("a", 0.5)], [hinge("ground", "a", 0.0)])
-    with pytest.raises(ValueError, match="has 1 coordinates.*got shape \\(2,\\)"):
+    with pytest.raises(ValueError, match="needs 1 finite coordinates.*got shape \\(2,\\)"):
         jax.eval_shape(lambda q: jointed_state(system, {"ground-a": q}), np.zeros(2))
     with pytest.raises(RuntimeError, match="must be finite"):
         eqx.filter_jit(lambda q: jointed_state(system, {"ground-a": q}))(jnp.array(np.nan))
