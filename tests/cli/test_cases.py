@@ -97,7 +97,8 @@ joint = [{hinges}
 ]
 sensor = [{{ type = "Position", body = "c", file = "rates.csv", time = "t_ms", \
              columns = ["gx", "gy", "gz"] }}]
-parameter = [{{ name = "d", path = "model.system.joints.a.damping" }}]
+parameter = [{{ name = "d", path = "model.system.joints.a.damping" }},
+             {{ name = "b.mass" }}, {{ name = "a.armature", tied = ["b.armature"] }}]
 """
     case = read_case(case_of(tmp_path, text))
     system = case.model.system
@@ -107,6 +108,8 @@ parameter = [{{ name = "d", path = "model.system.joints.a.damping" }}]
     np.testing.assert_allclose(system.armatures, [0.05, 0.05, *[0.0] * 6])
     experiment = experiment_of(case)
     assert np.asarray(case.parameters[0].leaf(experiment)).item() == 0.2
+    assert [p.name for p in case.parameters] == ["d", "b.mass", "a.armature, b.armature"]
+    assert [p.unit for p in case.parameters] == ["", "kg", "kg m^2"]
 
 
 def test_equal_paths_give_equal_functions():
