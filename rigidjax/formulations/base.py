@@ -318,7 +318,7 @@ class AbstractFormulation(AbstractCoordinates):
         **Arguments:** `values`, each in the shape of the array, or a number for all its entries.
         **Errors:** `ValueError` for an unknown name, with the nearest ones, and for another shape.
         """
-        from .leaf_names import replace_named
+        from .leaves import replace_named
 
         return replace_named(self, values)
 

@@ -11,7 +11,7 @@ from rigidjax.cli.case import read_case
 from rigidjax.cli.case.schema import parse
 from rigidjax.cli.case.settings import IntervalMethods, MethodTable
 from rigidjax.cli.demo import PENDULUM_INERTIA, racket_case
-from rigidjax.formulations.leaf_names import find_leaf
+from rigidjax.formulations.leaves import find_leaf
 from rigidjax.identification import PrincipalInertia
 
 

@@ -6,7 +6,7 @@ import pytest
 from identification.pendulum import ENCODER, angles, pendulum
 
 import rigidjax as rj
-from rigidjax.formulations.leaf_names import find_leaf
+from rigidjax.formulations.leaves import find_leaf
 from rigidjax.identification import Measurements, Parameter, identify
 from rigidjax.identification.experiment.parameters import Experiment, materialise_parameters
 

@@ -228,6 +228,6 @@ def test_systems_of_other_options_are_errors(tmp_path, arm):
         ValueError, match=r"bodies of the system differ from .*\['base', 'camera', 'tool'\]"
     ):
         models.update(ARM, arm, tmp_path / "new.urdf", lump_fixed=False)
-    with pytest.raises(ValueError, match=r"constraints of the system differ from .*: \['coupling right_slide"):
+    with pytest.raises(ValueError, match=r"constraints of the system .*: \['coupling right_slide"):
         models.update(ARM, arm, tmp_path / "new.urdf", mimic=False)
     assert not list(tmp_path.iterdir())

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import identification
-from ...formulations.leaf_names import find_leaf
+from ...formulations.leaves import find_leaf
 from ...identification import (
     AbstractPrior,
     AbstractTransform,

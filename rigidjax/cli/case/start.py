@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...formulations import AbstractFormulation, NullSpace
-from ...formulations.leaf_names import LeafPath
+from ...formulations.leaves import LeafPath
 from ...identification import (
     Delayed,
     Experiment,

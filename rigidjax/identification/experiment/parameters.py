@@ -11,8 +11,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 
 from ...checks import find_duplicates, float_array
 from ...formulations import AbstractFormulation
-from ...formulations.leaf_names import find_leaf
-from ...formulations.leaves import LeafMark, mark_leaves, materialise_leaves
+from ...formulations.leaves import LeafMark, find_leaf, mark_leaves, materialise_leaves
 from ...sensors import AbstractSensor
 from ...state import State
 from ..transforms import AbstractTransform, Unconstrained
