@@ -315,6 +315,7 @@ class AbstractFormulation(AbstractCoordinates):
         Names are those of `rj.Parameter`, such as `arm.mass` or `Spring.stiffness`. Differentiable
         with respect to the values; a damping or an armature that was left out gets one.
 
+        The checks of the constructors, such as that of a negative mass, are not repeated.
         **Arguments:** `values`, each in the shape of the array, or a number for all its entries.
         **Errors:** `ValueError` for an unknown name, with the nearest ones, and for another shape.
         """

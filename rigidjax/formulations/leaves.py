@@ -93,8 +93,8 @@ def _check_armature(model: Any) -> None:
     )
     if not model.takes_armature:
         raise ValueError(
-            "`Absolute` has the masses of the bodies alone; the `armature` of a joint cannot be "
-            "fitted with it. Use `NullSpace` or `Relative`."
+            "`Absolute` has the masses of the bodies alone: joints have no `armature` in it. Use "
+            "`NullSpace` or `Relative`."
         )
 
 

@@ -284,7 +284,7 @@ def _add_actuators(
             continue
         reason = _find_unsupported(compiled, a, joints)
         if reason is not None:
-            report.read_past(reason[0], subject, f"{reason[1]} is not supported", line)
+            report.skip(reason[0], subject, f"{reason[1]} is not supported", line)
             continue
         joint = joints[model.actuator_trnid[a, 0]]
         gear = float(model.actuator_gear[compiled.first_output(a), 0])

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from ..checks import did_you_mean
 from .xml_source import Element
 
-Kind: TypeAlias = Literal["read", "translated", "no meaning", "read past", "ignored", "warning"]
+Kind: TypeAlias = Literal["read", "translated", "no meaning", "skipped", "ignored", "warning"]
 
 # Problems that one error lists.
 _SHOWN = 12
@@ -39,12 +39,12 @@ class Report:
 
     Entries have the kinds `"read"`; `"translated"`, with the way in which a feature of the file is
     expressed here; `"no meaning"`, for elements that have no effect on the motion of rigid bodies;
-    `"read past"`, for others without effect that cannot be read, such as attributes that an
+    `"skipped"`, for others without effect that cannot be read, such as attributes that an
     exporter added; `"ignored"`, for unsupported features that the caller chose to leave out; and
     `"warning"`.
 
     **Arguments:** `path` of the file, for messages; `ignore`, names of unsupported features that
-    are left out; `strict`, whether elements that would be read past are errors.
+    are left out; `strict`, whether elements that would be skipped are errors.
     """
 
     def __init__(self, path: str, ignore: Collection[str] = (), strict: bool = False):
@@ -52,7 +52,7 @@ class Report:
         self.entries: list[Entry] = []
         self._ignore = {item: False for item in ignore}
         self._problems: list[str] = []
-        self._read_past: dict[str, int] = {}
+        self._skipped: dict[str, int] = {}
 
     def add(self, kind: Kind, subject: str, text: str, line: int = 0) -> None:
         """Add an entry."""
@@ -70,17 +70,17 @@ class Report:
         place = f"{self.path}:{line}" if line else self.path
         self._problems.append(f'{place}: {subject}: {text} [ignore=("{feature}",)]')
 
-    def read_past(self, feature: str, subject: str, text: str, line: int = 0) -> None:
+    def skip(self, feature: str, subject: str, text: str, line: int = 0) -> None:
         """Record an unreadable element without effect on the motion; arguments of `refuse`."""
         if self.strict or feature in self._ignore:
             self.refuse(feature, subject, text, line)
             return
-        self._read_past[feature] = self._read_past.get(feature, 0) + 1
-        self.add("read past", subject, text, line)
+        self._skipped[feature] = self._skipped.get(feature, 0) + 1
+        self.add("skipped", subject, text, line)
 
     def check(self) -> None:
         """Raise `ValueError` for all refused features, and for names in `ignore` without use; warn
-        of elements that were read past."""
+        of elements that were skipped."""
         if self._problems:
             shown, rest = self._problems[:_SHOWN], len(self._problems) - _SHOWN
             more = [f"... and {rest} more"] if rest > 0 else []
@@ -94,11 +94,11 @@ class Report:
             raise ValueError(
                 f"`load(ignore={unused!r})`: the file has no such unsupported feature; remove it."
             )
-        if self._read_past:
-            counts = ", ".join(f"{name} ({count})" for name, count in self._read_past.items())
+        if self._skipped:
+            counts = ", ".join(f"{name} ({count})" for name, count in self._skipped.items())
             warnings.warn(
-                f"{self.path}: {sum(self._read_past.values())} elements and attributes without "
-                f"effect on the motion were read past: {counts}. `Model.report` lists them; "
+                f"{self.path}: {sum(self._skipped.values())} elements and attributes without "
+                f"effect on the motion were skipped: {counts}. `Model.report` lists them; "
                 "`strict=True` refuses them.",
                 stacklevel=4,
             )
@@ -109,7 +109,7 @@ class Report:
 
     def __str__(self) -> str:
         kinds: tuple[Kind, ...] = (
-            "read", "translated", "warning", "ignored", "read past", "no meaning"
+            "read", "translated", "warning", "ignored", "skipped", "no meaning"
         )  # fmt: skip
         lines = [self.path]
         for kind in kinds:
@@ -132,21 +132,21 @@ def check_elements(
     report: Report,
     other_attributes: Collection[tuple[str, str]] = (),
     unsupported: Mapping[tuple[str, str], str] | None = None,
-    reads_past: bool = False,
+    skips_unknown: bool = False,
 ) -> None:
     """Refuse unknown and unsupported elements and attributes; report those without meaning.
 
     **Arguments:** `root`; `schema`, attributes and children of the elements that are read, by tag;
     `without_meaning`, elements without effect on the motion, by tag, with what they are; `report`;
     `other_attributes`, pairs of tag and attribute without effect; `unsupported`, reasons by tag and
-    the tag of the child; `reads_past`, whether unknown ones are read past, but for those that
-    look like a misspelling.
+    the tag of the child; `skips_unknown`, whether unknown ones are skipped; those that
+    look like a misspelling are still refused.
     """
     counts: dict[str, list[Element]] = {}
     reasons = unsupported or {}
 
     def refuse(feature: str, subject: str, text: str, line: int, hint: str) -> None:
-        record = report.read_past if reads_past and not hint else report.refuse
+        record = report.skip if skips_unknown and not hint else report.refuse
         record(feature, subject, text + hint, line)
 
     def check(element: Element) -> None:

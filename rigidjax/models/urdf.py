@@ -48,7 +48,7 @@ def read_transmissions(root: Element, joints: dict[str, Element], description: D
         of_joints = element.all("joint")
         actuators = element.all("actuator")
         if len(of_joints) != 1 or len(actuators) != 1:
-            report.read_past(
+            report.skip(
                 "transmission", str(element),
                 f"has {len(of_joints)} joints and {len(actuators)} actuators; one of each is read.",
                 element.line,
@@ -57,7 +57,7 @@ def read_transmissions(root: Element, joints: dict[str, Element], description: D
         name = of_joints[0].text_of("name")
         if name not in by_name:
             hint = did_you_mean(name, list(joints))
-            report.read_past(
+            report.skip(
                 "transmission", str(element), f"drives {name!r}, which does not exist.{hint}",
                 of_joints[0].line,
             )  # fmt: skip
@@ -90,7 +90,7 @@ def _check_children(element: Element, report: Report) -> None:
         elif child.tag.split(":")[-1] not in (known := _KNOWN[element.tag]):
             hint = did_you_mean(child.tag, sorted(known))
             text = f"the element <{child.tag}> is unknown.{hint}"
-            record = report.refuse if hint else report.read_past
+            record = report.refuse if hint else report.skip
             record(f"transmission/{child.tag}", str(element), text, child.line)
 
 
@@ -211,7 +211,7 @@ def _check_elements(root: Element, report: Report) -> None:
                 f"macros of xacro are not expanded. Run `xacro {file.name} > "
                 f"{file.stem}_expanded.urdf` and load the result."
             )
-    check_elements(root, _SCHEMA, _WITHOUT_MEANING, report, _OTHER_ATTRIBUTES, reads_past=True)
+    check_elements(root, _SCHEMA, _WITHOUT_MEANING, report, _OTHER_ATTRIBUTES, skips_unknown=True)
 
 
 def _by_name(elements: list[Element], kind: str) -> dict[str, Element]:

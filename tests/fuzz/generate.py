@@ -18,7 +18,7 @@ MODES = ("jvp", "vjp", "jacobian", "hessian")
 
 
 class Case(NamedTuple):
-    """A function, arguments, and what is compared.
+    """A function, its arguments, and the compared results.
 
     **Attributes:** `batched`, which arguments have a leading batch axis; `batch`, its length, or 0
     for none; `mode`, the derivative that is compared, or "".

@@ -134,6 +134,7 @@ def test_noise_is_estimated_per_sensor():
     parameters = [rj.Parameter("TorsionSpring.stiffness"), rj.Parameter("TorsionSpring.damping")]
     given = identify(model, Measurements(ts, data, noise), parameters, state0=state0)
     fit = identify(model, Measurements(ts, data), parameters, state0=state0)
+    # Two standard errors of a deviation from 31 samples.
     np.testing.assert_allclose(list(fit.noise_by_sensor.values()), list(noise.values()), rtol=0.25)
     assert fit.chi_square == pytest.approx(1.0, abs=0.05) and not fit.noise_is_known
     assert np.all(np.abs(fit.values - given.values) < list(given.std.values()))

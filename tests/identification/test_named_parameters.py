@@ -96,6 +96,13 @@ def test_invalid_names_raise():
     ):
         with pytest.raises(ValueError, match=message):
             find(rj.Parameter(name))
+    for parameter in (
+        rj.Parameter(["start.hinge of upper", "start.hinge of lower"]),
+        rj.Parameter("start.hinge of upper", transform=Positive()),
+        rj.Parameter("start.hinge of upper", unit="deg"),
+    ):
+        with pytest.raises(ValueError, match=r"cannot be tied; leave `tied`, `transform`, `unit`"):
+            find(parameter)
     four_bar = rj.NullSpace(rj.problems.four_bar().system)
     with pytest.raises(ValueError, match=r"a loop determines the start of .* independent ones are"):
         find(

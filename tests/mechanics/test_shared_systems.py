@@ -76,6 +76,7 @@ def test_formulations_agree_along_runs(name):
     states = systems.states(name)
     for formulation in (rj.Relative, rj.Absolute):
         other = systems.run(name, formulation=formulation).states
+        # Both runs have relative and absolute tolerances of 1e-8.
         np.testing.assert_allclose(other.position, states.position, atol=2e-7)
         np.testing.assert_allclose(other.angular_velocity, states.angular_velocity, atol=2e-6)
 

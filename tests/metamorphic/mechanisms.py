@@ -1,4 +1,4 @@
-"""Mechanisms, and what is compared."""
+"""Mechanisms, and the quantities that are compared."""
 
 import functools
 

@@ -63,7 +63,7 @@ def test_mass_matrix_forces_and_accelerations_are_those_of_pinocchio(tmp_path):
     assert max(found) < 1e-12, found
 
 
-def test_what_has_no_effect_on_the_motion_is_read_past(tmp_path):
+def test_elements_without_effect_on_the_motion_are_skipped(tmp_path):
     """With one warning; refused if strict, left out by name, and refused if misspelled."""
     text = """<transmission name="gone"><joint name="elbow"/><actuator name="motor"/></transmission>
     <transmission name="two"><joint name="arm"/><joint name="wrist"/></transmission>
@@ -73,7 +73,7 @@ def test_what_has_no_effect_on_the_motion_is_read_past(tmp_path):
     with pytest.warns(UserWarning, match=r"5 elements .*: link/cad \(1\).* transmission \(2\)"):
         model = rj.models.load(path)
     assert model.actuators == ()
-    assert len(model.report.of_kind("read past")) == 5
+    assert len(model.report.of_kind("skipped")) == 5
     with pytest.raises(ValueError, match=r"'gone'>: drives 'elbow', which does not exist\."):
         rj.models.load(path, strict=True)
     names = ("transmission", "link/cad", "origin", "dynamics/D")

@@ -21,7 +21,7 @@ def attitudes(solution):
 def test_order_of_convergence():
     """Dopri5 is first same as last: a stale slope after the projection would cost an order."""
     model, numbers, order = rj.NullSpace(TOP), np.array([64, 90, 128, 180]), 5
-    # At the ends of runs: what is interpolated is less accurate than the steps.
+    # At the ends of runs, since interpolated values are less accurate than the steps.
     ends = [attitudes(rj.simulate(model, START, t, rtol=1e-13, atol=1e-13)) for t in TS]
     exact = [np.concatenate(parts) for parts in zip(*ends, strict=True)]
     errors = []
@@ -31,7 +31,7 @@ def test_order_of_convergence():
         assert int(solution.stats["num_rejected_steps"]) == 0
         pairs = zip(attitudes(solution), exact, strict=True)
         errors.append([np.abs(f - e).reshape(3, -1).max(1) for f, e in pairs])
-        # Also what was interpolated lies on the manifold.
+        # Interpolated values lie on the manifold too.
         drift = jax.vmap(model.drift)(solution.ts, solution.ys)
         assert np.max(drift) < cases.round_off(20)
     errors = np.array(errors)

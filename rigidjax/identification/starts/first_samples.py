@@ -160,7 +160,7 @@ def start_states(model: Any, runs: Runs, state0: Any) -> list[State]:
         raise ValueError(
             "The first samples of the sensors give a start that the joints do not allow, for which "
             "their noise suffices. Give `state0`, such as `rj.jointed_state(system, {...})`, and "
-            f'fit what is not known of it, such as `rj.Parameter("start.hinge")`. {error}'
+            f'fit its unknown parts, such as `rj.Parameter("start.hinge")`. {error}'
         ) from error
     states = [_add_all_angles(model, state) for state in states]
     return [jax.tree.map(lambda x: x.astype(dtype), state) for state in states]

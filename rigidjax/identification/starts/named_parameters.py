@@ -8,7 +8,7 @@ import numpy as np
 
 from ...bodies import Body, FixedPointBody
 from ...checks import did_you_mean
-from ...forces import Cable, DCMotor, Drag, Gravity, Motor, Spring, TorsionSpring
+from ...forces import AbstractActuator, Cable, DCMotor, Gravity, Spring, TorsionSpring
 from ...formulations import AbstractFormulation
 from ...formulations.leaves import LeafPath, find_leaf, materialise_leaves
 from ...joints import AbstractJoint
@@ -50,8 +50,11 @@ _UNITS: Mapping[type, Mapping[str, Any]] = {
         "resistance": "ohm", "inductance": "H", "torque_constant": "N m/A", "back_emf": "V s/rad",
         "current_limit": "A", "speed_limit": "rad/s", "initial": "A",
     },
-    Motor: {}, Drag: {},
-    AbstractSensor: {"point": "m", "misalignment": "rad", "delay": "s", "floor": "", "scale": ""},
+    AbstractActuator: {
+        "time_constant": "s", "filter_time": "s", "tracking_time": "s",
+        "natural_frequency": "rad/s",
+    },
+    AbstractSensor: {"point": "m", "misalignment": "rad", "delay": "s"},
 }  # fmt: skip
 _POSITIVE = {"mass", "resistance", "inductance", "natural_frequency", "time_constant", "velocity"}
 _NOT_NEGATIVE = {
@@ -101,6 +104,8 @@ def find_named_parameters(
 
     **Errors:** `ValueError` for a name without an array, with the nearest ones.
     """
+    if not any(isinstance(p.where, LeafName) for p in parameters):
+        return tuple(parameters)
     experiment = Experiment(model, model.multibody.reference_state(), tuple(sensors))
     return tuple(_find(p, experiment) for p in parameters)
 
@@ -139,6 +144,11 @@ def _find_start(parameter: Parameter, named: LeafName, model: AbstractFormulatio
     is_rate = name.endswith(".rate")
     name = name.removesuffix(".rate")
     given = f"`Parameter({parameter.name!r})`"
+    if parameter.tied or parameter.labels or parameter.unit or not named.has_default_transform:
+        raise ValueError(
+            f"{given}: parts of the start have their own units, labels and coordinates, and cannot "
+            "be tied; leave `tied`, `transform`, `unit` and `labels` out."
+        )
     places, first = {}, 0
     system = model.multibody
     for body, count in enumerate(system.rates_of_bodies):

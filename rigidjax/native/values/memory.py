@@ -208,7 +208,7 @@ class KernelMemory:
 
     @contextlib.contextmanager
     def release_temporaries(self, results: list) -> Iterator[None]:
-        """Release what is allocated inside the context, unless it is bound or part of `results`."""
+        """Release memory allocated inside the context, unless it is bound or part of `results`."""
         outer, self._allocated = self._allocated, []
         yield
         result_buffers = {id(x.buffer) for x in results if isinstance(x, ArrayView)}
