@@ -16,6 +16,7 @@ from .bushing import Bushing as Bushing
 from .cable import Cable as Cable
 from .dc_motor import DCMotor as DCMotor
 from .drag import Drag as Drag
+from .fixed_tendon import FixedTendon as FixedTendon
 from .gravity import Gravity as Gravity
 from .joint_force import AbstractJointForce as AbstractJointForce
 from .lagged_motor import LaggedMotor as LaggedMotor

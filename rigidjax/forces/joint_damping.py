@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
-import jax
 from jaxtyping import Array, Float
 
 from ..annotations import Scalar
 from ..joints.base import AbstractJoint
-from ..joints.friction import Friction, HeldFriction
+from ..joints.friction import Friction, HeldFriction, values_of_coordinate
 from ..joints.stop import Stop
 from .base import AbstractForce, Bodies, Kinematics
 from .joint_force import AbstractJointForce
@@ -37,7 +36,7 @@ class JointFriction(AbstractJointForce):
     component: int | None = eqx.field(static=True)
 
     def generalised_force(self, t: Scalar, coordinate: Scalar, rate: Scalar) -> Scalar:
-        return self.friction.force(rate)
+        return self.friction.at(t).force(rate)
 
 
 class JointSpring(AbstractJointForce):
@@ -101,8 +100,6 @@ def forces_of_joint(joint: AbstractJoint) -> list[AbstractForce]:
     forces = []
     for given, kind, fields in laws:
         for k in range(joint.num_undriven_rates) if given is not None else ():
-            values = jax.tree.map(
-                lambda leaf, k=k: leaf[k], {name: getattr(joint, name) for name in fields}
-            )
+            values = values_of_coordinate({name: getattr(joint, name) for name in fields}, k)
             forces.append(kind(joint=joint.name, component=k, **values))
     return forces

@@ -233,7 +233,8 @@ def _check_sources(model: Any, sources: Iterable[str], argument: str) -> None:
             "`System` of a `Body` on a `Spherical` joint."
         )
     for part in (*system.joints, *system.bodies):
-        driven = set(inputs_of(part)) & set(sources)
+        prescribed = {name: value for name, value in vars(part).items() if name != "friction"}
+        driven = set(inputs_of(prescribed)) & set(sources)
         if driven:
             raise ValueError(
                 f"`{argument}`: the input {min(driven)!r} prescribes the motion of "

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..annotations import Scalar
-from ..joints.friction import Friction, HeldFriction
+from ..joints.friction import Friction, HeldFriction, values_of_coordinate
 from ..joints.replacing import replace_fields
 from ..mechanics import System
 from ..mechanics.dynamics.pseudo_inverse import pseudo_inverse
@@ -53,7 +53,7 @@ def held_coordinates(model: Any) -> tuple[HeldCoordinate, ...]:
         for k, row in enumerate(rate_rows(model, source.joint, "simulate(model, ...)")):
             law: Any = joint.friction
             law = law.law if isinstance(law, HeldFriction) else law
-            law = None if source.locks else jax.tree.map(lambda leaf, k=k: leaf[k], law)
+            law = None if source.locks else values_of_coordinate(law, k)
             held.append(HeldCoordinate(source.joint, k, row, mode, law))
     return tuple(held)
 

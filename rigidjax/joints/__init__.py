@@ -11,6 +11,7 @@ from .constraint import (
     Configuration as Configuration,
     Constraint as Constraint,
     Coupling as Coupling,
+    PolynomialCoupling as PolynomialCoupling,
 )
 from .cylindrical import Cylindrical as Cylindrical
 from .distance import Distance as Distance

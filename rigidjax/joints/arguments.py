@@ -167,13 +167,15 @@ def _constants_of_law(joint: AbstractJoint, law: Law | None, kind: type[Law]) ->
         raise TypeError(
             f"`{name}` takes an object, as in `{argument}=rj.{kind.__name__}(...)`; got {law!r}."
         )
-    for leaf in jax.tree.leaves(law):
-        if leaf.shape not in ((), (count,)):
+    for leaf in jax.tree.leaves(law, is_leaf=callable):
+        if not callable(leaf) and leaf.shape not in ((), (count,)):
             raise ValueError(
                 f"The constants of `{name}` must be scalars or have shape ({count},), an entry for "
                 f"each coordinate of the joint; got {leaf.shape}."
             )
-    return jax.tree.map(lambda leaf: _for_each_rate(leaf, count), law)
+    return jax.tree.map(
+        lambda leaf: leaf if callable(leaf) else _for_each_rate(leaf, count), law, is_leaf=callable
+    )
 
 
 def _check_undriven(joint: AbstractJoint, argument: str) -> None:

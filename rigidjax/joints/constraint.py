@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Self
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..annotations import Matrix3, Scalar, Vector, Vector3
-from ..checks import ArrayInput, scalar_leaf
+from ..checks import ArrayInput, finite_leaf, scalar_leaf
 from ..signals.laws import as_law
 from .arguments import checked_name
 from .base import AbstractJoint
@@ -75,7 +76,40 @@ class AbstractPositionConstraint(AbstractConstraint):
         """Return the values of the equations, zero where they hold."""
 
 
-class Coupling(AbstractPositionConstraint):
+class AbstractCoupling(AbstractPositionConstraint):
+    """A coordinate of a joint as a function of that of another, rad or m."""
+
+    joint: eqx.AbstractVar[str]
+    by: eqx.AbstractVar[str]
+    is_length: eqx.AbstractVar[bool | None]
+
+    @abc.abstractmethod
+    def position(self, by: Scalar) -> Scalar:
+        """Return the coordinate of `joint` at that of `by`."""
+
+    @property
+    def constraint_is_length(self) -> tuple[bool, ...]:
+        return (bool(self.is_length),)
+
+    def body_names(self) -> tuple[str, ...]:
+        return ()
+
+    def joint_names(self) -> tuple[str, ...]:
+        return (self.joint, self.by)
+
+    def bind_joints(self, joints: Mapping[str, AbstractJoint]) -> Self:
+        kind = type(self).__name__
+        for name in self.joint_names():
+            check_single_coordinate(joints[name], kind)
+        return replace_fields(self, is_length=not joints[self.joint].has_angle)
+
+    def value(self, t: Scalar, configuration: Configuration) -> Float[Array, " m"]:
+        driven, by = (configuration.coordinates[name][0] for name in self.joint_names())
+        violation = driven - self.position(by)
+        return (violation if self.is_length else wrap_angle(violation))[None]
+
+
+class Coupling(AbstractCoupling):
     r"""A linear coupling of two joint coordinates, $q = r\,q_b + q_0$: gears, racks, mimic joints.
 
     Both joints have one coordinate each (`Revolute`, `Prismatic`, `Screw`), rad or m. A coupling of
@@ -104,49 +138,71 @@ class Coupling(AbstractPositionConstraint):
         offset: ArrayInput = 0.0,
         name: str | None = None,
     ):
-        names = {"joint": joint, "by": by}
-        for argument, value in names.items():
-            value = value.name if isinstance(value, AbstractJoint) else value
-            if not isinstance(value, str):
-                raise TypeError(
-                    f"`Coupling({argument}=...)` takes a joint or its name; got {value!r}."
-                )
-            names[argument] = value
-        self.joint, self.by = str(names["joint"]), str(names["by"])
-        if self.joint == self.by:
-            raise ValueError(f"`Coupling` couples two different joints; got {self.joint!r} twice.")
+        self.joint, self.by = _coupled_joints("Coupling", joint, by)
         self.ratio = scalar_leaf(ratio, "Coupling(ratio=...)")
         self.offset = scalar_leaf(offset, "Coupling(offset=...)")
         self.name = checked_name("Coupling", name, f"coupling {self.joint} by {self.by}")
         self.is_length = None
 
-    @property
-    def constraint_is_length(self) -> tuple[bool, ...]:
-        return (bool(self.is_length),)
+    def position(self, by: Scalar) -> Scalar:
+        return self.ratio * by + self.offset
 
-    def body_names(self) -> tuple[str, ...]:
-        return ()
 
-    def joint_names(self) -> tuple[str, ...]:
-        return (self.joint, self.by)
+class PolynomialCoupling(AbstractCoupling):
+    r"""A coupling of two joint coordinates by a polynomial, $q = \sum_k c_k q_b^k$: a cam.
 
-    def bind_joints(self, joints: Mapping[str, AbstractJoint]) -> "Coupling":
-        for name in self.joint_names():
-            joint = joints[name]
-            count = joint.num_translations + joint.has_angle
-            if count != 1 or joint.num_rates > 1:
-                raise ValueError(
-                    f"`Coupling` is for joints with one coordinate; the {type(joint).__name__} "
-                    f"{name!r} has {'none' if count == 0 else max(count, joint.num_rates)}."
-                )
-        is_length = not joints[self.joint].has_angle
-        return replace_fields(self, is_length=is_length)
+    Joints and units are those of `rj.Coupling`, which is faster and simpler for a constant ratio.
 
-    def value(self, t: Scalar, configuration: Configuration) -> Float[Array, " m"]:
-        coordinates = configuration.coordinates
-        driven, driving = coordinates[self.joint][0], coordinates[self.by][0]
-        violation = driven - (self.ratio * driving + self.offset)
-        return (violation if self.is_length else wrap_angle(violation))[None]
+    **Arguments:** `joint` ($q$) and `by` ($q_b$), joints of the system or their names;
+    `coefficients`, (n,), $c_0$ first, rad or m per power of rad or m; `name`.
+    **Errors:** as of `Coupling`.
+    **Source:** MuJoCo, XML reference, `equality/joint`, without its softness.
+    """
+
+    joint: str = eqx.field(static=True)
+    by: str = eqx.field(static=True)
+    coefficients: Float[Array, " n"]
+    name: str = eqx.field(static=True)
+    is_length: bool | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        joint: str | AbstractJoint,
+        by: str | AbstractJoint,
+        coefficients: ArrayInput,
+        name: str | None = None,
+    ):
+        self.joint, self.by = _coupled_joints("PolynomialCoupling", joint, by)
+        argument = "PolynomialCoupling(coefficients=...)"
+        self.coefficients = finite_leaf(coefficients, argument, (np.size(coefficients),))
+        self.name = checked_name("PolynomialCoupling", name, f"coupling {self.joint} by {self.by}")
+        self.is_length = None
+
+    def position(self, by: Scalar) -> Scalar:
+        return jnp.polyval(self.coefficients[::-1], by)
+
+
+def _coupled_joints(kind: str, *joints: str | AbstractJoint) -> tuple[str, str]:
+    """Return the names of the joints of a coupling."""
+    names = []
+    for argument, value in zip(("joint", "by"), joints, strict=True):
+        value = value.name if isinstance(value, AbstractJoint) else value
+        if not isinstance(value, str):
+            raise TypeError(f"`{kind}({argument}=...)` takes a joint or its name; got {value!r}.")
+        names.append(value)
+    if names[0] == names[1]:
+        raise ValueError(f"`{kind}` couples two different joints; got {names[0]!r} twice.")
+    return names[0], names[1]
+
+
+def check_single_coordinate(joint: AbstractJoint, kind: str) -> None:
+    """Raise `ValueError` unless a joint of a `kind` of law has one coordinate."""
+    count = joint.num_translations + joint.has_angle
+    if count != 1 or joint.num_rates > 1:
+        raise ValueError(
+            f"`{kind}` is for joints with one coordinate; the {type(joint).__name__} "
+            f"{joint.name!r} has {'none' if count == 0 else max(count, joint.num_rates)}."
+        )
 
 
 class AbstractUserConstraint(AbstractConstraint):

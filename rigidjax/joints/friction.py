@@ -1,13 +1,18 @@
 """Law of the friction in a joint."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..annotations import Scalar
+from ..annotations import Scalar, T
 from ..checks import ArrayInput, Rule, as_leaf, check_all, finite_rule, float_array
+from ..signals.laws import as_law, check_shapes, law_result
+from ..signals.switches import evaluate_law
+from .replacing import replace_fields
 
 
 class Stribeck(eqx.Module):
@@ -41,7 +46,9 @@ class Friction(eqx.Module):
 
     **Arguments:**
 
-    - `coulomb`, $F_c$, the level of friction in motion, N or N m.
+    - `coulomb`, $F_c$, the level of friction in motion, N or N m. A brake takes a function of
+      time, an `rj.Signal` or an `rj.Input`, a scalar for all coordinates; values below zero count
+      as zero. It excludes `stribeck` and `sticking`.
     - `viscous`, $d$, N s/m or N m s; in addition to the `damping` of the joint.
     - `stribeck`: `None`, or the pair $(F_s, v_s)$ of the level of friction at rest, not below
       $F_c$, and the velocity at which it decays; kept as `stribeck.static` and
@@ -51,12 +58,13 @@ class Friction(eqx.Module):
     - `sticking`: whether the joint sticks exactly.
 
     **Errors:** `ValueError` for negative values, velocities that are not positive, a level at rest
-    below that in motion, or a wrong shape; when the joint is built, for a wrong number of entries.
+    below that in motion, a wrong shape, or `stribeck` or `sticking` with a level that changes; when
+    the joint is built, for a wrong number of entries.
     **Source:** Armstrong-Helouvry, Dupont, Canudas de Wit (1994), Automatica 30, with the
     regularised sign.
     """
 
-    coulomb: Float[Array, " *f"]
+    coulomb: Any
     viscous: Float[Array, " *f"]
     stribeck: Stribeck | None
     velocity: Float[Array, " *f"]
@@ -64,13 +72,22 @@ class Friction(eqx.Module):
 
     def __init__(
         self,
-        coulomb: ArrayInput,
+        coulomb: ArrayInput | Callable[..., Scalar],
         viscous: ArrayInput = 0.0,
         stribeck: Sequence[ArrayInput] | None = None,
         velocity: ArrayInput = 0.01,
         sticking: bool = False,
     ):
-        self.coulomb = law_constant(coulomb, "Friction(coulomb=...)")
+        if callable(coulomb):
+            if sticking or stribeck is not None:
+                raise ValueError(
+                    "`Friction(coulomb=...)` must be constant with `sticking` or `stribeck`; a "
+                    f"level that changes belongs to smooth friction without them. Got {coulomb!r}."
+                )
+            self.coulomb = as_law(coulomb, "Friction(coulomb=...)")
+            check_shapes(self._level, ())
+        else:
+            self.coulomb = law_constant(coulomb, "Friction(coulomb=...)")
         self.viscous = law_constant(viscous, "Friction(viscous=...)")
         self.velocity = law_constant(velocity, "Friction(velocity=...)", is_positive=True)
         if not isinstance(sticking, bool):
@@ -92,6 +109,15 @@ class Friction(eqx.Module):
                 law_constant(stribeck[0], name, rules=[rule]),
                 law_constant(stribeck[1], name, is_positive=not sticking),
             )
+
+    def at(self, t: Scalar) -> "Friction":
+        """Return the friction with its level at the time `t`, s."""
+        return replace_fields(self, coulomb=self._level(t)) if callable(self.coulomb) else self
+
+    def _level(self, t: Scalar) -> Scalar:
+        value = evaluate_law(self.coulomb, t)
+        value = law_result(value, (), "`Friction(coulomb=...)` must return a scalar")
+        return jnp.maximum(value, 0.0)
 
     def force(self, rate: Scalar) -> Scalar:
         """Return the force, N, or moment, N m, on the coordinate; `rate`, m/s or rad/s.
@@ -137,6 +163,10 @@ class HeldFriction(eqx.Module):
     direction: Float[Array, " *f"]
     law: Friction | None
 
+    def at(self, t: Scalar) -> "HeldFriction":
+        """Return the friction with its level at the time `t`, s."""
+        return self if self.law is None else replace_fields(self, law=self.law.at(t))
+
     def force(self, rate: Scalar) -> Scalar:
         """Return the force, N, or moment, N m, on the coordinate; `rate`, m/s or rad/s."""
         if self.law is None:
@@ -145,6 +175,11 @@ class HeldFriction(eqx.Module):
             return self.effort + self.law.force(rate)
         sliding = self.law.sliding_force(self.direction, rate)
         return self.effort + jnp.where(self.direction == 0, 0.0, sliding)
+
+
+def values_of_coordinate(laws: T, k: int) -> T:
+    """Return constants of the laws of a joint, (f,), at coordinate `k`; functions are of all."""
+    return jax.tree.map(lambda leaf: leaf if callable(leaf) else leaf[k], laws, is_leaf=callable)
 
 
 def law_constant(

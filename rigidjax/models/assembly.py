@@ -12,10 +12,19 @@ from ..bodies import Body
 from ..bodies.frame import Frame
 from ..bodies.inertia import nearest_physical
 from ..checks import ArrayInput
-from ..forces import Bushing, Gravity, TorsionSpring
-from ..joints import Coupling
+from ..forces import Bushing, Cable, FixedTendon, Gravity, TorsionSpring
+from ..joints import Coupling, PolynomialCoupling
 from ..mechanics import System
-from .description import GROUND, Description, GroundFrame, JointRecord, Link, Placement, make_unique
+from .description import (
+    GROUND,
+    Description,
+    GroundFrame,
+    JointRecord,
+    Link,
+    Placement,
+    TendonData,
+    make_unique,
+)
 from .joint_laws import JOINT_CLASSES, WITH_CONSTANTS, JointLaws
 from .meshes import shape_of
 from .model import Model, Names
@@ -102,8 +111,14 @@ def assemble(
         made.append((joint, _joint(joint, *ends, report, laws)))
         forces += _springs(joint, *ends)
     couplings = [
-        Coupling(one.joint, one.by, one.ratio, name=one.name) for one in description.couplings
+        PolynomialCoupling(one.joint, one.by, (0.0, one.ratio, *one.higher), one.name)
+        if one.higher
+        else Coupling(one.joint, one.by, one.ratio, name=one.name)
+        for one in description.couplings
     ]
+    zeros = {joint.name: joint.zero for joint, _ in made}
+    links = {link.name: link for link in description.links}
+    forces += [force for one in description.tendons for force in _tendon(one, zeros, links, named)]
     given = description.gravity if gravity is None else gravity
     forces.insert(0, Gravity(DEFAULT_GRAVITY if given is None else given))
     report.check()
@@ -134,7 +149,6 @@ def assemble(
         _depth_first(description, {joint.name for joint, _ in made}),
         tuple(fixed),
     )
-    zeros = {joint.name: joint.zero for joint, _ in made}
     return Model(
         system, frames, names, limits, tuple(description.actuators), system.reference_state(),
         zeros, report,
@@ -321,6 +335,27 @@ def _springs(joint: JointRecord, parent: str, child: str) -> list[Any]:
     if not joint.stiffness:
         return []
     return [TorsionSpring(joint.name, joint.stiffness, angle=joint.rest)]
+
+
+def _tendon(
+    tendon: TendonData, zeros: dict[str, float], links: dict[str, Link], named: dict[str, str]
+) -> list[Any]:
+    """Return the forces of a tendon: a fixed one, or a cable that does not push below its length.
+
+    **Arguments:** `zeros`, coordinates of joints of the file in the reference configuration;
+    `named`, bodies by link.
+    """
+    stiffness, damping, (low, high) = tendon.stiffness, tendon.damping, tendon.length
+    if tendon.coefficients:
+        start = sum(r * zeros[name] for name, r in tendon.coefficients.items())
+        length = (low - start, high - start)
+        return [FixedTendon(tendon.coefficients, stiffness, damping, length)]
+    points = [(named[link], links[link].placement.of_point(p)) for link, p in tendon.points]
+    if low == high:
+        return [Cable(points, stiffness, damping, low, tension_only=False)]
+    # The damper of MuJoCo acts on a slack cord, too.
+    cord = [Cable(points, stiffness, length=high)] if stiffness else []
+    return cord + ([Cable(points, 0.0, damping, tension_only=False)] if damping else [])
 
 
 def _joint(joint: JointRecord, parent: str, child: str, report: Report, laws: JointLaws) -> Any:

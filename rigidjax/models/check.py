@@ -175,8 +175,7 @@ def _remove_unsupported(mujoco: Any, model: Any) -> None:
     model.body_gravcomp[:] = 0.0
     joints = np.isin(model.jnt_type, [mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL])
     model.dof_armature[joints[model.dof_jntid]] = 0.0
-    for field in ("stiffness", "damping", "armature"):
-        getattr(model, f"tendon_{field}")[:] = 0.0
+    model.tendon_armature[:] = 0.0
     for field in (
         "dof_dampingpoly", "jnt_stiffnesspoly", "jnt_springyield", "tendon_stiffnesspoly",
         "tendon_dampingpoly", "actuator_dampingpoly",

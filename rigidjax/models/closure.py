@@ -220,6 +220,6 @@ def _move_trees(description: Description, trees: LoopKinematics, q: np.ndarray) 
             for link in description.links
         ],
         joints=joints,
-        couplings=[dataclasses.replace(one, offset=0.0) for one in description.couplings],
+        couplings=[one.about(moves.get(one.by, 0.0)) for one in description.couplings],
         actuators=actuators,
     )

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from numpy.polynomial import Polynomial
 from scipy.spatial.transform import Rotation
 
 from ..bodies import Body
@@ -196,7 +197,10 @@ class JointRecord:
 @dataclasses.dataclass(frozen=True)
 class CouplingData:
     """The coordinate of `joint` is `ratio` times that of `by`, both zero in the reference
-    configuration, plus `offset`, m or rad, which `close_loops` removes."""
+    configuration, plus `offset`, m or rad, which `close_loops` removes.
+
+    `higher`, coefficients of the square and of higher powers of the coordinate of `by`.
+    """
 
     joint: str
     by: str
@@ -204,6 +208,35 @@ class CouplingData:
     name: str | None = None
     line: int = 0
     offset: float = 0.0
+    higher: tuple[float, ...] = ()
+
+    @property
+    def polynomial(self) -> Polynomial:
+        """The coordinate of `joint` as a function of that of `by`."""
+        return Polynomial([self.offset, self.ratio, *self.higher])
+
+    def about(self, by: float) -> "CouplingData":
+        """Return the coupling in coordinates from a closed configuration.
+
+        **Arguments:** `by`, the coordinate of the joint of that name there, m or rad.
+        """
+        ratio, *higher = self.polynomial(Polynomial([by, 1.0])).coef[1:]
+        return dataclasses.replace(self, ratio=ratio, higher=tuple(higher), offset=0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class TendonData:
+    """A tendon with a spring and a damper.
+
+    Either on `coefficients` of the coordinates of joints in the file, or over `points`: a link and
+    a point in its frame. `length`, the range of unloaded lengths.
+    """
+
+    stiffness: float
+    damping: float
+    length: tuple[float, float]
+    coefficients: dict[str, float]
+    points: list[tuple[str, np.ndarray]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -237,7 +270,7 @@ class FrameData:
 
 @dataclasses.dataclass
 class Description:
-    """Links, joints and actuators of a model file, in file order, and the report on it.
+    """Links, joints, tendons and actuators of a model file, in file order, and the report on it.
 
     `world`, names of links that are the inertial frame; `gravity`, (3,) m/s^2, or `None`.
     """
@@ -247,6 +280,7 @@ class Description:
     links: list[Link] = dataclasses.field(default_factory=list)
     joints: list[JointRecord] = dataclasses.field(default_factory=list)
     couplings: list[CouplingData] = dataclasses.field(default_factory=list)
+    tendons: list[TendonData] = dataclasses.field(default_factory=list)
     actuators: list[Actuator] = dataclasses.field(default_factory=list)
     frames: list[FrameData] = dataclasses.field(default_factory=list)
     world: set[str] = dataclasses.field(default_factory=set)

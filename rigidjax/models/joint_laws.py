@@ -94,10 +94,11 @@ def constants_of_file(joint: AbstractJoint) -> dict[str, np.ndarray]:
 def check_friction(joint: AbstractJoint) -> None:
     """Raise `ValueError` for friction that a file cannot express."""
     law: Any = joint.friction
-    if law is not None and law.stribeck is not None:
+    if law is not None and (law.stribeck is not None or callable(law.coulomb)):
+        what = "a level that changes" if law.stribeck is None else "`stribeck`"
         raise ValueError(
-            f"The friction of the joint {joint.name!r} has `stribeck`, for which model files have "
-            "no element; build the joint with Coulomb and viscous friction alone."
+            f"The friction of the joint {joint.name!r} has {what}, for which model files have no "
+            "element; build the joint with constant Coulomb and viscous friction alone."
         )
 
 

@@ -78,8 +78,9 @@ class LoopKinematics:
         for coupling in self.description.couplings:
             row = np.zeros((1, self.size))
             row[0, self.columns[coupling.joint]] = 1.0
-            row[0, self.columns[coupling.by]] = -coupling.ratio
-            values.append(row @ q - coupling.offset)
+            driven, by = (q[self.columns[name]] for name in (coupling.joint, coupling.by))
+            row[0, self.columns[coupling.by]] = -coupling.polynomial.deriv()(by)
+            values.append(driven - coupling.polynomial(by))
             jacobians.append(row)
         return values, jacobians
 

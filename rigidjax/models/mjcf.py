@@ -63,7 +63,7 @@ def read_mjcf(
     if compiled.disables("GRAVITY"):
         description.gravity = np.zeros(3)
         report.add("translated", "<flag>", "gravity is disabled")
-    account_for_rest(compiled, report)
+    account_for_rest(compiled, joints, description)
     return description
 
 

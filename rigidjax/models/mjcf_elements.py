@@ -6,6 +6,7 @@ Equalities become closed loops and couplings; others are accounted for.
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from .description import (
     IDENTITY,
@@ -13,6 +14,7 @@ from .description import (
     Description,
     JointRecord,
     Placement,
+    TendonData,
     from_quaternion,
     make_unique,
 )
@@ -37,8 +39,8 @@ _WITHOUT_MEANING = {
     "ntext": ("<text>", "texts of a user"),
     "ntuple": ("<tuple>", "tuples of a user"),
 }
-_TENDON_FORCES = ("stiffness", "damping", "armature", "frictionloss", "stiffnesspoly",
-                  "dampingpoly", "springyield")  # fmt: skip
+_TENDON_FORCES = ("armature", "frictionloss", "stiffnesspoly", "dampingpoly",
+                  "springyield")  # fmt: skip
 _SOFT = "rigid here; its `solref` and `solimp` have no meaning"
 
 
@@ -153,12 +155,28 @@ def _add_coupling(
     """Add an equality of joints or tendons as a coupling of two joints, or a joint that is held."""
     model, report, e = compiled.model, description.report, equality.row
     values = model.eq_data[e]
-    if np.any(values[2:5]) and model.eq_obj2id[e] >= 0:
+    higher = tuple(map(float, values[2:5])) if model.eq_obj2id[e] >= 0 else ()
+    if any(higher) and equality.kind == "tendon":
         report.refuse(
             "polynomial equality", equality.subject,
             f"`polycoef` {' '.join(f'{value:g}' for value in values[:5])} is not linear",
             equality.line,
         )  # fmt: skip
+        return
+    if any(higher):
+        ends = [int(model.eq_obj1id[e]), int(model.eq_obj2id[e])]
+        (joint, start), (by, start_by) = (
+            (joints[j], joints[j].zero - float(model.qpos0[model.jnt_qposadr[j]])) for j in ends
+        )
+        polynomial = Polynomial(values[:5])(Polynomial([start_by, 1.0])) - start
+        offset, ratio, *higher = map(float, polynomial.coef)
+        description.couplings.append(
+            CouplingData(
+                joint.name, by.name, ratio, equality.name, equality.line, offset, tuple(higher)
+            )
+        )
+        text = f"`PolynomialCoupling` of {joint.name!r} with {by.name!r}, {_SOFT}"
+        report.add("translated", equality.subject, text, equality.line)
         return
     coefficients = _coefficients_of_equality(compiled, e)
     # The equation is one of displacements from `qpos0`.
@@ -228,9 +246,14 @@ def _coefficients(compiled: CompiledModel, kind: str, index: int) -> dict[int, f
     return result
 
 
-def account_for_rest(compiled: CompiledModel, report: Report) -> None:
-    """Report elements without meaning here and refuse unsupported ones."""
-    model = compiled.model
+def account_for_rest(
+    compiled: CompiledModel, joints: list[JointRecord], description: Description
+) -> None:
+    """Add tendons, report elements without meaning here and refuse unsupported ones.
+
+    **Arguments:** `joints` of the file.
+    """
+    model, report = compiled.model, description.report
     integrator = compiled.word("mjtIntegrator", model.opt.integrator)
     report.add(
         "no meaning", "<option>",
@@ -255,7 +278,7 @@ def account_for_rest(compiled: CompiledModel, report: Report) -> None:
         report.refuse("plugin", "<plugin>", f"{model.nplugin} plugins are not supported")
     _account_for_bodies(compiled, report)
     _account_for_sleep(compiled, report)
-    _account_for_tendons(compiled, report)
+    _add_tendons(compiled, joints, description)
 
 
 def _account_for_bodies(compiled: CompiledModel, report: Report) -> None:
@@ -302,9 +325,11 @@ def _bodies_of_equalities(compiled: CompiledModel) -> set[int]:
     return result
 
 
-def _account_for_tendons(compiled: CompiledModel, report: Report) -> None:
-    """Refuse tendons that exert forces of their own."""
-    model = compiled.model
+def _add_tendons(
+    compiled: CompiledModel, joints: list[JointRecord], description: Description
+) -> None:
+    """Add the springs and dampers of tendons; refuse other forces and paths around bodies."""
+    model, report = compiled.model, description.report
     for k in range(model.ntendon):
         given = compiled.name("tendon", k)
         subject = f"tendon {given or k!r}"
@@ -323,5 +348,38 @@ def _account_for_tendons(compiled: CompiledModel, report: Report) -> None:
             report.refuse("tendon", subject, f"the {what} of a tendon is not supported", line)
         if model.tendon_limited[k]:
             report.add("warning", subject, "the limits of its length are left out", line)
-        if not forces:
-            report.add("no meaning", subject, "exerts no force of its own", line)
+        stiffness = 0.0 if compiled.disables("SPRING") else float(model.tendon_stiffness[k])
+        damping = 0.0 if compiled.disables("DAMPER") else float(model.tendon_damping[k])
+        if not stiffness and not damping:
+            if not forces:
+                report.add("no meaning", subject, "exerts no force of its own", line)
+            continue
+        low, high = map(float, model.tendon_lengthspring[k])
+        coefficients = {
+            joints[j].name: value for j, value in _coefficients(compiled, "tendon", k).items()
+        }
+        points = [] if coefficients else _path_of_tendon(compiled, k)
+        if points is None:
+            text = "a tendon around geoms or over pulleys is not supported"
+            report.refuse("tendon", subject, text, line)
+        elif points and 0 < low < high:
+            text = f"`springlength` {low:g} {high:g} of a spatial tendon is not supported"
+            report.refuse("tendon", subject, text, line)
+        else:
+            description.tendons.append(
+                TendonData(stiffness, damping, (low, high), coefficients, points)
+            )
+            text = "`FixedTendon`" if coefficients else "`Cable`"
+            report.add("translated", subject, f"spring and damper are a {text}", line)
+
+
+def _path_of_tendon(compiled: CompiledModel, k: int) -> list[tuple[str, np.ndarray]] | None:
+    """Return links and points in their frames on a tendon; `None` if it wraps around geoms."""
+    model, points = compiled.model, []
+    first = int(model.tendon_adr[k])
+    for w in range(first, first + int(model.tendon_num[k])):
+        if compiled.word("mjtWrap", model.wrap_type[w]) != "site":
+            return None
+        site = int(model.wrap_objid[w])
+        points.append((compiled.bodies[model.site_bodyid[site]], model.site_pos[site].copy()))
+    return points

@@ -13,6 +13,7 @@ from ..joints import (
     Cylindrical,
     Free,
     Planar,
+    PolynomialCoupling,
     Prismatic,
     Revolute,
     Spherical,
@@ -369,15 +370,18 @@ class _Writer:
                 parent, kind, name=joint.name, body1=names[0], body2=names[1], anchor=anchor
             )
         for constraint in self.system.constraints:
-            if not isinstance(constraint, Coupling):
+            if isinstance(constraint, Coupling):
+                values = [float(constraint.offset), float(constraint.ratio)]
+            elif isinstance(constraint, PolynomialCoupling) and len(constraint.coefficients) <= 5:
+                values = np.asarray(constraint.coefficients).tolist()
+            else:
                 raise ValueError(
                     f"MJCF has no counterpart of the {type(constraint).__name__} "
                     f"{constraint.name!r}; leave it out."
                 )
-            values = [float(constraint.offset), float(constraint.ratio), 0.0, 0.0, 0.0]
             add_element(
                 parent, "joint", name=constraint.name, joint1=constraint.joint,
-                joint2=constraint.by, polycoef=np.array(values),
+                joint2=constraint.by, polycoef=np.pad(values, (0, 5 - len(values))),
             )  # fmt: skip
 
 

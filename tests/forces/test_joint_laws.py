@@ -28,6 +28,24 @@ def test_friction_is_its_formula_with_the_right_slope_at_rest():
     assert np.all(np.asarray(jax.vmap(law.force)(v) * v) <= 0)
 
 
+def test_brakes_follow_signals_and_policies():
+    """Two disks: 0.2 w' = -0.3 t - 0.1 w and 0.2 w' = -0.1 w."""
+    ramp = rj.Signal([0.0, 1.0, 2.0], [0.0, 0.3, 0.6])
+    disks = [rj.Body(name, 1.0, np.diag([0.1, 0.1, 0.2])) for name in ("a", "b")]
+    joints = [
+        rj.Revolute("ground", disk.name, (0, 0, 0), Z, name=disk.name, friction=friction)
+        for disk, friction in zip(
+            disks, [rj.Friction(ramp, 0.1, velocity=1e-3), rj.Friction(rj.Input("u"))], strict=True
+        )
+    ]
+    model = rj.Relative(rj.System(*disks, *joints))
+    state = rj.jointed_state(model.system, {}, {"a": 9.0, "b": 5.0})
+    policy = {"u": lambda t, view: 0.1 * view.rates["b"][0]}
+    rates = rj.simulate(model, state, 2.0, inputs=policy).rates
+    assert cases.error(rates["a"][0, 0], 3.0 * np.exp(-1.0)) < 1e-7
+    assert cases.error(rates["b"][0, 0], 5.0 * np.exp(-1.0)) < 1e-7
+
+
 @pytest.mark.float32
 def test_stops_only_push_and_have_continuous_derivatives():
     stop = rj.Stop(300.0, 0.8, 0.02)
@@ -98,6 +116,8 @@ def hinge(**laws):
          r"The level at rest in `Friction\(stribeck=...\)` must not be below `coulomb`. Got 0.5"),
         (lambda: rj.Friction(1.0, stribeck=(1.5, 0.0)), ValueError,
          r"`Friction\(stribeck=...\)` must be positive"),
+        (lambda: rj.Friction(jnp.cos, sticking=True), ValueError,
+         r"`Friction\(coulomb=...\)` must be constant with `sticking` or `stribeck`"),
         (lambda: rj.Friction([[1.0]]), ValueError,
          r"must be a scalar or have an entry for each coordinate .* got shape \(1, 1\)"),
         (lambda: rj.Stop(-1.0), ValueError, r"`Stop\(stiffness=...\)` must not be negative"),

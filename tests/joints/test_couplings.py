@@ -38,9 +38,25 @@ def test_gears_follow_the_ratio():
     assert system.num_dof == 1
 
 
+def test_cams_follow_their_polynomial():
+    """As gears at rest, and with the acceleration f'' w^2 of the driven rod, f'' = 1."""
+    cam = rj.PolynomialCoupling("hinge b", "hinge a", (0.0, -2.0, 0.5, 0.1))
+    system = rj.System(*rods(), hinge("a", 0.0), hinge("b", 2.0), cam, rj.Gravity((0, 0, -9.81)))
+    Ja, Jb = (float(body.inertia[1] + body.mass * 0.25) for body in rods())
+    state = rj.jointed_state(system, {}, {"hinge a": 3.0})
+    first = (9.81 * 0.5 * (1.0 - 2.0 * 2.0) + 2.0 * Jb * 9.0) / (Ja + 4 * Jb)
+    for model in (rj.Relative(system), rj.NullSpace(system)):
+        found = model.accelerations(0.0, model.encode(state)).angular[:, 1]
+        np.testing.assert_allclose(found, [first, -2.0 * first + 9.0], rtol=1e-12)
+
+
 def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="two different joints"):
         rj.Coupling("x", "x", 1.0)
+    with pytest.raises(
+        ValueError, match=r"`PolynomialCoupling\(coefficients=...\)` must have shape"
+    ):
+        rj.PolynomialCoupling("x", "y", [[1.0]])
     with pytest.raises(ValueError, match=r"no joint called 'hinge c'.*'hinge "):
         rj.System(rods(), [hinge("a", 0.0), rj.Coupling("hinge a", "hinge c", 1.0)])
     with pytest.raises(ValueError, match="one coordinate; the Spherical"):

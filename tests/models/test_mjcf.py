@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from rigidjax.models import load
+from rigidjax.models import load, save
 from rigidjax.models.check import compare
 from rigidjax.rotations.euler_map import euler_map
 
@@ -28,13 +28,13 @@ def compile_model(path):
     return model, mujoco.MjData(model)
 
 
-def write(folder, body="", rest="", options=""):
+def write(folder, body="", rest="", options="", knee=""):
     """Write a file with a hinged link `a`, which carries a link `b`; return its path."""
     path = folder / "model.xml"
     path.write_text(
         f"""<mujoco>{options}<worldbody><site name="fixed" pos="0 0 0.4"/>
         <body name="a"><joint name="one" axis="0 1 0"/><geom size="0.1" pos="0.3 0 0"/>
-        <body name="b" pos="0.6 0 0"><joint name="two" axis="0 1 0"/>
+        {knee}<body name="b" pos="0.6 0 0"><joint name="two" axis="0 1 0"/>
         <geom size="0.1" pos="0.3 0 0"/><site name="end" pos="0.5 0 0"/></body></body>
         {body}</worldbody>{rest}</mujoco>"""
     )
@@ -46,6 +46,23 @@ def test_mass_matrix_bias_forces_and_accelerations_are_those_of_mujoco():
     assert deviations.mass_matrix < 1e-13
     assert deviations.bias_forces < 1e-13
     assert deviations.accelerations < 1e-11
+
+
+def test_springs_and_dampers_of_tendons_are_those_of_mujoco(tmp_path):
+    """Fixed ones with a range of unloaded lengths, a path over sites, a cord and its damper."""
+    path = write(tmp_path, SLIDE, """<tendon>
+        <fixed stiffness="30" damping="2" springlength="-0.2 0.1"><joint joint="one" coef="0.5"/>
+        <joint joint="two" coef="-0.3"/><joint joint="three" coef="1"/></fixed>
+        <spatial stiffness="100" damping="3"><site site="fixed"/><site site="knee"/>
+        <site site="end"/></spatial>
+        <spatial stiffness="80" damping="1" springlength="0 0.8"><site site="fixed"/>
+        <site site="end"/></spatial></tendon>""",
+        knee='<site name="knee" pos="0.5 0.1 0.1"/>')  # fmt: skip
+    model = load(path)
+    assert [type(force).__name__ for force in model.system.forces[1:]] == [
+        "FixedTendon", "Cable", "Cable", "Cable"
+    ]  # fmt: skip
+    assert compare(model, "mujoco", path, states=8).accelerations < 1e-12
 
 
 def test_states_are_those_of_mujoco():
@@ -146,6 +163,7 @@ OPEN = {
     "connect of sites": '<connect site1="end" site2="fixed"/>',
     "weld with a relative pose": weld_at(0.4, 0.5),
     "joint with an offset": '<joint joint1="two" joint2="one" polycoef="0.3 2 0 0 0"/>',
+    "cam": '<joint joint1="two" joint2="one" polycoef="0.3 0.5 -0.4 0.2 0.1"/>',
     "joint that is held": '<joint joint1="two" polycoef="0.3 0 0 0 0"/>',
     "tendons": '<tendon tendon1="t" tendon2="s" polycoef="0.2 0.5 0 0 0"/>',
 }
@@ -175,8 +193,14 @@ def test_equalities_violated_in_the_file_move_the_reference_configuration(kind, 
     np.testing.assert_allclose(b.position, data.xipos[2], atol=1e-14)
     if model.system.constraints:
         (coupling,) = model.system.constraints
-        ratio = {"joint with an offset": 2.0, "tendons": 0.75}[kind]
-        assert coupling.ratio == pytest.approx(ratio, rel=1e-15)
+        slope = {"joint with an offset": 2.0, "tendons": 0.75}.get(kind)
+        if slope is not None:
+            assert coupling.ratio == pytest.approx(slope, rel=1e-15)
+        save(model, tmp_path / "again.xml")
+        again = load(tmp_path / "again.xml")
+        np.testing.assert_allclose(
+            again.system.constraints[0].position(0.7), coupling.position(0.7), rtol=1e-12
+        )
     else:
         assert model.names.closing
 
@@ -249,7 +273,9 @@ REFUSED = {
         '<body name="c"><joint type="slide" stiffness="1 2"/><geom size="0.1"/></body>', "", "",
     ),
     "polynomial equality": (
-        "", '<equality><joint joint1="one" joint2="two" polycoef="0 1 2 0 0"/></equality>', "",
+        "", """<tendon><fixed name="t"><joint joint="one" coef="1"/></fixed>
+        <fixed name="s"><joint joint="two" coef="1"/></fixed></tendon><equality>
+        <tendon tendon1="t" tendon2="s" polycoef="0 2 3 0 0"/></equality>""", "",
     ),
     "equality flex": (FLEX, "", ""),
     "flex": (FLEX, "", ""),
@@ -265,8 +291,8 @@ REFUSED = {
         <equality><tendon tendon1="t"/></equality>""", "",
     ),
     "tendon": (
-        "", """<tendon><spatial stiffness="10"><site site="fixed"/><site site="end"/></spatial>
-        </tendon>""", "",
+        "", """<tendon><spatial stiffness="10" frictionloss="1" springlength="0.1 0.2">
+        <site site="fixed"/><site site="end"/></spatial></tendon>""", "",
     ),
     "actuator transmission": ("", '<actuator><motor site="end"/></actuator>', ""),
     "actuator dynamics": (
