@@ -280,20 +280,16 @@ def check_event(event: Any) -> None:
 
 
 def check_combination(
-    is_hybrid: bool, event: Any, progress: Any, saveat: diffrax.SaveAt | None
+    is_hybrid: bool, event: diffrax.Event | None, saveat: diffrax.SaveAt | None
 ) -> None:
     """Raise `ValueError` for arguments that a run with transitions does not take."""
     if not is_hybrid:
         return
-    if event is not None:
+    if event is not None and event.root_finder is None:
         raise ValueError(
-            "Give `simulate` either `event=` or `transitions=`, not both: a run with transitions, "
-            "or with joints that stick, goes on until `t1`."
-        )
-    if progress is not False:
-        raise ValueError(
-            "`simulate(transitions=...)` shows no progress, nor does a run with joints that stick; "
-            "leave `progress=` out."
+            "`simulate(event=...)` needs a root finder in a run with transitions, or with joints "
+            "that stick, which ends exactly at the zero: "
+            "`diffrax.Event(cond_fn, optimistix.Newton(1e-8, 1e-8))`."
         )
     if saveat is None:
         return
@@ -303,9 +299,9 @@ def check_combination(
     wrong += ["steps"] if subs is None or subs.steps else []
     if wrong:
         raise ValueError(
-            f"`simulate(saveat=SaveAt({wrong[0]}=...))` is not possible with `transitions=`, whose "
-            "segments have solvers and steps of their own; use `ts=`, `SaveAt(ts=..., fn=...)`, "
-            "`t0=True` or `t1=True`."
+            f"`simulate(saveat=SaveAt({wrong[0]}=...))` is not possible with `transitions=`: each "
+            "of `max_transitions` segments has a solver and `max_steps` steps of its own, which "
+            "would all be stored; use `ts=`, `SaveAt(ts=..., fn=...)`, `t0=True` or `t1=True`."
         )
 
 

@@ -10,7 +10,7 @@ Derivatives of the changed state are therefore those of the saltation matrix.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import diffrax
 import equinox as eqx
@@ -53,6 +53,7 @@ from .transitions import change_unknowns, locate_zero, rate_of_unknowns
 if TYPE_CHECKING:
     from .integration import RunArguments
 
+_EVENT: Any = RESULTS.event_occurred
 # Times that differ by this number of units in the last place are simultaneous.
 _SIMULTANEOUS = 1024
 # Number of successive intervals, each shorter than the square root of the round-off of the run,
@@ -65,6 +66,42 @@ _AT_REST = 1e-12
 _SIGNIFICANT = 1e-9
 # Change of a function over the run, in units of the last place of the unknowns, that is round-off.
 _NOISE = 64
+
+
+class _End(AbstractChange):
+    """The end of a run at an event, which changes nothing."""
+
+    sets_modes: ClassVar[bool] = True
+
+    def apply(self, model: Any, t: Scalar, y: Unknowns, when: Callable[..., Scalar]) -> Unknowns:
+        return y
+
+
+class _EventFunction(eqx.Module):
+    """The function of a diffrax event as that of a transition."""
+
+    function: Callable[..., Scalar]
+    args: Any
+
+    def __call__(self, t: Scalar, view: SystemView) -> Scalar:
+        return self.function(t, view.y, self.args)
+
+
+def _transitions_of_event(event: diffrax.Event | None, args: Any) -> tuple[Transition, ...]:
+    """Return the transitions at which an event ends a run, in the order of its functions."""
+    if event is None:
+        return ()
+    functions, structure = jax.tree.flatten(event.cond_fn, is_leaf=callable)
+    directions: Any = event.direction
+    if directions is None or isinstance(directions, bool):
+        directions = [directions] * len(functions)
+    else:
+        directions = structure.flatten_up_to(directions)
+    signs = {None: 0, True: 1, False: -1}
+    return tuple(
+        Transition(_EventFunction(function, args), _End(), signs[direction], f"event {k}")
+        for k, (function, direction) in enumerate(zip(functions, directions, strict=True))
+    )
 
 
 class _Carry(eqx.Module):
@@ -144,7 +181,13 @@ class _HybridRun:
         y0: Unknowns,
     ):
         model = with_contacts(run.model, run.transitions)
-        run = run._replace(sampling_start=run.t0, model=model)
+        # Events are the last transitions of the caller.
+        ends = _transitions_of_event(run.event, run.args)
+        self.event, self.num_ends, self.meter = run.event, len(ends), run.method.meter
+        run = run._replace(
+            sampling_start=run.t0, model=model, event=None, transitions=(*run.transitions, *ends),
+            method=run.method._replace(meter=diffrax.NoProgressMeter()),
+        )  # fmt: skip
         self.solve_segment, self.run, self.term, self.model = solve, run, term, model
         check_functions(run.transitions, model, run.t0, y0)
         self.duration = jax.lax.stop_gradient(run.t1 - run.t0)
@@ -178,6 +221,7 @@ class _HybridRun:
         subs: Any = run.saveat.subs
         self.save = subs.fn
         parts = [[run.t0]] * subs.t0 + ([subs.ts] if subs.ts is not None else [])
+        self.saves_end = bool(subs.t1) and self.num_ends > 0
         self.ts = jnp.concatenate([*map(jnp.asarray, parts), *([run.t1[None]] * subs.t1)])
         self.backend: Any = None  # that of the segments
 
@@ -229,17 +273,21 @@ class _HybridRun:
         skipped = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), empty[1])
 
         def step(carry, i):
-            carry = _cast(carry, start)
-            return jax.lax.cond(
+            carry, meter = carry
+            carry, record = jax.lax.cond(
                 unvmap_any(carry.is_running),
                 lambda carry: self._segment(carry, i),
                 lambda carry: (carry, skipped),
-                carry,
+                _cast(carry, start),
             )
+            done = jax.lax.stop_gradient((carry.t - run.t0) / (run.t1 - run.t0))
+            return (carry, self.meter.step(meter, done)), record
 
-        end, (recorded, times, kinds, before, after) = jax.lax.scan(
-            step, start, jnp.arange(count + 1)
+        (end, meter), (recorded, times, kinds, before, after) = jax.lax.scan(
+            step, (start, self.meter.init()), jnp.arange(count + 1)
         )
+        self.meter.close(meter)
+        occurred = end.result == _EVENT
         recorded = recorded[:count]
         before, after, times = jax.tree.map(
             lambda x: _pad(recorded, x[:count], jnp.inf), (before, after, times)
@@ -254,15 +302,18 @@ class _HybridRun:
             ys = jax.tree.map(lambda y: _pad(jnp.isfinite(end.ts), y, jnp.inf), ys)
         no_model: Any = None
         solution = Solution(
-            no_model, end.ts, ys, {**end.stats, "backend": self.backend}, end.result, None, None,
-            None, None, t0=run.t0, transitions=record,
+            no_model, end.ts, ys, {**end.stats, "backend": self.backend}, end.result,
+            self._event_mask(end, occurred), None, None, None,
+            *self._at_event(end, occurred),
+            t0=run.t0, transitions=record,
             closed=end.closed_at if self.contacts else None,
         )  # fmt: skip
         return solution, is_okay(end.result)
 
     def _names(self) -> tuple[str, ...]:
         """Return the names of the kinds of transitions, two for each joint and each contact."""
-        names = [item.name or str(k) for k, item in enumerate(self.run.transitions)]
+        transitions = self.run.transitions[: len(self.run.transitions) - self.num_ends]
+        names = [item.name or str(k) for k, item in enumerate(transitions)]
         for item in self.joints:
             names += [f"{item.name} slips", f"{item.name} sticks"]
         for item in self.contacts:
@@ -281,7 +332,27 @@ class _HybridRun:
         if not holds.size:
             return kind
         k = jnp.maximum(kind - first, 0)
-        return jnp.where(kind < first, kind, first + 2 * k + holds[k])
+        return jnp.where(kind < first, kind, first - self.num_ends + 2 * k + holds[k])
+
+    def _ends(self, kind: Count) -> Flag:
+        """Return whether a transition is an event that ends the run."""
+        first = len(self.run.transitions)
+        return (kind >= first - self.num_ends) & (kind < first)
+
+    def _at_event(self, end: _Carry, occurred: Flag) -> tuple[Any, ...]:
+        """Return time and unknowns of the event, NaN if none occurred."""
+        if self.event is None:
+            return None, None
+        return jax.tree.map(lambda x: _pad(occurred, x, jnp.nan), (end.t, end.y))
+
+    def _event_mask(self, end: _Carry, occurred: Flag) -> Any:
+        """Return the mask of the event that ended the run, `None` without events."""
+        if self.event is None:
+            return None
+        structure = jax.tree.structure(self.event.cond_fn, is_leaf=callable)
+        first = len(self.run.transitions) - self.num_ends
+        flags = occurred & (jnp.arange(first, first + self.num_ends) == end.last)
+        return jax.tree.unflatten(structure, list(flags))
 
     def _value_of(self, item: Transition) -> Callable[..., Scalar]:
         return lambda t, y, closed: item.value(self._model_at(closed), t, y)
@@ -352,7 +423,8 @@ class _HybridRun:
             run.model, functions, kind, smooth, crosses & ~smooth, t_b, y_b, self.short
         )
         occurs = (at_once | crosses) & okay & carry.is_running
-        exceeds = occurs & (i == run.max_transitions)
+        ends = self._ends(kind)
+        exceeds = occurs & (i == run.max_transitions) & ~ends
         occurs = occurs & ~exceeds
         y_new, admitted, unchanged, switches = self._change(kind, occurs, t_c, y_c, carry.closed)
         is_kind = jnp.arange(len(self.transitions)) == kind
@@ -379,13 +451,15 @@ class _HybridRun:
         for condition, name in (
             (occurs & (short >= _SHORT_INTERVALS), "transitions_accumulate"),
             ((occurs & persists) | stuck | passes, "contact_persists"),
-            (occurs & unchanged & (kind < closing), "transition_without_effect"),
+            (occurs & unchanged & (kind < closing) & ~ends, "transition_without_effect"),
             (occurs & ~admitted, "inadmissible_change"),
             (exceeds, "max_transitions_reached"),
             (refused | (passes & at_start & (interval == 0)), "transition_at_start"),
             (occurs & (stats["num_steps"] >= run.method.max_steps), "max_steps_reached"),
         ):
             result = RESULTS.where(condition & is_okay(result), getattr(RESULTS, name), result)
+        ends = ends & occurs & is_okay(result)
+        result = RESULTS.where(ends, _EVENT, result)
         result = RESULTS.where(carry.is_running, result, carry.result)
         pending = jnp.where(at_once, carry.pending, crossings <= t_c + self.short) & ~is_kind
         jumped = pending & jnp.where(at_once, carry.jumped, jumps)
@@ -397,18 +471,23 @@ class _HybridRun:
             kinds = self.contact_kinds
             bands = bands.at[kinds].set(jnp.where(opens, width, bands[kinds]))
         reached = inside & jnp.isfinite(solution.ts[:-1]) & carry.is_running & ~refused
+        ts = jnp.where(reached, self.ts, carry.ts)
+        ys = jax.tree.map(lambda new, old: _pad(reached, new[:-1], old), solution.ys, carry.ys)
+        if self.saves_end:
+            ts, ys = jax.tree.map(
+                lambda x, new: jnp.where(ends, x.at[-1].set(new), x), (ts, ys), (t_c, y_new)
+            )
         following = _Carry(
             t_c, y_new, closed, sampled, jnp.where(occurs, kind, last),
             (watch.acted & at_once) | is_kind, jnp.where(is_kind, jnp.abs(rate), carry.speeds),
-            watch.side, pending, jumped, short, bands, result, occurs & is_okay(result),
-            jnp.where(reached, self.ts, carry.ts),
-            jax.tree.map(lambda new, old: _pad(reached, new[:-1], old), solution.ys, carry.ys),
+            watch.side, pending, jumped, short, bands, result, occurs & is_okay(result) & ~ends,
+            ts, ys,
             jnp.where(reached[:, None], carry.closed, carry.closed_at),
             jax.tree.map(lambda a, b: jnp.where(carry.is_running, a, b), stats, carry.stats),
         )  # fmt: skip
         states = self.model.decode(t_c, y_c), self.model.decode(t_c, y_new)
         recorded = self._kind_of_record(kind, y_new, closed)
-        return _cast(following, carry), (occurs, t_c, recorded, *states)
+        return _cast(following, carry), (occurs & ~ends, t_c, recorded, *states)
 
     def _choose_due(self, watch: _Watch) -> Count:
         """Return the transition that acts first of those that occur at once.

@@ -137,11 +137,13 @@ def simulate(
       `rj.Signal`, a policy `policy(t, view) -> value`, evaluated with the equations, or an
       `rj.SampledController`; `view` is an `rj.SystemView`. Inputs without an entry have their
       defaults. `Solution.inputs` has their values.
-    - `event`: a `diffrax.Event`; its functions receive the unknowns `y`, see `model.decode`.
+    - `event`: a `diffrax.Event`; its functions receive the unknowns `y`, see `model.decode`. With
+      `transitions` it has a root finder, and `cond_fn(t, y, args)` gets no other arguments.
     - `transitions`: a list of `rj.Transition`, events at which the state changes and the run goes
       on. See `docs/events.md`; `sol.transitions` records them.
     - `max_transitions`: the number of transitions after which the run ends with a named result.
-    - `progress`: `True` for a progress line, or a diffrax progress meter.
+    - `progress`: `True` for a progress line, or a diffrax progress meter; with `transitions` it
+      advances at each of them.
     - `max_steps`: the number of steps, accepted and rejected, after which the run ends with a
       named result; every sample of an `rj.Signal` raises the limit by one.
     - `throw`: raise `SimulationError` for a run that fails; if `False`, see `Solution.result`.
@@ -173,7 +175,7 @@ def simulate(
     is_hybrid = bool(transitions or modes)
     solver = check_solver(solver)
     check_event(event)
-    check_combination(is_hybrid, event, progress, saveat)
+    check_combination(is_hybrid, event, saveat)
     check_index(model, solver)
     _check_start(state0, y0, t1)
     # Time has the precision of the model, because diffrax promotes the unknowns to that of time.

@@ -5,6 +5,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optimistix
 import pytest
 
 import rigidjax as rj
@@ -66,6 +67,32 @@ def test_twenty_impacts_of_a_ball():
     assert np.isnan(data.transition_time[20:]).all() and data.transition_kind.dims == (
         "transition",
     )
+
+
+def test_an_event_ends_the_run(capsys):
+    """A ball rises through a level after the first impact; the other event would come later."""
+
+    def rise(factor, **options):
+        functions = {"late": lambda t, y, args: t - args, "level": lambda t, y, args: y[2] - 0.3}
+        event = diffrax.Event(
+            functions, optimistix.Newton(1e-10, 1e-10), {"late": None, "level": True}
+        )
+        transitions = [rj.Transition(height, reversed_speed(factor), name="floor")]
+        return flight(transitions=transitions, event=event, args=2.0, max_transitions=1, **options)
+
+    def closed_form(factor):
+        speed = factor * G * FALL
+        return FALL + (speed - jnp.sqrt(speed**2 - 2 * G * 0.3)) / G
+
+    sol = rise(E, progress=True, ts=jnp.array([0.5, 3.0]))
+    assert sol.result == rj.RESULTS.event_occurred and capsys.readouterr().out.endswith("100.00%\n")
+    assert not sol.event_mask["late"] and sol.event_mask["level"]
+    np.testing.assert_array_equal(sol.ts, [0.5, np.inf])
+    assert sol.transitions.count == 1 and sol.transitions.names == ("floor",)
+    time, rate = jax.value_and_grad(lambda factor: rise(factor).ts[-1])(E)
+    np.testing.assert_allclose(time, closed_form(E), rtol=1e-12)
+    np.testing.assert_allclose(rate, jax.grad(closed_form)(E), rtol=1e-9)
+    np.testing.assert_allclose(sol.event_state.position[0, 2], 0.3, rtol=1e-12)
 
 
 def test_transitions_of_failed_runs():
@@ -183,10 +210,8 @@ def test_arguments():
         flight(transitions=[FLOOR, FLOOR])
     with pytest.raises(ValueError, match="positive integer"):
         flight(max_transitions=0)
-    with pytest.raises(ValueError, match="not both"):
+    with pytest.raises(ValueError, match="needs a root finder in a run with transitions"):
         flight(event=diffrax.Event(lambda t, y, args, **kwargs: y[2]))
-    with pytest.raises(ValueError, match="shows no progress"):
-        flight(progress=True)
     for name in ("dense", "steps", "solver_state"):
         with pytest.raises(ValueError, match=rf"SaveAt\({name}=...\)"):
             flight(saveat=diffrax.SaveAt(t1=True, **{name: True}))
