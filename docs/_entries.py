@@ -6,6 +6,10 @@ import inspect
 import json
 import pathlib
 import re
+import types
+import typing
+
+import jax
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FENCE = re.compile(r'^```python(?: title="(\w+)")?\n(.*?)^```', re.DOTALL | re.MULTILINE)
@@ -68,40 +72,60 @@ def defined(thing):
     return f"{thing.__module__}.{thing.__qualname__}"
 
 
+def parameters_of(thing):
+    """Return the parameters of a function or class; keys of a `TypedDict` are keywords."""
+    if inspect.isclass(thing) and issubclass(thing, Exception):
+        return [inspect.Parameter("message", inspect.Parameter.POSITIONAL_ONLY, annotation=str)]
+    parameters = []
+    for p in inspect.signature(thing).parameters.values():
+        if typing.get_origin(p.annotation) is typing.Unpack:
+            p = p.replace(kind=p.KEYWORD_ONLY, default=...)
+            keys = typing.get_args(p.annotation)[0].__annotations__.items()
+            parameters += [p.replace(name=name, annotation=kind) for name, kind in keys]
+        elif p.name not in ("self", "cls"):
+            parameters.append(p)
+    return parameters
+
+
 def signature_of(thing, call):
-    """Return a call with all arguments and defaults, broken into lines where it is long."""
-    try:
-        parameters = inspect.signature(thing).parameters.values()
-    except ValueError:  # exceptions
-        return f"{call}(message)"
+    """Return a call with types and defaults, one argument per line where it is long."""
     words, starred = [], False
-    for p in parameters:
-        if p.name in ("self", "cls"):
-            continue
+    for p in parameters_of(thing):
         if p.kind is p.KEYWORD_ONLY and not starred:
             words.append("*")
             starred = True
         starred |= p.kind is p.VAR_POSITIONAL
         star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-        default = "" if p.default is p.empty else f"={shown(p.default)}"
-        words.append(f"{star}{p.name}{default}")
-    line = f"{call}({', '.join(words)})"
-    if len(line) <= 88:
-        return line
-    rows, row = [], ""
-    for word in words:
-        if row and len(row) + len(word) > 78:
-            rows.append(row.rstrip())
-            row = ""
-        row += f"{word}, "
-    return f"{call}(\n    " + "\n    ".join([*rows, row.rstrip(", ")]) + "\n)"
+        default = "" if p.default is p.empty else f" = {shown(p.default)}"
+        words.append(f"{star}{p.name}: {type_text(p.annotation)}{default}")
+    result = "" if inspect.isclass(thing) else inspect.signature(thing).return_annotation
+    end = f") -> {type_text(result)}" if result else ")"
+    line = f"{call}({', '.join(words)}{end}"
+    return line if len(line) <= 88 else f"{call}(\n    " + ",\n    ".join(words) + f"\n{end}"
+
+
+def type_text(kind):
+    """Return a type as code, without the names of modules."""
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if isinstance(kind, list):  # arguments of a callable
+        return f"[{', '.join(map(type_text, kind))}]"
+    if origin in (typing.Union, types.UnionType):
+        text = " | ".join(map(type_text, parts))
+        numbers = " | ".join(map(type_text, typing.get_args(jax.typing.ArrayLike)))
+        return text.replace(numbers, "ArrayLike").replace("ArrayLike | Sequence[Any]", "ArrayLike")
+    if parts and origin is not typing.Literal:
+        return f"{type_text(origin)}[{', '.join(map(type_text, parts))}]"
+    if kind in (..., types.NoneType):
+        return "..." if kind is ... else "None"
+    text = kind if isinstance(kind, str) else inspect.formatannotation(kind)
+    return re.sub(r"\b(\w+\.)+(?=\w)|~", "", text).replace("'", '"')
 
 
 def shown(value):
     """Return a default as code."""
     if inspect.isclass(value) or inspect.isfunction(value):
         return value.__name__
-    text = repr(value)
+    text = "..." if value is ... else repr(value).replace("'", '"')
     return text if len(text) <= 40 and "<" not in text else f"{type(value).__name__}(...)"
 
 
@@ -113,51 +137,34 @@ def sections(text):
     )
 
 
-def meanings(text):
+def meanings(text, names):
     """Return names and meanings of arguments, from a list or from a sentence."""
+    text = text.split("\n\n")[0]
     if text.startswith("- "):
-        items = [item.lstrip("- ") for item in re.split(r"\n(?=- )", text.split("\n\n")[0])]
+        known = "|".join(names)
+        items = re.split(rf"\n- |;\s+(?=`(?:{known})`[,:])", text.removeprefix("- "))
     else:
-        items = re.split(r";\s+(?=`)|\.\s+(?=`\w+`,)", text.split("\n\n")[0])
+        items = re.split(r";\s+(?=`)|\.\s+(?=`\w+`,)", text)
     rows = []
     for item in items:
-        found = re.match(
-            r"((?:`\**\w+(?:=[^`]*)?`(?:,\s+|\s+and\s+|\s*:\s*)?)+)(.*)", item, re.DOTALL
-        )
+        name = r"`\**\w+(?:[=(][^`]*)?`"
+        found = re.match(rf"({name}(?:(?:,|,?\s+and)\s+{name})*)[,:]?\s*(.*)", item, re.DOTALL)
         if not found:
             return []
-        names = re.findall(r"`\**(\w+)", found[1].partition(":")[0])
-        rows.append((names, " ".join(found[2].split())))
+        rows.append((re.findall(name, found[1]), " ".join(found[2].split())))
     return rows
 
 
-def arguments_table(thing, text):
-    """Return a table of arguments with defaults, or `None` if the text is no list of arguments."""
-    rows = meanings(text)
+def arguments_table(thing, title, text):
+    """Return a table of arguments, or `None` if the text is no list of arguments."""
+    names = [p.name for p in parameters_of(thing)]
+    rows = meanings(text, names)
     if not rows:
         return None
-    try:
-        parameters = inspect.signature(thing).parameters
-    except ValueError:
-        parameters = {}
-    lines = ["| argument | default | |", "|---|---|---|"]
-    told = set()
-    for names, meaning in rows:
-        told |= set(names)
-        defaults = [default_of(parameters[n]) for n in names if n in parameters]
-        same = defaults[0] if len(set(defaults)) == 1 else ", ".join(d for d in defaults if d)
-        listed = ", ".join(f"`{n}`" for n in names)
-        lines.append(f"| {listed} | {same if defaults else ''} | {cell(meaning)} |")
-    for name, p in parameters.items():
-        if name not in told and name not in ("self", "cls"):
-            lines.append(f"| `{name}` | {default_of(p)} | |")
-    return "\n".join(lines)
-
-
-def default_of(parameter):
-    if parameter.default is parameter.empty:
-        return ""
-    return f"`{cell(shown(parameter.default))}`"
+    documented = {re.search(r"\w+", code)[0] for listed, _ in rows for code in listed}
+    rows += [([f"`{name}`"], "") for name in names if name not in documented]
+    lines = [f"| {title} | |", "|---|---|"]
+    return "\n".join([*lines, *(f"| {', '.join(x)} | {cell(text)} |" for x, text in rows)])
 
 
 def cell(text):
@@ -170,12 +177,12 @@ def description(thing, up):
     text, parts = sections(inspect.getdoc(thing) or "")
     lines = [text, ""]
     for name, part in parts.items():
-        table = arguments_table(thing, part) if name in ("Arguments", "Attributes") else None
+        is_list = name in ("Arguments", "Attributes")
+        table = arguments_table(thing, name.lower()[:-1], part) if is_list else None
         if table is None:
             lines += [f"**{name}:** {part}", ""]
-            continue
-        rest = part.partition("\n\n")[2]
-        lines += [table, "", rest, ""]
+        else:
+            lines += [table, "", part.partition("\n\n")[2], ""]
     return re.sub(
         r"`?docs/([\w/]+)\.md`?(,\s+\"[^\"]*\")?", rf"[\1]({up}\1.md)\2", "\n".join(lines)
     )
@@ -185,7 +192,8 @@ def entry(call, thing, level, up, heading=None):
     """Return heading, signature, description and example of a name."""
     anchor = defined(thing) if hasattr(thing, "__qualname__") else call
     lines = [f"{'#' * level} {heading or call.rpartition('.')[2]} {{#{anchor}}}", ""]
-    lines += ["```python", signature_of(thing, call), "```", "", description(thing, up), ""]
+    lines += ["```{.python .signature}", signature_of(thing, call), "```", ""]
+    lines += [description(thing, up), ""]
     return "\n".join([*lines, *example_of(call.rpartition(".")[2], up), ""])
 
 

@@ -92,25 +92,18 @@ def motion_of(name):
     """Return a system of one body on the joint, admissible states, and their times."""
     arguments = JOINTS[name][1]
     offset = np.array([0.35, 0.0, 0.0])
+    corner = np.array([0.6 if name == "Distance" else 0.0, 0.0, 0.0])
     if name == "Distance":
-        joint, corner = (
-            rj.Distance("ground", "body", (0, 0, 0), (0.6, 0, 0)),
-            np.array([0.6, 0.0, 0.0]),
-        )
+        joint = rj.Distance("ground", "body", (0, 0, 0), corner)
     else:
-        joint, corner = (
-            getattr(rj, name)("ground", "body", point=(0, 0, 0), **arguments),
-            np.zeros(3),
-        )
-    system = rj.System(
-        rj.Body.box("body", (0.5, 0.2, 0.1), mass=1.0, position=corner + offset), joint
-    )
+        joint = getattr(rj, name)("ground", "body", point=(0, 0, 0), **arguments)
+    body = rj.Body.box("body", (0.5, 0.2, 0.1), mass=1.0, position=corner + offset)
+    system = rj.System(body, joint)
     ts = np.linspace(0.0, 8.0, 161)
     d, Q = relative_poses(name, ts)
     matrices = jnp.asarray(Q.as_matrix())
-    gap = jax.vmap(lambda d, Q: joint.constraint(RelativePose(d, Q, 0.0), 0.0))(
-        jnp.asarray(d), matrices
-    )
+    constraint = jax.vmap(lambda d, Q: joint.constraint(RelativePose(d, Q, 0.0), 0.0))
+    gap = constraint(jnp.asarray(d), matrices)
     if not np.all(np.abs(gap) < 1e-5):
         raise ValueError(
             f"The motion on the page of `{name}` violates its constraints by {np.abs(gap).max()}."
@@ -130,9 +123,7 @@ def relative_poses(name, ts):
     """
     a, b = 1.2 * np.sin(0.25 * np.pi * ts), 0.9 * np.sin(0.5 * np.pi * ts)
     d, vectors = (np.array(rows, float) for rows in zip(*map(JOINTS[name][2], a, b), strict=True))
-    if (
-        name == "Universal"
-    ):  # One turn after the other, about the axes of the parent and of the child.
+    if name == "Universal":  # one rotation after the other, about the axes of parent and child
         return d, Rotation.from_euler("XY", vectors[:, :2])
     return d, Rotation.from_rotvec(vectors)
 

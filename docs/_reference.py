@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import pathlib
+import posixpath
 import re
 
 from _entries import defined, entry
@@ -113,6 +114,32 @@ def on_files(files, config):
                 view = rj.viewer.View({**scene, "title": name})
                 files.append(File.generated(config, page, content=view.page))
     return files
+
+
+def on_page_content(content, page, config, files):
+    """Link the classes of the package in signatures to their entries."""
+
+    def link(found):
+        target = class_targets().get(found[1])
+        if target is None:
+            return found[0]
+        return f'<a href="{posixpath.relpath(target, posixpath.dirname(page.url))}">{found[0]}</a>'
+
+    def link_all(found):
+        return re.sub(r'(?<!<span class="o">\.</span>)<span class="n">(\w+)</span>', link, found[0])
+
+    return re.sub(r'<div class="signature.*?</div>', link_all, content, flags=re.DOTALL)
+
+
+@functools.cache
+def class_targets():
+    """Return the addresses of the entries of all classes by their names in annotations."""
+    return {
+        thing.__name__: f"{page_of(title, name)[:-3]}.html#{defined(thing)}"
+        for title, names in reference().items()
+        for name, (_, thing) in names.items()
+        if inspect.isclass(thing)
+    }
 
 
 def pages():
@@ -237,16 +264,11 @@ def methods_of(named, up):
             text = first_sentence(getattr(thing, name))
             lines += [f"### {thing.__name__}.{name} {{#{defined(thing)}.{name}}}", "", text, ""]
         elif callable(getattr(thing, name)) and not inspect.isclass(method):
-            variable = (
-                f"{call}.{name}" if is_constructor(method) else f"{thing.__name__.lower()}.{name}"
-            )
+            is_constructor = isinstance(method, classmethod | staticmethod)
+            variable = f"{call if is_constructor else thing.__name__.lower()}.{name}"
             heading = f"{thing.__name__}.{name}"
             lines += [entry(variable, getattr(thing, name), 3, up, heading), ""]
     return lines
-
-
-def is_constructor(method):
-    return isinstance(method, classmethod | staticmethod)
 
 
 def methods_page():

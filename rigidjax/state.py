@@ -57,7 +57,6 @@ class State(eqx.Module):
     - `orientation`: unit quaternions, scalar first, shape (L, 4); body to space.
     - `velocity`: velocities of the centres of mass, shape (L, 3), space components, m/s.
     - `angular_velocity`: shape (L, 3), **body** components, rad/s.
-
     - `angles`: unwrapped angles of joints by their names, rad. Poses determine the angle of a
       hinge up to full revolutions; the value nearest to `angles[name]` is used, or without an
       entry the principal value in $(-\pi, \pi]$. Torsion springs, motors, couplings and joint

@@ -39,7 +39,7 @@ def equilibrium(model: AbstractMinimalRates, state: State, t: ArrayInput = 0.0) 
     tells whether it is stable. Directions without stiffness, such as those of a free body, are not
     changed.
 
-    **Arguments:** `model`, `NullSpace` or `Relative`; `state`, a guess that satisfies the joints,
+    **Arguments:** `model`, a `NullSpace` or `Relative`; `state`, a guess that satisfies the joints,
     whose velocities are ignored; `t`, s.
     **Errors:** `TypeError` for another model; `ValueError` for actuators and controllers with
     states, and if the search does not converge.

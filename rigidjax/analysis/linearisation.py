@@ -44,8 +44,8 @@ class Linearisation(eqx.Module):
 
     **Attributes:**
 
-    - `A` (n, n), `B` (n, m), `C` (z, n), `D` (z, m), `f0` (n,), SI units.
-    - `states` (n), `inputs` (m) and `outputs` (z), the names of rows and columns.
+    - `A`, `B`, `C`, `D`, `f0`: (n, n), (n, m), (z, n), (z, m) and (n,), SI units.
+    - `states`, `inputs`, `outputs`: names of rows and columns, n, m and z.
     - `directions`, $N$ (f, p), the generalised velocities in $\nu = N\,\dot\delta$; `labels`, their
       names.
     """
@@ -144,7 +144,7 @@ def linearize(
 
     **Arguments:**
 
-    - `model`, `NullSpace` or `Relative`; `t`, s, a scalar, or (T,) for T states; `state`, at rest
+    - `model`, a `NullSpace` or `Relative`; `t`, s, a scalar, or (T,) for T states; `state`, at rest
       or moving.
     - `inputs`, names of `rj.Input`s, which have their defaults at the state, or their values by
       name, (T, ...) for T states. Other inputs have their defaults. An input that is bound to an

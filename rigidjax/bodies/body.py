@@ -223,9 +223,11 @@ class Body(eqx.Module):
     ) -> "Body":
         """Make the solid inside a closed surface, with the axes of the mesh; see `shapes.mesh`.
 
-        **Arguments:** `mesh`, or the path of an STL or OBJ file in m (see `Mesh.read` for other
-        units); `origin`, the position of the origin of the mesh, (3,) m, space components, instead
-        of `position`, which is the position of the centre of mass.
+        **Arguments:** `name`, unique in a system; `mesh`, the surface, or the path of an STL or OBJ
+        file in m (see `Mesh.read` for other units); `density`, kg/m^3; `mass`, kg, instead of the
+        density; `origin`, the position of the origin of the mesh, (3,) m, space components, instead
+        of `position`; `pose`, arguments of `Body`: `position`, of the centre of mass,
+        `orientation`, `velocity`, `angular_velocity`.
         **Errors:** `ValueError` for a bad file, an open surface, or both `origin` and `position`.
         **Warnings:** for shells that overlap, and for a file of improbable size without a unit.
         """

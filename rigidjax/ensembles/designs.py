@@ -34,8 +34,8 @@ def grid(**axes: ArrayInput) -> Parameters:
 def sobol(count: int, *, seed: int = 0, **bounds: tuple[ArrayInput, ArrayInput]) -> Parameters:
     """Return scrambled Sobol points between bounds.
 
-    **Arguments:** `count`, the number of members, best a power of two; `seed` of the scrambling;
-    for every parameter its lower and upper bound, scalars or arrays of one shape.
+    **Arguments:** `count`, the number of members, best a power of two; `seed`, of the scrambling;
+    `bounds`, for every parameter its lower and upper bound, scalars or arrays of one shape.
     **Raises:** `ValueError` for bounds of different shapes, not finite, or in the wrong order.
     """
     return _scale_to_bounds("sobol", count, seed, bounds)
@@ -68,9 +68,10 @@ def normal(
 ) -> Parameters:
     """Return normally distributed members.
 
-    **Arguments:** `count`, the number of members; `seed`; `quasi_random`, whether to use Sobol
-    points, with which means converge faster; for every parameter its mean and standard deviation,
-    scalars or arrays of one shape, or for a mean of shape (k,) the covariance (k, k).
+    **Arguments:** `count`, the number of members; `seed`, of the deviates; `quasi_random`, whether
+    to use Sobol points, with which means converge faster; `moments`, for every parameter its mean
+    and standard deviation, scalars or arrays of one shape, or for a mean of shape (k,) the
+    covariance (k, k).
     **Raises:** `ValueError` for other shapes, negative deviations, and a covariance that is not
     positive semidefinite.
     """

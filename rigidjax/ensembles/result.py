@@ -27,10 +27,13 @@ class Ensemble:
       `Solution` is replaced by its times and states by name. `None` if statistics replace the
       outputs. The samples of a failed member are NaN.
     - `statistics`: the requested statistics by output and name.
-    - `result` (N,): names of `rj.RESULTS`; `num_steps` (N,), the sum over all runs of a member;
-      `reached` (N,), the last time that its last run reached, s. Runs inside further JAX
-      transformations (`jax.grad`, `lax.scan`) are not counted; NaN in the outputs marks their
-      failures.
+    - `result`: names of `rj.RESULTS`, (N,). Runs inside further JAX transformations (`jax.grad`,
+      `lax.scan`) are not counted; NaN in the outputs marks their failures.
+    - `num_steps`: sum over all runs of a member, (N,).
+    - `reached`: last time that the last run of a member reached, (N,), s.
+    - `names`, `leaves`: names of the arrays in the outputs, and the arrays.
+    - `joints`: names of the joints in the outputs.
+    - `again`: the function behind `rerun`.
     """
 
     members: Members
@@ -80,8 +83,8 @@ class Ensemble:
     ) -> "xarray.Dataset":
         """Return parameters, outputs and outcomes with the dimension `member`.
 
-        **Arguments:** `dims`, the names of further dimensions, and `units`, both by the name of an
-        output or a parameter.
+        **Arguments:** `dims`, names of further dimensions by the name of an output or a parameter;
+        `units`, the unit of each, likewise.
         **Raises:** `ValueError` for unknown names and a wrong number of dimensions.
         """
         xarray = import_optional("xarray", "Datasets of ensembles")

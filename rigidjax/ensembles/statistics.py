@@ -135,8 +135,8 @@ class Quantiles(AbstractStatistic):
     The relative error of a quantile is at most `accuracy`. The sketch is that of Masson, Rim and
     Lee (2019), without a limit on the number of bins.
 
-    **Attributes:** `at`, probabilities; `accuracy`; `smallest`, the magnitude up to which values
-    count as zero.
+    **Attributes:** `at`, probabilities; `accuracy`, largest relative error; `smallest`, the
+    magnitude up to which values count as zero.
     """
 
     at: tuple[float, ...] = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)

@@ -36,8 +36,8 @@ class StoreError(ValueError):
 class Store:
     """Shards of one ensemble on disk.
 
-    **Attributes:** `path`; `plan`, the description of the ensemble; `count`, the number of members;
-    `size`, the number of members in a shard; `num_shards`, the number of shards.
+    **Attributes:** `path`, of the folder; `plan`, the description of the ensemble; `count`, the
+    number of members; `size`, the number of members in a shard; `num_shards`, the number of shards.
     """
 
     def __init__(self, path: str | os.PathLike[str]):

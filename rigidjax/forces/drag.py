@@ -22,9 +22,10 @@ class Drag(AbstractForce):
     **Arguments:**
 
     - `body`: name of the body, or of a `Frame`, whose origin and axes are then used.
-    - `linear`, $c_1$, N s/m; `quadratic`, $c_2$, N s^2/m^2; `angular_linear`, $\gamma_1$, N m s;
-      `angular_quadratic`, $\gamma_2$, N m s^2: a scalar or (3,) along the body axes; `None` for
-      zero.
+    - `linear`, $c_1$, N s/m: a scalar or (3,) along the body axes; `None` for zero.
+    - `quadratic`, $c_2$, N s^2/m^2: likewise.
+    - `angular_linear`, $\gamma_1$, N m s: likewise.
+    - `angular_quadratic`, $\gamma_2$, N m s^2: likewise.
 
     **Errors:** `ValueError` for a wrong shape, or if all four coefficients are left out.
     """

@@ -37,8 +37,9 @@ class PIController(AbstractActuator):
     - `joint`: a joint of the system, or its name.
     - `command`, $u$, the set point, in the unit of $y$: a scalar, a function of time, an
       `rj.Signal` or an `rj.Input`.
-    - `proportional`, $k_p$, and `integral`, $k_i$: for a rate N m s/rad and N m/rad, for a
-      coordinate N m/rad and N m/(rad s); N and m on a displacement.
+    - `proportional`, $k_p$: for a rate N m s/rad, for a coordinate N m/rad; N and m on a
+      displacement.
+    - `integral`, $k_i$: for a rate N m/rad, for a coordinate N m/(rad s), likewise.
     - `variable`: $y$, `"rate"` or `"coordinate"`.
     - `limit`: largest magnitude of $Q$, N m or N; `None` for none.
     - `tracking_time`, $T_t$, s; `None` for $k_p / k_i$.
@@ -128,8 +129,9 @@ class PIDController(AbstractActuator):
     - `joint`: a joint of the system, or its name.
     - `command`, $u$, the set point, in the unit of $y$: a scalar, a function of time, an
       `rj.Signal` or an `rj.Input`.
-    - `proportional`, $k_p$, `integral`, $k_i$, and `derivative`, $k_d$: for a coordinate N m/rad,
-      N m/(rad s) and N m s/rad; N and m on a displacement.
+    - `proportional`, $k_p$: for a coordinate N m/rad; N and m on a displacement.
+    - `integral`, $k_i$: for a coordinate N m/(rad s), likewise.
+    - `derivative`, $k_d$: for a coordinate N m s/rad, likewise.
     - `filter_time`, $T_f$, s.
     - `variable`: $y$, `"coordinate"` or `"rate"`.
     - `limit`: largest magnitude of $Q$, N m or N; `None` for none.

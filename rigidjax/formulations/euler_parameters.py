@@ -152,7 +152,6 @@ class EulerParameters(AbstractAbsolute):
     - `index`: 0, the ordinary differential equation; 1, 2, 3, the equations of the form with
       $\lambda$ as unknown and $p^T p = 1$ on accelerations, velocities or positions, for
       `rj.solvers.Radau5()` and `BDF()`. The fourth equation of `"no-multiplier"` is the constraint.
-
     - `printed`: for index 0, the solution $\ddot p$ of the equations as they stand also off the
       sphere, where stages of a method are, instead of (38), which takes $|p| = 1$. With
       `"simplified-gyroscopic"` that is Terze's Formulation I.

@@ -39,7 +39,7 @@ class Hamiltonian(AbstractFormulation):
     and changes neither the kinetic energy nor the angular momentum $\frac12 E(q)\,p$.
 
     **Arguments:** `system`, a `System` without joints or a `FixedPointBody` (whose unknowns are
-    $q$, $p$ alone); `radial_inertia`.
+    $q$, $p$ alone); `radial_inertia`, $J_0$, see above.
     **Raises:** `ValueError` for joints, and another `radial_inertia`.
     **Source:** Betsch-Siebert (33), (36), (38)-(40), remarks 4.1, 4.2.
     """

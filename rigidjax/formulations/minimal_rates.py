@@ -135,8 +135,9 @@ class AbstractMinimalRates(AbstractFormulation):
         fewer raise an error unless they suffice (to 1.5e-8 of the largest force, or of that for 1
         rad/s^2; to 3e-4 in single precision).
 
-        **Arguments:** `rates_dot`, $\dot\nu$, shape (f,), in the order of `rate_labels`;
-        `actuated`, names of tree joints, or single entries of `rate_labels`.
+        **Arguments:** `t`, `y`, time, s, and unknowns; `rates_dot`, $\dot\nu$, shape (f,), in the
+        order of `rate_labels`; `actuated`, names of tree joints, or single entries of
+        `rate_labels`.
         **Returns:** shape (f,), N and N m; zero where nothing is actuated.
         **Errors:** `ValueError` for another shape, an unknown or prescribed joint or one that
         closes a loop, and for actuated joints that cannot cause these accelerations.
@@ -178,8 +179,8 @@ class AbstractMinimalRates(AbstractFormulation):
     ) -> Float[Array, " f"]:
         r"""Return the accelerations $\dot\nu$ under generalised forces beyond those of the model.
 
-        **Arguments:** `forces`, shape (f,), N and N m, in the order of `rate_labels`; none if left
-        out, as in a simulation.
+        **Arguments:** `t`, `y`, time, s, and unknowns; `forces`, shape (f,), N and N m, in the
+        order of `rate_labels`; none if left out, as in a simulation.
         **Returns:** shape (f,).
         **Errors:** `ValueError` for another shape.
         """
@@ -231,10 +232,10 @@ class AbstractMinimalRates(AbstractFormulation):
     ) -> Float[Array, "6 f"]:
         r"""Return the Jacobian of the velocity of a point and of the angular velocity in $\nu$.
 
-        **Arguments:** `body`, its name or that of a `Frame`; `point`, from the centre of mass (of
-        a `FixedPointBody`: from the fixed point; of a frame: from its origin), (3,) m, components
-        of the body (of the frame); `axes`, of the angular velocity, `"body"` for those of the body
-        (of the frame).
+        **Arguments:** `t`, `y`, time, s, and unknowns; `body`, its name or that of a `Frame`;
+        `point`, from the centre of mass (of a `FixedPointBody`: from the fixed point; of a frame:
+        from its origin), (3,) m, components of the body (of the frame); `axes`, of the angular
+        velocity, `"body"` for those of the body (of the frame).
         **Returns:** shape (6, f): velocity of the point, space components, then angular velocity in
         components of `axes`. Prescribed motions add terms to both that do not depend on $\nu$.
         **Errors:** `ValueError` for an unknown name, a wrong shape, or other axes.
@@ -287,9 +288,10 @@ class AbstractMinimalRates(AbstractFormulation):
         Joints respond with impulses of their own: $M \Delta\nu = J^T p$ on the motions that all of
         them leave free.
 
-        **Arguments:** `body`, its name or that of a `Frame`; `impulse`, (3,) N s, space components,
-        at `point`, from the centre of mass, (3,) m, body components; `moment`, an angular impulse,
-        (3,) N m s, body components (of a frame: from its origin, in its components).
+        **Arguments:** `t`, `y`, time, s, and unknowns; `body`, its name or that of a `Frame`;
+        `impulse`, (3,) N s, space components; `point`, where it acts, from the centre of mass, (3,)
+        m, body components; `moment`, an angular impulse, (3,) N m s, body components (of a frame:
+        from its origin, in its components).
         **Errors:** `ValueError` for an unknown body or wrong shapes.
         """
         parts = {"impulse": impulse, "moment": moment}

@@ -98,7 +98,7 @@ class AbstractNullSpace(AbstractMinimalRates):
         return poses, joint_frames, compute_accelerations(prepared, t, poses, joint_frames, nu)
 
     @compile_method
-    def accelerations(self, t: Scalar, y: Unknowns):
+    def accelerations(self, t: Scalar, y: Unknowns) -> Twists:
         poses, _, of = self._moving(t, y)
         return body_accelerations(self.prepared_system, t, poses, of.rates, of.derivatives)
 

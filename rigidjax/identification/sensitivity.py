@@ -46,7 +46,8 @@ class Sensitivity(eqx.Module):
       with sensors.
     - `jacobian`: derivatives of `readings`, by name, (T, *value_shape, P).
     - `labels`, `units`: of the P components of the parameters.
-    - `mode`: "forward" or "reverse". `result`: an `rj.RESULTS`.
+    - `mode`: "forward" or "reverse".
+    - `result`: an `rj.RESULTS`.
     """
 
     ts: Float[Array, " T"]
@@ -94,9 +95,10 @@ def sensitivity(
       the value in the model. They must have no priors, which do not change a trajectory.
     - `sensors`: sensors whose readings are differentiated; if empty, the physical states are.
     - `mode`: `"forward"`, `"reverse"`, or `None` to choose by cost.
-    - `simulation`: an `rj.Simulation`; or its arguments as keywords in `settings`, such as `rtol`.
-      Its `adjoint` must support the mode; `None` selects `rj.AnyMode()`, with the backend that is
-      faster for the solver.
+    - `simulation`: an `rj.Simulation`. Its `adjoint` must support the mode; `None` selects
+      `rj.AnyMode()`, with the backend that is faster for the solver.
+    - `solver`, `rtol`, `atol`, `dt`, `projection`, `adjoint`, `max_steps`, `backend`: instead of
+      `simulation`, its arguments.
 
     **Returns:** a `Sensitivity`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit; `SimulationError`.

@@ -39,7 +39,8 @@ def consistent_state(system: System, state: State | None = None, t: ArrayInput =
     joints are at their `motion(t)`, and no joint is closed with its child the wrong way round.
     Derivatives with respect to `system`, `state` and `t` are exact in both modes.
 
-    **Arguments:** `system`; `state`, a guess, by default the reference configuration; `t`, s.
+    **Arguments:** `system`, with joints or constraints; `state`, a guess, by default the reference
+    configuration; `t`, s.
     **Returns:** a `State` whose constraint violations are at round-off.
     **Errors:** `TypeError` unless `system` is a `System`; `ValueError` for another number of
     bodies, and with the name of the joint where joints cannot be closed or where prescribed

@@ -50,10 +50,10 @@ def jointed_state(
     JAX transformations only. Derivatives with respect to coordinates, rates and the leaves of the
     system are exact.
 
-    **Arguments:** `system`; `coordinates`, by joint name, as many values as the joint has rates,
-    zero in the reference configuration: lengths (m) before angles (rad), a rotation vector (rad)
-    for a ball joint, position (m) and rotation vector of the body for a `Free`; `rates`, in the
-    same form, m/s and rad/s, by default zero.
+    **Arguments:** `system`, with the joints; `coordinates`, by joint name, as many values as the
+    joint has rates, zero in the reference configuration: lengths (m) before angles (rad), a
+    rotation vector (rad) for a ball joint, position (m) and rotation vector of the body for a
+    `Free`; `rates`, in the same form, m/s and rad/s, by default zero.
     **Errors:** `ValueError` for an unknown joint, a wrong number of coordinates, values that are
     not finite, joints with several coordinates in a system with loops, loops that cannot be closed,
     and coordinates that contradict a `Coupling`.

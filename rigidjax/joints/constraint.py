@@ -117,8 +117,9 @@ class Coupling(AbstractCoupling):
     `ratio` in m/rad or rad/m. The angles of both joints are unwrapped beyond pi: they become
     unknowns of `NullSpace` and `Absolute`. Add the coupling to the joints of a `System`.
 
-    **Arguments:** `joint` ($q$) and `by` ($q_b$), joints of the system or their names; `ratio`,
-    $r$; `offset`, $q_0$, m or rad; `name`.
+    **Arguments:** `joint`, with the coordinate $q$: a joint of the system or its name; `by`, with
+    the coordinate $q_b$, likewise; `ratio`, $r$; `offset`, $q_0$, m or rad; `name`, by default
+    `"coupling <joint> by <by>"`.
     **Errors:** `ValueError` for a joint with itself or wrong shapes; when the `System` is built,
     for unknown joints and for joints without a coordinate or with several.
     """
@@ -291,7 +292,7 @@ class Constraint(AbstractUserConstraint, AbstractPositionConstraint):
     - `bodies`: names of the bodies and frames that the function depends on.
     - `lengths`: whether the values are lengths, m; other values are angles or dimensionless. One
       flag per value, or one for all.
-    - `name`.
+    - `name`: by default `"constraint <bodies>"`.
 
     **Errors:** `TypeError` if `function` is not callable; `ValueError` for no bodies, a function
     that returns neither a scalar nor a vector, or a wrong number of `lengths`.

@@ -28,12 +28,15 @@ class Cylindrical(AbstractJoint):
     The coordinates are the displacement (m) and the angle (rad), zero in the reference
     configuration.
 
-    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
-    `None`; `axis`, (3,), of any length but zero; `name`; `damping`, viscous, and `armature`, the
-    rotor inertia reflected to the joint, both not negative, a scalar for both coordinates or (2,);
-    `friction`, a `Friction`; `stiffness`, N/m and N m/rad, not negative, of springs that are
-    unloaded at `rest`, m and rad, each likewise; `limits`, ((low, high), (low, high)), infinite for
-    none, and the `stop` there, by default `Stop()`.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, space
+    components, or `None` for the origin of the named frame; `axis`, required, (3,), space
+    components, of any length but zero; `name`, by default `"cylindrical <parent>-<child>"`;
+    `damping`, viscous, N s/m and N m s, not negative, a scalar for both coordinates or (2,);
+    `armature`, rotor inertia reflected to the joint, kg and kg m^2, not negative, likewise;
+    `friction`, a `Friction`; `stiffness`, N/m and N m/rad, not negative, of springs, likewise;
+    `rest`, the coordinates at which they are unloaded, m and rad, likewise; `limits`, ((low, high),
+    (low, high)), m and rad, infinite for none; `stop`, the `Stop` at the limits, by default
+    `Stop()`.
     **Errors:** `ValueError` for wrong shapes or values, a zero axis, or a joint of a body with
     itself.
     """

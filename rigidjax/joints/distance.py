@@ -21,7 +21,8 @@ class Distance(AbstractJoint):
     child is attached to its other joint, or moves freely, and the rod adds a constraint.
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `parent_point`,
-    `child_point`, (3,) m, or `None`; `name`.
+    `child_point`, (3,) m, space components, or `None` for the origin of the frame at that end;
+    `name`, by default `"distance <parent>-<child>"`.
     **Errors:** `ValueError` for wrong shapes, coinciding points, or a joint of a body with itself.
     """
 

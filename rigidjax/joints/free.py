@@ -27,7 +27,8 @@ class Free(AbstractJoint):
     Unlike those of other joints, they are not zero in the reference configuration, but where the
     body frame coincides with the parent's.
 
-    **Arguments:** `child`, name of a body; `name`; `parent`, name of a body or `"ground"`.
+    **Arguments:** `child`, name of a body; `name`, by default `"free <parent>-<child>"`; `parent`,
+    name of a body or `"ground"`.
     **Errors:** `ValueError` for a joint of a body with itself; when the `System` is built, for a
     body that is attached to the parent already.
     """

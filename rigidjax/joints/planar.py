@@ -29,8 +29,9 @@ class Planar(AbstractJoint):
     axes are $e_x \times n$ and $n \times (e_x \times n)$, normalised; for a normal along z they are
     -y and x. If $n$ is within 26 degrees of the x axis, $e_y$ takes the place of $e_x$.
 
-    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
-    `None`; `normal`, (3,), of any length but zero; `name`.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, space
+    components, or `None` for the origin of the named frame; `normal`, required, (3,), space
+    components, of any length but zero; `name`, by default `"planar <parent>-<child>"`.
     **Errors:** `ValueError` for wrong shapes, a zero normal, or a joint of a body with itself.
     """
 

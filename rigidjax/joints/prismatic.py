@@ -33,13 +33,16 @@ class Prismatic(AbstractJoint):
     `motion(t)` prescribes the coordinate (rheonomic joint; it may be an Equinox module with
     parameters). No degree of freedom is left then, and the reaction includes the driving force.
 
-    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `axis`, (3,), of any
-    length but zero; `motion`, a function of time, or `None`; `point`, where the reaction acts,
-    (3,) m, or `None` for the origin of the named frame, if any, else of space; `name`; `damping`,
-    viscous, N s/m, and `armature`, the rotor inertia reflected to the joint, kg, both not negative;
-    `friction`, a `Friction`. These also load the drive of a prescribed motion. For a free
-    coordinate: `stiffness`, N/m, not negative, of a spring that is unloaded at `rest`, m; `limits`,
-    (low, high), m, infinite for none, and the `stop` there, by default `Stop()`.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `axis`, required, (3,),
+    space components, of any length but zero; `motion`, a function of time, m, or `None` for a free
+    coordinate, which `stiffness`, `rest`, `limits` and `stop` need; `point`, where the reaction
+    acts, (3,) m, space components, or `None` for the origin of the named frame, if any, else of
+    space; `name`, by default `"prismatic <parent>-<child>"`; `damping`, viscous, N s/m, not
+    negative; `armature`, rotor inertia reflected to the joint, kg, not negative; `friction`, a
+    `Friction`, which like damping and armature also loads the drive of a prescribed motion;
+    `stiffness`, N/m, not negative, of a spring; `rest`, the coordinate at which it is unloaded, m;
+    `limits`, (low, high), m, infinite for none; `stop`, the `Stop` at the limits, by default
+    `Stop()`.
     **Errors:** `ValueError` for wrong shapes, also of the result of `motion`, a zero axis, or a
     joint of a body with itself.
     """

@@ -35,13 +35,15 @@ class Revolute(AbstractJoint):
     `motion(t)` prescribes the coordinate (rheonomic joint; it may be an Equinox module with
     parameters). No degree of freedom is left then, and the reaction includes the driving moment.
 
-    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
-    `None`; `axis`, (3,), of any length but zero; `motion`, a function of time, or `None`; `name`;
-    `damping`, viscous, N m s, and `armature`, the rotor inertia reflected to the joint, kg m^2,
-    both not negative; `friction`, a `Friction`. These also load the drive of a prescribed motion.
-    For a free coordinate: `stiffness`, N m/rad, not negative, of a spring that is unloaded at
-    `rest`, rad; `limits`, (low, high), rad, infinite for none, and the `stop` there, by default
-    `Stop()`.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, space
+    components, or `None` for the origin of the named frame; `axis`, required, (3,), space
+    components, of any length but zero; `motion`, a function of time, rad, or `None` for a free
+    coordinate, which `stiffness`, `rest`, `limits` and `stop` need; `name`, by default
+    `"revolute <parent>-<child>"`; `damping`, viscous, N m s, not negative; `armature`, rotor
+    inertia reflected to the joint, kg m^2, not negative; `friction`, a `Friction`, which like
+    damping and armature also loads the drive of a prescribed motion; `stiffness`, N m/rad, not
+    negative, of a spring; `rest`, the coordinate at which it is unloaded, rad; `limits`, (low,
+    high), rad, infinite for none; `stop`, the `Stop` at the limits, by default `Stop()`.
     **Errors:** `ValueError` for wrong shapes, also of the result of `motion`, a zero axis, or a
     joint of a body with itself.
     """

@@ -21,8 +21,9 @@ class Spherical(AbstractJoint):
     components of the child's joint frame. The coordinates are the rotation vector of the relative
     rotation (not continuous beyond pi).
 
-    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
-    `None`; `name`.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, space
+    components, or `None` for the origin of the named frame; `name`, by default
+    `"spherical <parent>-<child>"`.
     **Errors:** `ValueError` for wrong shapes, or a joint of a body with itself.
     **Source:** Lang (67).
     """

@@ -23,8 +23,10 @@ class Universal(AbstractJoint):
     The coordinates are the angles about `axis1`, fixed in the parent, and about `axis2`, fixed in
     the child, rad, zero in the reference configuration.
 
-    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, or
-    `None`; `axis1`, `axis2`, (3,), orthogonal, of any length but zero; `name`.
+    **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, (3,) m, space
+    components, or `None` for the origin of the named frame; `axis1`, `axis2`, required, (3,), space
+    components, orthogonal, of any length but zero; `name`, by default
+    `"universal <parent>-<child>"`.
     **Errors:** `ValueError` for wrong shapes, zero or non-orthogonal axes, or a joint of a body
     with itself.
     """

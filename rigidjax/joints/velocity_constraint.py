@@ -42,7 +42,7 @@ class VelocityConstraint(AbstractUserConstraint):
     - `bodies`: names of the bodies and frames that the function depends on.
     - `lengths`: whether the values are velocities, m/s; other values are angular velocities, rad/s.
       One flag per value, or one for all.
-    - `name`.
+    - `name`: by default `"velocity constraint <bodies>"`.
 
     **Errors:** `TypeError` if `function` is not callable; `ValueError` for no bodies, a function
     that returns neither a scalar nor a vector or is not affine in the twists, or a wrong number of

@@ -18,8 +18,8 @@ class Weld(AbstractJoint):
     r"""A rigid connection: the bodies keep the relative pose of the reference configuration.
 
     **Arguments:** `parent`, `child`, names of bodies, frames or `"ground"`; `point`, where the
-    reaction acts, (3,) m, or `None` for the origin of the named frame, if any, else of space;
-    `name`.
+    reaction acts, (3,) m, space components, or `None` for the origin of the named frame, if any,
+    else of space; `name`, by default `"weld <parent>-<child>"`.
     **Errors:** `ValueError` for wrong shapes, or a joint of a body with itself.
     """
 

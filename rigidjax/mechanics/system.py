@@ -57,16 +57,16 @@ class System(AbstractSystem):
 
     **Arguments:**
 
-    - `parts`, and `bodies`, `joints`, `forces`, `frames`, where parts may be given by name too:
-      - each `Body`, with a name of its own;
-      - joints between bodies by name, `"ground"` and frames included, in the reference
-        configuration, the poses given to the bodies. Joints beyond a spanning tree close loops.
-        A second joint of the same kind between the same bodies that was given no name gets a
-        number behind it. `Coupling`, `Constraint` and `VelocityConstraint` too, which are kept as
-        `constraints`, those on velocities last;
-      - forces (`Gravity`, `PointForce`, `Torque`, `Potential`, `Bushing`, `Spring`, `Cable`,
-        `Drag`; on joints `TorsionSpring`, `Motor` and other actuators);
-      - each `Frame` on a body, with a name of its own.
+    - `parts`: the parts of all four kinds below.
+    - `bodies`: more parts; each `Body` has a name of its own.
+    - `joints`: more parts, between bodies by name, `"ground"` and frames included, in the reference
+      configuration, the poses given to the bodies. Joints beyond a spanning tree close loops. A
+      second joint of the same kind between the same bodies that was given no name gets a number
+      behind it. `Coupling`, `Constraint` and `VelocityConstraint` too, which are kept as
+      `constraints`, those on velocities last.
+    - `forces`: more parts (`Gravity`, `PointForce`, `Torque`, `Potential`, `Bushing`, `Spring`,
+      `Cable`, `Drag`; on joints `TorsionSpring`, `Motor` and other actuators).
+    - `frames`: more parts; each `Frame` on a body has a name of its own.
     - `closing`: names of joints that close loops; by default chosen by the order of the joints.
 
     `repr` draws the first of the trees and loops, `draw()` all of them.

@@ -102,6 +102,6 @@ class Model(eqx.Module):
     def velocity_map(self, state: State, program: Program) -> VelocityMap:
         """Return the conversion of generalised velocities, forces and mass matrices in a state.
 
-        **Arguments:** `state`; `program`, `"pinocchio"` or `"mujoco"`.
+        **Arguments:** `state`, with the poses; `program`, `"pinocchio"` or `"mujoco"`.
         """
         return exchange.velocity_map(self, program, state)

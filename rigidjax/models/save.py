@@ -23,8 +23,8 @@ def save(model: Model | System, path: str | os.PathLike[str], name: str | None =
     prismatic joints, and all limits where there is one: 1e30 stands for a limit that is not given.
     Actuators are written as transmissions with their gears, and armature as the inertia of a rotor.
 
-    **Arguments:** `model`; `path`, of a file `.urdf` or `.xml` (MJCF); `name` of the model in the
-    file, by default the name of the file.
+    **Arguments:** `model`, to write; `path`, of a file `.urdf` or `.xml` (MJCF); `name`, of the
+    model in the file, by default the name of the file.
     **Errors:** `ValueError` for another suffix, and for whatever the format cannot express: in URDF
     closed loops, other joints than `Revolute`, `Prismatic`, `Weld`, `Free`, `Planar` and
     `Spherical`, prescribed motions, constraints other than a `Coupling`, forces, and another

@@ -25,7 +25,8 @@ LARGE = 300_000
 class Backend(eqx.Module):
     """Name of a backend, `"native"` or `"xla"`; equal to this string. A pytree without arrays.
 
-    **Attributes:** `name`; `why_not`, the reasons why the run is not a native kernel, if any.
+    **Attributes:** `name`, `"native"` or `"xla"`; `why_not`, the reasons why the run is not a
+    native kernel, if any.
     """
 
     name: str = eqx.field(static=True)

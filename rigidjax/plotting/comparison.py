@@ -19,7 +19,7 @@ def plot_comparison(comparison: Comparison, title: str = "") -> "Figure":
 
     Null-space formulations have filled markers, absolute ones dashed lines and hollow markers.
 
-    **Arguments:** `comparison`, from `rj.problems.compare`; `title`.
+    **Arguments:** `comparison`, from `rj.problems.compare`; `title`, of the figure.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
     with style():

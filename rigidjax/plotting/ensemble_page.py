@@ -49,8 +49,8 @@ def write_ensemble_page(
     runs; it can be printed, and states its date, its files with their hashes, and versions.
 
     **Arguments:** `dataset`, from `Ensemble.to_xarray`, or a store opened with
-    `rigidjax.ensembles.Store`; `path`; `title`; `files` of which path and SHA-256 are stated;
-    `force`, replace an existing file.
+    `rigidjax.ensembles.Store`; `path`, of the page; `title`, its heading; `files`, of which path
+    and SHA-256 are stated; `force`, replace an existing file.
     **Returns:** the path.
     **Errors:** `FileExistsError` for an existing file without `force`; `OSError` for a path that
     cannot be written; `ModuleNotFoundError` without matplotlib.

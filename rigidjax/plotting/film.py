@@ -28,7 +28,7 @@ def plot_filmstrip(motion: Any, count: int = 5, title: str = "") -> "Figure":
     The projection is parallel, along the initial direction of the viewer.
 
     **Arguments:** `motion`, an argument of `rj.view`, or a `View`, whose first run is drawn;
-    `count` of pictures; `title`.
+    `count`, of pictures; `title`, of the figure.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     **Errors:** `ValueError` for less than one picture; those of `rj.view`.
     """

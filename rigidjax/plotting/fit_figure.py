@@ -36,9 +36,10 @@ def plot_fit(
 ) -> "Figure":
     """Plot measured and fitted values of the first sensor in every run, with their residuals.
 
-    **Arguments:** `fit`; `measurements` of the fit; `title`; `moments`, labels of two fitted
-    moments of inertia, which are plotted against each other in a last panel; `prior`, values
-    and standard deviations of these two from another source, kg m^2, for the same panel.
+    **Arguments:** `fit`, to draw; `measurements`, those of the fit; `title`, of the figure;
+    `moments`, labels of two fitted moments of inertia, which are plotted against each other in a
+    last panel; `prior`, values and standard deviations of these two from another source, kg m^2,
+    for the same panel.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
     with style():
@@ -133,7 +134,7 @@ _CELL, _SMALL_CELL, _LETTER, _BAR, _MARGIN, _TITLE = 0.45, 0.28, 0.075, 1.3, 0.6
 def plot_intervals(fit: Fit, level: float = LEVEL, table: IntervalTable | None = None) -> "Figure":
     """Plot the intervals of all parameters by all methods, in standard deviations of the fit.
 
-    **Arguments:** `fit`; `level` of the intervals; `table`, from
+    **Arguments:** `fit`, with the estimates; `level`, of the intervals; `table`, from
     `rigidjax.identification.interval_table` at this level, by default that of the fit alone.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """

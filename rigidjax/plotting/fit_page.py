@@ -46,11 +46,11 @@ def write_fit_page(
     files and data with their hashes, versions). The page contains its figures and loads nothing
     from elsewhere. If the fit did not converge, the page says so at the top.
 
-    **Arguments:** `fit`; `measurements` of the fit; `predictions`, see
-    `rigidjax.identification.predictions`; `path`; `title`; `case`, text of the case file; `files`
-    of which path and SHA-256 are stated, such as the case and its data; `intervals`, from
-    `rigidjax.identification.interval_table`, by default those of the fit alone; `motion`, a view
-    such as that of `rigidjax.viewer.view_fit`; `force`, replace an existing file.
+    **Arguments:** `fit`, to describe; `measurements`, those of the fit; `predictions`, see
+    `rigidjax.identification.predictions`; `path`, of the page; `title`, its heading; `case`, text
+    of the case file; `files`, of which path and SHA-256 are stated, such as the case and its data;
+    `intervals`, from `rigidjax.identification.interval_table`, by default those of the fit alone;
+    `motion`, a view such as that of `rigidjax.viewer.view_fit`; `force`, replace an existing file.
     **Returns:** the path.
     **Errors:** `FileExistsError` for an existing file without `force`; `OSError` for a path that
     cannot be written; `ModuleNotFoundError` without matplotlib.

@@ -101,9 +101,9 @@ def write_model_page(
 
     The page can be printed, and states its date, files with their hashes, and versions.
 
-    **Arguments:** `model`; `path`; `state` in which it is shown, by default the reference
-    configuration; `title`; `files` of which path and SHA-256 are stated; `force`, replace an
-    existing file.
+    **Arguments:** `model`, to show; `path`, of the page; `state`, in which it is shown, by default
+    the reference configuration; `title`, its heading; `files`, of which path and SHA-256 are
+    stated; `force`, replace an existing file.
     **Returns:** the path.
     **Errors:** `TypeError` for other objects than models; `FileExistsError` for an existing file
     without `force`; `OSError` for a path that cannot be written; `ModuleNotFoundError` without

@@ -29,7 +29,7 @@ def plot_predictions(
 ) -> "Figure":
     """Plot measured and predicted values of a sensor, and residuals, in the first twelve runs.
 
-    **Arguments:** `fit`; `measurements` of the fit; `predictions`, see
+    **Arguments:** `fit`, to draw; `measurements`, those of the fit; `predictions`, see
     `rigidjax.identification.predictions`; `sensor`, the index of the sensor.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """

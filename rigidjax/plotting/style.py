@@ -100,8 +100,8 @@ def save_figure(
 ) -> pathlib.Path:
     """Write a figure, completely or not at all, in the format of the suffix.
 
-    **Arguments:** `figure`; `path`, such as `motion.png` or `motion.pdf`; `force`, replace an
-    existing file.
+    **Arguments:** `figure`, to write; `path`, such as `motion.png` or `motion.pdf`; `force`,
+    replace an existing file.
     **Returns:** the path.
     **Errors:** `FileExistsError` for an existing file without `force`; `OSError` for a path that
     cannot be written; `ValueError` for a format that matplotlib does not write.

@@ -24,8 +24,8 @@ def plot_motion(solution: Solution, title: str = "", body: int = 0) -> "Figure":
     For several bodies, or with joints, the paths of the centres of mass and the angular speeds of
     all bodies replace the first two.
 
-    **Arguments:** `solution`, not batched, with enough saved times; `title`; `body`, the index of
-    the body.
+    **Arguments:** `solution`, not batched, with enough saved times; `title`, of the figure; `body`,
+    the index of the body.
     **Returns:** a matplotlib `Figure`; see `save_figure`.
     """
     with style():

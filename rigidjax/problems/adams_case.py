@@ -41,10 +41,10 @@ def adams_case(name: str = "revolute") -> Problem:
     The joint is 2 m from the centre of mass and called `"joint"`. Tables of the motion and the
     reactions by ADAMS are in Chrono's tests.
 
-    **Arguments:** `name`: `"revolute"` (Chrono's case 01), `"spherical"` (02), `"prismatic"` (01),
-    `"cylindrical"` (01), `"universal"` (01), `"distance"` (01); `"transpring"` (01), a spring of
-    10 N/m and 0.5 N s/m to the origin, where the body starts, instead of a joint; `"rotspring"`
-    (01), the hinge with a torsion spring of 200 N m/rad and 10 N m s/rad.
+    **Arguments:** `name`, one of `"revolute"` (Chrono's case 01), `"spherical"` (02), `"prismatic"`
+    (01), `"cylindrical"` (01), `"universal"` (01), `"distance"` (01), `"transpring"` (01, a spring
+    of 10 N/m and 0.5 N s/m to the origin, where the body starts, instead of a joint) and
+    `"rotspring"` (01, the hinge with a torsion spring of 200 N m/rad and 10 N m s/rad).
     **Source:** Project Chrono, unit tests of joints, with ADAMS decks and results.
     """
     if name not in CASES:

@@ -151,10 +151,11 @@ def compare(
 ) -> Comparison:
     """Solve a problem in several formulations and measure work, errors and drifts.
 
-    **Arguments:** `problem`; `models` by their labels, `None` for `formulations(problem.system)`;
-    `t1`, end time, s, by default that of the problem; `solver`, `None` for `diffrax.Dopri5()`;
-    `rtol`, also used as the absolute tolerance (as in Lang, section 7); `projection`, after every
-    step; `report`, called with the label of each formulation before its run.
+    **Arguments:** `problem`, to solve; `models`, by their labels, `None` for
+    `formulations(problem.system)`; `t1`, end time, s, by default that of the problem; `solver`, by
+    default `diffrax.Dopri5()`; `rtol`, also used as the absolute tolerance (as in Lang, section 7);
+    `projection`, after every step; `report`, called with the label of each formulation before its
+    run.
     **Returns:** a `Comparison`.
     **Raises:** `ValueError` if no formulation can be used, or for a tolerance below the precision.
     """

@@ -77,8 +77,8 @@ def four_bar(rate: float = 10.0, thickness: float = 0.0) -> Problem:
     The pivots are 1 m apart; the links are uniform thin rods of 1 kg/m. The crank starts upright
     and rotates fully.
 
-    **Arguments:** `rate`, initial rate of the crank, rad/s; `thickness` of the rods (square
-    section), m; `Absolute` needs a positive one.
+    **Arguments:** `rate`, initial rate of the crank, rad/s; `thickness`, of the rods (square
+    section), m, positive for `Absolute`.
     """
     start, end = np.zeros(2), np.array([FRAME, 0.0])
     pin = np.array([0.0, CRANK])
@@ -132,7 +132,7 @@ def bricard(thickness: float = 0.0) -> Problem:
     The mechanism has one degree of freedom because of its special geometry; counting constraints
     gives none. Thin rods reproduce the published motion.
 
-    **Arguments:** `thickness` of the rods (square section), m; `Absolute` needs a positive one.
+    **Arguments:** `thickness`, of the rods (square section), m, positive for `Absolute`.
     **Source:** IFToMM library of computational benchmark problems, A04.
     """
     names = ["ground", *(f"rod {i + 1}" for i in range(5)), "ground"]

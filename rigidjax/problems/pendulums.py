@@ -67,8 +67,8 @@ def _motion(system: System | FixedPointBody, state0: State, ts: Float[Array, " T
 def chain(n: int = 8, joint: str = "spherical") -> Problem:
     """Build a pendulum of `n` rods of 1 m and 1 kg, released at rest from the horizontal; 2 s.
 
-    **Arguments:** `n`; `joint`, `"spherical"` (rods of 4 cm square section) or `"revolute"` (thin
-    rods that move in the x-z plane).
+    **Arguments:** `n`, the number of rods; `joint`, `"spherical"` (rods of 4 cm square section) or
+    `"revolute"` (thin rods that move in the x-z plane).
     """
     n = int(n)
     if n < 1:

@@ -68,7 +68,7 @@ def convert(
 ) -> Float[Array, " m"]:
     r"""Return the coordinates of a rotation in another parametrization, shape (m,).
 
-    **Arguments:** `a`, coordinates in `source`, shape (n,).
+    **Arguments:** `a`, coordinates in `source`, shape (n,); `source`, `target`, parametrizations.
     """
     return target.from_quaternion(source.to_quaternion(a))
 

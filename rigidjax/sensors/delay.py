@@ -26,8 +26,8 @@ class Delayed(AbstractSensor):
     `predict` alone sees one state and continues the motion from there by the same step. That is
     accurate for delays that are short compared with the motion, if forces do not jump.
 
-    **Arguments:** `sensor`; `delay`, $\tau$, s, negative for a clock that is ahead; it can be
-    fitted.
+    **Arguments:** `sensor`, whose readings are late; `delay`, $\tau$, s, negative for a clock that
+    is ahead; it can be fitted.
     **Errors:** `TypeError` if `sensor` is not a sensor.
     """
 

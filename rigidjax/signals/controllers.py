@@ -52,8 +52,8 @@ class SampledController(eqx.Module):
     **Arguments:**
 
     - `function(t, view, state) -> (value, state)`: computes the value of the input and the new
-      state of the controller; `view` is an `rj.View` of the run. An Equinox module keeps its
-      parameters as leaves, which have exact derivatives.
+      state of the controller; `view` is an `rj.SystemView`. An Equinox module keeps its parameters
+      as leaves, which have exact derivatives.
     - `period`: $T$, s, a concrete number, of which the duration of a run is a multiple.
     - `state`: initial state of the controller, a pytree of numbers or arrays; `None` for none.
     - `delay`: number of periods between a sample and the use of its value. The input has its

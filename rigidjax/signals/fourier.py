@@ -18,7 +18,8 @@ class FourierSeries(eqx.Module):
     **Arguments:**
 
     - `frequency`, $\omega$ of the first harmonic, rad/s.
-    - `sine`, $a$, and `cosine`, $b$: (K,) for a number, (K, 3) for a vector; `None` for zero.
+    - `sine`, $a$: (K,) for a number, (K, 3) for a vector; `None` for zero.
+    - `cosine`, $b$: likewise.
     - `offset`, $c_0$: a number, or (3,).
 
     **Returns**, when called with a time (further arguments are ignored): a number, or (3,), in the

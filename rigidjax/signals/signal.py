@@ -77,7 +77,8 @@ class Signal(eqx.Module):
     - `interpolation`: `"linear"`; `"hold"`, each value until the next sample; `"cubic"`, the
       twice continuously differentiable spline whose third derivative is continuous at the second
       and the last but one sample.
-    - `gain`, $g$, a number, and `bias`, $b$, a number or (n,), in the unit of the values.
+    - `gain`, $g$, a number.
+    - `bias`, $b$, a number or (n,), in the unit of the values.
     - `delay`, $\tau$, s; a leaf that can be fitted if it is given, `None` for no delay.
     - `extrapolation`: value of $x$ before the first and after the last sample: `"error"` (a run
       that leaves the table raises an error, or ends with a named result, and a call of the signal
@@ -295,7 +296,7 @@ class Signal(eqx.Module):
     def piece(self, t: ArrayLike, position: TablePosition | None = None) -> "Piece":
         """Return the polynomial of the function from `t` to the next sample.
 
-        **Arguments:** `position` of `t` in the table, if it has been located.
+        **Arguments:** `t`, time, s; `position`, that of `t` in the table if it has been located.
         """
         last, position = len(self.ts) - 1, self.locate(t) if position is None else position
         if self.interpolation == "hold":

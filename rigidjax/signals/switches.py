@@ -45,8 +45,8 @@ class Switch(eqx.Module):
     values inside a loop, in a branch of `jax.lax.cond` or in a function with a custom derivative.
 
     **Arguments:** `when(*args)`, the switching function, a scalar; `then`, the law for positive
-    values of `when`, and `otherwise`, the law for the others: functions of the same arguments, or
-    scalars. The force defines the arguments: `Motor(torque=Switch(...))` passes
+    values of `when`, a function of the same arguments or a scalar; `otherwise`, the law for the
+    others, likewise. The force defines the arguments: `Motor(torque=Switch(...))` passes
     `(t, coordinate, rate)`.
     """
 

@@ -47,7 +47,8 @@ def to_dataset(
     without `event=` does not have these variables. A hybrid run has `transition_time`, NaN after
     the last transition, and `transition_kind`.
 
-    **Arguments:** `solution`; `attributes` to add, such as `{"source": problem.source}`.
+    **Arguments:** `solution`, of one run or a batch; `attributes`, to add, such as
+    `{"source": problem.source}`.
     **Returns:** an `xarray.Dataset` in memory, with NumPy arrays.
     **Errors:** `ValueError` for a solution without saved times, or with differing times.
     """
@@ -335,8 +336,8 @@ def save(
 ) -> pathlib.Path:
     """Write a trajectory as a NetCDF 4 file, completely or not at all.
 
-    **Arguments:** `trajectory`, a `Solution` or a dataset from `to_dataset`; `path`; `force`,
-    replace an existing file.
+    **Arguments:** `trajectory`, a `Solution` or a dataset from `to_dataset`; `path`, of the file;
+    `force`, replace an existing file.
     **Returns:** the path.
     **Errors:** `FileExistsError` for an existing file without `force`; `OSError` for a path that
     cannot be written.

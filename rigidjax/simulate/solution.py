@@ -164,6 +164,8 @@ class Solution(eqx.Module):
     - `transitions`: the transitions of a hybrid run, `None` without `transitions=`.
     - `closed`: whether each contact that can stay closed is so, shape (T, C); `None` without any.
       See `contact_forces`.
+    - `interpolation`, `solver_state`, `controller_state`: dense output, and states of the solver
+      and of the step-size controller at the end, if `saveat` asks for them.
     """
 
     model: AbstractFormulation

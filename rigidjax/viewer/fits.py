@@ -35,9 +35,9 @@ def view_fit(
     coordinates of a tree attached to the ground. Every channel is a graph of fitted and measured
     values, with lines across gaps; without measured poses these are two graphs.
 
-    **Arguments:** `fit`; `measured`, the samples of this run; `run`, an element of
-    `rigidjax.identification.fitted_runs`; `index` of the run in the fit; `frames`, `title`,
-    `height` as in `view`.
+    **Arguments:** `fit`, of several runs or one; `measured`, the samples of this run; `run`, an
+    element of `rigidjax.identification.fitted_runs`; `index`, of the run in the fit; `frames`,
+    `title`, `height` as in `view`.
     **Returns:** a `View`.
     **Errors:** `ValueError` for a run that failed before its first sample.
     """

@@ -138,8 +138,9 @@ def view(
     - `reactions`, whether to show the reactions of joints; with closed loops they take seconds to
       compile.
     - `frames`, maximum number of times; `members`, maximum number of batch members.
-    - `title`; `speed`, seconds of motion per second, by default 1 unless the run is very short or
-      long; `theme`, `"auto"`, `"light"` or `"dark"`; `height` in a notebook, pixels.
+    - `title`: of the page.
+    - `speed`, seconds of motion per second, by default 1 unless the run is very short or long;
+      `theme`, `"auto"`, `"light"` or `"dark"`; `height`, in a notebook, pixels.
 
     **Returns:** a `View`: `.save("run.html")` writes it.
     **Errors:** `TypeError` for other items; `ValueError` for runs without times, and for arguments

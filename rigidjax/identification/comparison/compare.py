@@ -40,8 +40,9 @@ class ModelComparison:
 
     **Attributes:**
 
-    - `names`; `likelihoods`, with the deviance $-2\log L$, the number of parameters, AIC, AICc and
-      BIC of each.
+    - `names`: of the M models.
+    - `likelihoods`: with the deviance $-2\log L$, the number of parameters, AIC, AICc and BIC of
+      each.
     - `odds` (M,): relative probabilities $e^{-\Delta/2}$ by AICc, with the sum one.
     - `ratios`: a `LikelihoodRatio` for each pair of models that were declared nested.
     - `predicted` (M, B): deviance of each run, predicted by a fit without it; NaN for a model that

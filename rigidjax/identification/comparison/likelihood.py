@@ -28,8 +28,8 @@ class Likelihood:
     """Likelihood of the data at the estimates.
 
     **Attributes:** `deviance`, minus twice the logarithm of the probability density of the data;
-    `num_parameters`, with the standard deviations of the noise that were estimated;
-    `num_samples`.
+    `num_parameters`, with the standard deviations of the noise that were estimated; `num_samples`,
+    the number of scalar samples.
     """
 
     deviance: float

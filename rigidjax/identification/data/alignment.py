@@ -39,8 +39,9 @@ def find_time_shift(
     run = rj.identification.shift_run(run, shift)
     ```
 
-    **Arguments:** `ts` (T,), s, and `values` (T,) of the recording that is shifted; `reference_ts`
-    (S,) and `reference` (S,), of the same quantity; `max_shift`, s, in both directions.
+    **Arguments:** `ts`, `values`, (T,) s and (T,), of the recording that is shifted;
+    `reference_ts`, `reference`, (S,) s and (S,), of the same quantity; `max_shift`, s, in both
+    directions.
     **Returns:** the shift that is added to `ts`, and the correlation there.
     **Errors:** `ValueError` for a shift at the limit, a correlation below 0.5, signals without
     change, recordings that share too little time, and everything that `lowpass` rejects but

@@ -136,7 +136,8 @@ def resample(
 
     Apply `lowpass` with a cutoff below half of the new rate first: resampling does not filter.
 
-    **Arguments:** `ts` (T,), increasing, s; `values` (T, ...); `new_ts` (S,), within `ts`.
+    **Arguments:** `ts`, (T,), increasing, s; `values`, (T, ...); `new_ts`, (S,), within `ts`;
+    `interpolation`, between the samples, by lines or by a cubic spline.
     **Returns:** shape (S, ...).
     **Errors:** `ValueError` for times out of order or beyond the data, values that are not finite,
     another interpolation.

@@ -47,10 +47,11 @@ def read(
     runs = rj.identification.read("log.npz", {rj.JointCoordinate("hip"): ["q[0]"]}, time="t")
     ```
 
-    **Arguments:** `path`; `sensors`, for each its columns; `time`, by default `"time_s"` of text
-    files, NumPy, Parquet and MATLAB, `"time"` of NetCDF, `"header.stamp"` of MCAP; in NumPy and
-    MATLAB files it may name a number, the time between samples. The others are those of `read_csv`;
-    `delimiter` and `decimal` are for text files only.
+    **Arguments:** `path`, the file; `sensors`, for each its columns; `time`, by default `"time_s"`
+    of text files, NumPy, Parquet and MATLAB, `"time"` of NetCDF, `"header.stamp"` of MCAP; in NumPy
+    and MATLAB files it may name a number, the time between samples; `delimiter`, `decimal`, of text
+    files, as in `read_csv`; `run`, `noise`, `units`, `orientation`, `gaps`, `every`, `time_zero`,
+    as in `read_csv`.
     **Returns:** the runs, in the order in which they begin in the file.
     **Errors:** `ValueError` for an unknown ending and everything that the file does not fit;
     `ModuleNotFoundError` for a format whose extra is missing; `OSError` for a file that cannot be

@@ -31,6 +31,7 @@ def cut_run(
 
     **Arguments:**
 
+    - `run`: the run to cut.
     - `length`, s, of the pieces.
     - `gap`, s: a longer time between samples ends a piece.
     - `where` (T,), whether each sample belongs to a piece, such as the flights of a thrown body;
@@ -123,7 +124,7 @@ def resample_run(run: Measurements, ts: ArrayLike) -> Measurements:
     before, with a cutoff below half of it. Times beyond the first or last sample of a sensor, or
     within a gap longer than twice its usual time between samples, have no sample.
 
-    **Arguments:** `ts` (S,), strictly increasing, s, within the run.
+    **Arguments:** `run`, to interpolate; `ts`, (S,), strictly increasing, s, within the run.
     **Errors:** those of `resample`, with the sensor; `ValueError` for angles that wrap, for noise
     that differs from sample to sample, and for channels of a sensor with gaps of their own.
     """

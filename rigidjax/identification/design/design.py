@@ -162,8 +162,8 @@ def design_experiment(
 
     **Arguments:**
 
-    - `model`, `state0`, `ts`, `noise`, `parameters`, `simulation`, `settings`: as in
-      `rj.excitation`.
+    - `model`, `state0`, `ts`, `noise`, `parameters`, `simulation`, `solver`, `rtol`, `atol`, `dt`,
+      `projection`, `adjoint`, `max_steps`, `backend`: as in `rj.excitation`.
     - `inputs`: the chosen quantities: leaves of the model (coefficients of an `rj.FourierSeries`),
       the start state or the sensors (their positions), each a `Parameter` with the transformation
       `rj.identification.Bounded`. An input may also be one of `parameters`, such as unknown start
@@ -171,8 +171,8 @@ def design_experiment(
     - `criterion`: `"D"`, `"A"` or `"E"`.
     - `interest`: names of parameters, or labels of components, of interest; `None` for all. The
       others are unknown too, and are eliminated (Schur complement).
-    - `num_starts`: number of starts: the given run, and others drawn uniformly within the bounds
-      with `seed`.
+    - `num_starts`: number of starts: the given run, and others drawn uniformly within the bounds.
+    - `seed`: of the random starts.
     - `max_iterations`, `tolerance`: of BFGS, relative and absolute.
 
     **Returns:** a `Design`.

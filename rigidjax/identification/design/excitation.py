@@ -30,13 +30,15 @@ class Excitation:
     - `labels`, `units`, `values`: of the parameters, (p,), as in a `Fit`.
     - `information`: $F = J^T J$, where $J$ has the derivatives of all readings, each divided by its
       noise, and below them the derivatives of the residuals of the priors, (p, p), in units of the
-      parameters; `covariance`, its inverse, infinite for undetermined parameters; `correlations`.
+      parameters; `covariance`, its inverse, infinite for undetermined parameters; `correlations`,
+      (p, p).
     - `scale`: the size of each parameter, (p,): its largest component, 1 if all are zero.
       `relative_information` is that of relative changes, from which the scores are computed.
-    - `d_score` $\log\det F$, `a_score` $\mathrm{tr}\,F^{-1}$, `e_score` $\lambda_{\min}(F)$,
-      `modified_e_score` $\lambda_{\max}/\lambda_{\min}$: larger is better for D and E.
+    - `d_score`: $\log\det F$ of relative changes; larger is better.
+    - `a_score`: $\mathrm{tr}\,F^{-1}$ of relative changes; smaller is better.
+    - `e_score`: $\lambda_{\min}(F)$ of relative changes; larger is better.
     - `condition`: of the weighted Jacobian in relative changes, the square root of
-      `modified_e_score`.
+      `modified_e_score`, $\lambda_{\max}/\lambda_{\min}$.
     - `identifiability`: the verdict, as for a fit.
     - `num_readings`: number of scalar readings.
     - `notes`: names of parameters with a prior.
@@ -112,7 +114,9 @@ def excitation(
       channel (C,), or per sample and channel (T, C); `inf` for a sample that is not taken.
     - `parameters`: the parameters that would be fitted, each a `Parameter`, with or without a
       prior.
-    - `simulation`: an `rj.Simulation`, or its arguments as keywords in `settings`, such as `rtol`.
+    - `simulation`: an `rj.Simulation`.
+    - `solver`, `rtol`, `atol`, `dt`, `projection`, `adjoint`, `max_steps`, `backend`: instead of
+      `simulation`, its arguments.
 
     **Returns:** an `Excitation`.
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit; `SimulationError`.

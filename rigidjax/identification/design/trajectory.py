@@ -27,11 +27,14 @@ class Trajectory:
 
     **Attributes:**
 
-    - `system`; `labels` of the coordinates, (f,); `period`, s.
+    - `system`, `rows`: the tree, and the rows of its inverse dynamics.
+    - `labels`: of the coordinates, (f,).
+    - `period`: its length, s.
     - `motion`: coordinates as functions of time.
-    - `base`: the base parameters that it determines; `condition` number of the columns of unit
-      length, see `BaseParameters.condition`; `score`, the mean logarithm of their information, by
-      which trajectories of one design compare.
+    - `base`: the base parameters that it determines.
+    - `condition`: of the columns of unit length, see `BaseParameters.condition`.
+    - `score`: mean logarithm of the information on the base parameters, by which trajectories of
+      one design compare.
     - `reached`: for each kind of limit the largest part of it that is used, on a grid of 80 points
       per period of the highest harmonic; at most 1.
     - `converged`: whether the search met its tolerance.
@@ -86,8 +89,8 @@ class Trajectory:
     def to_csv(self, path: str | os.PathLike[str], rate: float, force: bool = False) -> None:
         """Write one period as a CSV file: `time_s`, and q, v, a and tau of each coordinate.
 
-        **Arguments:** `path`; `rate` of the samples, Hz, from the start to the end of the period;
-        `force`, whether to replace an existing file.
+        **Arguments:** `path`, of a text file; `rate`, of the samples, Hz, from the start to the end
+        of the period; `force`, whether to replace an existing file.
         **Errors:** `ValueError` for a rate that does not resolve the highest harmonic;
         `FileExistsError` without `force`; `OSError`.
         """
@@ -140,12 +143,14 @@ def design_trajectory(
     - `limits` of every coordinate, by its name in `rj.rate_labels(system)`. For a model file
       they are `{name: MotionLimits(x.position, x.rate, torque=x.effort) for name, x in
       robot.limits.items()}`.
-    - `period`, s; `harmonics`, number of them: the highest has the frequency harmonics / period.
+    - `period`: its length, s.
+    - `harmonics`: their number; the highest has the frequency harmonics / period.
     - `workspace`: boxes that points of bodies must not leave.
     - `terms`: torque terms of joints that are to be estimated too, as in `joint_data`.
     - `nominal`: values of such terms for the torques, by label, such as `{"hip.viscous": 2.0}`.
     - `from_rest`: whether rates and accelerations are zero at the start of the period.
-    - `num_starts` random starts with `seed`; `max_iterations` of each.
+    - `num_starts`, `seed`: number and seed of the random starts.
+    - `max_iterations`: for each start.
 
     **Returns:** a `Trajectory`, of the best start.
     **Errors:** `ValueError` for arguments that do not fit, for models that are no trees, and if no

@@ -36,13 +36,13 @@ class BatchFit:
     **Attributes:**
 
     - `labels`, `units`: of the k fitted parameters.
-    - `values` (N, k), `std` (N, k), `covariance` (N, k, k): in physical units, as in `Fit`, for
-      known noise. Not finite for a fit whose data do not determine all parameters.
+    - `values`, `covariance`: (N, k) and (N, k, k), in physical units, as in `Fit`, for known noise.
+      Not finite for a fit whose data do not determine all parameters.
     - `at_bound` (N, k), boolean: parameters on an active bound, alone or in a combination such as a
       principal Euler value; see `Fit.bounds`.
     - `chi_square` (N,): sum of squares of the weighted residuals per degree of freedom.
-    - `converged` (N,), boolean: fits that did not converge are not at an optimum; `iterations`
-      (N,).
+    - `converged` (N,), boolean: fits that did not converge are not at an optimum.
+    - `iterations` (N,): number of iterations of each fit.
     - `noise_models`: of dependent noise by sensor; their parameters have a leading axis N.
     - `process_noise`: of prediction-error fits, standard deviations (N,) by name, else `None`.
     """
@@ -98,11 +98,12 @@ def identify_batch(
       128 on a GPU. Finished fits are replaced by waiting ones; with `out` or `progress` a batch,
       by default of 128, instead runs until its slowest fit has ended.
     - `out`, `resume`: a Zarr store for the results, written after every `batch_size` fits, from
-      which an interrupted call resumes, as in `rj.ensemble`; `progress`: report progress on
-      standard error.
+      which an interrupted call resumes, as in `rj.ensemble`.
+    - `progress`: report progress on standard error.
     - `process_noise`: as in `rj.identify`, for `method="prediction-error"`.
-    - `simulation`, or `solver` and its other settings as keywords; `horizons`, `method`, `loss`,
-      `max_iterations`, `tolerance`: as in `rj.identify`.
+    - `simulation`: as in `rj.identify`.
+    - `options`: `horizons`, `method`, `loss`, `max_iterations`, `tolerance`, and the arguments of
+      `simulation` instead of it, as in `rj.identify`.
 
     **Returns:** a `BatchFit`. No exception is raised for fits that fail: see `converged`.
     **Raises:** `TypeError` and `ValueError` for arguments that do not fit; as `rj.ensemble` for a

@@ -90,10 +90,11 @@ def identify(
       reference state, updated by the first sample of every gyroscope and attitude sensor. If such a
       sample comes so late that its reading may have changed by more than its noise, the start of
       every run is fitted too; a note in the `Fit` names the sensor.
-    - `simulation`: an `rj.Simulation`; or as keywords in `settings`: `solver`, `rtol`, `atol`,
-      `dt`, `projection`, `adjoint`, `max_steps`, `backend`. If integration errors stall a fit, it
-      continues with tolerances a hundred times smaller and up to four times the steps, and reports
-      it in `Fit.notes`.
+    - `simulation`: an `rj.Simulation`. If integration errors stall a fit, it continues with
+      tolerances a hundred times smaller and up to four times the steps, and reports it in
+      `Fit.notes`.
+    - `solver`, `rtol`, `atol`, `dt`, `projection`, `adjoint`, `max_steps`, `backend`: instead of
+      `simulation`, its arguments.
     - `horizons`: fractions of each run that are fitted one after the other, ending with 1. Short
       ones avoid the local minima of long or chaotic runs; `(1.0,)` fits whole runs at once.
     - `method`: `"gauss-newton"` takes the full step of the linearisation, shortened by a line
@@ -115,9 +116,10 @@ def identify(
       or more, else `"hac"`. `None` takes the sandwich where tests reject that residuals are white.
       See `Fit.covariances`.
     - `starts`: number of starts that are minimised at once, under `vmap`; the fit continues from
-      the lowest minimum. The first start is the given one; others are drawn around it with `seed`,
-      within `start_spread` of the natural scale of each coordinate (logarithms, angles) or of its
-      value.
+      the lowest minimum. The first start is the given one; others are drawn around it.
+    - `start_spread`: how far the others are drawn from the given one, relative to the natural scale
+      of each coordinate (logarithms, angles) or to its value.
+    - `seed`: of the random starts.
     - `segments`: number of segments per run for multiple shooting, for runs that are too long or
       too chaotic for `horizons`. Each segment has its own start; the gaps between segments are
       closed in stages, and the fit continues with the whole runs, ignoring `horizons`. Include

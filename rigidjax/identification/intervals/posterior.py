@@ -224,9 +224,11 @@ class Posterior:
 
     **Attributes:**
 
-    - `labels`, `units`, as in the `Fit`; `samples` (chains, samples, k) in physical units.
+    - `labels`, `units`: as in the `Fit`.
+    - `samples`: (chains, samples, k), in physical units.
     - `r_hat`: $\hat R$ of each label, of rank-normalised split chains; near 1 for chains that have
-      mixed. `effective_samples`: number of independent samples with the same error of the mean.
+      mixed.
+    - `effective_samples`: number of independent samples with the same error of the mean.
     - `divergences`: number of trajectories whose energy was not conserved; `acceptance`, the mean
       acceptance rate; `evaluations`, the number of evaluations of the density by all chains
       together.

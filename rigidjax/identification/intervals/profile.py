@@ -75,16 +75,17 @@ class Profile:
 
     **Attributes:**
 
-    - `label`, `unit`, `estimate`.
+    - `label`, `unit`, `estimate`: of the parameter.
     - `grid` (P,): values of the parameter, increasing.
     - `statistic` (P,): increase of the deviance (the sum of squares over the variance) from the
       optimum to the constrained optimum at each value, after all other parameters are fitted again.
     - `paths` (P, k): values of all estimates there, in the order of `Fit.labels`.
-    - `level`; `interval`, the values that a likelihood-ratio test at this level accepts. It ends at
-      a bound of the parameter if all values up to it are accepted, and is infinite where the data
-      do not limit the parameter.
+    - `level`: the probability, in (0, 1).
+    - `interval`: the values that a likelihood-ratio test at this level accepts. It ends at a bound
+      of the parameter if all values up to it are accepted, and is infinite where the data do not
+      limit the parameter.
     - `linearised`: the interval of the linearisation, of `Fit.confidence_intervals`.
-    - `notes`.
+    - `notes`: reasons not to trust the interval.
     """
 
     label: str

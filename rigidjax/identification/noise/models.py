@@ -83,9 +83,9 @@ class AbstractNoise(eqx.Module):
 class AutoRegressive(AbstractNoise):
     r"""Stationary noise whose samples depend on the p before: $e_t = \sum_k a_k e_{t-k} + w_t$.
 
-    **Arguments:** `order` p, from 1 to 8; for known noise `coefficients` $a$ (p,), of a
-    stationary model, and `std` of the samples, in the sensor's unit. They are kept as `partial`
-    autocorrelations (p,).
+    **Arguments:** `order`, p, from 1 to 8; `coefficients`, $a$ (p,), of a stationary model, if the
+    noise is known; `std`, of the samples, in the unit of the sensor, likewise. The model keeps them
+    as `partial` autocorrelations (p,).
     **Errors:** `ValueError` for another order, coefficients that are not stationary, and one of
     `coefficients` and `std` without the other.
     **Source:** Box, Jenkins, *Time Series Analysis* (1976), chapter 3; coordinates: Monahan,
@@ -178,8 +178,9 @@ class AutoRegressive(AbstractNoise):
 class GaussianProcess(AbstractNoise):
     r"""Noise with the covariance $s^2 e^{-|t - t'|/\tau}$, plus white noise.
 
-    **Arguments:** for known noise: `std` $s$, in the sensor's unit; `time_constant` $\tau$,
-    s; `white`, standard deviation of the white noise, `None` for the noise of the measurements.
+    **Arguments:** `std`, $s$, in the unit of the sensor, if the noise is known; `time_constant`,
+    $\tau$, s, likewise; `white`, standard deviation of the white noise, by default that of the
+    measurements.
     **Errors:** `ValueError` for values that are not positive, and for one of `std` and
     `time_constant` without the other.
     **Source:** Rasmussen, Williams, *Gaussian Processes for Machine Learning* (2006), (4.14); as a
@@ -254,8 +255,8 @@ class RandomWalk(AbstractNoise):
     The bias at the start of a run is unknown: a parameter for a constant bias of the same sensor
     would act on nothing.
 
-    **Arguments:** for known noise: `intensity` $q$, in the sensor's unit per root second;
-    `white`, standard deviation of the white noise, `None` for the noise of the measurements.
+    **Arguments:** `intensity`, $q$, in the unit of the sensor per root second, if the noise is
+    known; `white`, standard deviation of the white noise, by default that of the measurements.
     **Errors:** `ValueError` for values that are not positive, and for `white` alone.
     **Source:** Särkkä, Svensson, *Bayesian Filtering and Smoothing* (2023), section 4.3.
     """

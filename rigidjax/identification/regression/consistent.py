@@ -33,10 +33,10 @@ class ConsistencyError(RuntimeError):
 class ConsistentRegression:
     """Inertial parameters with a positive definite pseudo-inertia of every body.
 
-    **Attributes:** `data`; `parameters` (p,) in the order of `data.labels`; `covariance` (p, p),
-    from the second derivatives of the minimised function (data and prior) and from the dependence
-    of residuals that the regression allows for; `divergence` from the prior, of all bodies and
-    positive terms; `num_steps`, of Newton's method.
+    **Attributes:** `data`, that of the regression; `parameters`, (p,), in the order of
+    `data.labels`; `covariance`, (p, p), from the second derivatives of the minimised function (data
+    and prior) and from the dependence of residuals that the regression allows for; `divergence`,
+    from the prior, of all bodies and positive terms; `num_steps`, of Newton's method.
     """
 
     data: JointData

@@ -52,9 +52,10 @@ TERMS = {
 class JointData:
     r"""Linear model of measured torques, $\tau = Y\pi$, sample by sample.
 
-    **Attributes:** `system`; `labels` (p,) of the parameters: ten per body, then those of the
-    joints, then those of `extra`; `joints` (f,); `matrix`, $Y$, (T, f, p); `torques` (T, f), N m or
-    N, plus the torques of known forces (springs). **Source:** see `regressor`.
+    **Attributes:** `system`, a tree; `labels`, (p,), of the parameters: ten per body, then those of
+    the joints, then those of `extra`; `joints`, (f,), names of the coordinates; `matrix`, $Y$, (T,
+    f, p); `torques`, (T, f), N m or N, plus the torques of known forces (springs). **Source:** see
+    `regressor`.
     """
 
     system: System
@@ -241,13 +242,13 @@ def _check_samples(
 class Regression:
     """Weighted linear least squares of the base parameters.
 
-    **Attributes:** `data`; `base`, the determined combinations; `values` (r,) of the base
-    parameters, in SI units; `covariances` by method, see `regress`, and `method`, the one that
-    intervals use; `noise` (f,), standard deviation of each joint's torque, N m or N, given or
-    estimated; `noise_is_known`; `parameters` (p,), the solution with zero for all regrouped
-    parameters, which predicts torques but is in general not physical: see `consistent_regression`;
-    `whiteness`, tests of the residuals of each joint; `findings` against the intervals, see
-    `verdict`.
+    **Attributes:** `data`, the equations; `base`, the determined combinations; `values`, of the
+    base parameters, (r,), SI units; `covariances`, by method, see `regress`; `method`, the one that
+    intervals use; `noise`, standard deviation of each joint's torque, (f,), N m or N, given or
+    estimated; `noise_is_known`, whether it was given; `parameters`, (p,), the solution with zero
+    for all regrouped parameters, which predicts torques but is in general not physical: see
+    `consistent_regression`; `whiteness`, tests of the residuals of each joint; `findings`, against
+    the intervals, see `verdict`.
     """
 
     data: JointData

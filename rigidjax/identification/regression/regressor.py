@@ -258,7 +258,8 @@ def describe_in_frames(
     A body of a model file has its origin at its nominal centre of mass; its parameters mean more
     about the origin of its link. The axes of the bodies stay.
 
-    **Arguments:** `system`; `frames` by the name of the body, such as `Model.frames`.
+    **Arguments:** `system`, with the bodies; `frames`, by the name of the body, such as
+    `Model.frames`.
     **Returns:** the system with moved origins, and the mass properties of its bodies there.
     """
     bodies, nominal, points = [], {}, {}

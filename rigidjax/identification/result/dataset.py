@@ -30,8 +30,8 @@ def fit_to_dataset(
     Units are attributes. The attributes `converged` (0 or 1) and `result` say whether the estimates
     are valid.
 
-    **Arguments:** `fit`; `measurements` of the fit; `predictions`, see
-    `rigidjax.identification.predictions`; `attributes` to add.
+    **Arguments:** `fit`, to describe; `measurements`, those of the fit; `predictions`, see
+    `rigidjax.identification.predictions`; `attributes`, to add.
     **Returns:** an `xarray.Dataset` in memory; write it with `rj.io.save`.
     """
     xarray = import_optional("xarray", "Datasets of fits")

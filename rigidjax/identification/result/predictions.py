@@ -49,8 +49,9 @@ def fitted_runs(
 ) -> tuple[FittedRun, ...]:
     """Simulate the fitted model; return states and readings at the times of the samples, by run.
 
-    **Arguments:** `fit`; `measurements`, those that it was made with; the others as in
-    `rj.identify`.
+    **Arguments:** `fit`, of the parameters; `measurements`, those that it was made with;
+    `simulation`, `solver`, `rtol`, `atol`, `dt`, `projection`, `adjoint`, `max_steps`, `backend`,
+    as in `rj.identify`.
     **Errors:** `ValueError` if the runs are not those of the fit.
     """
     runs = stack_runs(measurements)

@@ -20,7 +20,8 @@ _COLUMNS = ("parameter", "previous", "now", "change", "standard errors", "unit")
 class EstimateChange:
     """Change of one estimate, in its unit.
 
-    **Attributes:** `label`, `unit`; `previous` and `now`, estimates; `previous_std` and `std`.
+    **Attributes:** `label`, `unit`, of the estimate; `previous`, `now`, its values; `previous_std`,
+    `std`, their standard deviations.
     """
 
     label: str

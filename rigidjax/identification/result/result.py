@@ -47,21 +47,21 @@ class Fit:
       `"hac"` or `"cluster"` for others, see `rj.identify`; `method`, the one that standard
       deviations and intervals use. Linearised at the optimum: exact to first order in the noise,
       independent of the coordinates of the fit. Infinite for undetermined parameters.
-    - `correlations` (k, k).
+    - `correlations`: of the estimates, (k, k).
     - `residuals`: for each run by sensor name, predicted minus measured, (T, C) in the sensor's
       unit; NaN for masked samples.
     - `innovations`: the residuals that the fit minimised, in units of their standard deviation as
       far as that is known: weighted, and whitened by `noise_models`; like `residuals`.
-    - `ts`: times of each run; `run_names`.
+    - `ts`, `run_names`: times, (T,) s, and name of each run.
     - `num_residuals`, the number of scalar samples; `noise_is_known`, whether noise was given;
       `noise`, the standard deviation of a weighted residual: 1 if noise was given, else estimated
       from the residuals, in the sensor's unit; `noise_by_sensor`, estimated noise of each sensor,
       in its unit; `noise_models`, by sensor, of dependent noise; `chi_square`: sum of squares of
       the weighted residuals per degree of freedom.
     - `identifiability`: the verdict; `print(fit.identifiability)`.
-    - `result`: "converged", or the reason why not; `converged`. `warnings`: reasons not to trust
-      estimates or standard deviations, and remedies. `notes`: changes of the input and recovered
-      failures.
+    - `result`: "converged", or the reason why not; see also `converged`.
+    - `warnings`: reasons not to trust estimates or standard deviations, and remedies.
+    - `notes`: changes of the input and recovered failures.
     - `findings` against the intervals, see `verdict`.
     - `offset`: root-mean-square distance of the parameters to the optimum of the linearisation, in
       standard errors; at most 0.1 for a converged fit. With active bounds, the optimum within the

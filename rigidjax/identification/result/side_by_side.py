@@ -20,7 +20,8 @@ Intervals = dict[str, tuple[float, float]]
 class IntervalTable:
     """Intervals of all estimates by several methods.
 
-    **Attributes:** `labels`, `units`, `estimates`; `level`; `intervals`: by method, then by label;
+    **Attributes:** `labels`, `units`, `estimates`, of the parameters, with standard deviations in
+    the text; `level`, the probability of the intervals; `intervals`: by method, then by label;
     `trusted`: for each label the method to use; `reason` for the choice.
     """
 
@@ -93,8 +94,8 @@ def interval_table(
     print(table)
     ```
 
-    **Arguments:** `fit`; `profiles` of any of its estimates, at this level; `posterior` of the
-    same fit; `level`, the probability, in (0, 1).
+    **Arguments:** `fit`, with the estimates; `profiles`, of any of its estimates, at this level;
+    `posterior`, of the same fit; `level`, the probability, in (0, 1).
     **Errors:** `ValueError` for results of another fit or level.
     """
     profiles = tuple(profiles)

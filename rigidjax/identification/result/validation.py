@@ -31,10 +31,10 @@ _SIGNIFICANT = 0.01
 class PredictedSensor:
     """Root mean squares of the residuals of one sensor in held-out runs, in its unit.
 
-    **Attributes:** `name`, `unit`; `noise`, its standard deviation, given with the held-out data or
-    that of the fit; `predicted`, of the prediction from the start alone; `fitted_start`, of the
-    prediction with fitted starts; `constant`, of the best constant reading of each run;
-    `predicted_by_run` and `fitted_start_by_run`, by the names of the runs.
+    **Attributes:** `name`, `unit`, of the sensor; `noise`, its standard deviation, given with the
+    held-out data or that of the fit; `predicted`, of the prediction from the start alone;
+    `fitted_start`, of the prediction with fitted starts; `constant`, of the best constant reading
+    of each run; `predicted_by_run` and `fitted_start_by_run`, by the names of the runs.
     """
 
     name: str
@@ -53,7 +53,8 @@ class Validation:
 
     **Attributes:**
 
-    - `run_names`; `sensors`, a `PredictedSensor` for each.
+    - `run_names`: of the held-out runs.
+    - `sensors`: a `PredictedSensor` for each.
     - `num_samples` of scalar readings; `start_labels`, the quantities that were fitted to the
       held-out runs in the prediction with fitted starts.
     - `chi_square`: mean square of the residuals of the prediction from the start alone, in units of

@@ -23,7 +23,8 @@ class FirstOrder(eqx.Module):
     least-squares iterations that follow converge to it and provide the Jacobian for the covariance.
 
     **Arguments:** `optimizer`, such as `optax.adam(1e-2)`, on the coordinates of the parameters
-    (logarithms, angles); `steps`; `batch`, the number of runs per step, `None` for all; `seed`.
+    (logarithms, angles); `steps`, their number; `batch`, the number of runs per step, `None` for
+    all; `seed`, of the drawn runs.
     **Errors:** `TypeError` and `ValueError` for arguments of the wrong kind.
     """
 

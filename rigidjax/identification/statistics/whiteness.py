@@ -14,10 +14,10 @@ _FEWEST_SIGNS = 20
 class Whiteness:
     """Result of the tests for whiteness of Ljung and Box, and of Wald and Wolfowitz.
 
-    **Attributes:** `statistic` of Ljung and Box, chi-square distributed with `lags` degrees of
-    freedom for independent residuals; `p_value`, the probability of a statistic at least as large
-    for independent residuals; `num_samples`; `signs_p_value`, that of the runs of signs, see
-    `runs_test`, `None` for too few residuals.
+    **Attributes:** `statistic`, that of Ljung and Box, chi-square distributed for independent
+    residuals; `lags`, its degrees of freedom; `p_value`, the probability of a statistic at least as
+    large for independent residuals; `num_samples`, the number of residuals; `signs_p_value`, that
+    of the runs of signs, see `runs_test`, `None` for too few residuals.
     """
 
     statistic: float
@@ -49,7 +49,7 @@ def ljung_box(runs: Sequence[np.ndarray], lags: int | None = None) -> Whiteness 
     count existing samples, not seconds. The degrees of freedom are not reduced by the fitted
     parameters, which is accurate for many more samples than parameters.
 
-    **Arguments:** `runs`, residuals of one channel, (T,) each; `lags`, `None` for 10, or a fifth of
+    **Arguments:** `runs`, residuals of one channel, (T,) each; `lags`, by default 10, or a fifth of
     the samples if they are few.
     **Returns:** the result, or `None` if residuals are too few or all zero.
     **Errors:** `ValueError` for fewer than one lag.

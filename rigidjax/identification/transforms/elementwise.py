@@ -56,8 +56,8 @@ class AbstractElementwise(AbstractElements):
 class Unconstrained(AbstractElementwise):
     """An unbounded value, which is its own coordinate.
 
-    **Arguments:** `which`, indices of the elements (of the flattened array) that are fitted; `None`
-    for all.
+    **Arguments:** `which`, indices of the elements (of the flattened array) that are fitted, or
+    `None` for all.
     """
 
     which: Indices = eqx.field(static=True, default=None)

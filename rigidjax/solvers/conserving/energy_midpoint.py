@@ -60,8 +60,8 @@ class EnergyMidpoint(AbstractOneStepSolver):
     pi. For bodies without joints use `EnergyMomentum()` or `SimoWong(conserve="energy")`.
 
     **Arguments:** `half_rotation`, the unknowns of $F$, `"euler-parameters"` or `"conformal"`, with
-    equal steps; `mean`; `any_inertia`, whether to accept bodies whose energy is not conserved;
-    `max_iterations`, of Newton's method.
+    equal steps; `mean`, see above; `any_inertia`, whether to accept bodies whose energy is not
+    conserved; `max_iterations`, of Newton's method.
     **Raises:** `ValueError` for another `half_rotation` or `mean`, three different moments, or a
     model that the scheme is not defined on.
     **Source:** Geradin-Rixen, sections 11.1 to 11.5, (306) with the sign of (301), (341).

@@ -109,7 +109,8 @@ class Projected(HookedSolver):
 
     Dense output is continuous: the change by the projection is blended in over the step.
 
-    **Arguments:** `solver`, any diffrax solver; `model`, the formulation; `projection`.
+    **Arguments:** `solver`, any diffrax solver; `model`, the formulation; `projection`, such as
+    `rj.projection.MassMetric()`.
     """
 
     def __init__(

@@ -129,7 +129,8 @@ class BDF(AbstractProposingSolver):
     are handled as in `AbstractRadau`.
 
     **Arguments:** `root_finder`, a `SimplifiedNewton`; `linear_solver`, any linear solver of lineax
-    for square matrices; `max_order`, 1 to 5.
+    for square matrices; `max_order`, 1 to 5; `root_find_max_steps`, largest number of Newton
+    iterations in a step.
     **Raises:** `ValueError` for another order; `TypeError`, `ValueError` for an unsuitable linear
     solver.
     **Source:** Brenan-Campbell-Petzold, chapter 5 (the code DASSL); Shampine-Reichelt, The MATLAB

@@ -41,7 +41,7 @@ class Odex(AbstractExtrapolation):
     own steps, see `ProposedStepController`.
 
     **Arguments:** `root_finder`, whose tolerances and norm control order and step; the method
-    solves no nonlinear equations.
+    solves no nonlinear equations; `root_find_max_steps`, without effect.
     **Source:** Hairer-Norsett-Wanner I, II.9 (9.13), (9.22) ff.; the code ODEX.
     """
 

@@ -68,8 +68,8 @@ class Seulex(AbstractExtrapolation):
     start of each step; derivatives of a run include those of the Jacobian.
 
     **Arguments:** `root_finder`, whose tolerances and norm control order and step; the method
-    solves no nonlinear equations. `linear_solver`, any linear solver of lineax for square
-    matrices.
+    solves no nonlinear equations. `linear_solver`, any linear solver of lineax for square matrices;
+    `root_find_max_steps`, without effect.
     **Raises:** `TypeError` for a mass matrix that is not constant or for a fully implicit equation;
     `TypeError`, `ValueError` for an unsuitable linear solver.
     **Source:** Hairer-Wanner II, IV.9 (9.27) ff., VI.4; the code SEULEX; dense output after

@@ -148,6 +148,7 @@ class AbstractRadau(AbstractDAESolver):
     - `linear_solver`: any linear solver of lineax for square matrices, real and complex.
     - `refined`: whether dense output is as accurate as the steps, by the method of 2 s - 1 stages
       over the same step; `rj.simulate` sets it if values between steps are saved.
+    - `root_find_max_steps`: without effect; see `max_steps` of `SimplifiedNewton`.
 
     **Raises:** `TypeError`, `ValueError` for an unsuitable linear solver.
     **Source:** Hairer-Wanner II, IV.5, IV.8; for DAEs VI.1, VII.4.
