@@ -155,7 +155,8 @@ class PolynomialCoupling(AbstractCoupling):
     Joints and units are those of `rj.Coupling`, which is faster and simpler for a constant ratio.
 
     **Arguments:** `joint`, `by`, joints of the system or their names, with the coordinates $q$ and
-    $q_b$; `coefficients`, (n,), $c_0$ first, rad or m per power of rad or m; `name` of the coupling.
+    $q_b$; `coefficients`, (n,), $c_0$ first, rad or m per power of rad or m; `name`, of the
+    coupling.
     **Errors:** as of `Coupling`.
     **Source:** MuJoCo, XML reference, `equality/joint`, without its softness.
     """

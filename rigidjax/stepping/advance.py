@@ -24,6 +24,7 @@ from ..simulate.integration import (
     wrap_solver,
 )
 from ..solvers import dae_term
+from ..solvers.base.hooked import with_hook
 from ..solvers.conserving.base import AbstractStructureSolver, ModelTerm
 from ..solvers.dae.base import AbstractDAESolver
 from ..solvers.explicit.unrolled import (
@@ -33,13 +34,15 @@ from ..solvers.explicit.unrolled import (
     unroll_stages,
 )
 from ..solvers.wrappers.knots import KnotController, Knots, knots_of_signals, separate_delays
+from ..solvers.wrappers.sampled import SampledStart, sample_times
 
 
 class PeriodMethod(eqx.Module):
     """Method by which a `Stepper` integrates over a period.
 
     **Attributes:** `solver`; `controller`; `projection`, `None` for none; `num_steps`, the number
-    of steps of fixed length in a period, `None` for an adaptive step size; `max_steps`, the largest
+    of steps of fixed length in a period, `None` for an adaptive step size; `num_samples`, that of
+    the samples of each sampled controller in a period, by input; `max_steps`, the largest
     number of attempts in a period; `backend`, as in `simulate`.
     """
 
@@ -47,6 +50,7 @@ class PeriodMethod(eqx.Module):
     controller: diffrax.AbstractStepSizeController
     projection: Any
     num_steps: int | None = eqx.field(static=True)
+    num_samples: tuple[tuple[str, int], ...] = eqx.field(static=True)
     max_steps: int = eqx.field(static=True)
     backend: str = eqx.field(static=True)
 
@@ -90,13 +94,19 @@ class Advance(eqx.Module):
 
 
 def advance_fixed(
-    method: PeriodMethod, model: AbstractFormulation, unknowns: Unknowns, t0: Time, t1: Time
+    method: PeriodMethod,
+    model: AbstractFormulation,
+    unknowns: Unknowns,
+    t0: Time,
+    t1: Time,
+    start: Time,
 ) -> Advance:
     """Make the steps of fixed length of an explicit Runge-Kutta method in the period.
 
     The loop has a constant number of iterations, so that JAX differentiates it in every mode.
 
-    **Arguments:** `model`, with the values of its inputs; `t0`, `t1`, start and end, s.
+    **Arguments:** `model`, with the values of its inputs; `t0`, `t1`, start and end, s; `start`,
+    s, the time of the first sample of controllers.
     """
     count = method.num_steps
     assert count is not None
@@ -108,18 +118,17 @@ def advance_fixed(
         solver = native_form(method.solver, size)
     else:
         solver = unroll_stages(method.solver) if is_small else method.solver
-    solver = freeze_signals_of_steps(solver, model, method.controller)
-    solver = wrap_solver(solver, model, method.projection)
+    solver = _wrapped(solver, method, model, start)
 
     def make_step(k, carry):
         y, result = carry
-        start, end = (t0 + (t1 - t0) * (k + i) / count for i in (0, 1))
-        state = solver.init(terms, start, end, y, None)
-        y, _, _, _, outcome = solver.step(terms, start, end, y, None, state, True)
+        begin, end = (t0 + (t1 - t0) * (k + i) / count for i in (0, 1))
+        state = solver.init(terms, begin, end, y, None)
+        y, _, _, _, outcome = solver.step(terms, begin, end, y, None, state, True)
         return y, diffrax.RESULTS.where(diffrax.is_successful(result), outcome, result)
 
-    start = unknowns, diffrax.RESULTS.successful
-    unknowns, result = jax.lax.fori_loop(0, count, make_step, start)
+    carry = unknowns, diffrax.RESULTS.successful
+    unknowns, result = jax.lax.fori_loop(0, count, make_step, carry)
     result = name_result(result, method.solver, model, t0, t1)
     return Advance(unknowns, None, jnp.asarray(count), result)
 
@@ -137,7 +146,7 @@ def start_memory(
     if isinstance(model, AbstractAbsolute) and model.index > 0 and model.has_loops:
         projector = Descriptor(model).redundant_projector(t0, split_chart(unknowns)[0])
         redundant = jax.lax.stop_gradient(projector)
-    terms, solver, controller = _arguments(method, model, redundant, t1)
+    terms, solver, controller = _arguments(method, model, redundant, t0, t1, t0)
     order = solver.error_order(terms)
     first = None if method.num_steps is None else (t1 - t0) / method.num_steps
     end, controller_state = controller.init(
@@ -159,21 +168,23 @@ def advance_adaptive(
     t0: Time,
     t1: Time,
     reset: Flag | None,
+    start: Time,
 ) -> Advance:
     """Integrate over the period with the memory of the period before.
 
     **Arguments:** `model`, with the values of its inputs; `t0`, `t1`, start and end, s, equal for
     no step; `reset`, whether the right-hand side jumps at `t0`, so that a multistep method starts
-    again; `None` where it cannot.
+    again; `None` where it cannot; `start`, s, the time of the first sample of controllers.
     """
     model = separate_delays(with_call_times(model, t0, lambda: unknowns), t0, t1)
     model = prepare_if_constant(model)
-    terms, solver, controller = _arguments(method, model, memory.redundant, t1)
+    terms, solver, controller = _arguments(method, model, memory.redundant, t0, t1, start)
     state, controller_state, step = memory.solver, memory.controller, memory.step
     if isinstance(controller, KnotController):
         inner, passed, planned, _ = controller_state
-        # The last knot is the end of this period.
-        passed = *passed[:-1], jnp.zeros_like(passed[-1])
+        # The last knots are the samples of controllers in this period, and its end.
+        kept = len(passed) - len(_knots_of_period(method, model, t0, t1))
+        passed = *passed[:kept], *map(jnp.zeros_like, passed[kept:])
         end, cut = controller.cut_step(t0, planned, passed)
         controller_state, step = (inner, passed, planned, cut), end - t0
     if state is not None and reset is not None:
@@ -211,9 +222,14 @@ def advance_adaptive(
 
 
 def _arguments(
-    method: PeriodMethod, model: AbstractFormulation, redundant: Array | None, t1: Time
+    method: PeriodMethod,
+    model: AbstractFormulation,
+    redundant: Array | None,
+    t0: Time,
+    t1: Time,
+    start: Time,
 ) -> tuple[Any, diffrax.AbstractSolver, diffrax.AbstractStepSizeController]:
-    """Return terms, wrapped solver and wrapped controller of a period that ends at `t1`."""
+    """Return terms, wrapped solver and wrapped controller of a period from `t0` to `t1`."""
     if isinstance(method.solver, AbstractStructureSolver):
         terms = ModelTerm(model)
     elif isinstance(model, AbstractAbsolute) and model.index > 0:
@@ -221,14 +237,32 @@ def _arguments(
     else:
         terms = _ode_term(model)
     controller = method.controller
-    solver = freeze_signals_of_steps(method.solver, model, controller)
-    solver = wrap_solver(solver, model, method.projection)
+    solver = _wrapped(method.solver, method, model, start)
     if isinstance(controller, diffrax.AbstractAdaptiveStepSizeController):
         # The end of the period cuts a step as a sample of a signal does: the step after it has the
         # length that was planned before.
-        knots = *knots_of_signals(model), Knots(jnp.asarray(t1)[None], None)
+        knots = *knots_of_signals(model), *_knots_of_period(method, model, t0, t1)
         controller = KnotController(controller, knots)  # pyright: ignore[reportCallIssue]
     return terms, solver, controller
+
+
+def _knots_of_period(
+    method: PeriodMethod, model: AbstractFormulation, t0: Time, t1: Time
+) -> tuple[Knots, ...]:
+    """Return the samples of controllers within a period, and its end."""
+    times = [*sample_times(model, t0, dict(method.num_samples)), jnp.asarray(t1)[None]]
+    return tuple(Knots(ts, None) for ts in times)
+
+
+def _wrapped(
+    solver: diffrax.AbstractSolver, method: PeriodMethod, model: AbstractFormulation, start: Time
+) -> diffrax.AbstractSolver:
+    """Return the solver with signals, projection and sampled controllers."""
+    solver = freeze_signals_of_steps(solver, model, method.controller)
+    solver = wrap_solver(solver, model, method.projection)
+    if not method.num_samples:
+        return solver
+    return with_hook(solver, SampledStart(model, jnp.asarray(start), method.num_steps is not None))
 
 
 def _ode_term(model: AbstractFormulation) -> diffrax.ODETerm:

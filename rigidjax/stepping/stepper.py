@@ -34,7 +34,6 @@ from ..native import (
 from ..projection import AbstractProjection
 from ..results import RESULTS
 from ..signals.call_times import find_call_times
-from ..signals.controllers import SampledController
 from ..signals.inputs import check_names, inputs_of, with_inputs
 from ..signals.shared_tables import check_shared_times
 from ..simulate.arguments import (
@@ -44,10 +43,12 @@ from ..simulate.arguments import (
     check_signals,
     check_solver,
     choose_method,
+    count_samples,
 )
 from ..simulate.integration import evaluate_equations
 from ..solvers.conserving.base import AbstractStructureSolver
 from ..solvers.dae.base import AbstractDAESolver
+from ..solvers.wrappers.sampled import take_first_samples
 from ..state import State
 from .advance import Memory, PeriodMethod, advance_adaptive, advance_fixed, start_memory
 
@@ -72,12 +73,6 @@ def check_inputs(model: AbstractFormulation, inputs: Mapping[str, Any] | None) -
     where = "Stepper(inputs=...)"
     inputs = {} if inputs is None else inputs
     if isinstance(inputs, Mapping):
-        for name, value in inputs.items():
-            if isinstance(value, SampledController):
-                raise ValueError(
-                    f"`{where}`: the input {name!r} has a sampled controller, which would sample "
-                    "within periods. Evaluate it between periods and pass its value to `step`."
-                )
         free = placeholders(model, inputs)
         bind_inputs(with_inputs(model, free), inputs, where)
         return dict(inputs)
@@ -174,8 +169,9 @@ class Stepper(eqx.Module):
     - `period`: s, a concrete number.
     - `solver`, `rtol`, `atol`, `projection`, `backend`: as of `rj.simulate`.
     - `dt`: a fixed step, s, of which the period is a multiple; `None` for adaptive steps.
-    - `inputs`: inputs that are the same in all periods, by name: policies, signals or values. All
-      others are given to `step`, and have their defaults where they are not.
+    - `inputs`: inputs that are the same in all periods, by name: policies, signals, values, or an
+      `rj.SampledController`, of whose period that of the stepper is a multiple. All others are
+      given to `step`, and have their defaults where they are not.
     - `max_steps`: the number of steps, accepted and rejected, after which an adaptive period fails.
 
     **Raises:** `TypeError` and `ValueError` for arguments that do not fit.
@@ -223,6 +219,7 @@ class Stepper(eqx.Module):
         tolerances, dtype = Tolerances(rtol, atol), common_dtype(model)
         method = choose_method(bound, solver, tolerances, None, dt, projection, dtype, "Stepper")
         check_signals(bound, solver, method.controller, None, None, None, "Stepper")
+        samples = count_samples(bound, 0.0, self.period, dt)
         smooth = isinstance(solver, AbstractStructureSolver) and not solver.forces_may_jump
         if smooth and self._step_inputs:
             raise ValueError(
@@ -235,6 +232,7 @@ class Stepper(eqx.Module):
             controller=method.controller,
             projection=method.projection,
             num_steps=None if dt is None else count_steps(self.period, dt),
+            num_samples=tuple(samples.items()),
             max_steps=check_max_steps(max_steps),
             backend=check_backend(backend),
         )
@@ -413,8 +411,12 @@ def _advance(
     runs = y.result == successful
     count = y.count + 1
     t1 = y.start + count.astype(y.t.dtype) * stepper.period
+    unknowns = y.unknowns
+    if method.num_samples:
+        first = take_first_samples(model, y.t, unknowns)
+        unknowns = jax.tree.map(lambda a, b: jnp.where(y.count == 0, a, b), first, unknowns)
     if method.is_fixed_explicit:
-        done = advance_fixed(method, model, y.unknowns, y.t, t1)
+        done = advance_fixed(method, model, unknowns, y.t, t1, y.start)
     else:
         assert y.memory is not None
         # Adaptive steps of values that are not finite would be rejected until the limit.
@@ -423,7 +425,7 @@ def _advance(
         if isinstance(method.solver, AbstractDAESolver) and values:
             changes = [jnp.any(values[name] != y.inputs[name]) for name in values]
             reset = jnp.any(jnp.stack(changes))
-        done = advance_adaptive(method, model, y.unknowns, y.memory, y.t, end, reset)
+        done = advance_adaptive(method, model, unknowns, y.memory, y.t, end, reset, y.start)
     finite = jnp.all(jnp.isfinite(split_chart(done.unknowns)[0]))
     result = RESULTS.where(
         finite | (done.result != successful), done.result, RESULTS.nonfinite_state
