@@ -269,14 +269,15 @@ class _HybridRun:
             for item in self.transitions
         ]
         start = self._first_carry()
-        empty = eqx.filter_eval_shape(self._segment, start, jnp.array(0))
-        skipped = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), empty[1])
+        state = eqx.filter_eval_shape(self.model.decode, run.t0, self.y0)
+        skipped = (jnp.array(False), run.t0, jnp.array(0), state, state)
+        skipped = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), skipped)
 
         def step(carry, i):
             carry, meter = carry
             carry, record = jax.lax.cond(
                 unvmap_any(carry.is_running),
-                lambda carry: self._segment(carry, i),
+                lambda carry: _cast(self._segment(carry, i), (start, skipped)),
                 lambda carry: (carry, skipped),
                 _cast(carry, start),
             )
@@ -487,7 +488,7 @@ class _HybridRun:
         )  # fmt: skip
         states = self.model.decode(t_c, y_c), self.model.decode(t_c, y_new)
         recorded = self._kind_of_record(kind, y_new, closed)
-        return _cast(following, carry), (occurs & ~ends, t_c, recorded, *states)
+        return following, (occurs & ~ends, t_c, recorded, *states)
 
     def _choose_due(self, watch: _Watch) -> Count:
         """Return the transition that acts first of those that occur at once.
