@@ -13,10 +13,14 @@ from jaxtyping import Array, ArrayLike, Float
 from ..annotations import Scalar
 from ..bodies.body import Body
 from ..checks import ArrayInput, as_leaf, finite_leaf, positive_leaf, scalar_leaf
+from ..joints.base import AbstractJoint
 from ..signals.laws import as_law, check_shapes, law_result
 from ..signals.switches import evaluate_law
 from .base import AbstractStatefulForce, Bodies, Kinematics, Loads
-from .joint_force import AbstractJointForce, coordinate_loads
+from .joint_force import AbstractJointForce, checked_component, coordinate_loads, joint_name
+
+# A command as the constructors of actuators accept it.
+Command: TypeAlias = ArrayLike | Callable[..., Any]
 
 
 class AbstractActuator(AbstractStatefulForce, AbstractJointForce):
@@ -111,8 +115,33 @@ class AbstractActuator(AbstractStatefulForce, AbstractJointForce):
         return evaluate_law(method, *arguments[: _num_parameters(method.__func__) - 1])
 
 
-# A command as the constructors of actuators accept it.
-Command: TypeAlias = ArrayLike | Callable[..., Any]
+class AbstractDrive(AbstractActuator):
+    """An actuator of this package, whose states at the start of a run are an argument.
+
+    **Attributes:** `initial`, the states at the start, (num_states,).
+    """
+
+    joint: str = eqx.field(static=True)
+    command: Command
+    component: int | None = eqx.field(static=True)
+    initial: eqx.AbstractVar[Float[Array, " n"]]
+
+    def set_common(
+        self,
+        joint: str | AbstractJoint,
+        command: Command,
+        initial: ArrayInput,
+        component: int | None,
+    ) -> None:
+        """Check and set the arguments that all drives have."""
+        name = type(self).__name__
+        self.joint = joint_name(joint, name)
+        self.command = command_law(command, f"{name}(command=...)")
+        self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
+        self.component = checked_component(component, name)
+
+    def initial_states(self) -> Float[Array, " n"]:
+        return self.initial
 
 
 def command_law(command: Command, argument: str) -> Any:
