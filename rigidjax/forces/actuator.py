@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
-from ..annotations import Scalar
+from ..annotations import Scalar, Vector
 from ..bodies.body import Body
 from ..checks import ArrayInput, as_leaf, finite_leaf, positive_leaf, scalar_leaf
 from ..joints.base import AbstractJoint
@@ -51,7 +51,7 @@ class AbstractActuator(AbstractStatefulForce, AbstractJointForce):
     num_states: eqx.AbstractClassVar[int]
 
     @abc.abstractmethod
-    def rates(self, *args: Any, **kwargs: Any) -> Float[Array, " n"]:
+    def rates(self, *args: Any, **kwargs: Any) -> Vector:
         """Return the rates of the states, (num_states,).
 
         **Arguments:** `t`, s; `x`, (num_states,); `u`, a scalar; where the method has five
@@ -99,12 +99,12 @@ class AbstractActuator(AbstractStatefulForce, AbstractJointForce):
     def generalised_force(self, t: Scalar, coordinate: Scalar, rate: Scalar) -> Scalar:
         raise self.states_error()
 
-    def rates_in_view(self, t: Scalar, x: Float[Array, " n"], view: Any) -> Array:
+    def rates_in_view(self, t: Scalar, x: Vector, view: Any) -> Array:
         k = self.component or 0
         return self.state_rates(t, x, view.coordinates[self.joint][k], view.rates[self.joint][k])
 
     def loads_at_states(
-        self, t: Scalar, x: Float[Array, " n"], bodies: Bodies, kinematics: Kinematics
+        self, t: Scalar, x: Vector, bodies: Bodies, kinematics: Kinematics
     ) -> Loads:
         (joint,), k = kinematics.joints, self.component or 0
         Q = self.evaluate_force(t, x, joint.coordinates[k], joint.rates[k])
@@ -124,7 +124,8 @@ class AbstractDrive(AbstractActuator):
     joint: str = eqx.field(static=True)
     command: Command
     component: int | None = eqx.field(static=True)
-    initial: eqx.AbstractVar[Float[Array, " n"]]
+    initial: eqx.AbstractVar[Vector]
+    state_names: eqx.AbstractClassVar[tuple[str, ...]]  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def set_common(
         self,
@@ -140,7 +141,7 @@ class AbstractDrive(AbstractActuator):
         self.initial = initial_leaf(initial, self.num_states, f"{name}(initial=...)")
         self.component = checked_component(component, name)
 
-    def initial_states(self) -> Float[Array, " n"]:
+    def initial_states(self) -> Vector:
         return self.initial
 
 
@@ -163,7 +164,7 @@ def command_value(command: Any, t: Scalar, argument: str) -> Scalar:
     return law_result(value, (), f"`{argument}` must return a scalar")
 
 
-def initial_leaf(initial: ArrayInput, count: int, argument: str) -> Float[Array, " n"]:
+def initial_leaf(initial: ArrayInput, count: int, argument: str) -> Vector:
     """Return the checked states at the start, (count,); a scalar is the value of all of them."""
     value = finite_leaf(initial, argument, (), (count,))
     return value if value.shape else as_leaf(jnp.full(count, value))

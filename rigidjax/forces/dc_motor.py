@@ -53,6 +53,7 @@ class DCMotor(AbstractDrive):
     initial: Float[Array, "1"]
 
     num_states: ClassVar[int] = 1
+    state_names: ClassVar[tuple[str, ...]] = ("current",)
 
     def __init__(
         self,
@@ -81,10 +82,6 @@ class DCMotor(AbstractDrive):
         self.back_emf = limit_leaf(back_emf, f"{name}(back_emf=...)")
         self.current_limit = limit_leaf(current_limit, f"{name}(current_limit=...)")
         self.speed_limit = limit_leaf(speed_limit, f"{name}(speed_limit=...)")
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        return ("current",)
 
     def rates(
         self, t: Scalar, x: Float[Array, "1"], u: Scalar, coordinate: Scalar, rate: Scalar

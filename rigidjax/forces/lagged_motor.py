@@ -38,6 +38,7 @@ class LaggedMotor(AbstractDrive):
     initial: Float[Array, "1"]
 
     num_states: ClassVar[int] = 1
+    state_names: ClassVar[tuple[str, ...]] = ("torque",)
 
     def __init__(
         self,
@@ -52,10 +53,6 @@ class LaggedMotor(AbstractDrive):
         self.set_common(joint, command, initial, component)
         self.time_constant = positive_leaf(time_constant, f"{name}(time_constant=...)")
         self.limit = limit_leaf(limit, f"{name}(limit=...)")
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        return ("torque",)
 
     def rates(self, t: Scalar, x: Float[Array, "1"], u: Scalar) -> Float[Array, "1"]:
         return (limit_magnitude(u, self.limit) - x) / self.time_constant

@@ -54,6 +54,7 @@ class PIController(AbstractDrive):
     initial: Float[Array, "1"]
 
     num_states: ClassVar[int] = 1
+    state_names: ClassVar[tuple[str, ...]] = ("integral_action",)
 
     def __init__(
         self,
@@ -74,10 +75,6 @@ class PIController(AbstractDrive):
         self.variable = _checked_variable(variable, name)
         self.limit = limit_leaf(limit, f"{name}(limit=...)")
         _set_tracking_time(self, tracking_time)
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        return ("integral_action",)
 
     def rates(
         self, t: Scalar, x: Float[Array, "1"], u: Scalar, coordinate: Scalar, rate: Scalar
@@ -137,6 +134,7 @@ class PIDController(AbstractDrive):
     initial: Float[Array, "2"]
 
     num_states: ClassVar[int] = 2
+    state_names: ClassVar[tuple[str, ...]] = ("integral_action", "filtered_rate")
 
     def __init__(
         self,
@@ -161,10 +159,6 @@ class PIDController(AbstractDrive):
         self.variable = _checked_variable(variable, name)
         self.limit = limit_leaf(limit, f"{name}(limit=...)")
         _set_tracking_time(self, tracking_time)
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        return "integral_action", "filtered_rate"
 
     def rates(
         self, t: Scalar, x: Float[Array, "2"], u: Scalar, coordinate: Scalar, rate: Scalar

@@ -48,6 +48,7 @@ class PositionServo(AbstractDrive):
     initial: Float[Array, "2"]
 
     num_states: ClassVar[int] = 2
+    state_names: ClassVar[tuple[str, ...]] = ("set_point", "set_point_rate")
 
     def __init__(
         self,
@@ -68,10 +69,6 @@ class PositionServo(AbstractDrive):
         self.natural_frequency = positive_leaf(natural_frequency, f"{name}(natural_frequency=...)")
         self.damping_ratio = nonnegative_leaf(damping_ratio, f"{name}(damping_ratio=...)")
         self.limit = limit_leaf(limit, f"{name}(limit=...)")
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        return "set_point", "set_point_rate"
 
     def rates(self, t: Scalar, x: Float[Array, "2"], u: Scalar) -> Float[Array, "2"]:
         frequency = self.natural_frequency

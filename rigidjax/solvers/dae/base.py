@@ -33,6 +33,7 @@ class AbstractDAESolver(
     is_multistep: ClassVar[bool] = False
     takes_residuals: ClassVar[bool] = False
     probe_patience: ClassVar[int | None] = None
+    term_structure: ClassVar = diffrax.AbstractTerm
     root_finder: eqx.AbstractVar[SimplifiedNewton]
 
     @abc.abstractmethod

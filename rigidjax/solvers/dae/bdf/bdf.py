@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -148,7 +147,6 @@ class BDF(AbstractProposingSolver):
     max_index: ClassVar[int] = 3
     is_multistep: ClassVar[bool] = True
     takes_residuals: ClassVar[bool] = True
-    term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = DifferenceInterpolation  # pyright: ignore
 
     def __check_init__(self):

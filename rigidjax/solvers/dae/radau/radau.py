@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -164,7 +163,6 @@ class AbstractRadau(AbstractDAESolver):
     # The first iterate of the probe is computed at the start of the step. For index 3 its error in
     # the constraints is as large as the increment of the step.
     probe_patience: ClassVar[int | None] = 2
-    term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar = CollocationInterpolation  # pyright: ignore
 
     def __check_init__(self):
