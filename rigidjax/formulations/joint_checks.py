@@ -34,7 +34,7 @@ from ..mechanics.stacked.joints import JointFrames, Poses
 from ..mechanics.stacked.system import PreparedSystem
 from ..native import call_by_kernel
 from ..persistent_jit import persistent_jit
-from ..small_arrays import sequential_vmap_on_cpu
+from ..small_arrays import finite_svd, sequential_vmap_on_cpu
 from ..state import State
 from .binding import bind_start
 from .charts import Unknowns
@@ -303,5 +303,5 @@ _principal = sequential_vmap_on_cpu(lambda inertia: tuple(jnp.linalg.eigh(inerti
 @sequential_vmap_on_cpu
 def _weakest(rows: Float[Array, "m f"]):
     """Return the singular values, and the motion that belongs to the smallest one."""
-    _, sizes, motions = jnp.linalg.svd(rows, full_matrices=False)
+    _, sizes, motions = finite_svd(rows, full_matrices=False)
     return sizes, motions[-1]

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..annotations import Matrix, Scalar, Vector
-from ..small_arrays import inverse, sequential_vmap_on_cpu
+from ..small_arrays import finite_svd, inverse, sequential_vmap_on_cpu
 
 # Singular values of the Jacobian below this fraction of the largest belong to redundant equations.
 _CUTOFF = 1e-6
@@ -102,7 +102,7 @@ def _solve_jvp(primals: tuple, tangents: tuple):
 
 def _decompose_rows(J: Float[Array, "m n"]) -> tuple[Float[Array, "m m"], Float[Array, " m"]]:
     m, n = J.shape
-    U, s, _ = jnp.linalg.svd(J, full_matrices=True)
+    U, s, _ = finite_svd(J)
     keep = (s > _CUTOFF * jnp.max(s, initial=0.0)).astype(J.dtype)
     return U, jnp.concatenate([keep, jnp.zeros(max(m - n, 0), J.dtype)])
 

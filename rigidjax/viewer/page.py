@@ -124,9 +124,10 @@ def view(
     **Arguments:**
 
     - `items`, one or several, drawn over each other. An item is a `Solution` (of a batch the first
-      member, and others faintly); a dataset of `rj.io` or the path of its file; a model, also
-      one from a file, a system or a body with a fixed point, in `state`; a tuple of one of these with states and times; or a
-      tuple of one of these with an `Ensemble` whose runs returned a `Solution`.
+      member, and others faintly); a dataset of `rj.io` or the path of its file; a model, also one
+      from a file, a system or a body with a fixed point, in `state`; a tuple of one of these with
+      states and times; or a tuple of one of these with an `Ensemble` whose runs returned a
+      `Solution`.
     - `labels`, one per item.
     - `state`, `ts`, for models among the items: a `State`, or a `State` with a leading time axis
       and the times, (T,) s. The default is the reference configuration. A mechanism without loops

@@ -17,7 +17,7 @@ import time
 
 # Seconds after which a seed counts as hanging, and seeds of one worker. A worker of low priority
 # stands still for long where others use all cores.
-HANGING = 3600.0
+HANGING = 900.0
 SEEDS_OF_A_WORKER = {"jaxpr": 40, "system": 6}
 SHARES = {"jaxpr": 0.5, "system": 0.5}
 SHRINKING = 120.0

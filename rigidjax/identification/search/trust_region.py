@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ...small_arrays import sequential_vmap_on_cpu
+from ...small_arrays import finite_svd, sequential_vmap_on_cpu
 
 # Initial damping, relative to the norms of the columns of the Jacobian.
 _DAMPING = 1e-2
@@ -210,7 +210,7 @@ class LineSearchRegion(AbstractRegion):
 @sequential_vmap_on_cpu
 def _squared_norm_in_range(R: Float[Array, "U U"], r: Float[Array, " U"]) -> Float[Array, ""]:
     """Return the squared norm of the projection of a vector on the range of a matrix."""
-    U, values, _ = jnp.linalg.svd(R)
+    U, values, _ = finite_svd(R)
     is_nonzero = values > 100 * jnp.finfo(R.dtype).eps * values[0]
     return jnp.sum(jnp.where(is_nonzero, U.T @ r, 0.0) ** 2)
 

@@ -51,6 +51,8 @@ class Spectrum:
         )
         # The triangular factor has the same singular values and fewer rows.
         factor = np.linalg.qr(jacobian * self.scale, mode="r")
+        if not np.isfinite(factor).all():  # LAPACK's iteration may not end.
+            factor = np.full_like(factor, np.nan)
         _, values, rows = np.linalg.svd(factor, full_matrices=True)
         self.values = np.zeros(len(self.scale))
         self.values[: len(values)] = values

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from ...annotations import Matrix, Vector
 from ...native import variants
-from ...small_arrays import householder_qr, sequential_vmap_on_cpu
+from ...small_arrays import finite_svd, householder_qr, sequential_vmap_on_cpu
 from .mass_matrix import inverse_root
 
 # Singular values below this part of the largest one count as zero (or below ten units of round-off,
@@ -87,7 +87,7 @@ def _by_singular_values(A: Float[Array, "m n"], cutoff: float):
         # Many redundant constraints: decompose the smaller triangular factor.
         Q, R = jnp.linalg.qr(A)
         return _by_singular_values(R, cutoff) @ Q.T
-    U, s, Vt = jnp.linalg.svd(A, full_matrices=False)
+    U, s, Vt = finite_svd(A, full_matrices=False)
     inverse, _ = _invert_singular_values(s, cutoff)
     return (Vt.T * inverse[None]) @ U.T
 

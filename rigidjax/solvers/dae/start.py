@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...annotations import Matrix, Scalar, T, Terms, Time, Vector, Y
+from ...small_arrays import finite_svd
 from ..base.terms import flatten, unwrap
 from .base import AbstractDAESolver
 from .equations import (
@@ -141,7 +142,7 @@ def _improve_rate(eqs: AbstractEquations, t: Time, y: Vector, rate: Vector):
 
 def _left_null_space(M: Matrix):
     """Return a basis of the left null space of M, padded by zero columns to (n, n), and M^+."""
-    U, s, Vt = jnp.linalg.svd(M)
+    U, s, Vt = finite_svd(M)
     cutoff = 10 * len(M) * jnp.finfo(M.dtype).eps
     keep = s > cutoff * jnp.max(s, initial=0.0)
     inverse = (Vt.T * jnp.where(keep, 1.0 / jnp.where(keep, s, 1.0), 0.0)[None]) @ U.T
