@@ -47,7 +47,7 @@ LINES = {
     "ensembles": 1_680,
     "exporting": 830,
     "forces": 2_440,
-    "formulations": 5_340,
+    "formulations": 5_360,
     "identification": 20_640,
     "initial": 1_090,
     "io": 570,

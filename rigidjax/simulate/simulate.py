@@ -12,16 +12,15 @@ import numpy as np
 from jaxtyping import Array, ArrayLike
 
 from ..annotations import Args, Flag, Time
-from ..bodies import FixedPointBody
 from ..checks import collect_faults, common_dtype, is_traced, is_tracing, known
 from ..control.held_joints import declare_modes
 from ..control.transition import Transition, check_transitions, switched_inputs
 from ..formulations import AbstractFormulation
 from ..formulations.binding import bind_inputs
 from ..formulations.charts import Unknowns
+from ..formulations.choice import ModelInput, choose_formulation
 from ..formulations.joint_checks import all_have_mass, messages_of, needs_check, raise_faults
 from ..joints.replacing import replace_fields
-from ..mechanics import System
 from ..native import check_backend, gc_paused, opaque_call
 from ..projection import AbstractProjection
 from ..results import RESULTS, SimulationError, failures_as_nan, record_run
@@ -39,7 +38,6 @@ from .arguments import (
     check_solver,
     check_start_and_end,
     choose_dense_output,
-    choose_formulation,
     choose_method,
     count_samples,
     make_saveat,
@@ -74,7 +72,7 @@ def _save_nothing(t: Time, y: Unknowns, args: Args) -> Array:
 
 
 def simulate(
-    model: AbstractFormulation | System | FixedPointBody,
+    model: ModelInput,
     state0: State | None = None,
     t1: ArrayLike | None = None,
     *,
@@ -161,7 +159,12 @@ def simulate(
     **Raises:** `ValueError` and `TypeError` for arguments that do not fit, `SimulationError`.
     """
     to_nan, throw = throw and failures_as_nan.value, throw and not failures_as_nan.value
-    model = choose_formulation(model, y0)
+    if y0 is not None and not isinstance(model, AbstractFormulation):
+        raise ValueError(
+            "`simulate(system, y0=...)`: unknowns belong to a formulation; give it instead of the "
+            "system, such as `sol.model`."
+        )
+    model = choose_formulation(model, "simulate")
     transitions = check_transitions(transitions, max_transitions, model)
     declared = inputs_of(model) if transitions else {}
     switched: Sequence[str] = ()

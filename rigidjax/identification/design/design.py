@@ -13,6 +13,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from ...formulations import AbstractFormulation
+from ...formulations.choice import ModelInput
 from ...persistent_jit import persistent_jit
 from ...results import RESULTS
 from ...state import State
@@ -124,7 +125,7 @@ class Design:
 
 
 def design_experiment(
-    model: AbstractFormulation,
+    model: ModelInput,
     state0: State,
     ts: ArrayLike,
     noise: Mapping[Any, ArrayLike],
