@@ -18,6 +18,8 @@ from ..formulations import AbstractFormulation, NullSpace
 from ..formulations.binding import input_values, sample_controllers
 from ..formulations.charts import Unknowns, split_chart
 from ..formulations.holding import with_closed
+from ..formulations.view import Readings
+from ..mechanics.dynamics.reactions import ConstraintReaction, Reaction
 from ..mechanics.kinematics.constraints import violation_tolerance
 from ..native import call_by_kernel, gc_paused
 from ..persistent_jit import persistent_jit
@@ -207,7 +209,7 @@ class Solution(eqx.Module):
 
     @property
     def states(self) -> State:
-        """Physical states, each leaf with a leading axis of T."""
+        """Physical states, each leaf with a leading axis of T; `sol.states[-1]` is the last one."""
         return self._along(_decode)
 
     @property
@@ -256,6 +258,24 @@ class Solution(eqx.Module):
             return {contact.name: values[c] for c, contact in enumerate(contacts)}
 
         return self._along(efforts)
+
+    @property
+    def reactions(self) -> dict[str, Reaction | ConstraintReaction]:
+        """Reactions of joints and constraints by name, along the run; see `model.reactions`."""
+        return self._along(_reactions)
+
+    @property
+    def sensors(self) -> Readings:
+        """Readings, shape (T, ...), by sensor, such as `sol.sensors[rj.Gyroscope("body")]`.
+
+        **Raises:** `ValueError` for a sensor that the model lacks.
+        """
+
+        def read(sensor):
+            sensor.check(self.model)
+            return self._along(jax.tree_util.Partial(_read_sensor, sensor))
+
+        return Readings(read)
 
     @property
     def coordinates(self) -> dict[str, Float[Array, "T k"]]:
@@ -404,6 +424,14 @@ def _drift(model: AbstractFormulation, t: Scalar, y: Unknowns) -> PyTree[Array]:
 
 def _coordinates(model: AbstractFormulation, t: Scalar, y: Unknowns) -> PyTree[Array]:
     return model.joint_coordinates(t, y)
+
+
+def _reactions(model: AbstractFormulation, t: Scalar, y: Unknowns) -> PyTree[Array]:
+    return model.reactions(t, y)
+
+
+def _read_sensor(sensor: Any, model: AbstractFormulation, t: Scalar, y: Unknowns) -> Array:
+    return sensor.predict(model, t, y)
 
 
 def _gaps(model: AbstractFormulation, t: Scalar, y: Unknowns) -> Array:
