@@ -49,22 +49,41 @@ from .solution import Solution
 
 
 def describe_progress(run: RunArguments) -> str:
-    """Return a sentence with the time that the run reached and its last step.
+    """Return why a run took too many steps, the time that it reached, and its last step.
 
     The run is repeated, because its last sample may lie long before its end.
     """
     saveat = diffrax.SaveAt(steps=True, fn=_save_nothing)
     repeated, *_ = integrate(run._replace(saveat=saveat, number=None))
-    times = np.asarray(repeated.ts)
+    times = np.asarray(known(repeated.ts))
     times = np.concatenate([[float(run.t0)], times[np.isfinite(times)]])
     accepted, rejected = (
-        int(repeated.stats[f"num_{kind}_steps"]) for kind in ("accepted", "rejected")
+        int(known(repeated.stats[f"num_{kind}_steps"])) for kind in ("accepted", "rejected")
     )
     last = f"; the last step took {times[-1] - times[-2]:.3g} s" if len(times) > 1 else ""
+    is_stuck = times[-1] - times[-2:][0] < 1e-12 * (1 + abs(times[-1]))
+    reason = _find_nonfinite(run, times[-1]) if is_stuck else ""
     return (
-        f"The run reached t = {times[-1]:.6g} s of {float(run.t1):.6g} s in {accepted} accepted "
+        f"{reason or RESULTS[RESULTS.max_steps_reached]} The run reached t = {times[-1]:.6g} s "
+        f"of {float(run.t1):.6g} s in {accepted} accepted "
         f"and {rejected} rejected steps{last}."
     )
+
+
+def _find_nonfinite(run: RunArguments, t: float) -> str:
+    """Return a sentence if accelerations are not finite where a run is stuck, or just after."""
+    if run.model.num_algebraic:
+        return ""
+    again = opaque_call(integrate, run._replace(saveat=_SAVE_END, number=None))[0]
+    end = jax.tree.map(lambda y: y[-1], known(again.ys))
+    for later in (0.0, 1e-9):
+        rates = run.model.vector_field(jnp.asarray(t + later * (1 + abs(t))), end, run.args)
+        if not all(np.isfinite(x).all() for x in jax.tree.leaves(known(rates))):
+            return (
+                f"Accelerations are infinite or NaN at t = {t:.6g} s, so that no step succeeds: "
+                "check the forces and policies there, such as a square root or a division."
+            )
+    return ""
 
 
 def _save_nothing(t: Time, y: Unknowns, args: Args) -> Array:
@@ -268,7 +287,7 @@ def _raise_failure(run: RunArguments, result: Any, model: AbstractFormulation) -
         opened = replace_fields(opaque_call(integrate, again)[0], model=model)
         raise SimulationError(" ".join([RESULTS[result], *opened.warnings]))
     if not run.is_hybrid and np.all(result == RESULTS.max_steps_reached):
-        raise SimulationError(f"{RESULTS[result]} {describe_progress(run)}")
+        raise SimulationError(describe_progress(run))
     raise SimulationError(RESULTS[result])
 
 

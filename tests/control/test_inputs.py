@@ -1,5 +1,7 @@
 """Named inputs: values, signals, policies; what they may not be."""
 
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -146,3 +148,21 @@ def test_wrong_declarations():
     model = rj.Relative(rj.System(SYSTEM.bodies, SYSTEM.joints, forces))
     with pytest.raises(ValueError, match="has the sizes None and 2 in one model"):
         rj.simulate(model, START, 0.1, inputs={"u": 0.0})
+
+
+def test_policies_with_a_model_run_as_kernels():
+    """A failed check gives NaN: a kernel cannot raise, and the error of the run says where."""
+    pole = rj.Relative(rj.System(SYSTEM.bodies, SYSTEM.joints, SYSTEM.forces[0]))
+    still = rj.jointed_state(SYSTEM, {"hinge": 0.1})
+
+    def hold(names, t, view):
+        y = pole.encode(view.state)
+        return pole.inverse_dynamics(t, y, jnp.zeros(2), actuated=names)[0]
+
+    both, cart = (functools.partial(hold, names) for names in (["slide", "hinge"], ["slide"]))
+    sol = rj.simulate(MODEL, still, 0.1, inputs={"force": both})
+    assert sol.stats["backend"] == "native", sol.stats["backend"].why_not
+    with pytest.raises(
+        rj.SimulationError, match="are infinite or NaN at t = 0 s.*no step succeeds"
+    ):
+        rj.simulate(MODEL, still, 0.1, inputs={"force": cart}, max_steps=1000)
