@@ -52,7 +52,7 @@ LINES = {
     "initial": 1_090,
     "io": 570,
     "joints": 2_330,
-    "mechanics": 5_590,
+    "mechanics": 5_600,
     "models": 6_380,
     "native": 14_390,
     "plotting": 1_700,

@@ -12,10 +12,7 @@ ModelInput: TypeAlias = AbstractFormulation | System | FixedPointBody
 
 
 def choose_formulation(model: Any, function: str) -> AbstractFormulation:
-    """Return a model; for a system the formulation that suits it.
-
-    **Errors:** `TypeError`, which names the function, for another object.
-    """
+    """Return a model, or the formulation that suits a system; `TypeError` for another object."""
     if isinstance(model, AbstractFormulation):
         return model
     if not isinstance(model, System | FixedPointBody):
