@@ -103,7 +103,7 @@ def check_forces(
     if is_traced(rest):
 
         def check_rest(value):
-            # No product with zero: kernels take it for zero, also for NaN of a bad batch element.
+            # No product with zero, which compiled code drops: NaN of a bad batch element stays NaN.
             worst = jnp.max(check(rest, lambda x: x <= small, message), initial=0.0)
             return jnp.where(worst <= small, value, jnp.nan)
 
